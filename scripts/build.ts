@@ -1,0 +1,26 @@
+/**
+ * Makes `dist/`, what is published: the sources as JavaScript, the files beside them that are read
+ * at run time, and the agent as one executable file.
+ */
+import { execFileSync } from 'node:child_process';
+import { cpSync, globSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { buildAgent } from '../src/agent-bundle.ts';
+
+const root = join(import.meta.dirname, '..');
+const source = join(root, 'src');
+const dist = join(root, 'dist');
+
+/** Everything but TypeScript, whose JavaScript the compiler writes. */
+function copyAssets(): number {
+  const files = globSync('**/*.*', { cwd: source }).filter((file) => !/(?<!\.d)\.ts$/.test(file));
+  for (const file of files) cpSync(join(source, file), join(dist, file));
+  return files.length;
+}
+
+rmSync(dist, { recursive: true, force: true });
+const compiler = join(root, 'node_modules', '.bin', 'tsc');
+execFileSync(compiler, ['-p', join(root, 'tsconfig.build.json')], { stdio: 'inherit' });
+const assets = copyAssets();
+const agent = await buildAgent({ outFile: join(dist, 'agent', 'shepherd-agent') });
+console.log(`dist: ${assets} assets, agent of ${agent.content.length} bytes (${agent.sha256})`);
