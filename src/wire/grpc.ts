@@ -1,0 +1,119 @@
+/** Status codes of gRPC that are used here. */
+export const GrpcStatus = {
+  ok: 0,
+  cancelled: 1,
+  unknown: 2,
+  invalidArgument: 3,
+  deadlineExceeded: 4,
+  permissionDenied: 7,
+  resourceExhausted: 8,
+  unimplemented: 12,
+  internal: 13,
+  unavailable: 14,
+  unauthenticated: 16,
+} as const;
+
+/** A call that ended with another status than OK. */
+export class GrpcError extends Error {
+  override readonly name = 'GrpcError';
+  readonly status: number;
+  constructor(status: number, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.status = status;
+  }
+}
+
+export const GRPC_CONTENT_TYPE = 'application/grpc+proto';
+/** Compression flag and length come before every message. */
+const PREFIX_BYTES = 5;
+
+/** One message with its prefix, uncompressed. */
+export function writeFrame(message: Uint8Array): Buffer {
+  const frame = Buffer.alloc(PREFIX_BYTES + message.length);
+  frame.writeUInt32BE(message.length, 1);
+  frame.set(message, PREFIX_BYTES);
+  return frame;
+}
+
+/**
+ * Reads the one message of a unary call from a stream, to its end.
+ * @throws {GrpcError} RESOURCE_EXHAUSTED over `limitBytes`, as soon as that is known; UNIMPLEMENTED
+ * compressed; INTERNAL no message, a torn one, or more than one. Errors of the stream pass through.
+ */
+export async function readFrame(
+  stream: AsyncIterable<Uint8Array>,
+  limitBytes: number,
+): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of stream) {
+    chunks.push(chunk);
+    sizeBytes += chunk.length;
+    if (sizeBytes > PREFIX_BYTES + limitBytes) throw tooLarge(limitBytes);
+  }
+  return unframe(Buffer.concat(chunks), limitBytes);
+}
+
+function unframe(body: Buffer, limitBytes: number): Uint8Array {
+  if (body.length < PREFIX_BYTES) throw new GrpcError(GrpcStatus.internal, 'no message');
+  if (body[0] !== 0) throw new GrpcError(GrpcStatus.unimplemented, 'compression is not supported');
+  const lengthBytes = body.readUInt32BE(1);
+  if (lengthBytes > limitBytes) throw tooLarge(limitBytes);
+  if (body.length !== PREFIX_BYTES + lengthBytes) {
+    throw new GrpcError(GrpcStatus.internal, 'not exactly one whole message');
+  }
+  return body.subarray(PREFIX_BYTES);
+}
+
+const tooLarge = (limitBytes: number) =>
+  new GrpcError(GrpcStatus.resourceExhausted, `message is larger than ${limitBytes} bytes`);
+
+/** Trailers of a call that ended with this status. */
+export const statusTrailers = (status: number, message = ''): Record<string, string> => ({
+  'grpc-status': String(status),
+  ...(message === '' ? {} : { 'grpc-message': percentEncode(message) }),
+});
+
+/**
+ * What the headers or trailers of an answer say of how the call ended; undefined when they carry no
+ * status. HTTP errors are mapped as the gRPC protocol prescribes.
+ */
+export function statusOf(headers: Readonly<Record<string, unknown>>): GrpcError | 'ok' | undefined {
+  const status = headers['grpc-status'];
+  if (typeof status === 'string') {
+    const code = /^\d{1,3}$/.test(status) ? Number(status) : GrpcStatus.unknown;
+    if (code === GrpcStatus.ok) return 'ok';
+    return new GrpcError(code, percentDecode(String(headers['grpc-message'] ?? '')));
+  }
+  const http = headers[':status'];
+  if (typeof http !== 'number' || http === 200) return undefined;
+  return new GrpcError(HTTP_STATUS[http] ?? GrpcStatus.unknown, `HTTP status ${http}`);
+}
+
+const HTTP_STATUS: Readonly<Record<number, number>> = {
+  400: GrpcStatus.internal,
+  401: GrpcStatus.unauthenticated,
+  403: GrpcStatus.permissionDenied,
+  404: GrpcStatus.unimplemented,
+  429: GrpcStatus.unavailable,
+  502: GrpcStatus.unavailable,
+  503: GrpcStatus.unavailable,
+  504: GrpcStatus.unavailable,
+};
+
+/** `grpc-message` is UTF-8 with all but printable ASCII, and `%` itself, percent-encoded. */
+export function percentEncode(text: string): string {
+  return Array.from(Buffer.from(text, 'utf8'), (byte) =>
+    byte >= 0x20 && byte <= 0x7e && byte !== 0x25
+      ? String.fromCharCode(byte)
+      : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`,
+  ).join('');
+}
+
+/** Undoes {@link percentEncode}; what is not valid stays as it is. */
+export function percentDecode(text: string): string {
+  const parts = Array.from(text.matchAll(/%([0-9a-f]{2})|[^%]+|%/gi), ([part, hex]) =>
+    hex === undefined ? Buffer.from(part, 'utf8') : Buffer.from(hex, 'hex'),
+  );
+  return Buffer.concat(parts).toString('utf8');
+}
