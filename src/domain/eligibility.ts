@@ -1,0 +1,198 @@
+import { slotIdOf, slotOf } from './ids.ts';
+import type { HoldKind, HoldRow, MachineRow, Process, ProviderStatus } from './machine.ts';
+import { DEFAULT_ESCALATION } from './policy.ts';
+import type { LossPolicy } from './policy.ts';
+
+/**
+ * What may be done with a machine now: pure functions of its rows and the database clock. The
+ * BMDB's SQL says the same, word for word; a property test compares the two.
+ */
+
+/** Where an installation of an operating system stands. */
+export type InstallState = 'NONE' | 'PENDING' | 'FAILED' | 'DONE';
+
+/** Why a process may not start on a machine, for people too. The first that applies. */
+export type Refusal =
+  | 'it is being worked on'
+  | 'it has no hardware'
+  | 'its agent is started'
+  | 'it was handed over'
+  | 'it is quarantined'
+  | 'it is to be deprovisioned'
+  | 'nobody asked to deprovision it'
+  | 'a hold forbids it'
+  | 'its provider status does not allow it'
+  | 'it waits after a failure'
+  | 'it cools down after an attempt'
+  | 'it is not lost'
+  | 'its agent start is not given up';
+
+export function installState(row: Pick<MachineRow, 'installation'>): InstallState {
+  const { requestGeneration, reportGeneration, reportResult } = row.installation;
+  if (requestGeneration === null) return 'NONE';
+  if (requestGeneration !== reportGeneration) return 'PENDING';
+  return reportResult === 'Success' ? 'DONE' : 'FAILED';
+}
+
+/** The last heartbeat, unless it is older than the agent's start: then it counts as none. */
+export function currentHeartbeat(row: MachineRow): MachineRow['heartbeat'] {
+  const { agentStarted, heartbeat } = row;
+  return agentStarted && heartbeat && heartbeat.atMs >= agentStarted.atMs ? heartbeat : null;
+}
+
+/** From just after this moment the machine is lost, if nothing changes; null: no agent started. */
+export function lostAtMs(row: MachineRow, loss: LossPolicy): number | null {
+  if (!row.agentStarted) return null;
+  const heartbeat = currentHeartbeat(row);
+  const silence = heartbeat
+    ? heartbeat.atMs + loss.heartbeatMs
+    : row.agentStarted.atMs + loss.firstHeartbeatMs;
+  const { handedOutAtMs } = row.installation;
+  if (handedOutAtMs === null || installState(row) !== 'PENDING') return silence;
+  return Math.max(silence, handedOutAtMs + loss.handOutMs);
+}
+
+/** The agent was started and has been silent for too long. */
+export function isLost(row: MachineRow, nowMs: number, loss: LossPolicy): boolean {
+  const at = lostAtMs(row, loss);
+  return at !== null && nowMs > at;
+}
+
+/** Starting the agent failed too often, or was executed long ago and never recorded. */
+export function isStartGivenUp(row: MachineRow, nowMs: number, loss: LossPolicy): boolean {
+  const attempt = row.startAttempt;
+  if (!attempt || row.agentStarted) return false;
+  const { failuresMax, attemptAgeMs } = loss.escalation ?? DEFAULT_ESCALATION;
+  return attempt.count >= failuresMax || nowMs > attempt.atMs + attemptAgeMs;
+}
+
+/** Why the agent may not be started now; null: it may. Holds of other slots are ignored. */
+export const agentStartRefusal = (
+  row: MachineRow,
+  holds: readonly HoldRow[],
+  nowMs: number,
+  loss: LossPolicy,
+): Refusal | null => refusal('ShepherdAgentStart', row, { holds, nowMs, loss });
+
+/**
+ * Why the ladder may not take the machine now; null: it may, because it is lost, or because
+ * starting its agent was given up.
+ */
+export const recoveryRefusal = (
+  row: MachineRow,
+  holds: readonly HoldRow[],
+  nowMs: number,
+  loss: LossPolicy,
+): Refusal | null => refusal('ShepherdRecovery', row, { holds, nowMs, loss });
+
+/** Everything the predicates depend on besides the row. */
+export interface Circumstances {
+  /** Those of other slots are ignored. */
+  readonly holds: readonly HoldRow[];
+  /** Database clock. */
+  readonly nowMs: number;
+  readonly loss: LossPolicy;
+}
+
+/** Why a process may not start on the machine now; null: it may. */
+export function refusal(process: Process, row: MachineRow, now: Circumstances): Refusal | null {
+  const group = exclusionGroup(process);
+  if (row.work.some((work) => exclusionGroup(work.process) === group)) {
+    return 'it is being worked on';
+  }
+  return groundsOf(process, row, now) ?? waitOf(process, row, now.nowMs);
+}
+
+/** End of the active backoff of a process; null: none. */
+export function backoffUntilMs(row: MachineRow, process: Process, nowMs: number): number | null {
+  const found = row.backoffs.find((each) => each.process === process);
+  return found && found.untilMs > nowMs ? found.untilMs : null;
+}
+
+export const isQuarantined = (row: MachineRow, nowMs: number): boolean =>
+  row.quarantine !== null && (row.quarantine.untilMs === null || row.quarantine.untilMs > nowMs);
+
+/** An active hold of this kind on the machine's slot. */
+export function isHeld(
+  row: MachineRow,
+  kind: HoldKind,
+  { holds, nowMs }: Pick<Circumstances, 'holds' | 'nowMs'>,
+): boolean {
+  const { provided } = row;
+  if (!provided) return false;
+  const { provider, reservationId, providerId } = provided;
+  const slotId = slotIdOf(slotOf(provider, { reservationId, id: providerId }));
+  return holds.some(
+    (hold) =>
+      hold.kind === kind &&
+      hold.provider === provider &&
+      hold.slotId === slotId &&
+      (hold.untilMs === null || hold.untilMs > nowMs),
+  );
+}
+
+/** Processes that exclude each other on one machine share a group. */
+export const exclusionGroup = (process: Process): string =>
+  process.startsWith('Shepherd') ? 'shepherd' : process;
+
+/** Hold kinds that bar a process. */
+export const BARRING: Readonly<Partial<Record<Process, readonly HoldKind[]>>> = {
+  ShepherdAgentStart: ['no-start'],
+  ShepherdRecovery: ['no-recover'],
+  ShepherdReinstall: ['no-recover', 'preserve'],
+  ShepherdDeprovision: ['preserve'],
+};
+const STARTABLE: readonly (ProviderStatus | null)[] = [null, 'Unknown', 'Running'];
+const UNRECOVERABLE: readonly (ProviderStatus | null)[] = [
+  'Missing',
+  'Provisioning',
+  'ProvisioningFailedPermanent',
+];
+
+/** Processes of the escalation ladder: they need a permit and observe its cool-down. */
+export const isLadder = (process: Process): boolean =>
+  process === 'ShepherdRecovery' || process === 'ShepherdReinstall';
+
+/** Why not, leaving aside who works and who waits. */
+function groundsOf(process: Process, row: MachineRow, now: Circumstances): Refusal | null {
+  switch (process) {
+    case 'ShepherdAgentStart':
+      return barOf(process, row, now) ?? (row.agentStarted ? 'its agent is started' : null);
+    case 'ShepherdRecovery':
+    case 'ShepherdReinstall':
+      return barOf(process, row, now) ?? needlessOf(row, now);
+    case 'ShepherdDeprovision':
+      if (row.deprovisionRequestedAtMs === null) return 'nobody asked to deprovision it';
+      return holdOf(process, row, now);
+    default:
+      return null;
+  }
+}
+
+function barOf(process: Process, row: MachineRow, now: Circumstances): Refusal | null {
+  if (!row.provided) return 'it has no hardware';
+  if (installState(row) === 'DONE') return 'it was handed over';
+  if (isQuarantined(row, now.nowMs)) return 'it is quarantined';
+  if (row.deprovisionRequestedAtMs !== null) return 'it is to be deprovisioned';
+  return holdOf(process, row, now) ?? statusOf(process, row.provided.status);
+}
+
+const holdOf = (process: Process, row: MachineRow, now: Circumstances): Refusal | null =>
+  BARRING[process]?.some((kind) => isHeld(row, kind, now)) ? 'a hold forbids it' : null;
+
+function statusOf(process: Process, status: ProviderStatus | null): Refusal | null {
+  const suits = isLadder(process) ? !UNRECOVERABLE.includes(status) : STARTABLE.includes(status);
+  return suits ? null : 'its provider status does not allow it';
+}
+
+function needlessOf(row: MachineRow, { nowMs, loss }: Circumstances): Refusal | null {
+  if (row.agentStarted) return isLost(row, nowMs, loss) ? null : 'it is not lost';
+  return isStartGivenUp(row, nowMs, loss) ? null : 'its agent start is not given up';
+}
+
+function waitOf(process: Process, row: MachineRow, nowMs: number): Refusal | null {
+  if (backoffUntilMs(row, process, nowMs) !== null) return 'it waits after a failure';
+  const next = row.recovery?.nextAtMs ?? null;
+  if (!isLadder(process) || next === null || next <= nowMs) return null;
+  return 'it cools down after an attempt';
+}

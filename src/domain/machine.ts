@@ -1,0 +1,178 @@
+import type { MachineId, ProviderName, SessionId, Slot, Witness } from './ids.ts';
+
+/**
+ * What is known of a machine, as plain data. Times are epoch milliseconds of the database clock
+ * (`…AtMs`), so that they can be compared without knowing where they were read.
+ */
+
+export const PROCESSES = [
+  'UnitTest1',
+  'UnitTest2',
+  'ShepherdAccess',
+  'ShepherdAgentStart',
+  'ShepherdRecovery',
+  'ShepherdReinstall',
+  'ShepherdDeprovision',
+] as const;
+/** A kind of long task on a machine. All `Shepherd…` ones exclude each other on one machine. */
+export type Process = (typeof PROCESSES)[number];
+
+export const PROVIDER_STATUSES = [
+  'Missing',
+  'Provisioning',
+  'ProvisioningFailedPermanent',
+  'Running',
+  'Stopped',
+  'Unknown',
+] as const;
+export type ProviderStatus = (typeof PROVIDER_STATUSES)[number];
+
+/** How much a listing knows: free capacity, a deployed machine, or "ask the BMDB". */
+export type Availability = 'PossiblyUsed' | 'KnownUnused' | 'KnownUsed';
+
+/**
+ * Whose tag a device carries: ours and nobody else's, (also) another owner's, or none. The name
+ * alone gives no right to anything: whatever is not `ours` is shown and never acted on.
+ */
+export type Ownership = 'ours' | 'foreign' | 'untagged';
+
+export type Rung = 'restartingAgent' | 'rebooting' | 'powerCycling' | 'reinstalling';
+export type HoldKind = 'no-start' | 'no-recover' | 'no-allocate' | 'preserve';
+export type QuarantineKind = 'needsHuman' | 'conflict' | 'byOperator';
+
+/** The Provided tag: which hardware the machine is. */
+export interface Provided {
+  readonly provider: ProviderName;
+  readonly providerId: string;
+  readonly reservationId: string | null;
+  /** `host` or `host:port`. */
+  readonly address: string | null;
+  readonly location: string | null;
+  readonly status: ProviderStatus | null;
+}
+
+export interface LiveWork {
+  readonly process: Process;
+  readonly sessionId: SessionId;
+  readonly epoch: string;
+  readonly startedAtMs: number;
+}
+
+export interface BackoffRow {
+  readonly process: Process;
+  readonly untilMs: number;
+  readonly cause: string;
+  readonly lastIntervalSeconds: number | null;
+}
+
+/** All rows of one machine, joined. Work of dead sessions is already left out. */
+export interface MachineRow {
+  readonly machineId: MachineId;
+  readonly createdAtMs: number;
+  readonly provided: Provided | null;
+  readonly agentStarted: {
+    readonly atMs: number;
+    /** Raw Ed25519 public key, 64 hex digits. */
+    readonly publicKey: string;
+    readonly bootId: string | null;
+  } | null;
+  readonly heartbeat: { readonly atMs: number; readonly bootId: string | null } | null;
+  readonly installation: {
+    readonly requestGeneration: bigint | null;
+    readonly handedOutAtMs: number | null;
+    readonly reportGeneration: bigint | null;
+    readonly reportResult: 'Success' | 'Error' | null;
+  };
+  readonly startAttempt: { readonly atMs: number; readonly count: number } | null;
+  readonly recovery: {
+    readonly rung: Rung;
+    readonly attempts: number;
+    readonly askedAtMs: number | null;
+    readonly operationRef: string | null;
+    readonly nextAtMs: number | null;
+  } | null;
+  /** A permit of the fleet guard to be recovered is held. */
+  readonly permit: boolean;
+  readonly quarantine: {
+    readonly kind: QuarantineKind;
+    readonly reason: string;
+    readonly untilMs: number | null;
+  } | null;
+  readonly deprovisionRequestedAtMs: number | null;
+  /** Pinned SSH host key, base64 of the wire blob. */
+  readonly hostKey: string | null;
+  readonly work: readonly LiveWork[];
+  readonly backoffs: readonly BackoffRow[];
+}
+
+/** A creation that was begun and not yet settled. */
+export interface IntentRow {
+  readonly witness: Witness;
+  readonly machineId: MachineId;
+  readonly provider: ProviderName;
+  readonly slotId: string;
+  readonly hostname: string;
+  readonly state: 'open' | 'unresolved';
+  readonly ambiguous: boolean;
+  readonly attempts: number;
+  readonly sessionId: SessionId;
+  /** The session that opened it is still alive. */
+  readonly sessionAlive: boolean;
+  readonly createdAtMs: number;
+  readonly lastError: string | null;
+}
+
+export interface HoldRow {
+  readonly provider: ProviderName;
+  readonly slotId: string;
+  readonly kind: HoldKind;
+  readonly setBy: string;
+  readonly reason: string;
+  readonly untilMs: number | null;
+}
+
+/** A slot on the shelf after a failed creation. */
+export interface PenaltyRow {
+  readonly provider: ProviderName;
+  readonly slotId: string;
+  readonly untilMs: number;
+  readonly cause: string;
+}
+
+/** One entry of a provider's listing: an immutable snapshot. */
+export interface ProviderMachine {
+  /** Vendor's device id; null for free capacity. */
+  readonly id: string | null;
+  readonly reservationId: string | null;
+  readonly hostname: string | null;
+  readonly plan: string;
+  readonly location: string | null;
+  /** `host` or `host:port`; null until known. */
+  readonly address: string | null;
+  readonly remoteUser: string;
+  readonly availability: Availability;
+  /** The provider says the device is broken. */
+  readonly failed: boolean;
+  readonly status: ProviderStatus | null;
+  readonly power: 'on' | 'off' | 'unknown';
+  readonly tags: Readonly<Record<string, string>>;
+  /** Free capacity, and all of an inventory that is itself the mark, is `ours`. */
+  readonly ownership: Ownership;
+  readonly observedAtMs: number;
+}
+
+/** Everything known of one slot, from which its state is computed. */
+export interface SlotFacts {
+  readonly slot: Slot;
+  readonly provider: ProviderName;
+  /** The provider's entry, if its latest listing has one. */
+  readonly listed: ProviderMachine | null;
+  /** A complete listing was seen since start. Until then absence means nothing. */
+  readonly listingComplete: boolean;
+  readonly row: MachineRow | null;
+  readonly intent: IntentRow | null;
+  readonly holds: readonly HoldRow[];
+  readonly penalty: PenaltyRow | null;
+  /** More than one row or device claims the slot, or its machine's device is not ours; why. */
+  readonly conflict: string | null;
+}

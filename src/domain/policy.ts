@@ -1,0 +1,56 @@
+/** Limits that both the SQL predicates and the derived states use: one definition for all. */
+export interface LossPolicy {
+  /** No heartbeat yet: lost this long after the agent was started (30 min). */
+  readonly firstHeartbeatMs: number;
+  /** Lost this long after the last heartbeat (10 min). */
+  readonly heartbeatMs: number;
+  /** While an installation is pending: not lost before this long after its hand-out (30 min). */
+  readonly handOutMs: number;
+  /** The period agents are told to report in (30 s). */
+  readonly periodMs: number;
+  /** Unbroken heartbeats for this long end an episode of recovery; `LADDER_RESET_MS` when absent. */
+  readonly ladderResetMs?: number;
+  /** When starting the agent is given up; `DEFAULT_ESCALATION` when absent. */
+  readonly escalation?: EscalationPolicy;
+}
+
+/** How many machines may be recovered at once. The smallest limit wins; at least 1 is allowed. */
+export interface RecoveryBudget {
+  /** Share of the started machines of each location, provider and the fleet, percent (5). */
+  readonly percent: number;
+  /** Absolute limit per provider and per location (10). */
+  readonly perGroupMax: number;
+  /** Absolute limit of the fleet (50). */
+  readonly fleetMax: number;
+}
+
+export const DEFAULT_LOSS: LossPolicy = {
+  firstHeartbeatMs: 30 * 60_000,
+  heartbeatMs: 10 * 60_000,
+  handOutMs: 30 * 60_000,
+  periodMs: 30_000,
+};
+export const DEFAULT_BUDGET: RecoveryBudget = { percent: 5, perGroupMax: 10, fleetMax: 50 };
+
+/** When starting the agent is given up and the ladder takes the machine. */
+export interface EscalationPolicy {
+  /** Failures in a row (6). */
+  readonly failuresMax: number;
+  /** An agent was executed this long ago and neither recorded nor is anybody at it (30 min). */
+  readonly attemptAgeMs: number;
+}
+export const DEFAULT_ESCALATION: EscalationPolicy = { failuresMax: 6, attemptAgeMs: 30 * 60_000 };
+
+/** How many machines of a group of `count` may be recovered at once. */
+export const groupBudget = (budget: RecoveryBudget, count: number): number =>
+  Math.max(1, Math.min(budget.perGroupMax, Math.floor((budget.percent * count) / 100)));
+/** The same for the whole fleet. */
+export const fleetBudget = (budget: RecoveryBudget, count: number): number =>
+  Math.max(1, Math.min(budget.fleetMax, Math.floor((budget.percent * count) / 100)));
+
+/** Heartbeats in a row, at most two periods apart, that give a permit to be recovered back. */
+export const PERMIT_RETURNED_AFTER = 3;
+/** Unbroken heartbeats for this long end an episode: the ladder starts from the bottom again. */
+export const LADDER_RESET_MS = 30 * 60_000;
+/** Penalties of a slot in a row double up to this. */
+export const PENALTY_MAX_MS = 24 * 3_600_000;

@@ -1,0 +1,134 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createMemBmdb } from '../../src/adapters/bmdb/mem-bmdb.ts';
+import { newMachine } from '../../src/adapters/bmdb/mem-tables.ts';
+import {
+  createSeededRandom,
+  createSimulatedClock,
+} from '../../src/adapters/clock/simulated-clock.ts';
+import { codeOf } from '../../src/domain/errors.ts';
+import { machineId, providerName } from '../../src/domain/ids.ts';
+import type { MachineRow } from '../../src/domain/machine.ts';
+import { countPermits } from '../../src/domain/permits.ts';
+import { DEFAULT_LOSS, type RecoveryBudget } from '../../src/domain/policy.ts';
+import { agentStarted, machineRow, NOW_MS, provided, slotFacts } from '../support/facts.ts';
+
+interface Seen {
+  readonly provider?: string;
+  readonly location?: string | null;
+  readonly started?: boolean;
+  readonly permit?: boolean;
+}
+const rowOf = ({ provider = 'p', location = 'a', started = true, permit = false }: Seen) =>
+  machineRow({
+    provided: provided({ provider: providerName(provider), location }),
+    agentStarted: started ? agentStarted(NOW_MS) : null,
+    permit,
+  });
+const many = (count: number, seen: Seen = {}) => Array.from({ length: count }, () => rowOf(seen));
+const countsOf = (budget: Partial<RecoveryBudget>, ...groups: readonly MachineRow[][]) =>
+  countPermits(
+    groups.flat().map((row) => slotFacts({ row })),
+    { percent: 100, perGroupMax: 1_000, fleetMax: 1_000, ...budget },
+  );
+const A = { provider: 'p', location: 'a' };
+
+/** How many may be taken there, one after another. */
+const roomOf = (counts: ReturnType<typeof countPermits>, place = A): number => {
+  let room = 0;
+  for (; counts.hasRoom(place) && room < 100; room += 1) counts.take(place);
+  return room;
+};
+
+describe('room for one more recovery', () => {
+  test('is a share of the started machines, at least one', () => {
+    expect(roomOf(countsOf({ percent: 5 }, many(60)))).toBe(3);
+    expect(roomOf(countsOf({ percent: 5 }, many(59)))).toBe(2);
+    expect(roomOf(countsOf({ percent: 5 }, many(1)))).toBe(1);
+    expect(roomOf(countsOf({ percent: 5 }))).toBe(1);
+  });
+
+  test('is what those leave that hold a permit', () => {
+    expect(roomOf(countsOf({ percent: 10 }, many(38), many(2, { permit: true })))).toBe(2);
+    const unstarted = many(2, { permit: true, started: false });
+    expect(roomOf(countsOf({ percent: 10 }, many(38), unstarted))).toBe(2);
+    expect(countsOf({ percent: 5 }, many(20, { permit: true })).hasRoom(A)).toBe(false);
+  });
+
+  test('does not grow with machines without an agent or without hardware', () => {
+    const bare = Array.from({ length: 60 }, () => machineRow({ provided: null }));
+    expect(roomOf(countsOf({ percent: 5 }, many(20), many(60, { started: false }), bare))).toBe(1);
+  });
+
+  test('is limited in the fleet, at the provider and at the location', () => {
+    expect(roomOf(countsOf({ fleetMax: 4 }, many(60)))).toBe(4);
+    expect(roomOf(countsOf({ perGroupMax: 3 }, many(60)))).toBe(3);
+    const elsewhere = many(9, { location: 'b', permit: true });
+    expect(countsOf({ perGroupMax: 9 }, many(60), elsewhere).hasRoom(A)).toBe(false);
+    const others = many(9, { provider: 'q', location: 'b', permit: true });
+    expect(roomOf(countsOf({ perGroupMax: 9 }, many(60), others))).toBe(9);
+    expect(countsOf({ fleetMax: 9 }, many(60), others).hasRoom(A)).toBe(false);
+  });
+
+  test('at a location is shared by providers, and at no location by nobody', () => {
+    const nearby = many(9, { provider: 'q', permit: true });
+    expect(countsOf({ perGroupMax: 9 }, many(60), nearby).hasRoom(A)).toBe(false);
+    const nowhere = many(9, { provider: 'q', location: null, permit: true });
+    const counts = countsOf({ perGroupMax: 9 }, many(60, { location: null }), nowhere);
+    expect(counts.hasRoom({ provider: 'p', location: null })).toBe(true);
+  });
+});
+
+test('the forecast is what the BMDB decides in the claim', async () => {
+  const seen = fc.record({
+    provider: fc.constantFrom('p', 'q'),
+    location: fc.constantFrom('a', 'b', null),
+    started: fc.boolean(),
+    permit: fc.boolean(),
+  });
+  const limits = fc.record({
+    percent: fc.integer({ min: 5, max: 60 }),
+    perGroupMax: fc.integer({ min: 1, max: 4 }),
+    fleetMax: fc.integer({ min: 1, max: 6 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(seen, { maxLength: 24 }),
+      seen,
+      limits,
+      async (others, one, budget) => {
+        const clock = createSimulatedClock(NOW_MS);
+        const random = createSeededRandom(1);
+        const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget });
+        const lost = {
+          ...rowOf(one),
+          permit: false,
+          agentStarted: agentStarted(NOW_MS - 3_600_000),
+        };
+        const rows = [lost, ...others.map(rowOf)].map((row, at) => ({
+          ...row,
+          machineId: machineId(`machine-${at}`),
+        }));
+        for (const row of rows) {
+          const permitGrantedAtMs = row.permit ? NOW_MS : null;
+          bmdb.tables.machines.set(row.machineId, { ...newMachine(row), permitGrantedAtMs });
+        }
+        const options = { component: 'shepherd', runtimeInfo: 'test', intervalMs: 60_000 };
+        const session = await bmdb.openSession(options);
+        const claimed = await session.claim('ShepherdRecovery', rows[0]!.machineId).then(
+          () => true,
+          (error: unknown) => {
+            expect(codeOf(error)).toBe('no-permit');
+            return false;
+          },
+        );
+        const counts = countPermits(
+          rows.map((row) => slotFacts({ row })),
+          budget,
+        );
+        expect(counts.hasRoom(lost.provided!)).toBe(claimed);
+        await session.close();
+      },
+    ),
+  );
+});

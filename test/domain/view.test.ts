@@ -1,0 +1,373 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { HoldRow, MachineRow, SlotFacts } from '../../src/domain/machine.ts';
+import { PROCESSES, PROVIDER_STATUSES } from '../../src/domain/machine.ts';
+import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import { STATES, viewOf, worksElsewhere, type MachineView } from '../../src/domain/view.ts';
+import { PLACES } from '../support/views.ts';
+import {
+  agentStarted,
+  backoff,
+  device,
+  free,
+  hold,
+  intentRow,
+  liveWork,
+  machineRow,
+  NOW_MS,
+  penaltyRow,
+  provided,
+  SESSION,
+  slotFacts,
+} from '../support/facts.ts';
+
+const MINUTE = 60_000;
+const moment = { nowMs: NOW_MS, loss: DEFAULT_LOSS };
+const view = (change: Partial<SlotFacts>, nowMs = NOW_MS): MachineView =>
+  viewOf(slotFacts(change), { ...moment, nowMs });
+const row = (change: Partial<MachineRow> = {}, more: Partial<SlotFacts> = {}) => ({
+  row: machineRow(change),
+  listed: device(),
+  ...more,
+});
+const installing = { requestGeneration: 2n, reportGeneration: null, reportResult: null } as const;
+const pending = { ...installing, handedOutAtMs: NOW_MS - MINUTE };
+const done = { ...pending, reportGeneration: 2n, reportResult: 'Success' } as const;
+const failed = { ...done, reportResult: 'Error' } as const;
+const heard = (agoMs: number) => ({
+  agentStarted: agentStarted(NOW_MS - 60 * MINUTE),
+  heartbeat: { atMs: NOW_MS - agoMs, bootId: 'boot-1' },
+});
+const quarantine = (kind: 'conflict' | 'needsHuman' | 'byOperator', untilMs: number | null) => ({
+  quarantine: { kind, reason: 'because', untilMs },
+});
+const recovering = {
+  rung: 'rebooting',
+  attempts: 1,
+  askedAtMs: NOW_MS,
+  operationRef: null,
+} as const;
+const nextTryIn = (ms: number) => ({ recovery: { ...recovering, nextAtMs: NOW_MS + ms } });
+
+/** The rules in their order, each with every rule below it true as well where that is possible. */
+const TRUTH: readonly (readonly [string, Partial<SlotFacts>, Partial<MachineView>])[] = [
+  [
+    'a quarantine in the rows beats everything',
+    row({ ...quarantine('needsHuman', null), deprovisionRequestedAtMs: NOW_MS, permit: true }),
+    { state: 'Quarantined', substate: 'needsHuman', reason: 'because', next: null },
+  ],
+  [
+    'a quarantine with an end is over after it',
+    row(quarantine('byOperator', NOW_MS)),
+    { state: 'Provisioned', substate: 'waiting' },
+  ],
+  [
+    'a quarantine with an end names it',
+    row(quarantine('byOperator', NOW_MS + MINUTE)),
+    { state: 'Quarantined', substate: 'byOperator', dueAtMs: NOW_MS + MINUTE },
+  ],
+  [
+    'a deprovision request beats a missing device',
+    row({ deprovisionRequestedAtMs: NOW_MS, provided: provided({ status: 'Missing' }) }),
+    { state: 'Deprovisioning', substate: 'deleting' },
+  ],
+  [
+    'without a device only the slot is left to be cleaned',
+    row({ deprovisionRequestedAtMs: NOW_MS }, { listed: free() }),
+    { state: 'Deprovisioning', substate: 'cleaning' },
+  ],
+  [
+    'a missing device beats work and agent',
+    row({ provided: provided({ status: 'Missing' }), permit: true, ...heard(0) }),
+    { state: 'Quarantined', substate: 'missing', next: null },
+  ],
+  [
+    'a conflict beats work and agent',
+    row({ work: [liveWork('ShepherdRecovery')] }, { conflict: 'two devices' }),
+    { state: 'Quarantined', substate: 'conflict', reason: 'two devices' },
+  ],
+  [
+    'a device of ours without row or intent is a conflict',
+    { listed: device() },
+    { state: 'Quarantined', substate: 'conflict', providerId: 'device-1', machineId: null },
+  ],
+  [
+    'live recovery shows its rung',
+    row({ work: [liveWork('ShepherdRecovery')], ...nextTryIn(0), permit: true }),
+    { state: 'Recovering', substate: 'rebooting', next: null },
+  ],
+  [
+    'a reinstallation is recovery too',
+    row({ work: [liveWork('ShepherdReinstall')], installation: done }),
+    { state: 'Recovering', substate: 'rebooting' },
+  ],
+  [
+    'a permit without work cools down, until the next try',
+    row({ permit: true, ...heard(20 * MINUTE), ...nextTryIn(MINUTE) }),
+    { state: 'Recovering', substate: 'coolingDown', next: null, dueAtMs: NOW_MS + MINUTE },
+  ],
+  [
+    'a permit whose next try has come is due',
+    row({ permit: true, ...heard(20 * MINUTE), ...nextTryIn(-MINUTE) }),
+    { state: 'Recovering', substate: 'coolingDown', next: 'recovery' },
+  ],
+  [
+    'live agent start, by whomever',
+    row({ work: [liveWork('ShepherdAgentStart')], installation: done }),
+    { state: 'AgentStarting', substate: 'elsewhere', next: null },
+  ],
+  [
+    'work that excludes nothing changes nothing',
+    row({ work: [liveWork('ShepherdAccess')], ...heard(0) }),
+    { state: 'Running', substate: 'healthy' },
+  ],
+  [
+    'a finished installation hands over, agent or not',
+    row({ installation: done, ...heard(0) }),
+    { state: 'HandedOver', substate: 'installed', next: null },
+  ],
+  [
+    'a failed installation changes no state',
+    row({ installation: failed, ...heard(0) }),
+    { state: 'Running', substate: 'healthy' },
+  ],
+  [
+    'silence beyond the limit is due for recovery',
+    row(heard(10 * MINUTE + 1)),
+    { state: 'Running', substate: 'silent', next: 'recovery' },
+  ],
+  [
+    'silence under a hold waits for the operator',
+    row(heard(11 * MINUTE), { holds: [hold('no-recover')] }),
+    { state: 'Running', substate: 'silent', next: null, reason: 'a hold forbids it' },
+  ],
+  [
+    'silence in backoff waits for its end',
+    row({ ...heard(11 * MINUTE), backoffs: [backoff('ShepherdRecovery', NOW_MS + MINUTE)] }),
+    { state: 'Running', substate: 'silent', next: null, dueAtMs: NOW_MS + MINUTE },
+  ],
+  [
+    'an installation that was handed out excuses silence',
+    row({ ...heard(11 * MINUTE), installation: pending }),
+    { state: 'Running', substate: 'installingOs', dueAtMs: NOW_MS + 29 * MINUTE },
+  ],
+  [
+    'an agent that was never heard',
+    row({ agentStarted: agentStarted(NOW_MS - MINUTE) }),
+    { state: 'Running', substate: 'awaitingHeartbeat', dueAtMs: NOW_MS + 29 * MINUTE },
+  ],
+  [
+    'a heartbeat of an earlier agent counts for nothing',
+    row({ ...heard(MINUTE), agentStarted: agentStarted(NOW_MS - MINUTE / 2) }),
+    { state: 'Running', substate: 'awaitingHeartbeat' },
+  ],
+  [
+    'two periods without a heartbeat are late',
+    row(heard(2 * DEFAULT_LOSS.periodMs + 1)),
+    { state: 'Running', substate: 'late' },
+  ],
+  [
+    'a heartbeat in time',
+    row(heard(2 * DEFAULT_LOSS.periodMs)),
+    { state: 'Running', substate: 'healthy', dueAtMs: NOW_MS },
+  ],
+  [
+    'a device that failed for good',
+    row({ provided: provided({ status: 'ProvisioningFailedPermanent' }) }),
+    { state: 'Provisioned', substate: 'failed', next: null },
+  ],
+  [
+    'a device in installation',
+    row({ provided: provided({ status: 'Provisioning' }) }),
+    { state: 'Provisioned', substate: 'installing', next: null },
+  ],
+  [
+    'a device that is switched off',
+    row({ provided: provided({ status: 'Stopped' }) }),
+    { state: 'Provisioned', substate: 'stopped', next: null },
+  ],
+  [
+    'a failed start waits',
+    row({ backoffs: [backoff('ShepherdAgentStart', NOW_MS + MINUTE, 'no route')] }),
+    {
+      state: 'Provisioned',
+      substate: 'backingOff',
+      reason: 'no route',
+      next: null,
+      dueAtMs: NOW_MS + MINUTE,
+    },
+  ],
+  [
+    'a start that was given up is due for recovery',
+    row({ startAttempt: { atMs: NOW_MS, count: 6 } }),
+    { state: 'Provisioned', substate: 'waiting', next: 'recovery' },
+  ],
+  [
+    'a machine under a hold waits for the operator',
+    row({}, { holds: [hold('no-start')] }),
+    { state: 'Provisioned', substate: 'waiting', next: null, reason: 'a hold forbids it' },
+  ],
+  [
+    'a machine that is due for its agent',
+    row(),
+    { state: 'Provisioned', substate: 'waiting', next: 'agentStart' },
+  ],
+  [
+    'an intent beats penalty and device',
+    { intent: intentRow(), listed: device(), penalty: penaltyRow(NOW_MS + MINUTE) },
+    { state: 'Reserved', substate: 'creating', machineId: intentRow().machineId },
+  ],
+  [
+    'a slot on the shelf',
+    { listed: free(), penalty: penaltyRow(NOW_MS + MINUTE) },
+    { state: 'Reserved', substate: 'penalised', dueAtMs: NOW_MS + MINUTE },
+  ],
+  [
+    'a slot whose shelf time is over',
+    { listed: free(), penalty: penaltyRow(NOW_MS) },
+    { state: 'Reserved', substate: 'available', next: null, dueAtMs: null },
+  ],
+  ['a slot that a complete listing lacks', {}, { state: 'Released', substate: 'gone' }],
+  [
+    'a slot that a partial listing lacks is not gone',
+    { listingComplete: false },
+    { state: 'Reserved', substate: 'available' },
+  ],
+];
+
+describe('viewOf: the first rule that matches decides', () => {
+  test.each(TRUTH)('%s', (_, facts, expected) => {
+    expect(view(facts)).toMatchObject(expected);
+  });
+
+  test('active holds are shown, and change nothing of the state', () => {
+    const held = view(row(heard(0), { holds: [hold('preserve'), hold('no-start', NOW_MS)] }));
+    expect(held).toMatchObject({ state: 'Running', substate: 'healthy', holds: ['preserve'] });
+  });
+
+  test('a hold that ends is due at its end', () => {
+    const held = row({}, { holds: [hold('no-start', NOW_MS + MINUTE)] });
+    expect(view(held)).toMatchObject({ next: null, dueAtMs: NOW_MS + MINUTE });
+    expect(view(held, NOW_MS + MINUTE + 1).next).toBe('agentStart');
+  });
+
+  test('a start that nobody finished is given up by the clock alone', () => {
+    const begun = row({ startAttempt: { atMs: NOW_MS - MINUTE, count: 0 } });
+    expect(view(begun)).toMatchObject({ next: 'agentStart', dueAtMs: NOW_MS + 29 * MINUTE });
+  });
+
+  test('the device of the row tells where the machine is, else the listing', () => {
+    expect(view({ listed: free({ location: 'east' }) })).toMatchObject({
+      reservationId: 'rack-1',
+      location: 'east',
+      address: null,
+    });
+    const elsewhere = row({}, { listed: device({ address: '192.0.2.99' }) });
+    expect(view(elsewhere).address).toBe('192.0.2.1');
+  });
+});
+
+test('work of another session is elsewhere', () => {
+  expect(worksElsewhere(null, SESSION)).toBe(false);
+  const busy = machineRow({ work: [liveWork('ShepherdAgentStart')] });
+  expect(worksElsewhere(busy, SESSION)).toBe(false);
+  expect(worksElsewhere(busy, null)).toBe(true);
+});
+
+const nullable = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: null });
+const instant = fc.integer({ min: NOW_MS - 90 * MINUTE, max: NOW_MS + 90 * MINUTE });
+const generation = fc.constantFrom(null, 1n, 2n);
+
+const anyRow: fc.Arbitrary<MachineRow> = fc
+  .record({
+    provided: nullable(
+      fc.constantFrom(null, ...PROVIDER_STATUSES).map((status) => provided({ status })),
+    ),
+    agentStarted: nullable(instant.map((atMs) => agentStarted(atMs))),
+    heartbeat: nullable(instant.map((atMs) => ({ atMs, bootId: 'boot-1' }))),
+    installation: fc.record({
+      requestGeneration: generation,
+      handedOutAtMs: nullable(instant),
+      reportGeneration: generation,
+      reportResult: fc.constantFrom(null, 'Success', 'Error'),
+    }),
+    startAttempt: nullable(fc.record({ atMs: instant, count: fc.nat(8) })),
+    recovery: nullable(nullable(instant).map((nextAtMs) => ({ ...recovering, nextAtMs }))),
+    permit: fc.boolean(),
+    quarantine: nullable(
+      fc.record({
+        kind: fc.constantFrom('needsHuman', 'conflict', 'byOperator'),
+        reason: fc.constant('because'),
+        untilMs: nullable(instant),
+      }),
+    ),
+    deprovisionRequestedAtMs: fc.constantFrom(null, null, null, NOW_MS),
+    work: fc
+      .uniqueArray(fc.constantFrom(...PROCESSES), { maxLength: 2 })
+      .map((all) => all.map((process) => liveWork(process))),
+    backoffs: fc
+      .uniqueArray(fc.tuple(fc.constantFrom(...PROCESSES), instant), {
+        selector: ([process]) => process,
+        maxLength: 3,
+      })
+      .map((all) => all.map(([process, untilMs]) => backoff(process, untilMs))),
+  })
+  .map((change) => machineRow(change));
+
+const anyHold: fc.Arbitrary<HoldRow> = fc
+  .tuple(fc.constantFrom('no-start', 'no-recover', 'no-allocate', 'preserve'), nullable(instant))
+  .map(([kind, untilMs]) => hold(kind, untilMs));
+
+const anyFacts: fc.Arbitrary<SlotFacts> = fc
+  .record({
+    listed: fc.constantFrom(null, free(), device(), device({ availability: 'PossiblyUsed' })),
+    listingComplete: fc.boolean(),
+    row: fc.oneof({ weight: 4, arbitrary: anyRow }, { weight: 1, arbitrary: fc.constant(null) }),
+    intent: fc.constantFrom(null, intentRow(), intentRow({ state: 'unresolved' })),
+    holds: fc.array(anyHold, { maxLength: 3 }),
+    penalty: nullable(instant.map((untilMs) => penaltyRow(untilMs))),
+    conflict: fc.constantFrom(null, null, null, 'two devices'),
+  })
+  .map((change) => slotFacts(change));
+
+/** What a view says, without the time at which to look again. */
+const saying = ({ dueAtMs: _, ...rest }: MachineView) => rest;
+
+describe('viewOf, over any facts', () => {
+  test('names exactly one of the known places, and work only for a machine that is there', () => {
+    const places = new Set(PLACES.map((place) => place.join('.')));
+    fc.assert(
+      fc.property(anyFacts, (facts) => {
+        const found = viewOf(facts, moment);
+        expect(STATES).toContain(found.state);
+        expect(places).toContain(`${found.state}.${found.substate}`);
+        if (found.next !== null) {
+          expect(facts.row?.provided).toBeTruthy();
+          expect(['Provisioned', 'Running', 'Recovering']).toContain(found.state);
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('the clock alone changes nothing before the due time, and something just after it', () => {
+    fc.assert(
+      fc.property(anyFacts, fc.double({ min: 0, max: 1, noNaN: true }), (facts, share) => {
+        const found = viewOf(facts, moment);
+        if (found.dueAtMs === null) {
+          const later = { ...moment, nowMs: NOW_MS + share * 1_000 * MINUTE };
+          expect(saying(viewOf(facts, later))).toEqual(saying(found));
+          return;
+        }
+        expect(found.dueAtMs).toBeGreaterThanOrEqual(NOW_MS);
+        const before = NOW_MS + Math.floor(share * (found.dueAtMs - 1 - NOW_MS));
+        if (before >= NOW_MS) {
+          expect(saying(viewOf(facts, { ...moment, nowMs: before }))).toEqual(saying(found));
+        }
+        const after = viewOf(facts, { ...moment, nowMs: found.dueAtMs + 1 });
+        expect(saying(after)).not.toEqual(saying(found));
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+});
