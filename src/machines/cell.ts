@@ -1,0 +1,68 @@
+import {
+  enqueueActions,
+  setup,
+  stopChild,
+  type DoneActorEvent,
+  type ErrorActorEvent,
+} from 'xstate';
+import type { Slot } from '../domain/ids.ts';
+import type { MachineView } from '../domain/view.ts';
+import { lifecycle } from './lifecycle.ts';
+import { unprovided } from './slots.ts';
+
+/** More would be slow: see the note on `cell`. */
+export const CELL_CAPACITY = 64;
+
+/**
+ * Supervises at most CELL_CAPACITY machines. A cell is its own root actor: XState copies the
+ * children map on every spawn and scans all timers of the system on every stop, so cost grows with
+ * the square of the flock. One machine's crash is handled here and never reaches its siblings.
+ * A machine's actor id is its slot.
+ */
+export const cell = setup({
+  types: {
+    events: {} as
+      | { type: 'machine.observed'; view: MachineView }
+      | { type: 'machine.retire'; slot: Slot }
+      | DoneActorEvent<unknown, string>
+      | ErrorActorEvent<unknown, string>,
+  },
+  actors: { lifecycle },
+  actions: {
+    /** Spawns the machine or tells it the news. A second spawn would orphan the first. */
+    tell: enqueueActions(({ enqueue, self }, { view }: { view: MachineView }) => {
+      if (self.getSnapshot().children[view.slot]) {
+        enqueue.sendTo(view.slot, { type: 'machine.observed', view });
+      } else {
+        enqueue.spawnChild('lifecycle', { id: view.slot, input: { view } });
+      }
+    }),
+    forget: stopChild((_, { actorId }: { actorId: string }) => actorId),
+    /** The machine's actor threw: its I/O must be aborted and the crash reported. */
+    reportCrash: (_, _crash: { actorId: string; error: unknown }) => unprovided('reportCrash'),
+    /** The machine's actor reached its end: the slot is gone. */
+    reportEnd: (_, _end: { actorId: string }) => unprovided('reportEnd'),
+  },
+}).createMachine({
+  id: 'cell',
+  description: 'Owns up to 64 machines, isolates their crashes, forgets the ones that ended.',
+  options: { maxIterations: 1000 },
+  on: {
+    'machine.observed': { actions: { type: 'tell', params: ({ event }) => event } },
+    'machine.retire': {
+      actions: { type: 'forget', params: ({ event }) => ({ actorId: event.slot }) },
+    },
+    'xstate.done.actor.*': {
+      actions: [
+        { type: 'forget', params: ({ event }) => event },
+        { type: 'reportEnd', params: ({ event }) => event },
+      ],
+    },
+    'xstate.error.actor.*': {
+      actions: [
+        { type: 'forget', params: ({ event }) => event },
+        { type: 'reportCrash', params: ({ event }) => event },
+      ],
+    },
+  },
+});

@@ -1,0 +1,235 @@
+import { and, assign, sendTo, setup, stateIn, type SnapshotFrom } from 'xstate';
+import type { Slot } from '../domain/ids.ts';
+import type { MachineView } from '../domain/view.ts';
+import { session } from './session.ts';
+import { actorSlot, serviceSlot, unprovided } from './slots.ts';
+import { errorOf, failureOf, type Failure } from './task.ts';
+
+/** News of slots, from the mirror to the cells. */
+export type SlotNews =
+  | { readonly type: 'observed'; readonly view: MachineView }
+  | { readonly type: 'vanished'; readonly slot: Slot };
+export interface SlotsChanged {
+  readonly type: 'slots.changed';
+  readonly news: readonly SlotNews[];
+}
+export type FleetEvent =
+  | SlotsChanged
+  /** A service broke in the middle; everything is rebuilt. */
+  | { readonly type: 'service.crashed'; readonly error: unknown }
+  /** Stop claiming, finish or cancel what is under way, close the session. */
+  | { readonly type: 'fleet.stop' };
+
+export interface FleetTiming {
+  readonly sessionIntervalMs: number;
+  /** Pause before a new session after one was lost or could not be opened. */
+  readonly sessionRetryMs: number;
+}
+
+type Context = FleetTiming & {
+  readonly failure: Failure | null;
+  readonly sessionLosses: number;
+  /** Crashes of services since the last quiet period. */
+  readonly crashes: number;
+  /** A stop was asked for: whatever breaks from now on, nothing is rebuilt. */
+  readonly stopping: boolean;
+};
+
+const SESSION_RETRY_MAX_MS = 30_000;
+/** Work for so long without a crash of a service, and earlier crashes are forgotten. */
+const QUIET_MS = 60_000;
+
+const crashed = {
+  target: '#fleet.restarting',
+  actions: ['countCrash', { type: 'reportServiceCrash', params: errorOf }],
+} as const;
+
+/**
+ * The supervisor: owns the session, the mirror, the cells, one provisioner per provider and the
+ * janitor. News flow from the mirror through here into the cells whether or not a session is alive;
+ * only work needs one.
+ */
+export const fleet = setup({
+  types: { context: {} as Context, input: {} as FleetTiming, events: {} as FleetEvent },
+  actors: {
+    session,
+    /** BMDB rows, provider listings and heartbeats, diffed into `slots.changed`. */
+    mirror: serviceSlot<FleetEvent, void>('mirror'),
+    /** Puts slots into cells, restarts crashed machines and dead cells. */
+    cellPool: serviceSlot<SlotsChanged, void>('cellPool'),
+    /** One provisioner per provider, while a session is alive. */
+    provisioners: serviceSlot<FleetEvent, void>('provisioners'),
+    /** Sweeps what dead sessions left behind. */
+    janitor: serviceSlot<FleetEvent, void>('janitor'),
+    /** Writes what the providers report of known machines. */
+    updater: serviceSlot<FleetEvent, void>('updater'),
+    /** Resolves when all work has ended: finished in time, else cancelled. */
+    drain: actorSlot<void, void>('drain'),
+    closeSession: actorSlot<void, void>('closeSession'),
+  },
+  actions: {
+    toCells: sendTo('cellPool', ({ event }) => event as SlotsChanged),
+    keepFailure: assign({
+      failure: (_, { failure }: { failure: Failure | null }) => failure,
+      sessionLosses: ({ context }) => context.sessionLosses + 1,
+    }),
+    forgetFailure: assign({ failure: null, sessionLosses: 0 }),
+    noteStop: assign({ stopping: true }),
+    reportSessionLoss: (_, _params: { failure: Failure | null }) => unprovided('reportSessionLoss'),
+    countCrash: assign({ crashes: ({ context }) => Math.min(context.crashes + 1, 10) }),
+    forgetCrashes: assign({ crashes: 0 }),
+    reportServiceCrash: (_, _params: { error: unknown }) => unprovided('reportServiceCrash'),
+  },
+  guards: {
+    sessionAlive: (_, { snapshot }: { snapshot: unknown }) =>
+      (snapshot as SnapshotFrom<typeof session>).hasTag('alive'),
+    stopping: ({ context }) => context.stopping,
+  },
+  delays: {
+    quiet: QUIET_MS,
+    rebuild: ({ context }) =>
+      Math.min(SESSION_RETRY_MAX_MS, context.sessionRetryMs * 2 ** (context.crashes - 1)),
+    sessionRetry: ({ context }) =>
+      Math.min(
+        SESSION_RETRY_MAX_MS,
+        context.sessionRetryMs * 2 ** Math.min(context.sessionLosses, 10),
+      ),
+  },
+}).createMachine({
+  id: 'fleet',
+  context: ({ input }) => ({
+    ...input,
+    failure: null,
+    sessionLosses: 0,
+    crashes: 0,
+    stopping: false,
+  }),
+  options: { maxIterations: 1000 },
+  initial: 'active',
+  states: {
+    active: {
+      invoke: [
+        {
+          id: 'cellPool',
+          src: 'cellPool',
+          onError: crashed,
+        },
+        {
+          id: 'mirror',
+          src: 'mirror',
+          onError: crashed,
+        },
+      ],
+      on: {
+        'slots.changed': { actions: 'toCells' },
+        'service.crashed': {
+          target: 'restarting',
+          actions: [
+            'countCrash',
+            {
+              type: 'reportServiceCrash',
+              params: ({ event }) => ({ error: event.error }),
+            },
+          ],
+        },
+      },
+      initial: 'attended',
+      states: {
+        attended: {
+          description: 'A session is being opened or is alive.',
+          invoke: {
+            id: 'session',
+            src: 'session',
+            input: ({ context }) => ({ intervalMs: context.sessionIntervalMs }),
+            onSnapshot: {
+              // Each poke is news of the session too; only the first one that says "alive" counts.
+              guard: and([
+                stateIn({ active: { attended: 'opening' } }),
+                {
+                  type: 'sessionAlive',
+                  params: ({ event }: { event: { snapshot: unknown } }) => ({
+                    snapshot: event.snapshot,
+                  }),
+                },
+              ]),
+              target: '.working',
+            },
+            onDone: {
+              target: 'fenced',
+              actions: [
+                {
+                  type: 'reportSessionLoss',
+                  params: ({ event }) => ({ failure: event.output.failure }),
+                },
+                { type: 'keepFailure', params: ({ event }) => ({ failure: event.output.failure }) },
+              ],
+            },
+            onError: {
+              target: 'fenced',
+              actions: [
+                {
+                  type: 'reportSessionLoss',
+                  params: ({ event }) => ({ failure: failureOf(event.error) }),
+                },
+                {
+                  type: 'keepFailure',
+                  params: ({ event }) => ({ failure: failureOf(event.error) }),
+                },
+              ],
+            },
+          },
+          initial: 'opening',
+          states: {
+            opening: {
+              description: 'No session yet: news flow, no work is begun.',
+              on: { 'fleet.stop': { target: '#fleet.closing' } },
+            },
+            working: {
+              description: 'The session is alive: machines are provisioned, started, recovered.',
+              entry: 'forgetFailure',
+              invoke: [
+                { id: 'provisioners', src: 'provisioners', onError: crashed },
+                { id: 'janitor', src: 'janitor', onError: crashed },
+                { id: 'updater', src: 'updater', onError: crashed },
+              ],
+              on: { 'fleet.stop': { target: 'draining' } },
+              after: { quiet: { actions: 'forgetCrashes' } },
+            },
+            draining: {
+              description: 'Nothing new is begun; work under way may finish, then is cancelled.',
+              entry: 'noteStop',
+              invoke: {
+                id: 'drain',
+                src: 'drain',
+                onDone: { target: '#fleet.closing' },
+                onError: { target: '#fleet.closing' },
+              },
+            },
+          },
+        },
+        fenced: {
+          description: 'The session is lost: all work of ours has been aborted.',
+          always: { guard: 'stopping', target: '#fleet.closing' },
+          on: { 'fleet.stop': { target: '#fleet.closing' } },
+          after: { sessionRetry: { target: 'attended' } },
+        },
+      },
+    },
+    restarting: {
+      description: 'A service of the supervisor crashed; all of it is rebuilt from the BMDB.',
+      always: { guard: 'stopping', target: 'closing' },
+      on: { 'fleet.stop': { target: 'closing' } },
+      after: { rebuild: { target: 'active' } },
+    },
+    closing: {
+      description: 'Deletes the session, so that others need not wait for its deadline.',
+      invoke: {
+        id: 'closeSession',
+        src: 'closeSession',
+        onDone: { target: 'stopped' },
+        onError: { target: 'stopped' },
+      },
+    },
+    stopped: { type: 'final' },
+  },
+});

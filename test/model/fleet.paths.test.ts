@@ -1,0 +1,4 @@
+import { pathTests } from '../support/path-tests.ts';
+import { fleetSubject } from './subjects.ts';
+
+pathTests(fleetSubject);

@@ -1,0 +1,4 @@
+import { pathTests } from '../support/path-tests.ts';
+import { lifecycleSubject } from './subjects.ts';
+
+pathTests(lifecycleSubject);

@@ -1,0 +1,190 @@
+import type { EventObject } from 'xstate';
+import {
+  HostKeyRejected,
+  NothingToDo,
+  SessionExpired,
+  Unreachable,
+} from '../../src/domain/errors.ts';
+import { machineId } from '../../src/domain/ids.ts';
+import { fleet } from '../../src/machines/fleet.ts';
+import type { LifecycleContext } from '../../src/machines/lifecycle-setup.ts';
+import { lifecycle } from '../../src/machines/lifecycle.ts';
+import { provisioner } from '../../src/machines/provisioner.ts';
+import { recovery } from '../../src/machines/recovery.ts';
+import { session } from '../../src/machines/session.ts';
+import { takeover } from '../../src/machines/takeover.ts';
+import type { Outcome, TaskResult } from '../../src/machines/task.ts';
+import type { MachineView } from '../../src/domain/view.ts';
+import type { ChartSnapshot, Subject } from '../support/replay.ts';
+import { MACHINE, SLOT } from '../support/facts.ts';
+import { viewAt, VIEWS } from '../support/views.ts';
+
+/** The shipped charts, each with a world in which all of it can be seen. */
+
+export const JOB = { slot: SLOT, machineId: MACHINE };
+const ANOTHER_TENANCY = machineId('aaaaaaaa-0000-4000-8000-000000000002');
+const fault = new Unreachable('scripted fault');
+const step = { done: [undefined], errors: [fault] };
+const reread = { done: [viewAt('Running', 'awaitingHeartbeat'), null], errors: [fault] };
+const taskBits = ({ context }: ChartSnapshot) => [
+  context['outcome'],
+  (context['failure'] as { code: string } | null)?.code,
+  (context['view'] as MachineView | null)?.state,
+];
+
+export const takeoverSubject: Subject = {
+  chart: takeover,
+  input: JOB,
+  slots: {
+    claimStart: { done: [undefined], errors: [new NothingToDo('not eligible')] },
+    connect: step,
+    verifyHost: { done: [undefined], errors: [new HostKeyRejected('another host')] },
+    upload: step,
+    execute: step,
+    recordStart: { done: [undefined], errors: [new SessionExpired('too late')] },
+    giveUp: step,
+    reread,
+  },
+  keyOf: taskBits,
+};
+
+export const recoverySubject: Subject = {
+  chart: recovery,
+  input: JOB,
+  slots: {
+    claimRecovery: { done: [undefined], errors: [new NothingToDo('not eligible')] },
+    askReboot: step,
+    awaitBoot: step,
+    recordRecovery: step,
+    giveUp: step,
+    reread,
+  },
+  keyOf: taskBits,
+};
+
+const results = (...views: (MachineView | null)[]): TaskResult[] =>
+  views.map((view, at) => {
+    const outcome: Outcome = at === 0 ? 'done' : at === 1 ? 'failed' : 'refused';
+    const failure = outcome === 'done' ? null : { code: 'unreachable', message: 'scripted' };
+    return { outcome, failure, view };
+  });
+
+/** While a task runs, news are only remembered: two of them say as much as all. */
+const TOLD_WHILE_BUSY = [
+  viewAt('Quarantined', 'byOperator'),
+  viewAt('Running', 'healthy', { holds: ['no-recover'] }),
+];
+
+function newsOf({ context, tags }: ChartSnapshot) {
+  const { view } = context as unknown as LifecycleContext;
+  const tenant = { ...view, machineId: view.machineId && ANOTHER_TENANCY };
+  const told = tags.has('busy') ? TOLD_WHILE_BUSY : [...VIEWS, tenant];
+  return told.map((each) => ({ type: 'machine.observed', view: each }));
+}
+
+export const lifecycleSubject: Subject = {
+  chart: lifecycle,
+  input: { view: viewAt('Reserved', 'available') },
+  events: newsOf,
+  slots: {
+    awaitTurn: { done: [undefined], errors: [fault] },
+    takeover: {
+      kind: 'chart',
+      shows: [
+        'claiming',
+        'connecting',
+        'verifying',
+        'uploading',
+        'executing',
+        'recording',
+        'givingUp',
+        'rereading',
+      ].map((value) => ({ value })),
+      done: results(
+        viewAt('Running', 'awaitingHeartbeat'),
+        viewAt('Provisioned', 'backingOff'),
+        null,
+      ),
+      errors: [fault],
+    },
+    recovery: {
+      kind: 'chart',
+      shows: [
+        { value: 'claiming' },
+        { value: { rebooting: 'asking' } },
+        { value: { rebooting: 'awaitingBoot' } },
+        { value: 'recording' },
+        { value: 'givingUp' },
+        { value: 'rereading' },
+      ],
+      done: results(
+        viewAt('Provisioned', 'waiting', { next: 'agentStart' }),
+        viewAt('Recovering', 'coolingDown'),
+        null,
+      ),
+      errors: [fault],
+    },
+  },
+  actions: ['endTurn', 'countLeap'],
+  keyOf: ({ context }) => {
+    const { view } = context as unknown as LifecycleContext;
+    return [view.state, view.substate, view.next, view.machineId, view.holds.length > 0];
+  },
+  transient: ['resyncing'],
+};
+
+export const sessionSubject: Subject = {
+  chart: session,
+  input: { intervalMs: 10_000 },
+  slots: {
+    openSession: { done: ['session-1'], errors: [fault] },
+    poke: { done: [undefined], errors: [fault, new SessionExpired('the row is gone')] },
+    watchDeadline: { errors: [new SessionExpired('the deadline passed')] },
+  },
+  actions: ['reportPokeFailure'],
+  keyOf: ({ context }) => (context['failure'] as { code: string } | null)?.code,
+};
+
+const creation = { slot: SLOT, slotId: 'rack-1', unused: null };
+
+export const provisionerSubject: Subject = {
+  chart: provisioner,
+  input: { provider: 'stub', periodMs: 60_000 },
+  slots: {
+    settleIntents: step,
+    planCreations: { done: [[], [creation]], errors: [fault] },
+    createMachines: step,
+  },
+  actions: ['reportFailure'],
+};
+
+export const fleetSubject: Subject = {
+  chart: fleet,
+  input: { sessionIntervalMs: 10_000, sessionRetryMs: 1_000 },
+  events: () => [
+    { type: 'fleet.stop' },
+    { type: 'service.crashed', error: fault } as EventObject,
+    { type: 'slots.changed', news: [] } as EventObject,
+  ],
+  slots: {
+    session: {
+      kind: 'chart',
+      shows: [
+        { value: 'opening' },
+        { value: { alive: 'resting' }, tags: ['alive'] },
+        { value: { alive: 'poking' }, tags: ['alive'] },
+      ],
+      done: [{ failure: null }, { failure: { code: 'session-expired', message: 'scripted' } }],
+      errors: [fault],
+    },
+    mirror: { kind: 'service', errors: [fault] },
+    cellPool: { kind: 'service', errors: [fault] },
+    provisioners: { kind: 'service', errors: [fault] },
+    janitor: { kind: 'service', errors: [fault] },
+    updater: { kind: 'service', errors: [fault] },
+    drain: step,
+    closeSession: step,
+  },
+  actions: ['reportSessionLoss', 'reportServiceCrash'],
+  keyOf: ({ context }) => context['stopping'],
+};

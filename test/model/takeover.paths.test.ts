@@ -1,0 +1,4 @@
+import { pathTests } from '../support/path-tests.ts';
+import { takeoverSubject } from './subjects.ts';
+
+pathTests(takeoverSubject);
