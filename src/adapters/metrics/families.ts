@@ -1,0 +1,159 @@
+import { Counter, Gauge, Histogram } from 'prom-client';
+import type { Registry } from 'prom-client';
+
+/** From a quick query to an installation that takes an hour, seconds. */
+const WORK_BUCKETS = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600];
+const CALL_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** Installing calls of the vendor may hang for minutes. */
+const EQUINIX_BUCKETS = [...CALL_BUCKETS, 30, 60, 120, 180];
+
+/** Registers every metric of the BMDB client. Names are those of the original, kept for dashboards. */
+export const bmdbFamilies = (registry: Registry) => ({
+  sessionsStarted: new Counter({
+    name: 'bmdb_session_started',
+    help: 'Sessions opened by this process.',
+    labelNames: ['processor'],
+    registers: [registry],
+  }),
+  transactionsExecuted: new Counter({
+    name: 'bmdb_transaction_executed',
+    help: 'Transactions begun, first attempts only.',
+    labelNames: ['processor'],
+    registers: [registry],
+  }),
+  transactionsRetried: new Counter({
+    name: 'bmdb_transaction_retried',
+    help: 'Attempts of transactions after the first.',
+    labelNames: ['processor'],
+    registers: [registry],
+  }),
+  transactionsFailed: new Counter({
+    name: 'bmdb_transaction_failed',
+    help: 'Transactions given up.',
+    labelNames: ['processor'],
+    registers: [registry],
+  }),
+  workStarted: new Counter({
+    name: 'bmdb_work_started',
+    help: 'Work items claimed.',
+    labelNames: ['processor', 'process'],
+    registers: [registry],
+  }),
+  workFinished: new Counter({
+    name: 'bmdb_work_finished',
+    help: 'Work items ended, counted after the commit.',
+    labelNames: ['processor', 'process', 'result'],
+    registers: [registry],
+  }),
+  claimConflicts: new Counter({
+    name: 'shepherd_claim_conflicts_total',
+    help: 'Claims of work that another session held already.',
+    labelNames: ['process'],
+    registers: [registry],
+  }),
+  workLost: new Counter({
+    name: 'shepherd_work_lost_total',
+    help: 'Work items that no longer belonged to this session when it wanted to end them.',
+    labelNames: ['process'],
+    registers: [registry],
+  }),
+  sessionsExpired: new Counter({
+    name: 'shepherd_session_expired_total',
+    help: 'Sessions of this process that passed their deadline, which stops all their work.',
+    labelNames: ['processor'],
+    registers: [registry],
+  }),
+});
+
+/** Registers every metric that speaks of machines and of what is done to them. */
+export const fleetFamilies = (registry: Registry) => ({
+  machines: new Gauge({
+    name: 'shepherd_machines',
+    help: 'Machines per state and substate as this daemon sees them.',
+    labelNames: ['provider', 'state', 'substate'],
+    registers: [registry],
+  }),
+  transitions: new Counter({
+    name: 'shepherd_machine_transitions_total',
+    help: 'Changes of a machine from one state to another.',
+    labelNames: ['provider', 'from', 'to'],
+    registers: [registry],
+  }),
+  heartbeats: new Counter({
+    name: 'shepherd_heartbeats_total',
+    help: 'Heartbeat calls of agents by outcome.',
+    labelNames: ['outcome'],
+    registers: [registry],
+  }),
+  agentStartFailures: new Counter({
+    name: 'shepherd_agent_start_failures_total',
+    help: 'Agent starts that failed, by the step that failed.',
+    labelNames: ['class'],
+    registers: [registry],
+  }),
+  reboots: new Counter({
+    name: 'shepherd_reboots_total',
+    help: 'Reboots asked of a provider.',
+    labelNames: ['provider', 'outcome'],
+    registers: [registry],
+  }),
+  adapterCalls: new Counter({
+    name: 'shepherd_adapter_calls_total',
+    help: 'Calls of adapters to outside systems, by error code or ok.',
+    labelNames: ['adapter', 'op', 'code'],
+    registers: [registry],
+  }),
+  actorCrashes: new Counter({
+    name: 'shepherd_actor_crashes_total',
+    help: 'Machine actors that crashed and were reported for a restart.',
+    registers: [registry],
+  }),
+});
+
+/** Registers every histogram, the vendor's gauges and the build's constant. */
+export const timingFamilies = (registry: Registry) => ({
+  work_duration_seconds: new Histogram({
+    name: 'shepherd_work_duration_seconds',
+    help: 'Time from the claim of a work item to its end.',
+    labelNames: ['process', 'result'],
+    buckets: WORK_BUCKETS,
+    registers: [registry],
+  }),
+  work_queue_wait_seconds: new Histogram({
+    name: 'shepherd_work_queue_wait_seconds',
+    help: 'Time from a machine being eligible for a work item to its claim.',
+    labelNames: ['process', 'result'],
+    buckets: WORK_BUCKETS,
+    registers: [registry],
+  }),
+  heartbeat_seconds: new Histogram({
+    name: 'shepherd_heartbeat_seconds',
+    help: 'Time to answer a heartbeat call of an agent.',
+    labelNames: ['outcome'],
+    buckets: CALL_BUCKETS,
+    registers: [registry],
+  }),
+  equinixLatency: new Histogram({
+    name: 'equinix_api_latency',
+    help: 'Time of HTTP attempts against the Equinix API, in seconds.',
+    labelNames: ['endpoint', 'status_code'],
+    buckets: EQUINIX_BUCKETS,
+    registers: [registry],
+  }),
+  equinixWaiting: new Gauge({
+    name: 'equinix_api_waiting',
+    help: 'Attempts against the Equinix API that wait for a slot.',
+    registers: [registry],
+  }),
+  equinixInFlight: new Gauge({
+    name: 'equinix_api_in_flight',
+    help: 'Attempts against the Equinix API in progress.',
+    registers: [registry],
+  }),
+  buildInfo: new Gauge({
+    name: 'shepherd_build_info',
+    help: 'Always 1; the labels name the program and the schema of its database.',
+    labelNames: ['version', 'commit', 'schema'],
+    registers: [registry],
+  }),
+});

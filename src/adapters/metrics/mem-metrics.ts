@@ -1,0 +1,46 @@
+import type { Metrics } from './port.ts';
+
+/** One call of a method of the port, with its arguments. */
+export interface MetricsCall {
+  readonly method: keyof Metrics;
+  readonly args: readonly unknown[];
+}
+
+export interface MemMetrics extends Metrics {
+  /** All calls so far, oldest first. */
+  readonly calls: readonly MetricsCall[];
+  /** How often a method was called with these leading arguments. */
+  count(method: keyof Metrics, ...args: readonly unknown[]): number;
+}
+
+/** Metrics that only remember; for tests that ask what was counted. */
+export function createMemMetrics(): MemMetrics {
+  const calls: MetricsCall[] = [];
+  const record =
+    (method: keyof Metrics) =>
+    (...args: readonly unknown[]): void => {
+      calls.push({ method, args });
+    };
+  return {
+    calls,
+    count: (method, ...args) =>
+      calls.filter((call) => call.method === method && args.every((arg, i) => arg === call.args[i]))
+        .length,
+    transition: record('transition'),
+    machines: record('machines'),
+    workStarted: record('workStarted'),
+    workFinished: record('workFinished'),
+    claimConflict: record('claimConflict'),
+    heartbeat: record('heartbeat'),
+    adapterCall: record('adapterCall'),
+    agentStartFailure: record('agentStartFailure'),
+    reboot: record('reboot'),
+    sessionStarted: record('sessionStarted'),
+    sessionExpired: record('sessionExpired'),
+    transaction: record('transaction'),
+    actorCrash: record('actorCrash'),
+    observe: record('observe'),
+    equinixCall: record('equinixCall'),
+    equinixSlots: record('equinixSlots'),
+  };
+}

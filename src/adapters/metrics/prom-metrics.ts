@@ -1,0 +1,134 @@
+import { Registry, collectDefaultMetrics } from 'prom-client';
+import type { Histogram } from 'prom-client';
+import { bmdbFamilies, fleetFamilies, timingFamilies } from './families.ts';
+import type { Metrics } from './port.ts';
+
+/** One scrape in Prometheus' text format. */
+export interface Exposition {
+  readonly contentType: string;
+  readonly body: string;
+}
+
+export interface PromMetrics extends Metrics {
+  /** Everything registered, collected now. */
+  expose(): Promise<Exposition>;
+}
+
+export interface PromMetricsOptions {
+  readonly version: string;
+  /** Version of the BMDB schema this program works with. */
+  readonly schema: string;
+  /** Source revision of the build, where it is known. */
+  readonly commit?: string;
+}
+
+/** The part of the daemon that runs a process; a label of the original's work counters. */
+const PROCESSORS: Readonly<Record<string, string>> = {
+  ShepherdAgentStart: 'shepherd-initializer',
+  ShepherdRecovery: 'shepherd-recoverer',
+};
+const OWN_PROCESSOR = 'shepherd';
+const processorOf = (process: string) => PROCESSORS[process] ?? OWN_PROCESSOR;
+
+/**
+ * Metrics on prom-client, in a registry of their own: two daemons in one process (a test) do not
+ * see each other. Includes the runtime's defaults: memory, CPU, event loop lag, garbage collection.
+ */
+export function createPromMetrics({ version, schema, commit }: PromMetricsOptions): PromMetrics {
+  const registry = new Registry();
+  const timing = timingFamilies(registry);
+  timing.buildInfo.set({ version, commit: commit ?? 'unknown', schema }, 1);
+  collectDefaultMetrics({ register: registry });
+  return {
+    ...bmdbMetrics(registry),
+    ...fleetMetrics(registry),
+    observe(name, labels, seconds) {
+      const histogram: Histogram = timing[name];
+      histogram.observe(known(name, labels), seconds);
+    },
+    equinixCall: (endpoint, statusCode, seconds) =>
+      timing.equinixLatency.observe({ endpoint, status_code: statusCode }, seconds),
+    equinixSlots(waiting, inFlight) {
+      timing.equinixWaiting.set(waiting);
+      timing.equinixInFlight.set(inFlight);
+    },
+    expose: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
+  };
+}
+
+const LABELS = {
+  work_duration_seconds: ['process', 'result'],
+  work_queue_wait_seconds: ['process', 'result'],
+  heartbeat_seconds: ['outcome'],
+} as const;
+
+/** prom-client throws on a label it does not know; a metric must never stop the work it counts. */
+const known = (name: keyof typeof LABELS, labels: Readonly<Record<string, string>>) =>
+  Object.fromEntries(
+    LABELS[name].flatMap((label) => {
+      const value = labels[label];
+      return value === undefined ? [] : [[label, value]];
+    }),
+  );
+
+type BmdbMetrics = Pick<
+  Metrics,
+  | 'sessionStarted'
+  | 'sessionExpired'
+  | 'transaction'
+  | 'workStarted'
+  | 'workFinished'
+  | 'claimConflict'
+>;
+
+function bmdbMetrics(registry: Registry): BmdbMetrics {
+  const families = bmdbFamilies(registry);
+  const transactions = {
+    executed: families.transactionsExecuted,
+    retried: families.transactionsRetried,
+    failed: families.transactionsFailed,
+  };
+  const own = { processor: OWN_PROCESSOR };
+  for (const counter of Object.values(transactions)) counter.inc(own, 0);
+  families.sessionsStarted.inc(own, 0);
+  families.sessionsExpired.inc(own, 0);
+  return {
+    sessionStarted: () => families.sessionsStarted.inc(own),
+    sessionExpired: () => families.sessionsExpired.inc(own),
+    transaction: (step) => transactions[step].inc(own),
+    workStarted: (process) =>
+      families.workStarted.inc({ processor: processorOf(process), process }),
+    workFinished(process, result) {
+      families.workFinished.inc({ processor: processorOf(process), process, result });
+      if (result === 'lost') families.workLost.inc({ process });
+    },
+    claimConflict: (process) => families.claimConflicts.inc({ process }),
+  };
+}
+
+type FleetMetrics = Pick<
+  Metrics,
+  | 'transition'
+  | 'machines'
+  | 'heartbeat'
+  | 'adapterCall'
+  | 'agentStartFailure'
+  | 'reboot'
+  | 'actorCrash'
+>;
+
+function fleetMetrics(registry: Registry): FleetMetrics {
+  const families = fleetFamilies(registry);
+  return {
+    transition: (provider, from, to) => families.transitions.inc({ provider, from, to }),
+    machines(counts) {
+      families.machines.reset();
+      for (const { count, ...labels } of counts) families.machines.set(labels, count);
+    },
+    heartbeat: (outcome) => families.heartbeats.inc({ outcome }),
+    adapterCall: (adapter, op, code) => families.adapterCalls.inc({ adapter, op, code }),
+    agentStartFailure: (cls) => families.agentStartFailures.inc({ class: cls }),
+    reboot: (provider, outcome) => families.reboots.inc({ provider, outcome }),
+    actorCrash: () => families.actorCrashes.inc(),
+  };
+}

@@ -1,0 +1,116 @@
+import { describe, expect, test, vi } from 'vitest';
+import { createPinoLog, type LogOptions } from '../../../src/adapters/log/pino-log.ts';
+import { Unreachable } from '../../../src/domain/errors.ts';
+
+/** A log, and what it wrote, one entry per write. */
+function logging(change: Partial<LogOptions> = {}) {
+  const written: string[] = [];
+  const write = (line: string) => void written.push(line);
+  const log = createPinoLog({
+    level: 'debug',
+    format: 'json',
+    isTerminal: false,
+    write,
+    ...change,
+  });
+  return { log, written };
+}
+const parsed = (written: readonly string[]) =>
+  written.map((line) => JSON.parse(line) as Record<string, unknown>);
+const failure = () =>
+  new Unreachable('scan', { cause: new Error('connect', { cause: new Error('ECONNREFUSED') }) });
+
+describe('as JSON', () => {
+  test('each record is one line and one write', () => {
+    const { log, written } = logging();
+    log.info({ machine: 'm-1', stderr: 'two\nlines' }, 'agent started');
+    log.warn({ attempt: 2 }, 'again');
+    expect(written).toHaveLength(2);
+    for (const line of written) expect(line).toMatch(/^[^\n]+\n$/);
+    expect(parsed(written)).toEqual([
+      expect.objectContaining({ level: 'info', machine: 'm-1', msg: 'agent started' }),
+      expect.objectContaining({ level: 'warn', attempt: 2, msg: 'again' }),
+    ]);
+  });
+
+  test('a record has its time, and neither process nor host', () => {
+    const { log, written } = logging();
+    log.info({}, 'up');
+    const [record] = parsed(written);
+    expect(Object.keys(record!).toSorted()).toEqual(['level', 'msg', 'time']);
+    expect(new Date(String(record!['time'])).toISOString()).toBe(record!['time']);
+  });
+
+  test('a child tells its component', () => {
+    const { log, written } = logging();
+    log.child({ component: 'mirror' }).info({}, 'scanned');
+    expect(parsed(written)).toMatchObject([{ component: 'mirror', msg: 'scanned' }]);
+  });
+
+  test('what is below the level is left out', () => {
+    const { log, written } = logging({ level: 'warn' });
+    log.debug({}, 'a');
+    log.info({}, 'b');
+    log.error({}, 'c');
+    expect(parsed(written)).toMatchObject([{ level: 'error', msg: 'c' }]);
+  });
+
+  test('an error is shown with all its causes', () => {
+    const { log, written } = logging();
+    log.error({ err: failure() }, 'the BMDB could not be scanned');
+    const [{ err }] = parsed(written) as [{ err: { message: string; stack: string } }];
+    expect(err.message).toBe('scan: connect: ECONNREFUSED');
+    expect(err.stack.match(/caused by/g)).toHaveLength(2);
+  });
+});
+
+describe.each(['json', 'pretty'] as const)('secrets (%s)', (format) => {
+  const names = ['token', 'password', 'privateKey', 'userdata', 'customdata', 'root_password'];
+
+  test.each(names)('%s is never written, at the top nor one level below', async (name) => {
+    const { log, written } = logging({ format });
+    log.info({ [name]: 'hush', provider: { [name]: 'hush', id: 'p-1' } }, 'configured');
+    await vi.waitFor(() => expect(written.join('')).toContain('configured'));
+    const text = written.join('');
+    expect(text).not.toContain('hush');
+    expect(text.match(/\[secret\]/g)).toHaveLength(2);
+    expect(text).toContain('p-1');
+  });
+
+  test('of a child are not written either', async () => {
+    const { log, written } = logging({ format });
+    log.child({ component: 'ssh' }).info({ privateKey: 'hush' }, 'key read');
+    await vi.waitFor(() => expect(written.join('')).toContain('key read'));
+    expect(written.join('')).not.toContain('hush');
+  });
+});
+
+describe('the form', () => {
+  test.each([
+    ['auto', true, false],
+    ['auto', false, true],
+    ['json', true, true],
+    ['json', false, true],
+    ['pretty', true, false],
+    ['pretty', false, false],
+  ] as const)('%s, on a terminal: %s', async (format, isTerminal, isJson) => {
+    const { log, written } = logging({ format, isTerminal });
+    log.info({ component: 'mirror', machine: 'm-1' }, 'up');
+    await vi.waitFor(() => expect(written.join('')).toContain('m-1'));
+    const text = written.join('');
+    expect(text.startsWith('{')).toBe(isJson);
+    if (!isJson) expect(text).toContain('mirror: up');
+    expect(text.includes('\u001b['), 'colours').toBe(isTerminal && !isJson);
+  });
+
+  test('for people has one line per record, errors apart', async () => {
+    const { log, written } = logging({ format: 'pretty' });
+    log.info({ machine: 'm-1', nested: { a: 1 } }, 'one');
+    log.info({ machine: 'm-2' }, 'two');
+    await vi.waitFor(() => expect(written.join('')).toContain('two'));
+    expect(written.join('').trimEnd().split('\n')).toHaveLength(2);
+    log.error({ err: failure() }, 'three');
+    await vi.waitFor(() => expect(written.join('')).toContain('three'));
+    expect(written.join('')).toContain('ECONNREFUSED');
+  });
+});

@@ -1,0 +1,104 @@
+import { describe, expect, test } from 'vitest';
+import { createMemMetrics } from '../../../src/adapters/metrics/mem-metrics.ts';
+import type { Metrics } from '../../../src/adapters/metrics/port.ts';
+import { silentMetrics } from '../../../src/adapters/metrics/port.ts';
+import { createPromMetrics } from '../../../src/adapters/metrics/prom-metrics.ts';
+
+const create = () => createPromMetrics({ version: '1.2.3', schema: '7', commit: 'abc1234' });
+
+/** Every method once, so that every family has a series. */
+function touchAll(metrics: Metrics): void {
+  metrics.transition('equinix', 'Reserved', 'Provisioned');
+  metrics.machines([{ provider: 'equinix', state: 'Running', substate: 'healthy', count: 3 }]);
+  metrics.workStarted('ShepherdAgentStart');
+  metrics.workFinished('ShepherdAgentStart', 'finished');
+  metrics.workFinished('ShepherdRecovery', 'lost');
+  metrics.claimConflict('ShepherdRecovery');
+  metrics.heartbeat('ok');
+  metrics.adapterCall('equinix', 'list', 'ok');
+  metrics.agentStartFailure('connect');
+  metrics.reboot('equinix', 'ok');
+  metrics.sessionStarted();
+  metrics.sessionExpired();
+  metrics.transaction('executed');
+  metrics.transaction('retried');
+  metrics.transaction('failed');
+  metrics.actorCrash();
+  metrics.observe(
+    'work_duration_seconds',
+    { process: 'ShepherdAgentStart', result: 'finished' },
+    4,
+  );
+  metrics.observe(
+    'work_queue_wait_seconds',
+    { process: 'ShepherdAgentStart', result: 'finished' },
+    1,
+  );
+  metrics.observe('heartbeat_seconds', { outcome: 'ok' }, 0.01);
+  metrics.equinixCall('ListDevices', '200', 0.2);
+  metrics.equinixSlots(2, 1);
+}
+
+const isOurs = (line: string) => !/^(# (HELP|TYPE) )?(process|nodejs)_/.test(line) && line !== '';
+
+describe('prom metrics', () => {
+  test('the scrape is the agreed one', async () => {
+    const metrics = create();
+    touchAll(metrics);
+    const { body } = await metrics.expose();
+    const ours = body.split('\n').filter(isOurs).join('\n');
+    await expect(`${ours}\n`).toMatchFileSnapshot('golden-scrape.txt');
+  });
+
+  test('every family has one sentence of help', async () => {
+    const { body } = await create().expose();
+    const helps = body
+      .split('\n')
+      .filter((line) => line.startsWith('# HELP') && isOurs(line.slice(7)));
+    expect(helps.length).toBeGreaterThan(20);
+    for (const help of helps) expect(help).toMatch(/^# HELP \w+ [A-Z][^.]+\.$/);
+  });
+
+  test('tells of the runtime, event loop lag included', async () => {
+    const { body, contentType } = await create().expose();
+    expect(contentType).toMatch(/^text\/plain/);
+    expect(body).toMatch(/^nodejs_eventloop_lag_seconds /m);
+    expect(body).toMatch(/^process_resident_memory_bytes /m);
+  });
+
+  test('a new set of counts replaces the old one', async () => {
+    const metrics = create();
+    metrics.machines([{ provider: 'equinix', state: 'Reserved', substate: 'available', count: 2 }]);
+    metrics.machines([{ provider: 'equinix', state: 'Running', substate: 'healthy', count: 2 }]);
+    const { body } = await metrics.expose();
+    expect(body.split('\n').filter((line) => line.startsWith('shepherd_machines{'))).toEqual([
+      'shepherd_machines{provider="equinix",state="Running",substate="healthy"} 2',
+    ]);
+  });
+
+  test('two daemons in one process count apart', async () => {
+    const [one, other] = [create(), create()];
+    one.actorCrash();
+    expect((await one.expose()).body).toMatch(/^shepherd_actor_crashes_total 1$/m);
+    expect((await other.expose()).body).toMatch(/^shepherd_actor_crashes_total 0$/m);
+  });
+
+  test('a label too many does not stop the caller', async () => {
+    const metrics = create();
+    metrics.observe('heartbeat_seconds', { outcome: 'ok', machine: 'never-a-label' }, 1);
+    const { body } = await metrics.expose();
+    expect(body).toMatch(/^shepherd_heartbeat_seconds_count\{outcome="ok"\} 1$/m);
+    expect(body).not.toContain('never-a-label');
+  });
+});
+
+test('the remembering metrics tell what was counted', () => {
+  const metrics = createMemMetrics();
+  touchAll(metrics);
+  expect(metrics.count('workFinished')).toBe(2);
+  expect(metrics.count('workFinished', 'ShepherdRecovery')).toBe(1);
+  expect(metrics.count('workFinished', 'ShepherdRecovery', 'finished')).toBe(0);
+  expect(new Set(metrics.calls.map(({ method }) => method))).toEqual(
+    new Set(Object.keys(silentMetrics)),
+  );
+});
