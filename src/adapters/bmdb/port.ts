@@ -1,0 +1,206 @@
+import type { Observable } from 'rxjs';
+import type { BackoffDescriptor } from '../../domain/backoff.ts';
+import type { HeartbeatStore } from '../../domain/heartbeat.ts';
+import type { MachineId, ProviderName, SessionId, Witness } from '../../domain/ids.ts';
+import type {
+  HoldRow,
+  IntentRow,
+  MachineRow,
+  PenaltyRow,
+  Process,
+  Provided,
+  ProviderStatus,
+  QuarantineKind,
+  Rung,
+} from '../../domain/machine.ts';
+
+/**
+ * The bare metal database: the only memory of the fleet. Every implementation passes
+ * `test/contracts/bmdb.ts`. All methods throw `Unreachable` when the database does not answer.
+ */
+export interface Bmdb {
+  /** Inserts a session. Its signal is not yet watched by anybody: the caller must poke it. */
+  openSession(options: SessionOptions): Promise<BmdbSession>;
+  /** All rows, read in one snapshot. */
+  scan(signal: AbortSignal): Promise<BmdbSnapshot>;
+  /** Fresh rows of one machine; `row` is null when it does not exist. */
+  readMachine(id: MachineId, signal: AbortSignal): Promise<MachineReading>;
+  /**
+   * Fires (without content) when rows may have changed. Only a hint: a wake may be lost, so a
+   * periodic `scan` is the correctness path. Never errors; reconnects by itself.
+   */
+  readonly wakes$: Observable<void>;
+  readonly heartbeats: HeartbeatStore;
+  /**
+   * Housekeeping, for every daemon to call about every 10 s: removes at most 100 sessions that are
+   * long dead (their work is cancelled, with history) and permits of machines that no longer need
+   * one. Nothing depends on it but the size of the tables and of the budget.
+   */
+  sweep(): Promise<Swept>;
+  close(): Promise<void>;
+}
+
+/** How many rows of each kind `sweep` removed. */
+export interface Swept {
+  readonly sessions: number;
+  readonly work: number;
+  readonly permits: number;
+}
+
+export interface SessionOptions {
+  /** `shepherd` for a daemon that runs the loops. */
+  readonly component: string;
+  /** Such as `host rack7`. */
+  readonly runtimeInfo: string;
+  /** A session dies this long after its last successful poke. */
+  readonly intervalMs: number;
+}
+
+export interface BmdbSnapshot {
+  /** Database clock at the snapshot. */
+  readonly nowMs: number;
+  readonly machines: readonly MachineRow[];
+  /** Open and unresolved ones. */
+  readonly intents: readonly IntentRow[];
+  /** Not yet expired ones. */
+  readonly holds: readonly HoldRow[];
+  readonly penalties: readonly PenaltyRow[];
+  /** Live sessions, with their component, for the ranking between daemons. */
+  readonly sessions: readonly { readonly sessionId: SessionId; readonly component: string }[];
+}
+export interface MachineReading {
+  readonly nowMs: number;
+  readonly row: MachineRow | null;
+}
+
+/** Liveness of this daemon, and everything that only a live daemon may write. */
+export interface BmdbSession {
+  readonly sessionId: SessionId;
+  /**
+   * Aborts (with `SessionExpired`) when the session is known or assumed to be dead: at the local
+   * deadline, `intervalMs` after the *start* of the last successful poke on the monotonic clock,
+   * hence before the database's own deadline. All outside effects must obey it.
+   */
+  readonly signal: AbortSignal;
+  /** Milliseconds until the local deadline. */
+  remainingMs(): number;
+  /**
+   * Extends the deadline. Not idempotent-sensitive: repeat after a failure until the deadline.
+   * @throws {SessionExpired} the row is gone or past its deadline; the signal is aborted.
+   */
+  poke(): Promise<void>;
+  /** Cancels the work still held and deletes the session row. Safe to repeat. */
+  close(): Promise<void>;
+  /**
+   * Takes the machine for one process; the predicate of that process is re-checked in SQL.
+   * @throws {NothingToDo} not eligible now.
+   * @throws {WorkConflict} live work of the exclusion group exists.
+   * @throws {NoPermit} recovery only: the budget is spent.
+   * @throws {SessionExpired}
+   */
+  claim(process: Process, machineId: MachineId): Promise<Work>;
+  /** Cancels whatever work rows this session still holds on the machine (after an actor crash). */
+  releaseWork(machineId: MachineId): Promise<void>;
+  readonly intents: IntentBook;
+  /** Writes what a provider reports of an existing machine; absent keys stay as they are. */
+  updateProvided(machineId: MachineId, patch: ProvidedPatch): Promise<void>;
+}
+
+export interface ProvidedPatch {
+  readonly address?: string | null;
+  readonly location?: string | null;
+  readonly status?: ProviderStatus;
+}
+
+/**
+ * One claimed machine. Exactly one of finish, fail, cancel ends it; each deletes the work row and
+ * writes history in one transaction, and resolves a commit whose outcome was lost.
+ */
+export interface Work {
+  readonly process: Process;
+  readonly machineId: MachineId;
+  readonly epoch: string;
+  /** The signal of the session that owns the work: every effect on the machine must obey it. */
+  readonly signal: AbortSignal;
+  /** The row at the claim. */
+  readonly row: MachineRow;
+  /**
+   * Durable notes while working, written before the effect they announce.
+   * @throws {WorkLost} the work row is no longer ours.
+   * @throws {NothingToDo} `recoveryAsked` only: the machine came back, was parked or put under a
+   *   hold since the claim. Nothing may be asked; cancel the work.
+   * @throws {NoPermit} `recoveryAsked` only: the fleet or the provider was frozen meanwhile.
+   */
+  note(note: WorkNote): Promise<void>;
+  /**
+   * @throws {WorkLost} nothing was written.
+   * @throws {AlreadyFinished} a second finish or fail.
+   */
+  finish(change: FinishChange): Promise<void>;
+  /** History Failed, and the next backoff from `backoff` and the row's last interval. */
+  fail(backoff: BackoffDescriptor, cause: string, quarantine?: Quarantine): Promise<void>;
+  /** History Canceled. No-op once ended; never throws for a row that is gone. */
+  cancel(cause?: string): Promise<void>;
+}
+
+export interface Quarantine {
+  readonly kind: QuarantineKind;
+  readonly reason: string;
+}
+
+export type WorkNote =
+  /** Agent start, before the agent is executed: upserts `machine_agent_start_attempt`. */
+  | { readonly kind: 'agentStartAttempt' }
+  /** Recovery, before the provider is asked: rung, attempts + 1, asked now. */
+  | { readonly kind: 'recoveryAsked'; readonly rung: Rung }
+  /**
+   * Recovery, after the provider refused for certain: nothing is under way. `counts` false: it said
+   * nothing of the machine (no connection, throttled), so the attempt is taken back.
+   */
+  | { readonly kind: 'recoveryRefused'; readonly counts: boolean }
+  /** Recovery, after the provider accepted. */
+  | { readonly kind: 'recoveryAccepted'; readonly operationRef: string };
+
+export type FinishChange =
+  /** AgentStarted now; deletes the older heartbeat and the start attempt; pins the host key. */
+  | {
+      readonly kind: 'agentStarted';
+      readonly publicKey: Uint8Array;
+      readonly bootId: string | null;
+      readonly hostKey: string | null;
+      readonly warnings: readonly string[];
+    }
+  /**
+   * Deletes AgentStarted, heartbeat and start attempt, gives the permit back, and sets the ladder's
+   * `next_at` from `coolDown`, so that a machine lost again soon is not recovered at once.
+   */
+  | { readonly kind: 'recovered'; readonly coolDown: BackoffDescriptor }
+  /** For tests of the machinery itself (processes UnitTest1 and UnitTest2): no tags change. */
+  | { readonly kind: 'nothing' };
+
+/** Write-ahead intents of creation. `witness` is the operation's tag at the provider. */
+export interface IntentBook {
+  /**
+   * Commits an intent before any provider call. A new machine id is chosen here.
+   * @throws {WorkConflict} the slot already has an open or unresolved intent, or a machine.
+   * @throws {NothingToDo} a hold forbids to use the slot, or it is on the shelf.
+   */
+  open(input: { provider: ProviderName; slotId: string; hostname: string }): Promise<IntentRow>;
+  /** Takes over an intent whose session is dead. @throws {WorkConflict} it is alive or settled. */
+  resume(witness: Witness): Promise<IntentRow>;
+  /** Before each attempt, and when an attempt's outcome is unknown. */
+  progress(
+    witness: Witness,
+    change: { attempts?: number; ambiguous?: boolean; unresolved?: boolean; lastError?: string },
+  ): Promise<void>;
+  /**
+   * Machine + Provided + intent adopted, in one transaction. Idempotent: adopting an adopted intent
+   * again returns the same machine.
+   */
+  adopt(witness: Witness, provided: Provided): Promise<MachineId>;
+  /** Ends an intent that led to nothing; `penaltyMs` puts the slot on the shelf. */
+  end(
+    witness: Witness,
+    end: { state: 'failed' | 'abandoned'; cause: string; penaltyMs?: number },
+  ): Promise<void>;
+}

@@ -1,0 +1,88 @@
+import { connect, createServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+
+/** What the proxy does with connections, new and old. */
+export type Mood =
+  | 'through'
+  /** Breaks the connection at the next COMMIT, before the server saw it. */
+  | 'break before commit'
+  /** Lets the next COMMIT through and breaks the connection instead of passing the answer. */
+  | 'break after commit'
+  /** Breaks every connection. */
+  | 'down'
+  /** Takes everything and passes on nothing. */
+  | 'silent';
+
+/** Stands between a client and a database, and breaks connections at chosen moments. */
+export interface BreakingProxy {
+  readonly url: string;
+  mood: Mood;
+  /** How often a COMMIT was broken. */
+  readonly broken: number;
+  close(): Promise<void>;
+}
+
+export async function startBreakingProxy(target: string): Promise<BreakingProxy> {
+  const to = new URL(target);
+  const sockets = new Set<Socket>();
+  const state = { mood: 'through' as Mood, broken: 0 };
+  const server = createServer((client) => {
+    if (state.mood === 'down') {
+      client.destroy();
+      return;
+    }
+    const upstream = connect(Number(to.port), to.hostname);
+    pair(client, upstream, state);
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('close', () => sockets.delete(socket));
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = new URL(target);
+  url.port = String((server.address() as AddressInfo).port);
+  const breakAll = () => sockets.forEach((socket) => socket.destroy());
+  return {
+    url: url.href,
+    get mood() {
+      return state.mood;
+    },
+    set mood(mood) {
+      state.mood = mood;
+      if (mood === 'down') breakAll();
+    },
+    get broken() {
+      return state.broken;
+    },
+    close: async () => {
+      breakAll();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function pair(client: Socket, upstream: Socket, state: { mood: Mood; broken: number }): void {
+  let deaf = false;
+  client.on('error', () => upstream.destroy());
+  upstream.on('error', () => client.destroy());
+  client.on('close', () => upstream.destroy());
+  upstream.on('close', () => client.destroy());
+  client.on('data', (data) => {
+    if (state.mood === 'silent') return;
+    if (data.includes('COMMIT\0') && state.mood.startsWith('break')) {
+      state.broken += 1;
+      const seen = state.mood === 'break after commit';
+      state.mood = 'through';
+      if (!seen) {
+        client.destroy();
+        return;
+      }
+      deaf = true;
+    }
+    upstream.write(data);
+  });
+  upstream.on('data', (data) => {
+    if (deaf) client.destroy();
+    else if (state.mood !== 'silent') client.write(data);
+  });
+}

@@ -1,0 +1,50 @@
+import { randomUUID } from 'node:crypto';
+import { machineId, providerName } from '../../src/domain/ids.ts';
+import type { MachineRow, Provided } from '../../src/domain/machine.ts';
+
+export const MINUTE = 60_000;
+export const PROVIDER = providerName('metal');
+export const KEY = new Uint8Array(32).fill(7);
+export const KEY_HEX = '07'.repeat(32);
+
+/** A machine with hardware and nothing else. */
+export function machineRow(nowMs: number, change: Partial<MachineRow> = {}): MachineRow {
+  const id = machineId(randomUUID());
+  return {
+    machineId: id,
+    createdAtMs: nowMs,
+    provided: providedOf(id.slice(0, 8)),
+    agentStarted: null,
+    heartbeat: null,
+    installation: {
+      requestGeneration: null,
+      handedOutAtMs: null,
+      reportGeneration: null,
+      reportResult: null,
+    },
+    startAttempt: null,
+    recovery: null,
+    permit: false,
+    quarantine: null,
+    deprovisionRequestedAtMs: null,
+    hostKey: null,
+    work: [],
+    backoffs: [],
+    ...change,
+  };
+}
+
+export const providedOf = (name: string, change: Partial<Provided> = {}): Provided => ({
+  provider: PROVIDER,
+  providerId: `device-${name}`,
+  reservationId: `reservation-${name}`,
+  address: '127.0.0.1:22',
+  location: 'ny',
+  status: 'Running',
+  ...change,
+});
+
+/** Started so long ago, and silent since. */
+export const startedAt = (atMs: number): Pick<MachineRow, 'agentStarted'> => ({
+  agentStarted: { atMs, publicKey: KEY_HEX, bootId: 'boot-1' },
+});
