@@ -1,0 +1,176 @@
+import { createHash } from 'node:crypto';
+import {
+  Cancelled,
+  Denied,
+  NotListening,
+  RemoteFailure,
+  TimedOut,
+  Unreachable,
+} from '../../domain/errors.ts';
+import { sleep } from '../clock/port.ts';
+import type { Clock } from '../clock/port.ts';
+import { defaultShellLimits, outputBytesMax } from './limits.ts';
+import type { ShellLimits } from './limits.ts';
+import type { RemoteShell, ShellSession, ShellTarget, UploadFile } from './port.ts';
+
+/** What a command answered; exit code 0 and empty outputs unless said otherwise. */
+export interface FakeAnswer {
+  readonly stdout?: Uint8Array;
+  readonly stderr?: Uint8Array;
+  readonly exitCode?: number;
+}
+
+/** A machine held in memory. Tests change its fields; nothing goes wrong by chance. */
+export interface FakeHost {
+  /** Base64 of the wire blob. Another value is another machine, or a reinstalled one. */
+  hostKey: string;
+  /** No route, port closed. Open sessions break. */
+  unreachable: boolean;
+  refusesKey: boolean;
+  /** The step that never ends by itself. */
+  hangs: 'connect' | 'handshake' | 'upload' | 'execute' | undefined;
+  bootId: string;
+  readonly files: Map<string, UploadFile>;
+  /** Answers what `cat <boot id file>` and `cat` do not. A promise may stay open to play a hang. */
+  run(argv: readonly string[], stdin: Buffer): FakeAnswer | Promise<FakeAnswer>;
+}
+
+export const bootIdPath = '/proc/sys/kernel/random/boot_id';
+
+/** A healthy machine that knows `cat` and no other command. */
+export const createFakeHost = (host: Partial<FakeHost> = {}): FakeHost => ({
+  hostKey: 'ZmFrZSBob3N0IGtleQ==',
+  unreachable: false,
+  refusesKey: false,
+  hangs: undefined,
+  bootId: '00000000-0000-4000-8000-000000000001',
+  files: new Map(),
+  run: ([command]) => ({ stderr: Buffer.from(`${command}: not found`), exitCode: 127 }),
+  ...host,
+});
+
+export interface FakeShellOptions {
+  /** By `host:port`. */
+  readonly hosts: ReadonlyMap<string, FakeHost>;
+  readonly clock: Clock;
+  readonly limits?: Partial<ShellLimits>;
+}
+
+/** SSH to machines in a map, for tests and for simulation in virtual time. */
+export function createFakeShell({ hosts, clock, ...options }: FakeShellOptions): RemoteShell {
+  const limits: ShellLimits = { ...defaultShellLimits, ...options.limits };
+
+  async function connect(target: ShellTarget, signal: AbortSignal): Promise<ShellSession> {
+    const name = `${target.username}@${target.host}:${target.port}`;
+    if (signal.aborted) throw new Cancelled('not connected', { cause: signal.reason });
+    const host = hosts.get(`${target.host}:${target.port}`);
+    if (!host || host.unreachable) throw new NotListening(`connect to ${name}: refused`);
+    const step = createStep(clock, signal);
+    if (host.hangs === 'connect') await step(`connect to ${name}`, limits.connectMs, never);
+    if (host.hangs === 'handshake') await step(`log in to ${name}`, limits.handshakeMs, never);
+    if (host.refusesKey) throw new Denied(`log in to ${name}: every key was refused`);
+    return createSession(host, name);
+  }
+
+  function createSession(host: FakeHost, name: string): ShellSession {
+    const { bootId } = host;
+    let lost: Error | undefined;
+    const inSession = async <T>(
+      what: string,
+      timeoutMs: number,
+      signal: AbortSignal,
+      work: () => Promise<T>,
+    ): Promise<T> => {
+      if (lost) throw lost;
+      if (host.unreachable || host.bootId !== bootId) {
+        throw new Unreachable(`${what}: the connection was closed`);
+      }
+      try {
+        return await createStep(clock, signal)(what, timeoutMs, work);
+      } catch (error) {
+        if (error instanceof TimedOut) lost = new Unreachable(`${what}: the connection is gone`);
+        if (error instanceof Cancelled) lost = error;
+        throw error;
+      }
+    };
+    return {
+      hostKey: host.hostKey,
+      async upload(path, file, signal) {
+        const timeoutMs = limits.uploadMs(file.content.length);
+        const skipped = await inSession(`upload ${path} to ${name}`, timeoutMs, signal, () =>
+          host.hangs === 'upload' ? never() : isThere(host, path, file),
+        );
+        const present = skipped ? host.files.get(path) : undefined;
+        host.files.set(path, present ? { ...present, mode: file.mode } : file);
+        return { skipped };
+      },
+      execute(argv, stdin, signal) {
+        const what = `execute "${argv.join(' ')}" on ${name}`;
+        return inSession(what, limits.executeMs, signal, () =>
+          host.hangs === 'execute' ? never() : run(host, argv, Buffer.from(stdin), what),
+        );
+      },
+      close() {
+        lost ??= new Cancelled(`the session with ${name} was closed`);
+      },
+    };
+  }
+
+  return { connect };
+}
+
+const never = () => new Promise<never>(() => undefined);
+
+const createStep =
+  (clock: Clock, signal: AbortSignal) =>
+  async <T>(what: string, timeoutMs: number, work: () => Promise<T>): Promise<T> => {
+    if (signal.aborted) throw new Cancelled(`${what}: cancelled`, { cause: signal.reason });
+    const done = new AbortController();
+    const limit = sleep(clock, timeoutMs, AbortSignal.any([signal, done.signal])).then(
+      () => {
+        throw new TimedOut(`${what}: no result after ${timeoutMs} ms`);
+      },
+      () => {
+        throw new Cancelled(`${what}: cancelled`, { cause: signal.reason });
+      },
+    );
+    try {
+      const result = await Promise.race([limit, work()]);
+      if (signal.aborted) await limit;
+      return result;
+    } finally {
+      limit.catch(() => undefined);
+      done.abort();
+    }
+  };
+
+async function isThere(host: FakeHost, path: string, file: UploadFile): Promise<boolean> {
+  const present = host.files.get(path);
+  return present !== undefined && sha256(present.content) === file.sha256;
+}
+
+const sha256 = (content: Buffer) => createHash('sha256').update(content).digest('hex');
+
+async function run(host: FakeHost, argv: readonly string[], stdin: Buffer, what: string) {
+  const answer = await answerOf(host, argv, stdin);
+  const stdout = Buffer.from(answer.stdout ?? []);
+  const stderr = Buffer.from(answer.stderr ?? []);
+  if (stdout.length > outputBytesMax || stderr.length > outputBytesMax) {
+    throw new RemoteFailure(`${what}: more than ${outputBytesMax} bytes of output`);
+  }
+  if (answer.exitCode) {
+    throw new RemoteFailure(`${what}: exited with ${answer.exitCode}: ${stderr.toString()}`);
+  }
+  return { stdout, stderr };
+}
+
+function answerOf(
+  host: FakeHost,
+  argv: readonly string[],
+  stdin: Buffer,
+): FakeAnswer | Promise<FakeAnswer> {
+  if (argv[0] !== 'cat') return host.run(argv, stdin);
+  if (argv.length === 1) return { stdout: stdin };
+  if (argv[1] === bootIdPath) return { stdout: Buffer.from(`${host.bootId}\n`) };
+  return host.run(argv, stdin);
+}

@@ -1,0 +1,202 @@
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  randomUUID,
+} from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import { link, mkdir, open, unlink } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import ssh2 from 'ssh2';
+import { Malformed, UsageError } from '../../domain/errors.ts';
+import { encodeOpensshKey, publicBlob } from './openssh-key.ts';
+
+/** One key that may log in to machines. */
+export interface SshKey {
+  /** Unencrypted PEM that ssh2 reads. Secret: never log it. */
+  readonly privateKey: string;
+  /** One line of `authorized_keys`, without line end. */
+  readonly publicLine: string;
+  /** `SHA256:…`, as `ssh-keygen -l` prints it. */
+  readonly fingerprint: string;
+}
+
+export interface SshKeyOptions {
+  /** Last word of the public line. */
+  readonly comment?: string;
+  /** Of an encrypted OpenSSH key. */
+  readonly passphrase?: string;
+}
+
+const rawBytes = 64;
+const seedBytes = 32;
+/** PKCS#8 header of an Ed25519 seed. */
+const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/**
+ * Reads the key, or makes one when the file does not exist. Two processes that start together end
+ * with the same key: the file appears whole or not at all, and the second one reads the first's.
+ * @throws {UsageError} the file cannot be read or written, others may read it, or its passphrase
+ *   is missing or wrong. @throws {Malformed} its content is no private key.
+ */
+export async function loadOrCreateSshKey(
+  path: string,
+  options: SshKeyOptions = {},
+): Promise<SshKey> {
+  const content = (await readKeyFile(path)) ?? (await createKeyFile(path));
+  return parseSshKey(content, path, options);
+}
+
+/** Absent when there is no such file. */
+async function readKeyFile(path: string): Promise<Buffer | undefined> {
+  const file = await open(path).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === 'ENOENT') return undefined;
+    throw new UsageError(`SSH key file ${path} cannot be read`, { cause });
+  });
+  if (!file) return undefined;
+  try {
+    const { mode } = await file.stat();
+    if ((mode & 0o077) !== 0) {
+      const octal = (mode & 0o777).toString(8).padStart(4, '0');
+      throw new UsageError(
+        `SSH key file ${path} is open to others (mode ${octal}); make it 0400 or 0600`,
+      );
+    }
+    return await file.readFile();
+  } catch (cause) {
+    if (cause instanceof UsageError) throw cause;
+    throw new UsageError(`SSH key file ${path} cannot be read`, { cause });
+  } finally {
+    await file.close();
+  }
+}
+
+/** Answers what the file holds in the end, which may be another process's key. */
+async function createKeyFile(path: string): Promise<Buffer> {
+  const temporary = `${path}.${randomUUID()}`;
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await writeDurably(temporary, generateRawKey());
+    try {
+      await link(temporary, path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    } finally {
+      await unlink(temporary);
+    }
+    await syncDirectory(dirname(path));
+  } catch (cause) {
+    throw new UsageError(`SSH key file ${path} cannot be created`, { cause });
+  }
+  const content = await readKeyFile(path);
+  if (!content) throw new UsageError(`SSH key file ${path} vanished while it was made`);
+  return content;
+}
+
+async function writeDurably(path: string, content: Buffer): Promise<void> {
+  const file = await open(path, 'wx', 0o400);
+  try {
+    await file.writeFile(content);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path);
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+function generateRawKey(): Buffer {
+  const { d, x } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
+  return Buffer.concat([Buffer.from(d!, 'base64url'), Buffer.from(x!, 'base64url')]);
+}
+
+/**
+ * Understands a raw Ed25519 key (32 bytes seed, 32 public), an OpenSSH PEM and a PKCS#8 PEM, told
+ * apart by content. `path` is for messages. @throws {Malformed} @throws {UsageError} passphrase.
+ */
+export function parseSshKey(content: Buffer, path: string, options: SshKeyOptions = {}): SshKey {
+  const text = content.toString('latin1');
+  if (text.includes('-----BEGIN OPENSSH PRIVATE KEY-----')) return fromOpenssh(text, path, options);
+  if (text.includes('-----BEGIN PRIVATE KEY-----')) return fromPkcs8(text, path, options);
+  if (content.length === rawBytes) return fromRaw(content, path, options);
+  throw new Malformed(
+    `${path} holds no SSH key: expected ${rawBytes} raw bytes (Ed25519 seed and public key), ` +
+      `OpenSSH PEM or PKCS#8 PEM, found ${content.length} bytes`,
+  );
+}
+
+function fromRaw(content: Buffer, path: string, options: SshKeyOptions): SshKey {
+  const der = Buffer.concat([pkcs8Prefix, content.subarray(0, seedBytes)]);
+  const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  if (!publicKeyOf(key).equals(content.subarray(seedBytes))) throw halvesDiffer(path);
+  return fromEd25519(key, options);
+}
+
+function fromPkcs8(text: string, path: string, options: SshKeyOptions): SshKey {
+  let key: KeyObject;
+  try {
+    key = createPrivateKey(text);
+  } catch (cause) {
+    throw new Malformed(`${path} holds a PKCS#8 key that cannot be read`, { cause });
+  }
+  if (key.asymmetricKeyType !== 'ed25519') {
+    throw new Malformed(`${path} holds a ${key.asymmetricKeyType} key; PKCS#8 must be Ed25519`);
+  }
+  return fromEd25519(key, options);
+}
+
+function fromOpenssh(text: string, path: string, options: SshKeyOptions): SshKey {
+  const parsed = ssh2.utils.parseKey(text.trim(), options.passphrase);
+  if (parsed instanceof Error) throw unreadable(parsed, path, options);
+  const key = createPrivateKey(parsed.getPrivatePEM());
+  const spki = { type: 'spki', format: 'der' } as const;
+  const stated = createPublicKey(parsed.getPublicPEM()).export(spki);
+  if (!createPublicKey(key).export(spki).equals(stated)) throw halvesDiffer(path);
+  if (key.asymmetricKeyType === 'ed25519') return fromEd25519(key, options);
+  const blob = parsed.getPublicSSH();
+  return describe(parsed.getPrivatePEM(), parsed.type, blob, options);
+}
+
+function unreadable(cause: Error, path: string, { passphrase }: SshKeyOptions) {
+  if (/encrypted|passphrase|decrypt|integrity/i.test(cause.message)) {
+    const why =
+      passphrase === undefined ? 'needs a passphrase' : 'does not open with its passphrase';
+    return new UsageError(`SSH key file ${path} ${why}`, { cause });
+  }
+  return new Malformed(`${path} holds an OpenSSH key that cannot be read`, { cause });
+}
+
+function fromEd25519(key: KeyObject, options: SshKeyOptions): SshKey {
+  const seed = Buffer.from(key.export({ format: 'jwk' }).d!, 'base64url');
+  const publicKey = publicKeyOf(key);
+  const privateKey = encodeOpensshKey(seed, publicKey);
+  return describe(privateKey, 'ssh-ed25519', publicBlob(publicKey), options);
+}
+
+function describe(
+  privateKey: string,
+  type: string,
+  blob: Buffer,
+  { comment = 'shepherd' }: SshKeyOptions,
+): SshKey {
+  const digest = createHash('sha256').update(blob).digest('base64').replace(/=+$/, '');
+  return {
+    privateKey,
+    publicLine: `${type} ${blob.toString('base64')} ${comment}`,
+    fingerprint: `SHA256:${digest}`,
+  };
+}
+
+const publicKeyOf = (key: KeyObject) =>
+  Buffer.from(createPublicKey(key).export({ format: 'jwk' }).x!, 'base64url');
+
+const halvesDiffer = (path: string) =>
+  new Malformed(`the public half in ${path} does not belong to its private half`);

@@ -1,0 +1,90 @@
+import type { Readable } from 'node:stream';
+import type { Client, ClientChannel } from 'ssh2';
+import { RemoteFailure, Unreachable } from '../../domain/errors.ts';
+import { outputBytesMax } from './limits.ts';
+
+/** A command that ended; `exitCode` is null when a signal ended it. */
+export interface Finished {
+  readonly stdout: Buffer;
+  readonly stderr: Buffer;
+  readonly exitCode: number | null;
+  readonly signalName: string | undefined;
+}
+
+/**
+ * Runs `command` with `stdin`, then EOF. A non-zero exit is an answer here, not an error.
+ * @throws {RemoteFailure} the command was not accepted, or its output passed the cap.
+ * @throws {Unreachable} the channel closed without an exit status.
+ */
+export function exec(client: Client, command: string, stdin: Uint8Array): Promise<Finished> {
+  return new Promise((resolve, reject) => {
+    client.exec(command, (cause, channel) => {
+      if (cause) return reject(new RemoteFailure('the command was not accepted', { cause }));
+      // Listeners are attached in this very tick: the exit of a fast command arrives in the same
+      // packet as the channel itself, and a promise in between would miss it and wait for ever.
+      collectChannel(channel, resolve, reject);
+      return channel.end(stdin);
+    });
+  });
+}
+
+function collectChannel(
+  channel: ClientChannel,
+  resolve: (finished: Finished) => void,
+  reject: (error: Error) => void,
+): void {
+  let exit: { code: number | null; signalName: string | undefined } | undefined;
+  const kill = () => {
+    channel.signal('KILL');
+    channel.destroy();
+    reject(new RemoteFailure(`more than ${outputBytesMax} bytes of output`));
+  };
+  const stdout = collectOutput(channel, kill);
+  const stderr = collectOutput(channel.stderr, kill);
+  channel.on('error', reject);
+  channel.on('exit', (code: number | null, signalName?: string) => {
+    exit = { code, signalName };
+  });
+  let open = 2;
+  const closed = () => {
+    if (--open > 0) return;
+    if (!exit) return reject(new Unreachable('the command ended without an exit status'));
+    resolve({
+      stdout: stdout(),
+      stderr: stderr(),
+      exitCode: exit.code,
+      signalName: exit.signalName,
+    });
+  };
+  channel.once('close', closed);
+  channel.stderr.once('close', closed);
+}
+
+function collectOutput(stream: Readable, tooMuch: () => void): () => Buffer {
+  const chunks: Buffer[] = [];
+  let sizeBytes = 0;
+  stream.on('data', (chunk: Buffer) => {
+    if (sizeBytes > outputBytesMax) return;
+    sizeBytes += chunk.length;
+    if (sizeBytes > outputBytesMax) {
+      chunks.length = 0;
+      tooMuch();
+    } else {
+      chunks.push(chunk);
+    }
+  });
+  return () => Buffer.concat(chunks);
+}
+
+/** @throws {RemoteFailure} unless the command exited with 0; the message quotes its stderr. */
+export function assertSuccess({ exitCode, signalName, stderr }: Finished, command: string): void {
+  if (exitCode === 0) return;
+  const how = exitCode === null ? `was killed by ${signalName}` : `exited with ${exitCode}`;
+  const said = excerpt(stderr);
+  throw new RemoteFailure(`"${command}" ${how}${said && `: ${said}`}`);
+}
+
+const excerptChars = 400;
+/** The end of what was said, on one line: causes stand last in stderr. */
+const excerpt = (text: Buffer) =>
+  text.toString('utf8').replaceAll(/\s+/g, ' ').trim().slice(-excerptChars);

@@ -1,0 +1,128 @@
+import { connect } from 'node:net';
+import ssh2 from 'ssh2';
+import type { Client } from 'ssh2';
+import { Cancelled, TimedOut, Unreachable } from '../../domain/errors.ts';
+import type { FleetError } from '../../domain/errors.ts';
+import type { Clock } from '../clock/port.ts';
+import type { ShellTarget } from './port.ts';
+import { toFleetError } from './ssh2-errors.ts';
+
+/** A socket and the SSH client on it. Its errors end here: none is ever left without a listener. */
+export interface Link {
+  readonly client: Client;
+  readonly socket: ReturnType<typeof connect>;
+  /** `user@host:port`, for messages. */
+  readonly name: string;
+  /** Why the link no longer stands. */
+  lost(): Error | undefined;
+  /** Calls back once, when the link is lost; the answer takes the listener away again. */
+  onLost(listener: (why: Error) => void): () => void;
+  /** Closes the socket at once. Whoever still waits on the link is told `why`. */
+  destroy(why: Error): void;
+  /** Says goodbye, then closes the socket. */
+  end(why: Error): void;
+}
+
+/** Starts to connect. ssh2 would leave Nagle's algorithm on (connect 212 ms against 49 ms). */
+export function openLink({ host, port, username }: ShellTarget): Link {
+  const socket = connect({ host, port, noDelay: true });
+  const client = new ssh2.Client();
+  const listeners = new Set<(why: Error) => void>();
+  let lost: Error | undefined;
+  const lose = (why: Error) => {
+    if (lost) return;
+    lost = why;
+    for (const listener of listeners) listener(why);
+    listeners.clear();
+  };
+  const destroy = (why: Error) => {
+    lose(why);
+    socket.destroy();
+  };
+  const closed = () => destroy(new Unreachable('the connection was closed'));
+  socket.on('error', destroy).on('close', closed);
+  client.on('error', destroy).on('close', closed);
+  return {
+    client,
+    socket,
+    name: `${username}@${host}:${port}`,
+    lost: () => lost,
+    onLost(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    destroy,
+    end(why) {
+      lose(why);
+      client.end();
+      socket.destroySoon();
+    },
+  };
+}
+
+export interface Step {
+  /** Verb and object, such as "upload /root/agent to root@10.0.0.1:22". */
+  readonly what: string;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  readonly authenticating?: boolean;
+}
+
+/**
+ * Runs one step on the link. An error of `work` while the link stands is passed on as it is.
+ * @throws {TimedOut} the limit passed, and the link was closed.
+ * @throws {Cancelled} the signal fired, and the link was closed.
+ * @throws {Unreachable} the link was lost meanwhile.
+ */
+export function runStep<T>(
+  link: Link,
+  clock: Clock,
+  step: Step,
+  work: () => Promise<T>,
+): Promise<T> {
+  const { what, timeoutMs, signal } = step;
+  const cancelled = () => new Cancelled(`${what}: cancelled`, { cause: signal.reason });
+  if (signal.aborted) {
+    const why = cancelled();
+    link.destroy(why);
+    return Promise.reject(why);
+  }
+  const gone = link.lost();
+  if (gone) return Promise.reject(lostBefore(gone, what));
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clock.clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+      forget();
+    };
+    const giveUp = (why: FleetError) => {
+      stop();
+      reject(why);
+      link.destroy(why);
+    };
+    const onAbort = () => giveUp(cancelled());
+    const onLimit = () => giveUp(new TimedOut(`${what}: no result after ${timeoutMs} ms`));
+    const timer = clock.setTimeout(onLimit, timeoutMs);
+    signal.addEventListener('abort', onAbort, { once: true });
+    const forget = link.onLost((why) => {
+      stop();
+      reject(toFleetError(why, what, step.authenticating));
+    });
+    work().then(
+      (result) => {
+        stop();
+        resolve(result);
+      },
+      (error: unknown) => {
+        stop();
+        reject(toFleetError(error, what, step.authenticating));
+      },
+    );
+  });
+}
+
+/** A step asked of a link that is gone already: its end was an earlier step's story. */
+const lostBefore = (why: Error, what: string) =>
+  why instanceof Cancelled
+    ? new Cancelled(`${what}: the connection was closed by us`, { cause: why })
+    : new Unreachable(`${what}: the connection is gone`, { cause: why });
