@@ -1,0 +1,163 @@
+import { Throttled, explain } from '../../domain/errors.ts';
+import type { HeartbeatOutcome, HeartbeatRecord } from '../../domain/heartbeat.ts';
+import { isUuid, machineId } from '../../domain/ids.ts';
+import type { MachineId } from '../../domain/ids.ts';
+import { WireError, installationRequestCodec } from '../../wire/codec.ts';
+import { GrpcError, GrpcStatus } from '../../wire/grpc.ts';
+import { readHeartbeat, writeHeartbeatResponse } from '../../wire/heartbeat.ts';
+import type { ReceivedHeartbeat } from '../../wire/heartbeat.ts';
+import type { Clock } from '../clock/port.ts';
+import type { Log } from '../log/port.ts';
+import { claimOf } from './intake.ts';
+import type { Intake } from './intake.ts';
+import { createRateLimit, createRecentSet } from './limits.ts';
+import type { AgentServerLimits } from './limits.ts';
+import { readReports } from './reports.ts';
+
+export interface HeartbeatServiceOptions {
+  readonly intake: Intake;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly limits: AgentServerLimits;
+  /** What agents are told to report in; 0 leaves it to them. */
+  readonly heartbeatIntervalSeconds: number;
+  /** Whether the machine is to send its hardware report (again). Default: never asked. */
+  readonly hardwareReportWanted?: ((machine: MachineId) => boolean) | undefined;
+}
+
+/** One call, as the transport saw it. */
+export interface HeartbeatCall {
+  /** Raw Ed25519 key that TLS proved. */
+  readonly publicKey: Uint8Array;
+  /** Remote IP address. */
+  readonly address: string;
+  /** Reads the serialized request; not asked for when the caller has used up its limit. */
+  readonly body: () => Promise<Uint8Array>;
+}
+
+/** Answers serialized responses. @throws {GrpcError} every way a call may end. */
+export type HeartbeatService = (call: HeartbeatCall) => Promise<Uint8Array>;
+
+/** One text for unknown machine and wrong key, so that nobody can ask which machines exist. */
+const UNAUTHENTICATED = 'machine or key not known';
+/** How long an agent that was accepted is trusted to be one, before the database says so again. */
+const KNOWN_MS = 10 * 60_000;
+const BOOT_ID = /^[\x21-\x7e]{1,64}$/;
+
+type Accepted = Extract<HeartbeatOutcome, { kind: 'accepted' }>;
+
+export function createHeartbeatService(options: HeartbeatServiceOptions): HeartbeatService {
+  const { log, clock, limits } = options;
+  const callsOfKey = createRateLimit(limits.callsPerKey, clock);
+  const refusalsOfAddress = createRateLimit(limits.refusalsPerAddress, clock);
+  const knownKeys = createRecentSet(KNOWN_MS, clock);
+  const record = createRecorder(options);
+
+  return async ({ body, publicKey, address }) => {
+    const key = Buffer.from(publicKey).toString('hex');
+    // Agents that share an address with a bad caller are not to suffer for it.
+    const mayCall = (knownKeys.has(key) || refusalsOfAddress.has(address)) && callsOfKey.take(key);
+    if (!mayCall) throw new GrpcError(GrpcStatus.resourceExhausted, 'too many calls');
+    const received = decode(await body());
+    const beat = toBeat(received, publicKey);
+    const accepted = await record(beat, received);
+    if (!accepted) {
+      knownKeys.delete(key);
+      refusalsOfAddress.take(address);
+      throw new GrpcError(GrpcStatus.unauthenticated, UNAUTHENTICATED);
+    }
+    knownKeys.add(key);
+    return writeHeartbeatResponse({
+      installationRequest: readableRequest(beat, accepted, log),
+      heartbeatIntervalSeconds: options.heartbeatIntervalSeconds,
+      sendHardwareReport: options.hardwareReportWanted?.(beat.machineId) ?? false,
+    });
+  };
+}
+
+/** Null: not an agent we know. @throws {GrpcError} INVALID_ARGUMENT, UNAVAILABLE … */
+type Recorder = (beat: HeartbeatRecord, received: ReceivedHeartbeat) => Promise<Accepted | null>;
+
+/**
+ * Decoding a report is dear, so it is done for agents only: one that was accepted a short while ago
+ * is recorded in one go, any other first without its reports. So an invalid report never costs an
+ * agent its heartbeat.
+ */
+function createRecorder({ intake, log, clock }: HeartbeatServiceOptions): Recorder {
+  // The key alone would let an agent pass for one on other machines.
+  const known = createRecentSet(KNOWN_MS, clock);
+  const record = async (each: HeartbeatRecord): Promise<Accepted | null> => {
+    const outcome = await intake.record(each).catch((error: unknown) => {
+      throw unavailable(error);
+    });
+    const claim = claimOf(each);
+    if (outcome.kind === 'unauthenticated') {
+      known.delete(claim);
+      return null;
+    }
+    known.add(claim);
+    if (outcome.kind === 'invalid') throw invalid(outcome.message);
+    return outcome;
+  };
+  return async (beat, received) => {
+    const bare = known.has(claimOf(beat)) ? undefined : await record(beat);
+    if (bare === null) return null;
+    const { valid, hardwareFault, installationFault } = readReports(received);
+    const hasReports = Object.keys(valid).length > 0;
+    const accepted = bare && !hasReports ? bare : await record({ ...beat, ...valid });
+    if (!accepted) return null;
+    const { machineId: machine } = beat;
+    if (hardwareFault !== null)
+      log.warn({ machine, fault: hardwareFault }, 'hardware report dropped');
+    if (installationFault !== null) throw invalid(`installation report: ${installationFault}`);
+    return accepted;
+  };
+}
+
+/** Details stay in the log of the intake: the caller only learns to come back later. */
+function unavailable(error: unknown): GrpcError {
+  return error instanceof Throttled
+    ? new GrpcError(GrpcStatus.resourceExhausted, 'too many calls', { cause: error })
+    : new GrpcError(GrpcStatus.unavailable, 'try again later', { cause: error });
+}
+
+function decode(body: Uint8Array): ReceivedHeartbeat {
+  try {
+    return readHeartbeat(body);
+  } catch (error) {
+    if (!(error instanceof WireError)) throw error;
+    throw invalid('the message cannot be read', error);
+  }
+}
+
+const invalid = (message: string, cause?: unknown) =>
+  new GrpcError(GrpcStatus.invalidArgument, message, { cause });
+
+/** The heartbeat without its reports. */
+function toBeat({ envelope }: ReceivedHeartbeat, publicKey: Uint8Array): HeartbeatRecord {
+  const claimed = (envelope.machineId ?? '').toLowerCase();
+  if (!isUuid(claimed)) throw invalid('machine_id is not a UUID');
+  const bootId = envelope.bootId ?? '';
+  return {
+    machineId: machineId(claimed),
+    publicKey,
+    bootId: BOOT_ID.test(bootId) ? bootId : null,
+  };
+}
+
+/** A stored request that no agent could read is not handed out. */
+function readableRequest(
+  { machineId: machine }: HeartbeatRecord,
+  { installationRequest }: Accepted,
+  log: Log,
+): Uint8Array | null {
+  if (!installationRequest) return null;
+  try {
+    const { generation } = installationRequestCodec.decode(installationRequest);
+    if ((generation ?? 0n) >= 1n) return installationRequest;
+    log.error({ machine }, 'stored installation request has no generation');
+  } catch (error) {
+    log.error({ machine, err: explain(error) }, 'stored installation request cannot be read');
+  }
+  return null;
+}

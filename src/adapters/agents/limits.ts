@@ -1,0 +1,96 @@
+import type { Clock } from '../clock/port.ts';
+
+/** What one caller may cost us. */
+export interface AgentServerLimits {
+  /** Of one message. */
+  readonly messageBytes: number;
+  /** From the first byte of a call to its answer, however slowly it is sent. */
+  readonly callMs: number;
+  readonly connectionsMax: number;
+  /** New connections of one address. */
+  readonly connects: Rate;
+  /** Calls with one client key. */
+  readonly callsPerKey: Rate;
+  /** Calls of one address that end UNAUTHENTICATED; beyond, its next ones are refused unread. */
+  readonly refusalsPerAddress: Rate;
+  /** Heartbeats that wait for the database. */
+  readonly waitingMax: number;
+  /** How long a refusal is remembered. */
+  readonly refusalMs: number;
+}
+
+/** On average so many each second, and so many at once. */
+export interface Rate {
+  readonly perSecond: number;
+  readonly burst: number;
+}
+
+export const defaultLimits: AgentServerLimits = {
+  messageBytes: 4 * 1024 * 1024,
+  callMs: 15_000,
+  connectionsMax: 50_000,
+  connects: { perSecond: 500, burst: 5_000 },
+  callsPerKey: { perSecond: 5, burst: 60 },
+  refusalsPerAddress: { perSecond: 200, burst: 2_000 },
+  waitingMax: 20_000,
+  refusalMs: 5_000,
+};
+
+/** Keys that are remembered at once; the one longest not seen is forgotten. */
+const KEYS_MAX = 100_000;
+
+/** A token bucket per key. */
+export interface RateLimit {
+  /** Takes one if there is one. */
+  take(key: string): boolean;
+  /** Whether there is one, without taking it. */
+  has(key: string): boolean;
+}
+
+export function createRateLimit({ perSecond, burst }: Rate, clock: Clock): RateLimit {
+  const buckets = new Map<string, { tokens: number; atMs: number }>();
+  const fill = (key: string) => {
+    const nowMs = clock.monotonic();
+    const bucket = buckets.get(key) ?? { tokens: burst, atMs: nowMs };
+    const gained = ((nowMs - bucket.atMs) / 1000) * perSecond;
+    return { tokens: Math.min(burst, bucket.tokens + gained), atMs: nowMs };
+  };
+  return {
+    has: (key) => fill(key).tokens >= 1,
+    take(key) {
+      const bucket = fill(key);
+      const granted = bucket.tokens >= 1;
+      if (granted) bucket.tokens -= 1;
+      buckets.delete(key);
+      buckets.set(key, bucket);
+      if (buckets.size > KEYS_MAX) buckets.delete(buckets.keys().next().value!);
+      return granted;
+    },
+  };
+}
+
+/** Remembers keys for a fixed time from when they were added first. */
+export interface RecentSet {
+  add(key: string): void;
+  has(key: string): boolean;
+  delete(key: string): void;
+}
+
+export function createRecentSet(keepMs: number, clock: Clock): RecentSet {
+  // All are kept equally long, so insertion order is the order they end in.
+  const endsAtMs = new Map<string, number>();
+  const dropOld = () => {
+    for (const [key, endMs] of endsAtMs) {
+      if (endMs > clock.monotonic() && endsAtMs.size < KEYS_MAX) return;
+      endsAtMs.delete(key);
+    }
+  };
+  return {
+    add(key) {
+      dropOld();
+      if (!endsAtMs.has(key)) endsAtMs.set(key, clock.monotonic() + keepMs);
+    },
+    has: (key) => (endsAtMs.get(key) ?? -Infinity) > clock.monotonic(),
+    delete: (key) => void endsAtMs.delete(key),
+  };
+}

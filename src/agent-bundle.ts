@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { Malformed, NotFound } from './domain/errors.ts';
+
+/** The agent as one executable file. */
+export interface AgentProgram {
+  readonly content: Buffer;
+  /** Of the content, lower-case hexadecimal. */
+  readonly sha256: string;
+}
+
+const EXECUTABLE_MODE = 0o755;
+/** Where a published package has the program that was built with it. */
+const PREBUILT = join(import.meta.dirname, 'agent', 'shepherd-agent');
+const ENTRY = join(import.meta.dirname, 'agent', 'main.ts');
+
+/**
+ * The file may lie below a package.json that makes it an ES module, or below none: the one line
+ * gives it `require` either way.
+ */
+const HEAD = `#!/usr/bin/env node
+var require = process.getBuiltinModule('node:module').createRequire('/');`;
+
+/**
+ * The program that a file names; without one the prebuilt program, or else one built from source.
+ * @throws {NotFound} the file is missing or cannot be read.
+ */
+export async function loadAgentProgram(path?: string): Promise<AgentProgram> {
+  const prebuilt = path === undefined ? readIfPresent(PREBUILT) : null;
+  if (prebuilt) return asProgram(prebuilt);
+  if (path === undefined) return buildAgent();
+  try {
+    return asProgram(readFileSync(path));
+  } catch (error) {
+    throw new NotFound(`cannot read the agent program ${path}`, { cause: error });
+  }
+}
+
+/**
+ * Bundles `src/agent` into one file that needs nothing but Node 20.16 or later. The same sources
+ * give the same bytes. Writes it, mode 0755, when told where. @throws {Malformed} sources are broken.
+ */
+export async function buildAgent(options: { outFile?: string } = {}): Promise<AgentProgram> {
+  const { build, stop } = await import('esbuild');
+  const result = await build({
+    entryPoints: [ENTRY],
+    bundle: true,
+    minify: true,
+    write: false,
+    platform: 'node',
+    target: 'node20',
+    format: 'iife',
+    banner: { js: HEAD },
+    define: { SHEPHERD_VERSION: JSON.stringify(readVersion()) },
+    logLevel: 'silent',
+  })
+    .catch((error: unknown) => {
+      throw new Malformed('cannot bundle the agent', { cause: error });
+    })
+    // Else the bundler's own process stays as long as ours.
+    .finally(() => void stop());
+  const program = asProgram(Buffer.from(result.outputFiles[0]!.contents));
+  if (options.outFile !== undefined) writeProgram(options.outFile, program);
+  return program;
+}
+
+const asProgram = (content: Buffer): AgentProgram => ({
+  content,
+  sha256: createHash('sha256').update(content).digest('hex'),
+});
+
+function writeProgram(path: string, { content }: AgentProgram): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, content, { mode: EXECUTABLE_MODE });
+  chmodSync(path, EXECUTABLE_MODE);
+}
+
+function readVersion(): string {
+  const path = join(import.meta.dirname, '..', 'package.json');
+  const { version } = JSON.parse(readFileSync(path, 'utf8')) as { version: string };
+  return version;
+}
+
+function readIfPresent(path: string): Buffer | null {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+}

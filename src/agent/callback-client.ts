@@ -1,0 +1,144 @@
+import { connect as connectHttp2, constants } from 'node:http2';
+import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2';
+import { isIP } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
+import { heartbeatRequestCodec, heartbeatResponseCodec } from '../wire/codec.ts';
+import type { HeartbeatRequest, HeartbeatResponse } from '../wire/codec.ts';
+import {
+  GRPC_CONTENT_TYPE,
+  GrpcError,
+  GrpcStatus,
+  readFrame,
+  statusOf,
+  writeFrame,
+} from '../wire/grpc.ts';
+import { HEARTBEAT_PATH } from '../wire/heartbeat.ts';
+import type { ClientIdentity } from './client-certificate.ts';
+import type { Endpoint } from './endpoint.ts';
+
+/** The agent's way to the callback service. */
+export interface CallbackClient {
+  /**
+   * One call on the connection that is open, or on a new one. Ends within the time limit.
+   * @throws {GrpcError} the service's status, or UNAVAILABLE / DEADLINE_EXCEEDED of our own; the
+   * connection is closed then, so that the next call starts afresh.
+   */
+  heartbeat(request: HeartbeatRequest, signal: AbortSignal): Promise<HeartbeatResponse>;
+  /** Closes the connection. Idempotent. */
+  close(): void;
+}
+
+export interface CallbackClientOptions {
+  readonly endpoint: Endpoint;
+  readonly identity: ClientIdentity;
+  /** PEM of the certificate that the service's must chain to; null for the system's roots. */
+  readonly trust: string | null;
+  /** Of a whole call, connecting included. */
+  readonly callTimeoutMs: number;
+}
+
+const RESPONSE_LIMIT_BYTES = 4 * 1024 * 1024;
+
+export function createCallbackClient(options: CallbackClientOptions): CallbackClient {
+  let open: ClientHttp2Session | null = null;
+  const close = () => {
+    open?.destroy();
+    open = null;
+  };
+  const session = () => {
+    if (!open || open.closed || open.destroyed) open = openSession(options);
+    return open;
+  };
+  return {
+    close,
+    async heartbeat(request, signal) {
+      const limit = AbortSignal.timeout(options.callTimeoutMs);
+      try {
+        const body = heartbeatRequestCodec.encode(request);
+        const answer = await call(session(), body, AbortSignal.any([signal, limit]));
+        return heartbeatResponseCodec.decode(answer);
+      } catch (error) {
+        close();
+        throw limit.aborted ? tooSlow(options.callTimeoutMs, error) : asGrpcError(error);
+      }
+    },
+  };
+}
+
+const tooSlow = (limitMs: number, cause: unknown) =>
+  new GrpcError(GrpcStatus.deadlineExceeded, `no answer within ${limitMs} ms`, { cause });
+
+function asGrpcError(error: unknown): GrpcError {
+  if (error instanceof GrpcError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new GrpcError(GrpcStatus.unavailable, message, { cause: error });
+}
+
+function openSession(options: CallbackClientOptions): ClientHttp2Session {
+  const { host, port } = options.endpoint;
+  const authority = `https://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
+  const session = connectHttp2(authority, { createConnection: () => openSocket(options) });
+  // Without a listener an idle connection that breaks would end the program; calls in flight are
+  // told by their own stream.
+  session.on('error', () => session.destroy());
+  return session;
+}
+
+function openSocket({ endpoint, identity, trust }: CallbackClientOptions): TLSSocket {
+  const { host, port } = endpoint;
+  const socket = connectTls({
+    host,
+    port,
+    // An address is not a server name (RFC 6066); the certificate is checked against `host`.
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    ...(trust === null ? {} : { ca: [trust] }),
+    key: identity.key,
+    cert: identity.certificate,
+    minVersion: 'TLSv1.3',
+    ALPNProtocols: ['h2'],
+  });
+  socket.setNoDelay(true);
+  return socket;
+}
+
+/** One unary call: request frame out, response frame in, status from headers or trailers. */
+async function call(
+  session: ClientHttp2Session,
+  body: Uint8Array,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  signal.throwIfAborted();
+  const stream = session.request(
+    {
+      [constants.HTTP2_HEADER_METHOD]: 'POST',
+      [constants.HTTP2_HEADER_PATH]: HEARTBEAT_PATH,
+      [constants.HTTP2_HEADER_CONTENT_TYPE]: GRPC_CONTENT_TYPE,
+      te: 'trailers',
+    },
+    { signal },
+  );
+  const status = callStatus(stream);
+  stream.end(writeFrame(body));
+  const [message, ended] = await Promise.allSettled([
+    readFrame(stream as AsyncIterable<Uint8Array>, RESPONSE_LIMIT_BYTES),
+    status,
+  ]);
+  if (ended.status === 'rejected') throw ended.reason;
+  if (message.status === 'rejected') throw message.reason;
+  return message.value;
+}
+
+/** Settles when the stream closed: with the status that came last, or the error that broke it. */
+function callStatus(stream: ClientHttp2Stream): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let seen: GrpcError | 'ok' | undefined;
+    stream.on('response', (headers) => (seen ??= statusOf(headers)));
+    stream.on('trailers', (headers) => (seen = statusOf(headers) ?? seen));
+    stream.on('error', reject);
+    stream.on('close', () => {
+      if (seen === 'ok') resolve();
+      else reject(seen ?? new GrpcError(GrpcStatus.unavailable, 'the call ended without status'));
+    });
+  });
+}

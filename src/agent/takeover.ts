@@ -1,0 +1,127 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
+import { closeSync, openSync } from 'node:fs';
+import { once } from 'node:events';
+import { agentInitCodec, takeoverInitCodec, takeoverResponseCodec } from '../wire/codec.ts';
+import type { TakeoverInit } from '../wire/codec.ts';
+import { parseEndpoint } from './endpoint.ts';
+import { generateRawKeyPair, joinKeyPair } from './keys.ts';
+import { recordAgent, stopPredecessor } from './pid-file.ts';
+
+/** Set for the copy of the program that is the agent. */
+export const DETACHED_FLAG = 'TAKEOVER_DETACHED_LAUNCH';
+
+/**
+ * The short life of the program over SSH: reads `TakeoverInit` from standard input, makes the
+ * agent's key, starts the agent and answers. The agent waits for its key until the answer is out,
+ * so that none runs whose key nobody was told. Whatever fails becomes the answer's error.
+ */
+export async function takeOver(executable: string): Promise<void> {
+  let stage: Stage;
+  try {
+    stage = await prepare(executable, await readAll(process.stdin));
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    await writeOut(takeoverResponseCodec.encode({ error: { message } }));
+    return;
+  }
+  try {
+    await writeOut(stage.response);
+    await launch(stage);
+  } catch (error) {
+    stage.agent.kill('SIGKILL');
+    throw error;
+  }
+}
+
+interface Stage {
+  readonly agent: ChildProcess;
+  readonly agentInit: Uint8Array;
+  readonly response: Uint8Array;
+}
+
+async function prepare(executable: string, input: Buffer): Promise<Stage> {
+  const initMessage = takeoverInitCodec.decode(input);
+  assertUsable(initMessage);
+  const pair = generateRawKeyPair();
+  await stopPredecessor(executable);
+  const warning: string[] = [];
+  const agent = await startDetached(executable, warning);
+  return {
+    agent,
+    agentInit: agentInitCodec.encode({ takeoverInit: initMessage, privateKey: joinKeyPair(pair) }),
+    response: takeoverResponseCodec.encode({
+      success: { initMessage, key: pair.publicKey, warning },
+    }),
+  };
+}
+
+function assertUsable({ machineId, bmaasEndpoint, caCertificate }: TakeoverInit): void {
+  if (!machineId) throw new Error('TakeoverInit has no machine id');
+  parseEndpoint(bmaasEndpoint ?? '');
+  if (!caCertificate?.length) return;
+  try {
+    void new X509Certificate(caCertificate);
+  } catch (error) {
+    throw new Error('TakeoverInit has a CA certificate that cannot be read', { cause: error });
+  }
+}
+
+/** Its own session, no terminal, and a log file in place of standard error. */
+async function startDetached(executable: string, warnings: string[]): Promise<ChildProcess> {
+  const log = openLog(`${executable}.log`, warnings);
+  try {
+    const agent = spawn(process.execPath, [executable], {
+      detached: true,
+      cwd: '/',
+      stdio: ['pipe', 'ignore', log ?? 'ignore'],
+      env: { ...process.env, [DETACHED_FLAG]: '1' },
+    });
+    await once(agent, 'spawn');
+    record(executable, agent.pid!, warnings);
+    return agent;
+  } finally {
+    if (log !== null) closeSync(log);
+  }
+}
+
+function openLog(path: string, warnings: string[]): number | null {
+  try {
+    return openSync(path, 'w', 0o600);
+  } catch (error) {
+    warnings.push(`no log file: ${error instanceof Error ? error.message : String(error)}`);
+    return null;
+  }
+}
+
+function record(executable: string, pid: number, warnings: string[]): void {
+  try {
+    recordAgent(executable, pid);
+  } catch (error) {
+    warnings.push(`no pid file: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** Hands the agent its key; from then on it lives by itself. */
+function launch({ agent, agentInit }: Stage): Promise<void> {
+  agent.unref();
+  return new Promise((resolve, reject) => {
+    agent.stdin!.on('error', reject);
+    agent.stdin!.end(agentInit, resolve);
+  });
+}
+
+function writeOut(bytes: Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.on('error', reject);
+    process.stdout.end(bytes, resolve);
+  });
+}
+
+/** All of a stream, to its end. */
+export async function readAll(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}

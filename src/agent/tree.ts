@@ -1,0 +1,41 @@
+import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** A file tree such as `/` seen read-only. What is missing is empty; other errors are warnings. */
+export interface Tree {
+  exists(path: string): boolean;
+  /** Trimmed content; null when there is none. */
+  text(path: string): string | null;
+  /** Content as a decimal number; null when there is none. */
+  number(path: string): number | null;
+  /** Names in a directory, sorted. */
+  list(path: string): readonly string[];
+  /** Target of a symbolic link, as written; null when there is none. */
+  link(path: string): string | null;
+}
+
+/** sysfs answers EINVAL where the hardware has no such property. */
+const ABSENT = new Set(['ENOENT', 'ENOTDIR', 'EINVAL', 'ENODEV', 'ENXIO', 'EOPNOTSUPP']);
+
+export function createTree(root: string, warnings: string[]): Tree {
+  const attempt = <Value>(path: string, absent: Value, read: (path: string) => Value): Value => {
+    try {
+      return read(join(root, path));
+    } catch (error) {
+      const { code = '', message } = error as NodeJS.ErrnoException;
+      if (!ABSENT.has(code)) warnings.push(`${path}: ${code || message}`);
+      return absent;
+    }
+  };
+  const text = (path: string) => attempt(path, null, (full) => readFileSync(full, 'utf8').trim());
+  return {
+    exists: (path) => existsSync(join(root, path)),
+    text,
+    number(path) {
+      const content = text(path);
+      return content !== null && /^-?\d+$/.test(content) ? Number(content) : null;
+    },
+    list: (path) => attempt<string[]>(path, [], (full) => readdirSync(full).toSorted()),
+    link: (path) => attempt(path, null, (full) => readlinkSync(full)),
+  };
+}

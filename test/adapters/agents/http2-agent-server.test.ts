@@ -1,0 +1,501 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { constants } from 'node:http2';
+import type { ClientHttp2Session } from 'node:http2';
+import { connect as connectTcp, createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import fc from 'fast-check';
+import protobuf from 'protobufjs/minimal.js';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { AgentServerOptions } from '../../../src/adapters/agents/http2-agent-server.ts';
+import { silentLog } from '../../../src/adapters/log/port.ts';
+import { createClientIdentity } from '../../../src/agent/client-certificate.ts';
+import { generateRawKeyPair } from '../../../src/agent/keys.ts';
+import type { RawKeyPair } from '../../../src/agent/keys.ts';
+import { UsageError, explain } from '../../../src/domain/errors.ts';
+import { machineId } from '../../../src/domain/ids.ts';
+import type { MachineId } from '../../../src/domain/ids.ts';
+import {
+  hardwareReportCodec,
+  heartbeatRequestCodec,
+  installationRequestCodec,
+} from '../../../src/wire/codec.ts';
+import type { HeartbeatRequest } from '../../../src/wire/codec.ts';
+import { GrpcStatus, writeFrame } from '../../../src/wire/grpc.ts';
+import { createMemHeartbeatStore } from './mem-heartbeat-store.ts';
+import type { MemHeartbeatStore, StoredMachine } from './mem-heartbeat-store.ts';
+import {
+  ED25519,
+  P256,
+  RSA,
+  openRawCall,
+  openRawClient,
+  rawCall,
+  selfSigned,
+  signedByOther,
+  twoSelfSigned,
+} from './raw-client.ts';
+import type { RawIdentity } from './raw-client.ts';
+import { createClients, startTestServer } from './test-server.ts';
+
+type Started = Awaited<ReturnType<typeof startTestServer>>;
+
+const status = (code: number) => ({ status: String(code) });
+const frame = (request: HeartbeatRequest) => writeFrame(heartbeatRequestCodec.encode(request));
+
+const from = (hex: string) => Buffer.from(hex, 'hex');
+
+const HARDWARE = 2;
+const INSTALLATION = 3;
+/** A heartbeat with these bytes for a report. */
+function withReport(machine: MachineId, field: number, report: Uint8Array): Buffer {
+  const head = heartbeatRequestCodec.encode({ machineId: machine });
+  const tag = protobuf.Writer.create().uint32((field << 3) | 2);
+  return writeFrame(Buffer.concat([head, tag.bytes(report).finish()]));
+}
+
+/** Unlike `once`, does not mind the errors on the way. */
+const closed = (emitter: NodeJS.EventEmitter) =>
+  new Promise<void>((resolve) => emitter.once('close', () => resolve()));
+
+/** How much of a call a bad client sends, and what it does then. */
+const mischief = fc.record({
+  sent: fc.nat(60),
+  then: fc.constantFrom('stall', 'end', 'reset', 'reset later', 'no reader'),
+});
+type Mischief = typeof mischief extends fc.Arbitrary<infer Act> ? Act : never;
+
+function misbehave(session: ClientHttp2Session, whole: Uint8Array, { sent, then }: Mischief) {
+  const stream = openRawCall(session);
+  if (then !== 'no reader') stream.resume();
+  stream.write(whole.subarray(0, sent));
+  if (then === 'end' || then === 'no reader') stream.end();
+  if (then === 'reset') stream.close(constants.NGHTTP2_CANCEL);
+  if (then === 'reset later') setImmediate(() => stream.close(constants.NGHTTP2_INTERNAL_ERROR));
+  return stream;
+}
+
+describe('http2 agent server', () => {
+  let store: MemHeartbeatStore;
+  let started: Started;
+  let clients: ReturnType<typeof createClients>;
+  let key: RawKeyPair;
+  let machine: MachineId;
+  let stored: StoredMachine;
+  const cleanUps: (() => void | Promise<void>)[] = [];
+
+  const start = async (options: Partial<AgentServerOptions> = {}) => {
+    started = await startTestServer({ store, ...options });
+    clients = createClients(started.server.address, started.trust);
+    const { server } = started;
+    const { close } = clients;
+    cleanUps.push(close, () => server.close(200));
+  };
+  const beat = async (request: Partial<HeartbeatRequest> = {}) =>
+    (await clients.of(key)).heartbeat(
+      { machineId: machine, ...request },
+      new AbortController().signal,
+    );
+  const raw = (identity: RawIdentity | null) => {
+    const session = openRawClient({ ...started, address: started.server.address, identity });
+    cleanUps.push(() => session.destroy());
+    return session;
+  };
+  const rawAgent = async () => {
+    const { key: privateKey, certificate } = await createClientIdentity(key);
+    return raw({ key: privateKey, cert: certificate });
+  };
+
+  beforeEach(() => {
+    store = createMemHeartbeatStore();
+    key = generateRawKeyPair();
+    machine = machineId(randomUUID());
+    stored = store.start(machine, key.publicKey);
+  });
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0)) await cleanUp();
+  });
+
+  test('tells the agent its period, and asks for the hardware report', async () => {
+    await start({ heartbeatIntervalSeconds: 7, hardwareReportWanted: (id) => id === machine });
+    expect(await beat()).toMatchObject({
+      heartbeatIntervalSeconds: 7n,
+      sendHardwareReport: true,
+    });
+  });
+
+  test.each([
+    ['no certificate', () => Promise.resolve(null)],
+    ['an RSA certificate', () => selfSigned(RSA)],
+    ['an EC certificate', () => selfSigned(P256)],
+    ['a certificate that another key signed', () => signedByOther({ chained: false })],
+    ['a chain of certificates', () => signedByOther({ chained: true })],
+    ['two certificates', twoSelfSigned],
+  ])('refuses %s, and never asks the database', async (_name, identity) => {
+    await start();
+    const answer = await rawCall(raw(await identity()), frame({ machineId: machine }));
+    expect(answer).toMatchObject(status(GrpcStatus.unauthenticated));
+    expect(store.batches).toEqual([]);
+  });
+
+  test('accepts no TLS below 1.3', async () => {
+    await start();
+    const [host, port] = started.server.address.split(':');
+    const socket = connectTls({
+      host: host!,
+      port: Number(port),
+      ca: [started.trust],
+      maxVersion: 'TLSv1.2',
+      ALPNProtocols: ['h2'],
+    });
+    const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
+    expect(error.code).toBe('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION');
+  });
+
+  test('refuses what is no gRPC call of the one method', async () => {
+    await start();
+    const session = await rawAgent();
+    const body = frame({ machineId: machine });
+    const other = { ':path': '/cloud.bmaas.server.api.AgentCallback/Reboot' };
+    const json = { 'content-type': 'application/json' };
+    expect(await rawCall(session, body, other)).toMatchObject(status(GrpcStatus.unimplemented));
+    expect(await rawCall(session, body, json)).toMatchObject(status(GrpcStatus.unimplemented));
+  });
+
+  test('refuses a machine id that is no UUID', async () => {
+    await start();
+    await expect(beat({ machineId: '../x' })).rejects.toMatchObject({
+      status: GrpcStatus.invalidArgument,
+    });
+  });
+
+  test('refuses malformed, torn and compressed messages, and lives on', async () => {
+    await start();
+    const session = await rawAgent();
+    const whole = frame({ machineId: machine });
+    const compressed = Buffer.from(whole);
+    compressed[0] = 1;
+    const call = (body: Uint8Array) => rawCall(session, body);
+    expect(await call(writeFrame(Buffer.from('ff', 'hex')))).toMatchObject(
+      status(GrpcStatus.invalidArgument),
+    );
+    expect(await call(whole.subarray(0, -1))).toMatchObject(status(GrpcStatus.internal));
+    expect(await call(Buffer.concat([whole, whole]))).toMatchObject(status(GrpcStatus.internal));
+    expect(await call(compressed)).toMatchObject(status(GrpcStatus.unimplemented));
+    expect(await call(whole)).toMatchObject(status(GrpcStatus.ok));
+  });
+
+  test('no message, whatever its bytes, does more than fail its own call', async () => {
+    await start({ limits: { callsPerKey: { perSecond: 1e6, burst: 1e6 } } });
+    const session = await rawAgent();
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (message) => {
+        const answer = await rawCall(session, writeFrame(message));
+        expect(answer).toMatchObject(status(GrpcStatus.invalidArgument));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test('refuses a message over the limit without reading it whole', async () => {
+    await start({ limits: { messageBytes: 10_000 } });
+    const session = await rawAgent();
+    const answer = await rawCall(session, writeFrame(Buffer.alloc(3_000_000)));
+    expect(answer).toMatchObject(status(GrpcStatus.resourceExhausted));
+    const next = await rawCall(session, frame({ machineId: machine }));
+    expect(next).toMatchObject(status(GrpcStatus.ok));
+  });
+
+  test('keeps the heartbeat of a hardware report that cannot be right', async () => {
+    const dropped: object[] = [];
+    const log = { ...silentLog, warn: (fields: object) => dropped.push(fields) };
+    await start({ log });
+    await beat({ hardwareReport: { report: { memoryInstalledBytes: -1n } } });
+    await beat({ hardwareReport: { warning: ['all went wrong'] } });
+    await beat({ hardwareReport: { report: { product: 'x'.repeat(2_000_000) } } });
+    await beat({ hardwareReport: { report: { networkInterface: [{ mac: randomBytes(7) }] } } });
+    await beat({ hardwareReport: { report: { cpu: Array.from({ length: 40_000 }, () => ({})) } } });
+    const supportedSpeedBytes = Array.from({ length: 40_000 }, () => 1n);
+    await beat({ hardwareReport: { report: { networkInterface: [{ supportedSpeedBytes }] } } });
+    expect(stored).toMatchObject({ heartbeats: 6, hardwareReport: null });
+    expect(dropped).toHaveLength(6);
+    expect(dropped[0]).toMatchObject({ machine });
+  });
+
+  test('a boot id that is no plain text is not passed on', async () => {
+    await start();
+    const heard: unknown[] = [];
+    started.server.heard$.subscribe((event) => heard.push(event.bootId));
+    for (const bootId of ['', 'a\0b', 'x'.repeat(100), randomUUID()]) await beat({ bootId });
+    expect(heard).toEqual([null, null, null, expect.any(String)]);
+  });
+
+  test('a report that cannot be read costs no agent its heartbeat, known or not', async () => {
+    const dropped: object[] = [];
+    await start({ log: { ...silentLog, warn: (fields: object) => dropped.push(fields) } });
+    const session = await rawAgent();
+    const call = () => rawCall(session, withReport(machine, HARDWARE, from('ffff')));
+    expect(await call()).toMatchObject(status(GrpcStatus.ok));
+    expect(await call()).toMatchObject(status(GrpcStatus.ok));
+    expect(stored).toMatchObject({ heartbeats: 2, hardwareReport: null });
+    expect(dropped).toMatchObject([{ machine }, { machine }]);
+  });
+
+  test.each([
+    ['without result', from('0801')],
+    ['that is garbage', from('ffff')],
+    ['that is too large', Buffer.alloc(1_100_000)],
+  ])('an installation report %s is invalid, but its heartbeat counts', async (_name, report) => {
+    await start();
+    const session = await rawAgent();
+    const call = () => rawCall(session, withReport(machine, INSTALLATION, report));
+    expect(await call()).toMatchObject(status(GrpcStatus.invalidArgument));
+    expect(await call()).toMatchObject(status(GrpcStatus.invalidArgument));
+    expect(stored).toMatchObject({ heartbeats: 2, report: null });
+  });
+
+  test('stores the report of an agent it never heard before, on the same call', async () => {
+    await start();
+    const hardwareReport = { report: { product: 'X' } };
+    stored.request = { generation: 2n, raw: installationRequestCodec.encode({ generation: 2n }) };
+    const installationReport = { generation: 2n, success: {} };
+    const answer = await beat({ hardwareReport, installationReport });
+    expect(answer.installationRequest).toBeUndefined();
+    expect(hardwareReportCodec.decode(stored.hardwareReport!)).toMatchObject(hardwareReport);
+    expect(stored.report).toMatchObject({ generation: 2n, result: 'Success' });
+    expect(store.batches).toEqual([1, 1]);
+  });
+
+  test('an agent that was heard before is recorded with its reports in one go', async () => {
+    await start();
+    await beat();
+    await beat({ hardwareReport: { report: { product: 'X' } } });
+    expect(stored.hardwareReport).not.toBeNull();
+    expect(store.batches).toEqual([1, 1]);
+  });
+
+  test('never looks into the reports of a stranger, nor says a word of it', async () => {
+    const said: string[] = [];
+    const say = (_fields: object, message: string) => void said.push(message);
+    await start({ log: { ...silentLog, info: say, warn: say, error: say } });
+    const session = raw(await selfSigned(ED25519));
+    for (const field of [HARDWARE, INSTALLATION]) {
+      const answer = await rawCall(
+        session,
+        withReport(machine, field, Buffer.alloc(3_000_000, 255)),
+      );
+      expect(answer).toMatchObject(status(GrpcStatus.unauthenticated));
+    }
+    // With a key that is right for another machine no more than with any other.
+    const agent = await rawAgent();
+    expect(await rawCall(agent, frame({ machineId: machine }))).toMatchObject(
+      status(GrpcStatus.ok),
+    );
+    const other = withReport(machineId(randomUUID()), INSTALLATION, from('ffff'));
+    expect(await rawCall(agent, other)).toMatchObject(status(GrpcStatus.unauthenticated));
+    expect(said).toEqual([]);
+  });
+
+  test('a call that is not sent to its end is cut off, and the server lives on', async () => {
+    await start({ limits: { callMs: 50 } });
+    const session = await rawAgent();
+    const whole = frame({ machineId: machine });
+    const stalled = [0, 3, whole.length - 1].map((sent) => {
+      const stream = openRawCall(session);
+      stream.write(whole.subarray(0, sent));
+      return closed(stream);
+    });
+    await Promise.all(stalled);
+    expect(store.batches).toEqual([]);
+    expect(await rawCall(session, whole)).toMatchObject(status(GrpcStatus.ok));
+  });
+
+  test('a call that is sent drop by drop is cut off all the same', async () => {
+    await start({ limits: { callMs: 100 } });
+    const stream = openRawCall(await rawAgent());
+    const drops = setInterval(() => stream.write(Buffer.alloc(1)), 5);
+    cleanUps.push(() => clearInterval(drops));
+    await once(stream, 'close');
+    expect(stream.rstCode).toBe(constants.NGHTTP2_CANCEL);
+  });
+
+  test('a call whose time is over before the database answers harms nobody', async () => {
+    await start({ limits: { callMs: 50 } });
+    const session = await rawAgent();
+    let open = () => {};
+    store.gate = new Promise((resolve) => (open = resolve));
+    await rawCall(session, frame({ machineId: machine }));
+    open();
+    expect(await rawCall(session, frame({ machineId: machine }))).toMatchObject(
+      status(GrpcStatus.ok),
+    );
+  });
+
+  test('clients that break off anywhere do no harm to others', async () => {
+    const limits = { callMs: 50, callsPerKey: { perSecond: 1e6, burst: 1e6 } };
+    await start({ limits });
+    const identity = await createClientIdentity(key);
+    const whole = frame({ machineId: machine });
+    await fc.assert(
+      fc.asyncProperty(fc.array(mischief, { maxLength: 8 }), fc.boolean(), async (acts, rude) => {
+        const session = raw({ key: identity.key, cert: identity.certificate });
+        await once(session, 'connect');
+        const gone = closed(session);
+        const calls = acts.map((act) => [act, misbehave(session, whole, act)] as const);
+        const reading = calls.filter(([{ then }]) => then !== 'no reader');
+        const ended = Promise.all(reading.map(([, stream]) => closed(stream)));
+        if (!rude) await ended;
+        session.destroy();
+        await gone;
+      }),
+      { numRuns: 40 },
+    );
+    expect(await beat()).toBeDefined();
+  });
+
+  test('bytes that are no TLS or no HTTP/2, and connections cut in the handshake', async () => {
+    await start();
+    const [host, port] = started.server.address.split(':');
+    const target = { host: host!, port: Number(port) };
+    const options = { ...target, ca: [started.trust] };
+    const noTls = connectTcp(target, () => noTls.write('GET / HTTP/1.1\r\n\r\n'));
+    const cut = connectTcp(target, () => cut.resetAndDestroy());
+    const noHttp2 = connectTls({ ...options, ALPNProtocols: ['h2'] }, () => {
+      noHttp2.write('GET / HTTP/1.1\r\n\r\n');
+    });
+    const noAlpn = connectTls(options, () => noAlpn.write('GET / HTTP/1.1\r\n\r\n'));
+    for (const socket of [noTls, cut, noHttp2, noAlpn]) socket.on('error', () => undefined);
+    const all = [noTls, cut, noHttp2, noAlpn].map((socket) => {
+      cleanUps.push(() => void socket.destroy());
+      return closed(socket.resume());
+    });
+    await Promise.all(all);
+    expect(await beat()).toBeDefined();
+  });
+
+  test('more headers than anybody needs fail their call only', async () => {
+    await start();
+    const session = await rawAgent();
+    const names = Array.from({ length: 500 }, (_, index) => [`x-${index}`, 'x']);
+    const stream = openRawCall(session, Object.fromEntries(names) as Record<string, string>);
+    await closed(stream);
+    expect(stream.rstCode).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    expect(await beat()).toBeDefined();
+  });
+
+  test('a client that resets call after call harms no other', async () => {
+    await start();
+    const session = raw(await selfSigned(ED25519));
+    await once(session, 'connect');
+    for (let round = 0; round < 100 && !session.destroyed && !session.closed; round += 1) {
+      const streams = Array.from({ length: 8 }, () => openRawCall(session).resume());
+      // What is reset in the same turn is never sent.
+      await new Promise((resolve) => setImmediate(resolve));
+      for (const stream of streams) stream.close(constants.NGHTTP2_CANCEL);
+    }
+    expect(await beat()).toBeDefined();
+  });
+
+  test('refuses connections beyond the rate of their address, and lives on', async () => {
+    await start({ limits: { connects: { perSecond: 0.001, burst: 1 } } });
+    expect(await beat()).toBeDefined();
+    await closed(raw(await selfSigned(ED25519)));
+    expect(await beat()).toBeDefined();
+  });
+
+  test('a server that is not ready asks for nothing of a call', async () => {
+    await start({ isReady: () => false });
+    const stream = openRawCall(await rawAgent());
+    const [head] = (await once(stream, 'response')) as [Record<string, unknown>];
+    expect(head['grpc-status']).toBe(String(GrpcStatus.unavailable));
+  });
+
+  test('says once that the database is away, not for every call', async () => {
+    const said: string[] = [];
+    await start({ log: { ...silentLog, warn: (_fields, message) => void said.push(message) } });
+    store.broken = true;
+    for (let index = 0; index < 3; index += 1) await beat().catch(() => undefined);
+    expect(said).toHaveLength(1);
+  });
+
+  test('a stored request passes through as it is; one that cannot be read does not', async () => {
+    await start();
+    const known = installationRequestCodec.encode({ generation: 3n, metropolis: {} });
+    const unknownField = Buffer.from('c23e0161', 'hex');
+    stored.request = { generation: 3n, raw: Buffer.concat([known, unknownField]) };
+    const { installationRequest } = await beat();
+    expect(installationRequest).toMatchObject({ generation: 3n, type: 'metropolis' });
+    stored.request = { generation: 4n, raw: Buffer.from('ffff', 'hex') };
+    expect((await beat()).installationRequest).toBeUndefined();
+  });
+
+  test('limits the calls of one key', async () => {
+    await start({ limits: { callsPerKey: { perSecond: 0.001, burst: 2 } } });
+    await beat();
+    await beat();
+    await expect(beat()).rejects.toMatchObject({ status: GrpcStatus.resourceExhausted });
+  });
+
+  test('limits refused calls of one address, but not the agents that are known there', async () => {
+    await start({ limits: { refusalsPerAddress: { perSecond: 0.001, burst: 1 } } });
+    await beat();
+    const { of } = clients;
+    const strange = async () =>
+      (await of(generateRawKeyPair())).heartbeat(
+        { machineId: machine },
+        new AbortController().signal,
+      );
+    await expect(strange()).rejects.toMatchObject({ status: GrpcStatus.unauthenticated });
+    await expect(strange()).rejects.toMatchObject({ status: GrpcStatus.resourceExhausted });
+    expect(await beat()).toBeDefined();
+  });
+
+  test('counts how calls end', async () => {
+    const counted: string[] = [];
+    const seconds: number[] = [];
+    await start({
+      metrics: {
+        heartbeat: (outcome: string) => void counted.push(outcome),
+        observe: (_name: string, _labels: object, value: number) => void seconds.push(value),
+      } as unknown as NonNullable<AgentServerOptions['metrics']>,
+    });
+    await beat();
+    await beat({ machineId: 'x' }).catch(() => undefined);
+    await beat({ machineId: randomUUID() }).catch(() => undefined);
+    store.broken = true;
+    await beat().catch(() => undefined);
+    expect(counted).toEqual(['ok', 'invalid', 'unauthenticated', 'unavailable']);
+    expect(seconds.every((each) => each >= 0)).toBe(true);
+  });
+
+  test('close cuts off who does not end in time: a silent socket and a hanging call', async () => {
+    await start();
+    const [host, port] = started.server.address.split(':');
+    const silent = connectTcp({ host: host!, port: Number(port) });
+    cleanUps.push(() => void silent.destroy());
+    silent.on('error', () => undefined);
+    await once(silent, 'connect');
+    store.gate = new Promise(() => {});
+    const hanging = beat().catch((error: unknown) => error);
+    await expect.poll(() => store.batches.length).toBe(1);
+    const gone = once(silent, 'close');
+    await started.server.close(50);
+    await gone;
+    expect(await hanging).toMatchObject({ status: GrpcStatus.unavailable });
+  });
+
+  test('a port in use, and a key that fits no certificate, are said in one line', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const inUse = await startTestServer({ store, listen: { host: '127.0.0.1', port } }).catch(
+      (error: unknown) => error,
+    );
+    other.close();
+    expect(inUse).toBeInstanceOf(UsageError);
+    expect(explain(inUse)).toMatch(/cannot listen on 127\.0\.0\.1:\d+: .*EADDRINUSE/);
+    const noKey = startTestServer({ store, tls: { key: 'x', cert: 'y' } });
+    await expect(noKey).rejects.toBeInstanceOf(UsageError);
+  });
+});

@@ -1,0 +1,54 @@
+import { X509Certificate } from 'node:crypto';
+import { startAgentServer } from '../../../src/adapters/agents/http2-agent-server.ts';
+import type { AgentServerOptions } from '../../../src/adapters/agents/http2-agent-server.ts';
+import { createDevCertificates } from '../../../src/adapters/agents/tls-material.ts';
+import type { TlsMaterial } from '../../../src/adapters/agents/tls-material.ts';
+import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../../src/adapters/log/port.ts';
+import { createCallbackClient } from '../../../src/agent/callback-client.ts';
+import type { CallbackClient } from '../../../src/agent/callback-client.ts';
+import { createClientIdentity } from '../../../src/agent/client-certificate.ts';
+import { parseEndpoint } from '../../../src/agent/endpoint.ts';
+import type { RawKeyPair } from '../../../src/agent/keys.ts';
+
+/** A real server on a free port of the loopback. `trust` is its authority, PEM. */
+export async function startTestServer(
+  options: Pick<AgentServerOptions, 'store'> & Partial<AgentServerOptions>,
+  tls?: TlsMaterial,
+) {
+  const material = tls ?? (await createDevCertificates({ names: [] }));
+  const server = await startAgentServer({
+    listen: { host: '127.0.0.1', port: 0 },
+    tls: material,
+    log: silentLog,
+    clock: systemClock,
+    heartbeatIntervalSeconds: 30,
+    batch: { maxMs: 5, max: 500 },
+    ...options,
+  });
+  return { server, tls: material, trust: new X509Certificate(material.caDer).toString() };
+}
+
+/** Agents' clients, one for each key. */
+export function createClients(address: string, trust: string) {
+  const clients = new Map<RawKeyPair, Promise<CallbackClient>>();
+  const open: CallbackClient[] = [];
+  const connect = async (key: RawKeyPair) => {
+    const client = createCallbackClient({
+      endpoint: parseEndpoint(address),
+      identity: await createClientIdentity(key),
+      trust,
+      callTimeoutMs: 10_000,
+    });
+    open.push(client);
+    return client;
+  };
+  return {
+    of(key: RawKeyPair): Promise<CallbackClient> {
+      const client = clients.get(key) ?? connect(key);
+      clients.set(key, client);
+      return client;
+    },
+    close: () => open.forEach((client) => client.close()),
+  };
+}

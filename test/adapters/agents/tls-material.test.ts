@@ -1,0 +1,67 @@
+import { X509Certificate, createPrivateKey } from 'node:crypto';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createDevCertificates } from '../../../src/adapters/agents/tls-material.ts';
+
+const YEAR_MS = 365 * 24 * 3600_000;
+
+describe('development certificates', () => {
+  let scratch: string;
+  let dir: string;
+  beforeEach(() => {
+    scratch = mkdtempSync(join(tmpdir(), 'shepherd-tls-'));
+    dir = join(scratch, 'tls');
+  });
+  afterEach(() => rmSync(scratch, { recursive: true }));
+
+  test('the server certificate chains to the authority and has all names', async () => {
+    const { key, cert, caDer } = await createDevCertificates({
+      names: ['shepherd.lan', '10.0.0.7'],
+    });
+    const ca = new X509Certificate(caDer);
+    const certificate = new X509Certificate(cert);
+    expect(ca.ca).toBe(true);
+    expect(certificate.ca).toBe(false);
+    expect(certificate.verify(ca.publicKey)).toBe(true);
+    expect(certificate.checkPrivateKey(createPrivateKey(key))).toBe(true);
+    expect(certificate.checkHost('localhost')).toBe('localhost');
+    expect(certificate.checkHost('shepherd.lan')).toBe('shepherd.lan');
+    expect(certificate.checkIP('127.0.0.1')).toBe('127.0.0.1');
+    expect(certificate.checkIP('10.0.0.7')).toBe('10.0.0.7');
+  });
+
+  test('are kept, for the owner alone, and used again', async () => {
+    const first = await createDevCertificates({ dir, names: ['a.lan'] });
+    expect(await createDevCertificates({ dir, names: ['a.lan'] })).toEqual(first);
+    expect(statSync(dir).mode & 0o777).toBe(0o700);
+    const modes = readdirSync(dir).map((name) => statSync(join(dir, name)).mode & 0o777);
+    expect(modes).toEqual([0o600, 0o600]);
+  });
+
+  test('a new name or near expiry renews the server certificate, not the authority', async () => {
+    const first = await createDevCertificates({ dir, names: [] });
+    const named = await createDevCertificates({ dir, names: ['b.lan'] });
+    expect(named.caDer).toEqual(first.caDer);
+    expect(new X509Certificate(named.cert).checkHost('b.lan')).toBe('b.lan');
+    const later = await createDevCertificates({ dir, names: [], nowMs: Date.now() + 11 * YEAR_MS });
+    expect(later.caDer).not.toEqual(first.caDer);
+  });
+
+  test('damaged files are made anew', async () => {
+    const first = await createDevCertificates({ dir, names: [] });
+    const path = join(dir, 'agent-ca.pem');
+    writeFileSync(path, readFileSync(path, 'utf8').slice(0, 100));
+    const second = await createDevCertificates({ dir, names: [] });
+    expect(second.caDer).not.toEqual(first.caDer);
+    const authority = new X509Certificate(second.caDer);
+    expect(new X509Certificate(second.cert).verify(authority.publicKey)).toBe(true);
+  });
+
+  test('two at once agree', async () => {
+    const both = await Promise.all([1, 2].map(() => createDevCertificates({ dir, names: [] })));
+    expect(both[0]).toEqual(both[1]);
+    expect(readdirSync(dir).toSorted()).toEqual(['agent-ca.pem', 'agent-server.pem']);
+  });
+});

@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { AgentServer } from '../../src/adapters/agents/port.ts';
+import { createDevCertificates } from '../../src/adapters/agents/tls-material.ts';
+import type { TlsMaterial } from '../../src/adapters/agents/tls-material.ts';
+import { buildAgent, loadAgentProgram } from '../../src/agent-bundle.ts';
+import type { AgentProgram } from '../../src/agent-bundle.ts';
+import { machineId } from '../../src/domain/ids.ts';
+import type { MachineId } from '../../src/domain/ids.ts';
+import {
+  hardwareReportCodec,
+  takeoverInitCodec,
+  takeoverResponseCodec,
+} from '../../src/wire/codec.ts';
+import { readTakeoverResponse } from '../../src/wire/takeover.ts';
+import { createMemHeartbeatStore } from '../adapters/agents/mem-heartbeat-store.ts';
+import type { MemHeartbeatStore } from '../adapters/agents/mem-heartbeat-store.ts';
+import { startTestServer } from '../adapters/agents/test-server.ts';
+import { createTestMachine, ends, runs } from './machine-fixture.ts';
+import type { TestMachine } from './machine-fixture.ts';
+
+const PATIENCE = { timeout: 20_000 };
+
+describe('agent program', () => {
+  let program: AgentProgram;
+  let store: MemHeartbeatStore;
+  let server: AgentServer;
+  let tls: TlsMaterial;
+  let machine: TestMachine;
+  let id: MachineId;
+  const cleanUps: (() => Promise<void>)[] = [];
+
+  const startServer = async (listen = { host: '127.0.0.1', port: 0 }) => {
+    const options = { store, listen, heartbeatIntervalSeconds: 1 };
+    ({ server } = await startTestServer(options, tls));
+    const { close } = server;
+    cleanUps.push(() => close(100));
+  };
+  const newMachine = (scope?: string) => {
+    machine = createTestMachine(program.content, scope);
+    cleanUps.push(machine.dispose);
+  };
+  const init = () => ({
+    machineId: id,
+    bmaasEndpoint: server.address,
+    caCertificate: Buffer.from(tls.caDer),
+  });
+  /** A takeover that succeeds; records its key as the daemon would. */
+  const takeOver = async () => {
+    const { code, stdout, stderr } = await machine.takeOver(takeoverInitCodec.encode(init()));
+    const verdict = readTakeoverResponse(init(), stdout);
+    expect({ code, stderr, verdict }).toMatchObject({ code: 0, verdict: { kind: 'started' } });
+    if (verdict.kind !== 'started') throw new Error(verdict.message);
+    expect(verdict.warnings).toEqual([]);
+    return store.start(id, verdict.publicKey);
+  };
+
+  beforeAll(async () => {
+    program = await buildAgent();
+  });
+  beforeEach(async () => {
+    store = createMemHeartbeatStore();
+    id = machineId(randomUUID());
+    tls = await createDevCertificates({ names: [] });
+    await startServer();
+    newMachine();
+  });
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
+  });
+
+  test('answers, detaches and reports, with its hardware in the second heartbeat', async () => {
+    const heard: unknown[] = [];
+    server.heard$.subscribe((event) => heard.push(event));
+    const stored = await takeOver();
+    expect(runs(machine.pid()!)).toBe(true);
+    await expect.poll(() => stored.heartbeats, PATIENCE).toBeGreaterThan(0);
+    expect(stored.hardwareReport).toBeNull();
+    expect(heard[0]).toMatchObject({ machineId: id, bootId: machine.bootId });
+    // It would take a minute at the agent's own period.
+    await expect.poll(() => stored.heartbeats, PATIENCE).toBeGreaterThan(2);
+    const { report } = hardwareReportCodec.decode(stored.hardwareReport!);
+    expect(report?.memoryInstalledBytes).toBeGreaterThan(0n);
+  });
+
+  test('leads a process group of its own, and tells nobody its key', async () => {
+    await takeOver();
+    const pid = machine.pid()!;
+    const [, group, session] = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) . /s, '')
+      .split(' ');
+    expect([group, session]).toEqual([String(pid), String(pid)]);
+    const shown = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(1, -1);
+    expect(shown).toEqual([machine.executable]);
+    expect(statSync(`${machine.executable}.log`).mode & 0o777).toBe(0o600);
+    expect(statSync(`${machine.executable}.pid`).mode & 0o777).toBe(0o600);
+  });
+
+  test('ends on SIGTERM and takes its pid file along', async () => {
+    const stored = await takeOver();
+    await expect.poll(() => stored.heartbeats, PATIENCE).toBeGreaterThan(0);
+    const pid = machine.pid()!;
+    process.kill(pid, 'SIGTERM');
+    await ends(pid);
+    expect(machine.pid()).toBeNull();
+    expect(machine.log()).toMatch(/heartbeats are accepted[^]*ended: stopped/);
+  });
+
+  test('survives the server and finds it again', async () => {
+    const stored = await takeOver();
+    await expect.poll(() => stored.heartbeats, PATIENCE).toBeGreaterThan(0);
+    const port = Number(server.address.split(':')[1]);
+    await server.close(100);
+    await expect.poll(machine.log, PATIENCE).toContain('heartbeats fail');
+    const before = stored.heartbeats;
+    await startServer({ host: '127.0.0.1', port });
+    await expect.poll(() => stored.heartbeats, PATIENCE).toBeGreaterThan(before);
+  });
+
+  test('a second takeover replaces the first agent', async () => {
+    await takeOver();
+    const first = machine.pid()!;
+    const stored = await takeOver();
+    expect(runs(first)).toBe(false);
+    expect(machine.pid()).not.toBe(first);
+    await expect.poll(() => stored.heartbeats, PATIENCE).toBeGreaterThan(0);
+  });
+
+  test('leaves a stranger alone that has the number of an old agent', async () => {
+    const record = { pid: process.pid, startTicks: '1' };
+    writeFileSync(`${machine.executable}.pid`, JSON.stringify(record));
+    await takeOver();
+    expect(machine.pid()).not.toBe(process.pid);
+  });
+
+  test.each([
+    ['nothing', () => new Uint8Array(), /no machine id/],
+    ['garbage', () => Buffer.from('ffff', 'hex'), /cannot read TakeoverInit/],
+    ['no endpoint', () => takeoverInitCodec.encode({ machineId: 'm' }), /not host:port/],
+    [
+      'an authority that is no certificate',
+      () => takeoverInitCodec.encode({ ...init(), caCertificate: Buffer.from('x') }),
+      /CA certificate/,
+    ],
+  ])('%s on standard input is answered with an error', async (_name, input, message) => {
+    const { code, stdout } = await machine.takeOver(input());
+    expect(code).toBe(0);
+    expect(takeoverResponseCodec.decode(stdout).error?.message).toMatch(message);
+    expect(machine.pid()).toBeNull();
+  });
+
+  test('runs below a package.json that makes files ES modules', async () => {
+    newMachine('{"type":"module"}');
+    const stored = await takeOver();
+    await expect.poll(() => stored.heartbeats, PATIENCE).toBeGreaterThan(0);
+  });
+
+  test('does not talk to a server of another authority', async () => {
+    tls = await createDevCertificates({ names: [] });
+    const stored = await takeOver();
+    await expect.poll(machine.log, PATIENCE).toMatch(/heartbeats fail: .*certificate/);
+    expect(stored.heartbeats).toBe(0);
+  });
+
+  test('is the same bytes each time it is built, and can be read from a file', async () => {
+    expect((await buildAgent()).sha256).toBe(program.sha256);
+    expect(await loadAgentProgram(machine.executable)).toEqual(program);
+    await expect(loadAgentProgram('/nowhere/agent')).rejects.toMatchObject({ code: 'not-found' });
+  });
+});

@@ -1,0 +1,214 @@
+import { describe, expect, test } from 'vitest';
+import { parseCpuInfo } from '../../src/agent/cpu-info.ts';
+import { collectHardwareReport } from '../../src/agent/hardware-report.ts';
+import { hardwareReportCodec } from '../../src/wire/codec.ts';
+import { linkTo, plantTree, processor } from './tree-fixture.ts';
+
+const x86 = (vendor: string, model: string, family: number, number: number, stepping: number) => ({
+  vendor_id: vendor,
+  'cpu family': family,
+  model: number,
+  'model name': model,
+  stepping,
+  'physical id': 0,
+  flags: 'fpu vme: odd',
+});
+const QEMU = x86('GenuineIntel', 'QEMU Virtual CPU version 2.1.0', 6, 6, 3);
+const EPYC = x86('AuthenticAMD', 'AMD EPYC 7402P 24-Core Processor', 23, 49, 0);
+const CORE_I9 = x86('GenuineIntel', '12th Gen Intel(R) Core(TM) i9-12900K', 6, 151, 2);
+
+const inBlocks = (blocks: string[]) => `${blocks.join('\n\n')}\n\n`;
+const threads = (count: number) => Array.from({ length: count }, (_, index) => index);
+
+describe('cpu', () => {
+  test.each([
+    ['QEMU', QEMU, [processor(0, 0, QEMU)], 1, 1],
+    // Second threads come after all first ones; core ids have holes.
+    ['EPYC 7402P', EPYC, threads(48).map((n) => processor(n, ((n % 24) * 4) / 3, EPYC)), 24, 48],
+    // Eight cores with two threads each, then eight with one.
+    [
+      'i9-12900K',
+      CORE_I9,
+      threads(24).map((n) => processor(n, n < 16 ? (n >> 1) * 4 : n + 16, CORE_I9)),
+      16,
+      24,
+    ],
+  ])('%s', (_name, facts, blocks, cores, hardwareThreads) => {
+    expect(parseCpuInfo(inBlocks(blocks))).toEqual([
+      {
+        vendor: facts.vendor_id,
+        model: facts['model name'],
+        cores,
+        hardwareThreads,
+        x86_64: { family: facts['cpu family'], model: facts.model, stepping: facts.stepping },
+      },
+    ]);
+  });
+
+  test('two sockets are two', () => {
+    const blocks = threads(8).map((n) =>
+      processor(n, n % 2, { ...EPYC, 'physical id': n < 4 ? 0 : 1 }),
+    );
+    expect(parseCpuInfo(inBlocks(blocks))).toMatchObject([
+      { cores: 2, hardwareThreads: 4 },
+      { cores: 2, hardwareThreads: 4 },
+    ]);
+  });
+
+  test('arm64 names no cores; a block without processor is none', () => {
+    const arm = 'BogoMIPS\t: 50.00\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c';
+    const text = `processor\t: 0\n${arm}\n\nprocessor\t: 1\n${arm}\n\nHardware\t: Foo\n`;
+    expect(parseCpuInfo(text)).toEqual([
+      { vendor: 'ARM', model: '0xd0c', cores: 2, hardwareThreads: 2 },
+    ]);
+  });
+});
+
+const disk = (name: string, files: Record<string, string>) =>
+  Object.fromEntries(
+    Object.entries({
+      size: '2048',
+      'queue/rotational': '0',
+      'queue/logical_block_size': '512',
+      'queue/physical_block_size': '4096',
+      ...files,
+    }).map(([path, content]) => [`sys/class/block/${name}/${path}`, content]),
+  );
+
+describe('hardware report', () => {
+  test('a machine with all kinds of parts', async () => {
+    const root = plantTree({
+      'proc/cpuinfo': processor(0, 0, QEMU),
+      'sys/class/dmi/id/sys_vendor': 'ACME',
+      'sys/class/dmi/id/product_name': 'Anvil 3',
+      'sys/class/dmi/id/product_serial': 'S1',
+      'sys/firmware/efi/runtime': '',
+      ...disk('sda', {
+        'device/vendor': 'ATA     ',
+        'device/model': 'Disk 9000',
+        'queue/rotational': '1',
+        'device/wwid': 'naa.5000c500a1b2c3d4',
+      }),
+      ...disk('sdb', { 'device/vendor': 'SEAGATE', 'device/model': 'ST1' }),
+      ...disk('nvme0n1', {
+        'device/model': 'Fast',
+        'device/serial': 'N1',
+        wwid: 'eui.0025388b01234567',
+      }),
+      ...disk('vda', { 'device/vendor': '0x1af4', serial: 'virtio-1' }),
+      ...disk('mmcblk0', { 'device/name': 'eMMC' }),
+      'dev/disk/by-id/virtio-virtio-1': linkTo('../../vda'),
+      'dev/disk/by-id/virtio-virtio-1-part1': linkTo('../../vda1'),
+      'sys/class/net/eth0/address': '02:00:00:aa:bb:cc',
+      'sys/class/net/eth0/operstate': 'up',
+      'sys/class/net/eth0/speed': '10000',
+      'sys/class/net/eth0/device/driver': linkTo('../../../bus/pci/drivers/ixgbe'),
+      'sys/class/net/eth1/address': '02:00:00:aa:bb:cd',
+      'sys/class/net/eth1/operstate': 'down',
+      'sys/class/net/eth1/speed': '-1',
+      'sys/class/net/eth1/device/driver': linkTo('../../../bus/pci/drivers/ixgbe'),
+    });
+    const { report, warning } = await collectHardwareReport(root);
+    expect(warning).toEqual([]);
+    expect(report).toMatchObject({
+      manufacturer: 'ACME',
+      product: 'Anvil 3',
+      serialNumber: 'S1',
+      efiSupport: 4,
+      cpu: [{ cores: 1 }],
+    });
+    expect(report?.blockDevice).toMatchObject([
+      { name: 'mmcblk0', deviceModel: 'eMMC', protocol: 4 },
+      {
+        name: 'nvme0n1',
+        deviceModel: 'Fast',
+        serialNumber: 'N1',
+        protocol: 3,
+        wwn: Buffer.from('0025388b01234567', 'hex'),
+      },
+      {
+        name: 'sda',
+        vendor: '',
+        deviceModel: 'Disk 9000',
+        protocol: 2,
+        rotational: true,
+        capacityBytes: 1_048_576n,
+        logicalBlockSizeBytes: 512,
+        physicalBlockSizeBytes: 4096,
+        wwn: Buffer.from('5000c500a1b2c3d4', 'hex'),
+      },
+      { name: 'sdb', vendor: 'SEAGATE', protocol: 1 },
+      { name: 'vda', vendor: '', serialNumber: 'virtio-1', byId: ['virtio-virtio-1'] },
+    ]);
+    expect(report?.networkInterface).toEqual([
+      {
+        name: 'eth0',
+        mac: Buffer.from('020000aabbcc', 'hex'),
+        driver: 'ixgbe',
+        linkUp: true,
+        currentSpeedBytes: 1_250_000_000n,
+      },
+      {
+        name: 'eth1',
+        mac: Buffer.from('020000aabbcd', 'hex'),
+        driver: 'ixgbe',
+        linkUp: false,
+        currentSpeedBytes: 0n,
+      },
+    ]);
+  });
+
+  test('leaves out what is no disk of its own and no physical link', async () => {
+    const root = plantTree({
+      ...disk('vda', {}),
+      ...disk('vda1', { partition: '1' }),
+      ...disk('loop0', {}),
+      ...disk('dm-0', {}),
+      ...disk('nvme0c0n1', {}),
+      ...disk('mmcblk0boot0', {}),
+      ...disk('sdz', { size: '0', ro: '1' }),
+      'sys/class/net/lo/address': '00:00:00:00:00:00',
+      'sys/class/net/docker0/address': '02:42:00:00:00:01',
+      'sys/class/net/usb0/address': '00:00:00:00:00:00',
+      'sys/class/net/usb0/device/uevent': '',
+    });
+    const { report } = await collectHardwareReport(root);
+    expect(report?.blockDevice?.map(({ name }) => name)).toEqual(['vda']);
+    expect(report?.networkInterface).toEqual([]);
+  });
+
+  test('memory is the sum of the blocks that are online', async () => {
+    const memory = 'sys/devices/system/memory';
+    const root = plantTree({
+      [`${memory}/block_size_bytes`]: '8000000',
+      [`${memory}/memory0/state`]: 'online',
+      [`${memory}/memory1/state`]: 'online',
+      [`${memory}/memory2/state`]: 'offline',
+      [`${memory}/power/control`]: 'auto',
+    });
+    const { report } = await collectHardwareReport(root);
+    expect(report?.memoryInstalledBytes).toBe(268_435_456n);
+    expect(report?.memoryUsableRatio).toBeGreaterThan(0);
+  });
+
+  test('an empty tree gives a report that can be sent, without a ratio, with a warning', async () => {
+    const { report, warning } = await collectHardwareReport(plantTree({}));
+    expect(report).not.toHaveProperty('memoryUsableRatio');
+    expect(report?.efiSupport).toBe(1);
+    expect(warning).toEqual(['cpu: none found']);
+    expect(() => hardwareReportCodec.encode({ report: report!, warning: warning! })).not.toThrow();
+  });
+
+  test('what cannot be read is a warning', async () => {
+    const root = plantTree({ 'proc/cpuinfo/odd': 'a directory in place of the file' });
+    const { report, warning } = await collectHardwareReport(root);
+    expect(report).toBeDefined();
+    expect(warning).toEqual(['proc/cpuinfo: EISDIR', 'cpu: none found']);
+  });
+
+  test('this very machine', async () => {
+    const { report } = await collectHardwareReport('/');
+    expect(report?.memoryInstalledBytes).toBeGreaterThan(0n);
+    expect(report?.cpu?.length).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,26 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { onTestFinished } from 'vitest';
+
+/** A link in place of a file. */
+export const linkTo = (target: string) => ({ target });
+
+/** Writes files and links into a directory that stands in for `/` until the test ends. */
+export function plantTree(files: Readonly<Record<string, string | { target: string }>>): string {
+  const root = mkdtempSync(join(tmpdir(), 'shepherd-tree-'));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  for (const [path, content] of Object.entries(files)) {
+    const full = join(root, path);
+    mkdirSync(dirname(full), { recursive: true });
+    if (typeof content === 'string') writeFileSync(full, `${content}\n`);
+    else symlinkSync(content.target, full);
+  }
+  return root;
+}
+
+/** One processor of `/proc/cpuinfo`. */
+export const processor = (number: number, core: number, more: Record<string, unknown>) =>
+  Object.entries({ processor: number, 'core id': core, ...more })
+    .map(([name, value]) => `${name.padEnd(15)}\t: ${String(value)}`)
+    .join('\n');
