@@ -1,0 +1,38 @@
+import type { Generator } from './random.ts';
+import type { Change, FakequinixLog, Knobs } from './options.ts';
+import type { Scheduler } from './scheduler.ts';
+import type { Device, State } from './state.ts';
+import type { Timings } from './timings.ts';
+
+/** What every part of the emulator shares. One per emulator, built by `startFakequinix`. */
+export interface Core {
+  readonly state: State;
+  readonly knobs: Knobs;
+  readonly timings: Timings;
+  /** Ids and secrets. */
+  readonly ids: Generator;
+  /** Shuffles and probabilities, apart so that they do not change the ids. */
+  readonly chance: Generator;
+  /** Epoch ms; never goes back. */
+  readonly now: () => number;
+  readonly scheduler: Scheduler;
+  readonly log: FakequinixLog;
+  /** Something changed: store it, and tell who listens. */
+  readonly changed: (change?: Omit<Change, 'atMs'>) => void;
+  /** Asks the faults how a new device's provisioning ends. */
+  readonly doomOf: (device: Device) => Device['doom'];
+}
+
+/** ISO 8601 in UTC; whole seconds unless time runs a hundred times as fast. */
+export function timeText(core: Pick<Core, 'timings'>, atMs: number): string {
+  const text = new Date(atMs).toISOString();
+  return core.timings.queuedMs >= 1_000 ? text.replace(/\.\d{3}Z$/, 'Z') : text;
+}
+
+/** Whether the API still shows the device. */
+export function isVisible(core: Pick<Core, 'knobs' | 'timings'>, device: Device): boolean {
+  if (device.state === 'deleted') {
+    return core.timings.tombstoneMs > 0 && core.knobs.deleteVisibility === 'deprovisioning';
+  }
+  return device.state !== 'deprovisioning' || core.knobs.deleteVisibility === 'deprovisioning';
+}

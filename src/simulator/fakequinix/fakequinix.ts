@@ -1,0 +1,98 @@
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { ListenError, type Fakequinix, type FakequinixOptions } from './options.ts';
+import { accountRoutes } from './account-routes.ts';
+import { createApi } from './api.ts';
+import { accountOf, createControls, reset } from './controls.ts';
+import { createDeviceMachines } from './device-machine.ts';
+import { deviceRoutes } from './device-routes.ts';
+import { layFoundation } from './foundation.ts';
+import { createJournal } from './journal.ts';
+import { keyRoutes } from './key-routes.ts';
+import { createLifecycle } from './lifecycle.ts';
+import { createMachines } from './machines.ts';
+import { createPipeline } from './pipeline.ts';
+import { reservationRoutes } from './reservation-routes.ts';
+import { ADMIN_PATH, createServer } from './server.ts';
+
+/**
+ * Starts an emulator of the Equinix Metal API.
+ * @throws {WorldError} when the world file cannot be used. @throws {Error} when the state file is
+ * not one, or the address cannot be listened on.
+ */
+export async function startFakequinix(options: FakequinixOptions): Promise<Fakequinix> {
+  const foundation = await layFoundation(options);
+  const { core, file, events } = foundation;
+  const basePath = normalPath(options.basePath ?? '/metal/v1');
+  const journal = createJournal();
+  const machines = createMachines(options.hooks, core.log);
+  const lifecycle = createLifecycle(core, createDeviceMachines(core, machines));
+  const api = createApi(core, lifecycle);
+  const pipeline = createPipeline({ ...foundation, api, journal, basePath, save: file.save });
+  const inside = { foundation, lifecycle, machines, journal };
+  const controls = createControls(inside);
+  let account = accountOf(core.state);
+  const app = createServer({
+    basePath,
+    routes: [deviceRoutes, reservationRoutes, keyRoutes, accountRoutes].flatMap((of) => of(api)),
+    pipeline,
+    admin: {
+      core,
+      controls,
+      reset: async (world) => (account = await reset(inside, world)),
+      save: file.save,
+    },
+    log: core.log,
+  });
+  const origin = await listen(app, options.listen);
+  core.scheduler.start(lifecycle.run);
+  lifecycle.resume();
+  await file.save();
+
+  const close = async () => {
+    core.scheduler.stop();
+    machines.stop();
+    pipeline.close();
+    await app.close();
+    await file.close();
+    events.removeAllListeners();
+  };
+  let closing: Promise<void> | undefined;
+  return {
+    url: `${origin}${basePath}`,
+    adminUrl: `${origin}${ADMIN_PATH}`,
+    ...controls,
+    get tokens() {
+      return account.tokens;
+    },
+    get projectId() {
+      return account.projectId;
+    },
+    get organizationId() {
+      return account.organizationId;
+    },
+    close: () => (closing ??= close()),
+  };
+}
+
+/** The address with a real port, as a URL. */
+async function listen(
+  app: FastifyInstance,
+  { host, port }: FakequinixOptions['listen'],
+): Promise<string> {
+  try {
+    await app.listen({ host, port });
+  } catch (error) {
+    await app.close();
+    throw new ListenError(`cannot listen on ${host}:${port}; choose another with --listen`, {
+      cause: error,
+    });
+  }
+  const { address, family, port: taken } = app.server.address() as AddressInfo;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`;
+}
+
+const normalPath = (path: string): string => {
+  const inner = path.replaceAll(/^\/+|\/+$/g, '');
+  return inner === '' ? '' : `/${inner}`;
+};

@@ -1,0 +1,96 @@
+import { z } from 'zod';
+
+const phase = z.enum(['before', 'after', 'midBody']);
+const ms = z.number().min(0);
+
+const effect = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.literal('latency'),
+    ms: ms.optional(),
+    minMs: ms.optional(),
+    maxMs: ms.optional(),
+  }),
+  z.strictObject({
+    type: z.literal('status'),
+    code: z.int().min(100).max(599),
+    body: z.unknown().optional(),
+    headers: z.record(z.string(), z.string()).optional(),
+    /** True: the change is applied, and then denied. Default false. */
+    executed: z.boolean().optional(),
+  }),
+  z.strictObject({ type: z.literal('drop'), phase }),
+  z.strictObject({ type: z.literal('hang'), phase: z.enum(['before', 'after']) }),
+  z.strictObject({
+    type: z.literal('garbage'),
+    kind: z.enum(['truncated', 'notJson', 'wrongType', 'html', 'redirect']),
+  }),
+  z.strictObject({
+    type: z.literal('rateLimit'),
+    limit: z.int().min(0),
+    windowMs: z.number().positive(),
+    retryAfter: z.enum(['seconds', 'date', 'none']).optional(),
+  }),
+  z.strictObject({ type: z.literal('stuck') }),
+  z.strictObject({ type: z.literal('failProvisioning'), reason: z.string().optional() }),
+  z.strictObject({
+    type: z.literal('race'),
+    reservationId: z.uuid().optional(),
+    when: z.enum(['beforeCheck', 'betweenCheckAndCreate', 'afterLostReply']),
+  }),
+  z.strictObject({
+    type: z.literal('unstablePages'),
+    mode: z.enum(['shuffle', 'duplicate', 'omit', 'totalDrift']),
+  }),
+  z.strictObject({
+    type: z.literal('stale'),
+    resource: z.enum(['device', 'reservation', 'all']).optional(),
+    view: z.enum(['list', 'single', 'both']),
+    lagMs: z.number().positive(),
+  }),
+  z.strictObject({ type: z.literal('keyCreate404') }),
+  z.strictObject({ type: z.literal('deviceGone403') }),
+  z.strictObject({ type: z.literal('tokenRevoked'), token: z.string().optional() }),
+]);
+
+const ruleSchema = z.strictObject({
+  id: z.string().min(1).optional(),
+  match: z
+    .strictObject({
+      method: z.string().optional(),
+      /** Path below the base with placeholders, for example `/projects/{p}/devices`. */
+      route: z.string().optional(),
+      deviceId: z.string().optional(),
+      reservationId: z.string().optional(),
+      /** The token's value. */
+      token: z.string().optional(),
+      /** Only the n-th request that fits, counted from 1. */
+      nth: z.int().min(1).optional(),
+      /** Every n-th request that fits. */
+      every: z.int().min(1).optional(),
+      probability: z.number().min(0).max(1).optional(),
+    })
+    .optional(),
+  /** How often it happens before the rule is spent; without it there is no end. */
+  times: z.int().min(1).optional(),
+  effect,
+});
+
+/** What a test asks for. */
+export type FaultRule = z.input<typeof ruleSchema>;
+export type FaultEffect = z.output<typeof effect>;
+export type FaultMatch = NonNullable<z.output<typeof ruleSchema>['match']>;
+
+/** A rule in force. `seen` requests fitted so far, `applied` times it happened. */
+export interface Fault {
+  readonly id: string;
+  readonly match: FaultMatch;
+  readonly times: number | null;
+  readonly effect: FaultEffect;
+  readonly seen: number;
+  readonly applied: number;
+}
+
+/** @throws {z.ZodError} for a rule that cannot be understood. */
+export function parseFaultRule(input: unknown): z.output<typeof ruleSchema> {
+  return ruleSchema.parse(input);
+}

@@ -1,0 +1,137 @@
+import { EventEmitter } from 'node:events';
+import type { Core } from './core.ts';
+import type { Change, FakequinixLog, FakequinixOptions, Knobs } from './options.ts';
+import type { Device, State } from './state.ts';
+import { createManualClock, realClock, type FakeClock, type ManualClock } from './clock.ts';
+import { createFaults, type Faults } from './faults.ts';
+import { createState } from './genesis.ts';
+import { createGenerator, type Generator } from './random.ts';
+import { createScheduler } from './scheduler.ts';
+import { createStateFile, noStateFile, readStateFile, type StateFile } from './state-file.ts';
+import { deserialise, serialise } from './state.ts';
+import { timingsOf } from './timings.ts';
+import { readWorldFile, type World } from './world.ts';
+
+const DEFAULT_KNOBS: Knobs = {
+  hrefPrefix: '',
+  maxPerPage: 1_000,
+  shuffleUnsorted: false,
+  strictLocation: false,
+  uniqueLabels: false,
+  allowOccupiedMove: false,
+  deleteVisibility: 'deprovisioning',
+  onDemandVanish: null,
+  omitNulls: false,
+};
+/** When a manual clock starts in a new world. */
+const MANUAL_START_MS = Date.parse('2026-08-01T10:00:00Z');
+/** Keeps the stream of chance apart from that of ids. */
+const CHANCE_SALT = 0x9e3779b9;
+
+const silentLog: FakequinixLog = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
+
+/** The emulator without its server: state, time, chance, faults. */
+export interface Foundation {
+  readonly core: Core;
+  readonly clock: FakeClock;
+  /** The same clock when it is manual. */
+  readonly manual: ManualClock | undefined;
+  readonly file: StateFile;
+  readonly faults: Faults;
+  readonly events: EventEmitter<{ change: [Change] }>;
+}
+
+/**
+ * Continues from the state file, or begins with the world.
+ * @throws {WorldError} for an unusable world file. @throws {Error} for an unusable state file.
+ */
+export async function layFoundation(options: FakequinixOptions): Promise<Foundation> {
+  const log = options.log ?? silentLog;
+  const seed = options.seed ?? 1;
+  const ids = createGenerator(seed);
+  const chance = createGenerator(seed ^ CHANCE_SALT);
+  const stored = await restore(options.stateFile, ids, chance);
+  const { clock, manual } = clockOf(options.clock ?? 'real', stored?.nowMs ?? MANUAL_START_MS);
+  const begin = async () =>
+    createState(await worldOf(options), options.reservations ?? 0, ids, clock.now());
+  const state = stored ?? (await begin());
+  const now = forwardOnly(clock, state.nowMs);
+  const file = options.stateFile
+    ? createStateFile(options.stateFile, () => snapshot(state, ids, chance, now), log)
+    : noStateFile;
+  const events = new EventEmitter<{ change: [Change] }>();
+  const faults = createFaults(chance);
+  const core: Core = {
+    state,
+    knobs: { ...DEFAULT_KNOBS, ...options.knobs },
+    timings: timingsOf(options.profile, options.timings),
+    ids,
+    chance,
+    now,
+    scheduler: createScheduler(state, clock, now),
+    log,
+    changed: (change) => {
+      file.touch();
+      if (change) events.emit('change', { atMs: now(), ...change });
+    },
+    doomOf: (device) => doomOf(faults, device),
+  };
+  return { core, clock, manual, file, faults, events };
+}
+
+function clockOf(
+  wanted: 'real' | 'manual' | FakeClock,
+  startMs: number,
+): { clock: FakeClock; manual: ManualClock | undefined } {
+  if (wanted === 'real') return { clock: realClock, manual: undefined };
+  if (wanted !== 'manual') return { clock: wanted, manual: undefined };
+  const manual = createManualClock(startMs);
+  return { clock: manual, manual };
+}
+
+/** The clock's time, shifted and held so that it never shows less than it did before. */
+function forwardOnly(clock: FakeClock, storedMs: number): () => number {
+  const shiftMs = Math.max(0, storedMs - clock.now());
+  let lastMs = storedMs;
+  return () => (lastMs = Math.max(lastMs, clock.now() + shiftMs));
+}
+
+async function restore(
+  path: string | undefined,
+  ids: Generator,
+  chance: Generator,
+): Promise<State | undefined> {
+  const text = path === undefined ? undefined : await readStateFile(path);
+  if (path === undefined || text === undefined) return undefined;
+  const state = deserialise(text, path);
+  ids.seek(state.idPosition);
+  chance.seek(state.chancePosition);
+  return state;
+}
+
+function snapshot(state: State, ids: Generator, chance: Generator, now: () => number): string {
+  state.nowMs = now();
+  state.idPosition = ids.position();
+  state.chancePosition = chance.position();
+  return serialise(state);
+}
+
+const worldOf = async ({ world, worldFile }: FakequinixOptions): Promise<World> =>
+  world ?? (worldFile === undefined ? {} : await readWorldFile(worldFile));
+
+function doomOf(faults: Faults, device: Device): Device['doom'] {
+  const hit = faults.strikeOne(['stuck', 'failProvisioning'], {
+    method: 'POST',
+    route: '/projects/{id}/devices',
+    deviceId: device.id,
+    reservationId: device.reservationId ?? undefined,
+  });
+  if (!hit) return null;
+  if (hit.effect.type === 'stuck') return { kind: 'stuck' };
+  return { kind: 'fail', reason: hit.effect.reason ?? 'installer did not answer' };
+}

@@ -1,0 +1,42 @@
+/** Seeded source of chance. `position` is its whole memory: stored, it goes on where it was. */
+export interface Generator {
+  /** Uniform in [0, 1). */
+  next(): number;
+  /** `digits` lower-case hexadecimal digits. */
+  hex(digits: number): string;
+  /** UUID v4, lower case. */
+  uuid(): string;
+  /** A copy in random order. */
+  shuffle<T>(items: readonly T[]): T[];
+  position(): number;
+  seek(position: number): void;
+}
+
+/** mulberry32: small, and the same seed gives the same run everywhere. */
+export function createGenerator(seed: number): Generator {
+  let state = seed >>> 0;
+  const next = () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
+  const hex = (digits: number) =>
+    Array.from({ length: digits }, () => Math.floor(next() * 16).toString(16)).join('');
+  const uuid = () =>
+    `${hex(8)}-${hex(4)}-4${hex(3)}-${'89ab'[Math.floor(next() * 4)]}${hex(3)}-${hex(12)}`;
+  return {
+    next,
+    hex,
+    uuid,
+    shuffle: (items) =>
+      items
+        .map((item) => ({ item, rank: next() }))
+        .toSorted((a, b) => a.rank - b.rank)
+        .map(({ item }) => item),
+    position: () => state,
+    seek: (position) => {
+      state = position >>> 0;
+    },
+  };
+}

@@ -1,0 +1,76 @@
+import fastify, { type FastifyInstance } from 'fastify';
+import type { Route } from './call.ts';
+import type { FakequinixLog } from './options.ts';
+import type { Pipeline } from './pipeline.ts';
+import { ApiError, notFound } from './api-error.ts';
+import { adminRoutes, errorAnswer, type AdminDeps } from './admin-routes.ts';
+
+/** Where the emulator's own controls are, on the same port as the API. */
+export const ADMIN_PATH = '/_fake/v1';
+
+export interface ServerDeps {
+  readonly basePath: string;
+  readonly routes: readonly Route[];
+  readonly pipeline: Pipeline;
+  readonly admin: AdminDeps;
+  readonly log: FakequinixLog;
+}
+
+/** The HTTP server, not yet listening. Closing it ends every connection at once. */
+export function createServer({
+  basePath,
+  routes,
+  pipeline,
+  admin,
+  log,
+}: ServerDeps): FastifyInstance {
+  const app = fastify({
+    exposeHeadRoutes: false,
+    forceCloseConnections: true,
+    return503OnClosing: false,
+    routerOptions: { ignoreTrailingSlash: true },
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body));
+  app.setErrorHandler((error, _request, reply) => {
+    const answer = errorAnswer(error);
+    if (!answer) log.error({ err: error }, 'a request failed');
+    const { status, body } = answer ?? { status: 500, body: { errors: ['Internal error'] } };
+    return reply.code(status).send(body);
+  });
+  app.setNotFoundHandler((request, reply) => pipeline.refuse(notFound(), request, reply));
+  for (const route of routes) {
+    app.route({
+      method: route.method,
+      url: `${basePath}${urlOf(route.path)}`,
+      handler: (request, reply) => pipeline.run(route, request, reply),
+    });
+  }
+  for (const path of new Set(routes.map((route) => route.path))) {
+    refuseOtherMethods(app, `${basePath}${urlOf(path)}`, allowed(routes, path), pipeline);
+  }
+  void app.register(async (scope) => adminRoutes(scope, admin), { prefix: ADMIN_PATH });
+  return app;
+}
+
+const urlOf = (path: string) => path.replaceAll(/\{(\w+)\}/g, ':$1');
+const allowed = (routes: readonly Route[], path: string): string[] =>
+  routes.filter((route) => route.path === path).map((route) => route.method);
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+
+function refuseOtherMethods(
+  app: FastifyInstance,
+  url: string,
+  methods: readonly string[],
+  pipeline: Pipeline,
+): void {
+  app.route({
+    method: METHODS.filter((method) => !methods.includes(method)),
+    url,
+    handler: (request, reply) => {
+      void reply.header('allow', methods.join(', '));
+      return pipeline.refuse(new ApiError(405, ['Method not allowed']), request, reply);
+    },
+  });
+}

@@ -1,0 +1,119 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { closeSync, openSync, statSync } from 'node:fs';
+import { parse } from 'shell-quote';
+import { containedPath, homeDirectory, insidePath, outsidePath } from './paths.ts';
+
+/** Programs of the real system that a machine offers, next to what was uploaded to it. */
+const tools = new Set([
+  'cat',
+  'chmod',
+  'echo',
+  'false',
+  'mkdir',
+  'mv',
+  'rm',
+  'sha256sum',
+  'stat',
+  'true',
+]);
+
+/** What a shell would have said and answered. */
+export class CommandRefused extends Error {
+  readonly exitCode: number;
+  constructor(message: string, exitCode: number) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+export interface CommandContext {
+  readonly root: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** False from the moment that power goes away: nothing may be started any more. */
+  powered(): boolean;
+}
+
+/**
+ * Starts what the command line says, in a process group of its own: one program with arguments and
+ * at most one `> file`, no other shell syntax. Paths count inside the root.
+ * @throws {CommandRefused} no such program, or syntax we do not play.
+ */
+export async function startCommand(line: string, context: CommandContext): Promise<ChildProcess> {
+  const { argv, output } = parseLine(line);
+  const { file, args } = await resolveProgram(argv, context.root);
+  const out = output === undefined ? undefined : await openOutput(context.root, output);
+  try {
+    if (!context.powered()) throw new CommandRefused('sh: power is off', 137);
+    return spawn(file, args, {
+      cwd: outsidePath(context.root, homeDirectory),
+      env: context.env,
+      detached: true,
+      stdio: ['pipe', out ?? 'pipe', 'pipe'],
+    });
+  } finally {
+    if (out !== undefined) closeSync(out);
+  }
+}
+
+interface Line {
+  readonly argv: readonly string[];
+  readonly output: string | undefined;
+}
+
+function parseLine(line: string): Line {
+  const words: string[] = [];
+  let redirectAt: number | undefined;
+  for (const entry of parse(line)) {
+    if (typeof entry === 'string') words.push(entry);
+    else if ('pattern' in entry) words.push(entry.pattern);
+    else if ('op' in entry && entry.op === '>' && redirectAt === undefined) {
+      redirectAt = words.length;
+    } else throw new CommandRefused(`sh: syntax not played here: ${line}`, 2);
+  }
+  if (redirectAt === undefined) return { argv: words, output: undefined };
+  if (words.length !== redirectAt + 1) throw new CommandRefused('sh: bad redirection', 2);
+  return { argv: words.slice(0, redirectAt), output: words[redirectAt] };
+}
+
+async function resolveProgram([program = '', ...args]: readonly string[], root: string) {
+  if (program.includes('/')) return { file: await uploadedProgram(program, root), args };
+  if (!tools.has(program)) throw new CommandRefused(`sh: ${program}: not found`, 127);
+  if (program === 'echo') return { file: program, args };
+  return { file: program, args: await Promise.all(args.map((arg) => toolArgument(arg, root))) };
+}
+
+async function uploadedProgram(program: string, root: string): Promise<string> {
+  const refused = (why: string, exitCode: number) =>
+    new CommandRefused(`sh: ${program}: ${why}`, exitCode);
+  const file = await containedPath(root, program).catch(() => {
+    throw refused('Permission denied', 126);
+  });
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (!found) throw refused('not found', 127);
+  if (!found.isFile() || (found.mode & 0o111) === 0) throw refused('Permission denied', 126);
+  return file;
+}
+
+/** Arguments that name a path are moved into the root; what could smuggle one out is refused. */
+async function toolArgument(arg: string, root: string): Promise<string> {
+  if (arg.startsWith('-')) {
+    if (arg.includes('/')) throw new CommandRefused(`sh: ${arg}: not played here`, 2);
+    return arg;
+  }
+  const refused = () => {
+    throw new CommandRefused(`sh: ${arg}: Permission denied`, 1);
+  };
+  const outside = await containedPath(root, arg).catch(refused);
+  const isPath = arg.startsWith('/') || arg.split('/').includes('..');
+  return isPath ? outside : arg;
+}
+
+async function openOutput(root: string, path: string): Promise<number> {
+  try {
+    return openSync(await containedPath(root, path), 'w', 0o644);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new CommandRefused(`sh: cannot create ${insidePath(path)}: ${code}`, 2);
+  }
+}

@@ -1,0 +1,53 @@
+import { randomInt } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { listen } from './ssh-server.ts';
+
+const portMin = 10_240;
+const attemptsMax = 100;
+
+/**
+ * Finds a port nobody listens on and adds it to `taken`. It must come back after each reboot, so it
+ * lies below the ports that the system gives to outgoing connections: one of those, held by an agent
+ * or a client, would keep it from us. Not from the seeded source of chance: two simulators with one
+ * seed would choose the same ports while neither listens yet.
+ */
+export async function takeFreePort(taken: Set<number>): Promise<number> {
+  const portEnd = firstEphemeralPort();
+  for (let attempt = 0; attempt < attemptsMax && portEnd > portMin; attempt += 1) {
+    const port = randomInt(portMin, portEnd);
+    if (taken.has(port)) continue;
+    taken.add(port);
+    if (await isPortFree(port)) return port;
+    taken.delete(port);
+  }
+  const port = await tryPort(0);
+  taken.add(port);
+  return port;
+}
+
+/** Whether we could listen there now. */
+export const isPortFree = (port: number) =>
+  tryPort(port).then(
+    () => true,
+    () => false,
+  );
+
+async function tryPort(wanted: number): Promise<number> {
+  const server = createServer();
+  await listen(server, wanted);
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+const usualFirstEphemeralPort = 32_768;
+
+function firstEphemeralPort(): number {
+  try {
+    return Number.parseInt(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8'), 10);
+  } catch {
+    return usualFirstEphemeralPort;
+  }
+}

@@ -1,0 +1,71 @@
+import type { MachineHooks } from '../hooks.ts';
+
+/** Structurally the daemon's log port; constant messages, everything variable in the fields. */
+export interface HostsLog {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+/** Structurally the daemon's source of chance. */
+export interface HostsRandom {
+  /** Uniform in [0, 1). */
+  next(): number;
+  /** UUID v4, lower case. */
+  uuid(): string;
+}
+
+export interface SimulatedHostsOptions {
+  /** Holds one directory per machine. Made when missing; one process at a time may use it. */
+  readonly dir: string;
+  readonly log: HostsLog;
+  /** Ports and boot ids. */
+  readonly random: HostsRandom;
+  /** The Node that uploaded programs find on their PATH. Default: the one that runs this. */
+  readonly nodeExecutable?: string;
+  /** Added to the environment of everything that runs on a machine. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** `close` removes `dir`. Default false: the machines are there again next time. */
+  readonly throwaway?: boolean;
+}
+
+/** How a machine refuses SSH: the port is closed, or no key is good enough. */
+export type Refusal = 'connection' | 'key';
+
+/** What a test or a page wants to know of a machine. */
+export interface HostSnapshot {
+  readonly deviceId: string;
+  readonly hostname: string;
+  readonly port: number;
+  /** Changes with every boot; absent before the first one. */
+  readonly bootId: string | undefined;
+  readonly up: boolean;
+  readonly hanging: boolean;
+  readonly refusing: Refusal | undefined;
+  /** Host key, base64 of the wire blob. */
+  readonly hostKey: string;
+  /** What the machine sees as `/`. */
+  readonly root: string;
+  /** Everything that runs on the machine now: uploaded programs and what they started. */
+  readonly agentPids: readonly number[];
+}
+
+/**
+ * Machines behind simulated devices. Each is a real SSH server on 127.0.0.1 with a disk of its own,
+ * and runs what was uploaded to it as real processes.
+ */
+export interface SimulatedHosts extends MachineHooks {
+  /** Everything on the machine is killed; the machine itself stays up. Answers how many died. */
+  loseAgent(deviceId: string): Promise<number>;
+  /**
+   * The machine freezes: connections are accepted and never answered, its processes are stopped.
+   * Ends with `false`, and with the next `down`.
+   */
+  hang(deviceId: string, on: boolean): Promise<void>;
+  /** The machine lets nobody in, over reboots too, until told otherwise. */
+  refuseSsh(deviceId: string, on: boolean, how?: Refusal): Promise<void>;
+  list(): HostSnapshot[];
+  /** Kills everything, closes every port, removes `dir` if it is throw-away. Idempotent. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,191 @@
+import { constants } from 'node:fs';
+import * as fs from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import ssh2 from 'ssh2';
+import type { Attributes, SFTPWrapper } from 'ssh2';
+import { containedPath, insidePath } from './paths.ts';
+import { attributes, describeEntry, nameOnly } from './sftp-entries.ts';
+import { createHandles } from './sftp-handles.ts';
+import type { Handles } from './sftp-handles.ts';
+import { offerPosixRename, posixRename, readStrings } from './sftp-rename.ts';
+
+const { STATUS_CODE, OPEN_MODE } = ssh2.utils.sftp;
+const readBytesMax = 256 * 1024;
+const entriesPerAnswer = 100;
+
+/** What the requests of one channel share. */
+interface Serving {
+  readonly sftp: SFTPWrapper;
+  readonly root: string;
+  readonly handles: Handles;
+  /** From a path of the machine to one of the real disk. */
+  at(path: string): Promise<string>;
+  /** Runs one request that sends its own answer, or returns a status to send. */
+  reply(id: number, work: () => Promise<number | undefined | void>): void;
+  /** Runs one request that is answered with OK. */
+  done(id: number, work: () => Promise<unknown>): void;
+}
+
+/** An SFTP (version 3) server for one channel, with OpenSSH's posix-rename. Serves only `root`. */
+export function serveSftp(sftp: SFTPWrapper, root: string): void {
+  const handles = createHandles();
+  const reply: Serving['reply'] = (id, work) => {
+    work().then(
+      (status) => {
+        if (status !== undefined) sftp.status(id, status);
+      },
+      (error: NodeJS.ErrnoException) => sftp.status(id, statusOf(error), error.code ?? 'EIO'),
+    );
+  };
+  const done: Serving['done'] = (id, work) =>
+    reply(id, async () => {
+      await work();
+      return STATUS_CODE.OK;
+    });
+  const serving = {
+    sftp,
+    root,
+    handles,
+    reply,
+    done,
+    at: (path: string) => containedPath(root, path),
+  };
+  offerPosixRename(sftp);
+  serveContents(serving);
+  serveAttributes(serving);
+  serveDirectories(serving);
+  serveNames(serving);
+  sftp.on('end', () => {
+    void handles.closeAll();
+    // OpenSSH's client waits for this end of the channel too.
+    sftp.end();
+  });
+  sftp.on('error', () => void handles.closeAll());
+}
+
+function serveContents({ sftp, handles, at, reply, done }: Serving): void {
+  sftp.on('OPEN', (id, path, flags, { mode }) =>
+    reply(id, async () => {
+      const file = await fs.open(await at(path), nodeFlags(flags), mode ?? 0o644);
+      const append = (flags & OPEN_MODE.APPEND) > 0;
+      sftp.handle(id, await handles.add({ kind: 'file', file, append }));
+    }),
+  );
+  sftp.on('READ', (id, handle, offset, length) =>
+    reply(id, async () => {
+      const buffer = Buffer.alloc(Math.min(length, readBytesMax));
+      const { bytesRead } = await handles.file(handle).file.read(buffer, 0, buffer.length, offset);
+      if (bytesRead === 0) return STATUS_CODE.EOF;
+      sftp.data(id, buffer.subarray(0, bytesRead));
+      return undefined;
+    }),
+  );
+  sftp.on('WRITE', (id, handle, offset, data) =>
+    done(id, async () => {
+      const { file, append } = handles.file(handle);
+      await file.write(data, 0, data.length, append ? null : offset);
+    }),
+  );
+  sftp.on('CLOSE', (id, handle) => done(id, async () => handles.close(handle)));
+}
+
+function serveAttributes({ sftp, handles, at, reply, done }: Serving): void {
+  sftp.on('FSTAT', (id, handle) =>
+    reply(id, async () => sftp.attrs(id, attributes(await handles.file(handle).file.stat()))),
+  );
+  sftp.on('STAT', (id, path) =>
+    reply(id, async () => sftp.attrs(id, attributes(await fs.stat(await at(path))))),
+  );
+  sftp.on('LSTAT', (id, path) =>
+    reply(id, async () => sftp.attrs(id, attributes(await fs.lstat(await at(path))))),
+  );
+  sftp.on('SETSTAT', (id, path, wanted) =>
+    done(id, async () => {
+      const target = await at(path);
+      await change(wanted, {
+        chmod: (mode) => fs.chmod(target, mode),
+        truncate: (sizeBytes) => fs.truncate(target, sizeBytes),
+        utimes: (accessed, modified) => fs.utimes(target, accessed, modified),
+      });
+    }),
+  );
+  sftp.on('FSETSTAT', (id, handle, wanted) =>
+    done(id, async () => change(wanted, handles.file(handle).file)),
+  );
+}
+
+function serveDirectories({ sftp, root, handles, at, reply, done }: Serving): void {
+  sftp.on('OPENDIR', (id, path) =>
+    reply(id, async () => {
+      const directory = await at(path);
+      const names = ['.', '..', ...(await fs.readdir(directory))];
+      sftp.handle(id, await handles.add({ kind: 'directory', names, path: directory }));
+    }),
+  );
+  sftp.on('READDIR', (id, handle) =>
+    reply(id, async () => {
+      const { names, path } = handles.directory(handle);
+      const batch = names.splice(0, entriesPerAnswer);
+      if (batch.length === 0) return STATUS_CODE.EOF;
+      sftp.name(id, await Promise.all(batch.map((name) => describeEntry(root, path, name))));
+      return undefined;
+    }),
+  );
+  sftp.on('MKDIR', (id, path, { mode }) =>
+    done(id, async () => fs.mkdir(await at(path), { mode: mode ?? 0o755 })),
+  );
+  sftp.on('RMDIR', (id, path) => done(id, async () => fs.rmdir(await at(path))));
+}
+
+function serveNames({ sftp, at, reply, done }: Serving): void {
+  sftp.on('REALPATH', (id, path) =>
+    reply(id, async () => sftp.name(id, [nameOnly(insidePath(path))])),
+  );
+  sftp.on('REMOVE', (id, path) => done(id, async () => fs.unlink(await at(path))));
+  // Version 3 does not replace; link fails when the name is taken, which a rename would not.
+  sftp.on('RENAME', (id, from, to) =>
+    done(id, async () => {
+      const source = await at(from);
+      if ((await fs.stat(source)).isDirectory()) return fs.rename(source, await at(to));
+      await fs.link(source, await at(to));
+      return fs.unlink(source);
+    }),
+  );
+  sftp.on('EXTENDED', (id, name, data) => {
+    if (name !== posixRename) return sftp.status(id, STATUS_CODE.OP_UNSUPPORTED);
+    return done(id, async () => {
+      const [from = '', to = ''] = readStrings(data);
+      await fs.rename(await at(from), await at(to));
+    });
+  });
+}
+
+const statuses: Readonly<Record<string, number>> = {
+  ENOENT: STATUS_CODE.NO_SUCH_FILE,
+  ENOTDIR: STATUS_CODE.NO_SUCH_FILE,
+  EACCES: STATUS_CODE.PERMISSION_DENIED,
+  EPERM: STATUS_CODE.PERMISSION_DENIED,
+};
+const statusOf = ({ code = '' }: NodeJS.ErrnoException) => statuses[code] ?? STATUS_CODE.FAILURE;
+
+function nodeFlags(flags: number): number {
+  const given = (bit: number, meaning: number) => ((flags & bit) > 0 ? meaning : 0);
+  const writes = (flags & OPEN_MODE.WRITE) > 0;
+  const reads = (flags & OPEN_MODE.READ) > 0;
+  return (
+    (writes ? (reads ? constants.O_RDWR : constants.O_WRONLY) : constants.O_RDONLY) |
+    given(OPEN_MODE.APPEND, constants.O_APPEND) |
+    given(OPEN_MODE.CREAT, constants.O_CREAT) |
+    given(OPEN_MODE.TRUNC, constants.O_TRUNC) |
+    given(OPEN_MODE.EXCL, constants.O_EXCL)
+  );
+}
+
+async function change(
+  { mode, size, atime, mtime }: Partial<Attributes>,
+  target: Pick<FileHandle, 'chmod' | 'truncate' | 'utimes'>,
+): Promise<void> {
+  if (mode !== undefined) await target.chmod(mode & 0o7777);
+  if (size !== undefined) await target.truncate(size);
+  if (atime !== undefined && mtime !== undefined) await target.utimes(atime, mtime);
+}

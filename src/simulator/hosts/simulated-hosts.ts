@@ -1,0 +1,97 @@
+import { rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { SimulatedDevice } from '../hooks.ts';
+import { isPortFree, takeFreePort } from './free-port.ts';
+import { createMachine } from './machine.ts';
+import type { Machine } from './machine.ts';
+import type { SimulatedHosts, SimulatedHostsOptions } from './options.ts';
+import { killAll, processesByMachine } from './processes.ts';
+import { generateHostKey, loadRecords } from './record.ts';
+import type { MachineRecord } from './record.ts';
+
+const address = '127.0.0.1';
+
+/**
+ * Machines of an earlier run in the same directory are known again, switched off, with their port,
+ * host key and disk; what still ran on them is killed when they are switched on, or at `close`.
+ * @throws {Error} when the directory cannot be read or made.
+ */
+export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedHosts {
+  const dir = resolve(options.dir);
+  const machines = new Map<string, Machine>();
+  const ports = new Set<number>();
+  let closing: Promise<void> | undefined;
+
+  const add = (record: MachineRecord) => {
+    const { log, random, nodeExecutable = process.execPath, env = {} } = options;
+    const home = join(dir, record.deviceId);
+    const machine = createMachine(record, { home, log, random, nodeExecutable, env });
+    machines.set(record.deviceId, machine);
+    ports.add(record.port);
+    return machine;
+  };
+  const find = (deviceId: string) => {
+    const machine = machines.get(deviceId);
+    if (!machine) throw new Error(`no machine behind device ${deviceId}`);
+    return machine;
+  };
+  for (const record of loadRecords(dir)) add(record);
+
+  async function portFor(machine: Machine): Promise<number> {
+    const { port } = machine.record();
+    if (machine.snapshot([]).up || (await isPortFree(port))) return port;
+    options.log.error(
+      { device: machine.record().deviceId, port },
+      'the port of a machine was taken; it gets a new one',
+    );
+    return takeFreePort(ports);
+  }
+
+  async function assign(device: SimulatedDevice): Promise<{ address: string; sshPort: number }> {
+    if (closing) throw new Error('the simulated machines are closed');
+    if (!/^[\w-][\w.-]*$/.test(device.id)) throw new Error(`bad device id "${device.id}"`);
+    const { id: deviceId, hostname, authorizedKeys } = device;
+    const known = machines.get(deviceId);
+    const port = known ? await portFor(known) : await takeFreePort(ports);
+    const machine =
+      known ?? add({ deviceId, hostname, port, hostKey: generateHostKey(), authorizedKeys });
+    await machine.update({ hostname, port, authorizedKeys });
+    return { address, sshPort: port };
+  }
+
+  async function gone(deviceId: string): Promise<void> {
+    const machine = machines.get(deviceId);
+    if (!machine) return;
+    await machine.remove();
+    machines.delete(deviceId);
+    ports.delete(machine.record().port);
+  }
+
+  async function closeAll(): Promise<void> {
+    await Promise.all([...machines.values()].map((machine) => machine.close()));
+    const ours = new Set([...machines.values()].map(({ bootIdFile }) => bootIdFile));
+    await killAll(() =>
+      [...processesByMachine()].flatMap(([file, pids]) => (ours.has(file) ? pids : [])),
+    );
+    if (options.throwaway) await rm(dir, { recursive: true, force: true });
+  }
+
+  return {
+    assign,
+    gone,
+    up: async (deviceId) => find(deviceId).up(),
+    down: async (deviceId) => find(deviceId).down(),
+    reinstalled: async (deviceId) => find(deviceId).reinstall(),
+    loseAgent: async (deviceId) => find(deviceId).loseAgent(),
+    hang: async (deviceId, on) => find(deviceId).hang(on),
+    refuseSsh: async (deviceId, on, how = 'connection') =>
+      find(deviceId).refuse(on ? how : undefined),
+    list: () => {
+      const running = processesByMachine();
+      return [...machines.values()].map((machine) =>
+        machine.snapshot(running.get(machine.bootIdFile) ?? []),
+      );
+    },
+    close: () => (closing ??= closeAll()),
+  };
+}

@@ -1,0 +1,340 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Denied, RemoteFailure, TimedOut, Unreachable } from '../../../src/domain/errors.ts';
+import { createSeededRandom } from '../../../src/adapters/clock/simulated-clock.ts';
+import { uploadOf } from '../../contracts/upload-of.ts';
+import {
+  createStand,
+  isAlive,
+  live,
+  nothing,
+  openFilesUnder,
+  processesUnder,
+  processState,
+} from './stand.ts';
+import type { Stand } from './stand.ts';
+
+/** Answers what it was told on stdin, and leaves a child in a session of its own behind. */
+const takeover = uploadOf(
+  Buffer.from(`#!/usr/bin/env node
+import { spawn } from 'node:child_process';
+if (process.argv[2] === 'agent') {
+  setInterval(() => undefined, 1000);
+} else {
+  const chunks = [];
+  for await (const chunk of process.stdin) chunks.push(chunk);
+  const child = spawn(process.execPath, [process.argv[1], 'agent'], {
+    detached: true,
+    stdio: 'ignore',
+  });
+  child.unref();
+  const { version, env } = process;
+  const said = Buffer.concat(chunks).toString();
+  console.log(JSON.stringify({ said, pid: child.pid, version, cwd: process.cwd(), env }));
+}
+`),
+);
+const agentPath = '/root/agent.mjs';
+
+let stand: Stand;
+beforeEach(async () => {
+  stand = await createStand();
+});
+afterEach(() => stand.close());
+
+async function takeOver(id: string) {
+  const session = await stand.connect(id);
+  await session.upload(agentPath, takeover, live);
+  const { stdout } = await session.execute([agentPath], Buffer.from('hello'), live);
+  return JSON.parse(stdout.toString()) as {
+    said: string;
+    pid: number;
+    version: string;
+    cwd: string;
+    env: Record<string, string>;
+  };
+}
+const bootIdSeen = async (id: string) => {
+  const session = await stand.connect(id);
+  const path = '/proc/sys/kernel/random/boot_id';
+  return (await session.execute(['cat', path], nothing, live)).stdout.toString().trim();
+};
+
+describe('an agent on a simulated machine', () => {
+  test('starts from what was uploaded, with our Node, and stays when SSH is gone', async () => {
+    await stand.raise('a');
+    const answer = await takeOver('a');
+    const { root, agentPids, bootId } = stand.snapshot('a');
+    expect(answer.said).toBe('hello');
+    expect(answer.version).toBe(process.version);
+    expect(answer.cwd).toBe(`${root}/root`);
+    expect(answer.env['SHEPHERD_AGENT_BOOT_ID_FILE']).toBe(
+      `${root}/proc/sys/kernel/random/boot_id`,
+    );
+    expect(await readFile(answer.env['SHEPHERD_AGENT_BOOT_ID_FILE']!, 'utf8')).toBe(`${bootId}\n`);
+    expect(agentPids).toEqual([answer.pid]);
+  });
+  test('sees nothing of our environment but what it is given', async () => {
+    await stand.replace({ env: { SHEPHERD_AGENT_PERIOD_MS: '100' } });
+    process.env['SHEPHERD_TEST_SECRET'] = 'secret';
+    await stand.raise('a');
+    const { env } = await takeOver('a');
+    delete process.env['SHEPHERD_TEST_SECRET'];
+    expect(env['SHEPHERD_TEST_SECRET']).toBeUndefined();
+    expect(env['SHEPHERD_AGENT_PERIOD_MS']).toBe('100');
+  });
+  test('is replaced on disk while it runs', async () => {
+    await stand.raise('a');
+    await takeOver('a');
+    const session = await stand.connect('a');
+    const next = uploadOf(Buffer.concat([takeover.content, Buffer.from('// next\n')]));
+    expect(await session.upload(agentPath, next, live)).toEqual({ skipped: false });
+    const { root } = stand.snapshot('a');
+    expect(await readFile(`${root}${agentPath}`)).toEqual(next.content);
+  });
+  test('is killed when the machine loses it, which leaves the boot id and SSH', async () => {
+    await stand.raise('a');
+    await stand.raise('b');
+    const { pid } = await takeOver('a');
+    const other = await takeOver('b');
+    const bootId = await bootIdSeen('a');
+    expect(await stand.hosts().loseAgent('a')).toBe(1);
+    expect(isAlive(pid)).toBe(false);
+    expect(stand.snapshot('a').agentPids).toEqual([]);
+    expect(stand.snapshot('b').agentPids).toEqual([other.pid]);
+    expect(await bootIdSeen('a')).toBe(bootId);
+  });
+  test('dies with the power; the port is closed meanwhile and the boot id changes', async () => {
+    const session = await stand.raise('a');
+    const { pid } = await takeOver('a');
+    const bootId = await bootIdSeen('a');
+    await stand.hosts().down('a');
+    expect(isAlive(pid)).toBe(false);
+    await expect(session.execute(['true'], nothing, live)).rejects.toBeInstanceOf(Unreachable);
+    await expect(stand.connect('a')).rejects.toBeInstanceOf(Unreachable);
+    expect(stand.snapshot('a')).toMatchObject({ up: false, agentPids: [] });
+    await stand.hosts().up('a');
+    expect(await bootIdSeen('a')).not.toBe(bootId);
+    expect((await takeOver('a')).pid).not.toBe(pid);
+  });
+  test('power that goes during a command takes the command along', async () => {
+    const session = await stand.raise('a');
+    const sleeper = uploadOf(Buffer.from('#!/bin/sh\nexec sleep 1000\n'));
+    await session.upload('/root/sleeper', sleeper, live);
+    const running = session.execute(['/root/sleeper'], nothing, live);
+    const ended = expect(running).rejects.toBeInstanceOf(Unreachable);
+    await expect.poll(() => stand.snapshot('a').agentPids.length).toBe(1);
+    await stand.hosts().down('a');
+    await ended;
+    expect(processesUnder(stand.dir)).toEqual([]);
+  });
+});
+
+describe('a fault', () => {
+  test('hang: connections are accepted and never answered, processes stop; false ends it', async () => {
+    const session = await stand.raise('a');
+    const { pid } = await takeOver('a');
+    await stand.hosts().hang('a', true);
+    await expect.poll(() => processState(pid)).toBe('T');
+    await expect(stand.connect('a')).rejects.toBeInstanceOf(TimedOut);
+    const waiting = session.execute(['echo', 'late'], nothing, live);
+    await stand.hosts().hang('a', false);
+    expect((await waiting).stdout.toString()).toBe('late\n');
+    await expect.poll(() => processState(pid)).not.toBe('T');
+    expect(await bootIdSeen('a')).toBe(stand.snapshot('a').bootId);
+  });
+  test('hang: keepalive notices long before the limit of the command', async () => {
+    const session = await stand.raise('a', undefined, { intervalMs: 50, missesMax: 2 });
+    await session.execute(['cat'], nothing, live);
+    await stand.hosts().hang('a', true);
+    const frozen = session.execute(['true'], nothing, live);
+    await expect(frozen).rejects.toBeInstanceOf(TimedOut);
+  });
+  test('hang: a reboot cures it and kills what was stopped', async () => {
+    await stand.raise('a');
+    const { pid } = await takeOver('a');
+    await stand.hosts().hang('a', true);
+    await stand.hosts().down('a');
+    expect(isAlive(pid)).toBe(false);
+    await stand.hosts().up('a');
+    expect(await bootIdSeen('a')).toBe(stand.snapshot('a').bootId);
+  });
+  test('refused SSH: the port is closed over a reboot, the agent lives, false ends it', async () => {
+    await stand.raise('a');
+    const { pid } = await takeOver('a');
+    await stand.hosts().refuseSsh('a', true);
+    await expect(stand.connect('a')).rejects.toBeInstanceOf(Unreachable);
+    expect(stand.snapshot('a').agentPids).toEqual([pid]);
+    await stand.hosts().down('a');
+    await stand.hosts().up('a');
+    await expect(stand.connect('a')).rejects.toBeInstanceOf(Unreachable);
+    await stand.hosts().refuseSsh('a', false);
+    await bootIdSeen('a');
+  });
+  test('refused SSH: no key is good enough', async () => {
+    await stand.raise('a');
+    await stand.hosts().refuseSsh('a', true, 'key');
+    await expect(stand.connect('a')).rejects.toBeInstanceOf(Denied);
+    await stand.hosts().refuseSsh('a', false);
+    await bootIdSeen('a');
+  });
+  test('a port that someone else took is opened as soon as it is free again', async () => {
+    await stand.raise('a');
+    await stand.hosts().down('a');
+    const thief = createServer((socket) => socket.destroy());
+    await new Promise<void>((resolve) => thief.listen(stand.port('a'), '127.0.0.1', resolve));
+    await stand.hosts().up('a');
+    await expect(stand.connect('a')).rejects.toBeInstanceOf(Unreachable);
+    await new Promise((resolve) => thief.close(resolve));
+    await expect
+      .poll(
+        () =>
+          stand.connect('a').then(
+            () => 'in',
+            () => 'out',
+          ),
+        { timeout: 10_000 },
+      )
+      .toBe('in');
+  });
+});
+
+describe('a machine', () => {
+  test('keeps no file open for a caller who leaves in the middle of an upload', async () => {
+    await stand.raise('a');
+    const { root } = stand.snapshot('a');
+    for (let turns = 0; turns < 40; turns += 1) {
+      const session = await stand.connect('a');
+      const controller = new AbortController();
+      const file = uploadOf(Buffer.alloc(500_000, turns));
+      const upload = session.upload(`/root/${turns}`, file, controller.signal);
+      const ended = upload.then(
+        () => undefined,
+        () => undefined,
+      );
+      for (let turn = 0; turn < turns; turn += 1) await nextTurn();
+      controller.abort();
+      await ended;
+    }
+    await expect.poll(() => openFilesUnder(root)).toEqual([]);
+  });
+  test('lets in only the keys it was assigned', async () => {
+    await expect(stand.raise('a', [])).rejects.toBeInstanceOf(Denied);
+    await expect(stand.raise('b', ['not a key'])).rejects.toBeInstanceOf(Denied);
+  });
+  test('keeps host key, port and disk over a reboot; a reinstallation empties the disk', async () => {
+    const first = await stand.raise('a');
+    await first.upload('/root/file', uploadOf(Buffer.from('kept')), live);
+    const port = stand.port('a');
+    await stand.hosts().down('a');
+    await stand.hosts().up('a');
+    const second = await stand.connect('a');
+    expect(second.hostKey).toBe(first.hostKey);
+    const { stdout } = await second.execute(['cat', '/root/file'], nothing, live);
+    expect(stdout.toString()).toBe('kept');
+    await stand.hosts().down('a');
+    await stand.hosts().reinstalled('a');
+    await stand.hosts().up('a');
+    const third = await stand.connect('a');
+    expect(third.hostKey).not.toBe(first.hostKey);
+    expect(stand.snapshot('a').port).toBe(port);
+    const gone = third.execute(['cat', '/root/file'], nothing, live);
+    await expect(gone).rejects.toBeInstanceOf(RemoteFailure);
+  });
+  test('that is gone leaves nothing and is no error the second time', async () => {
+    await stand.raise('a');
+    const { pid } = await takeOver('a');
+    const { root } = stand.snapshot('a');
+    await stand.hosts().gone('a');
+    await stand.hosts().gone('a');
+    expect(isAlive(pid)).toBe(false);
+    expect(existsSync(root)).toBe(false);
+    expect(stand.hosts().list()).toEqual([]);
+    await expect(stand.connect('a')).rejects.toBeInstanceOf(Unreachable);
+    await expect(stand.hosts().up('a')).rejects.toThrow(/no machine/);
+  });
+  test('comes back for a new simulator in the same directory', async () => {
+    const before = await stand.raise('a');
+    await takeOver('a');
+    const { port, bootId } = stand.snapshot('a');
+    await stand.replace({ random: createSeededRandom(1) });
+    expect(stand.snapshot('a')).toMatchObject({ port, up: false, hostname: 'host-a' });
+    await stand.hosts().up('a');
+    const after = await stand.connect('a');
+    expect(after.hostKey).toBe(before.hostKey);
+    expect(await bootIdSeen('a')).not.toBe(bootId);
+    expect((await after.upload(agentPath, takeover, live)).skipped).toBe(true);
+  });
+  test('has a new boot id even when chance starts over', async () => {
+    const seen = new Set<string | undefined>();
+    for (let run = 0; run < 3; run += 1) {
+      await stand.replace({ random: createSeededRandom(1) });
+      await stand.raise('a');
+      expect(seen.has(stand.snapshot('a').bootId)).toBe(run > 1);
+      seen.add(stand.snapshot('a').bootId);
+    }
+  });
+  test('assigned again keeps its port, or gets another when that was taken', async () => {
+    await stand.raise('a');
+    const port = stand.port('a');
+    await stand.replace();
+    await stand.raise('a');
+    expect(stand.port('a')).toBe(port);
+    await stand.replace();
+    const thief = createServer();
+    await new Promise<void>((resolve) => thief.listen(port, '127.0.0.1', resolve));
+    await stand.raise('a');
+    expect(stand.port('a')).not.toBe(port);
+    await new Promise((resolve) => thief.close(resolve));
+  });
+  test('cannot have an id that leads out of the directory', async () => {
+    for (const id of ['..', '.', '', 'a/b', '../x']) {
+      const attempt = stand.hosts().assign({ id, hostname: 'x', authorizedKeys: [] });
+      await expect(attempt).rejects.toThrow(/bad device id/);
+    }
+  });
+});
+
+test('a simulator killed by force leaves agents behind, which the next one ends at boot', async () => {
+  const program = fileURLToPath(new URL('doomed.ts', import.meta.url));
+  const doomed = spawn(process.execPath, [program, stand.dir], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = (await once(doomed.stdout, 'data')) as [Buffer];
+  const before = JSON.parse(line.toString()) as { port: number; bootId: string; pid: number };
+  doomed.kill('SIGKILL');
+  await once(doomed, 'exit');
+  expect(isAlive(before.pid)).toBe(true);
+  await stand.replace();
+  const found = { port: before.port, bootId: before.bootId, up: false, agentPids: [before.pid] };
+  expect(stand.snapshot('a')).toMatchObject(found);
+  await stand.raise('a');
+  expect(stand.port('a')).toBe(before.port);
+  expect(isAlive(before.pid)).toBe(false);
+  expect(stand.snapshot('a').agentPids).toEqual([]);
+  expect(stand.snapshot('a').bootId).not.toBe(before.bootId);
+});
+
+test('after close no process and no port is left, and a throw-away directory is gone', async () => {
+  await stand.replace({ throwaway: true });
+  for (const id of ['a', 'b', 'c']) {
+    await stand.raise(id);
+    await takeOver(id);
+  }
+  await stand.hosts().hang('c', true);
+  expect(processesUnder(stand.dir)).toHaveLength(3);
+  await Promise.all([stand.hosts().close(), stand.hosts().close()]);
+  expect(processesUnder(stand.dir)).toEqual([]);
+  expect(existsSync(stand.dir)).toBe(false);
+  for (const id of ['a', 'b', 'c']) {
+    await expect(stand.connect(id)).rejects.toBeInstanceOf(Unreachable);
+  }
+  const late = stand.hosts().assign({ id: 'd', hostname: 'd', authorizedKeys: [] });
+  await expect(late).rejects.toThrow(/closed/);
+});
