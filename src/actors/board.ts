@@ -1,0 +1,107 @@
+import type { Observer } from 'rxjs';
+import type { AnyActorRef, InspectionEvent } from 'xstate';
+import type { Metrics } from '../adapters/metrics/port.ts';
+import type { Slot } from '../domain/ids.ts';
+import type { MachineState, MachineView } from '../domain/view.ts';
+import { leafOf } from '../machines/leaf.ts';
+
+/** One machine as people see it: its actor's state, and what the rows say of it. */
+export interface BoardEntry {
+  readonly view: MachineView;
+  readonly state: MachineState;
+  readonly substate: string;
+  /** In this state (not substate) since, epoch ms of the database clock. */
+  readonly sinceMs: number;
+}
+export type BoardChange =
+  | { readonly type: 'changed'; readonly entry: BoardEntry }
+  | { readonly type: 'removed'; readonly slot: Slot };
+
+export interface BoardOptions {
+  /** Database clock, epoch ms. */
+  readonly nowMs: () => number;
+  readonly metrics: Metrics;
+  /** Told of each change in the same turn in which it shows. */
+  readonly changes: Pick<Observer<BoardChange>, 'next'>;
+}
+
+export interface Board {
+  readonly entries: ReadonlyMap<Slot, BoardEntry>;
+  /** Machines per state. */
+  counts(): Partial<Record<MachineState, number>>;
+  /** Machines per provider, state and substate; walks all of them. */
+  census(): Parameters<Metrics['machines']>[0];
+  /** How many recoveries were begun since start, refused claims not counted. */
+  recoveries(): number;
+  onView(view: MachineView): void;
+  onVanished(slot: Slot): void;
+  /** Give to each cell's `inspect`: reads the states of the lifecycles in it. */
+  readonly inspect: (event: InspectionEvent) => void;
+}
+
+/** Keeps what the page, the live line and the metrics show. */
+export function createBoard({ nowMs, metrics, changes }: BoardOptions): Board {
+  const entries = new Map<Slot, BoardEntry>();
+
+  let recovered = 0;
+  const tally = new Map<MachineState, number>();
+  const count = (state: MachineState, by: number) => tally.set(state, (tally.get(state) ?? 0) + by);
+
+  const put = (entry: BoardEntry) => {
+    const before = entries.get(entry.view.slot);
+    if (before) count(before.state, -1);
+    count(entry.state, 1);
+    entries.set(entry.view.slot, entry);
+    changes.next({ type: 'changed', entry });
+  };
+  /** A state that another daemon works in shows what the rows say of it. */
+  const shownAs = ({ view }: BoardEntry, state: MachineState, leaf: string): string =>
+    leaf === 'elsewhere' && view.state === state ? view.substate : leaf;
+
+  const setState = (slot: Slot, state: MachineState, leaf: string) => {
+    const entry = entries.get(slot);
+    if (!entry) return;
+    const substate = shownAs(entry, state, leaf);
+    if (entry.state === state && entry.substate === substate) return;
+    const moved = entry.state !== state;
+    if (moved) metrics.transition(entry.view.provider, entry.state, state);
+    if (state === 'Recovering' && leaf === 'rebooting') recovered += 1;
+    put({ ...entry, state, substate, sinceMs: moved ? nowMs() : entry.sinceMs });
+  };
+
+  return {
+    entries,
+    counts: () => Object.fromEntries([...tally].filter(([, number]) => number > 0)),
+    census() {
+      const found = new Map<
+        string,
+        { provider: string; state: string; substate: string; count: number }
+      >();
+      for (const { view, state, substate } of entries.values()) {
+        const key = `${view.provider} ${state} ${substate}`;
+        const group = found.get(key);
+        if (group) group.count += 1;
+        else found.set(key, { provider: view.provider, state, substate, count: 1 });
+      }
+      return [...found.values()];
+    },
+    recoveries: () => recovered,
+    onView(view) {
+      const entry = entries.get(view.slot);
+      if (entry) put({ ...entry, view });
+      else put({ view, state: view.state, substate: view.substate, sinceMs: nowMs() });
+    },
+    onVanished(slot) {
+      const entry = entries.get(slot);
+      if (!entry) return;
+      count(entry.state, -1);
+      entries.delete(slot);
+      changes.next({ type: 'removed', slot });
+    },
+    inspect(event) {
+      if (event.type !== '@xstate.snapshot') return;
+      const place = leafOf(event.snapshot);
+      if (place) setState((event.actorRef as AnyActorRef).id as Slot, place.state, place.substate);
+    },
+  };
+}

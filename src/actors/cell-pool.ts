@@ -1,0 +1,190 @@
+import { createActor, fromCallback } from 'xstate';
+import type { ActorRefFrom, AnyActorRef, AnyMachineSnapshot, InspectionEvent } from 'xstate';
+import type { Clock } from '../adapters/clock/port.ts';
+import type { Log } from '../adapters/log/port.ts';
+import type { Slot } from '../domain/ids.ts';
+import type { MachineView } from '../domain/view.ts';
+import { CELL_CAPACITY, type cell } from '../machines/cell.ts';
+import type { SlotsChanged } from '../machines/fleet.ts';
+
+type CellLogic = typeof cell;
+interface Cell {
+  readonly id: string;
+  readonly ref: ActorRefFrom<CellLogic>;
+  readonly slots: Set<Slot>;
+}
+
+export interface CellPoolOptions {
+  /** Builds the provided chart of one cell; told of machines that crash or end. */
+  readonly createCell: (hooks: CellHooks) => CellLogic;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Aborts the I/O of a machine and gives back what its task held. */
+  readonly dropWork: (slot: Slot) => void;
+  /** Cancels work rows that a crashed machine may have left under our live session. */
+  readonly releaseWork: (view: MachineView) => Promise<void>;
+  readonly onCrash: (slot: Slot, error: unknown) => void;
+  /** Observers of a cell's actor system; undefined costs nothing. */
+  readonly inspect?: (cellId: string) => ((event: InspectionEvent) => void) | undefined;
+  readonly cellCapacity?: number;
+}
+export interface CellHooks {
+  readonly onCrash: (slot: Slot, error: unknown) => void;
+  readonly onEnd: (slot: Slot) => void;
+}
+
+const RESPAWN_FIRST_MS = 1_000;
+const RESPAWN_MAX_MS = 300_000;
+
+/**
+ * The `cellPool` service of the fleet: puts each slot into a cell with room, passes its news on, and
+ * respawns a machine whose actor crashed from its latest view, later each time. A dead cell is
+ * rebuilt with all its machines.
+ */
+export const cellPool = (options: CellPoolOptions) =>
+  fromCallback<SlotsChanged, void>(({ receive }) => {
+    const pool = createPool(options);
+    receive((event) => {
+      try {
+        for (const item of event.news) {
+          if (item.type === 'observed') pool.tell(item.view);
+          else pool.retire(item.slot);
+        }
+      } catch (error) {
+        // XState disposes of no callback that threw: the cells would live on beside the new ones.
+        pool.stop();
+        throw error;
+      }
+    });
+    return () => pool.stop();
+  });
+
+function createPool(options: CellPoolOptions) {
+  const { clock, log, dropWork } = options;
+  const cells = new Set<Cell>();
+  const cellOf = new Map<Slot, Cell>();
+  const views = new Map<Slot, MachineView>();
+  const crashes = new Map<Slot, number>();
+  const respawns = new Map<Slot, unknown>();
+  let born = 0;
+  let stopped = false;
+
+  const place = (slot: Slot): Cell => {
+    let home = cellOf.get(slot);
+    if (home) return home;
+    for (const candidate of cells) {
+      if (candidate.slots.size < (options.cellCapacity ?? CELL_CAPACITY)) home = candidate;
+    }
+    home ??= bear();
+    home.slots.add(slot);
+    cellOf.set(slot, home);
+    return home;
+  };
+
+  const leave = (slot: Slot) => {
+    cellOf.get(slot)?.slots.delete(slot);
+    cellOf.delete(slot);
+  };
+
+  const bear = (): Cell => {
+    const id = `cell-${born}`;
+    born += 1;
+    const logic = options.createCell({
+      onCrash: (slot, error) => {
+        leave(slot);
+        crashed(slot, error);
+      },
+      onEnd: leave,
+    });
+    const inspect = options.inspect?.(id);
+    const ref = createActor(logic, { id, clock, ...(inspect && { inspect }) });
+    const newborn: Cell = { id, ref, slots: new Set() };
+    ref.subscribe({ error: (error) => cellDied(newborn, error) });
+    cells.add(newborn);
+    ref.start();
+    return newborn;
+  };
+
+  const cellDied = (dead: Cell, error: unknown) => {
+    cells.delete(dead);
+    log.error({ err: error, cell: dead.id }, 'a cell crashed and is rebuilt');
+    const orphans = dead.ref.getSnapshot().children as Record<string, AnyActorRef | undefined>;
+    for (const slot of dead.slots) {
+      cellOf.delete(slot);
+      layToRest(orphans[slot], views.get(slot));
+      crashed(slot, error);
+    }
+  };
+
+  const crashed = (slot: Slot, error: unknown) => {
+    dropWork(slot);
+    options.onCrash(slot, error);
+    const count = crashes.get(slot) ?? 0;
+    crashes.set(slot, count + 1);
+    respawnLater(slot, Math.min(RESPAWN_MAX_MS, RESPAWN_FIRST_MS * 2 ** Math.min(count, 20)));
+  };
+
+  const respawnLater = (slot: Slot, delayMs: number) => {
+    clock.clearTimeout(respawns.get(slot));
+    respawns.set(
+      slot,
+      clock.setTimeout(() => void respawn(slot), delayMs),
+    );
+  };
+
+  const respawn = async (slot: Slot) => {
+    const view = views.get(slot);
+    if (!view || stopped) return;
+    try {
+      await options.releaseWork(view);
+    } catch (err) {
+      log.warn({ err, slot }, 'work of a crashed machine could not be released yet');
+      respawnLater(slot, RESPAWN_MAX_MS / 10);
+      return;
+    }
+    if (!respawns.delete(slot) || stopped) return;
+    const latest = views.get(slot);
+    if (latest) place(slot).ref.send({ type: 'machine.observed', view: latest });
+  };
+
+  return {
+    tell(view: MachineView) {
+      views.set(view.slot, view);
+      if (respawns.has(view.slot)) return;
+      place(view.slot).ref.send({ type: 'machine.observed', view });
+    },
+    retire(slot: Slot) {
+      clock.clearTimeout(respawns.get(slot));
+      respawns.delete(slot);
+      crashes.delete(slot);
+      views.delete(slot);
+      cellOf.get(slot)?.ref.send({ type: 'machine.retire', slot });
+      leave(slot);
+      dropWork(slot);
+    },
+    stop() {
+      stopped = true;
+      for (const timer of respawns.values()) clock.clearTimeout(timer);
+      for (const { ref } of cells) ref.stop();
+      for (const slot of views.keys()) dropWork(slot);
+    },
+  };
+}
+
+/**
+ * XState leaves the children of a crashed actor running. A machine of a dead cell is told that its
+ * slot is gone, again and again until it believes it: while it works it takes no news.
+ */
+function layToRest(orphan: AnyActorRef | undefined, view: MachineView | undefined): void {
+  if (!view || orphan?.getSnapshot().status !== 'active') return;
+  const gone: MachineView = { ...view, state: 'Released', substate: 'gone', next: null };
+  const tell = () => orphan.send({ type: 'machine.observed', view: gone });
+  orphan.subscribe({
+    next: (snapshot: AnyMachineSnapshot) => {
+      if (snapshot.status === 'active' && snapshot.hasTag('settled')) tell();
+    },
+    // An end as good as any; without an observer it would end the process.
+    error: () => undefined,
+  });
+  tell();
+}

@@ -1,0 +1,179 @@
+import { createActor, fromCallback, fromPromise, type InspectionEvent } from 'xstate';
+import type { Log } from '../adapters/log/port.ts';
+import type { Metrics } from '../adapters/metrics/port.ts';
+import type { Clock } from '../adapters/clock/port.ts';
+import type { Slot } from '../domain/ids.ts';
+import { cell } from '../machines/cell.ts';
+import { fleet, type FleetEvent } from '../machines/fleet.ts';
+import { lifecycle } from '../machines/lifecycle.ts';
+import { provisioner } from '../machines/provisioner.ts';
+import { recovery } from '../machines/recovery.ts';
+import { session } from '../machines/session.ts';
+import { takeover } from '../machines/takeover.ts';
+import type { Job } from '../machines/task.ts';
+import type { MachineView } from '../domain/view.ts';
+import { awaitTurn, type AwaitTurnDeps } from './await-turn.ts';
+import { cellPool, type CellHooks } from './cell-pool.ts';
+import type { Desk } from './desk.ts';
+import { every } from './every.ts';
+import type { Mirror } from './mirror.ts';
+import { createOrphanWatch } from './orphans.ts';
+import { provisionSlots, type ProvisionDeps } from './provision.ts';
+import { recoverSlots, type RecoverDeps } from './recover.ts';
+import type { SessionKeeper } from './session-keeper.ts';
+import { takeOverSlots, type TakeOverDeps } from './take-over.ts';
+import { updateProvided } from './updater.ts';
+
+export interface ProvideDeps {
+  readonly takeOver: TakeOverDeps;
+  readonly recover: RecoverDeps;
+  readonly provision: ProvisionDeps;
+  readonly turns: AwaitTurnDeps;
+  readonly desk: Desk;
+  readonly keeper: SessionKeeper;
+  readonly mirror: Mirror;
+  /** Removes what dead sessions left behind. */
+  readonly sweep: (signal: AbortSignal) => Promise<void>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly periods: {
+    readonly sweepMs: number;
+    readonly updateMs: number;
+    readonly reconcileMs: number;
+    /** Work under way may take this long to end at a stop. */
+    readonly drainMs: number;
+  };
+  /** Observers of each cell's actor system. */
+  readonly inspectCell: (cellId: string) => ((event: InspectionEvent) => void) | undefined;
+  /** Observer of the provisioners, when they are watched. */
+  readonly inspectRoot?: (event: InspectionEvent) => void;
+}
+
+/** The only place where charts meet services: every slot of every chart is filled here. */
+export function provideFleet(deps: ProvideDeps) {
+  const { keeper, log, mirror, desk, clock, periods, metrics } = deps;
+  return fleet.provide({
+    actors: {
+      session: provideSession(deps),
+      mirror: mirror.service,
+      cellPool: cellPool({
+        createCell: (hooks) => provideCell(deps, hooks),
+        clock,
+        log,
+        dropWork: desk.end,
+        releaseWork: async ({ machineId }) => {
+          if (machineId) await keeper.current()?.releaseWork(machineId);
+        },
+        onCrash: (slot, err) => {
+          metrics.actorCrash();
+          log.error({ err, slot }, "a machine's actor crashed; it is respawned from the BMDB");
+        },
+        inspect: deps.inspectCell,
+      }),
+      provisioners: provisioners(deps),
+      janitor: every(periods.sweepMs, deps, sweeping(deps), 'the sweep failed'),
+      updater: every(
+        periods.updateMs,
+        deps,
+        () => updateProvided(mirror.facts(), keeper, log),
+        'the update failed',
+      ),
+      drain: fromPromise(() => desk.drain(periods.drainMs)),
+      closeSession: fromPromise(async () => {
+        await keeper.close().catch((err: unknown) => {
+          log.warn({ err }, 'the session could not be closed; it ends at its deadline');
+        });
+      }),
+    },
+    actions: {
+      reportSessionLoss: (_, { failure }) => {
+        metrics.sessionExpired();
+        log.error(
+          { code: failure?.code, cause: failure?.message },
+          'the session was lost or could not be opened; work is stopped until there is a new one',
+        );
+      },
+      reportServiceCrash: (_, { error }) =>
+        log.error({ err: error }, 'a service of the supervisor crashed; it is rebuilt'),
+    },
+  });
+}
+
+/** Removes what dead sessions left behind, and what our own lost hold of. */
+function sweeping(deps: ProvideDeps) {
+  const releaseOrphans = createOrphanWatch(deps);
+  return async (signal: AbortSignal) => {
+    await deps.sweep(signal);
+    await releaseOrphans(deps.mirror.facts());
+  };
+}
+
+const provideSession = ({ keeper, log }: ProvideDeps) =>
+  session.provide({
+    actors: keeper.slots,
+    actions: {
+      reportPokeFailure: (_, { error }) =>
+        log.warn({ err: error }, 'the session could not be extended yet'),
+    },
+  });
+
+function provideCell(deps: ProvideDeps, hooks: CellHooks) {
+  return cell.provide({
+    actors: { lifecycle: provideLifecycle(deps) },
+    actions: {
+      reportCrash: (_, { actorId, error }) => hooks.onCrash(actorId as Slot, error),
+      reportEnd: (_, { actorId }) => hooks.onEnd(actorId as Slot),
+    },
+  });
+}
+
+/** Also used by tests that run one machine. */
+export function provideLifecycle(deps: Omit<ProvideDeps, 'provision'>) {
+  const { desk, log, mirror } = deps;
+  const reread = fromPromise<MachineView | null, Job>(({ input, signal }) =>
+    mirror.reread(input, signal),
+  );
+  return lifecycle.provide({
+    actors: {
+      awaitTurn: awaitTurn(deps.turns),
+      takeover: takeover.provide({ actors: { ...takeOverSlots(deps.takeOver), reread } }),
+      recovery: recovery.provide({ actors: { ...recoverSlots(deps.recover), reread } }),
+    },
+    actions: {
+      endTurn: (_, { slot }) => desk.end(slot),
+      countLeap: (_, { view }) =>
+        log.debug(
+          { slot: view.slot, state: view.state, substate: view.substate },
+          'the machine is in a state that does not follow from the last one seen',
+        ),
+    },
+  });
+}
+
+/** One root actor per provider: a crash of one is reported and leaves the others alone. */
+function provisioners(deps: ProvideDeps) {
+  const { clock, log, provision, periods, inspectRoot } = deps;
+  const logic = provisioner.provide({
+    actors: provisionSlots(provision),
+    actions: {
+      reportFailure: (_, { provider, error }) =>
+        log.warn({ err: error, provider }, 'the provisioner failed and tries again later'),
+    },
+  });
+  return fromCallback<FleetEvent, void>(({ sendBack }) => {
+    const refs = [...provision.providers.keys()].map((provider) => {
+      const ref = createActor(logic, {
+        id: `provisioner-${provider}`,
+        clock,
+        input: { provider, periodMs: periods.reconcileMs },
+        ...(inspectRoot && { inspect: inspectRoot }),
+      });
+      ref.subscribe({ error: (error) => sendBack({ type: 'service.crashed', error }) });
+      return ref.start();
+    });
+    return () => {
+      for (const ref of refs) ref.stop();
+    };
+  });
+}

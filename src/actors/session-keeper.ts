@@ -1,0 +1,103 @@
+import { fromPromise } from 'xstate';
+import type { Bmdb, BmdbSession } from '../adapters/bmdb/port.ts';
+import type { Log } from '../adapters/log/port.ts';
+import { Cancelled, SessionExpired } from '../domain/errors.ts';
+import type { SessionId } from '../domain/ids.ts';
+import type { SessionTiming } from '../machines/session.ts';
+
+export interface SessionKeeperOptions {
+  readonly bmdb: Bmdb;
+  readonly component: string;
+  readonly runtimeInfo: string;
+  readonly log: Log;
+}
+
+/** Holds the daemon's session object beside the `session` chart, and fills that chart's slots. */
+export interface SessionKeeper {
+  /** The live session, or null. */
+  current(): BmdbSession | null;
+  /** @throws {SessionExpired} none is alive. */
+  require(): BmdbSession;
+  /** Resolves with a session that is alive at that moment. */
+  whenAlive(signal: AbortSignal): Promise<BmdbSession>;
+  close(): Promise<void>;
+  readonly slots: ReturnType<typeof sessionSlots>;
+}
+
+interface Holder {
+  session: BmdbSession | null;
+  readonly waiting: Set<(session: BmdbSession) => void>;
+}
+
+export function createSessionKeeper(options: SessionKeeperOptions): SessionKeeper {
+  const holder: Holder = { session: null, waiting: new Set() };
+  const current = () => (holder.session && !holder.session.signal.aborted ? holder.session : null);
+  return {
+    current,
+    require: () => {
+      const session = current();
+      if (!session) throw new SessionExpired('this daemon has no live session');
+      return session;
+    },
+    whenAlive: (signal) =>
+      new Promise((resolve, reject) => {
+        const session = current();
+        if (session) return resolve(session);
+        const onAbort = () => {
+          holder.waiting.delete(onAlive);
+          reject(new Cancelled('no longer waiting for a session'));
+        };
+        const onAlive = (opened: BmdbSession) => {
+          signal.removeEventListener('abort', onAbort);
+          resolve(opened);
+        };
+        if (signal.aborted) return onAbort();
+        holder.waiting.add(onAlive);
+        signal.addEventListener('abort', onAbort, { once: true });
+      }),
+    async close() {
+      const { session } = holder;
+      holder.session = null;
+      await session?.close();
+    },
+    slots: sessionSlots(options, holder),
+  };
+}
+
+function sessionSlots(options: SessionKeeperOptions, holder: Holder) {
+  const { bmdb, component, runtimeInfo, log } = options;
+  const held = () => {
+    if (!holder.session) throw new SessionExpired('the session is closed');
+    return holder.session;
+  };
+  return {
+    openSession: fromPromise<SessionId, SessionTiming>(
+      async ({ input: { intervalMs }, signal }) => {
+        const session = await bmdb.openSession({ component, runtimeInfo, intervalMs });
+        if (signal.aborted) {
+          await session.close();
+          throw new Cancelled('the session was opened too late');
+        }
+        const { session: left } = holder;
+        holder.session = session;
+        left?.close().catch((err: unknown) => {
+          log.warn({ err }, 'the session before could not be closed; it ends at its deadline');
+        });
+        log.info({ session: session.sessionId }, 'session opened');
+        for (const onAlive of [...holder.waiting]) onAlive(session);
+        holder.waiting.clear();
+        return session.sessionId;
+      },
+    ),
+    poke: fromPromise<void, void>(() => held().poke()),
+    watchDeadline: fromPromise<never, void>(
+      ({ signal }) =>
+        new Promise((_, reject) => {
+          const session = held();
+          const onExpired = () => reject(session.signal.reason as Error);
+          if (session.signal.aborted) return onExpired();
+          session.signal.addEventListener('abort', onExpired, { once: true, signal });
+        }),
+    ),
+  };
+}

@@ -1,0 +1,262 @@
+import { createActor, fromPromise, setup, type ActorRefFrom } from 'xstate';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { cellPool, type CellPoolOptions } from '../../src/actors/cell-pool.ts';
+import { slot, type Slot } from '../../src/domain/ids.ts';
+import type { MachineView } from '../../src/domain/view.ts';
+import { CELL_CAPACITY, cell } from '../../src/machines/cell.ts';
+import type { FleetEvent, SlotNews } from '../../src/machines/fleet.ts';
+import { lifecycle } from '../../src/machines/lifecycle.ts';
+import { recordingLog, type RecordingLog } from '../support/recording-log.ts';
+import { viewAt } from '../support/views.ts';
+import {
+  advance,
+  createWatchedClock,
+  settled,
+  type WatchedClock,
+} from '../support/watched-clock.ts';
+
+const MINUTE = 60_000;
+const rack = (at: number) => slot('stub', `rack-${at}`);
+const seen = (name: Slot, view: MachineView): SlotNews => ({
+  type: 'observed',
+  view: { ...view, slot: name },
+});
+const healthy = (name: Slot) => seen(name, viewAt('Running', 'healthy'));
+/** A leap: crashes the machine, as long as it is among the crashing. */
+const leap = (name: Slot) => seen(name, viewAt('Reserved', 'available'));
+const due = (name: Slot) => seen(name, viewAt('Provisioned', 'waiting', { next: 'agentStart' }));
+const gone = (name: Slot): SlotNews => ({ type: 'vanished', slot: name });
+
+let clock: WatchedClock;
+let log: RecordingLog;
+let crashing: Set<Slot>;
+let dropped: Slot[];
+let crashes: string[];
+/** Waits of machines for their turn that were begun and not aborted. */
+let waiting: Slot[];
+let cells: Map<string, ActorRefFrom<typeof cell>>;
+let failures: unknown[];
+let options: Partial<CellPoolOptions>;
+let cellsBreak: boolean;
+let pool: { tell(...news: SlotNews[]): void; stop(): void };
+
+function start() {
+  const machine = lifecycle.provide({
+    actors: {
+      awaitTurn: fromPromise(({ input, signal }) => {
+        waiting.push(input.slot);
+        return new Promise(() => {
+          signal.addEventListener('abort', () => {
+            waiting.splice(waiting.indexOf(input.slot), 1);
+          });
+        });
+      }),
+    },
+    actions: {
+      endTurn: () => undefined,
+      countLeap: (_, { view }) => {
+        if (crashing.has(view.slot)) throw new Error('bug');
+      },
+    },
+  });
+  const logic = cellPool({
+    createCell: (hooks) =>
+      cell.provide({
+        actors: { lifecycle: machine },
+        actions: {
+          reportCrash: (_, { actorId, error }) => {
+            if (cellsBreak) throw new Error('the cell itself broke');
+            hooks.onCrash(actorId as Slot, error);
+          },
+          reportEnd: (_, { actorId }) => hooks.onEnd(actorId as Slot),
+        },
+      }),
+    clock,
+    log,
+    dropWork: (name) => dropped.push(name),
+    releaseWork: async () => undefined,
+    onCrash: (name, error) => crashes.push(`${name}: ${(error as Error).message}`),
+    inspect: (id) => (event) => {
+      const ref = event.actorRef as ActorRefFrom<typeof cell>;
+      if (ref.id === id) cells.set(id, ref);
+    },
+    ...options,
+  });
+  const host = setup({
+    types: { events: {} as FleetEvent },
+    actors: { pool: logic },
+  }).createMachine({
+    initial: 'up',
+    states: { up: { invoke: { id: 'pool', src: 'pool', onError: 'down' } }, down: {} },
+  });
+  const actor = createActor(host);
+  actor.subscribe({ error: (error) => failures.push(error) });
+  actor.start();
+  return {
+    tell: (...news: SlotNews[]) =>
+      actor.getSnapshot().children['pool']!.send({ type: 'slots.changed', news }),
+    stop: () => void actor.stop(),
+  };
+}
+
+beforeEach(() => {
+  clock = createWatchedClock();
+  log = recordingLog();
+  [crashing, cells] = [new Set(), new Map()];
+  [dropped, crashes, waiting, failures] = [[], [], [], []];
+  options = {};
+  cellsBreak = false;
+  pool = start();
+});
+afterEach(async () => {
+  pool.stop();
+  await settled();
+  expect(failures).toEqual([]);
+  expect(waiting).toEqual([]);
+  expect(clock.pending).toBe(0);
+  for (const ref of cells.values()) expect(ref.getSnapshot().status).not.toBe('active');
+});
+
+const living = () =>
+  [...cells.values()]
+    .filter((ref) => ref.getSnapshot().status === 'active')
+    .map((ref) => Object.keys(ref.getSnapshot().children));
+const all = () => living().flat().toSorted();
+
+describe('placing', () => {
+  test('a cell takes as many machines as it may, then there is a new one', () => {
+    pool.tell(...Array.from({ length: CELL_CAPACITY + 1 }, (_, at) => healthy(rack(at))));
+    expect(living().map((names) => names.length)).toEqual([CELL_CAPACITY, 1]);
+  });
+
+  test('the place of a machine that left is given to the next', () => {
+    options = { cellCapacity: 2 };
+    pool.stop();
+    cells.clear();
+    pool = start();
+    pool.tell(healthy(rack(1)), healthy(rack(2)), healthy(rack(3)));
+    pool.tell(gone(rack(1)), healthy(rack(4)), healthy(rack(5)));
+    expect(living().map((names) => names.length)).toEqual([2, 2]);
+    expect(all()).toEqual([rack(2), rack(3), rack(4), rack(5)]);
+  });
+
+  test('news of a machine go to where it is', () => {
+    pool.tell(healthy(rack(1)), seen(rack(1), viewAt('Running', 'late')));
+    expect(all()).toEqual([rack(1)]);
+    const [child] = Object.values([...cells.values()][0]!.getSnapshot().children);
+    expect(child!.getSnapshot()).toMatchObject({ value: { life: { Running: 'late' } } });
+  });
+
+  test('what vanished is retired, and its work dropped', async () => {
+    pool.tell(due(rack(1)), gone(rack(1)));
+    await settled();
+    expect({ all: all(), dropped, waiting }).toEqual({ all: [], dropped: [rack(1)], waiting: [] });
+  });
+
+  test('a slot that is gone for good ends by itself', async () => {
+    pool.tell(healthy(rack(1)), seen(rack(1), viewAt('Released', 'gone')), gone(rack(1)));
+    await settled();
+    expect(all()).toEqual([]);
+  });
+});
+
+describe('a crashed machine', () => {
+  const crash = async (name: Slot) => {
+    crashing.add(name);
+    pool.tell(healthy(name), leap(name));
+    await settled();
+  };
+
+  test('loses its work and comes back from its latest view', async () => {
+    pool.tell(healthy(rack(2)));
+    await crash(rack(1));
+    expect({ crashes, dropped, all: all() }).toEqual({
+      crashes: [`${rack(1)}: bug`],
+      dropped: [rack(1)],
+      all: [rack(2)],
+    });
+    crashing.clear();
+    pool.tell(seen(rack(1), viewAt('Quarantined', 'conflict')));
+    expect(all()).toEqual([rack(2)]);
+    await advance(clock, 1_000);
+    expect(all()).toEqual([rack(1), rack(2)]);
+  });
+
+  test('that crashes again and again comes back later each time', async () => {
+    const pauses = [];
+    for (let at = 0; at < 10; at += 1) {
+      await crash(rack(1));
+      const beganMs = clock.monotonic();
+      while (all().length === 0) await advance(clock, 500);
+      pauses.push(clock.monotonic() - beganMs);
+    }
+    expect(pauses).toEqual(
+      [1, 2, 4, 8, 16, 32, 64, 128, 256, 300].map((seconds) => seconds * 1_000),
+    );
+  });
+
+  test('does not come back when its slot is gone meanwhile', async () => {
+    await crash(rack(1));
+    pool.tell(gone(rack(1)));
+    await advance(clock, MINUTE);
+    expect(all()).toEqual([]);
+  });
+
+  test('waits until the work it left can be released', async () => {
+    let tries = 0;
+    options = {
+      releaseWork: async () => {
+        tries += 1;
+        if (tries === 1) throw new Error('no database');
+      },
+    };
+    pool.stop();
+    pool = start();
+    await crash(rack(1));
+    await advance(clock, 1_000);
+    expect({ all: all(), told: log.lines.length }).toEqual({ all: [], told: 1 });
+    await advance(clock, 30_000);
+    expect(all()).toEqual([rack(1)]);
+  });
+});
+
+describe('a crashed cell', () => {
+  test('is rebuilt with all its machines, and the old ones come to rest', async () => {
+    pool.tell(healthy(rack(1)), due(rack(2)), healthy(rack(3)));
+    await settled();
+    expect(waiting).toEqual([rack(2)]);
+    cellsBreak = true;
+    crashing.add(rack(1));
+    const warnings = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+    pool.tell(leap(rack(1)));
+    await settled();
+    warnings.mockRestore();
+    expect(log.count('a cell crashed and is rebuilt')).toBe(1);
+    expect(crashes.toSorted()).toEqual([1, 2, 3].map((at) => `${rack(at)}: the cell itself broke`));
+    expect(dropped.toSorted()).toEqual([rack(1), rack(2), rack(3)]);
+    expect(waiting, 'the machines of the dead cell still wait for their turn').toEqual([]);
+    cellsBreak = false;
+    crashing.clear();
+    await advance(clock, 1_000);
+    expect(all()).toEqual([rack(1), rack(2), rack(3)]);
+    expect(waiting).toEqual([rack(2)]);
+  });
+});
+
+test('a pool that breaks takes its cells with it', async () => {
+  pool.tell(due(rack(1)));
+  await settled();
+  pool.tell({ type: 'observed', view: null as never });
+  await settled();
+  expect({ all: all(), waiting, dropped }).toEqual({ all: [], waiting: [], dropped: [rack(1)] });
+});
+
+test('a stop ends all machines and drops their work', async () => {
+  pool.tell(due(rack(1)), healthy(rack(2)));
+  pool.stop();
+  await settled();
+  expect({ all: all(), dropped: dropped.toSorted() }).toEqual({
+    all: [],
+    dropped: [rack(1), rack(2)],
+  });
+});

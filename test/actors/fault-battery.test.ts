@@ -1,0 +1,144 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import type { ProvideDeps } from '../../src/actors/provide.ts';
+import type { BmdbSession, Work } from '../../src/adapters/bmdb/port.ts';
+import type { ShellSession } from '../../src/adapters/ssh/port.ts';
+import { createFault, EFFECTS, type Fault } from '../support/fault-battery.ts';
+import { createSmallWorld, type SmallWorld } from '../support/small-world.ts';
+import { advance, settled } from '../support/watched-clock.ts';
+
+const MINUTE = 60_000;
+
+/** Everything that takeover and recovery ask of the world, each call open to a fault. */
+function openToFaults(deps: ProvideDeps, fault: Fault): ProvideDeps {
+  const shell = fault.wrap(
+    deps.takeOver.shell,
+    { connect: 'connect' },
+    {
+      connect: (session: ShellSession) =>
+        fault.wrap(session, { upload: 'upload', execute: 'execute' }),
+    },
+  );
+  const providers = new Map(
+    [...deps.takeOver.providers].map(([name, provider]) => [
+      name,
+      fault.wrap(provider, { getMachine: 'getMachine', rebootMachine: 'rebootMachine' }),
+    ]),
+  );
+  const keeper = fault.wrap(
+    deps.keeper,
+    {},
+    {
+      require: (session: BmdbSession) =>
+        fault.wrap(
+          session,
+          { claim: 'claim' },
+          {
+            claim: (work: Work) =>
+              fault.wrap(work, { note: 'note', finish: 'finish', fail: 'fail', cancel: 'cancel' }),
+          },
+        ),
+    },
+  );
+  const parts = { shell, providers, keeper };
+  return {
+    ...deps,
+    takeOver: { ...deps.takeOver, ...parts },
+    recover: { ...deps.recover, ...parts },
+  };
+}
+
+const STEPS = {
+  takeover: [
+    'claim',
+    'getMachine',
+    'connect',
+    'execute',
+    'upload',
+    'note',
+    'finish',
+    'readMachine',
+  ],
+  recovery: ['claim', 'note', 'rebootMachine', 'getMachine', 'connect', 'execute', 'finish'],
+};
+const cases = Object.entries(STEPS).flatMap(([task, steps]) =>
+  steps.flatMap((step) => EFFECTS.map((effect) => [task, step, effect] as const)),
+);
+
+let world: SmallWorld;
+let actor: ReturnType<SmallWorld['fleet']>;
+
+function begin(fault: Fault) {
+  world = createSmallWorld({
+    machines: 1,
+    change: (deps) => openToFaults(deps, fault),
+    reader: (bmdb) => fault.wrap(bmdb, { readMachine: 'readMachine' }),
+  });
+  actor = world.fleet();
+}
+afterEach(async () => {
+  actor.send({ type: 'fleet.stop' });
+  await advance(world.clock, MINUTE);
+  world.end();
+  await settled();
+  expect(actor.getSnapshot().value).toBe('stopped');
+  expect(world.clock.pending).toBe(0);
+});
+
+async function untilRunning(limitMs: number) {
+  for (let waitedMs = 0; waitedMs < limitMs; waitedMs += MINUTE) {
+    await advance(world.clock, MINUTE);
+    const [view] = world.views.values();
+    if (view?.state === 'Running' && view.substate === 'healthy') return;
+  }
+  throw new Error(`not Running: ${JSON.stringify([...world.views.values()])}`);
+}
+
+function expectOrder() {
+  expect(world.provider.devices()).toHaveLength(1);
+  expect(world.bmdb.tables.machines.size).toBe(1);
+  expect(world.bmdb.tables.work).toEqual([]);
+  expect(world.desk.busy).toBe(0);
+  expect(world.log.lines.filter(({ level }) => level === 'error')).toEqual([]);
+}
+
+describe('one fault at each step, and the machine runs in the end', () => {
+  test.each(cases)('%s: %s %s', async (task, step, effect) => {
+    const fault = createFault();
+    begin(fault);
+    if (task === 'recovery') {
+      await untilRunning(10 * MINUTE);
+      for (const host of world.hosts.values()) host.killAgent();
+      await advance(world.clock, 5 * MINUTE);
+    }
+    fault.arm(step, effect);
+    await advance(world.clock, 6 * MINUTE);
+    await untilRunning(90 * MINUTE);
+    expect(fault.struck).toBe(true);
+    expectOrder();
+  });
+});
+
+describe('a failure that cannot be recorded', () => {
+  test.each(['fails before', 'fails after'] as const)('fail: %s', async (effect) => {
+    const fault = createFault();
+    begin(fault);
+    await advance(world.clock, 150_000);
+    for (const host of world.hosts.values()) host.refusesKey = true;
+    fault.arm('fail', effect);
+    await advance(world.clock, 5 * MINUTE);
+    expect(fault.struck).toBe(true);
+    for (const host of world.hosts.values()) host.refusesKey = false;
+    await untilRunning(90 * MINUTE);
+    expectOrder();
+  });
+
+  test('a claim whose work cannot be given back is found and released', async () => {
+    const fault = createFault();
+    begin(fault);
+    await advance(world.clock, 150_000);
+    fault.arm('claim', 'fails after');
+    await untilRunning(90 * MINUTE);
+    expect(world.log.count('work that nobody holds is released')).toBe(1);
+    expectOrder();
+  });
+});

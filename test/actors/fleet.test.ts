@@ -1,0 +1,153 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { MachineState } from '../../src/domain/view.ts';
+import {
+  createSmallWorld,
+  type SmallWorld,
+  type SmallWorldOptions,
+} from '../support/small-world.ts';
+import { advance, settled } from '../support/watched-clock.ts';
+
+const MINUTE = 60_000;
+
+/** The whole daemon over in-memory adapters, in virtual time. */
+describe('the fleet', () => {
+  let world: SmallWorld;
+  let actor: ReturnType<SmallWorld['fleet']>;
+
+  const begin = (options: SmallWorldOptions = {}) => {
+    world = createSmallWorld(options);
+    actor = world.fleet();
+  };
+  beforeEach(() => begin());
+  afterEach(async () => {
+    if (actor.getSnapshot().status === 'active') {
+      actor.send({ type: 'fleet.stop' });
+      await advance(world.clock, MINUTE);
+    }
+    world.end();
+    await settled();
+    expect(actor.getSnapshot().value).toBe('stopped');
+    expect(world.desk.busy).toBe(0);
+    expect(world.clock.pending, 'timers left by the daemon').toBe(0);
+  });
+
+  const states = () => [...world.views.values()].map(({ state }) => state);
+  const all = (state: MachineState) => states().every((each) => each === state);
+
+  /** All machines are up, and no command on them ever ends. */
+  const workThatHangs = async () => {
+    await advance(world.clock, 150_000);
+    expect(world.hosts.size).toBe(3);
+    for (const host of world.hosts.values()) host.hangs = 'execute';
+    for (let waitedMs = 0; world.desk.busy === 0 && waitedMs < MINUTE; waitedMs += 1_000) {
+      await advance(world.clock, 1_000);
+    }
+    expect(world.desk.busy).toBeGreaterThan(0);
+  };
+
+  test('turns reservations into running machines, one device each', async () => {
+    await advance(world.clock, 5 * MINUTE);
+    expect(states()).toEqual(['Running', 'Running', 'Running']);
+    expect(world.provider.devices()).toHaveLength(3);
+    expect([...world.hosts.values()].map(({ executions }) => executions)).toEqual([1, 1, 1]);
+    expect(world.board.counts()).toEqual({ Running: 3 });
+    expect(world.log.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  test('brings a machine back whose agent died, by one reboot', async () => {
+    await advance(world.clock, 5 * MINUTE);
+    const [host] = world.hosts.values();
+    const { bootId } = host!;
+    host!.killAgent();
+    await advance(world.clock, 10 * MINUTE + 20_000);
+    expect(states().toSorted()).toEqual(['Recovering', 'Running', 'Running']);
+    await advance(world.clock, 5 * MINUTE);
+    expect(all('Running')).toBe(true);
+    expect(host!.bootId).not.toBe(bootId);
+    expect(world.metrics.count('reboot', 'stub', 'asked')).toBe(1);
+    expect(world.metrics.count('reboot', 'stub', 'proved')).toBe(1);
+    expect(host!.executions).toBe(2);
+  });
+
+  test('a lost session stops the work, and a new one takes it up again', async () => {
+    await advance(world.clock, 130_000);
+    world.bmdb.tables.sessions.clear();
+    await advance(world.clock, 5 * MINUTE);
+    expect(world.metrics.count('sessionExpired')).toBe(1);
+    expect(all('Running')).toBe(true);
+    expect(world.provider.devices()).toHaveLength(3);
+  });
+
+  test('many pokes of the session neither restart the services nor undo a stop', async () => {
+    await advance(world.clock, 5 * MINUTE);
+    expect(world.log.count('session opened')).toBe(1);
+    expect(world.sweeps()).toBe(31);
+    actor.send({ type: 'fleet.stop' });
+    await advance(world.clock, 1_000);
+    expect(actor.getSnapshot().value).toBe('stopped');
+    expect(world.bmdb.tables.sessions.size).toBe(0);
+  });
+
+  test('a crashed service is rebuilt; places and machines are as before', async () => {
+    await advance(world.clock, 5 * MINUTE);
+    const [host] = world.hosts.values();
+    host!.killAgent();
+    await advance(world.clock, 10 * MINUTE + 20_000);
+    expect(world.desk.busy).toBe(1);
+    actor.send({ type: 'service.crashed', error: new Error('bug') });
+    await settled();
+    expect(world.desk.busy).toBe(0);
+    await advance(world.clock, 30 * MINUTE);
+    expect(all('Running')).toBe(true);
+    expect(world.log.count('a service of the supervisor crashed; it is rebuilt')).toBe(1);
+    expect(world.bmdb.tables.sessions.size).toBe(1);
+  });
+
+  test('a stop in the middle of work waits, then cancels it', async () => {
+    await workThatHangs();
+    actor.send({ type: 'fleet.stop' });
+    await advance(world.clock, 10_000);
+    expect(actor.getSnapshot().value).toEqual({ active: { attended: 'draining' } });
+    await advance(world.clock, 15_000);
+    expect(actor.getSnapshot().value).toBe('stopped');
+    expect(world.bmdb.tables.work).toEqual([]);
+  });
+
+  test('a session that is lost while stopping is not followed by another', async () => {
+    await workThatHangs();
+    actor.send({ type: 'fleet.stop' });
+    await settled();
+    world.bmdb.tables.sessions.clear();
+    await advance(world.clock, 8_000);
+    expect(actor.getSnapshot().value).toBe('stopped');
+    expect(world.log.count('session opened')).toBe(1);
+  });
+
+  test('a service that breaks while stopping does not start anything again', async () => {
+    await workThatHangs();
+    actor.send({ type: 'fleet.stop' });
+    await settled();
+    actor.send({ type: 'service.crashed', error: new Error('bug') });
+    await advance(world.clock, 1_000);
+    expect(actor.getSnapshot().value).toBe('stopped');
+  });
+
+  test('a slot that leaves a complete listing is let go; a partial listing lets nothing go', async () => {
+    actor.send({ type: 'fleet.stop' });
+    await advance(world.clock, 1_000);
+    world.end();
+    begin({ machines: 4, machinesMax: 2 });
+    await advance(world.clock, 5 * MINUTE);
+    expect(states().toSorted()).toEqual(['Reserved', 'Reserved', 'Running', 'Running']);
+    world.provider.inject({ operation: 'list', effect: 'incomplete', times: 6 });
+    await advance(world.clock, 2 * MINUTE);
+    expect(world.views.size).toBe(4);
+    await advance(world.clock, 5 * MINUTE);
+    const used = new Set(world.provider.devices().map(({ reservationId }) => reservationId));
+    const free = world.provider.reservationIds().find((id) => !used.has(id));
+    world.provider.snatch(free!);
+    await advance(world.clock, 2 * MINUTE);
+    expect(states().toSorted()).toEqual(['Reserved', 'Running', 'Running']);
+    expect(world.board.counts()).toEqual({ Reserved: 1, Running: 2 });
+  });
+});

@@ -1,0 +1,150 @@
+import { createActor, type AnyActorRef, type AnyStateMachine } from 'xstate';
+import { afterEach, expect, test } from 'vitest';
+import { provideFleet } from '../../src/actors/provide.ts';
+import type { Desk } from '../../src/actors/desk.ts';
+import type { BmdbSession } from '../../src/adapters/bmdb/port.ts';
+import { cell } from '../../src/machines/cell.ts';
+import { fleet } from '../../src/machines/fleet.ts';
+import { provisioner } from '../../src/machines/provisioner.ts';
+import { nodesOf } from '../support/chart-map.ts';
+import { createSmallWorld, type SmallWorld } from '../support/small-world.ts';
+import { advance } from '../support/watched-clock.ts';
+
+/** Slots of a chart and of the charts inside it that end in `unprovided`, as `chart.slot`. */
+function holesOf(chart: AnyStateMachine): string[] {
+  const { actors, actions } = chart.implementations;
+  const inside = Object.entries(actors).flatMap(([name, logic]) => {
+    if (isChart(logic)) return holesOf(logic);
+    const { config } = logic as { config?: unknown };
+    return endsUnprovided(config) ? [`${chart.id}.${name}`] : [];
+  });
+  const open = Object.entries(actions)
+    .filter(([, action]) => endsUnprovided(action))
+    .map(([name]) => `${chart.id}.${name}`);
+  return [...inside, ...open];
+}
+const isChart = (logic: unknown): logic is AnyStateMachine =>
+  typeof logic === 'object' && logic !== null && '__xstatenode' in logic;
+const endsUnprovided = (code: unknown) =>
+  typeof code === 'function' && /\bunprovided\b/.test(String(code));
+
+/** What a chart refers to by name, and what it holds under that name. */
+function danglingOf(chart: AnyStateMachine): string[] {
+  const { actors, actions, guards, delays } = chart.implementations;
+  const nodes = nodesOf(chart);
+  const transitions = nodes.flatMap((node) => [
+    ...[...node.transitions.values()].flat(),
+    ...(node.always ?? []),
+  ]);
+  const typeOf = (named: unknown) =>
+    typeof named === 'string' ? named : (named as { type?: unknown } | undefined)?.type;
+  const missing = (kind: string, names: readonly unknown[], known: object) =>
+    names
+      .map(typeOf)
+      .filter((name) => typeof name === 'string' && !(name in known))
+      .map((name) => `${chart.id}: ${kind} "${String(name)}"`);
+  const isOwn = (named: unknown) => !String(typeOf(named)).startsWith('xstate.');
+  const acts = [
+    ...nodes.flatMap((node) => [...node.entry, ...node.exit]),
+    ...transitions.flatMap((transition) => transition.actions),
+  ];
+  return [
+    ...missing(
+      'actor',
+      nodes.flatMap((node) => node.invoke.map(({ src }) => src)),
+      actors,
+    ),
+    ...missing('action', acts.filter(isOwn), actions),
+    ...missing('guard', transitions.map(({ guard }) => guard).filter(isOwn), guards),
+    ...missing(
+      'delay',
+      nodes.flatMap((node) => node.after.map(({ delay }) => delay)),
+      delays,
+    ),
+    ...Object.values(actors).filter(isChart).flatMap(danglingOf),
+  ];
+}
+
+let world: SmallWorld | undefined;
+afterEach(() => world?.end());
+
+test('the detection of holes finds those of the bare charts', () => {
+  expect(holesOf(fleet)).toEqual([
+    'session.openSession',
+    'session.poke',
+    'session.watchDeadline',
+    'session.reportPokeFailure',
+    ...['mirror', 'cellPool', 'provisioners', 'janitor', 'updater', 'drain', 'closeSession'].map(
+      (name) => `fleet.${name}`,
+    ),
+    'fleet.reportSessionLoss',
+    'fleet.reportServiceCrash',
+  ]);
+  expect(holesOf(cell)).toContain('takeover.execute');
+  expect(holesOf(cell)).toContain('cell.reportCrash');
+  expect(holesOf(provisioner)).toHaveLength(4);
+});
+
+test.each([fleet, cell, provisioner])('$id names nothing that it does not hold', (chart) => {
+  expect(danglingOf(chart)).toEqual([]);
+});
+
+test('provide fills every slot of every chart that the daemon runs', async () => {
+  const roots = new Map<string, AnyStateMachine>();
+  const see = (event: { readonly actorRef: unknown }) => {
+    const { logic, _parent } = event.actorRef as AnyActorRef & { logic?: unknown };
+    if (!_parent && isChart(logic)) roots.set(logic.id, logic);
+  };
+  world = createSmallWorld({
+    machines: 1,
+    change: (deps) => ({ ...deps, inspectCell: () => see, inspectRoot: see }),
+  });
+  const logic = provideFleet(world.deps);
+  const actor = createActor(logic, {
+    clock: world.clock,
+    input: { sessionIntervalMs: 10_000, sessionRetryMs: 500 },
+    inspect: see,
+  });
+  actor.start();
+  await advance(world.clock, 5_000);
+  expect([...roots.keys()].toSorted()).toEqual(['cell', 'fleet', 'provisioner']);
+  for (const chart of roots.values()) {
+    expect(holesOf(chart)).toEqual([]);
+    expect(danglingOf(chart)).toEqual([]);
+  }
+  actor.stop();
+});
+
+test('what a crashed machine still holds is released before it comes back', async () => {
+  const released: string[] = [];
+  let breaks = true;
+  world = createSmallWorld({
+    machines: 1,
+    change: (deps) => {
+      const end: Desk['end'] = (slot) => {
+        if (!breaks) return deps.desk.end(slot);
+        breaks = false;
+        throw new Error('bug');
+      };
+      const desk = Object.assign(Object.create(deps.desk) as Desk, { end });
+      const current = () => {
+        const session = deps.keeper.current();
+        if (!session) return null;
+        const releaseWork: BmdbSession['releaseWork'] = async (id) => {
+          released.push(id);
+          await session.releaseWork(id);
+        };
+        return { ...session, releaseWork };
+      };
+      return { ...deps, desk, keeper: { ...deps.keeper, current } };
+    },
+  });
+  const actor = world.fleet();
+  await advance(world.clock, 10 * 60_000);
+  expect(world.log.count("a machine's actor crashed; it is respawned from the BMDB")).toBe(1);
+  expect(world.metrics.count('actorCrash')).toBe(1);
+  expect(released).toEqual([...world.bmdb.tables.machines.keys()]);
+  expect([...world.views.values()]).toMatchObject([{ state: 'Running', substate: 'healthy' }]);
+  actor.send({ type: 'fleet.stop' });
+  await advance(world.clock, 60_000);
+});

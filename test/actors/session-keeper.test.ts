@@ -1,0 +1,179 @@
+import { createActor } from 'xstate';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
+import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem-bmdb.ts';
+import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
+import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
+import { Unreachable } from '../../src/domain/errors.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import { session } from '../../src/machines/session.ts';
+import { recordingLog, type RecordingLog } from '../support/recording-log.ts';
+import { runSlot } from '../support/run-slot.ts';
+import {
+  advance,
+  createWatchedClock,
+  settled,
+  type WatchedClock,
+} from '../support/watched-clock.ts';
+
+const INTERVAL_MS = 10_000;
+
+let clock: WatchedClock;
+let bmdb: MemBmdb;
+let keeper: SessionKeeper;
+let log: RecordingLog;
+/** What the next calls of the database do instead. */
+let broken: { open?: Promise<never>; poke?: Promise<never> };
+
+beforeEach(() => {
+  clock = createWatchedClock();
+  log = recordingLog();
+  broken = {};
+  const random = createSeededRandom(1);
+  bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
+  const flaky: Bmdb = {
+    ...bmdb,
+    openSession: async (options) => {
+      await broken.open;
+      const opened = await bmdb.openSession(options);
+      return Object.assign(Object.create(opened) as typeof opened, {
+        poke: async () => {
+          await broken.poke;
+          await opened.poke();
+        },
+      });
+    },
+  };
+  keeper = createSessionKeeper({ bmdb: flaky, component: 'shepherd', runtimeInfo: 'test', log });
+});
+afterEach(async () => {
+  await keeper.close();
+  await settled();
+  expect(clock.pending).toBe(0);
+  expect(bmdb.tables.sessions.size).toBe(0);
+});
+
+const failing = () => {
+  const failure = Promise.reject(new Unreachable('no database'));
+  failure.catch(() => undefined);
+  return failure;
+};
+const open = () => runSlot(keeper.slots.openSession, { intervalMs: INTERVAL_MS }).result;
+
+describe('the keeper', () => {
+  test('has no session before one is opened', () => {
+    expect(keeper.current()).toBeNull();
+    expect(() => keeper.require()).toThrow('no live session');
+  });
+
+  test('gives the open session to those who waited, and not to those who left', async () => {
+    const leaving = new AbortController();
+    const left = keeper.whenAlive(leaving.signal);
+    const waiting = keeper.whenAlive(new AbortController().signal);
+    leaving.abort();
+    await expect(left).rejects.toMatchObject({ code: 'cancelled' });
+    const id = await open();
+    expect((await waiting).sessionId).toBe(id);
+    expect(keeper.require().sessionId).toBe(id);
+    await expect(keeper.whenAlive(AbortSignal.abort())).resolves.toBe(keeper.require());
+  });
+
+  test('a session past its local deadline is none', async () => {
+    await open();
+    await advance(clock, INTERVAL_MS);
+    expect(keeper.current()).toBeNull();
+    expect(() => keeper.require()).toThrow('no live session');
+  });
+
+  test('a session that was opened too late is closed again', async () => {
+    const run = runSlot(keeper.slots.openSession, { intervalMs: INTERVAL_MS });
+    run.stop();
+    await settled();
+    expect(keeper.current()).toBeNull();
+    expect(bmdb.tables.sessions.size).toBe(0);
+  });
+
+  test('a new session closes the one that was left behind', async () => {
+    const first = await open();
+    const second = await open();
+    await settled();
+    expect([...bmdb.tables.sessions.keys()]).toEqual([second]);
+    expect(second).not.toBe(first);
+  });
+
+  test('a closed keeper neither pokes nor watches', async () => {
+    await open();
+    await keeper.close();
+    await expect(runSlot(keeper.slots.poke, undefined).result).rejects.toMatchObject({
+      code: 'session-expired',
+    });
+    await expect(runSlot(keeper.slots.watchDeadline, undefined).result).rejects.toMatchObject({
+      code: 'session-expired',
+    });
+  });
+});
+
+describe('the session chart on it', () => {
+  const start = () => {
+    const warned: unknown[] = [];
+    const logic = session.provide({
+      actors: keeper.slots,
+      actions: { reportPokeFailure: (_, { error }) => void warned.push(error) },
+    });
+    const actor = createActor(logic, { clock, input: { intervalMs: INTERVAL_MS } }).start();
+    return { actor, warned };
+  };
+
+  test('lives for as long as its pokes succeed', async () => {
+    const { actor, warned } = start();
+    await advance(clock, 100 * INTERVAL_MS);
+    expect(actor.getSnapshot().hasTag('alive')).toBe(true);
+    expect(keeper.current()).not.toBeNull();
+    expect(warned).toEqual([]);
+    actor.stop();
+  });
+
+  test('survives a poke that fails once', async () => {
+    const { actor, warned } = start();
+    await settled();
+    broken.poke = failing();
+    await advance(clock, INTERVAL_MS / 2);
+    broken = {};
+    await advance(clock, 10 * INTERVAL_MS);
+    expect(warned).toHaveLength(1);
+    expect(actor.getSnapshot().hasTag('alive')).toBe(true);
+    actor.stop();
+  });
+
+  test('ends at the local deadline when no poke succeeds, before the database says so', async () => {
+    const { actor, warned } = start();
+    await settled();
+    broken.poke = failing();
+    await advance(clock, INTERVAL_MS - 1);
+    expect(actor.getSnapshot().status).toBe('active');
+    await advance(clock, 1);
+    expect(actor.getSnapshot()).toMatchObject({
+      status: 'done',
+      output: { failure: { code: 'session-expired' } },
+    });
+    expect(warned.length).toBeGreaterThan(1);
+  });
+
+  test('ends at once when the database has forgotten it', async () => {
+    const { actor } = start();
+    await settled();
+    bmdb.tables.sessions.clear();
+    await advance(clock, INTERVAL_MS / 2);
+    expect(actor.getSnapshot().output).toMatchObject({ failure: { code: 'session-expired' } });
+    expect(keeper.current()).toBeNull();
+  });
+
+  test('ends with the reason when it cannot be opened', async () => {
+    broken.open = failing();
+    const { actor } = start();
+    await settled();
+    expect(actor.getSnapshot().output).toEqual({
+      failure: { code: 'unreachable', message: 'no database' },
+    });
+  });
+});

@@ -1,0 +1,225 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { fromPromise } from 'xstate';
+import { takeOverSlots, type HostKeyPolicy } from '../../src/actors/take-over.ts';
+import { createTakeoverProtocol } from '../../src/adapters/agents/takeover-protocol.ts';
+import { AGENT_START_BACKOFF } from '../../src/domain/backoff.ts';
+import { Denied, Unreachable } from '../../src/domain/errors.ts';
+import type { MachineView } from '../../src/domain/view.ts';
+import { takeover } from '../../src/machines/takeover.ts';
+import type { Job } from '../../src/machines/task.ts';
+import { takeoverInitCodec, takeoverResponseCodec } from '../../src/wire/codec.ts';
+import { backoff, device, MACHINE, SLOT } from '../support/facts.ts';
+import { runSlot } from '../support/run-slot.ts';
+import { createTaskStand, JOB, type TaskStand } from '../support/task-stand.ts';
+import { advance, settled } from '../support/watched-clock.ts';
+
+const MINUTE = 60_000;
+const AGENT = '/root/agent';
+const BOOT_ID = 'execute cat /proc/sys/kernel/random/boot_id';
+const ALL = ['connect', BOOT_ID, `upload ${AGENT}`, `execute ${AGENT}`];
+const OTHER_KEY = 'b3RoZXIga2V5';
+
+let stand: TaskStand;
+beforeEach(async () => {
+  stand = createTaskStand();
+  await stand.openSession();
+  stand.host.run = (_, stdin) => answer(stdin);
+});
+afterEach(async () => {
+  await stand.close();
+  expect(stand.clock.pending).toBe(0);
+});
+
+const answer = (stdin: Buffer) => {
+  const initMessage = takeoverInitCodec.decode(stdin);
+  const success = { initMessage, key: Buffer.alloc(32, 7) };
+  return { stdout: takeoverResponseCodec.encode({ success }) };
+};
+const slotsOf = (policy?: HostKeyPolicy) =>
+  takeOverSlots({
+    ...stand.deps(policy),
+    agent: { file: { content: Buffer.from('agent'), sha256: '', mode: 0o755 }, targetPath: AGENT },
+    protocol: createTakeoverProtocol({
+      endpoint: '192.0.2.100:7000',
+      caCertificate: new Uint8Array(0),
+    }),
+    backoff: AGENT_START_BACKOFF,
+  });
+const takeOver = (policy?: HostKeyPolicy) => {
+  const reread = fromPromise<MachineView | null, Job>(async () => null);
+  const logic = takeover.provide({ actors: { ...slotsOf(policy), reread } });
+  return stand.runTask('agentStart', logic);
+};
+
+describe('taking a machine over', () => {
+  test('is done step by step, and pins the key that was seen first', async () => {
+    stand.given();
+    expect(await takeOver()).toMatchObject({ outcome: 'done', failure: null });
+    expect(stand.done).toEqual(ALL);
+    expect(stand.row()).toMatchObject({
+      agentStarted: { publicKey: '07'.repeat(32), bootId: stand.host.bootId },
+      hostKey: stand.host.hostKey,
+      quarantine: null,
+      startAttempt: null,
+    });
+  });
+
+  test('goes on where the pinned key is seen again, under every policy', async () => {
+    for (const policy of ['strict', 'tofu', 'insecure'] as const) {
+      stand.given({ hostKey: stand.host.hostKey });
+      expect((await takeOver(policy)).outcome, policy).toBe('done');
+      expect(stand.row().hostKey).toBe(stand.host.hostKey);
+    }
+  });
+
+  test.each<readonly [HostKeyPolicy, string | null]>([
+    ['tofu', OTHER_KEY],
+    ['strict', OTHER_KEY],
+    ['strict', null],
+  ])('%s, %s pinned: a stranger gets nothing and is set aside', async (policy, hostKey) => {
+    stand.given({ hostKey });
+    const { outcome, failure } = await takeOver(policy);
+    expect({ outcome, code: failure?.code }).toEqual({
+      outcome: 'failed',
+      code: 'host-key-rejected',
+    });
+    expect(stand.done, 'nothing is read, written or run there').toEqual(['connect']);
+    expect(stand.host.files.size).toBe(0);
+    expect(stand.row()).toMatchObject({
+      hostKey,
+      agentStarted: null,
+      quarantine: { kind: 'conflict', reason: failure!.message },
+    });
+    await advance(stand.clock, 24 * 60 * MINUTE);
+    expect((await takeOver(policy)).failure?.code).toBe('nothing-to-do');
+    expect(stand.done).toEqual(['connect']);
+  });
+
+  test.each([null, OTHER_KEY])('insecure, %s pinned: goes on and pins nothing', async (hostKey) => {
+    stand.given({ hostKey });
+    expect((await takeOver('insecure')).outcome).toBe('done');
+    expect(stand.row().hostKey).toBe(hostKey);
+  });
+
+  test.each(['untagged', 'foreign'] as const)(
+    'a device that is not marked as ours (%s) is not even connected to',
+    async (ownership) => {
+      stand.given();
+      stand.whereIs = async () => device({ address: '192.0.2.1', ownership });
+      expect((await takeOver()).failure?.code).toBe('denied');
+      expect(stand.done).toEqual([]);
+    },
+  );
+});
+
+describe('the wait after a failure', () => {
+  const waitOf = async (failure: Error) => {
+    stand.connecting = failure;
+    expect((await takeOver()).outcome).toBe('failed');
+    const [wait] = stand.row().backoffs;
+    expect(wait!.untilMs - stand.clock.now()).toBeGreaterThanOrEqual(
+      wait!.lastIntervalSeconds! * 1_000,
+    );
+    return wait!.lastIntervalSeconds! / 60;
+  };
+
+  test('is five minutes, and half an hour where our keys are refused', async () => {
+    stand.given();
+    expect(await waitOf(new Unreachable('down'))).toBe(5);
+    stand.given();
+    expect(await waitOf(new Denied('no key is good enough'))).toBe(30);
+  });
+
+  test('is half an hour for a refusal, whatever failed before', async () => {
+    stand.given({ backoffs: [backoff('ShepherdAgentStart', 0)] });
+    expect(await waitOf(new Denied('no key is good enough'))).toBe(30);
+  });
+
+  test('grows with each refusal, up to the limit of all waits', async () => {
+    stand.given();
+    const waits = [];
+    for (let at = 0; at < 15; at += 1) {
+      waits.push(await waitOf(new Denied('no key is good enough')));
+      await advance(stand.clock, 5 * 60 * MINUTE);
+    }
+    expect(waits.slice(0, 3)).toEqual([30, 36, 43.2]);
+    expect(waits.at(-1)).toBe(AGENT_START_BACKOFF.maximumMs / MINUTE);
+  });
+});
+
+/** The steps before `execute`, one by one. */
+const upTo = async (step: 'connected' | 'verified') => {
+  const slots = slotsOf();
+  await stand.grant('agentStart');
+  await runSlot(slots.claimStart, JOB).result;
+  await runSlot(slots.connect, JOB).result;
+  if (step === 'verified') await runSlot(slots.verifyHost, JOB).result;
+  return slots;
+};
+
+describe('the attempt', () => {
+  test('is on record before the agent runs', async () => {
+    let known: unknown;
+    stand.host.run = (_, stdin) => {
+      known = stand.row().startAttempt;
+      return answer(stdin);
+    };
+    stand.given();
+    await takeOver();
+    expect(known).toEqual({ atMs: stand.clock.now(), count: 0 });
+  });
+
+  test('is not made when it cannot be put on record', async () => {
+    stand.given();
+    const slots = await upTo('verified');
+    await stand.keeper.require().releaseWork(MACHINE);
+    const before = stand.done.length;
+    await expect(runSlot(slots.execute, JOB).result).rejects.toMatchObject({ code: 'work-lost' });
+    expect(stand.done).toHaveLength(before);
+  });
+});
+
+describe('a step that hangs', () => {
+  const hanging = async () => {
+    stand.given();
+    const slots = await upTo('verified');
+    stand.host.hangs = 'upload';
+    const run = runSlot(slots.upload, JOB);
+    const state = { code: null as string | null, stop: run.stop };
+    run.result.catch((error: unknown) => (state.code = (error as { code: string }).code));
+    await settled();
+    expect(state.code).toBeNull();
+    return state;
+  };
+
+  test('ends with the session that holds the work', async () => {
+    await stand.openSession(10_000);
+    const run = await hanging();
+    await advance(stand.clock, 10_000);
+    expect(run.code).toBe('cancelled');
+  });
+
+  test('ends with that session even if there is another by now', async () => {
+    await stand.openSession(10_000);
+    stand.given();
+    const slots = await upTo('verified');
+    await advance(stand.clock, 10_000);
+    await stand.openSession();
+    await expect(runSlot(slots.upload, JOB).result).rejects.toMatchObject({ code: 'cancelled' });
+    expect(stand.host.files.size).toBe(0);
+  });
+
+  test('ends with the turn', async () => {
+    const run = await hanging();
+    stand.desk.end(SLOT);
+    await settled();
+    expect(run.code).toBe('cancelled');
+  });
+
+  test('ends with its actor', async () => {
+    const run = await hanging();
+    run.stop();
+    await settled();
+    expect(stand.clock.pending, 'only the session has a timer').toBe(1);
+  });
+});

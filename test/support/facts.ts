@@ -1,0 +1,154 @@
+import { machineId, providerName, sessionId, slot, witness } from '../../src/domain/ids.ts';
+import type {
+  BackoffRow,
+  HoldKind,
+  HoldRow,
+  IntentRow,
+  LiveWork,
+  MachineRow,
+  PenaltyRow,
+  Process,
+  Provided,
+  ProviderMachine,
+  SlotFacts,
+} from '../../src/domain/machine.ts';
+
+/** Builders of rows and listings: a healthy default, and what the test says instead. */
+
+export const NOW_MS = 1_700_000_000_000;
+export const PROVIDER = providerName('stub');
+export const SLOT_ID = 'rack-1';
+export const SLOT = slot(PROVIDER, SLOT_ID);
+export const MACHINE = machineId('aaaaaaaa-0000-4000-8000-000000000001');
+export const SESSION = sessionId('bbbbbbbb-0000-4000-8000-000000000001');
+
+export const provided = (change: Partial<Provided> = {}): Provided => ({
+  provider: PROVIDER,
+  providerId: 'device-1',
+  reservationId: SLOT_ID,
+  address: '192.0.2.1',
+  location: 'lab',
+  status: 'Running',
+  ...change,
+});
+
+/** A machine with hardware and no agent. */
+export const machineRow = (change: Partial<MachineRow> = {}): MachineRow => ({
+  machineId: MACHINE,
+  createdAtMs: NOW_MS - 3_600_000,
+  provided: provided(),
+  agentStarted: null,
+  heartbeat: null,
+  installation: {
+    requestGeneration: null,
+    handedOutAtMs: null,
+    reportGeneration: null,
+    reportResult: null,
+  },
+  startAttempt: null,
+  recovery: null,
+  permit: false,
+  quarantine: null,
+  deprovisionRequestedAtMs: null,
+  hostKey: null,
+  work: [],
+  backoffs: [],
+  ...change,
+});
+
+export const agentStarted = (atMs: number, bootId: string | null = 'boot-1') => ({
+  atMs,
+  publicKey: 'ab'.repeat(32),
+  bootId,
+});
+
+export const liveWork = (process: Process, session = SESSION): LiveWork => ({
+  process,
+  sessionId: session,
+  epoch: '1',
+  startedAtMs: NOW_MS - 1_000,
+});
+
+export const backoff = (process: Process, untilMs: number, cause = 'it failed'): BackoffRow => ({
+  process,
+  untilMs,
+  cause,
+  lastIntervalSeconds: 60,
+});
+
+export const hold = (kind: HoldKind, untilMs: number | null = null): HoldRow => ({
+  provider: PROVIDER,
+  slotId: SLOT_ID,
+  kind,
+  setBy: 'operator',
+  reason: 'under inspection',
+  untilMs,
+});
+
+export const intentRow = (change: Partial<IntentRow> = {}): IntentRow => ({
+  witness: witness('cccccccc-0000-4000-8000-000000000001'),
+  machineId: MACHINE,
+  provider: PROVIDER,
+  slotId: SLOT_ID,
+  hostname: 'machine-1',
+  state: 'open',
+  ambiguous: false,
+  attempts: 0,
+  sessionId: SESSION,
+  sessionAlive: true,
+  createdAtMs: NOW_MS - 1_000,
+  lastError: null,
+  ...change,
+});
+
+export const penaltyRow = (untilMs: number, change: Partial<PenaltyRow> = {}): PenaltyRow => ({
+  provider: PROVIDER,
+  slotId: SLOT_ID,
+  untilMs,
+  cause: 'the creation was refused',
+  ...change,
+});
+
+/** Free capacity on the slot. */
+export const free = (change: Partial<ProviderMachine> = {}): ProviderMachine => ({
+  id: null,
+  reservationId: SLOT_ID,
+  hostname: null,
+  plan: 'c3.small',
+  location: 'lab',
+  address: null,
+  remoteUser: 'root',
+  availability: 'KnownUnused',
+  failed: false,
+  status: null,
+  power: 'unknown',
+  tags: {},
+  ownership: 'ours',
+  observedAtMs: NOW_MS,
+  ...change,
+});
+
+/** A deployed device on the slot. */
+export const device = (change: Partial<ProviderMachine> = {}): ProviderMachine =>
+  free({
+    id: 'device-1',
+    hostname: 'machine-1',
+    address: '192.0.2.1',
+    availability: 'KnownUsed',
+    status: 'Running',
+    power: 'on',
+    ...change,
+  });
+
+export const slotFacts = (change: Partial<SlotFacts> = {}): SlotFacts => ({
+  slot: SLOT,
+  provider: PROVIDER,
+  listed: null,
+  listingComplete: true,
+  row: null,
+  intent: null,
+  holds: [],
+  penalty: null,
+  conflict: null,
+  ...change,
+});

@@ -1,0 +1,30 @@
+import { createActor, setup, type CallbackActorLogic } from 'xstate';
+import type { FleetEvent, SlotNews } from '../../src/machines/fleet.ts';
+
+/** Runs a service of the fleet as the fleet would, and hears what it has to say. */
+export interface FleetStandIn {
+  /** News so far that were not taken yet. */
+  readonly news: SlotNews[];
+  readonly crashes: unknown[];
+  stop(): void;
+}
+
+export function runService(service: CallbackActorLogic<FleetEvent, void>): FleetStandIn {
+  const news: SlotNews[] = [];
+  const crashes: unknown[] = [];
+  const host = setup({
+    types: { events: {} as FleetEvent },
+    actors: { service },
+    actions: {
+      record: ({ event }) => {
+        if (event.type === 'slots.changed') news.push(...event.news);
+        if (event.type === 'service.crashed') crashes.push(event.error);
+      },
+    },
+  }).createMachine({
+    invoke: { id: 'service', src: 'service' },
+    on: { '*': { actions: 'record' } },
+  });
+  const actor = createActor(host).start();
+  return { news, crashes, stop: () => void actor.stop() };
+}

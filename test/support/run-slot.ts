@@ -1,0 +1,29 @@
+import { createActor, type PromiseActorLogic } from 'xstate';
+import type { WatchedClock } from './watched-clock.ts';
+
+/** One run of a promise slot. */
+export interface SlotRun<Output> {
+  /** Never settles once the run was stopped. */
+  readonly result: Promise<Output>;
+  /** Stops it, as a chart does that leaves the state. */
+  stop(): void;
+}
+
+export function runSlot<Output, Input>(
+  logic: PromiseActorLogic<Output, Input>,
+  input: Input,
+  clock?: WatchedClock,
+): SlotRun<Output> {
+  const actor = createActor(logic, { input, ...(clock && { clock }) });
+  const result = new Promise<Output>((resolve, reject) => {
+    actor.subscribe({
+      next: ({ status, output }) => {
+        if (status === 'done') resolve(output);
+      },
+      error: reject,
+    });
+  });
+  result.catch(() => undefined);
+  actor.start();
+  return { result, stop: () => void actor.stop() };
+}

@@ -1,0 +1,170 @@
+import {
+  fromCallback,
+  fromPromise,
+  type ActorLogic,
+  type AnyActorLogic,
+  type AnyActorRef,
+  type AnyStateMachine,
+  type EventObject,
+  type Snapshot,
+} from 'xstate';
+
+/** What a child chart shows of itself to whoever invoked it. */
+export interface Shown {
+  readonly value: unknown;
+  readonly tags?: readonly string[];
+}
+
+/** The ways in which one slot may behave; each is explored and replayed. */
+export interface SlotScript {
+  /**
+   * `promise` settles once; `chart` also emits snapshots; `service` lasts until it throws. A promise
+   * unless said otherwise.
+   */
+  readonly kind?: 'promise' | 'chart' | 'service';
+  readonly done?: readonly unknown[];
+  readonly errors?: readonly unknown[];
+  readonly shows?: readonly Shown[];
+}
+export type Scripts = Readonly<Record<string, SlotScript>>;
+
+/** A slot that runs on a live actor, waiting to be told how to go on. */
+export interface LiveSlot {
+  done(output: unknown): void;
+  fail(error: unknown): void;
+  show(shown: Shown): void;
+}
+
+/** Slots and actions of one live actor, as they were called. */
+export interface Stage {
+  /** By the id of the child. */
+  readonly live: Map<string, LiveSlot>;
+  /** Every slot that was started, in order: its source. */
+  readonly started: string[];
+  /** Provided actions that ran, in order. */
+  readonly acted: string[];
+}
+
+/** Where the slots of a chart report; a replay puts a fresh stage in before each run. */
+export interface Theatre {
+  stage: Stage;
+}
+export const createStage = (): Stage => ({ live: new Map(), started: [], acted: [] });
+
+type ShownSnapshot = Snapshot<unknown> & {
+  readonly value: unknown;
+  readonly tags: readonly string[];
+  hasTag(tag: string): boolean;
+};
+
+/** A snapshot of a child chart, as far as a parent may look at it. */
+export const shownSnapshot = ({ value, tags = [] }: Shown): ShownSnapshot => ({
+  status: 'active',
+  output: undefined,
+  error: undefined,
+  value,
+  tags,
+  hasTag: (tag) => tags.includes(tag),
+});
+
+/** The chart with every slot scripted and every unprovided action recorded. */
+export function scripted(
+  chart: AnyStateMachine,
+  scripts: Scripts,
+  actions: readonly string[],
+  theatre: Theatre,
+): AnyStateMachine {
+  const actors = Object.entries(scripts).map(([src, script]) => [
+    src,
+    scriptedSlot(src, script.kind ?? 'promise', theatre),
+  ]);
+  const record = (name: string) => [name, () => void theatre.stage.acted.push(name)];
+  return chart.provide({
+    actors: Object.fromEntries(actors) as never,
+    actions: Object.fromEntries(actions.map(record)) as never,
+  });
+}
+
+function scriptedSlot(
+  src: string,
+  kind: NonNullable<SlotScript['kind']>,
+  theatre: Theatre,
+): AnyActorLogic {
+  if (kind === 'chart') return chartSlot(src, theatre);
+  if (kind === 'service') return serviceSlot(src, theatre);
+  return fromPromise(({ self, signal }) => {
+    const { stage } = theatre;
+    stage.started.push(src);
+    return new Promise<unknown>((done, fail) => {
+      const gone = () => stage.live.delete(self.id);
+      signal.addEventListener('abort', gone, { once: true });
+      stage.live.set(self.id, {
+        done: (output) => (gone(), done(output)),
+        fail: (error) => (gone(), fail(error)),
+        show: () => {
+          throw new Error(`"${src}" is a promise and shows nothing`);
+        },
+      });
+    });
+  });
+}
+
+/** XState does not dispose of a callback that threw, so a service cleans up before it throws. */
+const serviceSlot = (src: string, theatre: Theatre): AnyActorLogic =>
+  fromCallback(({ self, receive }) => {
+    const { stage } = theatre;
+    stage.started.push(src);
+    receive((event) => {
+      if (event.type !== 'script.fail') return;
+      stage.live.delete(self.id);
+      throw (event as unknown as { error: Error }).error;
+    });
+    stage.live.set(self.id, {
+      done: unsupported(src),
+      fail: (error) => (self as AnyActorRef).send({ type: 'script.fail', error }),
+      show: unsupported(src),
+    });
+    return () => void stage.live.delete(self.id);
+  });
+
+const unsupported = (src: string) => () => {
+  throw new Error(`"${src}" is a service and never ends`);
+};
+
+type Order =
+  | { readonly type: 'script.show'; readonly shown: Shown }
+  | { readonly type: 'script.done'; readonly output: unknown }
+  | { readonly type: 'script.fail'; readonly error: unknown };
+
+/** Stands in for an invoked chart: moves, ends and fails as told, seen by its parent as a chart. */
+function chartSlot(src: string, theatre: Theatre): AnyActorLogic {
+  const logic: ActorLogic<ShownSnapshot, EventObject, unknown> = {
+    getInitialSnapshot: () => shownSnapshot({ value: 'begun' }),
+    getPersistedSnapshot: (snapshot) => snapshot,
+    start: (_, { self }) => {
+      const { stage } = theatre;
+      stage.started.push(src);
+      const tell = (order: Order) => (self as AnyActorRef).send(order);
+      stage.live.set(self.id, {
+        done: (output) => tell({ type: 'script.done', output }),
+        fail: (error) => tell({ type: 'script.fail', error }),
+        show: (shown) => tell({ type: 'script.show', shown }),
+      });
+    },
+    transition: (snapshot, event, { self }) => {
+      const order = event as Order | { readonly type: 'xstate.stop' };
+      if (order.type !== 'script.show') theatre.stage.live.delete(self.id);
+      switch (order.type) {
+        case 'script.show':
+          return shownSnapshot(order.shown);
+        case 'script.done':
+          return { ...snapshot, status: 'done', output: order.output } as ShownSnapshot;
+        case 'script.fail':
+          return { ...snapshot, status: 'error', error: order.error } as ShownSnapshot;
+        default:
+          return { ...snapshot, status: 'stopped' } as ShownSnapshot;
+      }
+    },
+  };
+  return logic as AnyActorLogic;
+}

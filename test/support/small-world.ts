@@ -1,0 +1,289 @@
+import { createHash } from 'node:crypto';
+import { EventEmitter } from 'node:events';
+import { createActor } from 'xstate';
+import { createBoard, type Board } from '../../src/actors/board.ts';
+import { createDesk, type Desk } from '../../src/actors/desk.ts';
+import { createMirror, type Mirror } from '../../src/actors/mirror.ts';
+import { createPermitQueue } from '../../src/actors/permit-queue.ts';
+import { provideFleet, type ProvideDeps } from '../../src/actors/provide.ts';
+import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
+import { createMemAgentServer } from '../../src/adapters/agents/mem-agent-server.ts';
+import { createTakeoverProtocol } from '../../src/adapters/agents/takeover-protocol.ts';
+import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem-bmdb.ts';
+import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
+import type { Random } from '../../src/adapters/clock/port.ts';
+import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
+import { createMemMetrics, type MemMetrics } from '../../src/adapters/metrics/mem-metrics.ts';
+import {
+  createMemProvider,
+  type MemProvider,
+} from '../../src/adapters/provider/stub/mem-provider.ts';
+import {
+  createFakeHost,
+  createFakeShell,
+  type FakeHost,
+} from '../../src/adapters/ssh/fake-shell.ts';
+import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../../src/domain/backoff.ts';
+import { machineId } from '../../src/domain/ids.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import type { MachineView } from '../../src/domain/view.ts';
+import { takeoverInitCodec, takeoverResponseCodec } from '../../src/wire/codec.ts';
+import { clockScheduler } from './clock-scheduler.ts';
+import { PROVIDER } from './facts.ts';
+import { recordingLog, type RecordingLog } from './recording-log.ts';
+import { createWatchedClock, type WatchedClock } from './watched-clock.ts';
+
+const AGENT_PATH = '/root/agent';
+const content = Buffer.from('the agent');
+
+/** A whole daemon in memory and in virtual time: the real parts over in-memory adapters. */
+export interface SmallWorld {
+  readonly clock: WatchedClock;
+  readonly random: Random;
+  readonly bmdb: MemBmdb;
+  readonly provider: MemProvider;
+  /** Machines that came up, by address. Their agents report until they reboot or are silenced. */
+  readonly hosts: ReadonlyMap<string, SimulatedMachine>;
+  readonly desk: Desk;
+  readonly keeper: SessionKeeper;
+  readonly mirror: Mirror;
+  readonly board: Board;
+  readonly metrics: MemMetrics;
+  readonly log: RecordingLog;
+  readonly deps: ProvideDeps;
+  /** What the mirror said last of each slot. */
+  readonly views: ReadonlyMap<string, MachineView>;
+  /** Sweeps so far, one per period while the services of a session run undisturbed. */
+  sweeps(): number;
+  /** Starts the supervisor. */
+  fleet(): ReturnType<typeof startFleet>;
+  /** Stops what plays the world, so that nothing but the daemon's own timers can be left. */
+  end(): void;
+}
+
+export interface SimulatedMachine extends FakeHost {
+  /** Ends the agent; the machine itself lives on. */
+  killAgent(): void;
+  readonly executions: number;
+}
+
+export interface SmallWorldOptions {
+  readonly machines?: number;
+  readonly seed?: number;
+  readonly places?: number;
+  readonly machinesMax?: number;
+  /** A part of the dependencies, replaced. */
+  readonly change?: (deps: ProvideDeps) => ProvideDeps;
+  readonly bootMs?: number;
+  /** The database as the mirror reads it. */
+  readonly reader?: (bmdb: Bmdb) => Bmdb;
+}
+
+const startFleet = (deps: ProvideDeps) => {
+  const actor = createActor(provideFleet(deps), {
+    clock: deps.clock,
+    input: { sessionIntervalMs: 10_000, sessionRetryMs: 500 },
+  });
+  return actor.start();
+};
+
+export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
+  const clock = createWatchedClock();
+  const random = createSeededRandom(options.seed ?? 1);
+  const log = recordingLog();
+  const metrics = createMemMetrics();
+  const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
+  const agents = createMemAgentServer({ store: bmdb.heartbeats, clock, log });
+  const land = createLand({
+    clock,
+    random,
+    report: agents.report,
+    bootMs: options.bootMs ?? 60_000,
+  });
+  const provider = createMemProvider(
+    {
+      devicePrefix: 'machine-',
+      instanceSetId: 'small-world',
+      reservations: options.machines ?? 3,
+      provisioningMs: 120_000,
+      latencyMs: 0,
+    },
+    { clock, random, onUp: land.raise, onReboot: ({ address }) => land.reboot(address!) },
+  );
+  const providers = new Map([[PROVIDER, provider]]);
+  const views = new Map<string, MachineView>();
+  const board = createBoard({
+    nowMs: () => mirror.nowMs(),
+    metrics,
+    changes: { next: () => undefined },
+  });
+  const permits = createPermitQueue(DEFAULT_BUDGET);
+  const mirror: Mirror = createMirror({
+    bmdb: options.reader?.(bmdb) ?? bmdb,
+    providers,
+    heard$: agents.heard$,
+    loss: DEFAULT_LOSS,
+    scanMs: 60_000,
+    scanGapMs: 250,
+    listMs: 60_000,
+    clock,
+    scheduler: clockScheduler(clock),
+    log,
+    onFacts: permits.offer,
+    onView: (view) => {
+      views.set(view.slot, view);
+      board.onView(view);
+    },
+    onVanished: (slot) => {
+      views.delete(slot);
+      board.onVanished(slot);
+    },
+  });
+  const keeper = createSessionKeeper({ bmdb, component: 'shepherd', runtimeInfo: 'test', log });
+  const places = options.places ?? 4;
+  const desk = createDesk({
+    places: { agentStart: places, recovery: places },
+    unusedMs: 5_000,
+    clock,
+    log,
+  });
+  const shell = createFakeShell({ hosts: land.hosts, clock });
+  const tasks = {
+    ...{ desk, keeper, providers, shell, clock, metrics, log },
+    ssh: { port: 22, policy: 'tofu' as const },
+  };
+  const deps: ProvideDeps = {
+    takeOver: {
+      ...tasks,
+      agent: {
+        file: { content, sha256: sha256(content), mode: 0o755 },
+        targetPath: AGENT_PATH,
+      },
+      protocol: createTakeoverProtocol({
+        endpoint: '192.0.2.100:7000',
+        caCertificate: new Uint8Array(0),
+      }),
+      backoff: AGENT_START_BACKOFF,
+    },
+    recover: {
+      ...tasks,
+      random,
+      backoff: RECOVERY_BACKOFF,
+      patienceMs: 900_000,
+      pollMs: 5_000,
+      askAgainMs: 300_000,
+      nowMs: mirror.nowMs,
+    },
+    provision: {
+      ...{ bmdb, keeper, providers, clock, log },
+      limits: {
+        machinesMax: options.machinesMax ?? 0,
+        chunkSize: 20,
+        creationGapMs: 5_000,
+        parallelism: 3,
+        penaltyMs: 3_600_000,
+        abandonMs: 3_600_000,
+      },
+    },
+    turns: { desk, keeper, permits, sessions: mirror.sessions, headStartMs: 1_000, clock, random },
+    ...{ desk, keeper, mirror, clock, log, metrics },
+    sweep: async () => {
+      sweeps += 1;
+      await bmdb.sweep();
+    },
+    periods: { sweepMs: 10_000, updateMs: 60_000, reconcileMs: 60_000, drainMs: 20_000 },
+    inspectCell: () => board.inspect,
+  };
+  let sweeps = 0;
+  const all = options.change?.(deps) ?? deps;
+  return {
+    ...{ clock, random, bmdb, provider, desk, keeper, mirror, board, metrics, log, views },
+    hosts: land.hosts,
+    deps: all,
+    sweeps: () => sweeps,
+    fleet: () => startFleet(all),
+    end: () => land.end(),
+  };
+}
+
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+
+interface LandOptions {
+  readonly clock: WatchedClock;
+  readonly random: Random;
+  readonly bootMs: number;
+  readonly report: ReturnType<typeof createMemAgentServer>['report'];
+}
+
+/** The machines themselves, and the agents that run on them. */
+function createLand({ clock, random, report, bootMs }: LandOptions) {
+  const hosts = new Map<string, SimulatedMachine>();
+  const ended = new EventEmitter().setMaxListeners(0);
+  const timers = new Set<unknown>();
+  let count = 0;
+
+  const later = (fn: () => void, ms: number) => {
+    const timer = clock.setTimeout(() => {
+      timers.delete(timer);
+      fn();
+    }, ms);
+    timers.add(timer);
+  };
+
+  function agentOn(host: SimulatedMachine, id: string, publicKey: Buffer) {
+    const { bootId } = host;
+    let alive = true;
+    ended.on('agent', (dead: SimulatedMachine) => {
+      if (dead === host) alive = false;
+    });
+    const beat = () => {
+      if (!alive || host.bootId !== bootId || host.unreachable) return;
+      void report({ machineId: machineId(id), publicKey, bootId });
+      later(beat, DEFAULT_LOSS.periodMs);
+    };
+    later(beat, 1_000);
+  }
+
+  function takeover(host: SimulatedMachine, stdin: Buffer) {
+    const init = takeoverInitCodec.decode(stdin);
+    const key = Buffer.from(random.uuid().replaceAll('-', '').repeat(2), 'hex');
+    agentOn(host, init.machineId ?? '', key);
+    return { stdout: takeoverResponseCodec.encode({ success: { initMessage: init, key } }) };
+  }
+
+  return {
+    hosts,
+    raise(): string {
+      count += 1;
+      const address = `192.0.2.${count}`;
+      let executions = 0;
+      const host: SimulatedMachine = Object.assign(
+        createFakeHost({ bootId: random.uuid(), hostKey: `key of ${address}` }),
+        {
+          killAgent: () => void ended.emit('agent', host),
+          run: ([path]: readonly string[], stdin: Buffer) => {
+            if (path !== AGENT_PATH || !host.files.has(AGENT_PATH)) return { exitCode: 127 };
+            executions += 1;
+            return takeover(host, stdin);
+          },
+        },
+      ) as SimulatedMachine;
+      Object.defineProperty(host, 'executions', { get: () => executions });
+      hosts.set(`${address}:22`, host);
+      return address;
+    },
+    reboot(address: string) {
+      const host = hosts.get(`${address}:22`)!;
+      host.unreachable = true;
+      host.killAgent();
+      later(() => {
+        host.bootId = random.uuid();
+        host.unreachable = false;
+      }, bootMs);
+    },
+    end() {
+      for (const timer of timers) clock.clearTimeout(timer);
+      ended.removeAllListeners();
+    },
+  };
+}

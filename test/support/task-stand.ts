@@ -1,0 +1,132 @@
+import { createActor, type AnyActorLogic } from 'xstate';
+import { createDesk, type Desk, type Kind } from '../../src/actors/desk.ts';
+import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
+import type { HostKeyPolicy, TaskDeps } from '../../src/actors/take-over.ts';
+import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem-bmdb.ts';
+import { newMachine } from '../../src/adapters/bmdb/mem-tables.ts';
+import type { Random } from '../../src/adapters/clock/port.ts';
+import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
+import { createMemMetrics, type MemMetrics } from '../../src/adapters/metrics/mem-metrics.ts';
+import {
+  createFakeHost,
+  createFakeShell,
+  type FakeHost,
+} from '../../src/adapters/ssh/fake-shell.ts';
+import type { RemoteShell } from '../../src/adapters/ssh/port.ts';
+import type { MachineRow, ProviderMachine } from '../../src/domain/machine.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import type { Job, TaskResult } from '../../src/machines/task.ts';
+import { device, machineRow, MACHINE, PROVIDER, SLOT } from './facts.ts';
+import { recordingLog, type RecordingLog } from './recording-log.ts';
+import { runSlot } from './run-slot.ts';
+import { scriptedProvider } from './scripted-provider.ts';
+import { createWatchedClock, settled, type WatchedClock } from './watched-clock.ts';
+
+export const JOB: Job = { slot: SLOT, machineId: MACHINE };
+/** Longer than any test waits. */
+const SESSION_MS = 20 * 24 * 3_600_000;
+
+/** One machine, its provider and a BMDB in memory: what the slots of a task work on. */
+export interface TaskStand {
+  readonly clock: WatchedClock;
+  readonly random: Random;
+  readonly bmdb: MemBmdb;
+  readonly desk: Desk;
+  readonly keeper: SessionKeeper;
+  readonly log: RecordingLog;
+  readonly metrics: MemMetrics;
+  readonly host: FakeHost;
+  /** What was done to the machine and asked of its provider, in order. */
+  readonly done: string[];
+  /** Answers the provider's `getMachine`. */
+  whereIs: () => Promise<ProviderMachine>;
+  /** Answers the provider's `rebootMachine`. */
+  reboot: () => Promise<string>;
+  /** Instead of the connection: what connecting ends with. */
+  connecting: Error | null;
+  deps(policy?: HostKeyPolicy): TaskDeps;
+  /** Puts the machine into the BMDB. */
+  given(change?: Partial<MachineRow>): void;
+  row(): MachineRow;
+  openSession(intervalMs?: number): Promise<void>;
+  grant(kind: Kind): Promise<void>;
+  /** Runs a task's chart as the lifecycle does: with a turn, which ends with it. */
+  runTask(kind: Kind, logic: AnyActorLogic): Promise<TaskResult>;
+  close(): Promise<void>;
+}
+
+export function createTaskStand(): TaskStand {
+  const clock = createWatchedClock();
+  const random = createSeededRandom(1);
+  const log = recordingLog();
+  const metrics = createMemMetrics();
+  const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
+  const keeper = createSessionKeeper({ bmdb, component: 'shepherd', runtimeInfo: 'test', log });
+  const places = { agentStart: 1, recovery: 1 };
+  const desk = createDesk({ places, unusedMs: 5_000, clock, log });
+  const host = createFakeHost();
+  const done: string[] = [];
+  const provider = scriptedProvider({
+    getMachine: () => stand.whereIs(),
+    rebootMachine: async (_, mode) => {
+      done.push(`reboot ${mode}`);
+      return { operationRef: await stand.reboot() };
+    },
+  });
+  const fake = createFakeShell({ hosts: new Map([['192.0.2.1:22', host]]), clock });
+  const shell = watched(fake, done, () => stand.connecting);
+  const stand: TaskStand = {
+    ...{ clock, random, bmdb, desk, keeper, log, metrics, host, done },
+    whereIs: async () => device({ address: '192.0.2.1' }),
+    reboot: async () => 'operation-1',
+    connecting: null,
+    deps: (policy = 'tofu') => ({
+      ...{ desk, keeper, shell, clock, log, metrics, ssh: { port: 22, policy } },
+      providers: new Map([[PROVIDER, provider]]),
+    }),
+    given: (change) => void bmdb.tables.machines.set(MACHINE, newMachine(machineRow(change))),
+    row: () => bmdb.tables.machines.get(MACHINE)!.row,
+    openSession: async (intervalMs = SESSION_MS) => {
+      await runSlot(keeper.slots.openSession, { intervalMs }).result;
+    },
+    grant: (kind) => desk.grant(SLOT, kind, new AbortController().signal),
+    async runTask(kind, logic) {
+      await stand.grant(kind);
+      const actor = createActor(logic, { clock, input: JOB });
+      const output = new Promise<TaskResult>((resolve) => {
+        actor.subscribe((snapshot: { readonly status: string; readonly output: TaskResult }) => {
+          if (snapshot.status === 'done') resolve(snapshot.output);
+        });
+      });
+      actor.start();
+      return output.finally(() => desk.end(SLOT));
+    },
+    async close() {
+      desk.end(SLOT);
+      await keeper.close();
+      await settled();
+    },
+  };
+  return stand;
+}
+
+/** A shell that tells what it was asked to do. */
+const watched = (shell: RemoteShell, done: string[], failure: () => Error | null): RemoteShell => ({
+  async connect(target, signal) {
+    done.push('connect');
+    const error = failure();
+    if (error) throw error;
+    const session = await shell.connect(target, signal);
+    return {
+      ...session,
+      upload: (path, file, ends) => {
+        done.push(`upload ${path}`);
+        return session.upload(path, file, ends);
+      },
+      execute: (argv, stdin, ends) => {
+        done.push(`execute ${argv.join(' ')}`);
+        return session.execute(argv, stdin, ends);
+      },
+    };
+  },
+});

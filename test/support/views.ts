@@ -1,0 +1,78 @@
+import {
+  STATES,
+  type MachineState,
+  type MachineView,
+  type NextWork,
+} from '../../src/domain/view.ts';
+import type { HoldKind } from '../../src/domain/machine.ts';
+import { MACHINE, PROVIDER, SLOT, SLOT_ID } from './facts.ts';
+
+/** Every place of the table in the glossary, as `viewOf` names it. */
+export const PLACES: readonly (readonly [MachineState, string])[] = [
+  ['Reserved', 'available'],
+  ['Reserved', 'creating'],
+  ['Reserved', 'penalised'],
+  ['Provisioned', 'installing'],
+  ['Provisioned', 'stopped'],
+  ['Provisioned', 'failed'],
+  ['Provisioned', 'backingOff'],
+  ['Provisioned', 'waiting'],
+  ['AgentStarting', 'elsewhere'],
+  ['Running', 'awaitingHeartbeat'],
+  ['Running', 'healthy'],
+  ['Running', 'late'],
+  ['Running', 'silent'],
+  ['Running', 'installingOs'],
+  ['Recovering', 'coolingDown'],
+  ['Recovering', 'rebooting'],
+  ['HandedOver', 'installed'],
+  ['Quarantined', 'missing'],
+  ['Quarantined', 'needsHuman'],
+  ['Quarantined', 'conflict'],
+  ['Quarantined', 'byOperator'],
+  ['Deprovisioning', 'draining'],
+  ['Deprovisioning', 'deleting'],
+  ['Deprovisioning', 'cleaning'],
+  ['Released', 'gone'],
+];
+
+/** States in which a machine record exists. */
+const HOUSED: ReadonlySet<string> = new Set(
+  STATES.filter((state) => state !== 'Reserved' && state !== 'Released'),
+);
+
+export function viewAt(
+  state: MachineState,
+  substate: string,
+  { next = null, holds = [] }: { readonly next?: NextWork; readonly holds?: HoldKind[] } = {},
+): MachineView {
+  const housed = HOUSED.has(state);
+  return {
+    slot: SLOT,
+    provider: PROVIDER,
+    machineId: housed ? MACHINE : null,
+    providerId: housed ? 'device-1' : null,
+    reservationId: SLOT_ID,
+    address: housed ? '127.0.0.1:22' : null,
+    location: 'lab',
+    lastHeartbeatAtMs: null,
+    holds,
+    state,
+    substate,
+    reason: null,
+    next,
+    dueAtMs: null,
+  };
+}
+
+/** The views that an actor can be told, with the work that is possible in each place. */
+export const VIEWS: readonly MachineView[] = PLACES.flatMap(([state, substate]) => [
+  viewAt(state, substate),
+  viewAt(state, substate, { holds: ['no-recover'] }),
+  ...nextIn(substate).map((next) => viewAt(state, substate, { next })),
+]);
+
+function nextIn(substate: string): NextWork[] {
+  if (substate === 'waiting') return ['agentStart', 'recovery'];
+  return substate === 'silent' || substate === 'coolingDown' ? ['recovery'] : [];
+}
