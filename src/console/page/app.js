@@ -1,0 +1,489 @@
+/*
+ * The fleet, live. Data comes as server-sent events: one `snapshot` per connection, then `change`.
+ * Everything from outside is put into the page as text, never as HTML.
+ */
+
+/** In the order of a machine's life; names are those of the API, the metrics and the log. */
+const STATES = [
+  { name: 'Reserved', says: 'Hardware that waits to be used' },
+  { name: 'Provisioned', says: 'Installed, its agent not started yet' },
+  { name: 'AgentStarting', says: 'The agent is being started over SSH' },
+  { name: 'Running', says: 'The agent reports in' },
+  { name: 'Recovering', says: 'Silent for too long and being brought back' },
+  { name: 'HandedOver', says: 'Its operating system was installed; others look after it' },
+  { name: 'Quarantined', says: 'Left alone until somebody has looked at it' },
+  { name: 'Deprovisioning', says: 'Being given back on request' },
+  { name: 'Released', says: 'The provider no longer has it' },
+];
+const RANK = new Map(STATES.map(({ name }, rank) => [name, rank]));
+const BUSY = new Set(['AgentStarting', 'Recovering', 'Deprovisioning']);
+const ROWS_PER_STEP = 200;
+const SILENCE_MAX_MS = 25_000;
+const SPOKEN_EVERY_MS = 5_000;
+
+const el = (id) => document.getElementById(id);
+
+/** Everything the page knows. Records hold a machine, its search text, and its row while shown. */
+const fleet = { records: new Map(), counts: null, order: [], orderStale: true };
+const choice = { states: new Set(), text: '', sort: 'slot', down: false, limit: ROWS_PER_STEP };
+const link = { source: null, lastMessageAt: 0, live: false, base: null };
+
+// Time.
+
+/** The daemon's clock: its time at the snapshot plus what passed here since, so that skew is no matter. */
+const nowMs = () => (link.base ? link.base.atMs + performance.now() - link.base.seenAt : 0);
+
+/** 9s · 3m 05s · 2h 07m · 4d 3h */
+function span(ms) {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const two = (value) => String(value).padStart(2, '0');
+  if (seconds < 60) return `${seconds}s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m ${two(seconds % 60)}s`;
+  if (seconds < 86_400)
+    return `${Math.floor(seconds / 3600)}h ${two(Math.floor(seconds / 60) % 60)}m`;
+  return `${Math.floor(seconds / 86_400)}d ${Math.floor(seconds / 3600) % 24}h`;
+}
+
+// Data.
+
+const textOf = (m) =>
+  [m.slot, m.machineId, m.providerId, m.reservationId, m.address, m.location, m.state, m.substate]
+    .concat(m.reason, m.holds, m.elsewhere ? 'elsewhere' : '')
+    .join('\n')
+    .toLowerCase();
+
+function upsert(machine, changed) {
+  const record = fleet.records.get(machine.slot) ?? { row: null, flash: false };
+  const before = record.machine;
+  const moved = !before || before.state !== machine.state || before.substate !== machine.substate;
+  record.flash ||= changed && moved;
+  record.machine = machine;
+  record.text = textOf(machine);
+  record.drawn = false;
+  if (!before || choice.sort !== 'slot') fleet.orderStale = true;
+  fleet.records.set(machine.slot, record);
+}
+
+function forget(slot) {
+  fleet.records.get(slot)?.row?.element.remove();
+  if (fleet.records.delete(slot)) fleet.orderStale = true;
+}
+
+function takeSnapshot(message) {
+  const present = new Set(message.machines.map(({ slot }) => slot));
+  for (const slot of [...fleet.records.keys()]) if (!present.has(slot)) forget(slot);
+  const known = fleet.counts !== null;
+  for (const machine of message.machines) upsert(machine, known);
+  fleet.counts = message.counts;
+  link.base = { atMs: message.atMs, seenAt: performance.now() };
+  showAbout(message);
+}
+
+function takeChange(message) {
+  for (const slot of message.removed) forget(slot);
+  for (const machine of message.upserts) upsert(machine, true);
+  fleet.counts = message.counts;
+}
+
+// Choosing and ordering.
+
+/** By code point, as the API pages do. */
+const compareText = (a, b) => (a < b ? -1 : Number(a > b));
+const bySlot = (a, b) => compareText(a.machine.slot, b.machine.slot);
+const missingLast = (a, b) => (a === null) - (b === null);
+const ORDERS = {
+  slot: bySlot,
+  state: (a, b) =>
+    RANK.get(a.machine.state) - RANK.get(b.machine.state) ||
+    compareText(a.machine.substate, b.machine.substate),
+  location: (a, b) =>
+    missingLast(a.machine.location, b.machine.location) ||
+    compareText(a.machine.location, b.machine.location),
+  heartbeat: (a, b) =>
+    missingLast(a.machine.lastHeartbeatAtMs, b.machine.lastHeartbeatAtMs) ||
+    b.machine.lastHeartbeatAtMs - a.machine.lastHeartbeatAtMs,
+  since: (a, b) => b.machine.sinceMs - a.machine.sinceMs,
+};
+
+/** Equal machines stay in the order of their slots, whichever way the column points. */
+function ordered() {
+  if (!fleet.orderStale) return fleet.order;
+  const compare = ORDERS[choice.sort];
+  const sign = choice.down ? -1 : 1;
+  fleet.order = [...fleet.records.values()].sort((a, b) => sign * compare(a, b) || bySlot(a, b));
+  fleet.orderStale = false;
+  return fleet.order;
+}
+
+function matching() {
+  const words = choice.text.toLowerCase().split(/\s+/).filter(Boolean);
+  return ordered().filter(
+    ({ machine, text }) =>
+      (choice.states.size === 0 || choice.states.has(machine.state)) &&
+      words.every((word) => text.includes(word)),
+  );
+}
+
+// Rows.
+
+const setText = (node, text) => {
+  if (node.textContent !== text) node.textContent = text;
+};
+const make = (tag, className, ...children) => {
+  const node = document.createElement(tag);
+  if (className) node.className = className;
+  node.append(...children);
+  return node;
+};
+
+function makeRow() {
+  const badge = { state: make('b'), substate: make('span') };
+  const slot = { provider: make('i'), id: make('span') };
+  const why = { chips: make('span'), reason: make('span') };
+  const cells = {
+    state: make('td', 'c-state', make('span', 'badge', badge.state, badge.substate)),
+    slot: make('td', 'c-slot', slot.provider, slot.id),
+    id: make('td', 'c-id'),
+    address: make('td', 'c-address'),
+    location: make('td', 'c-location'),
+    heartbeat: make('td', 'c-heartbeat'),
+    since: make('td', 'c-since'),
+    reason: make('td', 'c-reason', make('div', '', why.chips, why.reason)),
+  };
+  return { element: make('tr', '', ...Object.values(cells)), cells, badge, slot, why };
+}
+
+function chipsOf(machine) {
+  const holds = machine.holds.map((hold) => [hold, `An operator's hold: ${hold}`]);
+  return machine.elsewhere ? [...holds, ['elsewhere', 'Another daemon works on it']] : holds;
+}
+
+function drawRow(record) {
+  const { machine, row } = record;
+  const { element, cells, badge, slot, why } = row;
+  element.dataset.state = machine.state;
+  element.dataset.slot = machine.slot;
+  element.dataset.late = machine.substate;
+  element.toggleAttribute('data-busy', BUSY.has(machine.state));
+  element.toggleAttribute('data-alarm', machine.state === 'Quarantined');
+  setText(badge.state, machine.state);
+  setText(badge.substate, machine.substate);
+  const cut = machine.slot.indexOf('/') + 1;
+  setText(slot.provider, machine.slot.slice(0, cut));
+  setText(slot.id, machine.slot.slice(cut));
+  cells.slot.title = machine.slot;
+  setField(cells.id, machine.providerId);
+  setField(cells.address, machine.address);
+  setField(cells.location, machine.location);
+  why.chips.replaceChildren(...chipsOf(machine).map(drawChip));
+  setText(why.reason, machine.reason ?? '');
+  cells.reason.title = machine.reason ?? '';
+  record.drawn = true;
+}
+
+const drawChip = ([text, title]) => {
+  const chip = make('span', 'chip', text);
+  chip.title = title;
+  return chip;
+};
+
+function setField(cell, value) {
+  setText(cell, value ?? '–');
+  if (value === null) cell.removeAttribute('title');
+  else cell.title = value;
+}
+
+function drawTimes({ machine, row }, now) {
+  const heard = machine.lastHeartbeatAtMs;
+  setText(row.cells.heartbeat, heard === null ? '–' : `${span(now - heard)} ago`);
+  setText(row.cells.since, span(now - machine.sinceMs));
+}
+
+const calm = matchMedia('(prefers-reduced-motion: reduce)');
+
+/** A short glow in the colour of the state it came to. */
+function flash(record) {
+  record.flash = false;
+  if (calm.matches) return;
+  const colour = getComputedStyle(record.row.element).getPropertyValue('--c');
+  const glow = `color-mix(in oklab, ${colour} 30%, transparent)`;
+  const frames = [{ backgroundColor: glow }, { backgroundColor: 'transparent' }];
+  record.row.element.animate(frames, { duration: 1600, easing: 'ease-out' });
+}
+
+function drawRows(chosen) {
+  const body = el('rows');
+  const now = nowMs();
+  const shown = new Set(chosen.slice(0, choice.limit));
+  for (const record of fleet.records.values()) {
+    if (!record.row || shown.has(record)) continue;
+    record.row.element.remove();
+    record.row = null;
+  }
+  let at = body.firstElementChild;
+  for (const record of shown) {
+    if (!record.row) Object.assign(record, { row: makeRow(), drawn: false });
+    if (!record.drawn) drawRow(record);
+    drawTimes(record, now);
+    if (record.row.element === at) at = at.nextElementSibling;
+    else body.insertBefore(record.row.element, at);
+    if (record.flash) flash(record);
+  }
+}
+
+// Everything around the rows.
+
+const tiles = new Map();
+
+function makeTiles() {
+  for (const { name, says } of STATES) {
+    const tile = make('button', 'tile', make('b', '', '–'), make('span', '', name));
+    tile.type = 'button';
+    tile.title = says;
+    tile.dataset.state = name;
+    tile.addEventListener('click', () => choose({ toggle: name }));
+    const part = make('i');
+    part.dataset.state = name;
+    tiles.set(name, { tile, part, figure: tile.firstElementChild });
+    el('tiles').append(tile);
+    el('bar').append(part);
+  }
+}
+
+function drawCounts() {
+  for (const { name } of STATES) {
+    const { tile, part, figure } = tiles.get(name);
+    const count = fleet.counts?.[name];
+    setText(figure, count === undefined ? '–' : count.toLocaleString('en'));
+    tile.toggleAttribute('data-none', !count);
+    tile.setAttribute('aria-pressed', String(choice.states.has(name)));
+    part.toggleAttribute('data-some', Boolean(count));
+    part.style.flexGrow = count ?? 0;
+  }
+}
+
+function drawHeadline() {
+  if (!fleet.counts) return;
+  const running = fleet.counts.Running;
+  const total = fleet.records.size - fleet.counts.Released;
+  setText(el('running'), running.toLocaleString('en'));
+  const noun = total === 1 ? 'machine' : 'machines';
+  const rest = total ? `of ${total.toLocaleString('en')} ${noun} Running` : noun;
+  setText(el('headline-rest'), rest);
+  document.title = `${running}/${total} Running · Shepherd`;
+}
+
+/** For those who listen: the counts, in words, not more often than one can follow. */
+function speak() {
+  if (!fleet.counts) return;
+  const parts = STATES.map(({ name }) => [fleet.counts[name], name]).filter(([count]) => count > 0);
+  setText(
+    el('spoken'),
+    parts.map(([count, name]) => `${count} ${name}`).join(', ') || 'No machines',
+  );
+}
+
+const EMPTY = {
+  waiting: ['Connecting to Shepherd', 'The fleet appears here as soon as the daemon answers.'],
+  fleet: [
+    'No machines yet',
+    'Shepherd shows every slot that a provider lists: free reservations, and the machines that run ' +
+      'on them. Until the first complete listing this page is empty; if it stays so, look at ' +
+      'Readiness below and at the log.',
+  ],
+  filter: ['No machine matches', 'Other machines are hidden by the search or the chosen states.'],
+};
+
+function drawEmpty(chosen) {
+  const why = !fleet.counts ? 'waiting' : fleet.records.size === 0 ? 'fleet' : 'filter';
+  el('table').hidden = chosen.length === 0;
+  el('empty').hidden = chosen.length > 0;
+  setText(el('empty-title'), EMPTY[why][0]);
+  setText(el('empty-text'), EMPTY[why][1]);
+}
+
+function drawExtent(chosen) {
+  const [all, some] = [fleet.records.size, chosen.length];
+  const filtered = choice.states.size > 0 || choice.text.trim() !== '';
+  const figure = (count) => count.toLocaleString('en');
+  setText(el('shown'), filtered && all ? `${figure(some)} of ${figure(all)} machines` : '');
+  el('clear').hidden = !filtered;
+  const hidden = some - choice.limit;
+  el('more').hidden = hidden <= 0;
+  setText(el('more'), `Show ${Math.min(hidden, ROWS_PER_STEP)} more (${figure(hidden)} not shown)`);
+}
+
+function drawSort() {
+  for (const head of document.querySelectorAll('th[data-sort]')) {
+    const here = head.dataset.sort === choice.sort;
+    if (here) head.setAttribute('aria-sort', choice.down ? 'descending' : 'ascending');
+    else head.removeAttribute('aria-sort');
+  }
+}
+
+function draw() {
+  const chosen = matching();
+  drawCounts();
+  drawHeadline();
+  drawEmpty(chosen);
+  drawExtent(chosen);
+  drawRows(chosen);
+}
+
+/** At most one drawing per frame, however many messages came. */
+let drawing = false;
+function drawSoon() {
+  if (drawing) return;
+  drawing = true;
+  requestAnimationFrame(() => {
+    drawing = false;
+    draw();
+  });
+}
+
+function showAbout({ version, inspectorUrl }) {
+  setText(el('version'), version);
+  const inspector = el('inspector');
+  inspector.hidden = !/^https?:\/\//.test(inspectorUrl ?? '');
+  if (!inspector.hidden) inspector.href = inspectorUrl;
+}
+
+// What the reader chooses.
+
+function choose({ toggle, text, sort, clear }) {
+  if (clear) Object.assign(choice, { states: new Set(), text: '' });
+  if (toggle && !choice.states.delete(toggle)) choice.states.add(toggle);
+  if (text !== undefined) choice.text = text;
+  if (sort) {
+    choice.down = choice.sort === sort && !choice.down;
+    choice.sort = sort;
+    fleet.orderStale = true;
+  }
+  choice.limit = ROWS_PER_STEP;
+  if (clear) el('search').value = '';
+  keepInAddress();
+  drawSort();
+  drawSoon();
+}
+
+/** The choice lives in the address, so that it survives a reload and can be passed on. */
+function keepInAddress() {
+  const params = new URLSearchParams();
+  if (choice.states.size) params.set('state', [...choice.states].join(','));
+  if (choice.text.trim()) params.set('q', choice.text.trim());
+  const hash = params.size ? `#${params.toString().replaceAll('%2C', ',')}` : location.pathname;
+  history.replaceState(null, '', hash);
+}
+
+function takeFromAddress() {
+  const params = new URLSearchParams(location.hash.slice(1));
+  const states = (params.get('state') ?? '').split(',').filter((name) => RANK.has(name));
+  choice.states = new Set(states);
+  choice.text = params.get('q') ?? '';
+  el('search').value = choice.text;
+}
+
+function listenToReader() {
+  const search = el('search');
+  search.addEventListener('input', () => choose({ text: search.value }));
+  el('clear').addEventListener('click', () => {
+    choose({ clear: true });
+    search.focus();
+  });
+  el('more').addEventListener('click', () => {
+    choice.limit += ROWS_PER_STEP;
+    drawSoon();
+  });
+  for (const head of document.querySelectorAll('th[data-sort]')) {
+    head.firstElementChild.addEventListener('click', () => choose({ sort: head.dataset.sort }));
+  }
+  addEventListener('hashchange', () => {
+    takeFromAddress();
+    drawSoon();
+  });
+  addEventListener('keydown', (event) => {
+    if (
+      event.key === '/' &&
+      !event.ctrlKey &&
+      !event.metaKey &&
+      document.activeElement !== search
+    ) {
+      event.preventDefault();
+      search.focus();
+    }
+    if (event.key === 'Escape' && document.activeElement === search) choose({ clear: true });
+  });
+}
+
+// The connection.
+
+const LINK_TEXT = { connecting: 'Connecting', live: 'Live', reconnecting: 'Reconnecting' };
+
+function showLink() {
+  const state = link.live ? 'live' : link.base ? 'reconnecting' : 'connecting';
+  el('connection').dataset.link = state;
+  setText(el('connection'), LINK_TEXT[state]);
+  const stale = state === 'reconnecting';
+  el('stale').hidden = !stale;
+  el('table').classList.toggle('stale', stale);
+  if (stale) {
+    const age = span(performance.now() - link.lastMessageAt);
+    setText(
+      el('stale'),
+      `The connection to Shepherd is lost; trying again. What you see is ${age} old.`,
+    );
+  }
+}
+
+function heard(live) {
+  link.lastMessageAt = performance.now();
+  link.live = live;
+  showLink();
+}
+
+function connect() {
+  link.source?.close();
+  const source = new EventSource('/events');
+  link.source = source;
+  link.openedAt = performance.now();
+  const on = (type, take) =>
+    source.addEventListener(type, (event) => {
+      take(JSON.parse(event.data));
+      heard(true);
+      drawSoon();
+    });
+  on('snapshot', takeSnapshot);
+  on('change', takeChange);
+  source.addEventListener('tick', () => heard(true));
+  source.addEventListener('error', () => {
+    link.live = false;
+    showLink();
+  });
+}
+
+/** The browser retries a broken stream by itself, but neither a refused nor a silently dead one. */
+function watchLink() {
+  const since = performance.now() - Math.max(link.lastMessageAt, link.openedAt);
+  const refused = link.source.readyState === EventSource.CLOSED && since > 2_000;
+  if (refused || since > SILENCE_MAX_MS) {
+    link.live = false;
+    connect();
+  }
+}
+
+function everySecond() {
+  watchLink();
+  showLink();
+  if (document.hidden) return;
+  const now = nowMs();
+  for (const record of fleet.records.values()) if (record.row) drawTimes(record, now);
+}
+
+makeTiles();
+takeFromAddress();
+listenToReader();
+drawSort();
+draw();
+connect();
+setInterval(everySecond, 1_000);
+setInterval(speak, SPOKEN_EVERY_MS);

@@ -1,0 +1,64 @@
+import type { Observable } from 'rxjs';
+import type { Slot } from '../domain/ids.ts';
+import type { MachineState } from '../domain/view.ts';
+
+/** What the console shows of one machine. Times are epoch milliseconds of the database clock. */
+export interface MachineSummary {
+  readonly slot: Slot;
+  readonly provider: string;
+  readonly machineId: string | null;
+  readonly providerId: string | null;
+  readonly reservationId: string | null;
+  readonly address: string | null;
+  readonly location: string | null;
+  readonly state: MachineState;
+  readonly substate: string;
+  /** Why it is there, where the state alone does not say it. */
+  readonly reason: string | null;
+  readonly lastHeartbeatAtMs: number | null;
+  /** When it entered its present state. */
+  readonly sinceMs: number;
+  readonly holds: readonly string[];
+  /** Another daemon works on it now. */
+  readonly elsewhere: boolean;
+}
+
+export type StateCounts = Readonly<Record<MachineState, number>>;
+
+export interface FleetSnapshot {
+  readonly atMs: number;
+  readonly machines: readonly MachineSummary[];
+  readonly counts: StateCounts;
+}
+
+/** Machines that are new or different, slots that are gone, and the counts after both. */
+export interface FleetChange {
+  readonly upserts: readonly MachineSummary[];
+  readonly removed: readonly Slot[];
+  readonly counts: StateCounts;
+}
+
+/**
+ * The fleet as this daemon sees it. A change is emitted in the same turn in which a snapshot starts
+ * to include it, so that a reader who subscribes and then takes a snapshot misses nothing.
+ */
+export interface FleetView {
+  snapshot(): FleetSnapshot;
+  readonly changes$: Observable<FleetChange>;
+}
+
+export interface HealthCheck {
+  readonly ok: boolean;
+  /** One line for a person: what was looked at, and what is wrong. */
+  readonly detail: string;
+}
+
+/** The daemon is ready when every check is ok. An empty report is not ready: nothing was checked. */
+export interface HealthReport {
+  readonly checks: Readonly<Record<string, HealthCheck>>;
+}
+
+/** The one thing the console needs of the metrics. */
+export interface MetricsSource {
+  expose(): Promise<{ readonly contentType: string; readonly body: string }>;
+}

@@ -1,0 +1,228 @@
+import { request } from 'node:http';
+import { afterEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../src/adapters/log/port.ts';
+import { createPromMetrics } from '../../src/adapters/metrics/prom-metrics.ts';
+import { startConsole } from '../../src/console/console.ts';
+import type { Console, ConsoleDeps } from '../../src/console/console.ts';
+import type { HealthReport } from '../../src/console/port.ts';
+import { machine, scriptedFleet } from './scripted-fleet.ts';
+
+const started: Console[] = [];
+afterEach(async () => {
+  for (const each of started.splice(0)) await each.close();
+});
+
+async function start(deps: Partial<ConsoleDeps> = {}): Promise<Console> {
+  const each = await startConsole({
+    listen: { host: '127.0.0.1', port: 0 },
+    fleet: scriptedFleet(),
+    metrics: createPromMetrics({ version: '0.0.0', schema: '1' }),
+    health: () => ({ checks: { bmdb: { ok: true, detail: 'reachable' } } }),
+    clock: systemClock,
+    log: silentLog,
+    version: '0.0.0',
+    ...deps,
+  });
+  started.push(each);
+  return each;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Record<string, string | string[] | undefined>;
+  readonly body: string;
+}
+
+/** Unlike fetch, lets a test choose the Host header. */
+const ask = (url: string, headers: Record<string, string> = {}, method = 'GET') =>
+  new Promise<Answer>((resolve, reject) => {
+    const outgoing = request(url, { headers, method, agent: false }, (response) => {
+      let body = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => (body += chunk));
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body }),
+      );
+    });
+    outgoing.on('error', reject);
+    outgoing.end();
+  });
+interface MachinesPage {
+  readonly total: number;
+  readonly next: string | null;
+  readonly machines: readonly { readonly slot: string }[];
+}
+const askPage = async (url: string) => JSON.parse((await ask(url)).body) as MachinesPage;
+
+const FLEET = [
+  machine('c', { state: 'Running', substate: 'healthy', address: '127.0.0.1:2201' }),
+  machine('a', { state: 'Running', substate: 'late', location: 'da11' }),
+  machine('d', { state: 'Quarantined', substate: 'needsHuman', reason: 'Disk FELL out' }),
+  machine('b'),
+];
+
+describe('machines as JSON', () => {
+  const slotsOf = async (query: string) => {
+    const { url } = await start({ fleet: scriptedFleet(...FLEET) });
+    const { machines } = await askPage(`${url}api/v1/machines${query}`);
+    return machines.map(({ slot }) => slot);
+  };
+
+  test.each([
+    ['', ['equinix/a', 'equinix/b', 'equinix/c', 'equinix/d']],
+    ['?state=Running', ['equinix/a', 'equinix/c']],
+    ['?state=Running,Reserved', ['equinix/a', 'equinix/b', 'equinix/c']],
+    ['?state=Running&state=Quarantined', ['equinix/a', 'equinix/c', 'equinix/d']],
+    ['?q=disk%20fell', ['equinix/d']],
+    ['?q=da11', ['equinix/a']],
+    ['?q=running%202201', ['equinix/c']],
+    ['?provider=other', []],
+    ['?provider=equinix&state=Running&q=late', ['equinix/a']],
+    ['?after=equinix/b', ['equinix/c', 'equinix/d']],
+  ])('%s', async (query, expected) => {
+    expect(await slotsOf(query)).toEqual(expected);
+  });
+
+  test('pages by slot until there is no next one', async () => {
+    const fleet = scriptedFleet(...FLEET);
+    const { url } = await start({ fleet });
+    const seen: string[] = [];
+    let after = '';
+    for (let pages = 0; pages < 5; pages += 1) {
+      const page = await askPage(`${url}api/v1/machines?limit=2${after}`);
+      expect(page.total).toBe(4);
+      seen.push(...page.machines.map(({ slot }) => slot));
+      if (page.next === null) break;
+      after = `&after=${encodeURIComponent(page.next)}`;
+    }
+    expect(seen).toEqual(['equinix/a', 'equinix/b', 'equinix/c', 'equinix/d']);
+  });
+
+  test.each(['?state=Happy', '?state=', '?limit=0', '?limit=1001', '?stat=Running', '?q=1&q=2'])(
+    'refuses %s',
+    async (query) => {
+      const { url } = await start();
+      const { status, body } = await ask(`${url}api/v1/machines${query}`);
+      expect(status).toBe(400);
+      expect(JSON.parse(body)).toMatchObject({ error: { code: 'malformed' } });
+    },
+  );
+
+  test('one machine, by its slot', async () => {
+    const { url } = await start({ fleet: scriptedFleet(...FLEET) });
+    const found = await ask(`${url}api/v1/machines/equinix%2Fd`);
+    expect(found.status).toBe(200);
+    expect(JSON.parse(found.body)).toEqual(FLEET[2]);
+    expect((await ask(`${url}api/v1/machines/equinix/d`)).status).toBe(200);
+    const missing = await ask(`${url}api/v1/machines/equinix%2Fz`);
+    expect(missing.status).toBe(404);
+    expect(JSON.parse(missing.body)).toMatchObject({ error: { code: 'not-found' } });
+  });
+});
+
+describe('operations', () => {
+  test('metrics', async () => {
+    const { url } = await start();
+    const { headers, body } = await ask(`${url}metrics`);
+    expect(headers['content-type']).toMatch(/^text\/plain; version=/);
+    expect(body).toContain('shepherd_build_info{');
+  });
+
+  test('ready follows the checks', async () => {
+    let report: HealthReport = { checks: { bmdb: { ok: true, detail: 'reachable' } } };
+    const { url } = await start({ health: () => report });
+    expect(await ask(`${url}readyz`)).toMatchObject({ status: 200 });
+    report = { checks: { ...report.checks, session: { ok: false, detail: 'expired 3 s ago' } } };
+    const unready = await ask(`${url}readyz`);
+    expect(unready.status).toBe(503);
+    expect(JSON.parse(unready.body)).toEqual({ ready: false, ...report });
+    report = { checks: {} };
+    expect((await ask(`${url}readyz`)).status).toBe(503);
+    expect((await ask(`${url}livez`)).status).toBe(200);
+  });
+
+  test('a failure inside is logged, and not shown', async () => {
+    const errors: object[] = [];
+    const log = { ...silentLog, error: (fields: object) => errors.push(fields) };
+    const health = () => {
+      throw new Error('canary detail');
+    };
+    const { url } = await start({ health, log });
+    const { status, body } = await ask(`${url}readyz`);
+    expect(status).toBe(500);
+    expect(body).not.toContain('canary');
+    expect(errors).toEqual([expect.objectContaining({ err: 'canary detail' })]);
+  });
+});
+
+describe('the door', () => {
+  test.each(['/', '/assets/app.js', '/api/v1/machines', '/metrics', '/nothing'])(
+    'safe headers on %s',
+    async (path) => {
+      const { url } = await start();
+      const { headers } = await ask(new URL(path, url).href);
+      expect(headers['content-security-policy']).toContain("default-src 'none'");
+      expect(headers['content-security-policy']).not.toContain('unsafe');
+      expect(headers).toMatchObject({
+        'x-content-type-options': 'nosniff',
+        'cache-control': 'no-store',
+        'x-frame-options': 'DENY',
+      });
+    },
+  );
+
+  test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s is refused', async (method) => {
+    const { url } = await start();
+    for (const path of ['', 'api/v1/machines', 'events', 'nothing']) {
+      expect((await ask(`${url}${path}`, {}, method)).status).toBe(405);
+    }
+  });
+
+  test.each([
+    ['evil.example', 421],
+    ['evil.example:4243', 421],
+    ['127.0.0.1.evil.example', 421],
+    ['localhost:9999', 200],
+    ['127.0.0.1', 200],
+    ['[::1]:4243', 200],
+    ['fleet.example', 200],
+  ])('Host %s: %i', async (host, expected) => {
+    const { url } = await start({ allowedHosts: ['fleet.example'] });
+    expect((await ask(`${url}api/v1/machines`, { host })).status).toBe(expected);
+  });
+
+  test('is not opened to the network without a token', async () => {
+    for (const host of ['0.0.0.0', '::', '192.0.2.7', '']) {
+      await expect(start({ listen: { host, port: 0 } })).rejects.toMatchObject({
+        code: 'usage',
+        message: expect.stringContaining('token') as string,
+      });
+    }
+  });
+
+  test('with a token every route but livez asks for it', async () => {
+    const { url } = await start({ token: 'sesame' });
+    const basic = (password: string) => `Basic ${btoa(`anyone:${password}`)}`;
+    for (const path of ['', 'assets/app.js', 'events', 'api/v1/machines', 'metrics', 'readyz']) {
+      expect((await ask(`${url}${path}`)).status, path).toBe(401);
+    }
+    expect((await ask(`${url}livez`)).status).toBe(200);
+    const statusWith = async (authorization: string) =>
+      (await ask(`${url}metrics`, { authorization })).status;
+    expect(await statusWith('Bearer sesame')).toBe(200);
+    expect(await statusWith(basic('sesame'))).toBe(200);
+    expect(await statusWith('Bearer sesam')).toBe(401);
+    expect(await statusWith(basic('sesame2'))).toBe(401);
+    expect(await statusWith('Bearer ')).toBe(401);
+  });
+
+  test('a taken port is one clear mistake', async () => {
+    const { url } = await start();
+    const port = Number(new URL(url).port);
+    await expect(start({ listen: { host: '127.0.0.1', port } })).rejects.toMatchObject({
+      code: 'usage',
+      message: `console: 127.0.0.1:${port} is already in use; choose another with console.listen`,
+    });
+  });
+});

@@ -1,0 +1,215 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { systemClock } from '../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../src/adapters/log/port.ts';
+import { startConsole } from '../../src/console/console.ts';
+import type { Console } from '../../src/console/console.ts';
+import type { FleetView } from '../../src/console/port.ts';
+import { withBrowser } from '../support/browser.ts';
+import type { OpenBrowser } from '../support/browser.ts';
+import { AT_MS, machine, scriptedFleet } from './scripted-fleet.ts';
+
+const started: Console[] = [];
+afterEach(async () => {
+  for (const each of started.splice(0)) await each.close();
+});
+
+async function start(fleet: FleetView, port = 0): Promise<Console> {
+  const each = await startConsole({
+    listen: { host: '127.0.0.1', port },
+    fleet,
+    metrics: { expose: async () => ({ contentType: 'text/plain', body: '' }) },
+    health: () => ({ checks: { bmdb: { ok: true, detail: 'reachable' } } }),
+    clock: systemClock,
+    log: silentLog,
+    version: '9.9.9',
+  });
+  started.push(each);
+  return each;
+}
+
+/** The page with the fleet on it, and nothing to complain of when the test is done. */
+const withPage = async (
+  fleet: FleetView,
+  use: (open: OpenBrowser & { url: string }) => Promise<void>,
+) => {
+  const { url } = await start(fleet);
+  await withBrowser(async (browser) => {
+    await browser.page.goto(url);
+    await becomes(browser.page, '#connection', 'Live');
+    await use({ ...browser, url });
+    expect(browser.complaints).toEqual([]);
+  });
+};
+
+const becomes = (page: Page, selector: string, text: string | RegExp) =>
+  page.locator(selector).filter({ hasText: text }).waitFor();
+const textOf = (page: Page, selector: string) => page.locator(selector).innerText();
+const slotsShown = (page: Page) =>
+  page
+    .locator('#rows tr')
+    .evaluateAll((rows) =>
+      rows.map((row) => (row as unknown as { dataset: { slot: string } }).dataset.slot),
+    );
+const POLL = { timeout: 10_000 };
+const row = (slot: string) => `tr[data-slot="${slot}"]`;
+
+describe('page', () => {
+  test('a machine goes from Reserved to Running before our eyes', async () => {
+    const one = machine('a');
+    const fleet = scriptedFleet(one, machine('b'));
+    await withPage(fleet, async ({ page }) => {
+      await page.evaluate('window.sameDocument = true');
+      expect(await textOf(page, `${row(one.slot)} .badge`)).toMatch(/^Reserved\s*available$/);
+      expect(await textOf(page, '#headline')).toMatch(/0\s*of 2 machines Running/);
+      const steps = [
+        { state: 'Reserved', substate: 'creating' },
+        { state: 'Provisioned', substate: 'installing' },
+        { state: 'AgentStarting', substate: 'uploading' },
+        { state: 'Running', substate: 'awaitingHeartbeat' },
+      ] as const;
+      for (const step of steps) {
+        fleet.set(one.slot, { ...step, providerId: 'device-1', address: '127.0.0.1:2222' });
+        await becomes(page, `${row(one.slot)} .badge`, `${step.state}${step.substate}`);
+      }
+      fleet.set(one.slot, { substate: 'healthy', lastHeartbeatAtMs: AT_MS - 4_000 });
+      await becomes(page, `${row(one.slot)} .c-heartbeat`, /^\d+s ago$/);
+      expect(await textOf(page, '#headline')).toMatch(/1\s*of 2 machines Running/);
+      expect(await textOf(page, '.tile[data-state=Running]')).toMatch(/^1\s*Running$/);
+      expect(await textOf(page, '.tile[data-state=Reserved]')).toMatch(/^1\s*Reserved$/);
+      expect(await textOf(page, `${row(one.slot)} .c-id`)).toBe('device-1');
+      expect(await page.title()).toContain('1/2 Running');
+      expect(await page.evaluate('window.sameDocument')).toBe(true);
+    });
+  });
+
+  test('times tick on by themselves', async () => {
+    const one = machine('a', { lastHeartbeatAtMs: AT_MS - 58_000, sinceMs: AT_MS - 58_000 });
+    await withPage(scriptedFleet(one), async ({ page }) => {
+      await becomes(page, `${row(one.slot)} .c-heartbeat`, /^1m 0\ds ago$/);
+      await becomes(page, `${row(one.slot)} .c-since`, /^1m 0\ds$/);
+    });
+  });
+
+  test('tiles and search choose, the address remembers, and clearing shows all', async () => {
+    const fleet = scriptedFleet(
+      machine('a', { state: 'Running', substate: 'healthy', location: 'da11' }),
+      machine('b', { state: 'Quarantined', substate: 'needsHuman' }),
+      machine('c', { state: 'Running', substate: 'late' }),
+      machine('d'),
+    );
+    await withPage(fleet, async ({ page }) => {
+      await expect
+        .poll(() => slotsShown(page), POLL)
+        .toEqual(['equinix/a', 'equinix/b', 'equinix/c', 'equinix/d']);
+      await page.click('.tile[data-state=Running]');
+      await becomes(page, '#shown', '2 of 4 machines');
+      await expect.poll(() => slotsShown(page), POLL).toEqual(['equinix/a', 'equinix/c']);
+      expect(await page.getAttribute('.tile[data-state=Running]', 'aria-pressed')).toBe('true');
+      await page.keyboard.press('/');
+      await page.keyboard.type('DA11');
+      await becomes(page, '#shown', '1 of 4 machines');
+      await expect.poll(() => slotsShown(page), POLL).toEqual(['equinix/a']);
+      await page.reload();
+      await becomes(page, '#shown', '1 of 4 machines');
+      fleet.set(machine('c').slot, { location: 'da11' });
+      await becomes(page, '#shown', '2 of 4 machines');
+      await page.fill('#search', 'nothing like it');
+      await becomes(page, '#empty-title', 'No machine matches');
+      await page.click('#clear');
+      await page.locator(row('equinix/d')).waitFor();
+      await expect.poll(() => slotsShown(page), POLL).toHaveLength(4);
+    });
+  });
+
+  test('what agents and providers say stays text', async () => {
+    const attack = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`;
+    const evil = machine('a', {
+      state: 'Quarantined',
+      substate: attack,
+      reason: attack,
+      address: attack,
+      location: attack,
+      providerId: `"><svg onload=alert(1)>`,
+      holds: [attack],
+    });
+    await withPage(scriptedFleet(evil), async ({ page }) => {
+      for (const cell of ['.c-address', '.c-location', '.badge span', '.chip']) {
+        expect(await page.textContent(`${row(evil.slot)} ${cell}`)).toBe(attack);
+      }
+      expect(await page.textContent(`${row(evil.slot)} .c-reason`)).toBe(attack + attack);
+      expect(await page.locator('#rows :is(img, script, svg)').count()).toBe(0);
+      expect(await page.title()).not.toContain('owned');
+    });
+  });
+
+  test('sorting is stable, and removed machines go', async () => {
+    const fleet = scriptedFleet(
+      machine('a', { state: 'Running', sinceMs: AT_MS - 3_000 }),
+      machine('b', { sinceMs: AT_MS - 9_000 }),
+      machine('c', { state: 'Running', sinceMs: AT_MS - 6_000 }),
+    );
+    await withPage(fleet, async ({ page }) => {
+      await page.click('th.c-state button');
+      await page.locator('th.c-state[aria-sort=ascending]').waitFor();
+      await expect
+        .poll(() => slotsShown(page), POLL)
+        .toEqual(['equinix/b', 'equinix/a', 'equinix/c']);
+      await page.click('th.c-state button');
+      await page.locator('th.c-state[aria-sort=descending]').waitFor();
+      await expect
+        .poll(() => slotsShown(page), POLL)
+        .toEqual(['equinix/a', 'equinix/c', 'equinix/b']);
+      fleet.remove(machine('c').slot);
+      fleet.remove(machine('b').slot);
+      await expect.poll(() => slotsShown(page), POLL).toEqual(['equinix/a']);
+      await becomes(page, '#headline', /^\s*1\s*of 1 machine Running\s*$/);
+      await page.click('th.c-slot button');
+      await expect.poll(() => slotsShown(page), POLL).toEqual(['equinix/a']);
+    });
+  });
+
+  test('five thousand machines: some hundreds of rows, the rest on demand', async () => {
+    const many = Array.from({ length: 5_000 }, (_, i) => machine(String(i).padStart(5, '0')));
+    await withPage(scriptedFleet(...many), async ({ page }) => {
+      await becomes(page, '#more', 'Show 200 more (4,800 not shown)');
+      expect(await page.locator('#rows tr').count()).toBe(200);
+      await page.click('#more');
+      await becomes(page, '#more', 'Show 200 more (4,600 not shown)');
+      expect(await page.locator('#rows tr').count()).toBe(400);
+      await page.fill('#search', '04999');
+      await page.locator(row('equinix/04999')).waitFor();
+      await expect.poll(() => slotsShown(page), POLL).toEqual(['equinix/04999']);
+    });
+  });
+
+  test('an empty fleet explains itself, and fills', async () => {
+    const fleet = scriptedFleet();
+    await withPage(fleet, async ({ page }) => {
+      await becomes(page, '#empty-title', 'No machines yet');
+      fleet.put(machine('a'));
+      await page.locator(row('equinix/a')).waitFor();
+      expect(await page.locator('#empty').isVisible()).toBe(false);
+    });
+  });
+
+  test('says when the connection is lost, and comes back with the present state', async () => {
+    const fleet = scriptedFleet(machine('a'), machine('b'));
+    const first = await start(fleet);
+    await withBrowser(async ({ page }) => {
+      await page.goto(first.url);
+      await becomes(page, '#connection', 'Live');
+      started.splice(0);
+      await first.close();
+      await becomes(page, '#connection', 'Reconnecting');
+      await becomes(page, '#stale', 'The connection to Shepherd is lost');
+      fleet.remove(machine('b').slot);
+      fleet.set(machine('a').slot, { state: 'Running', substate: 'healthy' });
+      await start(fleet, Number(new URL(first.url).port));
+      await becomes(page, '#connection', 'Live');
+      await becomes(page, `${row('equinix/a')} .badge`, 'Running');
+      await expect.poll(() => slotsShown(page), POLL).toEqual(['equinix/a']);
+      expect(await page.locator('#stale').isVisible()).toBe(false);
+    });
+  });
+});

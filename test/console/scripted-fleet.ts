@@ -1,0 +1,70 @@
+import { Subject } from 'rxjs';
+import type {
+  FleetChange,
+  FleetView,
+  MachineSummary,
+  StateCounts,
+} from '../../src/console/port.ts';
+import { slot } from '../../src/domain/ids.ts';
+import type { Slot } from '../../src/domain/ids.ts';
+import { STATES } from '../../src/domain/view.ts';
+
+/** A fleet that does what the test says. */
+export interface ScriptedFleet extends FleetView {
+  put(...machines: readonly MachineSummary[]): void;
+  /** Changes some fields of a machine that is there. */
+  set(name: Slot, change: Partial<MachineSummary>): void;
+  remove(name: Slot): void;
+  fail(error: Error): void;
+  /** Whether anybody is subscribed. */
+  watched(): boolean;
+}
+
+export const AT_MS = Date.UTC(2026, 0, 15, 12);
+
+export const machine = (id: string, change: Partial<MachineSummary> = {}): MachineSummary => ({
+  slot: slot('equinix', id),
+  provider: 'equinix',
+  machineId: null,
+  providerId: null,
+  reservationId: id,
+  address: null,
+  location: 'am6',
+  state: 'Reserved',
+  substate: 'available',
+  reason: null,
+  lastHeartbeatAtMs: null,
+  sinceMs: AT_MS - 60_000,
+  holds: [],
+  elsewhere: false,
+  ...change,
+});
+
+export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedFleet {
+  const all = new Map<Slot, MachineSummary>(machines.map((each) => [each.slot, each]));
+  const changes$ = new Subject<FleetChange>();
+  const emit = (upserts: readonly MachineSummary[], removed: readonly Slot[]) =>
+    changes$.next({ upserts, removed, counts: countsOf(all.values()) });
+  const put = (...changed: readonly MachineSummary[]) => {
+    for (const each of changed) all.set(each.slot, each);
+    emit(changed, []);
+  };
+  return {
+    changes$,
+    snapshot: () => ({ atMs: AT_MS, machines: [...all.values()], counts: countsOf(all.values()) }),
+    put,
+    set: (name, change) => put({ ...all.get(name)!, ...change }),
+    remove(name) {
+      all.delete(name);
+      emit([], [name]);
+    },
+    fail: (error) => changes$.error(error),
+    watched: () => changes$.observed,
+  };
+}
+
+function countsOf(machines: Iterable<MachineSummary>): StateCounts {
+  const counts = Object.fromEntries(STATES.map((state) => [state, 0])) as Record<string, number>;
+  for (const { state } of machines) counts[state] = (counts[state] ?? 0) + 1;
+  return counts as StateCounts;
+}
