@@ -1,0 +1,97 @@
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import type { z } from 'zod';
+import { describeFaults, faultsOf } from './config/faults.ts';
+import { configSchema } from './config/schema.ts';
+import type { equinixSchema } from './config/provider-schema.ts';
+import type { Surroundings } from './config/secret.ts';
+import { noSource, readYaml, withFlags } from './config/source.ts';
+import type { Flags, SourceText } from './config/source.ts';
+import { UsageError } from './domain/errors.ts';
+import type { LossPolicy } from './domain/policy.ts';
+import { DEFAULT_LOSS } from './domain/policy.ts';
+
+export { configTable, describeConfig } from './config/describe.ts';
+export type { ConfigRow } from './config/describe.ts';
+export { formatDuration, parseDuration } from './config/duration.ts';
+export type { Milliseconds } from './config/duration.ts';
+export type { ListenAddress } from './config/leaves.ts';
+export type { Secret } from './config/secret.ts';
+export type { Flags } from './config/source.ts';
+export { configSchema };
+
+type DeepReadonly<T> = T extends (...args: never[]) => unknown
+  ? T
+  : { readonly [Key in keyof T]: DeepReadonly<T[Key]> };
+
+/**
+ * The whole configuration: checked, defaults filled in, references looked up, frozen to the bottom.
+ * Durations are milliseconds under the name they have in the file; paths are absolute.
+ */
+export type Config = DeepReadonly<z.output<ReturnType<typeof configSchema>>>;
+/** What may be written; what `parseConfig` expects of a plain object. */
+export type ConfigInput = z.input<ReturnType<typeof configSchema>>;
+/** The section of one provider whose driver is `equinix`. */
+export type EquinixConfig = DeepReadonly<z.output<ReturnType<typeof equinixSchema>>>;
+
+/** Where `loadConfig` finds its text, and what it may refer to. */
+export interface ConfigSource {
+  /** YAML file; relative paths in it start at its directory. */
+  readonly file?: string;
+  /** YAML text, instead of a file; relative paths start at the working directory. */
+  readonly text?: string;
+  readonly env: Surroundings['env'];
+  /** Dotted path to value, such as `{ 'log.level': 'debug' }`. */
+  readonly flags?: Flags;
+}
+
+/**
+ * Reads the configuration of a daemon.
+ * @throws {UsageError} listing every mistake at once, one line each: path, what, what to do.
+ */
+export function loadConfig({ file, text, env, flags = {} }: ConfigSource): Config {
+  const name = file ?? 'the configuration';
+  const { value, source } = readYaml(text ?? readConfigFile(file), name);
+  const baseDirectory = file === undefined ? process.cwd() : dirname(resolve(file));
+  return check(withFlags(value, flags), { env, baseDirectory, checkFiles: true }, source);
+}
+
+/**
+ * Checks a plain object as if it had been written as YAML, except that files it names need not be
+ * there yet. Secrets are references here too: put their values into `env`.
+ * @throws {UsageError} as `loadConfig`.
+ */
+export function parseConfig(input: unknown, around: Partial<Surroundings> = {}): Config {
+  const surroundings = { env: {}, baseDirectory: process.cwd(), checkFiles: false, ...around };
+  return check(input, surroundings, noSource);
+}
+
+/** When a machine counts as lost; `handOutMs` is not configurable. */
+export const lossPolicyOf = ({ agent }: Pick<Config, 'agent'>): LossPolicy => ({
+  firstHeartbeatMs: agent.firstHeartbeatDeadline,
+  heartbeatMs: agent.heartbeatDeadline,
+  handOutMs: DEFAULT_LOSS.handOutMs,
+  periodMs: agent.heartbeatPeriod,
+});
+
+function check(value: unknown, around: Surroundings, source: SourceText): Config {
+  const schema = configSchema(around);
+  const result = schema.safeParse(value);
+  if (!result.success) throw new UsageError(describeFaults(faultsOf(result.error, schema), source));
+  return freeze(result.data);
+}
+
+function readConfigFile(file: string | undefined): string {
+  if (file === undefined) throw new UsageError('no configuration given; name one with --config');
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const problem = 'the configuration cannot be read; name another with --config';
+    throw new UsageError(problem, { cause: error });
+  }
+}
+
+function freeze<T>(value: T): DeepReadonly<T> {
+  if (typeof value === 'object' && value !== null) Object.values(value).forEach(freeze);
+  return Object.freeze(value) as DeepReadonly<T>;
+}

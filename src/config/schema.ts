@@ -1,0 +1,228 @@
+import { z } from 'zod';
+import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../domain/backoff.ts';
+import type { BackoffDescriptor } from '../domain/backoff.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../domain/policy.ts';
+import { formatDuration } from './duration.ts';
+import * as leaf from './leaves.ts';
+import { providersSchema } from './provider-schema.ts';
+import type { Surroundings } from './secret.ts';
+
+/**
+ * The one definition of the configuration: what is read, checked, defaulted and documented.
+ * Sections are in the order of the documentation.
+ */
+export const configSchema = (around: Surroundings) =>
+  section({
+    database: databaseSchema(around),
+    session: filledSection({
+      interval: leaf
+        .duration('This daemon counts as dead so long after its last sign of life.', 1000)
+        .prefault('5s'),
+    }),
+    providers: providersSchema(around),
+    provisioner: provisionerSchema(),
+    agent: agentSchema(around),
+    ssh: sshSchema(around),
+    agentServer: agentServerSchema(around),
+    initializer: filledSection({
+      loopParallelism: leaf.count('Agent starts at once.', 1, 1000).prefault(10),
+      backoff: backoffSchema(AGENT_START_BACKOFF),
+    }),
+    recoverer: filledSection({
+      loopParallelism: leaf.count('Recoveries at once.', 1, 1000).prefault(10),
+      backoff: backoffSchema(RECOVERY_BACKOFF),
+      rebootPatience: leaf
+        .duration('How long to wait for evidence that a machine rebooted.')
+        .prefault('15m'),
+      pollInterval: leaf.duration('How often to look for that evidence.').prefault('5s'),
+    }),
+    guard: guardSchema(),
+    mirror: filledSection({
+      scanInterval: leaf.duration('Full read of the database, besides its wakes.').prefault('1m'),
+      listInterval: leaf.duration('Listing of each provider.').prefault('1m'),
+    }),
+    console: consoleSchema(around),
+    log: filledSection({
+      level: leaf
+        .choice(['debug', 'info', 'warn', 'error'], 'Least severity that is written.')
+        .prefault('info'),
+      format: leaf
+        .choice(['auto', 'json', 'pretty'], 'auto: pretty on a terminal, JSON otherwise.')
+        .prefault('auto'),
+    }),
+    inspect: filledSection({
+      port: leaf
+        .count(
+          'Loopback port for the Stately inspector; 0 lets the system choose. Unset: off.',
+          0,
+          65_535,
+        )
+        .optional(),
+    }),
+  }).refine(agentsKnowWhereToReport, {
+    when: () => true,
+    path: ['agent', 'endpoint'],
+    error: 'is missing; give it, or name a host that agents can reach in agentServer.listen',
+  });
+
+function agentsKnowWhereToReport(value: { agent?: unknown; agentServer?: unknown }): boolean {
+  const { endpoint } = (value?.agent ?? {}) as { endpoint?: unknown };
+  const { listen } = (value?.agentServer ?? {}) as { listen?: leaf.ListenAddress };
+  if (endpoint !== undefined || typeof listen?.host !== 'string') return true;
+  return !['', '0.0.0.0', '::'].includes(listen.host);
+}
+
+const notASection = () => 'is not a section; give key: value lines';
+
+const section = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
+  z.strictObject(shape, { error: notASection });
+
+/** A section that may be left out: then its defaults hold, and its required keys are reported. */
+const filledSection = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
+  section(shape).prefault({} as never);
+
+const databaseSchema = (around: Surroundings) =>
+  filledSection({
+    url: leaf.databaseUrl('Any PostgreSQL from version 15 on.', around).optional(),
+    embedded: section({
+      dataDir: leaf.path('Where a PostgreSQL of our own keeps its data.', around),
+    }).optional(),
+    poolMax: leaf.count('Connections of this daemon.', 2, 1000).prefault(10),
+  }).refine((database) => hasExactlyOne(database, 'url', 'embedded'), {
+    when: () => true,
+    error: 'names no database or two; give either url or embedded: { dataDir: … }',
+  });
+
+/** True unless `value` is a section with none or both of the keys. */
+function hasExactlyOne(value: unknown, one: string, other: string): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  const keys = value as Record<string, unknown>;
+  return (keys[one] === undefined) !== (keys[other] === undefined);
+}
+
+const provisionerSchema = () =>
+  filledSection({
+    maxMachines: leaf.count('Most machines of each provider; 0 is no limit.', 0).prefault(50),
+    reconcilerRate: leaf.duration('Least time between two passes.').prefault('1m'),
+    deviceCreationRate: leaf.duration('Least time between two creations.').prefault('5s'),
+    reservationChunkSize: leaf.count('Most creations of one pass.', 1).prefault(20),
+    penalty: leaf.duration('How long a slot rests after a failed creation.').prefault('1h'),
+  });
+
+const agentSchema = (around: Surroundings) =>
+  filledSection({
+    executablePath: leaf
+      .file('The agent program that is put on machines; unset: ours.', around)
+      .optional(),
+    targetPath: leaf.remotePath('Where it is put.').prefault('/root/agent'),
+    endpoint: leaf
+      .endpoint('Address that agents report to; unset: agentServer.listen, if that names a host.')
+      .optional(),
+    endpointCaCertificatePath: leaf
+      .file('CA of that address (PEM); unset: the system’s.', around, leaf.isCertificate)
+      .optional(),
+    sshConnectTimeout: leaf.duration('Limit of a TCP connect.').prefault('2s'),
+    sshHandshakeTimeout: leaf.duration('Limit of the SSH handshake.').prefault('10s'),
+    sshExecTimeout: leaf.duration('Limit of the agent’s first answer.').prefault('60s'),
+    heartbeatPeriod: leaf
+      .duration('How often agents report.')
+      .prefault(formatDuration(DEFAULT_LOSS.periodMs)),
+    heartbeatDeadline: leaf
+      .duration('A machine is lost so long after its last heartbeat.')
+      .prefault(formatDuration(DEFAULT_LOSS.heartbeatMs)),
+    firstHeartbeatDeadline: leaf
+      .duration('A machine is lost so long after agent start if none ever came.')
+      .prefault(formatDuration(DEFAULT_LOSS.firstHeartbeatMs)),
+  }).refine(hearsTwice, {
+    when: () => true,
+    path: ['heartbeatDeadline'],
+    error: 'is less than two heartbeat periods; give more, or machines are lost by one late call',
+  });
+
+function hearsTwice(agent: { heartbeatDeadline?: unknown; heartbeatPeriod?: unknown }): boolean {
+  const { heartbeatDeadline: deadlineMs, heartbeatPeriod: periodMs } = agent ?? {};
+  if (typeof deadlineMs !== 'number' || typeof periodMs !== 'number') return true;
+  return deadlineMs >= 2 * periodMs;
+}
+
+const sshSchema = (around: Surroundings) =>
+  filledSection({
+    keyPath: leaf.path('Our private key; generated if absent.', around),
+    port: leaf.count('Port, where a machine’s address names none.', 1, 65_535).prefault(22),
+    hostKeyPolicy: leaf
+      .choice(
+        ['strict', 'tofu', 'insecure'],
+        'tofu pins a key at first use; strict accepts pinned keys only; insecure accepts any.',
+      )
+      .prefault('tofu'),
+  });
+
+const agentServerSchema = (around: Surroundings) =>
+  filledSection({
+    listen: leaf.listen('Where agents report to.').prefault(':8080'),
+    keyPath: leaf.file('Private key of the listener (PEM).', around).optional(),
+    certificatePath: leaf
+      .file('Certificate of the listener (PEM).', around, leaf.isCertificate)
+      .optional(),
+    devCertificates: section({
+      dir: leaf.path('A CA and certificate of our own, made there if absent.', around),
+    }).optional(),
+  }).refine(hasOneIdentity, {
+    when: () => true,
+    error: 'needs one identity; give keyPath and certificatePath, or devCertificates: { dir: … }',
+  });
+
+function hasOneIdentity(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  const { keyPath, certificatePath, devCertificates } = value as Record<string, unknown>;
+  const files = [keyPath, certificatePath].filter((path) => path !== undefined).length;
+  return devCertificates === undefined ? files === 2 : files === 0;
+}
+
+const backoffSchema = (defaults: BackoffDescriptor) =>
+  filledSection({
+    initial: leaf
+      .duration('First wait after a failure.')
+      .prefault(formatDuration(defaults.initialMs)),
+    exponent: leaf.ratio('Growth of each further wait.', 1, 10).prefault(defaults.exponent),
+    maximum: leaf.duration('Longest wait.').prefault(formatDuration(defaults.maximumMs)),
+  }).transform(({ initial, exponent, maximum }): BackoffDescriptor => ({
+    initialMs: initial,
+    exponent,
+    maximumMs: maximum,
+  }));
+
+const guardSchema = () =>
+  filledSection({
+    percent: leaf
+      .ratio(
+        'Machines recovering at once, at most: percent of each provider, location and the fleet.',
+        0,
+        100,
+      )
+      .prefault(DEFAULT_BUDGET.percent),
+    perGroupMax: leaf
+      .count('Their number in each provider and location, at most.', 1)
+      .prefault(DEFAULT_BUDGET.perGroupMax),
+    fleetMax: leaf
+      .count('Their number in the whole fleet, at most.', 1)
+      .prefault(DEFAULT_BUDGET.fleetMax),
+  });
+
+const consoleSchema = (around: Surroundings) =>
+  filledSection({
+    listen: leaf.listen('Web page, API, metrics and health.').prefault('127.0.0.1:4243'),
+    token: leaf
+      .secret('Asked for on every path but /livez; required beyond loopback.', around)
+      .optional(),
+  }).refine(isPrivateOrGuarded, {
+    when: () => true,
+    path: ['token'],
+    error: 'is missing, and the listen address is open to other machines; give a token',
+  });
+
+function isPrivateOrGuarded(value: { listen?: unknown; token?: unknown }): boolean {
+  const listen = value?.listen as leaf.ListenAddress | undefined;
+  if (typeof listen?.host !== 'string' || value.token !== undefined) return true;
+  return /^(127\.|::1$|localhost$)/.test(listen.host);
+}

@@ -1,0 +1,78 @@
+import { readFileSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { UsageError } from '../domain/errors.ts';
+
+/** Where references are looked up. */
+export interface Surroundings {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Relative paths of the configuration start here. */
+  readonly baseDirectory: string;
+  /** Whether files that must exist at start are looked at. Files of secrets always are. */
+  readonly checkFiles: boolean;
+}
+
+/**
+ * A value the configuration only refers to. Nothing that prints an object can show it: as text and
+ * as JSON it is its reference.
+ */
+export interface Secret {
+  /** As written in the configuration: `${NAME}`, `file:<path>`, or a text around references. */
+  readonly reference: string;
+  /**
+   * Looks the reference up again, so that a rotated token is found without a restart.
+   * @throws {UsageError} the variable or file has gone since the start.
+   */
+  read(): string;
+  toString(): string;
+  toJSON(): string;
+}
+
+const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
+
+/** True for a text that is one reference and nothing else. */
+export const isReference = (text: string): boolean =>
+  text.startsWith('file:') || /^\$\{[A-Za-z_][A-Za-z0-9_]*\}$/.test(text);
+
+/**
+ * Makes a secret of a text with references and looks it up once.
+ * @throws {UsageError} saying which reference leads nowhere, and never a value.
+ */
+export function createSecret(text: string, around: Surroundings): Secret {
+  const read = () =>
+    text.startsWith('file:') ? readSecretFile(text, around) : expand(text, around);
+  read();
+  return Object.freeze({ reference: text, read, toString: () => text, toJSON: () => text });
+}
+
+/** References inside a longer text are parts of a URL, hence percent-encoded. */
+function expand(text: string, { env }: Surroundings): string {
+  const whole = isReference(text);
+  return text.replace(REFERENCE, (reference, name: string) => {
+    const value = env[name];
+    if (value === undefined || value === '') {
+      throw new UsageError(`refers to ${reference}, which is not set; set it in the environment`);
+    }
+    return whole ? value : encodeURIComponent(value);
+  });
+}
+
+function readSecretFile(reference: string, { baseDirectory }: Surroundings): string {
+  const path = resolve(baseDirectory, reference.slice('file:'.length));
+  const value = readPrivately(path, reference).trimEnd();
+  if (value === '') throw new UsageError(`refers to ${reference}, which is empty; write it there`);
+  return value;
+}
+
+function readPrivately(path: string, reference: string): string {
+  try {
+    if (process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0) {
+      throw new UsageError(`refers to ${reference}, which others may read; run chmod 600 ${path}`);
+    }
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
+    const problem = `refers to ${reference}, which cannot be read (${code})`;
+    throw new UsageError(`${problem}; make ${path} readable`, { cause: error });
+  }
+}

@@ -1,0 +1,79 @@
+import { LineCounter, isMap, isNode, parse, parseDocument } from 'yaml';
+import type { Document } from 'yaml';
+import { UsageError } from '../domain/errors.ts';
+
+/** Where a configuration came from, for messages. */
+export interface SourceText {
+  /** What to call it, such as `shepherd.yaml`. */
+  readonly name: string;
+  /** ` (line 3, column 5)` of the key, or of the nearest section that exists; else empty. */
+  positionOf(path: readonly PropertyKey[]): string;
+}
+
+/** Values that were handed over and never were text. */
+export const noSource: SourceText = { name: 'the configuration', positionOf: () => '' };
+
+/**
+ * Reads one YAML document.
+ * @throws {UsageError} not YAML, a key written twice, or more than one document.
+ */
+export function readYaml(text: string, name: string): { value: unknown; source: SourceText } {
+  const lineCounter = new LineCounter();
+  const document = parseDocument(text, { lineCounter, prettyErrors: true, uniqueKeys: true });
+  if (document.errors.length > 0) {
+    const lines = document.errors.map((error) => `  ${error.message.split('\n')[0] ?? ''}`);
+    throw new UsageError([`${name} is not valid YAML:`, ...lines].join('\n'));
+  }
+  const positionOf = (path: readonly PropertyKey[]) => positionIn(document, lineCounter, path);
+  return { value: valueOf(document, name), source: { name, positionOf } };
+}
+
+/** Aliases are resolved here, which is where a document can still turn out to be wrong. */
+function valueOf(document: Document, name: string): unknown {
+  try {
+    return document.toJS({ maxAliasCount: 100 }) ?? {};
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`${name} is not valid YAML:\n  ${problem}`, { cause: error });
+  }
+}
+
+function positionIn(
+  document: Document,
+  lineCounter: LineCounter,
+  path: readonly PropertyKey[],
+): string {
+  let node: unknown = document.contents;
+  let offset: number | undefined;
+  for (const key of path) {
+    const pair = isMap(node) ? node.items.find((item) => String(item.key) === String(key)) : null;
+    if (!pair) break;
+    if (isNode(pair.key)) offset = pair.key.range?.[0];
+    node = pair.value;
+  }
+  if (offset === undefined) return '';
+  const { line, col } = lineCounter.linePos(offset);
+  return ` (line ${line}, column ${col})`;
+}
+
+/** Values of the command line, by dotted path; they win over the file. Absent ones are ignored. */
+export type Flags = Readonly<Record<string, unknown>>;
+
+/** A copy of `value` with the flags in it. Texts are read as YAML would read them. */
+export function withFlags(value: unknown, flags: Flags): unknown {
+  const set = Object.entries(flags).filter(([, flag]) => flag !== undefined);
+  return set.reduce<unknown>(
+    (tree, [path, flag]) => graft(tree, path.split('.'), scalar(flag)),
+    value,
+  );
+}
+
+const scalar = (flag: unknown): unknown =>
+  typeof flag === 'string' ? (parse(flag) ?? flag) : flag;
+
+function graft(tree: unknown, [key, ...rest]: readonly string[], leaf: unknown): unknown {
+  if (key === undefined) return leaf;
+  const branches = typeof tree === 'object' && tree !== null ? tree : {};
+  const branch = Object.hasOwn(branches, key) ? (branches as Record<string, unknown>)[key] : {};
+  return { ...branches, [key]: graft(branch, rest, leaf) };
+}

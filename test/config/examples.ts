@@ -1,0 +1,35 @@
+import type { ConfigInput } from '../../src/config.ts';
+
+export const TOKEN = 'canary-token-value';
+export const env = { API_TOKEN: TOKEN, PGPASSWORD: 'p@ss/word' };
+
+/** The least that a configuration must say. */
+export const minimal = () =>
+  ({
+    database: { embedded: { dataDir: 'data' } },
+    providers: {
+      equinix: {
+        driver: 'equinix',
+        token: '${API_TOKEN}',
+        username: 'robot',
+        projectId: '3fa85f64-5717-4562-b3fc-2c963f66afa6',
+        instanceSetId: 'zzzzz-zzzzz-zzzzzzzzzzzzzzz',
+        devicePrefix: 'shepherd-test-',
+        sshKeyLabel: 'shepherd-test',
+      },
+    },
+    agent: { executablePath: 'agent.mjs', endpoint: '192.0.2.1:8080' },
+    ssh: { keyPath: 'ssh.key' },
+    agentServer: { devCertificates: { dir: 'certificates' } },
+  }) satisfies ConfigInput;
+
+/** `minimal` with one value replaced or added, by dotted path; `undefined` removes it. */
+export function withValue(path: string, value: unknown, input: unknown = minimal()): unknown {
+  const keys = path.split('.');
+  let at = input as Record<string, unknown>;
+  for (const key of keys.slice(0, -1)) at = (at[key] ??= {}) as Record<string, unknown>;
+  const last = keys.at(-1)!;
+  if (value === undefined) delete at[last];
+  else at[last] = value;
+  return input;
+}
