@@ -1,0 +1,51 @@
+import { systemClock, systemRandom } from '../adapters/clock/system-clock.ts';
+import { createPinoLog } from '../adapters/log/pino-log.ts';
+import { loadConfig, type Flags } from '../config.ts';
+import { startDaemon } from '../daemon/daemon.ts';
+import { countsLine } from './counts-line.ts';
+import { watchForEnd } from './signals.ts';
+import { createLiveLine } from './terminal.ts';
+
+export interface RunOptions {
+  readonly file: string;
+  readonly checkOnly: boolean;
+  readonly flags: Flags;
+  readonly version: string;
+}
+
+/** `shepherd run`: a daemon by its configuration file, until a signal. Resolves when it stopped. */
+export async function run({ file, checkOnly, flags, version }: RunOptions): Promise<void> {
+  const config = loadConfig({ file, env: process.env, flags });
+  if (checkOnly) {
+    process.stdout.write(`${file}: the configuration is good\n`);
+    return;
+  }
+  const live = createLiveLine(process.stderr, systemClock);
+  const log = createPinoLog({
+    ...config.log,
+    write: live.write,
+    isTerminal: process.stderr.isTTY ?? false,
+  });
+  const stopping = new AbortController();
+  const release = watchForEnd(systemClock, {
+    stop: () => stopping.abort(),
+    abandon: () => undefined,
+  });
+  try {
+    const daemon = await startDaemon({
+      config,
+      clock: systemClock,
+      random: systemRandom,
+      log,
+      version,
+    });
+    const shown = daemon.fleet.changes$.subscribe(({ counts }) => live.set(countsLine(counts)));
+    if (stopping.signal.aborted) await daemon.stop();
+    else stopping.signal.addEventListener('abort', () => void daemon.stop(), { once: true });
+    await daemon.stopped;
+    shown.unsubscribe();
+  } finally {
+    release();
+    live.end();
+  }
+}

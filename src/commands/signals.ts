@@ -1,0 +1,48 @@
+import { constants } from 'node:os';
+import type { Clock } from '../adapters/clock/port.ts';
+
+/** SIGHUP: the terminal is gone. */
+const STOPPING: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+/** npm passes on a Ctrl-C that the terminal delivered already: that is one wish, not two. */
+const SAME_WISH_MS = 500;
+/** EX_SOFTWARE of sysexits.h: a bug of ours. */
+const EXIT_BUG = 70;
+
+export interface Ends {
+  /** An orderly end is wished for: by a signal, or because nobody reads our output any more. */
+  stop(): void;
+  /** The process ends in the same instant; only what is synchronous has an effect. */
+  abandon(): void;
+}
+
+/**
+ * The first signal calls `stop`; a second one, and an error that nobody caught, end the process after
+ * `abandon`. Returns a function that gives everything back.
+ */
+export function watchForEnd({ monotonic }: Pick<Clock, 'monotonic'>, ends: Ends): () => void {
+  let askedAt: number | null = null;
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (askedAt === null) {
+      askedAt = monotonic();
+      ends.stop();
+      return;
+    }
+    if (monotonic() - askedAt < SAME_WISH_MS) return;
+    ends.abandon();
+    process.exit(128 + constants.signals[signal]);
+  };
+  const onCrash = (error: unknown) => {
+    ends.abandon();
+    const stack = error instanceof Error ? error.stack : String(error);
+    process.stderr.write(`shepherd: internal error; please report it\n${stack}\n`);
+    process.exit(EXIT_BUG);
+  };
+  const onOutputLost = () => ends.stop();
+  for (const signal of STOPPING) process.on(signal, onSignal);
+  process.on('uncaughtException', onCrash);
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', onOutputLost);
+  return () => {
+    for (const signal of STOPPING) process.off(signal, onSignal);
+    process.off('uncaughtException', onCrash);
+  };
+}

@@ -1,0 +1,154 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { takeOwnership } from '../adapters/bmdb/data-directory.ts';
+import { systemRandom } from '../adapters/clock/system-clock.ts';
+import type { Log } from '../adapters/log/port.ts';
+import { parseConfig, type Config, type ConfigInput } from '../config.ts';
+import { UsageError } from '../domain/errors.ts';
+import { startFakequinix } from '../simulator/fakequinix/fakequinix.ts';
+import type { Fakequinix } from '../simulator/fakequinix/options.ts';
+import { abandonMachines } from '../simulator/hosts/processes.ts';
+import { createSimulatedHosts } from '../simulator/hosts/simulated-hosts.ts';
+import type { SimulatedHosts } from '../simulator/hosts/options.ts';
+
+/** The hardware that a simulated fleet runs on: a provider's API and the machines behind it. */
+export interface SimWorld {
+  readonly dir: string;
+  readonly machines: number;
+  readonly fakequinix: Fakequinix;
+  readonly hosts: SimulatedHosts;
+  /** Ends the API, the machines and everything that runs on them; removes a throw-away directory. */
+  close(): Promise<void>;
+  /** Kills what runs on the machines, and nothing more: for an end in the same instant. */
+  abandon(): void;
+}
+
+export interface SimWorldOptions {
+  /** Without it, as many as the directory holds, else 12. */
+  readonly machines?: number | undefined;
+  /** Kept, and continued by the next run; without one a temporary directory is used and removed. */
+  readonly dataDir?: string;
+  readonly log: Log;
+}
+
+const MACHINES = 12;
+
+/**
+ * @throws {UsageError} another living process uses the directory, or it holds another number of
+ *   machines than was asked for.
+ */
+export async function openSimWorld(options: SimWorldOptions): Promise<SimWorld> {
+  const throwaway = options.dataDir === undefined;
+  const dir = resolve(options.dataDir ?? mkdtempSync(join(tmpdir(), 'shepherd-sim-')));
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const owner = join(dir, 'owner');
+  await takeOwnership(dir, owner);
+  const leave = () => rmSync(throwaway ? dir : owner, { recursive: true, force: true });
+  try {
+    const { fakequinix, hosts } = await startWorld(dir, options);
+    return {
+      dir,
+      machines: fakequinix.reservations().length,
+      fakequinix,
+      hosts,
+      async close() {
+        await fakequinix.close();
+        await hosts.close();
+        leave();
+      },
+      abandon() {
+        abandonMachines(dir);
+        leave();
+      },
+    };
+  } catch (error) {
+    leave();
+    throw error;
+  }
+}
+
+async function startWorld(dir: string, { machines, log }: SimWorldOptions) {
+  const hosts = createSimulatedHosts({
+    dir: join(dir, 'machines'),
+    log: log.child({ component: 'machines' }),
+    random: systemRandom,
+  });
+  try {
+    const fakequinix = await startFakequinix({
+      listen: { host: '127.0.0.1', port: 0 },
+      profile: 'fast',
+      reservations: machines ?? MACHINES,
+      stateFile: join(dir, 'fakequinix.json'),
+      hooks: hosts,
+      log: log.child({ component: 'fakequinix' }),
+    });
+    const held = fakequinix.reservations().length;
+    if (machines !== undefined && held !== machines) {
+      await fakequinix.close();
+      throw new UsageError(
+        `${dir} holds ${held} machines, not ${machines}; leave --machines out, or name another --data-dir`,
+      );
+    }
+    return { fakequinix, hosts };
+  } catch (error) {
+    await hosts.close();
+    throw error;
+  }
+}
+
+const TOKEN = 'SHEPHERD_SIM_TOKEN';
+const SIM_PREFIX = 'shepherd-sim-';
+/** Name of the provider in a simulated fleet. */
+export const SIM_PROVIDER = 'equinix';
+const SIM_SET = 'simul-fleet-000000000000001';
+
+/** The configuration of a daemon for this world, with times as quick as the world's. */
+export function simConfig(
+  { dir, fakequinix, machines }: Pick<SimWorld, 'dir' | 'fakequinix' | 'machines'>,
+  overrides: Partial<ConfigInput>,
+): Config {
+  const input: ConfigInput = {
+    database: { embedded: { dataDir: join(dir, 'postgres') } },
+    session: { interval: '5s' },
+    providers: {
+      [SIM_PROVIDER]: {
+        driver: 'equinix',
+        baseUrl: fakequinix.url,
+        token: `\${${TOKEN}}`,
+        username: 'simulation',
+        projectId: fakequinix.projectId,
+        devicePrefix: SIM_PREFIX,
+        sshKeyLabel: 'shepherd-sim',
+        instanceSetId: SIM_SET,
+        apiRate: '5ms',
+        reservationCacheTimeout: '1s',
+        sshPortFromCustomdata: true,
+        probeGap: '200ms',
+        settle: '2s',
+      },
+    },
+    provisioner: {
+      maxMachines: machines,
+      reconcilerRate: '1s',
+      deviceCreationRate: '20ms',
+      reservationChunkSize: 20,
+      penalty: '10s',
+    },
+    agent: {
+      heartbeatPeriod: '1s',
+      heartbeatDeadline: '5s',
+      firstHeartbeatDeadline: '20s',
+    },
+    ssh: { keyPath: join(dir, 'ssh-key') },
+    agentServer: { listen: '127.0.0.1:0', devCertificates: { dir: join(dir, 'certificates') } },
+    initializer: { backoff: QUICK_BACKOFF },
+    recoverer: { backoff: QUICK_BACKOFF, rebootPatience: '20s', pollInterval: '250ms' },
+    mirror: { scanInterval: '5s', listInterval: '1s' },
+    console: { listen: '127.0.0.1:4243' },
+    ...overrides,
+  };
+  return parseConfig(input, { env: { [TOKEN]: fakequinix.tokens.project }, baseDirectory: dir });
+}
+
+const QUICK_BACKOFF = { initial: '1s', exponent: 1.2, maximum: '10s' };

@@ -1,0 +1,167 @@
+import { readFileSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import { hostname } from 'node:os';
+import { startAgentServer } from '../adapters/agents/http2-agent-server.ts';
+import { createTakeoverProtocol } from '../adapters/agents/takeover-protocol.ts';
+import { createDevCertificates } from '../adapters/agents/tls-material.ts';
+import { startEmbeddedPostgres } from '../adapters/bmdb/embedded-postgres.ts';
+import { checkSchema, migrate } from '../adapters/bmdb/migrate.ts';
+import { createPgBmdb } from '../adapters/bmdb/pg-bmdb.ts';
+import type { Clock, Random } from '../adapters/clock/port.ts';
+import type { Log } from '../adapters/log/port.ts';
+import type { Metrics } from '../adapters/metrics/port.ts';
+import { createEquinixProvider } from '../adapters/provider/equinix/equinix-provider.ts';
+import type { Provider } from '../adapters/provider/port.ts';
+import { loadOrCreateSshKey, type SshKey } from '../adapters/ssh/key-file.ts';
+import { createSsh2Shell } from '../adapters/ssh/ssh2-shell.ts';
+import { loadAgentProgram } from '../agent-bundle.ts';
+import { lossPolicyOf, type Config } from '../config.ts';
+import { codeOf, Unreachable } from '../domain/errors.ts';
+import { providerName, type ProviderName } from '../domain/ids.ts';
+import type { Closer } from './closer.ts';
+import type { Tuning } from './tuning.ts';
+
+/** What the parts of a daemon are built from. */
+export interface Means {
+  readonly config: Config;
+  readonly tuning: Tuning;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly version: string;
+  readonly closer: Closer;
+}
+
+/** The database: our own embedded one (migrated here), or one by URL (its schema is checked). */
+export async function openBmdb({ config, tuning, clock, random, log, metrics, closer }: Means) {
+  const url = await databaseUrl(config, log, closer);
+  const bmdb = createPgBmdb({
+    url,
+    clock,
+    random,
+    log: log.child({ component: 'bmdb' }),
+    metrics,
+    poolMax: config.database.poolMax,
+    loss: { ...lossPolicyOf(config), ladderResetMs: tuning.ladderResetMs },
+    budget: config.guard,
+  });
+  closer.add('bmdb', () => bmdb.close());
+  return bmdb;
+}
+
+async function databaseUrl({ database }: Config, log: Log, closer: Closer): Promise<string> {
+  if (database.url) {
+    const url = database.url.read();
+    await checkSchema(url).catch((error: unknown) => {
+      if (codeOf(error) !== 'unreachable') throw error;
+      const mend = 'see that it runs, and check database.url';
+      throw new Unreachable(`the database does not answer; ${mend}`, { cause: error });
+    });
+    return url;
+  }
+  const dataDir = database.embedded!.dataDir;
+  const postgres = await startEmbeddedPostgres({
+    dataDir,
+    log: log.child({ component: 'postgres' }),
+  });
+  closer.add('embedded database', () => postgres.stop());
+  await migrate(postgres.url, log.child({ component: 'postgres' }));
+  return postgres.url;
+}
+
+/** All configured providers, by name. */
+export function openProviders(means: Means, key: SshKey): Map<ProviderName, Provider> {
+  const { config, clock, random, log, metrics, version, closer } = means;
+  const providers = new Map<ProviderName, Provider>();
+  for (const [name, settings] of Object.entries(config.providers)) {
+    const { token, apiRate, reservationCacheTimeout, probeGap, settle, ...rest } = settings;
+    const provider = createEquinixProvider(
+      {
+        ...rest,
+        name,
+        token: () => token.read(),
+        publicKeyLine: key.publicLine,
+        apiRateMs: apiRate,
+        reservationCacheTimeoutMs: reservationCacheTimeout,
+        timings: { probeGapMs: probeGap, settleMs: settle },
+      },
+      {
+        clock,
+        random,
+        metrics,
+        log: log.child({ component: `provider ${name}` }),
+        userAgent: `shepherd/${version}`,
+      },
+    );
+    closer.add(`provider ${name}`, () => provider.stop());
+    providers.set(providerName(name), provider);
+  }
+  return providers;
+}
+
+export async function openShell({ config, clock, log, metrics }: Means) {
+  const { sshConnectTimeout, sshHandshakeTimeout, sshExecTimeout } = config.agent;
+  const key = await loadOrCreateSshKey(config.ssh.keyPath, { comment: `shepherd@${hostname()}` });
+  log.info({ fingerprint: key.fingerprint }, 'SSH key loaded');
+  const shell = createSsh2Shell({
+    signers: [key],
+    limits: {
+      connectMs: sshConnectTimeout,
+      handshakeMs: sshHandshakeTimeout,
+      executeMs: sshExecTimeout,
+    },
+    clock,
+    log: log.child({ component: 'ssh' }),
+    metrics,
+  });
+  return { key, shell };
+}
+
+/** The listener for agents, and what they are told of it. */
+export async function openAgentServer(
+  means: Means,
+  store: Awaited<ReturnType<typeof openBmdb>>['heartbeats'],
+  isReady: () => boolean,
+) {
+  const { config, clock, log, metrics, tuning, closer } = means;
+  const tls = await tlsOf(config);
+  const server = await startAgentServer({
+    listen: config.agentServer.listen,
+    tls,
+    store,
+    clock,
+    metrics,
+    log: log.child({ component: 'agent-server' }),
+    isReady,
+    heartbeatIntervalSeconds: Math.max(1, Math.round(config.agent.heartbeatPeriod / 1_000)),
+    batch: { maxMs: tuning.batchMs, max: 500 },
+  });
+  closer.add('agent server', () => server.close(tuning.agentServerGraceMs));
+  const endpoint = config.agent.endpoint ?? server.address;
+  const protocol = createTakeoverProtocol({ endpoint, caCertificate: tls.caDer });
+  return { server, protocol };
+}
+
+async function tlsOf({ agentServer, agent }: Config) {
+  const name = agent.endpoint?.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
+  if (agentServer.devCertificates) {
+    const { dir } = agentServer.devCertificates;
+    return createDevCertificates({ dir, names: name === undefined ? [] : [name] });
+  }
+  return {
+    key: readFileSync(agentServer.keyPath!, 'utf8'),
+    cert: readFileSync(agentServer.certificatePath!, 'utf8'),
+    caDer: agent.endpointCaCertificatePath
+      ? derOf(readFileSync(agent.endpointCaCertificatePath))
+      : new Uint8Array(0),
+  };
+}
+
+const derOf = (pem: Buffer): Uint8Array => new X509Certificate(pem).raw;
+
+/** The file that is put on machines. */
+export async function agentFile({ agent }: Config) {
+  const { content, sha256 } = await loadAgentProgram(agent.executablePath);
+  return { content, sha256, mode: 0o755 };
+}

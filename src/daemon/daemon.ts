@@ -1,0 +1,186 @@
+import { createActor, toPromise, type InspectionEvent } from 'xstate';
+import type { Board } from '../actors/board.ts';
+import { provideFleet } from '../actors/provide.ts';
+import { latestMigration } from '../adapters/bmdb/migrate.ts';
+import type { Bmdb } from '../adapters/bmdb/port.ts';
+import type { Clock, Random } from '../adapters/clock/port.ts';
+import { startInspectorRelay } from '../adapters/inspector/relay.ts';
+import type { Log } from '../adapters/log/port.ts';
+import { createPromMetrics } from '../adapters/metrics/prom-metrics.ts';
+import type { Config } from '../config.ts';
+import { startConsole } from '../console/console.ts';
+import type { FleetView } from '../console/port.ts';
+import type { Slot } from '../domain/ids.ts';
+import type { Means } from './adapters.ts';
+import { createCloser } from './closer.ts';
+import { fleetDeps } from './fleet-deps.ts';
+import { fleetView } from './fleet-view.ts';
+import { healthOf } from './health.ts';
+import { openParts, type Parts } from './parts.ts';
+import { TUNING, type Tuning } from './tuning.ts';
+
+export interface DaemonOptions {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly version: string;
+  readonly tuning?: Partial<Tuning>;
+  /** How the operator sets the console's address, for the message when it is taken. */
+  readonly consoleOption?: string;
+}
+
+/** A running daemon. */
+export interface Daemon {
+  readonly consoleUrl: string;
+  readonly inspectorUrl: string | null;
+  readonly board: Board;
+  readonly fleet: FleetView;
+  readonly bmdb: Bmdb;
+  /** Resolves when it has stopped and everything is closed; rejects when the supervisor crashed. */
+  readonly stopped: Promise<void>;
+  /** Ends work in time or cancels it, closes the session and everything else. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Builds every part from the leaves up and starts the supervisor. What was opened before a failure
+ * is closed again.
+ * @throws {FleetError} what is wrong with configuration, database, provider or port.
+ */
+export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  const closer = createCloser(options.log);
+  try {
+    return await build({
+      ...options,
+      closer,
+      tuning: { ...TUNING, ...options.tuning },
+      metrics: createPromMetrics({ version: options.version, schema: await latestMigration() }),
+    });
+  } catch (error) {
+    await closer.close();
+    throw error;
+  }
+}
+
+type Built = Means &
+  Pick<DaemonOptions, 'consoleOption'> & {
+    readonly metrics: ReturnType<typeof createPromMetrics>;
+  };
+
+async function build(means: Built): Promise<Daemon> {
+  const { log } = means;
+  const parts = await openParts(means);
+  const { board, desk, keeper, mirror } = parts;
+  const fleet = fleetView(
+    board,
+    parts.changes,
+    (slot) => mirror.facts().get(slot as Slot),
+    () => keeper.current()?.sessionId ?? null,
+    mirror.nowMs,
+  );
+  const inspector = await openInspector(means);
+  const consoleUrl = await openConsole(means, parts, fleet, inspector);
+  const { stopped, askToStop } = startSupervisor(means, parts, inspector);
+  log.info({ console: consoleUrl, agents: parts.server.address }, 'daemon started');
+
+  let stopping: Promise<void> | undefined;
+  const stop = async () => {
+    log.info({ busy: desk.busy }, 'stopping');
+    askToStop();
+    await stopped;
+    log.info({}, 'stopped');
+  };
+  return {
+    consoleUrl,
+    inspectorUrl: inspector?.url ?? null,
+    board,
+    fleet,
+    bmdb: parts.bmdb,
+    stopped,
+    stop: () => (stopping ??= stop()),
+  };
+}
+
+function startSupervisor(means: Built, parts: Parts, inspector: Inspector) {
+  const { config, tuning, clock, log, closer } = means;
+  const inspect = inspector ? { inspect: inspector.inspect } : {};
+  const logic = provideFleet(
+    fleetDeps(means, parts, {
+      inspectCell: (cellId) => observers(parts.board, inspector, cellId),
+      ...(inspector && { inspectRoot: inspector.inspect }),
+    }),
+  );
+  const actor = createActor(logic, {
+    id: 'fleet',
+    clock,
+    input: { sessionIntervalMs: config.session.interval, sessionRetryMs: tuning.sessionRetryMs },
+    ...inspect,
+  });
+  closer.add('supervisor', () => void actor.stop());
+  const stopped = toPromise(actor).then(
+    () => closer.close(),
+    async (cause: unknown) => {
+      log.error({ err: cause }, 'the supervisor crashed');
+      await closer.close();
+      throw new Error('the supervisor crashed', { cause });
+    },
+  );
+  // Whoever waits for the end is told; before anybody waits it is no unhandled rejection.
+  stopped.then(undefined, () => undefined);
+  actor.start();
+  return { stopped, askToStop: () => actor.send({ type: 'fleet.stop' }) };
+}
+
+async function openConsole(
+  means: Built,
+  { board, keeper, mirror }: Parts,
+  fleet: FleetView,
+  inspector: Inspector,
+): Promise<string> {
+  const { config, clock, log, metrics, version, closer } = means;
+  const web = await startConsole({
+    listen: config.console.listen,
+    token: config.console.token?.read(),
+    fleet,
+    metrics: {
+      expose() {
+        metrics.machines(board.census());
+        return metrics.expose();
+      },
+    },
+    health: healthOf({ keeper, mirror, clock, scanMs: config.mirror.scanInterval }),
+    clock,
+    log: log.child({ component: 'console' }),
+    version,
+    option: means.consoleOption ?? 'console.listen',
+    ...(inspector && { inspectorUrl: inspector.url }),
+  });
+  closer.add('console', () => web.close());
+  return web.url;
+}
+
+type Inspector = Awaited<ReturnType<typeof startInspectorRelay>> | null;
+
+async function openInspector({ config, clock, log, closer }: Means): Promise<Inspector> {
+  const { port } = config.inspect;
+  if (port === undefined) return null;
+  const inspector = await startInspectorRelay({
+    host: '127.0.0.1',
+    port,
+    clock,
+    log: log.child({ component: 'inspector' }),
+    select: () => true,
+  });
+  closer.add('inspector', () => inspector.close());
+  return inspector;
+}
+
+/** The board watches every cell; the inspector only the first. */
+function observers(board: Board, inspector: Inspector, cellId: string) {
+  if (!inspector || cellId !== 'cell-0') return board.inspect;
+  return (event: InspectionEvent) => {
+    board.inspect(event);
+    inspector.inspect(event);
+  };
+}

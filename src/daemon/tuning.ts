@@ -1,0 +1,39 @@
+/** Periods and limits that are not configuration: figures of the design, changed only by tests. */
+export interface Tuning {
+  /** Scans that wakes ask for are at least this far apart. */
+  readonly scanGapMs: number;
+  /** A daemon of rank n waits n times this before it asks for a machine. */
+  readonly headStartMs: number;
+  /** A reboot asked for less than this ago is not asked for again. */
+  readonly askAgainMs: number;
+  /** Unbroken heartbeats for this long end an episode of recovery. */
+  readonly ladderResetMs: number;
+  /** The janitor's period. */
+  readonly sweepMs: number;
+  /** Work under way may take this long to end at a stop. */
+  readonly drainMs: number;
+  /** The agent server ends its calls within this at a stop. */
+  readonly agentServerGraceMs: number;
+  /** Pause before another session after one was lost; doubles up to 30 s. */
+  readonly sessionRetryMs: number;
+  /** A granted turn that no task began is taken back after this. */
+  readonly turnUnusedMs: number;
+  /** An intent whose device was never seen is forgotten after this. */
+  readonly abandonMs: number;
+  /** Heartbeats of this long share one transaction. */
+  readonly batchMs: number;
+}
+
+export const TUNING: Tuning = {
+  scanGapMs: 250,
+  headStartMs: 1_000,
+  askAgainMs: 5 * 60_000,
+  ladderResetMs: 30 * 60_000,
+  sweepMs: 10_000,
+  drainMs: 20_000,
+  agentServerGraceMs: 5_000,
+  sessionRetryMs: 500,
+  turnUnusedMs: 5_000,
+  abandonMs: 3_600_000,
+  batchMs: 20,
+};

@@ -1,0 +1,170 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { explain, FleetError, UsageError } from './domain/errors.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const EXIT_FAILED = 1;
+const EXIT_USAGE = 2;
+/** EX_SOFTWARE of sysexits.h: a bug of ours. */
+const EXIT_BUG = 70;
+
+const version = (): string =>
+  (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version;
+
+const wholeNumber = (min: number, max: number) => (text: string) => {
+  const value = /^\d+$/.test(text) ? Number(text) : NaN;
+  if (Number.isInteger(value) && value >= min && value <= max) return value;
+  throw new InvalidArgumentError(`Give a whole number from ${min} to ${max}.`);
+};
+
+const listenAddress = (text: string) => {
+  const [, host, port] = /^(127\.0\.0\.1|localhost|\[::1\]):(\d{1,5})$/.exec(text) ?? [];
+  if (host !== undefined && Number(port) <= 65_535) return { host, port: Number(port) };
+  throw new InvalidArgumentError('Give a loopback address and a port, such as 127.0.0.1:0.');
+};
+
+const INSPECT_PORT = 4244;
+const inspectOption = () =>
+  new Option('--inspect [port]', 'stream actors to the Stately inspector, on loopback')
+    .argParser(wholeNumber(0, 65_535))
+    .preset(INSPECT_PORT);
+
+function program(): Command {
+  const cli = new Command('shepherd')
+    .description('Keeps a fleet of physical machines alive.')
+    .version(version())
+    .showHelpAfterError('(add --help for what there is)')
+    .exitOverride();
+
+  cli
+    .command('run')
+    .description('run the daemon until SIGINT or SIGTERM')
+    .requiredOption('--config <file>', 'configuration, YAML')
+    .option('--check-config', 'only check the configuration', false)
+    .addOption(inspectOption())
+    .action(async (o: { config: string; checkConfig: boolean; inspect?: number }) => {
+      const { run } = await import('./commands/run.ts');
+      const flags = o.inspect === undefined ? {} : { 'inspect.port': o.inspect };
+      await run({ file: o.config, checkOnly: o.checkConfig, flags, version: version() });
+    });
+
+  cli
+    .command('db')
+    .description('the schema of the database')
+    .command('migrate')
+    .description('bring the database that the configuration names up to date')
+    .requiredOption('--config <file>', 'configuration, YAML')
+    .action(async ({ config }: { config: string }) => {
+      const { migrateDatabase } = await import('./commands/db.ts');
+      process.stdout.write(`${await migrateDatabase(config)}\n`);
+    });
+
+  cli
+    .command('sim')
+    .description('a simulated fleet, and a daemon that keeps it alive')
+    .option(
+      '--machines <n>',
+      'how many (default: 12, or what --data-dir holds)',
+      wholeNumber(1, 2_000),
+    )
+    .option('--chaos', 'kill agents and hang machines now and then', false)
+    .option('--exit-when-running', 'end when every machine runs', false)
+    .option('--json', 'print one JSON line at the end, and only warnings before', false)
+    .option('--data-dir <dir>', 'keep everything here and continue there next time')
+    .option('--console-port <port>', 'port of the console', wholeNumber(0, 65_535), 4243)
+    .option('--timeout <s>', 'give up --exit-when-running after this', wholeNumber(1, 86_400), 600)
+    .addOption(inspectOption())
+    .action(
+      async (o: {
+        machines?: number;
+        chaos: boolean;
+        exitWhenRunning: boolean;
+        json: boolean;
+        dataDir?: string;
+        consolePort: number;
+        timeout: number;
+        inspect?: number;
+      }) => {
+        const { sim } = await import('./commands/sim.ts');
+        const { timeout, inspect, ...rest } = o;
+        await sim({
+          ...rest,
+          timeoutMs: timeout * 1_000,
+          version: version(),
+          ...(inspect !== undefined && { inspectPort: inspect }),
+        });
+      },
+    );
+
+  cli
+    .command('fakequinix')
+    .description('the emulator of the Equinix Metal API alone; prints one JSON line')
+    .addOption(
+      new Option('--listen <host:port>', 'loopback address')
+        .argParser(listenAddress)
+        .default({ host: '127.0.0.1', port: 0 }, '127.0.0.1:0'),
+    )
+    .addOption(
+      new Option('--profile <name>', 'times of the lifecycle')
+        .choices(['fast', 'real'])
+        .default('fast'),
+    )
+    .option('--reservations <n>', 'free reservations', wholeNumber(0, 100_000), 10)
+    .option('--world <file>', 'what there is, YAML or JSON')
+    .option('--state <file>', 'keep the state here and continue there next time')
+    .option('--machines', 'put simulated machines behind the devices', false)
+    .action(
+      async (o: {
+        listen: { host: string; port: number };
+        profile: 'fast' | 'real';
+        reservations: number;
+        world?: string;
+        state?: string;
+        machines: boolean;
+      }) => {
+        const { fakequinix } = await import('./commands/fakequinix.ts');
+        const { world, state, ...rest } = o;
+        await fakequinix({
+          ...rest,
+          ...(world !== undefined && { worldFile: world }),
+          ...(state !== undefined && { stateFile: state }),
+        });
+      },
+    );
+
+  cli
+    .command('diagrams')
+    .description('write every statechart to docs/machines as Mermaid and JSON')
+    .option('--check', 'fail when a file is stale instead of writing it', false)
+    .action(async ({ check }: { check: boolean }) => {
+      const { diagrams } = await import('./commands/diagrams.ts');
+      process.stdout.write(`${diagrams({ root: ROOT, check })}\n`);
+    });
+  return cli;
+}
+
+async function main(): Promise<void> {
+  try {
+    await program().parseAsync();
+  } catch (error) {
+    process.exitCode = report(error);
+  }
+}
+
+/** One clear message for what a person can mend; the stack only for what is our fault. */
+function report(error: unknown): number {
+  const { code, exitCode } = error as { code?: unknown; exitCode?: unknown };
+  if (typeof code === 'string' && code.startsWith('commander.')) {
+    return exitCode === 0 ? 0 : EXIT_USAGE;
+  }
+  if (error instanceof FleetError) {
+    process.stderr.write(`shepherd: ${explain(error)}\n`);
+    return error instanceof UsageError ? EXIT_USAGE : EXIT_FAILED;
+  }
+  const stack = error instanceof Error ? error.stack : String(error);
+  process.stderr.write(`shepherd: internal error; please report it\n${stack}\n`);
+  return EXIT_BUG;
+}
+
+await main();
