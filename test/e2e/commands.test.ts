@@ -1,0 +1,150 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startFakequinix } from '../../src/simulator/fakequinix/fakequinix.ts';
+import { shepherd } from './commands.ts';
+
+const dir = mkdtempSync(join(tmpdir(), 'shepherd-commands-'));
+/** Temporary files of the processes started here, so that what they leave can be seen. */
+const scratch = join(dir, 'tmp');
+let fakequinix: Awaited<ReturnType<typeof startFakequinix>>;
+beforeAll(async () => {
+  fakequinix = await startFakequinix({
+    listen: { host: '127.0.0.1', port: 0 },
+    profile: 'fast',
+    reservations: 1,
+  });
+});
+afterAll(async () => {
+  await fakequinix.close();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+const configWith = (changes: object) => {
+  const path = join(dir, 'shepherd.yaml');
+  const config = {
+    database: { embedded: { dataDir: join(dir, 'postgres') } },
+    providers: {
+      metal: {
+        driver: 'equinix',
+        baseUrl: fakequinix.url,
+        token: '${METAL_TOKEN}',
+        username: 'test',
+        projectId: fakequinix.projectId,
+        instanceSetId: 'tests-shell-000000000000001',
+        devicePrefix: 'shepherd-commands-',
+        sshKeyLabel: 'shepherd-commands',
+      },
+    },
+    ssh: { keyPath: join(dir, 'ssh-key') },
+    agentServer: { listen: '127.0.0.1:0', devCertificates: { dir: join(dir, 'certificates') } },
+    console: { listen: '127.0.0.1:0' },
+    ...changes,
+  };
+  writeFileSync(path, JSON.stringify(config));
+  return path;
+};
+const run = (changes: object, token = fakequinix.tokens.project) =>
+  shepherd(['run', '--config', configWith(changes)], { METAL_TOKEN: token }).ended;
+
+/** The one message, without the log lines before it. */
+const messageOf = (stderr: string) =>
+  stderr
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('{'))
+    .join('\n');
+
+describe('a mistake ends in one clear message and a non-zero exit', () => {
+  const mistakes: [string, () => ReturnType<typeof run>, RegExp][] = [
+    [
+      'wrong configuration',
+      () => run({ provisioner: { maxMachin: 3 }, log: { level: 'loud' } }),
+      /has 2 mistakes:\n.*provisioner\.maxMachin.*is not known.*\n.*log\.level/s,
+    ],
+    [
+      'no configuration file',
+      () => shepherd(['run', '--config', join(dir, 'absent.yaml')]).ended,
+      /cannot be read.*absent\.yaml/,
+    ],
+    [
+      'database unreachable',
+      () => run({ database: { url: 'postgresql://nobody@127.0.0.1:1/none' } }),
+      /the database does not answer.*database\.url/,
+    ],
+    ['token refused', () => run({}, 'wrong'), /provider metal refused our token.*metal\.token/],
+    [
+      'agent file missing',
+      () => run({ agent: { executablePath: '/nonexistent/agent' } }),
+      /agent\.executablePath.*\/nonexistent\/agent/,
+    ],
+    [
+      'unknown option',
+      () => shepherd(['sim', '--machines', 'many']).ended,
+      /--machines.*whole number/,
+    ],
+  ];
+  test.each(mistakes)(
+    '%s',
+    async (_, attempt, message) => {
+      const { code, stderr } = await attempt();
+      expect(messageOf(stderr)).toMatch(message);
+      expect(stderr).not.toMatch(/\n\s+at /);
+      expect(code).toBeGreaterThan(0);
+    },
+    60_000,
+  );
+
+  test('port in use', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    try {
+      const { code, stderr } = await run({ console: { listen: `127.0.0.1:${port}` } });
+      expect(messageOf(stderr)).toMatch(`127.0.0.1:${port} is already in use`);
+      expect(stderr).not.toMatch(/\n\s+at /);
+      expect(code).toBe(2);
+    } finally {
+      server.close();
+    }
+  }, 60_000);
+});
+
+test('--check-config says that a good file is good, and starts nothing', async () => {
+  const { ended } = shepherd(['run', '--config', configWith({}), '--check-config'], {
+    METAL_TOKEN: fakequinix.tokens.project,
+  });
+  expect(await ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/is good\n$/) });
+});
+
+test('sim --exit-when-running --json prints one line and leaves nothing behind', async () => {
+  mkdirSync(scratch);
+  const { child, ended } = shepherd(
+    ['sim', '--machines', '3', '--exit-when-running', '--json', '--console-port', '0'],
+    { TMPDIR: scratch },
+  );
+  const { code, stdout, stderr } = await ended;
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  expect(stdout.trimEnd().split('\n')).toHaveLength(1);
+  const report = JSON.parse(stdout) as object;
+  expect(report).toMatchObject({ machines: 3, running: 3, devicesCreated: 3, leaked: 0 });
+  expect(readdirSync(scratch)).toEqual([]);
+  expect(processesUsing(scratch), `left by ${child.pid}`).toEqual([]);
+}, 120_000);
+
+/** Processes whose environment or command line names the directory. */
+function processesUsing(path: string): string[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .filter((pid) => [`/proc/${pid}/environ`, `/proc/${pid}/cmdline`].some((f) => names(f, path)));
+}
+
+function names(file: string, path: string): boolean {
+  try {
+    return readFileSync(file, 'utf8').includes(path);
+  } catch {
+    return false; // It ended while we looked, or is not ours to read.
+  }
+}

@@ -1,0 +1,49 @@
+import { expect, vi } from 'vitest';
+import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../src/adapters/log/port.ts';
+import { openSimWorld, simConfig, type SimWorld } from '../../src/commands/sim-world.ts';
+import { SIM_TUNING } from '../../src/commands/sim.ts';
+import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts';
+import type { FaultRule } from '../../src/simulator/fakequinix/fault-rules.ts';
+
+export interface SimulatedFleet {
+  readonly world: SimWorld;
+  readonly daemon: Daemon;
+}
+
+/** A whole simulated fleet with its daemon; everything is closed when `use` is done. */
+export async function withFleet(
+  { machines, faults = [] }: { machines: number; faults?: readonly FaultRule[] },
+  use: (fleet: SimulatedFleet) => Promise<void>,
+): Promise<void> {
+  const world = await openSimWorld({ machines, log: silentLog });
+  try {
+    for (const fault of faults) world.fakequinix.addFault(fault);
+    const daemon = await startDaemon({
+      config: simConfig(world, { console: { listen: '127.0.0.1:0' } }),
+      clock: systemClock,
+      random: systemRandom,
+      log: silentLog,
+      version: '0.0.0',
+      tuning: SIM_TUNING,
+    });
+    try {
+      await use({ world, daemon });
+    } finally {
+      await daemon.stop();
+    }
+  } finally {
+    await world.close();
+  }
+}
+
+const WAIT = { timeout: 60_000, interval: 100 };
+
+export const becomesTrue = (question: () => boolean | Promise<boolean>, what: string) =>
+  vi.waitFor(async () => expect(await question(), what).toBe(true), WAIT);
+
+/** How many machines run and have reported in time. */
+export const healthy = ({ board }: Daemon): number =>
+  [...board.entries.values()].filter(
+    ({ state, substate }) => state === 'Running' && substate === 'healthy',
+  ).length;
