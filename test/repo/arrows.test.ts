@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest';
+import { clockViolations, importViolations } from './arrows.ts';
+import { sources } from './sources.ts';
+
+test('no file of src imports against the arrows', () => {
+  const files = sources('src/**/*.ts');
+  expect(files.length).toBeGreaterThan(20);
+  expect(files.flatMap(importViolations)).toEqual([]);
+});
+
+test('no room but adapters, simulator and agent reads the clock', () => {
+  expect(sources('src/**/*.ts').flatMap(clockViolations)).toEqual([]);
+});
+
+const imports = (path: string, target: string) =>
+  importViolations({
+    path,
+    text: `const one = 1;\nimport { x } from '${target}';\nvoid [one, x];\n`,
+  });
+
+test.each([
+  ['src/domain/a.ts', '../machines/b.ts'],
+  ['src/domain/a.ts', 'node:fs'],
+  ['src/wire/a.ts', '../domain/b.ts'],
+  ['src/machines/a.ts', '../adapters/clock/port.ts'],
+  ['src/machines/a.ts', 'rxjs'],
+  ['src/machines/a.ts', '@xstate/graph'],
+  ['src/actors/a.ts', '../adapters/bmdb/pg-bmdb.ts'],
+  ['src/actors/a.ts', '../config.ts'],
+  ['src/adapters/ssh/a.ts', '../bmdb/port.ts'],
+  ['src/adapters/ssh/a.ts', '../log/pino-log.ts'],
+  ['src/adapters/provider/equinix/a.ts', '../stub/b.ts'],
+  ['src/adapters/ssh/a.ts', '../../actors/b.ts'],
+  ['src/console/a.ts', '../adapters/bmdb/pg-bmdb.ts'],
+  ['src/console/page/a.ts', '../../actors/b.ts'],
+  ['src/agent/a.ts', '../domain/b.ts'],
+  ['src/simulator/hosts/a.ts', '../../adapters/clock/port.ts'],
+  ['src/config/a.ts', '../actors/b.ts'],
+  ['src/cli/a.ts', '../main.ts'],
+])('%s must not import %s', (path, target) => {
+  expect(imports(path, target)).toEqual([`${path}:2 imports ${target}`]);
+});
+
+test.each([
+  ['src/domain/a.ts', './b.ts'],
+  ['src/machines/a.ts', 'xstate'],
+  ['src/machines/a.ts', '../domain/b.ts'],
+  ['src/actors/a.ts', '../adapters/provider/port.ts'],
+  ['src/actors/a.ts', 'rxjs'],
+  ['src/adapters/ssh/a.ts', '../clock/port.ts'],
+  ['src/adapters/provider/equinix/a.ts', '../port.ts'],
+  ['src/adapters/agents/a.ts', '../../wire/b.ts'],
+  ['src/console/a.ts', '../machines/b.ts'],
+  ['src/agent/a.ts', '../wire/b.ts'],
+  ['src/main.ts', './adapters/bmdb/pg-bmdb.ts'],
+])('%s may import %s', (path, target) => {
+  expect(imports(path, target)).toEqual([]);
+});
+
+test.each([
+  "export * from '../machines/b.ts';",
+  "export { x } from '../machines/b.ts';",
+  "import type { X } from '../machines/b.ts';",
+  "import '../machines/b.ts';",
+  "const x = await import('../machines/b.ts');",
+  "type X = import('../machines/b.ts').X;",
+])('%s counts as an import', (text) => {
+  expect(importViolations({ path: 'src/domain/a.ts', text })).toHaveLength(1);
+});
+
+test('reading the clock is reported, an explicit date is not', () => {
+  const text = 'const a = new Date(0);\nconst b = new Date();\nconst c = Date();\n';
+  expect(clockViolations({ path: 'src/console/a.ts', text })).toEqual([
+    'src/console/a.ts:2 reads the clock by Date()',
+    'src/console/a.ts:3 reads the clock by Date()',
+  ]);
+  expect(clockViolations({ path: 'src/agent/a.ts', text })).toEqual([]);
+});

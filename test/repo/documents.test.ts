@@ -1,0 +1,98 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import * as prettier from 'prettier';
+import { parse } from 'yaml';
+import { expect, test } from 'vitest';
+import { configTable, parseConfig } from '../../src/config.ts';
+import * as errors from '../../src/domain/errors.ts';
+import { root, sources } from './sources.ts';
+
+const CONFIGURATION = join(root, 'docs/configuration.md');
+
+/** The text with a fresh table between the markers, formatted as the formatter would. */
+async function withTable(text: string): Promise<string> {
+  const table = `<!-- keys:begin -->\n\n${configTable()}\n\n<!-- keys:end -->`;
+  const fresh = text.replace(/<!-- keys:begin -->[^]*<!-- keys:end -->/, () => table);
+  const options = await prettier.resolveConfig(CONFIGURATION);
+  return prettier.format(fresh, { ...options, parser: 'markdown' });
+}
+
+test('the table of configuration keys is made from the schema', async () => {
+  const fresh = await withTable(readFileSync(CONFIGURATION, 'utf8'));
+  if (process.env['UPDATE']) writeFileSync(CONFIGURATION, fresh);
+  const text = readFileSync(CONFIGURATION, 'utf8');
+  expect(text, 'stale: run UPDATE=1 npx vitest run test/repo').toBe(fresh);
+  expect(fresh).toMatch(/\| `agent.sshExecTimeout` +\| duration +\| `60s`/);
+});
+
+/** Spelled so that this file holds none. */
+const PLACEHOLDER = ['FIX', 'ME'].join('');
+
+/** The examples, with secrets that need no file. */
+const examples = () =>
+  [...readFileSync(CONFIGURATION, 'utf8').matchAll(/```yaml\n([^]*?)```/g)].map(
+    ([, example]) => parse(example!.replace(/file:\S+/, '${TOKEN}')) as object,
+  );
+const around = { env: { PGPASSWORD: 'x', TOKEN: 'y' } };
+
+test('the first example is refused for its placeholders, and for nothing else', () => {
+  const [first] = examples();
+  expect(() => parseConfig(first, around)).toThrow(PLACEHOLDER);
+  const filled = JSON.stringify(first)
+    .replace(`"instanceSetId":"${PLACEHOLDER}"`, '"instanceSetId":"a1b2c-d3e4f-000000000000001"')
+    .replace(`"${PLACEHOLDER}-"`, '"fleet-berlin-"')
+    .replace(`"${PLACEHOLDER}"`, '"fleet-berlin"');
+  const config = parseConfig(JSON.parse(filled), around);
+  expect(config.agent.endpoint).toBe('shepherd.example.net:8080');
+});
+
+test('the example of a first run is a valid configuration', () => {
+  const [, second] = examples();
+  expect(parseConfig(second, around).providers['emulator']?.sshPortFromCustomdata).toBe(true);
+});
+
+test('every error code is documented, and no other', () => {
+  const kinds = Object.values(errors).filter(
+    (value) => typeof value === 'function' && value.prototype instanceof errors.FleetError,
+  ) as (new (message: string, at: number) => errors.FleetError)[];
+  // A kind of a kind shares its code.
+  const byCode = new Map(kinds.map((Kind) => new Kind('', 0)).map((e) => [e.code, e.retryable]));
+  const known = [...byCode];
+  const table = readFileSync(join(root, 'docs/operating.md'), 'utf8').split('## Error codes')[1]!;
+  const rows = [...table.matchAll(/^\| `([a-z-]+)` +\| (yes|no) /gm)];
+  expect(rows.map(([, code, again]) => [code, again === 'yes'])).toEqual(known);
+});
+
+const LINK = /\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g;
+const slugs = (text: string) =>
+  [...text.matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
+    title!
+      .toLowerCase()
+      .replace(/[^a-z0-9 -]/g, '')
+      .replaceAll(' ', '-'),
+  );
+
+test('every link inside the documents leads somewhere', () => {
+  const pages = sources('*.md', 'docs/**/*.md');
+  expect(pages.length).toBeGreaterThan(8);
+  const broken = pages.flatMap(({ path, text }) =>
+    [...text.matchAll(LINK)]
+      .filter(([, file, anchor]) => {
+        const target = file ? join(root, dirname(path), file) : join(root, path);
+        if (!existsSync(target)) return true;
+        return anchor !== undefined && !slugs(readFileSync(target, 'utf8')).includes(anchor);
+      })
+      .map(([link]) => `${path}: ${link}`),
+  );
+  expect(broken).toEqual([]);
+});
+
+test('the documents name only files that exist', () => {
+  const named = sources('*.md', 'docs/*.md', 'docs/adr/*.md').flatMap(({ path, text }) =>
+    [...text.matchAll(/`((?:src|test|scripts|bin|docs|proto|\.ci)\/[\w./-]*)`/g)].map(
+      ([, file]) => [path, file!] as const,
+    ),
+  );
+  expect(named.length).toBeGreaterThan(20);
+  expect(named.filter(([, file]) => !existsSync(join(root, file)))).toEqual([]);
+});

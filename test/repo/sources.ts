@@ -1,0 +1,27 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** One file of the repository; its path is relative to the root, with slashes. */
+export interface Source {
+  readonly path: string;
+  readonly text: string;
+}
+
+export const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Generated from the schemas in `proto/`, hence not written to our rules. */
+const GENERATED = /^src\/wire\/messages\./;
+
+/** Hand-written files that match the patterns. */
+export function sources(...patterns: string[]): Source[] {
+  return globSync(patterns, { cwd: root })
+    .map((path) => relative(root, join(root, path)).replaceAll('\\', '/'))
+    .filter((path) => !GENERATED.test(path))
+    .toSorted()
+    .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+}
+
+/** Line of an offset, counted from 1. */
+export const lineOf = (text: string, offset: number): number =>
+  text.slice(0, offset).split('\n').length;

@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest';
+import { lineOf, sources } from './sources.ts';
+import type { Source } from './sources.ts';
+
+const LINES_MAX = 400;
+/** Files that are one thing and longer than that; each with the reason. */
+const LONG_FILES: Readonly<Record<string, string>> = {
+  'test/adapters/agents/http2-agent-server.test.ts': 'one listener, one suite over its table',
+  'test/actors/mirror.test.ts': 'one service, one suite in virtual time',
+  'test/contracts/bmdb.ts': 'one port, one suite: what both implementations owe is read together',
+  'src/console/page/app.js': 'the page is served as it is, without a build',
+};
+
+/** Words that mean unfinished, silenced or skipped work. Spelled so that this file has none. */
+const BANNED: readonly (readonly [RegExp, RegExp | null])[] = [
+  [/\b(TO[D]O|XX[X]|HAC[K])\b/, null],
+  [/\bFIX[M]E\b/, /config/],
+  [/@ts-(ignore|nocheck|expect-error)/, null],
+  [/(eslint|oxlint|prettier)-(disable|ignore)/, null],
+  [/\b(test|it|describe)\.(only|skip|todo|fails)\b/, null],
+  [/\/(home|Users|work)\/[a-z]/, null],
+];
+
+const code = () => sources('{src,test,scripts,bin}/**/*.{ts,mjs,js,sql,html}', '*.ts');
+const texts = () => [...code(), ...sources('*.md', 'docs/**/*.md', '.ci/*', 'proto/**/*.proto')];
+
+function bannedWords({ path, text }: Source): string[] {
+  return BANNED.filter(([, allowedIn]) => !allowedIn?.test(path)).flatMap(([pattern]) => {
+    const match = pattern.exec(text);
+    return match ? [`${path}:${lineOf(text, match.index)} says ${match[0]}`] : [];
+  });
+}
+
+test('no file is longer than it should be without a reason', () => {
+  const long = code()
+    .filter(({ text }) => text.split('\n').length - 1 > LINES_MAX)
+    .map(({ path }) => path);
+  expect(long.filter((path) => LONG_FILES[path] === undefined)).toEqual([]);
+  expect(Object.keys(LONG_FILES).filter((path) => !long.includes(path))).toEqual([]);
+});
+
+test('nothing is left unfinished, silenced or skipped', () => {
+  expect(texts().flatMap(bannedWords)).toEqual([]);
+});
+
+test('a banned word is found, with its line', () => {
+  const text = `one\n// TO${'DO'}: two\n`;
+  expect(bannedWords({ path: 'src/a.ts', text })).toEqual([`src/a.ts:2 says TO${'DO'}`]);
+});
+
+test('modules are named after what they hold', () => {
+  const vague = /\/(utils?|helpers?|manager|common|misc)(\/|\.ts$)/;
+  const names = sources('{src,test,scripts}/**/*.ts').map(({ path }) => path);
+  expect(names.filter((path) => vague.test(path))).toEqual([]);
+  expect(names.filter((path) => !/^[a-z0-9./-]+$/.test(path))).toEqual([]);
+});
+
+test('every listed package is exact', async () => {
+  const [manifest] = sources('package.json');
+  const { dependencies, devDependencies } = JSON.parse(manifest!.text) as Record<
+    'dependencies' | 'devDependencies',
+    Record<string, string>
+  >;
+  const versions = Object.values({ ...dependencies, ...devDependencies });
+  expect(versions.filter((version) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
+});
