@@ -164,7 +164,8 @@ function report(error: unknown): number {
   }
   const stack = error instanceof Error ? error.stack : String(error);
   process.stderr.write(`shepherd: internal error; please report it\n${stack}\n`);
-  return EXIT_BUG;
+  // Services of a crashed supervisor may still hold the event loop.
+  process.exit(EXIT_BUG);
 }
 
 await main();

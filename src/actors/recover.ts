@@ -109,7 +109,8 @@ async function ask(
     return accepted.operationRef;
   } catch (error) {
     const code = codeOf(error);
-    if (code !== 'outcome-unknown' && code !== 'cancelled' && code !== 'internal') {
+    if (code === 'outcome-unknown') await turn.work!.note({ kind: 'recoveryUnclear' });
+    else if (code !== 'cancelled' && code !== 'internal') {
       await turn.work!.note({ kind: 'recoveryRefused', counts: !OUTAGES.has(code) });
     }
     throw error;

@@ -41,7 +41,9 @@ export async function run({ file, checkOnly, flags, version }: RunOptions): Prom
     });
     const shown = daemon.fleet.changes$.subscribe(({ counts }) => live.set(countsLine(counts)));
     if (stopping.signal.aborted) await daemon.stop();
-    else stopping.signal.addEventListener('abort', () => void daemon.stop(), { once: true });
+    // What goes wrong in it is told by `stopped`, which is awaited below.
+    const stop = () => void daemon.stop().then(undefined, () => undefined);
+    if (!stopping.signal.aborted) stopping.signal.addEventListener('abort', stop, { once: true });
     await daemon.stopped;
     shown.unsubscribe();
   } finally {

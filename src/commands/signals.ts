@@ -9,7 +9,7 @@ const SAME_WISH_MS = 500;
 const EXIT_BUG = 70;
 
 export interface Ends {
-  /** An orderly end is wished for: by a signal, or because nobody reads our output any more. */
+  /** An orderly end is wished for: by a signal, or because what we wrote could not be delivered. */
   stop(): void;
   /** The process ends in the same instant; only what is synchronous has an effect. */
   abandon(): void;

@@ -8,7 +8,7 @@ export const REBOOTS_MAX = 3;
 /** Why no rung is left to try; null: the next attempt may begin. */
 export function ladderEnd(ladder: Ladder): string | null {
   if (!ladder || ladder.attempts < REBOOTS_MAX) return null;
-  return `rebooted ${ladder.attempts} times without staying up; no other means is left`;
+  return `${ladder.attempts} reboots were asked for and it did not stay up; no other means is left`;
 }
 
 /** A reboot that was asked for and never proved was perhaps ignored: then not so gently again. */

@@ -9,6 +9,7 @@ import {
   Throttled,
   TimedOut,
   Unreachable,
+  codeOf,
 } from '../../src/domain/errors.ts';
 import { REBOOTS_MAX } from '../../src/domain/ladder.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
@@ -193,13 +194,15 @@ describe('the request', () => {
     await claim();
     await expect(ask()).rejects.toBe(doubt);
     const askedAtMs = stand.clock.now();
-    expect(stand.row().recovery).toMatchObject({ attempts: 1, askedAtMs });
+    // A provider that does not answer is no attempt on the machine.
+    const attempts = codeOf(doubt) === 'outcome-unknown' ? 0 : 1;
+    expect(stand.row().recovery).toMatchObject({ attempts, askedAtMs });
     await giveUp({ code: 'outcome-unknown', message: doubt.message });
     await advance(stand.clock, 2 * MINUTE);
     await claim();
     await ask();
     expect(reboots()).toEqual(['reboot graceful']);
-    expect(stand.row().recovery).toMatchObject({ attempts: 1, askedAtMs });
+    expect(stand.row().recovery).toMatchObject({ attempts, askedAtMs });
   });
 
   test('is not made to a host that is another one, and nothing runs there', async () => {

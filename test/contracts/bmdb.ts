@@ -559,6 +559,17 @@ export function bmdbContract(
         expect((await read(id)).permit, 'nothing is under way').toBe(false);
       });
 
+      it('of which nobody knows what became stays noted, and does not count', async () => {
+        const id = await addLost();
+        const work = await asked(id);
+        const { askedAtMs } = (await read(id)).recovery!;
+        await work.note({ kind: 'recoveryUnclear' });
+        expect((await read(id)).recovery).toMatchObject({ attempts: 0, askedAtMs });
+        await work.note({ kind: 'recoveryUnclear' });
+        expect((await read(id)).recovery).toMatchObject({ attempts: 0, askedAtMs });
+        await work.cancel();
+      });
+
       it('that was never asked for cannot be refused', async () => {
         const id = await addLost();
         const work = await session.claim('ShepherdRecovery', id);

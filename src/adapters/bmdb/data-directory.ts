@@ -104,9 +104,7 @@ export async function takeOwnership(root: string, owner: string): Promise<void> 
     const theirs = await readFile(owner, 'utf8');
     const pid = Number.parseInt(theirs, 10);
     if ((await isAlive(pid)) && theirs === `${pid} ${await startTimeOf(pid)}`) {
-      throw new UsageError(`the data directory ${root} is in use by process ${pid}`, {
-        cause: error,
-      });
+      throw new UsageError(`the data directory ${root} is in use by process ${pid}`);
     }
     await unlink(owner);
     await takeOwnership(root, owner);

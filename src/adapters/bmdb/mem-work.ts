@@ -207,6 +207,11 @@ function writeNote(held: Held, note: WorkNote): void {
       return noteAsked(held, note.rung);
     case 'recoveryRefused':
       return noteRefused(machine, note.counts);
+    case 'recoveryUnclear': {
+      const { recovery } = machine.row;
+      const attempts = Math.max(0, (recovery?.attempts ?? 0) - 1);
+      return recovery ? patch(machine, { recovery: { ...recovery, attempts } }) : undefined;
+    }
     case 'recoveryAccepted': {
       const { recovery } = machine.row;
       if (recovery) patch(machine, { recovery: { ...recovery, operationRef: note.operationRef } });

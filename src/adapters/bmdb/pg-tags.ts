@@ -122,6 +122,12 @@ export async function writeNote(q: Queries, held: Held, note: WorkNote): Promise
       return noteAsked(q, held, note.rung);
     case 'recoveryRefused':
       return noteRefused(q, held, note.counts);
+    case 'recoveryUnclear':
+      await q.run(
+        `UPDATE machine_recovery SET attempts = greatest(0, attempts - 1) WHERE machine_id = $1`,
+        [held.machineId],
+      );
+      return;
     case 'recoveryAccepted':
       await q.run(`UPDATE machine_recovery SET operation_ref = $2 WHERE machine_id = $1`, [
         held.machineId,

@@ -158,6 +158,11 @@ export type WorkNote =
    * nothing of the machine (no connection, throttled), so the attempt is taken back.
    */
   | { readonly kind: 'recoveryRefused'; readonly counts: boolean }
+  /**
+   * Recovery, when it is not known whether the provider took the request: it stays noted, so that
+   * nobody asks again too soon, but a provider's outage is no attempt on the machine.
+   */
+  | { readonly kind: 'recoveryUnclear' }
   /** Recovery, after the provider accepted. */
   | { readonly kind: 'recoveryAccepted'; readonly operationRef: string };
 
