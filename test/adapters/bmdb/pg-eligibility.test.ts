@@ -70,7 +70,8 @@ function rowAround(nowMs: number): fc.Arbitrary<MachineRow> {
         attempts: fc.nat(5),
         askedAtMs: maybe(time),
         operationRef: maybe(fc.uuid()),
-        nextAtMs: seldom(anyTime),
+        // Few rows are lost and may be asked: only those show this wait, so most have one.
+        nextAtMs: maybe(fc.oneof({ weight: 4, arbitrary: future }, { weight: 1, arbitrary: time })),
       }),
     ),
     permit: fc.constant(false),
