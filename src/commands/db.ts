@@ -1,4 +1,4 @@
-import { latestMigration, migrate } from '../adapters/bmdb/migrate.ts';
+import { latestMigration, migrate } from '../adapters/bmdb/schema/migrate.ts';
 import { silentLog } from '../adapters/log/port.ts';
 import { loadConfig } from '../config.ts';
 import { UsageError } from '../domain/errors.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { takeOwnership } from '../adapters/bmdb/data-directory.ts';
+import { takeOwnership } from '../adapters/bmdb/embedded/data-directory.ts';
 import { systemRandom } from '../adapters/clock/system-clock.ts';
 import type { Log } from '../adapters/log/port.ts';
 import { parseConfig, type Config, type ConfigInput } from '../config.ts';

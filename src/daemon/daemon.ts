@@ -1,7 +1,7 @@
 import { createActor, toPromise, type InspectionEvent } from 'xstate';
 import type { Board } from '../actors/board.ts';
 import { provideFleet } from '../actors/provide.ts';
-import { latestMigration } from '../adapters/bmdb/migrate.ts';
+import { latestMigration } from '../adapters/bmdb/schema/migrate.ts';
 import type { Bmdb } from '../adapters/bmdb/port.ts';
 import type { Clock, Random } from '../adapters/clock/port.ts';
 import { startInspectorRelay } from '../adapters/inspector/relay.ts';

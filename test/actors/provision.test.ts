@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { provisionSlots, type ProvisionDeps } from '../../src/actors/provision.ts';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
-import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem-bmdb.ts';
+import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem/mem-bmdb.ts';
 import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
 import type { Provider } from '../../src/adapters/provider/port.ts';
 import {

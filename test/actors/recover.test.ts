@@ -3,8 +3,8 @@ import { createDesk, type Desk } from '../../src/actors/desk.ts';
 import { recoverSlots } from '../../src/actors/recover.ts';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
 import { judgeHostKey } from '../../src/actors/take-over.ts';
-import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem-bmdb.ts';
-import { newMachine } from '../../src/adapters/bmdb/mem-tables.ts';
+import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem/mem-bmdb.ts';
+import { newMachine } from '../../src/adapters/bmdb/mem/tables.ts';
 import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
 import { silentMetrics } from '../../src/adapters/metrics/port.ts';
 import {

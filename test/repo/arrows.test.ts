@@ -25,13 +25,13 @@ test.each([
   ['src/machines/a.ts', '../adapters/clock/port.ts'],
   ['src/machines/a.ts', 'rxjs'],
   ['src/machines/a.ts', '@xstate/graph'],
-  ['src/actors/a.ts', '../adapters/bmdb/pg-bmdb.ts'],
+  ['src/actors/a.ts', '../adapters/bmdb/pg/pg-bmdb.ts'],
   ['src/actors/a.ts', '../config.ts'],
   ['src/adapters/ssh/a.ts', '../bmdb/port.ts'],
   ['src/adapters/ssh/a.ts', '../log/pino-log.ts'],
   ['src/adapters/provider/equinix/a.ts', '../stub/b.ts'],
   ['src/adapters/ssh/a.ts', '../../actors/b.ts'],
-  ['src/console/a.ts', '../adapters/bmdb/pg-bmdb.ts'],
+  ['src/console/a.ts', '../adapters/bmdb/pg/pg-bmdb.ts'],
   ['src/console/page/a.ts', '../../actors/b.ts'],
   ['src/agent/a.ts', '../domain/b.ts'],
   ['src/simulator/hosts/a.ts', '../../adapters/clock/port.ts'],
@@ -52,7 +52,7 @@ test.each([
   ['src/adapters/agents/a.ts', '../../wire/b.ts'],
   ['src/console/a.ts', '../machines/b.ts'],
   ['src/agent/a.ts', '../wire/b.ts'],
-  ['src/main.ts', './adapters/bmdb/pg-bmdb.ts'],
+  ['src/main.ts', './adapters/bmdb/pg/pg-bmdb.ts'],
 ])('%s may import %s', (path, target) => {
   expect(imports(path, target)).toEqual([]);
 });

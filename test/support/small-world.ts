@@ -9,7 +9,7 @@ import { provideFleet, type ProvideDeps } from '../../src/actors/provide.ts';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
 import { createMemAgentServer } from '../../src/adapters/agents/mem-agent-server.ts';
 import { createTakeoverProtocol } from '../../src/adapters/agents/takeover-protocol.ts';
-import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem-bmdb.ts';
+import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem/mem-bmdb.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
 import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';

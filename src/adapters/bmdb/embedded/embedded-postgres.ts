@@ -1,0 +1,229 @@
+import { execFile, spawn } from 'node:child_process';
+import { chown, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { platform } from 'node:os';
+import path from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { RemoteFailure, Unreachable } from '../../../domain/errors.ts';
+import type { Log } from '../../log/port.ts';
+import { isAlive, markInitialised, openDataDirectory, runningServer } from './data-directory.ts';
+import type { DataDirectory } from './data-directory.ts';
+import { chooseAccount, findBinaries } from './postgres-binaries.ts';
+import type { Account, PostgresBinaries } from './postgres-binaries.ts';
+
+const run = promisify(execFile);
+const DATABASE = 'postgres';
+const USER = 'shepherd';
+const PORT_ATTEMPTS = 5;
+
+/** A PostgreSQL server of our own, on 127.0.0.1 only. */
+export interface EmbeddedPostgres {
+  readonly url: string;
+  /** The directory was made for this run and is removed by `stop`. */
+  readonly throwaway: boolean;
+  /** Stops the server and waits for its end. Safe to repeat. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a server on `dataDir`, made when missing; without one, on a throw-away directory. A server
+ * left by a killed process is stopped first. Should this process be killed, a watchdog stops it.
+ * @throws {UsageError} another living process uses the directory.
+ * @throws {Unreachable} the server did not start; its own words are in the message.
+ */
+export async function startEmbeddedPostgres(options: {
+  readonly dataDir?: string;
+  readonly log: Log;
+}): Promise<EmbeddedPostgres> {
+  const account = await chooseAccount();
+  const binaries = await findBinaries(account);
+  const throwaway = options.dataDir === undefined;
+  const discarded = (root: string) => [
+    ...(binaries.copy ? [binaries.copy] : []),
+    ...(throwaway ? [root] : []),
+  ];
+  const directory = await openDataDirectory(options.dataDir, account).catch(async (error) => {
+    await removeAll(discarded(''));
+    throw error;
+  });
+  const server = { account, binaries, directory, throwaway, log: options.log };
+  const clean = async () => {
+    await directory.release();
+    await removeAll(discarded(directory.root));
+  };
+  try {
+    await stopServer(server);
+    if (!directory.initialised) await initialise(server);
+    const port = await startServer(server);
+    const watchdog = await startWatchdog(server, discarded(directory.root));
+    return handle(server, port, async () => {
+      await stopServer(server);
+      watchdog();
+      await clean();
+    });
+  } catch (error) {
+    await stopServer(server).catch((late: unknown) => {
+      options.log.warn({ err: late }, 'embedded database not stopped');
+    });
+    await clean();
+    throw error;
+  }
+}
+
+interface Server {
+  readonly account: Account;
+  readonly binaries: PostgresBinaries;
+  readonly directory: DataDirectory;
+  readonly throwaway: boolean;
+  readonly log: Log;
+}
+
+function handle(server: Server, port: number, end: () => Promise<void>): EmbeddedPostgres {
+  let ending: Promise<void> | null = null;
+  const { password } = server.directory;
+  return {
+    url: `postgresql://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`,
+    throwaway: server.throwaway,
+    stop: () => (ending ??= end()),
+  };
+}
+
+async function removeAll(paths: readonly string[]): Promise<void> {
+  for (const each of paths) {
+    if (each !== '') await rm(each, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/**
+ * The server's account may be unable to reach the cluster by its path (below root's home), but it
+ * can always stay where it was put: the working directory is set before the account is changed.
+ */
+const clusterName = (server: Server) =>
+  platform() === 'linux' ? '/proc/self/cwd' : server.directory.cluster;
+
+const spawnOptions = (server: Server) => ({
+  cwd: server.directory.cluster,
+  ...server.account,
+  env: { ...process.env, LC_ALL: 'C', LC_MESSAGES: 'C' },
+});
+
+async function initialise(server: Server): Promise<void> {
+  const { root, password } = server.directory;
+  const file = path.join(root, 'initdb-password');
+  try {
+    await writeFile(file, password, { mode: 0o600 });
+    if (server.account) await chown(file, server.account.uid, server.account.gid);
+    const args = ['-U', USER, '-A', 'scram-sha-256', '--pwfile=../initdb-password'];
+    const locale = ['--encoding=UTF8', '--locale=C'];
+    const sync = server.throwaway ? ['--no-sync'] : [];
+    await run(
+      server.binaries.initdb,
+      ['-D', clusterName(server), ...args, ...locale, ...sync],
+      spawnOptions(server),
+    );
+    await markInitialised(root);
+  } catch (error) {
+    throw new Unreachable(`could not make the embedded database in ${root}`, { cause: error });
+  } finally {
+    await rm(file, { force: true });
+  }
+}
+
+async function startServer(server: Server): Promise<number> {
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort();
+    try {
+      await control(server, ['start', '-l', 'server.log', '-t', '60', '-o', flags(server, port)]);
+      return port;
+    } catch (error) {
+      const said = await lastWords(server);
+      if (attempt < PORT_ATTEMPTS && /address already in use/i.test(said)) continue;
+      throw new Unreachable(`the embedded database did not start: ${said}`, { cause: error });
+    }
+  }
+}
+
+function flags(server: Server, port: number): string {
+  const settings = [
+    'listen_addresses=127.0.0.1',
+    'unix_socket_directories=',
+    'max_connections=200',
+    ...(server.throwaway ? ['fsync=off', 'full_page_writes=off', 'synchronous_commit=off'] : []),
+  ];
+  return [`-p ${port}`, ...settings.map((each) => `-c ${each}`)].join(' ');
+}
+
+async function stopServer(server: Server): Promise<void> {
+  const { cluster } = server.directory;
+  const pid = await runningServer(cluster);
+  if (pid === null) {
+    await rm(path.join(cluster, 'postmaster.pid'), { force: true });
+    return;
+  }
+  try {
+    await control(server, ['stop', '-m', 'fast', '-t', '20']);
+  } catch (error) {
+    if ((await runningServer(cluster)) !== null) {
+      server.log.warn({ err: error }, 'embedded database stopped the hard way');
+      await control(server, ['stop', '-m', 'immediate', '-t', '20']);
+    }
+  }
+  // The server takes back its pid file a moment before it ends.
+  for (let looks = 0; looks < 200 && (await isAlive(pid)); looks++) await setTimeout(25);
+}
+
+/** `pg_ctl` detaches the server from our terminal, so that Ctrl-C does not end it before us. */
+const control = (server: Server, args: string[]) =>
+  run(server.binaries.pgCtl, ['-D', clusterName(server), '-s', '-w', ...args], {
+    ...spawnOptions(server),
+  });
+
+async function lastWords(server: Server): Promise<string> {
+  const file = path.join(server.directory.cluster, 'server.log');
+  const text = await readFile(file, 'utf8').catch(() => '');
+  return text.trim().split('\n').slice(-3).join(' | ') || 'it left no log';
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() => {
+        if (typeof address === 'object' && address) resolve(address.port);
+        else reject(new RemoteFailure('no free port on 127.0.0.1'));
+      });
+    });
+  });
+}
+
+/**
+ * A shell that waits for the end of our pipe, which comes even when this process is killed, and
+ * then stops the server and removes what is to be thrown away.
+ * @returns a function that dismisses it.
+ */
+async function startWatchdog(server: Server, discarded: readonly string[]): Promise<() => void> {
+  const pid = await runningServer(server.directory.cluster);
+  if (pid === null) throw new Unreachable('the embedded database ended right after its start');
+  const script =
+    'read -r _; p=$1; f=$2; shift 2; kill -INT "$p"; n=0; ' +
+    'while [ -e "$f" ] && [ $n -lt 300 ]; do sleep 0.1; n=$((n+1)); done; ' +
+    'if [ $# -gt 0 ]; then sleep 0.2; rm -rf -- "$@"; fi';
+  const pidFile = path.join(server.directory.cluster, 'postmaster.pid');
+  const child = spawn('sh', ['-c', script, 'watchdog', String(pid), pidFile, ...discarded], {
+    cwd: '/',
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  child.on('error', (error) => server.log.warn({ err: error }, 'no watchdog for the database'));
+  // Dismissed while its input is open: a broken pipe is the expected end.
+  child.stdin.on('error', () => undefined);
+  child.unref();
+  if ('unref' in child.stdin && typeof child.stdin.unref === 'function') child.stdin.unref();
+  return () => {
+    child.kill('SIGKILL');
+    child.stdin.destroy();
+  };
+}

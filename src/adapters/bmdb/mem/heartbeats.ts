@@ -1,0 +1,89 @@
+import type {
+  HeartbeatOutcome,
+  HeartbeatRecord,
+  HeartbeatStore,
+} from '../../../domain/heartbeat.ts';
+import { installState } from '../../../domain/eligibility.ts';
+import type { MachineRow } from '../../../domain/machine.ts';
+import { LADDER_RESET_MS, PERMIT_RETURNED_AFTER } from '../../../domain/policy.ts';
+import { patch } from './tables.ts';
+import type { MemMachine, Memory } from './tables.ts';
+
+/** See `HeartbeatStore`. */
+export const createHeartbeats = (memory: Memory): HeartbeatStore => ({
+  recordHeartbeats: async (batch) => batch.map((record) => recordOne(memory, record)),
+});
+
+function recordOne(memory: Memory, record: HeartbeatRecord): HeartbeatOutcome {
+  const machine = memory.machines.get(record.machineId);
+  const key = Buffer.from(record.publicKey).toString('hex');
+  if (!machine?.row.agentStarted || machine.row.agentStarted.publicKey !== key) {
+    return { kind: 'unauthenticated' };
+  }
+  const atMs = beat(memory, machine, record.bootId);
+  if (record.hardwareReport && record.hardwareReport.length > 0) {
+    machine.hardwareReport = record.hardwareReport;
+  }
+  const { installationReport: report } = record;
+  const { requestGeneration: asked } = machine.row.installation;
+  if (report && asked !== null && report.generation > asked) {
+    const message = `installation report of generation ${report.generation}, but only ${asked} was asked for`;
+    return { kind: 'invalid', message };
+  }
+  if (report && report.generation === asked) storeReport(memory, machine, report);
+  return { kind: 'accepted', atMs, installationRequest: handOut(memory, machine) };
+}
+
+function beat(memory: Memory, machine: MemMachine, bootId: string | null): number {
+  const { heartbeat, agentStarted } = machine.row;
+  const now = memory.now();
+  const atMs = Math.max(now, agentStarted!.atMs, heartbeat?.atMs ?? 0);
+  const gapMs = 2 * memory.options.loss.periodMs;
+  const unbroken = heartbeat !== null && heartbeat.atMs + gapMs >= now;
+  machine.unbroken = unbroken
+    ? { ...machine.unbroken, count: machine.unbroken.count + 1 }
+    : { sinceMs: now, count: 1 };
+  patch(machine, { heartbeat: { atMs, bootId: bootId ?? heartbeat?.bootId ?? null } });
+  endEpisode(memory, machine, now);
+  return atMs;
+}
+
+/** Not while somebody works on it: then the end of that work decides. */
+function endEpisode(memory: Memory, machine: MemMachine, nowMs: number): void {
+  if (memory.work.some((work) => work.machineId === machine.row.machineId)) return;
+  const { count, sinceMs } = machine.unbroken;
+  if (machine.permitGrantedAtMs !== null && count >= PERMIT_RETURNED_AFTER) {
+    machine.permitGrantedAtMs = null;
+    memory.wake();
+  }
+  if (
+    machine.row.recovery &&
+    nowMs >= sinceMs + (memory.options.loss.ladderResetMs ?? LADDER_RESET_MS)
+  ) {
+    patch(machine, { recovery: null });
+    machine.coolDownSeconds = null;
+    memory.wake();
+  }
+}
+
+function storeReport(
+  memory: Memory,
+  machine: MemMachine,
+  report: NonNullable<HeartbeatRecord['installationReport']>,
+): void {
+  if (installState(machine.row) === 'DONE') return;
+  setInstallation(machine, { reportGeneration: report.generation, reportResult: report.result });
+  memory.wake();
+}
+
+function handOut(memory: Memory, machine: MemMachine): Uint8Array | null {
+  if (installState(machine.row) !== 'PENDING') return null;
+  if (machine.row.installation.handedOutAtMs === null) {
+    setInstallation(machine, { handedOutAtMs: memory.now() });
+    memory.wake();
+  }
+  return machine.request;
+}
+
+const setInstallation = (machine: MemMachine, change: Partial<MachineRow['installation']>): void =>
+  patch(machine, { installation: { ...machine.row.installation, ...change } });

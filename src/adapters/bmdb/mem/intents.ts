@@ -1,0 +1,142 @@
+import { NotFound, NothingToDo, WorkConflict } from '../../../domain/errors.ts';
+import { machineId, slot, slotOf, witness as asWitness } from '../../../domain/ids.ts';
+import type { Witness } from '../../../domain/ids.ts';
+import type { IntentRow, MachineRow } from '../../../domain/machine.ts';
+import { PENALTY_MAX_MS } from '../../../domain/policy.ts';
+import type { SessionGate } from './gate.ts';
+import { emptyRow, isSessionAlive, newMachine, writeEvent } from './tables.ts';
+import type { MemIntent, Memory } from './tables.ts';
+import type { IntentBook } from '../port.ts';
+
+/** See `IntentBook`. */
+export const createIntentBook = (memory: Memory, gate: SessionGate): IntentBook => ({
+  open: async (input) => {
+    gate.check();
+    refuseOccupied(memory, slot(input.provider, input.slotId));
+    const { random } = memory.options;
+    const intent: MemIntent = {
+      ...input,
+      witness: asWitness(random.uuid()),
+      machineId: machineId(random.uuid()),
+      ...{ state: 'open', ambiguous: false, attempts: 0, lastError: null },
+      sessionId: gate.sessionId,
+      createdAtMs: memory.now(),
+    };
+    return write(memory, intent);
+  },
+  resume: async (witness) => {
+    gate.check();
+    const intent = memory.intents.get(witness);
+    const free = intent?.sessionId === gate.sessionId || !isAlive(memory, intent);
+    if (!intent || !isUnsettled(intent) || !free) throw notOurs(witness);
+    return write(memory, { ...intent, sessionId: gate.sessionId });
+  },
+  progress: async (witness, change) => {
+    gate.check();
+    const intent = requireMine(memory, gate, witness);
+    const state = change.unresolved === undefined ? intent.state : stateOf(change.unresolved);
+    const { attempts = intent.attempts, ambiguous = intent.ambiguous } = change;
+    const lastError = change.lastError ?? intent.lastError;
+    write(memory, { ...intent, state, attempts, ambiguous, lastError });
+  },
+  adopt: async (witness, provided) => {
+    gate.check();
+    const found = memory.intents.get(witness);
+    if (!found) throw new NotFound(`there is no intent ${witness}`);
+    if (found.state === 'adopted') return found.machineId;
+    const intent = requireMine(memory, gate, witness);
+    const row: MachineRow = { ...emptyRow(intent.machineId, memory.now()), provided };
+    refuseTaken(memory, row);
+    memory.machines.set(intent.machineId, newMachine(row));
+    memory.penalties.delete(slot(intent.provider, intent.slotId));
+    writeEvent(memory, row, 'adopted', `device ${provided.providerId}, intent ${witness}`);
+    write(memory, { ...intent, state: 'adopted' });
+    return intent.machineId;
+  },
+  end: async (witness, how) => {
+    gate.check();
+    const found = memory.intents.get(witness);
+    if (!found) throw new NotFound(`there is no intent ${witness}`);
+    if (found.state === how.state) return;
+    const intent = requireMine(memory, gate, witness);
+    if (how.penaltyMs !== undefined) penalise(memory, intent, how.penaltyMs, how.cause);
+    write(memory, { ...intent, state: how.state, lastError: how.cause });
+  },
+});
+
+const stateOf = (unresolved: boolean) => (unresolved ? 'unresolved' : 'open');
+export const isUnsettled = ({ state }: MemIntent): boolean =>
+  state === 'open' || state === 'unresolved';
+const isAlive = (memory: Memory, intent: MemIntent | undefined): boolean =>
+  intent !== undefined && isSessionAlive(memory, intent.sessionId);
+const notOurs = (witness: Witness) =>
+  new WorkConflict(`intent ${witness} is settled or worked on by another session`);
+
+function requireMine(memory: Memory, gate: SessionGate, witness: Witness): MemIntent {
+  const intent = memory.intents.get(witness);
+  if (!intent || !isUnsettled(intent) || intent.sessionId !== gate.sessionId) {
+    throw notOurs(witness);
+  }
+  return intent;
+}
+
+function write(memory: Memory, intent: MemIntent): IntentRow {
+  memory.intents.set(intent.witness, intent);
+  memory.wake();
+  return toIntentRow(memory, intent);
+}
+
+export const toIntentRow = (memory: Memory, intent: MemIntent): IntentRow => ({
+  ...intent,
+  state: intent.state === 'unresolved' ? 'unresolved' : 'open',
+  sessionAlive: isSessionAlive(memory, intent.sessionId),
+});
+
+const slotOfRow = ({ provided }: MachineRow) =>
+  provided &&
+  slotOf(provided.provider, { reservationId: provided.reservationId, id: provided.providerId });
+
+function refuseOccupied(memory: Memory, name: string): void {
+  const rows = [...memory.machines.values()].map((machine) => machine.row);
+  if (rows.some((row) => slotOfRow(row) === name)) {
+    throw new WorkConflict(`${name} has a machine already`);
+  }
+  const intents = [...memory.intents.values()].filter(isUnsettled);
+  if (intents.some((intent) => slot(intent.provider, intent.slotId) === name)) {
+    throw new WorkConflict(`${name} has an intent already`);
+  }
+  const now = memory.now();
+  const penalty = memory.penalties.get(name);
+  const hold = memory.holds.find(
+    (each) =>
+      slot(each.provider, each.slotId) === name &&
+      each.kind === 'no-allocate' &&
+      (each.untilMs === null || each.untilMs > now),
+  );
+  const cause = hold?.reason ?? (penalty && penalty.untilMs > now ? penalty.cause : undefined);
+  if (cause !== undefined) throw new NothingToDo(`${name} must not be used: ${cause}`);
+}
+
+function refuseTaken(memory: Memory, row: MachineRow): void {
+  const { provider, providerId } = row.provided!;
+  for (const { row: other } of memory.machines.values()) {
+    const { provided } = other;
+    if (!provided || provided.provider !== provider) continue;
+    if (provided.providerId === providerId || slotOfRow(other) === slotOfRow(row)) {
+      throw new WorkConflict(`device ${provider}/${providerId} belongs to another machine`);
+    }
+  }
+}
+
+function penalise(memory: Memory, intent: MemIntent, penaltyMs: number, cause: string): void {
+  const { provider, slotId } = intent;
+  const name = slot(provider, slotId);
+  const before = memory.penalties.get(name);
+  const doubled = Math.min(PENALTY_MAX_MS, penaltyMs * 2 ** (before?.level ?? 0));
+  const untilMs = memory.now() + Math.max(penaltyMs, doubled);
+  memory.penalties.set(name, {
+    ...{ provider, slotId, cause },
+    untilMs: Math.max(untilMs, before?.untilMs ?? 0),
+    level: (before?.level ?? 0) + 1,
+  });
+}

@@ -1,0 +1,169 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdir, mkdtemp, readdir, readlink, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { isAlive, runningServer } from '../../../../src/adapters/bmdb/embedded/data-directory.ts';
+import { startEmbeddedPostgres } from '../../../../src/adapters/bmdb/embedded/embedded-postgres.ts';
+import { silentLog } from '../../../../src/adapters/log/port.ts';
+import { codeOf } from '../../../../src/domain/errors.ts';
+
+let base: string;
+beforeEach(async () => {
+  base = await mkdtemp(path.join(tmpdir(), 'shepherd-test-'));
+  await chmod(base, 0o755);
+});
+afterEach(() => rm(base, { recursive: true, force: true }));
+
+const start = (dataDir: string) => startEmbeddedPostgres({ dataDir, log: silentLog });
+
+async function query(url: string, sql: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Another process that starts a server on the directory and waits to be killed. */
+async function startInChild(dataDir: string, temporary = tmpdir()) {
+  const module = new URL(
+    '../../../../src/adapters/bmdb/embedded/embedded-postgres.ts',
+    import.meta.url,
+  ).href;
+  const script = `
+    const { startEmbeddedPostgres } = await import(${JSON.stringify(module)});
+    const log = { debug() {}, info() {}, warn() {}, error() {}, child: () => log };
+    const dataDir = process.argv[1] || undefined;
+    await startEmbeddedPostgres(dataDir ? { dataDir, log } : { log });
+    console.log('started');
+    process.stdin.resume();`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script, dataDir], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { ...process.env, TMPDIR: temporary },
+  });
+  await once(child.stdout, 'data');
+  return child;
+}
+
+describe('embedded PostgreSQL', () => {
+  it('keeps its data and its password over a restart', async () => {
+    const dataDir = path.join(base, 'data');
+    const first = await start(dataDir);
+    expect(first.throwaway).toBe(false);
+    await query(first.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    await first.stop();
+    await first.stop();
+    expect((await stat(path.join(dataDir, 'password'))).mode & 0o777).toBe(0o600);
+    const second = await start(dataDir);
+    expect(await query(second.url, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
+    expect(new URL(second.url).password).toBe(new URL(first.url).password);
+    await second.stop();
+    expect(await runningServer(path.join(dataDir, 'cluster'))).toBeNull();
+  });
+
+  it('listens on 127.0.0.1 only, and asks for the password', async () => {
+    const server = await start(path.join(base, 'data'));
+    const settings = `SELECT current_setting('listen_addresses') AS addresses,
+      current_setting('unix_socket_directories') AS sockets`;
+    expect(await query(server.url, settings)).toEqual([{ addresses: '127.0.0.1', sockets: '' }]);
+    const wrong = new URL(server.url);
+    wrong.password = 'wrong';
+    await expect(query(wrong.href, 'SELECT 1')).rejects.toMatchObject({ code: '28P01' });
+    await server.stop();
+  });
+
+  it('takes over from a process that was killed', async () => {
+    const dataDir = path.join(base, 'data');
+    const child = await startInChild(dataDir);
+    const orphan = await runningServer(path.join(dataDir, 'cluster'));
+    expect(orphan).not.toBeNull();
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    const server = await start(dataDir);
+    expect(await runningServer(path.join(dataDir, 'cluster'))).not.toBe(orphan);
+    expect(await isAlive(orphan!)).toBe(false);
+    expect(await query(server.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await server.stop();
+  });
+
+  it('stops by itself when its process is killed', async () => {
+    const dataDir = path.join(base, 'data');
+    const child = await startInChild(dataDir);
+    const pid = (await runningServer(path.join(dataDir, 'cluster')))!;
+    child.kill('SIGKILL');
+    await vi.waitUntil(async () => !(await isAlive(pid)), { timeout: 10_000 });
+  });
+
+  it('believes no stale number of a process', async () => {
+    const dataDir = path.join(base, 'data');
+    await (await start(dataDir)).stop();
+    const stale = `${process.pid}\n${path.join(dataDir, 'cluster')}\n0\n5432\n`;
+    await writeFile(path.join(dataDir, 'cluster', 'postmaster.pid'), stale);
+    const server = await start(dataDir);
+    expect(await query(server.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await server.stop();
+  });
+
+  it('refuses a directory that is in use, or that holds something else', async () => {
+    const dataDir = path.join(base, 'data');
+    const server = await start(dataDir);
+    const refusal = await start(dataDir).catch((error: unknown) => error);
+    expect(codeOf(refusal)).toBe('usage');
+    expect(String(refusal)).toContain(`in use by process ${process.pid}`);
+    expect(await query(server.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await server.stop();
+    const foreign = path.join(base, 'foreign');
+    await mkdir(foreign);
+    await writeFile(path.join(foreign, 'letter.txt'), 'dear');
+    expect(codeOf(await start(foreign).catch((error: unknown) => error))).toBe('usage');
+    expect(await readdir(foreign)).toEqual(['letter.txt']);
+  });
+
+  it('works below a directory that is closed to others', async () => {
+    const closed = path.join(base, 'closed');
+    await mkdir(closed, { mode: 0o700 });
+    await chmod(closed, 0o700);
+    const server = await start(path.join(closed, 'data'));
+    expect(await query(server.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await server.stop();
+  });
+
+  it('begins an interrupted making anew', async () => {
+    const dataDir = path.join(base, 'data');
+    await mkdir(path.join(dataDir, 'cluster'), { recursive: true });
+    await writeFile(path.join(dataDir, 'cluster', 'PG_VERSION'), '18\n');
+    const server = await start(dataDir);
+    expect(await query(server.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await server.stop();
+  });
+
+  it('leaves nothing of a throw-away directory', async () => {
+    const server = await startEmbeddedPostgres({ log: silentLog });
+    expect(server.throwaway).toBe(true);
+    const sql = `SELECT pg_read_file('postmaster.pid') AS pid`;
+    const [row] = (await query(server.url, sql)) as { pid: string }[];
+    const pid = Number.parseInt(row!.pid, 10);
+    const [root] = (await query(server.url, `SELECT current_setting('data_directory') AS at`)) as {
+      at: string;
+    }[];
+    const cluster = await readlink(`/proc/${pid}/cwd`).catch(() => root!.at);
+    expect((await stat(cluster)).isDirectory()).toBe(true);
+    await server.stop();
+    expect(await isAlive(pid)).toBe(false);
+    await expect(stat(path.dirname(cluster))).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
+  it('leaves nothing of a throw-away directory when its process is killed', async () => {
+    const child = await startInChild('', base);
+    const [made] = await readdir(base);
+    const pid = (await runningServer(path.join(base, made!, 'cluster')))!;
+    child.kill('SIGKILL');
+    await vi.waitUntil(async () => (await readdir(base)).length === 0, { timeout: 15_000 });
+    expect(await isAlive(pid)).toBe(false);
+  });
+});

@@ -1,0 +1,4 @@
+import { bmdbContract } from '../../../contracts/bmdb.ts';
+import { memHarness } from './mem-harness.ts';
+
+bmdbContract('in memory', memHarness);

@@ -1,0 +1,12 @@
+import { afterAll, beforeAll } from 'vitest';
+import { bmdbContract } from '../../../contracts/bmdb.ts';
+import { pgHarness, startPgServer } from './pg-harness.ts';
+import type { PgServer } from './pg-harness.ts';
+
+let server: PgServer;
+beforeAll(async () => {
+  server = await startPgServer();
+});
+afterAll(() => server.stop());
+
+bmdbContract('on PostgreSQL', (loss) => pgHarness(server, loss));

@@ -1,0 +1,228 @@
+import pg from 'pg';
+import { startEmbeddedPostgres } from '../../../../src/adapters/bmdb/embedded/embedded-postgres.ts';
+import { migrate } from '../../../../src/adapters/bmdb/schema/migrate.ts';
+import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
+import type { Bmdb } from '../../../../src/adapters/bmdb/port.ts';
+import { systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../../../src/adapters/log/port.ts';
+import type { MachineRow } from '../../../../src/domain/machine.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
+import type { BmdbHarness } from '../../../contracts/bmdb.ts';
+import { createLeapingClock } from './leaping-clock.ts';
+
+/** One server for a whole test file. */
+export interface PgServer {
+  readonly url: string;
+  /** For looking at rows and setting them up. */
+  readonly sql: pg.Pool;
+  /** Empties every table. */
+  clear(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startPgServer(): Promise<PgServer> {
+  const server = await startEmbeddedPostgres({ log: silentLog });
+  await migrate(server.url, silentLog);
+  const sql = new pg.Pool({ connectionString: server.url, max: 4 });
+  // A client that the ending pool let go of may still hear that the server stops.
+  sql.on('connect', (client) => client.on('error', () => undefined));
+  return {
+    url: server.url,
+    sql,
+    clear: async () => {
+      const { rows } = await sql.query<{ all: string }>(
+        `SELECT string_agg(quote_ident(tablename), ', ') AS all FROM pg_tables
+         WHERE schemaname = 'public' AND tablename <> 'schema_migrations'`,
+      );
+      await sql.query(`TRUNCATE ${rows[0]!.all} CASCADE`);
+      await sql.query(`INSERT INTO fleet_guard (scope) VALUES ('fleet')`);
+    },
+    stop: async () => {
+      await sql.end();
+      await server.stop();
+    },
+  };
+}
+
+/** A fresh BMDB on the server, as two daemons see it. */
+export async function pgHarness(server: PgServer, loss = DEFAULT_LOSS): Promise<BmdbHarness> {
+  await server.clear();
+  const clock = createLeapingClock();
+  const open = (): Bmdb =>
+    createPgBmdb({
+      ...{ url: server.url, clock, random: systemRandom, log: silentLog, poolMax: 6 },
+      ...{ loss, budget: DEFAULT_BUDGET, jitter: 0 },
+    });
+  const bmdb = open();
+  const other = open();
+  const { sql } = server;
+  return {
+    bmdb,
+    other,
+    insert: (row, request) => insertMachine(sql, row, request),
+    hold: async (hold) => {
+      await sql.query(
+        `INSERT INTO slot_holds (provider, slot_id, kind, set_by, reason, until)
+         VALUES ($1, $2, $3, $4, $5, ${TIME(6)})`,
+        [hold.provider, hold.slotId, hold.kind, hold.setBy, hold.reason, hold.untilMs],
+      );
+    },
+    freeze: async (scope, reason) => {
+      await sql.query(
+        `INSERT INTO fleet_guard (scope, frozen_at, reason) VALUES ($1, now(), $2)
+         ON CONFLICT (scope) DO UPDATE SET frozen_at = now(), reason = $2`,
+        [scope, reason],
+      );
+    },
+    pass: async (ms) => {
+      await shiftTimes(sql, ms);
+      clock.leap(ms);
+    },
+    expireSession: async (id) => {
+      await sql.query(
+        `UPDATE sessions SET session_deadline = now() - interval '1 ms' WHERE session_id = $1`,
+        [id],
+      );
+    },
+    history: async (id) => {
+      const { rows } = await sql.query<{ line: string }>(
+        `SELECT concat_ws(' ', process, event, failed_cause) AS line
+         FROM work_history WHERE machine_id = $1 ORDER BY seq`,
+        [id],
+      );
+      return rows.map((row) => row.line);
+    },
+    events: async (id) => {
+      const { rows } = await sql.query<{ line: string }>(
+        `SELECT kind || ' ' || reason AS line FROM slot_events WHERE machine_id = $1 ORDER BY seq`,
+        [id],
+      );
+      return rows.map((row) => row.line.trim());
+    },
+    close: async () => {
+      await Promise.all([bmdb.close(), other.close()]);
+    },
+  };
+}
+
+const TIME = (at: number) => `to_timestamp($${at}::float8 / 1000)`;
+
+/** Moves every timestamp back, as if so much time had passed. */
+async function shiftTimes(sql: pg.Pool, ms: number): Promise<void> {
+  const { rows } = await sql.query<{ table_name: string; columns: string[] }>(
+    `SELECT table_name, array_agg(column_name::text) AS columns
+     FROM information_schema.columns
+     WHERE table_schema = 'public' AND data_type = 'timestamp with time zone'
+     GROUP BY table_name`,
+  );
+  for (const { table_name, columns } of rows) {
+    const sets = columns.map((each) => `"${each}" = "${each}" - interval '${ms} ms'`);
+    await sql.query(`UPDATE "${table_name}" SET ${sets.join(', ')}`);
+  }
+}
+
+/** Inserts a machine with exactly these tags (but without work, which needs a session). */
+export async function insertMachine(
+  sql: pg.Pool | pg.PoolClient,
+  row: MachineRow,
+  request: Uint8Array = new Uint8Array([1]),
+): Promise<void> {
+  const add = async (table: string, columns: Record<string, unknown>) => {
+    const names = ['machine_id', ...Object.keys(columns)];
+    const values = [row.machineId, ...Object.values(columns)];
+    const places = names.map((name, at) =>
+      /(_at|_since|until)$/.test(name) ? TIME(at + 1) : `$${at + 1}`,
+    );
+    await sql.query(
+      `INSERT INTO ${table} (${names.join(', ')}) VALUES (${places.join(', ')})`,
+      values,
+    );
+  };
+  await add('machines', { machine_created_at: row.createdAtMs });
+  await insertHardware(add, row);
+  await insertAgent(add, row);
+  await insertInstallation(add, row, request);
+  await insertLadder(add, row);
+  for (const backoff of row.backoffs) {
+    await add('work_backoff', {
+      process: backoff.process,
+      until: backoff.untilMs,
+      cause: backoff.cause,
+      last_interval_seconds: backoff.lastIntervalSeconds,
+    });
+  }
+}
+
+type Add = (table: string, columns: Record<string, unknown>) => Promise<void>;
+
+async function insertHardware(add: Add, { provided, hostKey, ...row }: MachineRow): Promise<void> {
+  if (provided) {
+    await add('machine_provided', {
+      provider: provided.provider,
+      provider_id: provided.providerId,
+      provider_reservation_id: provided.reservationId,
+      provider_ip_address: provided.address,
+      provider_location: provided.location,
+      provider_status: provided.status,
+    });
+  }
+  if (hostKey !== null) await add('machine_ssh_host_key', { key: hostKey });
+  if (row.quarantine) {
+    const { kind, reason, untilMs } = row.quarantine;
+    await add('machine_quarantined', { kind, reason, until: untilMs, set_by: 'test' });
+  }
+  if (row.deprovisionRequestedAtMs !== null) {
+    const by = { requested_by: 'test', reason: 'test' };
+    await add('machine_deprovision_request', { requested_at: row.deprovisionRequestedAtMs, ...by });
+  }
+}
+
+async function insertAgent(add: Add, row: MachineRow): Promise<void> {
+  if (row.agentStarted) {
+    await add('machine_agent_started', {
+      agent_started_at: row.agentStarted.atMs,
+      agent_public_key: Buffer.from(row.agentStarted.publicKey, 'hex'),
+      boot_id: row.agentStarted.bootId,
+    });
+  }
+  if (row.heartbeat) {
+    const { atMs, bootId } = row.heartbeat;
+    await add('machine_agent_heartbeat', { agent_heartbeat_at: atMs, boot_id: bootId });
+  }
+  if (row.startAttempt) {
+    const { atMs, count } = row.startAttempt;
+    await add('machine_agent_start_attempt', { attempted_at: atMs, count });
+  }
+}
+
+async function insertInstallation(add: Add, row: MachineRow, raw: Uint8Array): Promise<void> {
+  const { requestGeneration, handedOutAtMs, reportGeneration, reportResult } = row.installation;
+  if (requestGeneration !== null) {
+    await add('machine_os_installation_request', {
+      generation: requestGeneration,
+      os_installation_request_raw: Buffer.from(raw),
+      handed_out_at: handedOutAtMs,
+    });
+  }
+  if (reportGeneration !== null) {
+    await add('machine_os_installation_report', {
+      generation: reportGeneration,
+      os_installation_result: reportResult,
+      os_installation_report_raw: Buffer.from([1]),
+    });
+  }
+}
+
+async function insertLadder(add: Add, row: MachineRow): Promise<void> {
+  if (row.recovery) {
+    const { rung, attempts, askedAtMs, operationRef, nextAtMs } = row.recovery;
+    await add('machine_recovery', {
+      ...{ rung, attempts, operation_ref: operationRef },
+      ...{ asked_at: askedAtMs, next_at: nextAtMs },
+    });
+  }
+  if (row.permit) {
+    const { provider, location } = row.provided!;
+    await add('recovery_permits', { provider, location });
+  }
+}
