@@ -1,4 +1,4 @@
-import { providerOf, slot as slotName, slotOf, type ProviderName, type Slot } from './ids.ts';
+import { slot as slotName, slotOf, type ProviderName, type Slot } from './ids.ts';
 import type {
   HoldRow,
   IntentRow,
@@ -38,97 +38,111 @@ export function mergeListing(
   return { machines: [...kept, ...latest.machines], complete: false };
 }
 
+/** What claims one slot. */
 interface Draft {
-  readonly rows: MachineRow[];
-  readonly used: ProviderMachine[];
+  readonly slot: Slot;
+  readonly provider: ProviderName;
+  rows: readonly MachineRow[];
+  used: readonly ProviderMachine[];
   free: ProviderMachine | null;
   intent: IntentRow | null;
-  readonly holds: HoldRow[];
+  holds: readonly HoldRow[];
   penalty: PenaltyRow | null;
 }
+const NONE: readonly never[] = [];
 
-/** Where a device in use was listed, by provider and device id. */
-type Sightings = ReadonlyMap<string, { readonly slot: Slot; readonly device: ProviderMachine }>;
+/** An entry of a listing, with its slot: names are made once, since fleets are large. */
+interface Entry {
+  readonly slot: Slot;
+  readonly device: ProviderMachine;
+}
+/** One provider's listing: all entries, and where each device in use is. */
+interface Sighting {
+  readonly entries: readonly Entry[];
+  readonly used: ReadonlyMap<string, Entry>;
+  readonly complete: boolean;
+}
+type Sightings = ReadonlyMap<ProviderName, Sighting>;
 
 /**
  * Joins rows and listings into one set of facts per slot. Pure and total: contradictions (two
- * machines or two devices on one slot, a machine whose device sits elsewhere or is not ours) become
- * a conflict of the slot concerned, never an error of the whole. A foreign device is seen only where
- * a machine of ours should be.
+ * machines or two devices on one slot, a machine whose device sits elsewhere or is not ours) and
+ * machines that cannot be read become a conflict of the slot concerned, never an error of the whole.
+ * A foreign device is seen only where a machine of ours should be.
  */
 export function assembleFacts(
   rows: Rows,
   listings: ReadonlyMap<ProviderName, KnownListing>,
 ): Map<Slot, SlotFacts> {
   const sightings = sight(rows, listings);
-  const drafts = draft(rows, listings, sightings);
   const facts = new Map<Slot, SlotFacts>();
-  for (const [name, found] of drafts) {
-    const provider = providerOf(name);
+  for (const found of draft(rows, sightings).values()) {
+    const { slot, provider, intent, holds, penalty } = found;
     const [row = null] = found.rows;
-    facts.set(name, {
-      slot: name,
+    const sighting = sightings.get(provider);
+    facts.set(slot, {
+      slot,
       provider,
       row,
       listed: deviceOf(row, found) ?? found.free,
-      listingComplete: listings.get(provider)?.complete ?? false,
-      intent: found.intent,
-      holds: found.holds,
-      penalty: found.penalty,
-      conflict: conflictOf(name, found, sightings),
+      listingComplete: sighting?.complete ?? false,
+      intent,
+      holds,
+      penalty,
+      conflict: conflictOf(found, sighting),
     });
   }
   return facts;
 }
 
 function sight(rows: Rows, listings: ReadonlyMap<ProviderName, KnownListing>): Sightings {
-  const known = new Set<string>();
+  const known = new Map<ProviderName, Set<string>>();
+  for (const provider of listings.keys()) known.set(provider, new Set());
   for (const { provided } of rows.machines) {
-    if (provided) known.add(slotName(provided.provider, provided.providerId));
+    if (provided) known.get(provided.provider)?.add(provided.providerId);
   }
-  const sightings = new Map<string, { slot: Slot; device: ProviderMachine }>();
-  for (const [provider, { machines }] of listings) {
-    for (const device of machines) {
-      const name = slotName(provider, device.id ?? '');
-      if (!isUsed(device, known.has(name))) continue;
-      sightings.set(name, { slot: slotOf(provider, device), device });
+  const sightings = new Map<ProviderName, Sighting>();
+  for (const [provider, { machines, complete }] of listings) {
+    const entries = machines.map((device) => ({ slot: slotOf(provider, device), device }));
+    const used = new Map<string, Entry>();
+    for (const entry of entries) {
+      const { id } = entry.device;
+      if (id !== null && isUsed(entry.device, known.get(provider)!.has(id))) used.set(id, entry);
     }
+    sightings.set(provider, { entries, used, complete });
   }
   return sightings;
 }
 
-function draft(
-  rows: Rows,
-  listings: ReadonlyMap<ProviderName, KnownListing>,
-  sightings: Sightings,
-): Map<Slot, Draft> {
+function draft(rows: Rows, sightings: Sightings): Map<Slot, Draft> {
   const drafts = new Map<Slot, Draft>();
-  const at = (name: Slot): Draft => {
-    let found = drafts.get(name);
+  const at = (slot: Slot, provider: ProviderName): Draft => {
+    let found = drafts.get(slot);
     if (!found) {
-      found = { rows: [], used: [], free: null, intent: null, holds: [], penalty: null };
-      drafts.set(name, found);
+      const nothing = { rows: NONE, used: NONE, free: null, intent: null, holds: NONE };
+      drafts.set(slot, (found = { slot, provider, ...nothing, penalty: null }));
     }
     return found;
   };
   for (const row of rows.machines) {
     if (!row.provided) continue;
     const { provider, providerId, reservationId } = row.provided;
-    at(slotOf(provider, { reservationId, id: providerId })).rows.push(row);
+    const found = at(slotOf(provider, { reservationId, id: providerId }), provider);
+    found.rows = [...found.rows, row];
   }
-  for (const intent of rows.intents) at(slotName(intent.provider, intent.slotId)).intent = intent;
-  const covered = new Set([...sightings.values()].map(({ slot }) => slot));
-  for (const [provider, listing] of listings) {
-    for (const machine of listing.machines) {
-      const name = slotOf(provider, machine);
-      const used = sightings.has(slotName(provider, machine.id ?? ''));
-      const claimed = (drafts.get(name)?.rows.length ?? 0) > 0;
-      if (used && (claimed || machine.ownership !== 'foreign')) at(name).used.push(machine);
-      if (!used && machine.ownership === 'ours' && !covered.has(name)) at(name).free = machine;
-    }
+  for (const intent of rows.intents) {
+    at(slotName(intent.provider, intent.slotId), intent.provider).intent = intent;
+  }
+  for (const [provider, sighting] of sightings) {
+    draftListed(
+      sighting,
+      (slot) => drafts.get(slot),
+      (slot) => at(slot, provider),
+    );
   }
   for (const hold of rows.holds) {
-    drafts.get(slotName(hold.provider, hold.slotId))?.holds.push(hold);
+    const found = drafts.get(slotName(hold.provider, hold.slotId));
+    if (found) found.holds = [...found.holds, hold];
   }
   for (const penalty of rows.penalties) {
     const found = drafts.get(slotName(penalty.provider, penalty.slotId));
@@ -137,19 +151,40 @@ function draft(
   return drafts;
 }
 
+function draftListed(
+  { entries, used }: Sighting,
+  known: (slot: Slot) => Draft | undefined,
+  at: (slot: Slot) => Draft,
+): void {
+  const covered = new Set<Slot>();
+  for (const { slot } of used.values()) covered.add(slot);
+  for (const { slot, device } of entries) {
+    if (device.id !== null && used.has(device.id)) {
+      const isClaimed = (known(slot)?.rows.length ?? 0) > 0;
+      if (!isClaimed && device.ownership === 'foreign') continue;
+      const found = at(slot);
+      found.used = [...found.used, device];
+    } else if (device.ownership === 'ours' && !covered.has(slot)) {
+      at(slot).free = device;
+    }
+  }
+}
+
 /** A stateless inventory cannot tell: its entry is used if a machine row has its id. */
-const isUsed = ({ id, availability }: ProviderMachine, known: boolean): boolean =>
-  id !== null && (availability === 'KnownUsed' || (availability === 'PossiblyUsed' && known));
+const isUsed = ({ availability }: ProviderMachine, known: boolean): boolean =>
+  availability === 'KnownUsed' || (availability === 'PossiblyUsed' && known);
 
 const deviceOf = (row: MachineRow | null, { used }: Draft): ProviderMachine | null =>
   used.find((device) => device.id === row?.provided?.providerId) ?? used[0] ?? null;
 
-function conflictOf(name: Slot, { rows, used }: Draft, sightings: Sightings): string | null {
+function conflictOf({ slot, rows, used }: Draft, sighting: Sighting | undefined): string | null {
+  const unreadable = rows.find((row) => row.unreadable !== undefined)?.unreadable;
+  if (unreadable !== undefined) return unreadable;
   if (rows.length > 1) {
     return `machines ${rows.map((row) => row.machineId).join(' and ')} claim this slot`;
   }
   const provided = rows[0]?.provided;
-  const own = provided && sightings.get(slotName(provided.provider, provided.providerId));
+  const own = provided && sighting?.used.get(provided.providerId);
   if (own && own.device.ownership !== 'ours') {
     return `device ${provided.providerId} of this machine ${NOT_OURS[own.device.ownership]}`;
   }
@@ -157,7 +192,7 @@ function conflictOf(name: Slot, { rows, used }: Draft, sightings: Sightings): st
     return `devices ${used.map((device) => device.id).join(' and ')} are on this slot`;
   }
   if (!provided) return null;
-  if (own && own.slot !== name) {
+  if (own && own.slot !== slot) {
     return `device ${provided.providerId} of this machine is listed on ${own.slot}`;
   }
   return used[0] && used[0].id !== provided.providerId

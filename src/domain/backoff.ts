@@ -17,7 +17,7 @@ export const RECOVERY_BACKOFF: BackoffDescriptor = {
 };
 
 const SECOND_NS = 1e9;
-/** Keeps every interval in nanoseconds below 2^53, so that doubles count it exactly. */
+/** Longest wait: keeps every interval in nanoseconds below 2^53, so that doubles count it exactly. */
 const MAXIMUM_MS = 90 * 24 * 3_600_000;
 
 /**
@@ -28,14 +28,15 @@ const MAXIMUM_MS = 90 * 24 * 3_600_000;
  * initial wait (0: unset) means the initial wait; an exponent of at most 1 means it never grows.
  *
  * @param previousSeconds the last result for this machine and process; null: there was none.
- * @throws {RangeError} a maximum above 90 days.
+ * @throws {RangeError} an initial wait or a maximum above 90 days.
  */
 export function nextBackoffSeconds(
   descriptor: BackoffDescriptor,
   previousSeconds: number | null,
 ): number {
-  if (descriptor.maximumMs > MAXIMUM_MS) {
-    throw new RangeError(`a backoff of at most ${descriptor.maximumMs} ms exceeds 90 days`);
+  const longestMs = Math.max(descriptor.initialMs, descriptor.maximumMs);
+  if (longestMs > MAXIMUM_MS) {
+    throw new RangeError(`a backoff of at most ${longestMs} ms exceeds 90 days`);
   }
   const initial = Math.max(1, Math.ceil(descriptor.initialMs / 1000)) * SECOND_NS;
   const maximum = Math.max(initial, Math.floor(descriptor.maximumMs / 1000) * SECOND_NS);

@@ -13,6 +13,7 @@ export type InstallState = 'NONE' | 'PENDING' | 'FAILED' | 'DONE';
 
 /** Why a process may not start on a machine, for people too. The first that applies. */
 export type Refusal =
+  | 'it cannot be read'
   | 'it is being worked on'
   | 'it has no hardware'
   | 'its agent is started'
@@ -95,12 +96,78 @@ export interface Circumstances {
 }
 
 /** Why a process may not start on the machine now; null: it may. */
-export function refusal(process: Process, row: MachineRow, now: Circumstances): Refusal | null {
+export const refusal = (process: Process, row: MachineRow, now: Circumstances): Refusal | null =>
+  ineligibility(process, row, now) ?? coolDownOf(process, row, now.nowMs);
+
+/**
+ * Why the machine is not one for the process; null: it is, and only the ladder's cool-down may still
+ * keep the process from starting. What statistics count as pending.
+ */
+export function ineligibility(
+  process: Process,
+  row: MachineRow,
+  now: Circumstances,
+): Refusal | null {
+  if (row.unreadable !== undefined) return 'it cannot be read';
   const group = exclusionGroup(process);
   if (row.work.some((work) => exclusionGroup(work.process) === group)) {
     return 'it is being worked on';
   }
-  return groundsOf(process, row, now) ?? waitOf(process, row, now.nowMs);
+  const grounds = groundsOf(process, row, now);
+  if (grounds !== null) return grounds;
+  const waits = backoffUntilMs(row, process, now.nowMs) !== null;
+  return waits ? 'it waits after a failure' : null;
+}
+
+/**
+ * Why a provider may not be told to do something to a machine that was already claimed for the
+ * ladder: it may have come back, been parked or put under a hold meanwhile. Null: go ahead.
+ */
+export function askRefusal(process: Process, row: MachineRow, now: Circumstances): Refusal | null {
+  if (!isLadder(process)) return null;
+  return row.unreadable !== undefined ? 'it cannot be read' : groundsOf(process, row, now);
+}
+
+/** When the process was last tried on the machine, as far as that is kept; null: never. */
+export function lastAttemptMs(process: Process, row: MachineRow): number | null {
+  if (isLadder(process)) return row.recovery?.askedAtMs ?? null;
+  return process === 'ShepherdAgentStart' ? (row.startAttempt?.atMs ?? null) : null;
+}
+
+/** What decides who is served first of those that wait. */
+export interface Seniority {
+  /** See `lastAttemptMs`. */
+  readonly lastAttemptMs: number | null;
+  readonly machineId: string;
+}
+
+export const seniorityOf = (process: Process, row: MachineRow): Seniority => ({
+  lastAttemptMs: lastAttemptMs(process, row),
+  machineId: row.machineId,
+});
+
+/** Sorts by oldest attempt (never is the oldest), then by machine id. */
+export function bySeniority(a: Seniority, b: Seniority): number {
+  const [atA, atB] = [a, b].map((each) => each.lastAttemptMs ?? Number.NEGATIVE_INFINITY);
+  if (atA !== atB) return atA! < atB! ? -1 : 1;
+  return a.machineId < b.machineId ? -1 : Number(a.machineId > b.machineId);
+}
+
+/** A request waits to be answered: it is handed to the agent with its next heartbeat. */
+export const isInstallationDue = (row: Pick<MachineRow, 'installation'>): boolean =>
+  installState(row) === 'PENDING';
+
+/**
+ * The holder of the key is the agent that was started last on the machine.
+ * @param publicKey raw Ed25519 key, 64 hex digits.
+ */
+export const isAgentOf = (row: Pick<MachineRow, 'agentStarted'>, publicKey: string): boolean =>
+  row.agentStarted?.publicKey === publicKey;
+
+/** The agent reports: its last heartbeat counts, and is not old enough to be lost. */
+export function isHeartbeating(row: MachineRow, nowMs: number, loss: LossPolicy): boolean {
+  const heartbeat = currentHeartbeat(row);
+  return heartbeat !== null && nowMs < heartbeat.atMs + loss.heartbeatMs;
 }
 
 /** End of the active backoff of a process; null: none. */
@@ -190,8 +257,7 @@ function needlessOf(row: MachineRow, { nowMs, loss }: Circumstances): Refusal | 
   return isStartGivenUp(row, nowMs, loss) ? null : 'its agent start is not given up';
 }
 
-function waitOf(process: Process, row: MachineRow, nowMs: number): Refusal | null {
-  if (backoffUntilMs(row, process, nowMs) !== null) return 'it waits after a failure';
+function coolDownOf(process: Process, row: MachineRow, nowMs: number): Refusal | null {
   const next = row.recovery?.nextAtMs ?? null;
   if (!isLadder(process) || next === null || next <= nowMs) return null;
   return 'it cools down after an attempt';

@@ -17,11 +17,15 @@ export class Unreachable extends FleetError {
 }
 /** Nobody listens there: the connection was refused or had no way. */
 export class NotListening extends Unreachable {}
+/** The peer answers, but can store nothing for now: it is read-only, or out of room. */
+export class NotWritable extends Unreachable {}
 /** A step took longer than its own limit. */
 export class TimedOut extends FleetError {
   readonly code = 'timed-out';
   readonly retryable = true;
 }
+/** Somebody else held what the step needs, and did not let go in time: nothing was done. */
+export class Locked extends TimedOut {}
 /** The peer asked us to slow down until `retryAtMs` (epoch, milliseconds). */
 export class Throttled extends FleetError {
   readonly code = 'throttled';

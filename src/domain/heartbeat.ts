@@ -1,3 +1,4 @@
+import type { FleetError } from './errors.ts';
 import type { MachineId } from './ids.ts';
 
 /** One authenticated-by-TLS call of an agent, before its key was checked against the BMDB. */
@@ -26,14 +27,55 @@ export type HeartbeatOutcome =
     }
   /** Unknown machine or wrong key: the two must look alike. */
   | { readonly kind: 'unauthenticated' }
-  /** A report of a generation newer than the request. */
+  /** A report of a generation newer than the request, or something that cannot be stored. */
   | { readonly kind: 'invalid'; readonly message: string };
 
-/** Where the agent server writes. One call is one transaction for the whole batch. */
+/** Nothing is known about it, as somebody else works on its rows; it may be sent again. */
+export interface HeartbeatRefusal {
+  readonly kind: 'unavailable';
+  /** Retryable. */
+  readonly error: FleetError;
+}
+
+const BOOT_ID = /^[\x20-\x7e]{0,128}$/;
+const REPORT_MAX_BYTES = 16 * 1024 * 1024;
+const fits = (report: Uint8Array | undefined) => (report?.length ?? 0) <= REPORT_MAX_BYTES;
+
+/**
+ * What of a heartbeat can be stored, so that one that cannot spoils no batch. The heartbeat itself
+ * always can; `fault` says what was left out.
+ */
+export function storable(record: HeartbeatRecord): {
+  readonly record: HeartbeatRecord;
+  readonly fault: string | null;
+} {
+  const { bootId, hardwareReport, installationReport } = record;
+  const boot = bootId === null || BOOT_ID.test(bootId);
+  const hardware = fits(hardwareReport);
+  const installation = fits(installationReport?.raw);
+  if (boot && hardware && installation) return { record, fault: null };
+  const { machineId, publicKey } = record;
+  const kept: HeartbeatRecord = {
+    ...{ machineId, publicKey, bootId: boot ? bootId : null },
+    ...(hardwareReport && hardware ? { hardwareReport } : {}),
+    ...(installationReport && installation ? { installationReport } : {}),
+  };
+  const left = [
+    ...(boot ? [] : ['boot id']),
+    ...(hardware ? [] : ['hardware report']),
+    ...(installation ? [] : ['installation report']),
+  ];
+  return { record: kept, fault: `cannot be stored: ${left.join(', ')}` };
+}
+
+/** Where the agent server writes. */
 export interface HeartbeatStore {
   /**
-   * Authenticates and records; answers in the order of the batch.
-   * @throws {Unreachable} database not available; nothing was written.
+   * Authenticates and records; answers in the order of the batch, once all of it is committed. A
+   * batch may be repeated: what was written already is written once more.
+   * @throws {Unreachable} database not available; part of the batch may have been written.
    */
-  recordHeartbeats(batch: readonly HeartbeatRecord[]): Promise<HeartbeatOutcome[]>;
+  recordHeartbeats(
+    batch: readonly HeartbeatRecord[],
+  ): Promise<(HeartbeatOutcome | HeartbeatRefusal)[]>;
 }

@@ -10,6 +10,8 @@ export type Slot = Brand<string, 'Slot'>;
 export type SessionId = Brand<string, 'SessionId'>;
 /** UUID of a creation intent; also the tag by which the created device is found again. */
 export type Witness = Brand<string, 'Witness'>;
+/** How far into the changes of the BMDB a reader has come; opaque. */
+export type Cursor = Brand<string, 'Cursor'>;
 /** Configured name of a provider, `^[a-z][a-z0-9-]{0,30}$`. */
 export type ProviderName = Brand<string, 'ProviderName'>;
 
@@ -19,6 +21,7 @@ export const isUuid = (text: string): boolean => UUID.test(text);
 export const machineId = (text: string): MachineId => text as MachineId;
 export const sessionId = (text: string): SessionId => text as SessionId;
 export const witness = (text: string): Witness => text as Witness;
+export const cursor = (text: string): Cursor => text as Cursor;
 export const providerName = (text: string): ProviderName => text as ProviderName;
 
 /** A slot is named by its reservation where there is one, else by the device itself. */

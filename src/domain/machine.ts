@@ -36,9 +36,14 @@ export type Availability = 'PossiblyUsed' | 'KnownUnused' | 'KnownUsed';
  */
 export type Ownership = 'ours' | 'foreign' | 'untagged';
 
-export type Rung = 'restartingAgent' | 'rebooting' | 'powerCycling' | 'reinstalling';
+export const RUNGS = ['restartingAgent', 'rebooting', 'powerCycling', 'reinstalling'] as const;
+export type Rung = (typeof RUNGS)[number];
 export type HoldKind = 'no-start' | 'no-recover' | 'no-allocate' | 'preserve';
-export type QuarantineKind = 'needsHuman' | 'conflict' | 'byOperator';
+export const QUARANTINE_KINDS = ['needsHuman', 'conflict', 'byOperator'] as const;
+export type QuarantineKind = (typeof QUARANTINE_KINDS)[number];
+
+export const INSTALLATION_RESULTS = ['Success', 'Error'] as const;
+export type InstallationResult = (typeof INSTALLATION_RESULTS)[number];
 
 /** The Provided tag: which hardware the machine is. */
 export interface Provided {
@@ -81,7 +86,7 @@ export interface MachineRow {
     readonly requestGeneration: bigint | null;
     readonly handedOutAtMs: number | null;
     readonly reportGeneration: bigint | null;
-    readonly reportResult: 'Success' | 'Error' | null;
+    readonly reportResult: InstallationResult | null;
   };
   readonly startAttempt: { readonly atMs: number; readonly count: number } | null;
   readonly recovery: {
@@ -103,6 +108,11 @@ export interface MachineRow {
   readonly hostKey: string | null;
   readonly work: readonly LiveWork[];
   readonly backoffs: readonly BackoffRow[];
+  /**
+   * Set when a row holds a value that this program does not know (a newer program wrote it): what
+   * and where. What cannot be read is left out of the other fields, and nothing may be done.
+   */
+  readonly unreadable?: string;
 }
 
 /** A creation that was begun and not yet settled. */

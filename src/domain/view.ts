@@ -60,6 +60,8 @@ export interface Place {
 export interface Moment {
   readonly nowMs: number;
   readonly loss: LossPolicy;
+  /** Those that this daemon can ask; all when absent. Nothing is done to machines of others. */
+  readonly providers?: { has(name: ProviderName): boolean };
 }
 
 /** Derives the view of a slot. Total: any combination of facts has exactly one state. */
@@ -84,8 +86,19 @@ export function viewOf(facts: SlotFacts, moment: Moment): MachineView {
 type Told = Pick<MachineView, 'state' | 'substate' | 'reason' | 'next' | 'holds'>;
 
 function tellOf(facts: SlotFacts, moment: Moment): Told {
-  const { state, substate, reason = null, next = null } = placeOf(facts, moment);
+  const {
+    state,
+    substate,
+    reason = null,
+    next = null,
+  } = doable(placeOf(facts, moment), facts, moment);
   return { state, substate, reason, next, holds: activeHolds(facts, moment.nowMs) };
+}
+
+/** Leaves alone what this daemon could not ask for. */
+function doable(place: Place, { provider }: SlotFacts, { providers }: Moment): Place {
+  if ((place.next ?? null) === null || !providers || providers.has(provider)) return place;
+  return { ...place, next: null, reason: `provider ${provider} is not configured here` };
 }
 
 /** The first moment just after which the clock alone makes us tell something else. */
@@ -139,6 +152,10 @@ function placeOf(facts: SlotFacts, moment: Moment): Place {
 
 function parked(facts: SlotFacts, { nowMs }: Moment): Place | null {
   const { row, listed } = facts;
+  // Whatever else its rows say: part of them could not be read.
+  if (row?.unreadable !== undefined) {
+    return { state: 'Quarantined', substate: 'conflict', reason: row.unreadable };
+  }
   if (row?.quarantine && isQuarantined(row, nowMs)) {
     const { kind, reason } = row.quarantine;
     return { state: 'Quarantined', substate: kind, reason };

@@ -84,6 +84,12 @@ describe('assembleFacts', () => {
       'claim this slot',
     ],
     [
+      'a machine that cannot be read, before all else,',
+      { machines: [machineRow({ machineId: OTHER }), machineRow({ unreadable: 'too new' })] },
+      [device({ ownership: 'untagged' }), device({ id: 'device-2' })],
+      'too new',
+    ],
+    [
       'a device that lost our tag',
       { machines: [machineRow()] },
       [device({ ownership: 'untagged' })],

@@ -44,6 +44,18 @@ test('when a session leaves, only its own machines move', () => {
   );
 });
 
+test('when a session leaves, the others keep their order, and its machines go to the next', () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(uuid, { minLength: 2, maxLength: 6 }), fc.nat(1_999), (all, at) => {
+      const [gone, ...left] = all;
+      const place = SLOTS[at]!;
+      const order = (sessions: readonly SessionId[]) =>
+        sessions.toSorted((a, b) => rankOf(a, sessions, place) - rankOf(b, sessions, place));
+      expect(order(left)).toEqual(order(all).filter((each) => each !== gone));
+    }),
+  );
+});
+
 test('machines spread evenly: no session has half as many more than its share', () => {
   fc.assert(
     fc.property(fc.uniqueArray(uuid, { minLength: 2, maxLength: 5 }), (all) => {

@@ -1,0 +1,143 @@
+/** What became of one item of a batch; one item's failure is only its own. */
+export type Outcome<Answer> = { readonly ok: Answer } | { readonly error: unknown };
+
+export interface BatcherOptions<Item, Answer> {
+  /**
+   * How long the first item of a batch waits for others: called when it comes, and the batch may
+   * start when it settles, however it does.
+   */
+  readonly collect: () => Promise<void>;
+  readonly sizeMax: number;
+  /** Batches in flight at once; meanwhile the next collects. */
+  readonly concurrency: number;
+  /** Items of one key are handled one after the other, in the order they came. */
+  readonly keyOf: (item: Item) => string;
+  /** Handles a batch; answers in its order. When it rejects, all its items do. */
+  readonly run: (batch: readonly Item[]) => Promise<readonly Outcome<Answer>[]>;
+}
+
+export interface Batcher<Item, Answer> {
+  /** Rejects with the item's own error, or with that of its whole batch. */
+  submit(item: Item): Promise<Answer>;
+  /** Items that wait, those in flight not counted. */
+  readonly waiting: number;
+  /** Does not collect any longer; resolves when nothing waits or is in flight. */
+  flush(): Promise<void>;
+}
+
+interface Waiting<Item, Answer> {
+  readonly item: Item;
+  readonly key: string;
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Turns many calls into few. A batch starts when it is full, or when its first item has waited long
+ * enough, as soon as fewer than `concurrency` are in flight. Without timers of its own.
+ */
+export function createBatcher<Item, Answer>(
+  options: BatcherOptions<Item, Answer>,
+): Batcher<Item, Answer> {
+  const { sizeMax, concurrency, keyOf } = options;
+  const busy = new Set<string>();
+  const running = new Set<Promise<void>>();
+  let queue: Waiting<Item, Answer>[] = [];
+  let flushes = 0;
+  /** Numbers what is being collected, so that a wait for what has left already is ignored. */
+  let collecting = 0;
+  let ripe = false;
+
+  const collect = () => {
+    ripe = false;
+    const mine = ++collecting;
+    const onRipe = () => {
+      if (mine !== collecting) return;
+      ripe = true;
+      startAll();
+    };
+    collected(options).then(onRipe, onRipe);
+  };
+  /** Whether a batch was started. */
+  const start = (): boolean => {
+    if (running.size >= concurrency) return false;
+    if (!ripe && flushes === 0 && queue.length < sizeMax) return false;
+    const [batch, rest] = takeBatch(queue, sizeMax, busy);
+    if (batch.length === 0) return false;
+    queue = rest;
+    if (queue.length > 0) collect();
+    else collecting += 1;
+    for (const { key } of batch) busy.add(key);
+    const run: Promise<void> = runBatch(batch, options.run).then(() => {
+      running.delete(run);
+      for (const { key } of batch) busy.delete(key);
+      startAll();
+    });
+    running.add(run);
+    return true;
+  };
+  const startAll = () => {
+    while (start());
+  };
+  return {
+    get waiting() {
+      return queue.length;
+    },
+    submit: (item) =>
+      new Promise((resolve, reject) => {
+        queue.push({ item, key: keyOf(item), resolve, reject });
+        if (queue.length === 1) collect();
+        startAll();
+      }),
+    async flush() {
+      flushes += 1;
+      try {
+        for (startAll(); running.size > 0; startAll()) await Promise.race(running);
+      } finally {
+        flushes -= 1;
+      }
+    },
+  };
+}
+
+/** Rejects also when `collect` throws. */
+const collected = async ({ collect }: { readonly collect: () => Promise<void> }) => collect();
+
+/** The first items whose keys are neither in flight nor behind an earlier item of that key. */
+function takeBatch<Item, Answer>(
+  queue: readonly Waiting<Item, Answer>[],
+  sizeMax: number,
+  busy: ReadonlySet<string>,
+): [batch: Waiting<Item, Answer>[], rest: Waiting<Item, Answer>[]] {
+  const batch: Waiting<Item, Answer>[] = [];
+  const rest: Waiting<Item, Answer>[] = [];
+  const seen = new Set<string>();
+  let at = 0;
+  for (; at < queue.length && batch.length < sizeMax; at++) {
+    const waiting = queue[at]!;
+    const barred = busy.has(waiting.key) || seen.has(waiting.key);
+    seen.add(waiting.key);
+    (barred ? rest : batch).push(waiting);
+  }
+  return [batch, rest.concat(queue.slice(at))];
+}
+
+async function runBatch<Item, Answer>(
+  batch: readonly Waiting<Item, Answer>[],
+  run: BatcherOptions<Item, Answer>['run'],
+): Promise<void> {
+  try {
+    const outcomes = await run(batch.map(({ item }) => item));
+    if (outcomes.length !== batch.length) {
+      throw new Error(`${outcomes.length} answers to a batch of ${batch.length}`);
+    }
+    outcomes.forEach((outcome, at) => settle(batch[at]!, outcome));
+  } catch (error) {
+    for (const { reject } of batch) reject(error);
+  }
+}
+
+function settle<Item, Answer>(waiting: Waiting<Item, Answer>, outcome: Outcome<Answer>): void {
+  if ('ok' in outcome) waiting.resolve(outcome.ok);
+  else waiting.reject(outcome.error);
+}

@@ -1,0 +1,107 @@
+import {
+  ineligibility,
+  installState,
+  isHeartbeating,
+  lastAttemptMs,
+  refusal,
+} from './eligibility.ts';
+import type { Circumstances } from './eligibility.ts';
+import type { MachineId, ProviderName } from './ids.ts';
+import { PROCESSES } from './machine.ts';
+import type { MachineRow, Process } from './machine.ts';
+
+/** How many machines are in which condition; all counts are of machines. */
+export interface Counts {
+  readonly machines: number;
+  readonly provided: number;
+  /** Provided, with a current heartbeat. */
+  readonly heartbeating: number;
+  readonly installationPending: number;
+  /** Installed with success. */
+  readonly installed: number;
+  readonly installationFailed: number;
+  /** An agent may be started now. */
+  readonly pendingAgentStart: number;
+  /** For the ladder, be they lost or given up; those that cool down between two attempts too. */
+  readonly pendingRecovery: number;
+  /** Live work, by process. */
+  readonly activeWork: Readonly<Record<Process, number>>;
+  /** Waits that have not ended, by process. */
+  readonly activeBackoffs: Readonly<Record<Process, number>>;
+}
+
+export interface Statistics {
+  readonly fleet: Counts;
+  /** Machines without hardware are in none of them. */
+  readonly providers: ReadonlyMap<ProviderName, Counts>;
+}
+
+/** Counts by anything, with every process. */
+export const byProcess = (count: (process: Process) => number): Record<Process, number> =>
+  Object.fromEntries(PROCESSES.map((process) => [process, count(process)])) as Record<
+    Process,
+    number
+  >;
+
+/** Counts the fleet and each provider's part of it. */
+export function statisticsOf(rows: readonly MachineRow[], now: Circumstances): Statistics {
+  const provided = rows.filter((row) => row.provided !== null);
+  const groups = Map.groupBy(provided, (row) => row.provided!.provider);
+  return {
+    fleet: countsOf(rows, now),
+    providers: new Map([...groups].map(([name, group]) => [name, countsOf(group, now)])),
+  };
+}
+
+function countsOf(rows: readonly MachineRow[], now: Circumstances): Counts {
+  const count = (which: (row: MachineRow) => boolean) => rows.filter(which).length;
+  // Every condition of a machine wants hardware.
+  const provided = rows.filter((row) => row.provided !== null);
+  const inState = (state: string) => provided.filter((row) => installState(row) === state).length;
+  const pending = (process: Process) =>
+    provided.filter((row) => ineligibility(process, row, now) === null).length;
+  const waits = (row: MachineRow, process: Process) =>
+    row.backoffs.some((each) => each.process === process && each.untilMs > now.nowMs);
+  return {
+    machines: rows.length,
+    provided: provided.length,
+    heartbeating: provided.filter((row) => isHeartbeating(row, now.nowMs, now.loss)).length,
+    installationPending: inState('PENDING'),
+    installed: inState('DONE'),
+    installationFailed: inState('FAILED'),
+    pendingAgentStart: pending('ShepherdAgentStart'),
+    pendingRecovery: pending('ShepherdRecovery'),
+    activeWork: byProcess((process) =>
+      count((row) => row.work.some((each) => each.process === process)),
+    ),
+    activeBackoffs: byProcess((process) => count((row) => waits(row, process))),
+  };
+}
+
+/** Which machines are asked for. */
+export interface Wanted {
+  readonly process: Process;
+  /** Any when absent. */
+  readonly provider?: ProviderName;
+  readonly limit: number;
+}
+
+/**
+ * Machines that the process may be started on now: those never tried first, then by the oldest
+ * attempt, then by machine id.
+ */
+export function candidatesOf(
+  rows: readonly MachineRow[],
+  { process, provider, limit }: Wanted,
+  now: Circumstances,
+): MachineId[] {
+  const triedAt = (row: MachineRow) => lastAttemptMs(process, row) ?? Number.NEGATIVE_INFINITY;
+  return rows
+    .filter((row) => provider === undefined || row.provided?.provider === provider)
+    .filter((row) => refusal(process, row, now) === null)
+    .toSorted((a, b) => compare(triedAt(a), triedAt(b)) || compare(a.machineId, b.machineId))
+    .slice(0, limit)
+    .map((row) => row.machineId);
+}
+
+const compare = <T extends number | string>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,0 +1,31 @@
+/** Longest free text that is kept, in UTF-16 code units. */
+export const TEXT_MAX = 2_000;
+
+const CUT = '… (cut)';
+// Line breaks and tabs stay: what machines and providers answer may have several lines.
+const CONTROL = /[^\P{Cc}\t\n]/gu;
+const LINE_END = /\r\n?/g;
+
+/**
+ * A text from outside as any database and any screen can take it: control characters and halves of
+ * characters become U+FFFD, line ends become `\n`, and what is longer than `max` is cut and says so.
+ * What went through it once stays as it is.
+ */
+export function plainText(text: string, max = TEXT_MAX): string {
+  // Cut first: nobody reads the rest of a megabyte. A line end may be two, so twice as much is kept.
+  const clean = text
+    .slice(0, 2 * max + 2)
+    .replace(LINE_END, '\n')
+    .toWellFormed()
+    .replace(CONTROL, '\ufffd');
+  if (clean.length <= max) return clean;
+  return `${whole(clean.slice(0, max - CUT.length))}${CUT}`;
+}
+
+/** Without the first half of a character that was cut in two. */
+const whole = (text: string): string => (text.isWellFormed() ? text : text.slice(0, -1));
+
+/** The same, of a text that may be missing. */
+export const plainTextOr = <Missing extends null | undefined>(
+  text: string | Missing,
+): string | Missing => (typeof text === 'string' ? plainText(text) : text);
