@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { addDatabaseCommands } from './commands/db-program.ts';
 import { explain, FleetError, UsageError } from './domain/errors.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -49,16 +50,7 @@ function program(): Command {
       await run({ file: o.config, checkOnly: o.checkConfig, flags, version: version() });
     });
 
-  cli
-    .command('db')
-    .description('the schema of the database')
-    .command('migrate')
-    .description('bring the database that the configuration names up to date')
-    .requiredOption('--config <file>', 'configuration, YAML')
-    .action(async ({ config }: { config: string }) => {
-      const { migrateDatabase } = await import('./commands/db.ts');
-      process.stdout.write(`${await migrateDatabase(config)}\n`);
-    });
+  addDatabaseCommands(cli);
 
   cli
     .command('sim')

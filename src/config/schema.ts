@@ -39,6 +39,9 @@ export const configSchema = (around: Surroundings) =>
     guard: guardSchema(),
     mirror: filledSection({
       scanInterval: leaf.duration('Full read of the database, besides its wakes.').prefault('1m'),
+      pollInterval: leaf
+        .duration('How often to ask the database for changes, besides its wakes.')
+        .prefault('5s'),
       listInterval: leaf.duration('Listing of each provider.').prefault('1m'),
     }),
     console: consoleSchema(around),
@@ -87,7 +90,15 @@ const databaseSchema = (around: Surroundings) =>
     embedded: section({
       dataDir: leaf.path('Where a PostgreSQL of our own keeps its data.', around),
     }).optional(),
-    poolMax: leaf.count('Connections of this daemon.', 2, 1000).prefault(10),
+    poolMax: leaf
+      .count('Connections of this daemon for work; up to six more for the rest.', 2, 1000)
+      .prefault(10),
+    wakes: leaf
+      .choice(
+        ['listen', 'poll'],
+        'How changes are learnt: listen is told (LISTEN); poll asks, where that does not get through.',
+      )
+      .prefault('listen'),
   }).refine((database) => hasExactlyOne(database, 'url', 'embedded'), {
     when: () => true,
     error: 'names no database or two; give either url or embedded: { dataDir: … }',

@@ -39,7 +39,7 @@ test('a minimal configuration gets every default', () => {
   const { token, ...provider } = config.providers['equinix']!;
   expect(token.read()).toBe(TOKEN);
   expect({ ...config, providers: { equinix: provider } }).toMatchObject({
-    database: { embedded: { dataDir: '/etc/shepherd/data' }, poolMax: 10 },
+    database: { embedded: { dataDir: '/etc/shepherd/data' }, poolMax: 10, wakes: 'listen' },
     session: { interval: 5000 },
     providers: {
       equinix: {
@@ -80,7 +80,7 @@ test('a minimal configuration gets every default', () => {
       pollInterval: 5000,
     },
     guard: DEFAULT_BUDGET,
-    mirror: { scanInterval: 60_000, listInterval: 60_000 },
+    mirror: { scanInterval: 60_000, pollInterval: 5_000, listInterval: 60_000 },
     console: { listen: { host: '127.0.0.1', port: 4243 } },
     log: { level: 'info', format: 'auto' },
     inspect: {},

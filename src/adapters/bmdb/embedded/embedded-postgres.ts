@@ -11,15 +11,20 @@ import { isAlive, markInitialised, openDataDirectory, runningServer } from './da
 import type { DataDirectory } from './data-directory.ts';
 import { chooseAccount, findBinaries } from './postgres-binaries.ts';
 import type { Account, PostgresBinaries } from './postgres-binaries.ts';
+import { ensureRoles, OWNER_ROLE, RUNNING_ROLE } from './roles.ts';
 
 const run = promisify(execFile);
 const DATABASE = 'postgres';
-const USER = 'shepherd';
 const PORT_ATTEMPTS = 5;
 
 /** A PostgreSQL server of our own, on 127.0.0.1 only. */
 export interface EmbeddedPostgres {
+  /** For daemons: the running role, which has only the rights that `migrate` granted to it. */
   readonly url: string;
+  /** For `migrate`: the role that owns everything. */
+  readonly ownerUrl: string;
+  /** Name of the running role, to be given to `migrate`. */
+  readonly role: string;
   /** The directory was made for this run and is removed by `stop`. */
   readonly throwaway: boolean;
   /** Stops the server and waits for its end. Safe to repeat. */
@@ -52,20 +57,23 @@ export async function startEmbeddedPostgres(options: {
     await directory.release();
     await removeAll(discarded(directory.root));
   };
+  let dismissWatchdog = (): void => undefined;
   try {
     await stopServer(server);
     if (!directory.initialised) await initialise(server);
     const port = await startServer(server);
-    const watchdog = await startWatchdog(server, discarded(directory.root));
+    dismissWatchdog = await startWatchdog(server, discarded(directory.root));
+    await ensureRoles((role) => urlFor(server, port, role), directory.password);
     return handle(server, port, async () => {
       await stopServer(server);
-      watchdog();
+      dismissWatchdog();
       await clean();
     });
   } catch (error) {
     await stopServer(server).catch((late: unknown) => {
       options.log.warn({ err: late }, 'embedded database not stopped');
     });
+    dismissWatchdog();
     await clean();
     throw error;
   }
@@ -81,13 +89,17 @@ interface Server {
 
 function handle(server: Server, port: number, end: () => Promise<void>): EmbeddedPostgres {
   let ending: Promise<void> | null = null;
-  const { password } = server.directory;
   return {
-    url: `postgresql://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`,
+    url: urlFor(server, port, RUNNING_ROLE),
+    ownerUrl: urlFor(server, port, OWNER_ROLE),
+    role: RUNNING_ROLE,
     throwaway: server.throwaway,
     stop: () => (ending ??= end()),
   };
 }
+
+const urlFor = (server: Server, port: number, role: string) =>
+  `postgresql://${role}:${server.directory.password}@127.0.0.1:${port}/${DATABASE}`;
 
 async function removeAll(paths: readonly string[]): Promise<void> {
   for (const each of paths) {
@@ -114,7 +126,7 @@ async function initialise(server: Server): Promise<void> {
   try {
     await writeFile(file, password, { mode: 0o600 });
     if (server.account) await chown(file, server.account.uid, server.account.gid);
-    const args = ['-U', USER, '-A', 'scram-sha-256', '--pwfile=../initdb-password'];
+    const args = ['-U', OWNER_ROLE, '-A', 'scram-sha-256', '--pwfile=../initdb-password'];
     const locale = ['--encoding=UTF8', '--locale=C'];
     const sync = server.throwaway ? ['--no-sync'] : [];
     await run(

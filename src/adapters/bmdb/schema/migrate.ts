@@ -1,57 +1,153 @@
-import { readdir } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import { runner } from 'node-pg-migrate';
-import pg from 'pg';
-import { SchemaMismatch } from '../../../domain/errors.ts';
+import type pg from 'pg';
+import { Denied, SchemaMismatch } from '../../../domain/errors.ts';
 import type { Log } from '../../log/port.ts';
-import { translate } from '../pg/errors.ts';
+import { appliedMigrations, TABLE, withClient } from './connection.ts';
+import { grantTo } from './grants.ts';
+import { DIRECTORY, knownMigrations } from './migrations.ts';
+import { readPrivileges } from './privileges.ts';
+import { compareSchema, complaintAbout, refuseForMigration } from './state.ts';
+import type { SchemaState } from './state.ts';
+import { refuseUnlessThrowAway } from './throw-away.ts';
 
-/** The `.sql` files lie beside this module, in the sources and in the published package alike. */
-const DIRECTORY = fileURLToPath(new URL('./migrations', import.meta.url));
-const TABLE = 'schema_migrations';
+export { latestMigration } from './migrations.ts';
+
+/** Random; all programs that change the schema of one database take this lock. */
+const LOCK = 5_218_436_907_114_235n;
+const LOCK_TIMEOUT_MS = 10_000;
+
+export interface MigrateOptions {
+  /** The role that daemons use: gets exactly the rights that they need. */
+  readonly grantTo?: string | undefined;
+  /** Waiting longer for a table (10 s) would hold up everybody who comes after. */
+  readonly lockTimeoutMs?: number;
+}
 
 /**
- * Brings the schema up to date; does nothing when it is. Several callers at once wait for each
- * other (advisory lock of PostgreSQL). Needs the right to create tables.
- * @throws {SchemaMismatch} the database was migrated by a newer program.
+ * Brings the schema up to date and sets the rights of a role; does nothing where nothing is to be
+ * done. Several callers at once wait for each other (advisory lock). Each migration is one
+ * transaction: one that is interrupted leaves nothing, and those before it are whole. Needs the
+ * right to create tables.
+ * @throws {SchemaMismatch} the database was migrated by a newer program, or by none.
+ * @throws {UsageError} nothing can be granted to that role.
+ * @throws {TimedOut} somebody uses a table for too long; call again.
  * @throws {Unreachable}
+ * @throws {Denied}
  */
-export async function migrate(url: string, log: Log): Promise<void> {
+export async function migrate(
+  url: string,
+  log: Log,
+  { grantTo: role, lockTimeoutMs = LOCK_TIMEOUT_MS }: MigrateOptions = {},
+): Promise<void> {
   await withClient(url, 'migrate the database', async (client) => {
-    await refuseNewer(client);
-    const done = await runner({ ...options(client, log), direction: 'up' });
+    await lock(client, log, lockTimeoutMs);
+    refuseForMigration(await readState(client));
+    await refuseWeakRole(client);
+    const done = await runner({ ...runnerOptions(client, log), direction: 'up' });
     if (done.length > 0) {
       log.info({ migrations: done.map((each) => each.name) }, 'database migrated');
     }
+    if (role !== undefined) await grantTo(client, role);
   });
 }
 
-/** Undoes every migration, and so deletes all data. For throw-away databases only. */
-export async function migrateDown(url: string, log: Log): Promise<void> {
+/**
+ * Undoes every migration in one transaction, and so deletes all data.
+ * @param name of the database, which the caller must know.
+ * @throws {UsageError} the database is no throw-away one; says why.
+ */
+export async function migrateDown(url: string, log: Log, name: string): Promise<void> {
   await withClient(url, 'undo the migrations', async (client) => {
-    await runner({ ...options(client, log), direction: 'down', count: Infinity });
+    await lock(client, log, LOCK_TIMEOUT_MS);
+    const state = await readState(client);
+    refuseForMigration(state);
+    if (state.kind === 'empty') return;
+    await refuseWeakRole(client);
+    // The checks and what they allow are one transaction; that the runner begins it once more only
+    // makes the server warn, and its COMMIT or ROLLBACK ends it.
+    await client.query('BEGIN');
+    await refuseUnlessThrowAway(client, name);
+    const all = { direction: 'down', count: Infinity, singleTransaction: true } as const;
+    await runner({ ...runnerOptions(client, log), ...all });
   });
 }
 
-/** @throws {SchemaMismatch} the schema is older or newer than this program; says what to do. */
+/**
+ * Whether this program, with this role, can work with the database.
+ * @throws {SchemaMismatch} the schema is older or newer than this program, or the server is too old.
+ * @throws {Denied} the role lacks rights. Both say what to do.
+ */
 export async function checkSchema(url: string): Promise<void> {
-  await withClient(url, 'check the schema of the database', async (client) => {
-    const present = await refuseNewer(client);
-    const missing = (await known()).filter((name) => !present.has(name));
-    if (missing.length > 0) {
-      const state = present.size === 0 ? 'has no schema yet' : 'is older than this program';
-      throw new SchemaMismatch(
-        `the database ${state} (missing: ${missing.join(', ')}); run "shepherd db migrate" first`,
-      );
-    }
+  await withClient(url, 'use the database', async (client) => {
+    const old = await complaintAboutServer(client);
+    const complaint = old ?? complaintAbout(await readState(client));
+    if (complaint !== null) throw new SchemaMismatch(complaint);
+    const { rows } = await client.query<{ me: string }>('SELECT current_user::text AS me');
+    const { role, missing } = await readPrivileges(client, rows[0]!.me);
+    if (missing.length > 0) throw new Denied(complaintAboutRights(role, missing));
   });
 }
 
-const options = (client: pg.Client, log: Log) => ({
+/** A daemon's role is named easily by mistake. */
+async function refuseWeakRole(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ me: string; may: boolean }>(
+    `SELECT current_user::text AS me, coalesce(
+       (SELECT pg_has_role(current_user, relowner, 'USAGE') FROM pg_class
+        WHERE oid = to_regclass('public.${TABLE}')),
+       has_schema_privilege('public', 'CREATE')) AS may`,
+  );
+  const { me, may } = rows[0]!;
+  if (may) return;
+  throw new Denied(
+    `the role "${me}" may not change the schema; run it as the role that owns the tables, ` +
+      'or, the first time, as one that may create some (--url names another role)',
+  );
+}
+
+/** What a role lacks, and what to do. */
+export const complaintAboutRights = (role: string, missing: readonly string[]): string =>
+  `the role "${role}" lacks rights (${some(missing)}); ` +
+  `run "shepherd db migrate --grant-to ${role}" as the role that migrates`;
+
+const some = (names: readonly string[]) =>
+  names.length > 5
+    ? `${names.slice(0, 4).join(', ')} and ${names.length - 4} more`
+    : names.join(', ');
+
+/** Why the version of the server will not do; null when it will. */
+export async function complaintAboutServer(client: pg.ClientBase): Promise<string | null> {
+  const { rows } = await client.query<{ number: string; version: string }>(
+    `SELECT current_setting('server_version_num') AS number,
+       current_setting('server_version') AS version`,
+  );
+  const { number, version } = rows[0]!;
+  if (Number(number) >= 150_000) return null;
+  return `the server is PostgreSQL ${version}; version 15 or later is needed`;
+}
+
+/** Reads and compares the migrations of a database. */
+export const readState = async (client: pg.ClientBase): Promise<SchemaState> =>
+  compareSchema(await appliedMigrations(client), await knownMigrations());
+
+async function lock(client: pg.ClientBase, log: Log, timeoutMs: number): Promise<void> {
+  const taken = await client.query<{ got: boolean }>(
+    `SELECT pg_try_advisory_lock($1::bigint) AS got`,
+    [String(LOCK)],
+  );
+  if (!taken.rows[0]!.got) {
+    log.info({}, 'another program is changing the schema; waiting for it');
+    await client.query(`SELECT pg_advisory_lock($1::bigint)`, [String(LOCK)]);
+  }
+  // From here on; the end of the connection lets go of the lock, however it ends.
+  await client.query(`SET lock_timeout = ${timeoutMs}`);
+}
+
+const runnerOptions = (client: pg.Client, log: Log) => ({
   dbClient: client,
   dir: DIRECTORY,
+  schema: 'public',
   migrationsTable: TABLE,
-  advisoryLockMode: 'wait' as const,
+  noLock: true,
   logger: {
     debug: (text: string) => log.debug({}, text),
     info: (text: string) => log.debug({}, text),
@@ -59,53 +155,3 @@ const options = (client: pg.Client, log: Log) => ({
     error: (text: string) => log.error({}, text),
   },
 });
-
-async function refuseNewer(client: pg.Client): Promise<Set<string>> {
-  const present = await applied(client);
-  const ours = new Set(await known());
-  const unknown = [...present].filter((name) => !ours.has(name));
-  if (unknown.length > 0) {
-    throw new SchemaMismatch(
-      `the database is newer than this program (it has: ${unknown.join(', ')}); ` +
-        'run the version that migrated it, or a later one',
-    );
-  }
-  return present;
-}
-
-/** Name of the newest migration that this program knows: the schema it works with. */
-export async function latestMigration(): Promise<string> {
-  return (await known()).at(-1) ?? 'none';
-}
-
-async function known(): Promise<string[]> {
-  const files = await readdir(DIRECTORY);
-  return files
-    .filter((name) => name.endsWith('.sql'))
-    .map((name) => name.slice(0, -'.sql'.length))
-    .sort();
-}
-
-async function applied(client: pg.Client): Promise<Set<string>> {
-  const found = await client.query<{ present: boolean }>(
-    `SELECT to_regclass($1) IS NOT NULL AS present`,
-    [TABLE],
-  );
-  if (!found.rows[0]?.present) return new Set();
-  const rows = await client.query<{ name: string }>(`SELECT name FROM ${TABLE}`);
-  return new Set(rows.rows.map((row) => row.name));
-}
-
-async function withClient<T>(url: string, doing: string, fn: (client: pg.Client) => Promise<T>) {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
-  // A broken connection also fails the running query; the event must only not go unhandled.
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    return await fn(client);
-  } catch (error) {
-    throw translate(error, doing);
-  } finally {
-    await client.end().catch(() => undefined);
-  }
-}

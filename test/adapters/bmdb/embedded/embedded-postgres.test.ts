@@ -55,12 +55,12 @@ describe('embedded PostgreSQL', () => {
     const dataDir = path.join(base, 'data');
     const first = await start(dataDir);
     expect(first.throwaway).toBe(false);
-    await query(first.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    await query(first.ownerUrl, 'CREATE TABLE kept AS SELECT 42 AS answer');
     await first.stop();
     await first.stop();
     expect((await stat(path.join(dataDir, 'password'))).mode & 0o777).toBe(0o600);
     const second = await start(dataDir);
-    expect(await query(second.url, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
+    expect(await query(second.ownerUrl, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
     expect(new URL(second.url).password).toBe(new URL(first.url).password);
     await second.stop();
     expect(await runningServer(path.join(dataDir, 'cluster'))).toBeNull();
@@ -70,12 +70,61 @@ describe('embedded PostgreSQL', () => {
     const server = await start(path.join(base, 'data'));
     const settings = `SELECT current_setting('listen_addresses') AS addresses,
       current_setting('unix_socket_directories') AS sockets`;
-    expect(await query(server.url, settings)).toEqual([{ addresses: '127.0.0.1', sockets: '' }]);
-    const wrong = new URL(server.url);
-    wrong.password = 'wrong';
-    await expect(query(wrong.href, 'SELECT 1')).rejects.toMatchObject({ code: '28P01' });
+    expect(await query(server.ownerUrl, settings)).toEqual([
+      { addresses: '127.0.0.1', sockets: '' },
+    ]);
+    for (const url of [server.url, server.ownerUrl]) {
+      const wrong = new URL(url);
+      wrong.password = 'wrong';
+      await expect(query(wrong.href, 'SELECT 1')).rejects.toMatchObject({ code: '28P01' });
+    }
     await server.stop();
   });
+
+  it('has an owner, and a role that may do nothing but what it is granted', async () => {
+    const server = await start(path.join(base, 'data'));
+    const powers = `SELECT current_user::text AS me, rolsuper AS powerful FROM pg_roles
+      WHERE rolname = current_user`;
+    expect(await query(server.ownerUrl, powers)).toEqual([
+      { me: 'shepherd_owner', powerful: true },
+    ]);
+    expect(await query(server.url, powers)).toEqual([{ me: server.role, powerful: false }]);
+    await expect(query(server.url, 'CREATE TABLE mine ()')).rejects.toMatchObject({
+      code: '42501',
+    });
+    await server.stop();
+  });
+
+  // Early versions knew one role, which owned everything and ran the daemon.
+  it.each(['as it was left', 'with an interrupted change'])(
+    'changes a directory of an early version, %s',
+    async (how) => {
+      const dataDir = path.join(base, 'data');
+      const before = await start(dataDir);
+      await query(before.ownerUrl, 'CREATE TABLE kept AS SELECT 42 AS answer');
+      await query(before.ownerUrl, 'DROP ROLE shepherd');
+      const helper = new URL(before.ownerUrl);
+      helper.username = 'shepherd_rename';
+      const make = `CREATE ROLE shepherd_rename SUPERUSER LOGIN PASSWORD '${helper.password}'`;
+      await query(before.ownerUrl, make);
+      await query(helper.href, 'ALTER ROLE shepherd_owner RENAME TO shepherd');
+      if (how === 'as it was left') await query(before.url, 'DROP ROLE shepherd_rename');
+      await before.stop();
+
+      const after = await start(dataDir);
+      expect(await query(after.ownerUrl, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
+      await expect(query(after.url, 'SELECT answer FROM kept')).rejects.toMatchObject({
+        code: '42501',
+      });
+      const roles = `SELECT rolname::text AS name FROM pg_roles WHERE rolname ~ '^shepherd' ORDER BY 1`;
+      expect(await query(after.ownerUrl, roles)).toEqual([
+        { name: 'shepherd' },
+        { name: 'shepherd_owner' },
+      ]);
+      await after.stop();
+      await (await start(dataDir)).stop();
+    },
+  );
 
   it('takes over from a process that was killed', async () => {
     const dataDir = path.join(base, 'data');
@@ -146,11 +195,10 @@ describe('embedded PostgreSQL', () => {
     const server = await startEmbeddedPostgres({ log: silentLog });
     expect(server.throwaway).toBe(true);
     const sql = `SELECT pg_read_file('postmaster.pid') AS pid`;
-    const [row] = (await query(server.url, sql)) as { pid: string }[];
+    const [row] = (await query(server.ownerUrl, sql)) as { pid: string }[];
     const pid = Number.parseInt(row!.pid, 10);
-    const [root] = (await query(server.url, `SELECT current_setting('data_directory') AS at`)) as {
-      at: string;
-    }[];
+    const setting = `SELECT current_setting('data_directory') AS at`;
+    const [root] = (await query(server.ownerUrl, setting)) as { at: string }[];
     const cluster = await readlink(`/proc/${pid}/cwd`).catch(() => root!.at);
     expect((await stat(cluster)).isDirectory()).toBe(true);
     await server.stop();

@@ -1,4 +1,5 @@
 -- Up Migration
+-- Runs beside: 0.1.0 and later.
 
 -- Slots (physical machines, whatever runs on them), the fleet guard, and what people ask for.
 
@@ -13,8 +14,8 @@ CREATE TABLE provision_intents (
   ambiguous boolean NOT NULL DEFAULT false,
   attempts bigint NOT NULL DEFAULT 0,
   session_id uuid NOT NULL,
-  created_at timestamptz NOT NULL DEFAULT now(),
-  updated_at timestamptz NOT NULL DEFAULT now(),
+  created_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(created_at)),
+  updated_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(updated_at)),
   last_error text
 );
 CREATE UNIQUE INDEX provision_intents_unsettled_key
@@ -37,7 +38,7 @@ CREATE TABLE provider_holds (
   provider text NOT NULL,
   kind text NOT NULL CHECK (kind IN ('throttle', 'quota', 'capacity', 'penalty')),
   key text NOT NULL,
-  until timestamptz,
+  until timestamptz CHECK (isfinite(until)),
   level bigint NOT NULL DEFAULT 1,
   cause text NOT NULL,
   PRIMARY KEY (provider, kind, key)
@@ -56,8 +57,8 @@ CREATE TABLE slot_holds (
   kind text NOT NULL CHECK (kind IN ('no-start', 'no-recover', 'no-allocate', 'preserve')),
   set_by text NOT NULL,
   reason text NOT NULL,
-  set_at timestamptz NOT NULL DEFAULT now(),
-  until timestamptz,
+  set_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(set_at)),
+  until timestamptz CHECK (isfinite(until)),
   PRIMARY KEY (provider, slot_id, kind)
 );
 COMMENT ON TABLE slot_holds IS 'What people forbid us to do with a physical machine. It changes nothing that is true of it.';
@@ -74,7 +75,7 @@ CREATE TABLE slot_events (
   provider text NOT NULL,
   slot_id text NOT NULL,
   machine_id uuid,
-  at timestamptz NOT NULL DEFAULT now(),
+  at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(at)),
   kind text NOT NULL,
   "from" text,
   "to" text,
@@ -101,7 +102,7 @@ CREATE TABLE recovery_permits (
   machine_id uuid PRIMARY KEY REFERENCES machines ON DELETE CASCADE,
   provider text NOT NULL,
   location text,
-  granted_at timestamptz NOT NULL DEFAULT now()
+  granted_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(granted_at))
 );
 COMMENT ON TABLE recovery_permits IS 'Machines that are being recovered; what the guard''s budget counts, over all daemons.';
 COMMENT ON COLUMN recovery_permits.machine_id IS 'The machine.';
@@ -111,10 +112,10 @@ COMMENT ON COLUMN recovery_permits.granted_at IS 'When it was granted.';
 
 CREATE TABLE fleet_guard (
   scope text PRIMARY KEY,
-  frozen_at timestamptz,
+  frozen_at timestamptz CHECK (isfinite(frozen_at)),
   frozen_by text,
   reason text,
-  ingest_up_since timestamptz,
+  ingest_up_since timestamptz CHECK (isfinite(ingest_up_since)),
   permits_granted bigint NOT NULL DEFAULT 0
 );
 INSERT INTO fleet_guard (scope) VALUES ('fleet');
@@ -131,7 +132,7 @@ CREATE TABLE leases (
   session_id uuid NOT NULL,
   epoch bigint NOT NULL
 );
-COMMENT ON TABLE leases IS 'Jobs that one daemon does at a time. Held while the session lives.';
+COMMENT ON TABLE leases IS 'For jobs that one daemon is to do at a time. Nothing takes such a lease yet: what daemons do beside each other today, housekeeping for one, is safe in several at once. Held while the session lives.';
 COMMENT ON COLUMN leases.name IS 'The job, such as provisioner/<provider>.';
 COMMENT ON COLUMN leases.session_id IS 'Who holds it.';
 COMMENT ON COLUMN leases.epoch IS 'Fencing number: new with each holder.';
@@ -144,12 +145,12 @@ CREATE TABLE operator_intents (
   parameters jsonb NOT NULL DEFAULT '{}',
   actor text NOT NULL,
   reason text NOT NULL,
-  created_at timestamptz NOT NULL DEFAULT now(),
+  created_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(created_at)),
   state text NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'done', 'refused')),
   outcome text,
-  settled_at timestamptz
+  settled_at timestamptz CHECK (isfinite(settled_at))
 );
-COMMENT ON TABLE operator_intents IS 'What people asked for, and what became of it: the audit.';
+COMMENT ON TABLE operator_intents IS 'What people asked for, and what became of it: the audit. The role of the daemons cannot delete from it.';
 COMMENT ON COLUMN operator_intents.idempotency_key IS 'Asking twice with one key is asking once.';
 COMMENT ON COLUMN operator_intents.verb IS 'What is asked for.';
 COMMENT ON COLUMN operator_intents.provider IS 'Null: the fleet.';

@@ -1,0 +1,42 @@
+import pg from 'pg';
+import { translate, whereOf } from '../pg/errors.ts';
+
+/** Table of the migrations that were done. */
+export const TABLE = 'schema_migrations';
+
+/**
+ * One connection for looking after the schema. Names without a schema mean `public`, whatever the
+ * role or the database is set to.
+ * @param doing begins the message of errors: `could not …`.
+ */
+export async function withClient<T>(
+  url: string,
+  doing: string,
+  fn: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  try {
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
+    // A broken connection also fails the running query; the event must only not go unhandled.
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      await client.query('SET search_path TO public');
+      return await fn(client);
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  } catch (error) {
+    throw translate(error, doing, whereOf(url));
+  }
+}
+
+/** Migrations that were done, in the order in which they were. */
+export async function appliedMigrations(client: pg.ClientBase): Promise<string[]> {
+  const found = await client.query<{ present: boolean }>(
+    `SELECT to_regclass($1) IS NOT NULL AS present`,
+    [`public.${TABLE}`],
+  );
+  if (!found.rows[0]?.present) return [];
+  const rows = await client.query<{ name: string }>(`SELECT name FROM ${TABLE} ORDER BY id`);
+  return rows.rows.map((row) => row.name);
+}

@@ -1,0 +1,104 @@
+import type pg from 'pg';
+import { TABLE } from './connection.ts';
+
+/** What the role of a daemon may do with most tables. */
+const EVERYTHING = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] as const;
+type Privilege = (typeof EVERYTHING)[number];
+/**
+ * What it may do with the others: history can be added to, an operator's request be settled but
+ * never be made to disappear, and the schema only be looked at.
+ */
+const LESS: Readonly<Record<string, readonly Privilege[]>> = {
+  work_history: ['SELECT', 'INSERT'],
+  slot_events: ['SELECT', 'INSERT'],
+  operator_intents: ['SELECT', 'INSERT', 'UPDATE'],
+  [TABLE]: ['SELECT'],
+};
+/** The one way to delete history; it decides itself what may go. */
+export const TRIM_FUNCTION = 'shepherd_trim_history(integer, integer, integer)';
+
+/** Privileges that the running role needs on a table, and the only ones that it should have. */
+export const neededOn = (table: string): readonly Privilege[] => LESS[table] ?? EVERYTHING;
+
+/** How the rights of a role differ from those that a daemon needs. */
+export interface RolePrivileges {
+  readonly role: string;
+  /** Such as `INSERT on machines`. The daemon cannot work. */
+  readonly missing: readonly string[];
+  /** Such as `DELETE on work_history`. The daemon works, and so would a mistake in it. */
+  readonly excess: readonly string[];
+}
+
+/** Compares what a role (itself and by membership) may do with what the daemon needs. */
+export async function readPrivileges(client: pg.ClientBase, role: string): Promise<RolePrivileges> {
+  const powers = await readPowers(client, role);
+  const rows = await readHeld(client, role);
+  const missing = rows
+    .filter((row) => !row.held && row.needed)
+    .map((row) => `${row.privilege} on ${row.object}`);
+  // Whoever may do everything is told once, not table by table.
+  const excess = rows
+    .filter((row) => row.held && !row.needed)
+    .map((row) => `${row.privilege} on ${row.object}`);
+  return { role, missing, excess: powers.length > 0 ? powers : excess };
+}
+
+interface Held {
+  readonly object: string;
+  readonly privilege: string;
+  readonly held: boolean;
+  readonly needed: boolean;
+}
+
+async function readHeld(client: pg.ClientBase, role: string): Promise<Held[]> {
+  const { rows } = await client.query<Omit<Held, 'needed'> & { kind: string }>(
+    `SELECT 'table' AS kind, c.relname AS object, p AS privilege,
+       has_table_privilege($1, c.oid, p) AS held
+     FROM pg_class c CROSS JOIN unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE',
+       'REFERENCES', 'TRIGGER']) AS p
+     WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
+     UNION ALL
+     SELECT 'sequence', c.relname, p, has_sequence_privilege($1, c.oid, p)
+     FROM pg_class c CROSS JOIN unnest(ARRAY['USAGE', 'UPDATE']) AS p
+     WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'S'
+       AND (p = 'UPDATE' OR NOT ${BELONGS_TO_COLUMN})
+     UNION ALL
+     SELECT 'function', proname || '()', 'EXECUTE', has_function_privilege($1, oid, 'EXECUTE')
+     FROM pg_proc WHERE oid = to_regprocedure('public.${TRIM_FUNCTION}')
+     UNION ALL
+     SELECT 'schema', 'schema public', p, has_schema_privilege($1, 'public', p)
+     FROM unnest(ARRAY['USAGE', 'CREATE']) AS p
+     UNION ALL
+     SELECT 'database', 'the database', 'CREATE',
+       has_database_privilege($1, current_database(), 'CREATE')
+     ORDER BY 2, 3`,
+    [role],
+  );
+  return rows.map(({ kind, ...row }) => ({ ...row, needed: isNeeded(kind, row) }));
+}
+
+/** Sequences of identity and serial columns (alias `c`) need no rights of their own to insert. */
+export const BELONGS_TO_COLUMN = `EXISTS (SELECT 1 FROM pg_depend d
+  WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype IN ('a', 'i')
+    AND d.refobjsubid > 0)`;
+
+function isNeeded(kind: string, { object, privilege }: Omit<Held, 'needed'>): boolean {
+  if (kind === 'table') return (neededOn(object) as readonly string[]).includes(privilege);
+  return privilege === 'USAGE' || privilege === 'EXECUTE';
+}
+
+/** What lets a role change the schema, or get round every grant. */
+async function readPowers(client: pg.ClientBase, role: string): Promise<string[]> {
+  const { rows } = await client.query<{ power: string }>(
+    `SELECT 'being a superuser' AS power FROM pg_roles WHERE rolname = $1 AND rolsuper
+     UNION ALL
+     SELECT 'owning ' || count(*) || ' of the tables' FROM pg_class c
+     WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
+       AND pg_has_role($1, relowner, 'MEMBER') HAVING count(*) > 0
+     UNION ALL
+     SELECT 'making roles (CREATEROLE)' FROM pg_roles WHERE rolname = $1 AND rolcreaterole`,
+    [role],
+  );
+  const powers = rows.map((row) => row.power);
+  return powers.includes('being a superuser') ? ['being a superuser'] : powers;
+}

@@ -1,0 +1,50 @@
+import type pg from 'pg';
+import { UsageError } from '../../../domain/errors.ts';
+
+/** What the comment of a database must be for it to count as a throw-away one. */
+export const THROW_AWAY = 'throw-away';
+
+/**
+ * The BMDB is the only record of which devices are ours, so it is thrown away only where nothing
+ * can be lost by it: nobody works with it, and it either records no machine at all, or was marked
+ * in the database itself by a person who may.
+ * @param name what the caller believes the database to be called.
+ * @throws {UsageError} saying what stands in the way.
+ */
+export async function refuseUnlessThrowAway(client: pg.ClientBase, name: string): Promise<void> {
+  const database = await readDatabase(client);
+  if (database.name !== name) {
+    throw new UsageError(`the database is called "${database.name}", not "${name}"`);
+  }
+  // Nobody opens a session from here on, nor extends one.
+  await client.query('LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE');
+  const { sessions, machines, intents } = await readCounts(client);
+  if (sessions > 0) {
+    throw new UsageError(`${sessions} live sessions use the database "${name}"; stop them first`);
+  }
+  if (machines + intents > 0 && database.comment !== THROW_AWAY) {
+    const mark = `COMMENT ON DATABASE "${name}" IS '${THROW_AWAY}'`;
+    throw new UsageError(
+      `the database "${name}" is the only record of ${machines} machines and ${intents} unsettled ` +
+        `creations; if they are worth nothing, its owner has to say so first: ${mark}`,
+    );
+  }
+}
+
+async function readDatabase(client: pg.ClientBase) {
+  const { rows } = await client.query<{ name: string; comment: string | null }>(
+    `SELECT datname::text AS name, shobj_description(oid, 'pg_database') AS comment
+     FROM pg_database WHERE datname = current_database()`,
+  );
+  return rows[0]!;
+}
+
+async function readCounts(client: pg.ClientBase) {
+  const { rows } = await client.query<{ sessions: number; machines: number; intents: number }>(
+    `SELECT (SELECT count(*)::int4 FROM sessions WHERE session_deadline > now()) AS sessions,
+       (SELECT count(*)::int4 FROM machines) AS machines,
+       (SELECT count(*)::int4 FROM provision_intents
+        WHERE state IN ('open', 'unresolved')) AS intents`,
+  );
+  return rows[0]!;
+}

@@ -1,0 +1,79 @@
+import type { Command } from 'commander';
+
+interface Common {
+  readonly config: string;
+  readonly url?: string;
+}
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+
+interface Shown {
+  readonly expiredBackoffs: boolean;
+  readonly field?: string;
+  readonly json: boolean;
+}
+
+const THROW_AWAY_HELP = `
+Deletes all data. The BMDB is the only record of which devices are ours, so this is refused unless
+  - --throw-away is given, and the name of the database;
+  - no daemon is alive on it;
+  - it records no machine and no unsettled creation, or its owner has marked it before:
+      COMMENT ON DATABASE "name" IS 'throw-away'`;
+
+/** Adds `db` and its commands, for a database given by `database.url`. */
+export function addDatabaseCommands(cli: Command): void {
+  const db = cli.command('db').description('look after the database that the configuration names');
+  const command = (usage: string, description: string) =>
+    db
+      .command(usage)
+      .description(description)
+      .requiredOption('--config <file>', 'configuration, YAML')
+      .option('--url <url>', 'instead of database.url, in the same form: for another role');
+
+  command('migrate', 'bring the schema up to date; needs a role that may create tables')
+    .option('--grant-to <role>', 'give this role the rights that a daemon needs, and no more')
+    .action(async ({ config, ...rest }: Common & { grantTo?: string }) => {
+      const { migrateDatabase } = await import('./db.ts');
+      say(await migrateDatabase({ file: config, ...rest }));
+    });
+
+  command('status', 'whether a daemon can work with it; exit code 1 when something must be done')
+    .option('--json', 'print one line of JSON', false)
+    .action(async ({ config, ...rest }: Common & { json: boolean }) => {
+      const { databaseStatus } = await import('./db.ts');
+      const { text, isGood } = await databaseStatus({ file: config, ...rest });
+      say(text);
+      if (!isGood) process.exitCode = 1;
+    });
+
+  command('show [machine]', 'what is recorded of a machine, or a line for each; for debugging')
+    .option('--expired-backoffs', 'waits that are over, too', false)
+    .option('--field <path>', 'print only this value, such as report.cpu[0].cores')
+    .option('--json', 'print one line of JSON', false)
+    .action(async (machine: string | undefined, { config, ...rest }: Common & Shown) => {
+      const { showMachines } = await import('./db-show.ts');
+      say(await showMachines({ file: config, machine, ...rest }));
+    });
+
+  command('hardware', 'what agents found in the machines that are provided')
+    .option('--json', 'print one line of JSON', false)
+    .action(async ({ config, ...rest }: Common & { json: boolean }) => {
+      const { showHardware } = await import('./db-show.ts');
+      say(await showHardware({ file: config, ...rest }));
+    });
+
+  command('stats', 'how many machines are in which condition, in all and by provider')
+    .option('--json', 'print one line of JSON', false)
+    .action(async ({ config, ...rest }: Common & { json: boolean }) => {
+      const { showStatistics } = await import('./db-show.ts');
+      say(await showStatistics({ file: config, ...rest }));
+    });
+
+  command('down <name>', 'undo all migrations of a throw-away database')
+    .option('--throw-away', 'yes, all data is to be deleted', false)
+    .addHelpText('after', THROW_AWAY_HELP)
+    .action(async (name: string, { config, ...rest }: Common & { throwAway: boolean }) => {
+      const { throwAwayDatabase } = await import('./db.ts');
+      say(await throwAwayDatabase({ file: config, name, ...rest }));
+    });
+}

@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startPgServer } from '../pg/pg-harness.ts';
+import type { PgServer } from '../pg/pg-harness.ts';
+
+let server: PgServer;
+beforeAll(async () => {
+  server = await startPgServer();
+});
+afterAll(() => server.stop());
+
+/** People write SQL too, and `infinity` is no time that a program can count with. */
+describe('times', () => {
+  it('are finite, all of them', async () => {
+    const { rows } = await server.sql.query<{ place: string; checked: boolean }>(
+      `SELECT c.table_name || '.' || c.column_name AS place, EXISTS (
+         SELECT 1 FROM pg_constraint k
+         WHERE k.conrelid = format('%I', c.table_name)::regclass AND k.contype = 'c'
+           AND pg_get_constraintdef(k.oid) = format('CHECK (isfinite(%I))', c.column_name)
+       ) AS checked
+       FROM information_schema.columns c
+       WHERE c.table_schema = 'public' AND c.data_type = 'timestamp with time zone'
+         AND c.table_name <> 'schema_migrations'`,
+    );
+    expect(rows.length).toBeGreaterThan(20);
+    expect(rows.filter(({ checked }) => !checked).map(({ place }) => place)).toEqual([]);
+  });
+
+  it.each([
+    [
+      `INSERT INTO slot_holds (provider, slot_id, kind, set_by, reason, until)
+      VALUES ('metal', 'rack-1', 'no-start', 'me', 'x', 'infinity')`,
+    ],
+    [
+      `INSERT INTO provider_holds (provider, kind, key, until, cause)
+      VALUES ('metal', 'penalty', 'rack-1', '-infinity', 'x')`,
+    ],
+  ])('that never come are refused: %s', async (sql) => {
+    await expect(server.sql.query(sql)).rejects.toMatchObject({ code: '23514' });
+  });
+});
