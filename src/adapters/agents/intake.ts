@@ -1,11 +1,12 @@
 import { EventEmitter } from 'node:events';
 import { fromEvent, takeUntil } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { createBatcher } from '../../domain/batcher.ts';
 import { Cancelled, Throttled } from '../../domain/errors.ts';
 import type { HeartbeatOutcome, HeartbeatRecord, HeartbeatStore } from '../../domain/heartbeat.ts';
+import { sleep } from '../clock/port.ts';
 import type { Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
-import { createBatcher } from './batcher.ts';
 import { createRecentSet } from './limits.ts';
 import type { AgentServerLimits } from './limits.ts';
 import type { Heard } from './port.ts';
@@ -38,27 +39,36 @@ export interface BatchOptions {
 }
 
 const RETRY_AFTER_MS = 1_000;
+/** While the database works on one batch another is sent to it: a quarter more; a third adds none. */
+export const BATCHES_IN_FLIGHT = 2;
 
 export function createIntake({ store, clock, log, batch, limits }: IntakeOptions): Intake {
   const events = new EventEmitter().setMaxListeners(0);
   const refused = createRecentSet(limits.refusalMs, clock);
   let closed = false;
   let failing = false;
+  const fail = (error: unknown, heartbeats: number) => {
+    // Anybody may call, so only the first of a row of failures is worth an operator's look.
+    const level = failing ? 'debug' : 'warn';
+    failing = true;
+    log[level]({ err: error, heartbeats }, 'heartbeats not recorded');
+  };
   const batcher = createBatcher<HeartbeatRecord, HeartbeatOutcome>({
-    clock,
-    collectMs: batch.maxMs,
+    collect: () => sleep(clock, batch.maxMs),
     sizeMax: batch.max,
+    concurrency: BATCHES_IN_FLIGHT,
     keyOf: claimOf,
     run: async (records) => {
       try {
         const outcomes = await store.recordHeartbeats(records);
-        failing = false;
-        return outcomes;
+        const refused = outcomes.filter((outcome) => outcome.kind === 'unavailable');
+        if (refused.length > 0) fail(refused[0]!.error, refused.length);
+        else failing = false;
+        return outcomes.map((outcome) =>
+          outcome.kind === 'unavailable' ? { error: outcome.error } : { ok: outcome },
+        );
       } catch (error) {
-        // Anybody may call, so only the first of a row of failures is worth an operator's look.
-        const level = failing ? 'debug' : 'warn';
-        failing = true;
-        log[level]({ err: error, heartbeats: records.length }, 'heartbeats not recorded');
+        fail(error, records.length);
         throw error;
       }
     },

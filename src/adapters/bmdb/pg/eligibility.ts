@@ -1,14 +1,27 @@
 import { BARRING, exclusionGroup, isLadder } from '../../../domain/eligibility.ts';
 import type { Refusal } from '../../../domain/eligibility.ts';
 import type { Process } from '../../../domain/machine.ts';
-import { PROCESSES } from '../../../domain/machine.ts';
+import {
+  INSTALLATION_RESULTS,
+  PROCESSES,
+  PROVIDER_STATUSES,
+  QUARANTINE_KINDS,
+  RUNGS,
+} from '../../../domain/machine.ts';
 import { DEFAULT_ESCALATION } from '../../../domain/policy.ts';
 import type { LossPolicy } from '../../../domain/policy.ts';
 import type { Queries } from './pool.ts';
+import { LIVE } from './sql.ts';
+import { statement } from './statement.ts';
 
 /**
- * The predicates of `domain/eligibility.ts` in SQL, for use inside the transaction that acts on
- * them. Both give the same reason for any rows: a property test compares them.
+ * The predicates of `domain/eligibility.ts` in SQL, for use inside the statement or transaction that
+ * acts on them. Both give the same reason for any rows: a property test compares them.
+ *
+ * Every expression speaks of the aliases of `FROM`: m (machines), p (provided), a (agent started),
+ * h (heartbeat), r (installation request), o (installation report), t (start attempt), l (ladder),
+ * q (quarantined), d (deprovision request). Whoever joins these itself, under the same names, may
+ * leave `FROM` out. Work, sessions, backoffs and holds are looked up in subqueries of their own.
  */
 
 interface Case {
@@ -16,44 +29,54 @@ interface Case {
   readonly then: Refusal;
 }
 
-/** Why the machine may not be claimed for the process; null: it may. */
-export async function refusalOf(
-  q: Queries,
-  process: Process,
-  machineId: string,
-  loss: LossPolicy,
-): Promise<Refusal | 'unknown machine' | null> {
-  const [row] = await q.rows<{ refusal: Refusal | null }>(
-    `SELECT ${refusalSql(process, loss)} AS refusal ${FROM} WHERE m.machine_id = $1`,
-    [machineId],
-  );
-  return row ? row.refusal : 'unknown machine';
-}
-
 /** An expression over `FROM`: the first reason that applies, or NULL. */
-export function refusalSql(process: Process, loss: LossPolicy): string {
-  return oneOf([working(process), ...grounds(process, loss), ...waits(process)]);
-}
+export const refusalSql = (process: Process, loss: LossPolicy): string =>
+  oneOf([...ineligible(process, loss), ...coolDown(process)]);
+
+/** An expression over `FROM`: the same but for the ladder's cool-down. See `ineligibility`. */
+export const ineligibilitySql = (process: Process, loss: LossPolicy): string =>
+  oneOf(ineligible(process, loss));
+
+const ineligible = (process: Process, loss: LossPolicy): Case[] => [
+  UNREADABLE,
+  working(process),
+  ...grounds(process, loss),
+  waiting(process),
+];
+
+/** An expression over `FROM`: why the provider may not be told, or NULL. See `askRefusal`. */
+export const askRefusalSql = (process: Process, loss: LossPolicy): string =>
+  isLadder(process) ? oneOf([UNREADABLE, ...grounds(process, loss)]) : 'NULL::text';
+
 const oneOf = (cases: readonly Case[]) =>
   `CASE ${cases.map(({ when, then }) => `WHEN ${when} THEN '${then}'`).join('\n')} END`;
 
-/**
- * Asked again right before the provider is told to do something to a machine already claimed for
- * the ladder: it may have come back, been parked or put under a hold meanwhile. Null: go ahead.
- */
+const askStatement = (process: Process, loss: LossPolicy) =>
+  statement({
+    name: `ask-refusal-${process}`,
+    params: { machine: 'uuid' },
+    columns: { refusal: 'text?' },
+    text: ({ machine }) =>
+      `SELECT ${askRefusalSql(process, loss)} AS refusal ${FROM} WHERE m.machine_id = ${machine}`,
+  });
+export type AskStatements = ReturnType<typeof statementsFor>;
+
+/** One for each process of the ladder. */
+export const statementsFor = (loss: LossPolicy) => ({
+  ShepherdRecovery: askStatement('ShepherdRecovery', loss),
+  ShepherdReinstall: askStatement('ShepherdReinstall', loss),
+});
+
+/** See `askRefusalSql`. */
 export async function whyNotAsk(
   q: Queries,
   process: Process,
   machineId: string,
   loss: LossPolicy,
 ): Promise<Refusal | null> {
-  const cases = isLadder(process) ? grounds(process, loss) : [];
-  if (cases.length === 0) return null;
-  const [row] = await q.rows<{ refusal: Refusal | null }>(
-    `SELECT ${oneOf(cases)} AS refusal ${FROM} WHERE m.machine_id = $1`,
-    [machineId],
-  );
-  return row?.refusal ?? null;
+  if (process !== 'ShepherdRecovery' && process !== 'ShepherdReinstall') return null;
+  const [row] = await q.rows(statementsFor(loss)[process], { machine: machineId });
+  return (row?.refusal ?? null) as Refusal | null;
 }
 
 /** The tables the expressions speak of. */
@@ -70,20 +93,50 @@ export const FROM = `FROM machines m
 
 /** Name of a machine's slot; the table must be called `p`. */
 export const SLOT_ID = 'coalesce(p.provider_reservation_id, p.provider_id)';
-const DONE =
-  "(r.generation IS NOT NULL AND r.generation = o.generation AND o.os_installation_result = 'Success')";
-const PENDING = '(r.generation IS NOT NULL AND r.generation IS DISTINCT FROM o.generation)';
+
+/** Where an installation stands, over `r` and `o`; each is true or false, never NULL. */
+export const DONE =
+  "(r.generation IS NOT NULL AND r.generation IS NOT DISTINCT FROM o.generation AND o.os_installation_result = 'Success')";
+/** See `isInstallationDue`. */
+export const PENDING = '(r.generation IS NOT NULL AND r.generation IS DISTINCT FROM o.generation)';
+export const FAILED =
+  "(r.generation IS NOT NULL AND r.generation IS NOT DISTINCT FROM o.generation AND o.os_installation_result IS DISTINCT FROM 'Success')";
+/** See `isAgentOf`; over `a`. False, too, where there is none. @param key an expression, `bytea`. */
+export const isAgentSql = (key: string): string => `coalesce(a.agent_public_key = ${key}, false)`;
+/** See `isHeartbeating`; over `a` and `h`. */
+export const heartbeatingSql = (loss: LossPolicy): string =>
+  `coalesce(h.agent_heartbeat_at >= a.agent_started_at
+    AND now() < h.agent_heartbeat_at + ${interval(loss.heartbeatMs)}, false)`;
+/** See `lastAttemptMs`; a timestamp or NULL, over `t` and `l`. */
+export function lastAttemptSql(process: Process): string {
+  if (isLadder(process)) return 'l.asked_at';
+  return process === 'ShepherdAgentStart' ? 't.attempted_at' : 'NULL::timestamptz';
+}
 
 const quoted = (texts: readonly string[]) => texts.map((text) => `'${text}'`).join(', ');
 const interval = (durationMs: number) => `${durationMs} * interval '1 millisecond'`;
 
+const unknown = (column: string, known: readonly string[]) =>
+  `${column}::text NOT IN (${quoted(known)})`;
+
+/** A newer program wrote a value that this one does not know, whether or not it matters here. */
+const UNREADABLE: Case = {
+  when: `(${unknown('p.provider_status', PROVIDER_STATUSES)}
+    OR ${unknown('o.os_installation_result', INSTALLATION_RESULTS)}
+    OR ${unknown('l.rung', RUNGS)} OR ${unknown('q.kind', QUARANTINE_KINDS)}
+    OR EXISTS (SELECT 1 FROM work w JOIN sessions s USING (session_id)
+      WHERE w.machine_id = m.machine_id AND ${unknown('w.process', PROCESSES)} AND ${LIVE})
+    OR EXISTS (SELECT 1 FROM work_backoff b
+      WHERE b.machine_id = m.machine_id AND ${unknown('b.process', PROCESSES)}))`,
+  then: 'it cannot be read',
+};
+
+/** A lease of the process's group is held by a live session. */
 function working(process: Process): Case {
-  const group = exclusionGroup(process);
-  const members = PROCESSES.filter((each) => exclusionGroup(each) === group);
   return {
     when: `EXISTS (SELECT 1 FROM work w JOIN sessions s USING (session_id)
-      WHERE w.machine_id = m.machine_id AND w.process IN (${quoted(members)})
-        AND s.session_deadline > now())`,
+      WHERE w.machine_id = m.machine_id AND w.exclusion_group = '${exclusionGroup(process)}'
+        AND ${LIVE})`,
     then: 'it is being worked on',
   };
 }
@@ -151,12 +204,11 @@ function lost(loss: LossPolicy): string {
   return `now() > greatest(${silence}, ${handOut})`;
 }
 
-function waits(process: Process): Case[] {
-  const backoff: Case = {
-    when: `EXISTS (SELECT 1 FROM work_backoff b WHERE b.machine_id = m.machine_id
-      AND b.process = '${process}' AND b.until > now())`,
-    then: 'it waits after a failure',
-  };
-  const coolDown: Case = { when: 'l.next_at > now()', then: 'it cools down after an attempt' };
-  return isLadder(process) ? [backoff, coolDown] : [backoff];
-}
+const waiting = (process: Process): Case => ({
+  when: `EXISTS (SELECT 1 FROM work_backoff b WHERE b.machine_id = m.machine_id
+    AND b.process = '${process}' AND b.until > now())`,
+  then: 'it waits after a failure',
+});
+
+const coolDown = (process: Process): Case[] =>
+  isLadder(process) ? [{ when: 'l.next_at > now()', then: 'it cools down after an attempt' }] : [];

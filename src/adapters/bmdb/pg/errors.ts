@@ -1,7 +1,10 @@
 import {
   Denied,
   FleetError,
+  Locked,
   NotFound,
+  NotWritable,
+  RemoteFailure,
   RetryExhausted,
   SchemaMismatch,
   TimedOut,
@@ -9,28 +12,118 @@ import {
 } from '../../../domain/errors.ts';
 
 type ErrorClass = new (message: string, options?: ErrorOptions) => FleetError;
+interface Kind {
+  /** Matches the SQLSTATE of the server, else the code of Node's socket. */
+  readonly code: RegExp;
+  readonly error: ErrorClass;
+  /** What is wrong and what to do, for people. The server's own words follow it. */
+  readonly advice?: string;
+}
 
-/** First match wins: SQLSTATE of the server, else the code of Node's socket. */
-const TABLE: readonly (readonly [RegExp, ErrorClass])[] = [
-  [/^08/, Unreachable],
-  // Server shutting down, crashed or starting; too many connections.
-  [/^57P0[1-5]$/, Unreachable],
-  [/^53300$/, Unreachable],
-  // Idle in a transaction for too long: the server closed the connection.
-  [/^25P03$/, Unreachable],
-  [/^E(CONN|PIPE|HOST|NET|NOTFOUND|AI_AGAIN|TIMEDOUT|ACCES|NOENT)/, Unreachable],
+const GRANT = 'run "shepherd db migrate --grant-to <role>" as the role that migrates';
+const READ_ONLY = 'the server is read-only; name the primary, or see that it may be written';
+const MIGRATE = 'run "shepherd db migrate", or the version of the program that fits';
+
+/** First match wins. `Unreachable` and its kin are retryable, the others are not. */
+const KINDS: readonly Kind[] = [
+  {
+    code: /^57P03$/,
+    error: Unreachable,
+    advice: 'the server is starting or stopping; wait for it',
+  },
+  // Shut down by somebody, crashed, its database dropped, or idle for too long.
+  {
+    code: /^57P0[1245]$/,
+    error: Unreachable,
+    advice: 'the server ended the connection; see that it runs',
+  },
+  {
+    code: /^53300$/,
+    error: Unreachable,
+    advice: 'the server has no connection left; lower database.poolMax or raise max_connections',
+  },
+  // Idle in a transaction for too long: the server closed the connection. 40003: the server itself
+  // cannot say what became of a COMMIT.
+  { code: /^(08|25P03|40003)/, error: Unreachable },
+  {
+    code: /^E(CONN|PIPE|HOST|NET|NOTFOUND|AI_AGAIN|TIMEDOUT|ACCES|NOENT)/,
+    error: Unreachable,
+    advice: 'the database does not answer; see that it runs, and check database.url',
+  },
+  {
+    code: /^25006$/,
+    error: NotWritable,
+    advice: READ_ONLY,
+  },
+  {
+    code: /^53100$/,
+    error: NotWritable,
+    advice: 'the disk of the server is full; make room there',
+  },
+  {
+    code: /^53/,
+    error: NotWritable,
+    advice: 'the server is out of memory or at a limit; look at its log',
+  },
   // Statement timeout.
-  [/^57014$/, TimedOut],
-  [/^28/, Denied],
-  [/^42501$/, Denied],
-  [/^3D000$/, NotFound],
-  [/^42(P01|703|704|883)$/, SchemaMismatch],
-  [/^40(001|P01)$/, RetryExhausted],
+  { code: /^57014$/, error: TimedOut },
+  { code: /^55P03$/, error: Locked },
+  {
+    code: /^28/,
+    error: Denied,
+    advice: 'the server refused the role or its password; check both in database.url',
+  },
+  { code: /^42501$/, error: Denied, advice: `the role lacks a right; ${GRANT}` },
+  {
+    code: /^3D000$/,
+    error: NotFound,
+    advice: 'there is no such database; make it, or check database.url',
+  },
+  {
+    code: /^42(P01|703|704|883)$/,
+    error: SchemaMismatch,
+    advice: `the schema is not the one that this program works with; ${MIGRATE}`,
+  },
+  { code: /^40(001|P01)$/, error: RetryExhausted },
+  {
+    code: /^(58|XX00[12])/,
+    error: RemoteFailure,
+    advice: 'the server reports a fault of its own; look at its log before anything else',
+  },
+  {
+    code: /^(ERR_TLS|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|CERT_)/,
+    error: Denied,
+    advice: 'the certificate of the server is not trusted; check sslmode and sslrootcert',
+  },
 ];
-/** What `pg` says without any code when a connection breaks or cannot be had. */
-const BROKEN = /connection terminated|connection error|timeout exceeded when trying to connect/i;
-const PROTOCOL =
-  /timeout expired|query read timeout|client has encountered a connection error|not queryable/i;
+
+/** What `pg` says without any code. */
+const UNCODED: readonly (Omit<Kind, 'code'> & { readonly says: RegExp })[] = [
+  {
+    says: /hot standby|during recovery/i,
+    error: NotWritable,
+    advice: READ_ONLY,
+  },
+  {
+    says: /does not support SSL/i,
+    error: Denied,
+    advice: 'the server speaks no TLS; check sslmode in database.url',
+  },
+  {
+    says: /client password must be/i,
+    error: Denied,
+    advice: 'the server asks for a password; give one in database.url',
+  },
+  {
+    says: /timeout exceeded when trying to connect|timeout expired/i,
+    error: Unreachable,
+    advice: 'the database does not answer in time; see that it runs, and check database.url',
+  },
+  {
+    says: /connection terminated|connection error|query read timeout|not queryable/i,
+    error: Unreachable,
+  },
+];
 
 /** SQLSTATE or socket code of an error, if it has one. */
 export function sqlState(error: unknown): string | null {
@@ -44,19 +137,52 @@ export const isSerializationFailure = (error: unknown): boolean => {
   const code = sqlState(error);
   return code === '40001' || code === '40P01';
 };
+/**
+ * The plan that the connection keeps is of no use since the schema changed, or is gone: nothing was
+ * run. 0A000 has many causes; the server names the one by the routine that found it.
+ */
+export const isStalePlan = (error: unknown): boolean =>
+  sqlState(error) === '26000' ||
+  (sqlState(error) === '0A000' &&
+    (error as { readonly routine?: unknown }).routine === 'RevalidateCachedQuery');
 export const isUniqueViolation = (error: unknown): boolean => sqlState(error) === '23505';
 
 /** The connection is gone; whatever was under way has an unknown outcome if it was a COMMIT. */
 export function isConnectionLoss(error: unknown): boolean {
-  return translate(error, '') instanceof Unreachable;
+  const kind = error instanceof FleetError ? error : translate(error, '');
+  return kind instanceof Unreachable && !(kind instanceof NotWritable);
 }
 
-/** Turns an error of `pg` into one of ours; what is not in the table is passed on unchanged. */
-export function translate(error: unknown, doing: string): unknown {
+/** The connection leads to a server that takes no writes, as after a failover: get another. */
+export const isReadOnly = (error: unknown): boolean => sqlState(error) === '25006';
+
+/** `role@host:port/database` of a URL, for messages: never its password. Empty when it is none. */
+export function whereOf(url: string): string {
+  if (!URL.canParse(url)) return '';
+  const { username, hostname, port, pathname, searchParams } = new URL(url);
+  const role = decodeURIComponent(username) || searchParams.get('user') || '';
+  const host = hostname || searchParams.get('host') || 'localhost';
+  const database = decodeURIComponent(pathname.slice(1)) || role;
+  return `${role === '' ? '' : `${role}@`}${host}:${port || '5432'}/${database}`;
+}
+
+/**
+ * Turns an error of `pg` into one of ours; what is of no known kind is passed on unchanged.
+ * @param doing what was being done to what; begins the message: `could not …`.
+ * @param where result of `whereOf`.
+ */
+export function translate(error: unknown, doing: string, where = ''): unknown {
   if (error instanceof FleetError) return error;
+  const kind = kindOf(error);
+  if (!kind) return error;
+  const what = `could not ${doing}${where === '' ? '' : ` (${where})`}`;
+  const cause = error instanceof AggregateError ? error.errors[0] : error;
+  return new kind.error(kind.advice ? `${what}: ${kind.advice}` : what, { cause });
+}
+
+function kindOf(error: unknown): Omit<Kind, 'code'> | undefined {
   const code = sqlState(error);
-  const found = code === null ? undefined : TABLE.find(([pattern]) => pattern.test(code));
+  const found = code === null ? undefined : KINDS.find((kind) => kind.code.test(code));
   const text = error instanceof Error ? error.message : String(error);
-  const made = found?.[1] ?? (BROKEN.test(text) || PROTOCOL.test(text) ? Unreachable : undefined);
-  return made ? new made(`could not ${doing}`, { cause: error }) : error;
+  return found ?? UNCODED.find((kind) => kind.says.test(text));
 }

@@ -1,10 +1,10 @@
 import { SessionExpired } from '../../../domain/errors.ts';
 import type { MachineId, SessionId } from '../../../domain/ids.ts';
-import type { Process } from '../../../domain/machine.ts';
 import type { LossPolicy, RecoveryBudget } from '../../../domain/policy.ts';
 import type { Clock, Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
-import type { Database, Queries } from './pool.ts';
+import type { Database, Queries, TransactionOptions } from './pool.ts';
+import { statement } from './statement.ts';
 
 /** What all parts of the implementation share. */
 export interface PgContext {
@@ -29,82 +29,130 @@ export interface LiveSession extends PgContext {
   readonly expire: (reason: SessionExpired) => void;
 }
 
+export const statements = {
+  // KEY SHARE: the janitor cannot delete the session under the transaction, and pokes are not
+  // blocked.
+  checkSession: statement({
+    name: 'session-check',
+    params: { session: 'uuid' },
+    columns: { alive: 'bool' },
+    text: ({ session }) => `SELECT true AS alive FROM (${liveSession(session)}) s`,
+  }),
+  writeEvents: statement({
+    name: 'events-write',
+    params: {
+      ...{ machines: 'uuid[]', kinds: 'text[]', reasons: 'text[]' },
+      ...{ actor: 'text', session: 'uuid' },
+    },
+    columns: {},
+    text: ({ machines, kinds, reasons, actor, session }) =>
+      `INSERT INTO slot_events (provider, slot_id, machine_id, kind, actor, reason, session_id)
+       SELECT p.provider, coalesce(p.provider_reservation_id, p.provider_id), p.machine_id,
+         e.kind, ${actor}, e.reason, ${session}
+       FROM unnest(${machines}, ${kinds}, ${reasons}) WITH ORDINALITY
+         AS e (machine_id, kind, reason, at)
+         JOIN machine_provided p ON p.machine_id = e.machine_id
+       ORDER BY e.at`,
+  }),
+};
+
+/** A query of the session's row, if it is alive by the database's clock; it cannot be deleted. */
+export function liveSession(session: string): string {
+  return `SELECT session_id, session_component_name FROM sessions
+    WHERE session_id = ${session} AND session_deadline > now() FOR KEY SHARE`;
+}
+
+/**
+ * How batches run: row locks, keys and epochs give the guarantees, not the isolation level. They do
+ * not wait long for what somebody else has locked: see `eachAlone`.
+ */
+export const BATCH = { isolation: 'READ COMMITTED', byKeys: true, lockTimeoutMs: 500 } as const;
+
+/** What is being done, and how. */
+export type LiveOptions = Omit<TransactionOptions, 'deadlineMs' | 'signal'>;
+
 /**
  * A transaction that only a live session may make; its first statement checks that.
  * @throws {SessionExpired}
  */
 export async function transactLive<T>(
   session: LiveSession,
-  doing: string,
+  what: string | LiveOptions,
   body: (q: Queries) => Promise<T>,
 ): Promise<T> {
-  if (session.signal.aborted) throw expired(session, doing);
+  const options = typeof what === 'string' ? { doing: what } : what;
+  const result = await transactFenced(session, options, async (q) => {
+    const alive = await q.rows(statements.checkSession, { session: session.sessionId });
+    if (alive.length === 0) throw declareDead(session, options.doing);
+    return body(q);
+  });
+  requireInTime(session, options.doing);
+  return result;
+}
+
+/**
+ * Nothing is sent after the local deadline. The body's own statements must check the session by the
+ * database's clock, and throw `declareDead` where it has expired.
+ * @throws {SessionExpired}
+ */
+export async function transactFenced<T>(
+  session: LiveSession,
+  what: LiveOptions,
+  body: (q: Queries) => Promise<T>,
+): Promise<T> {
   const { db, deadlineMs, signal } = session;
+  const { doing } = what;
+  if (signal.aborted) throw expired(session, doing);
   try {
-    return await db.transact({ doing, deadlineMs, signal }, async (q) => {
-      await checkSession(q, session, doing);
-      return body(q);
-    });
+    return await db.transact({ ...what, deadlineMs, signal }, body);
   } catch (error) {
     if (signal.aborted && error !== signal.reason) throw expired(session, doing, error);
     throw error;
   }
 }
 
-// KEY SHARE: the janitor cannot delete the session under the transaction, and pokes are not blocked.
-async function checkSession(q: Queries, session: LiveSession, doing: string): Promise<void> {
-  const alive = await q.rows(
-    `SELECT 1 FROM sessions WHERE session_id = $1 AND session_deadline > now() FOR KEY SHARE`,
-    [session.sessionId],
-  );
-  if (alive.length > 0) return;
+/**
+ * A process that was stopped for a while hears an answer before the timer of its deadline.
+ * @throws {SessionExpired} the local deadline has passed.
+ */
+export function requireInTime(session: LiveSession, doing: string): void {
+  if (session.signal.aborted) throw expired(session, doing);
+  if (session.clock.monotonic() >= session.deadlineMs()) throw declareDead(session, doing);
+}
+
+/** Ends the session on our side: the database says that it is dead. @returns what to throw. */
+export function declareDead(session: LiveSession, doing: string): SessionExpired {
   const reason = expired(session, doing);
   session.expire(reason);
-  throw reason;
+  return reason;
 }
 
 const expired = (session: LiveSession, doing: string, cause: unknown = session.signal.reason) =>
   new SessionExpired(`did not ${doing}: session ${session.sessionId} has expired`, { cause });
 
-/** One line of work history. */
-export async function writeHistory(
-  q: Queries,
-  session: LiveSession,
-  entry: {
-    readonly machineId: MachineId;
-    readonly process: Process;
-    readonly epoch: string;
-    readonly event: 'Started' | 'Finished' | 'Failed' | 'Canceled';
-    readonly cause?: string;
-  },
-): Promise<void> {
-  await q.run(
-    `INSERT INTO work_history
-       (machine_id, process, event, failed_cause, session_id, component, epoch)
-     VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-    [
-      entry.machineId,
-      entry.process,
-      entry.event,
-      entry.cause ?? null,
-      session.sessionId,
-      session.component,
-      entry.epoch,
-    ],
-  );
+/** A line of a slot's log. */
+export interface SlotEvent {
+  readonly machineId: MachineId;
+  readonly kind: string;
+  readonly reason: string;
 }
 
-/** One line of the slot's log; none for a machine without hardware. */
-export async function writeEvent(
+/** Lines of the slots' logs, in this order; none for a machine without hardware. */
+export async function writeEvents(
   q: Queries,
-  session: LiveSession,
-  event: { readonly machineId: MachineId; readonly kind: string; readonly reason: string },
+  { component, sessionId }: Pick<LiveSession, 'component' | 'sessionId'>,
+  events: readonly SlotEvent[],
 ): Promise<void> {
-  await q.run(
-    `INSERT INTO slot_events (provider, slot_id, machine_id, kind, actor, reason, session_id)
-     SELECT p.provider, coalesce(p.provider_reservation_id, p.provider_id), p.machine_id,
-       $2::text, $3::text, $4::text, $5::uuid
-     FROM machine_provided p WHERE p.machine_id = $1`,
-    [event.machineId, event.kind, session.component, event.reason, session.sessionId],
-  );
+  if (events.length === 0) return;
+  await q.run(statements.writeEvents, {
+    machines: events.map((each) => each.machineId),
+    kinds: events.map((each) => each.kind),
+    reasons: events.map((each) => each.reason),
+    actor: component,
+    session: sessionId,
+  });
 }
+
+/** One such line. */
+export const writeEvent = (q: Queries, session: LiveSession, event: SlotEvent): Promise<void> =>
+  writeEvents(q, session, [event]);

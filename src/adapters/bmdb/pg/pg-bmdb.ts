@@ -3,14 +3,21 @@ import { BACKOFF_JITTER } from '../../../domain/backoff.ts';
 import type { LossPolicy, RecoveryBudget } from '../../../domain/policy.ts';
 import type { Clock, Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
+import { silentMetrics } from '../../metrics/port.ts';
 import type { Metrics } from '../../metrics/port.ts';
+import { countingBmdb } from '../counting-bmdb.ts';
+import type { WorkMetrics } from '../counting-bmdb.ts';
+import { readChanges, statements as changes } from './changes.ts';
 import { createHeartbeats } from './heartbeats.ts';
+import { createInspection } from './inspection.ts';
 import type { PgContext } from './live.ts';
 import { createDatabase } from './pool.ts';
-import { readMachines, readNow, readSnapshot } from './rows.ts';
+import { readMachine, readSnapshot } from './rows.ts';
 import { openSession } from './session.ts';
 import { sweep } from './sweep.ts';
 import { createWakes } from './wakes.ts';
+import type { WakesMode } from './wakes.ts';
+import { plainBmdb } from '../plain-bmdb.ts';
 import type { Bmdb } from '../port.ts';
 
 export interface PgBmdbOptions {
@@ -19,49 +26,80 @@ export interface PgBmdbOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly metrics?: Pick<Metrics, 'transaction' | 'sessionStarted'>;
+  readonly metrics?: Pick<Metrics, 'transaction'> & WorkMetrics;
   readonly loss: LossPolicy;
   readonly budget: RecoveryBudget;
   /** Share by which backoffs are lengthened at random (0.1). */
   readonly jitter?: number;
-  /** Connections for work (10); up to three more for liveness and one for wakes. */
+  /**
+   * Connections for work (10); up to three more for liveness, two for heartbeats and one for wakes.
+   */
   readonly poolMax?: number;
-  /** For one statement, and for the pause between two (4 s). Below the session interval. */
+  /** Whether to listen for wakes (`listen`), which needs a connection of its own. */
+  readonly wakes?: WakesMode;
+  /**
+   * For one statement, and for the pause between two (4 s). Below the session interval. Heartbeats
+   * wait for locks an eighth of it.
+   */
   readonly timeoutMs?: number;
+  /** For one poke of a session (1.5 s). Well below the session interval: one must leave time for others. */
+  readonly pulseTimeoutMs?: number;
 }
 
 /** A poke that hangs must not keep the next ones from trying. */
-const PULSE = { poolMax: 3, timeoutMs: 1_500 };
+const PULSE = { poolMax: 3 };
+/** Agents must be heard whatever else is going on. */
+const BEATS = { poolMax: 2, byKeys: true };
 const SNAPSHOT = 'REPEATABLE READ READ ONLY';
 
 /** The BMDB on PostgreSQL 15 or later. Connects when first used. */
 export function createPgBmdb(options: PgBmdbOptions): Bmdb {
-  const { clock, random, log, loss, budget, jitter = BACKOFF_JITTER, timeoutMs = 4_000 } = options;
-  const connection = { url: options.url, clock, random, log, timeoutMs, metrics: options.metrics };
+  const {
+    url,
+    clock,
+    random,
+    log,
+    loss,
+    budget,
+    wakes = 'listen',
+    metrics = silentMetrics,
+  } = options;
+  const { jitter = BACKOFF_JITTER, timeoutMs = 4_000, pulseTimeoutMs = 1_500 } = options;
+  const connection = { url, clock, random, log, timeoutMs, metrics };
   const db = createDatabase({ ...connection, poolMax: options.poolMax ?? 10 });
-  const pulse = createDatabase({ ...connection, ...PULSE });
+  const pulse = createDatabase({ ...connection, ...PULSE, timeoutMs: pulseTimeoutMs });
+  const beats = createDatabase({ ...connection, ...BEATS });
   const context: PgContext = { db, clock, random, log, loss, budget, jitter };
   const stopped$ = new Subject<void>();
-  return {
-    openSession: async (session) => {
-      const opened = await openSession(context, pulse, session);
-      options.metrics?.sessionStarted();
-      return opened;
+  const bmdb: Bmdb = {
+    openSession: (session) => openSession(context, pulse, session),
+    scan: async (signal) => {
+      const doing = 'read the fleet';
+      await db.transact({ doing, isolation: 'READ COMMITTED', signal }, (q) =>
+        q.run(changes.beginEra, {}),
+      );
+      return db.transact({ doing, isolation: SNAPSHOT, signal }, readSnapshot);
     },
-    scan: (signal) =>
-      db.transact({ doing: 'read the fleet', isolation: SNAPSHOT, signal }, readSnapshot),
+    changesSince: (cursor, signal) =>
+      db.transact({ doing: 'read what changed', isolation: SNAPSHOT, signal }, (q) =>
+        readChanges(q, cursor),
+      ),
     readMachine: (id, signal) =>
-      db.transact({ doing: `read machine ${id}`, isolation: SNAPSHOT, signal }, async (q) => {
-        const nowMs = await readNow(q);
-        const [row = null] = await readMachines(q, [id]);
-        return { nowMs, row };
-      }),
+      db.transact({ doing: `read machine ${id}`, isolation: SNAPSHOT, signal }, (q) =>
+        readMachine(q, id),
+      ),
     sweep: () => sweep(context),
-    wakes$: createWakes({ url: options.url, clock, random, log, stopped$ }),
-    heartbeats: createHeartbeats(context),
+    wakes$: createWakes({ url, mode: wakes, clock, random, log, timeoutMs, stopped$ }),
+    heartbeats: createHeartbeats({
+      ...context,
+      db: beats,
+      lockTimeoutMs: Math.ceil(timeoutMs / 8),
+    }),
+    inspection: createInspection(context),
     close: async () => {
       stopped$.next();
-      await Promise.all([db.close(), pulse.close()]);
+      await Promise.all([db.close(), pulse.close(), beats.close()]);
     },
   };
+  return countingBmdb(plainBmdb(bmdb), metrics);
 }

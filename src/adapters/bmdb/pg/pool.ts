@@ -1,22 +1,51 @@
 import pg from 'pg';
-import { AmbiguousCommit, Cancelled, RetryExhausted, TimedOut } from '../../../domain/errors.ts';
+import {
+  AmbiguousCommit,
+  Cancelled,
+  FleetError,
+  Locked,
+  RetryExhausted,
+  TimedOut,
+} from '../../../domain/errors.ts';
+import type { Processor } from '../../../domain/processor.ts';
 import type { Clock, Random } from '../../clock/port.ts';
 import { sleep } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import type { Metrics } from '../../metrics/port.ts';
-import { isConnectionLoss, isSerializationFailure, translate } from './errors.ts';
+import {
+  isConnectionLoss,
+  isReadOnly,
+  isSerializationFailure,
+  isStalePlan,
+  translate,
+  whereOf,
+} from './errors.ts';
+import { valuesOf } from './statement.ts';
+import type { ArgsOf, Columns, Params, RowOf, Statement } from './statement.ts';
 
 /** One statement after the other on one connection. */
 export interface Queries {
-  rows<Row>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
+  rows<P extends Params, C extends Columns>(
+    statement: Statement<P, C>,
+    args: ArgsOf<P>,
+  ): Promise<RowOf<C>[]>;
   /** Number of rows changed. */
-  run(sql: string, values?: readonly unknown[]): Promise<number>;
+  run<P extends Params, C extends Columns>(
+    statement: Statement<P, C>,
+    args: ArgsOf<P>,
+  ): Promise<number>;
 }
 
 export interface TransactionOptions {
   /** What is being done to what; begins the message of errors: `could not …`. */
   readonly doing: string;
+  /** Whom the transaction is counted for; `shepherd` when absent. */
+  readonly processor?: Processor;
   readonly isolation?: 'SERIALIZABLE' | 'REPEATABLE READ READ ONLY' | 'READ COMMITTED';
+  /** Its statements look up few rows, by their keys, again and again: see `BY_KEYS`. */
+  readonly byKeys?: boolean;
+  /** How long each lock is waited for, `Locked` then. As long as a statement may take when absent. */
+  readonly lockTimeoutMs?: number;
   /** Retries end here (result of `Clock.monotonic`). */
   readonly deadlineMs?: () => number;
   readonly signal?: AbortSignal;
@@ -25,10 +54,25 @@ export interface TransactionOptions {
 /** Connections to one database, and transactions over them. */
 export interface Database {
   /** A single statement in its own transaction. */
-  rows<Row>(doing: string, sql: string, values?: readonly unknown[]): Promise<Row[]>;
+  rows<P extends Params, C extends Columns>(
+    doing: string,
+    statement: Statement<P, C>,
+    args: ArgsOf<P>,
+  ): Promise<RowOf<C>[]>;
+  /**
+   * The same, but again when it conflicts with another.
+   * @throws {RetryExhausted} too many conflicts.
+   * @throws {Unreachable} the connection broke: whether it was done is not known.
+   */
+  once<P extends Params, C extends Columns>(
+    options: Pick<TransactionOptions, 'doing' | 'processor'>,
+    statement: Statement<P, C>,
+    args: ArgsOf<P>,
+  ): Promise<RowOf<C>[]>;
   /**
    * Runs the body in one transaction, again when it conflicts with another: it must have no effect
    * outside the database.
+   * @throws {Locked} a lock could not be had in time: nothing was written.
    * @throws {RetryExhausted} too many conflicts, or past the deadline.
    * @throws {AmbiguousCommit} the connection broke during COMMIT: the outcome is not known.
    * @throws {Unreachable} the connection broke before: nothing was written.
@@ -45,6 +89,8 @@ export interface DatabaseDeps {
   readonly poolMax: number;
   /** For one statement, and for the pause between two. Below the session interval. */
   readonly timeoutMs: number;
+  /** What batches are told for each transaction holds for all of its connections: `BY_KEYS`. */
+  readonly byKeys?: boolean;
   readonly metrics?: Pick<Metrics, 'transaction'> | undefined;
 }
 
@@ -58,9 +104,10 @@ export function createDatabase(deps: DatabaseDeps): Database {
     statement_timeout: deps.timeoutMs,
     idle_in_transaction_session_timeout: deps.timeoutMs,
     // The server may be gone without a word; then its own timeout never comes.
-    query_timeout: deps.timeoutMs + 1_000,
+    query_timeout: Math.ceil(deps.timeoutMs * 1.2),
     keepAlive: true,
     application_name: 'shepherd',
+    ...(deps.byKeys ? { onConnect: alwaysByKeys } : {}),
   });
   pool.on('error', (error) => deps.log.warn({ err: error }, 'idle database connection broke'));
   // `pool.end` lets go of its clients before their sockets are closed: a server that stops just then
@@ -69,13 +116,17 @@ export function createDatabase(deps: DatabaseDeps): Database {
     client.on('error', (error) => deps.log.debug({ err: error }, 'database connection broke'));
   });
   return {
-    rows: async <Row>(doing: string, sql: string, values: readonly unknown[] = []) => {
+    rows: async (doing, what, args) => {
+      deps.metrics?.transaction('executed', 'shepherd');
       try {
-        return (await pool.query(sql, [...values])).rows as Row[];
+        return (await withFreshPlans(deps, () => pool.query(queryOf(what, args)))).rows;
       } catch (error) {
-        throw translate(error, doing);
+        deps.metrics?.transaction('failed', 'shepherd');
+        throw translate(error, doing, whereOf(deps.url));
       }
     },
+    once: (options, what, args) =>
+      withRetries(deps, options, async () => (await pool.query(queryOf(what, args))).rows),
     transact: (options, body) => withRetries(deps, options, () => attempt(pool, options, body)),
     close: () => pool.end(),
   };
@@ -83,20 +134,24 @@ export function createDatabase(deps: DatabaseDeps): Database {
 
 /** Sleeps U(0, min(1 s, 5 ms × 2^(n-1))) before repeating what conflicted. */
 async function withRetries<T>(
-  { clock, random, metrics }: DatabaseDeps,
-  { doing, deadlineMs, signal }: TransactionOptions,
+  deps: DatabaseDeps,
+  { doing, processor = 'shepherd', deadlineMs, signal }: TransactionOptions,
   run: () => Promise<T>,
 ): Promise<T> {
+  const { url, clock, random, metrics } = deps;
   for (let attempts = 1; ; attempts++) {
-    metrics?.transaction(attempts === 1 ? 'executed' : 'retried');
+    metrics?.transaction(attempts === 1 ? 'executed' : 'retried', processor);
     try {
-      return await run();
+      return await withFreshPlans(deps, run);
     } catch (error) {
-      if (!isSerializationFailure(error)) throw translate(error, doing);
+      if (!isSerializationFailure(error)) {
+        if (isFailure(error)) metrics?.transaction('failed', processor);
+        throw translate(error, doing, whereOf(url));
+      }
       const pauseMs = random.next() * Math.min(1_000, 5 * 2 ** (attempts - 1));
       const late = deadlineMs !== undefined && clock.monotonic() + pauseMs >= deadlineMs();
       if (late || attempts >= ATTEMPTS_MAX) {
-        metrics?.transaction('failed');
+        metrics?.transaction('failed', processor);
         const why = late ? 'no time left' : `${attempts} attempts`;
         throw new RetryExhausted(`could not ${doing}: conflicts, ${why}`, { cause: error });
       }
@@ -105,12 +160,47 @@ async function withRetries<T>(
   }
 }
 
+/** A stale plan costs its connection, and the other idle ones may have kept it, too. */
+async function withFreshPlans<T>(
+  { poolMax }: Pick<DatabaseDeps, 'poolMax'>,
+  run: () => Promise<T>,
+): Promise<T> {
+  for (let idle = poolMax; ; idle--) {
+    try {
+      return await run();
+    } catch (error) {
+      if (!isStalePlan(error) || idle === 0) throw error;
+    }
+  }
+}
+
+/** Anything but what the body found out, such as that a machine is not eligible. */
+const isFailure = (error: unknown): boolean =>
+  !(error instanceof FleetError) || error instanceof AmbiguousCommit;
+
+/**
+ * Plans are made once for a connection, which takes longer (15 ms for a claim) than running them.
+ * So they must be good whatever becomes of the tables: one that was made while a table was empty
+ * would read all of it ever after, up to the next ANALYZE. Along an index rows also come in the order
+ * of their keys, so everybody locks them in the same order.
+ */
+const PLANNING = ['plan_cache_mode = force_generic_plan'].concat(
+  ['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin'].map((each) => `enable_${each} = off`),
+);
+const BY_KEYS = PLANNING.map((setting) => `; SET LOCAL ${setting}`).join('');
+
+/** A promise, for which the pool waits whatever its types say. */
+function alwaysByKeys(client: pg.ClientBase): unknown {
+  const settings = [`default_transaction_isolation = 'read committed'`, ...PLANNING];
+  return client.query(settings.map((setting) => `SET ${setting}`).join('; '));
+}
+
 async function attempt<T>(
   pool: pg.Pool,
   options: TransactionOptions,
   body: (q: Queries) => Promise<T>,
 ): Promise<T> {
-  const { signal, isolation = 'SERIALIZABLE', doing } = options;
+  const { signal, doing } = options;
   throwIfAborted(signal, doing);
   const client = await pool.connect();
   // A connection that breaks while it is ours also fails the running query.
@@ -118,7 +208,7 @@ async function attempt<T>(
   const onError = (error: Error) => (broken = error);
   client.on('error', onError);
   try {
-    await client.query(`BEGIN ISOLATION LEVEL ${isolation}`);
+    await client.query(beginning(options));
     const result = await body(queriesOf(client, options));
     await commit(client, doing);
     return result;
@@ -131,16 +221,31 @@ async function attempt<T>(
   }
 }
 
-const queriesOf = (client: pg.PoolClient, { signal, doing }: TransactionOptions): Queries => ({
-  rows: async <Row>(sql: string, values: readonly unknown[] = []) => {
+/** Begins a transaction, with its settings, in one round trip. */
+function beginning({ isolation = 'SERIALIZABLE', byKeys, lockTimeoutMs }: TransactionOptions) {
+  const limit = lockTimeoutMs === undefined ? '' : `; SET LOCAL lock_timeout = ${lockTimeoutMs}`;
+  return `BEGIN ISOLATION LEVEL ${isolation}${byKeys ? BY_KEYS : ''}${limit}`;
+}
+
+/** The statements of one transaction, on the connection that it runs on. */
+export const queriesOf = (
+  client: Pick<pg.PoolClient, 'query'>,
+  { signal, doing }: Pick<TransactionOptions, 'signal' | 'doing'>,
+): Queries => {
+  const query = <P extends Params, C extends Columns>(what: Statement<P, C>, args: ArgsOf<P>) => {
     throwIfAborted(signal, doing);
-    return (await client.query(sql, [...values])).rows as Row[];
-  },
-  run: async (sql, values = []) => {
-    throwIfAborted(signal, doing);
-    return (await client.query(sql, [...values])).rowCount ?? 0;
-  },
-});
+    return client.query(queryOf(what, args));
+  };
+  return {
+    rows: async (what, args) => (await query(what, args)).rows,
+    run: async (what, args) => (await query(what, args)).rowCount ?? 0,
+  };
+};
+
+const queryOf = <P extends Params, C extends Columns>(
+  what: Statement<P, C>,
+  args: ArgsOf<P>,
+): pg.QueryConfig => ({ name: what.name, text: what.text, values: valuesOf(what, args) });
 
 function throwIfAborted(signal: AbortSignal | undefined, doing: string): void {
   if (signal?.aborted) {
@@ -153,8 +258,10 @@ async function commit(client: pg.PoolClient, doing: string): Promise<void> {
   try {
     answer = (await client.query('COMMIT')).command;
   } catch (error) {
-    const lost = isConnectionLoss(error) || translate(error, doing) instanceof TimedOut;
-    if (!lost) throw error;
+    const kind = translate(error, doing);
+    const isLost =
+      isConnectionLoss(error) || (kind instanceof TimedOut && !(kind instanceof Locked));
+    if (!isLost) throw error;
     throw new AmbiguousCommit(`lost the connection while trying to ${doing}`, { cause: error });
   }
   // An aborted transaction answers COMMIT with ROLLBACK, without an error.
@@ -163,7 +270,11 @@ async function commit(client: pg.PoolClient, doing: string): Promise<void> {
 
 /** An error means that the connection cannot be used again. */
 async function rollback(client: pg.PoolClient, reason: unknown): Promise<Error | undefined> {
-  const closed = isConnectionLoss(reason) || reason instanceof AmbiguousCommit;
+  const closed =
+    isConnectionLoss(reason) ||
+    isReadOnly(reason) ||
+    isStalePlan(reason) ||
+    reason instanceof AmbiguousCommit;
   if (closed) return reason instanceof Error ? reason : new Error(String(reason));
   try {
     await client.query('ROLLBACK');

@@ -2,34 +2,70 @@ import { NotFound } from '../../../domain/errors.ts';
 import type { MachineId } from '../../../domain/ids.ts';
 import { transactLive } from './live.ts';
 import type { LiveSession } from './live.ts';
+import { statement } from './statement.ts';
 import type { ProvidedPatch } from '../port.ts';
 
-/** See `BmdbSession.updateProvided`. @throws {NotFound} the machine has no hardware recorded. */
+export const statements = {
+  /** Locked, so that the answer still holds for what follows. */
+  lockProvided: statement({
+    name: 'provided-lock',
+    params: { machine: 'uuid' },
+    columns: { machine_id: 'uuid' },
+    text: ({ machine }) =>
+      `SELECT machine_id FROM machine_provided WHERE machine_id = ${machine} FOR NO KEY UPDATE`,
+  }),
+  /** Leaves alone what is not to be set; a row that stays the same is not written. */
+  updateProvided: statement({
+    name: 'provided-update',
+    params: {
+      ...{ machine: 'uuid', setAddress: 'bool', address: 'text?' },
+      ...{ setLocation: 'bool', location: 'text?', status: 'provider_status?' },
+    },
+    columns: {},
+    text: ({ machine, setAddress, address, setLocation, location, status }) =>
+      `UPDATE machine_provided p SET provider_ip_address = n.address,
+         provider_location = n.location, provider_status = n.status
+       FROM (
+         SELECT machine_id,
+           CASE WHEN ${setAddress} THEN ${address} ELSE provider_ip_address END AS address,
+           CASE WHEN ${setLocation} THEN ${location} ELSE provider_location END AS location,
+           coalesce(${status}, provider_status) AS status
+         FROM machine_provided
+       ) n
+       WHERE p.machine_id = ${machine} AND n.machine_id = p.machine_id
+         AND (p.provider_ip_address, p.provider_location, p.provider_status)
+           IS DISTINCT FROM (n.address, n.location, n.status)`,
+  }),
+  returnPermit: statement({
+    name: 'provided-return-permit',
+    params: { machine: 'uuid' },
+    columns: {},
+    text: ({ machine }) => `DELETE FROM recovery_permits WHERE machine_id = ${machine}`,
+  }),
+};
+
+/**
+ * See `BmdbSession.updateProvided`. At READ COMMITTED: the row is locked first, and only this one is
+ * written. @throws {NotFound} the machine has no hardware recorded.
+ */
 export async function updateProvided(
   session: LiveSession,
-  machineId: MachineId,
-  patch: ProvidedPatch,
+  machine: MachineId,
+  { address, location, status }: ProvidedPatch,
 ): Promise<void> {
-  const columns = [
-    ['provider_ip_address', patch.address],
-    ['provider_location', patch.location],
-    ['provider_status', patch.status],
-  ] as const;
-  const given = columns.filter(([, value]) => value !== undefined);
-  if (given.length === 0) return;
-  const sets = given.map(([column], at) => `${column} = $${at + 2}`);
-  const differs = given.map(([column], at) => `${column} IS DISTINCT FROM $${at + 2}`);
-  await transactLive(session, `update what is provided as ${machineId}`, async (q) => {
-    const found = await q.rows(`SELECT 1 FROM machine_provided WHERE machine_id = $1`, [machineId]);
-    if (found.length === 0) throw new NotFound(`machine ${machineId} has no hardware recorded`);
-    await q.run(
-      `UPDATE machine_provided SET ${sets.join(', ')}
-       WHERE machine_id = $1 AND (${differs.join(' OR ')})`,
-      [machineId, ...given.map(([, value]) => value)],
-    );
+  const isGiven = [address, location, status].some((each) => each !== undefined);
+  if (!isGiven) return;
+  const doing = `update what is provided as ${machine}`;
+  const how = { doing, processor: 'shepherd-updater', isolation: 'READ COMMITTED' } as const;
+  await transactLive(session, how, async (q) => {
+    const found = await q.rows(statements.lockProvided, { machine });
+    if (found.length === 0) throw new NotFound(`machine ${machine} has no hardware recorded`);
+    await q.run(statements.updateProvided, {
+      ...{ machine, setAddress: address !== undefined, address: address ?? null },
+      ...{ setLocation: location !== undefined, location: location ?? null },
+      status: status ?? null,
+    });
     // A machine the provider does not know is no longer being recovered.
-    if (patch.status === 'Missing') {
-      await q.run(`DELETE FROM recovery_permits WHERE machine_id = $1`, [machineId]);
-    }
+    if (status === 'Missing') await q.run(statements.returnPermit, { machine });
   });
 }

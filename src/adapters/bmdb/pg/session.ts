@@ -1,17 +1,66 @@
-import { SessionExpired, TimedOut } from '../../../domain/errors.ts';
+import { isRetryable, Locked, SessionExpired, TimedOut } from '../../../domain/errors.ts';
 import { sessionId } from '../../../domain/ids.ts';
-import type { MachineId } from '../../../domain/ids.ts';
+import type { MachineId, SessionId } from '../../../domain/ids.ts';
 import type { Clock } from '../../clock/port.ts';
 import { createLifeline } from './lifeline.ts';
 import type { Lifeline } from './lifeline.ts';
-import { cancelWork } from './cancel.ts';
-import { claim } from './claim.ts';
+import { cancelOfSessions, cancelOnMachine } from './cancel.ts';
+import { createDesk } from './desk.ts';
 import { createIntentBook } from './intents.ts';
 import { transactLive } from './live.ts';
 import type { LiveSession, PgContext } from './live.ts';
-import type { Database } from './pool.ts';
+import type { Database, Queries } from './pool.ts';
+import { repeated } from './repeat.ts';
+import { statement } from './statement.ts';
 import { updateProvided } from './provided.ts';
 import type { BmdbSession, SessionOptions } from '../port.ts';
+
+export const statements = {
+  open: statement({
+    name: 'session-open',
+    params: { component: 'text', runtime: 'text', seconds: 'int8' },
+    columns: { session_id: 'uuid' },
+    text: ({ component, runtime, seconds }) =>
+      `INSERT INTO sessions (session_component_name, session_runtime_info,
+         session_interval_seconds, session_deadline)
+       VALUES (${component}, ${runtime}, ${seconds}, now() + ${seconds} * interval '1 second')
+       RETURNING session_id`,
+  }),
+  // The time of the statement, not of its transaction: a claim may have found us dead meanwhile.
+  poke: statement({
+    name: 'session-poke',
+    params: { session: 'uuid' },
+    columns: { session_id: 'uuid' },
+    text: ({ session }) =>
+      `UPDATE sessions
+       SET session_deadline = now() + session_interval_seconds * interval '1 second'
+       WHERE session_id = ${session} AND session_deadline > clock_timestamp()
+       RETURNING session_id`,
+  }),
+  // Waits for the session's own transactions, which have locked it FOR KEY SHARE.
+  lock: statement({
+    name: 'session-lock',
+    params: { session: 'uuid' },
+    columns: { session_id: 'uuid' },
+    text: ({ session }) =>
+      `SELECT session_id FROM sessions WHERE session_id = ${session} FOR UPDATE`,
+  }),
+  /** Others need not wait for its deadline. */
+  lapse: statement({
+    name: 'session-lapse',
+    params: { session: 'uuid' },
+    columns: {},
+    text: ({ session }) =>
+      `UPDATE sessions SET session_deadline = least(session_deadline, now())
+       WHERE session_id = ${session}`,
+  }),
+  remove: statement({
+    name: 'session-remove',
+    params: { session: 'uuid' },
+    columns: {},
+    text: ({ session }) => `DELETE FROM sessions WHERE session_id = ${session}`,
+  }),
+};
 
 /**
  * See `Bmdb.openSession`.
@@ -24,13 +73,9 @@ export async function openSession(
 ): Promise<BmdbSession> {
   const intervalSeconds = Math.max(1, Math.ceil(options.intervalMs / 1000));
   const startedMs = context.clock.monotonic();
-  const [row] = await pulse.rows<{ session_id: string }>(
-    `open a session of ${options.component}`,
-    `INSERT INTO sessions (session_component_name, session_runtime_info,
-       session_interval_seconds, session_deadline)
-     VALUES ($1, $2, $3::bigint, now() + $3::bigint * interval '1 second') RETURNING session_id`,
-    [options.component, options.runtimeInfo, intervalSeconds],
-  );
+  const [row] = await pulse.rows(`open a session of ${options.component}`, statements.open, {
+    ...{ component: options.component, runtime: options.runtimeInfo, seconds: intervalSeconds },
+  });
   const id = sessionId(row!.session_id);
   const lifeline = createLifeline(context.clock, id, options.intervalMs);
   lifeline.extend(startedMs);
@@ -42,14 +87,15 @@ export async function openSession(
     deadlineMs: lifeline.deadlineMs,
     expire: lifeline.expire,
   };
+  const desk = createDesk(session);
   return {
     sessionId: id,
     signal: lifeline.signal,
     remainingMs: lifeline.remainingMs,
     poke: () => poke(session, pulse, lifeline),
     close: () => close(session, pulse),
-    claim: (process, machine) => claim(session, process, machine),
-    releaseWork: (machine) => releaseWork(session, machine),
+    claim: desk.claim,
+    releaseWork: (machine, epoch) => releaseWork(session, machine, epoch ?? null),
     intents: createIntentBook(session),
     updateProvided: (machine, patch) => updateProvided(session, machine, patch),
   };
@@ -62,13 +108,7 @@ async function poke(session: LiveSession, pulse: Database, lifeline: Lifeline): 
   const doing = `extend session ${id}`;
   const limitMs = Math.max(1, lifeline.remainingMs() / 2);
   const alive = await withLimit(session.clock, limitMs, doing, () =>
-    pulse.rows(
-      doing,
-      `UPDATE sessions
-       SET session_deadline = now() + session_interval_seconds * interval '1 second'
-       WHERE session_id = $1 AND session_deadline > now() RETURNING 1`,
-      [id],
-    ),
+    pulse.rows(doing, statements.poke, { session: id }),
   );
   if (alive.length > 0) {
     lifeline.extend(startedMs);
@@ -97,21 +137,36 @@ function withLimit<T>(
   });
 }
 
-async function releaseWork(session: LiveSession, machineId: MachineId): Promise<void> {
-  await transactLive(session, `release machine ${machineId}`, async (q) => {
-    await cancelWork(q, 'released', 'w.machine_id = $2 AND w.session_id = $3', [
-      machineId,
-      session.sessionId,
-    ]);
+async function releaseWork(
+  session: LiveSession,
+  machine: MachineId,
+  epoch: string | null,
+): Promise<void> {
+  const doing = `release machine ${machine}`;
+  await transactLive(session, { doing, isolation: 'READ COMMITTED' }, (q) =>
+    cancelOnMachine(q, { machine, session: session.sessionId, epoch, cause: 'released' }),
+  );
+}
+
+/**
+ * Goes through even when the local deadline has passed: a late goodbye spares others a wait. So it is
+ * tried again for a while. Work that somebody has locked is dead work from then on.
+ * @throws {Locked} there is such work left.
+ */
+async function close(session: LiveSession, pulse: Database): Promise<void> {
+  const { sessionId: id, clock, random } = session;
+  const doing = `close session ${id}`;
+  session.expire(new SessionExpired(`session ${id} was closed`));
+  const options = { doing, isolation: 'READ COMMITTED', lockTimeoutMs: 500 } as const;
+  await repeated({ clock, random, isPassing: isRetryable }, async () => {
+    const isGone = await pulse.transact(options, (q) => sayGoodbye(q, id));
+    if (!isGone) throw new Locked(`did not ${doing}: somebody has locked some of its work`);
   });
 }
 
-/** Goes through even when the local deadline has passed: a late goodbye spares others a wait. */
-async function close(session: LiveSession, pulse: Database): Promise<void> {
-  const { sessionId: id } = session;
-  session.expire(new SessionExpired(`session ${id} was closed`));
-  await pulse.transact({ doing: `close session ${id}` }, async (q) => {
-    await cancelWork(q, 'session closed', 'w.session_id = $2', [id]);
-    await q.run(`DELETE FROM sessions WHERE session_id = $1`, [id]);
-  });
+async function sayGoodbye(q: Queries, session: SessionId): Promise<boolean> {
+  await q.rows(statements.lock, { session });
+  const { left } = await cancelOfSessions(q, [session], 'session closed');
+  await q.run(left.size === 0 ? statements.remove : statements.lapse, { session });
+  return left.size === 0;
 }

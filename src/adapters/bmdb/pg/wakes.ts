@@ -1,53 +1,80 @@
 import pg from 'pg';
-import { Observable, retry, share, takeUntil } from 'rxjs';
+import { NEVER, Observable, retry, share, takeUntil } from 'rxjs';
 import type { Subject } from 'rxjs';
 import { Unreachable } from '../../../domain/errors.ts';
 import type { Clock, Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
+import type { Wake } from '../port.ts';
+
+/** `poll`: the database, or what stands before it, has no notifications; wakes never come. */
+export type WakesMode = 'listen' | 'poll';
 
 export interface WakesDeps {
   readonly url: string;
+  readonly mode: WakesMode;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** For connecting, and for each answer. */
+  readonly timeoutMs: number;
   /** Ends the connection for good. */
   readonly stopped$: Subject<void>;
 }
 
 const CHANNEL = 'shepherd_wake';
 const RETRY_MIN_MS = 250;
-const RETRY_MAX_MS = 15_000;
+/** A connection may break without a word: then nothing but asking tells. */
+const PROBE_MS = 10_000;
+/** So that wakes come again soon after the database does. */
+const RETRY_MAX_MS = 3_000;
 
 /**
  * Notifications of the triggers, over a connection of their own that is shared by all readers and
- * reconnects by itself. Also fires at each connect: changes before it were not heard.
+ * reconnects by itself. Also fires at each connect: changes before it were not heard. What a
+ * notification says is never read.
  */
-export const createWakes = (deps: WakesDeps): Observable<void> =>
-  listen(deps).pipe(
-    retry({ delay: (error, attempts) => pause(deps, error, attempts), resetOnSuccess: true }),
-    takeUntil(deps.stopped$),
-    share(),
-  );
+export function createWakes(deps: WakesDeps): Observable<Wake> {
+  if (deps.mode === 'poll') return NEVER.pipe(takeUntil(deps.stopped$));
+  return new Observable<Wake>((subscriber) => {
+    let connects = 0;
+    const onConnect = (): Wake => (++connects === 1 ? 'changed' : 'reconnected');
+    return listen(deps, onConnect)
+      .pipe(
+        retry({ delay: (error, attempts) => pause(deps, error, attempts), resetOnSuccess: true }),
+        takeUntil(deps.stopped$),
+      )
+      .subscribe(subscriber);
+  }).pipe(share());
+}
 
-function listen({ url }: WakesDeps): Observable<void> {
-  return new Observable<void>((subscriber) => {
+function listen({ url, clock, timeoutMs }: WakesDeps, onConnect: () => Wake): Observable<Wake> {
+  return new Observable<Wake>((subscriber) => {
     const client = new pg.Client({
       connectionString: url,
-      connectionTimeoutMillis: 5_000,
+      connectionTimeoutMillis: timeoutMs,
+      query_timeout: timeoutMs,
       keepAlive: true,
+      keepAliveInitialDelayMillis: PROBE_MS,
       application_name: 'shepherd wakes',
     });
     const onBreak = (cause?: unknown) =>
       subscriber.error(new Unreachable('the connection for wakes broke', { cause }));
+    let probe: unknown;
+    /** Doing it again changes nothing, but is answered. */
+    const ask = async () => {
+      await client.query(`LISTEN ${CHANNEL}`);
+      if (!subscriber.closed) probe = clock.setTimeout(() => void ask().catch(onBreak), PROBE_MS);
+    };
     client.on('error', onBreak);
     client.on('end', () => onBreak());
-    client.on('notification', () => subscriber.next());
+    client.on('notification', () => subscriber.next('changed'));
     client
       .connect()
-      .then(() => client.query(`LISTEN ${CHANNEL}`))
-      .then(() => subscriber.next())
+      .then(ask)
+      .then(() => subscriber.next(onConnect()))
       .catch(onBreak);
     return () => {
+      clock.clearTimeout(probe);
       // Nobody listens any more, so it does not matter how the goodbye goes.
       client.end().catch(() => undefined);
     };

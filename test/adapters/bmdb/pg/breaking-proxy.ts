@@ -8,6 +8,9 @@ export type Mood =
   | 'break before commit'
   /** Lets the next COMMIT through and breaks the connection instead of passing the answer. */
   | 'break after commit'
+  /** The same, and breaks every connection from then on. */
+  | 'break before commit, then down'
+  | 'break after commit, then down'
   /** Breaks every connection. */
   | 'down'
   /** Takes everything and passes on nothing. */
@@ -19,15 +22,21 @@ export interface BreakingProxy {
   mood: Mood;
   /** How often a COMMIT was broken. */
   readonly broken: number;
+  /** How many connections were refused. */
+  readonly refused: number;
   close(): Promise<void>;
 }
 
 export async function startBreakingProxy(target: string): Promise<BreakingProxy> {
   const to = new URL(target);
   const sockets = new Set<Socket>();
-  const state = { mood: 'through' as Mood, broken: 0 };
+  const state = { mood: 'through' as Mood, broken: 0, refused: 0, breakAll };
+  function breakAll(): void {
+    sockets.forEach((socket) => socket.destroy());
+  }
   const server = createServer((client) => {
     if (state.mood === 'down') {
+      state.refused += 1;
       client.destroy();
       return;
     }
@@ -41,7 +50,6 @@ export async function startBreakingProxy(target: string): Promise<BreakingProxy>
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = new URL(target);
   url.port = String((server.address() as AddressInfo).port);
-  const breakAll = () => sockets.forEach((socket) => socket.destroy());
   return {
     url: url.href,
     get mood() {
@@ -54,6 +62,9 @@ export async function startBreakingProxy(target: string): Promise<BreakingProxy>
     get broken() {
       return state.broken;
     },
+    get refused() {
+      return state.refused;
+    },
     close: async () => {
       breakAll();
       await new Promise((resolve) => server.close(resolve));
@@ -61,8 +72,15 @@ export async function startBreakingProxy(target: string): Promise<BreakingProxy>
   };
 }
 
-function pair(client: Socket, upstream: Socket, state: { mood: Mood; broken: number }): void {
-  let deaf = false;
+interface State {
+  mood: Mood;
+  broken: number;
+  readonly breakAll: () => void;
+}
+
+function pair(client: Socket, upstream: Socket, state: State): void {
+  /** Set while the answer to a COMMIT is not to be passed on. */
+  let onAnswer: (() => void) | undefined;
   client.on('error', () => upstream.destroy());
   upstream.on('error', () => client.destroy());
   client.on('close', () => upstream.destroy());
@@ -71,18 +89,17 @@ function pair(client: Socket, upstream: Socket, state: { mood: Mood; broken: num
     if (state.mood === 'silent') return;
     if (data.includes('COMMIT\0') && state.mood.startsWith('break')) {
       state.broken += 1;
-      const seen = state.mood === 'break after commit';
-      state.mood = 'through';
-      if (!seen) {
-        client.destroy();
-        return;
-      }
-      deaf = true;
+      const seen = state.mood.startsWith('break after commit');
+      const goesDown = state.mood.endsWith('then down');
+      state.mood = goesDown ? 'down' : 'through';
+      const hangUp = goesDown ? state.breakAll : () => client.destroy();
+      if (!seen) return hangUp();
+      onAnswer = hangUp;
     }
     upstream.write(data);
   });
   upstream.on('data', (data) => {
-    if (deaf) client.destroy();
+    if (onAnswer) onAnswer();
     else if (state.mood !== 'silent') client.write(data);
   });
 }

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import { createDatabase } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import type { Database } from '../../../../src/adapters/bmdb/pg/pool.ts';
+import { statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
 import type { Bmdb, BmdbSession } from '../../../../src/adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
@@ -163,6 +164,30 @@ describe('wakes', () => {
   });
 });
 
+const NOTHING = { params: {}, columns: {} };
+const one = statement({ ...NOTHING, name: 'test-one', text: () => 'SELECT' });
+const dream = statement({ ...NOTHING, name: 'test-dream', text: () => 'SELECT FROM pg_sleep(10)' });
+const addAny = statement({
+  ...{ ...NOTHING, name: 'test-add-any' },
+  text: () => 'INSERT INTO machines DEFAULT VALUES',
+});
+const anyMachine = statement({
+  ...{ ...NOTHING, name: 'test-any-machine' },
+  text: () => 'SELECT FROM machines',
+});
+const counter = statement({
+  name: 'test-counter',
+  params: {},
+  columns: { n: 'int8' },
+  text: () => `SELECT permits_granted AS n FROM fleet_guard WHERE scope = 'counter'`,
+});
+const setCounter = statement({
+  name: 'test-set-counter',
+  params: { n: 'int8' },
+  columns: {},
+  text: ({ n }) => `UPDATE fleet_guard SET permits_granted = ${n} WHERE scope = 'counter'`,
+});
+
 describe('transact', () => {
   let db: Database;
   beforeEach(() => {
@@ -176,7 +201,7 @@ describe('transact', () => {
     let runs = 0;
     const done = await db.transact({ doing: 'test' }, async (q) => {
       runs += 1;
-      await q.run('SELECT 1');
+      await q.run(one, {});
       if (runs === 1) throw conflict('40001');
       if (runs === 2) throw conflict('40P01');
       return 'done';
@@ -195,15 +220,15 @@ describe('transact', () => {
   it('throws other errors as they are, and undoes what was done', async () => {
     const reason = new Error('mine');
     const call = db.transact({ doing: 'test' }, async (q) => {
-      await q.run(`INSERT INTO machines DEFAULT VALUES`);
+      await q.run(addAny, {});
       throw reason;
     });
     await expect(call).rejects.toBe(reason);
-    expect(await db.rows('test', 'SELECT 1 FROM machines')).toEqual([]);
+    expect(await db.rows('test', anyMachine, {})).toEqual([]);
   });
 
   it('limits the time of a statement', async () => {
-    const call = db.transact({ doing: 'test' }, (q) => q.run('SELECT pg_sleep(10)'));
+    const call = db.transact({ doing: 'test' }, (q) => q.run(dream, {}));
     expect(await codeOfRefusal(call)).toBe('timed-out');
   });
 
@@ -211,18 +236,11 @@ describe('transact', () => {
     await server.sql.query(`INSERT INTO fleet_guard (scope) VALUES ('counter')`);
     const increment = () =>
       db.transact({ doing: 'count' }, async (q) => {
-        const [row] = await q.rows<{ n: string }>(
-          `SELECT permits_granted AS n FROM fleet_guard WHERE scope = 'counter'`,
-        );
-        await q.run(`UPDATE fleet_guard SET permits_granted = $1 WHERE scope = 'counter'`, [
-          Number(row!.n) + 1,
-        ]);
+        const [row] = await q.rows(counter, {});
+        await q.run(setCounter, { n: Number(row!.n) + 1 });
       });
     await Promise.all(Array.from({ length: 20 }, increment));
-    const rows = await db.rows<{ n: string }>(
-      'count',
-      `SELECT permits_granted AS n FROM fleet_guard WHERE scope = 'counter'`,
-    );
+    const rows = await db.rows('count', counter, {});
     expect(rows).toEqual([{ n: '20' }]);
   });
 });

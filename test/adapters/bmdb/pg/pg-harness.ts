@@ -9,11 +9,15 @@ import type { MachineRow } from '../../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb.ts';
 import { createLeapingClock } from './leaping-clock.ts';
+import { pgHooks } from './pg-hooks.ts';
 
 /** One server for a whole test file. */
 export interface PgServer {
+  /** Of the running role: what the BMDB under test uses. */
   readonly url: string;
-  /** For looking at rows and setting them up. */
+  /** Of the role that owns the schema. */
+  readonly ownerUrl: string;
+  /** The owner's, for looking at rows and setting them up. */
   readonly sql: pg.Pool;
   /** Empties every table. */
   clear(): Promise<void>;
@@ -22,12 +26,14 @@ export interface PgServer {
 
 export async function startPgServer(): Promise<PgServer> {
   const server = await startEmbeddedPostgres({ log: silentLog });
-  await migrate(server.url, silentLog);
-  const sql = new pg.Pool({ connectionString: server.url, max: 4 });
+  await migrate(server.ownerUrl, silentLog, { grantTo: server.role });
+  const sql = new pg.Pool({ connectionString: server.ownerUrl, max: 4 });
   // A client that the ending pool let go of may still hear that the server stops.
   sql.on('connect', (client) => client.on('error', () => undefined));
+  sql.on('error', () => undefined);
   return {
     url: server.url,
+    ownerUrl: server.ownerUrl,
     sql,
     clear: async () => {
       const { rows } = await sql.query<{ all: string }>(
@@ -45,13 +51,17 @@ export async function startPgServer(): Promise<PgServer> {
 }
 
 /** A fresh BMDB on the server, as two daemons see it. */
-export async function pgHarness(server: PgServer, loss = DEFAULT_LOSS): Promise<BmdbHarness> {
+export async function pgHarness(
+  server: PgServer,
+  loss = DEFAULT_LOSS,
+  budget = DEFAULT_BUDGET,
+): Promise<BmdbHarness> {
   await server.clear();
   const clock = createLeapingClock();
   const open = (): Bmdb =>
     createPgBmdb({
       ...{ url: server.url, clock, random: systemRandom, log: silentLog, poolMax: 6 },
-      ...{ loss, budget: DEFAULT_BUDGET, jitter: 0 },
+      ...{ loss, budget, jitter: 0 },
     });
   const bmdb = open();
   const other = open();
@@ -59,6 +69,7 @@ export async function pgHarness(server: PgServer, loss = DEFAULT_LOSS): Promise<
   return {
     bmdb,
     other,
+    ...pgHooks(sql, server.url),
     insert: (row, request) => insertMachine(sql, row, request),
     hold: async (hold) => {
       await sql.query(
@@ -107,18 +118,18 @@ export async function pgHarness(server: PgServer, loss = DEFAULT_LOSS): Promise<
 
 const TIME = (at: number) => `to_timestamp($${at}::float8 / 1000)`;
 
-/** Moves every timestamp back, as if so much time had passed. */
+/** Moves every timestamp back, as if so much time had passed. No trigger sees it. */
 async function shiftTimes(sql: pg.Pool, ms: number): Promise<void> {
-  const { rows } = await sql.query<{ table_name: string; columns: string[] }>(
-    `SELECT table_name, array_agg(column_name::text) AS columns
-     FROM information_schema.columns
-     WHERE table_schema = 'public' AND data_type = 'timestamp with time zone'
-     GROUP BY table_name`,
+  const { rows } = await sql.query<{ text: string }>(
+    `SELECT format('UPDATE %I SET %s', t.relname, string_agg(
+       format('%1$I = %1$I - interval ''${ms} ms''', c.attname), ', ')) AS text
+     FROM pg_attribute c JOIN pg_class t ON t.oid = c.attrelid
+     WHERE t.relnamespace = 'public'::regnamespace AND t.relkind = 'r' AND c.attnum > 0
+       AND c.atttypid = 'timestamptz'::regtype
+     GROUP BY t.relname`,
   );
-  for (const { table_name, columns } of rows) {
-    const sets = columns.map((each) => `"${each}" = "${each}" - interval '${ms} ms'`);
-    await sql.query(`UPDATE "${table_name}" SET ${sets.join(', ')}`);
-  }
+  const shifts = rows.map(({ text }) => text).join('; ');
+  await sql.query(`BEGIN; SET LOCAL session_replication_role = replica; ${shifts}; COMMIT`);
 }
 
 /** Inserts a machine with exactly these tags (but without work, which needs a session). */

@@ -1,0 +1,215 @@
+import { machineId, providerName, sessionId } from '../../../domain/ids.ts';
+import { PROCESSES, PROVIDER_STATUSES, QUARANTINE_KINDS, RUNGS } from '../../../domain/machine.ts';
+import type { BackoffRow, LiveWork, MachineRow, Provided } from '../../../domain/machine.ts';
+import { LIVE, ms } from './sql.ts';
+import type { RowOf } from './statement.ts';
+
+/**
+ * What a machine's row is read as; for `columns` of a statement, with `MACHINE` in its text.
+ * `work` and `backoffs` hold a `FlatWork` and a `FlatBackoff` each, or null for none.
+ */
+export const MACHINE_COLUMNS = {
+  machine_id: 'uuid',
+  created_at: 'float8',
+  provider: 'text?',
+  provider_id: 'text?',
+  provider_reservation_id: 'text?',
+  provider_ip_address: 'text?',
+  provider_location: 'text?',
+  provider_status: 'provider_status?',
+  started_at: 'float8?',
+  public_key: 'text?',
+  started_boot_id: 'text?',
+  heartbeat_at: 'float8?',
+  heartbeat_boot_id: 'text?',
+  request_generation: 'int8?',
+  handed_out_at: 'float8?',
+  report_generation: 'int8?',
+  report_result: 'machine_os_installation_result?',
+  attempted_at: 'float8?',
+  attempt_count: 'int8?',
+  rung: 'recovery_rung?',
+  attempts: 'int8?',
+  asked_at: 'float8?',
+  operation_ref: 'text?',
+  next_at: 'float8?',
+  permit: 'bool',
+  quarantine_kind: 'quarantine_kind?',
+  quarantine_reason: 'text?',
+  quarantine_until: 'float8?',
+  deprovision_at: 'float8?',
+  host_key: 'text?',
+  work: 'jsonb?',
+  backoffs: 'jsonb?',
+} as const;
+export type FlatMachine = RowOf<typeof MACHINE_COLUMNS>;
+
+/** Columns of a machine, in the order of `MACHINE_COLUMNS`; over `MACHINE_TABLES`. */
+export const MACHINE = `m.machine_id, ${ms('m.machine_created_at')} AS created_at,
+  p.provider, p.provider_id::text AS provider_id,
+  p.provider_reservation_id::text AS provider_reservation_id,
+  p.provider_ip_address::text AS provider_ip_address,
+  p.provider_location::text AS provider_location, p.provider_status,
+  ${ms('a.agent_started_at')} AS started_at, encode(a.agent_public_key, 'hex') AS public_key,
+  a.boot_id AS started_boot_id,
+  ${ms('h.agent_heartbeat_at')} AS heartbeat_at, h.boot_id AS heartbeat_boot_id,
+  r.generation AS request_generation, ${ms('r.handed_out_at')} AS handed_out_at,
+  o.generation AS report_generation, o.os_installation_result AS report_result,
+  ${ms('t.attempted_at')} AS attempted_at, t.count AS attempt_count,
+  l.rung, l.attempts, ${ms('l.asked_at')} AS asked_at, l.operation_ref,
+  ${ms('l.next_at')} AS next_at,
+  e.machine_id IS NOT NULL AS permit,
+  q.kind AS quarantine_kind, q.reason AS quarantine_reason, ${ms('q.until')} AS quarantine_until,
+  ${ms('d.requested_at')} AS deprovision_at, k.key AS host_key,
+  (SELECT jsonb_agg(jsonb_build_object('process', w.process, 'session', w.session_id,
+      'epoch', w.epoch::text, 'startedAt', ${ms('w.work_started_at')}))
+    FROM work w JOIN sessions s USING (session_id)
+    WHERE w.machine_id = m.machine_id AND ${LIVE}) AS work,
+  (SELECT jsonb_agg(jsonb_build_object('process', b.process, 'until', ${ms('b.until')},
+      'cause', b.cause, 'lastIntervalSeconds', b.last_interval_seconds))
+    FROM work_backoff b WHERE b.machine_id = m.machine_id) AS backoffs`;
+
+const TAGS = [
+  ['p', 'machine_provided'],
+  ['a', 'machine_agent_started'],
+  ['h', 'machine_agent_heartbeat'],
+  ['r', 'machine_os_installation_request'],
+  ['o', 'machine_os_installation_report'],
+  ['t', 'machine_agent_start_attempt'],
+  ['l', 'machine_recovery'],
+  ['e', 'recovery_permits'],
+  ['q', 'machine_quarantined'],
+  ['d', 'machine_deprovision_request'],
+  ['k', 'machine_ssh_host_key'],
+] as const;
+
+/** For FROM. Every joined table has at most one row per machine, so nothing is multiplied. */
+export const MACHINE_TABLES = machineTables();
+
+/**
+ * The same for machines after one: said of each table, since the planner does not conclude it and
+ * would merge every table from its beginning.
+ */
+export function machineTables(after?: string): string {
+  const joins = TAGS.map(([alias, table]) => {
+    const isAfter = after === undefined ? '' : ` AND ${alias}.machine_id > ${after}`;
+    return `LEFT JOIN ${table} ${alias} ON ${alias}.machine_id = m.machine_id${isAfter}`;
+  });
+  return `machines m ${joins.join('\n')}`;
+}
+
+interface FlatWork {
+  readonly process: string;
+  readonly session: string;
+  readonly epoch: string;
+  readonly startedAt: number;
+}
+interface FlatBackoff {
+  readonly process: string;
+  readonly until: number;
+  readonly cause: string;
+  readonly lastIntervalSeconds: number | null;
+}
+
+/** A row as the domain knows it. Total: a value that this program does not know is `unreadable`. */
+export function toMachine(row: FlatMachine): MachineRow {
+  const unknown: string[] = [];
+  const read = readerInto(unknown);
+  const machine: MachineRow = {
+    machineId: machineId(row.machine_id),
+    createdAtMs: row.created_at,
+    provided: toProvided(row, read),
+    ...toAgent(row, read),
+    ...toLadder(row, read),
+    permit: row.permit,
+    quarantine: toQuarantine(row, read),
+    deprovisionRequestedAtMs: row.deprovision_at,
+    hostKey: row.host_key,
+    work: ((row.work ?? []) as FlatWork[]).flatMap((work) => toWork(work, read)),
+    backoffs: ((row.backoffs ?? []) as FlatBackoff[]).flatMap((each) => toBackoff(each, read)),
+  };
+  if (unknown.length === 0) return machine;
+  const what = unknown.join(', ');
+  const why = `this program does not know ${what} of machine ${row.machine_id}; upgrade it`;
+  return { ...machine, unreadable: why };
+}
+
+/** Gives a value back that is one of those known; else null, and notes what it was. */
+type Read = <T extends string>(what: string, value: string | null, known: readonly T[]) => T | null;
+
+const readerInto =
+  (unknown: string[]): Read =>
+  (what, value, known) => {
+    if (value === null) return null;
+    const found = known.find((each) => each === value);
+    if (found === undefined) unknown.push(`${what} "${value}"`);
+    return found ?? null;
+  };
+
+const toProvided = (row: FlatMachine, read: Read): Provided | null =>
+  row.provider === null
+    ? null
+    : {
+        provider: providerName(row.provider),
+        providerId: row.provider_id!,
+        reservationId: row.provider_reservation_id,
+        address: row.provider_ip_address,
+        location: row.provider_location,
+        status: read('provider status', row.provider_status, PROVIDER_STATUSES),
+      };
+
+const toAgent = (
+  row: FlatMachine,
+  read: Read,
+): Pick<MachineRow, 'agentStarted' | 'heartbeat' | 'installation'> => ({
+  agentStarted:
+    row.started_at === null
+      ? null
+      : { atMs: row.started_at, publicKey: row.public_key!, bootId: row.started_boot_id },
+  heartbeat:
+    row.heartbeat_at === null ? null : { atMs: row.heartbeat_at, bootId: row.heartbeat_boot_id },
+  installation: {
+    requestGeneration: toBigInt(row.request_generation),
+    handedOutAtMs: row.handed_out_at,
+    reportGeneration: toBigInt(row.report_generation),
+    reportResult: read('installation result', row.report_result, ['Success', 'Error']),
+  },
+});
+
+function toLadder(row: FlatMachine, read: Read): Pick<MachineRow, 'startAttempt' | 'recovery'> {
+  const rung = read('recovery rung', row.rung, RUNGS);
+  return {
+    startAttempt:
+      row.attempted_at === null
+        ? null
+        : { atMs: row.attempted_at, count: Number(row.attempt_count) },
+    recovery: rung && {
+      rung,
+      attempts: Number(row.attempts),
+      askedAtMs: row.asked_at,
+      operationRef: row.operation_ref,
+      nextAtMs: row.next_at,
+    },
+  };
+}
+
+function toQuarantine(row: FlatMachine, read: Read): MachineRow['quarantine'] {
+  const kind = read('quarantine kind', row.quarantine_kind, QUARANTINE_KINDS);
+  return kind && { kind, reason: row.quarantine_reason!, untilMs: row.quarantine_until };
+}
+
+const toBigInt = (text: string | null): bigint | null => (text === null ? null : BigInt(text));
+
+function toWork(row: FlatWork, read: Read): LiveWork[] {
+  const process = read('process', row.process, PROCESSES);
+  if (!process) return [];
+  const { epoch, startedAt } = row;
+  return [{ process, sessionId: sessionId(row.session), epoch, startedAtMs: startedAt }];
+}
+
+function toBackoff(row: FlatBackoff, read: Read): BackoffRow[] {
+  const process = read('process', row.process, PROCESSES);
+  if (!process) return [];
+  const { until, cause, lastIntervalSeconds } = row;
+  return [{ process, untilMs: until, cause, lastIntervalSeconds }];
+}

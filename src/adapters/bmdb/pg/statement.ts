@@ -1,0 +1,101 @@
+import type { Process, ProviderStatus, QuarantineKind, Rung } from '../../../domain/machine.ts';
+
+/**
+ * SQL whose parameters and columns are declared once: from the declaration TypeScript infers the
+ * types of both, and `test/adapters/bmdb/pg/statements.test.ts` has PostgreSQL describe every
+ * statement on the real schema and compares. So a wrong column or type fails before it is run.
+ */
+export interface Statement<P extends Params = Params, C extends Columns = Columns> {
+  /** Unique; the server keeps the plan under this name. */
+  readonly name: string;
+  readonly text: string;
+  readonly params: P;
+  readonly columns: C;
+}
+
+/** By name, in the order of `$1`, `$2`, …: a type of PostgreSQL. `?` may be null, `[]` is an array. */
+export type Params = Readonly<Record<string, ParamType>>;
+export type Columns = Readonly<Record<string, ColumnType>>;
+
+/** What may be given for a parameter. */
+interface Given {
+  uuid: string;
+  text: string;
+  bool: boolean;
+  int4: number;
+  int8: string | number | bigint;
+  float8: number;
+  bytea: Uint8Array;
+  jsonb: unknown;
+  process: Process;
+  work_history_event: 'Started' | 'Finished' | 'Failed' | 'Canceled';
+  provider_status: ProviderStatus;
+  machine_os_installation_result: 'Success' | 'Error';
+  quarantine_kind: QuarantineKind;
+  recovery_rung: Rung;
+}
+
+/** What comes back. Enums are plain text: the database may know values that this program does not. */
+interface Answered {
+  uuid: string;
+  text: string;
+  bool: boolean;
+  int4: number;
+  int8: string;
+  float8: number;
+  bytea: Buffer;
+  jsonb: unknown;
+  process: string;
+  work_history_event: string;
+  provider_status: string;
+  machine_os_installation_result: string;
+  quarantine_kind: string;
+  recovery_rung: string;
+  intent_state: string;
+}
+
+type Scalar<Known> = keyof Known & string;
+type Nullable<T extends string> = T | `${T}?`;
+export type ParamType = Nullable<Scalar<Given> | `${Nullable<Scalar<Given>>}[]`>;
+export type ColumnType = Nullable<Scalar<Answered> | `${'uuid' | 'text' | 'float8' | 'int8'}[]`>;
+
+type ValueOf<T extends string, Known> = T extends `${infer Inner}?`
+  ? ValueOf<Inner, Known> | null
+  : T extends `${infer Inner}[]`
+    ? readonly ValueOf<Inner, Known>[]
+    : T extends keyof Known
+      ? Known[T]
+      : never;
+
+/** The values of a statement's parameters, by name. */
+export type ArgsOf<P extends Params> = { readonly [Name in keyof P]: ValueOf<P[Name], Given> };
+/** One row of a statement's answer. */
+export type RowOf<C extends Columns> = { readonly [Name in keyof C]: ValueOf<C[Name], Answered> };
+
+/** A type of PostgreSQL as SQL writes it: `uuid[]`. */
+export const sqlType = (type: string): string => type.replaceAll('?', '');
+
+/**
+ * Declares a statement.
+ * @param text gets `$n::type` for each parameter, by its name.
+ */
+export function statement<const P extends Params, const C extends Columns>(definition: {
+  readonly name: string;
+  readonly params: P;
+  readonly columns: C;
+  readonly text: (params: { readonly [Name in keyof P]: string }) => string;
+}): Statement<P, C> {
+  const { name, params, columns } = definition;
+  const places = Object.entries(params).map(([param, type], at): [string, string] => [
+    param,
+    `$${at + 1}::${sqlType(type)}`,
+  ]);
+  const text = definition.text(Object.fromEntries(places) as { [Name in keyof P]: string });
+  return { name, params, columns, text };
+}
+
+/** Values in the order of the parameters. */
+export const valuesOf = <P extends Params, C extends Columns>(
+  { params }: Statement<P, C>,
+  args: ArgsOf<P>,
+): unknown[] => Object.keys(params).map((name) => args[name]);

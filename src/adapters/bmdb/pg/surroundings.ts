@@ -1,0 +1,147 @@
+import { cursor, machineId, providerName, sessionId, witness } from '../../../domain/ids.ts';
+import type { HoldKind, HoldRow, IntentRow, PenaltyRow } from '../../../domain/machine.ts';
+import type { BmdbSurroundings } from '../port.ts';
+import type { Queries } from './pool.ts';
+import { LIVE, ms } from './sql.ts';
+import { statement } from './statement.ts';
+import type { RowOf } from './statement.ts';
+
+/**
+ * `ReadingMoment`, for SELECT. A transaction ends either within xip, which then is one shorter, or
+ * beyond xmax, which then moves past it, and whatever runs below the new xmax counts for nothing: so
+ * each end of a transaction that wrote makes the difference greater, and nothing makes it less.
+ * Subtransactions are never in xip, hence need not fit anywhere; what they wrote is seen when the
+ * transaction ends, which counts. On a standby xip is always empty, but there the feed of changes
+ * cannot be read either.
+ */
+export const MOMENT = `${ms('now()')} AS at,
+  (pg_snapshot_xmax(pg_current_snapshot())::text::int8
+    - (SELECT count(*) FROM pg_snapshot_xip(pg_current_snapshot())))::float8 AS version`;
+export const MOMENT_COLUMNS = { at: 'float8', version: 'float8' } as const;
+
+/** Columns of an intent, for SELECT and RETURNING; the table must be called `i`. */
+export const INTENT = `i.witness, i.machine_id, i.provider, i.slot_id, i.hostname, i.state,
+  i.ambiguous, i.attempts, i.session_id, ${ms('i.created_at')} AS created_at, i.last_error,
+  EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = i.session_id AND ${LIVE}) AS alive`;
+/** What `INTENT` is read as. */
+export const INTENT_COLUMNS = {
+  witness: 'uuid',
+  machine_id: 'uuid',
+  provider: 'text',
+  slot_id: 'text',
+  hostname: 'text',
+  state: 'intent_state',
+  ambiguous: 'bool',
+  attempts: 'int8',
+  session_id: 'uuid',
+  created_at: 'float8',
+  last_error: 'text?',
+  alive: 'bool',
+} as const;
+
+export type FlatIntent = RowOf<typeof INTENT_COLUMNS>;
+
+/** The row must be open or unresolved. */
+export const toIntent = (row: FlatIntent): IntentRow => ({
+  witness: witness(row.witness),
+  machineId: machineId(row.machine_id),
+  provider: providerName(row.provider),
+  slotId: row.slot_id,
+  hostname: row.hostname,
+  state: row.state as IntentRow['state'],
+  ambiguous: row.ambiguous,
+  attempts: Number(row.attempts),
+  sessionId: sessionId(row.session_id),
+  sessionAlive: row.alive,
+  createdAtMs: row.created_at,
+  lastError: row.last_error,
+});
+
+export const statements = {
+  moment: statement({
+    name: 'moment',
+    params: {},
+    columns: { ...MOMENT_COLUMNS, cursor: 'text?' },
+    text: () => `
+      SELECT ${MOMENT},
+        (SELECT f.era || ' ' || pg_snapshot_xmin(pg_current_snapshot()) FROM change_feed f)
+          AS cursor`,
+  }),
+  intents: statement({
+    name: 'intents',
+    params: {},
+    columns: INTENT_COLUMNS,
+    text: () => `SELECT ${INTENT} FROM provision_intents i WHERE i.state IN ('open', 'unresolved')`,
+  }),
+  holds: statement({
+    name: 'holds',
+    params: {},
+    columns: {
+      provider: 'text',
+      slot_id: 'text',
+      kind: 'text',
+      set_by: 'text',
+      reason: 'text',
+      until: 'float8?',
+    },
+    text: () => `
+      SELECT provider, slot_id, kind, set_by, reason, ${ms('until')} AS until
+      FROM slot_holds WHERE until IS NULL OR until > now()`,
+  }),
+  penalties: statement({
+    name: 'penalties',
+    params: {},
+    columns: { provider: 'text', key: 'text', until: 'float8', cause: 'text' },
+    text: () => `
+      SELECT provider, key, ${ms('until')} AS until, cause
+      FROM provider_holds WHERE kind = 'penalty' AND until > now()`,
+  }),
+  sessions: statement({
+    name: 'sessions',
+    params: {},
+    columns: { session_id: 'uuid', component: 'text' },
+    text: () =>
+      `SELECT s.session_id, s.session_component_name AS component FROM sessions s WHERE ${LIVE}`,
+  }),
+};
+
+/** What is read whole each time, and how far the changes have come; in the caller's snapshot. */
+export async function readSurroundings(q: Queries): Promise<BmdbSurroundings> {
+  const [moment] = await q.rows(statements.moment, {});
+  const intents = await q.rows(statements.intents, {});
+  const sessions = await q.rows(statements.sessions, {});
+  return {
+    nowMs: moment!.at,
+    version: moment!.version,
+    cursor: moment!.cursor === null ? null : cursor(moment!.cursor),
+    intents: intents.map(toIntent),
+    holds: await readHolds(q),
+    penalties: await readPenalties(q),
+    sessions: sessions.map((row) => ({
+      sessionId: sessionId(row.session_id),
+      component: row.component,
+    })),
+  };
+}
+
+async function readHolds(q: Queries): Promise<HoldRow[]> {
+  const rows = await q.rows(statements.holds, {});
+  return rows.map((row) => ({
+    provider: providerName(row.provider),
+    slotId: row.slot_id,
+    kind: row.kind as HoldKind,
+    setBy: row.set_by,
+    reason: row.reason,
+    untilMs: row.until,
+  }));
+}
+
+async function readPenalties(q: Queries): Promise<PenaltyRow[]> {
+  const rows = await q.rows(statements.penalties, {});
+  return rows.map((row) => ({
+    provider: providerName(row.provider),
+    slotId: row.key,
+    untilMs: row.until,
+    cause: row.cause,
+  }));
+}

@@ -1,0 +1,31 @@
+import { describe, expect, test } from 'vitest';
+import { createRateLimit, createRecentSet } from '../../../src/adapters/agents/limits.ts';
+import { createSimulatedClock } from '../../../src/adapters/clock/simulated-clock.ts';
+
+describe('limits', () => {
+  test('a rate grants its burst, then its average, for each key by itself', () => {
+    const clock = createSimulatedClock();
+    const limit = createRateLimit({ perSecond: 2, burst: 3 }, clock);
+    const grants = (key: string) => Array.from({ length: 5 }, () => limit.take(key));
+    expect(grants('a')).toEqual([true, true, true, false, false]);
+    expect(limit.has('a')).toBe(false);
+    expect(limit.has('b')).toBe(true);
+    clock.increment(1_000);
+    expect(grants('a')).toEqual([true, true, false, false, false]);
+    clock.increment(60_000);
+    expect(grants('a')).toEqual([true, true, true, false, false]);
+  });
+
+  test('a refusal is remembered from the first time on, not longer by asking again', () => {
+    const clock = createSimulatedClock();
+    const recent = createRecentSet(5_000, clock);
+    recent.add('a');
+    clock.increment(4_999);
+    recent.add('a');
+    expect(recent.has('a')).toBe(true);
+    clock.increment(1);
+    expect(recent.has('a')).toBe(false);
+    recent.add('a');
+    expect(recent.has('a')).toBe(true);
+  });
+});

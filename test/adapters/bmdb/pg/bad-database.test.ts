@@ -1,0 +1,284 @@
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { isAlive } from '../../../../src/adapters/bmdb/embedded/data-directory.ts';
+import { startEmbeddedPostgres } from '../../../../src/adapters/bmdb/embedded/embedded-postgres.ts';
+import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
+import { checkSchema } from '../../../../src/adapters/bmdb/schema/migrate.ts';
+import type { Bmdb, BmdbSession } from '../../../../src/adapters/bmdb/port.ts';
+import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../../../src/adapters/log/port.ts';
+import { codeOf, explain, isRetryable } from '../../../../src/domain/errors.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
+import { machineRow } from '../../../contracts/bmdb-rows.ts';
+import { insertMachine, startPgServer } from './pg-harness.ts';
+import type { PgServer } from './pg-harness.ts';
+import { createSmallDisk } from './small-disk.ts';
+import type { SmallDisk } from './small-disk.ts';
+
+const SIGNAL = new AbortController().signal;
+const DAY = 86_400_000;
+
+let server: PgServer;
+let disk: SmallDisk;
+beforeAll(async () => {
+  server = await startPgServer();
+  disk = await createSmallDisk(server.sql);
+});
+afterAll(async () => {
+  await server.stop();
+  await disk.remove();
+});
+
+let bmdb: Bmdb | undefined;
+beforeEach(() => server.clear());
+afterEach(async () => {
+  await bmdb?.close();
+  bmdb = undefined;
+});
+
+function open(url = server.url): Bmdb {
+  bmdb = createPgBmdb({
+    ...{ url, clock: systemClock, random: systemRandom, log: silentLog },
+    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, jitter: 0 },
+  });
+  return bmdb;
+}
+const openSession = (on = open()): Promise<BmdbSession> =>
+  on.openSession({ component: 'shepherd', runtimeInfo: 'host test', intervalMs: DAY });
+
+async function refusalOf(call: Promise<unknown>) {
+  const error = await call.then(
+    () => expect.fail('the call succeeded'),
+    (reason: unknown) => reason,
+  );
+  return { code: codeOf(error), retryable: isRetryable(error), text: explain(error) };
+}
+
+/** The same address with something wrong. */
+const urlWith = (change: Partial<Pick<URL, 'username' | 'password' | 'pathname' | 'port'>>) =>
+  Object.assign(new URL(server.url), change).href;
+const SECRET = () => new URL(server.url).password;
+/** Every message: one line, what was being done, where, and never the password. */
+function expectClear(text: string, where = '@127.0.0.1:'): void {
+  expect(text).toMatch(/^could not /);
+  expect(text).toContain(where);
+  expect(text).not.toContain('\n');
+  expect(text).not.toContain(SECRET());
+  expect(text).not.toContain('very-secret');
+}
+
+interface Bad {
+  readonly name: string;
+  readonly url: () => string;
+  readonly code: string;
+  readonly retryable: boolean;
+  readonly says: RegExp;
+}
+
+describe('a database that cannot be used at all', () => {
+  const cases: Bad[] = [
+    {
+      name: 'wrong password',
+      url: () => urlWith({ password: 'very-secret' }),
+      code: 'denied',
+      retryable: false,
+      says: /shepherd@127\.0\.0\.1:\d+\/postgres.*refused the role or its password.*database\.url/,
+    },
+    {
+      name: 'unknown role',
+      url: () => urlWith({ username: 'nobody' }),
+      code: 'denied',
+      retryable: false,
+      says: /nobody@127\.0\.0\.1.*refused the role or its password.*database\.url/,
+    },
+    {
+      name: 'no password given',
+      url: () => urlWith({ password: '' }),
+      code: 'denied',
+      retryable: false,
+      says: /asks for a password; give one in database\.url/,
+    },
+    {
+      name: 'unknown database',
+      url: () => urlWith({ pathname: '/nowhere' }),
+      code: 'not-found',
+      retryable: false,
+      says: /\/nowhere\): there is no such database; make it, or check database\.url/,
+    },
+    {
+      name: 'a role that may not log in',
+      url: () => urlWith({ username: 'pg_monitor' }),
+      code: 'denied',
+      retryable: false,
+      says: /refused the role/,
+    },
+    {
+      name: 'nobody there',
+      url: () => urlWith({ port: '1' }),
+      code: 'unreachable',
+      retryable: true,
+      says: /shepherd@127\.0\.0\.1:1\/postgres\): the database does not answer; see that it runs/,
+    },
+    {
+      name: 'TLS asked of a server that speaks none',
+      url: () => `${server.url}?sslmode=verify-full`,
+      code: 'denied',
+      retryable: false,
+      says: /speaks no TLS; check sslmode/,
+    },
+  ];
+  it.each(cases)('$name', async ({ url, code, retryable, says }) => {
+    for (const call of [() => checkSchema(url()), () => openSession(open(url()))]) {
+      const refusal = await refusalOf(call());
+      expect(refusal).toMatchObject({ code, retryable, text: expect.stringMatching(says) });
+      expectClear(refusal.text);
+    }
+  });
+
+  it('has no connection left for the role', async () => {
+    await server.sql.query('ALTER ROLE shepherd CONNECTION LIMIT 0');
+    try {
+      const refusal = await refusalOf(openSession());
+      expect(refusal).toMatchObject({ code: 'unreachable', retryable: true });
+      expect(refusal.text).toMatch(/no connection left; lower database\.poolMax or raise/);
+      expectClear(refusal.text);
+    } finally {
+      await server.sql.query('ALTER ROLE shepherd CONNECTION LIMIT -1');
+    }
+    await openSession(bmdb);
+  });
+
+  it('has no connection left at all', async () => {
+    const settings = await server.sql.query<{ max: number }>(
+      `SELECT current_setting('max_connections')::int AS max`,
+    );
+    const crowd = new pg.Pool({ connectionString: server.url, max: settings.rows[0]!.max });
+    crowd.on('error', () => undefined);
+    const held: pg.PoolClient[] = [];
+    try {
+      for (;;) held.push(await crowd.connect());
+    } catch {
+      expect(held.length).toBeGreaterThan(100);
+    }
+    const refusal = await refusalOf(openSession());
+    expect(refusal).toMatchObject({ code: 'unreachable', retryable: true });
+    expect(refusal.text).toMatch(/no connection left; .*max_connections: /);
+    for (const client of held) client.release(true);
+    await crowd.end();
+    await vi.waitUntil(() => openSession(bmdb).then(Boolean, () => false));
+  });
+});
+
+describe('a database that cannot be written', () => {
+  const sql = (text: string) => server.sql.query(text);
+
+  it('lacks a right on one table', async () => {
+    const session = await openSession();
+    await sql('REVOKE SELECT ON machine_recovery FROM shepherd');
+    try {
+      for (const call of [() => bmdb!.scan(SIGNAL), () => checkSchema(server.url)]) {
+        const refusal = await refusalOf(call());
+        expect(refusal).toMatchObject({ code: 'denied', retryable: false });
+        expect(refusal.text).toMatch(
+          /lacks .*--grant-to .*machine_recovery|machine_recovery.*--grant-to/,
+        );
+      }
+      await session.poke();
+    } finally {
+      await sql('GRANT SELECT ON machine_recovery TO shepherd');
+    }
+    await bmdb!.scan(SIGNAL);
+  });
+
+  it('has lost a table, or a column', async () => {
+    const session = await openSession();
+    for (const [away, back] of [
+      ['ALTER TABLE work_backoff RENAME TO gone', 'ALTER TABLE gone RENAME TO work_backoff'],
+      [
+        'ALTER TABLE work_backoff RENAME COLUMN until TO gone',
+        'ALTER TABLE work_backoff RENAME COLUMN gone TO until',
+      ],
+    ] as const) {
+      await sql(away);
+      const refusal = await refusalOf(bmdb!.scan(SIGNAL));
+      await sql(back);
+      expect(refusal).toMatchObject({ code: 'schema-mismatch', retryable: false });
+      expect(refusal.text).toMatch(/is not the one that this program works with; run "shepherd db/);
+      expectClear(refusal.text);
+    }
+    await session.poke();
+  });
+
+  it('is read-only, until it is not any more', async () => {
+    const session = await openSession();
+    const row = machineRow(Date.now());
+    await insertMachine(server.sql, row);
+    await sql('ALTER ROLE shepherd SET default_transaction_read_only = on');
+    await sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'shepherd'`);
+    try {
+      await vi.waitUntil(async () => !(await refusalOf(session.poke())).text.includes('terminat'));
+      for (const call of [() => session.claim('UnitTest1', row.machineId), () => session.poke()]) {
+        const refusal = await refusalOf(call());
+        expect(refusal).toMatchObject({ code: 'unreachable', retryable: true });
+        expect(refusal.text).toMatch(/the server is read-only; name the primary/);
+        expectClear(refusal.text);
+      }
+    } finally {
+      await sql('ALTER ROLE shepherd RESET default_transaction_read_only');
+    }
+    expect(session.signal.aborted).toBe(false);
+    // A connection that turned out to be read-only is not used again.
+    const work = await session.claim('UnitTest1', row.machineId);
+    await work.finish({ kind: 'nothing' });
+  });
+
+  it('has no room: nothing is half written, and it goes on when there is some', async () => {
+    const session = await openSession();
+    const [row, other] = [machineRow(Date.now()), machineRow(Date.now())];
+    await insertMachine(server.sql, row);
+    await insertMachine(server.sql, other);
+    await disk.fill();
+    try {
+      const refusal = await refusalOf(session.claim('UnitTest1', row.machineId));
+      expect(refusal).toMatchObject({ code: 'unreachable', retryable: true });
+      expect(refusal.text).toMatch(/the disk of the server is full; make room there: .*No space/);
+      expectClear(refusal.text);
+      // What needs no room goes on.
+      await session.poke();
+      const { machines } = await bmdb!.scan(SIGNAL);
+      expect(machines.flatMap((each) => each.work)).toEqual([]);
+    } finally {
+      await disk.empty();
+    }
+    const work = await session.claim('UnitTest1', row.machineId);
+    await work.finish({ kind: 'nothing' });
+    const { rows } = await server.sql.query(
+      `SELECT machine_id AS id, event FROM work_history ORDER BY seq`,
+    );
+    expect(rows).toEqual(['Started', 'Finished'].map((event) => ({ id: row.machineId, event })));
+    if (process.getuid?.() === 0 && process.platform === 'linux') expect(disk.isReal).toBe(true);
+  });
+});
+
+it('a server that is stopping says so', async () => {
+  const own = await startEmbeddedPostgres({ log: silentLog });
+  const holder = new pg.Client({ connectionString: own.ownerUrl });
+  holder.on('error', () => undefined);
+  await holder.connect();
+  const { rows } = await holder.query<{ text: string }>(
+    `SELECT pg_read_file('postmaster.pid') AS text`,
+  );
+  const pid = Number.parseInt(rows[0]!.text, 10);
+  // A smart shutdown: nobody new is let in, and the server waits for those who are there.
+  process.kill(pid, 'SIGTERM');
+  let refusal = await refusalOf(checkSchema(own.url));
+  await vi.waitUntil(async () => {
+    refusal = await refusalOf(checkSchema(own.url));
+    return refusal.code === 'unreachable';
+  });
+  expect(refusal.retryable).toBe(true);
+  expect(refusal.text).toMatch(/the server is starting or stopping; wait for it: .*shutting down/);
+  await holder.end();
+  await vi.waitUntil(async () => !(await isAlive(pid)));
+  await own.stop();
+});

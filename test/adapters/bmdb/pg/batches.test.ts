@@ -1,0 +1,212 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Work } from '../../../../src/adapters/bmdb/port.ts';
+import { MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
+import type { Mood } from './breaking-proxy.ts';
+import {
+  addMachine,
+  addMachines,
+  claimStand,
+  heldLeases,
+  historyOf,
+  holding,
+  SIGNAL,
+  sorted,
+  STARTED,
+  untilBlocked,
+} from './claim-stand.ts';
+
+const s = claimStand();
+const lost = () => startedAt(Date.now() - 40 * MINUTE);
+const BACKOFF = { initialMs: 1_000, exponent: 2, maximumMs: 60_000 };
+
+describe('an item that cannot be written', () => {
+  const claimAll = async (count: number): Promise<Work[]> => {
+    const ids = await addMachines(s, count);
+    return Promise.all(ids.map((id) => s.session.claim('ShepherdAgentStart', id)));
+  };
+
+  beforeAll(async () => {
+    await s.server.sql.query(`
+      ALTER TABLE work_history ADD CONSTRAINT spoilt CHECK (failed_cause <> 'poison');
+      ALTER TABLE machine_ssh_host_key ADD CONSTRAINT spoilt CHECK (key <> 'poison')`);
+  });
+  afterAll(async () => {
+    await s.server.sql.query(`
+      ALTER TABLE work_history DROP CONSTRAINT spoilt;
+      ALTER TABLE machine_ssh_host_key DROP CONSTRAINT spoilt`);
+  });
+
+  it('fails alone, and can be ended in another way', async () => {
+    const works = await claimAll(5);
+    const { done, codes } = await sorted(
+      works.map((work, at) => work.fail(BACKOFF, at === 2 ? 'poison' : 'plain')),
+    );
+    expect(done).toHaveLength(4);
+    expect(codes).toEqual(['internal']);
+    const poisoned = works[2]!;
+    expect(await historyOf(s, poisoned.machineId)).toEqual(['Started']);
+    await poisoned.fail(BACKOFF, 'plain');
+    for (const { machineId } of works) {
+      expect(await historyOf(s, machineId)).toEqual(['Started', 'Failed plain']);
+      const { backoffs, startAttempt } = (await s.bmdb.readMachine(machineId, SIGNAL)).row!;
+      expect(backoffs).toMatchObject([{ lastIntervalSeconds: 1, cause: 'plain' }]);
+      expect(startAttempt?.count).toBe(1);
+    }
+  });
+
+  it('fails alone where its wait cannot be computed', async () => {
+    const works = await claimAll(3);
+    const tooLong = { ...BACKOFF, maximumMs: 91 * 86_400_000 };
+    const { done, codes } = await sorted(
+      works.map((work, at) => work.fail(at === 0 ? tooLong : BACKOFF, 'plain')),
+    );
+    expect([done.length, codes]).toEqual([2, ['internal']]);
+    expect(await historyOf(s, works[0]!.machineId)).toEqual(['Started']);
+  });
+
+  it('fails alone among finishes, and leaves its lease held', async () => {
+    const works = await claimAll(4);
+    const { codes } = await sorted(
+      works.map((work, at) => work.finish({ ...STARTED, hostKey: at === 3 ? 'poison' : 'k' })),
+    );
+    expect(codes).toEqual(['internal']);
+    const rows = await Promise.all(
+      works.map(async ({ machineId }) => (await s.bmdb.readMachine(machineId, SIGNAL)).row!),
+    );
+    expect(rows.map((row) => [row.agentStarted !== null, row.work.length, row.hostKey])).toEqual([
+      ...[true, true, true].map(() => [true, 0, 'k']),
+      [false, 1, null],
+    ]);
+  });
+
+  it('that was lost does not keep the others from ending', async () => {
+    const works = await claimAll(4);
+    await s.session.releaseWork(works[1]!.machineId);
+    const { done, codes } = await sorted(works.map((work) => work.finish(STARTED)));
+    expect([done.length, codes]).toEqual([3, ['work-lost']]);
+    expect(await historyOf(s, works[1]!.machineId)).toEqual(['Started', 'Canceled released']);
+  });
+});
+
+describe('a connection that breaks during COMMIT of a batch', () => {
+  const MOODS: Mood[] = ['break before commit', 'break after commit'];
+
+  it.each(MOODS)('of claims: %s', async (mood) => {
+    const ids = await addMachines(s, 10);
+    const taken = await s.rival.claim('ShepherdAgentStart', ids[0]!);
+    s.proxy.mood = mood;
+    const { done, codes } = await sorted(
+      ids.map((id) => s.session.claim('ShepherdAgentStart', id)),
+    );
+    expect([s.proxy.broken, done.length, codes]).toEqual([1, 9, ['work-conflict']]);
+    for (const work of done) {
+      expect(await historyOf(s, work.machineId)).toEqual(['Started']);
+      const { row } = await s.bmdb.readMachine(work.machineId, SIGNAL);
+      expect(row?.work.map((each) => each.epoch)).toEqual([work.epoch]);
+    }
+    await Promise.all([taken, ...done].map((work) => work.finish(STARTED)));
+  });
+
+  it.each(MOODS)('of first claims of a kind: %s', async (mood) => {
+    const ids = await addMachines(s, 3);
+    s.proxy.mood = mood;
+    const works = await Promise.all(ids.map((id) => s.session.claim('UnitTest1', id)));
+    expect(s.proxy.broken).toBe(1);
+    await Promise.all(works.map((work) => work.finish({ kind: 'nothing' })));
+    for (const id of ids) expect(await historyOf(s, id)).toEqual(['Started', 'Finished']);
+  });
+
+  it.each(MOODS)('of ladder claims: %s', async (mood) => {
+    const [id] = await addMachines(s, 1, lost());
+    s.proxy.mood = mood;
+    const work = await s.session.claim('ShepherdRecovery', id!);
+    expect([s.proxy.broken, work.row.permit]).toEqual([1, true]);
+    expect((await s.bmdb.readMachine(id!, SIGNAL)).row).toMatchObject({
+      ...{ permit: true, work: [{ epoch: work.epoch }] },
+    });
+    await work.cancel();
+  });
+
+  it.each(MOODS)('of ends of several kinds: %s', async (mood) => {
+    const ids = await addMachines(s, 6);
+    const works = await Promise.all(ids.map((id) => s.session.claim('ShepherdAgentStart', id)));
+    await s.session.releaseWork(ids[5]!);
+    s.proxy.mood = mood;
+    const { done, codes } = await sorted([
+      ...works.slice(0, 2).map((work) => work.finish(STARTED)),
+      ...works.slice(2, 4).map((work) => work.fail(BACKOFF, 'refused')),
+      works[4]!.cancel(),
+      works[5]!.finish(STARTED),
+    ]);
+    expect([s.proxy.broken, done.length, codes]).toEqual([1, 5, ['work-lost']]);
+    const ended = await Promise.all(ids.map(async (id) => (await historyOf(s, id)).slice(1)));
+    expect(ended).toEqual([
+      ...[['Finished'], ['Finished'], ['Failed refused'], ['Failed refused']],
+      ...[['Canceled canceled'], ['Canceled released']],
+    ]);
+    const { machines } = await s.bmdb.scan(SIGNAL);
+    const attempts = machines.map((row) => row.startAttempt?.count ?? 0);
+    expect(attempts.toSorted()).toEqual([0, 0, 0, 0, 1, 1]);
+  });
+});
+
+describe('a COMMIT that the server is still busy with', () => {
+  const STALL = 4_711;
+  beforeAll(() =>
+    s.server.sql.query(
+      `CREATE FUNCTION stall() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN PERFORM pg_advisory_xact_lock(${STALL}); RETURN NULL; END $$;
+       CREATE CONSTRAINT TRIGGER stall AFTER INSERT ON work_history
+         DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION stall()`,
+    ),
+  );
+  afterAll(() => s.server.sql.query(`DROP FUNCTION stall CASCADE`));
+
+  const stalled = <T>(body: () => Promise<T>): Promise<T> =>
+    holding(s, `SELECT pg_advisory_xact_lock(${STALL})`, body);
+  /** Loses the connection during the COMMIT, and lets it through when somebody asks for its fate. */
+  const lose = <T>(call: () => Promise<T>) =>
+    stalled(async () => {
+      const answer = sorted([call()]);
+      await untilBlocked(s, 1);
+      s.proxy.mood = 'down';
+      s.proxy.mood = 'through';
+      await untilBlocked(s, 2);
+      return { answer };
+    });
+
+  it.each(['ShepherdAgentStart', 'UnitTest1'] as const)(
+    'is waited for: a claim for %s',
+    async (process) => {
+      const id = await addMachine(s);
+      const { answer } = await lose(() => s.session.claim(process, id));
+      const { done, codes } = await answer;
+      expect(codes).toEqual([]);
+      await done[0]!.finish({ kind: 'nothing' });
+      expect(await historyOf(s, id)).toEqual(['Started', 'Finished']);
+    },
+  );
+
+  it('is waited for: a finish', async () => {
+    const id = await addMachine(s);
+    const work = await s.session.claim('ShepherdAgentStart', id);
+    const { answer } = await lose(() => work.finish(STARTED));
+    expect((await answer).codes).toEqual([]);
+    expect(await historyOf(s, id)).toEqual(['Started', 'Finished']);
+  });
+
+  it('is waited for by the end of its session', async () => {
+    const id = await addMachine(s);
+    const closed = await stalled(async () => {
+      const claim = sorted([s.session.claim('ShepherdAgentStart', id)]);
+      await untilBlocked(s, 1);
+      const close = s.session.close();
+      await untilBlocked(s, 2);
+      return { claim, close };
+    });
+    await closed.close;
+    await closed.claim;
+    expect(await heldLeases(s)).toBe(0);
+    expect(await historyOf(s, id)).toEqual(['Started', 'Canceled session closed']);
+  });
+});

@@ -1,0 +1,349 @@
+import pg from 'pg';
+import type { Observable } from 'rxjs';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
+import { queriesOf } from '../../../../src/adapters/bmdb/pg/pool.ts';
+import type { Queries } from '../../../../src/adapters/bmdb/pg/pool.ts';
+import { readAllMachines, statements } from '../../../../src/adapters/bmdb/pg/rows.ts';
+import type { WakesMode } from '../../../../src/adapters/bmdb/pg/wakes.ts';
+import type { Bmdb, Wake } from '../../../../src/adapters/bmdb/port.ts';
+import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../../../src/adapters/log/port.ts';
+import type { Cursor, MachineId } from '../../../../src/domain/ids.ts';
+import type { MachineRow } from '../../../../src/domain/machine.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
+import { machineRow } from '../../../contracts/bmdb-rows.ts';
+import { insertMachine, startPgServer } from './pg-harness.ts';
+import type { PgServer } from './pg-harness.ts';
+
+const SIGNAL = new AbortController().signal;
+
+let server: PgServer;
+let bmdb: Bmdb;
+const open = (wakes: WakesMode = 'listen'): Bmdb =>
+  createPgBmdb({
+    ...{ url: server.url, clock: systemClock, random: systemRandom, log: silentLog, wakes },
+    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, jitter: 0 },
+  });
+beforeAll(async () => {
+  server = await startPgServer();
+});
+afterAll(() => server.stop());
+beforeEach(async () => {
+  await server.clear();
+  bmdb = open();
+});
+afterEach(() => bmdb.close());
+
+const add = async (change: Partial<MachineRow> = {}): Promise<MachineId> => {
+  const row = machineRow(Date.now(), change);
+  await insertMachine(server.sql, row);
+  return row.machineId;
+};
+const scanned = async (): Promise<Cursor> =>
+  (await bmdb.scan(SIGNAL)).cursor ?? expect.fail('no cursor');
+const told = async (since: Cursor) => {
+  const changes = (await bmdb.changesSince(since, SIGNAL)) ?? expect.fail('scan instead');
+  return { ids: changes.machines.map((row) => row.machineId), next: changes.cursor! };
+};
+const move = `UPDATE machine_provided SET provider_location = $2 WHERE machine_id = $1`;
+
+describe('the feed of changes', () => {
+  it('misses no transaction that began before a reader looked and ended after it', async () => {
+    const [early, late, rolledBack] = [await add(), await add(), await add()];
+    const [writer, second] = [await server.sql.connect(), await server.sql.connect()];
+    await writer.query('BEGIN');
+    await writer.query(move, [early, 'la']);
+    // Another one ends in between, so that ids do not end in the order in which they were given.
+    await second.query('BEGIN');
+    await second.query(move, [late, 'la']);
+    await second.query('COMMIT');
+    const cursor = await scanned();
+    const first = await told(cursor);
+    expect(first.ids).not.toContain(early);
+    const third = await told(first.next);
+    await writer.query('COMMIT');
+    expect((await told(cursor)).ids).toContain(early);
+    expect((await told(first.next)).ids).toContain(early);
+    const { ids, next } = await told(third.next);
+    expect(ids).toContain(early);
+    expect((await told(next)).ids).toEqual([]);
+
+    await writer.query('BEGIN');
+    await writer.query(move, [rolledBack, 'la']);
+    await writer.query('ROLLBACK');
+    expect((await told(next)).ids).toEqual([]);
+    writer.release();
+    second.release();
+  });
+
+  it('names each machine of a statement once, and none twice in an answer', async () => {
+    const ids = [await add(), await add()];
+    const { next } = await told(await scanned());
+    for (const place of ['a', 'b']) {
+      await server.sql.query(
+        `UPDATE machine_provided SET provider_location = $2 WHERE machine_id = ANY ($1::uuid[])`,
+        [ids, place],
+      );
+    }
+    const lines = await server.sql.query(
+      `SELECT 1 FROM machine_changes WHERE machine_id = ANY ($1::uuid[])
+         AND xid >= $2::text::xid8`,
+      [ids, next.split(' ')[1]],
+    );
+    expect(lines.rowCount).toBe(4);
+    expect((await told(next)).ids.toSorted()).toEqual(ids.toSorted());
+  });
+
+  it('tells nothing once a crash has emptied it, until it was begun again', async () => {
+    const id = await add();
+    const cursor = await scanned();
+    // What PostgreSQL does to unlogged tables when it recovers.
+    const unlogged = await server.sql.query<{ name: string }>(
+      `SELECT relname AS name FROM pg_class WHERE relpersistence = 'u' AND relkind = 'r' ORDER BY 1`,
+    );
+    expect(unlogged.rows.map(({ name }) => name)).toEqual(['change_feed', 'machine_changes']);
+    await server.sql.query(`TRUNCATE change_feed, machine_changes`);
+    await server.sql.query(move, [id, 'la']);
+    expect(await bmdb.changesSince(cursor, SIGNAL)).toBeNull();
+    const young = await scanned();
+    expect(await bmdb.changesSince(cursor, SIGNAL)).toBeNull();
+    await server.sql.query(move, [id, 'sf']);
+    expect((await told(young)).ids).toEqual([id]);
+  });
+
+  it('is not trusted when it is of another server, whose transactions are yet to come', async () => {
+    const id = await add();
+    const [era] = (await scanned()).split(' ');
+    await server.sql.query(move, [id, 'la']);
+    const ahead = `${era} 99999999999` as Cursor;
+    expect(await bmdb.changesSince(ahead, SIGNAL)).toBeNull();
+    // As after a dump was restored: trimmed up to where this server is not yet.
+    await server.sql.query(`UPDATE change_feed SET trimmed_xid = '99999999998'`);
+    const young = await scanned();
+    expect(young.split(' ')[0]).not.toBe(era);
+    expect(await bmdb.changesSince(ahead, SIGNAL)).toBeNull();
+    await server.sql.query(move, [id, 'sf']);
+    expect((await told(young)).ids).toEqual([id]);
+  });
+
+  it('repeats what changed as long as an older transaction is open, and then no more', async () => {
+    const ids = [await add(), await add()];
+    let { next } = await told(await scanned());
+    const writer = await server.sql.connect();
+    await writer.query('BEGIN');
+    await writer.query('SELECT pg_current_xact_id()');
+    for (const count of [1, 2, 2]) {
+      await server.sql.query(move, [ids[count - 1], 'la']);
+      const changes = await told(next);
+      expect(changes.ids.toSorted()).toEqual(ids.slice(0, count).toSorted());
+      next = changes.next;
+    }
+    await writer.query('ROLLBACK');
+    writer.release();
+    expect((await told((await told(next)).next)).ids).toEqual([]);
+  });
+
+  it('is trimmed of what is old, but not of what a transaction may still hide', async () => {
+    const id = await add();
+    await scanned();
+    const writer = await server.sql.connect();
+    await writer.query('BEGIN');
+    await writer.query(move, [id, 'la']);
+    await server.sql.query(move, [await add(), 'la']);
+    await server.sql.query(`UPDATE machine_changes SET at = at - interval '6 minutes'`);
+    const old = await scanned();
+    await bmdb.sweep();
+    const left = () => server.sql.query(`SELECT 1 FROM machine_changes`).then((r) => r.rowCount);
+    expect(await left()).toBeGreaterThan(0);
+    await writer.query('COMMIT');
+    writer.release();
+    expect((await told(old)).ids).toContain(id);
+    await server.sql.query(`UPDATE machine_changes SET at = at - interval '6 minutes'`);
+    const young = await scanned();
+    await bmdb.sweep();
+    expect(await left()).toBe(0);
+    expect(await bmdb.changesSince(old, SIGNAL)).toBeNull();
+    expect((await told(young)).ids).toEqual([]);
+  });
+});
+
+describe('a scan in pages', () => {
+  it('reads 10 001 machines as one query does, in order', async () => {
+    await server.sql.query(
+      `INSERT INTO machines SELECT gen_random_uuid() FROM generate_series(1, 10001)`,
+    );
+    await server.sql.query(
+      `INSERT INTO machine_provided (machine_id, provider, provider_id)
+       SELECT machine_id, 'metal', machine_id::text FROM machines`,
+    );
+    await server.sql.query(
+      `INSERT INTO work_backoff (machine_id, process, until, cause)
+       SELECT machine_id, p.process, now(), 'x' FROM machines TABLESAMPLE BERNOULLI (20),
+         unnest(ARRAY['ShepherdAgentStart', 'ShepherdRecovery']::process[]) AS p (process)`,
+    );
+    const client = await server.sql.connect();
+    const q = queriesOf(client, { doing: 'read' });
+    const inPages = await readAllMachines(q);
+    const atOnce = await readAllMachines(q, 20_000);
+    client.release();
+    expect(inPages).toHaveLength(10_001);
+    expect(inPages).toEqual(atOnce);
+    const ids = inPages.map((row) => row.machineId);
+    expect(ids).toEqual(ids.toSorted());
+    expect(new Set(ids).size).toBe(10_001);
+    const { machines } = await bmdb.scan(SIGNAL);
+    expect(machines).toEqual(inPages);
+  });
+
+  it('asks as often as there are pages, and tells of one moment', async () => {
+    for (let count = 0; count < 4; count += 1) await add();
+    const client = await server.sql.connect();
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    const inner = queriesOf(client, { doing: 'read' });
+    let pages = 0;
+    const rows = async (...given: Parameters<Queries['rows']>) => {
+      if ((given[0] as unknown) !== statements.machinesAfter) throw new Error('another statement');
+      pages += 1;
+      const page = await inner.rows(...given);
+      await add();
+      await server.sql.query(`UPDATE machine_provided SET provider_location = 'elsewhere'`);
+      return page;
+    };
+    const machines = await readAllMachines({ ...inner, rows: rows as Queries['rows'] }, 2);
+    await client.query('COMMIT');
+    client.release();
+    expect(pages).toBe(3);
+    expect(machines.map((row) => row.provided?.location)).toEqual(['ny', 'ny', 'ny', 'ny']);
+  });
+});
+
+describe('values that this program does not know', () => {
+  const statusOf = async (id: MachineId) =>
+    (await bmdb.scan(SIGNAL)).machines.find((row) => row.machineId === id);
+  const learn = (type: string) =>
+    server.sql.query(`ALTER TYPE ${type} ADD VALUE IF NOT EXISTS 'New'`);
+
+  it.each([
+    ['provider_status', `UPDATE machine_provided SET provider_status = 'New'`, 'provider status'],
+    ['quarantine_kind', `UPDATE machine_quarantined SET kind = 'New'`, 'quarantine kind'],
+    ['recovery_rung', `UPDATE machine_recovery SET rung = 'New'`, 'recovery rung'],
+    [
+      'machine_os_installation_result',
+      `UPDATE machine_os_installation_report SET os_installation_result = 'New'`,
+      'installation result',
+    ],
+    ['process', `UPDATE work_backoff SET process = 'New'`, 'process'],
+  ])('of %s make one machine unreadable, and say what to do', async (type, update, what) => {
+    await learn(type);
+    const other = await add();
+    const full: Partial<MachineRow> = {
+      quarantine: { kind: 'needsHuman', reason: 'x', untilMs: null },
+      recovery: {
+        ...{ rung: 'rebooting', attempts: 1, askedAtMs: null, operationRef: null, nextAtMs: null },
+      },
+      installation: {
+        ...{ requestGeneration: 1n, handedOutAtMs: null },
+        ...{ reportGeneration: 1n, reportResult: 'Error' },
+      },
+      backoffs: [{ process: 'UnitTest1', untilMs: 0, cause: 'x', lastIntervalSeconds: null }],
+    };
+    const id = await add(full);
+    expect((await statusOf(id))?.unreadable).toBeUndefined();
+    const cursor = await scanned();
+    await server.sql.query(`${update} WHERE machine_id = $1`, [id]);
+    const text = `this program does not know ${what} "New" of machine ${id}; upgrade it`;
+    expect(await statusOf(id)).toMatchObject({ unreadable: text });
+    expect((await statusOf(other))?.unreadable).toBeUndefined();
+    expect((await bmdb.readMachine(id, SIGNAL)).row?.unreadable).toBe(text);
+    const changes = await bmdb.changesSince(cursor, SIGNAL);
+    expect(changes?.machines.find((row) => row.machineId === id)?.unreadable).toBe(text);
+  });
+
+  it('of a process that somebody is at, too', async () => {
+    await learn('process');
+    const id = await add();
+    const session = await bmdb.openSession({
+      ...{ component: 'shepherd', runtimeInfo: 'host test', intervalMs: 60_000 },
+    });
+    await session.claim('ShepherdAgentStart', id);
+    await server.sql.query(`UPDATE work SET process = 'New' WHERE session_id = $1`, [
+      session.sessionId,
+    ]);
+    expect(await statusOf(id)).toMatchObject({
+      ...{ unreadable: expect.stringContaining('process "New"') as unknown, work: [] },
+    });
+    await session.close();
+  });
+});
+
+describe('wakes', () => {
+  /** Ends every connection for wakes; answers how many there were. */
+  const cut = async () => {
+    const { rowCount } = await server.sql.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE application_name = 'shepherd wakes'`,
+    );
+    return rowCount;
+  };
+  const hear = (wakes$: Observable<Wake>) => {
+    const heard: Wake[] = [];
+    const subscription = wakes$.subscribe((wake) => heard.push(wake));
+    return { heard, end: () => subscription.unsubscribe() };
+  };
+
+  it('come again after the connection was cut, and say that some were lost', async () => {
+    const { heard, end } = hear(bmdb.wakes$);
+    await vi.waitUntil(() => heard.length === 1);
+    expect(heard).toEqual(['changed']);
+    const reconnected = () => heard.filter((wake) => wake === 'reconnected').length;
+    for (const times of [1, 2]) {
+      expect(await cut()).toBe(1);
+      await vi.waitUntil(() => reconnected() === times, { timeout: 5_000 });
+    }
+    heard.length = 0;
+    await add();
+    await vi.waitUntil(() => heard.includes('changed'));
+    end();
+  });
+
+  it('share one connection, which ends with the last reader', async () => {
+    const readers = [hear(bmdb.wakes$), hear(bmdb.wakes$)];
+    await vi.waitUntil(() => readers.every(({ heard }) => heard.length > 0));
+    const listening = async () => {
+      const { rowCount } = await server.sql.query(
+        `SELECT 1 FROM pg_stat_activity WHERE application_name = 'shepherd wakes'`,
+      );
+      return rowCount;
+    };
+    expect(await listening()).toBe(1);
+    for (const { end } of readers) end();
+    await vi.waitUntil(async () => (await listening()) === 0);
+  });
+
+  it('do not come, and need no connection, where they are not wanted', async () => {
+    const polling = open('poll');
+    const listener = hear(bmdb.wakes$);
+    const { heard, end } = hear(polling.wakes$);
+    await vi.waitUntil(() => listener.heard.length === 1);
+    await add();
+    await vi.waitUntil(() => listener.heard.length > 1);
+    expect(heard).toEqual([]);
+    expect(await cut()).toBe(1);
+    listener.end();
+    end();
+    await polling.close();
+  });
+
+  it('carry nothing that is ever read', async () => {
+    const { heard, end } = hear(bmdb.wakes$);
+    await vi.waitUntil(() => heard.length === 1);
+    const client = new pg.Client({ connectionString: server.url });
+    await client.connect();
+    await client.query(`SELECT pg_notify('shepherd_wake', 'reconnected')`);
+    await vi.waitUntil(() => heard.length === 2);
+    expect(heard).toEqual(['changed', 'changed']);
+    await client.end();
+    end();
+  });
+});

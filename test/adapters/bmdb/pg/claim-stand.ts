@@ -1,0 +1,139 @@
+import type pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, vi } from 'vitest';
+import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
+import type { Bmdb, BmdbSession, FinishChange } from '../../../../src/adapters/bmdb/port.ts';
+import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../../../src/adapters/log/port.ts';
+import { codeOf } from '../../../../src/domain/errors.ts';
+import type { MachineId } from '../../../../src/domain/ids.ts';
+import type { MachineRow } from '../../../../src/domain/machine.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
+import { KEY, machineRow } from '../../../contracts/bmdb-rows.ts';
+import { startBreakingProxy } from './breaking-proxy.ts';
+import type { BreakingProxy } from './breaking-proxy.ts';
+import { insertMachine, startPgServer } from './pg-harness.ts';
+import type { PgServer } from './pg-harness.ts';
+
+export const SIGNAL = new AbortController().signal;
+export const STARTED: Extract<FinishChange, { kind: 'agentStarted' }> = {
+  ...{ kind: 'agentStarted', publicKey: KEY, bootId: null, hostKey: null, warnings: [] },
+};
+
+/** Two daemons on one database, fresh for each test. */
+export interface ClaimStand {
+  server: PgServer;
+  /** Before the first daemon only. */
+  proxy: BreakingProxy;
+  bmdb: Bmdb;
+  other: Bmdb;
+  /** Of the first daemon. */
+  session: BmdbSession;
+  /** Of the other one. */
+  rival: BmdbSession;
+}
+
+/** Registers what sets it up; its fields may be used in tests. */
+export function claimStand(): ClaimStand {
+  const stand = {} as ClaimStand;
+  beforeAll(async () => {
+    stand.server = await startPgServer();
+  });
+  afterAll(() => stand.server.stop());
+  beforeEach(async () => {
+    await stand.server.clear();
+    stand.proxy = await startBreakingProxy(stand.server.url);
+    stand.bmdb = connect(stand.proxy.url);
+    stand.other = connect(stand.server.url);
+    stand.session = await openOn(stand.bmdb);
+    stand.rival = await openOn(stand.other);
+  });
+  afterEach(async () => {
+    await stand.bmdb.close();
+    await stand.other.close();
+    await stand.proxy.close();
+  });
+  return stand;
+}
+
+const connect = (url: string): Bmdb =>
+  createPgBmdb({
+    ...{ url, clock: systemClock, random: systemRandom, log: silentLog },
+    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, jitter: 0 },
+  });
+export const openOn = (bmdb: Bmdb): Promise<BmdbSession> =>
+  bmdb.openSession({ component: 'shepherd', runtimeInfo: 'host test', intervalMs: 3_600_000 });
+
+export async function addMachine(
+  { server }: ClaimStand,
+  change: Partial<MachineRow> = {},
+): Promise<MachineId> {
+  const row = machineRow(Date.now(), change);
+  await insertMachine(server.sql, row);
+  return row.machineId;
+}
+export const addMachines = (
+  stand: ClaimStand,
+  count: number,
+  change: Partial<MachineRow> = {},
+): Promise<MachineId[]> =>
+  Promise.all(Array.from({ length: count }, () => addMachine(stand, change)));
+
+/** Lines `event cause` of a machine, oldest first. */
+export async function historyOf({ server }: ClaimStand, id: MachineId): Promise<string[]> {
+  const { rows } = await server.sql.query<{ line: string }>(
+    `SELECT concat_ws(' ', event, failed_cause) AS line FROM work_history
+     WHERE machine_id = $1 ORDER BY seq`,
+    [id],
+  );
+  return rows.map((row) => row.line);
+}
+export async function heldLeases({ server }: ClaimStand): Promise<number> {
+  const { rows } = await server.sql.query(`SELECT 1 FROM work WHERE session_id IS NOT NULL`);
+  return rows.length;
+}
+
+/** Resolves when so many backends wait for a lock. */
+export const untilBlocked = ({ server }: ClaimStand, count: number): Promise<unknown> =>
+  vi.waitUntil(
+    async () => {
+      const { rows } = await server.sql.query(
+        `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`,
+      );
+      return rows.length === count;
+    },
+    { timeout: 3_000, interval: 10 },
+  );
+
+/** Runs the statement in a transaction of its own, which stays open meanwhile. */
+export async function holding<T>(
+  { server }: ClaimStand,
+  sql: string,
+  body: () => Promise<T>,
+): Promise<T> {
+  const client: pg.PoolClient = await server.sql.connect();
+  try {
+    await client.query(`BEGIN; ${sql}`);
+    return await body();
+  } finally {
+    await client.query('COMMIT');
+    client.release();
+  }
+}
+
+export interface Sorted<T> {
+  readonly done: T[];
+  readonly codes: string[];
+}
+/** What succeeded, and the codes of the errors of what did not. */
+export async function sorted<T>(calls: readonly Promise<T>[]): Promise<Sorted<T>> {
+  const settled = await Promise.allSettled(calls);
+  return {
+    done: settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])),
+    codes: settled.flatMap((each) => (each.status === 'rejected' ? [codeOf(each.reason)] : [])),
+  };
+}
+export async function codeOfRefusal(call: Promise<unknown>): Promise<string> {
+  const { done, codes } = await sorted([call]);
+  expect(done).toEqual([]);
+  return codes[0]!;
+}

@@ -1,0 +1,223 @@
+import { describe, expect, it } from 'vitest';
+import type { BmdbSession } from '../../../../src/adapters/bmdb/port.ts';
+import { MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
+import {
+  addMachine,
+  addMachines,
+  claimStand,
+  codeOfRefusal,
+  heldLeases,
+  historyOf,
+  holding,
+  openOn,
+  SIGNAL,
+  sorted,
+  STARTED,
+  untilBlocked,
+} from './claim-stand.ts';
+
+const s = claimStand();
+const lost = () => startedAt(Date.now() - 40 * MINUTE);
+const expire = (dead: BmdbSession) =>
+  s.server.sql.query(
+    `UPDATE sessions SET session_deadline = now() - interval '1 ms' WHERE session_id = $1`,
+    [dead.sessionId],
+  );
+
+describe('sessions that race', () => {
+  it('for 200 machines get each of them once, and never stand in a circle', async () => {
+    const ids = await addMachines(s, 200);
+    const claims = [s.session, s.rival].flatMap((each, turn) =>
+      (turn === 0 ? ids : ids.toReversed()).map((id) => each.claim('ShepherdAgentStart', id)),
+    );
+    const { done, codes } = await sorted(claims);
+    expect(done.map((work) => work.machineId).toSorted()).toEqual(ids.toSorted());
+    expect(new Set(done.map((work) => work.epoch)).size).toBe(200);
+    expect(codes).toEqual(ids.map(() => 'work-conflict'));
+    await Promise.all(done.map((work) => work.finish(STARTED)));
+    for (const id of ids) expect(await historyOf(s, id)).toEqual(['Started', 'Finished']);
+    const { rows } = await s.server.sql.query<{ deadlocks: string }>(
+      `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`,
+    );
+    expect(rows).toEqual([{ deadlocks: '0' }]);
+  });
+
+  it('where there is no lease yet get each machine once, too', async () => {
+    const ids = await addMachines(s, 50);
+    const { done, codes } = await sorted(
+      [s.session, s.rival].flatMap((each) => ids.map((id) => each.claim('UnitTest1', id))),
+    );
+    expect(done.map((work) => work.machineId).toSorted()).toEqual(ids.toSorted());
+    expect(codes).toEqual(ids.map(() => 'work-conflict'));
+  });
+
+  it('never start what another finished after they had looked', async () => {
+    const id = await addMachine(s);
+    const late = await holding(
+      s,
+      `SELECT 1 FROM sessions WHERE session_id = '${s.session.sessionId}' FOR UPDATE`,
+      async () => {
+        // Its snapshot is taken, and it waits to see whether its session lives.
+        const claim = sorted([s.session.claim('ShepherdAgentStart', id)]);
+        await untilBlocked(s, 1);
+        await (await s.rival.claim('ShepherdAgentStart', id)).finish(STARTED);
+        return { claim };
+      },
+    );
+    expect((await late.claim).codes).toEqual(['work-conflict']);
+    expect(await historyOf(s, id)).toEqual(['Started', 'Finished']);
+    expect(await codeOfRefusal(s.session.claim('ShepherdAgentStart', id))).toBe('nothing-to-do');
+  });
+
+  it('do not wait for one that is just finishing, nor take its machine', async () => {
+    const id = await addMachine(s, { startAttempt: { atMs: Date.now(), count: 1 } });
+    const work = await s.rival.claim('ShepherdAgentStart', id);
+    const finished = await holding(
+      s,
+      `SELECT 1 FROM machine_agent_start_attempt WHERE machine_id = '${id}' FOR UPDATE`,
+      async () => {
+        const finish = work.finish(STARTED);
+        await untilBlocked(s, 1);
+        expect(await codeOfRefusal(s.session.claim('ShepherdAgentStart', id))).toBe(
+          'work-conflict',
+        );
+        return { finish };
+      },
+    );
+    await finished.finish;
+    expect(await codeOfRefusal(s.session.claim('ShepherdAgentStart', id))).toBe('nothing-to-do');
+    expect(await historyOf(s, id)).toEqual(['Started', 'Finished']);
+  });
+
+  it('never hold more permits than the budget allows', async () => {
+    const [one, two] = await addMachines(s, 2, lost());
+    const claims = await holding(
+      s,
+      `SELECT 1 FROM fleet_guard WHERE scope = 'fleet' FOR UPDATE`,
+      async () => {
+        const both = sorted([
+          s.session.claim('ShepherdRecovery', one!),
+          s.rival.claim('ShepherdRecovery', two!),
+        ]);
+        await untilBlocked(s, 2);
+        return { both };
+      },
+    );
+    const { done, codes } = await claims.both;
+    expect(done).toHaveLength(1);
+    expect(codes).toEqual(['no-permit']);
+    const { machines } = await s.other.scan(SIGNAL);
+    expect(machines.filter((row) => row.permit).map((row) => row.machineId)).toEqual([
+      done[0]!.machineId,
+    ]);
+  });
+
+  it('with many of them for the ladder, hold as many permits as the budget allows', async () => {
+    const ids = await addMachines(s, 61, lost());
+    const third = await openOn(s.other);
+    const { done, codes } = await sorted(
+      [s.session, s.rival, third].flatMap((each, at) =>
+        ids.slice(at * 20, at * 20 + 20).map((id) => each.claim('ShepherdRecovery', id)),
+      ),
+    );
+    expect(done).toHaveLength(3);
+    expect(codes).toEqual(Array.from({ length: 57 }, () => 'no-permit'));
+    await Promise.all(done.map((work) => work.cancel()));
+    const { machines } = await s.other.scan(SIGNAL);
+    expect(machines.filter((row) => row.permit)).toEqual([]);
+  });
+});
+
+describe('a session', () => {
+  it('gives a machine to one of its own callers only', async () => {
+    const id = await addMachine(s);
+    const { done, codes } = await sorted([
+      s.session.claim('ShepherdAgentStart', id),
+      s.session.claim('ShepherdAgentStart', id),
+      s.session.claim('ShepherdAccess', id),
+    ]);
+    expect(done).toHaveLength(1);
+    expect(codes).toEqual(['work-conflict', 'work-conflict']);
+  });
+
+  it('ends a work once, though it tries twice at once', async () => {
+    const id = await addMachine(s);
+    const work = await s.session.claim('ShepherdAgentStart', id);
+    const { done, codes } = await sorted([work.finish(STARTED), work.finish(STARTED)]);
+    expect([done.length, codes]).toEqual([1, ['already-finished']]);
+    expect(await historyOf(s, id)).toEqual(['Started', 'Finished']);
+  });
+
+  it('cannot end with an old claim what it claimed anew', async () => {
+    const id = await addMachine(s);
+    const old = await s.session.claim('ShepherdAgentStart', id);
+    await s.session.releaseWork(id);
+    const work = await s.session.claim('ShepherdAgentStart', id);
+    expect(await codeOfRefusal(old.finish(STARTED))).toBe('work-lost');
+    expect(await codeOfRefusal(old.note({ kind: 'agentStartAttempt' }))).toBe('work-lost');
+    expect((await s.bmdb.readMachine(id, SIGNAL)).row).toMatchObject({
+      ...{ agentStarted: null, startAttempt: null, work: [{ epoch: work.epoch }] },
+    });
+    await work.finish(STARTED);
+    expect(await historyOf(s, id)).toEqual(['Started', 'Canceled released', 'Started', 'Finished']);
+  });
+
+  it('that is dead by the clock of the database writes nothing, though nobody took over', async () => {
+    const [held, free] = await addMachines(s, 2);
+    const work = await s.session.claim('ShepherdAgentStart', held!);
+    await expire(s.session);
+    expect(await codeOfRefusal(work.finish(STARTED))).toBe('session-expired');
+    expect(s.session.signal.aborted).toBe(true);
+    const second = await openOn(s.bmdb);
+    await expire(second);
+    expect(await codeOfRefusal(second.claim('ShepherdAgentStart', free!))).toBe('session-expired');
+    expect(second.signal.aborted).toBe(true);
+    expect((await s.bmdb.readMachine(held!, SIGNAL)).row!.agentStarted).toBeNull();
+    expect(await historyOf(s, held!)).toEqual(['Started']);
+    expect(await historyOf(s, free!)).toEqual([]);
+  });
+
+  it('that is dead loses its machines to the next claim, each with a line of history', async () => {
+    const ids = await addMachines(s, 5);
+    const works = await Promise.all(
+      ids.slice(0, 3).map((id) => s.session.claim('ShepherdAgentStart', id)),
+    );
+    await expire(s.session);
+    const taken = await Promise.all(ids.map((id) => s.rival.claim('ShepherdAgentStart', id)));
+    expect(taken.map((work) => work.row.work.map((each) => each.epoch))).toEqual(
+      taken.map((work) => [work.epoch]),
+    );
+    for (const id of ids.slice(0, 3)) {
+      expect(await historyOf(s, id)).toEqual(['Started', 'Canceled session expired', 'Started']);
+    }
+    for (const id of ids.slice(3)) expect(await historyOf(s, id)).toEqual(['Started']);
+    for (const work of works) {
+      expect(await codeOfRefusal(work.finish(STARTED))).toBe('session-expired');
+    }
+    await Promise.all(taken.map((work) => work.finish(STARTED)));
+  });
+
+  it('that takes over from a dead one is granted its unused permit anew', async () => {
+    const [one, two] = await addMachines(s, 2, lost());
+    await s.session.claim('ShepherdRecovery', one!);
+    await expire(s.session);
+    expect(await codeOfRefusal(s.rival.claim('ShepherdRecovery', two!))).toBe('no-permit');
+    const work = await s.rival.claim('ShepherdRecovery', one!);
+    expect(work.row.permit).toBe(true);
+    expect((await s.other.readMachine(one!, SIGNAL)).row!.permit).toBe(true);
+    await work.cancel();
+    await (await s.rival.claim('ShepherdRecovery', two!)).cancel();
+  });
+
+  it('that is closed leaves no lease behind, whatever it was about to claim', async () => {
+    const ids = await addMachines(s, 40);
+    const claims = sorted(ids.map((id) => s.session.claim('ShepherdAgentStart', id)));
+    await s.session.close();
+    const { done, codes } = await claims;
+    expect(codes.filter((code) => code !== 'session-expired')).toEqual([]);
+    expect(await heldLeases(s)).toBe(0);
+    for (const { machineId } of done) {
+      expect(await historyOf(s, machineId)).toEqual(['Started', 'Canceled session closed']);
+    }
+  });
+});

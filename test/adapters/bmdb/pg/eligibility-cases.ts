@@ -1,0 +1,219 @@
+import fc from 'fast-check';
+import type pg from 'pg';
+import { exclusionGroup } from '../../../../src/domain/eligibility.ts';
+import { machineId, providerName } from '../../../../src/domain/ids.ts';
+import type { HoldKind, MachineRow } from '../../../../src/domain/machine.ts';
+import { PROCESSES, PROVIDER_STATUSES } from '../../../../src/domain/machine.ts';
+import { KEY_HEX } from '../../../contracts/bmdb-rows.ts';
+import { insertMachine } from './pg-harness.ts';
+
+const HOLDS: readonly HoldKind[] = ['no-start', 'no-recover', 'no-allocate', 'preserve'];
+
+/** Minutes around the limits that matter, so that both sides of each are met often. */
+const timeAround = (nowMs: number) =>
+  fc
+    .tuple(
+      fc.constantFrom(-50, -41, -31, -29, -20, -11, -9, -2, 0, 5),
+      fc.integer({ min: 0, max: 40_000 }),
+    )
+    .map(([minutes, extraMs]) => nowMs + minutes * 60_000 - extraMs - 1_000);
+const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null, freq: 2 });
+const seldom = <T>(value: fc.Arbitrary<T>) =>
+  fc.oneof({ weight: 5, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: value });
+
+/** Names that no two machines may share, made of the machine's own. */
+const named = (row: MachineRow): MachineRow => ({
+  ...row,
+  provided: row.provided && {
+    ...row.provided,
+    providerId: `device-${row.machineId}`,
+    reservationId: row.provided.reservationId === null ? null : `slot-${row.machineId}`,
+  },
+});
+
+function rowAround(nowMs: number): fc.Arbitrary<MachineRow> {
+  const time = timeAround(nowMs);
+  const future = fc.integer({ min: 60_000, max: 600_000 }).map((ms) => nowMs + ms);
+  const anyTime = fc.oneof(time, future);
+  const generation = fc.bigInt({ min: 1n, max: 3n });
+  return fc.record({
+    machineId: fc.uuid().map(machineId),
+    createdAtMs: time,
+    provided: fc.oneof(
+      { weight: 1, arbitrary: fc.constant(null) },
+      {
+        weight: 9,
+        arbitrary: fc.record({
+          provider: fc.constantFrom('metal', 'static').map(providerName),
+          providerId: fc.constant(''),
+          reservationId: maybe(fc.constant('')),
+          address: maybe(fc.constant('127.0.0.1:22')),
+          location: maybe(fc.constant('ny')),
+          status: fc.oneof(
+            fc.constantFrom(null, 'Running' as const),
+            fc.constantFrom(...PROVIDER_STATUSES),
+          ),
+        }),
+      },
+    ),
+    agentStarted: maybe(
+      fc.record({
+        atMs: time,
+        publicKey: fc.constantFrom(KEY_HEX, '08'.repeat(32)),
+        bootId: maybe(fc.uuid()),
+      }),
+    ),
+    heartbeat: maybe(fc.record({ atMs: time, bootId: maybe(fc.uuid()) })),
+    installation: installations(time, generation),
+    startAttempt: maybe(fc.record({ atMs: time, count: fc.integer({ min: 0, max: 8 }) })),
+    recovery: maybe(
+      fc.record({
+        rung: fc.constantFrom('restartingAgent', 'rebooting', 'powerCycling', 'reinstalling'),
+        attempts: fc.nat(5),
+        askedAtMs: maybe(time),
+        operationRef: maybe(fc.uuid()),
+        // Few rows are lost and may be asked: only those show this wait, so most have one.
+        nextAtMs: maybe(fc.oneof({ weight: 4, arbitrary: future }, { weight: 1, arbitrary: time })),
+      }),
+    ),
+    permit: fc.constant(false),
+    quarantine: seldom(
+      fc.record({
+        kind: fc.constantFrom('needsHuman', 'conflict', 'byOperator'),
+        reason: fc.constant('x'),
+        untilMs: maybe(anyTime),
+      }),
+    ),
+    deprovisionRequestedAtMs: seldom(time),
+    hostKey: maybe(fc.constant('key')),
+    work: fc.constant([]),
+    backoffs: fc.uniqueArray(fc.constantFrom(...PROCESSES), { maxLength: 2 }).chain((processes) =>
+      fc.tuple(
+        ...processes.map((process) =>
+          fc.record({
+            process: fc.constant(process),
+            untilMs: anyTime,
+            cause: fc.constant('x'),
+            lastIntervalSeconds: maybe(fc.nat(1000)),
+          }),
+        ),
+      ),
+    ),
+  });
+}
+
+function installations(time: fc.Arbitrary<number>, generation: fc.Arbitrary<bigint>) {
+  const none = { requestGeneration: null, handedOutAtMs: null };
+  const request = fc.record({ requestGeneration: generation, handedOutAtMs: maybe(time) });
+  const unreported = { reportGeneration: null, reportResult: null };
+  const report = fc.record({
+    reportGeneration: generation,
+    reportResult: fc.constantFrom('Success' as const, 'Error' as const),
+  });
+  return fc
+    .tuple(fc.oneof(fc.constant(none), request), fc.oneof(fc.constant(unreported), report))
+    .map(([asked, answered]) => ({ ...asked, ...answered }));
+}
+
+const STATES = ['alive', 'dead', 'gone', 'free'] as const;
+const leases = fc.uniqueArray(
+  fc.record({ process: fc.constantFrom(...PROCESSES), session: fc.constantFrom(...STATES) }),
+  { maxLength: 3, selector: ({ process }) => exclusionGroup(process) },
+);
+
+/** Where a newer program may have written what this one does not know. */
+const NEWER = {
+  'provider status': `UPDATE machine_provided SET provider_status = 'Newer' WHERE machine_id = $1`,
+  'installation result': `UPDATE machine_os_installation_report
+    SET os_installation_result = 'Newer' WHERE machine_id = $1`,
+  rung: `UPDATE machine_recovery SET rung = 'newer' WHERE machine_id = $1`,
+  quarantine: `UPDATE machine_quarantined SET kind = 'newer' WHERE machine_id = $1`,
+  work: `UPDATE work SET process = 'ShepherdNewer'
+    WHERE machine_id = $1 AND exclusion_group = 'shepherd' AND process IS NOT NULL`,
+  backoff: `UPDATE work_backoff SET process = 'ShepherdNewer' WHERE machine_id = $1
+    AND process = (SELECT max(b.process) FROM work_backoff b WHERE b.machine_id = $1)`,
+};
+/** Types and the values that they get; outside any transaction that uses them. */
+export const NEWER_VALUES = {
+  provider_status: 'Newer',
+  machine_os_installation_result: 'Newer',
+  recovery_rung: 'newer',
+  quarantine_kind: 'newer',
+  process: 'ShepherdNewer',
+};
+
+/** One machine with all that a predicate may look at. */
+export interface Case {
+  readonly row: MachineRow;
+  readonly hold: { kind: HoldKind; untilMs: number | null } | null;
+  /** What is worked on, and what is known of the session. */
+  readonly leases: readonly {
+    readonly process: (typeof PROCESSES)[number];
+    readonly session: (typeof STATES)[number];
+  }[];
+  readonly newer: keyof typeof NEWER | null;
+}
+/** Sixty machines at times around the limits of the policy, for `now()` about `nowMs`. */
+export const casesAround = (nowMs: number): fc.Arbitrary<Case[]> =>
+  fc.uniqueArray(caseAround(nowMs), {
+    ...{ minLength: 60, maxLength: 60 },
+    selector: ({ row }) => row.machineId,
+  });
+
+function caseAround(nowMs: number): fc.Arbitrary<Case> {
+  const hold = fc.record({
+    kind: fc.constantFrom(...HOLDS),
+    untilMs: maybe(fc.constantFrom(nowMs - 60_000, nowMs + 600_000)),
+  });
+  const each = fc.record({
+    row: rowAround(nowMs).map(named),
+    hold: seldom(hold),
+    leases: fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: leases }),
+    newer: seldom(fc.constantFrom(...(Object.keys(NEWER) as (keyof typeof NEWER)[]))),
+    session: fc.constantFrom(...STATES),
+  });
+  // Work that this program does not know must be there to be written.
+  return each.map(({ session, ...one }) =>
+    one.newer === 'work' ? { ...one, leases: [{ process: 'ShepherdRecovery', session }] } : one,
+  );
+}
+
+const SESSIONS = {
+  alive: '00000000-0000-4000-8000-00000000000a',
+  dead: '00000000-0000-4000-8000-00000000000b',
+  gone: '00000000-0000-4000-8000-00000000000c',
+  free: null,
+};
+
+/** Writes the rows; the types must know `NEWER_VALUES`. */
+export async function store(client: pg.PoolClient, cases: readonly Case[]): Promise<void> {
+  await client.query(
+    `INSERT INTO sessions (session_id, session_component_name, session_runtime_info,
+       session_interval_seconds, session_deadline)
+     VALUES ('${SESSIONS.alive}', 'test', 'x', 5, now() + interval '1 h'),
+       ('${SESSIONS.dead}', 'test', 'x', 5, now())`,
+  );
+  for (const { row, hold, leases, newer } of cases) {
+    await insertMachine(client, row);
+    if (hold && row.provided) {
+      const { provider, reservationId, providerId } = row.provided;
+      await client.query(
+        `INSERT INTO slot_holds (provider, slot_id, kind, set_by, reason, until)
+         VALUES ($1, $2, $3, 'test', 'x', to_timestamp($4::float8 / 1000))`,
+        [provider, reservationId ?? providerId, hold.kind, hold.untilMs],
+      );
+    }
+    for (const { process, session } of leases) {
+      await client.query(
+        `INSERT INTO work (machine_id, exclusion_group, session_id, process, work_started_at)
+         VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (machine_id, exclusion_group) DO UPDATE SET session_id = excluded.session_id,
+           process = excluded.process, work_started_at = excluded.work_started_at`,
+        session === 'free'
+          ? [row.machineId, exclusionGroup(process), null, null, null]
+          : [row.machineId, exclusionGroup(process), SESSIONS[session], process, new Date()],
+      );
+    }
+    if (newer) await client.query(NEWER[newer], [row.machineId]);
+  }
+}

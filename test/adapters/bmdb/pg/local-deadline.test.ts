@@ -1,0 +1,112 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
+import type { Bmdb } from '../../../../src/adapters/bmdb/port.ts';
+import type { Clock } from '../../../../src/adapters/clock/port.ts';
+import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../../../src/adapters/log/port.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
+import {
+  addMachine,
+  claimStand,
+  codeOfRefusal,
+  historyOf,
+  holding,
+  untilBlocked,
+} from './claim-stand.ts';
+import { createLeapingClock } from './leaping-clock.ts';
+
+const INTERVAL_MS = 60_000;
+const s = claimStand();
+
+let bmdb: Bmdb;
+afterEach(() => bmdb.close());
+
+const connect = (clock: Clock): Bmdb =>
+  createPgBmdb({
+    ...{ url: s.server.url, clock, random: systemRandom, log: silentLog },
+    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, jitter: 0 },
+  });
+const open = () =>
+  bmdb.openSession({ component: 'shepherd', runtimeInfo: 'host test', intervalMs: INTERVAL_MS });
+
+/** The database holds back its answer, while the local clock goes on by so much. */
+const answeredLate = async <T>(
+  lock: string,
+  goOn: () => void,
+  call: () => Promise<T>,
+): Promise<T> => {
+  const { answer } = await holding(s, lock, async () => {
+    const called = call();
+    // Whoever awaits it hears of a failure that comes before.
+    called.catch(() => undefined);
+    await untilBlocked(s, 1);
+    goOn();
+    return { answer: called };
+  });
+  return answer;
+};
+
+describe('the local deadline counts from the start', () => {
+  const LATE_MS = 20_000;
+  let clock: ReturnType<typeof createLeapingClock>;
+  beforeEach(() => {
+    clock = createLeapingClock();
+    bmdb = connect(clock);
+  });
+  const leap = () => clock.leap(LATE_MS);
+
+  it('of opening the session, however late the answer comes', async () => {
+    const session = await answeredLate('LOCK TABLE sessions IN EXCLUSIVE MODE', leap, open);
+    expect(session.remainingMs()).toBeGreaterThan(0);
+    expect(session.remainingMs()).toBeLessThanOrEqual(INTERVAL_MS - LATE_MS);
+    await session.close();
+  });
+
+  it('of a poke, however late the answer comes', async () => {
+    const session = await open();
+    clock.leap(LATE_MS);
+    const row = `SELECT 1 FROM sessions WHERE session_id = '${session.sessionId}' FOR UPDATE`;
+    // Half of what is left, so that the poke is not given up.
+    await answeredLate(
+      row,
+      () => clock.leap(LATE_MS - 1_000),
+      () => session.poke(),
+    );
+    expect(session.remainingMs()).toBeLessThanOrEqual(INTERVAL_MS - LATE_MS + 1_000);
+    expect(session.remainingMs()).toBeGreaterThan(INTERVAL_MS - 2 * LATE_MS + 1_000);
+    await session.close();
+  });
+});
+
+describe('an answer that is heard after the local deadline is refused', () => {
+  let aheadMs: number;
+  // As after a stop of the whole process: the answer is there before any timer has fired.
+  const clock: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
+  beforeEach(() => {
+    aheadMs = 0;
+    bmdb = connect(clock);
+  });
+  const stopped = () => void (aheadMs = INTERVAL_MS);
+
+  it('of the release of a machine', async () => {
+    const session = await open();
+    const id = await addMachine(s);
+    await session.claim('ShepherdAgentStart', id);
+    const lease = `SELECT 1 FROM work WHERE machine_id = '${id}' FOR UPDATE`;
+    const late = answeredLate(lease, stopped, () => session.releaseWork(id));
+    expect(await codeOfRefusal(late)).toBe('session-expired');
+    expect(session.signal.aborted).toBe(true);
+    // It was the answer that came late: the database did as it was told.
+    expect(await historyOf(s, id)).toEqual(['Started', 'Canceled released']);
+  });
+
+  it('of a note, so that nothing is asked of a provider on the strength of it', async () => {
+    const session = await open();
+    const id = await addMachine(s);
+    const work = await session.claim('ShepherdAgentStart', id);
+    const lease = `SELECT 1 FROM work WHERE machine_id = '${id}' FOR UPDATE`;
+    const late = answeredLate(lease, stopped, () => work.note({ kind: 'agentStartAttempt' }));
+    expect(await codeOfRefusal(late)).toBe('session-expired');
+    expect(await codeOfRefusal(session.poke())).toBe('session-expired');
+  });
+});

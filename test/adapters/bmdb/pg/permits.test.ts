@@ -1,0 +1,86 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
+import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../../../src/adapters/log/port.ts';
+import { codeOf } from '../../../../src/domain/errors.ts';
+import { providerName } from '../../../../src/domain/ids.ts';
+import type { MachineRow, SlotFacts } from '../../../../src/domain/machine.ts';
+import { countPermits } from '../../../../src/domain/permits.ts';
+import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
+import type { RecoveryBudget } from '../../../../src/domain/policy.ts';
+import { machineRow, MINUTE, providedOf, startedAt } from '../../../contracts/bmdb-rows.ts';
+import { insertMachine, startPgServer } from './pg-harness.ts';
+import type { PgServer } from './pg-harness.ts';
+
+let server: PgServer;
+beforeAll(async () => {
+  server = await startPgServer();
+});
+afterAll(() => server.stop());
+
+const machine = fc.record({
+  provider: fc.constantFrom('metal', 'iron'),
+  location: fc.constantFrom('ny', 'la', null),
+  state: fc.constantFrom('lost', 'lost', 'healthy', 'healthy', 'recovering', 'unstarted'),
+});
+type Machine = typeof machine extends fc.Arbitrary<infer T> ? T : never;
+
+const fleets = fc.record({
+  machines: fc.array(machine, { minLength: 1, maxLength: 40 }),
+  budget: fc.record({
+    percent: fc.constantFrom(0, 5, 10, 30, 100),
+    perGroupMax: fc.integer({ min: 1, max: 4 }),
+    fleetMax: fc.integer({ min: 1, max: 6 }),
+  }),
+});
+
+function rowOf({ provider, location, state }: Machine, at: number): MachineRow {
+  const nowMs = Date.now();
+  const agoMs = state === 'healthy' ? MINUTE : 40 * MINUTE;
+  return machineRow(nowMs, {
+    provided: { ...providedOf(`${at}`, { location }), provider: providerName(provider) },
+    ...(state === 'unstarted' ? {} : startedAt(nowMs - agoMs)),
+    permit: state === 'recovering',
+  });
+}
+const factsOf = (row: MachineRow) => ({ row }) as SlotFacts;
+
+async function claimed(rows: readonly MachineRow[], budget: RecoveryBudget) {
+  const bmdb = createPgBmdb({
+    ...{ url: server.url, clock: systemClock, random: systemRandom, log: silentLog },
+    ...{ loss: DEFAULT_LOSS, budget, jitter: 0 },
+  });
+  try {
+    const session = await bmdb.openSession({
+      ...{ component: 'shepherd', runtimeInfo: 'host test', intervalMs: 60_000 },
+    });
+    const claims = await Promise.allSettled(
+      rows.map((row) => session.claim('ShepherdRecovery', row.machineId)),
+    );
+    await session.close();
+    return claims.map((each) => (each.status === 'fulfilled' ? 'granted' : codeOf(each.reason)));
+  } finally {
+    await bmdb.close();
+  }
+}
+
+test('a batch of claims for the ladder gets the permits that the domain says, in order', async () => {
+  await fc.assert(
+    fc.asyncProperty(fleets, async ({ machines, budget }) => {
+      await server.clear();
+      const rows = machines.map(rowOf);
+      for (const row of rows) await insertMachine(server.sql, row);
+      const lost = rows.filter((_, at) => machines[at]!.state === 'lost');
+      const counts = countPermits(rows.map(factsOf), budget);
+      const expected = lost.map(({ provided }) => {
+        const place = { provider: provided!.provider, location: provided!.location };
+        if (!counts.hasRoom(place)) return 'no-permit';
+        counts.take(place);
+        return 'granted';
+      });
+      expect(await claimed(lost, budget)).toEqual(expected);
+    }),
+    { numRuns: 25 },
+  );
+}, 60_000);

@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createDatabase } from '../../../../src/adapters/bmdb/pg/pool.ts';
+import type { Database } from '../../../../src/adapters/bmdb/pg/pool.ts';
+import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../../../src/adapters/log/port.ts';
+import { PROCESSES } from '../../../../src/domain/machine.ts';
+import { loadFleet } from '../../../bench/bmdb/fleet.ts';
+import { startPgServer } from './pg-harness.ts';
+import type { PgServer } from './pg-harness.ts';
+import { complaintsAboutPlan, genericPlan, outlineOf } from './query-plans.ts';
+import { registeredStatements } from './statement-registry.ts';
+
+const FLEET = { free: 25_000, started: 70_000, others: 5_000 };
+/** A table of `readMax` rows is read in less than a millisecond; `sortMax` is beyond any batch. */
+const LIMITS = { readMax: 1_000, sortMax: 10_000 };
+
+const FOR_PEOPLE = 'a person asks, now and then, for the whole fleet';
+/** Statements that are to read many machines, or that nobody waits for; each with the reason. */
+const WHOLE_FLEET: Readonly<Record<string, string>> = {
+  'statistics-conditions': FOR_PEOPLE,
+  'statistics-work': FOR_PEOPLE,
+  'statistics-backoffs': FOR_PEOPLE,
+  ...Object.fromEntries(PROCESSES.map((process) => [`candidates-${process}`, FOR_PEOPLE])),
+  holds: 'the mirror reads all holds each time; people set them by hand',
+  'work-cancel-of-sessions':
+    'only when a session ends; without an index, claims update their leases in place',
+  'work-cancel-orphaned': 'the janitor; sessions are deleted by people only',
+};
+
+/** What is run under the settings of claims, ends and heartbeats only: see `byKeys`. */
+const BY_KEYS: ReadonlySet<string> = new Set([
+  ...['claim.ts', 'ends.ts', 'tags.ts', 'beats.ts', 'agent-reports.ts', 'episodes.ts'],
+]);
+/** What is run with them and without. */
+const BOTH: ReadonlySet<string> = new Set(['cancel.ts', 'live.ts', 'permits.ts']);
+
+let server: PgServer;
+/** Plans are made on the connections of a daemon: its role, and whatever settings it makes. */
+const databases: Partial<Record<Settings, Database>> = {};
+type Settings = 'plain' | 'by keys';
+const sizes = new Map<string, number>();
+beforeAll(async () => {
+  server = await startPgServer();
+  server.sql.on('error', () => undefined);
+  await loadFleet(server.sql, FLEET);
+  const deps = { url: server.url, clock: systemClock, random: systemRandom, log: silentLog };
+  const limits = { poolMax: 1, timeoutMs: 10_000 };
+  databases.plain = createDatabase({ ...deps, ...limits });
+  databases['by keys'] = createDatabase({ ...deps, ...limits, byKeys: true });
+  const { rows } = await server.sql.query<{ name: string; size: number }>(
+    `SELECT relname AS name, reltuples::int4 AS size FROM pg_class
+     WHERE relkind IN ('r', 'i') AND relnamespace = 'public'::regnamespace`,
+  );
+  for (const { name, size } of rows) sizes.set(name, size);
+}, 60_000);
+afterAll(async () => {
+  await Promise.all([databases.plain?.close(), databases['by keys']?.close()]);
+  await server.stop();
+});
+
+const registered = await registeredStatements();
+const hot = registered.filter(({ statement }) => WHOLE_FLEET[statement.name] === undefined);
+
+test('the fleet is as large as it should be', () => {
+  expect(sizes.get('machines')).toBe(100_000);
+  expect(sizes.get('work')).toBe(100_000);
+  expect(sizes.get('work_history')).toBe(300_000);
+  expect(sizes.get('machine_agent_heartbeat')).toBe(70_000);
+});
+
+const settingsFor = (file: string): Settings[] => {
+  if (BOTH.has(file)) return ['plain', 'by keys'];
+  return [BY_KEYS.has(file) ? 'by keys' : 'plain'];
+};
+const cases = hot.flatMap(({ file, name, statement }) =>
+  settingsFor(file).map((settings) => [`${file}: ${name}`, settings, statement.text] as const),
+);
+
+/** What is wrong with the plan of a statement; the plan itself, for whoever has to mend it. */
+async function complaintsAbout(text: string, settings: Settings) {
+  const plan = await genericPlan(databases[settings]!, text);
+  return {
+    outline: outlineOf(plan),
+    complaints: complaintsAboutPlan(plan, { sizes, ...LIMITS }),
+  };
+}
+
+test.each(cases)('%s (%s) reads by an index', async (_, settings, text) => {
+  const { outline, complaints } = await complaintsAbout(text, settings);
+  expect(complaints, outline).toEqual([]);
+});
+
+test('every file that is told apart has statements', () => {
+  const files = new Set(registered.map(({ file }) => file));
+  expect([...BY_KEYS, ...BOTH].filter((file) => !files.has(file))).toEqual([]);
+});
+
+test('what is run by keys has the settings that make it so', async () => {
+  const scan = 'SELECT 1 FROM machine_provided WHERE provider_ip_address = $1';
+  expect((await complaintsAbout(scan, 'plain')).outline).toMatch(/^Seq Scan/);
+  const walk = await complaintsAbout('SELECT count(*) FROM machines WHERE $1::int > 0', 'by keys');
+  expect(walk.outline).toMatch(/Index Only Scan machines/);
+  expect(walk.complaints).toEqual(['reads all 100000 rows of machines']);
+});
+
+test('few intents are not settled', async () => {
+  expect(sizes.get('provision_intents')).toBe(100_000);
+  const { rows } = await server.sql.query(
+    `SELECT 1 FROM provision_intents WHERE state IN ('open', 'unresolved')`,
+  );
+  expect(rows.length).toBeGreaterThan(0);
+  expect(rows.length).toBeLessThan(100);
+});
+
+test('every exception is a statement', () => {
+  const names = registered.map(({ statement }) => statement.name);
+  expect(Object.keys(WHOLE_FLEET).filter((name) => !names.includes(name))).toEqual([]);
+});
+
+describe.each<Settings>(['plain', 'by keys'])('no bad plan (%s):', (settings) => {
+  test.each([
+    ['the first of many', 'SELECT machine_id FROM machines WHERE $1::int > 0 ORDER BY 1 LIMIT 10'],
+    ['whether there is any', 'SELECT (SELECT EXISTS (SELECT 1 FROM machines)), $1::int'],
+    [
+      'all of the few rows in a partial index',
+      `SELECT witness FROM provision_intents
+       WHERE state IN ('open', 'unresolved') AND hostname <> $1`,
+    ],
+    ['as a condition', 'SELECT $1::int WHERE EXISTS (SELECT 1 FROM machines)'],
+  ])('%s', async (_, text) => {
+    const { outline, complaints } = await complaintsAbout(text, settings);
+    expect(complaints, outline).toEqual([]);
+  });
+});
+
+describe('a bad plan is found:', () => {
+  test.each([
+    ['a scan', 'SELECT 1 FROM machine_provided WHERE provider_ip_address = $1', /all 100000 rows/],
+    ['a scan deep inside', 'SELECT (SELECT count(*) FROM work w WHERE w.epoch = $1)', /of work/],
+    ['a scan for a count', 'SELECT count(*) FROM machines WHERE $1::int > 0', /all 100000 rows/],
+    [
+      'a walk along a whole index',
+      'SELECT machine_id FROM machines JOIN work USING (machine_id) WHERE $1::int > 0',
+      /all 100000 rows/,
+    ],
+    [
+      'a sort of everything',
+      'SELECT machine_id FROM machines ORDER BY machine_created_at, $1::int',
+      /sorts 100000 rows/,
+    ],
+    [
+      'a count of all for each row',
+      'SELECT (SELECT count(*) FROM machines m WHERE m.machine_created_at > $1)',
+      /all 100000 rows/,
+    ],
+  ])('%s', async (_, text, complaint) => {
+    expect((await complaintsAbout(text, 'plain')).complaints.join()).toMatch(complaint);
+    expect((await complaintsAbout(text, 'by keys')).complaints.join()).toMatch(complaint);
+  });
+});

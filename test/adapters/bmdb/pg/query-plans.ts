@@ -1,0 +1,80 @@
+import type { Database } from '../../../../src/adapters/bmdb/pg/pool.ts';
+import { statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
+
+/** One step of a plan, as EXPLAIN gives it in JSON. */
+export interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Parent Relationship'?: string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Name'?: string;
+  readonly 'Index Cond'?: string;
+  readonly Filter?: string;
+  /** Estimates. */
+  readonly 'Plan Rows': number;
+  readonly 'Plan Width': number;
+  readonly Plans?: readonly PlanNode[];
+}
+
+/** The plan that the server keeps for a statement, whatever its parameters will be. */
+export async function genericPlan(db: Database, text: string): Promise<PlanNode> {
+  const explain = statement({
+    name: '',
+    params: {},
+    columns: { 'QUERY PLAN': 'jsonb' },
+    text: () => `EXPLAIN (GENERIC_PLAN, FORMAT JSON) ${text}`,
+  });
+  const [row] = await db.rows('explain a statement', explain, {});
+  const [{ Plan }] = row!['QUERY PLAN'] as readonly [{ Plan: PlanNode }];
+  return Plan;
+}
+
+/** The steps of a plan, one a line, for whoever has to mend it. */
+export const outlineOf = (node: PlanNode, depth = 0): string =>
+  [
+    `${'  '.repeat(depth)}${node['Node Type']} ${node['Relation Name'] ?? ''} ${node['Plan Rows']}`,
+    ...(node.Plans ?? []).map((child) => outlineOf(child, depth + 1)),
+  ].join('\n');
+
+export interface PlanRules {
+  /** Rows of each table and of each index: a partial one may be small however large its table. */
+  readonly sizes: ReadonlyMap<string, number>;
+  /** More rows than this are not read one after the other. */
+  readonly readMax: number;
+  /** More rows than this are not sorted; by the planner's estimate, so not too exact. */
+  readonly sortMax: number;
+}
+
+/**
+ * What makes a statement slower the larger the fleet is.
+ * @param bounded whoever asks for rows stops after some.
+ */
+export function complaintsAboutPlan(node: PlanNode, rules: PlanRules, bounded = false): string[] {
+  const kind = node['Node Type'];
+  const table = node['Relation Name'] ?? '';
+  const size = rules.sizes.get(node['Index Name'] ?? table) ?? 0;
+  const found: string[] = [];
+  if (size > rules.readMax && readsAll(node, bounded)) {
+    found.push(`reads all ${size} rows of ${table}`);
+  }
+  if (kind.endsWith('Sort') && node['Plan Rows'] > rules.sortMax) {
+    found.push(`sorts ${node['Plan Rows']} rows`);
+  }
+  // These read everything before they give their first row.
+  const greedy = /^(Sort|Hash|Aggregate|WindowAgg|ModifyTable)$/.test(kind);
+  const boundedBelow = kind === 'Limit' || (bounded && !greedy);
+  for (const child of node.Plans ?? []) {
+    found.push(...complaintsAboutPlan(child, rules, boundedBelow));
+  }
+  return found;
+}
+
+function readsAll(node: PlanNode, bounded: boolean): boolean {
+  if (asksForAny(node)) return false;
+  if (/Seq Scan/.test(node['Node Type'])) return true;
+  // Along an index from its beginning to its end.
+  return /^Index (Only )?Scan$/.test(node['Node Type']) && !node['Index Cond'] && !bounded;
+}
+
+/** EXISTS without a condition: its first row is enough. */
+const asksForAny = (node: PlanNode) =>
+  node['Parent Relationship'] === 'InitPlan' && !node.Filter && node['Plan Width'] === 0;

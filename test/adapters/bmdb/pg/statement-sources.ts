@@ -1,0 +1,67 @@
+import { Visitor, parseSync } from 'oxc-parser';
+import type { Expression } from 'oxc-parser';
+import { lineOf } from '../../../repo/sources.ts';
+import type { Source } from '../../../repo/sources.ts';
+
+/** Text that is a statement of SQL, or begins like one. */
+const SQL =
+  /^\s*(WITH|SELECT|INSERT|UPDATE|DELETE|MERGE|VALUES|CALL|TRUNCATE|CREATE|ALTER|DROP|LOCK)\b/;
+const RUNNERS = new Set(['rows', 'run', 'query']);
+
+/** Calls that run SQL which is not a declared statement: `file:line runs …`. */
+export function undeclaredSql({ path, text }: Source): string[] {
+  const found: string[] = [];
+  new Visitor({
+    CallExpression: (call) => {
+      const { callee } = call;
+      if (callee.type !== 'MemberExpression' || callee.property.type !== 'Identifier') return;
+      if (!RUNNERS.has(callee.property.name)) return;
+      for (const argument of call.arguments) {
+        const sql = sqlOf(argument);
+        if (sql !== null) found.push(`${path}:${lineOf(text, argument.start)} runs ${sql}`);
+      }
+    },
+  }).visit(parse(path, text));
+  return found;
+}
+
+/** Names given to `statement({ name, … })` in a file, whether they are exported or not. */
+export function declaredNames({ path, text }: Source): string[] {
+  const found: string[] = [];
+  new Visitor({
+    CallExpression: (call) => {
+      if (call.callee.type !== 'Identifier' || call.callee.name !== 'statement') return;
+      const [definition] = call.arguments;
+      if (definition?.type !== 'ObjectExpression') return;
+      for (const property of definition.properties) {
+        if (property.type !== 'Property' || property.key.type !== 'Identifier') continue;
+        if (property.key.name === 'name') found.push(nameIn(property.value));
+      }
+    },
+  }).visit(parse(path, text));
+  return found;
+}
+
+/** The text of a name; the parts that are only known when it is run are `*`. */
+function nameIn(value: Expression): string {
+  if (value.type === 'Literal' && typeof value.value === 'string') return value.value;
+  if (value.type !== 'TemplateLiteral') return '*';
+  return value.quasis.map((part) => part.value.raw).join('*');
+}
+
+function sqlOf(argument: { readonly type: string }): string | null {
+  const node = argument as Expression;
+  const text =
+    node.type === 'Literal' && typeof node.value === 'string'
+      ? node.value
+      : node.type === 'TemplateLiteral'
+        ? node.quasis.map((part) => part.value.raw).join('…')
+        : '';
+  return SQL.test(text) ? text.trim().split('\n')[0]! : null;
+}
+
+function parse(path: string, text: string) {
+  const { program, errors } = parseSync(path, text);
+  if (errors.length > 0) throw new Error(`${path}: ${errors[0]?.message ?? 'does not parse'}`);
+  return program;
+}

@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest';
+import { claimStand } from './claim-stand.ts';
+
+const s = claimStand();
+
+it('a sweep removes at most 100 sessions, the longest dead first, and the next one goes on', async () => {
+  await s.server.sql.query(
+    `INSERT INTO sessions (session_component_name, session_runtime_info, session_interval_seconds,
+       session_deadline)
+     SELECT 'shepherd', 'dead ' || n, 5, now() - interval '1 minute' - n * interval '1 second'
+     FROM generate_series(1, 130) n`,
+  );
+  expect(await s.bmdb.sweep()).toMatchObject({ sessions: 100, work: 0 });
+  const { rows } = await s.server.sql.query<{ name: string }>(
+    `SELECT session_runtime_info AS name FROM sessions WHERE session_deadline < now()
+     ORDER BY session_deadline DESC`,
+  );
+  expect(rows.map(({ name }) => name)).toEqual(
+    Array.from({ length: 30 }, (_, at) => `dead ${at + 1}`),
+  );
+  expect(await s.bmdb.sweep()).toMatchObject({ sessions: 30, work: 0 });
+  // The living ones stay.
+  await Promise.all([s.session.poke(), s.rival.poke()]);
+});

@@ -1,0 +1,95 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createDatabase } from '../../../../src/adapters/bmdb/pg/pool.ts';
+import type { Database } from '../../../../src/adapters/bmdb/pg/pool.ts';
+import { statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
+import type { Random } from '../../../../src/adapters/clock/port.ts';
+import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../../../src/adapters/log/port.ts';
+import { codeOf } from '../../../../src/domain/errors.ts';
+import { startPgServer } from './pg-harness.ts';
+import type { PgServer } from './pg-harness.ts';
+
+/** Never pauses between two attempts. */
+const hasty: Random = { ...systemRandom, next: () => 0 };
+
+let server: PgServer;
+let db: Database;
+beforeAll(async () => {
+  server = await startPgServer();
+});
+afterAll(() => server.stop());
+beforeEach(async () => {
+  await server.clear();
+  const deps = { url: server.url, clock: systemClock, random: hasty, log: silentLog };
+  db = createDatabase({ ...deps, poolMax: 2, timeoutMs: 2_000 });
+});
+afterEach(() => db.close());
+
+const addMachine = statement({
+  ...{ name: 'test-add-machine', params: {}, columns: {} },
+  text: () => 'INSERT INTO machines DEFAULT VALUES',
+});
+const settings = statement({
+  name: 'test-settings',
+  params: {},
+  columns: { idle: 'text', statement: 'text' },
+  text: () =>
+    `SELECT current_setting('idle_in_transaction_session_timeout') AS idle,
+       current_setting('statement_timeout') AS statement`,
+});
+
+describe('a conflict that the server finds at COMMIT', () => {
+  /** The first transactions that write a machine are refused with these codes as they commit. */
+  const refuseCommits = async (codes: readonly string[]) => {
+    const raised = codes.map(
+      (code, at) => `IF turn = ${at + 1} THEN RAISE 'conflict' USING ERRCODE = '${code}'; END IF;`,
+    );
+    await server.sql.query(
+      `CREATE SEQUENCE turns;
+       CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+         DECLARE turn bigint := nextval('turns');
+         BEGIN ${raised.join(' ')} RETURN NULL; END $$;
+       CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON machines
+         DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()`,
+    );
+  };
+  afterEach(() => server.sql.query('DROP FUNCTION refuse CASCADE; DROP SEQUENCE turns'));
+
+  it('makes the whole transaction run again', async () => {
+    await refuseCommits(['40001', '40P01']);
+    let runs = 0;
+    const done = await db.transact({ doing: 'add a machine' }, async (q) => {
+      runs += 1;
+      await q.run(addMachine, {});
+      return `run ${runs}`;
+    });
+    expect(done).toBe('run 3');
+    const { rows } = await server.sql.query('SELECT 1 FROM machines');
+    expect(rows).toHaveLength(1);
+  });
+
+  it('is told from an outcome that is not known, when it never ends', async () => {
+    await refuseCommits(Array.from({ length: 60 }, () => '40001'));
+    const call = db.transact({ doing: 'add a machine' }, (q) => q.run(addMachine, {}));
+    await expect(call).rejects.toMatchObject({
+      code: 'retry-exhausted',
+      message: 'could not add a machine: conflicts, 50 attempts',
+    });
+  });
+});
+
+it('what always conflicts is tried 50 times and then given up', async () => {
+  let runs = 0;
+  const call = db.transact({ doing: 'try' }, async () => {
+    runs += 1;
+    throw Object.assign(new Error('conflict'), { code: '40001' });
+  });
+  const failed = await call.catch((error: unknown) => error);
+  expect([codeOf(failed), runs]).toEqual(['retry-exhausted', 50]);
+});
+
+it('a transaction that is left alone, or a statement that hangs, is ended by the server', async () => {
+  const expected = [{ idle: '2s', statement: '2s' }];
+  expect(await db.rows('look', settings, {})).toEqual(expected);
+  expect(await db.transact({ doing: 'look' }, (q) => q.rows(settings, {}))).toEqual(expected);
+});
