@@ -1,3 +1,4 @@
+import { storable } from '../../../domain/heartbeat.ts';
 import type {
   HeartbeatOutcome,
   HeartbeatRecord,
@@ -6,12 +7,21 @@ import type {
 import { installState } from '../../../domain/eligibility.ts';
 import type { MachineRow } from '../../../domain/machine.ts';
 import { LADDER_RESET_MS, PERMIT_RETURNED_AFTER } from '../../../domain/policy.ts';
-import { patch } from './tables.ts';
+import { liveWork } from './rows.ts';
+import { dropPermit, patch, requireReachable } from './tables.ts';
 import type { MemMachine, Memory } from './tables.ts';
 
 /** See `HeartbeatStore`. */
 export const createHeartbeats = (memory: Memory): HeartbeatStore => ({
-  recordHeartbeats: async (batch) => batch.map((record) => recordOne(memory, record)),
+  recordHeartbeats: async (batch) => {
+    requireReachable(memory);
+    return batch.map((each) => {
+      const { record, fault } = storable(each);
+      const outcome = recordOne(memory, record);
+      const isSpoilt = outcome.kind === 'accepted' && fault !== null;
+      return isSpoilt ? { kind: 'invalid', message: fault } : outcome;
+    });
+  },
 });
 
 function recordOne(memory: Memory, record: HeartbeatRecord): HeartbeatOutcome {
@@ -50,20 +60,14 @@ function beat(memory: Memory, machine: MemMachine, bootId: string | null): numbe
 
 /** Not while somebody works on it: then the end of that work decides. */
 function endEpisode(memory: Memory, machine: MemMachine, nowMs: number): void {
-  if (memory.work.some((work) => work.machineId === machine.row.machineId)) return;
+  if (liveWork(memory, machine).length > 0) return;
   const { count, sinceMs } = machine.unbroken;
-  if (machine.permitGrantedAtMs !== null && count >= PERMIT_RETURNED_AFTER) {
-    machine.permitGrantedAtMs = null;
-    memory.wake();
-  }
-  if (
-    machine.row.recovery &&
-    nowMs >= sinceMs + (memory.options.loss.ladderResetMs ?? LADDER_RESET_MS)
-  ) {
-    patch(machine, { recovery: null });
-    machine.coolDownSeconds = null;
-    memory.wake();
-  }
+  if (count >= PERMIT_RETURNED_AFTER) dropPermit(memory, machine);
+  const resetMs = memory.options.loss.ladderResetMs ?? LADDER_RESET_MS;
+  if (!machine.row.recovery || nowMs < sinceMs + resetMs) return;
+  patch(machine, { recovery: null });
+  machine.coolDownSeconds = null;
+  memory.touch(machine.row.machineId);
 }
 
 function storeReport(
@@ -73,14 +77,15 @@ function storeReport(
 ): void {
   if (installState(machine.row) === 'DONE') return;
   setInstallation(machine, { reportGeneration: report.generation, reportResult: report.result });
-  memory.wake();
+  machine.installationReport = report.raw;
+  memory.touch(machine.row.machineId);
 }
 
 function handOut(memory: Memory, machine: MemMachine): Uint8Array | null {
   if (installState(machine.row) !== 'PENDING') return null;
   if (machine.row.installation.handedOutAtMs === null) {
     setInstallation(machine, { handedOutAtMs: memory.now() });
-    memory.wake();
+    memory.touch(machine.row.machineId);
   }
   return machine.request;
 }

@@ -4,7 +4,9 @@ import type { Witness } from '../../../domain/ids.ts';
 import type { IntentRow, MachineRow } from '../../../domain/machine.ts';
 import { PENALTY_MAX_MS } from '../../../domain/policy.ts';
 import type { SessionGate } from './gate.ts';
-import { emptyRow, isSessionAlive, newMachine, writeEvent } from './tables.ts';
+import { writeEvent } from './records.ts';
+import { isSessionAlive } from './rows.ts';
+import { emptyRow, newMachine } from './tables.ts';
 import type { MemIntent, Memory } from './tables.ts';
 import type { IntentBook } from '../port.ts';
 
@@ -48,6 +50,7 @@ export const createIntentBook = (memory: Memory, gate: SessionGate): IntentBook 
     const row: MachineRow = { ...emptyRow(intent.machineId, memory.now()), provided };
     refuseTaken(memory, row);
     memory.machines.set(intent.machineId, newMachine(row));
+    memory.touch(intent.machineId);
     memory.penalties.delete(slot(intent.provider, intent.slotId));
     writeEvent(memory, row, 'adopted', `device ${provided.providerId}, intent ${witness}`);
     write(memory, { ...intent, state: 'adopted' });
@@ -118,11 +121,12 @@ function refuseOccupied(memory: Memory, name: string): void {
 }
 
 function refuseTaken(memory: Memory, row: MachineRow): void {
-  const { provider, providerId } = row.provided!;
+  const { provider, providerId, reservationId } = row.provided!;
   for (const { row: other } of memory.machines.values()) {
     const { provided } = other;
     if (!provided || provided.provider !== provider) continue;
-    if (provided.providerId === providerId || slotOfRow(other) === slotOfRow(row)) {
+    const reserved = reservationId !== null && provided.reservationId === reservationId;
+    if (provided.providerId === providerId || reserved) {
       throw new WorkConflict(`device ${provider}/${providerId} belongs to another machine`);
     }
   }

@@ -1,19 +1,24 @@
+import { isDeepStrictEqual } from 'node:util';
 import { NotFound, SessionExpired } from '../../../domain/errors.ts';
 import { sessionId as asSessionId } from '../../../domain/ids.ts';
 import type { MachineId, SessionId } from '../../../domain/ids.ts';
 import { createLifeline } from '../pg/lifeline.ts';
 import type { Lifeline } from '../pg/lifeline.ts';
 import { createIntentBook } from './intents.ts';
-import { cancelWork, isSessionAlive, patch } from './tables.ts';
-import type { Memory, MemSession } from './tables.ts';
-import { claim } from './work.ts';
+import { cancelOn, cancelWork } from './leases.ts';
+import { isSessionAlive } from './rows.ts';
+import { dropPermit, patch, requireReachable } from './tables.ts';
+import type { Memory, MemSession, MemWork } from './tables.ts';
+import { claim } from './claim.ts';
 import type { SessionGate } from './gate.ts';
 import type { BmdbSession, ProvidedPatch, SessionOptions } from '../port.ts';
 
 /** See `Bmdb.openSession`. */
 export function openSession(memory: Memory, options: SessionOptions): BmdbSession {
   const { clock, random } = memory.options;
-  const { component, intervalMs } = options;
+  const { component } = options;
+  // The tables count in whole seconds; only the local deadline is exact.
+  const intervalMs = 1000 * Math.max(1, Math.ceil(options.intervalMs / 1000));
   const sessionId = asSessionId(random.uuid());
   const row: MemSession = {
     ...{ sessionId, component, intervalMs },
@@ -21,7 +26,7 @@ export function openSession(memory: Memory, options: SessionOptions): BmdbSessio
   };
   memory.sessions.set(sessionId, row);
   memory.wake();
-  const lifeline = createLifeline(clock, sessionId, intervalMs);
+  const lifeline = createLifeline(clock, sessionId, options.intervalMs);
   lifeline.extend(clock.monotonic());
   const gate = createGate(memory, lifeline, sessionId);
   return {
@@ -35,20 +40,26 @@ export function openSession(memory: Memory, options: SessionOptions): BmdbSessio
     },
     close: async () => {
       lifeline.expire(new SessionExpired(`session ${sessionId} was closed`));
+      requireReachable(memory);
       cancelWork(memory, 'session closed', (work) => work.sessionId === sessionId);
       if (memory.sessions.delete(sessionId)) memory.wake();
     },
     claim: async (process, machineId) => claim(memory, gate, process, machineId),
-    releaseWork: async (machineId) => {
+    releaseWork: async (machineId, epoch) => {
       gate.check();
-      cancelWork(
-        memory,
-        'released',
-        (work) => work.machineId === machineId && work.sessionId === sessionId,
-      );
+      const machine = memory.machines.get(machineId);
+      const isMine = (work: MemWork) =>
+        work.sessionId === sessionId && (epoch === undefined || work.epoch === epoch);
+      if (machine) cancelOn(memory, machine, 'released', isMine);
     },
     intents: createIntentBook(memory, gate),
-    updateProvided: async (machineId, change) => {
+    updateProvided: async (machineId, { address, location, status }) => {
+      const change = {
+        ...(address === undefined ? {} : { address }),
+        ...(location === undefined ? {} : { location }),
+        ...(status === undefined ? {} : { status }),
+      };
+      if (Object.keys(change).length === 0) return;
       gate.check();
       updateProvided(memory, machineId, change);
     },
@@ -59,7 +70,10 @@ const createGate = (memory: Memory, lifeline: Lifeline, sessionId: SessionId): S
   sessionId,
   signal: lifeline.signal,
   check: () => {
-    if (!lifeline.signal.aborted && isSessionAlive(memory, sessionId)) return;
+    if (!lifeline.signal.aborted) {
+      requireReachable(memory);
+      if (isSessionAlive(memory, sessionId)) return;
+    }
     const cause: unknown = lifeline.signal.reason;
     const error = new SessionExpired(`session ${sessionId} has expired`, { cause });
     lifeline.expire(error);
@@ -71,7 +85,11 @@ function updateProvided(memory: Memory, machineId: MachineId, change: ProvidedPa
   const machine = memory.machines.get(machineId);
   const provided = machine?.row.provided;
   if (!machine || !provided) throw new NotFound(`machine ${machineId} has no hardware recorded`);
-  patch(machine, { provided: { ...provided, ...change } });
-  if (change.status === 'Missing') machine.permitGrantedAtMs = null;
-  memory.wake();
+  const changed = { ...provided, ...change };
+  if (!isDeepStrictEqual(changed, provided)) {
+    patch(machine, { provided: changed });
+    memory.touch(machineId);
+  }
+  // A machine the provider does not know is no longer being recovered.
+  if (change.status === 'Missing') dropPermit(memory, machine);
 }

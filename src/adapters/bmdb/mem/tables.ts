@@ -1,10 +1,8 @@
 import { Subject } from 'rxjs';
-import { refusal } from '../../../domain/eligibility.ts';
-import type { Refusal } from '../../../domain/eligibility.ts';
+import { Unreachable } from '../../../domain/errors.ts';
 import { machineId } from '../../../domain/ids.ts';
-import type { MachineId, SessionId, Witness } from '../../../domain/ids.ts';
+import type { MachineId, ProviderName, SessionId, Witness } from '../../../domain/ids.ts';
 import type {
-  BackoffRow,
   HoldRow,
   IntentRow,
   LiveWork,
@@ -12,9 +10,9 @@ import type {
   PenaltyRow,
   Process,
 } from '../../../domain/machine.ts';
-import { slotOf } from '../../../domain/ids.ts';
 import type { LossPolicy, RecoveryBudget } from '../../../domain/policy.ts';
 import type { Clock, Random } from '../../clock/port.ts';
+import type { Wake } from '../port.ts';
 
 export interface MemBmdbOptions {
   readonly clock: Clock;
@@ -31,15 +29,20 @@ export interface MemSession {
   readonly intervalMs: number;
   deadlineMs: number;
 }
+/** A lease that is held, by whatever session; its epoch is new with each claim. */
 export interface MemWork extends LiveWork {
   readonly machineId: MachineId;
 }
 export interface MemHistory {
+  readonly seq: number;
+  readonly atMs: number;
   readonly machineId: MachineId;
   readonly process: Process;
   readonly event: 'Started' | 'Finished' | 'Failed' | 'Canceled';
   readonly cause: string | null;
-  readonly component: string;
+  readonly sessionId: SessionId;
+  /** Null when the session was forgotten before its work. */
+  readonly component: string | null;
   readonly epoch: string;
 }
 export interface MemEvent {
@@ -52,11 +55,19 @@ export interface MemEvent {
 /** A machine's tags; `work` and `permit` of `row` are filled in when it is read. */
 export interface MemMachine {
   row: MachineRow;
+  /** At most one of each exclusion group. */
+  leases: readonly MemWork[];
   permitGrantedAtMs: number | null;
+  /** What the permit counts against; null: what the machine is now. */
+  permitScope: { readonly provider: ProviderName; readonly location: string | null } | null;
   coolDownSeconds: number | null;
   unbroken: { sinceMs: number; count: number };
   request: Uint8Array | null;
   hardwareReport: Uint8Array | null;
+  installationReport: Uint8Array | null;
+  /** Meaningful while the row says that it is quarantined, or to be deprovisioned. */
+  quarantinedBy: string;
+  deprovision: { readonly requestedBy: string; readonly reason: string };
 }
 export type MemIntent = Omit<IntentRow, 'state' | 'sessionAlive'> & {
   readonly state: IntentRow['state'] | 'adopted' | 'failed' | 'abandoned';
@@ -64,58 +75,93 @@ export type MemIntent = Omit<IntentRow, 'state' | 'sessionAlive'> & {
 export interface MemPenalty extends PenaltyRow {
   readonly level: number;
 }
+/** One write to a machine's rows, for those who follow the changes. */
+export interface MemChange {
+  readonly seq: number;
+  readonly atMs: number;
+  readonly machineId: MachineId;
+}
 
 /** All rows. Every operation on them is synchronous, hence atomic. */
 export interface MemTables {
   readonly machines: Map<MachineId, MemMachine>;
   readonly sessions: Map<SessionId, MemSession>;
-  work: MemWork[];
-  readonly history: MemHistory[];
+  /** All leases that are held, of dead sessions too. */
+  readonly work: readonly MemWork[];
+  history: MemHistory[];
   readonly events: MemEvent[];
   readonly intents: Map<Witness, MemIntent>;
   readonly penalties: Map<string, MemPenalty>;
   holds: HoldRow[];
   /** Why no permit is granted, of `fleet` or of a provider. */
   readonly frozen: Map<string, string>;
+  /** Oldest first. */
+  changes: MemChange[];
+  /** Changes up to this one are forgotten. */
+  trimmedTo: number;
 }
 
 /** Tables with what belongs to them. */
 export interface Memory extends MemTables {
+  /** False: everything that is asked of the database fails with `Unreachable`. */
+  reachable: boolean;
   readonly options: MemBmdbOptions;
-  readonly wakes$: Subject<void>;
-  nextEpoch(): string;
+  readonly wakes$: Subject<Wake>;
+  /** Numbers claims, lines of history and changes; never given twice. */
+  nextNumber(): number;
+  /** Numbers reads. */
+  nextRead(): number;
   now(): number;
   /** Tells readers, after the operation that changed something. */
   wake(): void;
+  /** The same, and remembers that the rows of this machine changed. */
+  touch(id: MachineId): void;
 }
 
 export function createMemory(options: MemBmdbOptions): Memory {
-  const wakes$ = new Subject<void>();
-  let epoch = 0;
+  const wakes$ = new Subject<Wake>();
+  let last = 0;
+  let reads = 0;
   let waking = false;
-  return {
+  const memory: Memory = {
     machines: new Map(),
     sessions: new Map(),
-    work: [],
+    get work() {
+      return [...memory.machines.values()].flatMap((machine) => machine.leases);
+    },
     history: [],
     events: [],
     intents: new Map(),
     penalties: new Map(),
     holds: [],
     frozen: new Map(),
+    changes: [],
+    trimmedTo: 0,
+    reachable: true,
     options,
     wakes$,
-    nextEpoch: () => String(++epoch),
+    nextNumber: () => ++last,
+    nextRead: () => ++reads,
     now: () => options.clock.now(),
     wake: () => {
       if (waking) return;
       waking = true;
       queueMicrotask(() => {
         waking = false;
-        wakes$.next();
+        wakes$.next('changed');
       });
     },
+    touch: (id) => {
+      memory.changes.push({ seq: ++last, atMs: memory.now(), machineId: id });
+      memory.wake();
+    },
   };
+  return memory;
+}
+
+/** @throws {Unreachable} */
+export function requireReachable({ reachable }: Memory): void {
+  if (!reachable) throw new Unreachable('the database in memory was made unreachable');
 }
 
 export const emptyRow = (id: string, createdAtMs: number): MachineRow => ({
@@ -142,80 +188,27 @@ export const emptyRow = (id: string, createdAtMs: number): MachineRow => ({
 
 export const newMachine = (row: MachineRow): MemMachine => ({
   row,
+  leases: [],
   permitGrantedAtMs: null,
+  permitScope: null,
   coolDownSeconds: null,
   unbroken: { sinceMs: 0, count: 0 },
   request: null,
   hardwareReport: null,
+  installationReport: null,
+  quarantinedBy: '',
+  deprovision: { requestedBy: '', reason: '' },
 });
-
-export const isSessionAlive = (memory: Memory, id: SessionId): boolean =>
-  (memory.sessions.get(id)?.deadlineMs ?? 0) > memory.now();
-
-/** The machine as a reader sees it; work of dead sessions is left out. */
-export function rowOf(memory: Memory, machine: MemMachine): MachineRow {
-  const { row, permitGrantedAtMs } = machine;
-  const work = memory.work
-    .filter((each) => each.machineId === row.machineId && isSessionAlive(memory, each.sessionId))
-    .map(({ machineId: _, ...live }) => live);
-  return { ...row, work, permit: permitGrantedAtMs !== null };
-}
-
-export function refusalFor(memory: Memory, process: Process, machine: MemMachine): Refusal | null {
-  const { holds, options } = memory;
-  const row = rowOf(memory, machine);
-  return refusal(process, row, { holds, nowMs: memory.now(), loss: options.loss });
-}
 
 export function patch(machine: MemMachine, change: Partial<MachineRow>): void {
   machine.row = { ...machine.row, ...change };
 }
 
-export function writeHistory(
-  memory: Memory,
-  work: MemWork,
-  event: MemHistory['event'],
-  cause = '',
-): void {
-  memory.history.push({
-    machineId: work.machineId,
-    process: work.process,
-    event,
-    cause: cause || null,
-    component: memory.sessions.get(work.sessionId)?.component ?? '',
-    epoch: work.epoch,
-  });
+/** @returns whether there was one. */
+export function dropPermit(memory: Memory, machine: MemMachine): boolean {
+  if (machine.permitGrantedAtMs === null) return false;
+  machine.permitGrantedAtMs = null;
+  machine.permitScope = null;
+  memory.touch(machine.row.machineId);
+  return true;
 }
-
-export function writeEvent(memory: Memory, row: MachineRow, kind: string, reason: string): void {
-  if (!row.provided) return;
-  const { provider, reservationId, providerId } = row.provided;
-  const slot = slotOf(provider, { reservationId, id: providerId });
-  memory.events.push({ slot, machineId: row.machineId, atMs: memory.now(), kind, reason });
-}
-
-/** Removes work rows with history, and gives back permits under which nothing was asked. */
-export function cancelWork(
-  memory: Memory,
-  cause: string,
-  which: (work: MemWork) => boolean,
-): number {
-  const gone = memory.work.filter(which);
-  if (gone.length === 0) return 0;
-  memory.work = memory.work.filter((each) => !gone.includes(each));
-  for (const work of gone) {
-    writeHistory(memory, work, 'Canceled', cause);
-    const machine = memory.machines.get(work.machineId);
-    if (machine && !isPermitUsed(machine, memory.now())) machine.permitGrantedAtMs = null;
-  }
-  memory.wake();
-  return gone.length;
-}
-
-function isPermitUsed({ permitGrantedAtMs, row: { recovery } }: MemMachine, nowMs: number) {
-  if (permitGrantedAtMs === null || !recovery) return false;
-  return (recovery.askedAtMs ?? 0) >= permitGrantedAtMs || (recovery.nextAtMs ?? 0) > nowMs;
-}
-
-export const withoutBackoff = (row: MachineRow, process: Process): readonly BackoffRow[] =>
-  row.backoffs.filter((each) => each.process !== process);

@@ -1,36 +1,39 @@
 import { createMemBmdb } from '../../../../src/adapters/bmdb/mem/mem-bmdb.ts';
-import { newMachine } from '../../../../src/adapters/bmdb/mem/tables.ts';
+import { writeHistory } from '../../../../src/adapters/bmdb/mem/records.ts';
+import { newMachine, patch } from '../../../../src/adapters/bmdb/mem/tables.ts';
+import type { Memory } from '../../../../src/adapters/bmdb/mem/tables.ts';
 import {
   createSeededRandom,
   createSimulatedClock,
 } from '../../../../src/adapters/clock/simulated-clock.ts';
+import { sessionId } from '../../../../src/domain/ids.ts';
+import type { MachineId } from '../../../../src/domain/ids.ts';
+import type { HoldRow, MachineRow } from '../../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb.ts';
 
 /** A fresh BMDB in memory, in virtual time. */
-export async function memHarness(loss = DEFAULT_LOSS): Promise<BmdbHarness> {
+export async function memHarness(
+  loss = DEFAULT_LOSS,
+  budget = DEFAULT_BUDGET,
+): Promise<BmdbHarness> {
   const clock = createSimulatedClock();
   const random = createSeededRandom(1);
   const bmdb = createMemBmdb({
-    ...{ clock, random, loss, budget: DEFAULT_BUDGET, jitter: 0 },
+    ...{ clock, random, loss, budget, jitter: 0 },
   });
   const { tables } = bmdb;
   return {
     bmdb,
     other: bmdb,
-    insert: async (row, request = new Uint8Array([1])) => {
-      const permitGrantedAtMs = row.permit ? clock.now() : null;
-      tables.machines.set(row.machineId, { ...newMachine(row), permitGrantedAtMs, request });
-    },
-    hold: async (hold) => {
-      tables.holds = [...tables.holds, hold];
-    },
-    freeze: async (scope, reason) => {
-      tables.frozen.set(scope, reason);
-    },
+    ...rowHooks(tables),
+    ...holdHooks(tables),
     pass: async (ms) => clock.increment(ms),
     expireSession: async (id) => {
       tables.sessions.get(id)!.deadlineMs = clock.now() - 1;
+    },
+    reachable: async (yes) => {
+      tables.reachable = yes;
     },
     history: async (id) =>
       tables.history
@@ -41,5 +44,84 @@ export async function memHarness(loss = DEFAULT_LOSS): Promise<BmdbHarness> {
         .filter((event) => event.machineId === id)
         .map((event) => `${event.kind} ${event.reason}`.trim()),
     close: async () => bmdb.close(),
+  };
+}
+
+type RowHooks = Pick<BmdbHarness, 'insert' | 'remove' | 'request' | 'spoil' | 'addHistory'>;
+
+function rowHooks(tables: Memory): RowHooks {
+  return {
+    insert: async (row, request = new Uint8Array([1])) => {
+      tables.machines.set(row.machineId, machineOf(tables, row, request));
+      tables.touch(row.machineId);
+    },
+    remove: async (id) => {
+      const machine = tables.machines.get(id)!;
+      machine.leases = [];
+      tables.machines.delete(id);
+      tables.touch(id);
+    },
+    request: async (id, generation, raw = new Uint8Array([1])) => {
+      const machine = tables.machines.get(id)!;
+      const { installation } = machine.row;
+      const isNew = installation.requestGeneration !== generation;
+      const handedOutAtMs = isNew ? null : installation.handedOutAtMs;
+      machine.request = raw;
+      patch(machine, {
+        installation: { ...installation, requestGeneration: generation, handedOutAtMs },
+      });
+      tables.touch(id);
+    },
+    spoil: async (id) => {
+      const machine = tables.machines.get(id)!;
+      const provided = { ...machine.row.provided!, status: null };
+      patch(machine, { provided, unreadable: 'the provider status Levitating is not known' });
+      tables.touch(id);
+    },
+    addHistory: async (id, count) => addHistory(tables, id, count),
+  };
+}
+
+const machineOf = (tables: Memory, row: MachineRow, request: Uint8Array) => ({
+  ...newMachine(row),
+  permitGrantedAtMs: row.permit ? tables.now() : null,
+  permitScope: row.permit ? row.provided : null,
+  unbroken: { sinceMs: tables.now(), count: row.heartbeat ? 1 : 0 },
+  request,
+  installationReport: row.installation.reportGeneration === null ? null : new Uint8Array([1]),
+  ...{ quarantinedBy: 'test', deprovision: { requestedBy: 'test', reason: 'test' } },
+});
+
+function addHistory(tables: Memory, machineId: MachineId, count: number): void {
+  const work = {
+    ...{ machineId, process: 'UnitTest1' as const, epoch: '0', startedAtMs: tables.now() },
+    sessionId: sessionId('00000000-0000-4000-8000-00000000feed'),
+  };
+  for (let at = 1; at <= count; at++) writeHistory(tables, work, 'Failed', `line ${at}`);
+}
+
+type HoldHooks = Pick<BmdbHarness, 'hold' | 'lift' | 'freeze' | 'thaw'>;
+
+function holdHooks(tables: Memory): HoldHooks {
+  const others = (name: Pick<HoldRow, 'provider' | 'slotId' | 'kind'>) =>
+    tables.holds.filter(
+      ({ provider, slotId, kind }) =>
+        provider !== name.provider || slotId !== name.slotId || kind !== name.kind,
+    );
+  return {
+    hold: async (hold) => {
+      tables.holds = [...others(hold), hold];
+      tables.wake();
+    },
+    lift: async (provider, slotId, kind) => {
+      tables.holds = others({ provider, slotId, kind });
+      tables.wake();
+    },
+    freeze: async (scope, reason) => {
+      tables.frozen.set(scope, reason);
+    },
+    thaw: async (scope) => {
+      tables.frozen.delete(scope);
+    },
   };
 }

@@ -1,0 +1,43 @@
+import { exclusionGroup, isLadder } from '../../../domain/eligibility.ts';
+import { NothingToDo, WorkConflict } from '../../../domain/errors.ts';
+import type { MachineId } from '../../../domain/ids.ts';
+import type { Process } from '../../../domain/machine.ts';
+import type { SessionGate } from './gate.ts';
+import { cancelOn } from './leases.ts';
+import { grantPermit } from './permits.ts';
+import { writeHistory } from './records.ts';
+import { refusalFor, rowOf } from './rows.ts';
+import type { Memory, MemWork } from './tables.ts';
+import { createWork } from './work.ts';
+import type { Work } from '../port.ts';
+
+/** See `BmdbSession.claim`. */
+export function claim(
+  memory: Memory,
+  gate: SessionGate,
+  process: Process,
+  machineId: MachineId,
+): Work {
+  gate.check();
+  const machine = memory.machines.get(machineId);
+  if (!machine) throw new NothingToDo(`there is no machine ${machineId}`);
+  const reason = refusalFor(memory, process, machine);
+  if (reason === 'it is being worked on') {
+    throw new WorkConflict(`machine ${machineId} is not free for ${process}: ${reason}`);
+  }
+  if (reason) throw new NothingToDo(`machine ${machineId} is not for ${process}: ${reason}`);
+  // Nobody alive holds the lease of this group, or it would have been refused above.
+  const group = exclusionGroup(process);
+  const isDead = (work: MemWork) => exclusionGroup(work.process) === group;
+  cancelOn(memory, machine, 'session expired', isDead);
+  if (isLadder(process)) grantPermit(memory, machine);
+  const work: MemWork = {
+    ...{ machineId, process, sessionId: gate.sessionId },
+    epoch: String(memory.nextNumber()),
+    startedAtMs: memory.now(),
+  };
+  machine.leases = [...machine.leases, work];
+  writeHistory(memory, work, 'Started');
+  memory.touch(machineId);
+  return createWork({ memory, gate, machine, work, row: rowOf(memory, machine) });
+}

@@ -1,0 +1,129 @@
+import type { MachineRow } from '../../../domain/machine.ts';
+import { candidatesOf, statisticsOf } from '../../../domain/statistics.ts';
+import { inspectField } from '../reflection/fields.ts';
+import { createMessageReader } from '../reflection/messages.ts';
+import type { MessageReader } from '../reflection/messages.ts';
+import { tagName } from '../reflection/names.ts';
+import { latestMigration } from '../schema/migrations.ts';
+import { historyOf } from './records.ts';
+import { circumstances, liveWork, rowsOf } from './rows.ts';
+import type { MemMachine, Memory } from './tables.ts';
+import { TAGS } from './tags-as-text.ts';
+import type {
+  BmdbInspection,
+  HardwarePage,
+  HardwareQuery,
+  InspectedMachine,
+  InspectedMachines,
+  InspectionQuery,
+  TagType,
+} from '../port.ts';
+
+/**
+ * See `BmdbInspection`. The tables are those that the newest migration makes.
+ * @param begin throws when the read is not to be made.
+ */
+export function createInspection(
+  memory: Memory,
+  begin: (signal: AbortSignal) => void,
+): BmdbInspection {
+  const messages = createMessageReader();
+  return {
+    statistics: async (signal) => {
+      begin(signal);
+      return statisticsOf(rowsOf(memory), circumstances(memory));
+    },
+    candidates: async (query, signal) => {
+      begin(signal);
+      return candidatesOf(rowsOf(memory), query, circumstances(memory));
+    },
+    schema: async (signal) => {
+      begin(signal);
+      return { version: await latestMigration(), tagTypes: TAGS.map(tagTypeOf) };
+    },
+    machines: async (query, signal) => {
+      begin(signal);
+      return inspect(memory, query, messages);
+    },
+    hardware: async (query, signal) => {
+      begin(signal);
+      return hardwareOf(memory, query, messages);
+    },
+    history: async (machineId, signal) => {
+      begin(signal);
+      return historyOf(memory, machineId);
+    },
+  };
+}
+
+type Tag = (typeof TAGS)[number];
+
+const tagTypeOf = ({ table, columns }: Tag): TagType => ({
+  name: tagName(table),
+  table,
+  columns: columns.map(([name, type]) => ({ name, type })),
+});
+
+const PAGE_MAX = 200;
+
+function inspect(
+  memory: Memory,
+  { machineId, after, expiredBackoffs = false, limit = PAGE_MAX }: InspectionQuery,
+  messages: MessageReader,
+): InspectedMachines {
+  const size = Math.max(1, Math.min(limit, PAGE_MAX));
+  const wanted = [...memory.machines.keys()]
+    .filter((id) => (machineId ? id === machineId : !after || id > after))
+    .toSorted((a, b) => (a < b ? -1 : 1));
+  const machines = wanted.slice(0, size).map((id): InspectedMachine => {
+    const machine = memory.machines.get(id)!;
+    const { row } = machine;
+    return {
+      machineId: id,
+      createdAtMs: row.createdAtMs,
+      tags: tagsOf(machine, messages),
+      backoffs: backoffsOf(row, expiredBackoffs ? Number.NEGATIVE_INFINITY : memory.now()),
+      work: Object.fromEntries(
+        liveWork(memory, machine).map(({ process, sessionId }) => [process, sessionId]),
+      ),
+    };
+  });
+  const next = wanted.length > size ? (machines.at(-1)?.machineId ?? null) : null;
+  return { machines, sql: [], next };
+}
+
+const HARDWARE_MAX = 100;
+
+function hardwareOf(
+  memory: Memory,
+  { after, limit = HARDWARE_MAX }: HardwareQuery,
+  messages: MessageReader,
+): HardwarePage {
+  const size = Math.max(1, Math.min(limit, HARDWARE_MAX));
+  const found = [...memory.machines].flatMap(([machineId, machine]) => {
+    const { provided } = machine.row;
+    const report = tagsOf(machine, messages)['HardwareReport']?.[0];
+    if (!provided || !report || (after && machineId <= after)) return [];
+    return [{ machineId, provider: provided.provider, providerId: provided.providerId, report }];
+  });
+  const machines = found.toSorted((a, b) => (a.machineId < b.machineId ? -1 : 1)).slice(0, size);
+  return { machines, next: found.length > size ? (machines.at(-1)?.machineId ?? null) : null };
+}
+
+function tagsOf(machine: MemMachine, messages: MessageReader): InspectedMachine['tags'] {
+  const found = TAGS.flatMap((tag) => {
+    const raw = tag.read(machine);
+    if (raw === null) return [];
+    const { name, columns } = tagTypeOf(tag);
+    const fields = columns.map((column, at) => inspectField(column, raw[at] ?? null, messages));
+    return [[name, fields] as const];
+  });
+  return Object.fromEntries(found);
+}
+
+const backoffsOf = ({ backoffs }: MachineRow, afterMs: number): InspectedMachine['backoffs'] =>
+  Object.fromEntries(
+    backoffs
+      .filter(({ untilMs }) => untilMs > afterMs)
+      .map(({ process, untilMs, cause }) => [process, { untilMs, cause }]),
+  );

@@ -1,0 +1,55 @@
+import { slotOf } from '../../../domain/ids.ts';
+import type { MachineRow } from '../../../domain/machine.ts';
+import type { MemHistory, Memory, MemWork } from './tables.ts';
+import type { HistoryLine, Swept } from '../port.ts';
+
+/** One line of work history. */
+export function writeHistory(
+  memory: Memory,
+  work: MemWork,
+  event: MemHistory['event'],
+  cause: string | null = null,
+): void {
+  memory.history.push({
+    seq: memory.nextNumber(),
+    atMs: memory.now(),
+    ...{ machineId: work.machineId, process: work.process, event, cause },
+    sessionId: work.sessionId,
+    component: memory.sessions.get(work.sessionId)?.component ?? null,
+    epoch: work.epoch,
+  });
+}
+
+/** See `BmdbInspection.history`. */
+export const historyOf = (memory: Memory, machineId: string): HistoryLine[] =>
+  memory.history
+    .filter((line) => line.machineId === machineId)
+    .map(({ seq, machineId: _, epoch: __, ...line }) => ({ ...line, seq: String(seq) }));
+
+const KEPT_MS = 90 * 86_400_000;
+const KEPT_LINES = 1000;
+
+/** Forgets lines that are both older than 90 days and not among the machine's last 1000. */
+export function trimHistory(memory: Memory): Pick<Swept, 'history'> {
+  const limitMs = memory.now() - KEPT_MS;
+  const newer = new Map<string, number>();
+  const kept = memory.history
+    .toReversed()
+    .filter(({ machineId, atMs }) => {
+      const count = newer.get(machineId) ?? 0;
+      newer.set(machineId, count + 1);
+      return count < KEPT_LINES || atMs >= limitMs;
+    })
+    .toReversed();
+  const history = memory.history.length - kept.length;
+  memory.history = kept;
+  return { history };
+}
+
+/** One line of the slot's log; none for a machine without hardware. */
+export function writeEvent(memory: Memory, row: MachineRow, kind: string, reason: string): void {
+  if (!row.provided) return;
+  const { provider, reservationId, providerId } = row.provided;
+  const slot = slotOf(provider, { reservationId, id: providerId });
+  memory.events.push({ slot, machineId: row.machineId, atMs: memory.now(), kind, reason });
+}

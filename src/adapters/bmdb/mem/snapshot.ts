@@ -1,0 +1,65 @@
+import { cursor as asCursor } from '../../../domain/ids.ts';
+import type { Cursor, MachineId } from '../../../domain/ids.ts';
+import { isUnsettled, toIntentRow } from './intents.ts';
+import { isSessionAlive, rowOf, rowsOf } from './rows.ts';
+import type { Memory } from './tables.ts';
+import type { BmdbChanges, BmdbSnapshot, BmdbSurroundings, ReadingMoment } from '../port.ts';
+
+/** See `Bmdb.scan`. */
+export const readSnapshot = (memory: Memory): BmdbSnapshot => ({
+  ...surroundings(memory),
+  machines: rowsOf(memory),
+});
+
+/** See `Bmdb.changesSince`. */
+export function readChanges(memory: Memory, cursor: Cursor): BmdbChanges | null {
+  const since = Number(cursor);
+  if (!Number.isSafeInteger(since) || since < 0 || since < memory.trimmedTo) return null;
+  const ids = new Set<MachineId>();
+  for (let at = memory.changes.length - 1; at >= 0; at--) {
+    const { seq, machineId } = memory.changes[at]!;
+    if (seq <= since) break;
+    ids.add(machineId);
+  }
+  const found = [...ids].map((id) => memory.machines.get(id));
+  return {
+    ...surroundings(memory),
+    machines: found.flatMap((machine) => (machine ? [rowOf(memory, machine)] : [])),
+    gone: [...ids].filter((id) => !memory.machines.has(id)),
+  };
+}
+
+const KEPT_MS = 5 * 60_000;
+
+/** Forgets changes that no reader asks for any more. */
+export function trimChanges(memory: Memory): void {
+  const limitMs = memory.now() - KEPT_MS;
+  const first = memory.changes.findIndex((change) => change.atMs >= limitMs);
+  const kept = first < 0 ? [] : memory.changes.slice(first);
+  const last = memory.changes.at(-1 - kept.length);
+  if (last) memory.trimmedTo = last.seq;
+  memory.changes = kept;
+}
+
+/** When a read is: each is newer than those before it. */
+export const moment = (memory: Memory): ReadingMoment => ({
+  nowMs: memory.now(),
+  version: memory.nextRead(),
+});
+
+function surroundings(memory: Memory): BmdbSurroundings {
+  const now = memory.now();
+  const { intents, holds, penalties, sessions } = memory;
+  return {
+    ...moment(memory),
+    cursor: asCursor(String(memory.changes.at(-1)?.seq ?? memory.trimmedTo)),
+    intents: [...intents.values()].filter(isUnsettled).map((each) => toIntentRow(memory, each)),
+    holds: holds.filter((hold) => hold.untilMs === null || hold.untilMs > now),
+    penalties: [...penalties.values()]
+      .filter((penalty) => penalty.untilMs > now)
+      .map(({ level: _, ...penalty }) => penalty),
+    sessions: [...sessions.values()]
+      .filter((session) => isSessionAlive(memory, session.sessionId))
+      .map(({ sessionId, component }) => ({ sessionId, component })),
+  };
+}

@@ -1,0 +1,116 @@
+import fc from 'fast-check';
+import { performance } from 'node:perf_hooks';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { SIGNAL } from '../../contracts/bmdb-stage.ts';
+import type { BmdbHarness } from '../../contracts/bmdb-stage.ts';
+import { expectSame, normalise } from './differential/compare.ts';
+import { BUDGET, LOSS, MACHINES } from './differential/commands.ts';
+import type { Command } from './differential/commands.ts';
+import { idOf } from './differential/rows.ts';
+import { scripts } from './differential/scripts.ts';
+import { createSide, perform } from './differential/side.ts';
+import type { Side } from './differential/side.ts';
+import { memHarness } from './mem/mem-harness.ts';
+import { pgHarness, startPgServer } from './pg/pg-harness.ts';
+import type { PgServer } from './pg/pg-harness.ts';
+
+/**
+ * Both implementations are driven with the same random commands of three sessions on two daemons,
+ * and must answer the same and hold the same rows. `DIFFERENTIAL_RUNS` asks for more runs;
+ * fast-check prints the seed and the shortest commands that make a difference.
+ */
+const RUNS = Number(process.env['DIFFERENTIAL_RUNS'] ?? 50);
+/** Of all runs; most of it is for finding the shortest commands. */
+const LIMIT_MS = 40_000 + RUNS * 2_000;
+const CHECK_EVERY = 4;
+
+let server: PgServer;
+let onPostgres: BmdbHarness;
+beforeAll(async () => {
+  server = await startPgServer();
+  onPostgres = await pgHarness(server, LOSS, BUDGET);
+});
+afterAll(async () => {
+  await onPostgres.close();
+  await server.stop();
+});
+
+it(
+  'the implementations cannot be told apart',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(scripts, async (script) => {
+        await empty(server);
+        const pg = createSide(onPostgres, true);
+        const mem = createSide(await memHarness(LOSS, BUDGET), false);
+        try {
+          await compare(pg, mem, script);
+        } finally {
+          for (const session of [...pg.opened, ...mem.opened]) await session.close();
+          await mem.h.close();
+        }
+      }),
+      { numRuns: RUNS, interruptAfterTimeLimit: LIMIT_MS },
+    );
+  },
+  LIMIT_MS + 30_000,
+);
+
+/** Like `clear`, but quicker where there are few rows. */
+async function empty({ sql }: PgServer): Promise<void> {
+  const { rows } = await sql.query<{ name: string }>(
+    `SELECT quote_ident(tablename) AS name FROM pg_tables
+     WHERE schemaname = 'public' AND tablename <> 'schema_migrations'`,
+  );
+  const deletes = rows.map(({ name }) => `DELETE FROM ${name};`).join(' ');
+  await sql.query(
+    `BEGIN; SET LOCAL session_replication_role = replica; ${deletes}
+     INSERT INTO fleet_guard (scope) VALUES ('fleet'); COMMIT`,
+  );
+}
+
+async function compare(pg: Side, mem: Side, script: readonly Command[]): Promise<void> {
+  let syncedMs = performance.now();
+  for (const [at, command] of script.entries()) {
+    // The clock of PostgreSQL runs on: the other one follows it.
+    const ranMs = Math.round(performance.now() - syncedMs);
+    await mem.h.pass(ranMs);
+    syncedMs += ranMs;
+    const what = `command ${at}: ${JSON.stringify(command)}`;
+    const [onPg, inMem] = [await perform(pg, command), await perform(mem, command)];
+    expectSame(
+      normalise(pg, onPg, Date.now()),
+      normalise(mem, inMem, (await mem.h.bmdb.scan(SIGNAL)).nowMs),
+      what,
+    );
+    if (at % CHECK_EVERY === 0) await compareRows(pg, mem, what);
+  }
+  await compareRows(pg, mem, 'the last command');
+  for (let at = 0; at < MACHINES; at++) {
+    const id = idOf(at);
+    const [onPg, inMem] = [await pg.h.history(id), await mem.h.history(id)];
+    expect(settled(onPg), `history of ${id}`).toEqual(settled(inMem));
+    expect(await pg.h.events(id), `events of ${id}`).toEqual(await mem.h.events(id));
+  }
+}
+
+/** What is cancelled in one statement has no order. */
+function settled(lines: readonly string[]): string[] {
+  const isCancelled = (line: string) => line.includes(' Canceled ');
+  const groups: string[][] = [];
+  for (const line of lines) {
+    const group = groups.at(-1);
+    if (group && isCancelled(line) && isCancelled(group[0]!)) group.push(line);
+    else groups.push([line]);
+  }
+  return groups.flatMap((group) => group.toSorted());
+}
+
+/** Everything there is; what a reader knows who follows the changes is left alone. */
+async function compareRows(pg: Side, mem: Side, what: string): Promise<void> {
+  const all = async (side: Side) => {
+    const { cursor: _, ...snapshot } = await side.h.bmdb.scan(SIGNAL);
+    return normalise(side, snapshot, snapshot.nowMs);
+  };
+  expectSame(await all(pg), await all(mem), `rows after ${what}`);
+}

@@ -1,0 +1,163 @@
+import type { BackoffDescriptor } from '../../../../src/domain/backoff.ts';
+import { providerName } from '../../../../src/domain/ids.ts';
+import type {
+  HoldKind,
+  Process,
+  ProviderStatus,
+  QuarantineKind,
+  Rung,
+} from '../../../../src/domain/machine.ts';
+import type { LossPolicy, RecoveryBudget } from '../../../../src/domain/policy.ts';
+
+/**
+ * What may be done to a BMDB, as plain data. Whatever has to be named is a number: sessions and
+ * machines by their place, works and intents by the order in which they were got (modulo how many
+ * there are), so that one list of commands means the same to both implementations.
+ *
+ * Time passes in multiples of 8 s only, and limits are 4 s away from such multiples: no answer
+ * depends on the little real time that a command takes.
+ */
+export const SECOND = 1_000;
+export const STEPS_S = [8, 16, 64, 104, 304, 608, 1_808, 3_608] as const;
+export const LOSS: LossPolicy = {
+  heartbeatMs: 604 * SECOND,
+  firstHeartbeatMs: 1_804 * SECOND,
+  handOutMs: 1_804 * SECOND,
+  periodMs: 30 * SECOND,
+  ladderResetMs: 300 * SECOND,
+  escalation: { failuresMax: 3, attemptAgeMs: 1_804 * SECOND },
+};
+const PENALTY_MS = 3_603 * SECOND;
+export const INTERVALS_S = [12, 60, 100_004] as const;
+export const DESCRIPTORS: readonly BackoffDescriptor[] = [
+  { initialMs: 60 * SECOND, exponent: 1, maximumMs: 0 },
+  { initialMs: 12 * SECOND, exponent: 3, maximumMs: 324 * SECOND },
+  { initialMs: 12 * SECOND, exponent: 3, maximumMs: 36 * SECOND },
+];
+
+export const SESSIONS = 3;
+export const MACHINES = 6;
+export const SLOTS = 4;
+export const PROVIDERS = ['metal', 'static'].map(providerName);
+
+/** A machine to begin with; ages in seconds. */
+export interface Seed {
+  readonly reserved: boolean;
+  readonly provider: number | null;
+  readonly location: string | null;
+  readonly status: ProviderStatus | null;
+  readonly startedAge: number | null;
+  readonly heardAge: number | null;
+  readonly asked: number | null;
+  readonly reported: number | null;
+  readonly succeeded: boolean;
+  readonly handedOutAge: number | null;
+  readonly failures: number | null;
+  readonly rung: Rung | null;
+  readonly permit: boolean;
+  readonly quarantine: 'none' | 'ended' | 'ending' | 'for ever';
+  readonly deprovision: boolean;
+}
+
+export type Note =
+  | 'agentStartAttempt'
+  | 'recoveryRefused'
+  | 'recoveryDenied'
+  | 'recoveryUnclear'
+  | 'recoveryAccepted'
+  | Rung;
+export type Ending =
+  | { readonly finish: 'nothing' | 'agentStarted' | 'recovered' }
+  | { readonly fail: number; readonly park?: QuarantineKind }
+  | { readonly cancel: string | null };
+
+export type Beat = {
+  readonly machine: number;
+  readonly key: 'right' | 'wrong';
+  readonly boot: string | null;
+  readonly hardware: boolean;
+  readonly report: { readonly generation: number; readonly success: boolean } | null;
+};
+
+/** One command for each of the names. */
+type Each<Name extends string, Parts = unknown> = Name extends string
+  ? { readonly do: Name } & Parts
+  : never;
+
+export type Command =
+  | { readonly do: 'openSession'; readonly session: number; readonly interval: number }
+  | Each<'poke' | 'closeSession' | 'expireSession', { readonly session: number }>
+  | { readonly do: 'insert'; readonly machine: number; readonly seed: Seed }
+  | Each<'remove' | 'read' | 'history', { readonly machine: number }>
+  | {
+      readonly do: 'claim';
+      readonly session: number;
+      readonly machine: number;
+      readonly process: Process;
+    }
+  | { readonly do: 'claimAll'; readonly session: number; readonly process: Process }
+  | { readonly do: 'note'; readonly work: number; readonly note: Note }
+  | { readonly do: 'end'; readonly work: number; readonly how: Ending }
+  | { readonly do: 'endAll'; readonly how: Ending }
+  | { readonly do: 'releaseWork'; readonly session: number; readonly machine: number }
+  | { readonly do: 'openIntent'; readonly session: number; readonly slot: number }
+  | { readonly do: 'resumeIntent'; readonly session: number; readonly intent: number }
+  | {
+      readonly do: 'progressIntent';
+      readonly session: number;
+      readonly intent: number;
+      readonly change: {
+        readonly attempts?: number;
+        readonly ambiguous?: boolean;
+        readonly unresolved?: boolean;
+        readonly lastError?: string;
+      };
+    }
+  | {
+      readonly do: 'adoptIntent';
+      readonly session: number;
+      readonly intent: number;
+      readonly device: number;
+    }
+  | {
+      readonly do: 'endIntent';
+      readonly session: number;
+      readonly intent: number;
+      readonly state: 'failed' | 'abandoned';
+      readonly penalty: boolean;
+    }
+  | { readonly do: 'beats'; readonly beats: readonly Beat[] }
+  | { readonly do: 'request'; readonly machine: number; readonly generation: number }
+  | {
+      readonly do: 'hold';
+      readonly slot: number;
+      readonly kind: HoldKind;
+      readonly untilS: number | null;
+    }
+  | { readonly do: 'lift'; readonly slot: number; readonly kind: HoldKind }
+  | Each<'freeze' | 'thaw', { readonly scope: string }>
+  | {
+      readonly do: 'updateProvided';
+      readonly session: number;
+      readonly machine: number;
+      readonly patch: {
+        readonly status?: ProviderStatus;
+        readonly location?: string | null;
+        readonly address?: string | null;
+      };
+    }
+  | { readonly do: 'pass'; readonly seconds: number }
+  | Each<'sweep' | 'scan' | 'changes' | 'statistics' | 'inspect'>
+  | {
+      readonly do: 'candidates';
+      readonly process: Process;
+      readonly provider: number | null;
+      readonly limit: number;
+    };
+
+/** Few machines are enough to spend it. */
+export const BUDGET: RecoveryBudget = { percent: 60, perGroupMax: 2, fleetMax: 3 };
+
+export const penaltyMs = (penalty: boolean) => (penalty ? { penaltyMs: PENALTY_MS } : {});
+export const intervalMs = (at: number): number => INTERVALS_S[at]! * SECOND;
+export const descriptorOf = (at: number): BackoffDescriptor => DESCRIPTORS[at]!;

@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest';
+import { KEY_HEX, MINUTE, machineRow } from './bmdb-rows.ts';
+import { SIGNAL, STEADY, refusedWith, agentStarted, holdOn } from './bmdb-stage.ts';
+import type { Stage } from './bmdb-stage.ts';
+
+export function agentStartContract(s: Stage): void {
+  const { now, read, add, openOn } = s;
+  describe('agent start', () => {
+    it('records the agent and forgets the one before', async () => {
+      const at = await now();
+      const id = await add({
+        heartbeat: { atMs: at - MINUTE, bootId: 'old' },
+        startAttempt: { atMs: at - MINUTE, count: 2 },
+      });
+      const work = await s.session.claim('ShepherdAgentStart', id);
+      await work.note({ kind: 'agentStartAttempt' });
+      await work.finish(agentStarted(['no time source']));
+      const row = await read(id);
+      expect(row).toMatchObject({
+        agentStarted: { publicKey: KEY_HEX, bootId: 'boot-2' },
+        heartbeat: null,
+        startAttempt: null,
+        hostKey: 'host-key',
+        work: [],
+      });
+      expect(row.agentStarted!.atMs).toBeGreaterThanOrEqual(at);
+      expect(await s.h.events(id)).toEqual(['agentStarted no time source']);
+      expect(await refusedWith(s.session.claim('ShepherdAgentStart', id))).toBe('nothing-to-do');
+    });
+
+    it('counts failures, and after six the ladder may take the machine', async () => {
+      const id = await add();
+      for (let count = 1; count <= 6; count++) {
+        expect(await refusedWith(s.session.claim('ShepherdRecovery', id))).toBe('nothing-to-do');
+        await (await s.session.claim('ShepherdAgentStart', id)).fail(STEADY, 'refused');
+        expect((await read(id)).startAttempt?.count).toBe(count);
+        await s.h.pass(MINUTE + 1);
+      }
+      const work = await s.session.claim('ShepherdRecovery', id);
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting' });
+      await work.finish({ kind: 'recovered', coolDown: STEADY });
+      expect((await read(id)).startAttempt).toBeNull();
+      expect((await s.h.events(id))[0]).toBe('workFailed ShepherdAgentStart: refused');
+      await (await s.session.claim('ShepherdAgentStart', id)).cancel();
+    });
+
+    it('that was executed but never recorded leads to the ladder', async () => {
+      const id = await add();
+      const short = await openOn(s.h.bmdb, 60_000);
+      await (await short.claim('ShepherdAgentStart', id)).note({ kind: 'agentStartAttempt' });
+      expect((await read(id)).startAttempt).toMatchObject({ count: 0 });
+      await s.h.expireSession(short.sessionId);
+      await s.h.pass(29 * MINUTE);
+      expect(await refusedWith(s.rival.claim('ShepherdRecovery', id))).toBe('nothing-to-do');
+      await s.h.pass(2 * MINUTE);
+      await (await s.rival.claim('ShepherdRecovery', id)).cancel();
+      await short.close();
+    });
+
+    it('may park the machine', async () => {
+      const id = await add();
+      const work = await s.session.claim('ShepherdAgentStart', id);
+      await work.fail(STEADY, 'host key', { kind: 'conflict', reason: 'key changed' });
+      expect((await read(id)).quarantine).toEqual({
+        kind: 'conflict',
+        reason: 'key changed',
+        untilMs: null,
+      });
+      expect((await s.h.events(id)).at(-1)).toBe('quarantined conflict: key changed');
+      await s.h.pass(2 * MINUTE);
+      expect(await refusedWith(s.session.claim('ShepherdAgentStart', id))).toBe('nothing-to-do');
+    });
+
+    it('does not undo what an operator decided meanwhile', async () => {
+      const id = await add();
+      const work = await s.session.claim('ShepherdAgentStart', id);
+      const byOperator = { kind: 'byOperator', reason: 'being moved' } as const;
+      await (await s.rival.claim('UnitTest1', id)).fail(STEADY, 'x', byOperator);
+      await work.fail(STEADY, 'host key', { kind: 'conflict', reason: 'key changed' });
+      const row = await read(id);
+      expect(row.quarantine).toEqual({ ...byOperator, untilMs: null });
+      expect(row.backoffs).toContainEqual(expect.objectContaining({ cause: 'host key' }));
+    });
+
+    it('parks the machine for good where an operator has only done so for a time', async () => {
+      const untilMs = (await now()) - MINUTE;
+      const id = await add({ quarantine: { kind: 'byOperator', reason: 'moved', untilMs } });
+      const work = await s.session.claim('ShepherdAgentStart', id);
+      const quarantine = { kind: 'conflict', reason: 'key changed' } as const;
+      await work.fail(STEADY, 'host key', quarantine);
+      expect((await read(id)).quarantine).toEqual({ ...quarantine, untilMs: null });
+    });
+
+    it('is barred by a hold', async () => {
+      const row = machineRow(await now());
+      await s.h.insert(row);
+      await s.h.hold(holdOn(row, 'no-start'));
+      expect(await refusedWith(s.session.claim('ShepherdAgentStart', row.machineId))).toBe(
+        'nothing-to-do',
+      );
+      expect((await s.h.bmdb.scan(SIGNAL)).holds).toEqual([holdOn(row, 'no-start')]);
+    });
+  });
+}

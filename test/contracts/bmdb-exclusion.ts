@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import { codeOf } from '../../src/domain/errors.ts';
+import type { MachineId } from '../../src/domain/ids.ts';
+import { PROCESSES } from '../../src/domain/machine.ts';
+import type { Process } from '../../src/domain/machine.ts';
+import { MINUTE } from './bmdb-rows.ts';
+import type { Stage } from './bmdb-stage.ts';
+
+/** No two of these hold one machine; any other process excludes only itself. */
+const EXCLUSIVE: readonly Process[] = [
+  'ShepherdAccess',
+  'ShepherdAgentStart',
+  'ShepherdRecovery',
+  'ShepherdReinstall',
+  'ShepherdDeprovision',
+];
+/** Any machine will do. */
+const UNCONDITIONAL: readonly Process[] = ['UnitTest1', 'UnitTest2', 'ShepherdAccess'];
+/** A request to deprovision a machine ends everything else that depends on its state. */
+const isBarred = (first: Process, second: Process) =>
+  !UNCONDITIONAL.includes(first) &&
+  !UNCONDITIONAL.includes(second) &&
+  (first === 'ShepherdDeprovision') !== (second === 'ShepherdDeprovision');
+const exclude = (a: Process, b: Process) =>
+  a === b || (EXCLUSIVE.includes(a) && EXCLUSIVE.includes(b));
+
+export function exclusionContract(s: Stage): void {
+  /** A machine on which the first could begin, and the second too if it were alone and may. */
+  const machineFor = async (first: Process, second: Process): Promise<MachineId> => {
+    const at = await s.now();
+    const wanted = UNCONDITIONAL.includes(first) ? second : first;
+    // Given up by agent start: the ladder may take it, and so may another agent start.
+    return s.add(
+      wanted === 'ShepherdDeprovision'
+        ? { deprovisionRequestedAtMs: at }
+        : { startAttempt: { atMs: at - MINUTE, count: 6 } },
+    );
+  };
+  const attempt = async (second: Process, id: MachineId, worker: 'session' | 'rival') => {
+    try {
+      await (await s[worker].claim(second, id)).cancel();
+      return 'beside';
+    } catch (error) {
+      return codeOf(error);
+    }
+  };
+
+  describe('exclusion', () => {
+    it.each(PROCESSES)('of %s with every process, from both sessions', async (first) => {
+      const found: unknown[] = [];
+      for (const second of PROCESSES) {
+        const id = await machineFor(first, second);
+        const work = await s.session.claim(first, id);
+        const own = await attempt(second, id, 'session');
+        const others = await attempt(second, id, 'rival');
+        await work.cancel();
+        const after = await attempt(second, id, 'rival');
+        found.push({ second, own, others, after });
+      }
+      expect(found).toEqual(
+        PROCESSES.map((second) => {
+          const during = exclude(first, second) ? 'work-conflict' : 'beside';
+          const after = isBarred(first, second) ? 'nothing-to-do' : 'beside';
+          return { second, own: during, others: during, after };
+        }),
+      );
+    });
+
+    it.each(PROCESSES)('of %s when both sessions ask at once', async (process) => {
+      const id = await machineFor(process, process);
+      const claims = await Promise.allSettled(
+        [s.session, s.rival, s.session, s.rival].map((worker) => worker.claim(process, id)),
+      );
+      const won = claims.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+      expect(won).toHaveLength(1);
+      for (const each of claims) {
+        if (each.status === 'rejected') expect(codeOf(each.reason)).toBe('work-conflict');
+      }
+      await won[0]!.cancel();
+    });
+  });
+}

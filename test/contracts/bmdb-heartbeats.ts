@@ -1,0 +1,130 @@
+import { describe, expect, it } from 'vitest';
+import type { MachineId } from '../../src/domain/ids.ts';
+import type { MachineRow } from '../../src/domain/machine.ts';
+import { KEY, MINUTE, startedAt } from './bmdb-rows.ts';
+import { UNKNOWN, STEADY } from './bmdb-stage.ts';
+import type { Stage } from './bmdb-stage.ts';
+
+export function heartbeatsContract(s: Stage): void {
+  const { now, read, add, addLost, beat } = s;
+  describe('heartbeats', () => {
+    const report = (generation: number, result: 'Success' | 'Error' = 'Success') => ({
+      ...{ generation: BigInt(generation), result },
+      raw: new Uint8Array([9]),
+    });
+    const asking = (generation: number): Pick<MachineRow, 'installation'> => ({
+      installation: {
+        requestGeneration: BigInt(generation),
+        handedOutAtMs: null,
+        reportGeneration: null,
+        reportResult: null,
+      },
+    });
+    const send = async (id: MachineId, installationReport: ReturnType<typeof report>) => {
+      const record = { machineId: id, publicKey: KEY, bootId: null, installationReport };
+      return (await s.h.bmdb.heartbeats.recordHeartbeats([record]))[0]!;
+    };
+
+    it('are taken from the agent that was started, and from nobody else', async () => {
+      const at = await now();
+      const id = await add(startedAt(at - MINUTE));
+      const idle = await add();
+      const other = new Uint8Array(32).fill(8);
+      const outcomes = await s.h.bmdb.heartbeats.recordHeartbeats([
+        { machineId: id, publicKey: other, bootId: null },
+        { machineId: UNKNOWN, publicKey: KEY, bootId: null },
+        { machineId: id, publicKey: KEY, bootId: 'boot-1' },
+        { machineId: idle, publicKey: KEY, bootId: null },
+      ]);
+      expect(outcomes.map((each) => each.kind)).toEqual([
+        'unauthenticated',
+        'unauthenticated',
+        'accepted',
+        'unauthenticated',
+      ]);
+      expect(outcomes[2]).toMatchObject({ installationRequest: null });
+      const { heartbeat } = await read(id);
+      expect(heartbeat).toMatchObject({ bootId: 'boot-1' });
+      expect(heartbeat!.atMs).toBeGreaterThanOrEqual(at);
+      expect((await read(idle)).heartbeat).toBeNull();
+      expect(await s.h.bmdb.heartbeats.recordHeartbeats([])).toEqual([]);
+    });
+
+    it('of a forged key leave no trace', async () => {
+      const id = await add(startedAt(await now()));
+      expect(await beat(id, new Uint8Array(32))).toEqual([{ kind: 'unauthenticated' }]);
+      expect((await read(id)).heartbeat).toBeNull();
+    });
+
+    it('may come twice in one batch', async () => {
+      const id = await add(startedAt(await now()));
+      const record = { machineId: id, publicKey: KEY, bootId: null };
+      const twice = await s.h.bmdb.heartbeats.recordHeartbeats([
+        record,
+        { ...record, bootId: 'boot-2' },
+      ]);
+      expect(twice.map((each) => each.kind)).toEqual(['accepted', 'accepted']);
+      expect((await read(id)).heartbeat?.bootId).toBe('boot-2');
+    });
+
+    it('count no longer once the agent was forgotten', async () => {
+      const id = await addLost();
+      const work = await s.session.claim('ShepherdRecovery', id);
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting' });
+      await work.finish({ kind: 'recovered', coolDown: STEADY });
+      expect(await beat(id)).toEqual([{ kind: 'unauthenticated' }]);
+    });
+
+    it('hand out what is to be installed, until it is reported', async () => {
+      const raw = new Uint8Array([4, 5, 6]);
+      const id = await add({ ...startedAt(await now()), ...asking(3) }, raw);
+      const ask = async () => {
+        const [outcome] = await beat(id);
+        if (outcome?.kind !== 'accepted') return expect.fail('the heartbeat was refused');
+        return outcome.installationRequest && [...outcome.installationRequest];
+      };
+      expect(await ask()).toEqual([4, 5, 6]);
+      const first = (await read(id)).installation.handedOutAtMs;
+      expect(first).not.toBeNull();
+      await s.h.pass(MINUTE);
+      expect(await ask()).toEqual([4, 5, 6]);
+      const again = (await read(id)).installation.handedOutAtMs;
+      expect((await now()) - again!).toBeGreaterThanOrEqual(MINUTE);
+      expect(await send(id, report(3))).toMatchObject({ installationRequest: null });
+      expect(await ask()).toBeNull();
+      expect((await read(id)).installation).toMatchObject({
+        reportGeneration: 3n,
+        reportResult: 'Success',
+      });
+    });
+
+    it('tell how an installation went only for the one that was asked for', async () => {
+      const id = await add({ ...startedAt(await now()), ...asking(3) });
+      const stored = async () => (await read(id)).installation.reportResult;
+      expect((await send(id, report(2))).kind).toBe('accepted');
+      expect(await stored()).toBeNull();
+      expect((await send(id, report(4))).kind).toBe('invalid');
+      expect(await stored()).toBeNull();
+      expect((await read(id)).heartbeat).not.toBeNull();
+      expect((await send(id, report(3, 'Error'))).kind).toBe('accepted');
+      expect(await stored()).toBe('Error');
+      await send(id, report(3, 'Success'));
+      await send(id, report(3, 'Error'));
+      expect(await stored()).toBe('Success');
+      const idle = await add(startedAt(await now()));
+      expect((await send(idle, report(1))).kind).toBe('accepted');
+      expect((await read(idle)).installation.reportGeneration).toBeNull();
+    });
+
+    it('take a hardware report', async () => {
+      const id = await add(startedAt(await now()));
+      const record = { machineId: id, publicKey: KEY, bootId: null };
+      for (const hardwareReport of [new Uint8Array([1]), new Uint8Array([2, 3])]) {
+        const [outcome] = await s.h.bmdb.heartbeats.recordHeartbeats([
+          { ...record, hardwareReport },
+        ]);
+        expect(outcome?.kind).toBe('accepted');
+      }
+    });
+  });
+}

@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest';
+import { witness } from '../../src/domain/ids.ts';
+import { MINUTE, PROVIDER, providedOf } from './bmdb-rows.ts';
+import { SIGNAL, refusedWith } from './bmdb-stage.ts';
+import type { Stage } from './bmdb-stage.ts';
+
+export function intentsContract(s: Stage): void {
+  const { read, openOn } = s;
+  describe('intents', () => {
+    const slot = { provider: PROVIDER, slotId: 'reservation-1', hostname: 'm-1' };
+    const unsettled = async () => (await s.h.other.scan(SIGNAL)).intents;
+
+    it('are one per slot', async () => {
+      const intent = await s.session.intents.open(slot);
+      expect(intent).toMatchObject({
+        ...slot,
+        ...{ state: 'open', ambiguous: false, attempts: 0, lastError: null },
+        ...{ sessionId: s.session.sessionId, sessionAlive: true },
+      });
+      expect(await refusedWith(s.session.intents.open(slot))).toBe('work-conflict');
+      expect(await refusedWith(s.rival.intents.open(slot))).toBe('work-conflict');
+      expect(await unsettled()).toEqual([intent]);
+      const races = await Promise.allSettled(
+        [s.session, s.rival].map(({ intents }) => intents.open({ ...slot, slotId: 'raced' })),
+      );
+      expect(races.filter((each) => each.status === 'fulfilled')).toHaveLength(1);
+    });
+
+    it('show their progress', async () => {
+      const { witness: tag } = await s.session.intents.open(slot);
+      await s.session.intents.progress(tag, { attempts: 1 });
+      const change = { attempts: 2, ambiguous: true, unresolved: true, lastError: 'timeout' };
+      await s.session.intents.progress(tag, change);
+      expect(await unsettled()).toMatchObject([
+        { attempts: 2, ambiguous: true, state: 'unresolved', lastError: 'timeout' },
+      ]);
+      await s.session.intents.progress(tag, { unresolved: false });
+      expect(await unsettled()).toMatchObject([{ attempts: 2, ambiguous: true, state: 'open' }]);
+      expect(await refusedWith(s.rival.intents.progress(tag, { attempts: 3 }))).toBe(
+        'work-conflict',
+      );
+    });
+
+    it('become machines, once', async () => {
+      const intent = await s.session.intents.open(slot);
+      const provided = providedOf('1');
+      const id = await s.session.intents.adopt(intent.witness, provided);
+      expect(id).toBe(intent.machineId);
+      expect(await s.session.intents.adopt(intent.witness, provided)).toBe(id);
+      expect(await s.rival.intents.adopt(intent.witness, provided)).toBe(id);
+      expect(await read(id)).toMatchObject({ machineId: id, provided });
+      expect(await s.h.events(id)).toEqual([`adopted device device-1, intent ${intent.witness}`]);
+      expect(await unsettled()).toEqual([]);
+      expect((await s.h.bmdb.scan(SIGNAL)).machines).toHaveLength(1);
+      expect(await refusedWith(s.session.intents.open(slot))).toBe('work-conflict');
+    });
+
+    it('cannot adopt a device that is taken', async () => {
+      const first = await s.session.intents.open(slot);
+      await s.session.intents.adopt(first.witness, providedOf('1'));
+      const second = await s.session.intents.open({ ...slot, slotId: 'reservation-2' });
+      const stolen = providedOf('1', { reservationId: 'reservation-2' });
+      expect(await refusedWith(s.session.intents.adopt(second.witness, stolen))).toBe(
+        'work-conflict',
+      );
+      expect(await unsettled()).toHaveLength(1);
+    });
+
+    it('of a dead session are resumed by another', async () => {
+      const short = await openOn(s.h.bmdb, 60_000);
+      const intent = await short.intents.open(slot);
+      expect(await refusedWith(s.rival.intents.resume(intent.witness))).toBe('work-conflict');
+      await s.h.expireSession(short.sessionId);
+      expect(await unsettled()).toMatchObject([{ sessionAlive: false }]);
+      const resumed = await s.rival.intents.resume(intent.witness);
+      expect(resumed).toEqual({ ...intent, sessionId: s.rival.sessionId, sessionAlive: true });
+      expect(await s.rival.intents.resume(intent.witness)).toEqual(resumed);
+      expect(await unsettled()).toEqual([resumed]);
+      await s.rival.intents.adopt(intent.witness, providedOf('1'));
+      expect(await refusedWith(s.rival.intents.resume(intent.witness))).toBe('work-conflict');
+      await short.close();
+    });
+
+    it('that led to nothing put the slot on the shelf, longer each time', async () => {
+      for (const hours of [1, 2, 4]) {
+        const { witness: tag } = await s.session.intents.open(slot);
+        const end = { state: 'failed', cause: 'no luck', penaltyMs: 60 * MINUTE } as const;
+        await s.session.intents.end(tag, end);
+        await s.session.intents.end(tag, end);
+        const snapshot = await s.h.bmdb.scan(SIGNAL);
+        expect(snapshot.intents).toEqual([]);
+        expect(snapshot.penalties).toEqual([
+          {
+            ...{ provider: PROVIDER, slotId: slot.slotId, cause: 'no luck' },
+            untilMs: expect.closeTo(snapshot.nowMs + hours * 60 * MINUTE, -4) as number,
+          },
+        ]);
+        expect(await refusedWith(s.session.intents.open(slot))).toBe('nothing-to-do');
+        expect(await refusedWith(s.session.intents.adopt(tag, providedOf('1')))).toBe(
+          'work-conflict',
+        );
+        await s.h.pass(hours * 60 * MINUTE + 1);
+        expect((await s.h.bmdb.scan(SIGNAL)).penalties).toEqual([]);
+      }
+      const { witness: tag } = await s.session.intents.open(slot);
+      await s.session.intents.end(tag, { state: 'abandoned', cause: 'never seen' });
+      expect((await s.h.bmdb.scan(SIGNAL)).penalties).toEqual([]);
+    });
+
+    it('are not opened under a hold, and not known by another name', async () => {
+      await s.h.hold({
+        ...{ provider: PROVIDER, slotId: slot.slotId, kind: 'no-allocate' },
+        ...{ setBy: 'ann', reason: 'being moved', untilMs: null },
+      });
+      expect(await refusedWith(s.session.intents.open(slot))).toBe('nothing-to-do');
+      const unknown = witness('00000000-0000-4000-8000-00000000beef');
+      expect(await refusedWith(s.session.intents.adopt(unknown, providedOf('1')))).toBe(
+        'not-found',
+      );
+      expect(await refusedWith(s.session.intents.resume(unknown))).toBe('work-conflict');
+    });
+  });
+}

@@ -1,0 +1,32 @@
+import { describe, expect, it, vi } from 'vitest';
+import { UNKNOWN, SIGNAL, refusedWith } from './bmdb-stage.ts';
+import type { Stage } from './bmdb-stage.ts';
+
+export function readingContract(s: Stage): void {
+  const { add } = s;
+  describe('reading', () => {
+    it('finds nothing where there is nothing', async () => {
+      expect((await s.h.bmdb.readMachine(UNKNOWN, SIGNAL)).row).toBeNull();
+      expect(await s.h.bmdb.scan(SIGNAL)).toMatchObject({
+        ...{ machines: [], intents: [], holds: [], penalties: [] },
+      });
+    });
+
+    it('stops when it is told to', async () => {
+      const stopped = AbortSignal.abort(new Error('enough'));
+      expect(await refusedWith(s.h.bmdb.scan(stopped))).toBe('cancelled');
+      expect(await refusedWith(s.h.bmdb.readMachine(UNKNOWN, stopped))).toBe('cancelled');
+    });
+
+    it('is worth repeating after a wake', async () => {
+      let wakes = 0;
+      const subscription = s.h.other.wakes$.subscribe(() => (wakes += 1));
+      const work = await s.session.claim('UnitTest1', await add());
+      await vi.waitUntil(() => wakes > 0);
+      const before = wakes;
+      await work.finish({ kind: 'nothing' });
+      await vi.waitUntil(() => wakes > before);
+      subscription.unsubscribe();
+    });
+  });
+}

@@ -1,0 +1,246 @@
+import { describe, expect, it } from 'vitest';
+import type { Work } from '../../src/adapters/bmdb/port.ts';
+import type { MachineId } from '../../src/domain/ids.ts';
+import { codeOf } from '../../src/domain/errors.ts';
+import { DEFAULT_LOSS, LADDER_RESET_MS } from '../../src/domain/policy.ts';
+import { MINUTE, machineRow, providedOf, startedAt } from './bmdb-rows.ts';
+import { SIGNAL, STEADY, DOUBLING, refusedWith, holdOn } from './bmdb-stage.ts';
+import type { Stage } from './bmdb-stage.ts';
+
+export function recoveryContract(s: Stage): void {
+  const { now, read, add, addLost, beat } = s;
+  describe('recovery', () => {
+    const asked = async (id: MachineId, worker = s.session): Promise<Work> => {
+      const work = await worker.claim('ShepherdRecovery', id);
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting' });
+      return work;
+    };
+
+    it('remembers its steps, and makes the machine startable', async () => {
+      const id = await addLost({ heartbeat: { atMs: (await now()) - 20 * MINUTE, bootId: 'b' } });
+      const work = await asked(id);
+      await work.note({ kind: 'recoveryAccepted', operationRef: 'op-1' });
+      expect(await read(id)).toMatchObject({
+        permit: true,
+        recovery: { rung: 'rebooting', attempts: 1, operationRef: 'op-1', nextAtMs: null },
+      });
+      await work.finish({ kind: 'recovered', coolDown: STEADY });
+      const row = await read(id);
+      expect(row).toMatchObject({ agentStarted: null, heartbeat: null, permit: false, work: [] });
+      expect(row.recovery?.nextAtMs).toBeGreaterThan(await now());
+      expect((await s.h.events(id)).map((line) => line.split(' ')[0])).toEqual([
+        'recoveryAsked',
+        'recovered',
+      ]);
+      await (await s.rival.claim('ShepherdAgentStart', id)).cancel();
+    });
+
+    it('counts attempts on a rung, and begins anew on the next', async () => {
+      const id = await addLost();
+      const work = await asked(id);
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting' });
+      expect((await read(id)).recovery).toMatchObject({ rung: 'rebooting', attempts: 2 });
+      await work.note({ kind: 'recoveryAsked', rung: 'powerCycling' });
+      expect((await read(id)).recovery).toMatchObject({ rung: 'powerCycling', attempts: 1 });
+    });
+
+    it('stays within the budget, over all daemons', async () => {
+      const ids = await Promise.all(Array.from({ length: 4 }, () => addLost()));
+      const claims = await Promise.allSettled(
+        ids.map((id, at) => (at % 2 ? s.rival : s.session).claim('ShepherdRecovery', id)),
+      );
+      const granted = claims.filter((each) => each.status === 'fulfilled');
+      expect(granted).toHaveLength(1);
+      for (const each of claims) {
+        if (each.status === 'rejected') expect(codeOf(each.reason)).toBe('no-permit');
+      }
+      const { machines } = await s.h.bmdb.scan(SIGNAL);
+      expect(machines.filter((row) => row.permit)).toHaveLength(1);
+      const first = granted[0]!.value;
+      await first.note({ kind: 'recoveryAsked', rung: 'rebooting' });
+      await first.finish({ kind: 'recovered', coolDown: STEADY });
+      const next = ids.find((id) => id !== first.machineId)!;
+      await (await s.session.claim('ShepherdRecovery', next)).cancel();
+    });
+
+    it('may take a share of each location and provider at once', async () => {
+      const at = await now();
+      const group = async (location: string, count: number) => {
+        for (let each = 0; each < count; each++) {
+          const name = `${location}-${each}`;
+          await add({ ...startedAt(at), provided: providedOf(name, { location }) });
+        }
+        const provided = providedOf(`${location}-lost`, { location });
+        return addLost({ provided });
+      };
+      const a = await group('a', 20);
+      const b = await group('b', 19);
+      const more = await addLost({ provided: providedOf('a-more', { location: 'a' }) });
+      const works = [await s.session.claim('ShepherdRecovery', a)];
+      expect(await refusedWith(s.session.claim('ShepherdRecovery', more))).toBe('no-permit');
+      works.push(await s.session.claim('ShepherdRecovery', b));
+      for (const work of works) await work.cancel();
+    });
+
+    it('that failed keeps its permit while it cools down, longer each time', async () => {
+      const id = await addLost();
+      for (const seconds of [1, 2, 4]) {
+        await (await asked(id)).fail(DOUBLING, 'no evidence');
+        const row = await read(id);
+        expect(row.permit).toBe(true);
+        expect(row.recovery!.nextAtMs! - (await now())).toBeGreaterThan((seconds - 1) * 1000);
+        expect(await refusedWith(s.session.claim('ShepherdRecovery', id))).toBe('nothing-to-do');
+        await s.h.pass(seconds * 1000 + 1);
+      }
+      const work = await asked(id);
+      await work.finish({ kind: 'recovered', coolDown: DOUBLING });
+      const left = (await read(id)).recovery!.nextAtMs! - (await now());
+      expect(left).toBeGreaterThan(4_000);
+      expect(left).toBeLessThanOrEqual(5_000);
+    });
+
+    it('gives the permit back when the machine is parked', async () => {
+      const id = await addLost();
+      const work = await asked(id);
+      await work.fail(STEADY, 'end of the ladder', { kind: 'needsHuman', reason: 'dead' });
+      expect((await read(id)).permit).toBe(false);
+    });
+
+    it('gives the permit back when nothing was asked', async () => {
+      const id = await addLost();
+      await (await s.session.claim('ShepherdRecovery', id)).cancel();
+      expect((await read(id)).permit).toBe(false);
+      await (await asked(id)).cancel();
+      expect((await read(id)).permit).toBe(true);
+    });
+
+    it('is not asked for when the machine came back', async () => {
+      const id = await addLost();
+      const work = await s.session.claim('ShepherdRecovery', id);
+      await beat(id);
+      expect(await refusedWith(work.note({ kind: 'recoveryAsked', rung: 'rebooting' }))).toBe(
+        'nothing-to-do',
+      );
+      expect((await read(id)).recovery).toBeNull();
+      await work.cancel();
+    });
+
+    it('is not asked for when its permit was taken back', async () => {
+      const id = await addLost();
+      const work = await s.session.claim('ShepherdRecovery', id);
+      await s.rival.updateProvided(id, { status: 'Missing' });
+      await s.rival.updateProvided(id, { status: 'Running' });
+      expect(await refusedWith(work.note({ kind: 'recoveryAsked', rung: 'rebooting' }))).toBe(
+        'no-permit',
+      );
+      expect(await read(id)).toMatchObject({ permit: false, recovery: null });
+      await work.cancel();
+    });
+
+    it('is barred by a hold, and by a freeze', async () => {
+      const row = machineRow(await now(), startedAt((await now()) - 40 * MINUTE));
+      await s.h.insert(row);
+      await s.h.freeze('fleet', 'too many at once');
+      expect(await refusedWith(s.session.claim('ShepherdRecovery', row.machineId))).toBe(
+        'no-permit',
+      );
+      await s.h.hold(holdOn(row, 'no-recover'));
+      expect(await refusedWith(s.session.claim('ShepherdRecovery', row.machineId))).toBe(
+        'nothing-to-do',
+      );
+    });
+
+    it('ends its episode with heartbeats', async () => {
+      const id = await addLost();
+      await (await asked(id)).fail(STEADY, 'no evidence');
+      await beat(id);
+      await beat(id);
+      expect((await read(id)).permit).toBe(true);
+      await beat(id);
+      expect(await read(id)).toMatchObject({ permit: false, recovery: { rung: 'rebooting' } });
+      for (let passedMs = 0; passedMs <= 30 * MINUTE; passedMs += 50_000) {
+        await s.h.pass(50_000);
+        await beat(id);
+      }
+      expect((await read(id)).recovery).toBeNull();
+    });
+
+    it('forgets it after heartbeats for as long as the policy says', async () => {
+      const resetMs = 5 * MINUTE;
+      expect(resetMs).toBeLessThan(LADDER_RESET_MS);
+      await s.begin({ ...DEFAULT_LOSS, ladderResetMs: resetMs });
+      const id = await addLost();
+      await (await asked(id)).fail(STEADY, 'no evidence');
+      await beat(id);
+      for (let passedMs = 50_000; passedMs < resetMs; passedMs += 50_000) {
+        await s.h.pass(50_000);
+        await beat(id);
+        expect((await read(id)).recovery, `after ${passedMs} ms`).not.toBeNull();
+      }
+      await s.h.pass(50_000);
+      await beat(id);
+      expect((await read(id)).recovery).toBeNull();
+    });
+
+    it('that was refused for certain is not under way, and counts if it says so', async () => {
+      const id = await addLost();
+      const work = await asked(id);
+      await work.note({ kind: 'recoveryAccepted', operationRef: 'op-1' });
+      await work.note({ kind: 'recoveryRefused', counts: true });
+      const refused = { rung: 'rebooting', askedAtMs: null, operationRef: null };
+      expect((await read(id)).recovery).toMatchObject({ ...refused, attempts: 1 });
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting' });
+      expect((await read(id)).recovery).toMatchObject({ attempts: 2 });
+      await work.note({ kind: 'recoveryRefused', counts: false });
+      expect((await read(id)).recovery).toMatchObject({ ...refused, attempts: 1 });
+      await work.note({ kind: 'recoveryRefused', counts: false });
+      await work.note({ kind: 'recoveryRefused', counts: false });
+      expect((await read(id)).recovery).toMatchObject({ attempts: 0 });
+      await work.cancel();
+      expect((await read(id)).permit, 'nothing is under way').toBe(false);
+    });
+
+    it('of which nobody knows what became stays noted, and does not count', async () => {
+      const id = await addLost();
+      const work = await asked(id);
+      const { askedAtMs } = (await read(id)).recovery!;
+      await work.note({ kind: 'recoveryUnclear' });
+      expect((await read(id)).recovery).toMatchObject({ attempts: 0, askedAtMs });
+      await work.note({ kind: 'recoveryUnclear' });
+      expect((await read(id)).recovery).toMatchObject({ attempts: 0, askedAtMs });
+      await work.cancel();
+    });
+
+    it('that was never asked for cannot be refused', async () => {
+      const id = await addLost();
+      const work = await s.session.claim('ShepherdRecovery', id);
+      await work.note({ kind: 'recoveryRefused', counts: true });
+      expect((await read(id)).recovery).toBeNull();
+      await work.cancel();
+      expect(await refusedWith(work.note({ kind: 'recoveryRefused', counts: true }))).toBe(
+        'work-lost',
+      );
+    });
+
+    it('that succeeded leaves no request behind, and keeps the count', async () => {
+      const id = await addLost();
+      const work = await asked(id);
+      await work.note({ kind: 'recoveryAccepted', operationRef: 'op-1' });
+      await work.finish({ kind: 'recovered', coolDown: STEADY });
+      expect((await read(id)).recovery).toMatchObject({
+        ...{ rung: 'rebooting', attempts: 1, askedAtMs: null, operationRef: null },
+      });
+    });
+
+    it('takes back permits of machines that no longer need one', async () => {
+      const row = machineRow(await now(), startedAt((await now()) - 40 * MINUTE));
+      await s.h.insert(row);
+      await (await asked(row.machineId)).fail(STEADY, 'no evidence');
+      await s.h.pass(2 * MINUTE);
+      expect((await s.h.bmdb.sweep()).permits).toBe(0);
+      await s.h.hold(holdOn(row, 'no-recover'));
+      expect((await s.h.bmdb.sweep()).permits).toBe(1);
+      expect((await read(row.machineId)).permit).toBe(false);
+    });
+  });
+}

@@ -1,0 +1,140 @@
+import { describe, expect, it, vi } from 'vitest';
+import type { BmdbSession } from '../../src/adapters/bmdb/port.ts';
+import { codeOf } from '../../src/domain/errors.ts';
+import type { MachineId } from '../../src/domain/ids.ts';
+import { PROVIDER } from './bmdb-rows.ts';
+import { SIGNAL, refusedWith } from './bmdb-stage.ts';
+import type { Stage } from './bmdb-stage.ts';
+
+export function sessionsContract(s: Stage): void {
+  const { add, openOn } = s;
+  describe('sessions', () => {
+    it('live as long as they are poked', async () => {
+      const short = await openOn(s.h.bmdb, 5_000);
+      expect(short.remainingMs()).toBeGreaterThan(4_000);
+      await s.h.pass(3_000);
+      expect(short.remainingMs()).toBeLessThan(2_100);
+      await short.poke();
+      await s.h.pass(3_000);
+      const work = await short.claim('UnitTest1', await add());
+      await work.finish({ kind: 'nothing' });
+      expect(short.signal.aborted).toBe(false);
+      await short.close();
+    });
+
+    /** Claims and finishes something: a transaction that only a live session may make. */
+    const transact = async (session: BmdbSession, id: MachineId) =>
+      (await session.claim('UnitTest1', id)).finish({ kind: 'nothing' });
+
+    it('may write at 0 s and at 6 s with pokes, and not 6 s after the last one', async () => {
+      const id = await add();
+      const short = await openOn(s.h.bmdb, 5_000);
+      await transact(short, id);
+      for (const _ of [2_500, 5_000]) {
+        await s.h.pass(2_500);
+        await short.poke();
+      }
+      await s.h.pass(1_000);
+      await transact(short, id);
+      await s.h.pass(5_000);
+      expect(await refusedWith(transact(short, id))).toBe('session-expired');
+      expect(short.signal.aborted).toBe(true);
+      await short.close();
+    });
+
+    it('outlive a poke that failed', async () => {
+      const id = await add();
+      const short = await openOn(s.h.bmdb, 5_000);
+      await s.h.pass(2_500);
+      await s.h.reachable(false);
+      const failed = await refusedWith(short.poke());
+      const { aborted } = short.signal;
+      await s.h.reachable(true);
+      expect([failed, aborted]).toEqual(['unreachable', false]);
+      expect(short.remainingMs()).toBeLessThanOrEqual(2_500);
+      await short.poke();
+      expect(short.remainingMs()).toBeGreaterThan(2_500);
+      await transact(short, id);
+      await short.close();
+    });
+
+    it('end at their own deadline when no poke succeeds', async () => {
+      const short = await openOn(s.h.bmdb, 5_000);
+      await s.h.reachable(false);
+      const failed = await refusedWith(short.poke());
+      await s.h.pass(5_001);
+      await s.h.reachable(true);
+      expect(failed).toBe('unreachable');
+      await vi.waitUntil(() => short.signal.aborted);
+      expect(await refusedWith(short.poke())).toBe('session-expired');
+      await short.close();
+    });
+
+    it('end by themselves: the signal aborts and every write is refused', async () => {
+      const short = await openOn(s.h.bmdb, 5_000);
+      const id = await add();
+      const work = await short.claim('UnitTest1', id);
+      await s.h.pass(5_001);
+      await vi.waitUntil(() => short.signal.aborted);
+      expect(codeOf(short.signal.reason)).toBe('session-expired');
+      expect(short.remainingMs()).toBe(0);
+      expect(await refusedWith(short.poke())).toBe('session-expired');
+      expect(await refusedWith(short.claim('UnitTest2', id))).toBe('session-expired');
+      expect(await refusedWith(work.finish({ kind: 'nothing' }))).toBe('session-expired');
+      expect(await refusedWith(short.releaseWork(id))).toBe('session-expired');
+      expect(
+        await refusedWith(short.intents.open({ provider: PROVIDER, slotId: 'r1', hostname: 'h1' })),
+      ).toBe('session-expired');
+      await short.close();
+    });
+
+    it('that died in the database are noticed at the next write', async () => {
+      const short = await openOn(s.h.bmdb, 60_000);
+      await s.h.expireSession(short.sessionId);
+      expect(await refusedWith(short.claim('UnitTest1', await add()))).toBe('session-expired');
+      expect(short.signal.aborted).toBe(true);
+      const poked = await openOn(s.h.bmdb, 60_000);
+      await s.h.expireSession(poked.sessionId);
+      expect(await refusedWith(poked.poke())).toBe('session-expired');
+      expect(poked.signal.aborted).toBe(true);
+      await short.close();
+      await poked.close();
+    });
+
+    it('are listed while they live', async () => {
+      const seen = async () => (await s.h.other.scan(SIGNAL)).sessions;
+      expect(await seen()).toContainEqual({
+        sessionId: s.session.sessionId,
+        component: 'shepherd',
+      });
+      await s.h.expireSession(s.session.sessionId);
+      const left = (await seen()).map((each) => each.sessionId);
+      expect(left).toEqual([s.rival.sessionId]);
+    });
+
+    it('give back their work when they are closed, and may be closed twice', async () => {
+      const id = await add();
+      await s.rival.claim('ShepherdAgentStart', id);
+      await s.rival.close();
+      await s.rival.close();
+      expect(s.rival.signal.aborted).toBe(true);
+      expect(await s.h.history(id)).toEqual([
+        'ShepherdAgentStart Started',
+        'ShepherdAgentStart Canceled session closed',
+      ]);
+      await (await s.session.claim('ShepherdAgentStart', id)).cancel();
+    });
+
+    it('that are long dead are swept away, with their work', async () => {
+      const id = await add();
+      const short = await openOn(s.h.bmdb, 5_000);
+      await short.claim('UnitTest1', id);
+      await s.h.pass(14_000);
+      expect((await s.h.other.sweep()).sessions).toBe(0);
+      await s.h.pass(2_000);
+      expect(await s.h.other.sweep()).toMatchObject({ sessions: 1, work: 1, permits: 0 });
+      expect((await s.h.history(id)).at(-1)).toBe('UnitTest1 Canceled session expired');
+      expect((await s.h.other.sweep()).sessions).toBe(0);
+    });
+  });
+}

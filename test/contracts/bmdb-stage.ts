@@ -1,0 +1,138 @@
+import { afterEach, beforeEach, expect } from 'vitest';
+import type { Bmdb, BmdbSession } from '../../src/adapters/bmdb/port.ts';
+import type { BackoffDescriptor } from '../../src/domain/backoff.ts';
+import { codeOf } from '../../src/domain/errors.ts';
+import { machineId } from '../../src/domain/ids.ts';
+import type { MachineId, ProviderName, SessionId } from '../../src/domain/ids.ts';
+import type { HoldKind, HoldRow, MachineRow } from '../../src/domain/machine.ts';
+import type { LossPolicy } from '../../src/domain/policy.ts';
+import { KEY, MINUTE, machineRow, PROVIDER, startedAt } from './bmdb-rows.ts';
+
+/** What the contract needs beside the port, to set up rows and to look at what was written. */
+export interface BmdbHarness {
+  readonly bmdb: Bmdb;
+  /** The same database, as another daemon sees it. */
+  readonly other: Bmdb;
+  /** Work is left out: it needs a session. `request` is the raw installation request. */
+  insert(row: MachineRow, request?: Uint8Array): Promise<void>;
+  /** Deletes the machine with all its tags. */
+  remove(id: MachineId): Promise<void>;
+  /** Asks for an operating system to be installed; a second time for another one. */
+  request(id: MachineId, generation: bigint, raw?: Uint8Array): Promise<void>;
+  /** Writes a status of the provider that this program does not know. */
+  spoil(id: MachineId): Promise<void>;
+  hold(hold: HoldRow): Promise<void>;
+  lift(provider: ProviderName, slotId: string, kind: HoldKind): Promise<void>;
+  freeze(scope: string, reason: string): Promise<void>;
+  thaw(scope: string): Promise<void>;
+  /** Adds so many lines to the work history of a machine, all of now. */
+  addHistory(id: MachineId, count: number): Promise<void>;
+  /** Lets time pass, for the database and for the local clock. */
+  pass(ms: number): Promise<void>;
+  /** Puts a session's deadline into the past, in the database only. */
+  expireSession(id: SessionId): Promise<void>;
+  /** Breaks all connections and lets nobody connect, until it is called with true. */
+  reachable(yes: boolean): Promise<void>;
+  /** Lines `process event cause`, oldest first. */
+  history(id: MachineId): Promise<string[]>;
+  /** Lines `kind reason`, oldest first. */
+  events(id: MachineId): Promise<string[]>;
+  close(): Promise<void>;
+}
+export type MakeHarness = (loss?: LossPolicy) => Promise<BmdbHarness>;
+
+export const DAY = 86_400_000;
+export const SIGNAL = new AbortController().signal;
+export const UNKNOWN = machineId('00000000-0000-4000-8000-00000000dead');
+export const STEADY: BackoffDescriptor = { initialMs: 60_000, exponent: 1, maximumMs: 0 };
+export const DOUBLING: BackoffDescriptor = { initialMs: 1_000, exponent: 2, maximumMs: 5_000 };
+
+/** Code of the error that a call ends with; fails when it succeeds. */
+export async function refusedWith(call: Promise<unknown>): Promise<string> {
+  try {
+    await call;
+  } catch (error) {
+    return codeOf(error);
+  }
+  return expect.fail('the call succeeded');
+}
+
+/** Two daemons with a session each on one fresh database, for every test anew. */
+export interface Stage {
+  readonly h: BmdbHarness;
+  readonly session: BmdbSession;
+  readonly rival: BmdbSession;
+  openOn(bmdb: Bmdb, intervalMs?: number): Promise<BmdbSession>;
+  /** Database clock. */
+  now(): Promise<number>;
+  read(id: MachineId): Promise<MachineRow>;
+  /** Inserts a machine with hardware, and whatever is given. */
+  add(change?: Partial<MachineRow>, request?: Uint8Array): Promise<MachineId>;
+  /** The same, started 40 min ago and silent since. */
+  addLost(change?: Partial<MachineRow>): Promise<MachineId>;
+  /** One heartbeat, taken in by the other daemon. */
+  beat(
+    id: MachineId,
+    publicKey?: Uint8Array,
+    bootId?: string | null,
+  ): ReturnType<Bmdb['heartbeats']['recordHeartbeats']>;
+  /** Begins anew under another policy. */
+  begin(loss?: LossPolicy): Promise<void>;
+}
+
+/** Registers the hooks that build it up and take it down. */
+export function createStage(make: MakeHarness): Stage {
+  let on: { h: BmdbHarness; session: BmdbSession; rival: BmdbSession } | null = null;
+  const openOn = (bmdb: Bmdb, intervalMs = DAY) =>
+    bmdb.openSession({ component: 'shepherd', runtimeInfo: 'host test', intervalMs });
+  const end = async () => {
+    await on?.session.close();
+    await on?.rival.close();
+    await on?.h.close();
+    on = null;
+  };
+  const begin = async (loss?: LossPolicy) => {
+    await end();
+    const h = await make(loss);
+    on = { h, session: await openOn(h.bmdb), rival: await openOn(h.other) };
+  };
+  beforeEach(() => begin());
+  afterEach(end);
+  const now = async () => (await on!.h.bmdb.scan(SIGNAL)).nowMs;
+  const add: Stage['add'] = async (change = {}, request) => {
+    const row = machineRow(await now(), change);
+    await on!.h.insert(row, request);
+    return row.machineId;
+  };
+  return {
+    get h() {
+      return on!.h;
+    },
+    get session() {
+      return on!.session;
+    },
+    get rival() {
+      return on!.rival;
+    },
+    ...{ openOn, now, add, begin },
+    read: async (id) => (await on!.h.bmdb.readMachine(id, SIGNAL)).row!,
+    addLost: async (change = {}) => add({ ...startedAt((await now()) - 40 * MINUTE), ...change }),
+    beat: (id, publicKey = KEY, bootId = null) =>
+      on!.h.other.heartbeats.recordHeartbeats([{ machineId: id, publicKey, bootId }]),
+  };
+}
+
+/** The agent with the known key is started; what an agent start finishes with. */
+export const agentStarted = (warnings: readonly string[] = []) => ({
+  kind: 'agentStarted' as const,
+  publicKey: KEY,
+  bootId: 'boot-2',
+  hostKey: 'host-key',
+  warnings,
+});
+
+export const holdOn = (row: MachineRow, kind: HoldKind): HoldRow => ({
+  provider: PROVIDER,
+  slotId: row.provided!.reservationId!,
+  ...{ kind, setBy: 'ann', reason: 'being looked at', untilMs: null },
+});

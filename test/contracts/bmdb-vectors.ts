@@ -1,0 +1,136 @@
+import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../../src/domain/backoff.ts';
+import type { BackoffDescriptor } from '../../src/domain/backoff.ts';
+import type { InstallState } from '../../src/domain/eligibility.ts';
+import type { MachineRow } from '../../src/domain/machine.ts';
+import { KEY_HEX, MINUTE } from './bmdb-rows.ts';
+
+/** The truth tables that the pure functions and every implementation of the BMDB have to satisfy. */
+
+const of = (initialS: number, exponent: number, maximumS: number): BackoffDescriptor => ({
+  initialMs: initialS * 1000,
+  exponent,
+  maximumMs: maximumS * 1000,
+});
+const LARGE = 30 * 24 * 3600;
+
+/** Name, descriptor, stored interval before (seconds), and the waits of failures in a row. */
+export const BACKOFF_TABLE: readonly [string, BackoffDescriptor, number | null, string][] = [
+  ['empty', of(0, 0, 0), null, '1 1 1'],
+  ['initial only', of(60, 0, 0), null, '60 60 60'],
+  ['initial only, after 2 s', of(60, 0, 0), 2, '60 60 60'],
+  ['exponent 1', of(60, 1, 600), 7, '60 60 60'],
+  ['small growth', of(1, 1.1, LARGE), null, '1 2 3 4 5 6 7 8 9 10 11 13 15 17 19 21 24 27 30 33'],
+  ['exact products', of(60, 1.1, 120), null, '60 66 73 81 90 99 109 120 120'],
+  ['from a lower wait', of(60, 2, 120), 2, '4 8 16 32 64 120 120'],
+  ['up to the maximum', of(1, 2, 5), null, '1 2 4 5 5'],
+  ['no initial', of(0, 1.5, 10), null, '1 2 3 5 8 10 10'],
+  ['maximum below initial', of(60, 2, 30), null, '60 60 60'],
+  ['from above the maximum', of(60, 1.2, 120), 600, '120 120'],
+  [
+    'agent start',
+    AGENT_START_BACKOFF,
+    null,
+    '300 360 432 519 623 748 898 1078 1294 1553 1864 2237 2685 3222 3867 4641 5570 6684 8021 ' +
+      '9626 11552 13863 14400 14400',
+  ],
+  [
+    'recovery',
+    RECOVERY_BACKOFF,
+    null,
+    '60 72 87 105 126 152 183 220 264 317 381 458 550 660 792 951 1142 1371 1646 1976 2372 ' +
+      '2847 3417 3600 3600',
+  ],
+  ['exponent below 1', of(60, 0.2, 600), 2, '60 60'],
+  ['broken initial rounds up', of(1.5, 0, 0), null, '2 2'],
+  ['broken maximum rounds down', of(1, 2, 2.5), null, '1 2 2'],
+];
+
+/** Generation that is asked for, generation that was reported, and how that went. */
+export type Installing = readonly [number | null, number | null, ('Success' | 'Error')?];
+
+export const installing = ([request, report, result = 'Success']: Installing): Pick<
+  MachineRow,
+  'installation'
+> => ({
+  installation: {
+    requestGeneration: request === null ? null : BigInt(request),
+    handedOutAtMs: null,
+    reportGeneration: report === null ? null : BigInt(report),
+    reportResult: report === null ? null : result,
+  },
+});
+
+/** What follows from the state of the installation, where nothing else stands against it. */
+export const INSTALL_TABLE: readonly {
+  readonly state: InstallState;
+  readonly installation: Installing;
+  readonly agentStart: boolean;
+  readonly recovery: boolean;
+  readonly handedOut: boolean;
+  readonly statInstalled: boolean;
+  readonly statPendingRecovery: boolean;
+}[] = [
+  row('NONE', [null, null], 'agentStart recovery statPendingRecovery'),
+  row('NONE', [null, 10], 'agentStart recovery statPendingRecovery'),
+  row('PENDING', [10, null], 'agentStart recovery handedOut statPendingRecovery'),
+  row('PENDING', [10, 9], 'agentStart recovery handedOut statPendingRecovery'),
+  row('PENDING', [10, 9, 'Error'], 'agentStart recovery handedOut statPendingRecovery'),
+  row('FAILED', [10, 10, 'Error'], 'agentStart recovery statPendingRecovery'),
+  row('DONE', [10, 10, 'Success'], 'statInstalled'),
+];
+
+function row(state: InstallState, installation: Installing, yes: string) {
+  const is = (name: string) => yes.split(' ').includes(name);
+  return {
+    ...{ state, installation },
+    agentStart: is('agentStart'),
+    recovery: is('recovery'),
+    handedOut: is('handedOut'),
+    statInstalled: is('statInstalled'),
+    statPendingRecovery: is('statPendingRecovery'),
+  };
+}
+
+/** Minutes since the start, since the last heartbeat; the installation; whether it is recovered. */
+export const RECOVERY_VECTORS: readonly [number | null, number | null, Installing, boolean][] = [
+  [null, null, [null, null], false],
+  [0, null, [null, null], false],
+  [40, 0, [null, null], false],
+  [40, null, [null, null], true],
+  [40, 20, [null, null], true],
+  [40, null, [10, null], true],
+  [40, 20, [10, null], true],
+  [40, null, [10, 9], true],
+  [40, 20, [10, 9], true],
+  [40, null, [10, 10], false],
+  [40, 20, [10, 10], false],
+];
+
+/** Name, what is known of the machine, and whether its agent is started. */
+export const AGENT_START_VECTORS: readonly [
+  string,
+  { provided: boolean; started: boolean; installation: Installing },
+  boolean,
+][] = [
+  ['not provided', { provided: false, started: false, installation: [null, null] }, false],
+  ['provided', { provided: true, started: false, installation: [null, null] }, true],
+  ['started', { provided: true, started: true, installation: [null, null] }, false],
+  ['request 10', { provided: true, started: false, installation: [10, null] }, true],
+  ['+ report 9', { provided: true, started: false, installation: [10, 9] }, true],
+  ['+ report 10', { provided: true, started: false, installation: [10, 10] }, false],
+  ['+ report 10 Error', { provided: true, started: false, installation: [10, 10, 'Error'] }, true],
+];
+
+/** Tags of a machine by how many minutes ago its agent was started and last heard. */
+export function agentTags(
+  nowMs: number,
+  started: number | null,
+  heard: number | null,
+): Pick<MachineRow, 'agentStarted' | 'heartbeat'> {
+  const ago = (minutes: number) => nowMs - minutes * MINUTE;
+  return {
+    agentStarted:
+      started === null ? null : { atMs: ago(started), publicKey: KEY_HEX, bootId: 'boot-1' },
+    heartbeat: heard === null ? null : { atMs: ago(heard), bootId: 'boot-1' },
+  };
+}
