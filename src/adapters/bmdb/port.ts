@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { BackoffDescriptor } from '../../domain/backoff.ts';
 import type { HeartbeatStore } from '../../domain/heartbeat.ts';
-import type { MachineId, ProviderName, SessionId, Witness } from '../../domain/ids.ts';
+import type { Cursor, MachineId, ProviderName, SessionId, Witness } from '../../domain/ids.ts';
 import type {
   HoldRow,
   IntentRow,
@@ -13,6 +13,7 @@ import type {
   QuarantineKind,
   Rung,
 } from '../../domain/machine.ts';
+import type { Statistics } from '../../domain/statistics.ts';
 
 /**
  * The bare metal database: the only memory of the fleet. Every implementation passes
@@ -23,13 +24,20 @@ export interface Bmdb {
   openSession(options: SessionOptions): Promise<BmdbSession>;
   /** All rows, read in one snapshot. */
   scan(signal: AbortSignal): Promise<BmdbSnapshot>;
+  /**
+   * What changed since a scan or the last such call. Heartbeats, and work that ended because its
+   * session died, are no changes: compare `sessions`.
+   * @returns null when the database cannot tell (any more): scan instead.
+   */
+  changesSince(cursor: Cursor, signal: AbortSignal): Promise<BmdbChanges | null>;
   /** Fresh rows of one machine; `row` is null when it does not exist. */
   readMachine(id: MachineId, signal: AbortSignal): Promise<MachineReading>;
   /**
    * Fires (without content) when rows may have changed. Only a hint: a wake may be lost, so a
-   * periodic `scan` is the correctness path. Never errors; reconnects by itself.
+   * periodic `scan` is the correctness path. Never errors; reconnects by itself. A database that is
+   * not to be listened to never fires: ask for changes by period.
    */
-  readonly wakes$: Observable<void>;
+  readonly wakes$: Observable<Wake>;
   readonly heartbeats: HeartbeatStore;
   /**
    * Housekeeping, for every daemon to call about every 10 s: removes at most 100 sessions that are
@@ -37,14 +45,21 @@ export interface Bmdb {
    * one. Nothing depends on it but the size of the tables and of the budget.
    */
   sweep(): Promise<Swept>;
+  /** For people: never on the path of a machine. */
+  readonly inspection: BmdbInspection;
   close(): Promise<void>;
 }
+
+/** `reconnected`: wakes were lost meanwhile, and perhaps a database came back: scan. */
+export type Wake = 'changed' | 'reconnected';
 
 /** How many rows of each kind `sweep` removed. */
 export interface Swept {
   readonly sessions: number;
   readonly work: number;
   readonly permits: number;
+  /** Lines of work history beyond what is kept. */
+  readonly history: number;
 }
 
 export interface SessionOptions {
@@ -56,10 +71,22 @@ export interface SessionOptions {
   readonly intervalMs: number;
 }
 
-export interface BmdbSnapshot {
-  /** Database clock at the snapshot. */
+/** When something was read. */
+export interface ReadingMoment {
+  /** Database clock, somewhat before the rows were read: good for ages, not for an order of reads. */
   readonly nowMs: number;
-  readonly machines: readonly MachineRow[];
+  /**
+   * Orders reads by what they saw: of two, the one that saw a commit that the other did not has the
+   * greater number; equal ones saw the same commits. Means nothing across a restart, failover or
+   * restore of the database, so compare only reads that overlap; else the one begun later is newer.
+   */
+  readonly version: number;
+}
+
+/** What is small enough to be read whole each time. */
+export interface BmdbSurroundings extends ReadingMoment {
+  /** Where `changesSince` goes on from; null: it cannot, so only scans tell what changed. */
+  readonly cursor: Cursor | null;
   /** Open and unresolved ones. */
   readonly intents: readonly IntentRow[];
   /** Not yet expired ones. */
@@ -68,8 +95,16 @@ export interface BmdbSnapshot {
   /** Live sessions, with their component, for the ranking between daemons. */
   readonly sessions: readonly { readonly sessionId: SessionId; readonly component: string }[];
 }
-export interface MachineReading {
-  readonly nowMs: number;
+export interface BmdbSnapshot extends BmdbSurroundings {
+  readonly machines: readonly MachineRow[];
+}
+export interface BmdbChanges extends BmdbSurroundings {
+  /** Rows of the machines that changed, as they are now. */
+  readonly machines: readonly MachineRow[];
+  /** Machines that are no longer there. */
+  readonly gone: readonly MachineId[];
+}
+export interface MachineReading extends ReadingMoment {
   readonly row: MachineRow | null;
 }
 
@@ -99,8 +134,11 @@ export interface BmdbSession {
    * @throws {SessionExpired}
    */
   claim(process: Process, machineId: MachineId): Promise<Work>;
-  /** Cancels whatever work rows this session still holds on the machine (after an actor crash). */
-  releaseWork(machineId: MachineId): Promise<void>;
+  /**
+   * Cancels whatever work rows this session still holds on the machine (after an actor crash), or
+   * only that of the claim with this epoch.
+   */
+  releaseWork(machineId: MachineId, epoch?: string): Promise<void>;
   readonly intents: IntentBook;
   /** Writes what a provider reports of an existing machine; absent keys stay as they are. */
   updateProvided(machineId: MachineId, patch: ProvidedPatch): Promise<void>;
@@ -129,7 +167,8 @@ export interface Work {
    * @throws {WorkLost} the work row is no longer ours.
    * @throws {NothingToDo} `recoveryAsked` only: the machine came back, was parked or put under a
    *   hold since the claim. Nothing may be asked; cancel the work.
-   * @throws {NoPermit} `recoveryAsked` only: the fleet or the provider was frozen meanwhile.
+   * @throws {NoPermit} `recoveryAsked` only: the fleet or the provider was frozen, or the permit
+   *   taken back meanwhile.
    */
   note(note: WorkNote): Promise<void>;
   /**
@@ -139,7 +178,10 @@ export interface Work {
   finish(change: FinishChange): Promise<void>;
   /** History Failed, and the next backoff from `backoff` and the row's last interval. */
   fail(backoff: BackoffDescriptor, cause: string, quarantine?: Quarantine): Promise<void>;
-  /** History Canceled. No-op once ended; never throws for a row that is gone. */
+  /**
+   * History Canceled. No-op once ended; never throws. When it did not come through, the work is held
+   * until its session dies, and may be ended once more.
+   */
   cancel(cause?: string): Promise<void>;
 }
 
@@ -208,4 +250,103 @@ export interface IntentBook {
     witness: Witness,
     end: { state: 'failed' | 'abandoned'; cause: string; penaltyMs?: number },
   ): Promise<void>;
+}
+
+/** Reads for people and their tools; a stale answer does no harm. */
+export interface BmdbInspection {
+  /** Counts of the whole fleet and of each provider. */
+  statistics(signal: AbortSignal): Promise<Statistics>;
+  /** Machines that a process may be started on now, oldest attempt first, then by machine id. */
+  candidates(query: CandidateQuery, signal: AbortSignal): Promise<MachineId[]>;
+  /** Version of the schema, its tag types and their columns, as the database tells them. */
+  schema(signal: AbortSignal): Promise<SchemaDescription>;
+  /** Machines with everything that is known of them, by machine id. Unknown machine: none. */
+  machines(query: InspectionQuery, signal: AbortSignal): Promise<InspectedMachines>;
+  /** What agents found in machines that are provided, by machine id; others are left out. */
+  hardware(query: HardwareQuery, signal: AbortSignal): Promise<HardwarePage>;
+  /** Lines of a machine's work history, oldest first. */
+  history(machineId: MachineId, signal: AbortSignal): Promise<HistoryLine[]>;
+}
+
+export interface CandidateQuery {
+  readonly process: Process;
+  /** Any when absent. */
+  readonly provider?: ProviderName;
+  readonly limit: number;
+}
+
+export interface SchemaDescription {
+  /** Newest migration; ends with ` DIRTY!!!` when the migrations applied are not what they should be. */
+  readonly version: string;
+  readonly tagTypes: readonly TagType[];
+}
+export interface TagType {
+  /** Such as `AgentStarted` or `OSInstallationReport`. */
+  readonly name: string;
+  readonly table: string;
+  readonly columns: readonly { readonly name: string; readonly type: string }[];
+}
+
+export interface InspectionQuery {
+  /** Only this machine. */
+  readonly machineId?: MachineId;
+  /** Expired backoffs too. */
+  readonly expiredBackoffs?: boolean;
+  /** Only machines after this one; for the next page. */
+  readonly after?: MachineId;
+  /** At most so many machines (200). */
+  readonly limit?: number;
+}
+export interface InspectedMachines {
+  readonly machines: readonly InspectedMachine[];
+  /** The statements that were run. */
+  readonly sql: readonly string[];
+  /** Give it as `after` for more; null: these are all. */
+  readonly next: MachineId | null;
+}
+export interface InspectedMachine {
+  readonly machineId: MachineId;
+  readonly createdAtMs: number;
+  /** By the name of the tag type. */
+  readonly tags: Readonly<Record<string, readonly InspectedField[]>>;
+  readonly backoffs: Readonly<Record<string, { untilMs: number; cause: string }>>;
+  /** Session of the work, by process. */
+  readonly work: Readonly<Record<string, SessionId>>;
+}
+export interface InspectedField {
+  readonly name: string;
+  readonly type: string;
+  /** Text as is, bytes as hex, messages as text, null as `<unknown>`; secrets are left out. */
+  readonly value: string;
+  /** Of a message: its fields by name, as plain data, so that one can be picked by its path. */
+  readonly message?: Readonly<Record<string, unknown>>;
+}
+
+export interface HardwareQuery {
+  /** Only machines after this one; for the next page. */
+  readonly after?: MachineId;
+  /** At most so many machines (100). */
+  readonly limit?: number;
+}
+export interface HardwarePage {
+  readonly machines: readonly ReportedHardware[];
+  /** Give it as `after` for more; null: these are all. */
+  readonly next: MachineId | null;
+}
+export interface ReportedHardware {
+  readonly machineId: MachineId;
+  readonly provider: ProviderName;
+  readonly providerId: string;
+  /** The column `hardware_report_raw`, as a tag's field. */
+  readonly report: InspectedField;
+}
+
+export interface HistoryLine {
+  readonly seq: string;
+  readonly atMs: number;
+  readonly process: string;
+  readonly event: string;
+  readonly cause: string | null;
+  readonly sessionId: SessionId | null;
+  readonly component: string | null;
 }

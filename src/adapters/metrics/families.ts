@@ -29,7 +29,7 @@ export const bmdbFamilies = (registry: Registry) => ({
   }),
   transactionsFailed: new Counter({
     name: 'bmdb_transaction_failed',
-    help: 'Transactions given up.',
+    help: 'Transactions given up, not counting those that ended with a refusal.',
     labelNames: ['processor'],
     registers: [registry],
   }),
@@ -53,7 +53,7 @@ export const bmdbFamilies = (registry: Registry) => ({
   }),
   workLost: new Counter({
     name: 'shepherd_work_lost_total',
-    help: 'Work items that no longer belonged to this session when it wanted to end them.',
+    help: 'Work items whose session expired, or that somebody else had, before they were ended.',
     labelNames: ['process'],
     registers: [registry],
   }),

@@ -1,3 +1,9 @@
+import type { Process } from '../../domain/machine.ts';
+import type { Processor } from '../../domain/processor.ts';
+
+/** How a claim ended; `lost`: somebody else took it, or nobody was left to say. */
+export type WorkResult = 'finished' | 'failed' | 'canceled' | 'lost';
+
 /**
  * Counters and gauges of the daemon; names and labels as exported at `/metrics`. Machine ids are
  * never labels. Every method is total: it neither throws nor waits.
@@ -8,17 +14,21 @@ export interface Metrics {
   machines(
     counts: readonly { provider: string; state: string; substate: string; count: number }[],
   ): void;
-  workStarted(process: string): void;
-  workFinished(process: string, result: 'finished' | 'failed' | 'canceled' | 'lost'): void;
-  claimConflict(process: string): void;
+  /** After the COMMIT, as the others of the BMDB. Which processor it is follows from the process. */
+  workStarted(process: Process): void;
+  workFinished(process: Process, result: WorkResult): void;
+  claimConflict(process: Process): void;
   heartbeat(outcome: 'ok' | 'unauthenticated' | 'invalid' | 'unavailable' | 'limited'): void;
   adapterCall(adapter: string, op: string, code: string): void;
   agentStartFailure(cls: string): void;
   reboot(provider: string, outcome: string): void;
-  sessionStarted(): void;
-  sessionExpired(): void;
-  /** One attempt of a BMDB transaction (`executed` first, `retried` later), or its giving up. */
-  transaction(step: 'executed' | 'retried' | 'failed'): void;
+  sessionStarted(processor: Processor): void;
+  sessionExpired(processor: Processor): void;
+  /**
+   * One attempt of a BMDB transaction (`executed` first, `retried` later), or its giving up. What a
+   * transaction finds out, such as a conflict over work, is no failure of it.
+   */
+  transaction(step: 'executed' | 'retried' | 'failed', processor: Processor): void;
   actorCrash(): void;
   observe(
     name: 'work_duration_seconds' | 'work_queue_wait_seconds' | 'heartbeat_seconds',

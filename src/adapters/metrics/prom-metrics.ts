@@ -1,5 +1,6 @@
 import { Registry, collectDefaultMetrics } from 'prom-client';
 import type { Histogram } from 'prom-client';
+import { PROCESSORS, processorOf } from '../../domain/processor.ts';
 import { bmdbFamilies, fleetFamilies, timingFamilies } from './families.ts';
 import type { Metrics } from './port.ts';
 
@@ -21,14 +22,6 @@ export interface PromMetricsOptions {
   /** Source revision of the build, where it is known. */
   readonly commit?: string;
 }
-
-/** The part of the daemon that runs a process; a label of the original's work counters. */
-const PROCESSORS: Readonly<Record<string, string>> = {
-  ShepherdAgentStart: 'shepherd-initializer',
-  ShepherdRecovery: 'shepherd-recoverer',
-};
-const OWN_PROCESSOR = 'shepherd';
-const processorOf = (process: string) => PROCESSORS[process] ?? OWN_PROCESSOR;
 
 /**
  * Metrics on prom-client, in a registry of their own: two daemons in one process (a test) do not
@@ -88,14 +81,16 @@ function bmdbMetrics(registry: Registry): BmdbMetrics {
     retried: families.transactionsRetried,
     failed: families.transactionsFailed,
   };
-  const own = { processor: OWN_PROCESSOR };
-  for (const counter of Object.values(transactions)) counter.inc(own, 0);
-  families.sessionsStarted.inc(own, 0);
-  families.sessionsExpired.inc(own, 0);
+  // So that every series exists, and a rate can be told from the first event on.
+  for (const processor of PROCESSORS) {
+    for (const counter of Object.values(transactions)) counter.inc({ processor }, 0);
+  }
+  families.sessionsStarted.inc({ processor: 'shepherd' }, 0);
+  families.sessionsExpired.inc({ processor: 'shepherd' }, 0);
   return {
-    sessionStarted: () => families.sessionsStarted.inc(own),
-    sessionExpired: () => families.sessionsExpired.inc(own),
-    transaction: (step) => transactions[step].inc(own),
+    sessionStarted: (processor) => families.sessionsStarted.inc({ processor }),
+    sessionExpired: (processor) => families.sessionsExpired.inc({ processor }),
+    transaction: (step, processor) => transactions[step].inc({ processor }),
     workStarted: (process) =>
       families.workStarted.inc({ processor: processorOf(process), process }),
     workFinished(process, result) {

@@ -18,11 +18,11 @@ function touchAll(metrics: Metrics): void {
   metrics.adapterCall('equinix', 'list', 'ok');
   metrics.agentStartFailure('connect');
   metrics.reboot('equinix', 'ok');
-  metrics.sessionStarted();
-  metrics.sessionExpired();
-  metrics.transaction('executed');
-  metrics.transaction('retried');
-  metrics.transaction('failed');
+  metrics.sessionStarted('shepherd');
+  metrics.sessionExpired('shepherd');
+  metrics.transaction('executed', 'bmsrv');
+  metrics.transaction('retried', 'shepherd-recoverer');
+  metrics.transaction('failed', 'scruffy-stats');
   metrics.actorCrash();
   metrics.observe(
     'work_duration_seconds',

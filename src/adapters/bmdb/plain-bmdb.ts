@@ -1,0 +1,76 @@
+import { plainText, plainTextOr } from '../../domain/texts.ts';
+import type {
+  Bmdb,
+  BmdbSession,
+  FinishChange,
+  IntentBook,
+  ProvidedPatch,
+  Work,
+  WorkNote,
+} from './port.ts';
+
+/**
+ * The same BMDB; every free text that goes into it is made plain and capped. What machines and
+ * providers answer ends up in causes and reasons, and a text that cannot be stored must never keep
+ * a failure from being recorded: its machine would be tried again at once, for ever.
+ */
+export const plainBmdb = <Plain extends Bmdb>(bmdb: Plain): Plain => ({
+  ...bmdb,
+  openSession: async ({ runtimeInfo, ...options }) =>
+    plainSession(await bmdb.openSession({ ...options, runtimeInfo: plainText(runtimeInfo) })),
+});
+
+const plainSession = (session: BmdbSession): BmdbSession => ({
+  ...session,
+  claim: async (process, machineId) => plainWork(await session.claim(process, machineId)),
+  intents: plainIntents(session.intents),
+  updateProvided: (machineId, patch) => session.updateProvided(machineId, plainPlace(patch)),
+});
+
+const plainWork = (work: Work): Work => ({
+  ...work,
+  note: (note) => work.note(plainNote(note)),
+  finish: (change) => work.finish(plainChange(change)),
+  fail: (backoff, cause, quarantine) =>
+    work.fail(
+      backoff,
+      plainText(cause),
+      quarantine && { ...quarantine, reason: plainText(quarantine.reason) },
+    ),
+  cancel: (cause) => work.cancel(plainTextOr(cause)),
+});
+
+const plainNote = (note: WorkNote): WorkNote =>
+  note.kind === 'recoveryAccepted' ? { ...note, operationRef: plainText(note.operationRef) } : note;
+
+/** Warnings are kept as one text, so all of them together are capped. */
+const plainChange = (change: FinishChange): FinishChange =>
+  change.kind === 'agentStarted'
+    ? {
+        ...change,
+        bootId: plainTextOr(change.bootId),
+        hostKey: plainTextOr(change.hostKey),
+        warnings: change.warnings.length === 0 ? [] : [plainText(change.warnings.join('; '))],
+      }
+    : change;
+
+const plainIntents = (intents: IntentBook): IntentBook => ({
+  ...intents,
+  progress: (witness, { lastError, ...change }) =>
+    intents.progress(witness, {
+      ...change,
+      ...(lastError === undefined ? {} : { lastError: plainText(lastError) }),
+    }),
+  adopt: (witness, provided) => intents.adopt(witness, { ...provided, ...plainPlace(provided) }),
+  end: (witness, how) => intents.end(witness, { ...how, cause: plainText(how.cause) }),
+});
+
+const plainPlace = <Place extends Omit<ProvidedPatch, 'status'>>({
+  address,
+  location,
+  ...rest
+}: Place) => ({
+  ...rest,
+  ...(address === undefined ? {} : { address: plainTextOr(address) }),
+  ...(location === undefined ? {} : { location: plainTextOr(location) }),
+});

@@ -1,0 +1,42 @@
+import type { InspectedField } from '../port.ts';
+import type { MessageReader } from './messages.ts';
+import { isSecretName, REDACTED } from './secrets.ts';
+
+export const UNKNOWN = '<unknown>';
+const UNREADABLE = '<unreadable>';
+
+/** A column of a tag's table. */
+export interface TagColumn {
+  readonly name: string;
+  /** As PostgreSQL calls it inside: `int8`, `timestamptz`, `bytea`, the name of an enum. */
+  readonly type: string;
+}
+
+/**
+ * A value for people.
+ * @param raw null, or text: of `timestamptz` epoch milliseconds, of `bytea` hex digits.
+ */
+export function inspectField(
+  { name, type }: TagColumn,
+  raw: string | null,
+  messages: MessageReader,
+): InspectedField {
+  if (raw === null) return { name, type, value: UNKNOWN };
+  if (isSecretName(name)) return { name, type, value: REDACTED };
+  if (messages.knows(name)) return messageField({ name, type }, raw, messages);
+  return { name, type, value: type === 'timestamptz' ? timeText(raw) : raw };
+}
+
+/** Bytes that are no message might hold a secret still, so they are not shown. */
+function messageField(column: TagColumn, hex: string, messages: MessageReader): InspectedField {
+  const bytes = Buffer.from(hex, 'hex');
+  const message = messages.read(column.name, bytes);
+  if (!message) return { ...column, value: `${UNREADABLE} (${bytes.length} bytes)` };
+  return { ...column, value: message.text, message: message.fields };
+}
+
+/** `infinity`, and what is too far away for a date, stay as they are. */
+function timeText(raw: string): string {
+  const time = new Date(Number(raw));
+  return Number.isNaN(time.getTime()) ? raw : time.toISOString();
+}
