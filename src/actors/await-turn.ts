@@ -1,6 +1,8 @@
 import { fromPromise } from 'xstate';
 import { sleep, type Clock, type Random } from '../adapters/clock/port.ts';
-import type { SessionId } from '../domain/ids.ts';
+import { seniorityOf } from '../domain/eligibility.ts';
+import type { SessionId, Slot } from '../domain/ids.ts';
+import type { SlotFacts } from '../domain/machine.ts';
 import { rankOf } from '../domain/preference.ts';
 import type { TurnInput } from '../machines/lifecycle-setup.ts';
 import type { Desk } from './desk.ts';
@@ -15,10 +17,13 @@ export interface AwaitTurnDeps {
   readonly sessions: () => readonly SessionId[];
   /** A daemon of rank n waits n times this before it asks for a machine. */
   readonly headStartMs: number;
+  /** What is known of all slots, for the order of those that wait for a place. */
+  readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
   readonly clock: Clock;
   readonly random: Random;
 }
 
+const PROCESS = { agentStart: 'ShepherdAgentStart', recovery: 'ShepherdRecovery' } as const;
 const SETBACK_FIRST_MS = 250;
 const SETBACK_MAX_MS = 30_000;
 
@@ -40,7 +45,8 @@ export const awaitTurn = (deps: AwaitTurnDeps) =>
     const rank = rankOf(session.sessionId, deps.sessions(), slot);
     if (next === 'recovery') await deps.permits.wait(slot, signal);
     if (rank > 0) await sleep(clock, rank * deps.headStartMs, signal);
-    await desk.grant(slot, next, signal);
+    const row = deps.facts().get(slot)?.row;
+    await desk.grant(slot, next, signal, row ? seniorityOf(PROCESS[next], row) : undefined);
   });
 
 const never = (signal: AbortSignal): Promise<never> =>

@@ -2,6 +2,7 @@ import type { Work } from '../adapters/bmdb/port.ts';
 import type { Clock } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { ShellSession } from '../adapters/ssh/port.ts';
+import type { Seniority } from '../domain/eligibility.ts';
 import { Cancelled } from '../domain/errors.ts';
 import type { Slot } from '../domain/ids.ts';
 import type { ProviderMachine } from '../domain/machine.ts';
@@ -37,8 +38,11 @@ export interface DeskOptions {
 
 /** Turns at work: who may work now, and what must be given back when a task ends. */
 export interface Desk {
-  /** Waits for a place. A turn that is granted must be begun, else it is taken back. */
-  grant(slot: Slot, kind: Kind, signal: AbortSignal): Promise<void>;
+  /**
+   * Waits for a place, with the seniority of the machine. A turn that is granted must be begun, else
+   * it is taken back.
+   */
+  grant(slot: Slot, kind: Kind, signal: AbortSignal, seniority?: Seniority): Promise<void>;
   /** The task starts. @throws {Cancelled} no turn was granted. */
   begin(slot: Slot): Turn;
   /** @throws {Cancelled} the turn has ended. */
@@ -109,8 +113,8 @@ export function createDesk({ places, unusedMs, clock, log }: DeskOptions): Desk 
     get busy() {
       return entries.size;
     },
-    async grant(slot, kind, signal) {
-      await pools[kind].take(signal);
+    async grant(slot, kind, signal, seniority) {
+      await pools[kind].take(signal, seniority);
       if (signal.aborted || draining) {
         pools[kind].give();
         throw new Cancelled(`${slot} no longer wants its turn`);

@@ -1,10 +1,11 @@
 import { Cancelled } from '../domain/errors.ts';
+import { bySeniority, seniorityOf } from '../domain/eligibility.ts';
 import type { Slot } from '../domain/ids.ts';
 import type { SlotFacts } from '../domain/machine.ts';
 import { countPermits } from '../domain/permits.ts';
 import type { RecoveryBudget } from '../domain/policy.ts';
 
-/** Lets silent machines wait for room in the recovery budget, in the order they came. */
+/** Lets silent machines wait for room in the recovery budget, the oldest attempt first. */
 export interface PermitQueue {
   /** Resolves when there seems to be room; the claim in the BMDB still decides. */
   wait(slot: Slot, signal: AbortSignal): Promise<void>;
@@ -26,6 +27,16 @@ export function createPermitQueue(budget: RecoveryBudget): PermitQueue {
     return true;
   };
 
+  /** Whoever waits and is known. */
+  const inOrder = (): Slot[] =>
+    [...waiting.keys()]
+      .flatMap((slot) => {
+        const row = facts.get(slot)?.row;
+        return row ? [{ slot, ...seniorityOf('ShepherdRecovery', row) }] : [];
+      })
+      .toSorted(bySeniority)
+      .map(({ slot }) => slot);
+
   return {
     wait: (slot, signal) =>
       new Promise((resolve, reject) => {
@@ -45,8 +56,9 @@ export function createPermitQueue(budget: RecoveryBudget): PermitQueue {
     offer(news) {
       facts = news;
       counts = countPermits(news.values(), budget);
-      for (const [slot, go] of waiting) {
+      for (const slot of inOrder()) {
         if (!take(slot)) continue;
+        const go = waiting.get(slot)!;
         waiting.delete(slot);
         go();
       }

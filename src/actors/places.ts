@@ -1,9 +1,10 @@
+import { bySeniority, type Seniority } from '../domain/eligibility.ts';
 import { Cancelled } from '../domain/errors.ts';
 
-/** A bounded number of places, given out in the order of asking. */
+/** A bounded number of places, given to the oldest attempt first, else in the order of asking. */
 export interface Places {
   /** Resolves when a place is taken; rejects with `Cancelled` when the signal fires first. */
-  take(signal: AbortSignal): Promise<void>;
+  take(signal: AbortSignal, seniority?: Seniority): Promise<void>;
   give(): void;
   /** From now on nobody gets a place; those who wait are refused. */
   close(): void;
@@ -11,8 +12,19 @@ export interface Places {
 }
 
 interface Waiter {
+  readonly seniority: Seniority;
   grant(): void;
   refuse(): void;
+}
+
+const UNKNOWN: Seniority = { lastAttemptMs: null, machineId: '' };
+
+function firstOf(waiters: Iterable<Waiter>): Waiter | undefined {
+  let first: Waiter | undefined;
+  for (const each of waiters) {
+    if (!first || bySeniority(each.seniority, first.seniority) < 0) first = each;
+  }
+  return first;
 }
 
 export function createPlaces(count: number): Places {
@@ -24,7 +36,7 @@ export function createPlaces(count: number): Places {
     get taken() {
       return taken;
     },
-    take: (signal) =>
+    take: (signal, seniority = UNKNOWN) =>
       new Promise((resolve, reject) => {
         if (signal.aborted || closed) return reject(refused());
         if (taken < count) {
@@ -37,6 +49,7 @@ export function createPlaces(count: number): Places {
           signal.removeEventListener('abort', onAbort);
         };
         const waiter: Waiter = {
+          seniority,
           grant: () => (leave(), resolve()),
           refuse: () => (leave(), reject(refused())),
         };
@@ -44,7 +57,7 @@ export function createPlaces(count: number): Places {
         signal.addEventListener('abort', onAbort, { once: true });
       }),
     give: () => {
-      const [next] = waiters;
+      const next = firstOf(waiters);
       if (next) next.grant();
       else taken -= 1;
     },

@@ -88,7 +88,7 @@ export function provideFleet(deps: ProvideDeps) {
     },
     actions: {
       reportSessionLoss: (_, { failure }) => {
-        metrics.sessionExpired();
+        metrics.sessionExpired('shepherd');
         log.error(
           { code: failure?.code, cause: failure?.message },
           'the session was lost or could not be opened; work is stopped until there is a new one',

@@ -20,6 +20,7 @@ export interface SessionKeeper {
   require(): BmdbSession;
   /** Resolves with a session that is alive at that moment. */
   whenAlive(signal: AbortSignal): Promise<BmdbSession>;
+  /** When it fails, it may be called again. */
   close(): Promise<void>;
   readonly slots: ReturnType<typeof sessionSlots>;
 }
@@ -58,7 +59,12 @@ export function createSessionKeeper(options: SessionKeeperOptions): SessionKeepe
     async close() {
       const { session } = holder;
       holder.session = null;
-      await session?.close();
+      try {
+        await session?.close();
+      } catch (error) {
+        holder.session ??= session;
+        throw error;
+      }
     },
     slots: sessionSlots(options, holder),
   };

@@ -8,8 +8,16 @@ import type { Provider } from '../adapters/provider/port.ts';
 import { parseAddress } from '../adapters/ssh/port.ts';
 import type { RemoteShell, ShellTarget, UploadFile } from '../adapters/ssh/port.ts';
 import type { BackoffDescriptor } from '../domain/backoff.ts';
-import { Cancelled, Denied, HostKeyRejected, NotFound, Unreachable } from '../domain/errors.ts';
-import { WorkConflict } from '../domain/errors.ts';
+import {
+  Cancelled,
+  Denied,
+  HostKeyRejected,
+  NotFound,
+  NothingToDo,
+  Unreachable,
+} from '../domain/errors.ts';
+import { providerOf } from '../domain/ids.ts';
+import { plainText } from '../domain/texts.ts';
 import type { Failure, Job } from '../machines/task.ts';
 import type { Desk, Turn } from './desk.ts';
 import type { SessionKeeper } from './session-keeper.ts';
@@ -34,6 +42,7 @@ export interface TakeOverDeps extends TaskDeps {
 }
 
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
+const BOOT_ID_MAX = 128;
 const DENIED_BACKOFF_MS = 30 * 60_000;
 const NOTHING = new Uint8Array(0);
 
@@ -93,7 +102,8 @@ export function judgeHostKey(policy: HostKeyPolicy, pinned: string | null, seen:
 
 export async function readBootId(turn: Turn, signal: AbortSignal): Promise<string> {
   const { stdout } = await turn.shell!.execute(['cat', BOOT_ID], NOTHING, signal);
-  return stdout.toString('utf8').trim();
+  // As it will be stored, so that it can be compared with what was.
+  return plainText(stdout.toString('utf8').trim(), BOOT_ID_MAX);
 }
 
 /** Fills the slots of the `takeover` chart. Each step may run again after a crash. */
@@ -132,7 +142,7 @@ export const takeOverSlots = (deps: TakeOverDeps) => ({
       stepSignal(deps, turn, signal),
     );
     if (stderr.length > 0) {
-      const text = stderr.toString('utf8').slice(0, 2_000);
+      const text = plainText(stderr.toString('utf8'));
       deps.log.warn({ slot: input.slot, stderr: text }, 'the agent wrote to standard error');
     }
     turn.agent = deps.protocol.answer(input.machineId, stdout);
@@ -164,7 +174,7 @@ function deniedBackoff(backoff: BackoffDescriptor, { process, row }: Work): Back
   return { ...backoff, initialMs, ...(last * 1_000 < initialMs && { exponent: 1 }) };
 }
 
-/** The work row is gone, by a commit: nothing is left to cancel, and it can be counted. */
+/** The work has ended, by a commit: nothing is left to cancel, and it can be timed. */
 export function workEnded(
   { metrics, clock }: TaskDeps,
   turn: Turn,
@@ -172,33 +182,39 @@ export function workEnded(
 ): void {
   const { process } = turn.work!;
   turn.workEnded = true;
-  metrics.workFinished(process, result);
   const seconds = (clock.monotonic() - turn.begunAt) / 1_000;
   metrics.observe('work_duration_seconds', { process, result }, seconds);
 }
 
-/** Claims for a turn, and counts what came of it. A turn that ended meanwhile keeps no work. */
+/**
+ * Claims for a turn. A turn that ended meanwhile keeps no work, nor does one whose machine this
+ * daemon could do nothing for: that says nothing of the machine.
+ * @throws {NothingToDo} also when the machine's provider is not configured here.
+ */
 export async function claim(
-  { keeper, metrics }: TaskDeps,
+  { keeper, providers }: TaskDeps,
   process: 'ShepherdAgentStart' | 'ShepherdRecovery',
   turn: Turn,
   { machineId }: Job,
 ): Promise<Work> {
-  let work: Work;
-  try {
-    work = await keeper.require().claim(process, machineId);
-  } catch (error) {
-    if (error instanceof WorkConflict) metrics.claimConflict(process);
-    throw error;
+  if (!providers.has(providerOf(turn.slot))) throw notConfigured(turn, providerOf(turn.slot));
+  const work = await keeper.require().claim(process, machineId);
+  const { provider } = work.row.provided ?? {};
+  if (provider !== undefined && !providers.has(provider)) {
+    const refusal = notConfigured(turn, provider);
+    await work.cancel(refusal.message);
+    throw refusal;
   }
   if (turn.signal.aborted) {
     await work.cancel('the task ended while it claimed the machine');
     throw new Cancelled(`the task on ${turn.slot} ended while it claimed the machine`);
   }
-  metrics.workStarted(process);
   turn.work = work;
   return work;
 }
+
+const notConfigured = ({ slot }: Turn, provider: string) =>
+  new NothingToDo(`${slot} belongs to provider ${provider}, which is not configured here`);
 
 /** Failures that say nothing bad about the machine: the work is cancelled, without a backoff. */
 const OUR_OWN = new Set(['cancelled', 'session-expired', 'nothing-to-do', 'no-permit']);

@@ -16,7 +16,6 @@ import { loadOrCreateSshKey, type SshKey } from '../adapters/ssh/key-file.ts';
 import { createSsh2Shell } from '../adapters/ssh/ssh2-shell.ts';
 import { loadAgentProgram } from '../agent-bundle.ts';
 import { lossPolicyOf, type Config } from '../config.ts';
-import { codeOf, Unreachable } from '../domain/errors.ts';
 import { providerName, type ProviderName } from '../domain/ids.ts';
 import type { Closer } from './closer.ts';
 import type { Tuning } from './tuning.ts';
@@ -43,6 +42,8 @@ export async function openBmdb({ config, tuning, clock, random, log, metrics, cl
     log: log.child({ component: 'bmdb' }),
     metrics,
     poolMax: config.database.poolMax,
+    wakes: config.database.wakes,
+    ...databaseTimeouts(config),
     loss: { ...lossPolicyOf(config), ladderResetMs: tuning.ladderResetMs },
     budget: config.guard,
   });
@@ -50,14 +51,22 @@ export async function openBmdb({ config, tuning, clock, random, log, metrics, cl
   return bmdb;
 }
 
+/** A statement that outlasts its session is of no use to anybody. */
+const STATEMENT = { maxMs: 4_000, share: 0.8 };
+/** Three pokes that hang fit into one interval. */
+const POKE = { maxMs: 1_500, share: 0.3 };
+
+/** How long the database may take, below the session interval however short that is. */
+export function databaseTimeouts({ session }: Pick<Config, 'session'>) {
+  const within = ({ maxMs, share }: typeof STATEMENT) =>
+    Math.min(maxMs, Math.floor(session.interval * share));
+  return { timeoutMs: within(STATEMENT), pulseTimeoutMs: within(POKE) };
+}
+
 async function databaseUrl({ database }: Config, log: Log, closer: Closer): Promise<string> {
   if (database.url) {
     const url = database.url.read();
-    await checkSchema(url).catch((error: unknown) => {
-      if (codeOf(error) !== 'unreachable') throw error;
-      const mend = 'see that it runs, and check database.url';
-      throw new Unreachable(`the database does not answer; ${mend}`, { cause: error });
-    });
+    await checkSchema(url);
     return url;
   }
   const dataDir = database.embedded!.dataDir;
@@ -66,7 +75,8 @@ async function databaseUrl({ database }: Config, log: Log, closer: Closer): Prom
     log: log.child({ component: 'postgres' }),
   });
   closer.add('embedded database', () => postgres.stop());
-  await migrate(postgres.url, log.child({ component: 'postgres' }));
+  const options = { grantTo: postgres.role };
+  await migrate(postgres.ownerUrl, log.child({ component: 'postgres' }), options);
   return postgres.url;
 }
 

@@ -59,6 +59,7 @@ export function fleetDeps(means: Means, parts: Parts, watching: Watching): Provi
       keeper,
       permits,
       sessions: mirror.sessions,
+      facts: mirror.facts,
       headStartMs: tuning.headStartMs,
       clock,
       random,

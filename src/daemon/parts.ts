@@ -49,8 +49,11 @@ export async function openParts(means: Means) {
     loss: lossPolicyOf(config),
     scanMs: config.mirror.scanInterval,
     scanGapMs: tuning.scanGapMs,
+    // Sessions die without a wake, so changes are asked for even where wakes come.
+    pollMs: config.mirror.pollInterval,
     listMs: config.mirror.listInterval,
     clock,
+    random: means.random,
     log: log.child({ component: 'mirror' }),
     onFacts: permits.offer,
     onView: board.onView,

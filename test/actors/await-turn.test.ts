@@ -6,7 +6,8 @@ import type { SessionKeeper } from '../../src/actors/session-keeper.ts';
 import type { BmdbSession } from '../../src/adapters/bmdb/port.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import { Cancelled } from '../../src/domain/errors.ts';
-import { sessionId, slot, type SessionId } from '../../src/domain/ids.ts';
+import { machineId, sessionId, slot, type SessionId, type Slot } from '../../src/domain/ids.ts';
+import type { SlotFacts } from '../../src/domain/machine.ts';
 import { DEFAULT_BUDGET } from '../../src/domain/policy.ts';
 import { rankOf } from '../../src/domain/preference.ts';
 import type { NextWork } from '../../src/domain/view.ts';
@@ -23,6 +24,7 @@ let clock: WatchedClock;
 let desk: Desk;
 let permits: PermitQueue;
 let sessions: SessionId[];
+let facts: Map<Slot, SlotFacts>;
 let alive: { resolve(): void };
 let whenAlive: SessionKeeper['whenAlive'];
 
@@ -32,6 +34,7 @@ beforeEach(() => {
   desk = createDesk({ places, unusedMs: 5_000, clock, log: silentLog });
   permits = createPermitQueue(DEFAULT_BUDGET);
   sessions = [SESSION];
+  facts = new Map();
   const session = { sessionId: SESSION } as BmdbSession;
   whenAlive = async () => session;
   alive = { resolve: () => undefined };
@@ -48,18 +51,19 @@ const openLater = () => {
       signal.addEventListener('abort', () => reject(new Cancelled('not waiting')));
     });
 };
-function wait(next: NextWork, setbacks = 0) {
+function wait(next: NextWork, setbacks = 0, at: Slot = SLOT) {
   const logic = awaitTurn({
     desk,
     permits,
     keeper: { whenAlive } as SessionKeeper,
     sessions: () => sessions,
+    facts: () => facts,
     headStartMs: 1_000,
     clock,
     random: { next: () => 0.5, uuid: () => '' },
   });
   const state = { granted: false };
-  const run = runSlot(logic, { slot: SLOT, next, setbacks }, clock);
+  const run = runSlot(logic, { slot: at, next, setbacks }, clock);
   run.result.then(
     () => (state.granted = true),
     () => undefined,
@@ -127,6 +131,29 @@ test('a place is waited for', async () => {
   desk.end(other);
   await settled();
   expect(turn.granted).toBe(true);
+});
+
+test('a place goes to the machine whose last attempt is the oldest, then by machine id', async () => {
+  const busy = slot('stub', 'busy');
+  await desk.grant(busy, 'agentStart', new AbortController().signal);
+  desk.begin(busy);
+  const waiting = ['d', 'c', 'b', 'a'].map((name, at) => {
+    const rack = slot('stub', name);
+    const id = machineId(`aaaaaaaa-0000-4000-8000-00000000000${name}`);
+    const startAttempt = at < 2 ? { atMs: NOW_MS + at, count: 1 } : null;
+    facts.set(rack, slotFacts({ slot: rack, row: machineRow({ machineId: id, startAttempt }) }));
+    return { rack, turn: wait('agentStart', 0, rack) };
+  });
+  await settled();
+  const order: Slot[] = [];
+  desk.end(busy);
+  for (let round = 0; round < waiting.length; round += 1) {
+    await settled();
+    const { rack } = waiting.find((each) => each.turn.granted && !order.includes(each.rack))!;
+    order.push(rack);
+    desk.end(rack);
+  }
+  expect(order).toEqual(['a', 'b', 'd', 'c'].map((name) => slot('stub', name)));
 });
 
 test('a recovery waits for room in the budget', async () => {

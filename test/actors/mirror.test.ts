@@ -37,6 +37,7 @@ const SCAN_MS = MINUTE;
 const GAP_MS = 250;
 
 let clock: WatchedClock;
+let startMs: number;
 let script: ScriptedBmdb;
 let listing: () => Promise<Listing>;
 let heard$: Subject<Heard>;
@@ -52,6 +53,7 @@ const start = () => {
 
 beforeEach(() => {
   clock = createWatchedClock();
+  startMs = clock.now();
   script = scriptedBmdb(() => clock.now());
   listing = async () => ({ machines: [], complete: true });
   heard$ = new Subject();
@@ -64,8 +66,10 @@ beforeEach(() => {
     loss: DEFAULT_LOSS,
     scanMs: SCAN_MS,
     scanGapMs: GAP_MS,
+    pollMs: null,
     listMs: MINUTE,
     clock,
+    random: { next: () => 0.5, uuid: () => 'unused' },
     scheduler: clockScheduler(clock),
     log,
     onFacts: () => undefined,
@@ -83,14 +87,18 @@ afterEach(async () => {
   expect(heard$.observed).toBe(false);
 });
 
-/** Answers the oldest open scan, and those that follow it at once. */
+/** Answers the oldest open scan, and those that follow it. */
 const answer = async (rows: Partial<BmdbSnapshot> = {}) => {
   await advance(clock, GAP_MS);
   expect(script.scans.length).toBeGreaterThan(0);
-  while (script.scans.length > 0) {
-    script.scans.shift()!.answer(rows);
-    await advance(clock, GAP_MS);
-  }
+  while (script.scans.length > 0) await answerOne(rows);
+};
+/** What began long ago is followed by as long a pause. */
+const answerOne = async (rows: Partial<BmdbSnapshot> = {}) => {
+  const { beganAtMs, answer: give } = script.scans.shift()!;
+  const tookMs = clock.now() - beganAtMs;
+  give(rows);
+  await advance(clock, Math.max(GAP_MS, tookMs));
 };
 const reread = () =>
   mirror.reread({ slot: SLOT, machineId: MACHINE }, new AbortController().signal);
@@ -127,10 +135,9 @@ describe('scans', () => {
     for (let count = 0; count < 5; count += 1) script.wake();
     await advance(clock, 10_000);
     expect(script.begun()).toBe(1);
-    script.scans.shift()!.answer();
-    await advance(clock, GAP_MS);
+    await answerOne();
     expect(script.begun()).toBe(2);
-    script.scans.shift()!.answer();
+    await answerOne();
     await advance(clock, 10_000);
     expect(script.begun()).toBe(2);
   });
@@ -166,7 +173,7 @@ describe('scans', () => {
       await advance(clock, 1);
       expect(script.begun()).toBe(before + 1);
     }
-    expect(log.count('the BMDB could not be scanned')).toBe(3);
+    expect(log.count('the BMDB could not be read')).toBe(3);
     await answer({ machines: [running()] });
     expect(fresh()).toEqual([observed('Running', 'healthy')]);
     expect(mirror.lastScanAt()).not.toBeNull();
@@ -190,8 +197,11 @@ describe('scans', () => {
 });
 
 describe('listings', () => {
+  /** A minute, at the end of which everything is scanned and listed. */
   const later = async (rows: Partial<BmdbSnapshot> = {}) => {
-    await advance(clock, MINUTE);
+    await advance(clock, 0);
+    while (script.scans.length > 0) await answerOne(rows);
+    await advance(clock, MINUTE - ((clock.now() - startMs) % MINUTE));
     await answer(rows);
   };
 
@@ -238,8 +248,7 @@ describe('listings', () => {
     expect(script.scans).toHaveLength(1);
     give({ machines: [device()], complete: true });
     await settled();
-    script.scans.shift()!.answer();
-    await settled();
+    await answerOne();
     expect(fresh()).toEqual([]);
     await answer({ machines: [machineRow()] });
     expect(fresh()).toEqual([observed('Provisioned', 'waiting')]);
@@ -253,7 +262,7 @@ describe('what is newer stays', () => {
     script.wake();
     await settled();
     await advance(clock, 1_000);
-    script.reading = { nowMs: clock.now(), row: running() };
+    script.reading = { nowMs: clock.now(), version: clock.now(), row: running() };
     expect(await reread()).toMatchObject({ state: 'Running' });
     script.scans.shift()!.answer({ machines: [machineRow()] });
     await settled();
@@ -267,7 +276,7 @@ describe('what is newer stays', () => {
   test('a scan that began after a single read counts at once', async () => {
     await answer({ machines: [machineRow()] });
     fresh();
-    script.reading = { nowMs: clock.now(), row: running() };
+    script.reading = { nowMs: clock.now(), version: clock.now(), row: running() };
     expect(await reread()).toMatchObject({ state: 'Running' });
     await advance(clock, 1_000);
     script.wake();
@@ -283,7 +292,7 @@ describe('what is newer stays', () => {
     await answer({ machines: [row] });
     script.wake();
     await settled();
-    script.reading = { nowMs: clock.now(), row };
+    script.reading = { nowMs: clock.now(), version: clock.now(), row };
     await advance(clock, 30_000);
     heard$.next({ machineId: MACHINE, atMs: clock.now(), bootId: 'boot-1' });
     const heardAtMs = clock.now();

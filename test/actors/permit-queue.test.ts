@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
 import { createPermitQueue, type PermitQueue } from '../../src/actors/permit-queue.ts';
-import { slot, type Slot } from '../../src/domain/ids.ts';
+import { machineId, slot, type Slot } from '../../src/domain/ids.ts';
 import type { SlotFacts } from '../../src/domain/machine.ts';
 import { DEFAULT_BUDGET } from '../../src/domain/policy.ts';
 import { agentStarted, machineRow, NOW_MS, slotFacts } from '../support/facts.ts';
@@ -12,7 +12,8 @@ const fleet = (count: number, ...recovering: Slot[]): Map<Slot, SlotFacts> =>
   new Map(
     Array.from({ length: count }, (_, at) => {
       const permit = recovering.includes(rack(at));
-      const row = machineRow({ agentStarted: agentStarted(NOW_MS), permit });
+      const id = machineId(`aaaaaaaa-0000-4000-8000-${String(at).padStart(12, '0')}`);
+      const row = machineRow({ machineId: id, agentStarted: agentStarted(NOW_MS), permit });
       return [rack(at), slotFacts({ slot: rack(at), row })];
     }),
   );
@@ -46,13 +47,27 @@ test('what one takes is gone for the next, until a scan tells otherwise', async 
   expect(await offer(fleet(20))).toEqual([rack(3)]);
 });
 
-test('they go on in the order in which they came', async () => {
+test('the oldest attempt goes on first, then by machine id, whoever came first', async () => {
   for (const at of [3, 1, 4, 0, 2]) wait(rack(at));
   await settled();
   expect(gone).toEqual([]);
+  const tried = fleet(20);
+  for (const [at, agoMs] of [
+    [0, 1_000],
+    [1, 3_000],
+    [2, 2_000],
+  ] as const) {
+    const facts = tried.get(rack(at))!;
+    const recovery = {
+      ...{ attempts: 1, operationRef: null, nextAtMs: null },
+      rung: 'rebooting' as const,
+      askedAtMs: NOW_MS - agoMs,
+    };
+    tried.set(rack(at), { ...facts, row: { ...facts.row!, recovery } });
+  }
   const order = [];
-  for (let at = 0; at < 5; at += 1) order.push(...(await offer(fleet(20))));
-  expect(order).toEqual([3, 1, 4, 0, 2].map(rack));
+  for (let at = 0; at < 5; at += 1) order.push(...(await offer(tried)));
+  expect(order).toEqual([3, 4, 1, 2, 0].map(rack));
 });
 
 test('as many go on as there is room for', async () => {

@@ -24,6 +24,28 @@ test('places are given in the order of asking', async () => {
   expect(places.taken).toBe(0);
 });
 
+test('the oldest attempt is served first, then the least machine id', async () => {
+  const places = createPlaces(1);
+  await places.take(live().signal);
+  const order: string[] = [];
+  const asks = [
+    ['b', 2_000],
+    ['c', 1_000],
+    ['a', 1_000],
+    ['e', null],
+    ['d', null],
+  ] as const;
+  for (const [machineId, lastAttemptMs] of asks) {
+    const seniority = { machineId, lastAttemptMs };
+    void places.take(live().signal, seniority).then(() => order.push(machineId));
+  }
+  for (let given = 0; given < asks.length; given += 1) {
+    places.give();
+    await settled();
+  }
+  expect(order).toEqual(['d', 'e', 'a', 'c', 'b']);
+});
+
 test('who gives up waiting is passed over', async () => {
   const places = createPlaces(1);
   await places.take(live().signal);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { recoverSlots } from '../../src/actors/recover.ts';
+import { recoverSlots, type RecoverDeps } from '../../src/actors/recover.ts';
 import { RECOVERY_BACKOFF } from '../../src/domain/backoff.ts';
 import {
   Cancelled,
@@ -27,19 +27,20 @@ let slots: ReturnType<typeof recoverSlots>;
 beforeEach(async () => {
   stand = createTaskStand();
   await stand.openSession();
-  slots = recoverSlots({
-    ...stand.deps(),
-    random: stand.random,
-    backoff: RECOVERY_BACKOFF,
-    ...{ patienceMs: 15 * MINUTE, pollMs: 5_000, askAgainMs: ASK_AGAIN_MS },
-    nowMs: () => stand.clock.now(),
-  });
+  slots = recoverSlots(recoverDeps());
 });
 afterEach(async () => {
   await stand.close();
   expect(stand.clock.pending).toBe(0);
 });
 
+const recoverDeps = (): RecoverDeps => ({
+  ...stand.deps(),
+  random: stand.random,
+  backoff: RECOVERY_BACKOFF,
+  ...{ patienceMs: 15 * MINUTE, pollMs: 5_000, askAgainMs: ASK_AGAIN_MS },
+  nowMs: () => stand.clock.now(),
+});
 const silent = (bootId: string | null, change: Partial<MachineRow> = {}) =>
   stand.given({
     agentStarted: agentStarted(stand.clock.now() - 60 * MINUTE, bootId),
@@ -70,6 +71,14 @@ const attempt = async (): Promise<string | null> => {
 };
 const reboots = () => stand.done.filter((what) => what.startsWith('reboot'));
 const permit = () => [...stand.bmdb.tables.machines.values()][0]!.permitGrantedAtMs;
+
+test('a machine whose provider is not configured here is not taken, whatever rung it is on', async () => {
+  silent('boot-1', ladder(99, null));
+  slots = recoverSlots({ ...recoverDeps(), providers: new Map() });
+  await expect(claim()).rejects.toMatchObject({ code: 'nothing-to-do' });
+  expect(stand.bmdb.tables.history).toEqual([]);
+  expect(stand.row()).toMatchObject({ quarantine: null, backoffs: [], permit: false });
+});
 
 describe('the end of the ladder', () => {
   test('comes after so many reboots: a person is needed, the permit is free', async () => {

@@ -23,7 +23,7 @@ let bmdb: MemBmdb;
 let keeper: SessionKeeper;
 let log: RecordingLog;
 /** What the next calls of the database do instead. */
-let broken: { open?: Promise<never>; poke?: Promise<never> };
+let broken: { open?: Promise<never>; poke?: Promise<never>; close?: Promise<never> };
 
 beforeEach(() => {
   clock = createWatchedClock();
@@ -40,6 +40,10 @@ beforeEach(() => {
         poke: async () => {
           await broken.poke;
           await opened.poke();
+        },
+        close: async () => {
+          await broken.close;
+          await opened.close();
         },
       });
     },
@@ -101,6 +105,16 @@ describe('the keeper', () => {
     expect(second).not.toBe(first);
   });
 
+  test('a close that failed can be repeated', async () => {
+    const id = await open();
+    broken.close = failing();
+    await expect(keeper.close()).rejects.toMatchObject({ code: 'unreachable' });
+    expect([...bmdb.tables.sessions.keys()]).toEqual([id]);
+    delete broken.close;
+    await keeper.close();
+    expect(bmdb.tables.sessions.size).toBe(0);
+  });
+
   test('a closed keeper neither pokes nor watches', async () => {
     await open();
     await keeper.close();
@@ -142,6 +156,27 @@ describe('the session chart on it', () => {
     await advance(clock, 10 * INTERVAL_MS);
     expect(warned).toHaveLength(1);
     expect(actor.getSnapshot().hasTag('alive')).toBe(true);
+    actor.stop();
+  });
+
+  test('pokes twice in its interval, and every fifth of it while that fails', async () => {
+    const { actor, warned } = start();
+    await settled();
+    broken.poke = failing();
+    const failedAfter = async (ms: number) => {
+      await advance(clock, ms);
+      return warned.length;
+    };
+    expect(await failedAfter(INTERVAL_MS / 2 - 1)).toBe(0);
+    expect(await failedAfter(1)).toBe(1);
+    expect(await failedAfter(INTERVAL_MS / 5 - 1)).toBe(1);
+    expect(await failedAfter(1)).toBe(2);
+    broken = {};
+    await advance(clock, INTERVAL_MS / 5);
+    broken.poke = failing();
+    // It succeeded: back to the old pace.
+    expect(await failedAfter(INTERVAL_MS / 2 - 1)).toBe(2);
+    expect(await failedAfter(1)).toBe(3);
     actor.stop();
   });
 

@@ -1,14 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { fromPromise } from 'xstate';
-import { takeOverSlots, type HostKeyPolicy } from '../../src/actors/take-over.ts';
+import { takeOverSlots, type HostKeyPolicy, type TaskDeps } from '../../src/actors/take-over.ts';
 import { createTakeoverProtocol } from '../../src/adapters/agents/takeover-protocol.ts';
 import { AGENT_START_BACKOFF } from '../../src/domain/backoff.ts';
 import { Denied, Unreachable } from '../../src/domain/errors.ts';
+import { providerName } from '../../src/domain/ids.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import { takeover } from '../../src/machines/takeover.ts';
 import type { Job } from '../../src/machines/task.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../src/wire/codec.ts';
-import { backoff, device, MACHINE, SLOT } from '../support/facts.ts';
+import { backoff, device, MACHINE, provided, SLOT } from '../support/facts.ts';
 import { runSlot } from '../support/run-slot.ts';
 import { createTaskStand, JOB, type TaskStand } from '../support/task-stand.ts';
 import { advance, settled } from '../support/watched-clock.ts';
@@ -35,9 +36,10 @@ const answer = (stdin: Buffer) => {
   const success = { initMessage, key: Buffer.alloc(32, 7) };
   return { stdout: takeoverResponseCodec.encode({ success }) };
 };
-const slotsOf = (policy?: HostKeyPolicy) =>
+const slotsOf = (policy?: HostKeyPolicy, change: Partial<TaskDeps> = {}) =>
   takeOverSlots({
     ...stand.deps(policy),
+    ...change,
     agent: { file: { content: Buffer.from('agent'), sha256: '', mode: 0o755 }, targetPath: AGENT },
     protocol: createTakeoverProtocol({
       endpoint: '192.0.2.100:7000',
@@ -45,9 +47,9 @@ const slotsOf = (policy?: HostKeyPolicy) =>
     }),
     backoff: AGENT_START_BACKOFF,
   });
-const takeOver = (policy?: HostKeyPolicy) => {
+const takeOver = (policy?: HostKeyPolicy, slots = slotsOf(policy)) => {
   const reread = fromPromise<MachineView | null, Job>(async () => null);
-  const logic = takeover.provide({ actors: { ...slotsOf(policy), reread } });
+  const logic = takeover.provide({ actors: { ...slots, reread } });
   return stand.runTask('agentStart', logic);
 };
 
@@ -110,6 +112,28 @@ describe('taking a machine over', () => {
       expect(stand.done).toEqual([]);
     },
   );
+});
+
+describe('a machine whose provider is not configured here', () => {
+  const history = () => stand.bmdb.tables.history.map(({ event }) => event);
+
+  test('is not even claimed', async () => {
+    stand.given();
+    const slots = slotsOf('tofu', { providers: new Map() });
+    expect((await takeOver('tofu', slots)).failure?.code).toBe('nothing-to-do');
+    expect(history()).toEqual([]);
+  });
+
+  test('is let go without a wait or an attempt, where its rows tell only at the claim', async () => {
+    stand.given({ provided: provided({ provider: providerName('elsewhere') }) });
+    const { failure } = await takeOver();
+    expect(failure).toMatchObject({
+      code: 'nothing-to-do',
+      message: expect.stringContaining('elsewhere, which is not configured here') as string,
+    });
+    expect(history()).toEqual(['Started', 'Canceled']);
+    expect(stand.row()).toMatchObject({ work: [], backoffs: [], startAttempt: null });
+  });
 });
 
 describe('the wait after a failure', () => {

@@ -1,39 +1,81 @@
 import { Subject } from 'rxjs';
-import type { Bmdb, BmdbSnapshot, MachineReading } from '../../src/adapters/bmdb/port.ts';
+import type {
+  Bmdb,
+  BmdbChanges,
+  BmdbSnapshot,
+  MachineReading,
+  ReadingMoment,
+  Wake,
+} from '../../src/adapters/bmdb/port.ts';
+import type { Cursor } from '../../src/domain/ids.ts';
+
+/** A read that was begun and not answered yet. */
+export interface OpenRead<Rows> {
+  readonly beganAtMs: number;
+  /** Time and version of the answer, unless it says others: when the read began. */
+  answer(rows?: Partial<Rows>): void;
+  fail(error: Error): void;
+}
+export interface OpenChanges extends OpenRead<BmdbChanges> {
+  readonly cursor: Cursor;
+  /** The database cannot tell. */
+  refuse(): void;
+}
 
 /** The BMDB as a reader sees it, answering when and what the test says. */
 export interface ScriptedBmdb {
   readonly bmdb: Bmdb;
-  /** Scans begun and not answered yet. */
-  readonly scans: { answer(rows?: Partial<BmdbSnapshot>): void; fail(error: Error): void }[];
+  readonly scans: OpenRead<BmdbSnapshot>[];
+  readonly changes: OpenChanges[];
+  /** How many scans, and asks for changes, were begun. */
   readonly begun: () => number;
-  wake(): void;
-  /** What `readMachine` answers. */
-  reading: MachineReading;
+  readonly asked: () => number;
+  wake(wake?: Wake): void;
+  /** What `readMachine` answers, now or later. */
+  reading: MachineReading | Promise<MachineReading>;
 }
 
 export function scriptedBmdb(nowMs: () => number): ScriptedBmdb {
-  const wakes$ = new Subject<void>();
+  const wakes$ = new Subject<Wake>();
   const scans: ScriptedBmdb['scans'] = [];
+  const changes: ScriptedBmdb['changes'] = [];
   let begun = 0;
+  let asked = 0;
   const unused = (name: string) => () => {
     throw new Error(`"${name}" is not scripted`);
   };
   const script: ScriptedBmdb = {
     scans,
+    changes,
     begun: () => begun,
-    wake: () => wakes$.next(),
-    reading: { nowMs: nowMs(), row: null },
+    asked: () => asked,
+    wake: (wake = 'changed') => wakes$.next(wake),
+    reading: { nowMs: nowMs(), version: nowMs(), row: null },
     bmdb: {
       wakes$,
       scan: (signal) => {
         begun += 1;
-        const readAtMs = nowMs();
+        const beganAtMs = nowMs();
         return new Promise((resolve, reject) => {
           signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
           scans.push({
-            answer: (rows = {}) => resolve({ ...EMPTY, nowMs: readAtMs, ...rows }),
+            beganAtMs,
+            answer: (rows = {}) => resolve({ ...EMPTY, ...momentAt(beganAtMs), ...rows }),
             fail: reject,
+          });
+        });
+      },
+      changesSince: (cursor, signal) => {
+        asked += 1;
+        const beganAtMs = nowMs();
+        return new Promise((resolve, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+          changes.push({
+            beganAtMs,
+            cursor,
+            answer: (rows = {}) => resolve({ ...EMPTY, gone: [], ...momentAt(beganAtMs), ...rows }),
+            fail: reject,
+            refuse: () => resolve(null),
           });
         });
       },
@@ -41,13 +83,25 @@ export function scriptedBmdb(nowMs: () => number): ScriptedBmdb {
       openSession: unused('openSession'),
       sweep: unused('sweep'),
       heartbeats: { recordHeartbeats: unused('recordHeartbeats') },
+      inspection: {
+        statistics: unused('statistics'),
+        candidates: unused('candidates'),
+        schema: unused('schema'),
+        machines: unused('machines'),
+        hardware: unused('hardware'),
+        history: unused('history'),
+      },
       close: async () => undefined,
     },
   };
   return script;
 }
 
-const EMPTY: Omit<BmdbSnapshot, 'nowMs'> = {
+const momentAt = (atMs: number): ReadingMoment => ({ nowMs: atMs, version: atMs });
+
+/** Without a cursor every read is a scan. */
+const EMPTY: Omit<BmdbSnapshot, keyof ReadingMoment> = {
+  cursor: null,
   machines: [],
   intents: [],
   holds: [],

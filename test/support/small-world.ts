@@ -125,8 +125,10 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
     loss: DEFAULT_LOSS,
     scanMs: 60_000,
     scanGapMs: 250,
+    pollMs: null,
     listMs: 60_000,
     clock,
+    random,
     scheduler: clockScheduler(clock),
     log,
     onFacts: permits.offer,
@@ -185,7 +187,10 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
         abandonMs: 3_600_000,
       },
     },
-    turns: { desk, keeper, permits, sessions: mirror.sessions, headStartMs: 1_000, clock, random },
+    turns: {
+      ...{ desk, keeper, permits, clock, random },
+      ...{ sessions: mirror.sessions, facts: mirror.facts, headStartMs: 1_000 },
+    },
     ...{ desk, keeper, mirror, clock, log, metrics },
     sweep: async () => {
       sweeps += 1;

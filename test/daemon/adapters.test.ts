@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { parseConfig } from '../../src/config.ts';
+import { databaseTimeouts } from '../../src/daemon/adapters.ts';
+import { env, minimal } from '../config/examples.ts';
+
+const timeouts = (interval: string) =>
+  databaseTimeouts(parseConfig({ ...minimal(), session: { interval } }, { env }));
+
+test.each([
+  ['1s', 800, 300],
+  ['2s', 1_600, 600],
+  ['5s', 4_000, 1_500],
+  ['1m', 4_000, 1_500],
+])('statements end before a session of %s does', (interval, timeoutMs, pulseTimeoutMs) => {
+  expect(timeouts(interval)).toEqual({ timeoutMs, pulseTimeoutMs });
+});
