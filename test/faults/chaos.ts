@@ -1,0 +1,147 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Random } from '../../src/adapters/clock/port.ts';
+import { HURRY } from './pace.ts';
+import type { RestartablePostgres } from './postgres.ts';
+import type { TcpProxy } from './tcp-proxy.ts';
+import type { Workers } from './workers.ts';
+import type { World } from './world.ts';
+
+/** How often each fault was done. */
+export interface Faults {
+  kills: number;
+  freezes: number;
+  restarts: number;
+  holds: number;
+  cuts: number;
+}
+
+export interface ChaosOptions {
+  readonly random: Random;
+  readonly durationMs: number;
+  readonly workers: Workers;
+  readonly world: World;
+  /** One per daemon. */
+  readonly proxies: readonly TcpProxy[];
+  readonly postgres: RestartablePostgres;
+}
+
+/** Does everything that can go wrong for as long as asked, and stops doing it. */
+export async function wreakHavoc(options: ChaosOptions): Promise<Faults> {
+  const faults: Faults = { kills: 0, freezes: 0, restarts: 0, holds: 0, cuts: 0 };
+  const endAtMs = performance.now() + options.durationMs;
+  const { surprises } = options.workers;
+  // When a daemon has failed by itself, all is said.
+  const left = () => (surprises.length > 0 ? 0 : endAtMs - performance.now());
+  const havoc = { ...options, faults, left };
+  await Promise.all([
+    killing(havoc),
+    freezing(havoc),
+    restarting(havoc),
+    cutting(havoc),
+    cutting(havoc),
+    silencing(havoc),
+  ]);
+  return faults;
+}
+
+type Havoc = ChaosOptions & { readonly faults: Faults; left(): number };
+
+const oneOf = <T>(random: Random, items: readonly T[]): T | undefined =>
+  items[Math.floor(random.next() * items.length)];
+const shuffled = <T>(random: Random, items: readonly T[]): T[] =>
+  items
+    .map((item) => ({ item, key: random.next() }))
+    .toSorted((a, b) => a.key - b.key)
+    .map(({ item }) => item);
+const between = (random: Random, low: number, high: number) => low + random.next() * (high - low);
+/** Waits, though not beyond the end. @returns whether there is time left. */
+async function pause({ left }: Havoc, delayMs: number): Promise<boolean> {
+  await setTimeout(Math.max(0, Math.min(delayMs, left())));
+  return left() > 0;
+}
+
+async function killing(havoc: Havoc): Promise<void> {
+  const { random, workers, faults } = havoc;
+  while (await pause(havoc, between(random, 500, 5_000))) {
+    const run = oneOf(random, workers.ready());
+    if (!run) continue;
+    faults.kills += 1;
+    await workers.kill(run.place);
+    await setTimeout(between(random, 0, 1_000));
+    workers.start(run.place);
+  }
+}
+
+/** A daemon that is stopped for twice the session interval wakes up with leases of the past. */
+async function freezing(havoc: Havoc): Promise<void> {
+  const { random, workers, faults } = havoc;
+  const pauseMs = 2 * HURRY.sessionIntervalMs;
+  while (await pause(havoc, between(random, 1_000, 5_000))) {
+    if (havoc.left() < pauseMs) return;
+    const run = oneOf(random, workers.ready());
+    if (!run) continue;
+    workers.freeze(run.place);
+    faults.freezes += 1;
+    await setTimeout(pauseMs);
+    workers.thaw(run.place);
+  }
+}
+
+async function restarting(havoc: Havoc): Promise<void> {
+  const { random, postgres, faults, durationMs } = havoc;
+  for (const how of ['fast', 'immediate'] as const) {
+    await pause(havoc, durationMs * between(random, 0.25, 0.4));
+    await postgres.restart(how);
+    faults.restarts += 1;
+  }
+}
+
+/** Twice each: what is lost there is what a daemon must find out about. */
+const COMMIT_BREAKS = ['before', 'during', 'after', 'before', 'during', 'after'] as const;
+
+/** Everything that can befall a connection, in ever other orders, so that all of it happens. */
+async function cutting(havoc: Havoc): Promise<void> {
+  const { random, proxies, faults } = havoc;
+  const ways: readonly ((proxy: TcpProxy) => void | Promise<void>)[] = [
+    (proxy) => {
+      proxy.cut();
+      faults.cuts += 1;
+    },
+    (proxy) => hold(havoc, proxy),
+    (proxy) => slow(havoc, proxy),
+    (proxy) => proxy.cutNextMessage(),
+    ...COMMIT_BREAKS.map((when) => (proxy: TcpProxy) => proxy.breakNextCommit(when)),
+  ];
+  while (havoc.left() > 0) {
+    for (const way of shuffled(random, ways)) {
+      if (!(await pause(havoc, between(random, 200, 1_000)))) return;
+      await way(oneOf(random, proxies)!);
+    }
+  }
+}
+
+/** A partition that heals: what was sent meanwhile arrives late, or never. */
+async function hold({ random, faults, left }: Havoc, proxy: TcpProxy): Promise<void> {
+  faults.holds += 1;
+  proxy.hold();
+  const longMs = between(random, 500, 1.3 * HURRY.sessionIntervalMs);
+  await setTimeout(Math.max(0, Math.min(longMs, left())));
+  if (random.next() < 0.5) proxy.cut();
+  proxy.release();
+}
+
+async function slow({ random }: Havoc, proxy: TcpProxy): Promise<void> {
+  proxy.slow(between(random, 5, 100));
+  await setTimeout(between(random, 500, 2_000));
+  proxy.slow(0);
+}
+
+/** Ends early: what is not yet known to be lost in the end would only be waited for. */
+async function silencing(havoc: Havoc): Promise<void> {
+  const { random, world } = havoc;
+  const untilMs = 2 * HURRY.loss.heartbeatMs;
+  while ((await pause(havoc, between(random, 100, 400))) && havoc.left() > untilMs) {
+    if (random.next() < 0.8) world.silenceOne();
+    else world.muteOne(between(random, 3_000, 6_000));
+  }
+}

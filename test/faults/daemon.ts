@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto';
+import type { Observable } from 'rxjs';
+import type { SchedulerLike } from 'rxjs';
+import { createActor, toPromise } from 'xstate';
+import { createDesk } from '../../src/actors/desk.ts';
+import { createMirror, type Mirror } from '../../src/actors/mirror.ts';
+import { createPermitQueue } from '../../src/actors/permit-queue.ts';
+import { provideFleet, type ProvideDeps } from '../../src/actors/provide.ts';
+import { createSessionKeeper } from '../../src/actors/session-keeper.ts';
+import type { Heard } from '../../src/adapters/agents/port.ts';
+import { createTakeoverProtocol } from '../../src/adapters/agents/takeover-protocol.ts';
+import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
+import type { Clock, Random } from '../../src/adapters/clock/port.ts';
+import type { Log } from '../../src/adapters/log/port.ts';
+import type { Metrics } from '../../src/adapters/metrics/port.ts';
+import type { Provider } from '../../src/adapters/provider/port.ts';
+import type { RemoteShell } from '../../src/adapters/ssh/port.ts';
+import type { ProviderName } from '../../src/domain/ids.ts';
+import type { Pace } from './pace.ts';
+
+export const AGENT_PATH = '/root/agent';
+const AGENT = Buffer.from('the agent');
+
+/** What a daemon is built over. */
+export interface DaemonWorld {
+  readonly bmdb: Bmdb;
+  readonly providers: ReadonlyMap<ProviderName, Provider>;
+  readonly shell: RemoteShell;
+  readonly heard$: Observable<Heard>;
+  readonly clock: Clock;
+  readonly scheduler?: SchedulerLike;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Names the daemon in its sessions. */
+  readonly name: string;
+  readonly pace: Pace;
+}
+
+export type RunningDaemon = ReturnType<typeof startDaemon>;
+
+/** The real supervisor with all its parts, over whatever world is given. */
+export function startDaemon(world: DaemonWorld) {
+  const { clock, pace } = world;
+  const deps = partsOf(world);
+  const actor = createActor(provideFleet(deps), {
+    clock,
+    input: { sessionIntervalMs: pace.sessionIntervalMs, sessionRetryMs: pace.sessionRetryMs },
+  });
+  const stopped = toPromise(actor);
+  actor.start();
+  return {
+    keeper: deps.keeper,
+    mirror: deps.mirror,
+    desk: deps.desk,
+    /** Resolves when it has stopped; rejects when the supervisor crashed. */
+    stopped,
+    /** Ends work in time or cancels it, and closes the session. */
+    stop: () => actor.send({ type: 'fleet.stop' }),
+    /** Ends it as a crash would: nothing is said to the database any more. */
+    die: () => actor.stop(),
+  };
+}
+
+function partsOf(world: DaemonWorld): ProvideDeps {
+  const { bmdb, providers, clock, random, log, metrics, pace } = world;
+  const permits = createPermitQueue(pace.budget);
+  const mirror: Mirror = createMirror({
+    ...{ bmdb, providers, clock, random, log, heard$: world.heard$, loss: pace.loss },
+    ...{ scanMs: pace.scanMs, scanGapMs: pace.scanGapMs, pollMs: null, listMs: pace.listMs },
+    ...(world.scheduler && { scheduler: world.scheduler }),
+    onFacts: permits.offer,
+    onView: () => undefined,
+    onVanished: () => undefined,
+  });
+  const keeper = createSessionKeeper({
+    ...{ bmdb, log, component: 'shepherd', runtimeInfo: world.name },
+  });
+  const places = { agentStart: pace.places, recovery: pace.places };
+  const desk = createDesk({ places, unusedMs: 5_000, clock, log });
+  const tasks = {
+    ...{ desk, keeper, providers, shell: world.shell, clock, metrics, log },
+    ssh: { port: 22, policy: 'tofu' as const },
+  };
+  return {
+    takeOver: {
+      ...tasks,
+      agent: {
+        file: { content: AGENT, sha256: sha256(AGENT), mode: 0o755 },
+        targetPath: AGENT_PATH,
+      },
+      protocol: createTakeoverProtocol({
+        endpoint: '192.0.2.100:7000',
+        caCertificate: new Uint8Array(0),
+      }),
+      backoff: pace.backoff,
+    },
+    recover: {
+      ...tasks,
+      ...{ random, nowMs: mirror.nowMs, backoff: pace.backoff },
+      ...{ patienceMs: pace.patienceMs, pollMs: pace.pollMs, askAgainMs: pace.askAgainMs },
+    },
+    provision: { ...{ bmdb, keeper, providers, clock, log }, limits: NOTHING_TO_PROVISION },
+    turns: {
+      ...{ desk, keeper, permits, clock, random },
+      ...{ sessions: mirror.sessions, facts: mirror.facts, headStartMs: pace.headStartMs },
+    },
+    ...{ desk, keeper, mirror, clock, log, metrics },
+    sweep: async () => {
+      await bmdb.sweep();
+    },
+    periods: {
+      ...{ sweepMs: pace.sweepMs, updateMs: pace.listMs },
+      ...{ reconcileMs: 60_000, drainMs: pace.drainMs },
+    },
+    inspectCell: () => undefined,
+  };
+}
+
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+
+const NOTHING_TO_PROVISION = {
+  ...{ machinesMax: 0, chunkSize: 20, creationGapMs: 5_000, parallelism: 1 },
+  ...{ penaltyMs: 3_600_000, abandonMs: 3_600_000 },
+};

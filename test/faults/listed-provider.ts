@@ -1,0 +1,61 @@
+import type { Provider } from '../../src/adapters/provider/port.ts';
+import { Cancelled, NotFound, NotImplemented } from '../../src/domain/errors.ts';
+import type { ProviderMachine } from '../../src/domain/machine.ts';
+import type { MachineInfo } from './messages.ts';
+
+/** A provider whose devices are given once and for all. */
+export function createListedProvider(
+  machines: readonly MachineInfo[],
+  reboot: (machine: MachineInfo) => Promise<void>,
+): Provider {
+  const devices = new Map(machines.map((machine) => [machine.deviceId, machine]));
+  const find = (id: string): MachineInfo => {
+    const found = devices.get(id);
+    if (!found) throw new NotFound(`no device ${id}`);
+    return found;
+  };
+  const unlessAborted = ({ signal }: { readonly signal: AbortSignal }) => {
+    if (signal.aborted) throw new Cancelled('not asked', { cause: signal.reason });
+  };
+  const none = async (): Promise<never> => {
+    throw new NotImplemented('this provider creates nothing');
+  };
+  return {
+    type: 'listed',
+    capabilities: { reboot: true },
+    async listMachines(options) {
+      unlessAborted(options);
+      return { machines: machines.map(deviceOf), complete: true };
+    },
+    async getMachine(id, options) {
+      unlessAborted(options);
+      return deviceOf(find(id));
+    },
+    async rebootMachine(id, _mode, options) {
+      unlessAborted(options);
+      await reboot(find(id));
+      return { operationRef: `reboot of ${id}` };
+    },
+    createMachine: none,
+    findByWitness: none,
+    hostnameFor: (slotId) => `machine-${slotId}`,
+    stop: async () => undefined,
+  };
+}
+
+const deviceOf = (machine: MachineInfo): ProviderMachine => ({
+  id: machine.deviceId,
+  reservationId: machine.reservationId,
+  hostname: `machine-${machine.reservationId}`,
+  plan: 'memory',
+  location: machine.location,
+  address: machine.address,
+  remoteUser: 'root',
+  availability: 'KnownUsed',
+  failed: false,
+  status: 'Running',
+  power: 'on',
+  tags: {},
+  ownership: 'ours',
+  observedAtMs: Date.now(),
+});

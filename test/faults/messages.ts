@@ -1,0 +1,68 @@
+/** What the world and a daemon's process tell each other, as JSON over the process's channel. */
+
+/** Figures of one run, the same for every process. */
+export interface Setup {
+  readonly url: string;
+  /** Names this start of this daemon; it is the runtime info of its sessions. */
+  readonly run: string;
+  readonly seed: number;
+  /** File that acknowledgements are appended to. */
+  readonly logPath: string;
+  readonly machines: readonly MachineInfo[];
+}
+export interface MachineInfo {
+  readonly machineId: string;
+  readonly provider: string;
+  readonly deviceId: string;
+  readonly reservationId: string;
+  readonly address: string;
+  readonly location: string;
+  readonly bootId: string;
+  readonly up: boolean;
+}
+
+/** An agent reports; keys are hex. */
+export interface Beat {
+  readonly machineId: string;
+  readonly publicKey: string;
+  readonly bootId: string;
+}
+
+export type ToDaemon =
+  | { readonly type: 'setup'; readonly setup: Setup }
+  | { readonly type: 'answer'; readonly id: number; readonly exitCode: number; stdout: string }
+  | { readonly type: 'power'; readonly address: string; readonly bootId: string; up: boolean }
+  | { readonly type: 'beats'; readonly beats: readonly Beat[] }
+  /** End in good order. */
+  | { readonly type: 'stop' };
+
+export type FromDaemon =
+  | { readonly type: 'ready' }
+  /**
+   * An effect on a machine; `atMs` is when the daemon heard from the database that it may, by the
+   * clock that all share. From there to the effect it waits for nothing, but may be stopped anywhere.
+   */
+  | {
+      readonly type: 'effect';
+      readonly id: number;
+      readonly kind: 'execute' | 'reboot';
+      readonly address: string;
+      readonly atMs: number;
+      /** Base64; empty for a reboot. */
+      readonly stdin: string;
+    };
+
+/** One line of a daemon's own record, written before it counts as acknowledged. */
+export type Note =
+  | { readonly t: 'beat'; readonly machine: string; readonly atMs: number }
+  | {
+      readonly t: 'claim';
+      readonly machine: string;
+      process: string;
+      result: string;
+      epoch: string;
+    }
+  | { readonly t: 'end'; readonly machine: string; how: EndKind; result: string; epoch: string }
+  | { readonly t: 'session'; readonly session: string }
+  | { readonly t: 'crash'; readonly what: string };
+export type EndKind = 'finish' | 'fail' | 'cancel';

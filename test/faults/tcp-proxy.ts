@@ -1,0 +1,182 @@
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+
+/** One connection through the proxy, as the server behind it sees it. */
+export interface Passage {
+  /** Local port of the connection to the server: its `inet_client_port()`. */
+  readonly port: number;
+  readonly openedAtMs: number;
+  closedAtMs: number | null;
+}
+
+/** A TCP proxy in front of a database that can be made to fail. Delays keep the order of bytes. */
+export interface TcpProxy {
+  readonly port: number;
+  /** All connections so far, closed ones included. */
+  readonly passages: readonly Passage[];
+  /** How often each fault took effect (not how often it was asked for). */
+  readonly fired: Readonly<Record<ProxyFault, number>>;
+  /** Breaks every connection. */
+  cut(): void;
+  /** From now on nothing passes in either direction, closing included; nothing is lost either. */
+  hold(): void;
+  /** What was held back passes now. */
+  release(): void;
+  /** Delays everything by this much. */
+  slow(latencyMs: number): void;
+  /**
+   * Breaks the connection of the next COMMIT of a transaction that may write: before the server
+   * gets it, when it answers, or `during`, so that the client may look what became of it while it
+   * is still on its way.
+   */
+  breakNextCommit(when: CommitBreak): void;
+  /** Passes half of the next bytes from a client on, and breaks the connection. */
+  cutNextMessage(): void;
+  close(): Promise<void>;
+}
+export type CommitBreak = 'before' | 'during' | 'after';
+export type ProxyFault =
+  'cut' | 'held' | 'slowed' | 'commitBefore' | 'commitDuring' | 'commitAfter' | 'cutInMessage';
+
+const COMMIT_FAULTS = {
+  before: 'commitBefore',
+  during: 'commitDuring',
+  after: 'commitAfter',
+} as const;
+
+interface State {
+  held: boolean;
+  latencyMs: number;
+  commit: CommitBreak | null;
+  message: boolean;
+  readonly fired: Record<ProxyFault, number>;
+}
+
+/** @param targetPort of the server on 127.0.0.1, asked for each new connection. */
+export async function startTcpProxy(targetPort: () => number): Promise<TcpProxy> {
+  const state: State = {
+    ...{ held: false, latencyMs: 0, commit: null, message: false },
+    fired: {
+      cut: 0,
+      held: 0,
+      slowed: 0,
+      commitBefore: 0,
+      commitDuring: 0,
+      commitAfter: 0,
+      cutInMessage: 0,
+    },
+  };
+  const lines = new Set<ReturnType<typeof join>>();
+  const passages: Passage[] = [];
+  const server = createServer((client) => {
+    const upstream = connect(targetPort(), '127.0.0.1');
+    upstream.once('connect', () => {
+      const passage = { port: upstream.localPort!, openedAtMs: Date.now(), closedAtMs: null };
+      passages.push(passage);
+      upstream.once('close', () => Object.assign(passage, { closedAtMs: Date.now() }));
+    });
+    const line = join(client, upstream, state);
+    lines.add(line);
+    upstream.once('close', () => lines.delete(line));
+  });
+  server.listen(0, '127.0.0.1');
+  await new Promise<void>((resolve) => server.once('listening', resolve));
+  const pump = () => lines.forEach((line) => line.pump());
+  const breakAll = () => lines.forEach((line) => line.destroy());
+  return {
+    port: (server.address() as AddressInfo).port,
+    passages,
+    fired: state.fired,
+    cut() {
+      state.fired.cut += lines.size;
+      breakAll();
+    },
+    hold: () => void (state.held = true),
+    release() {
+      state.held = false;
+      pump();
+    },
+    slow: (latencyMs) => void (state.latencyMs = latencyMs),
+    breakNextCommit: (when) => void (state.commit = when),
+    cutNextMessage: () => void (state.message = true),
+    async close() {
+      breakAll();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Joins the two sockets; either's end is the other's, once all bytes before it have passed. */
+function join(client: Socket, upstream: Socket, state: State) {
+  const destroy = () => {
+    client.destroy();
+    upstream.destroy();
+  };
+  let deaf = false;
+  let readOnly = false;
+  const up = createLane(upstream, state);
+  const down = createLane(client, state);
+  client.on('data', (bytes: Buffer) => {
+    if (state.message && bytes.length > 1) {
+      state.message = false;
+      state.fired.cutInMessage += 1;
+      upstream.write(bytes.subarray(0, bytes.length / 2), destroy);
+      return;
+    }
+    const { commit } = state;
+    if (bytes.includes('BEGIN')) readOnly = bytes.includes('READ ONLY');
+    if (commit && !readOnly && bytes.includes('COMMIT')) {
+      state.commit = null;
+      state.fired[COMMIT_FAULTS[commit]] += 1;
+      if (commit === 'before') return destroy();
+      if (commit === 'during') {
+        client.destroy();
+        upstream.end(bytes);
+        return;
+      }
+      deaf = true;
+    }
+    up.push(bytes);
+  });
+  upstream.on('data', (bytes: Buffer) => (deaf ? destroy() : down.push(bytes)));
+  for (const [socket, lane] of [
+    [client, up],
+    [upstream, down],
+  ] as const) {
+    socket.setNoDelay(true);
+    socket.on('error', () => undefined);
+    socket.on('close', () => lane.push(null));
+  }
+  const pump = () => {
+    up.pump();
+    down.pump();
+  };
+  return { pump, destroy };
+}
+
+/** Bytes on their way to a socket; null is the end. */
+function createLane(to: Socket, state: State) {
+  const queue: { readonly bytes: Buffer | null; readonly dueMs: number }[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  const pump = () => {
+    clearTimeout(timer);
+    while (queue[0] && !state.held) {
+      const waitMs = queue[0].dueMs - performance.now();
+      if (waitMs > 0) {
+        timer = setTimeout(pump, waitMs);
+        return;
+      }
+      const { bytes } = queue.shift()!;
+      if (bytes) to.write(bytes);
+      else to.destroy();
+    }
+  };
+  return {
+    pump,
+    push(bytes: Buffer | null) {
+      if (state.held) state.fired.held += 1;
+      else if (state.latencyMs > 0) state.fired.slowed += 1;
+      queue.push({ bytes, dueMs: performance.now() + state.latencyMs });
+      if (queue.length === 1 || state.latencyMs === 0) pump();
+    },
+  };
+}

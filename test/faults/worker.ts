@@ -1,0 +1,212 @@
+import { openSync, writeSync } from 'node:fs';
+import { createMemAgentServer } from '../../src/adapters/agents/mem-agent-server.ts';
+import { createPgBmdb } from '../../src/adapters/bmdb/pg/pg-bmdb.ts';
+import type { Bmdb, BmdbSession, Work } from '../../src/adapters/bmdb/port.ts';
+import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
+import { systemClock } from '../../src/adapters/clock/system-clock.ts';
+import type { Log } from '../../src/adapters/log/port.ts';
+import { silentMetrics } from '../../src/adapters/metrics/port.ts';
+import {
+  createFakeHost,
+  createFakeShell,
+  type FakeHost,
+} from '../../src/adapters/ssh/fake-shell.ts';
+import { codeOf, explain } from '../../src/domain/errors.ts';
+import { machineId, providerName } from '../../src/domain/ids.ts';
+import { AGENT_PATH, startDaemon, type RunningDaemon } from './daemon.ts';
+import { createListedProvider } from './listed-provider.ts';
+import type { Beat, EndKind, FromDaemon, MachineInfo, Note, Setup, ToDaemon } from './messages.ts';
+import { HURRY } from './pace.ts';
+
+/**
+ * One daemon as a process of its own: the real supervisor over the real BMDB; machines live in the
+ * process that started this one.
+ */
+type Answer = { readonly exitCode: number; readonly stdout: Buffer };
+/** When a note was last answered, by machine. */
+const allowedAtMs = new Map<string, number>();
+const pending = new Map<number, (answer: Answer) => void>();
+const hosts = new Map<string, FakeHost>();
+let daemon: RunningDaemon | undefined;
+let report: ((beats: readonly Beat[]) => void) | undefined;
+
+const send = (message: FromDaemon): void => void process.send?.(message);
+process.on('message', (message: ToDaemon) => {
+  switch (message.type) {
+    case 'setup':
+      start(message.setup);
+      break;
+    case 'answer':
+      pending.get(message.id)?.({ ...message, stdout: Buffer.from(message.stdout, 'base64') });
+      pending.delete(message.id);
+      break;
+    case 'power': {
+      const host = hosts.get(`${message.address}:22`);
+      if (host) Object.assign(host, { bootId: message.bootId, unreachable: !message.up });
+      break;
+    }
+    case 'beats':
+      report?.(message.beats);
+      break;
+    case 'stop':
+      daemon?.stop();
+  }
+});
+// Whoever started us is gone: there is no world any more.
+process.on('disconnect', () => process.exit(0));
+
+function start(setup: Setup): void {
+  const note = openNotes(setup.logPath);
+  const log = errorsTo(note);
+  const random = createSeededRandom(setup.seed);
+  const clock = systemClock;
+  const bmdb = noting(
+    note,
+    createPgBmdb({
+      ...{ url: setup.url, clock, random, log, loss: HURRY.loss, budget: HURRY.budget },
+      ...{ poolMax: 6, timeoutMs: 1_500, jitter: 0.1 },
+    }),
+  );
+  const agents = createMemAgentServer({
+    ...{ store: bmdb.heartbeats, clock, log, batch: { maxMs: 20, max: 500 } },
+    isReady: () => daemon?.keeper.current() !== null,
+  });
+  for (const { machineId, address, bootId, up } of setup.machines) {
+    const host = createFakeHost({
+      ...{ bootId, unreachable: !up, hostKey: Buffer.from(address).toString('base64') },
+      run: (argv, stdin) => runOn({ machineId, address }, argv, stdin),
+    });
+    hosts.set(`${address}:22`, host);
+  }
+  const names = new Set(setup.machines.map((machine) => machine.provider));
+  const providers = new Map(
+    [...names].map((name) => {
+      const listed = setup.machines.filter((machine) => machine.provider === name);
+      const reboot = async (machine: MachineInfo) => void (await effect('reboot', machine));
+      return [providerName(name), createListedProvider(listed, reboot)];
+    }),
+  );
+  daemon = startDaemon({
+    ...{ bmdb, providers, clock, random, log, heard$: agents.heard$, pace: HURRY },
+    ...{ shell: createFakeShell({ hosts, clock }), name: setup.run },
+    metrics: { ...silentMetrics, actorCrash: () => note({ t: 'crash', what: 'actor' }) },
+  });
+  report = (beats) => {
+    for (const beat of beats) void recordBeat(agents, beat, note);
+  };
+  send({ type: 'ready' });
+  void daemon.stopped.then(async () => {
+    await agents.close(500);
+    await bmdb.close();
+    process.exit(0);
+  });
+}
+
+async function recordBeat(
+  agents: ReturnType<typeof createMemAgentServer>,
+  beat: Beat,
+  note: (note: Note) => void,
+): Promise<void> {
+  const publicKey = Buffer.from(beat.publicKey, 'hex');
+  try {
+    const id = machineId(beat.machineId);
+    const outcome = await agents.report({ machineId: id, publicKey, bootId: beat.bootId });
+    if (outcome.kind !== 'accepted') return;
+    note({ t: 'beat', machine: beat.machineId, atMs: outcome.atMs });
+  } catch (error) {
+    // The agent hears of the failure and reports again at its next period.
+    if (codeOf(error) === 'internal') throw error;
+  }
+}
+
+function runOn(machine: Place, [path]: readonly string[], stdin: Buffer) {
+  return path === AGENT_PATH ? effect('execute', machine, stdin) : { exitCode: 127 };
+}
+
+type Place = Pick<MachineInfo, 'machineId' | 'address'>;
+let effects = 0;
+function effect(
+  kind: 'execute' | 'reboot',
+  { machineId, address }: Place,
+  stdin?: Buffer,
+): Promise<Answer> {
+  const id = (effects += 1);
+  const atMs = allowedAtMs.get(machineId) ?? Date.now();
+  send({ type: 'effect', id, kind, address, atMs, stdin: stdin?.toString('base64') ?? '' });
+  return new Promise((resolve) => pending.set(id, resolve));
+}
+
+/** Each note is in the file before the call returns, so that it outlives the process. */
+function openNotes(path: string): (note: Note) => void {
+  const file = openSync(path, 'a');
+  return (note) => void writeSync(file, `${JSON.stringify(note)}\n`);
+}
+
+function errorsTo(note: (note: Note) => void): Log {
+  const nothing = () => undefined;
+  const log: Log = {
+    ...{ debug: nothing, info: nothing, child: () => log },
+    warn: (fields, message) => {
+      if (process.env['FAULTS_LOG']) console.error(process.pid, message, explainFields(fields));
+    },
+    error: (fields, message) => {
+      if (process.env['FAULTS_LOG']) console.error(process.pid, message, explainFields(fields));
+      if (/crash/.test(message)) note({ t: 'crash', what: `${message} ${explainFields(fields)}` });
+    },
+  };
+  return log;
+}
+const explainFields = (fields: object): string =>
+  Object.entries(fields)
+    .map(([key, value]) => `${key}=${value instanceof Error ? explain(value) : String(value)}`)
+    .join(' ');
+
+/** Notes what the BMDB acknowledged to us. */
+function noting(note: (note: Note) => void, bmdb: Bmdb): Bmdb {
+  return {
+    ...bmdb,
+    async openSession(options) {
+      const session = await bmdb.openSession(options);
+      note({ t: 'session', session: session.sessionId });
+      return { ...session, claim: notedClaim(note, session) };
+    },
+  };
+}
+
+const notedClaim =
+  (note: (note: Note) => void, session: BmdbSession): BmdbSession['claim'] =>
+  async (process, machine) => {
+    try {
+      const work = await session.claim(process, machine);
+      note({ t: 'claim', machine, process, result: 'ok', epoch: work.epoch });
+      return notedWork(note, work);
+    } catch (error) {
+      note({ t: 'claim', machine, process, result: codeOf(error), epoch: '' });
+      throw error;
+    }
+  };
+
+function notedWork(note: (note: Note) => void, work: Work): Work {
+  const { machineId: machine, epoch } = work;
+  const noted =
+    <Args extends unknown[]>(how: EndKind, end: (...args: Args) => Promise<void>) =>
+    async (...args: Args) => {
+      try {
+        await end(...args);
+        note({ t: 'end', machine, how, result: 'ok', epoch });
+      } catch (error) {
+        note({ t: 'end', machine, how, result: codeOf(error), epoch });
+        throw error;
+      }
+    };
+  return {
+    ...work,
+    async note(what) {
+      await work.note(what);
+      allowedAtMs.set(machine, Date.now());
+    },
+    finish: noted('finish', work.finish),
+    fail: noted('fail', work.fail),
+    cancel: noted('cancel', work.cancel),
+  };
+}
