@@ -1,0 +1,86 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, expect, test } from 'vitest';
+import { measureRate, median, quantile, shares } from './measure.ts';
+
+const run = promisify(execFile);
+const BENCH = path.join(import.meta.dirname, 'bench.ts');
+const temp = mkdtempSync(path.join(tmpdir(), 'bench-test-'));
+afterAll(() => rmSync(temp, { recursive: true, force: true }));
+
+const bench = (...args: string[]) =>
+  run(process.execPath, [BENCH, ...args], { env: { ...process.env, TMPDIR: temp } });
+
+test('the suite of the BMDB prints one JSON object with every figure, and leaves nothing', async () => {
+  const sizes = ['--rounds', '1', '--span-ms', '100', '--scale', '0.05'];
+  const { stdout, stderr } = await bench('bmdb', '--json', ...sizes);
+  const figures = JSON.parse(stdout) as Record<string, Record<string, number>>;
+  expect(stdout.trim().split('\n')).toHaveLength(1);
+  const keysOf = (name: string) => Object.keys(figures[name]!);
+  expect(keysOf('claims')).toEqual(['1', '10', '50']);
+  expect(keysOf('cycles')).toEqual(['1', '10', '50']);
+  expect(keysOf('heartbeats')).toEqual(['1000', '10000']);
+  expect(keysOf('claimLatencyMs')).toEqual(['p50', 'p99']);
+  expect(keysOf('mirrorLatencyMs')).toEqual(['p50', 'p99']);
+  expect(keysOf('peers').toSorted()).toEqual([
+    ...['graphileWorkerBatched', 'graphileWorkerSingle', 'pgBoss', 'upsertFloor'],
+  ]);
+  const { machine, agentStartCycles, commits, ...groups } = figures;
+  for (const value of [
+    agentStartCycles,
+    commits,
+    ...Object.values(groups).flatMap(Object.values),
+  ]) {
+    expect(value).toBeGreaterThan(0);
+  }
+  expect(machine).toMatchObject({ fsync: 'on', synchronousCommit: 'on' });
+  expect(stderr).toMatch(/round 1\/1: claims 1 /);
+  expect(readdirSync(temp)).toEqual([]);
+}, 120_000);
+
+test('an unknown suite is refused with the names of those there are', async () => {
+  await expect(bench('nothing')).rejects.toThrow(/Allowed choices are bmdb/);
+  expect(existsSync(temp)).toBe(true);
+});
+
+/** Each call takes so long on a clock of its own. */
+const rateOf = (callMs: number, callers: number) => {
+  let nowMs = 1_000;
+  const once = () => {
+    nowMs += callMs;
+    return Promise.resolve(true);
+  };
+  return measureRate({ callers, warmMs: 20, spanMs: 50, once, now: () => nowMs });
+};
+
+test('a rate counts the calls after the warm-up', async () => {
+  const { perSecond, latenciesMs } = await rateOf(5, 1);
+  expect(latenciesMs).toEqual(Array(11).fill(5));
+  expect(perSecond).toBe(220);
+});
+
+test('a rate is that of all callers', async () => {
+  expect((await rateOf(5, 10)).perSecond).toBeGreaterThan((await rateOf(5, 1)).perSecond);
+});
+
+test('a call that takes longer than the span is waited for', async () => {
+  expect((await rateOf(200, 1)).perSecond).toBeCloseTo(1_000 / 180);
+});
+
+test('a rate that ran dry before it was measured is an error', async () => {
+  const once = () => Promise.resolve(false);
+  await expect(measureRate({ callers: 1, warmMs: 50, spanMs: 50, once })).rejects.toThrow(/left/);
+});
+
+test('medians, quantiles and shares', () => {
+  expect(median([3, 1, 2])).toBe(2);
+  expect(quantile([1, 2, 3, 4], 0.99)).toBe(4);
+  expect(() => median([])).toThrow(/no values/);
+  expect(shares([1, 2, 3, 4, 5], 2)).toEqual([
+    [1, 2],
+    [3, 4],
+  ]);
+});

@@ -1,0 +1,71 @@
+import { performance } from 'node:perf_hooks';
+
+export interface Measurement {
+  readonly perSecond: number;
+  /** Of each call, in milliseconds. */
+  readonly latenciesMs: readonly number[];
+}
+
+export interface RateOptions {
+  /** Concurrent loops; each calls again as soon as it is answered. */
+  readonly callers: number;
+  readonly warmMs: number;
+  readonly spanMs: number;
+  /** One call of the loop `caller`. False: it has nothing left to do, so the measurement ends. */
+  readonly once: (caller: number) => Promise<boolean>;
+  /** Monotonic, milliseconds; the real one when absent. */
+  readonly now?: () => number;
+}
+
+/** How many calls a second the loops get done together, after a warm-up. */
+export async function measureRate(options: RateOptions): Promise<Measurement> {
+  const { now = () => performance.now() } = options;
+  const fromMs = now() + options.warmMs;
+  const untilMs = fromMs + options.spanMs;
+  const latenciesMs: number[] = [];
+  let endMs = untilMs;
+  const loop = async (caller: number) => {
+    for (;;) {
+      const calledMs = now();
+      if (calledMs >= endMs && latenciesMs.length > 0) return;
+      const more = await options.once(caller);
+      const answeredMs = now();
+      if (!more) {
+        endMs = Math.min(endMs, answeredMs);
+        return;
+      }
+      // What takes longer than the whole span is waited for, and makes the span longer.
+      if (latenciesMs.length === 0) endMs = Math.max(endMs, answeredMs);
+      if (answeredMs >= fromMs && answeredMs <= endMs) latenciesMs.push(answeredMs - calledMs);
+    }
+  };
+  await Promise.all(Array.from({ length: options.callers }, (_, caller) => loop(caller)));
+  if (endMs <= fromMs) throw new Error('nothing was left to do before the warm-up was over');
+  return { perSecond: (latenciesMs.length * 1_000) / (endMs - fromMs), latenciesMs };
+}
+
+/** The value below which the share (0 to 1) of the values lies. @throws when there are none. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const value = sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
+  if (value === undefined) throw new Error('no values to take a quantile of');
+  return value;
+}
+
+export const median = (values: readonly number[]): number => quantile(values, 0.5);
+
+/** Splits the items among so many callers, each its own. */
+export const shares = <T>(items: readonly T[], callers: number): T[][] => {
+  const size = Math.floor(items.length / callers);
+  return Array.from({ length: callers }, (_, at) => items.slice(at * size, (at + 1) * size));
+};
+
+/** In a random order. */
+export const shuffled = <T>(items: readonly T[]): T[] =>
+  items
+    .map((item) => ({ item, at: Math.random() }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ item }) => item);
+
+/** Three significant figures: more would pretend to be known. */
+export const rounded = (value: number): number => Number(value.toPrecision(3));
