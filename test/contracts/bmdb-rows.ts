@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { emptyRow } from '../../src/adapters/bmdb/mem/tables.ts';
 import { machineId, providerName } from '../../src/domain/ids.ts';
 import type { MachineRow, Provided } from '../../src/domain/machine.ts';
 
@@ -10,28 +11,7 @@ export const KEY_HEX = '07'.repeat(32);
 /** A machine with hardware and nothing else. */
 export function machineRow(nowMs: number, change: Partial<MachineRow> = {}): MachineRow {
   const id = machineId(randomUUID());
-  return {
-    machineId: id,
-    createdAtMs: nowMs,
-    provided: providedOf(id.slice(0, 8)),
-    agentStarted: null,
-    heartbeat: null,
-    installation: {
-      requestGeneration: null,
-      handedOutAtMs: null,
-      reportGeneration: null,
-      reportResult: null,
-    },
-    startAttempt: null,
-    recovery: null,
-    permit: false,
-    quarantine: null,
-    deprovisionRequestedAtMs: null,
-    hostKey: null,
-    work: [],
-    backoffs: [],
-    ...change,
-  };
+  return { ...emptyRow(id, nowMs), provided: providedOf(id.slice(0, 8)), ...change };
 }
 
 export const providedOf = (name: string, change: Partial<Provided> = {}): Provided => ({

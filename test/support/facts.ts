@@ -1,3 +1,4 @@
+import { emptyRow } from '../../src/adapters/bmdb/mem/tables.ts';
 import { machineId, providerName, sessionId, slot, witness } from '../../src/domain/ids.ts';
 import type {
   BackoffRow,
@@ -34,25 +35,8 @@ export const provided = (change: Partial<Provided> = {}): Provided => ({
 
 /** A machine with hardware and no agent. */
 export const machineRow = (change: Partial<MachineRow> = {}): MachineRow => ({
-  machineId: MACHINE,
-  createdAtMs: NOW_MS - 3_600_000,
+  ...emptyRow(MACHINE, NOW_MS - 3_600_000),
   provided: provided(),
-  agentStarted: null,
-  heartbeat: null,
-  installation: {
-    requestGeneration: null,
-    handedOutAtMs: null,
-    reportGeneration: null,
-    reportResult: null,
-  },
-  startAttempt: null,
-  recovery: null,
-  permit: false,
-  quarantine: null,
-  deprovisionRequestedAtMs: null,
-  hostKey: null,
-  work: [],
-  backoffs: [],
   ...change,
 });
 
