@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { LONGEST_DURATION_MS, formatDuration, parseDuration } from '../../src/config/duration.ts';
+import { LONGEST_DURATION_MS, formatDuration, parseDuration } from '../../src/settings/duration.ts';
 
 test.each([
   ['250ms', 250],

@@ -44,6 +44,28 @@ export function createSecret(text: string, around: Surroundings): Secret {
   return Object.freeze({ reference: text, read, toString: () => text, toJSON: () => text });
 }
 
+/**
+ * As a secret, of a text that may also stand in the configuration itself and then shows its length.
+ * Others may read the file.
+ * @throws {UsageError} the file is not there.
+ */
+export function createScript(text: string, { baseDirectory }: Surroundings): Secret {
+  const isFile = text.startsWith('file:');
+  const reference = isFile ? text : `<${text.length} characters>`;
+  const path = resolve(baseDirectory, text.slice('file:'.length));
+  const read = () => (isFile ? readText(path, text) : text);
+  read();
+  return Object.freeze({ reference, read, toString: () => reference, toJSON: () => reference });
+}
+
+function readText(path: string, reference: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw unreadable(path, reference, error);
+  }
+}
+
 /** References inside a longer text are parts of a URL, hence percent-encoded. */
 function expand(text: string, { env }: Surroundings): string {
   const whole = isReference(text);
@@ -71,8 +93,12 @@ function readPrivately(path: string, reference: string): string {
     return readFileSync(path, 'utf8');
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
-    const problem = `refers to ${reference}, which cannot be read (${code})`;
-    throw new UsageError(`${problem}; make ${path} readable`, { cause: error });
+    throw unreadable(path, reference, error);
   }
+}
+
+function unreadable(path: string, reference: string, error: unknown): UsageError {
+  const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
+  const problem = `refers to ${reference}, which cannot be read (${code})`;
+  return new UsageError(`${problem}; make ${path} readable`, { cause: error });
 }

@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { UsageError } from '../domain/errors.ts';
 import { LONGEST_DURATION_MS, formatDuration, parseDuration } from './duration.ts';
-import { createSecret, isReference } from './secret.ts';
+import { createScript, createSecret, isReference } from './secret.ts';
 import type { Surroundings } from './secret.ts';
 
 /**
@@ -19,7 +19,8 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-const show = (value: unknown): string => {
+/** A value as a message repeats it. */
+export const show = (value: unknown): string => {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 60 ? `${text.slice(0, 57)}…` : text;
 };
@@ -182,6 +183,27 @@ export function isCertificate(content: Buffer): string | null {
     return 'is not a certificate; give a file that starts with -----BEGIN CERTIFICATE-----';
   }
 }
+
+/**
+ * Lines of a shell, written out or `file:<path>`; read again at each use. What prints the
+ * configuration does not show them, since such lines may hold what is nobody's business.
+ */
+export const script = (meaning: string, bytesMax: number, around: Surroundings) => {
+  const type = `lines of at most ${bytesMax} bytes, or file:<path>`;
+  return z
+    .string({ error: wantsUnseen(type, meaning) })
+    .transform((value, context) => {
+      try {
+        const found = createScript(value, around);
+        if (Buffer.byteLength(found.read()) <= bytesMax) return found;
+        return refuse(context, `is too long; give ${type}`);
+      } catch (error) {
+        if (error instanceof UsageError) return refuse(context, error.message);
+        throw error;
+      }
+    })
+    .meta({ type: 'shell lines or file:<path>', description: meaning });
+};
 
 /** `${NAME}` or `file:<path>`; a value written out in the configuration is refused. */
 export const secret = (meaning: string, around: Surroundings) => {
