@@ -229,7 +229,7 @@ function groundsOf(process: Process, row: MachineRow, now: Circumstances): Refus
     case 'ShepherdReinstall':
       return barOf(process, row, now) ?? needlessOf(row, now);
     case 'ShepherdDeprovision':
-      if (row.deprovisionRequestedAtMs === null) return 'nobody asked to deprovision it';
+      if (row.deprovision === null) return 'nobody asked to deprovision it';
       return holdOf(process, row, now);
     default:
       return null;
@@ -240,7 +240,7 @@ function barOf(process: Process, row: MachineRow, now: Circumstances): Refusal |
   if (!row.provided) return 'it has no hardware';
   if (installState(row) === 'DONE') return 'it was handed over';
   if (isQuarantined(row, now.nowMs)) return 'it is quarantined';
-  if (row.deprovisionRequestedAtMs !== null) return 'it is to be deprovisioned';
+  if (row.deprovision !== null) return 'it is to be deprovisioned';
   return holdOf(process, row, now) ?? statusOf(process, row.provided.status);
 }
 

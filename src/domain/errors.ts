@@ -65,26 +65,79 @@ export class Cancelled extends FleetError {
   readonly code = 'cancelled';
   readonly retryable = true;
 }
-/** A mutation was sent and its outcome is not known. It must not be repeated blindly. */
-export class OutcomeUnknown extends FleetError {
-  readonly code = 'outcome-unknown';
-  readonly retryable = false;
-}
-/** Someone else took the free capacity first. */
-export class RaceLost extends FleetError {
-  readonly code = 'race-lost';
-  readonly retryable = false;
-}
-/** The provider has nothing left of the kind asked for. */
-export class CapacityExhausted extends FleetError {
-  readonly code = 'capacity';
-  readonly retryable = true;
-}
 /** The capability does not exist here; nothing was changed. */
 export class NotImplemented extends FleetError {
   readonly code = 'not-implemented';
   readonly retryable = false;
 }
+
+// Providers
+export const PROVIDER_ERROR_KINDS = [
+  'not-found',
+  'not-implemented',
+  'race-lost',
+  'auth',
+  'invalid',
+  'conflict',
+  'transient',
+  'permanent',
+  'stopped',
+  'aborted',
+] as const;
+/**
+ * What went wrong with a call of a provider. `race-lost`: somebody else took the free capacity.
+ * `conflict`: what is there contradicts what we want. `transient`: the same call may succeed later.
+ * `stopped`: the provider was stopped. `aborted`: the caller's signal, or its deadline, ended it.
+ */
+export type ProviderErrorKind = (typeof PROVIDER_ERROR_KINDS)[number];
+
+/** Independent facets of a provider's error: one may carry several, and each is handled. */
+export interface ProviderErrorFacets {
+  /** Whether the request may have taken effect; `not-done` when absent. */
+  readonly outcome?: 'not-done' | 'unknown';
+  /** Nothing of this kind may be asked before `retryAt`. */
+  readonly rateLimit?: { readonly retryAt: Date };
+  /** We have as many machines as we may have. */
+  readonly quota?: true;
+  /** There is none left: of the plan asked for, of its quota group, or at all. */
+  readonly capacity?: { readonly scope: 'all' | 'group' | 'plan' };
+}
+
+const PASSING: readonly ProviderErrorKind[] = ['transient', 'stopped', 'aborted'];
+
+/** The one error of the provider port. Its code is its kind. */
+export class ProviderError extends FleetError implements ProviderErrorFacets {
+  readonly code: ProviderErrorKind;
+  readonly retryable: boolean;
+  readonly outcome: 'not-done' | 'unknown';
+  declare readonly rateLimit?: { readonly retryAt: Date };
+  declare readonly quota?: true;
+  declare readonly capacity?: { readonly scope: 'all' | 'group' | 'plan' };
+  constructor(
+    kind: ProviderErrorKind,
+    message: string,
+    options: ErrorOptions & ProviderErrorFacets = {},
+  ) {
+    const { outcome = 'not-done', rateLimit, quota, capacity, ...cause } = options;
+    super(message, cause);
+    this.code = kind;
+    this.retryable = PASSING.includes(kind) && outcome === 'not-done';
+    this.outcome = outcome;
+    if (rateLimit) this.rateLimit = rateLimit;
+    if (quota) this.quota = quota;
+    if (capacity) this.capacity = capacity;
+  }
+  get kind(): ProviderErrorKind {
+    return this.code;
+  }
+}
+
+/** Whether it is a provider's error of one of these kinds; of any kind when none is given. */
+export const isProviderError = (
+  error: unknown,
+  ...kinds: readonly ProviderErrorKind[]
+): error is ProviderError =>
+  error instanceof ProviderError && (kinds.length === 0 || kinds.includes(error.kind));
 
 // BMDB
 /** Our session's deadline passed: all work of this session must stop at once (fencing). */
@@ -100,6 +153,11 @@ export class WorkConflict extends FleetError {
 /** The machine is not eligible for this process now. */
 export class NothingToDo extends FleetError {
   readonly code = 'nothing-to-do';
+  readonly retryable = true;
+}
+/** The job's lease is held by another daemon now: nothing was written. */
+export class LeaseLost extends FleetError {
+  readonly code = 'lease-lost';
   readonly retryable = true;
 }
 /** The fleet's recovery budget is spent; ask again later. */

@@ -103,7 +103,17 @@ export interface MachineRow {
     readonly reason: string;
     readonly untilMs: number | null;
   } | null;
-  readonly deprovisionRequestedAtMs: number | null;
+  /** Somebody asked to give the machine back to its provider. */
+  readonly deprovision: {
+    readonly requestedAtMs: number;
+    readonly requestedBy: string;
+    readonly reason: string;
+    /** Calls made to the provider. */
+    readonly attempts: number;
+    readonly askedAtMs: number | null;
+  } | null;
+  /** The unbroken run of complete listings that do not know the device; null: it was seen last. */
+  readonly missing: { readonly sinceMs: number; readonly seen: number } | null;
   /** Pinned SSH host key, base64 of the wire blob. */
   readonly hostKey: string | null;
   readonly work: readonly LiveWork[];
@@ -129,6 +139,8 @@ export interface IntentRow {
   /** The session that opened it is still alive. */
   readonly sessionAlive: boolean;
   readonly createdAtMs: number;
+  /** Since when complete listings and searches have not found its device; null: not looked yet. */
+  readonly emptySinceMs: number | null;
   readonly lastError: string | null;
 }
 
@@ -147,6 +159,33 @@ export interface PenaltyRow {
   readonly slotId: string;
   readonly untilMs: number;
   readonly cause: string;
+}
+
+export const PROVIDER_HOLD_KINDS = ['throttle', 'quota', 'capacity'] as const;
+/**
+ * What must not be asked of a provider for a while. `throttle`: key is the kind of call (`create`,
+ * `list`, `destroy`, …). `quota`: key `machines`; no creation while there are `amount` machines or
+ * more. `capacity`: key `all`, `group <group>`, or `plan <plan>`.
+ */
+export type ProviderHoldKind = (typeof PROVIDER_HOLD_KINDS)[number];
+/** Kept beyond its end, until a success clears it, so that the next one of its kind lasts longer. */
+export interface ProviderHoldRow {
+  readonly provider: ProviderName;
+  readonly kind: ProviderHoldKind;
+  readonly key: string;
+  readonly untilMs: number;
+  /** How often in a row, from 1. */
+  readonly level: number;
+  readonly amount: number | null;
+  readonly cause: string;
+}
+
+/** A job that one daemon does at a time. */
+export interface LeaseRow {
+  readonly name: string;
+  readonly sessionId: SessionId;
+  /** Its session is alive: nobody else may take it. */
+  readonly held: boolean;
 }
 
 /** One entry of a provider's listing: an immutable snapshot. */
@@ -168,6 +207,10 @@ export interface ProviderMachine {
   readonly tags: Readonly<Record<string, string>>;
   /** Free capacity, and all of an inventory that is itself the mark, is `ours`. */
   readonly ownership: Ownership;
+  /** SSH host key that the inventory knows, base64 of the wire form. */
+  readonly hostKey?: string;
+  /** Paid by demand and taken away at will; its capacity is counted apart. */
+  readonly spot?: boolean;
   readonly observedAtMs: number;
 }
 

@@ -54,3 +54,7 @@ export const PERMIT_RETURNED_AFTER = 3;
 export const LADDER_RESET_MS = 30 * 60_000;
 /** Penalties of a slot in a row double up to this. */
 export const PENALTY_MAX_MS = 24 * 3_600_000;
+/** A creation whose device no complete listing showed for so long is forgotten. */
+export const ABANDON_MS = 3_600_000;
+/** Requests under one witness, after which a creation is only looked for, no longer tried. */
+export const RESUMES_MAX = 5;

@@ -1,106 +1,254 @@
-import { slotOf, type ProviderName, type Slot } from './ids.ts';
-import type { HoldRow, IntentRow, MachineRow, PenaltyRow, ProviderMachine } from './machine.ts';
-
-/** One machine to create: free capacity, and the slot it becomes. */
-export interface Creation {
-  readonly slot: Slot;
-  readonly slotId: string;
-  readonly unused: ProviderMachine;
-}
+import { isIdle, judge, mayResume, type Finding, type Findings } from './findings.ts';
+import { slot, type ProviderName, type SessionId, type Slot } from './ids.ts';
+import type {
+  HoldRow,
+  IntentRow,
+  MachineRow,
+  PenaltyRow,
+  ProviderHoldRow,
+  ProviderMachine,
+} from './machine.ts';
+import { ABANDON_MS } from './policy.ts';
+import {
+  admissionRefusal,
+  indexHolds,
+  type AdmissionInput,
+  type CapacityPlan,
+} from './provider-holds.ts';
+import { takeStock, type FreeSlot, type Stock } from './stock.ts';
 
 export interface ReconcileInput {
   readonly provider: ProviderName;
   readonly listed: readonly ProviderMachine[];
   /** A listing with gaps counts too few machines: then nothing may be created. */
   readonly listingComplete: boolean;
+  /** Database time at which the listing was begun; `nowMs` when absent. */
+  readonly listedAtMs?: number;
   readonly machines: readonly MachineRow[];
   readonly intents: readonly IntentRow[];
   readonly holds: readonly HoldRow[];
   readonly penalties: readonly PenaltyRow[];
+  readonly providerHolds?: readonly ProviderHoldRow[];
+  /** Database clock. */
   readonly nowMs: number;
   /** Managed machines at most; 0 = no limit. */
   readonly machinesMax: number;
   /** Creations per iteration at most. */
   readonly chunkSize: number;
+  /** Whose unfinished creations are ours to take up, besides those of dead sessions. */
+  readonly self?: SessionId | null;
+  /** Witnesses that creations of this process worked on at any time since the rows were read. */
+  readonly running?: ReadonlySet<string>;
+  /** Slots whose last creation failed, with a rank: they come last, in its order. */
+  readonly failedLast?: ReadonlyMap<Slot, number>;
+  /** Creations of this process that are under way now. */
+  readonly underWay?: number;
+  /** Creations of this process at once; no limit when absent. */
+  readonly parallelism?: number;
+  /** Take over devices that nothing refers to. */
+  readonly assimilate?: boolean;
+  readonly abandonMs?: number;
+  /** The provider can make machines. */
+  readonly canCreate?: boolean;
+  /** Why nothing can be created now (no key, no init command); null: all is there. */
+  readonly payload?: string | null;
+  /** Quota group of a plan, in the driver's words; the plan itself when absent. */
+  readonly groupOf?: (plan: CapacityPlan) => string;
+}
+
+/** One machine to create: free capacity, and the slot it becomes. */
+export interface Creation {
+  readonly slot: Slot;
+  readonly slotId: string;
+  readonly unused: ProviderMachine;
+  /** An unfinished creation that is to be taken up again. */
+  readonly intent?: IntentRow;
+}
+
+/** What becomes of one free slot, and why. */
+export interface Decision {
+  readonly slot: Slot;
+  readonly verdict: 'create' | 'resume' | 'skip';
+  readonly reason: string;
 }
 
 export interface Reconciliation {
   readonly creations: readonly Creation[];
-  /** Counts for the iteration's summary line. */
+  /** One for each free slot, in the order in which they are considered. */
+  readonly decisions: readonly Decision[];
+  /** Everything that is not as it should be; what nothing is to be said of is left out. */
+  readonly machines: readonly Finding[];
+  /** Why the provider's listing is not believed as a whole; null: it is. */
+  readonly breaker: string | null;
+  /** Counts for the iteration's summary line and the metrics. */
   readonly summary: {
     readonly bmdb: number;
     readonly used: number;
     readonly free: number;
     readonly failed: number;
     readonly orphan: number;
+    readonly missing: number;
     readonly penalised: number;
     readonly managed: number;
     readonly max: number;
   };
+  /** Managed machines beyond the limit: told, never reduced. */
+  readonly overLimit: number;
 }
 
 /**
- * What to create now. Deterministic: free slots in byte order of their id. A slot is taken only if
- * no device, machine, intent, shelf entry or hold speaks against it; orphans and unsettled intents
- * count against the limit, foreign devices do not.
+ * What to do now, for one provider. Deterministic; free slots are taken in byte order of device id
+ * and slot id, after them those whose last creation failed, so that none keeps the others from their
+ * turn. One contradiction concerns one machine. Orphans and unfinished creations count
+ * against the limit, foreign devices do not. Costs one pass over everything.
  */
 export function reconcile(input: ReconcileInput): Reconciliation {
-  const { provider, listed, nowMs } = input;
-  const rows = input.machines.filter((row) => row.provided?.provider === provider);
-  const known = new Set(rows.map((row) => row.provided!.providerId));
-  const intents = input.intents.filter((intent) => intent.provider === provider);
-  const isUsed = (machine: ProviderMachine) =>
-    machine.availability === 'KnownUsed' ||
-    (machine.availability === 'PossiblyUsed' && machine.id !== null && known.has(machine.id));
-  const inUse = listed.filter(isUsed);
-  const covered = new Set(inUse.map(slotIdOf));
-  const used = inUse.filter(({ ownership }) => ownership !== 'foreign');
-  const free = listed
-    .filter((machine) => !isUsed(machine) && machine.ownership === 'ours')
-    .filter((machine) => !covered.has(slotIdOf(machine)));
-  const witnesses = new Set<string>(intents.map((intent) => intent.witness));
-  const unknown = used.filter((machine) => !known.has(machine.id ?? ''));
-  const orphans = unknown.filter((machine) => !witnesses.has(machine.tags['op'] ?? ''));
-  const pending = intents.length;
-  const managed = rows.length + orphans.length + pending;
-
-  const taken = new Set<string>([
-    ...rows.map((row) => row.provided!.reservationId ?? row.provided!.providerId),
-    ...intents.map((intent) => intent.slotId),
-    ...input.holds
-      .filter((hold) => hold.provider === provider && hold.kind === 'no-allocate')
-      .filter((hold) => hold.untilMs === null || hold.untilMs > nowMs)
-      .map((hold) => hold.slotId),
-  ]);
-  const shelf = new Set(
-    input.penalties
-      .filter((penalty) => penalty.provider === provider && penalty.untilMs > nowMs)
-      .map((penalty) => penalty.slotId),
-  );
-  const candidates = free
-    .map((unused) => ({
-      slot: slotOf(provider, unused),
-      slotId: slotIdOf(unused),
-      unused,
-    }))
-    .filter(({ slotId }) => slotId !== '' && !taken.has(slotId))
-    .sort((a, b) => (a.slotId < b.slotId ? -1 : a.slotId > b.slotId ? 1 : 0));
-  const open = candidates.filter(({ slotId }) => !shelf.has(slotId));
-  const room = input.machinesMax === 0 ? Infinity : Math.max(0, input.machinesMax - managed);
-  const take = input.listingComplete ? Math.min(open.length, room, input.chunkSize) : 0;
+  const { nowMs, listedAtMs = nowMs, running = NONE, self = null } = input;
+  const stock = takeStock(input);
+  const findings = judge({
+    ...{ provider: input.provider, stock, listedCount: input.listed.length, listedAtMs, nowMs },
+    ...{ listingComplete: input.listingComplete, self, running },
+    assimilate: input.assimilate ?? false,
+    abandonMs: input.abandonMs ?? ABANDON_MS,
+  });
+  const managed = findings.counts.machines + stock.intents.length;
+  const { creations, decisions, penalised } = choose(input, stock, findings, managed);
+  const resumed = new Set(creations.map(({ intent }) => intent?.witness));
   return {
-    creations: open.slice(0, take),
+    creations,
+    decisions,
+    // Whoever is tried again is not given up in the same breath.
+    machines: findings.all.filter(
+      ({ intent, action }) => !(action === 'abandon' && resumed.has(intent!.witness)),
+    ),
+    breaker: findings.breaker,
     summary: {
-      bmdb: rows.length,
-      used: used.length,
-      free: free.length,
-      failed: used.filter((machine) => machine.failed).length,
-      orphan: orphans.length,
-      penalised: candidates.length - open.length,
+      bmdb: stock.rows.length,
+      used: stock.used.filter(({ device }) => device.ownership !== 'foreign').length,
+      free: stock.free.length,
+      failed: findings.counts.failed,
+      orphan: findings.counts.orphan,
+      missing: findings.counts.missing,
+      penalised,
       managed,
       max: input.machinesMax,
     },
+    overLimit: input.machinesMax === 0 ? 0 : Math.max(0, managed - input.machinesMax),
   };
 }
 
-const slotIdOf = ({ reservationId, id }: ProviderMachine): string => reservationId ?? id ?? '';
+const NONE: ReadonlySet<string> = new Set();
+
+interface Choice {
+  readonly creations: Creation[];
+  readonly decisions: Decision[];
+  penalised: number;
+}
+
+function choose(input: ReconcileInput, stock: Stock, findings: Findings, managed: number): Choice {
+  const choice: Choice = { creations: [], decisions: [], penalised: 0 };
+  const refusalOf = slotRefusals(input, stock, choice);
+  const barred = globalRefusal(input, findings);
+  const roomFor = admissions(input, managed);
+  for (const free of inTurn(input, stock.free)) {
+    const intent = stock.intentBySlot.get(free.slotId);
+    const name = slot(input.provider, free.slotId);
+    const refusal = refusalOf(free) ?? barred ?? roomFor(free, intent, choice.creations.length);
+    const verdict = refusal !== null ? 'skip' : intent ? 'resume' : 'create';
+    const reason = refusal ?? (intent ? 'an unfinished creation is taken up' : 'it is free');
+    choice.decisions.push({ slot: name, verdict, reason });
+    if (refusal === null) choice.creations.push({ slot: name, ...free, ...(intent && { intent }) });
+  }
+  return choice;
+}
+
+/** Those that failed come last; the sort is stable. */
+function inTurn(
+  { provider, failedLast }: ReconcileInput,
+  free: readonly FreeSlot[],
+): readonly FreeSlot[] {
+  if (!failedLast || failedLast.size === 0) return free;
+  const rankOf = ({ slotId }: FreeSlot) => failedLast.get(slot(provider, slotId)) ?? 0;
+  return free.toSorted((a, b) => rankOf(a) - rankOf(b));
+}
+
+/** Why nothing at all is created. */
+function globalRefusal(input: ReconcileInput, { breaker }: Findings): string | null {
+  if (input.canCreate === false) return 'the provider makes no machines';
+  if (!input.listingComplete) return 'the listing is incomplete';
+  return breaker && `the circuit breaker is open: ${breaker}`;
+}
+
+/** Why this slot must not be used, whatever else is true. Counts those on the shelf. */
+function slotRefusals(input: ReconcileInput, { rowSlots, intentBySlot }: Stock, choice: Choice) {
+  const { provider, nowMs, running = NONE, self = null } = input;
+  const barring = new Map<string, string>();
+  for (const hold of input.holds) {
+    if (hold.provider !== provider || hold.kind !== 'no-allocate') continue;
+    if (hold.untilMs === null || hold.untilMs > nowMs) barring.set(hold.slotId, hold.reason);
+  }
+  const shelf = new Map<string, string>();
+  for (const penalty of input.penalties) {
+    if (penalty.provider !== provider || penalty.untilMs <= nowMs) continue;
+    shelf.set(penalty.slotId, penalty.cause);
+  }
+  return ({ slotId }: FreeSlot): string | null => {
+    if (rowSlots.has(slotId)) return 'a machine is recorded on it';
+    const intent = intentBySlot.get(slotId);
+    if (intent && !isIdle({ running, self }, intent)) return 'its creation is under way';
+    if (intent && !mayResume({ running, self }, intent)) {
+      return `its creation was tried ${intent.attempts} times; its device is only looked for`;
+    }
+    const hold = barring.get(slotId);
+    if (hold !== undefined) return `a hold forbids to use it: ${hold}`;
+    const cause = shelf.get(slotId);
+    if (cause === undefined) return null;
+    choice.penalised += 1;
+    return `it is on the shelf: ${cause}`;
+  };
+}
+
+/** Why no further machine may be asked for. Unfinished creations count as machines already. */
+function admissions(input: ReconcileInput, managed: number) {
+  const { machinesMax, chunkSize, underWay = 0, parallelism = Infinity } = input;
+  const groups = new Map<string, { plan: CapacityPlan; group: string }>();
+  const holds = indexHolds(
+    (input.providerHolds ?? []).filter((row) => row.provider === input.provider),
+  );
+  const onTrial = new Set<string>();
+  let machines = managed;
+  return ({ unused }: FreeSlot, intent: IntentRow | undefined, chosen: number): string | null => {
+    const count = machines + (intent ? 0 : 1);
+    if (machinesMax !== 0 && !intent && machines >= machinesMax) {
+      return `at the limit of ${machinesMax} machines`;
+    }
+    if (chosen >= chunkSize) return `not among the first ${chunkSize}`;
+    const admission: AdmissionInput = {
+      ...{ holds, nowMs: input.nowMs, payload: input.payload ?? null },
+      ...groupsOf(input, groups, unused),
+      machines: count - 1,
+      running: underWay,
+      runningMax: parallelism,
+      onTrial,
+    };
+    const refusal = admissionRefusal(admission);
+    if (refusal === null) machines = count;
+    return refusal;
+  };
+}
+
+/** Plans are few and slots are many: each plan is put into its group once. */
+function groupsOf(
+  { groupOf }: ReconcileInput,
+  known: Map<string, { plan: CapacityPlan; group: string }>,
+  { plan: name, location, spot = false }: ProviderMachine,
+) {
+  const key = `${name} ${location} ${spot}`;
+  let found = known.get(key);
+  if (!found) {
+    const plan = { name, location, spot };
+    found = { plan, group: groupOf?.(plan) ?? name };
+    known.set(key, found);
+  }
+  return found;
+}

@@ -2,14 +2,15 @@
 export const TEXT_MAX = 2_000;
 
 const CUT = '… (cut)';
-// Line breaks and tabs stay: what machines and providers answer may have several lines.
-const CONTROL = /[^\P{Cc}\t\n]/gu;
+// Line breaks and tabs stay: what machines and providers answer may have several lines. U+FFFE and
+// U+FFFF are no characters, and a document that has them is not XML.
+const CONTROL = /[^\P{Cc}\t\n]|[\ufffe\uffff]/gu;
 const LINE_END = /\r\n?/g;
 
 /**
- * A text from outside as any database and any screen can take it: control characters and halves of
- * characters become U+FFFD, line ends become `\n`, and what is longer than `max` is cut and says so.
- * What went through it once stays as it is.
+ * A text from outside as any database and any screen can take it: control characters, halves of
+ * characters and what is none become U+FFFD, line ends become `\n`, and what is longer than `max` is
+ * cut and says so. What went through it once stays as it is.
  */
 export function plainText(text: string, max = TEXT_MAX): string {
   // Cut first: nobody reads the rest of a megabyte. A line end may be two, so twice as much is kept.

@@ -6,6 +6,7 @@ import {
   isQuarantined,
   lostAtMs,
   recoveryRefusal,
+  refusal,
 } from './eligibility.ts';
 import type { MachineId, ProviderName, SessionId, Slot } from './ids.ts';
 import type { HoldKind, MachineRow, Process, SlotFacts } from './machine.ts';
@@ -25,7 +26,7 @@ export const STATES = [
 export type MachineState = (typeof STATES)[number];
 
 /** What the daemon may do with the machine next, if it gets its turn. */
-export type NextWork = 'agentStart' | 'recovery' | null;
+export type NextWork = 'agentStart' | 'recovery' | 'deprovision' | null;
 
 /**
  * What is true of a slot now: computed from rows, listing and clock, never stored. The actor of the
@@ -150,26 +151,36 @@ function placeOf(facts: SlotFacts, moment: Moment): Place {
   );
 }
 
-function parked(facts: SlotFacts, { nowMs }: Moment): Place | null {
-  const { row, listed } = facts;
+function parked(facts: SlotFacts, moment: Moment): Place | null {
+  const { row } = facts;
   // Whatever else its rows say: part of them could not be read.
   if (row?.unreadable !== undefined) {
     return { state: 'Quarantined', substate: 'conflict', reason: row.unreadable };
   }
-  if (row?.quarantine && isQuarantined(row, nowMs)) {
+  if (row?.quarantine && isQuarantined(row, moment.nowMs)) {
     const { kind, reason } = row.quarantine;
     return { state: 'Quarantined', substate: kind, reason };
   }
-  if (row && row.deprovisionRequestedAtMs !== null) {
-    const substate = listed?.id ? 'deleting' : 'cleaning';
-    return { state: 'Deprovisioning', substate, reason: 'requested by an operator' };
-  }
+  if (row && row.deprovision !== null) return goingBack(facts, row, moment);
   if (row?.provided?.status === 'Missing') {
     const reason = 'the provider no longer knows this machine';
     return { state: 'Quarantined', substate: 'missing', reason };
   }
   const conflict = facts.conflict ?? orphan(facts);
   return conflict ? { state: 'Quarantined', substate: 'conflict', reason: conflict } : null;
+}
+
+/** On its way back to the provider. Nothing drains yet: no balancer knows the machine. */
+function goingBack({ listed, holds }: SlotFacts, row: MachineRow, { nowMs, loss }: Moment): Place {
+  const may = refusal('ShepherdDeprovision', row, { holds, nowMs, loss });
+  const { requestedBy, reason: why } = row.deprovision!;
+  const asked = `${requestedBy} asked for it: ${why}`;
+  return {
+    state: 'Deprovisioning',
+    substate: listed?.id ? 'deleting' : 'cleaning',
+    reason: may === null ? asked : (causeOf(row, 'ShepherdDeprovision') ?? may),
+    next: may === null && row.provided ? 'deprovision' : null,
+  };
 }
 
 const orphan = ({ row, listed, intent }: SlotFacts): string | null =>

@@ -37,12 +37,17 @@ const row = (change: Partial<MachineRow> = {}): MachineRow => ({
   recovery: null,
   permit: false,
   quarantine: null,
-  deprovisionRequestedAtMs: null,
+  deprovision: null,
+  missing: null,
   hostKey: null,
   work: [],
   backoffs: [],
   ...change,
 });
+const ASKED = {
+  ...{ requestedAtMs: NOW, requestedBy: 'ann', reason: 'test' },
+  ...{ attempts: 0, askedAtMs: null },
+};
 const started = (minutesAgo: number) => ({ atMs: ago(minutesAgo), publicKey: '00', bootId: null });
 const beat = (minutesAgo: number) => ({ atMs: ago(minutesAgo), bootId: null });
 function install(
@@ -211,10 +216,8 @@ describe('what bars a machine', () => {
   });
 
   it('a deprovision request', () => {
-    expect(mayStart({ deprovisionRequestedAtMs: NOW })).toBe('it is to be deprovisioned');
-    expect(mayRecover({ ...LOST, deprovisionRequestedAtMs: NOW })).toBe(
-      'it is to be deprovisioned',
-    );
+    expect(mayStart({ deprovision: ASKED })).toBe('it is to be deprovisioned');
+    expect(mayRecover({ ...LOST, deprovision: ASKED })).toBe('it is to be deprovisioned');
   });
 
   it('holds of the right kind, slot and time', () => {
@@ -227,7 +230,7 @@ describe('what bars a machine', () => {
     const now = { holds: [hold('preserve')], nowMs: NOW, loss: DEFAULT_LOSS };
     expect(refusal('ShepherdReinstall', row(LOST), now)).toBe('a hold forbids it');
     expect(refusal('ShepherdRecovery', row(LOST), now)).toBeNull();
-    const asked = row({ deprovisionRequestedAtMs: NOW });
+    const asked = row({ deprovision: ASKED });
     expect(refusal('ShepherdDeprovision', asked, now)).toBe('a hold forbids it');
     expect(refusal('ShepherdDeprovision', asked, { ...now, holds: [] })).toBeNull();
   });

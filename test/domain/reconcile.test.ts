@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ProviderMachine } from '../../src/domain/machine.ts';
 import { witness } from '../../src/domain/ids.ts';
+import { WITNESS_TAG } from '../../src/domain/provider-tags.ts';
 import { reconcile, type ReconcileInput } from '../../src/domain/reconcile.ts';
 import {
   device,
@@ -41,10 +42,14 @@ describe('what a listing entry counts as', () => {
   const entry = (change: Partial<ProviderMachine>) => device({ reservationId: null, ...change });
   const vectors: readonly (readonly [string, ProviderMachine, 'used' | 'free'])[] = [
     ['KnownUsed stays used', entry({ availability: 'KnownUsed' }), 'used'],
-    ['KnownUnused stays free', entry({ availability: 'KnownUnused', id: null }), 'free'],
+    [
+      'KnownUnused stays free',
+      entry({ availability: 'KnownUnused', id: null, reservationId: 'r' }),
+      'free',
+    ],
     [
       'PossiblyUsed without an id is free',
-      entry({ availability: 'PossiblyUsed', id: null }),
+      entry({ availability: 'PossiblyUsed', id: null, reservationId: 'r' }),
       'free',
     ],
     ['PossiblyUsed, unknown: free', entry({ availability: 'PossiblyUsed', id: 'new' }), 'free'],
@@ -93,13 +98,15 @@ describe('reconcile', () => {
   });
 
   test('an intent and the device it made count once', () => {
-    const witnessed = device({ tags: { op: intentRow().witness } });
+    const witnessed = device({ tags: { [WITNESS_TAG]: intentRow().witness } });
     const { summary } = plan({ listed: [witnessed], intents: [intentRow()] });
     expect(summary).toMatchObject({ managed: 1, orphan: 0, used: 1 });
   });
 
   test('a device of another witness is an orphan and counts', () => {
-    const orphan = device({ tags: { op: witness('dddddddd-0000-4000-8000-000000000001') } });
+    const orphan = device({
+      tags: { [WITNESS_TAG]: witness('dddddddd-0000-4000-8000-000000000001') },
+    });
     const listed = [orphan, free({ reservationId: 'rack-2' })];
     const { summary, creations } = plan({ listed, intents: [], machinesMax: 1 });
     expect(summary).toMatchObject({ managed: 1, orphan: 1 });
@@ -111,7 +118,7 @@ describe('reconcile', () => {
     const witnessed = device({
       ownership: 'foreign',
       reservationId: 'rack-3',
-      tags: { op: intentRow().witness },
+      tags: { [WITNESS_TAG]: intentRow().witness },
     });
     const listed = [foreign, witnessed, free({ reservationId: 'rack-2' })];
     const { summary, creations } = plan({ listed, machinesMax: 1 });
@@ -210,7 +217,10 @@ describe('reconcile', () => {
               provided: provided({ providerId: `device-${at}`, reservationId: `used-${at}` }),
             }),
           );
-          const listed = racks(count);
+          const devices = machines.map(({ provided: hardware }) =>
+            device({ id: hardware!.providerId, reservationId: hardware!.reservationId }),
+          );
+          const listed = [...racks(count), ...devices];
           const input = { listed, machines, machinesMax: max, chunkSize };
           const { creations } = plan(input);
           const room = max === 0 ? Infinity : Math.max(0, max - used);

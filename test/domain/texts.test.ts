@@ -8,6 +8,7 @@ test.each([
   ['a\0b', 'a\ufffdb'],
   ['\u001b[31mred\u001b[0m', '\ufffd[31mred\ufffd[0m'],
   ['a\u007fb\u009fc', 'a\ufffdb\ufffdc'],
+  ['a\ufffeb\uffffc', 'a\ufffdb\ufffdc'],
   ['one\r\ntwo\rthree\tfour', 'one\ntwo\nthree\tfour'],
   ['half \ud83d, whole 😀', 'half \ufffd, whole 😀'],
 ])('%j becomes %j', (text, expected) => {

@@ -8,6 +8,7 @@ import { PLACES } from '../support/views.ts';
 import {
   agentStarted,
   backoff,
+  deprovisionAsked,
   device,
   free,
   hold,
@@ -56,7 +57,7 @@ const anyRow: fc.Arbitrary<MachineRow> = fc
         untilMs: nullable(instant),
       }),
     ),
-    deprovisionRequestedAtMs: fc.constantFrom(null, null, null, NOW_MS),
+    deprovision: fc.constantFrom(null, null, null, deprovisionAsked()),
     work: fc
       .uniqueArray(fc.constantFrom(...PROCESSES), { maxLength: 2 })
       .map((all) => all.map((process) => liveWork(process))),
@@ -98,7 +99,7 @@ describe('viewOf, over any facts', () => {
         expect(places).toContain(`${found.state}.${found.substate}`);
         if (found.next !== null) {
           expect(facts.row?.provided).toBeTruthy();
-          expect(['Provisioned', 'Running', 'Recovering']).toContain(found.state);
+          expect(['Provisioned', 'Running', 'Recovering', 'Deprovisioning']).toContain(found.state);
         }
       }),
       { numRuns: 2_000 },

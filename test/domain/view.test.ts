@@ -6,6 +6,7 @@ import { viewOf, worksElsewhere, type MachineView } from '../../src/domain/view.
 import {
   agentStarted,
   backoff,
+  deprovisionAsked,
   device,
   free,
   hold,
@@ -57,7 +58,7 @@ const TRUTH: readonly (readonly [string, Partial<SlotFacts>, Partial<MachineView
   ],
   [
     'a quarantine in the rows beats everything else',
-    row({ ...quarantine('needsHuman', null), deprovisionRequestedAtMs: NOW_MS, permit: true }),
+    row({ ...quarantine('needsHuman', null), deprovision: deprovisionAsked(), permit: true }),
     { state: 'Quarantined', substate: 'needsHuman', reason: 'because', next: null },
   ],
   [
@@ -72,13 +73,40 @@ const TRUTH: readonly (readonly [string, Partial<SlotFacts>, Partial<MachineView
   ],
   [
     'a deprovision request beats a missing device',
-    row({ deprovisionRequestedAtMs: NOW_MS, provided: provided({ status: 'Missing' }) }),
+    row({ deprovision: deprovisionAsked(), provided: provided({ status: 'Missing' }) }),
     { state: 'Deprovisioning', substate: 'deleting' },
   ],
   [
     'without a device only the slot is left to be cleaned',
-    row({ deprovisionRequestedAtMs: NOW_MS }, { listed: free() }),
+    row({ deprovision: deprovisionAsked() }, { listed: free() }),
     { state: 'Deprovisioning', substate: 'cleaning' },
+  ],
+  [
+    'a deprovision request is due at once, and says who asked',
+    row({ deprovision: deprovisionAsked() }),
+    {
+      state: 'Deprovisioning',
+      next: 'deprovision',
+      reason: 'ann asked for it: it is not needed',
+    },
+  ],
+  [
+    'not while somebody works on the machine',
+    row({ deprovision: deprovisionAsked(), work: [liveWork('ShepherdDeprovision')] }),
+    { state: 'Deprovisioning', next: null, reason: 'it is being worked on' },
+  ],
+  [
+    'nor before its backoff is over',
+    row({
+      deprovision: deprovisionAsked(),
+      backoffs: [backoff('ShepherdDeprovision', NOW_MS + MINUTE)],
+    }),
+    { state: 'Deprovisioning', next: null, reason: 'it failed', dueAtMs: NOW_MS + MINUTE },
+  ],
+  [
+    'nor under a hold that preserves it',
+    row({ deprovision: deprovisionAsked() }, { holds: [hold('preserve')] }),
+    { state: 'Deprovisioning', next: null, reason: 'a hold forbids it' },
   ],
   [
     'a missing device beats work and agent',

@@ -1,0 +1,262 @@
+import type { ProviderHoldKind, ProviderHoldRow } from './machine.ts';
+
+/**
+ * What must not be asked of a provider, and what an answer of it changes about that. Pure: holds are
+ * rows, kept beyond their end until a success clears them, and honoured by all daemons.
+ */
+
+/** A class of hardware, as far as the provider's capacity is about it. */
+export interface CapacityPlan {
+  readonly name: string;
+  readonly location: string | null;
+  readonly spot: boolean;
+}
+
+/**
+ * Calls that are throttled each by themselves; the key of a throttle. `get`: whatever is asked about
+ * one machine or slot.
+ */
+export type ThrottledCall =
+  'create' | 'list' | 'get' | 'destroy' | 'reboot' | 'reinstall' | 'power' | 'setTags';
+
+export const QUOTA_KEY = 'machines';
+const CAPACITY_MIN_MS = 60_000;
+const CAPACITY_MAX_MS = 16 * 60_000;
+const QUOTA_MS = 15 * 60_000;
+/** With no machine at all there is nothing to count down to: a quota of none passes soon. */
+const QUOTA_OF_NONE_MS = 60_000;
+const RATE_LIMIT_MAX_MS = 3_600_000;
+/** Our token or the provider itself is out of order: that says nothing of any slot. */
+const AUTH_MIN_MS = 60_000;
+const OUTAGE_MIN_MS = 5_000;
+const OUTAGE_MAX_MS = 5 * 60_000;
+/** After a creation was declined because as many as allowed were under way. */
+export const CONCURRENCY_THROTTLE_MS = 5_000;
+
+const spotOf = ({ spot }: CapacityPlan): string => (spot ? ' spot' : '');
+
+/** Keys under which capacity for a plan may be held, the narrowest first. */
+export const capacityKeys = (plan: CapacityPlan, group: string) => ({
+  plan: `plan ${plan.name}${plan.location === null ? '' : ` in ${plan.location}`}${spotOf(plan)}`,
+  group: `group ${group}`,
+  all: 'all',
+});
+
+const idOf = (kind: ProviderHoldKind, key: string): string => `${kind} ${key}`;
+
+/** Holds of one provider, by kind and key. */
+export type HoldIndex = ReadonlyMap<string, ProviderHoldRow>;
+export function indexHolds(rows: Iterable<ProviderHoldRow>): HoldIndex {
+  const index = new Map<string, ProviderHoldRow>();
+  for (const row of rows) index.set(idOf(row.kind, row.key), row);
+  return index;
+}
+
+/** The throttle of a kind of call, if it is in force. */
+export function throttleOf(
+  holds: HoldIndex,
+  call: ThrottledCall,
+  nowMs: number,
+): ProviderHoldRow | null {
+  const found = holds.get(idOf('throttle', call));
+  return found && found.untilMs > nowMs ? found : null;
+}
+
+export interface AdmissionInput {
+  readonly holds: HoldIndex;
+  readonly nowMs: number;
+  /** Why nothing can be created at all (no key, no init command); null: all is there. */
+  readonly payload: string | null;
+  readonly plan: CapacityPlan;
+  /** Its quota group, in the driver's words. */
+  readonly group: string;
+  /** Machines there are, with those being created. */
+  readonly machines: number;
+  /** Creations under way. */
+  readonly running: number;
+  /** Creations allowed at once. */
+  readonly runningMax: number;
+  /** Keys on trial of which one attempt is chosen already; an attempt that is admitted is added. */
+  readonly onTrial: Set<string>;
+}
+
+/** Why one more machine may not be asked for now; null: it may. The first that applies. */
+export function admissionRefusal(input: AdmissionInput): string | null {
+  const { holds, nowMs, payload } = input;
+  if (payload !== null) return `nothing can be created: ${payload}`;
+  const trials: string[] = [];
+  const refusal =
+    capacityRefusal(input, trials) ??
+    quotaRefusal(input, trials) ??
+    throttleRefusal(throttleOf(holds, 'create', nowMs)) ??
+    (input.running >= input.runningMax ? `${input.running} creations are under way` : null);
+  if (refusal === null) for (const trial of trials) input.onTrial.add(trial);
+  return refusal;
+}
+
+const throttleRefusal = (row: ProviderHoldRow | null): string | null =>
+  row && `creations are throttled: ${row.cause}`;
+
+function capacityRefusal(input: AdmissionInput, trials: string[]): string | null {
+  const { holds, plan, group } = input;
+  if (holds.size === 0) return null;
+  for (const key of Object.values(capacityKeys(plan, group))) {
+    const row = holds.get(idOf('capacity', key));
+    if (!row) continue;
+    if (row.untilMs > input.nowMs) return `no capacity (${key}): ${row.cause}`;
+    const refusal = trialRefusal(input, idOf('capacity', key), trials);
+    if (refusal) return refusal;
+  }
+  return null;
+}
+
+function quotaRefusal(input: AdmissionInput, trials: string[]): string | null {
+  const row = input.holds.get(idOf('quota', QUOTA_KEY));
+  if (!row) return null;
+  const amount = row.amount ?? 0;
+  if (row.untilMs > input.nowMs) {
+    if (input.machines < amount) return null;
+    return `at quota, ${input.machines} machines of ${amount}: ${row.cause}`;
+  }
+  return trialRefusal(input, idOf('quota', QUOTA_KEY), trials);
+}
+
+/** A hold that is over and was not cleared by a success lets one attempt through at a time. */
+function trialRefusal(input: AdmissionInput, id: string, trials: string[]): string | null {
+  if (input.running > 0 || input.onTrial.has(id)) return `one trial at a time (${id})`;
+  trials.push(id);
+  return null;
+}
+
+/** What a failed call says, apart from the call itself. */
+export interface CallFailure {
+  /** Its code: the kind of a provider's error. */
+  readonly code: string;
+  readonly outcome: 'not-done' | 'unknown';
+  /** Ask again after so long; null: it says nothing. Past times say nothing either. */
+  readonly retryInMs: number | null;
+  readonly quota: boolean;
+  readonly capacity: 'all' | 'group' | 'plan' | null;
+  readonly cause: string;
+}
+
+export type HoldOrder =
+  | {
+      readonly order: 'impose';
+      readonly kind: ProviderHoldKind;
+      readonly key: string;
+      readonly forMs: number;
+      readonly level: number;
+      readonly amount?: number;
+      readonly cause: string;
+    }
+  | {
+      readonly order: 'lift';
+      readonly kind: ProviderHoldKind;
+      readonly key: string;
+      /** The end of the hold that was seen: one that was imposed since then stays. */
+      readonly seenUntilMs: number;
+    };
+
+export interface CallContext {
+  readonly call: ThrottledCall;
+  readonly holds: HoldIndex;
+  readonly nowMs: number;
+  /** Creations only. */
+  readonly creation?: {
+    readonly plan: CapacityPlan;
+    readonly group: string;
+    /** Machines there are, with all being created, this one too. */
+    readonly machines: number;
+  };
+}
+
+/** What to impose after a failure; every facet by itself. A shorter hold never replaces a longer. */
+export function holdsAfterFailure(failure: CallFailure, context: CallContext): HoldOrder[] {
+  const { creation } = context;
+  const orders = [...rateLimit(failure, context)];
+  if (creation) {
+    if (failure.quota) orders.push(...quota(failure, context, creation.machines));
+    if (failure.capacity !== null) orders.push(...capacity(failure, failure.capacity, context));
+    if (orders.length === 0 && !isExplained(failure)) orders.push(...outage(failure, context));
+  }
+  return orders;
+}
+
+/** The facets have said all there is to say. */
+const isExplained = ({ quota, capacity, retryInMs }: CallFailure): boolean =>
+  quota || capacity !== null || retryInMs !== null;
+
+function rateLimit({ retryInMs, cause }: CallFailure, context: CallContext): HoldOrder[] {
+  if (retryInMs === null || retryInMs <= 0) return [];
+  const forMs = Math.min(RATE_LIMIT_MAX_MS, retryInMs);
+  const before = throttleOf(context.holds, context.call, context.nowMs);
+  if (before && before.untilMs >= context.nowMs + forMs) return [];
+  return [{ order: 'impose', kind: 'throttle', key: context.call, forMs, level: 1, cause }];
+}
+
+function quota({ cause }: CallFailure, context: CallContext, machines: number): HoldOrder[] {
+  const before = context.holds.get(idOf('quota', QUOTA_KEY));
+  const level = levelAfter(before, context.nowMs);
+  const count = machines - 1;
+  const order = { order: 'impose', kind: 'quota', key: QUOTA_KEY, level, cause } as const;
+  if (count < 1) {
+    const lifted = before ? [liftOf(before)] : [];
+    return [...lifted, { ...order, forMs: QUOTA_OF_NONE_MS, amount: 0 }];
+  }
+  const isInForce = before && before.untilMs > context.nowMs;
+  const amount = isInForce ? Math.min(before.amount ?? count, count) : count;
+  return [{ ...order, forMs: QUOTA_MS, amount }];
+}
+
+function capacity(
+  { cause }: CallFailure,
+  scope: 'all' | 'group' | 'plan',
+  { holds, nowMs, creation }: CallContext,
+): HoldOrder[] {
+  const key = capacityKeys(creation!.plan, creation!.group)[scope];
+  const before = holds.get(idOf('capacity', key));
+  if (before && before.untilMs > nowMs) return [];
+  const level = levelAfter(before, nowMs);
+  const forMs = doubled(CAPACITY_MIN_MS, level, CAPACITY_MAX_MS);
+  return [{ order: 'impose', kind: 'capacity', key, forMs, level, cause }];
+}
+
+function outage({ code, outcome, cause }: CallFailure, context: CallContext): HoldOrder[] {
+  if (outcome === 'unknown' || (code !== 'auth' && code !== 'transient')) return [];
+  if (throttleOf(context.holds, 'create', context.nowMs)) return [];
+  const level = levelAfter(context.holds.get(idOf('throttle', 'create')), context.nowMs);
+  const forMs = doubled(code === 'auth' ? AUTH_MIN_MS : OUTAGE_MIN_MS, level, OUTAGE_MAX_MS);
+  return [{ order: 'impose', kind: 'throttle', key: 'create', forMs, level, cause }];
+}
+
+/** Several failures under one hold are one step, not several. */
+const levelAfter = (before: ProviderHoldRow | undefined, nowMs: number): number =>
+  before === undefined ? 1 : before.untilMs > nowMs ? before.level : before.level + 1;
+
+const doubled = (minMs: number, level: number, maxMs: number): number =>
+  Math.min(maxMs, minMs * 2 ** Math.min(level - 1, 16));
+
+/**
+ * What a success clears, given the holds and the time at which the call was begun. One within a
+ * quota in force says nothing about it; one on trial does.
+ */
+export function holdsAfterSuccess({ call, holds, nowMs, creation }: CallContext): HoldOrder[] {
+  const ids: [ProviderHoldKind, string][] = [['throttle', call]];
+  if (creation) {
+    const quotaRow = holds.get(idOf('quota', QUOTA_KEY));
+    if (quotaRow && quotaRow.untilMs <= nowMs) ids.push(['quota', QUOTA_KEY]);
+    for (const key of Object.values(capacityKeys(creation.plan, creation.group))) {
+      ids.push(['capacity', key]);
+    }
+  }
+  return ids.flatMap(([kind, key]) => {
+    const row = holds.get(idOf(kind, key));
+    return row ? [liftOf(row)] : [];
+  });
+}
+
+const liftOf = ({ kind, key, untilMs }: ProviderHoldRow): HoldOrder => ({
+  ...{ order: 'lift', kind, key },
+  seenUntilMs: untilMs,
+});

@@ -1,0 +1,93 @@
+import type { MachineRow, Provided, ProviderMachine } from './machine.ts';
+
+/** What is to be written of a machine's hardware; absent keys stay as they are. */
+export interface ProvidedChange {
+  readonly absent?: boolean;
+  readonly address?: string | null;
+  readonly location?: string | null;
+  readonly status?: NonNullable<Provided['status']>;
+}
+
+/** Fields that a provider may cease to tell. */
+export const CLEARABLE = ['address', 'location'] as const;
+export type Clearable = (typeof CLEARABLE)[number];
+
+const MINUTE_MS = 60_000;
+/** A machine that rests is looked at so often. */
+export const RECHECK_REST_MS = 30 * MINUTE_MS;
+/** One that changes, or of which something is missing. */
+export const RECHECK_SOON_MS = MINUTE_MS;
+
+export interface Update {
+  /** Null: nothing new. */
+  readonly change: ProvidedChange | null;
+  /** Fields that were given up: the next look that agrees clears them. */
+  readonly doubtful: readonly Clearable[];
+  readonly recheckMs: number;
+}
+
+/**
+ * What a look at a machine's device says that the BMDB does not. Each field is compared by itself. A
+ * value that the provider no longer gives is cleared by the second look in a row that agrees.
+ * @param doubtful fields that the look before this one did not find.
+ */
+export function updateOf(
+  row: MachineRow,
+  seen: ProviderMachine,
+  doubtful: readonly Clearable[],
+): Update {
+  const provided = row.provided!;
+  const gone = CLEARABLE.filter((field) => seen[field] === null && provided[field] !== null);
+  const isBack = seen.status !== 'Missing' && row.missing !== null;
+  const change: ProvidedChange = {
+    ...(isBack && { absent: false }),
+    ...fieldOf('address', provided, seen, doubtful),
+    ...fieldOf('location', provided, seen, doubtful),
+    ...(seen.status !== null && seen.status !== provided.status && { status: seen.status }),
+  };
+  const isNew = Object.keys(change).length > 0;
+  return {
+    change: isNew ? change : null,
+    doubtful: gone.filter((field) => !doubtful.includes(field)),
+    recheckMs: isNew ? RECHECK_SOON_MS : recheckMs(seen),
+  };
+}
+
+function fieldOf(
+  field: Clearable,
+  provided: Provided,
+  seen: ProviderMachine,
+  doubtful: readonly Clearable[],
+): ProvidedChange {
+  const value = seen[field];
+  if (value === provided[field]) return {};
+  return value !== null || doubtful.includes(field) ? { [field]: value } : {};
+}
+
+/** When to look again, if nothing changed. */
+export function recheckMs(seen: ProviderMachine): number {
+  const isWhole = seen.reservationId !== null && seen.address !== null && seen.location !== null;
+  return isWhole && isAtRest(seen) ? RECHECK_REST_MS : RECHECK_SOON_MS;
+}
+
+/** Whether it will stay as it is; what is being switched on or off, or taken away, will not. */
+function isAtRest({ status, power }: ProviderMachine): boolean {
+  switch (status) {
+    case 'Running':
+    case 'ProvisioningFailedPermanent':
+      return true;
+    case 'Stopped':
+    case 'Missing':
+      return power === 'off';
+    default:
+      return false;
+  }
+}
+
+/** Wait after so many failed looks in a row (from 1): 1, 2, 4 … 30 min. */
+export const failedLookMs = (failures: number): number =>
+  Math.min(RECHECK_REST_MS, RECHECK_SOON_MS * 2 ** Math.min(failures - 1, 16));
+
+/** Within ± 10 %, so that many looks do not come together. */
+export const recheckJitter = (waitMs: number, chance: number): number =>
+  waitMs * (0.9 + 0.2 * chance);

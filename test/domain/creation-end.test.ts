@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { endOfCreation } from '../../src/domain/creation-end.ts';
+import { ProviderError, Unreachable, type ProviderErrorFacets } from '../../src/domain/errors.ts';
+import type { ProviderErrorKind } from '../../src/domain/errors.ts';
+
+const error = (kind: ProviderErrorKind, facets: ProviderErrorFacets = {}) =>
+  new ProviderError(kind, 'scripted', facets);
+const soon = { rateLimit: { retryAt: new Date(1) } };
+
+test.each<readonly [string, Error, string, string, boolean]>([
+  ['a refusal blames the slot', error('invalid'), 'failed', 'rejected', true],
+  ['a conflict blames the slot', error('conflict'), 'failed', 'rejected', true],
+  ['a lost race only evicts it', error('race-lost'), 'failed', 'race_lost', false],
+  ['our token', error('auth'), 'failed', 'unavailable', false],
+  ['an outage', error('transient'), 'failed', 'unavailable', false],
+  ['a rate limit', error('transient', soon), 'failed', 'rate_limited', false],
+  ['a quota', error('invalid', { quota: true }), 'failed', 'quota', false],
+  ['no capacity', error('transient', { capacity: { scope: 'all' } }), 'failed', 'capacity', false],
+  ['an abort', error('aborted'), 'open', 'aborted', false],
+  ['a stop', error('stopped'), 'open', 'aborted', false],
+  ['a lost reply', error('transient', { outcome: 'unknown' }), 'unresolved', 'unknown', false],
+  [
+    'an abort after it was sent',
+    error('aborted', { outcome: 'unknown' }),
+    'unresolved',
+    'unknown',
+    false,
+  ],
+  ['what is no error of a provider', new Unreachable('database'), 'unresolved', 'unknown', false],
+])('%s', (_, cause, intent, outcome, isSlotToBlame) => {
+  expect(endOfCreation(cause, { isResumed: false, isAttempted: false })).toEqual({
+    intent,
+    outcome,
+    isSlotToBlame,
+  });
+});
+
+test('after an earlier request only the proof of a stranger ends it', () => {
+  for (const kind of ['invalid', 'conflict', 'auth', 'transient', 'permanent'] as const) {
+    expect(endOfCreation(error(kind), { isResumed: true, isAttempted: false })).toMatchObject({
+      intent: 'unresolved',
+      isSlotToBlame: false,
+    });
+  }
+  expect(endOfCreation(error('race-lost'), { isResumed: true, isAttempted: false })).toMatchObject({
+    intent: 'failed',
+  });
+});
+
+test('once a request was made, an outage is no definite refusal; the others are', () => {
+  const attempted = { isResumed: false, isAttempted: true };
+  expect(endOfCreation(error('transient'), attempted)).toMatchObject({ intent: 'unresolved' });
+  for (const kind of ['invalid', 'conflict', 'auth', 'race-lost'] as const) {
+    expect(endOfCreation(error(kind), attempted)).toMatchObject({ intent: 'failed' });
+  }
+  expect(endOfCreation(error('transient', soon), attempted)).toMatchObject({ intent: 'failed' });
+});
