@@ -4,7 +4,7 @@ import { providerName } from '../../src/domain/ids.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow, Process, QuarantineKind } from '../../src/domain/machine.ts';
 import { PROVIDER_STATUSES } from '../../src/domain/machine.ts';
-import { KEY, MINUTE, machineRow, providedOf, startedAt } from './bmdb-rows.ts';
+import { KEY, MINUTE, machineRow, providedOf, requestedAt, startedAt } from './bmdb-rows.ts';
 import { holdOn, SIGNAL } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import {
@@ -203,7 +203,7 @@ export function eligibilityContract(s: Stage): void {
       await agree(process, [
         {
           name: 'deprovision',
-          change: { ...tags(at), deprovisionRequestedAtMs: at },
+          change: { ...tags(at), deprovision: requestedAt(at) },
           expected: false,
         },
         { name: 'waits', change: waiting(process, 5), expected: false },

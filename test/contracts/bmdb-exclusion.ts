@@ -3,7 +3,7 @@ import { codeOf } from '../../src/domain/errors.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import { PROCESSES } from '../../src/domain/machine.ts';
 import type { Process } from '../../src/domain/machine.ts';
-import { MINUTE } from './bmdb-rows.ts';
+import { MINUTE, requestedAt } from './bmdb-rows.ts';
 import type { Stage } from './bmdb-stage.ts';
 
 /** No two of these hold one machine; any other process excludes only itself. */
@@ -32,7 +32,7 @@ export function exclusionContract(s: Stage): void {
     // Given up by agent start: the ladder may take it, and so may another agent start.
     return s.add(
       wanted === 'ShepherdDeprovision'
-        ? { deprovisionRequestedAtMs: at }
+        ? { deprovision: requestedAt(at) }
         : { startAttempt: { atMs: at - MINUTE, count: 6 } },
     );
   };

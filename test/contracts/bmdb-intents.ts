@@ -15,7 +15,7 @@ export function intentsContract(s: Stage): void {
       expect(intent).toMatchObject({
         ...slot,
         ...{ state: 'open', ambiguous: false, attempts: 0, lastError: null },
-        ...{ sessionId: s.session.sessionId, sessionAlive: true },
+        ...{ emptySinceMs: null, sessionId: s.session.sessionId, sessionAlive: true },
       });
       expect(await refusedWith(s.session.intents.open(slot))).toBe('work-conflict');
       expect(await refusedWith(s.rival.intents.open(slot))).toBe('work-conflict');
@@ -39,6 +39,23 @@ export function intentsContract(s: Stage): void {
       expect(await refusedWith(s.rival.intents.progress(tag, { attempts: 3 }))).toBe(
         'work-conflict',
       );
+    });
+
+    it('keep since when nothing was found, until something is', async () => {
+      const { witness: tag } = await s.session.intents.open(slot);
+      const since = async () => (await unsettled())[0]!.emptySinceMs;
+      await s.session.intents.progress(tag, { empty: true });
+      const first = (await since())!;
+      expect(Math.abs(first - (await s.now()))).toBeLessThan(MINUTE);
+      await s.h.pass(10 * MINUTE);
+      await s.session.intents.progress(tag, { empty: true });
+      await s.session.intents.progress(tag, { attempts: 2 });
+      const again = await since();
+      expect((await s.now()) - again!).toBeGreaterThanOrEqual(10 * MINUTE);
+      await s.session.intents.progress(tag, { empty: false });
+      expect(await since()).toBeNull();
+      await s.session.intents.progress(tag, { empty: true });
+      expect(Math.abs((await since())! - (await s.now()))).toBeLessThan(MINUTE);
     });
 
     it('become machines, once', async () => {
@@ -68,16 +85,19 @@ export function intentsContract(s: Stage): void {
 
     it('of a dead session are resumed by another', async () => {
       const short = await openOn(s.h.bmdb, 60_000);
-      const intent = await short.intents.open(slot);
-      expect(await refusedWith(s.rival.intents.resume(intent.witness))).toBe('work-conflict');
+      const opened = await short.intents.open(slot);
+      await short.intents.progress(opened.witness, { empty: true });
+      const [intent] = await unsettled();
+      expect(intent?.emptySinceMs).toEqual(expect.any(Number));
+      expect(await refusedWith(s.rival.intents.resume(opened.witness))).toBe('work-conflict');
       await s.h.expireSession(short.sessionId);
       expect(await unsettled()).toMatchObject([{ sessionAlive: false }]);
-      const resumed = await s.rival.intents.resume(intent.witness);
-      expect(resumed).toEqual({ ...intent, sessionId: s.rival.sessionId, sessionAlive: true });
-      expect(await s.rival.intents.resume(intent.witness)).toEqual(resumed);
+      const resumed = await s.rival.intents.resume(opened.witness);
+      expect(resumed).toEqual({ ...intent!, sessionId: s.rival.sessionId, sessionAlive: true });
+      expect(await s.rival.intents.resume(opened.witness)).toEqual(resumed);
       expect(await unsettled()).toEqual([resumed]);
-      await s.rival.intents.adopt(intent.witness, providedOf('1'));
-      expect(await refusedWith(s.rival.intents.resume(intent.witness))).toBe('work-conflict');
+      await s.rival.intents.adopt(opened.witness, providedOf('1'));
+      expect(await refusedWith(s.rival.intents.resume(opened.witness))).toBe('work-conflict');
       await short.close();
     });
 
@@ -105,6 +125,22 @@ export function intentsContract(s: Stage): void {
       const { witness: tag } = await s.session.intents.open(slot);
       await s.session.intents.end(tag, { state: 'abandoned', cause: 'never seen' });
       expect((await s.h.bmdb.scan(SIGNAL)).penalties).toEqual([]);
+    });
+
+    it('are not attempted under a hold that was set since, and may be ended all the same', async () => {
+      const ours = await s.session.intents.open(slot);
+      await s.session.intents.progress(ours.witness, { attempts: 1 });
+      await s.h.hold({
+        ...{ provider: PROVIDER, slotId: slot.slotId, kind: 'no-allocate' },
+        ...{ setBy: 'ann', reason: 'being moved', untilMs: null },
+      });
+      const again = s.session.intents.progress(ours.witness, { attempts: 2, empty: false });
+      expect(await refusedWith(again)).toBe('nothing-to-do');
+      expect(await unsettled()).toMatchObject([{ attempts: 1 }]);
+      await s.session.intents.progress(ours.witness, { unresolved: true, empty: true });
+      expect(await s.session.intents.resume(ours.witness)).toMatchObject({ attempts: 1 });
+      await s.session.intents.end(ours.witness, { state: 'abandoned', cause: 'never seen' });
+      expect(await unsettled()).toEqual([]);
     });
 
     it('are not opened under a hold, and not known by another name', async () => {

@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
-import { UNKNOWN, refusedWith } from './bmdb-stage.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { MINUTE } from './bmdb-rows.ts';
+import { refusedWith, SIGNAL, UNKNOWN } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 
 export function providedContract(s: Stage): void {
@@ -25,6 +26,50 @@ export function providedContract(s: Stage): void {
       await s.session.updateProvided(id, { status: 'Missing' });
       expect((await read(id)).permit).toBe(false);
       expect(await refusedWith(s.session.claim('ShepherdRecovery', id))).toBe('nothing-to-do');
+    });
+
+    it('counts complete listings in a row that do not know the device', async () => {
+      const id = await add();
+      expect((await read(id)).missing).toBeNull();
+      await s.session.updateProvided(id, { absent: true });
+      const first = (await read(id)).missing!;
+      expect(first.seen).toBe(1);
+      expect(Math.abs(first.sinceMs - (await s.now()))).toBeLessThan(MINUTE);
+      await s.h.pass(10 * MINUTE);
+      await s.rival.updateProvided(id, { absent: true });
+      const second = (await read(id)).missing!;
+      expect(second.seen).toBe(2);
+      expect((await s.now()) - second.sinceMs).toBeGreaterThanOrEqual(10 * MINUTE);
+      // What else becomes known changes nothing about it, nor does the conclusion.
+      await s.session.updateProvided(id, { location: 'la' });
+      await s.session.updateProvided(id, { status: 'Missing' });
+      expect(await read(id)).toMatchObject({ missing: second, provided: { status: 'Missing' } });
+      await s.session.updateProvided(id, { absent: false, status: 'Running' });
+      expect(await read(id)).toMatchObject({ missing: null, provided: { status: 'Running' } });
+      await s.session.updateProvided(id, { absent: true });
+      expect((await read(id)).missing?.seen).toBe(1);
+    });
+
+    it('leaves no trace of a device that is still there', async () => {
+      const id = await add();
+      const unseen = async () => {
+        const { cursor } = await s.h.other.scan(SIGNAL);
+        const changes = await s.h.other.changesSince(cursor!, SIGNAL);
+        return changes?.machines.length === 0 && cursor;
+      };
+      const cursor = await vi.waitUntil(unseen);
+      const row = await read(id);
+      const { address, location } = row.provided!;
+      const same = { address, location, status: 'Running' } as const;
+      await s.session.updateProvided(id, { absent: false, ...same });
+      expect(await s.h.other.changesSince(cursor, SIGNAL)).toMatchObject({ machines: [] });
+      expect(await read(id)).toEqual(row);
+    });
+
+    it('is not counted of a machine without hardware', async () => {
+      const id = await add({ provided: null });
+      expect(await refusedWith(s.session.updateProvided(id, { absent: true }))).toBe('not-found');
+      expect((await read(id)).missing).toBeNull();
     });
   });
 }

@@ -28,3 +28,9 @@ export const providedOf = (name: string, change: Partial<Provided> = {}): Provid
 export const startedAt = (atMs: number): Pick<MachineRow, 'agentStarted'> => ({
   agentStarted: { atMs, publicKey: KEY_HEX, bootId: 'boot-1' },
 });
+
+/** Ann asked then to give it back, and nothing was done about it yet. */
+export const requestedAt = (atMs: number): NonNullable<MachineRow['deprovision']> => ({
+  ...{ requestedAtMs: atMs, requestedBy: 'ann', reason: 'no longer needed' },
+  ...{ attempts: 0, askedAtMs: null },
+});

@@ -21,6 +21,8 @@ export interface BmdbHarness {
   request(id: MachineId, generation: bigint, raw?: Uint8Array): Promise<void>;
   /** Writes a status of the provider that this program does not know. */
   spoil(id: MachineId): Promise<void>;
+  /** Takes a request to deprovision it back. */
+  withdraw(id: MachineId): Promise<void>;
   hold(hold: HoldRow): Promise<void>;
   lift(provider: ProviderName, slotId: string, kind: HoldKind): Promise<void>;
   freeze(scope: string, reason: string): Promise<void>;
@@ -37,6 +39,8 @@ export interface BmdbHarness {
   history(id: MachineId): Promise<string[]>;
   /** Lines `kind reason`, oldest first. */
   events(id: MachineId): Promise<string[]>;
+  /** Who each of them is by. */
+  actors(id: MachineId): Promise<string[]>;
   close(): Promise<void>;
 }
 export type MakeHarness = (loss?: LossPolicy) => Promise<BmdbHarness>;

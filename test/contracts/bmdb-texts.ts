@@ -88,6 +88,16 @@ export function textsContract(s: Stage): void {
       expect((await read(id)).provided).toMatchObject({ address: `${PLAIN}2`, location: null });
     });
 
+    it('may be the key and the cause of a hold, which is lifted by the same name', async () => {
+      const { providerHolds } = s.h.bmdb;
+      const hold = { provider: PROVIDER, kind: 'capacity', level: 1, forMs: MINUTE } as const;
+      await providerHolds.impose({ ...hold, key: `plan ${FOUL}`, cause: FOUL });
+      expect((await s.h.bmdb.scan(SIGNAL)).providerHolds).toMatchObject([
+        { key: `plan ${PLAIN}`, cause: PLAIN },
+      ]);
+      expect(await providerHolds.lift(PROVIDER, 'capacity', `plan ${FOUL}`)).toBe(1);
+    });
+
     it('may describe a session', async () => {
       const options = { component: 'shepherd', intervalMs: 60_000 };
       const session = await s.h.bmdb.openSession({ ...options, runtimeInfo: FOUL });

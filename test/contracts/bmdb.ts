@@ -1,6 +1,7 @@
 import { describe } from 'vitest';
 import { agentStartContract } from './bmdb-agent-start.ts';
 import { backoffContract } from './bmdb-backoff.ts';
+import { deprovisionContract } from './bmdb-deprovision.ts';
 import { eligibilityContract } from './bmdb-eligibility.ts';
 import { exclusionContract } from './bmdb-exclusion.ts';
 import { changesContract } from './bmdb-changes.ts';
@@ -8,7 +9,9 @@ import { historyContract } from './bmdb-history.ts';
 import { heartbeatsContract } from './bmdb-heartbeats.ts';
 import { inspectionContract } from './bmdb-inspection.ts';
 import { intentsContract } from './bmdb-intents.ts';
+import { leasesContract } from './bmdb-leases.ts';
 import { providedContract } from './bmdb-provided.ts';
+import { providerHoldsContract } from './bmdb-provider-holds.ts';
 import { readingContract } from './bmdb-reading.ts';
 import { recoveryContract } from './bmdb-recovery.ts';
 import { sessionsContract } from './bmdb-sessions.ts';
@@ -29,8 +32,11 @@ const AREAS = [
   agentStartContract,
   recoveryContract,
   intentsContract,
+  leasesContract,
   heartbeatsContract,
   providedContract,
+  providerHoldsContract,
+  deprovisionContract,
   readingContract,
   changesContract,
   historyContract,

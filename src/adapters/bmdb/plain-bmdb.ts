@@ -5,6 +5,7 @@ import type {
   FinishChange,
   IntentBook,
   ProvidedPatch,
+  ProviderHoldBook,
   Work,
   WorkNote,
 } from './port.ts';
@@ -16,8 +17,19 @@ import type {
  */
 export const plainBmdb = <Plain extends Bmdb>(bmdb: Plain): Plain => ({
   ...bmdb,
+  providerHolds: plainHolds(bmdb.providerHolds),
+  requestDeprovision: (machineId, { by, reason }) =>
+    bmdb.requestDeprovision(machineId, { by: plainText(by), reason: plainText(reason) }),
   openSession: async ({ runtimeInfo, ...options }) =>
     plainSession(await bmdb.openSession({ ...options, runtimeInfo: plainText(runtimeInfo) })),
+});
+
+/** Keys too: they may be made of a plan's name. What is lifted is named as it was imposed. */
+const plainHolds = (holds: ProviderHoldBook): ProviderHoldBook => ({
+  impose: (hold) =>
+    holds.impose({ ...hold, key: plainText(hold.key), cause: plainText(hold.cause) }),
+  lift: (provider, kind, key, seenUntilMs) =>
+    holds.lift(provider, kind, key === undefined ? key : plainText(key), seenUntilMs),
 });
 
 const plainSession = (session: BmdbSession): BmdbSession => ({

@@ -6,14 +6,32 @@ import type {
   HoldRow,
   IntentRow,
   MachineRow,
+  LeaseRow,
   PenaltyRow,
   Process,
   Provided,
+  ProviderHoldKind,
+  ProviderHoldRow,
   ProviderStatus,
   QuarantineKind,
   Rung,
 } from '../../domain/machine.ts';
-import type { Statistics } from '../../domain/statistics.ts';
+import type { BmdbInspection } from './inspection-port.ts';
+
+export type {
+  BmdbInspection,
+  CandidateQuery,
+  HardwarePage,
+  HardwareQuery,
+  HistoryLine,
+  InspectedField,
+  InspectedMachine,
+  InspectedMachines,
+  InspectionQuery,
+  ReportedHardware,
+  SchemaDescription,
+  TagType,
+} from './inspection-port.ts';
 
 /**
  * The bare metal database: the only memory of the fleet. Every implementation passes
@@ -39,6 +57,16 @@ export interface Bmdb {
    */
   readonly wakes$: Observable<Wake>;
   readonly heartbeats: HeartbeatStore;
+  /** What must not be asked of providers, for every daemon to honour. */
+  readonly providerHolds: ProviderHoldBook;
+  /**
+   * Somebody asks to give a machine back to its provider. Idempotent: the first request stays.
+   * @throws {NotFound} there is no such machine. @throws {NothingToDo} a hold preserves it.
+   */
+  requestDeprovision(
+    machineId: MachineId,
+    request: { readonly by: string; readonly reason: string },
+  ): Promise<void>;
   /**
    * Housekeeping, for every daemon to call about every 10 s: removes at most 100 sessions that are
    * long dead (their work is cancelled, with history) and permits of machines that no longer need
@@ -92,6 +120,9 @@ export interface BmdbSurroundings extends ReadingMoment {
   /** Not yet expired ones. */
   readonly holds: readonly HoldRow[];
   readonly penalties: readonly PenaltyRow[];
+  /** Ended ones too, as long as they are kept. */
+  readonly providerHolds: readonly ProviderHoldRow[];
+  readonly leases: readonly LeaseRow[];
   /** Live sessions, with their component, for the ranking between daemons. */
   readonly sessions: readonly { readonly sessionId: SessionId; readonly component: string }[];
 }
@@ -140,11 +171,62 @@ export interface BmdbSession {
    */
   releaseWork(machineId: MachineId, epoch?: string): Promise<void>;
   readonly intents: IntentBook;
+  /**
+   * Takes a job that one daemon is to do at a time, such as `provisioner/<provider>`, or keeps it:
+   * then the answer is the same lease.
+   * @param name free text of at most 128 characters.
+   * @returns null when another live session holds it.
+   * @throws {SessionExpired} @throws {RangeError} no such name.
+   */
+  lease(name: string): Promise<Lease | null>;
   /** Writes what a provider reports of an existing machine; absent keys stay as they are. */
   updateProvided(machineId: MachineId, patch: ProvidedPatch): Promise<void>;
 }
 
+/** Held until it is released or its session dies. */
+export interface Lease {
+  readonly name: string;
+  /** Fencing number: new with each holder. */
+  readonly epoch: string;
+  /** Idempotent; no-op when it was lost. */
+  release(): Promise<void>;
+}
+
+export interface ProviderHoldBook {
+  /**
+   * Imposes a hold for `forMs` from now (database clock), or makes the one with this key last
+   * longer; never shorter. `level`, `amount` and `cause` are replaced. 90 days at most.
+   * @throws {RangeError} `forMs` is negative or no number, `level` below 1, or `amount` below 0.
+   */
+  impose(hold: {
+    readonly provider: ProviderName;
+    readonly kind: ProviderHoldKind;
+    readonly key: string;
+    readonly forMs: number;
+    readonly level: number;
+    readonly amount?: number;
+    readonly cause: string;
+  }): Promise<void>;
+  /**
+   * Removes holds: of one key, or all of a kind. `penalty` takes slots off the shelf; its key is
+   * the slot id. With `seenUntilMs` (epoch ms, as it was read) only those that end no later:
+   * whoever had not seen a newer hold cannot say that it is over.
+   * @returns how many were removed.
+   */
+  lift(
+    provider: ProviderName,
+    kind: ProviderHoldKind | 'penalty',
+    key?: string,
+    seenUntilMs?: number,
+  ): Promise<number>;
+}
+
 export interface ProvidedPatch {
+  /**
+   * True: a complete listing does not know the device, once more. False: it does; the run of such
+   * observations ends.
+   */
+  readonly absent?: boolean;
   readonly address?: string | null;
   readonly location?: string | null;
   readonly status?: ProviderStatus;
@@ -165,8 +247,9 @@ export interface Work {
   /**
    * Durable notes while working, written before the effect they announce.
    * @throws {WorkLost} the work row is no longer ours.
-   * @throws {NothingToDo} `recoveryAsked` only: the machine came back, was parked or put under a
-   *   hold since the claim. Nothing may be asked; cancel the work.
+   * @throws {NothingToDo} `recoveryAsked`: the machine came back, was parked or put under a hold since
+   *   the claim. `deprovisionAsked`: the request was taken back, or a hold preserves the machine.
+   *   Nothing was written and nothing may be asked; cancel the work.
    * @throws {NoPermit} `recoveryAsked` only: the fleet or the provider was frozen, or the permit
    *   taken back meanwhile.
    */
@@ -205,6 +288,8 @@ export type WorkNote =
    * nobody asks again too soon, but a provider's outage is no attempt on the machine.
    */
   | { readonly kind: 'recoveryUnclear' }
+  /** Deprovision, before the provider is asked: attempts + 1, asked now. */
+  | { readonly kind: 'deprovisionAsked' }
   /** Recovery, after the provider accepted. */
   | { readonly kind: 'recoveryAccepted'; readonly operationRef: string };
 
@@ -222,6 +307,12 @@ export type FinishChange =
    * `next_at` from `coolDown`, so that a machine lost again soon is not recovered at once.
    */
   | { readonly kind: 'recovered'; readonly coolDown: BackoffDescriptor }
+  /**
+   * Deprovision: the machine, its tags, backoffs and leases are deleted; its histories stay. The
+   * slot is free for another machine. Whatever other work there is on it is cancelled. Whether the
+   * request still stands is not asked: the device is gone. Of this process only.
+   */
+  | { readonly kind: 'deprovisioned' }
   /** For tests of the machinery itself (processes UnitTest1 and UnitTest2): no tags change. */
   | { readonly kind: 'nothing' };
 
@@ -231,14 +322,32 @@ export interface IntentBook {
    * Commits an intent before any provider call. A new machine id is chosen here.
    * @throws {WorkConflict} the slot already has an open or unresolved intent, or a machine.
    * @throws {NothingToDo} a hold forbids to use the slot, or it is on the shelf.
+   * @throws {LeaseLost} `lease` is another daemon's now.
    */
-  open(input: { provider: ProviderName; slotId: string; hostname: string }): Promise<IntentRow>;
+  open(input: {
+    provider: ProviderName;
+    slotId: string;
+    hostname: string;
+    /** Write only while it is ours. */
+    lease?: Lease;
+  }): Promise<IntentRow>;
   /** Takes over an intent whose session is dead. @throws {WorkConflict} it is alive or settled. */
   resume(witness: Witness): Promise<IntentRow>;
-  /** Before each attempt, and when an attempt's outcome is unknown. */
+  /**
+   * Before each attempt, and when an attempt's outcome is unknown.
+   * @throws {NothingToDo} `attempts` is given, and by now a hold forbids to use the slot: nothing
+   *   was written, and the attempt must not be made.
+   */
   progress(
     witness: Witness,
-    change: { attempts?: number; ambiguous?: boolean; unresolved?: boolean; lastError?: string },
+    change: {
+      attempts?: number;
+      ambiguous?: boolean;
+      unresolved?: boolean;
+      lastError?: string;
+      /** True: a complete search found nothing (the first time is kept). False: begin anew. */
+      empty?: boolean;
+    },
   ): Promise<void>;
   /**
    * Machine + Provided + intent adopted, in one transaction. Idempotent: adopting an adopted intent
@@ -250,103 +359,4 @@ export interface IntentBook {
     witness: Witness,
     end: { state: 'failed' | 'abandoned'; cause: string; penaltyMs?: number },
   ): Promise<void>;
-}
-
-/** Reads for people and their tools; a stale answer does no harm. */
-export interface BmdbInspection {
-  /** Counts of the whole fleet and of each provider. */
-  statistics(signal: AbortSignal): Promise<Statistics>;
-  /** Machines that a process may be started on now, oldest attempt first, then by machine id. */
-  candidates(query: CandidateQuery, signal: AbortSignal): Promise<MachineId[]>;
-  /** Version of the schema, its tag types and their columns, as the database tells them. */
-  schema(signal: AbortSignal): Promise<SchemaDescription>;
-  /** Machines with everything that is known of them, by machine id. Unknown machine: none. */
-  machines(query: InspectionQuery, signal: AbortSignal): Promise<InspectedMachines>;
-  /** What agents found in machines that are provided, by machine id; others are left out. */
-  hardware(query: HardwareQuery, signal: AbortSignal): Promise<HardwarePage>;
-  /** Lines of a machine's work history, oldest first. */
-  history(machineId: MachineId, signal: AbortSignal): Promise<HistoryLine[]>;
-}
-
-export interface CandidateQuery {
-  readonly process: Process;
-  /** Any when absent. */
-  readonly provider?: ProviderName;
-  readonly limit: number;
-}
-
-export interface SchemaDescription {
-  /** Newest migration; ends with ` DIRTY!!!` when the migrations applied are not what they should be. */
-  readonly version: string;
-  readonly tagTypes: readonly TagType[];
-}
-export interface TagType {
-  /** Such as `AgentStarted` or `OSInstallationReport`. */
-  readonly name: string;
-  readonly table: string;
-  readonly columns: readonly { readonly name: string; readonly type: string }[];
-}
-
-export interface InspectionQuery {
-  /** Only this machine. */
-  readonly machineId?: MachineId;
-  /** Expired backoffs too. */
-  readonly expiredBackoffs?: boolean;
-  /** Only machines after this one; for the next page. */
-  readonly after?: MachineId;
-  /** At most so many machines (200). */
-  readonly limit?: number;
-}
-export interface InspectedMachines {
-  readonly machines: readonly InspectedMachine[];
-  /** The statements that were run. */
-  readonly sql: readonly string[];
-  /** Give it as `after` for more; null: these are all. */
-  readonly next: MachineId | null;
-}
-export interface InspectedMachine {
-  readonly machineId: MachineId;
-  readonly createdAtMs: number;
-  /** By the name of the tag type. */
-  readonly tags: Readonly<Record<string, readonly InspectedField[]>>;
-  readonly backoffs: Readonly<Record<string, { untilMs: number; cause: string }>>;
-  /** Session of the work, by process. */
-  readonly work: Readonly<Record<string, SessionId>>;
-}
-export interface InspectedField {
-  readonly name: string;
-  readonly type: string;
-  /** Text as is, bytes as hex, messages as text, null as `<unknown>`; secrets are left out. */
-  readonly value: string;
-  /** Of a message: its fields by name, as plain data, so that one can be picked by its path. */
-  readonly message?: Readonly<Record<string, unknown>>;
-}
-
-export interface HardwareQuery {
-  /** Only machines after this one; for the next page. */
-  readonly after?: MachineId;
-  /** At most so many machines (100). */
-  readonly limit?: number;
-}
-export interface HardwarePage {
-  readonly machines: readonly ReportedHardware[];
-  /** Give it as `after` for more; null: these are all. */
-  readonly next: MachineId | null;
-}
-export interface ReportedHardware {
-  readonly machineId: MachineId;
-  readonly provider: ProviderName;
-  readonly providerId: string;
-  /** The column `hardware_report_raw`, as a tag's field. */
-  readonly report: InspectedField;
-}
-
-export interface HistoryLine {
-  readonly seq: string;
-  readonly atMs: number;
-  readonly process: string;
-  readonly event: string;
-  readonly cause: string | null;
-  readonly sessionId: SessionId | null;
-  readonly component: string | null;
 }

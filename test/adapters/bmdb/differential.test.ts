@@ -91,6 +91,7 @@ async function compare(pg: Side, mem: Side, script: readonly Command[]): Promise
     const [onPg, inMem] = [await pg.h.history(id), await mem.h.history(id)];
     expect(settled(onPg), `history of ${id}`).toEqual(settled(inMem));
     expect(await pg.h.events(id), `events of ${id}`).toEqual(await mem.h.events(id));
+    expect(await pg.h.actors(id), `actors of ${id}`).toEqual(await mem.h.actors(id));
   }
 }
 

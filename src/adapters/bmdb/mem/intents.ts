@@ -4,6 +4,7 @@ import type { Witness } from '../../../domain/ids.ts';
 import type { IntentRow, MachineRow } from '../../../domain/machine.ts';
 import { PENALTY_MAX_MS } from '../../../domain/policy.ts';
 import type { SessionGate } from './gate.ts';
+import { requireJob } from './jobs.ts';
 import { writeEvent } from './records.ts';
 import { isSessionAlive } from './rows.ts';
 import { emptyRow, newMachine } from './tables.ts';
@@ -12,8 +13,9 @@ import type { IntentBook } from '../port.ts';
 
 /** See `IntentBook`. */
 export const createIntentBook = (memory: Memory, gate: SessionGate): IntentBook => ({
-  open: async (input) => {
+  open: async ({ lease, ...input }) => {
     gate.check();
+    if (lease) requireJob(memory, gate, lease);
     refuseOccupied(memory, slot(input.provider, input.slotId));
     const { random } = memory.options;
     const intent: MemIntent = {
@@ -21,6 +23,7 @@ export const createIntentBook = (memory: Memory, gate: SessionGate): IntentBook 
       witness: asWitness(random.uuid()),
       machineId: machineId(random.uuid()),
       ...{ state: 'open', ambiguous: false, attempts: 0, lastError: null },
+      emptySinceMs: null,
       sessionId: gate.sessionId,
       createdAtMs: memory.now(),
     };
@@ -36,10 +39,12 @@ export const createIntentBook = (memory: Memory, gate: SessionGate): IntentBook 
   progress: async (witness, change) => {
     gate.check();
     const intent = requireMine(memory, gate, witness);
+    if (change.attempts !== undefined) refuseBarred(memory, intent);
     const state = change.unresolved === undefined ? intent.state : stateOf(change.unresolved);
     const { attempts = intent.attempts, ambiguous = intent.ambiguous } = change;
     const lastError = change.lastError ?? intent.lastError;
-    write(memory, { ...intent, state, attempts, ambiguous, lastError });
+    const emptySinceMs = emptySince(memory, intent, change.empty);
+    write(memory, { ...intent, state, attempts, ambiguous, lastError, emptySinceMs });
   },
   adopt: async (witness, provided) => {
     gate.check();
@@ -52,7 +57,8 @@ export const createIntentBook = (memory: Memory, gate: SessionGate): IntentBook 
     memory.machines.set(intent.machineId, newMachine(row));
     memory.touch(intent.machineId);
     memory.penalties.delete(slot(intent.provider, intent.slotId));
-    writeEvent(memory, row, 'adopted', `device ${provided.providerId}, intent ${witness}`);
+    const reason = `device ${provided.providerId}, intent ${witness}`;
+    writeEvent(memory, row, { kind: 'adopted', actor: gate.component, reason });
     write(memory, { ...intent, state: 'adopted' });
     return intent.machineId;
   },
@@ -67,6 +73,8 @@ export const createIntentBook = (memory: Memory, gate: SessionGate): IntentBook 
   },
 });
 
+const emptySince = (memory: Memory, { emptySinceMs }: MemIntent, empty: boolean | undefined) =>
+  empty === undefined ? emptySinceMs : empty ? (emptySinceMs ?? memory.now()) : null;
 const stateOf = (unresolved: boolean) => (unresolved ? 'unresolved' : 'open');
 export const isUnsettled = ({ state }: MemIntent): boolean =>
   state === 'open' || state === 'unresolved';
@@ -108,16 +116,24 @@ function refuseOccupied(memory: Memory, name: string): void {
   if (intents.some((intent) => slot(intent.provider, intent.slotId) === name)) {
     throw new WorkConflict(`${name} has an intent already`);
   }
-  const now = memory.now();
   const penalty = memory.penalties.get(name);
-  const hold = memory.holds.find(
+  const isShelved = penalty !== undefined && penalty.untilMs > memory.now();
+  const cause = barringHold(memory, name)?.reason ?? (isShelved ? penalty.cause : undefined);
+  if (cause !== undefined) throw new NothingToDo(`${name} must not be used: ${cause}`);
+}
+
+const barringHold = (memory: Memory, name: string) =>
+  memory.holds.find(
     (each) =>
       slot(each.provider, each.slotId) === name &&
       each.kind === 'no-allocate' &&
-      (each.untilMs === null || each.untilMs > now),
+      (each.untilMs === null || each.untilMs > memory.now()),
   );
-  const cause = hold?.reason ?? (penalty && penalty.untilMs > now ? penalty.cause : undefined);
-  if (cause !== undefined) throw new NothingToDo(`${name} must not be used: ${cause}`);
+
+function refuseBarred(memory: Memory, { provider, slotId }: MemIntent): void {
+  const name = slot(provider, slotId);
+  const hold = barringHold(memory, name);
+  if (hold) throw new NothingToDo(`${name} must not be used: ${hold.reason}`);
 }
 
 function refuseTaken(memory: Memory, row: MachineRow): void {

@@ -1,6 +1,8 @@
 import { Cancelled } from '../../../domain/errors.ts';
+import { requestDeprovision } from './deprovision.ts';
 import { createHeartbeats } from './heartbeats.ts';
 import { createInspection } from './inspection.ts';
+import { createProviderHolds } from './provider-holds.ts';
 import { rowOf } from './rows.ts';
 import { openSession } from './session.ts';
 import { moment, readChanges, readSnapshot } from './snapshot.ts';
@@ -43,6 +45,11 @@ export function createMemBmdb(options: MemBmdbOptions): MemBmdb {
     },
     wakes$: memory.wakes$.asObservable(),
     heartbeats: createHeartbeats(memory),
+    providerHolds: createProviderHolds(memory),
+    requestDeprovision: async (machineId, request) => {
+      requireReachable(memory);
+      requestDeprovision(memory, machineId, request);
+    },
     inspection: createInspection(memory, (signal) => beginRead(memory, signal)),
     close: async () => memory.wakes$.complete(),
   });

@@ -1,6 +1,6 @@
 import { slotOf } from '../../../domain/ids.ts';
 import type { MachineRow } from '../../../domain/machine.ts';
-import type { MemHistory, Memory, MemWork } from './tables.ts';
+import type { MemEvent, MemHistory, Memory, MemWork } from './tables.ts';
 import type { HistoryLine, Swept } from '../port.ts';
 
 /** One line of work history. */
@@ -47,9 +47,13 @@ export function trimHistory(memory: Memory): Pick<Swept, 'history'> {
 }
 
 /** One line of the slot's log; none for a machine without hardware. */
-export function writeEvent(memory: Memory, row: MachineRow, kind: string, reason: string): void {
-  if (!row.provided) return;
-  const { provider, reservationId, providerId } = row.provided;
+export function writeEvent(
+  memory: Memory,
+  { machineId, provided }: MachineRow,
+  event: Pick<MemEvent, 'kind' | 'actor' | 'reason'>,
+): void {
+  if (!provided) return;
+  const { provider, reservationId, providerId } = provided;
   const slot = slotOf(provider, { reservationId, id: providerId });
-  memory.events.push({ slot, machineId: row.machineId, atMs: memory.now(), kind, reason });
+  memory.events.push({ slot, machineId, atMs: memory.now(), ...event });
 }

@@ -1,17 +1,17 @@
-import { isDeepStrictEqual } from 'node:util';
-import { NotFound, SessionExpired } from '../../../domain/errors.ts';
+import { SessionExpired } from '../../../domain/errors.ts';
 import { sessionId as asSessionId } from '../../../domain/ids.ts';
-import type { MachineId, SessionId } from '../../../domain/ids.ts';
 import { createLifeline } from '../pg/lifeline.ts';
 import type { Lifeline } from '../pg/lifeline.ts';
 import { createIntentBook } from './intents.ts';
+import { takeJob } from './jobs.ts';
 import { cancelOn, cancelWork } from './leases.ts';
+import { updateProvided } from './provided.ts';
 import { isSessionAlive } from './rows.ts';
-import { dropPermit, patch, requireReachable } from './tables.ts';
+import { requireReachable } from './tables.ts';
 import type { Memory, MemSession, MemWork } from './tables.ts';
 import { claim } from './claim.ts';
 import type { SessionGate } from './gate.ts';
-import type { BmdbSession, ProvidedPatch, SessionOptions } from '../port.ts';
+import type { BmdbSession, SessionOptions } from '../port.ts';
 
 /** See `Bmdb.openSession`. */
 export function openSession(memory: Memory, options: SessionOptions): BmdbSession {
@@ -28,7 +28,7 @@ export function openSession(memory: Memory, options: SessionOptions): BmdbSessio
   memory.wake();
   const lifeline = createLifeline(clock, sessionId, options.intervalMs);
   lifeline.extend(clock.monotonic());
-  const gate = createGate(memory, lifeline, sessionId);
+  const gate = createGate(memory, lifeline, row);
   return {
     sessionId,
     signal: lifeline.signal,
@@ -53,21 +53,17 @@ export function openSession(memory: Memory, options: SessionOptions): BmdbSessio
       if (machine) cancelOn(memory, machine, 'released', isMine);
     },
     intents: createIntentBook(memory, gate),
-    updateProvided: async (machineId, { address, location, status }) => {
-      const change = {
-        ...(address === undefined ? {} : { address }),
-        ...(location === undefined ? {} : { location }),
-        ...(status === undefined ? {} : { status }),
-      };
-      if (Object.keys(change).length === 0) return;
-      gate.check();
-      updateProvided(memory, machineId, change);
-    },
+    lease: async (name) => takeJob(memory, gate, name),
+    updateProvided: async (machineId, patch) => updateProvided(memory, gate, machineId, patch),
   };
 }
 
-const createGate = (memory: Memory, lifeline: Lifeline, sessionId: SessionId): SessionGate => ({
-  sessionId,
+const createGate = (
+  memory: Memory,
+  lifeline: Lifeline,
+  { sessionId, component }: MemSession,
+): SessionGate => ({
+  ...{ sessionId, component },
   signal: lifeline.signal,
   check: () => {
     if (!lifeline.signal.aborted) {
@@ -80,16 +76,3 @@ const createGate = (memory: Memory, lifeline: Lifeline, sessionId: SessionId): S
     throw error;
   },
 });
-
-function updateProvided(memory: Memory, machineId: MachineId, change: ProvidedPatch): void {
-  const machine = memory.machines.get(machineId);
-  const provided = machine?.row.provided;
-  if (!machine || !provided) throw new NotFound(`machine ${machineId} has no hardware recorded`);
-  const changed = { ...provided, ...change };
-  if (!isDeepStrictEqual(changed, provided)) {
-    patch(machine, { provided: changed });
-    memory.touch(machineId);
-  }
-  // A machine the provider does not know is no longer being recovered.
-  if (change.status === 'Missing') dropPermit(memory, machine);
-}

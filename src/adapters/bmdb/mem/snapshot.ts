@@ -1,6 +1,7 @@
 import { cursor as asCursor } from '../../../domain/ids.ts';
 import type { Cursor, MachineId } from '../../../domain/ids.ts';
 import { isUnsettled, toIntentRow } from './intents.ts';
+import { readJobs } from './jobs.ts';
 import { isSessionAlive, rowOf, rowsOf } from './rows.ts';
 import type { Memory } from './tables.ts';
 import type { BmdbChanges, BmdbSnapshot, BmdbSurroundings, ReadingMoment } from '../port.ts';
@@ -49,7 +50,7 @@ export const moment = (memory: Memory): ReadingMoment => ({
 
 function surroundings(memory: Memory): BmdbSurroundings {
   const now = memory.now();
-  const { intents, holds, penalties, sessions } = memory;
+  const { intents, holds, penalties, providerHolds, sessions } = memory;
   return {
     ...moment(memory),
     cursor: asCursor(String(memory.changes.at(-1)?.seq ?? memory.trimmedTo)),
@@ -58,6 +59,8 @@ function surroundings(memory: Memory): BmdbSurroundings {
     penalties: [...penalties.values()]
       .filter((penalty) => penalty.untilMs > now)
       .map(({ level: _, ...penalty }) => penalty),
+    providerHolds: [...providerHolds.values()],
+    leases: readJobs(memory),
     sessions: [...sessions.values()]
       .filter((session) => isSessionAlive(memory, session.sessionId))
       .map(({ sessionId, component }) => ({ sessionId, component })),

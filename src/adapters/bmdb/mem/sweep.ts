@@ -1,4 +1,5 @@
 import { cancelWork } from './leases.ts';
+import { trimProviderHolds } from './provider-holds.ts';
 import { trimHistory } from './records.ts';
 import { refusalFor } from './rows.ts';
 import { trimChanges } from './snapshot.ts';
@@ -21,6 +22,7 @@ export function sweep(memory: Memory): Swept {
   const swept = sweepSessions(memory);
   const permits = sweepPermits(memory);
   trimChanges(memory);
+  trimProviderHolds(memory);
   return { ...swept, permits, ...trimHistory(memory) };
 }
 

@@ -9,6 +9,7 @@ import type {
   MachineRow,
   PenaltyRow,
   Process,
+  ProviderHoldRow,
 } from '../../../domain/machine.ts';
 import type { LossPolicy, RecoveryBudget } from '../../../domain/policy.ts';
 import type { Clock, Random } from '../../clock/port.ts';
@@ -50,6 +51,7 @@ export interface MemEvent {
   readonly machineId: MachineId;
   readonly atMs: number;
   readonly kind: string;
+  readonly actor: string;
   readonly reason: string;
 }
 /** A machine's tags; `work` and `permit` of `row` are filled in when it is read. */
@@ -65,15 +67,20 @@ export interface MemMachine {
   request: Uint8Array | null;
   hardwareReport: Uint8Array | null;
   installationReport: Uint8Array | null;
-  /** Meaningful while the row says that it is quarantined, or to be deprovisioned. */
+  /** Meaningful while the row says that it is quarantined. */
   quarantinedBy: string;
-  deprovision: { readonly requestedBy: string; readonly reason: string };
 }
 export type MemIntent = Omit<IntentRow, 'state' | 'sessionAlive'> & {
   readonly state: IntentRow['state'] | 'adopted' | 'failed' | 'abandoned';
 };
 export interface MemPenalty extends PenaltyRow {
   readonly level: number;
+}
+/** A job that somebody took, dead or alive. */
+export interface MemJob {
+  readonly name: string;
+  readonly sessionId: SessionId;
+  readonly epoch: string;
 }
 /** One write to a machine's rows, for those who follow the changes. */
 export interface MemChange {
@@ -93,6 +100,10 @@ export interface MemTables {
   readonly intents: Map<Witness, MemIntent>;
   readonly penalties: Map<string, MemPenalty>;
   holds: HoldRow[];
+  /** By provider, kind and key. */
+  readonly providerHolds: Map<string, ProviderHoldRow>;
+  /** By name. */
+  readonly jobs: Map<string, MemJob>;
   /** Why no permit is granted, of `fleet` or of a provider. */
   readonly frozen: Map<string, string>;
   /** Oldest first. */
@@ -134,6 +145,8 @@ export function createMemory(options: MemBmdbOptions): Memory {
     intents: new Map(),
     penalties: new Map(),
     holds: [],
+    providerHolds: new Map(),
+    jobs: new Map(),
     frozen: new Map(),
     changes: [],
     trimmedTo: 0,
@@ -180,7 +193,8 @@ export const emptyRow = (id: string, createdAtMs: number): MachineRow => ({
   recovery: null,
   permit: false,
   quarantine: null,
-  deprovisionRequestedAtMs: null,
+  deprovision: null,
+  missing: null,
   hostKey: null,
   work: [],
   backoffs: [],
@@ -197,7 +211,6 @@ export const newMachine = (row: MachineRow): MemMachine => ({
   hardwareReport: null,
   installationReport: null,
   quarantinedBy: '',
-  deprovision: { requestedBy: '', reason: '' },
 });
 
 export function patch(machine: MemMachine, change: Partial<MachineRow>): void {

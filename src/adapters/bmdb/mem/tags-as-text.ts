@@ -55,9 +55,14 @@ export const TAGS: readonly MemTag[] = [
       ['requested_at', 'timestamptz'],
       ['requested_by', 'text'],
       ['reason', 'text'],
+      ['asked_at', 'timestamptz'],
+      ['attempts', 'int8'],
     ],
-    read: ({ row: { deprovisionRequestedAtMs: at }, deprovision }) =>
-      at === null ? null : [text(at), deprovision.requestedBy, deprovision.reason],
+    read: ({ row: { deprovision } }) =>
+      deprovision && [
+        ...[text(deprovision.requestedAtMs), deprovision.requestedBy, deprovision.reason],
+        ...[text(deprovision.askedAtMs), text(deprovision.attempts)],
+      ],
   },
   {
     table: 'machine_hardware_report',
@@ -104,11 +109,13 @@ export const TAGS: readonly MemTag[] = [
       ['provider_location', 'varchar'],
       ['provider_status', 'provider_status'],
       ['provider_missing_since', 'timestamptz'],
+      ['provider_missing_seen', 'int8'],
     ],
-    read: ({ row: { provided } }) =>
+    read: ({ row: { provided, missing } }) =>
       provided && [
         ...[provided.provider, provided.providerId, provided.reservationId],
-        ...[provided.address, provided.location, provided.status, null],
+        ...[provided.address, provided.location, provided.status],
+        ...[text(missing?.sinceMs ?? null), text(missing?.seen ?? 0)],
       ],
   },
   {

@@ -3,6 +3,7 @@ import type { BackoffDescriptor } from '../../../domain/backoff.ts';
 import { isLadder, refusal } from '../../../domain/eligibility.ts';
 import { NoPermit, NothingToDo } from '../../../domain/errors.ts';
 import type { MachineRow, Rung } from '../../../domain/machine.ts';
+import { forgetMachine, noteDeprovisionAsked } from './deprovision.ts';
 import { refuseFrozen } from './permits.ts';
 import { writeEvent } from './records.ts';
 import { circumstances } from './rows.ts';
@@ -18,27 +19,31 @@ export function applyChange(held: Held, change: FinishChange): void {
       return startAgent(held, change);
     case 'recovered':
       return recover(held, change.coolDown);
+    case 'deprovisioned':
+      return forgetMachine(held);
     case 'nothing':
   }
 }
 
 function startAgent(held: Held, change: Extract<FinishChange, { kind: 'agentStarted' }>): void {
-  const { memory, machine } = held;
+  const { memory, gate, machine } = held;
   forgetAgent(held);
   const publicKey = Buffer.from(change.publicKey).toString('hex');
   patch(machine, {
     agentStarted: { atMs: memory.now(), publicKey, bootId: change.bootId },
     hostKey: change.hostKey ?? machine.row.hostKey,
   });
-  writeEvent(memory, machine.row, 'agentStarted', change.warnings.join('; '));
+  const reason = change.warnings.join('; ');
+  writeEvent(memory, machine.row, { kind: 'agentStarted', actor: gate.component, reason });
 }
 
 function recover(held: Held, descriptor: BackoffDescriptor): void {
-  const { memory, machine } = held;
+  const { memory, gate, machine } = held;
   forgetAgent(held);
   const rung = coolDown(held, descriptor);
   patchLadder(machine, () => ({ askedAtMs: null, operationRef: null }));
-  writeEvent(memory, machine.row, 'recovered', rung ?? '');
+  const { component: actor } = gate;
+  writeEvent(memory, machine.row, { kind: 'recovered', actor, reason: rung ?? '' });
 }
 
 function forgetAgent({ memory, machine }: Held): void {
@@ -107,6 +112,9 @@ function changeByNote(held: Held, note: WorkNote): boolean {
       return patchLadder(machine, ({ attempts }) => ({ attempts: lessOne(attempts) }));
     case 'recoveryAccepted':
       return patchLadder(machine, () => ({ operationRef: note.operationRef }));
+    case 'deprovisionAsked':
+      noteDeprovisionAsked(held);
+      return true;
   }
 }
 
@@ -118,7 +126,7 @@ const WAITS: ReadonlySet<string> = new Set([
 ]);
 
 function noteAsked(held: Held, rung: Rung): void {
-  const { memory, machine, work } = held;
+  const { memory, gate, machine, work } = held;
   // Nobody else can hold the group, and a wait does not end what was begun before it.
   const row = { ...machine.row, work: [] };
   const reason = isLadder(work.process) ? refusal(work.process, row, circumstances(memory)) : null;
@@ -139,5 +147,5 @@ function noteAsked(held: Held, rung: Rung): void {
       nextAtMs: before?.nextAtMs ?? null,
     },
   });
-  writeEvent(memory, machine.row, 'recoveryAsked', rung);
+  writeEvent(memory, machine.row, { kind: 'recoveryAsked', actor: gate.component, reason: rung });
 }

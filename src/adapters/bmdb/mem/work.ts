@@ -2,6 +2,7 @@ import { nextBackoffSeconds } from '../../../domain/backoff.ts';
 import type { BackoffDescriptor } from '../../../domain/backoff.ts';
 import { isQuarantined } from '../../../domain/eligibility.ts';
 import { AlreadyFinished, WorkLost } from '../../../domain/errors.ts';
+import { requireFitting } from '../door.ts';
 import type { Held } from './held.ts';
 import { cancelOn, dropLease } from './leases.ts';
 import { writeEvent, writeHistory } from './records.ts';
@@ -32,11 +33,13 @@ export function createWork(held: Held): Work {
       requireWork(held);
       writeNote(held, note);
     },
-    finish: async (change) =>
+    finish: async (change) => {
+      requireFitting(process, change);
       end('Finished', null, () => {
         dropBackoff(held);
         applyChange(held, change);
-      }),
+      });
+    },
     fail: async (backoff, cause, quarantine) =>
       end('Failed', cause, () => fail(held, { backoff, cause, quarantine })),
     cancel: async (cause = 'canceled') => {
@@ -61,7 +64,7 @@ interface Failure {
 }
 
 function fail(held: Held, { backoff, cause, quarantine }: Failure): void {
-  const { memory, machine, work } = held;
+  const { memory, gate, machine, work } = held;
   const previous = held.row.backoffs.find((each) => each.process === work.process);
   const seconds = nextBackoffSeconds(backoff, previous?.lastIntervalSeconds ?? null);
   const wait = { untilMs: untilMs(memory, seconds), cause, lastIntervalSeconds: seconds };
@@ -72,7 +75,8 @@ function fail(held: Held, { backoff, cause, quarantine }: Failure): void {
     patch(machine, { startAttempt: { ...attempt, count: attempt.count + 1 } });
   }
   coolDown(held, backoff);
-  writeEvent(memory, machine.row, 'workFailed', `${work.process}: ${cause}`);
+  const reason = `${work.process}: ${cause}`;
+  writeEvent(memory, machine.row, { kind: 'workFailed', actor: gate.component, reason });
   if (quarantine) park(held, quarantine);
 }
 
@@ -82,8 +86,9 @@ function park({ memory, machine, gate }: Held, { kind, reason }: Quarantine): vo
     machine.row.quarantine?.kind === 'byOperator' && isQuarantined(machine.row, memory.now());
   if (!isByOperator) {
     patch(machine, { quarantine: { kind, reason, untilMs: null } });
-    machine.quarantinedBy = memory.sessions.get(gate.sessionId)?.component ?? '';
+    machine.quarantinedBy = gate.component;
   }
   dropPermit(memory, machine);
-  writeEvent(memory, machine.row, 'quarantined', `${kind}: ${reason}`);
+  const { component: actor } = gate;
+  writeEvent(memory, machine.row, { kind: 'quarantined', actor, reason: `${kind}: ${reason}` });
 }

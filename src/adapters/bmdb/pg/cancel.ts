@@ -98,6 +98,17 @@ export const statements = {
         wait: true,
       }),
   }),
+  /** The machines must be locked: nobody takes such a lease meanwhile. */
+  cancelOnMachines: statement({
+    name: 'work-cancel-on-machines',
+    params: { machines: 'uuid[]', cause: 'text' },
+    columns: COLUMNS,
+    text: ({ machines, cause }) =>
+      cancelSql(cause, {
+        leases: `w.machine_id = ANY (${machines}) AND w.session_id IS NOT NULL`,
+        wait: true,
+      }),
+  }),
   // A permit is used once a provider was asked for something after it was granted.
   returnUnusedPermits: statement({
     name: 'permits-return-unused',
@@ -150,6 +161,15 @@ export async function cancelOnMachine(
   which: ArgsOf<(typeof statements)['cancelOnMachine']['params']>,
 ): Promise<void> {
   await returnPermitsOf(q, await q.rows(statements.cancelOnMachine, which));
+}
+
+/** All work on these machines, whoever's it is. */
+export async function cancelOnMachines(
+  q: Queries,
+  machines: readonly string[],
+  cause: string,
+): Promise<void> {
+  await q.rows(statements.cancelOnMachines, { machines, cause });
 }
 
 /** @returns how many were released. */

@@ -9,6 +9,7 @@ import { statementsFor as claimStatementsFor, take } from './claim.ts';
 import type { Claiming, Verdicts } from './claim.ts';
 import { eachAlone } from './each-alone.ts';
 import { endBatch } from './ends.ts';
+import { isReferenceViolation } from './errors.ts';
 import type { End, Taken } from './held.ts';
 import { BATCH, requireInTime, transactFenced, transactLive } from './live.ts';
 import type { LiveSession } from './live.ts';
@@ -115,6 +116,8 @@ async function claimBatch(
       verdicts = await take(q, claiming, machines);
     });
   } catch (error) {
+    // A machine was deleted under the first claim of a group: the next look finds it gone.
+    if (isReferenceViolation(error)) return claimBatch(claiming, machines);
     if (!(error instanceof AmbiguousCommit)) throw error;
     verdicts = await resolve(claiming, verdicts, error);
   }

@@ -48,6 +48,14 @@ const ineligible = (process: Process, loss: LossPolicy): Case[] => [
 export const askRefusalSql = (process: Process, loss: LossPolicy): string =>
   isLadder(process) ? oneOf([UNREADABLE, ...grounds(process, loss)]) : 'NULL::text';
 
+/**
+ * An expression over `FROM`: why the provider may not be told to take the machine back, or NULL.
+ * Leaves aside who works and who waits.
+ */
+export const giveBackRefusalSql = (): string => oneOf([UNREADABLE, ...unreturnable()]);
+/** An expression over `FROM`: a hold bars the process. */
+export const isHeldSql = (process: Process): string => held(process).when;
+
 const oneOf = (cases: readonly Case[]) =>
   `CASE ${cases.map(({ when, then }) => `WHEN ${when} THEN '${then}'`).join('\n')} END`;
 
@@ -149,14 +157,16 @@ function grounds(process: Process, loss: LossPolicy): Case[] {
     case 'ShepherdReinstall':
       return [...bars(process), ...needless(loss)];
     case 'ShepherdDeprovision':
-      return [
-        { when: 'd.machine_id IS NULL', then: 'nobody asked to deprovision it' },
-        held(process),
-      ];
+      return unreturnable();
     default:
       return [];
   }
 }
+
+const unreturnable = (): Case[] => [
+  { when: 'd.machine_id IS NULL', then: 'nobody asked to deprovision it' },
+  held('ShepherdDeprovision'),
+];
 
 const bars = (process: Process): Case[] => [
   { when: 'p.machine_id IS NULL', then: 'it has no hardware' },

@@ -146,6 +146,8 @@ export const isStalePlan = (error: unknown): boolean =>
   (sqlState(error) === '0A000' &&
     (error as { readonly routine?: unknown }).routine === 'RevalidateCachedQuery');
 export const isUniqueViolation = (error: unknown): boolean => sqlState(error) === '23505';
+/** The machine that a row was to belong to was deleted meanwhile. */
+export const isReferenceViolation = (error: unknown): boolean => sqlState(error) === '23503';
 
 /** The connection is gone; whatever was under way has an unknown outcome if it was a COMMIT. */
 export function isConnectionLoss(error: unknown): boolean {

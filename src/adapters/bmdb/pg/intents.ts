@@ -4,6 +4,7 @@ import type { IntentRow } from '../../../domain/machine.ts';
 import { isUniqueViolation } from './errors.ts';
 import { adopt, end } from './intent-ends.ts';
 import { notOurs, takeStep } from './intent-steps.ts';
+import { requireLease } from './leases.ts';
 import type { LiveSession } from './live.ts';
 import type { Queries } from './pool.ts';
 import { LIVE } from './sql.ts';
@@ -47,7 +48,7 @@ export const statements = {
          AND kind = 'no-allocate' AND (until IS NULL OR until > now())
        UNION ALL
        SELECT false, cause FROM provider_holds WHERE provider = ${provider} AND key = ${slot}
-         AND kind = 'penalty' AND until > now()`,
+         AND kind = 'penalty' AND (until IS NULL OR until > now())`,
   }),
   awaitIntent: statement({
     name: 'intent-await',
@@ -67,19 +68,32 @@ export const statements = {
            WHERE s.session_id = i.session_id AND ${LIVE}))
        RETURNING ${INTENT}`,
   }),
+  /** Of a creation that is under way: a machine or a penalty on its slot is its own. */
+  barring: statement({
+    name: 'intent-barring',
+    params: { witness: 'uuid' },
+    columns: { cause: 'text' },
+    text: ({ witness }) =>
+      `SELECT h.reason AS cause FROM provision_intents i
+       JOIN slot_holds h ON h.provider = i.provider AND h.slot_id = i.slot_id
+       WHERE i.witness = ${witness} AND h.kind = 'no-allocate'
+         AND (h.until IS NULL OR h.until > now())`,
+  }),
   noteProgress: statement({
     name: 'intent-progress',
     params: {
       ...{ witness: 'uuid', session: 'uuid', attempts: 'int8?' },
-      ...{ ambiguous: 'bool?', unresolved: 'bool?', lastError: 'text?' },
+      ...{ ambiguous: 'bool?', unresolved: 'bool?', lastError: 'text?', empty: 'bool?' },
     },
     columns: {},
-    text: ({ witness, session, attempts, ambiguous, unresolved, lastError }) =>
+    text: ({ witness, session, attempts, ambiguous, unresolved, lastError, empty }) =>
       `UPDATE provision_intents SET attempts = coalesce(${attempts}, attempts),
          ambiguous = coalesce(${ambiguous}, ambiguous),
          last_error = coalesce(${lastError}, last_error),
          state = CASE ${unresolved} WHEN true THEN 'unresolved' WHEN false THEN 'open'
            ELSE state END,
+         empty_since = CASE ${empty} WHEN true THEN coalesce(empty_since, now())
+           WHEN false THEN NULL ELSE empty_since END,
          updated_at = now()
        WHERE witness = ${witness} AND session_id = ${session} AND state IN ('open', 'unresolved')`,
   }),
@@ -100,7 +114,7 @@ async function open(
   session: LiveSession,
   input: Parameters<IntentBook['open']>[0],
 ): Promise<IntentRow> {
-  const { provider, slotId, hostname } = input;
+  const { provider, slotId, hostname, lease } = input;
   const slot = `${provider}/${slotId}`;
   const witness = session.random.uuid();
   const names = { witness, machine: session.random.uuid(), session: session.sessionId };
@@ -108,6 +122,7 @@ async function open(
     return await takeStep(session, `open an intent for ${slot}`, async (q) => {
       const [before] = await q.rows(statements.readIntent, { witness });
       if (before) return toIntent(before);
+      if (lease) await requireLease(q, session, lease);
       const args = { ...names, provider, slot: slotId, hostname };
       const [row] = await q.rows(statements.openIntent, args);
       await refuseOccupied(q, input);
@@ -157,7 +172,14 @@ async function progress(
       ambiguous: change.ambiguous ?? null,
       unresolved: change.unresolved ?? null,
       lastError: change.lastError ?? null,
+      empty: change.empty ?? null,
     });
     if (changed !== 1) throw notOurs(witness);
+    if (change.attempts !== undefined) await refuseBarred(q, witness);
   });
+}
+
+async function refuseBarred(q: Queries, witness: Witness): Promise<void> {
+  const [barred] = await q.rows(statements.barring, { witness });
+  if (barred) throw new NothingToDo(`the slot must not be used: ${barred.cause}`);
 }

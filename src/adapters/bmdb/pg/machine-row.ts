@@ -17,6 +17,8 @@ export const MACHINE_COLUMNS = {
   provider_ip_address: 'text?',
   provider_location: 'text?',
   provider_status: 'provider_status?',
+  missing_since: 'float8?',
+  missing_seen: 'int8?',
   started_at: 'float8?',
   public_key: 'text?',
   started_boot_id: 'text?',
@@ -38,6 +40,10 @@ export const MACHINE_COLUMNS = {
   quarantine_reason: 'text?',
   quarantine_until: 'float8?',
   deprovision_at: 'float8?',
+  deprovision_by: 'text?',
+  deprovision_reason: 'text?',
+  deprovision_attempts: 'int8?',
+  deprovision_asked_at: 'float8?',
   host_key: 'text?',
   work: 'jsonb?',
   backoffs: 'jsonb?',
@@ -50,6 +56,7 @@ export const MACHINE = `m.machine_id, ${ms('m.machine_created_at')} AS created_a
   p.provider_reservation_id::text AS provider_reservation_id,
   p.provider_ip_address::text AS provider_ip_address,
   p.provider_location::text AS provider_location, p.provider_status,
+  ${ms('p.provider_missing_since')} AS missing_since, p.provider_missing_seen AS missing_seen,
   ${ms('a.agent_started_at')} AS started_at, encode(a.agent_public_key, 'hex') AS public_key,
   a.boot_id AS started_boot_id,
   ${ms('h.agent_heartbeat_at')} AS heartbeat_at, h.boot_id AS heartbeat_boot_id,
@@ -60,7 +67,9 @@ export const MACHINE = `m.machine_id, ${ms('m.machine_created_at')} AS created_a
   ${ms('l.next_at')} AS next_at,
   e.machine_id IS NOT NULL AS permit,
   q.kind AS quarantine_kind, q.reason AS quarantine_reason, ${ms('q.until')} AS quarantine_until,
-  ${ms('d.requested_at')} AS deprovision_at, k.key AS host_key,
+  ${ms('d.requested_at')} AS deprovision_at, d.requested_by AS deprovision_by,
+  d.reason AS deprovision_reason, d.attempts AS deprovision_attempts,
+  ${ms('d.asked_at')} AS deprovision_asked_at, k.key AS host_key,
   (SELECT jsonb_agg(jsonb_build_object('process', w.process, 'session', w.session_id,
       'epoch', w.epoch::text, 'startedAt', ${ms('w.work_started_at')}))
     FROM work w JOIN sessions s USING (session_id)
@@ -123,7 +132,8 @@ export function toMachine(row: FlatMachine): MachineRow {
     ...toLadder(row, read),
     permit: row.permit,
     quarantine: toQuarantine(row, read),
-    deprovisionRequestedAtMs: row.deprovision_at,
+    deprovision: toDeprovision(row),
+    missing: toMissing(row),
     hostKey: row.host_key,
     work: ((row.work ?? []) as FlatWork[]).flatMap((work) => toWork(work, read)),
     backoffs: ((row.backoffs ?? []) as FlatBackoff[]).flatMap((each) => toBackoff(each, read)),
@@ -197,6 +207,20 @@ function toQuarantine(row: FlatMachine, read: Read): MachineRow['quarantine'] {
   const kind = read('quarantine kind', row.quarantine_kind, QUARANTINE_KINDS);
   return kind && { kind, reason: row.quarantine_reason!, untilMs: row.quarantine_until };
 }
+
+const toDeprovision = (row: FlatMachine): MachineRow['deprovision'] =>
+  row.deprovision_at === null
+    ? null
+    : {
+        requestedAtMs: row.deprovision_at,
+        requestedBy: row.deprovision_by!,
+        reason: row.deprovision_reason!,
+        attempts: Number(row.deprovision_attempts),
+        askedAtMs: row.deprovision_asked_at,
+      };
+
+const toMissing = ({ missing_since: sinceMs, missing_seen: seen }: FlatMachine) =>
+  sinceMs === null ? null : { sinceMs, seen: Number(seen) };
 
 const toBigInt = (text: string | null): bigint | null => (text === null ? null : BigInt(text));
 

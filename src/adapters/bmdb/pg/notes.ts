@@ -4,6 +4,7 @@ import type { Process, Rung } from '../../../domain/machine.ts';
 import { PROCESSES } from '../../../domain/machine.ts';
 import type { LossPolicy } from '../../../domain/policy.ts';
 import { processorOf } from '../../../domain/processor.ts';
+import { noteDeprovisionAsked } from './deprovision.ts';
 import { askRefusalSql, FROM } from './eligibility.ts';
 import { workLost } from './held.ts';
 import type { Held } from './held.ts';
@@ -136,6 +137,9 @@ async function write(
       return;
     case 'recoveryAccepted':
       await q.run(statements.accepted, { machine, operation: note.operationRef });
+      return;
+    case 'deprovisionAsked':
+      await noteDeprovisionAsked(q, held);
   }
 }
 

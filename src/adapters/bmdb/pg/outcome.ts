@@ -1,6 +1,7 @@
 import { exclusionGroup } from '../../../domain/eligibility.ts';
-import { FleetError } from '../../../domain/errors.ts';
+import { isRetryable } from '../../../domain/errors.ts';
 import { sleep } from '../../clock/port.ts';
+import { isReferenceViolation } from './errors.ts';
 import type { ClaimName } from './held.ts';
 import type { LiveSession } from './live.ts';
 import type { Queries } from './pool.ts';
@@ -12,14 +13,18 @@ export type Fate = 'held' | 'Finished' | 'Failed' | 'Canceled' | 'unknown';
 const PAUSE_MS = 250;
 
 export const statements = {
-  /** Waits for a first claim that the server is still busy with: it would not be seen otherwise. */
+  /**
+   * Waits for a first claim that the server is still busy with: it would not be seen otherwise. A
+   * machine that is gone has no leases.
+   */
   awaitLeases: statement({
     name: 'fate-await-leases',
     params: { machines: 'uuid[]', groups: 'text[]' },
     columns: {},
     text: ({ machines, groups }) =>
       `INSERT INTO work (machine_id, exclusion_group)
-       SELECT * FROM unnest(${machines}, ${groups}) AS c (machine_id, exclusion_group) ORDER BY 1, 2
+       SELECT c.* FROM unnest(${machines}, ${groups}) AS c (machine_id, exclusion_group)
+       WHERE (SELECT true FROM machines m WHERE m.machine_id = c.machine_id) ORDER BY 1, 2
        ON CONFLICT DO NOTHING`,
   }),
   /** Waits for whoever has locked the leases. */
@@ -65,7 +70,8 @@ export async function fatesOf(
       );
     } catch (error) {
       const inTime = clock.monotonic() + PAUSE_MS < deadlineMs() && !signal.aborted;
-      if (!(error instanceof FleetError) || !error.retryable || !inTime) throw lost;
+      const isPassing = isReferenceViolation(error) || isRetryable(error);
+      if (!isPassing || !inTime) throw lost;
       session.log.debug({ err: error, session: session.sessionId }, 'outcome not known yet');
       await sleep(clock, PAUSE_MS, signal);
     }

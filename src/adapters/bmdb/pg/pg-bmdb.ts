@@ -8,10 +8,12 @@ import type { Metrics } from '../../metrics/port.ts';
 import { countingBmdb } from '../counting-bmdb.ts';
 import type { WorkMetrics } from '../counting-bmdb.ts';
 import { readChanges, statements as changes } from './changes.ts';
+import { requestDeprovision } from './deprovision.ts';
 import { createHeartbeats } from './heartbeats.ts';
 import { createInspection } from './inspection.ts';
 import type { PgContext } from './live.ts';
 import { createDatabase } from './pool.ts';
+import { createProviderHolds } from './provider-holds.ts';
 import { readMachine, readSnapshot } from './rows.ts';
 import { openSession } from './session.ts';
 import { sweep } from './sweep.ts';
@@ -95,6 +97,8 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
       db: beats,
       lockTimeoutMs: Math.ceil(timeoutMs / 8),
     }),
+    providerHolds: createProviderHolds(db),
+    requestDeprovision: (machine, request) => requestDeprovision(db, machine, request),
     inspection: createInspection(context),
     close: async () => {
       stopped$.next();

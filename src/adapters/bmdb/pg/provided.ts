@@ -19,22 +19,29 @@ export const statements = {
     name: 'provided-update',
     params: {
       ...{ machine: 'uuid', setAddress: 'bool', address: 'text?' },
-      ...{ setLocation: 'bool', location: 'text?', status: 'provider_status?' },
+      ...{ setLocation: 'bool', location: 'text?', status: 'provider_status?', absent: 'bool?' },
     },
     columns: {},
-    text: ({ machine, setAddress, address, setLocation, location, status }) =>
-      `UPDATE machine_provided p SET provider_ip_address = n.address,
-         provider_location = n.location, provider_status = n.status
-       FROM (
-         SELECT machine_id,
-           CASE WHEN ${setAddress} THEN ${address} ELSE provider_ip_address END AS address,
-           CASE WHEN ${setLocation} THEN ${location} ELSE provider_location END AS location,
-           coalesce(${status}, provider_status) AS status
-         FROM machine_provided
-       ) n
-       WHERE p.machine_id = ${machine} AND n.machine_id = p.machine_id
-         AND (p.provider_ip_address, p.provider_location, p.provider_status)
-           IS DISTINCT FROM (n.address, n.location, n.status)`,
+    text: ({ machine, setAddress, address, setLocation, location, status, absent }) => {
+      const observed = (seen: string, notSeen: string, column: string) =>
+        `CASE ${absent} WHEN true THEN ${notSeen} WHEN false THEN ${seen} ELSE ${column} END`;
+      const values = {
+        provider_ip_address: `CASE WHEN ${setAddress} THEN ${address} ELSE provider_ip_address END`,
+        provider_location: `CASE WHEN ${setLocation} THEN ${location} ELSE provider_location END`,
+        provider_status: `coalesce(${status}, provider_status)`,
+        provider_missing_since: observed(
+          'NULL',
+          'coalesce(provider_missing_since, now())',
+          'provider_missing_since',
+        ),
+        provider_missing_seen: observed('0', 'provider_missing_seen + 1', 'provider_missing_seen'),
+      };
+      const columns = Object.keys(values).join(', ');
+      const fresh = Object.values(values).join(',\n           ');
+      return `UPDATE machine_provided SET (${columns}) = ROW (${fresh})
+         WHERE machine_id = ${machine}
+           AND (${columns}) IS DISTINCT FROM (${fresh})`;
+    },
   }),
   returnPermit: statement({
     name: 'provided-return-permit',
@@ -51,9 +58,9 @@ export const statements = {
 export async function updateProvided(
   session: LiveSession,
   machine: MachineId,
-  { address, location, status }: ProvidedPatch,
+  { absent, address, location, status }: ProvidedPatch,
 ): Promise<void> {
-  const isGiven = [address, location, status].some((each) => each !== undefined);
+  const isGiven = [absent, address, location, status].some((each) => each !== undefined);
   if (!isGiven) return;
   const doing = `update what is provided as ${machine}`;
   const how = { doing, processor: 'shepherd-updater', isolation: 'READ COMMITTED' } as const;
@@ -63,7 +70,7 @@ export async function updateProvided(
     await q.run(statements.updateProvided, {
       ...{ machine, setAddress: address !== undefined, address: address ?? null },
       ...{ setLocation: location !== undefined, location: location ?? null },
-      status: status ?? null,
+      ...{ status: status ?? null, absent: absent ?? null },
     });
     // A machine the provider does not know is no longer being recovered.
     if (status === 'Missing') await q.run(statements.returnPermit, { machine });

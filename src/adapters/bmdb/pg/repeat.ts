@@ -1,3 +1,4 @@
+import { AmbiguousCommit } from '../../../domain/errors.ts';
 import type { Clock, Random } from '../../clock/port.ts';
 import { sleep } from '../../clock/port.ts';
 
@@ -30,5 +31,18 @@ export async function repeated<T>(how: Repetition, run: () => Promise<T>): Promi
       if (!isPassing(error) || isTooLate) throw error;
       await sleep(clock, pauseMs, signal);
     }
+  }
+}
+
+/**
+ * For what may safely be done twice: once more when the answer to its COMMIT was lost.
+ * @throws {AmbiguousCommit} that of the second time was lost, too.
+ */
+export async function repeatedOnce<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    if (!(error instanceof AmbiguousCommit)) throw error;
+    return run();
   }
 }

@@ -7,6 +7,7 @@ import type { Lifeline } from './lifeline.ts';
 import { cancelOfSessions, cancelOnMachine } from './cancel.ts';
 import { createDesk } from './desk.ts';
 import { createIntentBook } from './intents.ts';
+import { takeLease } from './leases.ts';
 import { transactLive } from './live.ts';
 import type { LiveSession, PgContext } from './live.ts';
 import type { Database, Queries } from './pool.ts';
@@ -97,6 +98,7 @@ export async function openSession(
     claim: desk.claim,
     releaseWork: (machine, epoch) => releaseWork(session, machine, epoch ?? null),
     intents: createIntentBook(session),
+    lease: (name) => takeLease(session, name),
     updateProvided: (machine, patch) => updateProvided(session, machine, patch),
   };
 }

@@ -1,5 +1,14 @@
 import { cursor, machineId, providerName, sessionId, witness } from '../../../domain/ids.ts';
-import type { HoldKind, HoldRow, IntentRow, PenaltyRow } from '../../../domain/machine.ts';
+import { PROVIDER_HOLD_KINDS } from '../../../domain/machine.ts';
+import type {
+  HoldKind,
+  HoldRow,
+  IntentRow,
+  LeaseRow,
+  PenaltyRow,
+  ProviderHoldKind,
+  ProviderHoldRow,
+} from '../../../domain/machine.ts';
 import type { BmdbSurroundings } from '../port.ts';
 import type { Queries } from './pool.ts';
 import { LIVE, ms } from './sql.ts';
@@ -21,7 +30,8 @@ export const MOMENT_COLUMNS = { at: 'float8', version: 'float8' } as const;
 
 /** Columns of an intent, for SELECT and RETURNING; the table must be called `i`. */
 export const INTENT = `i.witness, i.machine_id, i.provider, i.slot_id, i.hostname, i.state,
-  i.ambiguous, i.attempts, i.session_id, ${ms('i.created_at')} AS created_at, i.last_error,
+  i.ambiguous, i.attempts, i.session_id, ${ms('i.created_at')} AS created_at,
+  ${ms('i.empty_since')} AS empty_since, i.last_error,
   EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = i.session_id AND ${LIVE}) AS alive`;
 /** What `INTENT` is read as. */
 export const INTENT_COLUMNS = {
@@ -35,6 +45,7 @@ export const INTENT_COLUMNS = {
   attempts: 'int8',
   session_id: 'uuid',
   created_at: 'float8',
+  empty_since: 'float8?',
   last_error: 'text?',
   alive: 'bool',
 } as const;
@@ -54,8 +65,13 @@ export const toIntent = (row: FlatIntent): IntentRow => ({
   sessionId: sessionId(row.session_id),
   sessionAlive: row.alive,
   createdAtMs: row.created_at,
+  emptySinceMs: row.empty_since,
   lastError: row.last_error,
 });
+
+/** The last moment that there is a date for. */
+const NEVER_MS = 8_640_000_000_000_000;
+const UNTIL = `coalesce(${ms('until')}, ${NEVER_MS})`;
 
 export const statements = {
   moment: statement({
@@ -93,8 +109,28 @@ export const statements = {
     params: {},
     columns: { provider: 'text', key: 'text', until: 'float8', cause: 'text' },
     text: () => `
-      SELECT provider, key, ${ms('until')} AS until, cause
-      FROM provider_holds WHERE kind = 'penalty' AND until > now()`,
+      SELECT provider, key, ${UNTIL} AS until, cause
+      FROM provider_holds WHERE kind = 'penalty' AND (until IS NULL OR until > now())`,
+  }),
+  providerHolds: statement({
+    name: 'provider-holds',
+    params: { kinds: 'text[]' },
+    columns: {
+      ...{ provider: 'text', kind: 'text', key: 'text', until: 'float8' },
+      ...{ level: 'int8', amount: 'int8?', cause: 'text' },
+    },
+    text: ({ kinds }) => `
+      SELECT provider, kind, key, ${UNTIL} AS until, level, amount, cause
+      FROM provider_holds WHERE kind = ANY (${kinds})`,
+  }),
+  leases: statement({
+    name: 'leases',
+    params: {},
+    columns: { name: 'text', session_id: 'uuid', held: 'bool' },
+    text: () => `
+      SELECT l.name, l.session_id, EXISTS (SELECT 1 FROM sessions s
+        WHERE s.session_id = l.session_id AND ${LIVE}) AS held
+      FROM leases l`,
   }),
   sessions: statement({
     name: 'sessions',
@@ -117,6 +153,8 @@ export async function readSurroundings(q: Queries): Promise<BmdbSurroundings> {
     intents: intents.map(toIntent),
     holds: await readHolds(q),
     penalties: await readPenalties(q),
+    providerHolds: await readProviderHolds(q),
+    leases: await readLeases(q),
     sessions: sessions.map((row) => ({
       sessionId: sessionId(row.session_id),
       component: row.component,
@@ -143,5 +181,26 @@ async function readPenalties(q: Queries): Promise<PenaltyRow[]> {
     slotId: row.key,
     untilMs: row.until,
     cause: row.cause,
+  }));
+}
+
+async function readProviderHolds(q: Queries): Promise<ProviderHoldRow[]> {
+  const rows = await q.rows(statements.providerHolds, { kinds: PROVIDER_HOLD_KINDS });
+  return rows.map((row) => ({
+    provider: providerName(row.provider),
+    kind: row.kind as ProviderHoldKind,
+    key: row.key,
+    untilMs: row.until,
+    level: Number(row.level),
+    amount: row.amount === null ? null : Number(row.amount),
+    cause: row.cause,
+  }));
+}
+
+async function readLeases(q: Queries): Promise<LeaseRow[]> {
+  const rows = await q.rows(statements.leases, {});
+  return rows.map((row) => ({
+    ...{ name: row.name, held: row.held },
+    sessionId: sessionId(row.session_id),
   }));
 }

@@ -4,6 +4,7 @@ import { cancelOfSessions, cancelOrphaned } from './cancel.ts';
 import { FROM, refusalSql } from './eligibility.ts';
 import type { PgContext } from './live.ts';
 import type { Queries } from './pool.ts';
+import { statements as holds } from './provider-holds.ts';
 import { statement } from './statement.ts';
 import type { Swept } from '../port.ts';
 
@@ -12,6 +13,7 @@ const SESSIONS_MAX = 100;
 const ORPHANED_MAX = 100;
 const HISTORY_MAX = 1_000;
 const CHANGES_MAX = 50_000;
+const HOLDS_MAX = 1_000;
 /** History that is kept: whichever is more. */
 const KEEP_DAYS = 90;
 const KEEP_ROWS = 1_000;
@@ -99,6 +101,7 @@ export async function sweep(context: PgContext): Promise<Swept> {
   const orphaned = await step('cancel work of no session', (q) => cancelOrphaned(q, ORPHANED_MAX));
   const permits = await step('take back permits', (q) => takeBackPermits(q, loss));
   const history = await step('trim the history of work', trimHistory);
+  await step('forget holds of providers', (q) => q.run(holds.trim, { limit: HOLDS_MAX }));
   await step('trim the changes', (q) => q.run(changes.trimChanges, { limit: CHANGES_MAX }));
   if (done === 0) throw failures[0];
   return { sessions: dead.sessions, work: dead.work + orphaned, permits, history };

@@ -2,28 +2,15 @@ import { nextBackoffSeconds } from '../../../domain/backoff.ts';
 import type { BackoffDescriptor } from '../../../domain/backoff.ts';
 import { isLadder } from '../../../domain/eligibility.ts';
 import type { MachineId } from '../../../domain/ids.ts';
+import { forgetMachines } from './forget.ts';
+import { statements as tags } from './forget-tag.ts';
 import type { Failure, Finish, Held } from './held.ts';
 import type { LiveSession, SlotEvent } from './live.ts';
 import type { Queries } from './pool.ts';
 import { statement } from './statement.ts';
 import type { FinishChange } from '../port.ts';
 
-/** Deletes the tags of machines; in their order, as others may delete several, too. */
-const forget = <const Table extends string>(table: Table) =>
-  statement({
-    name: `forget-${table}`,
-    params: { machines: 'uuid[]' },
-    columns: {},
-    text: ({ machines }) =>
-      `DELETE FROM ${table} WHERE machine_id IN (SELECT machine_id FROM ${table}
-         WHERE machine_id = ANY (${machines}) ORDER BY machine_id FOR UPDATE)`,
-  });
-
 export const statements = {
-  forgetAgents: forget('machine_agent_started'),
-  forgetHeartbeats: forget('machine_agent_heartbeat'),
-  forgetAttempts: forget('machine_agent_start_attempt'),
-  returnPermits: forget('recovery_permits'),
   startAgents: statement({
     name: 'agents-start',
     params: { machines: 'uuid[]', keys: 'bytea[]', boots: 'text?[]' },
@@ -123,6 +110,11 @@ export async function applyChanges(
   session: LiveSession,
   finished: readonly Finish[],
 ): Promise<Rungs> {
+  await forgetMachines(
+    q,
+    session,
+    finished.filter(({ change }) => change.kind === 'deprovisioned'),
+  );
   const started: Started[] = [];
   const recovered: CoolDown[] = [];
   for (const { held, change } of finished) {
@@ -131,12 +123,12 @@ export async function applyChanges(
   }
   const back = recovered.map(({ held }) => held.machineId);
   await startAgents(q, started);
-  if (back.length > 0) await q.run(statements.forgetAgents, { machines: back });
+  if (back.length > 0) await q.run(tags.forgetAgents, { machines: back });
   const machines = [...started.map(({ machineId }) => machineId), ...back];
   if (machines.length > 0) {
-    await q.run(statements.forgetHeartbeats, { machines });
-    await q.run(statements.forgetAttempts, { machines });
-    await q.run(statements.returnPermits, { machines });
+    await q.run(tags.forgetHeartbeats, { machines });
+    await q.run(tags.forgetAttempts, { machines });
+    await q.run(tags.returnPermits, { machines });
   }
   const rungs = await coolDown(q, session, recovered);
   if (back.length > 0) await q.run(statements.endRequests, { machines: back });
@@ -252,7 +244,7 @@ async function quarantine(
     reasons: parked.map(({ reason }) => reason),
     by: session.component,
   });
-  await q.run(statements.returnPermits, { machines });
+  await q.run(tags.returnPermits, { machines });
 }
 
 /** Lines for the slot's log. */
@@ -263,6 +255,8 @@ export function finishEvents({ held, change }: Finish, rungs: Rungs): SlotEvent[
       return [{ machineId, kind: 'agentStarted', reason: change.warnings.join('; ') }];
     case 'recovered':
       return [{ machineId, kind: 'recovered', reason: rungs.get(machineId) ?? '' }];
+    // Its own is written while there is still a slot to write it for.
+    case 'deprovisioned':
     case 'nothing':
       return [];
   }

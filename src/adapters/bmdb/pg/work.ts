@@ -1,4 +1,5 @@
 import { AlreadyFinished, SessionExpired, WorkLost } from '../../../domain/errors.ts';
+import { requireFitting } from '../door.ts';
 import type { End, Held } from './held.ts';
 import { writeNote } from './notes.ts';
 import type { NoteStatements } from './notes.ts';
@@ -28,7 +29,10 @@ export function createWork(held: Held, deps: WorkDeps): Work {
   return {
     ...{ process, machineId, epoch, row, signal: session.signal },
     note: (note) => writeNote(held, note, deps.conditions),
-    finish: (change) => end({ held, event: 'Finished', cause: null, change }),
+    finish: async (change) => {
+      requireFitting(process, change);
+      await end({ held, event: 'Finished', cause: null, change });
+    },
     fail: (backoff, cause, quarantine) =>
       end({ held, event: 'Failed', cause, backoff, quarantine }),
     cancel: async (cause = 'canceled') => {

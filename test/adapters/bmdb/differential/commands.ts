@@ -3,6 +3,7 @@ import { providerName } from '../../../../src/domain/ids.ts';
 import type {
   HoldKind,
   Process,
+  ProviderHoldKind,
   ProviderStatus,
   QuarantineKind,
   Rung,
@@ -38,6 +39,9 @@ export const DESCRIPTORS: readonly BackoffDescriptor[] = [
 export const SESSIONS = 3;
 export const MACHINES = 6;
 export const SLOTS = 4;
+export const JOBS = 2;
+/** Beyond the day that ended holds of providers are kept, and within the life of a session. */
+export const LONG_S = 90_000;
 export const PROVIDERS = ['metal', 'static'].map(providerName);
 
 /** A machine to begin with; ages in seconds. */
@@ -57,6 +61,7 @@ export interface Seed {
   readonly permit: boolean;
   readonly quarantine: 'none' | 'ended' | 'ending' | 'for ever';
   readonly deprovision: boolean;
+  readonly missing: boolean;
 }
 
 export type Note =
@@ -65,9 +70,11 @@ export type Note =
   | 'recoveryDenied'
   | 'recoveryUnclear'
   | 'recoveryAccepted'
+  | 'deprovisionAsked'
   | Rung;
 export type Ending =
-  | { readonly finish: 'nothing' | 'agentStarted' | 'recovered' }
+  /** Deprovisioned: where that is what the work is for; else nothing. */
+  | { readonly finish: 'nothing' | 'agentStarted' | 'recovered' | 'deprovisioned' }
   | { readonly fail: number; readonly park?: QuarantineKind }
   | { readonly cancel: string | null };
 
@@ -100,7 +107,29 @@ export type Command =
   | { readonly do: 'end'; readonly work: number; readonly how: Ending }
   | { readonly do: 'endAll'; readonly how: Ending }
   | { readonly do: 'releaseWork'; readonly session: number; readonly machine: number }
-  | { readonly do: 'openIntent'; readonly session: number; readonly slot: number }
+  | {
+      readonly do: 'openIntent';
+      readonly session: number;
+      readonly slot: number;
+      /** One that was got, whoever got it. */
+      readonly lease: number | null;
+    }
+  | { readonly do: 'lease'; readonly session: number; readonly job: number }
+  | { readonly do: 'releaseLease'; readonly lease: number }
+  | {
+      readonly do: 'impose';
+      readonly kind: ProviderHoldKind;
+      readonly key: number;
+      readonly forS: number;
+      readonly level: number;
+      readonly amount: number | null;
+    }
+  | {
+      readonly do: 'liftHolds';
+      readonly kind: ProviderHoldKind | 'penalty';
+      readonly key: number | null;
+    }
+  | Each<'requestDeprovision' | 'withdraw', { readonly machine: number }>
   | { readonly do: 'resumeIntent'; readonly session: number; readonly intent: number }
   | {
       readonly do: 'progressIntent';
@@ -111,6 +140,7 @@ export type Command =
         readonly ambiguous?: boolean;
         readonly unresolved?: boolean;
         readonly lastError?: string;
+        readonly empty?: boolean;
       };
     }
   | {
@@ -144,6 +174,7 @@ export type Command =
         readonly status?: ProviderStatus;
         readonly location?: string | null;
         readonly address?: string | null;
+        readonly absent?: boolean;
       };
     }
   | { readonly do: 'pass'; readonly seconds: number }

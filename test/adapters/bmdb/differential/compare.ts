@@ -5,7 +5,7 @@ import type { Side } from './side.ts';
 const TOLERANCE_MS = 3_500;
 /** Each implementation counts and has a clock of its own. */
 const OWN = new Set(['nowMs', 'seq', 'version']);
-const TIMES = /^(at|until|\w+At)Ms$/;
+const TIMES = /^(at|until|since|\w+At|\w+Since)Ms$/;
 
 /**
  * A value as both implementations would tell it: ids by name, times relative to now, what has no
@@ -44,8 +44,12 @@ export function aged(value: unknown, ms: number, key = ''): unknown {
 
 const UNORDERED = new Set([
   ...['machines', 'work', 'backoffs', 'intents', 'holds', 'penalties', 'sessions'],
+  ...['providerHolds', 'leases', 'gone'],
 ]);
-const IDENTITY = ['machineId', 'witness', 'slotId', 'kind', 'process', 'sessionId', 'provider'];
+const IDENTITY = [
+  ...['machineId', 'witness', 'slotId', 'kind', 'process', 'sessionId', 'provider'],
+  ...['key', 'name'],
+];
 const identityOf = (value: unknown): string =>
   typeof value === 'object' && value !== null
     ? IDENTITY.map((key) => String((value as Record<string, unknown>)[key])).join(' ')

@@ -1,7 +1,7 @@
 import { machineId } from '../../../../src/domain/ids.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
-import { KEY_HEX, machineRow } from '../../../contracts/bmdb-rows.ts';
+import { KEY_HEX, machineRow, requestedAt } from '../../../contracts/bmdb-rows.ts';
 import { SIGNAL } from '../../../contracts/bmdb-stage.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb-stage.ts';
 import { PROVIDERS, SECOND } from './commands.ts';
@@ -72,7 +72,8 @@ function rowOf(id: MachineId, at: number, seed: Seed, nowMs: number): MachineRow
       seed.quarantine === 'none'
         ? null
         : { kind: 'needsHuman', reason: 'test', untilMs: until[seed.quarantine] },
-    deprovisionRequestedAtMs: seed.deprovision ? nowMs : null,
+    deprovision: seed.deprovision ? requestedAt(nowMs) : null,
+    missing: seed.missing && provider ? { sinceMs: nowMs - 96 * SECOND, seen: 2 } : null,
   };
 }
 
@@ -88,4 +89,8 @@ export async function request(
   const id = idOf(machine);
   const raw = new Uint8Array([generation]);
   if ((await h.bmdb.readMachine(id, SIGNAL)).row) await h.request(id, BigInt(generation), raw);
+}
+
+export async function withdraw(h: BmdbHarness, id: MachineId): Promise<void> {
+  if ((await h.bmdb.readMachine(id, SIGNAL)).row) await h.withdraw(id);
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import {
   PROCESSES,
+  PROVIDER_HOLD_KINDS,
   PROVIDER_STATUSES,
   QUARANTINE_KINDS,
   RUNGS,
@@ -9,6 +10,8 @@ import type { HoldKind, Process, ProviderStatus, Rung } from '../../../../src/do
 import {
   DESCRIPTORS,
   INTERVALS_S,
+  JOBS,
+  LONG_S,
   MACHINES,
   PROVIDERS,
   SESSIONS,
@@ -55,6 +58,7 @@ const anySeed: fc.Arbitrary<Seed> = plain({
   permit: seldom(false, fc.constant(true)),
   quarantine: seldom('none', fc.constantFrom('ended', 'ending', 'for ever')),
   deprovision: seldom(false, fc.constant(true)),
+  missing: seldom(false, fc.constant(true)),
 });
 /** Nothing stands against it but what is given. */
 const sound = (change: Partial<Seed>): fc.Arbitrary<Seed> =>
@@ -74,13 +78,13 @@ const seed: fc.Arbitrary<Seed> = fc.oneof(
 const note = fc.oneof(
   fc.constantFrom<Note>(
     ...(['agentStartAttempt', 'recoveryRefused', 'recoveryDenied'] as const),
-    ...(['recoveryUnclear', 'recoveryAccepted'] as const),
+    ...(['recoveryUnclear', 'recoveryAccepted', 'deprovisionAsked'] as const),
   ),
   fc.constantFrom<Note>(...RUNGS),
 );
 const descriptor = below(DESCRIPTORS.length);
 const ending: fc.Arbitrary<Ending> = fc.oneof(
-  plain({ finish: fc.constantFrom('nothing', 'agentStarted', 'recovered') }),
+  plain({ finish: fc.constantFrom('nothing', 'agentStarted', 'recovered', 'deprovisioned') }),
   plain({ fail: descriptor }),
   plain({ fail: descriptor, park: fc.constantFrom(...QUARANTINE_KINDS) }),
   plain({ cancel: maybe(fc.constant('no longer wanted')) }),
@@ -112,6 +116,14 @@ const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: 
 const sparse = <T>(arbitrary: fc.Arbitrary<T>) =>
   arbitrary.map((value) => JSON.parse(JSON.stringify(value)) as never);
 
+const impose = {
+  kind: fc.constantFrom(...PROVIDER_HOLD_KINDS),
+  key: below(2),
+  forS: fc.constantFrom(0, 60, 604),
+  level: fc.integer({ min: 1, max: 3 }),
+  amount: maybe(fc.nat(3)),
+};
+
 const command: fc.Arbitrary<Command> = fc.oneof(
   kind(4, 'openSession', { session, interval: fc.constantFrom(2, 2, 2, 1, 0) }),
   kind(1, 'poke', { session }),
@@ -127,7 +139,16 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   kind(9, 'end', { work: recent, how: ending }),
   kind(1, 'endAll', { how: ending }),
   kind(1, 'releaseWork', { session, machine }),
-  kind(2, 'openIntent', { session, slot: below(SLOTS) }),
+  kind(2, 'openIntent', { session, slot: below(SLOTS), lease: maybe(recent) }),
+  kind(2, 'lease', { session, job: below(JOBS) }),
+  kind(1, 'releaseLease', { lease: recent }),
+  kind(2, 'impose', impose),
+  kind(1, 'liftHolds', {
+    kind: fc.constantFrom('penalty', 'penalty', ...PROVIDER_HOLD_KINDS),
+    key: maybe(below(SLOTS)),
+  }),
+  kind(2, 'requestDeprovision', { machine }),
+  kind(1, 'withdraw', { machine }),
   kind(1, 'resumeIntent', { session, intent: recent }),
   kind(1, 'progressIntent', {
     ...{ session, intent: recent },
@@ -137,6 +158,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
         ambiguous: optional(fc.boolean()),
         unresolved: optional(fc.boolean()),
         lastError: optional(fc.constant('timeout')),
+        empty: optional(fc.boolean()),
       }),
     ),
   }),
@@ -158,6 +180,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
         status: optional(fc.constantFrom('Missing', ...PROVIDER_STATUSES)),
         location: optional(location),
         address: optional(fc.constantFrom(null, '127.0.0.2:22')),
+        absent: optional(fc.boolean()),
       }),
     ),
   }),
@@ -240,15 +263,68 @@ const creating: fc.Arbitrary<Command[]> = fc
   .tuple(session, below(SLOTS), several(fc.boolean(), 2), fc.boolean())
   .map(([by, slot, penalties, adopted]) => [
     ...penalties.flatMap((penalty): Command[] => [
-      { do: 'openIntent', session: by, slot },
+      { do: 'openIntent', session: by, slot, lease: null },
       { do: 'endIntent', session: by, intent: 0, state: 'failed', penalty },
       { do: 'pass', seconds: 3_608 },
     ]),
-    { do: 'openIntent', session: by, slot },
+    { do: 'openIntent', session: by, slot, lease: null },
     ...(adopted
       ? ([{ do: 'adoptIntent', session: by, intent: 0, device: slot }] satisfies Command[])
       : []),
   ]);
+
+/** A machine is given back, and its slot may be used again; something may come between. */
+const returning: fc.Arbitrary<Command[]> = fc
+  .tuple(session, session, below(SLOTS), fc.array(command, { maxLength: 3 }), fc.boolean())
+  .map(([by, next, on, between, failing]) => [
+    { do: 'requestDeprovision', machine: on },
+    { do: 'claim', session: by, machine: on, process: 'ShepherdDeprovision' },
+    { do: 'note', work: 0, note: 'deprovisionAsked' },
+    ...between,
+    ...(failing
+      ? ([
+          { do: 'end', work: 0, how: { fail: 1 } },
+          { do: 'pass', seconds: 608 },
+          { do: 'claim', session: by, machine: on, process: 'ShepherdDeprovision' },
+        ] satisfies Command[])
+      : []),
+    { do: 'changes' },
+    { do: 'end', work: 0, how: { finish: 'deprovisioned' } },
+    { do: 'changes' },
+    { do: 'lease', session: next, job: 0 },
+    { do: 'openIntent', session: next, slot: on, lease: 0 },
+    { do: 'adoptIntent', session: next, intent: 0, device: on },
+  ]);
+/** A device is searched for in vain for a while; the job changes hands meanwhile, or comes back. */
+const searching: fc.Arbitrary<Command[]> = fc
+  .tuple(session, session, below(SLOTS), several(fc.boolean(), 4), fc.nat(1))
+  .map(([by, next, slot, looks, lease]) => [
+    { do: 'lease', session: by, job: 0 },
+    { do: 'openIntent', session: by, slot, lease: 0 },
+    ...looks.flatMap((empty): Command[] => [
+      { do: 'progressIntent', session: by, intent: 0, change: { empty } },
+      { do: 'pass', seconds: 304 },
+    ]),
+    { do: 'scan' },
+    { do: 'endIntent', session: by, intent: 0, state: 'abandoned', penalty: false },
+    { do: 'releaseLease', lease: 0 },
+    { do: 'lease', session: next, job: 0 },
+    { do: 'openIntent', session: by, slot, lease },
+  ]);
+/** Somebody asks for a machine back that a hold preserves. */
+const preserving: fc.Arbitrary<Command[]> = fc
+  .tuple(machine, fc.constantFrom(null, -60, 604))
+  .map(([on, untilS]) => [
+    { do: 'hold', slot: on, kind: 'preserve', untilS },
+    { do: 'requestDeprovision', machine: on },
+    { do: 'read', machine: on },
+  ]);
+/** Holds of a provider that end, and are forgotten. */
+const holding: fc.Arbitrary<Command[]> = several(plain(impose), 3).map((holds) => [
+  ...holds.map((each): Command => ({ do: 'impose', ...each })),
+  { do: 'pass', seconds: LONG_S },
+  { do: 'sweep' },
+]);
 
 const stories: fc.Arbitrary<Command[]> = fc.oneof(
   { weight: 16, arbitrary: command.map((each) => [each]) },
@@ -258,6 +334,10 @@ const stories: fc.Arbitrary<Command[]> = fc.oneof(
   { weight: 1, arbitrary: creating },
   { weight: 1, arbitrary: dying },
   { weight: 1, arbitrary: crowding },
+  { weight: 2, arbitrary: returning },
+  { weight: 1, arbitrary: holding },
+  { weight: 1, arbitrary: searching },
+  { weight: 1, arbitrary: preserving },
 );
 
 /** Sessions and some machines first: else most commands would find nothing to work on. */

@@ -2,12 +2,12 @@ import type {
   Bmdb,
   BmdbSession,
   FinishChange,
+  Lease,
   Work,
   WorkNote,
 } from '../../../../src/adapters/bmdb/port.ts';
 import { codeOf, explain } from '../../../../src/domain/errors.ts';
 import type { HeartbeatRecord } from '../../../../src/domain/heartbeat.ts';
-import { providerName } from '../../../../src/domain/ids.ts';
 import type { Cursor, MachineId, Witness } from '../../../../src/domain/ids.ts';
 import type { MachineRow, Provided } from '../../../../src/domain/machine.ts';
 import { KEY } from '../../../contracts/bmdb-rows.ts';
@@ -16,7 +16,8 @@ import type { BmdbHarness } from '../../../contracts/bmdb-stage.ts';
 import { aged } from './compare.ts';
 import { descriptorOf, intervalMs, MACHINES, penaltyMs, PROVIDERS, SECOND } from './commands.ts';
 import type { Beat, Command, Ending, Note } from './commands.ts';
-import { hold, idOf, insert, removeIfThere, request } from './rows.ts';
+import { candidates, last, takeJob, withFleet } from './fleet.ts';
+import { hold, idOf, insert, removeIfThere, request, withdraw } from './rows.ts';
 
 /** What came of a command: a value, or the code of the error. */
 export type Outcome = { readonly value: unknown } | { readonly error: string };
@@ -31,6 +32,7 @@ export interface Side {
   readonly opened: BmdbSession[];
   readonly works: Work[];
   readonly witnesses: Witness[];
+  readonly leases: Lease[];
   /** What a reader that follows the changes knows. */
   mirror: Map<MachineId, MachineRow>;
   cursor: Cursor | null;
@@ -40,6 +42,7 @@ export interface Side {
 
 export const createSide = (h: BmdbHarness, agesRows: boolean): Side => ({
   ...{ h, agesRows, names: new Map(), sessions: [], opened: [], works: [], witnesses: [] },
+  leases: [],
   ...{ mirror: new Map(), cursor: null },
 });
 
@@ -65,10 +68,6 @@ async function outcomeOf(call: Promise<unknown>): Promise<Outcome> {
   }
 }
 
-/** The `at`th last of them. */
-const last = <T>(all: readonly T[], at: number): T | undefined =>
-  all.length === 0 ? undefined : all[all.length - 1 - (at % all.length)];
-
 function name(side: Side, id: string, as: string): void {
   if (!side.names.has(id)) side.names.set(id, as);
 }
@@ -79,6 +78,7 @@ function begin(side: Side, command: Command): Run {
   return (
     withSession(side, command) ??
     withWork(side, command) ??
+    withFleet(side, command) ??
     withRows(side, command) ??
     withReads(side, command)
   );
@@ -107,7 +107,9 @@ function withSession(side: Side, command: Command): Run {
     case 'updateProvided':
       return () => session.updateProvided(idOf(command.machine), command.patch);
     case 'openIntent':
-      return () => openIntent(side, session, command.slot);
+      return () => openIntent(side, session, command);
+    case 'lease':
+      return () => takeLease(side, session, command.job);
     case 'resumeIntent':
       return () => session.intents.resume(witness!);
     case 'progressIntent':
@@ -179,9 +181,22 @@ async function claimAll(
   return found;
 }
 
-async function openIntent(side: Side, session: BmdbSession, slot: number) {
+async function takeLease(side: Side, session: BmdbSession, job: number) {
+  const lease = await takeJob(session, job);
+  if (!lease) return null;
+  side.leases.push(lease);
+  name(side, `epoch ${lease.epoch}`, `lease ${side.leases.length}`);
+  return { name: lease.name, epoch: lease.epoch };
+}
+
+async function openIntent(
+  side: Side,
+  session: BmdbSession,
+  { slot, lease: which }: Extract<Command, { do: 'openIntent' }>,
+) {
   const input = { provider: PROVIDERS[0]!, slotId: `slot-${slot}`, hostname: `host-${slot}` };
-  const intent = await session.intents.open(input);
+  const lease = which === null ? undefined : last(side.leases, which);
+  const intent = await session.intents.open({ ...input, ...(lease ? { lease } : {}) });
   side.witnesses.push(intent.witness);
   const at = side.witnesses.length;
   name(side, intent.witness, `witness ${at}`);
@@ -224,6 +239,7 @@ function noteOf(note: Note): WorkNote {
   switch (note) {
     case 'agentStartAttempt':
     case 'recoveryUnclear':
+    case 'deprovisionAsked':
       return { kind: note };
     case 'recoveryRefused':
       return { kind: note, counts: false };
@@ -237,13 +253,16 @@ function noteOf(note: Note): WorkNote {
 }
 
 async function endWork(work: Work, how: Ending): Promise<void> {
-  if ('finish' in how) return work.finish(changeOf(how.finish));
+  if ('finish' in how) return work.finish(changeOf(how.finish, work));
   if ('cancel' in how) return how.cancel === null ? work.cancel() : work.cancel(how.cancel);
   const quarantine = how.park && { kind: how.park, reason: 'end of the ladder' };
   return work.fail(descriptorOf(how.fail), 'no luck', quarantine);
 }
 
-function changeOf(kind: FinishChange['kind']): FinishChange {
+function changeOf(kind: FinishChange['kind'], { process }: Work): FinishChange {
+  if (kind === 'deprovisioned') {
+    return process === 'ShepherdDeprovision' ? { kind } : { kind: 'nothing' };
+  }
   if (kind === 'nothing') return { kind };
   if (kind === 'recovered') return { kind, coolDown: descriptorOf(1) };
   return { kind, publicKey: KEY, bootId: 'boot-1', hostKey: 'host-key', warnings: ['slow disk'] };
@@ -262,6 +281,8 @@ function withRows(side: Side, command: Command): Run {
       return () => hold(h, command);
     case 'lift':
       return () => h.lift(PROVIDERS[0]!, `slot-${command.slot}`, command.kind);
+    case 'withdraw':
+      return () => withdraw(h, idOf(command.machine));
     case 'freeze':
       return () => h.freeze(command.scope, 'too many at once');
     case 'thaw':
@@ -306,11 +327,8 @@ function withReads(side: Side, command: Command): Run {
       return () => bmdb.inspection.statistics(SIGNAL);
     case 'history':
       return () => other.inspection.history(idOf(command.machine), SIGNAL);
-    case 'candidates': {
-      const { process, provider, limit } = command;
-      const of = provider === null ? {} : { provider: providerName(PROVIDERS[provider]!) };
-      return () => bmdb.inspection.candidates({ process, limit, ...of }, SIGNAL);
-    }
+    case 'candidates':
+      return () => candidates(side, command);
     default:
       return null;
   }

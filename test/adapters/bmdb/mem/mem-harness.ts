@@ -43,11 +43,16 @@ export async function memHarness(
       tables.events
         .filter((event) => event.machineId === id)
         .map((event) => `${event.kind} ${event.reason}`.trim()),
+    actors: async (id) =>
+      tables.events.filter((event) => event.machineId === id).map(({ actor }) => actor),
     close: async () => bmdb.close(),
   };
 }
 
-type RowHooks = Pick<BmdbHarness, 'insert' | 'remove' | 'request' | 'spoil' | 'addHistory'>;
+type RowHooks = Pick<
+  BmdbHarness,
+  'insert' | 'remove' | 'request' | 'spoil' | 'withdraw' | 'addHistory'
+>;
 
 function rowHooks(tables: Memory): RowHooks {
   return {
@@ -78,6 +83,12 @@ function rowHooks(tables: Memory): RowHooks {
       patch(machine, { provided, unreadable: 'the provider status Levitating is not known' });
       tables.touch(id);
     },
+    withdraw: async (id) => {
+      const machine = tables.machines.get(id)!;
+      if (!machine.row.deprovision) return;
+      patch(machine, { deprovision: null });
+      tables.touch(id);
+    },
     addHistory: async (id, count) => addHistory(tables, id, count),
   };
 }
@@ -89,7 +100,7 @@ const machineOf = (tables: Memory, row: MachineRow, request: Uint8Array) => ({
   unbroken: { sinceMs: tables.now(), count: row.heartbeat ? 1 : 0 },
   request,
   installationReport: row.installation.reportGeneration === null ? null : new Uint8Array([1]),
-  ...{ quarantinedBy: 'test', deprovision: { requestedBy: 'test', reason: 'test' } },
+  quarantinedBy: 'test',
 });
 
 function addHistory(tables: Memory, machineId: MachineId, count: number): void {

@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, vi } from 'vitest';
 import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb, BmdbSession, FinishChange } from '../../../../src/adapters/bmdb/port.ts';
@@ -30,11 +30,13 @@ export interface ClaimStand {
   session: BmdbSession;
   /** Of the other one. */
   rival: BmdbSession;
+  /** Ended after each test. */
+  readonly clients: Set<pg.Client>;
 }
 
 /** Registers what sets it up; its fields may be used in tests. */
 export function claimStand(): ClaimStand {
-  const stand = {} as ClaimStand;
+  const stand = { clients: new Set() } as ClaimStand;
   beforeAll(async () => {
     stand.server = await startPgServer();
   });
@@ -48,6 +50,8 @@ export function claimStand(): ClaimStand {
     stand.rival = await openOn(stand.other);
   });
   afterEach(async () => {
+    await Promise.all([...stand.clients].map((client) => client.end()));
+    stand.clients.clear();
     await stand.bmdb.close();
     await stand.other.close();
     await stand.proxy.close();
@@ -118,6 +122,22 @@ export async function holding<T>(
     await client.query('COMMIT');
     client.release();
   }
+}
+
+/** A transaction of the running role, held open; ends with the test at the latest. */
+export interface HeldOpen {
+  query(sql: string, values?: readonly unknown[]): Promise<unknown>;
+  commit(): Promise<void>;
+}
+export async function transactionOn({ server, clients }: ClaimStand): Promise<HeldOpen> {
+  const client = new pg.Client({ connectionString: server.url });
+  clients.add(client);
+  await client.connect();
+  await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
+  return {
+    query: (sql, values = []) => client.query(sql, [...values]),
+    commit: async () => void (await client.query('COMMIT')),
+  };
 }
 
 export interface Sorted<T> {

@@ -24,6 +24,7 @@ const seldom = <T>(value: fc.Arbitrary<T>) =>
 /** Names that no two machines may share, made of the machine's own. */
 const named = (row: MachineRow): MachineRow => ({
   ...row,
+  missing: row.provided && row.missing,
   provided: row.provided && {
     ...row.provided,
     providerId: `device-${row.machineId}`,
@@ -84,7 +85,16 @@ function rowAround(nowMs: number): fc.Arbitrary<MachineRow> {
         untilMs: maybe(anyTime),
       }),
     ),
-    deprovisionRequestedAtMs: seldom(time),
+    deprovision: seldom(
+      fc.record({
+        requestedAtMs: time,
+        requestedBy: fc.constant('ann'),
+        reason: fc.constant('x'),
+        attempts: fc.nat(30),
+        askedAtMs: maybe(time),
+      }),
+    ),
+    missing: seldom(fc.record({ sinceMs: time, seen: fc.nat(5) })),
     hostKey: maybe(fc.constant('key')),
     work: fc.constant([]),
     backoffs: fc.uniqueArray(fc.constantFrom(...PROCESSES), { maxLength: 2 }).chain((processes) =>

@@ -110,6 +110,13 @@ export async function pgHarness(
       );
       return rows.map((row) => row.line.trim());
     },
+    actors: async (id) => {
+      const { rows } = await sql.query<{ actor: string }>(
+        `SELECT actor FROM slot_events WHERE machine_id = $1 ORDER BY seq`,
+        [id],
+      );
+      return rows.map((row) => row.actor);
+    },
     close: async () => {
       await Promise.all([bmdb.close(), other.close()]);
     },
@@ -175,6 +182,8 @@ async function insertHardware(add: Add, { provided, hostKey, ...row }: MachineRo
       provider_ip_address: provided.address,
       provider_location: provided.location,
       provider_status: provided.status,
+      provider_missing_since: row.missing?.sinceMs ?? null,
+      provider_missing_seen: row.missing?.seen ?? 0,
     });
   }
   if (hostKey !== null) await add('machine_ssh_host_key', { key: hostKey });
@@ -182,9 +191,12 @@ async function insertHardware(add: Add, { provided, hostKey, ...row }: MachineRo
     const { kind, reason, untilMs } = row.quarantine;
     await add('machine_quarantined', { kind, reason, until: untilMs, set_by: 'test' });
   }
-  if (row.deprovisionRequestedAtMs !== null) {
-    const by = { requested_by: 'test', reason: 'test' };
-    await add('machine_deprovision_request', { requested_at: row.deprovisionRequestedAtMs, ...by });
+  if (row.deprovision) {
+    const { requestedAtMs, requestedBy, reason, attempts, askedAtMs } = row.deprovision;
+    await add('machine_deprovision_request', {
+      ...{ requested_at: requestedAtMs, requested_by: requestedBy, reason },
+      ...{ attempts, asked_at: askedAtMs },
+    });
   }
 }
 

@@ -3,7 +3,7 @@ import type { BmdbHarness } from '../../../contracts/bmdb.ts';
 
 type Hooks = Pick<
   BmdbHarness,
-  'remove' | 'request' | 'spoil' | 'lift' | 'thaw' | 'addHistory' | 'reachable'
+  'remove' | 'request' | 'spoil' | 'withdraw' | 'lift' | 'thaw' | 'addHistory' | 'reachable'
 >;
 
 /** What the contract does behind the back of the BMDB, by SQL of the owner. `url` is the BMDB's. */
@@ -24,6 +24,9 @@ export const pgHooks = (sql: pg.Pool, url: string): Hooks => ({
       `UPDATE machine_provided SET provider_status = 'Levitating' WHERE machine_id = $1`,
       [id],
     );
+  },
+  withdraw: async (id) => {
+    await sql.query(`DELETE FROM machine_deprovision_request WHERE machine_id = $1`, [id]);
   },
   lift: async (provider, slotId, kind) => {
     await sql.query(`DELETE FROM slot_holds WHERE provider = $1 AND slot_id = $2 AND kind = $3`, [

@@ -30,9 +30,10 @@ const WHOLE_FLEET: Readonly<Record<string, string>> = {
 /** What is run under the settings of claims, ends and heartbeats only: see `byKeys`. */
 const BY_KEYS: ReadonlySet<string> = new Set([
   ...['claim.ts', 'ends.ts', 'tags.ts', 'beats.ts', 'agent-reports.ts', 'episodes.ts'],
+  ...['forget.ts', 'forget-tag.ts'],
 ]);
 /** What is run with them and without. */
-const BOTH: ReadonlySet<string> = new Set(['cancel.ts', 'live.ts', 'permits.ts']);
+const BOTH: ReadonlySet<string> = new Set(['cancel.ts', 'live.ts', 'permits.ts', 'tag-types.ts']);
 
 let server: PgServer;
 /** Plans are made on the connections of a daemon: its role, and whatever settings it makes. */

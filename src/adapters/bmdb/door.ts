@@ -1,0 +1,39 @@
+import assert from 'node:assert';
+import type { Process } from '../../domain/machine.ts';
+import type { FinishChange } from './port.ts';
+
+/** What callers must keep to; the same in every implementation. */
+
+/** Longest name of a job, in UTF-16 code units. */
+export const JOB_NAME_MAX = 128;
+/** Longest hold of a provider (90 days). */
+export const HOLD_MAX_MS = 90 * 86_400_000;
+
+/** @throws {RangeError} a job without a name, or with one that is too long. */
+export function requireJobName(name: string): void {
+  if (name !== '' && name.length <= JOB_NAME_MAX) return;
+  throw new RangeError(`the name of a job has 1 to ${JOB_NAME_MAX} characters, not ${name.length}`);
+}
+
+/**
+ * How long a hold lasts: what is asked for, at most `HOLD_MAX_MS`.
+ * @throws {RangeError} not a time to wait, or `level` or `amount` no count.
+ */
+export function holdForMs(hold: {
+  readonly forMs: number;
+  readonly level: number;
+  readonly amount?: number;
+}): number {
+  const { forMs, level, amount = 0 } = hold;
+  if (Number.isNaN(forMs) || forMs < 0) throw new RangeError(`a hold cannot last ${forMs} ms`);
+  if (!Number.isSafeInteger(level) || level < 1) throw new RangeError(`level ${level} of a hold`);
+  if (!Number.isSafeInteger(amount) || amount < 0)
+    throw new RangeError(`amount ${amount} of a hold`);
+  return Math.min(forMs, HOLD_MAX_MS);
+}
+
+/** Only work that gives a machine back may make it disappear. */
+export function requireFitting(process: Process, change: FinishChange): void {
+  const isFitting = change.kind !== 'deprovisioned' || process === 'ShepherdDeprovision';
+  assert(isFitting, `${process} cannot end with a machine deprovisioned`);
+}

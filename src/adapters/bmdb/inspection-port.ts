@@ -1,0 +1,102 @@
+import type { MachineId, ProviderName, SessionId } from '../../domain/ids.ts';
+import type { Process } from '../../domain/machine.ts';
+import type { Statistics } from '../../domain/statistics.ts';
+
+/** Reads for people and their tools; a stale answer does no harm. */
+export interface BmdbInspection {
+  /** Counts of the whole fleet and of each provider. */
+  statistics(signal: AbortSignal): Promise<Statistics>;
+  /** Machines that a process may be started on now, oldest attempt first, then by machine id. */
+  candidates(query: CandidateQuery, signal: AbortSignal): Promise<MachineId[]>;
+  /** Version of the schema, its tag types and their columns, as the database tells them. */
+  schema(signal: AbortSignal): Promise<SchemaDescription>;
+  /** Machines with everything that is known of them, by machine id. Unknown machine: none. */
+  machines(query: InspectionQuery, signal: AbortSignal): Promise<InspectedMachines>;
+  /** What agents found in machines that are provided, by machine id; others are left out. */
+  hardware(query: HardwareQuery, signal: AbortSignal): Promise<HardwarePage>;
+  /** Lines of a machine's work history, oldest first. */
+  history(machineId: MachineId, signal: AbortSignal): Promise<HistoryLine[]>;
+}
+
+export interface CandidateQuery {
+  readonly process: Process;
+  /** Any when absent. */
+  readonly provider?: ProviderName;
+  readonly limit: number;
+}
+
+export interface SchemaDescription {
+  /** Newest migration; ends with ` DIRTY!!!` when the migrations applied are not what they should be. */
+  readonly version: string;
+  readonly tagTypes: readonly TagType[];
+}
+export interface TagType {
+  /** Such as `AgentStarted` or `OSInstallationReport`. */
+  readonly name: string;
+  readonly table: string;
+  readonly columns: readonly { readonly name: string; readonly type: string }[];
+}
+
+export interface InspectionQuery {
+  /** Only this machine. */
+  readonly machineId?: MachineId;
+  /** Expired backoffs too. */
+  readonly expiredBackoffs?: boolean;
+  /** Only machines after this one; for the next page. */
+  readonly after?: MachineId;
+  /** At most so many machines (200). */
+  readonly limit?: number;
+}
+export interface InspectedMachines {
+  readonly machines: readonly InspectedMachine[];
+  /** The statements that were run. */
+  readonly sql: readonly string[];
+  /** Give it as `after` for more; null: these are all. */
+  readonly next: MachineId | null;
+}
+export interface InspectedMachine {
+  readonly machineId: MachineId;
+  readonly createdAtMs: number;
+  /** By the name of the tag type. */
+  readonly tags: Readonly<Record<string, readonly InspectedField[]>>;
+  readonly backoffs: Readonly<Record<string, { untilMs: number; cause: string }>>;
+  /** Session of the work, by process. */
+  readonly work: Readonly<Record<string, SessionId>>;
+}
+export interface InspectedField {
+  readonly name: string;
+  readonly type: string;
+  /** Text as is, bytes as hex, messages as text, null as `<unknown>`; secrets are left out. */
+  readonly value: string;
+  /** Of a message: its fields by name, as plain data, so that one can be picked by its path. */
+  readonly message?: Readonly<Record<string, unknown>>;
+}
+
+export interface HardwareQuery {
+  /** Only machines after this one; for the next page. */
+  readonly after?: MachineId;
+  /** At most so many machines (100). */
+  readonly limit?: number;
+}
+export interface HardwarePage {
+  readonly machines: readonly ReportedHardware[];
+  /** Give it as `after` for more; null: these are all. */
+  readonly next: MachineId | null;
+}
+export interface ReportedHardware {
+  readonly machineId: MachineId;
+  readonly provider: ProviderName;
+  readonly providerId: string;
+  /** The column `hardware_report_raw`, as a tag's field. */
+  readonly report: InspectedField;
+}
+
+export interface HistoryLine {
+  readonly seq: string;
+  readonly atMs: number;
+  readonly process: string;
+  readonly event: string;
+  readonly cause: string | null;
+  readonly sessionId: SessionId | null;
+  readonly component: string | null;
+}

@@ -1,0 +1,45 @@
+import { isDeepStrictEqual } from 'node:util';
+import { NotFound } from '../../../domain/errors.ts';
+import type { MachineId } from '../../../domain/ids.ts';
+import type { MachineRow } from '../../../domain/machine.ts';
+import type { SessionGate } from './gate.ts';
+import { dropPermit, patch } from './tables.ts';
+import type { Memory } from './tables.ts';
+import type { ProvidedPatch } from '../port.ts';
+
+/** See `BmdbSession.updateProvided`. */
+export function updateProvided(
+  memory: Memory,
+  gate: SessionGate,
+  machineId: MachineId,
+  { absent, address, location, status }: ProvidedPatch,
+): void {
+  if ([absent, address, location, status].every((each) => each === undefined)) return;
+  gate.check();
+  const machine = memory.machines.get(machineId);
+  const provided = machine?.row.provided;
+  if (!machine || !provided) throw new NotFound(`machine ${machineId} has no hardware recorded`);
+  const before = { provided, missing: machine.row.missing };
+  const after = {
+    provided: {
+      ...provided,
+      ...(address === undefined ? {} : { address }),
+      ...(location === undefined ? {} : { location }),
+      ...(status === undefined ? {} : { status }),
+    },
+    missing: absent === undefined ? before.missing : missingAfter(memory, before.missing, absent),
+  };
+  if (!isDeepStrictEqual(after, before)) {
+    patch(machine, after);
+    memory.touch(machineId);
+  }
+  // A machine the provider does not know is no longer being recovered.
+  if (status === 'Missing') dropPermit(memory, machine);
+}
+
+const missingAfter = (
+  memory: Memory,
+  before: MachineRow['missing'],
+  absent: boolean,
+): MachineRow['missing'] =>
+  absent ? { sinceMs: before?.sinceMs ?? memory.now(), seen: (before?.seen ?? 0) + 1 } : null;

@@ -1,0 +1,69 @@
+import type { ProviderName } from '../../../domain/ids.ts';
+import type { ProviderHoldKind } from '../../../domain/machine.ts';
+import { holdForMs } from '../door.ts';
+import { requireReachable } from './tables.ts';
+import type { Memory } from './tables.ts';
+import type { ProviderHoldBook } from '../port.ts';
+
+const KEPT_MS = 86_400_000;
+
+/** See `ProviderHoldBook`. */
+export const createProviderHolds = (memory: Memory): ProviderHoldBook => ({
+  impose: async ({ provider, kind, key, forMs, level, amount, cause }) => {
+    const lastsMs = holdForMs({ forMs, level, ...(amount === undefined ? {} : { amount }) });
+    requireReachable(memory);
+    const name = nameOf(provider, kind, key);
+    const before = memory.providerHolds.get(name)?.untilMs ?? Number.NEGATIVE_INFINITY;
+    memory.providerHolds.set(name, {
+      ...{ provider, kind, key, level, cause, amount: amount ?? null },
+      untilMs: Math.max(before, memory.now() + lastsMs),
+    });
+    memory.wake();
+  },
+  lift: async (provider, kind, key, seenUntilMs = Number.POSITIVE_INFINITY) => {
+    requireReachable(memory);
+    const isMeant = (hold: Meant) =>
+      hold.provider === provider &&
+      (key === undefined || hold.key === key) &&
+      hold.untilMs <= seenUntilMs;
+    const count = kind === 'penalty' ? forgive(memory, isMeant) : lift(memory, kind, isMeant);
+    if (count > 0) memory.wake();
+    return count;
+  },
+});
+
+const nameOf = (provider: ProviderName, kind: ProviderHoldKind, key: string) =>
+  `${provider} ${kind} ${key}`;
+
+/** What is said of a hold, or of a penalty by its slot. */
+interface Meant {
+  readonly provider: ProviderName;
+  readonly key: string;
+  readonly untilMs: number;
+}
+
+function lift(
+  { providerHolds }: Memory,
+  kind: ProviderHoldKind,
+  isMeant: (hold: Meant) => boolean,
+): number {
+  const found = [...providerHolds].filter(([, hold]) => hold.kind === kind && isMeant(hold));
+  for (const [name] of found) providerHolds.delete(name);
+  return found.length;
+}
+
+function forgive({ penalties }: Memory, isMeant: (hold: Meant) => boolean): number {
+  const found = [...penalties].filter(([, penalty]) =>
+    isMeant({ ...penalty, key: penalty.slotId }),
+  );
+  for (const [name] of found) penalties.delete(name);
+  return found.length;
+}
+
+/** Forgets holds that ended long ago; the next one of its kind starts small again. */
+export function trimProviderHolds(memory: Memory): void {
+  const limitMs = memory.now() - KEPT_MS;
+  for (const [name, { untilMs }] of memory.providerHolds) {
+    if (untilMs < limitMs) memory.providerHolds.delete(name);
+  }
+}

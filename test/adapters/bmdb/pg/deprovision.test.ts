@@ -1,0 +1,233 @@
+import { describe, expect, it } from 'vitest';
+import type { LiveSession } from '../../../../src/adapters/bmdb/pg/live.ts';
+import { fatesOf } from '../../../../src/adapters/bmdb/pg/outcome.ts';
+import { createDatabase } from '../../../../src/adapters/bmdb/pg/pool.ts';
+import type { Work } from '../../../../src/adapters/bmdb/port.ts';
+import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../../../src/adapters/log/port.ts';
+import { AmbiguousCommit } from '../../../../src/domain/errors.ts';
+import type { MachineId } from '../../../../src/domain/ids.ts';
+import type { MachineRow } from '../../../../src/domain/machine.ts';
+import { KEY, requestedAt, startedAt } from '../../../contracts/bmdb-rows.ts';
+import type { Mood } from './breaking-proxy.ts';
+import {
+  addMachine,
+  claimStand,
+  codeOfRefusal,
+  historyOf,
+  SIGNAL,
+  transactionOn,
+  untilBlocked,
+} from './claim-stand.ts';
+
+const s = claimStand();
+/** Of a machine that was just added. */
+const TAGS = ['machine_provided', 'machine_deprovision_request'];
+const DEPROVISIONED = { kind: 'deprovisioned' } as const;
+
+async function addClaimed(change: Partial<MachineRow> = {}): Promise<[MachineId, Work]> {
+  const id = await addMachine(s, { deprovision: requestedAt(Date.now()), ...change });
+  return [id, await s.session.claim('ShepherdDeprovision', id)];
+}
+const isGone = async (id: MachineId) => (await s.other.readMachine(id, SIGNAL)).row === null;
+async function eventsOf(id: MachineId): Promise<string[]> {
+  const { rows } = await s.server.sql.query<{ kind: string }>(
+    `SELECT kind FROM slot_events WHERE machine_id = $1 ORDER BY seq`,
+    [id],
+  );
+  return rows.map(({ kind }) => kind);
+}
+const heartbeat = (id: MachineId) =>
+  s.other.heartbeats.recordHeartbeats([{ machineId: id, publicKey: KEY, bootId: null }]);
+
+describe('a connection that breaks during COMMIT', () => {
+  const MOODS: Mood[] = ['break before commit', 'break after commit'];
+
+  it.each(MOODS)('of giving machines back: %s', async (mood) => {
+    const [[one, first], [two, second]] = [await addClaimed(), await addClaimed()];
+    s.proxy.mood = mood;
+    await Promise.all([first.finish(DEPROVISIONED), second.finish(DEPROVISIONED)]);
+    expect(s.proxy.broken).toBe(1);
+    for (const id of [one, two]) {
+      expect(await isGone(id)).toBe(true);
+      expect(await historyOf(s, id)).toEqual(['Started', 'Finished']);
+      expect(await eventsOf(id)).toEqual(['deprovisioned']);
+    }
+    expect(await codeOfRefusal(first.finish(DEPROVISIONED))).toBe('already-finished');
+  });
+
+  it.each(MOODS)('of a request: %s', async (mood) => {
+    const id = await addMachine(s);
+    s.proxy.mood = mood;
+    await s.bmdb.requestDeprovision(id, { by: 'ann', reason: 'x' });
+    expect(s.proxy.broken).toBe(1);
+    expect(await eventsOf(id)).toEqual(['deprovisionRequested']);
+  });
+
+  it('that the server is still busy with is told once it has ended', async () => {
+    const [id, { epoch, process }] = await addClaimed();
+    const db = createDatabase({
+      ...{ url: s.server.url, clock: systemClock, random: systemRandom, log: silentLog },
+      ...{ poolMax: 1, timeoutMs: 10_000 },
+    });
+    const lost = new AmbiguousCommit('lost');
+    const session = {
+      ...{ db, clock: systemClock, log: silentLog, signal: SIGNAL },
+      deadlineMs: () => Number.POSITIVE_INFINITY,
+    } as unknown as LiveSession;
+    try {
+      const busy = await transactionOn(s);
+      await busy.query(
+        `INSERT INTO work_history (machine_id, process, event, epoch)
+         VALUES ($1, 'ShepherdDeprovision', 'Finished', $2)`,
+        [id, epoch],
+      );
+      for (const table of ['work', ...TAGS, 'machines']) {
+        await busy.query(`DELETE FROM ${table} WHERE machine_id = $1`, [id]);
+      }
+      const fates = fatesOf(session, [{ process, machineId: id, epoch }], lost);
+      await untilBlocked(s, 1);
+      await busy.commit();
+      expect(await fates).toEqual(new Map([[epoch, 'Finished']]));
+    } finally {
+      await db.close();
+    }
+  });
+
+  it.each(MOODS)('of a claim whose machine is given back by the next one: %s', async (mood) => {
+    const [[one, first]] = [await addClaimed()];
+    s.proxy.mood = mood;
+    const id = await addMachine(s, { deprovision: requestedAt(Date.now()) });
+    const work = await s.session.claim('ShepherdDeprovision', id);
+    await Promise.all([work.finish(DEPROVISIONED), first.finish(DEPROVISIONED)]);
+    expect(await Promise.all([one, id].map(isGone))).toEqual([true, true]);
+  });
+});
+
+/**
+ * Somebody holds what he took first, we begin to wait for it, and he goes on to what he takes next.
+ * If we had that already, one of us would have to give up.
+ */
+describe('whoever was at a machine before it is given back comes through:', () => {
+  const ORDERS: [name: string, first: string, next: string][] = [
+    [
+      'an agent that is heard for the first time',
+      'SELECT 1 FROM machine_agent_started WHERE machine_id = $1 FOR SHARE',
+      `INSERT INTO machine_agent_heartbeat (machine_id, agent_heartbeat_at)
+       VALUES ($1, now())`,
+    ],
+    [
+      'an agent that reports its hardware',
+      'SELECT 1 FROM machine_agent_started WHERE machine_id = $1 FOR SHARE',
+      `INSERT INTO machine_hardware_report VALUES ($1, '\\x01')`,
+    ],
+    [
+      'an agent that ends an episode',
+      'SELECT 1 FROM machine_agent_started WHERE machine_id = $1 FOR SHARE',
+      'DELETE FROM recovery_permits WHERE machine_id = $1',
+    ],
+    [
+      'an updater that misses it',
+      'SELECT 1 FROM machine_provided WHERE machine_id = $1 FOR NO KEY UPDATE',
+      'DELETE FROM recovery_permits WHERE machine_id = $1',
+    ],
+    [
+      'the end of other work on it',
+      `SELECT 1 FROM work WHERE machine_id = $1 AND exclusion_group = 'UnitTest1' FOR UPDATE`,
+      `INSERT INTO work_backoff (machine_id, process, until, cause)
+       VALUES ($1, 'UnitTest1', now(), 'x')`,
+    ],
+    [
+      'a sweep that cancels other work on it',
+      `SELECT 1 FROM work WHERE machine_id = $1 AND exclusion_group = 'UnitTest1' FOR UPDATE`,
+      'DELETE FROM recovery_permits WHERE machine_id = $1',
+    ],
+    [
+      'somebody who asks for an installation',
+      `INSERT INTO machine_os_installation_request VALUES ($1, 1, '\\x01')`,
+      `INSERT INTO machine_quarantined VALUES ($1, 'byOperator', 'x', NULL, 'ann')`,
+    ],
+  ];
+
+  it.each(ORDERS)('%s', async (_, first, next) => {
+    const [id, work] = await addClaimed({ ...startedAt(Date.now()), permit: true });
+    await (await s.rival.claim('UnitTest1', id)).finish({ kind: 'nothing' });
+    const other = await transactionOn(s);
+    await other.query(first, [id]);
+    const finished = work.finish(DEPROVISIONED);
+    await untilBlocked(s, 1);
+    await other.query(`SET LOCAL lock_timeout = '10ms'`);
+    await other.query(next, [id]);
+    await other.commit();
+    await finished;
+    expect(await isGone(id)).toBe(true);
+    expect(await eventsOf(id)).toEqual(['deprovisioned']);
+  });
+});
+
+describe('whoever comes to a machine while it is being given back', () => {
+  /** As far as it has come; not committed yet. */
+  const going = async () => {
+    const id = await addMachine(s, startedAt(Date.now()));
+    const other = await transactionOn(s);
+    await other.query('SELECT 1 FROM machines WHERE machine_id = $1 FOR UPDATE', [id]);
+    for (const table of ['work', 'machine_agent_started', 'machine_provided', 'machines']) {
+      await other.query(`DELETE FROM ${table} WHERE machine_id = $1`, [id]);
+    }
+    return { id, other };
+  };
+
+  it('finds it gone', async () => {
+    const { id, other } = await going();
+    const codes = [
+      s.session.claim('UnitTest1', id),
+      s.session.updateProvided(id, { absent: true }),
+      s.bmdb.requestDeprovision(id, { by: 'ann', reason: 'x' }),
+    ].map(codeOfRefusal);
+    await untilBlocked(s, 3);
+    await other.commit();
+    expect(await Promise.all(codes)).toEqual(['nothing-to-do', 'not-found', 'not-found']);
+    expect(await heartbeat(id)).toEqual([{ kind: 'unauthenticated' }]);
+  });
+
+  it('does not wait for it, where others must not be kept waiting', async () => {
+    const { id, other } = await going();
+    expect(await codeOfRefusal(s.session.claim('ShepherdAccess', id))).toBe('work-conflict');
+    expect(await heartbeat(id)).toMatchObject([{ kind: 'unavailable' }]);
+    expect(await s.other.sweep()).toMatchObject({ permits: 0 });
+    await other.commit();
+    expect(await codeOfRefusal(s.session.claim('ShepherdAccess', id))).toBe('nothing-to-do');
+  });
+
+  it('may take its slot as soon as it is gone', async () => {
+    const { id, other } = await going();
+    const { rows } = await s.server.sql.query<{ provider: string; slot: string }>(
+      `SELECT provider, provider_reservation_id AS slot FROM machine_provided
+       WHERE machine_id = $1`,
+      [id],
+    );
+    const slot = { provider: rows[0]!.provider as never, slotId: rows[0]!.slot, hostname: 'm' };
+    expect(await codeOfRefusal(s.rival.intents.open(slot))).toBe('work-conflict');
+    await other.commit();
+    expect((await s.rival.intents.open(slot)).state).toBe('open');
+  });
+});
+
+it('a tag that only a newer program knows goes with its machine', async () => {
+  const { sql, url } = s.server;
+  const role = new URL(url).username;
+  await sql.query(
+    `CREATE TABLE machine_bios (
+       machine_id uuid PRIMARY KEY REFERENCES machines ON DELETE RESTRICT, version text NOT NULL);
+     GRANT SELECT, INSERT, UPDATE, DELETE ON machine_bios TO "${role}"`,
+  );
+  try {
+    const [id, work] = await addClaimed();
+    await sql.query(`INSERT INTO machine_bios VALUES ($1, '1.0')`, [id]);
+    await work.finish(DEPROVISIONED);
+    expect(await isGone(id)).toBe(true);
+    expect((await sql.query('SELECT 1 FROM machine_bios')).rowCount).toBe(0);
+  } finally {
+    await sql.query('DROP TABLE machine_bios');
+  }
+});

@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { providedOf } from '../../../contracts/bmdb-rows.ts';
+import { addMachine, claimStand, codeOfRefusal, SIGNAL, transactionOn } from './claim-stand.ts';
+
+const s = claimStand();
+
+/** What operators are told to run to give a machine back, in the order of the page. */
+function statementsOf(): string[] {
+  const page = readFileSync(new URL('../../../../docs/operating.md', import.meta.url), 'utf8');
+  const section = page.split('\n## ').find((each) => each.startsWith('Giving machines back'));
+  const blocks = [...section!.matchAll(/```sql\n(.*?)```/gs)].map((match) => match[1]!);
+  return blocks.flatMap((block) => block.split(/;\n/)).filter((sql) => sql.trim() !== '');
+}
+
+it('the page on giving machines back says what works, as the role of the daemons', async () => {
+  const id = await addMachine(s, { provided: providedOf('1') });
+  const told = statementsOf();
+  expect(told).toHaveLength(4);
+  const [history, progress, preserve, withdraw] = told;
+  const run = async (sql: string) => {
+    const role = await transactionOn(s);
+    const { rows } = (await role.query(sql)) as { rows: Record<string, unknown>[] };
+    await role.commit();
+    return rows;
+  };
+
+  await s.bmdb.requestDeprovision(id, { by: 'ann', reason: 'end of the contract' });
+  expect(await run(history!)).toMatchObject([{ kind: 'deprovisionRequested', actor: 'ann' }]);
+  const work = await s.session.claim('ShepherdDeprovision', id);
+  await work.note({ kind: 'deprovisionAsked' });
+  expect(await run(progress!)).toMatchObject([{ machine_id: id, attempts: '1' }]);
+
+  await run(preserve!);
+  await run(preserve!);
+  expect(await codeOfRefusal(work.note({ kind: 'deprovisionAsked' }))).toBe('nothing-to-do');
+  await run(withdraw!);
+  expect((await s.other.readMachine(id, SIGNAL)).row?.deprovision).toBeNull();
+});

@@ -1,0 +1,319 @@
+import { describe, expect, it } from 'vitest';
+import type { Cursor, MachineId } from '../../src/domain/ids.ts';
+import type { MachineRow } from '../../src/domain/machine.ts';
+import { KEY, KEY_HEX, MINUTE, PROVIDER, providedOf, requestedAt } from './bmdb-rows.ts';
+import { agentStarted, holdOn, refusedWith, SIGNAL, STEADY, UNKNOWN } from './bmdb-stage.ts';
+import type { Stage } from './bmdb-stage.ts';
+
+const ANN = { by: 'ann', reason: 'no longer needed' };
+const DEPROVISIONED = { kind: 'deprovisioned' } as const;
+const ASKED = { kind: 'deprovisionAsked' } as const;
+
+export function deprovisionContract(s: Stage): void {
+  const { add, read } = s;
+  const request = (id: MachineId, how = ANN) => s.h.bmdb.requestDeprovision(id, how);
+  const claim = (id: MachineId) => s.session.claim('ShepherdDeprovision', id);
+  const addAsked = async (change: Partial<MachineRow> = {}) =>
+    add({ deprovision: requestedAt(await s.now()), ...change });
+  const reading = async (id: MachineId) => (await s.h.other.readMachine(id, SIGNAL)).row;
+
+  describe('a request to give a machine back', () => {
+    it('is written once, with who and why, and the first one stays', async () => {
+      const id = await add();
+      await request(id);
+      const { deprovision } = await read(id);
+      expect(deprovision).toMatchObject({
+        ...{ requestedBy: 'ann', reason: 'no longer needed', attempts: 0, askedAtMs: null },
+      });
+      expect(Math.abs(deprovision!.requestedAtMs - (await s.now()))).toBeLessThan(MINUTE);
+      await s.h.other.requestDeprovision(id, { by: 'bob', reason: 'me too' });
+      expect((await read(id)).deprovision).toEqual(deprovision);
+      expect(await s.h.events(id)).toEqual(['deprovisionRequested no longer needed']);
+      expect(await s.h.actors(id)).toEqual(['ann']);
+    });
+
+    it('is refused for a machine that is not there', async () => {
+      expect(await refusedWith(request(UNKNOWN))).toBe('not-found');
+      expect(await refusedWith(request('no-machine' as MachineId))).toBe('not-found');
+    });
+
+    it('is refused while a hold preserves the machine, and only then', async () => {
+      const id = await add();
+      const row = await read(id);
+      await s.h.hold(holdOn(row, 'no-start'));
+      await s.h.hold({ ...holdOn(row, 'preserve'), untilMs: (await s.now()) + MINUTE });
+      expect(await refusedWith(request(id))).toBe('nothing-to-do');
+      expect(await reading(id)).toMatchObject({ deprovision: null });
+      expect(await s.h.events(id)).toEqual([]);
+      await s.h.pass(2 * MINUTE);
+      await request(id);
+      expect((await read(id)).deprovision).not.toBeNull();
+    });
+
+    it('may be made of a machine without hardware', async () => {
+      const id = await add({ provided: null });
+      await request(id);
+      await (await claim(id)).finish(DEPROVISIONED);
+      expect(await reading(id)).toBeNull();
+      expect(await s.h.events(id)).toEqual([]);
+    });
+
+    it('keeps the agent from being started and the machine from being recovered', async () => {
+      const [fresh, lost] = [await add(), await s.addLost()];
+      await request(fresh);
+      await request(lost);
+      expect(await refusedWith(s.session.claim('ShepherdAgentStart', fresh))).toBe('nothing-to-do');
+      expect(await refusedWith(s.session.claim('ShepherdRecovery', lost))).toBe('nothing-to-do');
+    });
+
+    it('takes plain texts', async () => {
+      const id = await add();
+      await request(id, { by: 'ann\0', reason: 'bad\ud800' });
+      expect((await read(id)).deprovision).toMatchObject({
+        ...{ requestedBy: 'ann\ufffd', reason: 'bad\ufffd' },
+      });
+    });
+  });
+
+  describe('giving a machine back', () => {
+    it('begins only where somebody asked for it and no hold preserves it', async () => {
+      const plain = await add();
+      expect(await refusedWith(claim(plain))).toBe('nothing-to-do');
+      const id = await addAsked();
+      await s.h.hold(holdOn(await read(id), 'preserve'));
+      expect(await refusedWith(claim(id))).toBe('nothing-to-do');
+      await s.h.lift(PROVIDER, (await read(id)).provided!.reservationId!, 'preserve');
+      await (await claim(id)).cancel();
+    });
+
+    it('does not ask in what state the machine is', async () => {
+      const nowMs = await s.now();
+      const quarantine = { kind: 'byOperator', reason: 'x', untilMs: null } as const;
+      const done = {
+        requestGeneration: 1n,
+        reportGeneration: 1n,
+        reportResult: 'Success',
+      } as const;
+      const started = { atMs: nowMs - 60 * MINUTE, publicKey: KEY_HEX, bootId: null };
+      const changes: Partial<MachineRow>[] = [
+        { quarantine },
+        { provided: providedOf('missing', { status: 'Missing' }) },
+        { provided: providedOf('failed', { status: 'ProvisioningFailedPermanent' }) },
+        { installation: { ...done, handedOutAtMs: null } },
+        { agentStarted: started },
+        { agentStarted: started, heartbeat: { atMs: nowMs, bootId: null } },
+        { permit: true, agentStarted: started },
+      ];
+      for (const change of changes) {
+        const id = await addAsked(change);
+        for (const kind of ['no-start', 'no-recover', 'no-allocate'] as const) {
+          await s.h.hold(holdOn(await read(id), kind));
+        }
+        await (await claim(id)).cancel();
+      }
+    });
+
+    it('excludes all other work of ours, and waits after a failure', async () => {
+      const id = await addAsked();
+      const work = await claim(id);
+      expect(await refusedWith(s.rival.claim('ShepherdDeprovision', id))).toBe('work-conflict');
+      expect(await refusedWith(s.rival.claim('ShepherdAccess', id))).toBe('work-conflict');
+      await work.fail(STEADY, 'the provider is down');
+      expect(await read(id)).toMatchObject({
+        work: [],
+        backoffs: [{ process: 'ShepherdDeprovision', cause: 'the provider is down' }],
+      });
+      expect(await refusedWith(claim(id))).toBe('nothing-to-do');
+      await s.h.pass(MINUTE + 1);
+      await (await claim(id)).finish(DEPROVISIONED);
+      expect(await reading(id)).toBeNull();
+    });
+
+    it('counts what it asks of the provider, before it asks', async () => {
+      const id = await addAsked();
+      const work = await claim(id);
+      await work.note(ASKED);
+      const first = (await read(id)).deprovision!;
+      expect(first).toMatchObject({ attempts: 1, requestedBy: 'ann' });
+      await s.h.pass(MINUTE);
+      await work.note(ASKED);
+      const second = (await read(id)).deprovision!;
+      expect(second.attempts).toBe(2);
+      expect((await s.now()) - second.askedAtMs!).toBeLessThan(MINUTE);
+      expect(await s.h.events(id)).toEqual([
+        'deprovisionAsked attempt 1',
+        'deprovisionAsked attempt 2',
+      ]);
+      expect(await s.h.actors(id)).toEqual(['shepherd', 'shepherd']);
+    });
+
+    it('asks for nothing once a hold preserves the machine or the request is gone', async () => {
+      const id = await addAsked();
+      const work = await claim(id);
+      const row = await read(id);
+      await s.h.hold(holdOn(row, 'preserve'));
+      expect(await refusedWith(work.note(ASKED))).toBe('nothing-to-do');
+      expect((await read(id)).deprovision).toMatchObject({ attempts: 0, askedAtMs: null });
+      await s.h.lift(PROVIDER, row.provided!.reservationId!, 'preserve');
+      await work.note(ASKED);
+      await s.h.withdraw(id);
+      expect(await refusedWith(work.note(ASKED))).toBe('nothing-to-do');
+      expect(await s.h.events(id)).toEqual(['deprovisionAsked attempt 1']);
+      await work.cancel();
+    });
+
+    it('asks for nothing once the work is another’s', async () => {
+      const id = await addAsked();
+      const short = await s.openOn(s.h.bmdb, 60_000);
+      const work = await short.claim('ShepherdDeprovision', id);
+      await s.session.claim('UnitTest1', id);
+      await short.releaseWork(id);
+      expect(await refusedWith(work.note(ASKED))).toBe('work-lost');
+      const mine = await claim(id);
+      expect(await refusedWith(work.finish(DEPROVISIONED))).toBe('work-lost');
+      expect(await reading(id)).not.toBeNull();
+      await mine.note(ASKED);
+      await short.close();
+    });
+  });
+
+  describe('a machine that was given back', () => {
+    const gone = async (change: Partial<MachineRow> = {}) => {
+      const id = await addAsked(change);
+      await (await claim(id)).finish(DEPROVISIONED);
+      return id;
+    };
+
+    it('is gone with all its tags, and its histories stay', async () => {
+      const nowMs = await s.now();
+      const id = await addAsked({
+        agentStarted: { atMs: nowMs - MINUTE, publicKey: KEY_HEX, bootId: 'boot-1' },
+        heartbeat: { atMs: nowMs, bootId: 'boot-1' },
+        installation: {
+          ...{ requestGeneration: 2n, handedOutAtMs: nowMs },
+          ...{ reportGeneration: 1n, reportResult: 'Error' },
+        },
+        startAttempt: { atMs: nowMs, count: 2 },
+        recovery: {
+          ...{ rung: 'rebooting', attempts: 1, askedAtMs: nowMs },
+          ...{ operationRef: 'op', nextAtMs: null },
+        },
+        permit: true,
+        quarantine: { kind: 'needsHuman', reason: 'x', untilMs: null },
+        missing: { sinceMs: nowMs, seen: 3 },
+        hostKey: 'key',
+        backoffs: [
+          {
+            ...{ process: 'ShepherdAgentStart', untilMs: nowMs + MINUTE },
+            ...{ cause: 'x', lastIntervalSeconds: 60 },
+          },
+        ],
+      });
+      const hardwareReport = new Uint8Array([10, 0]);
+      const record = { machineId: id, publicKey: KEY, bootId: null, hardwareReport };
+      await s.h.bmdb.heartbeats.recordHeartbeats([record]);
+      const { provided } = await read(id);
+      const work = await claim(id);
+      await work.finish(DEPROVISIONED);
+      expect(await reading(id)).toBeNull();
+      expect((await s.h.bmdb.scan(SIGNAL)).machines).toEqual([]);
+      expect((await s.h.bmdb.inspection.statistics(SIGNAL)).fleet.machines).toBe(0);
+      const inspected = await s.h.bmdb.inspection.machines({ machineId: id }, SIGNAL);
+      expect(inspected.machines).toEqual([]);
+      expect(await s.h.history(id)).toEqual([
+        'ShepherdDeprovision Started',
+        'ShepherdDeprovision Finished',
+      ]);
+      expect(await s.h.events(id)).toEqual([`deprovisioned device ${provided!.providerId}`]);
+      expect(await s.h.actors(id)).toEqual(['shepherd']);
+      expect(await refusedWith(work.finish(DEPROVISIONED))).toBe('already-finished');
+      expect(await refusedWith(work.fail(STEADY, 'x'))).toBe('already-finished');
+      await work.cancel();
+    });
+
+    it('is told to readers as gone', async () => {
+      const id = await addAsked();
+      const work = await claim(id);
+      const { cursor } = await s.h.other.scan(SIGNAL);
+      await work.finish(DEPROVISIONED);
+      const changes = await s.h.other.changesSince(cursor as Cursor, SIGNAL);
+      expect(changes).toMatchObject({ machines: [], gone: [id] });
+    });
+
+    it('leaves its slot and its device’s name to the next one, at once', async () => {
+      const slot = { provider: PROVIDER, slotId: 'reservation-1', hostname: 'm-1' };
+      const before = await s.session.intents.open(slot);
+      const provided = providedOf('1', { reservationId: slot.slotId });
+      const id = await s.session.intents.adopt(before.witness, provided);
+      await request(id);
+      await (await claim(id)).finish(DEPROVISIONED);
+      const after = await s.rival.intents.open(slot);
+      const next = await s.rival.intents.adopt(after.witness, provided);
+      expect(next).not.toBe(id);
+      expect(await reading(next)).toMatchObject({ provided, deprovision: null, missing: null });
+      expect(await s.session.intents.adopt(before.witness, provided)).toBe(id);
+      expect(await reading(id)).toBeNull();
+    });
+
+    it('is unknown to everybody who still means it', async () => {
+      const id = await addAsked({
+        agentStarted: { atMs: await s.now(), publicKey: KEY_HEX, bootId: null },
+      });
+      const [test] = [await s.rival.claim('UnitTest1', id)];
+      await (await claim(id)).finish(DEPROVISIONED);
+      expect(await s.beat(id)).toEqual([{ kind: 'unauthenticated' }]);
+      expect(await refusedWith(test.finish({ kind: 'nothing' }))).toBe('work-lost');
+      expect(await refusedWith(test.note({ kind: 'agentStartAttempt' }))).toBe('work-lost');
+      expect(await refusedWith(claim(id))).toBe('nothing-to-do');
+      expect(await refusedWith(s.rival.claim('ShepherdRecovery', id))).toBe('nothing-to-do');
+      expect(await refusedWith(s.session.updateProvided(id, { absent: true }))).toBe('not-found');
+      expect(await refusedWith(request(id))).toBe('not-found');
+      await s.session.releaseWork(id);
+      expect(await s.h.history(id)).toEqual([
+        'UnitTest1 Started',
+        'ShepherdDeprovision Started',
+        'ShepherdDeprovision Finished',
+        'UnitTest1 Canceled deprovisioned',
+      ]);
+    });
+
+    it('leaves the holds of its slot alone', async () => {
+      const id = await addAsked();
+      const hold = holdOn(await read(id), 'no-allocate');
+      await s.h.hold(hold);
+      await (await claim(id)).finish(DEPROVISIONED);
+      expect((await s.h.bmdb.scan(SIGNAL)).holds).toEqual([hold]);
+    });
+
+    it('is gone even if the request was taken back meanwhile', async () => {
+      const id = await addAsked();
+      const work = await claim(id);
+      await work.note(ASKED);
+      await s.h.withdraw(id);
+      await work.finish(DEPROVISIONED);
+      expect(await reading(id)).toBeNull();
+    });
+
+    it('may be one of many, in one go and by several daemons', async () => {
+      const bystander = await add();
+      const ids = await Promise.all(Array.from({ length: 6 }, () => addAsked()));
+      await Promise.all(
+        ids.map(async (id, at) => {
+          const daemon = at % 2 === 0 ? s.session : s.rival;
+          await (await daemon.claim('ShepherdDeprovision', id)).finish(DEPROVISIONED);
+        }),
+      );
+      expect((await s.h.bmdb.scan(SIGNAL)).machines).toEqual([await read(bystander)]);
+    });
+
+    it('was given back by its own process, not by another', async () => {
+      const id = await gone();
+      expect(await reading(id)).toBeNull();
+      const other = await add();
+      const work = await s.session.claim('ShepherdAgentStart', other);
+      await expect(work.finish(DEPROVISIONED)).rejects.toThrow(/cannot end/);
+      await work.finish(agentStarted());
+      expect(await reading(other)).not.toBeNull();
+    });
+  });
+}

@@ -1,0 +1,132 @@
+import { describe, expect, it, vi } from 'vitest';
+import type { Lease } from '../../src/adapters/bmdb/port.ts';
+import { PROVIDER } from './bmdb-rows.ts';
+import { SIGNAL, refusedWith } from './bmdb-stage.ts';
+import type { Stage } from './bmdb-stage.ts';
+
+const JOB = 'provisioner/metal';
+const PATIENT = { timeout: 5_000 };
+
+export function leasesContract(s: Stage): void {
+  const taken = (lease: Lease | null): Lease => lease ?? expect.fail('somebody else has the job');
+  const leases = async () => (await s.h.other.scan(SIGNAL)).leases;
+
+  describe('jobs', () => {
+    it('are one daemon’s at a time, which keeps them by asking again', async () => {
+      const lease = taken(await s.session.lease(JOB));
+      expect(lease.name).toBe(JOB);
+      expect(await s.rival.lease(JOB)).toBeNull();
+      expect((await s.session.lease(JOB))?.epoch).toBe(lease.epoch);
+      expect(await leases()).toEqual([{ name: JOB, sessionId: s.session.sessionId, held: true }]);
+      expect(await s.rival.lease('provisioner/other')).not.toBeNull();
+    });
+
+    it('are taken by one of those who ask at once', async () => {
+      const third = await s.openOn(s.h.other);
+      const asked = [s.session, s.rival, third].map((each) => each.lease(JOB));
+      const got = (await Promise.all(asked)).filter((each) => each !== null);
+      expect(got).toHaveLength(1);
+      await third.close();
+    });
+
+    it('that were released are free at once, and another’s are never', async () => {
+      const first = taken(await s.session.lease(JOB));
+      await first.release();
+      expect(await leases()).toEqual([]);
+      const second = taken(await s.rival.lease(JOB));
+      expect(second.epoch).not.toBe(first.epoch);
+      await first.release();
+      expect(await s.session.lease(JOB)).toBeNull();
+      await second.release();
+      await second.release();
+      const third = taken(await s.session.lease(JOB));
+      // One of its own that it does not hold any more.
+      await first.release();
+      expect((await s.session.lease(JOB))?.epoch).toBe(third.epoch);
+    });
+
+    it('fall to another when their holder’s session dies', async () => {
+      const short = await s.openOn(s.h.bmdb, 60_000);
+      const first = taken(await short.lease(JOB));
+      expect(await s.rival.lease(JOB)).toBeNull();
+      await s.h.expireSession(short.sessionId);
+      expect(await leases()).toEqual([{ name: JOB, sessionId: short.sessionId, held: false }]);
+      const second = taken(await s.rival.lease(JOB));
+      expect(second.epoch).not.toBe(first.epoch);
+      expect(await leases()).toMatchObject([{ sessionId: s.rival.sessionId, held: true }]);
+      expect(await refusedWith(short.lease(JOB))).toBe('session-expired');
+      await first.release();
+      expect(await leases()).toHaveLength(1);
+      await first.release();
+      expect(await s.session.lease(JOB)).toBeNull();
+      await short.close();
+    });
+
+    it('fall to another when their holder says goodbye, or was swept away', async () => {
+      const short = await s.openOn(s.h.bmdb, 60_000);
+      taken(await short.lease(JOB));
+      await short.close();
+      const brief = await s.openOn(s.h.other, 60_000);
+      taken(await brief.lease(JOB));
+      await s.h.pass(3 * 60_000 + 1);
+      await s.h.bmdb.sweep();
+      taken(await s.session.lease(JOB));
+    });
+
+    it('need a name of at most 128 characters', async () => {
+      await expect(s.session.lease('')).rejects.toThrow(RangeError);
+      await expect(s.session.lease('x'.repeat(129))).rejects.toThrow(RangeError);
+      expect((await s.session.lease('x'.repeat(128)))?.name).toBe('x'.repeat(128));
+    });
+
+    it('wake the others when they are taken and when they are free', async () => {
+      let wakes = 0;
+      const subscription = s.h.other.wakes$.subscribe(() => (wakes += 1));
+      // It may take a while until the reader listens.
+      const isHeard = async () => {
+        await taken(await s.session.lease('listening')).release();
+        return wakes > 0;
+      };
+      await vi.waitUntil(isHeard, PATIENT);
+      const before = wakes;
+      const lease = taken(await s.session.lease(JOB));
+      await vi.waitUntil(() => wakes > before, PATIENT);
+      const held = wakes;
+      await lease.release();
+      await vi.waitUntil(() => wakes > held, PATIENT);
+      subscription.unsubscribe();
+    });
+  });
+
+  describe('an intent of a job', () => {
+    const slot = { provider: PROVIDER, slotId: 'reservation-1', hostname: 'm-1' };
+    const unsettled = async () => (await s.h.other.scan(SIGNAL)).intents;
+
+    it('is opened while the job is ours', async () => {
+      const lease = taken(await s.session.lease(JOB));
+      const intent = await s.session.intents.open({ ...slot, lease });
+      expect(await unsettled()).toEqual([intent]);
+      expect(intent).not.toHaveProperty('lease');
+    });
+
+    it('is not opened once the job is another’s, or was given back', async () => {
+      const short = await s.openOn(s.h.bmdb, 60_000);
+      const old = taken(await short.lease(JOB));
+      await old.release();
+      expect(await refusedWith(short.intents.open({ ...slot, lease: old }))).toBe('lease-lost');
+      const again = taken(await short.lease(JOB));
+      expect(await refusedWith(short.intents.open({ ...slot, lease: old }))).toBe('lease-lost');
+      await again.release();
+      taken(await s.rival.lease(JOB));
+      expect(await refusedWith(short.intents.open({ ...slot, lease: again }))).toBe('lease-lost');
+      expect(await unsettled()).toEqual([]);
+      await short.close();
+    });
+
+    it('is not opened by whoever does not hold the job', async () => {
+      const lease = taken(await s.session.lease(JOB));
+      expect(await refusedWith(s.rival.intents.open({ ...slot, lease }))).toBe('lease-lost');
+      expect(await unsettled()).toEqual([]);
+    });
+  });
+}

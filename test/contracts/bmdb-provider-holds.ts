@@ -1,0 +1,147 @@
+import { describe, expect, it, vi } from 'vitest';
+import { providerName } from '../../src/domain/ids.ts';
+import { MINUTE, PROVIDER } from './bmdb-rows.ts';
+import { DAY, refusedWith, SIGNAL } from './bmdb-stage.ts';
+import type { Stage } from './bmdb-stage.ts';
+
+const THROTTLE = { provider: PROVIDER, kind: 'throttle', key: 'create' } as const;
+const CAPACITY = { provider: PROVIDER, kind: 'capacity', key: 'plan c3.small' } as const;
+const QUOTA = { provider: PROVIDER, kind: 'quota', key: 'machines' } as const;
+const FIRST = { level: 1, cause: 'too many requests' };
+const PATIENT = { timeout: 5_000 };
+const OTHER = providerName('other');
+
+export function providerHoldsContract(s: Stage): void {
+  const impose: typeof s.h.bmdb.providerHolds.impose = (hold) =>
+    s.h.bmdb.providerHolds.impose(hold);
+  const lift: typeof s.h.bmdb.providerHolds.lift = (...which) =>
+    s.h.other.providerHolds.lift(...which);
+  const holds = async () => {
+    const { providerHolds, nowMs } = await s.h.other.scan(SIGNAL);
+    return providerHolds
+      .map(({ untilMs, ...hold }) => ({ ...hold, leftMs: untilMs - nowMs }))
+      .toSorted((a, b) =>
+        `${a.provider}${a.kind}${a.key}` < `${b.provider}${b.kind}${b.key}` ? -1 : 1,
+      );
+  };
+  /** It is said a moment later. */
+  const about = (ms: number) => expect.closeTo(ms, -4) as number;
+
+  describe('holds of providers', () => {
+    it('are seen by every daemon, with their cause and end', async () => {
+      await impose({ ...THROTTLE, ...FIRST, forMs: 5 * MINUTE });
+      await impose({ ...QUOTA, level: 2, amount: 17, cause: 'quota of 18', forMs: 15 * MINUTE });
+      await impose({ ...CAPACITY, level: 1, cause: 'sold out', forMs: MINUTE });
+      expect(await holds()).toEqual([
+        { ...CAPACITY, level: 1, amount: null, cause: 'sold out', leftMs: about(MINUTE) },
+        { ...QUOTA, level: 2, amount: 17, cause: 'quota of 18', leftMs: about(15 * MINUTE) },
+        { ...THROTTLE, ...FIRST, amount: null, leftMs: about(5 * MINUTE) },
+      ]);
+      expect((await s.h.other.scan(SIGNAL)).penalties).toEqual([]);
+    });
+
+    it('never become shorter; all else is replaced', async () => {
+      await impose({ ...QUOTA, level: 3, amount: 9, cause: 'first', forMs: 30 * MINUTE });
+      await impose({ ...QUOTA, level: 1, cause: 'second', forMs: MINUTE });
+      expect(await holds()).toEqual([
+        { ...QUOTA, level: 1, amount: null, cause: 'second', leftMs: about(30 * MINUTE) },
+      ]);
+      await impose({ ...QUOTA, level: 4, amount: 5, cause: 'third', forMs: 60 * MINUTE });
+      expect(await holds()).toMatchObject([{ level: 4, amount: 5, leftMs: about(60 * MINUTE) }]);
+    });
+
+    it('that ended begin anew from now, and are kept for a day with their level', async () => {
+      await impose({ ...CAPACITY, level: 5, cause: 'sold out', forMs: MINUTE });
+      await s.h.pass(10 * MINUTE);
+      await s.h.bmdb.sweep();
+      expect(await holds()).toMatchObject([{ level: 5, leftMs: about(-9 * MINUTE) }]);
+      await impose({ ...CAPACITY, level: 6, cause: 'sold out', forMs: MINUTE });
+      expect(await holds()).toMatchObject([{ level: 6, leftMs: about(MINUTE) }]);
+      await s.h.pass(DAY);
+      await s.h.bmdb.sweep();
+      expect(await holds()).toHaveLength(1);
+      await s.h.pass(2 * MINUTE);
+      await s.h.bmdb.sweep();
+      expect(await holds()).toEqual([]);
+    });
+
+    it('are lifted one by one, or all of a kind, of one provider', async () => {
+      for (const key of ['create', 'list', 'destroy']) {
+        await impose({ ...THROTTLE, key, ...FIRST, forMs: MINUTE });
+      }
+      await impose({ ...THROTTLE, provider: OTHER, ...FIRST, forMs: MINUTE });
+      await impose({ ...CAPACITY, key: 'create', ...FIRST, forMs: MINUTE });
+      expect(await lift(PROVIDER, 'throttle', 'list')).toBe(1);
+      expect(await lift(PROVIDER, 'throttle', 'list')).toBe(0);
+      expect(await lift(PROVIDER, 'throttle')).toBe(2);
+      expect(await lift(PROVIDER, 'quota')).toBe(0);
+      expect(await holds()).toMatchObject([
+        { provider: PROVIDER, kind: 'capacity' },
+        { provider: OTHER, kind: 'throttle' },
+      ]);
+    });
+
+    it('are lifted only as far as they were seen', async () => {
+      const untilOf = async () => (await s.h.other.scan(SIGNAL)).providerHolds[0]!.untilMs;
+      await impose({ ...THROTTLE, ...FIRST, forMs: MINUTE });
+      const seenMs = await untilOf();
+      await impose({ ...THROTTLE, ...FIRST, forMs: 5 * MINUTE });
+      expect(await lift(PROVIDER, 'throttle', 'create', seenMs)).toBe(0);
+      const newerMs = await untilOf();
+      expect(await lift(PROVIDER, 'throttle', 'create', newerMs - 2)).toBe(0);
+      expect(await lift(PROVIDER, 'throttle', undefined, newerMs)).toBe(1);
+      expect(await holds()).toEqual([]);
+    });
+
+    it('of a slot are penalties: lifted, it may be used again', async () => {
+      const slots = ['reservation-1', 'reservation-2', 'reservation-3'];
+      const open = (slotId: string) =>
+        s.session.intents.open({ provider: PROVIDER, slotId, hostname: 'm' });
+      for (const slotId of slots) {
+        const { witness } = await open(slotId);
+        const end = { state: 'failed', cause: 'no luck', penaltyMs: 60 * MINUTE } as const;
+        await s.session.intents.end(witness, end);
+      }
+      expect(await holds()).toEqual([]);
+      expect(await lift(PROVIDER, 'penalty', 'reservation-1')).toBe(1);
+      expect(await open('reservation-1')).toMatchObject({ slotId: 'reservation-1' });
+      expect(await refusedWith(open('reservation-2'))).toBe('nothing-to-do');
+      expect(await lift(OTHER, 'penalty')).toBe(0);
+      expect(await lift(PROVIDER, 'penalty')).toBe(2);
+      expect((await s.h.other.scan(SIGNAL)).penalties).toEqual([]);
+    });
+
+    it('are refused when they make no sense, and last 90 days at most', async () => {
+      const wrong = [
+        { forMs: -1 },
+        { forMs: Number.NaN },
+        { level: 0 },
+        { level: 1.5 },
+        { amount: -1 },
+        { amount: 0.5 },
+      ];
+      for (const part of wrong) {
+        const hold = { ...QUOTA, ...FIRST, forMs: MINUTE, ...part };
+        await expect(impose(hold), JSON.stringify(part)).rejects.toThrow(RangeError);
+      }
+      expect(await holds()).toEqual([]);
+      await impose({ ...QUOTA, ...FIRST, amount: 0, forMs: Number.POSITIVE_INFINITY });
+      expect(await holds()).toMatchObject([{ amount: 0, leftMs: about(90 * DAY) }]);
+    });
+
+    it('wake their readers', async () => {
+      let wakes = 0;
+      const subscription = s.h.other.wakes$.subscribe(() => (wakes += 1));
+      // It may take a while until the reader listens.
+      const isHeard = async () => {
+        await impose({ ...THROTTLE, ...FIRST, forMs: MINUTE });
+        return wakes > 0;
+      };
+      await vi.waitUntil(isHeard, PATIENT);
+      const before = wakes;
+      await lift(PROVIDER, 'throttle');
+      await vi.waitUntil(() => wakes > before, PATIENT);
+      subscription.unsubscribe();
+    });
+  });
+}
