@@ -1,15 +1,24 @@
-import { Denied, Malformed, NotFound, UsageError } from '../../../domain/errors.ts';
-import type { ProviderMachine } from '../../../domain/machine.ts';
-import type { CreateRequest, Listing, Provider } from '../port.ts';
-import { createEquinixClient } from './client.ts';
-import { checkEquinixConfig, type EquinixConfig, HOSTNAME_ID_LENGTH } from './config.ts';
-import { isEquinixError, toFleetError } from './errors.ts';
+import { ProviderError, UsageError } from '../../../domain/errors.ts';
+import type { Metrics } from '../../metrics/port.ts';
+import type { CallOptions, OperationRef, Plan, Provider } from '../port.ts';
+import { createChanges } from './changes.ts';
+import { createEquinixClient } from './client/client.ts';
+import { isNotFound } from './client/errors.ts';
+import type { Sought } from './client/probe.ts';
+import type { EquinixDeps } from './client/transport.ts';
+import { createCreation } from './creation.ts';
+import { createDeviceView } from './device-view.ts';
+import { createDoor } from './door.ts';
 import { createExclusive } from './exclusive.ts';
-import { statusOf, toFreeCapacity, toMachine } from './mapping.ts';
-import { createReservationCache } from './reservation-cache.ts';
-import { type Device, idOf } from './schema.ts';
-import { ownershipOf } from './tags.ts';
-import type { EquinixDeps } from './transport.ts';
+import { createGiveBack } from './give-back.ts';
+import { HOSTNAME_ID_LENGTH } from './ownership.ts';
+import { checkEquinixConfig, type EquinixConfig } from './settings.ts';
+import { createOurSshKey } from './ssh-key.ts';
+import { createStock } from './stock.ts';
+
+export type EquinixProviderDeps = EquinixDeps & {
+  readonly metrics: Pick<Metrics, 'equinixReservations'>;
+};
 
 /**
  * Bare metal of one Equinix Metal project. Shown are the devices whose hostname starts with
@@ -17,159 +26,120 @@ import type { EquinixDeps } from './transport.ts';
  * project's available reservations. No call is made before the first one asked for.
  * @throws {UsageError} the configuration has faults; all of them are named.
  */
-export function createEquinixProvider(config: EquinixConfig, deps: EquinixDeps): Provider {
+export function createEquinixProvider(config: EquinixConfig, deps: EquinixProviderDeps): Provider {
   refuseFaults(config);
   const { clock, log } = deps;
+  if (config.useProjectKeys) {
+    log.warn({ provider: config.name }, 'INSECURE: new machines let in every key of the project');
+  }
   const client = createEquinixClient(config, deps);
+  const view = createDeviceView(config, { client, log });
+  const giveBack = createGiveBack(config, { client, view, clock });
+  const changes = createChanges(config, { client, view, clock });
+  const sshKey = createOurSshKey(config, { client, clock });
   const exclusive = createExclusive();
-  const reservations = createReservationCache(
-    { timeoutMs: config.reservationCacheTimeoutMs },
-    {
-      clock,
-      list: client.listReservations,
-      onRefresh: (counts) => log.debug({ provider: config.name, ...counts }, 'reservations read'),
-    },
-  );
-  let sshKeyId: string | null = null;
+  const door = createDoor();
+  const stock = createStock(config, { client, view, clock, log, metrics: deps.metrics });
+  const { reservations } = stock;
+  const create = createCreation(config, { client, view, sshKey, reservations });
 
-  const isManaged = ({ hostname }: Device) => hostname?.startsWith(config.devicePrefix) ?? false;
-  const isOurs = ({ tags }: Device) => ownershipOf(tags, config.instanceSetId) === 'ours';
+  /** One change of a device at a time, with all its requests. */
+  const onDevice = (
+    doing: string,
+    id: string,
+    { signal }: CallOptions,
+    task: (id: string, signal: AbortSignal) => Promise<void>,
+  ) =>
+    door.through(`cannot ${doing} device ${id}`, () =>
+      exclusive.run(`device ${id}`, signal, () => task(id, signal)),
+    );
 
-  function show(device: Device): ProviderMachine {
-    if (statusOf(device.state) === 'Unknown') {
-      const fields = { provider: config.name, providerId: device.id, state: device.state };
-      log.warn(fields, 'device in an unknown state');
-    }
-    const { sshPortFromCustomdata: portFromCustomdata, instanceSetId } = config;
-    return toMachine(device, { portFromCustomdata, instanceSetId, nowMs: clock.now() });
-  }
-
-  /** Reservations first: what is created in between is then shown by its device. */
-  async function list(signal: AbortSignal): Promise<Listing> {
-    const free = await reservations.available(signal);
-    const devices = await client.listDevices(signal);
-    const taken = new Set(devices.items.map((device) => idOf(device.hardware_reservation)));
-    const stillFree = free.items.filter(({ id }) => !taken.has(id));
-    for (const { id } of free.items) if (taken.has(id)) reservations.evict(id);
-    return {
-      machines: [
-        ...devices.items.filter(isManaged).map(show),
-        ...stillFree.map((reservation) => toFreeCapacity(reservation, clock.now())),
-      ],
-      complete: free.complete && devices.complete,
-    };
-  }
-
-  /**
-   * The API hides withdrawn devices behind 403: when the token works otherwise, that means gone.
-   */
-  async function getDevice(id: string, signal: AbortSignal): Promise<Device> {
-    try {
-      return await client.getDevice(id, signal);
-    } catch (error) {
-      if (!isEquinixError(error, 'Forbidden')) throw error;
-      await client.listProjectSshKeys(signal);
-      throw new NotFound(`device ${id} is hidden from us, so probably gone`, { cause: error });
-    }
-  }
-
-  async function getManaged(id: string, signal: AbortSignal): Promise<Device> {
-    const device = await getDevice(id, signal);
-    if (isManaged(device)) return device;
-    throw new NotFound(`device ${id} does not have our name prefix`);
-  }
-
-  /** One at a time, or two first creations would store two keys. */
-  const ensureKey = (signal: AbortSignal): Promise<string> =>
-    exclusive.run('ssh key', signal, async () => {
-      const key = { label: config.sshKeyLabel, key: config.publicKeyLine };
-      sshKeyId ??= await client.ensureSshKey(key, signal);
-      return sshKeyId;
+  /** A reservation that is gone from the project may have left its device behind. */
+  const findOnOrOff = (sought: Sought, signal: AbortSignal) =>
+    client.findByWitness(sought, signal).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+      return client.findByWitness({ ...sought, reservationId: null }, signal);
     });
 
-  /** What a failed creation says about the things we remember. */
-  function learnFrom(error: unknown, reservationId: string) {
-    if (isEquinixError(error, 'RaceLost')) reservations.evict(reservationId);
-    if (isEquinixError(error, 'Rejected', 'NotFound', 'Capacity')) {
-      reservations.expire();
-      sshKeyId = null;
-    }
-  }
-
-  async function create(request: CreateRequest, signal: AbortSignal): Promise<ProviderMachine> {
-    const { unused, hostname, witness } = request;
-    const { reservationId } = unused;
-    if (unused.availability !== 'KnownUnused' || !reservationId) {
-      throw new Malformed('a creation needs free capacity of this provider');
-    }
-    const order = {
-      reservationId,
-      hostname,
-      witness,
-      sshKeyId: await ensureKey(signal),
-      resumed: request.resumed ?? false,
-      onAttempt: async (progress: { attempts: number; ambiguous: boolean }) =>
-        request.onAttempt?.(progress),
-    };
-    try {
-      const device = await client.createDevice(order, signal);
-      reservations.evict(reservationId);
-      return { ...show(device), reservationId };
-    } catch (error) {
-      learnFrom(error, reservationId);
-      throw error;
-    }
-  }
-
-  async function reboot(id: string, signal: AbortSignal): Promise<string> {
-    const device = await getDevice(id, signal);
-    if (!isManaged(device) || !isOurs(device)) {
-      throw new Denied(`device ${id} is not ours by name and by owner tag`);
-    }
-    await client.rebootDevice(id, signal);
-    return `reboot/${id}/${new Date(clock.now()).toISOString()}`;
+  async function accepted(action: string, id: string, done: Promise<void>): Promise<OperationRef> {
+    await done;
+    return { operationRef: `${action}/${id}/${new Date(clock.now()).toISOString()}` };
   }
 
   return {
-    type: 'equinix',
-    capabilities: { reboot: true },
-    listMachines: ({ signal }) => at('cannot list machines', () => list(signal)),
+    capabilities: CAPABILITIES,
+    listMachines: (_filter, { signal }) =>
+      door.through('cannot list machines', () => stock.list(signal)),
     getMachine: (id, { signal }) =>
-      at(`cannot get device ${id}`, async () => show(await getManaged(id, signal))),
-    createMachine: (request, { signal }) => {
-      const { reservationId } = request.unused;
-      return at(`cannot create a device on reservation ${reservationId}`, () =>
-        exclusive.run(`reservation ${reservationId}`, signal, () => create(request, signal)),
-      );
-    },
+      door.through(`cannot get device ${id}`, async () => view.show(await view.get(id, signal))),
+    createMachine: (request, options) =>
+      door.through(`cannot create a device on reservation ${request.unused.reservationId}`, () =>
+        create(request, options),
+      ),
     findByWitness: (witness, reservationId, { signal }) =>
-      at(`cannot look for the device of witness ${witness}`, async () => {
-        const device = await client.findByWitness({ witness, reservationId }, signal);
-        return device && { ...show(device), reservationId };
+      door.through(`cannot look for the device of witness ${witness}`, async () => {
+        const device = await findOnOrOff({ witness, reservationId }, signal);
+        return device && { ...view.show(device), reservationId };
       }),
-    rebootMachine: (id, _mode, { signal }) =>
-      at(`cannot reboot device ${id}`, async () => ({
-        operationRef: await exclusive.run(`device ${id}`, signal, () => reboot(id, signal)),
-      })),
-    prepare: ({ signal }) =>
-      at(`cannot put SSH key ${config.sshKeyLabel} in place`, async () => {
-        await ensureKey(signal);
+    deprovisionMachine: (id, options) => onDevice('give back', id, options, giveBack.deprovision),
+    isReusable: (reservationId, { signal }) =>
+      door.through(`cannot look at reservation ${reservationId}`, async () => {
+        const state = await giveBack.stateOf(reservationId, signal);
+        if (state === 'free') reservations.expire();
+        return state !== 'busy';
       }),
+    /** The API knows one kind of reboot, which asks nobody. */
+    rebootMachine: (id, _mode, options) =>
+      accepted('reboot', id, onDevice('reboot', id, options, changes.reboot)),
+    setPower: (id, want, options) =>
+      accepted(
+        `power-${want}`,
+        id,
+        onDevice(`switch ${want}`, id, options, () => changes.setPower(id, want, options.signal)),
+      ),
+    reinstallMachine: (id, request, options) =>
+      accepted(
+        'reinstall',
+        id,
+        onDevice('reinstall', id, options, () => changes.reinstall(id, request, options.signal)),
+      ),
+    setTags: (id, tags, options) =>
+      onDevice('tag', id, options, () => changes.setTags(id, tags, options.signal)),
+    verifyHostKey: () =>
+      Promise.reject(new ProviderError('not-implemented', 'this API knows no host keys')),
+    capacityGroup,
     hostnameFor: (slotId) => config.devicePrefix + slotId.slice(0, HOSTNAME_ID_LENGTH),
-    stop: async () => client.stop(),
+    prepare: ({ signal }) =>
+      door.through(`cannot put SSH key ${config.sshKeyLabel} in place`, async () => {
+        if (!config.useProjectKeys) await sshKey.ensure(signal);
+      }),
+    sweep: ({ dryRun, signal }) =>
+      door.through('cannot sweep SSH keys', () => sshKey.sweep({ dryRun }, signal)),
+    async stop() {
+      door.close();
+      client.stop();
+    },
   };
 }
+
+const CAPABILITIES = {
+  create: true,
+  deprovision: true,
+  reboot: true,
+  reinstall: true,
+  power: true,
+  tags: true,
+  hostKey: false,
+  // The API's views lag behind each other at times.
+  consistentList: false,
+  maxConcurrency: 64,
+} as const;
+
+/** What runs out together; machines taken away at will are a supply of their own. */
+const capacityGroup = ({ name, location, spot }: Plan): string =>
+  [location ?? '', name, ...(spot ? ['spot'] : [])].join(' ');
 
 function refuseFaults(config: EquinixConfig) {
   const faults = checkEquinixConfig(config).map(({ path, message }) => `${path} ${message}`);
   if (faults.length > 0) throw new UsageError(`provider ${config.name}: ${faults.join('; ')}`);
-}
-
-/** The door: whatever the client throws leaves as one of the fleet's errors. */
-async function at<T>(doing: string, task: () => Promise<T>): Promise<T> {
-  try {
-    return await task();
-  } catch (error) {
-    throw toFleetError(error, doing);
-  }
 }

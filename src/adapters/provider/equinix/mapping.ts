@@ -1,8 +1,16 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { z } from 'zod';
-import type { ProviderMachine, ProviderStatus } from '../../../domain/machine.ts';
-import { type Device, idOf, type IpAddress, isExpanded, type Reservation } from './schema.ts';
-import { ownershipOf, toPortTags } from './tags.ts';
+import type { ProviderStatus } from '../../../domain/machine.ts';
+import type { DriverMachine } from '../port.ts';
+import {
+  type Device,
+  idOf,
+  type IpAddress,
+  isExpanded,
+  type Reservation,
+} from './client/schema.ts';
+import { isLeaving, tagsOf } from './ownership.ts';
+import type { EquinixConfig } from './settings.ts';
 
 const REMOTE_USER = 'root';
 
@@ -24,8 +32,17 @@ const STATUSES: Readonly<Record<string, ProviderStatus>> = {
 export const statusOf = (state: string | undefined): ProviderStatus =>
   (state === undefined ? undefined : STATUSES[state]) ?? 'Unknown';
 
-const powerOf = (state: string | undefined): ProviderMachine['power'] =>
-  state === 'active' ? 'on' : state === 'inactive' ? 'off' : 'unknown';
+/** The API has accepted the device's end. */
+export const isGoing = ({ state }: Pick<Device, 'state'>): boolean => statusOf(state) === 'Missing';
+
+/** States in which a device stays; of all others nothing is certain. */
+const POWER: Readonly<Record<string, DriverMachine['power']>> = {
+  active: 'on',
+  inactive: 'off',
+  deleted: 'off',
+};
+const powerOf = (state: string | undefined): NonNullable<DriverMachine['power']> =>
+  (state === undefined ? undefined : POWER[state]) ?? 'unknown';
 
 /**
  * Where to reach a device: public management addresses, IPv4 before IPv6, the first of its kind. If
@@ -60,49 +77,35 @@ const locationOf = ({
 }: Pick<Device, 'facility'> & Partial<Pick<Device, 'metro'>>) =>
   facility?.code ?? metro?.code ?? facility?.metro?.code ?? null;
 
-/** A deployed device as the port shows it. */
-export function toMachine(
-  device: Device,
-  options: {
-    readonly portFromCustomdata: boolean;
-    readonly instanceSetId: string;
-    readonly nowMs: number;
-  },
-): ProviderMachine {
-  return {
-    id: device.id,
-    reservationId: idOf(device.hardware_reservation),
-    hostname: device.hostname ?? null,
-    plan: device.plan?.slug ?? '',
-    location: locationOf(device),
-    address: addressOf(device, options.portFromCustomdata),
-    remoteUser: REMOTE_USER,
-    availability: 'KnownUsed',
-    failed: device.state === 'failed',
-    status: statusOf(device.state),
-    power: powerOf(device.state),
-    tags: toPortTags(device.tags),
-    ownership: ownershipOf(device.tags, options.instanceSetId),
-    observedAtMs: options.nowMs,
-  };
-}
+/** A deployed device as the port shows it; by its tags, one without a name of ours is nobody's. */
+export const toMachine = (device: Device, options: ViewOptions): DriverMachine => ({
+  id: device.id,
+  reservationId: idOf(device.hardware_reservation),
+  hostname: device.hostname ?? null,
+  plan: device.plan?.slug ?? '',
+  location: locationOf(device),
+  address: addressOf(device, options.sshPortFromCustomdata),
+  remoteUser: REMOTE_USER,
+  availability: 'KnownUsed',
+  failed: device.state === 'failed',
+  // One that was renamed to be deleted is no machine any more, even if its end was never asked for.
+  status: isLeaving(device, options) ? 'Missing' : statusOf(device.state),
+  power: powerOf(device.state),
+  tags: tagsOf(device, options),
+});
+/** How devices are looked at. */
+export type ViewOptions = Pick<
+  EquinixConfig,
+  'devicePrefix' | 'instanceSetId' | 'sshPortFromCustomdata'
+>;
 
 /** Free capacity as the port shows it. */
-export const toFreeCapacity = (reservation: Reservation, nowMs: number): ProviderMachine => ({
+export const toFreeCapacity = (reservation: Reservation): DriverMachine => ({
   id: null,
   reservationId: reservation.id,
-  hostname: null,
   plan: reservation.plan?.slug ?? '',
   location: locationOf(reservation),
-  address: null,
-  remoteUser: REMOTE_USER,
   availability: 'KnownUnused',
-  failed: false,
-  status: null,
-  power: 'unknown',
-  tags: {},
-  ownership: 'ours',
-  observedAtMs: nowMs,
 });
 
 /** Penalised ones are the core's business and count as available here. */

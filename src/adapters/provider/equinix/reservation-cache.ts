@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock/port.ts';
 import { classify, type ReservationClass } from './mapping.ts';
-import type { Walked } from './pages.ts';
-import type { Reservation } from './schema.ts';
+import type { Walked } from './client/pages.ts';
+import type { Reservation } from './client/schema.ts';
 
 /**
  * The available reservations. Listing them is slow, so the list is kept for a while; whoever uses
@@ -31,10 +31,14 @@ export function createReservationCache(
   let kept = new Map<string, Reservation>();
   let freshUntilMs = 0;
   let expiredAtMs = -1;
+  /** When the listing that is kept was begun. */
+  let keptSinceMs = -1;
 
   async function refresh(signal: AbortSignal): Promise<Walked<Reservation>> {
     const startedMs = clock.monotonic();
     const { items, complete } = await deps.list(signal);
+    // A younger one ended first, and what had left before it is forgotten.
+    if (startedMs < keptSinceMs) return { items: [...kept.values()], complete: true };
     const counts = { inUse: 0, notProvisionable: 0, available: 0 };
     const found = new Map<string, Reservation>();
     for (const item of items) {
@@ -46,6 +50,7 @@ export function createReservationCache(
     deps.onRefresh(counts);
     if (complete) {
       kept = found;
+      keptSinceMs = startedMs;
       freshUntilMs = expiredAtMs >= startedMs ? 0 : startedMs + options.timeoutMs;
       for (const [id, atMs] of evictedAtMs) if (atMs < startedMs) evictedAtMs.delete(id);
     }

@@ -1,0 +1,13 @@
+/** What is wrong with the base URL of the API, or false: the token must not travel in the clear. */
+export function baseUrlFault(baseUrl: string, allowInsecureHttp: boolean): string | false {
+  const url = URL.parse(baseUrl);
+  if (!url || !/^https?:$/.test(url.protocol)) return 'is no http or https URL';
+  if (url.search || url.hash || url.username || url.password) {
+    return 'must not have credentials, query or fragment';
+  }
+  if (url.protocol === 'https:' || allowInsecureHttp) return false;
+  return !isLoopback(url.hostname) && 'plain http is allowed to loopback only';
+}
+
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '[::1]' || /^127(\.\d+){3}$/.test(host);

@@ -1,0 +1,58 @@
+import type { EquinixConfig, EquinixTimings } from '../settings.ts';
+import { type Call, createCall } from './call.ts';
+import { abortOutOfTime } from './out-of-time.ts';
+import { createSlots } from './slots.ts';
+import { createTransport, type EquinixDeps } from './transport.ts';
+
+/** The engine below the client. */
+export interface Caller {
+  readonly run: <T>(
+    op: string,
+    signal: AbortSignal,
+    body: (call: Call) => Promise<T>,
+  ) => Promise<T>;
+  /** Ends all operations with `Cancelled` and closes all connections. */
+  stop(): void;
+}
+
+export function createCaller(
+  config: EquinixConfig,
+  timings: EquinixTimings,
+  deps: EquinixDeps,
+): Caller {
+  const { clock, metrics, daemons } = deps;
+  const transport = createTransport(config, timings, deps);
+  const slots = createSlots(config, {
+    clock,
+    ...(daemons && { daemons }),
+    onChange: (waiting, inFlight) => metrics.equinixSlots(waiting, inFlight),
+    onPaused: (extraMs) => metrics.equinixPaused('rate_limit', extraMs / 1000),
+  });
+  const stopping = new AbortController();
+  const shared = { config, timings, deps, transport, slots };
+
+  return {
+    async run(op, signal, body) {
+      const operation = new AbortController();
+      let timer: unknown;
+      const onFirstSlot = () => {
+        timer = clock.setTimeout(() => abortOutOfTime(operation), timings.operationTimeoutMs);
+      };
+      const onAbort = () => operation.abort();
+      const sources = [signal, stopping.signal];
+      for (const source of sources) source.addEventListener('abort', onAbort, { once: true });
+      if (sources.some(({ aborted }) => aborted)) onAbort();
+      try {
+        return await body(createCall({ ...shared, op, signal: operation.signal, onFirstSlot }));
+      } finally {
+        clock.clearTimeout(timer);
+        for (const source of sources) source.removeEventListener('abort', onAbort);
+      }
+    },
+    stop() {
+      stopping.abort();
+      slots.stop();
+      transport.close();
+    },
+  };
+}

@@ -1,0 +1,109 @@
+import type { Call } from './call.ts';
+import type { DeviceAction, DeviceRoutes } from './device-routes.ts';
+import { asAmbiguous, isEquinixError } from './errors.ts';
+import { unsettled } from './mutation.ts';
+import { givenOf } from './request-parts.ts';
+import type { DeviceEvent } from './schema.ts';
+
+/** When to look for a trace of an action whose reply was lost, milliseconds after each other. */
+const LOOKS_AFTER_MS = [0, 2_000, 5_000];
+
+/** An action that must not happen twice. */
+export interface OnceAction extends DeviceAction {
+  readonly type: 'reboot' | 'reinstall' | 'rescue';
+}
+
+export interface ReinstallOptions {
+  /** Slug; the same system as before when absent. */
+  readonly operatingSystem?: string;
+  readonly preserveData?: boolean;
+  /** Skips the wiping of disks. */
+  readonly deprovisionFast?: boolean;
+  /** Only with the system `custom_ipxe`. */
+  readonly ipxeScriptUrl?: string;
+}
+
+const CUSTOM_IPXE = 'custom_ipxe';
+
+/** @throws {EquinixError} InvalidArgument: a boot script for a system that takes none. */
+export function reinstallAction(call: Call, options: ReinstallOptions): OnceAction {
+  if (options.ipxeScriptUrl !== undefined && options.operatingSystem !== CUSTOM_IPXE) {
+    throw call.error('InvalidArgument', `an iPXE script goes with ${CUSTOM_IPXE} only`);
+  }
+  const fields = {
+    operating_system: options.operatingSystem,
+    preserve_data: options.preserveData,
+    deprovision_fast: options.deprovisionFast,
+    ipxe_script_url: options.ipxeScriptUrl,
+  };
+  return { ...(givenOf(fields) as Partial<DeviceAction>), type: 'reinstall' };
+}
+
+/**
+ * Asks for an action, once. When the reply is lost, an event that was not there before the request
+ * and names the action proves that it was accepted; the server's and our clock are not compared.
+ * @throws {EquinixError} OutcomeUnknown: no such trace; it may have been accepted or not.
+ */
+export async function actOnce(
+  routes: DeviceRoutes,
+  call: Call,
+  { id, action }: { readonly id: string; readonly action: OnceAction },
+): Promise<void> {
+  const before = await eventIds(routes, call, id);
+  try {
+    await routes.postAction(call, id, action);
+  } catch (error) {
+    if (!isEquinixError(error) || !error.ambiguous || error.kind === 'Cancelled') throw error;
+    const trace = { id, type: action.type, before };
+    if (await traceAppears(routes, call, trace).catch(unlessCancelled)) return;
+    throw unsettled(call, error);
+  }
+}
+
+interface Trace {
+  readonly id: string;
+  readonly type: OnceAction['type'];
+  /** Events from before; null where the server keeps none. */
+  readonly before: ReadonlySet<unknown> | null;
+}
+
+async function eventIds(
+  routes: DeviceRoutes,
+  call: Call,
+  id: string,
+): Promise<ReadonlySet<unknown> | null> {
+  try {
+    return new Set((await routes.newestEvents(call, id)).map((event) => event.id));
+  } catch (error) {
+    if (isEquinixError(error, 'NotFound', 'Forbidden', 'Rejected', 'Protocol')) return null;
+    throw error;
+  }
+}
+
+async function traceAppears(routes: DeviceRoutes, call: Call, trace: Trace): Promise<boolean> {
+  for (const delayMs of LOOKS_AFTER_MS) {
+    await call.wait(delayMs);
+    if (await showsInState(routes, call, trace)) return true;
+    if (await showsInEvents(routes, call, trace)) return true;
+  }
+  return false;
+}
+
+/** A reboot or rescue leaves the state as it is. */
+async function showsInState(routes: DeviceRoutes, call: Call, { id, type }: Trace) {
+  return type === 'reinstall' && (await routes.getDevice(call, id, {})).state === 'reinstalling';
+}
+
+async function showsInEvents(routes: DeviceRoutes, call: Call, { id, type, before }: Trace) {
+  if (!before) return false;
+  const names = ({ type: of = '', body = '' }: DeviceEvent) =>
+    `${of} ${body}`.toLowerCase().includes(type);
+  const events = await routes.newestEvents(call, id);
+  return events.some((event) => !before.has(event.id) && names(event));
+}
+
+/** A failed look proves nothing either way. */
+function unlessCancelled(error: unknown): false {
+  if (isEquinixError(error) && error.kind !== 'Cancelled') return false;
+  throw isEquinixError(error) ? asAmbiguous(error) : error;
+}

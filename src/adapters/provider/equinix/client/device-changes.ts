@@ -1,0 +1,89 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Call } from './call.ts';
+import type { DevicePatch, DeviceRoutes } from './device-routes.ts';
+import { type EquinixError, isNotFound } from './errors.ts';
+import { mutate } from './mutation.ts';
+import { givenOf } from './request-parts.ts';
+import { type Device, device } from './schema.ts';
+
+/**
+ * Changes the given fields. The same change twice is the same as once, so it is repeated until it
+ * is seen.
+ * @throws {EquinixError} InvalidArgument: no field is given.
+ */
+export async function updateDevice(
+  routes: DeviceRoutes,
+  call: Call,
+  { id, ...fields }: DevicePatch & { readonly id: string },
+): Promise<Device> {
+  const patch: DevicePatch = givenOf(fields);
+  if (Object.keys(patch).length === 0) {
+    throw call.error('InvalidArgument', 'no field to change is given');
+  }
+  return mutate(call, {
+    endpoint: 'UpdateDevice',
+    send: () => routes.putDevice(call, id, patch),
+    look: async () => {
+      const written = await routes.getWrittenDevice(call, id);
+      return agrees(written, patch) ? { value: device.parse(written) } : null;
+    },
+  });
+}
+
+/** A field that the server does not show counts as different: then the change is repeated. */
+const agrees = (written: Readonly<Record<string, unknown>>, patch: DevicePatch): boolean =>
+  Object.entries(patch).every(([name, value]) => isDeepStrictEqual(written[name], value));
+
+/**
+ * Gives a device back; one that is gone already has been given back.
+ * @param options `force`: even if that loses what is on the machine's detachable storage.
+ */
+export async function deleteDevice(
+  routes: DeviceRoutes,
+  call: Call,
+  { id, force = false }: { readonly id: string; readonly force?: boolean },
+): Promise<void> {
+  await mutate(call, {
+    endpoint: 'DeleteDevice',
+    send: () => unlessGone(routes.deleteDevice(call, id, { force })),
+    look: async () => {
+      const seen = await unlessGone(routes.getDevice(call, id, {}));
+      return !seen || LEAVING.has(seen.state ?? '') ? { value: undefined } : null;
+    },
+  });
+}
+
+const LEAVING: ReadonlySet<string> = new Set(['deprovisioning', 'deleted']);
+
+const unlessGone = <T>(request: Promise<T>): Promise<T | undefined> =>
+  request.catch((error: unknown) => {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  });
+
+/**
+ * Switches a machine on or off; one that is so already, or on its way, is left as it is.
+ * @throws {EquinixError} OutcomeUnknown: sent twice, and its state shows nothing of it.
+ */
+export async function setPower(
+  routes: DeviceRoutes,
+  call: Call,
+  { id, want }: { readonly id: string; readonly want: 'on' | 'off' },
+): Promise<void> {
+  await mutate(call, {
+    endpoint: 'PerformDeviceAction',
+    send: () => routes.postAction(call, id, { type: `power_${want}` }),
+    look: async () => {
+      const { state = '' } = await routes.getDevice(call, id, {});
+      return POWERED[want].has(state) ? { value: undefined } : null;
+    },
+    looksAfter: isRefusedByState,
+    repeatsMax: 1,
+  });
+}
+
+const POWERED: Readonly<Record<'on' | 'off', ReadonlySet<string>>> = {
+  on: new Set(['powering_on', 'active']),
+  off: new Set(['powering_off', 'inactive']),
+};
+const isRefusedByState = ({ status }: EquinixError): boolean => status === 422;

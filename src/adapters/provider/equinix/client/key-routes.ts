@@ -1,0 +1,44 @@
+import type { EquinixConfig } from '../settings.ts';
+import type { Call } from './call.ts';
+import { checkedId, givenOf } from './request-parts.ts';
+import { nothing, type SshKey, sshKey, sshKeyList } from './schema.ts';
+
+/** Routes of SSH keys; their lists are not paged. See `createDeviceRoutes`. */
+export function createKeyRoutes(config: Pick<EquinixConfig, 'projectId'>) {
+  const keysOf = (call: Call, projectId: string) =>
+    `/projects/${checkedId(call, projectId)}/ssh-keys`;
+  const pathOf = (call: Call, id: string) => `/ssh-keys/${checkedId(call, id)}`;
+
+  return {
+    /** Every key the token can see, those of projects included. */
+    listSshKeys: async (call: Call): Promise<readonly SshKey[]> =>
+      (await call.send({ method: 'GET', path: '/ssh-keys', schema: sshKeyList })).ssh_keys,
+    listProjectSshKeys: async (
+      call: Call,
+      { projectId = config.projectId, query }: { projectId?: string; query?: string } = {},
+    ): Promise<readonly SshKey[]> => {
+      const path = keysOf(call, projectId);
+      const request = { method: 'GET', path, query: givenOf({ query }) as { query: string } };
+      return (await call.send({ ...request, method: 'GET', schema: sshKeyList })).ssh_keys;
+    },
+    getSshKey: (call: Call, id: string): Promise<SshKey> =>
+      call.send({ method: 'GET', path: pathOf(call, id), schema: sshKey }),
+    /** `projectId` null: a key of the token's user. */
+    postSshKey: (
+      call: Call,
+      body: { readonly label: string; readonly key: string },
+      projectId: string | null = config.projectId,
+    ): Promise<SshKey> => {
+      const path = projectId === null ? '/ssh-keys' : keysOf(call, projectId);
+      return call.send({ method: 'POST', path, body, schema: sshKey });
+    },
+    changeSshKey: (
+      call: Call,
+      { id, ...body }: { readonly id: string; readonly label?: string; readonly key?: string },
+      method: 'PATCH' | 'PUT',
+    ): Promise<SshKey> => call.send({ method, path: pathOf(call, id), body, schema: sshKey }),
+    deleteSshKey: (call: Call, id: string): Promise<undefined> =>
+      call.send({ method: 'DELETE', path: pathOf(call, id), schema: nothing }),
+  };
+}
+export type KeyRoutes = ReturnType<typeof createKeyRoutes>;

@@ -1,0 +1,32 @@
+import { isUuid } from '../../../../domain/ids.ts';
+import type { Call } from './call.ts';
+
+/** What a read opens and shuts of a resource: names of relations, dotted for deeper ones. */
+export interface Expansion {
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
+}
+
+/** An id as part of a path. @throws {EquinixError} InvalidArgument: nothing is sent. */
+export function checkedId(call: Call, id: string): string {
+  if (!isUuid(id)) throw call.error('InvalidArgument', 'the id is no lower-case UUID');
+  return id;
+}
+
+/** `include` and `exclude` of a query; `always` is included whatever else is. */
+export function expansionOf(
+  { include = [], exclude = [] }: Expansion,
+  always: readonly string[] = [],
+): Record<string, string> {
+  const included = [...new Set([...always, ...include])];
+  return {
+    ...(included.length > 0 && { include: included.join(',') }),
+    ...(exclude.length > 0 && { exclude: exclude.join(',') }),
+  };
+}
+
+/** Only the fields that are given; `undefined` is as good as absent. */
+export function givenOf<T extends object>(fields: T): Partial<T> {
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given) as Partial<T>;
+}

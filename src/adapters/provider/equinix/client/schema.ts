@@ -1,0 +1,138 @@
+import { z } from 'zod';
+import { isUuid } from '../../../../domain/ids.ts';
+
+/**
+ * The fields of the API's replies that we use; unknown ones are left out. Nulls are dropped before,
+ * so a field is either there or missing.
+ */
+const uuid = z.string().refine(isUuid);
+const text = z.string().optional();
+const flag = z.boolean().optional();
+
+/** A related object, expanded or as `href` only. */
+const relation = z.object({ id: text, href: text });
+export type Relation = z.infer<typeof relation>;
+
+const coded = relation.extend({ code: text, name: text });
+const facility = coded.extend({ metro: coded.optional() });
+const slugged = z.object({ slug: text, name: text });
+
+const ipAddress = z.object({
+  id: text,
+  address: z.string(),
+  address_family: z.number(),
+  public: flag,
+  management: flag,
+  cidr: z.number().optional(),
+  gateway: text,
+  netmask: text,
+  network: text,
+});
+export type IpAddress = z.infer<typeof ipAddress>;
+
+export const deviceEvent = z.object({
+  /** Missing while the event is only expected. */
+  id: text,
+  type: text,
+  body: text,
+  created_at: text,
+});
+export type DeviceEvent = z.infer<typeof deviceEvent>;
+
+export const device = z.object({
+  id: uuid,
+  short_id: text,
+  href: text,
+  hostname: text,
+  description: text,
+  state: text,
+  tags: z.array(z.string()).default([]),
+  created_at: text,
+  updated_at: text,
+  locked: flag,
+  billing_cycle: text,
+  user: text,
+  provisioning_percentage: z.number().optional(),
+  ip_addresses: z.array(ipAddress).default([]),
+  facility: facility.optional(),
+  metro: coded.optional(),
+  plan: slugged.optional(),
+  operating_system: slugged.optional(),
+  project: relation.optional(),
+  hardware_reservation: relation.optional(),
+  provisioning_events: z.array(deviceEvent).optional(),
+  /** Whatever its owner put there, only `ssh_port` is read. May hold secrets: never logged. */
+  customdata: z.unknown().optional(),
+});
+export type Device = z.infer<typeof device>;
+
+/** A device of a listing: ten thousand of them stay in memory, so without its history. */
+const listedDevice = device.omit({ provisioning_events: true });
+
+/** With the fields that can be written; `userdata` is a secret and goes no further than a look. */
+export const writtenDevice = device.extend({
+  userdata: z.unknown().optional(),
+  always_pxe: flag,
+  ipxe_script_url: text,
+});
+
+export const reservation = z.object({
+  id: uuid,
+  short_id: text,
+  provisionable: flag,
+  spare: flag,
+  need_of_service: flag,
+  termination_time: text,
+  created_at: text,
+  switch_uuid: text,
+  plan: slugged.optional(),
+  facility: facility.optional(),
+  project: relation.extend({ name: text }).optional(),
+  /** An href, or with `include=device` the device. */
+  device: z.union([listedDevice, relation]).optional(),
+});
+export type Reservation = z.infer<typeof reservation>;
+
+export const sshKey = z.object({
+  id: uuid,
+  label: z.string(),
+  key: z.string(),
+  fingerprint: text,
+  created_at: text,
+  updated_at: text,
+  href: text,
+  /** Project or user it belongs to; both spellings are in use. */
+  entity: relation.optional(),
+  owner: relation.optional(),
+  tags: z.array(z.string()).default([]),
+});
+export type SshKey = z.infer<typeof sshKey>;
+
+const meta = z.object({
+  total: z.number(),
+  current_page: z.number(),
+  last_page: z.number(),
+  /** Only whether it is there matters: it is never followed. */
+  next: z.unknown().optional(),
+});
+export type PageMeta = z.infer<typeof meta>;
+
+export const devicePage = z.object({ devices: z.array(listedDevice).default([]), meta });
+export const reservationPage = z.object({
+  hardware_reservations: z.array(reservation).default([]),
+  meta,
+});
+export const eventPage = z.object({ events: z.array(deviceEvent).default([]), meta });
+/** The newest events; servers that do not page them send no `meta`. */
+export const events = z.object({ events: z.array(deviceEvent).default([]) });
+export const sshKeyList = z.object({ ssh_keys: z.array(sshKey).default([]) });
+/** Replies without content, whatever they hold. */
+export const nothing = z.unknown().transform(() => undefined);
+
+/** Id of a related object; an `href` is never followed, only its last part is read. */
+export const idOf = (related: Relation | undefined): string | null =>
+  related?.id ?? related?.href?.split(/[?#]/)[0]?.split('/').findLast(Boolean) ?? null;
+
+/** A related device that came whole, not only as its address. */
+export const isExpanded = (related: Device | Relation): related is Device =>
+  'tags' in related && related.hostname !== undefined;

@@ -1,0 +1,181 @@
+import type { Clock } from '../../../clock/port.ts';
+
+/** Which attempts may run now. A slot is held for one HTTP attempt, never while an operation sleeps. */
+export interface Slots {
+  /**
+   * Runs the task when its turn comes: first come, first served within its class. Bulk tasks hold
+   * at most all slots but one. Rejects with the signal's reason when aborted while waiting.
+   */
+  run<T>(task: () => Promise<T>, options: SlotOptions): Promise<T>;
+  /**
+   * Starts nothing for `delayMs`; afterwards one trial task runs alone first, and one more for each
+   * ten seconds that it takes. No bulk task, unless no other waits.
+   */
+  pause(delayMs: number): void;
+  /** Milliseconds until a pause ends; 0 without one. */
+  pausedMs(): number;
+  /** Whoever waits is left to its signal. */
+  stop(): void;
+}
+
+export interface SlotOptions {
+  readonly signal: AbortSignal;
+  readonly bulk: boolean;
+  /** Asked when a pause of this length begins; an answer ends the waiting with it. */
+  readonly onPause: (delayMs: number) => Error | undefined;
+}
+
+export interface SlotLimits {
+  /** Tasks at once. */
+  readonly parallelism: number;
+  /** Least distance between two starts, milliseconds; 0 = any. */
+  readonly apiRateMs: number;
+}
+
+export interface SlotDeps {
+  readonly clock: Clock;
+  /** Daemons that share the budget of calls; the distance grows with them. 1 when absent. */
+  readonly daemons?: () => number;
+  /** Hears how many wait and run after every change. */
+  readonly onChange: (waiting: number, inFlight: number) => void;
+  /** Hears by how much the client as a whole is held up longer. */
+  readonly onPaused?: (extraMs: number) => void;
+}
+
+interface Waiter {
+  readonly bulk: boolean;
+  start(): Promise<void>;
+  paused(delayMs: number): void;
+}
+
+/** How long a trial may keep all others from running. */
+const TRIAL_MS = 10_000;
+
+/**
+ * Slots of one client. Not built on a rate limiting library (bottleneck was tried): none takes a
+ * clock, lets a queued task leave, or holds everybody but one trial, so the queue had to be ours
+ * anyway; and bottleneck keeps the distance between *planned* starts by the wall clock, so that a
+ * late timer brings two real starts closer together than the budget allows.
+ */
+export function createSlots(limits: SlotLimits, deps: SlotDeps): Slots {
+  const { clock } = deps;
+  const bulkMax = Math.max(1, limits.parallelism - 1);
+  const queue: Waiter[] = [];
+  const turn = createTurn(limits, deps);
+  let inFlight = 0;
+  let bulkInFlight = 0;
+  let pausedUntilMs = 0;
+  let wakeTimer: unknown;
+  let trialTimer: unknown;
+  let trial: 'none' | 'due' | 'running' = 'none';
+  /** A trial proves nothing about a pause that began after it. */
+  let pauses = 0;
+
+  const pausedMs = () => Math.max(0, pausedUntilMs - clock.monotonic());
+  const report = () => deps.onChange(queue.length, inFlight);
+  function nextWaiter(): Waiter | undefined {
+    if (inFlight >= limits.parallelism || trial === 'running') return undefined;
+    const quick = trial === 'due' ? queue.find(({ bulk }) => !bulk) : undefined;
+    return quick ?? queue.find(({ bulk }) => !bulk || bulkInFlight < bulkMax);
+  }
+
+  function pump() {
+    for (let next = nextWaiter(); next; next = nextWaiter()) {
+      const waitMs = Math.max(pausedMs(), turn.waitMs());
+      if (waitMs > 0) return wakeIn(waitMs);
+      void start(next);
+    }
+  }
+
+  function wakeIn(delayMs: number) {
+    clock.clearTimeout(wakeTimer);
+    wakeTimer = clock.setTimeout(pump, delayMs);
+  }
+
+  async function start(waiter: Waiter) {
+    queue.splice(queue.indexOf(waiter), 1);
+    turn.take();
+    const pausesBefore = pauses;
+    const tries = trial === 'due';
+    if (tries) beginTrial();
+    count(waiter, 1);
+    await waiter.start();
+    if (tries && pauses === pausesBefore) endTrial('none');
+    count(waiter, -1);
+    pump();
+  }
+
+  function beginTrial() {
+    trial = 'running';
+    trialTimer = clock.setTimeout(() => {
+      endTrial('due');
+      pump();
+    }, TRIAL_MS);
+  }
+
+  function endTrial(next: 'none' | 'due') {
+    clock.clearTimeout(trialTimer);
+    trial = next;
+  }
+
+  function count(waiter: Waiter, change: 1 | -1) {
+    inFlight += change;
+    if (waiter.bulk) bulkInFlight += change;
+    report();
+  }
+
+  return {
+    run: (task, { signal, bulk, onPause }) =>
+      new Promise((resolve, reject) => {
+        const waiter: Waiter = {
+          bulk,
+          start: async () => {
+            signal.removeEventListener('abort', leave);
+            await task().then(resolve, reject);
+          },
+          paused: (delayMs) => {
+            const error = onPause(delayMs);
+            if (error) leaveWith(error);
+          },
+        };
+        const leaveWith = (reason: Error) => {
+          signal.removeEventListener('abort', leave);
+          queue.splice(queue.indexOf(waiter), 1);
+          report();
+          reject(reason);
+        };
+        const leave = () => leaveWith(signal.reason as Error);
+        if (signal.aborted) return reject(signal.reason as Error);
+        signal.addEventListener('abort', leave, { once: true });
+        queue.push(waiter);
+        report();
+        pump();
+      }),
+    pause(delayMs) {
+      const extraMs = delayMs - pausedMs();
+      pausedUntilMs = Math.max(pausedUntilMs, clock.monotonic() + delayMs);
+      pauses++;
+      endTrial('due');
+      if (extraMs > 0) deps.onPaused?.(extraMs);
+      wakeIn(pausedMs());
+      for (const waiter of [...queue]) waiter.paused(pausedMs());
+    },
+    pausedMs,
+    stop() {
+      clock.clearTimeout(wakeTimer);
+      clock.clearTimeout(trialTimer);
+    },
+  };
+}
+
+/** The distance between starts; counted from real starts, so that a late one puts off the next. */
+function createTurn({ apiRateMs }: SlotLimits, { clock, daemons = () => 1 }: SlotDeps) {
+  let startedMs: number | null = null;
+  return {
+    waitMs: () =>
+      startedMs === null
+        ? 0
+        : Math.max(0, startedMs + apiRateMs * Math.max(1, daemons()) - clock.monotonic()),
+    take: () => void (startedMs = clock.monotonic()),
+  };
+}

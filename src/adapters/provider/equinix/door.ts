@@ -1,0 +1,47 @@
+import { ProviderError } from '../../../domain/errors.ts';
+import { isEquinixError, toProviderError } from './client/errors.ts';
+
+/** The way of every method of the port. */
+export interface Door {
+  /** Whatever the client throws leaves as one of the port's errors, saying what was being done. */
+  through<T>(doing: string, task: () => Promise<T>): Promise<T>;
+  /** Later calls reject with `stopped`. */
+  close(): void;
+}
+
+export function createDoor(): Door {
+  let closed = false;
+  return {
+    async through(doing, task) {
+      if (closed) throw new ProviderError('stopped', `${doing}: the provider was stopped`);
+      try {
+        return await task();
+      } catch (error) {
+        throw isQuota(error)
+          ? new ProviderError('transient', doing, { cause: error, quota: true })
+          : toProviderError(error, doing);
+      }
+    },
+    close: () => void (closed = true),
+  };
+}
+
+/**
+ * The server said that the account may not have more. Nothing documents how it says so; a reservation
+ * is not to be blamed for it.
+ */
+const isQuota = (error: unknown): boolean =>
+  isEquinixError(error, 'Rejected', 'Forbidden') &&
+  error.op === 'createDevice' &&
+  !error.ambiguous &&
+  error.messages.some((text) => QUOTA.test(text));
+const QUOTA = new RegExp(
+  [
+    /\bquota\b/,
+    /\b(device|instance|server|project|account)s? limit\b/,
+    /maximum number of (\w+ )?(device|instance|server|machine)s?\b/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'i',
+);

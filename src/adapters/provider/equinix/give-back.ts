@@ -1,0 +1,105 @@
+import { isProviderError, ProviderError } from '../../../domain/errors.ts';
+import type { Clock } from '../../clock/port.ts';
+import type { EquinixClient } from './client/client.ts';
+import { isEquinixError, isNotFound } from './client/errors.ts';
+import { type Device, idOf, isExpanded, type Reservation } from './client/schema.ts';
+import type { DeviceView } from './device-view.ts';
+import { classify, isGoing } from './mapping.ts';
+import { deletedName, isLeaving } from './ownership.ts';
+import type { EquinixConfig } from './settings.ts';
+
+/** How devices go, and what becomes of their reservations. */
+export interface GiveBack {
+  /**
+   * Renames the device and has it deleted; continues what was begun earlier. Gone is done.
+   * @throws {ProviderError} `auth`: it is not ours. `transient`: not yet, it is being installed.
+   *   `conflict`: it is locked.
+   */
+  deprovision(id: string, signal: AbortSignal): Promise<void>;
+  /** The same for any device, whosever: who calls this has looked, or has asked. */
+  remove(device: Device, signal: AbortSignal): Promise<void>;
+  stateOf(reservationId: string, signal: AbortSignal): Promise<ReservationState>;
+}
+
+/**
+ * `free`: it can be used. `busy`: its device is going, or it is being cleaned. `taken`: out of our
+ * hands, since somebody else's device is on it or it is no longer the project's.
+ */
+export type ReservationState = 'free' | 'busy' | 'taken';
+
+/** The API deletes nothing while it installs. */
+const NOT_YET: ReadonlySet<string> = new Set(['queued', 'provisioning']);
+
+export function createGiveBack(
+  config: Pick<EquinixConfig, 'projectId' | 'devicePrefix'>,
+  deps: {
+    readonly client: EquinixClient;
+    readonly view: Pick<DeviceView, 'get' | 'getOurs'>;
+    readonly clock: Pick<Clock, 'now'>;
+  },
+): GiveBack {
+  const { client, view, clock } = deps;
+
+  async function renameAndDelete(device: Device, signal: AbortSignal): Promise<void> {
+    const { id, hostname = '' } = device;
+    if (device.locked) throw new ProviderError('conflict', `device ${id} is locked`);
+    const renamed = deletedName(hostname);
+    if (hostname !== renamed) await client.updateDevice(id, { hostname: renamed }, signal);
+    try {
+      await client.deleteDevice(id, signal);
+    } catch (error) {
+      if (!isEquinixError(error, 'Rejected')) throw error;
+      const { state = '' } = await view.get(id, signal);
+      if (isGoing({ state })) return;
+      if (!NOT_YET.has(state)) throw error;
+      throw new ProviderError('transient', `device ${id} cannot be deleted while ${state}`, {
+        cause: error,
+      });
+    }
+  }
+
+  const isLeft = (device: Device): boolean => isGoing(device) || isLeaving(device, config);
+
+  /** A reservation may show a device that has left it, so that device is asked for by itself. */
+  async function isHeld({ device }: Reservation, signal: AbortSignal): Promise<boolean> {
+    const id = device && idOf(device);
+    if (!device || !id) return false;
+    if (isExpanded(device) && isLeft(device)) return false;
+    const now = await unlessHidden(view.get(id, signal));
+    return now !== null && !isLeft(now);
+  }
+
+  async function remove(device: Device, signal: AbortSignal): Promise<void> {
+    if (!isGoing(device)) await unlessGone(renameAndDelete(device, signal));
+  }
+
+  return {
+    async deprovision(id, signal) {
+      const device = await unlessGone(view.getOurs(id, signal));
+      if (device) await remove(device, signal);
+    },
+    remove,
+    async stateOf(reservationId, signal) {
+      const reservation = await unlessGone(client.getReservation(reservationId, signal));
+      if (!reservation) return 'taken';
+      const projectId = idOf(reservation.project);
+      if (projectId !== null && projectId !== config.projectId) return 'taken';
+      if (classify(reservation, clock.now()) === 'available') return 'free';
+      return (await isHeld(reservation, signal)) ? 'taken' : 'busy';
+    },
+  };
+}
+
+/** Null in place of what does not exist. */
+const unlessGone = <T>(request: Promise<T>): Promise<T | null> =>
+  request.catch((error: unknown) => {
+    if (isNotFound(error) || isProviderError(error, 'not-found')) return null;
+    throw error;
+  });
+
+/** Null in place of what does not exist or is not shown to us. */
+const unlessHidden = <T>(request: Promise<T>): Promise<T | null> =>
+  unlessGone(request).catch((error: unknown) => {
+    if (error instanceof Error && isEquinixError(error.cause, 'Forbidden')) return null;
+    throw error;
+  });

@@ -1,0 +1,67 @@
+import type { Clock } from '../../clock/port.ts';
+import type { SweepReport } from '../port.ts';
+import type { EquinixClient } from './client/client.ts';
+import type { SshKey } from './client/schema.ts';
+import { sameKey } from './client/ssh-keys.ts';
+import { createExclusive } from './exclusive.ts';
+import type { EquinixConfig } from './settings.ts';
+
+/** The one key of ours at the provider, known by its label. */
+export interface OurSshKey {
+  /** Its id. It is looked at again after a day, or when it was forgotten. */
+  id(signal: AbortSignal): Promise<string>;
+  /** Looks whether it is there and stores it if not. */
+  ensure(signal: AbortSignal): Promise<string>;
+  /** Something speaks against it: the next `id` looks for itself. */
+  forget(): void;
+  /** Removes further copies of it, which would make its label ambiguous. */
+  sweep(options: { readonly dryRun: boolean }, signal: AbortSignal): Promise<SweepReport>;
+}
+
+const BELIEVED_MS = 24 * 3_600_000;
+const SWEPT_AGE_MS = 3_600_000;
+
+export function createOurSshKey(
+  { sshKeyLabel: label, publicKeyLine: key }: EquinixConfig,
+  {
+    client,
+    clock,
+  }: { readonly client: EquinixClient; readonly clock: Pick<Clock, 'now' | 'monotonic'> },
+): OurSshKey {
+  const exclusive = createExclusive();
+  let known: { readonly id: string; readonly untilMs: number } | null = null;
+
+  async function store(signal: AbortSignal): Promise<string> {
+    const id = await client.ensureSshKey({ label, key }, signal);
+    known = { id, untilMs: clock.monotonic() + BELIEVED_MS };
+    return id;
+  }
+  /** One at a time, or two first creations would store two keys. */
+  const alone = (signal: AbortSignal, task: () => Promise<string>) =>
+    exclusive.run('ssh key', signal, task);
+
+  return {
+    ensure: (signal) => alone(signal, () => store(signal)),
+    id: (signal) =>
+      alone(signal, async () =>
+        known && clock.monotonic() < known.untilMs ? known.id : store(signal),
+      ),
+    forget: () => void (known = null),
+    async sweep({ dryRun }, signal) {
+      const keys = await client.listProjectSshKeys(signal);
+      const copies = keys.filter((each) => each.label === label && sameKey(each.key, key));
+      const spare = copies.sort(byAge).slice(1);
+      const old = spare.filter((each) => createdAtMs(each) <= clock.now() - SWEPT_AGE_MS);
+      for (const { id } of dryRun ? [] : old) await client.deleteSshKey(id, signal);
+      return { removed: old.map(({ id }) => ({ kind: 'ssh-key', id })) };
+    },
+  };
+}
+
+/** The oldest first: it is the one that devices were made with. Unknown ages count as young. */
+const byAge = (one: SshKey, other: SshKey): number =>
+  createdAtMs(one) - createdAtMs(other) || (one.id < other.id ? -1 : 1);
+const createdAtMs = ({ created_at: at = '' }: SshKey): number => {
+  const parsed = Date.parse(at);
+  return Number.isNaN(parsed) ? Number.MAX_SAFE_INTEGER : parsed;
+};

@@ -1,0 +1,289 @@
+import { createServer as createHttpsServer } from 'node:https';
+import {
+  createServer as createTcpServer,
+  type AddressInfo,
+  type Server,
+  type Socket,
+} from 'node:net';
+import { pipeline } from 'node:stream/promises';
+import { inspect } from 'node:util';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createDevCertificates } from '../../../../../src/adapters/agents/tls-material.ts';
+import {
+  createEquinixClient,
+  type EquinixClient,
+} from '../../../../../src/adapters/provider/equinix/client/client.ts';
+import { isNotFound } from '../../../../../src/adapters/provider/equinix/client/errors.ts';
+import { configFor, type Recorded, recordingDeps, TOKEN } from '../setup.ts';
+import { answer, type Script, type ScriptedApi, startScriptedApi } from '../scripted-api.ts';
+import { failureOf, live } from './stand.ts';
+
+const ID = 'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701';
+const DEVICE = { id: ID, hostname: 'shepherd-ci-4f0c2d9a', state: 'active', tags: [] };
+
+let closers: (() => unknown)[];
+beforeEach(() => void (closers = []));
+afterEach(async () => {
+  for (const close of closers.toReversed()) await close();
+});
+
+let api: ScriptedApi;
+let client: EquinixClient;
+let deps: Recorded;
+
+function connect(baseUrl: string, change: Parameters<typeof configFor>[1] = {}) {
+  deps = recordingDeps();
+  client = createEquinixClient(configFor(baseUrl, change), deps);
+  closers.push(() => client.stop());
+}
+async function start(script: Script, change: Parameters<typeof configFor>[1] = {}) {
+  api = await startScriptedApi(script);
+  closers.push(() => api.close());
+  connect(`${api.url}/`, change);
+}
+
+/** Any server of sockets, on a free port. */
+async function listen(server: Server): Promise<number> {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined /* the client left */);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  closers.push(
+    () =>
+      new Promise((resolve) => {
+        server.close(resolve);
+        for (const socket of sockets) socket.destroy();
+      }),
+  );
+  return (server.address() as AddressInfo).port;
+}
+
+test('sends our headers below any base path, and the token is logged nowhere', async () => {
+  await start((_, res) => answer(res, 200, DEVICE));
+  await client.getDevice(ID, live);
+  const [request] = api.seen;
+  expect(request).toMatchObject({ method: 'GET', path: `/some/prefix/devices/${ID}` });
+  expect(request!.query.get('include')?.split(',')).toContain('facility');
+  expect(request!.headers).toMatchObject({
+    'x-auth-token': TOKEN,
+    'x-consumer-token': 'tester',
+    'content-type': 'application/json',
+    accept: 'application/json',
+    'user-agent': 'shepherd',
+  });
+  expect(deps.lines.join('\n')).not.toContain(TOKEN);
+  expect(deps.calls).toEqual([{ endpoint: 'GetDevice', status: '200' }]);
+});
+
+test('reads share a connection, a change has one of its own', async () => {
+  const ports: (number | undefined)[] = [];
+  await start((_, res) => {
+    ports.push(res.socket?.remotePort);
+    answer(res, 200, DEVICE);
+  });
+  await client.getDevice(ID, live);
+  await client.getDevice(ID, live);
+  await client.updateDevice(ID, { hostname: 'other' }, live);
+  expect(ports[1]).toBe(ports[0]);
+  expect(ports[2]).not.toBe(ports[0]);
+});
+
+test.each([
+  ['a list', { errors: ['one', 'two'] }, ['one', 'two']],
+  ['a text', { error: 'one' }, ['one']],
+  ['nothing', '', []],
+  ['a page', '<html>no JSON</html>', []],
+])('an error told as %s has its status and messages', async (_name, body, messages) => {
+  await start((_, res) => answer(res, 404, body));
+  const error = await failureOf(client.getDevice(ID, live));
+  expect(error).toMatchObject({ kind: 'NotFound', status: 404, messages, op: 'getDevice' });
+  expect(error.message).toContain('404');
+  expect(isNotFound(error)).toBe(true);
+});
+
+test('null, nothing and an empty list are the same', async () => {
+  const bare = { id: ID, tags: null, facility: null, ip_addresses: [null] };
+  await start((_, res, count) => answer(res, 200, count === 1 ? bare : { id: ID }));
+  const [one, other] = [await client.getDevice(ID, live), await client.getDevice(ID, live)];
+  expect(one).toEqual(other);
+  expect(one).toEqual({ id: ID, tags: [], ip_addresses: [] });
+});
+
+test('an unknown state is kept, and an unknown field left out', async () => {
+  await start((_, res) => answer(res, 200, { ...DEVICE, state: 'weird', root_password: 'x' }));
+  const device = await client.getDevice(ID, live);
+  expect(device.state).toBe('weird');
+  expect(device).not.toHaveProperty('root_password');
+});
+
+test.each([
+  [{ ...DEVICE, ip_addresses: [{ address: 7, address_family: 4 }] }, '$.ip_addresses[0].address'],
+  [{ ...DEVICE, id: undefined }, '$.id'],
+  [{ ...DEVICE, tags: 'secret-value' }, '$.tags'],
+])('a malformed field is named by its path and never by its value', async (body, path) => {
+  await start((_, res) => answer(res, 200, body));
+  const error = await failureOf(client.getDevice(ID, live));
+  expect(error.kind).toBe('Protocol');
+  expect(error.message).toContain(path);
+  expect(error.message).not.toContain('secret-value');
+});
+
+test('an id that is no UUID never leaves', async () => {
+  await start((_, res) => answer(res, 200, DEVICE));
+  for (const id of ['../projects', ID.toUpperCase(), '']) {
+    const error = await failureOf(client.getDevice(id, live));
+    expect(error).toMatchObject({ kind: 'InvalidArgument', attempts: 0 });
+  }
+  expect(api.seen).toHaveLength(0);
+});
+
+test('a reply over 32 MiB is Protocol, and its connection is left', async () => {
+  const chunks = Array.from({ length: 64 }, () => 'x'.repeat(1024 * 1024));
+  await start((_, res) => pipeline(chunks, res).catch(() => undefined /* the client left */));
+  const error = await failureOf(client.getDevice(ID, live));
+  expect(error).toMatchObject({ kind: 'Protocol', attempts: 1 });
+  await expect.poll(() => api.abandoned()).toBe(1);
+});
+
+test('a route that will be withdrawn is told of once', async () => {
+  const headers = { Deprecation: 'true', Sunset: 'Tue, 30 Jun 2026 00:00:00 GMT' };
+  await start((_, res) => answer(res, 200, DEVICE, headers));
+  await client.getDevice(ID, live);
+  await client.getDevice(ID, live);
+  const told = deps.lines.filter((line) => line.includes('will be withdrawn'));
+  expect(told).toHaveLength(1);
+  expect(JSON.parse(told[0]!)).toMatchObject({ endpoint: 'GetDevice', announced: headers.Sunset });
+});
+
+test('what a server sends in headers is logged short and without the token', async () => {
+  const long = `${TOKEN.slice(0, 12)} ${'1234567890'.repeat(30)}`;
+  const headers = { Deprecation: long, 'X-Request-Id': long };
+  await start((_, res) => answer(res, 200, DEVICE, headers));
+  await client.getDevice(ID, live);
+  const lines = deps.lines.join('\n');
+  expect(lines).not.toContain(TOKEN.slice(0, 12));
+  const logged = deps.lines.map((line) => JSON.parse(line) as Record<string, string>);
+  const ids = logged.flatMap(({ requestId }) => requestId ?? []);
+  const announced = logged.flatMap((fields) => fields['announced'] ?? []);
+  expect([ids.length, announced.length]).toEqual([1, 1]);
+  for (const value of [...ids, ...announced]) expect(value.length).toBeLessThanOrEqual(64);
+});
+
+test.each([
+  ['headers', 'HTTP/1.1 200 OK\r\nbad header: hunter2\r\n\r\n'],
+  ['body', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhunter2\r\n'],
+])('a reply with broken %s leaves none of its bytes in the error', async (_, reply) => {
+  const server = createTcpServer((socket) => socket.once('data', () => socket.end(reply)));
+  connect(`http://127.0.0.1:${await listen(server)}`, { timings: { operationTimeoutMs: 90_000 } });
+  const error = await failureOf(client.getDevice(ID, live));
+  const chain: object[] = [];
+  for (let one: unknown = error; one instanceof Error; one = one.cause) chain.push(one);
+  expect(chain.length).toBeGreaterThan(1);
+  expect(chain.some((one) => 'code' in one && String(one.code).startsWith('HPE_'))).toBe(true);
+  expect(chain.every((one) => !('rawPacket' in one))).toBe(true);
+  expect(inspect(error, { depth: null, showHidden: true })).not.toContain('hunter2');
+});
+
+test('no listener is tried again, then Deadline with the refusal as cause', async () => {
+  await start(() => undefined, { timings: { operationTimeoutMs: 60_000 } });
+  await api.close();
+  const error = await failureOf(client.getDevice(ID, live));
+  expect(error).toMatchObject({ kind: 'Deadline' });
+  expect(error.cause).toMatchObject({ kind: 'Network' });
+  expect(error.attempts).toBeGreaterThan(1);
+});
+
+test('a connection that is never established is left in time, and a change tried again', async () => {
+  const silent = createTcpServer(() => undefined);
+  const baseUrl = `https://127.0.0.1:${await listen(silent)}`;
+  connect(baseUrl, { timings: { connectTimeoutMs: 10_000, operationTimeoutMs: 60_000 } });
+  const error = await failureOf(client.deleteDevice(ID, live));
+  expect(error).toMatchObject({ kind: 'Deadline', ambiguous: false });
+  expect(error.cause).toMatchObject({ messages: ['no connection in time'] });
+  expect(error.attempts).toBeGreaterThan(1);
+  expect(deps.calls[0]).toEqual({ endpoint: 'DeleteDevice', status: 'deadline exceeded' });
+});
+
+test('a certificate that nobody we trust has signed is permanent', async () => {
+  const { key, cert } = await createDevCertificates({ names: [] });
+  const port = await listen(createHttpsServer({ key, cert }, (_, res) => res.end('{}')));
+  connect(`https://127.0.0.1:${port}`);
+  const error = await failureOf(client.getDevice(ID, live));
+  expect(error).toMatchObject({ kind: 'Network', attempts: 1 });
+  expect(error.message).toMatch(/certificate refused/);
+});
+
+test.each([
+  ['http://203.0.113.7/metal/v1', /loopback only/],
+  ['ftp://127.0.0.1/', /no http or https/],
+  ['https://user:secret@example.invalid/', /credentials/],
+  ['nothing', /no http or https/],
+])('the base URL %s is refused before any call', (baseUrl, message) => {
+  expect(() => createEquinixClient(configFor(baseUrl), recordingDeps())).toThrow(message);
+});
+
+test('plain http elsewhere has to be allowed', () => {
+  const config = configFor('http://203.0.113.7/metal/v1', { allowInsecureHttp: true });
+  createEquinixClient(config, recordingDeps()).stop();
+});
+
+test('stop ends what runs with Cancelled, and what comes later too', async () => {
+  await start(() => undefined);
+  const hung = failureOf(client.getDevice(ID, live));
+  await expect.poll(() => api.seen.length).toBe(1);
+  client.stop();
+  expect(await hung).toMatchObject({ kind: 'Cancelled', ambiguous: false });
+  expect(await failureOf(client.getDevice(ID, live))).toMatchObject({ attempts: 0 });
+});
+
+test('two different keys with one label are refused', async () => {
+  const label = 'mine';
+  const keys = [
+    { id: ID, label, key: 'ssh-ed25519 AAAA' },
+    { id: ID.replace('e', 'f'), label, key: 'ssh-ed25519 BBBB' },
+  ];
+  await start((_, res) => answer(res, 200, { ssh_keys: keys }));
+  const error = await failureOf(client.ensureSshKey({ label, key: 'ssh-ed25519 AAAA' }, live));
+  expect(error.kind).toBe('KeyLabelConflict');
+});
+
+test('the same key stored twice, by daemons that started together, will do', async () => {
+  const key = { label: 'mine', key: 'ssh-ed25519 AAAA' };
+  const ids = [ID.replace('e', 'f'), ID];
+  await start((_, res) => answer(res, 200, { ssh_keys: ids.map((id) => ({ id, ...key })) }));
+  expect(await client.ensureSshKey(key, live)).toBe(ID);
+  expect(api.seen.map(({ method }) => method)).toEqual(['GET']);
+});
+
+test('a page number that does not advance is Protocol', async () => {
+  const meta = { total: 9, current_page: 1, last_page: 3, next: { href: '/devices?page=2' } };
+  await start((_, res) => answer(res, 200, { devices: [DEVICE], meta }));
+  expect(await failureOf(client.listDevices(live))).toMatchObject({ kind: 'Protocol' });
+  expect(api.seen).toHaveLength(2);
+});
+
+test('a created device with another name or witness is nothing to rely on', async () => {
+  const reservation = { id: ID, provisionable: true, plan: { slug: 'm3.large.x86' } };
+  await start(({ method }, res) =>
+    method === 'GET' ? answer(res, 200, reservation) : answer(res, 201, DEVICE),
+  );
+  const witness = '0b6e1111-1111-4111-8111-111111111111' as never;
+  const order = { reservationId: ID, hostname: DEVICE.hostname, witness };
+  const error = await failureOf(client.createDevice(order, live));
+  expect(error).toMatchObject({ kind: 'OutcomeUnknown', ambiguous: true });
+  expect(api.seen.map(({ method }) => method)).toEqual(['GET', 'POST']);
+});
+
+test('a reservation whose holder comes as an address only has the device read', async () => {
+  const reservation = { id: ID, provisionable: true, device: { href: `/devices/${ID}?a=1` } };
+  const witness = '0b6e1111-1111-4111-8111-111111111111' as never;
+  const tags = [`shepherd-idempotency-${String(witness)}`];
+  await start(({ path }, res) =>
+    answer(res, 200, path.includes('/devices/') ? { ...DEVICE, tags } : reservation),
+  );
+  const order = { reservationId: ID, hostname: DEVICE.hostname, witness };
+  expect(await client.createDevice(order, live)).toMatchObject({ id: ID });
+  expect(api.seen.every(({ method }) => method === 'GET')).toBe(true);
+});

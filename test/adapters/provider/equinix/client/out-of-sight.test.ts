@@ -1,0 +1,177 @@
+import { afterEach, expect, test } from 'vitest';
+import {
+  createEquinixClient,
+  type EquinixClient,
+} from '../../../../../src/adapters/provider/equinix/client/client.ts';
+import type { DeviceOrder } from '../../../../../src/adapters/provider/equinix/client/device-order.ts';
+import { answer, type ScriptedApi, type SeenRequest, startScriptedApi } from '../scripted-api.ts';
+import { configFor, recordingDeps } from '../setup.ts';
+import { failureOf, live, WITNESS } from './stand.ts';
+
+/** What the API shows of one reservation and of the device on it. Absent: as if all were free. */
+interface Scenery {
+  /** Fields of the reservation. */
+  readonly reservation?: object;
+  /** Answer to a look at the device itself. */
+  readonly device?: (count: number) => readonly [status: number, body: unknown];
+  /** Devices in the listing by tag. */
+  readonly tagged?: readonly object[];
+  /** Answer to a creation. */
+  readonly creation?: readonly [status: number, body: unknown];
+}
+
+const SLOT = '4f0c2d9a-7b1e-4c55-9a02-5d1f0c6be111';
+const ID = 'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701';
+const NAME = 'shepherd-ci-4f0c2d9a-7b1e-4c55';
+const OURS = [`shepherd-idempotency-${WITNESS}`];
+const DEVICE = { id: ID, hostname: NAME, state: 'provisioning', tags: OURS };
+const AS_ADDRESS = { device: { href: `/devices/${ID}` } };
+const REFUSED = { errors: ['no'] };
+const ORDER: DeviceOrder = { reservationId: SLOT, hostname: NAME, witness: WITNESS };
+const RESUMED = { ...ORDER, resumed: true };
+
+let api: ScriptedApi;
+let client: EquinixClient;
+afterEach(async () => {
+  client.stop();
+  await api.close();
+});
+
+async function start(scenery: Scenery) {
+  const { reservation, device = () => [404, REFUSED], tagged = [], creation } = scenery;
+  let looks = 0;
+  const reply = ({ method, path }: SeenRequest): readonly [number, unknown] => {
+    if (method === 'POST') return creation ?? [422, REFUSED];
+    if (path.includes('/devices/')) return device(++looks);
+    if (path.includes('/projects/')) return [200, listOf(tagged)];
+    const plan = { slug: 'm3.large.x86' };
+    return [200, { id: SLOT, provisionable: true, plan, ...reservation }];
+  };
+  api = await startScriptedApi((request, res) => answer(res, ...reply(request)));
+  const timings = { probeGapMs: 1_000, settleMs: 5_000 };
+  client = createEquinixClient(configFor(api.url, { timings }), recordingDeps());
+}
+const listOf = (devices: readonly object[]) => ({
+  devices,
+  meta: { total: devices.length, current_page: 1, last_page: 1 },
+});
+const methods = () => new Set(api.seen.map(({ method }) => method));
+
+test('a resumed creation does not take a holder that it cannot read for a stranger', async () => {
+  for (const status of [403, 404]) {
+    await start({ reservation: AS_ADDRESS, device: () => [status, REFUSED] });
+    const error = await failureOf(client.createDevice(RESUMED, live));
+    expect(error).toMatchObject({ kind: 'OutcomeUnknown', ambiguous: true });
+    expect(methods()).toEqual(new Set(['GET']));
+    client.stop();
+    await api.close();
+  }
+});
+
+test('a resumed creation adopts a holder that could not be read at first', async () => {
+  const device = (count: number) =>
+    count < 4 ? ([403, REFUSED] as const) : ([200, DEVICE] as const);
+  await start({ reservation: AS_ADDRESS, device });
+  expect(await client.createDevice(RESUMED, live)).toMatchObject({ id: ID });
+});
+
+test('for a first creation a holder that cannot be read is a stranger', async () => {
+  await start({ reservation: AS_ADDRESS, device: () => [403, REFUSED] });
+  const error = await failureOf(client.createDevice(ORDER, live));
+  expect(error).toMatchObject({ kind: 'RaceLost', ambiguous: false });
+  expect(methods()).toEqual(new Set(['GET']));
+});
+
+test('while the holder cannot be read it is not certain that there is no device of ours', async () => {
+  await start({ reservation: AS_ADDRESS, device: () => [403, REFUSED] });
+  const sought = { reservationId: SLOT, witness: WITNESS };
+  expect(await failureOf(client.findByWitness(sought, live))).toMatchObject({
+    kind: 'PartialListing',
+  });
+});
+
+test('without a holder, or with a stranger’s, that is certain', async () => {
+  const sought = { reservationId: SLOT, witness: WITNESS };
+  await start({});
+  expect(await client.findByWitness(sought, live)).toBeNull();
+  client.stop();
+  await api.close();
+  await start({ reservation: { device: { ...DEVICE, tags: ['of somebody'] } } });
+  expect(await client.findByWitness(sought, live)).toBeNull();
+});
+
+test.each([
+  ['before', {}],
+  ['after', { creation: [422, REFUSED] as const }],
+])('a witness seen %s a request is not forgotten when the device fails', async (when, more) => {
+  let reads = 0;
+  const device = () => [400, REFUSED] as const;
+  await start({ device, ...more });
+  await api.close();
+  // The first look shows the reservation free where the request is to be sent.
+  const isFree = () => when === 'after' && ++reads === 1;
+  api = await startScriptedApi(({ method, path }, res) => {
+    if (method === 'POST') return answer(res, 422, REFUSED);
+    if (path.includes('/devices/')) return answer(res, ...device());
+    const holder = isFree() ? {} : { device: DEVICE };
+    const plan = { slug: 'm3.large.x86' };
+    return answer(res, 200, { id: SLOT, provisionable: true, plan, ...holder });
+  });
+  client.stop();
+  client = createEquinixClient(configFor(api.url), recordingDeps());
+  expect(await failureOf(client.createDevice(ORDER, live))).toMatchObject({ ambiguous: true });
+});
+
+test('a holder that comes without tags is read before it is judged', async () => {
+  const { tags: _left, ...bare } = DEVICE;
+  await start({ reservation: { device: bare }, device: () => [200, DEVICE] });
+  expect(await client.createDevice(ORDER, live)).toMatchObject({ id: ID });
+  expect(methods()).toEqual(new Set(['GET']));
+});
+
+test('a timeout that the server tells of is looked after before the request is repeated', async () => {
+  await start({ creation: [408, REFUSED] });
+  const failed = failureOf(client.createDevice(ORDER, live));
+  const sent = () => api.seen.flatMap(({ method }, n) => (method === 'POST' ? [n] : []));
+  await expect.poll(() => sent().length).toBeGreaterThanOrEqual(2);
+  client.stop();
+  expect(await failed).toMatchObject({ ambiguous: true });
+  // Two looks, each on the reservation and among the tags.
+  const [first, second] = sent();
+  expect(second! - first! - 1).toBe(4);
+});
+
+test('a created device with our witness and another name is nothing to rely on', async () => {
+  await start({ creation: [201, { ...DEVICE, hostname: 'another' }] });
+  const error = await failureOf(client.createDevice(ORDER, live));
+  expect(error).toMatchObject({ kind: 'OutcomeUnknown', ambiguous: true });
+});
+
+test('a created device that is as ordered is', async () => {
+  await start({ creation: [201, DEVICE] });
+  expect(await client.createDevice(ORDER, live)).toMatchObject({ id: ID, hostname: NAME });
+});
+
+test.each([{ spare: true }, { need_of_service: true }])(
+  'a reservation that says it is provisionable and %o is not used',
+  async (reservation) => {
+    await start({ reservation });
+    const error = await failureOf(client.createDevice(ORDER, live));
+    expect(error).toMatchObject({ kind: 'Rejected', ambiguous: false });
+    expect(methods()).toEqual(new Set(['GET']));
+  },
+);
+
+test('a resumed creation does not believe that its reservation is only out of service', async () => {
+  await start({ reservation: { provisionable: false } });
+  const error = await failureOf(client.createDevice(RESUMED, live));
+  expect(error).toMatchObject({ kind: 'OutcomeUnknown', ambiguous: true });
+});
+
+test('a server that ignores the filter by tag gives us no stranger’s device', async () => {
+  const stranger = { ...DEVICE, tags: ['of somebody', `${OURS[0]}-and-more`] };
+  await start({ tagged: [stranger], creation: [201, DEVICE] });
+  expect(await client.findByWitness({ reservationId: SLOT, witness: WITNESS }, live)).toBeNull();
+  expect(await client.createDevice(RESUMED, live)).toMatchObject({ id: ID });
+  expect(methods()).toEqual(new Set(['GET', 'POST']));
+});

@@ -1,0 +1,250 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { createSimulatedClock } from '../../../../../src/adapters/clock/simulated-clock.ts';
+import { systemClock } from '../../../../../src/adapters/clock/system-clock.ts';
+import type { Clock } from '../../../../../src/adapters/clock/port.ts';
+import { createSlots } from '../../../../../src/adapters/provider/equinix/client/slots.ts';
+
+const live = new AbortController().signal;
+const quick = { signal: live, bulk: false, onPause: () => undefined };
+const bulk = { ...quick, bulk: true };
+
+const slotsFor = (parallelism: number, apiRateMs = 0, clock: Clock = systemClock) =>
+  createSlots({ parallelism, apiRateMs }, { clock, onChange: () => undefined });
+
+const flush = () => new Promise((resolve) => setImmediate(resolve));
+
+/** A task that runs until it is released. */
+function held() {
+  const started = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  const task = () => {
+    started.resolve();
+    return release.promise;
+  };
+  return { task, started: started.promise, release: release.resolve };
+}
+
+test('starts keep their distance, also after a late one and by the number of daemons', async () => {
+  const clock = createSimulatedClock();
+  let daemons = 1;
+  const slots = createSlots(
+    { parallelism: 9, apiRateMs: 40 },
+    { clock, onChange: () => undefined, daemons: () => daemons },
+  );
+  const startsMs: number[] = [];
+  const run = () => slots.run(async () => void startsMs.push(clock.monotonic()), quick);
+  const runs = [run(), run(), run()];
+  clock.increment(39);
+  expect(startsMs).toEqual([0]);
+  clock.increment(31);
+  clock.increment(39);
+  clock.increment(1);
+  daemons = 2;
+  runs.push(run());
+  clock.increment(79);
+  clock.increment(1);
+  await Promise.all(runs);
+  const gaps = startsMs.slice(1).map((ms, n) => ms - startsMs[n]!);
+  expect(gaps).toEqual([70, 40, 80]);
+});
+
+test('first come, first served', async () => {
+  const slots = slotsFor(1);
+  const order: number[] = [];
+  const run = (number: number) => slots.run(async () => void order.push(number), quick);
+  await Promise.all([1, 2, 3, 4].map(run));
+  expect(order).toEqual([1, 2, 3, 4]);
+});
+
+test('vector 20: bulk tasks leave one slot to the quick ones', async () => {
+  const slots = slotsFor(3);
+  const pages = [held(), held(), held()];
+  const runs = pages.map(({ task }) => slots.run(task, bulk));
+  await Promise.all([pages[0]!.started, pages[1]!.started]);
+  await slots.run(async () => undefined, quick);
+  const third = pages[2]!.started.then(() => 'started');
+  expect(await Promise.race([third, slots.run(async () => 'quick', quick)])).toBe('quick');
+  for (const { release } of pages) release();
+  await Promise.all(runs);
+});
+
+test('who leaves while waiting costs no turn and gets the reason', async () => {
+  const slots = slotsFor(1);
+  const first = held();
+  const running = slots.run(first.task, quick);
+  const controller = new AbortController();
+  const leaving = slots.run(async () => 'never', { ...quick, signal: controller.signal });
+  const last = slots.run(async () => 'last', quick);
+  controller.abort(new Error('left'));
+  await expect(leaving).rejects.toThrow('left');
+  first.release();
+  await running;
+  expect(await last).toBe('last');
+});
+
+test('a failing task gives its slot back', async () => {
+  const slots = slotsFor(1);
+  await expect(slots.run(() => Promise.reject(new Error('no')), quick)).rejects.toThrow('no');
+  expect(await slots.run(async () => 'next', quick)).toBe('next');
+});
+
+test('after a pause one trial runs alone', async () => {
+  const clock = createSimulatedClock();
+  const slots = slotsFor(3, 0, clock);
+  slots.pause(7_000);
+  const trial = held();
+  const runs = [slots.run(trial.task, quick)];
+  let others = 0;
+  for (let i = 0; i < 3; i++) runs.push(slots.run(async () => void others++, quick));
+  clock.increment(6_999);
+  expect(slots.pausedMs()).toBe(1);
+  clock.increment(1);
+  await trial.started;
+  expect(others).toBe(0);
+  trial.release();
+  await Promise.all(runs);
+  expect(others).toBe(3);
+});
+
+test('a trial that hangs holds the others for ten seconds, and one more each time', async () => {
+  const clock = createSimulatedClock();
+  const slots = slotsFor(3, 0, clock);
+  slots.pause(1_000);
+  const [first, second] = [held(), held()];
+  const runs = [slots.run(first.task, quick), slots.run(second.task, quick)];
+  let others = 0;
+  runs.push(slots.run(async () => void others++, quick));
+  let secondStarted = false;
+  void second.started.then(() => void (secondStarted = true));
+  clock.increment(1_000);
+  await first.started;
+  clock.increment(9_999);
+  await flush();
+  expect(secondStarted).toBe(false);
+  clock.increment(1);
+  await second.started;
+  expect(others).toBe(0);
+  second.release();
+  await runs[2];
+  expect(others).toBe(1);
+  first.release();
+  await Promise.all(runs);
+});
+
+test('a pause that a late trial asks for is kept', async () => {
+  const clock = createSimulatedClock();
+  const slots = slotsFor(3, 0, clock);
+  slots.pause(1_000);
+  const [first, second, third] = [held(), held(), held()];
+  const runs = [first, second, third].map(({ task }) => slots.run(task, quick));
+  clock.increment(1_000);
+  await first.started;
+  slots.pause(20_000);
+  first.release();
+  await runs[0];
+  let thirdStarted = false;
+  void third.started.then(() => void (thirdStarted = true));
+  clock.increment(20_000);
+  await second.started;
+  await flush();
+  expect(thirdStarted).toBe(false);
+  second.release();
+  third.release();
+  await Promise.all(runs);
+});
+
+test('a page of a listing is no trial while others wait', async () => {
+  const clock = createSimulatedClock();
+  const slots = slotsFor(3, 0, clock);
+  slots.pause(1_000);
+  const order: string[] = [];
+  const runs = [
+    slots.run(async () => void order.push('bulk'), bulk),
+    slots.run(async () => void order.push('quick'), quick),
+  ];
+  clock.increment(1_000);
+  await Promise.all(runs);
+  expect(order).toEqual(['quick', 'bulk']);
+});
+
+test('a shorter pause never ends a longer one; those who cannot wait are told', async () => {
+  const clock = createSimulatedClock();
+  const slots = slotsFor(1, 0, clock);
+  slots.pause(10_000);
+  const impatient = slots.run(async () => 'never', {
+    ...quick,
+    onPause: (delayMs) => new Error(`paused ${delayMs}`),
+  });
+  slots.pause(2_000);
+  expect(slots.pausedMs()).toBe(10_000);
+  await expect(impatient).rejects.toThrow('paused 10000');
+  slots.stop();
+});
+
+/** A run of the property below: what happens in which order. */
+const steps = fc.array(
+  fc.oneof(
+    fc.record({ kind: fc.constant('run' as const), bulk: fc.boolean() }),
+    fc.record({ kind: fc.constant('finish' as const), at: fc.nat(20) }),
+    fc.record({ kind: fc.constant('leave' as const), at: fc.nat(20) }),
+    fc.record({ kind: fc.constant('pause' as const), ms: fc.integer({ min: 1, max: 90 }) }),
+    fc.record({ kind: fc.constant('time' as const), ms: fc.integer({ min: 1, max: 60 }) }),
+  ),
+  { maxLength: 40 },
+);
+
+test('whatever happens: limits, order and distance hold, and everybody is served', async () => {
+  const limits = fc.record({
+    parallelism: fc.integer({ min: 1, max: 4 }),
+    apiRateMs: fc.constantFrom(0, 25),
+  });
+  await fc.assert(
+    fc.asyncProperty(limits, steps, async ({ parallelism, apiRateMs }, script) => {
+      const clock = createSimulatedClock();
+      const slots = slotsFor(parallelism, apiRateMs, clock);
+      const bulkMax = Math.max(1, parallelism - 1);
+      const running: { readonly bulk: boolean; readonly end: () => void }[] = [];
+      const waiting: { readonly left: AbortController; readonly ended: Promise<unknown> }[] = [];
+      const started: Record<string, number[]> = { bulk: [], quick: [] };
+      let lastStartMs = -Infinity;
+      let count = 0;
+
+      const begin = (isBulk: boolean, number: number) => () => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        const entry = { bulk: isBulk, end: resolve };
+        running.push(entry);
+        expect(running.length).toBeLessThanOrEqual(parallelism);
+        expect(running.filter((one) => one.bulk).length).toBeLessThanOrEqual(bulkMax);
+        expect(clock.monotonic() - lastStartMs).toBeGreaterThanOrEqual(apiRateMs);
+        expect(slots.pausedMs()).toBe(0);
+        lastStartMs = clock.monotonic();
+        started[isBulk ? 'bulk' : 'quick']!.push(number);
+        return promise.then(() => void running.splice(running.indexOf(entry), 1));
+      };
+
+      for (const step of script) {
+        if (step.kind === 'run') {
+          const left = new AbortController();
+          const options = { ...quick, bulk: step.bulk, signal: left.signal };
+          const ended = slots.run(begin(step.bulk, count++), options).catch(() => 'left');
+          waiting.push({ left, ended });
+        } else if (step.kind === 'finish') running[step.at]?.end();
+        else if (step.kind === 'leave') waiting[step.at]?.left.abort(new Error('left'));
+        else if (step.kind === 'pause') slots.pause(step.ms);
+        else clock.increment(step.ms);
+        await flush();
+      }
+      for (let round = 0; round < 2 * count + 4; round++) {
+        clock.increment(100);
+        for (const { end } of [...running]) end();
+        await flush();
+      }
+      await Promise.all(waiting.map(({ ended }) => ended));
+      for (const numbers of Object.values(started)) {
+        expect(numbers).toEqual(numbers.toSorted((one, other) => one - other));
+      }
+    }),
+    { numRuns: 60 },
+  );
+});

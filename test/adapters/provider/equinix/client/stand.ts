@@ -1,0 +1,167 @@
+import { expect } from 'vitest';
+import { createSeededRandom } from '../../../../../src/adapters/clock/simulated-clock.ts';
+import type { Log } from '../../../../../src/adapters/log/port.ts';
+import { createMemMetrics } from '../../../../../src/adapters/metrics/mem-metrics.ts';
+import {
+  createEquinixClient,
+  type EquinixClient,
+} from '../../../../../src/adapters/provider/equinix/client/client.ts';
+import type { DeviceOrder } from '../../../../../src/adapters/provider/equinix/client/device-order.ts';
+import { EquinixError } from '../../../../../src/adapters/provider/equinix/client/errors.ts';
+import type { EquinixConfig } from '../../../../../src/adapters/provider/equinix/settings.ts';
+import { witness } from '../../../../../src/domain/ids.ts';
+import { startFakequinix } from '../../../../../src/simulator/fakequinix/fakequinix.ts';
+import type {
+  Fakequinix,
+  FakequinixOptions,
+} from '../../../../../src/simulator/fakequinix/options.ts';
+import { configFor, publicKeyLine } from '../setup.ts';
+import { createSteppedClock, type SteppedClock } from './stepped-clock.ts';
+
+export const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
+export const KEY_LABEL = 'shepherd-ci';
+export const live = new AbortController().signal;
+
+type Entry = ReturnType<Fakequinix['requests']>[number];
+
+/** A client and an emulator on one clock that moves only when both have nothing else to do. */
+export interface Stand {
+  readonly fake: Fakequinix;
+  readonly client: EquinixClient;
+  readonly clock: SteppedClock;
+  readonly metrics: ReturnType<typeof createMemMetrics>;
+  /** Everything logged, as JSON lines. */
+  readonly lines: readonly string[];
+  /** Another client of the same account; stopped with the stand. */
+  another(change?: Partial<EquinixConfig>): EquinixClient;
+  /**
+   * Steps the clock until the promise settles, whenever no attempt is under way.
+   * @param hung attempts that the emulator leaves without an answer: no reason not to step.
+   */
+  run<T>(promise: Promise<T>, hung?: number): Promise<T>;
+  /** As `run`, for a promise that has to fail with an error of the client. */
+  failureOf(promise: Promise<unknown>, hung?: number): Promise<EquinixError>;
+  /** Journal entries since the stand was ready. */
+  calls(): readonly Entry[];
+  /** The same as `METHOD route`. */
+  routes(): string[];
+  /** Requests of the client that have no reply yet. */
+  inFlight(): number;
+  /** Counts from here on. */
+  forget(): void;
+  close(): Promise<void>;
+}
+
+export interface StandOptions {
+  readonly fake?: Partial<FakequinixOptions>;
+  readonly config?: Partial<EquinixConfig>;
+  readonly daemons?: () => number;
+}
+
+/** A free turn of the event loop, in which sockets are read. */
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+/** Turns without traffic after which nothing more will come by itself. */
+const QUIET_TURNS = 4;
+/** Turns without traffic and without a timer after which it is over. */
+const DEAD_TURNS = 10_000;
+
+export async function createStand(options: StandOptions = {}): Promise<Stand> {
+  const clock = createSteppedClock();
+  const fake = await startFakequinix({
+    listen: { host: '127.0.0.1', port: 0 },
+    profile: 'real',
+    reservations: 2,
+    clock,
+    ...options.fake,
+  });
+  const lines: string[] = [];
+  const write = (fields: object, message: string) =>
+    void lines.push(JSON.stringify({ ...fields, message }));
+  const log: Log = { debug: write, info: write, warn: write, error: write, child: () => log };
+  const remembered = createMemMetrics();
+  const flights: { now: number }[] = [];
+  const clients: EquinixClient[] = [];
+  let fromSeq = 0;
+
+  function another(change: Partial<EquinixConfig> = {}): EquinixClient {
+    const flight = { now: 0 };
+    flights.push(flight);
+    const metrics = {
+      ...remembered,
+      equinixSlots(waiting: number, inFlight: number) {
+        flight.now = inFlight;
+        remembered.equinixSlots(waiting, inFlight);
+      },
+    };
+    const config = {
+      ...configFor(fake.url, { token: () => fake.tokens.user, projectId: fake.projectId }),
+      parallelism: 1,
+      ...options.config,
+      ...change,
+      timings: { ...options.config?.timings, ...change.timings },
+    };
+    const deps = { clock, random: createSeededRandom(clients.length + 1), log, metrics };
+    const shared = options.daemons ? { ...deps, daemons: options.daemons } : deps;
+    const client = createEquinixClient(config, shared);
+    clients.push(client);
+    return client;
+  }
+  const inFlight = () => flights.reduce((sum, { now }) => sum + now, 0);
+
+  async function run<T>(promise: Promise<T>, hung = 0): Promise<T> {
+    let settled = false;
+    const end = () => void (settled = true);
+    promise.then(end, end);
+    for (let quiet = 0; !settled;) {
+      await turn();
+      if (inFlight() > hung) quiet = 0;
+      else if (++quiet >= QUIET_TURNS && clock.step()) quiet = 0;
+      if (quiet > DEAD_TURNS) throw new Error('nothing is left that could settle the promise');
+    }
+    return promise;
+  }
+
+  const calls = () => fake.requests(fromSeq);
+  return {
+    fake,
+    client: another(),
+    clock,
+    metrics: remembered,
+    lines,
+    another,
+    run,
+    inFlight,
+    failureOf: async (promise, hung) => failureOf(run(promise, hung)),
+    calls,
+    routes: () => calls().map(({ method, route }) => `${method} ${route}`),
+    forget: () => void (fromSeq = fake.requests().at(-1)?.seq ?? 0),
+    close: async () => {
+      for (const client of clients) client.stop();
+      const violations = fake.violations();
+      await fake.close();
+      expect(violations).toEqual([]);
+    },
+  };
+}
+
+export async function failureOf(promise: Promise<unknown>): Promise<EquinixError> {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(EquinixError);
+  return error as EquinixError;
+}
+
+/** Stores our key and makes an order for the first free reservation. */
+export async function orderFor(
+  stand: Stand,
+  change: Partial<DeviceOrder> = {},
+): Promise<DeviceOrder> {
+  const key = { label: KEY_LABEL, key: publicKeyLine(1) };
+  const { id: sshKeyId } = await stand.run(stand.client.createSshKey(key, live));
+  stand.forget();
+  const reservationId = stand.fake.reservations()[0]!.id;
+  const hostname = `shepherd-ci-${reservationId.slice(0, 18)}`;
+  return { reservationId, hostname, witness: WITNESS, sshKeyId, ...change };
+}

@@ -1,0 +1,372 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { EquinixConfig } from '../../../../../src/adapters/provider/equinix/settings.ts';
+import { createStand, failureOf, live, type Stand } from './stand.ts';
+
+const GET_DEVICE = { method: 'GET', route: '/devices/{id}' };
+const LIST_DEVICES = { method: 'GET', route: '/projects/{id}/devices' };
+const ID = 'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701';
+
+let stand: Stand | undefined;
+afterEach(() => stand?.close());
+beforeEach(() => void (stand = undefined));
+
+async function begin(config: Partial<EquinixConfig> = {}, daemons?: () => number): Promise<Stand> {
+  const world = { devices: [{ id: ID, hostname: 'shepherd-ci-one', state: 'active' as const }] };
+  stand = await createStand({ fake: { world }, config, ...(daemons && { daemons }) });
+  return stand;
+}
+const atMs = () => stand!.calls().map((entry) => entry.atMs);
+const gaps = (times: readonly number[]) => times.slice(1).map((ms, n) => ms - times[n]!);
+
+test('vector 14: three times 503, then success, with growing sleeps', async () => {
+  const { client, fake, run, metrics } = await begin();
+  fake.addFault({ match: GET_DEVICE, times: 3, effect: { type: 'status', code: 503 } });
+  expect(await run(client.getDevice(ID, live))).toMatchObject({ id: ID });
+  expect(stand!.calls()).toHaveLength(4);
+  const bounds = [
+    [250, 750],
+    [375, 1_125],
+    [562.5, 1_687.5],
+  ] as const;
+  gaps(atMs()).forEach((ms, n) => {
+    expect(ms).toBeGreaterThanOrEqual(bounds[n]![0]);
+    expect(ms).toBeLessThanOrEqual(bounds[n]![1]);
+  });
+  expect(metrics.count('equinixRetry', 'GetDevice', 'status')).toBe(3);
+  expect(metrics.count('equinixCall', 'GetDevice', '503')).toBe(3);
+  expect(metrics.count('equinixCall', 'GetDevice', '200')).toBe(1);
+});
+
+test('vector 15: always 500 ends within the budget, with the last failure as cause', async () => {
+  const { client, fake, failureOf: failure, clock } = await begin();
+  fake.addFault({ match: GET_DEVICE, effect: { type: 'status', code: 500 } });
+  const error = await failure(client.getDevice(ID, live));
+  expect(error).toMatchObject({ kind: 'Deadline', ambiguous: false });
+  expect(error.cause).toMatchObject({ status: 500 });
+  expect(error.attempts).toBe(stand!.calls().length);
+  expect(error.attempts).toBeGreaterThan(20);
+  expect(clock.elapsedMs()).toBeLessThanOrEqual(15 * 60_000);
+  const [first] = atMs();
+  expect(atMs().at(-1)! - first!).toBeLessThanOrEqual(15 * 60_000);
+  expect(Math.max(...gaps(atMs()))).toBeLessThanOrEqual(90_000);
+  // A sleep that would not fit into the budget is not begun.
+  expect(error.elapsedMs).toBeCloseTo(atMs().at(-1)! - first!, 1);
+});
+
+test.each([
+  [400, 'Rejected'],
+  [401, 'Unauthorized'],
+  [403, 'Forbidden'],
+  [404, 'NotFound'],
+  [409, 'Rejected'],
+  [422, 'Rejected'],
+])('vector 16: %i is permanent after one call: %s', async (code, kind) => {
+  const { client, fake, failureOf: failure } = await begin();
+  fake.addFault({ match: GET_DEVICE, effect: { type: 'status', code } });
+  const error = await failure(client.getDevice(ID, live));
+  expect(error).toMatchObject({ kind, status: code, attempts: 1, ambiguous: false });
+  expect(stand!.calls()).toHaveLength(1);
+});
+
+test('vector 17: a 429 holds the whole client, then one trial goes first', async () => {
+  const { client, fake, run, metrics, inFlight } = await begin({ parallelism: 3 });
+  fake.addFault({
+    match: { ...GET_DEVICE, nth: 1 },
+    effect: { type: 'status', code: 429, headers: { 'Retry-After': '7' } },
+  });
+  // The trial takes a second, so that one can see whether it is alone.
+  fake.addFault({ match: { ...GET_DEVICE, nth: 2 }, effect: { type: 'latency', ms: 1_000 } });
+  const first = client.getDevice(ID, live);
+  await expect.poll(() => metrics.count('equinixPaused')).toBe(1);
+  const others = [client.getDevice(ID, live), client.getDevice(ID, live)];
+  expect(inFlight()).toBe(0);
+  const results = await run(Promise.all([first, ...others]), 1);
+  expect(results.map(({ id }) => id)).toEqual([ID, ID, ID]);
+  const [limited, trial, ...rest] = atMs();
+  expect(trial! - limited!).toBeGreaterThanOrEqual(7_000);
+  expect(rest).toHaveLength(2);
+  for (const ms of rest) expect(ms - trial!).toBeGreaterThanOrEqual(1_000);
+  expect(metrics.calls.find(({ method }) => method === 'equinixPaused')!.args).toEqual([
+    'rate_limit',
+    7,
+  ]);
+});
+
+test('vector 18: a wait of an hour is RateLimited at once', async () => {
+  const { client, fake, failureOf: failure, clock } = await begin();
+  const headers = { 'Retry-After': '3600' };
+  fake.addFault({ match: LIST_DEVICES, effect: { type: 'status', code: 429, headers } });
+  const error = await failure(client.listDevices(live));
+  expect(error).toMatchObject({ kind: 'RateLimited', retryAt: clock.now() + 3_600_000 });
+  expect(clock.elapsedMs()).toBe(0);
+  expect(stand!.calls()).toHaveLength(1);
+  expect(await failure(client.getDevice(ID, live))).toMatchObject({ kind: 'RateLimited' });
+  expect(stand!.calls()).toHaveLength(1);
+});
+
+test.each([
+  ['a date', { 'Retry-After': 'Sat, 01 Aug 2026 10:00:20 GMT' }],
+  ['an exhausted window', { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '1785578420' }],
+])('%s is heeded like seconds, by the clock of the server', async (_name, asked) => {
+  const { client, fake, run } = await begin();
+  const headers = { ...asked, Date: 'Sat, 01 Aug 2026 10:00:00 GMT' };
+  fake.addFault({ match: GET_DEVICE, times: 1, effect: { type: 'status', code: 429, headers } });
+  await run(client.getDevice(ID, live));
+  expect(gaps(atMs())).toEqual([20_000]);
+});
+
+test('503 with a wish is heeded for a read, and holds nobody else', async () => {
+  const { client, fake, run, metrics } = await begin();
+  const headers = { 'Retry-After': '30' };
+  fake.addFault({ match: GET_DEVICE, times: 1, effect: { type: 'status', code: 503, headers } });
+  await run(client.getDevice(ID, live));
+  expect(gaps(atMs())).toEqual([30_000]);
+  expect(metrics.count('equinixPaused')).toBe(0);
+});
+
+test('a window that is not exhausted, and one without any wish, cost the usual sleep', async () => {
+  const { client, fake, run } = await begin();
+  const headers = { 'X-RateLimit-Remaining': '3', 'X-RateLimit-Reset': '1785578420' };
+  fake.addFault({ match: GET_DEVICE, times: 1, effect: { type: 'status', code: 429, headers } });
+  await run(client.getDevice(ID, live));
+  expect(gaps(atMs())[0]).toBeLessThanOrEqual(750);
+});
+
+test('vector 19: one slot, two seconds between starts', async () => {
+  const { client, run, clock, metrics } = await begin({ parallelism: 1, apiRateMs: 2_000 });
+  const results = await run(
+    Promise.all(Array.from({ length: 5 }, () => client.getDevice(ID, live))),
+  );
+  expect(results).toHaveLength(5);
+  for (const gapMs of gaps(atMs())) expect(gapMs).toBeGreaterThanOrEqual(2_000);
+  expect(clock.elapsedMs()).toBeGreaterThanOrEqual(8_000);
+  const flights = metrics.calls.flatMap(({ method, args }) =>
+    method === 'equinixSlots' ? [args[1]] : [],
+  );
+  expect(Math.max(...(flights as number[]))).toBe(1);
+});
+
+test('the budget of calls is shared among the live daemons', async () => {
+  let daemons = 3;
+  const { client, run } = await begin({ parallelism: 3, apiRateMs: 2_000 }, () => daemons);
+  await run(Promise.all([client.getDevice(ID, live), client.getDevice(ID, live)]));
+  expect(gaps(atMs())).toEqual([6_000]);
+  daemons = 1;
+  await run(Promise.all([client.getDevice(ID, live), client.getDevice(ID, live)]));
+  expect(gaps(atMs()).slice(1)).toEqual([2_000, 2_000]);
+});
+
+test('vector 20: hanging list pages leave a slot for a quick call', async () => {
+  const { client, fake, clock, inFlight, run } = await begin({ parallelism: 3 });
+  fake.addFault({ match: LIST_DEVICES, effect: { type: 'latency', ms: 100_000 } });
+  const lists = [1, 2, 3].map(() => client.listDevices(live));
+  await expect.poll(() => stand!.calls().length).toBe(2);
+  expect(await run(client.getDevice(ID, live), 2)).toMatchObject({ id: ID });
+  expect(clock.elapsedMs()).toBe(0);
+  expect(inFlight()).toBe(2);
+  const walked = await run(Promise.all(lists), 2);
+  expect(walked.every(({ complete }) => complete)).toBe(true);
+});
+
+test('vector 21: an operation that sleeps holds no slot', async () => {
+  const { client, fake, run } = await begin({ parallelism: 1 });
+  const other = '0c9a7c52-1f0d-4d6e-8b55-0c9a4de2f702';
+  fake.addFault({
+    match: { ...GET_DEVICE, deviceId: ID },
+    times: 1,
+    effect: { type: 'status', code: 503 },
+  });
+  const sleeping = client.getDevice(ID, live);
+  await expect.poll(() => stand!.calls()[0]?.status).toBe(503);
+  expect(await failureOf(run(client.getDevice(other, live)))).toMatchObject({ kind: 'NotFound' });
+  await run(sleeping);
+  expect(stand!.calls().map(({ path }) => path)).toEqual([
+    `/devices/${ID}`,
+    `/devices/${other}`,
+    `/devices/${ID}`,
+  ]);
+});
+
+test('vector 25: an abort leaves the server at once and frees the slot', async () => {
+  const { client, fake, clock, run, failureOf: failure } = await begin({ parallelism: 1 });
+  fake.addFault({ match: GET_DEVICE, times: 1, effect: { type: 'latency', ms: 600_000 } });
+  const controller = new AbortController();
+  clock.setTimeout(() => controller.abort(), 3_000);
+  const error = await failure(client.getDevice(ID, controller.signal), 1);
+  expect(error).toMatchObject({ kind: 'Cancelled', ambiguous: false, attempts: 1 });
+  expect(clock.elapsedMs()).toBe(3_000);
+  await expect.poll(() => stand!.calls()[0]!.fate).toBe('clientGone');
+  expect(await run(client.getDevice(ID, live))).toMatchObject({ id: ID });
+  expect(stand!.metrics.count('equinixCall', 'GetDevice', 'ctx canceled')).toBe(1);
+});
+
+test('an abort during a sleep and one in the queue end at once, without a call', async () => {
+  const { client, fake, clock } = await begin({ parallelism: 1 });
+  fake.addFault({ match: GET_DEVICE, effect: { type: 'status', code: 503 } });
+  const controller = new AbortController();
+  const sleeping = client.getDevice(ID, controller.signal);
+  await expect.poll(() => stand!.calls()[0]?.status).toBe(503);
+  controller.abort();
+  expect(await failureOf(sleeping)).toMatchObject({ kind: 'Cancelled', attempts: 1 });
+  expect(await failureOf(client.getDevice(ID, AbortSignal.abort()))).toMatchObject({
+    kind: 'Cancelled',
+    attempts: 0,
+  });
+  expect(clock.elapsedMs()).toBe(0);
+});
+
+test('a silent server is left after a minute, a list page after three', async () => {
+  const { client, fake, run } = await begin();
+  fake.addFault({ match: GET_DEVICE, times: 1, effect: { type: 'latency', ms: 3_600_000 } });
+  fake.addFault({ match: LIST_DEVICES, times: 1, effect: { type: 'latency', ms: 3_600_000 } });
+  await run(client.getDevice(ID, live), 1);
+  expect(gaps(atMs())[0]).toBeGreaterThanOrEqual(60_000);
+  expect(gaps(atMs())[0]).toBeLessThanOrEqual(61_000);
+  await run(client.listDevices(live), 1);
+  expect(gaps(atMs())[2]).toBeGreaterThanOrEqual(180_000);
+  expect(gaps(atMs())[2]).toBeLessThanOrEqual(181_000);
+  expect(stand!.metrics.count('equinixCall', 'GetDevice', 'deadline exceeded')).toBe(1);
+  expect(stand!.metrics.count('equinixRetry', 'GetDevice', 'timeout')).toBe(1);
+});
+
+test('a server that never answers ends in Deadline when the budget does', async () => {
+  const { client, fake, failureOf: failure, clock } = await begin();
+  fake.addFault({ match: GET_DEVICE, effect: { type: 'latency', ms: 100_000_000 } });
+  const error = await failure(client.getDevice(ID, live), 1);
+  expect(error).toMatchObject({ kind: 'Deadline' });
+  expect(error.cause).toMatchObject({ kind: 'Network' });
+  expect(clock.elapsedMs()).toBeLessThanOrEqual(15 * 60_000);
+});
+
+test('after 401 nothing is sent for a minute or until the token changes', async () => {
+  let token = 'an-old-token';
+  const { client, fake, failureOf: failure, run, clock } = await begin({ token: () => token });
+  expect(await failure(client.getDevice(ID, live))).toMatchObject({ kind: 'Unauthorized' });
+  expect(await failure(client.listDevices(live))).toMatchObject({ attempts: 0 });
+  clock.advance(59_000);
+  expect(await failure(client.listDevices(live))).toMatchObject({ kind: 'Unauthorized' });
+  expect(stand!.calls()).toHaveLength(1);
+  clock.advance(1_000);
+  expect(await failure(client.getDevice(ID, live))).toMatchObject({ status: 401 });
+  expect(stand!.calls()).toHaveLength(2);
+  token = fake.tokens.user;
+  expect(await run(client.getDevice(ID, live))).toMatchObject({ id: ID });
+  const paused = stand!.metrics.calls.filter(({ method }) => method === 'equinixPaused');
+  expect(paused.map(({ args }) => args)).toEqual([
+    ['unauthorized', 60],
+    ['unauthorized', 0],
+  ]);
+});
+
+test('a token that was rotated meanwhile gets one more try', async () => {
+  const asked: number[] = [];
+  const { client, fake, run } = await begin({
+    token: () => (asked.push(1) > 2 ? stand!.fake.tokens.user : 'an-old-token'),
+  });
+  expect(await run(client.getDevice(ID, live))).toMatchObject({ id: ID });
+  expect(stand!.calls().map(({ status }) => status)).toEqual([401, 200]);
+  expect(fake.tokens.user).not.toBe('an-old-token');
+  expect(stand!.metrics.count('equinixRetry', 'GetDevice', 'token')).toBe(1);
+});
+
+test('a token that cannot be read, or cannot be sent, is no reason to try for long', async () => {
+  const unreadable = new Error('no such file');
+  let token: () => string = () => {
+    throw unreadable;
+  };
+  const { client, failureOf: failure } = await begin({ token: () => token() });
+  const error = await failure(client.getDevice(ID, live));
+  expect(error).toMatchObject({ kind: 'Unauthorized', cause: unreadable, attempts: 0 });
+  token = () => 'two\nlines-of-secret';
+  const unsent = await failure(client.getDevice(ID, live));
+  expect(unsent).toMatchObject({ kind: 'InvalidArgument', attempts: 1 });
+  expect(JSON.stringify(unsent) + unsent.stack).not.toContain('lines-of-secret');
+  expect(stand!.calls()).toEqual([]);
+});
+
+test.each(['truncated', 'html', 'notJson', 'wrongType'] as const)(
+  'vector 34: 200 with %s is Protocol after three repetitions',
+  async (kind) => {
+    const { client, fake, failureOf: failure } = await begin();
+    fake.addFault({ match: GET_DEVICE, effect: { type: 'garbage', kind } });
+    const error = await failure(client.getDevice(ID, live));
+    expect(error).toMatchObject({ kind: 'Protocol', status: 200, attempts: 4 });
+    expect(stand!.calls()).toHaveLength(4);
+    const shown = JSON.stringify(error) + error.stack + String(error.cause);
+    for (const text of ['shepherd-ci-one', 'unavailable', 'upstream', 'unexpected']) {
+      expect(shown).not.toContain(text);
+    }
+  },
+);
+
+test('a reply that breaks off is asked for again', async () => {
+  const { client, fake, run } = await begin();
+  fake.addFault({ match: GET_DEVICE, times: 1, effect: { type: 'drop', phase: 'midBody' } });
+  expect(await run(client.getDevice(ID, live))).toMatchObject({ id: ID });
+  expect(stand!.metrics.count('equinixCall', 'GetDevice', 'unknown')).toBe(1);
+});
+
+test('a redirect is not followed', async () => {
+  const { client, fake, failureOf: failure } = await begin();
+  fake.addFault({ match: GET_DEVICE, effect: { type: 'garbage', kind: 'redirect' } });
+  expect(await failure(client.getDevice(ID, live))).toMatchObject({
+    kind: 'Protocol',
+    status: 302,
+  });
+  expect(stand!.calls()).toHaveLength(1);
+});
+
+test('vector 35: secrets are absent from errors and logs at any level', async () => {
+  const { fake, failureOf: failure, lines } = await begin();
+  const patch = {
+    userdata: '#!/bin/sh\nexport PASSWORD=hunter2-in-userdata\n',
+    customdata: { deep: { secret: 'hunter2-in-customdata' } },
+  };
+  const quotes = [
+    `bad token ${fake.tokens.user}`,
+    'line export PASSWORD=hunter2-in-userdata is wrong',
+    'value hunter2-in-customdata is wrong',
+  ];
+  const named = [
+    'userdata: starts with export PASS',
+    'root_password is hunter2-root',
+    '-----BEGIN OPENSSH PRIVATE KEY----- hunter2-key',
+  ];
+  const shown: unknown[] = [];
+  for (const code of [400, 401, 404, 422, 500]) {
+    for (const errors of [quotes, named]) {
+      fake.clearFaults();
+      const body = { errors, root_password: 'hunter2-root', userdata: 'hunter2-in-userdata' };
+      fake.addFault({ effect: { type: 'status', code, body } });
+      const update = stand!.another().updateDevice(ID, patch, live);
+      const error = await failure(update);
+      shown.push(error.message, error.stack, JSON.stringify(error), String(error.cause));
+      shown.push(JSON.stringify(error.cause));
+    }
+  }
+  const everything = [...lines, ...shown].join('\n');
+  expect(everything).toContain('bad token [redacted]');
+  expect(everything).toContain('value [redacted] is wrong');
+  const secrets = [fake.tokens.user, 'export PASS', 'hunter2'];
+  expect(secrets.filter((secret) => everything.includes(secret))).toEqual([]);
+});
+
+test('vector 35: what a device reply holds of secrets goes no further', async () => {
+  const { client, fake, run, lines } = await begin();
+  const [device] = fake.devices();
+  const userdata = 'hunter2-in-userdata';
+  const updated = await run(client.updateDevice(device!.id, { userdata }, live));
+  const read = await run(client.getDevice(device!.id, live));
+  expect(JSON.stringify([updated, read, lines])).not.toContain('hunter2');
+});
+
+test('logged addresses show paging and include, and no other value', async () => {
+  const { client, run, lines } = await begin();
+  await run(client.listDevices(live));
+  await run(client.listProjectSshKeys(live, { query: 'a-label' }));
+  const urls = lines.map((line) => (JSON.parse(line) as { url: string }).url);
+  expect(urls[0]).toMatch(
+    /devices\?include=facility&sort_by=\*&sort_direction=\*&page=1&per_page=100$/,
+  );
+  expect(urls[1]).toMatch(/ssh-keys\?query=\*$/);
+});

@@ -1,0 +1,348 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { witness } from '../../../../../src/domain/ids.ts';
+import type {
+  DeviceOrder,
+  Progress,
+} from '../../../../../src/adapters/provider/equinix/client/device-order.ts';
+import { INSTANCE_SET_ID } from '../setup.ts';
+import { createStand, live, orderFor, type Stand, WITNESS } from './stand.ts';
+
+const GET_RESERVATION = 'GET /hardware-reservations/{id}';
+/** A stranger's device without tags is read before it is judged. */
+const GET_DEVICE = 'GET /devices/{id}';
+const LIST_DEVICES = 'GET /projects/{id}/devices';
+const POST = 'POST /projects/{id}/devices';
+const CREATE = { method: 'POST', route: '/projects/{id}/devices' };
+const LOOK = [GET_RESERVATION, LIST_DEVICES];
+const OURS = `shepherd-idempotency-${WITNESS}`;
+
+let stand: Stand;
+let order: DeviceOrder;
+let progress: Progress[];
+
+beforeEach(async () => {
+  stand = await createStand();
+  progress = [];
+  order = await orderFor(stand, { onAttempt: async (seen) => void progress.push(seen) });
+});
+afterEach(() => stand.close());
+
+const create = (change: Partial<DeviceOrder> = {}) =>
+  stand.client.createDevice({ ...order, ...change }, live);
+const posts = () => stand.routes().filter((route) => route === POST).length;
+const postedAtMs = () =>
+  stand
+    .calls()
+    .filter(({ method, route }) => `${method} ${route}` === POST)
+    .map(({ atMs }) => atMs);
+const ours = () => stand.fake.devices().filter(({ tags }) => tags.includes(OURS));
+const outcomes = () =>
+  stand.metrics.calls.flatMap(({ method, args }) => (method === 'equinixCreate' ? args : []));
+
+test('vector 1: one look, one post, one witness, and the request stays as it was', async () => {
+  const tags = ['rack=7', 'shepherd-idempotency-of-an-earlier-life'];
+  const request = Object.freeze({ ...order, tags: Object.freeze([...tags]) });
+  const device = await stand.run(stand.client.createDevice(request, live));
+  expect(stand.routes()).toEqual([GET_RESERVATION, POST]);
+  expect(stand.fake.devices()).toMatchObject([
+    {
+      id: device.id,
+      hostname: order.hostname,
+      reservationId: order.reservationId,
+      tags: ['rack=7', OURS, `shepherd-owner-${INSTANCE_SET_ID}`],
+    },
+  ]);
+  expect(request.tags).toEqual(tags);
+  expect(progress).toEqual([{ attempts: 1, ambiguous: false }]);
+  expect(stand.calls()[1]!.body).toMatchObject({
+    plan: expect.any(String),
+    metro: expect.any(String),
+    operating_system: 'ubuntu_22_04',
+    hardware_reservation_id: order.reservationId,
+    project_id: stand.fake.projectId,
+    project_ssh_keys: [order.sshKeyId],
+  });
+  expect(outcomes()).toEqual(['created']);
+});
+
+test('vector 2: without a reservation no call is made', async () => {
+  const error = await stand.failureOf(create({ reservationId: '' }));
+  expect(error).toMatchObject({ kind: 'NoReservationProvided', attempts: 0, ambiguous: false });
+  expect(stand.calls()).toEqual([]);
+  expect(progress).toEqual([]);
+});
+
+test("vector 3: a stranger's device is a lost race before any post", async () => {
+  stand.fake.snatch(order.reservationId);
+  const error = await stand.failureOf(create());
+  expect(error).toMatchObject({ kind: 'RaceLost', ambiguous: false });
+  expect(stand.routes()).toEqual([GET_RESERVATION, GET_DEVICE]);
+  expect(outcomes()).toEqual(['race_lost']);
+});
+
+test('vector 4: a lost reply is settled by looking', async () => {
+  stand.fake.addFault({ match: CREATE, times: 1, effect: { type: 'drop', phase: 'after' } });
+  const device = await stand.run(create());
+  expect(ours().map(({ id }) => id)).toEqual([device.id]);
+  expect(stand.fake.devices()).toHaveLength(1);
+  expect(posts()).toBe(1);
+  expect(outcomes()).toEqual(['adopted']);
+});
+
+test('a creation that was answered with a redirect is settled by looking', async () => {
+  stand.fake.addFault({ match: CREATE, times: 1, effect: { type: 'garbage', kind: 'redirect' } });
+  const device = await stand.run(create());
+  expect(stand.fake.devices().map(({ id }) => id)).toEqual([device.id]);
+  expect(posts()).toBe(1);
+  expect(outcomes()).toEqual(['adopted']);
+});
+
+test('vector 5: a refused repetition is not believed while the views may be stale', async () => {
+  stand.fake.addFault({ effect: { type: 'stale', view: 'both', lagMs: 30_000 } });
+  stand.fake.addFault({ match: CREATE, times: 1, effect: { type: 'drop', phase: 'after' } });
+  const device = await stand.run(create());
+  expect(stand.fake.devices().map(({ id }) => id)).toEqual([device.id]);
+  const answers = stand.calls().filter(({ method, route }) => `${method} ${route}` === POST);
+  expect(answers.map(({ status }) => status)).toEqual([null, 422]);
+});
+
+test('vector 6: an unsent request is repeated after two empty looks, same witness', async () => {
+  stand.fake.addFault({ match: CREATE, times: 1, effect: { type: 'drop', phase: 'before' } });
+  const device = await stand.run(create());
+  expect(stand.routes()).toEqual([GET_RESERVATION, POST, ...LOOK, ...LOOK, POST]);
+  const atMs = stand.calls().map((entry) => entry.atMs);
+  expect(atMs[2]! - atMs[1]!).toBeGreaterThanOrEqual(5_000);
+  expect(atMs[4]! - atMs[3]!).toBeGreaterThanOrEqual(10_000);
+  expect(progress).toEqual([
+    { attempts: 1, ambiguous: false },
+    { attempts: 2, ambiguous: true },
+  ]);
+  expect(ours().map(({ id }) => id)).toEqual([device.id]);
+  expect(stand.fake.devices()).toHaveLength(1);
+});
+
+test('vector 7: a stranger between look and post is a lost race after one more read', async () => {
+  stand.fake.addFault({ effect: { type: 'race', when: 'betweenCheckAndCreate' } });
+  const error = await stand.failureOf(create());
+  expect(error).toMatchObject({ kind: 'RaceLost', ambiguous: false });
+  expect(stand.routes()).toEqual([GET_RESERVATION, POST, GET_RESERVATION, GET_DEVICE]);
+  expect(ours()).toEqual([]);
+});
+
+test('vector 8: a stranger after an unsent request is a lost race after one post', async () => {
+  stand.fake.addFault({ match: CREATE, times: 1, effect: { type: 'drop', phase: 'before' } });
+  stand.fake.addFault({ effect: { type: 'race', when: 'afterLostReply' } });
+  expect(await stand.failureOf(create())).toMatchObject({ kind: 'RaceLost' });
+  expect(posts()).toBe(1);
+  expect(ours()).toEqual([]);
+});
+
+test('vector 10 (client): a resumed creation looks twice, then posts with the old witness', async () => {
+  await stand.run(create({ resumed: true }));
+  expect(stand.routes()).toEqual([...LOOK, ...LOOK, GET_RESERVATION, POST]);
+  expect(progress).toEqual([{ attempts: 1, ambiguous: true }]);
+  expect(ours()).toHaveLength(1);
+});
+
+test('a resumed creation whose device is there adopts it without a post', async () => {
+  const made = await stand.run(create());
+  stand.forget();
+  expect(await stand.run(create({ resumed: true }))).toMatchObject({ id: made.id });
+  expect(posts()).toBe(0);
+  expect(outcomes()).toEqual(['created', 'adopted']);
+});
+
+test('vector 11: a revoked token after a lost reply hides nothing', async () => {
+  stand.fake.addFault({
+    match: CREATE,
+    times: 1,
+    effect: { type: 'status', code: 500, executed: true },
+  });
+  stand.fake.addFault({ match: { method: 'GET', nth: 2 }, effect: { type: 'tokenRevoked' } });
+  const error = await stand.failureOf(create());
+  expect(error).toMatchObject({ kind: 'Unauthorized', ambiguous: true });
+  expect(outcomes()).toEqual(['unknown']);
+  expect(ours()).toHaveLength(1);
+  const later = stand.another({ token: () => stand.fake.tokens.project });
+  const sought = { witness: WITNESS, reservationId: order.reservationId };
+  const found = await stand.run(later.findByWitness(sought, live));
+  expect(found?.id).toBe(ours()[0]!.id);
+});
+
+test('vector 12 (client): ten creations of one reservation, one post', async () => {
+  const marks = Array.from({ length: 10 }, (_, n) =>
+    witness(`0b6e1111-1111-4111-8111-00000000000${n}`),
+  );
+  const all = Promise.allSettled(marks.map((mark) => create({ witness: mark })));
+  const results = await stand.run(all);
+  expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  const lost = results.flatMap((one) => (one.status === 'rejected' ? [one.reason.kind] : []));
+  expect(lost).toEqual(Array(9).fill('RaceLost'));
+  expect(posts()).toBe(1);
+});
+
+test('two clients on one reservation make one device, whoever is first', async () => {
+  const other = stand.another();
+  const mark = witness('0b6e1111-1111-4111-8111-222222222222');
+  const both = Promise.allSettled([
+    create(),
+    other.createDevice({ ...order, witness: mark }, live),
+  ]);
+  const results = await stand.run(both);
+  expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+  const [lost] = results.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+  expect(lost).toMatchObject({ kind: 'RaceLost' });
+  expect(stand.fake.devices()).toHaveLength(1);
+});
+
+test('vector 13: a refusal while the reservation stays free is final', async () => {
+  const body = { errors: ['operating_system is unknown'] };
+  stand.fake.addFault({ match: CREATE, effect: { type: 'status', code: 422, body } });
+  const error = await stand.failureOf(create());
+  expect(error).toMatchObject({ kind: 'Rejected', status: 422, messages: body.errors });
+  expect(error.ambiguous).toBe(false);
+  expect(posts()).toBe(1);
+  expect(outcomes()).toEqual(['rejected']);
+});
+
+test.each([
+  [400, 'Rejected'],
+  [401, 'Unauthorized'],
+  [403, 'Forbidden'],
+  [404, 'NotFound'],
+])('a first post answered %i is believed: %s', async (code, kind) => {
+  stand.fake.addFault({ match: CREATE, effect: { type: 'status', code } });
+  expect(await stand.failureOf(create())).toMatchObject({ kind, ambiguous: false });
+  expect(posts()).toBe(1);
+});
+
+test('503 that names missing reservations is Capacity and not repeated', async () => {
+  const body = { errors: ['There are no available hardware reservations for this plan'] };
+  stand.fake.addFault({ match: CREATE, effect: { type: 'status', code: 503, body } });
+  expect(await stand.failureOf(create())).toMatchObject({ kind: 'Capacity', ambiguous: false });
+  expect(posts()).toBe(1);
+  expect(outcomes()).toEqual(['capacity']);
+});
+
+test('refusals of a repetition end after two minutes of empty looks as OutcomeUnknown', async () => {
+  stand.fake.addFault({ match: CREATE, times: 1, effect: { type: 'drop', phase: 'before' } });
+  stand.fake.addFault({ match: CREATE, effect: { type: 'status', code: 403 } });
+  const error = await stand.failureOf(create());
+  expect(error).toMatchObject({ kind: 'OutcomeUnknown', ambiguous: true });
+  const [lostAtMs] = postedAtMs();
+  expect(stand.calls().at(-1)!.atMs - lostAtMs!).toBeGreaterThanOrEqual(120_000);
+  expect(outcomes()).toEqual(['unknown']);
+});
+
+test('429 on the post is waited for, and each attempt is announced', async () => {
+  const effect = { type: 'status', code: 429, headers: { 'Retry-After': '9' } } as const;
+  stand.fake.addFault({ match: CREATE, times: 2, effect });
+  await stand.run(create());
+  expect(progress).toEqual([1, 2, 3].map((attempts) => ({ attempts, ambiguous: false })));
+  const [first, second, third] = postedAtMs();
+  expect(second! - first!).toBeGreaterThanOrEqual(9_000);
+  expect(third! - second!).toBeGreaterThanOrEqual(9_000);
+  expect(ours()).toHaveLength(1);
+});
+
+test('what onAttempt throws ends the creation before the post', async () => {
+  const fenced = new Error('the session expired');
+  const creation = create({ onAttempt: () => Promise.reject(fenced) });
+  await expect(stand.run(creation)).rejects.toBe(fenced);
+  expect(posts()).toBe(0);
+});
+
+test('an abort in the middle of the post is Cancelled and ambiguous; the device is found later', async () => {
+  stand.fake.addFault({ match: CREATE, times: 1, effect: { type: 'hang', phase: 'after' } });
+  const controller = new AbortController();
+  const creation = stand.client.createDevice(order, controller.signal);
+  const failed = stand.failureOf(creation);
+  await expect.poll(() => ours().length).toBe(1);
+  controller.abort();
+  expect(await failed).toMatchObject({ kind: 'Cancelled', ambiguous: true });
+  const sought = { witness: WITNESS, reservationId: order.reservationId };
+  const found = await stand.run(stand.client.findByWitness(sought, live));
+  expect(found?.id).toBe(ours()[0]!.id);
+});
+
+test('a created device that is not as ordered is nothing to rely on', async () => {
+  stand.fake.addFault({ match: CREATE, effect: { type: 'garbage', kind: 'wrongType' } });
+  expect(await stand.run(create())).toMatchObject({ hostname: order.hostname });
+  expect(posts()).toBe(1);
+  expect(outcomes()).toEqual(['adopted']);
+});
+
+test.each([
+  ['a reservation that is not provisionable', { provisionable: false }],
+  ['a spare', { spare: true }],
+  ['one in need of service', { needOfService: true }],
+])('%s is Rejected before any post', async (_name, flaw) => {
+  const other = await createStand({
+    fake: { world: { reservations: [{ id: '4f0c2d9a-7b1e-4c55-9a02-5d1f0c6be111', ...flaw }] } },
+  });
+  const rejected = await orderFor(other);
+  const error = await other.failureOf(other.client.createDevice(rejected, live));
+  expect(error).toMatchObject({ kind: 'Rejected', ambiguous: false });
+  expect(other.routes()).toEqual([GET_RESERVATION]);
+  await other.close();
+});
+
+test('a reservation of another project is a lost race', async () => {
+  const other = await createStand({
+    fake: {
+      world: {
+        projects: [{ name: 'ours' }, { name: 'theirs' }],
+        reservations: [{ count: 1, project: 'theirs' }],
+      },
+    },
+  });
+  const moved = await orderFor(other);
+  const error = await other.failureOf(other.client.createDevice(moved, live));
+  expect(error).toMatchObject({ kind: 'RaceLost' });
+  expect(other.routes()).toEqual([GET_RESERVATION]);
+  await other.close();
+});
+
+test('the server is not asked to pick a reservation', async () => {
+  const error = await stand.failureOf(create({ reservationId: 'next-available' }));
+  expect(error).toMatchObject({ kind: 'InvalidArgument', attempts: 0 });
+  expect(stand.calls()).toEqual([]);
+});
+
+test('optional fields are sent when given', async () => {
+  await stand.run(
+    create({
+      userdata: '#!/bin/sh',
+      customdata: { a: 1 },
+      locked: true,
+      operatingSystem: 'debian_12',
+    }),
+  );
+  expect(stand.calls()[1]!.body).toMatchObject({
+    userdata: '***',
+    customdata: '***',
+    locked: true,
+    operating_system: 'debian_12',
+  });
+});
+
+test('without a key id no list of keys is sent', async () => {
+  const { sshKeyId: _left, ...open } = order;
+  await stand.run(stand.client.createDevice(open, live));
+  expect(stand.calls()[1]!.body).not.toHaveProperty('project_ssh_keys');
+});
+
+test('a look at a list with holes proves nothing, so nothing is posted again', async () => {
+  const view = { type: 'stale', view: 'single', lagMs: 60_000 } as const;
+  stand.fake.addFault({ effect: view });
+  stand.fake.addFault({ match: CREATE, times: 1, effect: { type: 'drop', phase: 'after' } });
+  const holes = { type: 'unstablePages', mode: 'omit' } as const;
+  stand.fake.addFault({ match: { method: 'GET', route: CREATE.route }, effect: holes });
+  const sought = { witness: WITNESS, reservationId: order.reservationId };
+  const creation = create();
+  await expect.poll(() => ours().length).toBe(1);
+  const partial = await stand.failureOf(stand.another().findByWitness(sought, live));
+  expect(partial.kind).toBe('PartialListing');
+  expect(await stand.run(creation)).toMatchObject({ id: ours()[0]!.id });
+  expect(posts()).toBe(1);
+});

@@ -1,0 +1,157 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Device } from '../../../../../src/adapters/provider/equinix/client/schema.ts';
+import type { EquinixConfig } from '../../../../../src/adapters/provider/equinix/settings.ts';
+import type { World } from '../../../../../src/simulator/fakequinix/world.ts';
+import { createStand, live, type Stand } from './stand.ts';
+
+let stand: Stand | undefined;
+beforeEach(() => void (stand = undefined));
+afterEach(() => stand?.close());
+
+async function begin(world: World, config: Partial<EquinixConfig> = {}): Promise<Stand> {
+  stand = await createStand({ fake: { world }, config });
+  return stand;
+}
+const devices = (count: number, hostname = (n: number) => `shepherd-ci-${n}`) => ({
+  devices: Array.from({ length: count }, (_, n) => ({ hostname: hostname(n) })),
+});
+const idsOf = (items: readonly { readonly id: string }[]) => new Set(items.map(({ id }) => id));
+const walks = (consistent: boolean) =>
+  stand!.metrics.count('equinixWalk', 'ListDevices', consistent);
+
+test('vector 22: 250 devices are three sorted pages of one hundred', async () => {
+  const { client, run, calls, fake } = await begin(devices(250));
+  const { items, complete } = await run(client.listDevices(live));
+  expect(complete).toBe(true);
+  expect(idsOf(items)).toEqual(idsOf(fake.devices()));
+  expect(items).toHaveLength(250);
+  expect(calls().map(({ query }) => query)).toEqual(
+    ['1', '2', '3'].map((page) => ({
+      include: 'facility',
+      sort_by: 'hostname',
+      sort_direction: 'asc',
+      page,
+      per_page: '100',
+    })),
+  );
+  expect([walks(true), walks(false)]).toEqual([1, 0]);
+});
+
+test.each(['shuffle', 'duplicate'] as const)(
+  'vector 23: equal hostnames and %s give no duplicate, and complete only by the rule',
+  async (mode) => {
+    const { client, run, calls, fake } = await begin(
+      devices(25, () => 'all-the-same'),
+      { pageSize: 10 },
+    );
+    fake.addFault({ effect: { type: 'unstablePages', mode } });
+    for (let round = 0; round < 8; round++) {
+      stand!.forget();
+      const { items, complete } = await run(client.listDevices(live));
+      expect(idsOf(items).size).toBe(items.length);
+      expect(calls().filter(({ query }) => query['page'] === '1').length).toBeLessThanOrEqual(3);
+      if (complete) expect(items).toHaveLength(25);
+    }
+    expect(walks(false)).toBeGreaterThan(0);
+  },
+);
+
+/** One of each page is left out; the last page has one only, so that one is never seen. */
+const HOLED = [devices(3), { pageSize: 2 }] as const;
+
+test('vector 24 (client): what is left out of every page is never complete', async () => {
+  const { client, run, fake, calls } = await begin(...HOLED);
+  fake.addFault({ effect: { type: 'unstablePages', mode: 'omit' } });
+  const { items, complete } = await run(client.listDevices(live));
+  expect(complete).toBe(false);
+  expect(items.length).toBeGreaterThan(0);
+  expect(calls().filter(({ query }) => query['page'] === '1')).toHaveLength(3);
+});
+
+test('what is left out by chance is found by walking again, or the list is not complete', async () => {
+  const { client, run, fake } = await begin(devices(4), { pageSize: 2 });
+  fake.addFault({ effect: { type: 'unstablePages', mode: 'omit' } });
+  const seen = new Set<boolean>();
+  for (let round = 0; round < 20; round++) {
+    const { items, complete } = await run(client.listDevices(live));
+    expect(items.length === 4).toBe(complete);
+    seen.add(complete);
+  }
+  expect(seen.size).toBe(2);
+});
+
+test('a total that drifts is never complete', async () => {
+  const { client, run, fake } = await begin(devices(25), { pageSize: 10 });
+  fake.addFault({ effect: { type: 'unstablePages', mode: 'totalDrift' } });
+  expect(await run(client.listDevices(live))).toMatchObject({ complete: false });
+});
+
+test('who insists on completeness gets PartialListing with what was seen', async () => {
+  const { client, failureOf, fake } = await begin(...HOLED);
+  fake.addFault({ effect: { type: 'unstablePages', mode: 'omit' } });
+  const error = await failureOf(client.listDevices(live, { insist: true }));
+  expect(error.kind).toBe('PartialListing');
+  expect((error.items as Device[]).length).toBeGreaterThan(0);
+  expect(JSON.stringify(error)).not.toContain('shepherd-ci-');
+});
+
+test('a failing page is repeated without beginning anew', async () => {
+  const { client, run, fake, calls } = await begin(devices(25), { pageSize: 10 });
+  fake.addFault({ match: { nth: 2 }, effect: { type: 'status', code: 502 } });
+  expect(await run(client.listDevices(live))).toMatchObject({ complete: true });
+  expect(calls().map(({ query }) => query['page'])).toEqual(['1', '2', '2', '3']);
+});
+
+test('reservations come sorted by age, with device and facility, of any project', async () => {
+  const { client, run, calls, fake } = await begin({
+    projects: [{ name: 'ours' }, { name: 'theirs' }],
+    reservations: [
+      { count: 12, project: 'ours' },
+      { count: 3, project: 'theirs' },
+    ],
+  });
+  const mine = await run(client.listReservations(live));
+  expect(mine).toMatchObject({ complete: true });
+  expect(mine.items).toHaveLength(12);
+  expect(calls()[0]!.query).toMatchObject({
+    include: 'facility,device',
+    sort_by: 'created_at',
+    sort_direction: 'asc',
+  });
+  const all = await run(client.listOrganizationReservations(fake.organizationId, live));
+  expect(all.items).toHaveLength(15);
+  expect(calls().at(-1)!.query['include']).toBe('facility,device,project');
+  const theirs = all.items.find(({ project }) => project?.name === 'theirs')!.project!.id!;
+  const others = await run(client.listReservations(live, { projectId: theirs }));
+  expect(others.items).toHaveLength(3);
+});
+
+test('events are paged, newest first', async () => {
+  const { client, run, fake, calls } = await begin(devices(1), { pageSize: 2 });
+  const [device] = fake.devices();
+  for (let n = 0; n < 5; n++) {
+    await run(client.rebootDevice(device!.id, live));
+    stand!.clock.advance(1_000);
+  }
+  stand!.forget();
+  const { items, complete } = await run(client.listDeviceEvents(device!.id, live));
+  expect(complete).toBe(true);
+  expect(items).toHaveLength(5);
+  const times = items.map(({ created_at }) => Date.parse(created_at!));
+  expect(times).toEqual(times.toSorted((one, other) => other - one));
+  expect(calls()).toHaveLength(3);
+});
+
+test('an id of a project or organisation that is no UUID never leaves', async () => {
+  const { client, failureOf, calls } = await begin({});
+  const projectId = '../organizations';
+  for (const list of [
+    () => client.listDevices(live, { projectId }),
+    () => client.listReservations(live, { projectId }),
+    () => client.listOrganizationReservations('x', live),
+    () => client.listProjectSshKeys(live, { projectId }),
+  ]) {
+    expect(await failureOf(list())).toMatchObject({ kind: 'InvalidArgument', attempts: 0 });
+  }
+  expect(calls()).toEqual([]);
+});

@@ -1,0 +1,68 @@
+import { expect, onTestFinished, test } from 'vitest';
+import {
+  equinixDriver,
+  type EquinixSettings,
+} from '../../../../src/adapters/provider/equinix/driver.ts';
+import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
+import type { Provider } from '../../../../src/adapters/provider/port.ts';
+import { providerName } from '../../../../src/domain/ids.ts';
+import { answer, type ScriptedApi, startScriptedApi } from './scripted-api.ts';
+import { callOf } from './fleet.ts';
+import { INSTANCE_SET_ID, PROJECT_ID, publicKeyLine, recordingDeps, TOKEN } from './setup.ts';
+
+const schema = equinixDriver.settings({
+  ...{ env: { TOKEN }, baseDirectory: '/', checkFiles: false },
+});
+const settings = (change: object = {}) =>
+  schema.parse({
+    ...{ token: '${TOKEN}', username: 'tester', projectId: PROJECT_ID },
+    ...{ devicePrefix: 'shepherd-ci-', sshKeyLabel: 'shepherd-ci', apiRate: '0s', ...change },
+  }) as EquinixSettings;
+
+let api: ScriptedApi;
+let provider: Provider;
+
+async function start(status: number, change: object) {
+  const meta = { total: 0, current_page: 1, last_page: 1 };
+  api = await startScriptedApi((_, res) =>
+    answer(res, status, { devices: [], hardware_reservations: [], meta }),
+  );
+  const deps = recordingDeps();
+  const metrics = { ...silentMetrics, ...deps.metrics };
+  provider = equinixDriver.open(settings({ baseUrl: api.url, ...change }), {
+    ...{ ...deps, metrics, name: providerName('equinix'), instanceSetId: INSTANCE_SET_ID },
+    ...{ publicKey: publicKeyLine(1), userAgent: 'shepherd', daemons: () => 1 },
+  });
+  onTestFinished(stop);
+  return deps;
+}
+async function stop() {
+  await provider.stop();
+  await api.close();
+}
+
+test('limits and waits have their defaults', () => {
+  expect(settings()).toMatchObject({
+    ...{ pageSize: 100, connectTimeout: 10_000, attemptTimeout: 60_000 },
+    ...{ operationTimeout: 900_000, backoffInitial: 500, backoffMaximum: 60_000 },
+  });
+});
+
+test('the size of a page is asked for', async () => {
+  await start(200, { pageSize: 7 });
+  await provider.listMachines({}, callOf());
+  expect(new Set(api.seen.map(({ query }) => query.get('per_page')))).toEqual(new Set(['7']));
+});
+
+test('an operation ends and waits as configured', async () => {
+  const limits = { operationTimeout: '60s', backoffInitial: '4s', backoffMaximum: '5s' };
+  const { clock } = await start(500, { ...limits, connectTimeout: '11m', attemptTimeout: '10m' });
+  const failed = provider.getMachine('e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701', callOf());
+  await expect(failed).rejects.toMatchObject({ cause: { kind: 'Deadline' } });
+  const limitsMs = [60_000, 600_000, 660_000];
+  expect(clock.delaysMs).toEqual(expect.arrayContaining(limitsMs));
+  const waitsMs = clock.delaysMs.filter((ms) => ms > 0 && !limitsMs.includes(ms));
+  expect(waitsMs.length).toBeGreaterThan(2);
+  for (const ms of waitsMs) expect(ms).toBeGreaterThanOrEqual(2_000);
+  for (const ms of waitsMs) expect(ms).toBeLessThanOrEqual(7_500);
+});

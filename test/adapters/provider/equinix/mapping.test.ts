@@ -1,0 +1,194 @@
+import { expect, test } from 'vitest';
+import { toProviderMachine } from '../../../../src/adapters/provider/core/entries.ts';
+import {
+  chooseAddress,
+  classify,
+  statusOf,
+  toFreeCapacity,
+  toMachine,
+} from '../../../../src/adapters/provider/equinix/mapping.ts';
+import {
+  device as deviceSchema,
+  type IpAddress,
+  reservation as reservationSchema,
+} from '../../../../src/adapters/provider/equinix/client/schema.ts';
+import {
+  ownershipOf,
+  ownerTag,
+  toPortTags,
+  witnessTag,
+} from '../../../../src/adapters/provider/equinix/tags.ts';
+import { SET_ID_TAG, WITNESS_TAG } from '../../../../src/domain/provider-tags.ts';
+
+const ID = 'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701';
+const RESERVATION_ID = '4f0c2d9a-7b1e-4c55-9a02-5d1f0c6be111';
+const NOW_MS = Date.parse('2026-08-01T00:00:00Z');
+
+test.each([
+  ['queued', 'Provisioning'],
+  ['provisioning', 'Provisioning'],
+  ['post_provisioning', 'Provisioning'],
+  ['reinstalling', 'Provisioning'],
+  ['active', 'Running'],
+  ['inactive', 'Stopped'],
+  ['powering_on', 'Stopped'],
+  ['powering_off', 'Stopped'],
+  ['failed', 'ProvisioningFailedPermanent'],
+  ['deleted', 'Missing'],
+  ['deprovisioning', 'Missing'],
+  ['weird', 'Unknown'],
+  [undefined, 'Unknown'],
+])('vector 31: state %s is status %s', (state, status) => {
+  expect(statusOf(state)).toBe(status);
+});
+
+const entry = (address: string, change: Partial<IpAddress> = {}): IpAddress => ({
+  address,
+  address_family: address.includes(':') ? 6 : 4,
+  public: true,
+  management: true,
+  ...change,
+});
+const PRIVATE_V4 = entry('10.67.0.3', { public: false });
+const PUBLIC_V6 = entry('2001:0db8:12::0003');
+const PUBLIC_V4 = entry('203.0.113.10');
+
+test('vector 32: public management IPv4, else IPv6, else none', () => {
+  const chosen = (...entries: IpAddress[]) => chooseAddress(entries);
+  expect(chosen(PRIVATE_V4, PUBLIC_V6, PUBLIC_V4)).toEqual({
+    address: '203.0.113.10',
+    fallback: false,
+  });
+  expect(chosen(PRIVATE_V4, PUBLIC_V6)).toEqual({ address: '2001:db8:12::3', fallback: false });
+  expect(chosen(PRIVATE_V4)).toBeNull();
+  expect(chosen()).toBeNull();
+});
+
+test('the first of a kind wins, unreadable ones are passed over', () => {
+  const entries = [entry('not-an-address'), entry('203.0.113.1'), entry('203.0.113.2')];
+  expect(chooseAddress(entries)?.address).toBe('203.0.113.1');
+});
+
+test('without any management entry a public one is a fallback; beside one it is not', () => {
+  const elastic = entry('198.51.100.7', { management: false });
+  expect(chooseAddress([elastic])).toEqual({ address: '198.51.100.7', fallback: true });
+  expect(chooseAddress([elastic, PRIVATE_V4])).toBeNull();
+});
+
+const DEVICE = deviceSchema.parse({
+  id: ID,
+  hostname: 'shepherd-ci-4f0c2d9a-7b1e-4c55',
+  state: 'active',
+  tags: [witnessTag('w-1'), ownerTag('o-1'), 'team=a=b', 'plain'],
+  ip_addresses: [PRIVATE_V4, PUBLIC_V4],
+  facility: { code: 'fr2', metro: { code: 'fr' } },
+  plan: { slug: 'm3.large.x86' },
+  hardware_reservation: { href: `/metal/v1/hardware-reservations/${RESERVATION_ID}` },
+  customdata: { ssh_port: 2222 },
+  never_heard_of: 1,
+});
+
+const VIEW = {
+  devicePrefix: 'shepherd-ci-',
+  instanceSetId: 'o-1',
+  sshPortFromCustomdata: false,
+};
+
+test('a device as the port shows it', () => {
+  expect(toMachine(DEVICE, VIEW)).toEqual({
+    id: ID,
+    reservationId: RESERVATION_ID,
+    hostname: 'shepherd-ci-4f0c2d9a-7b1e-4c55',
+    plan: 'm3.large.x86',
+    location: 'fr2',
+    address: '203.0.113.10',
+    remoteUser: 'root',
+    availability: 'KnownUsed',
+    failed: false,
+    status: 'Running',
+    power: 'on',
+    tags: { [WITNESS_TAG]: 'w-1', [SET_ID_TAG]: 'o-1', team: 'a=b', plain: '' },
+  });
+});
+
+test.each([
+  ['active', 'on'],
+  ['inactive', 'off'],
+  ['deleted', 'off'],
+  ['deprovisioning', 'unknown'],
+  ['powering_off', 'unknown'],
+  ['weird', 'unknown'],
+])('in state %s its power is %s', (state, power) => {
+  expect(toMachine({ ...DEVICE, state }, VIEW).power).toBe(power);
+});
+
+test('behind port forwarding the address waits for its port', () => {
+  const options = { ...VIEW, sshPortFromCustomdata: true };
+  expect(toMachine(DEVICE, options).address).toBe('203.0.113.10:2222');
+  expect(toMachine({ ...DEVICE, customdata: {} }, options).address).toBeNull();
+  const six = { ...DEVICE, ip_addresses: [PUBLIC_V6] };
+  expect(toMachine(six, options).address).toBe('[2001:db8:12::3]:2222');
+});
+
+test('a failed device says so; the metro stands in for the facility', () => {
+  const { facility: _, ...rest } = DEVICE;
+  const failed = toMachine({ ...rest, state: 'failed', metro: { code: 'fr' } }, VIEW);
+  expect(failed).toMatchObject({ failed: true, location: 'fr', power: 'unknown' });
+});
+
+test.each([
+  ['ours', ['team=a', ownerTag('o-1')]],
+  ['ours', [ownerTag('o-1'), ownerTag('o-1')]],
+  ['untagged', []],
+  ['untagged', [witnessTag('w-1'), 'owner=o-1']],
+  ['untagged', [`${SET_ID_TAG}=o-1`]],
+  ['foreign', [ownerTag('o-2')]],
+  ['foreign', [ownerTag('o-11')]],
+  ['foreign', [ownerTag('')]],
+  ['foreign', [ownerTag('o-1'), ownerTag('o-2')]],
+  ['foreign', [ownerTag('o-2'), ownerTag('o-1')]],
+])('%s with the tags %j', (expected, tags) => {
+  expect(ownershipOf(tags, 'o-1')).toBe(expected);
+});
+
+test('foreign tags never hide ours', () => {
+  expect(toPortTags([`${WITNESS_TAG}=forged`, witnessTag('w')])).toEqual({ [WITNESS_TAG]: 'w' });
+});
+
+const FREE = reservationSchema.parse({
+  id: RESERVATION_ID,
+  provisionable: true,
+  plan: { slug: 'm3.large.x86' },
+  facility: { code: 'fr2' },
+});
+
+test.each([
+  ['available', {}],
+  ['inUse', { device: DEVICE }],
+  ['inUse', { device: { href: `/devices/${ID}` } }],
+  ['inUse', { device: { href: `/devices/${ID}` }, provisionable: false }],
+  ['notProvisionable', { provisionable: false }],
+  ['notProvisionable', { provisionable: undefined }],
+  ['notProvisionable', { spare: true }],
+  ['notProvisionable', { need_of_service: true }],
+  ['notProvisionable', { termination_time: '2026-07-31T00:00:00Z' }],
+  ['available', { termination_time: '2026-08-02T00:00:00Z' }],
+  ['notProvisionable', { plan: undefined }],
+  ['notProvisionable', { facility: undefined }],
+])('a reservation is %s with %j', (expected, change) => {
+  const reservation = reservationSchema.parse({ ...FREE, ...change });
+  expect(classify(reservation, NOW_MS)).toBe(expected);
+});
+
+test('free capacity as the port shows it', () => {
+  const shown = toFreeCapacity(FREE);
+  expect(toProviderMachine(shown, { instanceSetId: 'o-1', observedAtMs: 5 })).toMatchObject({
+    id: null,
+    reservationId: RESERVATION_ID,
+    availability: 'KnownUnused',
+    address: null,
+    status: null,
+    ownership: 'ours',
+    location: 'fr2',
+  });
+});

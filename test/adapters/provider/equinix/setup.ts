@@ -1,0 +1,90 @@
+import { createSeededRandom } from '../../../../src/adapters/clock/simulated-clock.ts';
+import type { Log } from '../../../../src/adapters/log/port.ts';
+import {
+  EQUINIX_DEFAULTS,
+  type EquinixConfig,
+} from '../../../../src/adapters/provider/equinix/settings.ts';
+import type { EquinixProviderDeps } from '../../../../src/adapters/provider/equinix/equinix-provider.ts';
+import type { Fakequinix } from '../../../../src/simulator/fakequinix/options.ts';
+import { createScaledClock } from './scaled-clock.ts';
+
+export const TOKEN = 'token-that-must-never-be-seen';
+export const PROJECT_ID = '9d1c0000-0000-4000-8000-000000000001';
+
+/** A well-formed Ed25519 line; `mark` makes another key. */
+export function publicKeyLine(mark: number, comment = 'shepherd'): string {
+  const field = (bytes: Buffer) => {
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(bytes.length);
+    return Buffer.concat([length, bytes]);
+  };
+  const blob = Buffer.concat([field(Buffer.from('ssh-ed25519')), field(Buffer.alloc(32, mark))]);
+  return `ssh-ed25519 ${blob.toString('base64')} ${comment}`;
+}
+
+export const INSTANCE_SET_ID = 'shep0-ci000-000000000000000';
+
+/** A second of the client's waits passes in ten milliseconds; its time limits stay out of the way. */
+export const SPEED = 100;
+
+export const configFor = (baseUrl: string, change: Partial<EquinixConfig> = {}): EquinixConfig => ({
+  ...EQUINIX_DEFAULTS,
+  name: 'equinix',
+  baseUrl,
+  username: 'tester',
+  token: () => TOKEN,
+  projectId: PROJECT_ID,
+  devicePrefix: 'shepherd-ci-',
+  sshKeyLabel: 'shepherd-ci',
+  publicKeyLine: publicKeyLine(1),
+  instanceSetId: INSTANCE_SET_ID,
+  os: 'ubuntu_22_04',
+  apiRateMs: 0,
+  ...change,
+  timings: { connectTimeoutMs: 600_000, attemptTimeoutMs: 600_000, ...change.timings },
+});
+
+export interface Recorded extends EquinixProviderDeps {
+  readonly clock: ReturnType<typeof createScaledClock>;
+  /** Everything logged, as JSON lines. */
+  readonly lines: string[];
+  readonly calls: { readonly endpoint: string; readonly status: string }[];
+}
+
+export function recordingDeps(speed = SPEED): Recorded {
+  const lines: string[] = [];
+  const calls: { endpoint: string; status: string }[] = [];
+  const write = (fields: object, message: string) =>
+    void lines.push(JSON.stringify({ ...fields, message }));
+  const log: Log = { debug: write, info: write, warn: write, error: write, child: () => log };
+  return {
+    clock: createScaledClock(speed),
+    random: createSeededRandom(7),
+    log,
+    metrics: {
+      equinixCall: (endpoint, status) => void calls.push({ endpoint, status }),
+      equinixSlots: () => undefined,
+      equinixRetry: () => undefined,
+      equinixPaused: () => undefined,
+      equinixCreate: () => undefined,
+      equinixReservations: () => undefined,
+      equinixWalk: () => undefined,
+    },
+    lines,
+    calls,
+  };
+}
+
+/** What anybody with access to the project can do to a device. */
+export async function setTags(
+  fake: Pick<Fakequinix, 'url' | 'tokens'>,
+  id: string,
+  tags: readonly string[],
+): Promise<void> {
+  const { status } = await fetch(`${fake.url}/devices/${id}`, {
+    method: 'PATCH',
+    headers: { 'X-Auth-Token': fake.tokens.user, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ tags }),
+  });
+  if (status !== 200) throw new Error(`the tags of ${id} were not changed: ${status}`);
+}

@@ -1,0 +1,71 @@
+import { afterEach, expect, test } from 'vitest';
+import { createEquinixClient } from '../../../../src/adapters/provider/equinix/client/client.ts';
+import { createOurSshKey } from '../../../../src/adapters/provider/equinix/ssh-key.ts';
+import { callOf } from './fleet.ts';
+import { configFor, publicKeyLine, recordingDeps } from './setup.ts';
+import { live, type Stand, startStand } from './stand.ts';
+
+const LOOK = 'GET /projects/{id}/ssh-keys';
+const HOUR_MS = 3_600_000;
+const OURS = { label: 'shepherd-ci', key: publicKeyLine(1) };
+const { signal } = live;
+
+let stand: Stand;
+afterEach(() => stand.close());
+
+/** Our key as seen so long after now. */
+async function keyAt() {
+  let laterMs = 0;
+  const clock = { now: () => Date.now() + laterMs, monotonic: () => laterMs };
+  const access = { token: () => stand.fake.tokens.user, projectId: stand.fake.projectId };
+  const config = configFor(stand.fake.url, access);
+  const client = createEquinixClient(config, recordingDeps());
+  const pass = (ms: number) => void (laterMs += ms);
+  return { key: createOurSshKey(config, { client, clock }), pass, stop: () => client.stop() };
+}
+
+test('each preparation looks whether the key is still there', async () => {
+  stand = await startStand({});
+  await stand.provider.prepare(live);
+  await stand.provider.prepare(live);
+  expect(stand.changes()).toEqual(['POST /projects/{id}/ssh-keys']);
+  expect(stand.count(LOOK)).toBe(2);
+});
+
+test('before a creation the key is believed for a day, or until it is forgotten', async () => {
+  stand = await startStand({});
+  const { key, pass, stop } = await keyAt();
+  const id = await key.id(signal);
+  pass(23 * HOUR_MS);
+  expect(await key.id(signal)).toBe(id);
+  expect(stand.count(LOOK)).toBe(1);
+  pass(2 * HOUR_MS);
+  expect(await key.id(signal)).toBe(id);
+  expect(stand.count(LOOK)).toBe(2);
+  key.forget();
+  await key.id(signal);
+  expect(stand.count(LOOK)).toBe(3);
+  stop();
+});
+
+test('of old copies of our key all but one are swept; what differs is left to people', async () => {
+  const other = { ...OURS, label: 'other' };
+  const replaced = { ...OURS, key: publicKeyLine(2) };
+  stand = await startStand({ keys: [OURS, OURS, OURS, other, replaced] });
+  const { key, pass, stop } = await keyAt();
+  expect((await key.sweep({ dryRun: false }, signal)).removed).toEqual([]);
+  pass(HOUR_MS + 60_000);
+  const { removed } = await key.sweep({ dryRun: true }, signal);
+  expect(removed).toMatchObject([{ kind: 'ssh-key' }, { kind: 'ssh-key' }]);
+  expect(stand.changes()).toEqual([]);
+  expect((await key.sweep({ dryRun: false }, signal)).removed).toEqual(removed);
+  expect(stand.changes()).toEqual(Array(2).fill('DELETE /ssh-keys/{id}'));
+  expect((await key.sweep({ dryRun: false }, signal)).removed).toEqual([]);
+  stop();
+});
+
+test('the driver sweeps by this', async () => {
+  stand = await startStand({ keys: [OURS, OURS] });
+  expect(await stand.driver.sweep!({ ...callOf(), dryRun: true })).toEqual({ removed: [] });
+  expect(stand.count(LOOK)).toBe(1);
+});
