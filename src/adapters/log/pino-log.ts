@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream';
 import { pino, type DestinationStream, type Logger } from 'pino';
 import pretty from 'pino-pretty';
+import { errorFields } from './error-fields.ts';
 
 export interface LogOptions {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
@@ -35,6 +36,7 @@ export function createPinoLog(options: LogOptions): Logger {
       level,
       base: null,
       redact: { paths: SECRET.flatMap((name) => [name, `*.${name}`]), censor: '[secret]' },
+      serializers: { err: errorFields },
       formatters: { level: (label) => ({ level: label }) },
       timestamp: pino.stdTimeFunctions.isoTime,
     },

@@ -4,6 +4,8 @@ import type { Registry } from 'prom-client';
 /** From a quick query to an installation that takes an hour, seconds. */
 const WORK_BUCKETS = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600];
 const CALL_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** An operation may be many calls of an API, with waits between them. */
+const DRIVER_BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 180, 600];
 /** Installing calls of the vendor may hang for minutes. */
 const EQUINIX_BUCKETS = [...CALL_BUCKETS, 30, 60, 120, 180];
 
@@ -110,7 +112,7 @@ export const fleetFamilies = (registry: Registry) => ({
   }),
 });
 
-/** Registers every histogram, the vendor's gauges and the build's constant. */
+/** Registers every histogram of ours and the build's constant. */
 export const timingFamilies = (registry: Registry) => ({
   work_duration_seconds: new Histogram({
     name: 'shepherd_work_duration_seconds',
@@ -133,6 +135,16 @@ export const timingFamilies = (registry: Registry) => ({
     buckets: CALL_BUCKETS,
     registers: [registry],
   }),
+  buildInfo: new Gauge({
+    name: 'shepherd_build_info',
+    help: 'Always 1; the labels name the program and the schema of its database.',
+    labelNames: ['version', 'commit', 'schema'],
+    registers: [registry],
+  }),
+});
+
+/** Registers every metric of the Equinix client. The first three are the original's. */
+export const equinixFamilies = (registry: Registry) => ({
   equinixLatency: new Histogram({
     name: 'equinix_api_latency',
     help: 'Time of HTTP attempts against the Equinix API, in seconds.',
@@ -150,10 +162,103 @@ export const timingFamilies = (registry: Registry) => ({
     help: 'Attempts against the Equinix API in progress.',
     registers: [registry],
   }),
-  buildInfo: new Gauge({
-    name: 'shepherd_build_info',
-    help: 'Always 1; the labels name the program and the schema of its database.',
-    labelNames: ['version', 'commit', 'schema'],
+  equinixRetries: new Counter({
+    name: 'equinix_api_retries_total',
+    help: 'Attempts against the Equinix API that repeat an earlier one, by what made them.',
+    labelNames: ['endpoint', 'reason'],
+    registers: [registry],
+  }),
+  equinixPaused: new Counter({
+    name: 'equinix_api_paused_seconds_total',
+    help: 'Time during which the whole Equinix client was kept from calling.',
+    labelNames: ['reason'],
+    registers: [registry],
+  }),
+  equinixCreates: new Counter({
+    name: 'equinix_create_outcomes_total',
+    help: 'Creations of devices, by how they ended.',
+    labelNames: ['outcome'],
+    registers: [registry],
+  }),
+  equinixReservations: new Gauge({
+    name: 'equinix_reservations',
+    help: 'Hardware reservations per class when they were last read.',
+    labelNames: ['class'],
+    registers: [registry],
+  }),
+  equinixWalks: new Counter({
+    name: 'equinix_listing_walks_total',
+    help: 'Walks through the pages of a listing, by whether the pages agreed with each other.',
+    labelNames: ['list', 'consistent'],
+    registers: [registry],
+  }),
+});
+
+/** Registers every metric of the drivers of providers. */
+export const driverFamilies = (registry: Registry) => ({
+  operations: new Counter({
+    name: 'driver_operations',
+    help: 'Calls of the drivers of providers; error is 1 of those that failed.',
+    labelNames: ['provider', 'operation', 'error'],
+    registers: [registry],
+  }),
+  latency: new Histogram({
+    name: 'shepherd_driver_operation_seconds',
+    help: 'Time of calls of the drivers of providers, without their wait for a turn.',
+    labelNames: ['provider', 'operation'],
+    buckets: DRIVER_BUCKETS,
+    registers: [registry],
+  }),
+});
+
+/** Registers every metric of provisioning and of giving machines back. */
+export const provisionerFamilies = (registry: Registry) => ({
+  capacity: new Gauge({
+    name: 'shepherd_provider_capacity',
+    help: 'Machines and slots of a provider in the last iteration of its provisioner, by kind.',
+    labelNames: ['provider', 'kind'],
+    registers: [registry],
+  }),
+  discrepancies: new Gauge({
+    name: 'shepherd_provider_discrepancies',
+    help: 'Machines of which provider and BMDB say different things, by kind.',
+    labelNames: ['provider', 'kind'],
+    registers: [registry],
+  }),
+  circuitOpen: new Gauge({
+    name: 'shepherd_provider_circuit_open',
+    help: 'Is 1 while the listing of a provider is not believed, and nothing is created by it.',
+    labelNames: ['provider'],
+    registers: [registry],
+  }),
+  intentsOpen: new Gauge({
+    name: 'shepherd_provision_intents_open',
+    help: 'Creations that were begun and are not settled.',
+    labelNames: ['provider'],
+    registers: [registry],
+  }),
+  overLimit: new Gauge({
+    name: 'shepherd_provision_over_limit',
+    help: 'Managed machines beyond the limit of the provider; they are never given up for it.',
+    labelNames: ['provider'],
+    registers: [registry],
+  }),
+  outcomes: new Counter({
+    name: 'shepherd_provision_outcomes_total',
+    help: 'Creations of machines, by how they ended.',
+    labelNames: ['provider', 'outcome'],
+    registers: [registry],
+  }),
+  disappeared: new Counter({
+    name: 'shepherd_instances_disappeared',
+    help: 'Machines that their provider no longer knows, by the state they were in.',
+    labelNames: ['state'],
+    registers: [registry],
+  }),
+  stuck: new Counter({
+    name: 'shepherd_deprovisions_stuck_total',
+    help: 'Machines that did not go away after many requests to their provider.',
+    labelNames: ['provider'],
     registers: [registry],
   }),
 });

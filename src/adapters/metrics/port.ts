@@ -1,3 +1,4 @@
+import type { CreationOutcome } from '../../domain/creation-end.ts';
 import type { Process } from '../../domain/machine.ts';
 import type { Processor } from '../../domain/processor.ts';
 
@@ -20,8 +21,20 @@ export interface Metrics {
   claimConflict(process: Process): void;
   heartbeat(outcome: 'ok' | 'unauthenticated' | 'invalid' | 'unavailable' | 'limited'): void;
   adapterCall(adapter: string, op: string, code: string): void;
+  /** Makes every series of a provider's driver exist, at 0. */
+  driverOpened(provider: string, operations: readonly string[]): void;
+  /** One call of a provider's driver, without its wait for a turn. */
+  driverCall(provider: string, operation: string, failed: boolean, seconds: number): void;
   agentStartFailure(cls: string): void;
   reboot(provider: string, outcome: string): void;
+  /** Replaces the gauges of one provider. */
+  provisioner(provider: string, figures: ProvisionerFigures): void;
+  /** A creation came to an end. */
+  creation(provider: string, outcome: CreationOutcome): void;
+  /** A machine is Missing from now on; what it was before. */
+  disappeared(state: string): void;
+  /** A machine does not go away however often its provider is asked. */
+  deprovisionStuck(provider: string): void;
   sessionStarted(processor: Processor): void;
   sessionExpired(processor: Processor): void;
   /**
@@ -38,7 +51,52 @@ export interface Metrics {
   /** One HTTP attempt of the Equinix client, `equinix_api_latency`. */
   equinixCall(endpoint: string, statusCode: string, seconds: number): void;
   equinixSlots(waiting: number, inFlight: number): void;
+  /** An attempt of the Equinix client is repeated, `equinix_api_retries_total`. */
+  equinixRetry(endpoint: string, reason: string): void;
+  /** The whole client was kept from calling, `equinix_api_paused_seconds_total`. */
+  equinixPaused(reason: 'rate_limit' | 'unauthorized', seconds: number): void;
+  /** One creation came to an end, `equinix_create_outcomes_total`. */
+  equinixCreate(outcome: CreateOutcome): void;
+  /** Replaces the whole `equinix_reservations` family: reservations per class. */
+  equinixReservations(counts: Readonly<Record<string, number>>): void;
+  /** One walk through the pages of a listing, `equinix_listing_walks_total`. */
+  equinixWalk(list: string, consistent: boolean): void;
 }
+
+/** What an iteration of a provisioner found. */
+export interface ProvisionerFigures {
+  /** Machines in the BMDB. */
+  readonly bmdb: number;
+  /** Devices in use, those of other owners left out. */
+  readonly used: number;
+  readonly free: number;
+  readonly failed: number;
+  /** Devices that nothing refers to. */
+  readonly orphan: number;
+  /** Machines whose device was not listed. */
+  readonly missing: number;
+  /** Free slots on the shelf. */
+  readonly penalised: number;
+  /** What counts against the limit. */
+  readonly managed: number;
+  /** 0: no limit. */
+  readonly max: number;
+  readonly overLimit: number;
+  /** Unfinished creations. */
+  readonly intents: number;
+  readonly isBreakerOpen: boolean;
+}
+
+/** How a creation at Equinix ended; `adopted`: found, made by a request whose reply was lost. */
+export const CREATE_OUTCOMES = [
+  'created',
+  'adopted',
+  'race_lost',
+  'capacity',
+  'rejected',
+  'unknown',
+] as const;
+export type CreateOutcome = (typeof CREATE_OUTCOMES)[number];
 
 /** Counts nothing; for parts that run without a daemon around them. */
 export const silentMetrics: Metrics = {
@@ -49,8 +107,14 @@ export const silentMetrics: Metrics = {
   claimConflict: () => undefined,
   heartbeat: () => undefined,
   adapterCall: () => undefined,
+  driverOpened: () => undefined,
+  driverCall: () => undefined,
   agentStartFailure: () => undefined,
   reboot: () => undefined,
+  provisioner: () => undefined,
+  creation: () => undefined,
+  disappeared: () => undefined,
+  deprovisionStuck: () => undefined,
   sessionStarted: () => undefined,
   sessionExpired: () => undefined,
   transaction: () => undefined,
@@ -58,4 +122,9 @@ export const silentMetrics: Metrics = {
   observe: () => undefined,
   equinixCall: () => undefined,
   equinixSlots: () => undefined,
+  equinixRetry: () => undefined,
+  equinixPaused: () => undefined,
+  equinixCreate: () => undefined,
+  equinixReservations: () => undefined,
+  equinixWalk: () => undefined,
 };

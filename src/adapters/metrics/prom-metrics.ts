@@ -1,8 +1,15 @@
 import { Registry, collectDefaultMetrics } from 'prom-client';
 import type { Histogram } from 'prom-client';
 import { PROCESSORS, processorOf } from '../../domain/processor.ts';
-import { bmdbFamilies, fleetFamilies, timingFamilies } from './families.ts';
-import type { Metrics } from './port.ts';
+import {
+  bmdbFamilies,
+  driverFamilies,
+  equinixFamilies,
+  fleetFamilies,
+  provisionerFamilies,
+  timingFamilies,
+} from './families.ts';
+import { CREATE_OUTCOMES, type Metrics } from './port.ts';
 
 /** One scrape in Prometheus' text format. */
 export interface Exposition {
@@ -35,15 +42,12 @@ export function createPromMetrics({ version, schema, commit }: PromMetricsOption
   return {
     ...bmdbMetrics(registry),
     ...fleetMetrics(registry),
+    ...equinixMetrics(registry),
+    ...provisionerMetrics(registry),
+    ...driverMetrics(registry),
     observe(name, labels, seconds) {
       const histogram: Histogram = timing[name];
       histogram.observe(known(name, labels), seconds);
-    },
-    equinixCall: (endpoint, statusCode, seconds) =>
-      timing.equinixLatency.observe({ endpoint, status_code: statusCode }, seconds),
-    equinixSlots(waiting, inFlight) {
-      timing.equinixWaiting.set(waiting);
-      timing.equinixInFlight.set(inFlight);
     },
     expose: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
   };
@@ -101,6 +105,22 @@ function bmdbMetrics(registry: Registry): BmdbMetrics {
   };
 }
 
+function driverMetrics(registry: Registry): Pick<Metrics, 'driverOpened' | 'driverCall'> {
+  const { operations, latency } = driverFamilies(registry);
+  return {
+    driverOpened(provider, names) {
+      for (const operation of names) {
+        for (const error of ['0', '1']) operations.inc({ provider, operation, error }, 0);
+        latency.zero({ provider, operation });
+      }
+    },
+    driverCall(provider, operation, failed, seconds) {
+      operations.inc({ provider, operation, error: failed ? '1' : '0' });
+      latency.observe({ provider, operation }, seconds);
+    },
+  };
+}
+
 type FleetMetrics = Pick<
   Metrics,
   | 'transition'
@@ -125,5 +145,67 @@ function fleetMetrics(registry: Registry): FleetMetrics {
     agentStartFailure: (cls) => families.agentStartFailures.inc({ class: cls }),
     reboot: (provider, outcome) => families.reboots.inc({ provider, outcome }),
     actorCrash: () => families.actorCrashes.inc(),
+  };
+}
+
+type ProvisionerMetrics = Pick<
+  Metrics,
+  'provisioner' | 'creation' | 'disappeared' | 'deprovisionStuck'
+>;
+
+function provisionerMetrics(registry: Registry): ProvisionerMetrics {
+  const families = provisionerFamilies(registry);
+  return {
+    provisioner(provider, figures) {
+      const { bmdb, used, free, penalised, managed, max, orphan, missing, failed } = figures;
+      const capacity = { bmdb, used, free, penalised, managed, max };
+      for (const [kind, count] of Object.entries(capacity)) {
+        families.capacity.set({ provider, kind }, count);
+      }
+      for (const [kind, count] of Object.entries({ orphan, missing, failed })) {
+        families.discrepancies.set({ provider, kind }, count);
+      }
+      families.circuitOpen.set({ provider }, figures.isBreakerOpen ? 1 : 0);
+      families.intentsOpen.set({ provider }, figures.intents);
+      families.overLimit.set({ provider }, figures.overLimit);
+    },
+    creation: (provider, outcome) => families.outcomes.inc({ provider, outcome }),
+    disappeared: (state) => families.disappeared.inc({ state }),
+    deprovisionStuck: (provider) => families.stuck.inc({ provider }),
+  };
+}
+
+type EquinixMetrics = Pick<
+  Metrics,
+  | 'equinixCall'
+  | 'equinixSlots'
+  | 'equinixRetry'
+  | 'equinixPaused'
+  | 'equinixCreate'
+  | 'equinixReservations'
+  | 'equinixWalk'
+>;
+
+function equinixMetrics(registry: Registry): EquinixMetrics {
+  const families = equinixFamilies(registry);
+  for (const outcome of CREATE_OUTCOMES) families.equinixCreates.inc({ outcome }, 0);
+  return {
+    equinixCall: (endpoint, statusCode, seconds) =>
+      families.equinixLatency.observe({ endpoint, status_code: statusCode }, seconds),
+    equinixSlots(waiting, inFlight) {
+      families.equinixWaiting.set(waiting);
+      families.equinixInFlight.set(inFlight);
+    },
+    equinixRetry: (endpoint, reason) => families.equinixRetries.inc({ endpoint, reason }),
+    equinixPaused: (reason, seconds) => families.equinixPaused.inc({ reason }, seconds),
+    equinixCreate: (outcome) => families.equinixCreates.inc({ outcome }),
+    equinixReservations(counts) {
+      families.equinixReservations.reset();
+      for (const [of, count] of Object.entries(counts)) {
+        families.equinixReservations.set({ class: of }, count);
+      }
+    },
+    equinixWalk: (list, consistent) =>
+      families.equinixWalks.inc({ list, consistent: String(consistent) }),
   };
 }

@@ -1,88 +1,299 @@
-import type { Witness } from '../../domain/ids.ts';
-import type { ProviderMachine } from '../../domain/machine.ts';
+import type { z } from 'zod';
+import type { ProviderName, Witness } from '../../domain/ids.ts';
+import type { Availability, ProviderMachine, ProviderStatus } from '../../domain/machine.ts';
+import type { Tags } from '../../domain/provider-tags.ts';
+import type { Surroundings } from '../../settings/secret.ts';
+import type { Clock, Random } from '../clock/port.ts';
+import type { Log } from '../log/port.ts';
+import type { Metrics } from '../metrics/port.ts';
 
 /**
- * Hardware as one vendor (or one inventory) shows it. Drivers never write the BMDB. Every
- * implementation passes `test/contracts/provider.ts`. All methods are safe to call concurrently,
- * end at the signal with `Cancelled`, and throw `Unreachable`, `TimedOut`, `Denied`, `Throttled`,
- * `Malformed` as the case may be.
+ * A kind of hardware supply: one folder with a `driver.ts`, and one line in `drivers.ts`.
+ * `docs/writing-a-provider.md` walks through it; `shepherd provider test` tells when it is done.
+ */
+export interface Driver<Settings = unknown> {
+  /** What a configuration names in `driver:`; `^[a-z][a-z0-9-]{0,30}$`, unique. */
+  readonly name: string;
+  /**
+   * The driver's own keys of a configured provider, as a strict zod object of leaves
+   * (`src/settings/leaves.ts`); what all providers have is added to it. Checked before anything is
+   * opened.
+   */
+  settings(around: Surroundings): z.ZodObject;
+  /** Makes a provider. Makes no call yet. @throws {UsageError} settings that contradict each other. */
+  open(settings: Settings, context: DriverContext): Provider;
+  /**
+   * The key by which two providers of this driver would claim the same machines; null: they do not.
+   * Such a configuration is refused. When absent: they never do.
+   */
+  overlaps?(one: Settings, other: Settings): string | null;
+}
+
+/** What a driver is given besides its settings. */
+export interface DriverContext {
+  /** Name of the configured provider, for messages. */
+  readonly name: ProviderName;
+  /** `xxxxx-xxxxx-xxxxxxxxxxxxxxx`: marks what is ours, as the value of `SET_ID_TAG`. */
+  readonly instanceSetId: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** OpenSSH line of the key that new machines let in. */
+  readonly publicKey: string;
+  /** For HTTP. */
+  readonly userAgent: string;
+  /** Live daemons that share the provider's call budget; at least 1. */
+  daemons(): number;
+}
+
+/**
+ * Hardware as one vendor (or one inventory) shows it: what a driver implements. It never writes the
+ * BMDB. The core calls it through `FleetProvider`, which adds what all drivers need: limits of rate
+ * and concurrency, deadlines, metrics, tags of ours, and a look at every entry that comes back.
+ *
+ * Every method rejects with a `ProviderError`; ends when `signal` aborts (kind `aborted`), which at
+ * the latest it does at `deadline`; and after `stop` rejects with kind `stopped`.
  */
 export interface Provider {
-  /** The driver's name, such as `equinix`. */
-  readonly type: string;
-  readonly capabilities: { readonly reboot: boolean };
+  readonly capabilities: Capabilities;
   /**
-   * Every machine that has our name, marked with whose it is, and our free capacity. The slot under
-   * a machine, whosever, is not free. `complete` is false when anything may be missing from it:
-   * then nothing may be concluded from absence. Free capacity comes as `KnownUnused`, id null.
+   * Everything there is: machines (booting and going away too) and free capacity. `filter` is what
+   * the caller is interested in; it may be ignored.
    */
-  listMachines(options: CallOptions): Promise<Listing>;
+  listMachines(filter: Tags, options: CallOptions): Promise<DriverListing>;
+  /** @throws {ProviderError} `not-found`: there is no such machine (any more). */
+  getMachine(id: string, options: CallOptions): Promise<DriverMachine>;
   /**
-   * A machine that has our name; the caller looks whose it is.
-   * @throws {NotFound} it does not exist, or has another name.
+   * Binds a device to free capacity. Retry-safe by `operationId`, which the tags carry as
+   * `WITNESS_TAG`: a device that already carries it is the answer, not a reason for a second one.
+   * @throws {ProviderError} `race-lost`: somebody else's device is on the capacity. `invalid`:
+   *   refused for good. `outcome: 'unknown'`: the device may exist.
    */
-  getMachine(id: string, options: CallOptions): Promise<ProviderMachine>;
-  /**
-   * Binds a device to free capacity. Retry-safe by the witness: a device that already carries it is
-   * returned instead of creating a second one, unless it carries another owner's tag.
-   * @throws {RaceLost} the capacity or the witness is on a stranger's device.
-   * @throws {OutcomeUnknown} the device may exist: keep the intent, look again by `findByWitness`.
-   * @throws {CapacityExhausted} @throws {RemoteFailure} refused for good.
-   */
-  createMachine(request: CreateRequest, options: CallOptions): Promise<ProviderMachine>;
-  /**
-   * The device that carries the witness tag, or null; reads past any cache.
-   * @throws {RaceLost} it carries another owner's tag too.
-   */
-  findByWitness(
-    witness: Witness,
-    reservationId: string,
-    options: CallOptions,
-  ): Promise<ProviderMachine | null>;
-  /**
-   * Resolves when the request is accepted, which is no evidence that the machine rebooted.
-   * @throws {OutcomeUnknown} it may have been accepted; not repeated blindly.
-   * @throws {Denied} the device is not `ours`.
-   */
+  createMachine(request: CreateRequest, options: CallOptions): Promise<DriverMachine>;
+  /** Gives the machine back; resolves once that is accepted. An unknown id has succeeded already. */
+  deprovisionMachine(id: string, options: CallOptions): Promise<void>;
+  /** Resolves once accepted, which is no evidence that anything happened. */
   rebootMachine(
     id: string,
     mode: 'graceful' | 'force',
     options: CallOptions,
-  ): Promise<{ readonly operationRef: string }>;
+  ): Promise<OperationRef>;
+  /** A new system on the same id. Resolves once accepted. */
+  reinstallMachine(
+    id: string,
+    request: ReinstallRequest,
+    options: CallOptions,
+  ): Promise<OperationRef>;
+  /** Resolves once accepted. */
+  setPower?(id: string, want: 'on' | 'off', options: CallOptions): Promise<OperationRef>;
   /**
-   * Puts in place what every creation needs (such as the SSH key), so that a mistake shows at start.
-   * Idempotent; the first creation does it too.
-   * @throws {RemoteFailure} what is there contradicts the configuration.
+   * Replaces all tags that begin with `TAG_PREFIX`; leaves every other one as it is.
+   * @throws {ProviderError} `not-found`.
    */
+  setTags(id: string, tags: Tags, options: CallOptions): Promise<void>;
+  /**
+   * Says whether this is the machine's SSH host key, by means of the provider's own.
+   * @param key wire form, as the handshake proved it.
+   * @throws {ProviderError} `not-implemented`: no such means. `conflict`: it is not.
+   */
+  verifyHostKey(machine: ProviderMachine, key: Buffer, options: CallOptions): Promise<void>;
+  /** Quota group of a plan; plans that share one run out together. */
+  capacityGroup(plan: Plan): string;
+  /** Finds the device of a witness past all caches. When absent, a listing is searched. */
+  findByWitness?(
+    witness: Witness,
+    slotId: string,
+    options: CallOptions,
+  ): Promise<DriverMachine | null>;
+  /**
+   * Whether the slot of a machine that was given back can be used again, or is out of our hands.
+   * When absent: whether a listing shows it as free.
+   */
+  isReusable?(slotId: string, options: CallOptions): Promise<boolean>;
+  /** Host name that a device on this slot gets; always the same. When absent: the slot id. */
+  hostnameFor?(slotId: string): string;
+  /** Puts in place what every creation needs, so that a mistake shows at start. Idempotent. */
   prepare?(options: CallOptions): Promise<void>;
-  /** Name a device on this slot gets; the same slot always yields the same name. */
-  hostnameFor(slotId: string): string;
-  /** Releases sockets; later calls reject with `Cancelled`. Idempotent. */
+  /** Removes leftovers of ours (keys, disks) of an hour or older; only looks when `dryRun`. */
+  sweep?(options: CallOptions & { readonly dryRun: boolean }): Promise<SweepReport>;
+  /**
+   * Ends what is under way (`aborted`), timers and sockets within 10 s; machines are left running.
+   * Idempotent.
+   */
   stop(): Promise<void>;
 }
 
-/** Key in `ProviderMachine.tags` of the creation's witness. */
-export const WITNESS_TAG = 'op';
-/** Key in `ProviderMachine.tags` of the instance set that owns the machine. */
-export const OWNER_TAG = 'owner';
+/** What the provider can do. What it cannot, it must refuse with kind `not-implemented`. */
+export interface Capabilities {
+  /**
+   * Machines can be made of free capacity. False: it is an inventory of machines that are there
+   * anyway, listed as `PossiblyUsed`; the core takes them in and lets them go.
+   */
+  readonly create: boolean;
+  readonly deprovision: boolean;
+  readonly reboot: boolean;
+  readonly reinstall: boolean;
+  readonly power: boolean;
+  /** `setTags` works. */
+  readonly tags: boolean;
+  /** `verifyHostKey` has means of its own. */
+  readonly hostKey: boolean;
+  /** A machine is in the first listing after its creation. */
+  readonly consistentList: boolean;
+  /** Calls at once; 1: one after the other. The core keeps to it. */
+  readonly maxConcurrency: number;
+}
 
 export interface CallOptions {
   readonly signal: AbortSignal;
+  /** `signal` aborts at this time at the latest; for requests that carry a time limit. */
+  readonly deadline: Date;
+  /** Names the operation in logs; of a creation it is the witness, the same at each attempt. */
+  readonly operationId: string;
 }
+
+/** A class of hardware that can be asked for. */
+export interface Plan {
+  /** Such as `m3.large.x86`. */
+  readonly name: string;
+  /** Such as a metro; null: there is but one. */
+  readonly location: string | null;
+  readonly spot: boolean;
+}
+
+/** One machine, or one piece of free capacity; only what differs from the usual must be said. */
+export interface DriverMachine {
+  /** Opaque and stable: 1–128 printable characters, not `invalid`. Null only for free capacity. */
+  readonly id: string | null;
+  /** What names the slot, where that is not the id. Free capacity must have it or an id. */
+  readonly reservationId: string | null;
+  /** `PossiblyUsed`: cannot tell; the BMDB decides. An entry without one is dropped, with an alarm. */
+  readonly availability: Availability;
+  readonly plan: string;
+  readonly hostname?: string | null;
+  readonly location?: string | null;
+  /** `host`, `host:port` or `[v6]:port`; null until known. */
+  readonly address?: string | null;
+  /** `root` when absent. */
+  readonly remoteUser?: string;
+  /** The provider says that the device is broken. */
+  readonly failed?: boolean;
+  /** `Unknown` for a machine in use when absent. */
+  readonly status?: ProviderStatus | null;
+  readonly power?: 'on' | 'off' | 'unknown';
+  readonly tags?: Tags;
+  /** SSH host key that the inventory knows, base64 of the wire form. */
+  readonly hostKey?: string;
+  /** Paid by demand and taken away at will. */
+  readonly spot?: boolean;
+}
+
+export interface DriverListing {
+  readonly machines: readonly DriverMachine[];
+  /**
+   * False: something may be missing from it. Nothing is then concluded from absence. True proves
+   * little of a single machine where lists shift while they are read: `getMachine` has the last word.
+   */
+  readonly complete: boolean;
+}
+
+export interface CreateRequest {
+  /** An entry of this provider's listing that is not in use. */
+  readonly unused: ProviderMachine;
+  readonly hostname: string;
+  readonly plan: string;
+  /** Operating system to install; null: the driver's usual. */
+  readonly image: string | null;
+  /** To put on the device whole: ours and the shared ones. */
+  readonly tags: Tags;
+  /** Shell lines to run as root at the first boot. Holds a secret: never logged. */
+  readonly initCommand: string;
+  readonly publicKey: string;
+  /** An earlier attempt with this witness may have reached the provider: look before asking. */
+  readonly resumed: boolean;
+  /** To be called, and awaited, before each request that may create a device. */
+  onAttempt(progress: AttemptProgress): Promise<void>;
+}
+export interface AttemptProgress {
+  /** Requests so far, with the coming one; from 1. */
+  readonly attempts: number;
+  /** The outcome of an earlier one is not known. */
+  readonly ambiguous: boolean;
+}
+
+export interface ReinstallRequest {
+  /** Null: the same as before. */
+  readonly image: string | null;
+  /** To put on the device; keys that are not ours stay. */
+  readonly tags: Tags;
+  readonly initCommand: string;
+  readonly publicKey: string;
+}
+
+/** How the provider names an accepted operation, for people. */
+export interface OperationRef {
+  readonly operationRef: string;
+}
+
+export interface SweepReport {
+  /** What was removed, or would be. */
+  readonly removed: readonly { readonly kind: string; readonly id: string }[];
+}
+
+/**
+ * A provider as the fleet uses it: a driver's `Provider` in the core's hands. Entries carry whose
+ * they are and when they were seen; tags of ours are put on and init commands made here.
+ */
+export interface FleetProvider {
+  readonly name: ProviderName;
+  /** The driver's name. */
+  readonly type: string;
+  /** What can be asked here; the machines of an inventory can be created and given back too. */
+  readonly capabilities: Capabilities;
+  /** The slot under a machine in use, whosever, is not listed as free. */
+  listMachines(options: FleetCall): Promise<Listing>;
+  /** A machine, whosever; the caller looks whose it is. @throws {ProviderError} `not-found`. */
+  getMachine(id: string, options: FleetCall): Promise<ProviderMachine>;
+  createMachine(request: FleetCreateRequest, options: FleetCall): Promise<ProviderMachine>;
+  findByWitness(
+    witness: Witness,
+    slotId: string,
+    options: FleetCall,
+  ): Promise<ProviderMachine | null>;
+  /** The following act on machines of ours only. @throws {ProviderError} `auth`: it is not ours. */
+  deprovisionMachine(id: string, options: FleetCall): Promise<void>;
+  rebootMachine(id: string, mode: 'graceful' | 'force', options: FleetCall): Promise<OperationRef>;
+  reinstallMachine(id: string, options: FleetCall): Promise<OperationRef>;
+  setPower(id: string, want: 'on' | 'off', options: FleetCall): Promise<OperationRef>;
+  /** Adds to (or changes) the tags of ours on a machine that is ours. */
+  setTags(id: string, tags: Tags, options: FleetCall): Promise<void>;
+  /** Makes an untagged machine ours, for good. @throws {ProviderError} `auth`: it is another's. */
+  assimilate(id: string, witness: Witness, options: FleetCall): Promise<ProviderMachine>;
+  verifyHostKey(machine: ProviderMachine, key: Buffer, options: FleetCall): Promise<void>;
+  capacityGroup(plan: Plan): string;
+  isReusable(slotId: string, options: FleetCall): Promise<boolean>;
+  hostnameFor(slotId: string): string;
+  prepare(options: FleetCall): Promise<void>;
+  sweep(options: FleetCall & { readonly dryRun: boolean }): Promise<SweepReport>;
+  stop(): Promise<void>;
+}
+
+export interface FleetCall {
+  readonly signal: AbortSignal;
+  /** The operation's usual limit when absent. */
+  readonly timeoutMs?: number;
+}
+
 export interface Listing {
   readonly machines: readonly ProviderMachine[];
   readonly complete: boolean;
 }
-export interface CreateRequest {
-  /** An entry of this provider's own listing, `KnownUnused`. */
+
+export interface FleetCreateRequest {
   readonly unused: ProviderMachine;
   readonly hostname: string;
   readonly witness: Witness;
-  /**
-   * An earlier attempt of this witness may have reached the provider: look for its device before
-   * anything new is asked for.
-   */
   readonly resumed?: boolean;
-  /** Called (and awaited) before each attempt that may create a device. */
-  onAttempt?(progress: { attempts: number; ambiguous: boolean }): Promise<void>;
+  onAttempt?(progress: AttemptProgress): Promise<void>;
 }

@@ -7,6 +7,7 @@ import {
   TimedOut,
   Unreachable,
 } from '../../domain/errors.ts';
+import { INSTANCE_SECRET_PATH } from '../../domain/provider-tags.ts';
 import { sleep } from '../clock/port.ts';
 import type { Clock } from '../clock/port.ts';
 import { defaultShellLimits, outputBytesMax } from './limits.ts';
@@ -30,8 +31,10 @@ export interface FakeHost {
   /** The step that never ends by itself. */
   hangs: 'connect' | 'handshake' | 'upload' | 'execute' | undefined;
   bootId: string;
+  /** What its first boot left for the host-key proof; null: nothing. */
+  secret: string | null;
   readonly files: Map<string, UploadFile>;
-  /** Answers what `cat <boot id file>` and `cat` do not. A promise may stay open to play a hang. */
+  /** Answers what `cat` of the boot id or of the secret, and `cat` alone, do not. A promise may stay open to play a hang. */
   run(argv: readonly string[], stdin: Buffer): FakeAnswer | Promise<FakeAnswer>;
 }
 
@@ -44,6 +47,7 @@ export const createFakeHost = (host: Partial<FakeHost> = {}): FakeHost => ({
   refusesKey: false,
   hangs: undefined,
   bootId: '00000000-0000-4000-8000-000000000001',
+  secret: null,
   files: new Map(),
   run: ([command]) => ({ stderr: Buffer.from(`${command}: not found`), exitCode: 127 }),
   ...host,
@@ -172,5 +176,8 @@ function answerOf(
   if (argv[0] !== 'cat') return host.run(argv, stdin);
   if (argv.length === 1) return { stdout: stdin };
   if (argv[1] === bootIdPath) return { stdout: Buffer.from(`${host.bootId}\n`) };
+  if (argv[1] === INSTANCE_SECRET_PATH && host.secret !== null) {
+    return { stdout: Buffer.from(host.secret) };
+  }
   return host.run(argv, stdin);
 }

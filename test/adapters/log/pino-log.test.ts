@@ -64,6 +64,41 @@ describe('as JSON', () => {
   });
 });
 
+describe.each(['json', 'pretty'] as const)('errors (%s)', (format) => {
+  /** As HTTP clients make them: the request hangs on it. */
+  const refused = () => {
+    const config = { headers: { authorization: 'Bearer hidden' }, data: 'hidden' };
+    return Object.assign(new Error('401'), { config, code: 'ERR_BAD_REQUEST', response: config });
+  };
+  const lines = (err: unknown) => {
+    const { log, written } = logging({ format });
+    log.error({ err }, 'it failed');
+    return written.join('');
+  };
+
+  test.each<[string, () => unknown]>([
+    ['an error', refused],
+    ['a cause', () => new Error('outer', { cause: refused() })],
+    ['one of several', () => new AggregateError([refused()], 'all failed')],
+    ['what is no error', () => ({ message: 'no', config: { token: 'hidden' } })],
+    ['a cause that is none', () => new Error('401', { cause: { config: 'hidden' } })],
+  ])('of %s the texts are written, and nothing that hangs on it', (_, make) => {
+    const line = lines(make());
+    expect(line).not.toContain('hidden');
+    expect(line).toContain('it failed');
+  });
+
+  test('its code is written, and the texts of all that it stands for', () => {
+    expect(lines(refused())).toContain('ERR_BAD_REQUEST');
+    const inner = Object.assign(new Error('connect ::1'), { code: 'ECONNREFUSED' });
+    expect(lines(new AggregateError([inner, 'and a text'], ''))).toMatch(
+      /connect ::1[^]*ECONNREFUSED[^]*and a text/,
+    );
+    expect(lines('only a text')).toContain('only a text');
+    expect(lines(undefined)).toContain('it failed');
+  });
+});
+
 describe.each(['json', 'pretty'] as const)('secrets (%s)', (format) => {
   const names = ['token', 'password', 'privateKey', 'userdata', 'customdata', 'root_password'];
 

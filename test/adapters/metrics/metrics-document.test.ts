@@ -5,7 +5,10 @@ import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import {
   bmdbFamilies,
+  driverFamilies,
+  equinixFamilies,
   fleetFamilies,
+  provisionerFamilies,
   timingFamilies,
 } from '../../../src/adapters/metrics/families.ts';
 import { PROCESSORS } from '../../../src/domain/processor.ts';
@@ -21,7 +24,14 @@ interface Family {
   readonly constructor: { readonly name: string };
 }
 const registry = new Registry();
-const families = [bmdbFamilies, fleetFamilies, timingFamilies]
+const families = [
+  bmdbFamilies,
+  driverFamilies,
+  equinixFamilies,
+  fleetFamilies,
+  provisionerFamilies,
+  timingFamilies,
+]
   .flatMap((register) => Object.values(register(registry)) as unknown as Family[])
   .toSorted((a, b) => (a.name < b.name ? -1 : 1));
 

@@ -16,8 +16,17 @@ function touchAll(metrics: Metrics): void {
   metrics.claimConflict('ShepherdRecovery');
   metrics.heartbeat('ok');
   metrics.adapterCall('equinix', 'list', 'ok');
+  metrics.driverOpened('rack', ['List', 'Create']);
+  metrics.driverCall('rack', 'Create', true, 12);
   metrics.agentStartFailure('connect');
   metrics.reboot('equinix', 'ok');
+  metrics.provisioner('equinix', {
+    ...{ bmdb: 5, used: 6, free: 4, failed: 1, orphan: 1, missing: 0, penalised: 2 },
+    ...{ managed: 6, max: 5, overLimit: 1, intents: 1, isBreakerOpen: true },
+  });
+  metrics.creation('equinix', 'created');
+  metrics.disappeared('Running');
+  metrics.deprovisionStuck('equinix');
   metrics.sessionStarted('shepherd');
   metrics.sessionExpired('shepherd');
   metrics.transaction('executed', 'bmsrv');
@@ -37,6 +46,11 @@ function touchAll(metrics: Metrics): void {
   metrics.observe('heartbeat_seconds', { outcome: 'ok' }, 0.01);
   metrics.equinixCall('ListDevices', '200', 0.2);
   metrics.equinixSlots(2, 1);
+  metrics.equinixRetry('GetDevice', 'status');
+  metrics.equinixPaused('rate_limit', 7);
+  metrics.equinixCreate('adopted');
+  metrics.equinixReservations({ available: 4, in_use: 1 });
+  metrics.equinixWalk('ListDevices', true);
 }
 
 const isOurs = (line: string) => !/^(# (HELP|TYPE) )?(process|nodejs)_/.test(line) && line !== '';

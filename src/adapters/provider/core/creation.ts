@@ -1,0 +1,89 @@
+import { ProviderError } from '../../../domain/errors.ts';
+import type { ProviderMachine } from '../../../domain/machine.ts';
+import type { Tags } from '../../../domain/provider-tags.ts';
+import type {
+  CallOptions,
+  CreateRequest,
+  DriverMachine,
+  FleetCreateRequest,
+  Provider,
+} from '../port.ts';
+import { type Announcements, createAnnouncements } from './announcements.ts';
+import type { Step } from './calls.ts';
+import { faultOf, nameOfEntry } from './entries.ts';
+import type { createFirstBoot } from './first-boot.ts';
+
+/**
+ * Asks the driver for one machine; answers with the tags that it was given too.
+ * @throws {ProviderError} `invalid`: what is to be used is not free capacity. `permanent` with
+ *   `outcome: 'unknown'`: the driver did not heed an announcement. Whatever `onAttempt` rejected
+ *   with, as it was: that attempt was not made.
+ */
+export async function createOne(
+  provider: Provider,
+  request: FleetCreateRequest,
+  boot: ReturnType<typeof createFirstBoot>,
+  step: Step,
+): Promise<{ readonly made: DriverMachine; readonly tags: Tags }> {
+  const { unused, hostname, witness, resumed = false } = request;
+  refuseUnusable(unused);
+  const announcements = createAnnouncements(request);
+  const order: CreateRequest = {
+    ...boot.forCreation(unused.plan, witness),
+    unused,
+    hostname,
+    plan: unused.plan,
+    resumed,
+    onAttempt: announcements.onAttempt,
+  };
+  const ask = async (options: CallOptions) => {
+    const made = await provider.createMachine(order, options);
+    const unheeded = announcements.unheeded();
+    refuseUnlikely(made, unused);
+    return { made, unheeded };
+  };
+  const { made, unheeded } = await step('Create', ask).catch((error: unknown) => {
+    throw announcements.reasonOf(error);
+  });
+  refuseUnheeded(made, unheeded);
+  return { made, tags: order.tags };
+}
+
+function refuseUnusable(unused: ProviderMachine | undefined): void {
+  if (unused && unused.availability !== 'KnownUsed' && unused.ownership !== 'foreign') return;
+  throw new ProviderError('invalid', 'a creation needs free capacity of this provider');
+}
+
+/** Nobody may know of this machine yet, so nobody may take it for made as agreed. */
+function refuseUnheeded(made: DriverMachine, fault: ReturnType<Announcements['unheeded']>): void {
+  if (fault === null) return;
+  const { what, cause } = fault;
+  throw new ProviderError(
+    'permanent',
+    `the driver made machine ${nameOfEntry(made)}, but ${what}`,
+    {
+      cause,
+      outcome: 'unknown',
+    },
+  );
+}
+
+/** There may be a machine, and the driver does not know which. */
+function refuseUnlikely(made: DriverMachine, { reservationId }: ProviderMachine): void {
+  const fault = faultOf(made) ?? mismatch(made, reservationId);
+  if (fault === null) return;
+  throw new ProviderError(
+    'permanent',
+    `the driver answered with machine ${nameOfEntry(made)}: ${fault}`,
+    {
+      outcome: 'unknown',
+    },
+  );
+}
+
+function mismatch(made: DriverMachine, reservationId: string | null): string | null {
+  if (made.id === null) return 'it has no id';
+  if (made.availability === 'KnownUnused') return 'it is free';
+  const isOther = made.reservationId !== null && made.reservationId !== reservationId;
+  return reservationId !== null && isOther ? `it is on ${made.reservationId}` : null;
+}

@@ -1,0 +1,124 @@
+import { PROVIDER_STATUSES, type ProviderMachine } from '../../../domain/machine.ts';
+import { ownershipOf } from '../../../domain/provider-tags.ts';
+import { plainText } from '../../../domain/texts.ts';
+import type { DriverMachine } from '../port.ts';
+
+const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}]{1,128}$/u;
+/** As it stands in an entry, for people; may be empty. */
+const SHOWN = /^[\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}]{0,255}$/u;
+/** Begins with no dash, which commands would take for an option. */
+const USER = /^[\p{L}\p{N}_][\p{L}\p{N}_.@\\$+-]{0,63}$/u;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+/** What no database takes. */
+const UNSTORABLE = /[^\P{Cc}\t\r\n]/u;
+/** What an older system wrote where there was no id. */
+const NO_ID = 'invalid';
+/** `host`, `host:port`, `v6`, `[v6]` or `[v6]:port`. */
+const ADDRESS =
+  /^(?:\[[0-9a-fA-F:.%]+\](?::(\d{1,5}))?|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.%]*|[\p{L}\p{N}_][\p{L}\p{N}_.-]*(?::(\d{1,5}))?)$/u;
+
+type Fits = (value: unknown) => boolean;
+const like =
+  (pattern: RegExp): Fits =>
+  (value) =>
+    typeof value === 'string' && pattern.test(value);
+const oneOf =
+  (values: readonly unknown[]): Fits =>
+  (value) =>
+    values.includes(value);
+const nullOr =
+  (fits: Fits): Fits =>
+  (value) =>
+    value === null || fits(value);
+const absentOr =
+  (fits: Fits): Fits =>
+  (value) =>
+    value === undefined || fits(value);
+
+const isName: Fits = (value) => like(PRINTABLE)(value) && value !== NO_ID;
+const isFlag: Fits = (value) => typeof value === 'boolean';
+const isTagText: Fits = (value) =>
+  typeof value === 'string' && value.isWellFormed() && !UNSTORABLE.test(value);
+const isAddress: Fits = (value) => {
+  const found = typeof value === 'string' && value.length <= 255 ? ADDRESS.exec(value) : null;
+  const port = Number(found?.[1] ?? found?.[2] ?? 22);
+  return found !== null && port >= 1 && port <= 65_535;
+};
+
+/** What each field must be, in the order in which it is looked at. */
+const FIELDS: readonly (readonly [keyof DriverMachine, Fits, string])[] = [
+  ['availability', oneOf(['PossiblyUsed', 'KnownUnused', 'KnownUsed']), 'none of the three'],
+  ['id', nullOr(isName), 'not 1 to 128 printable characters'],
+  ['reservationId', nullOr(isName), 'not 1 to 128 printable characters'],
+  ['plan', like(SHOWN), 'no text of at most 255 printable characters'],
+  ['hostname', absentOr(nullOr(like(SHOWN))), 'no text of at most 255 printable characters'],
+  ['location', absentOr(nullOr(like(SHOWN))), 'no text of at most 255 printable characters'],
+  ['address', absentOr(nullOr(isAddress)), 'no host, host:port, [v6]:port'],
+  ['remoteUser', absentOr(like(USER)), 'no name of a user'],
+  ['failed', absentOr(isFlag), 'neither true nor false'],
+  ['status', absentOr(nullOr(oneOf(PROVIDER_STATUSES))), 'none that the port knows'],
+  ['power', absentOr(oneOf(['on', 'off', 'unknown'])), 'none of on, off, unknown'],
+  ['hostKey', absentOr(like(BASE64)), 'no base64'],
+  ['spot', absentOr(isFlag), 'neither true nor false'],
+];
+
+/** Why an entry of a driver cannot be used; null: it can. */
+export function faultOf(entry: unknown): string | null {
+  if (!isRecord(entry)) return 'it is no object';
+  for (const [field, fits, wrong] of FIELDS) {
+    const value = entry[field];
+    if (!fits(value)) return `its ${field} is ${wrong}: ${plainText(shown(value), SHOWN_MAX)}`;
+  }
+  const { availability, id, reservationId, tags } = entry;
+  if (availability === 'KnownUsed' && id === null) return 'it is in use and has no id';
+  if (id === null && reservationId === null) return 'it has neither id nor reservation id';
+  return tags === undefined ? null : faultOfTags(tags);
+}
+
+function faultOfTags(tags: unknown): string | null {
+  if (!isRecord(tags)) return 'its tags are no object of texts';
+  const fits = Object.entries(tags).flat().every(isTagText);
+  return fits ? null : 'a tag of it is no text, or one that cannot be kept';
+}
+
+const SHOWN_MAX = 80;
+const shown = (value: unknown): string =>
+  typeof value === 'string' ? JSON.stringify(value) : String(value);
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** What to call an entry in a message, whatever it is. */
+export function nameOfEntry(entry: unknown): string {
+  if (!isRecord(entry)) return plainText(shown(entry), SHOWN_MAX);
+  return plainText(String(entry['id'] ?? entry['reservationId']), SHOWN_MAX);
+}
+
+/** A driver's entry as the fleet sees it. */
+export function toProviderMachine(
+  machine: DriverMachine,
+  { instanceSetId, observedAtMs }: { instanceSetId: string; observedAtMs: number },
+): ProviderMachine {
+  const { availability, tags = {}, failed = false } = machine;
+  const usual = availability === 'KnownUnused' ? null : 'Unknown';
+  const owner = ownershipOf(tags, instanceSetId);
+  return {
+    id: machine.id,
+    reservationId: machine.reservationId,
+    hostname: machine.hostname ?? null,
+    plan: machine.plan,
+    location: machine.location ?? null,
+    address: machine.address ?? null,
+    remoteUser: machine.remoteUser ?? 'root',
+    availability,
+    failed,
+    status: machine.status ?? (failed ? 'ProvisioningFailedPermanent' : usual),
+    power: machine.power ?? 'unknown',
+    tags,
+    // Free capacity is for whoever comes first, unless it carries somebody's mark.
+    ownership: availability === 'KnownUnused' && owner === 'untagged' ? 'ours' : owner,
+    ...(machine.hostKey !== undefined && { hostKey: machine.hostKey }),
+    ...(machine.spot !== undefined && { spot: machine.spot }),
+    observedAtMs,
+  };
+}

@@ -1,0 +1,54 @@
+import type { Witness } from '../../../domain/ids.ts';
+import type { ProviderMachine } from '../../../domain/machine.ts';
+import {
+  PLAN_TAG,
+  SECRET_TAG,
+  SET_ID_TAG,
+  TAG_PREFIX,
+  type Tags,
+  WITNESS_TAG,
+} from '../../../domain/provider-tags.ts';
+import type { ReinstallRequest } from '../port.ts';
+import { hashOf, initCommand, newSecret } from './instance-secret.ts';
+import type { Scrubber } from './scrubbing.ts';
+
+export interface FirstBootOptions {
+  readonly instanceSetId: string;
+  /** Put on everything that is made; tags of the machine itself win. */
+  readonly sharedTags: Tags;
+  /** Operating system of new machines; null: the driver's usual. */
+  readonly image: string | null;
+  /** The site's own lines of the first boot. */
+  readonly initCommand: string;
+  readonly publicKey: string;
+}
+
+/** What the core has put on a new machine, and run on it at its first boot. */
+export function createFirstBoot(options: FirstBootOptions, { keep }: Pick<Scrubber, 'keep'>) {
+  const { instanceSetId, sharedTags, image, publicKey, initCommand: site } = options;
+  // Too long a script is found out now, and not with the first machine.
+  initCommand(newSecret(), site);
+
+  /** With a secret of its own. */
+  function boot(tags: Tags): ReinstallRequest {
+    const secret = newSecret();
+    const script = initCommand(secret, site);
+    keep(site, secret, script);
+    return {
+      image,
+      tags: { ...sharedTags, ...tags, [SECRET_TAG]: hashOf(secret) },
+      initCommand: script,
+      publicKey,
+    };
+  }
+
+  return {
+    forCreation: (plan: string, witness: Witness) =>
+      boot({ [SET_ID_TAG]: instanceSetId, [WITNESS_TAG]: witness, [PLAN_TAG]: plan }),
+    forReinstallation: (machine: ProviderMachine) => boot(ourTags(machine)),
+  };
+}
+
+/** The tags that are ours to write. */
+export const ourTags = ({ tags }: Pick<ProviderMachine, 'tags'>): Tags =>
+  Object.fromEntries(Object.entries(tags).filter(([key]) => key.startsWith(TAG_PREFIX)));

@@ -1,0 +1,71 @@
+import { isProviderError, ProviderError } from '../../../domain/errors.ts';
+import type { Witness } from '../../../domain/ids.ts';
+import type { ProviderMachine } from '../../../domain/machine.ts';
+import { WITNESS_TAG } from '../../../domain/provider-tags.ts';
+import type { Clock } from '../../clock/port.ts';
+import type { FleetCreateRequest } from '../port.ts';
+
+/** For so long a machine that was let go counts as gone, unless it is taken in again. */
+const GONE_MS = 10 * 60_000;
+
+/**
+ * A provider that makes no machines: what it lists is there already. To create is then to take a
+ * machine in as it is, and to give it back is to let it go; nothing is asked of the driver.
+ */
+export function createInventory(clock: Clock) {
+  const goneUntilMs = new Map<string, number>();
+
+  const isGone = (id: string): boolean => {
+    const until = goneUntilMs.get(id);
+    if (until !== undefined && until <= clock.monotonic()) goneUntilMs.delete(id);
+    return goneUntilMs.has(id);
+  };
+  const marked = (machine: ProviderMachine, witness: Witness): ProviderMachine => ({
+    ...machine,
+    tags: { ...machine.tags, [WITNESS_TAG]: witness },
+  });
+
+  return {
+    /** @throws {ProviderError} `not-found`: it was let go just now. */
+    refuseGone(id: string): void {
+      if (isGone(id)) throw new ProviderError('not-found', `machine ${id} was let go`);
+    },
+    letGo: (id: string) => void goneUntilMs.set(id, clock.monotonic() + GONE_MS),
+
+    /** @throws {ProviderError} `race-lost`: the inventory has it no more. */
+    async takeIn(
+      { unused, witness, onAttempt }: FleetCreateRequest,
+      get: (id: string) => Promise<ProviderMachine>,
+    ): Promise<ProviderMachine> {
+      if (unused?.availability !== 'PossiblyUsed' || unused.id === null) {
+        throw new ProviderError('invalid', 'only a machine of the inventory can be taken in');
+      }
+      const machine = await found(unused.id, get);
+      if (machine?.ownership !== 'ours') {
+        throw new ProviderError('race-lost', `the inventory has machine ${unused.id} no more`);
+      }
+      await onAttempt?.({ attempts: 1, ambiguous: false });
+      goneUntilMs.delete(unused.id);
+      return marked(machine, witness);
+    },
+
+    /** The machine that a slot is, if it is there. */
+    async find(
+      witness: Witness,
+      slotId: string,
+      get: (id: string) => Promise<ProviderMachine>,
+    ): Promise<ProviderMachine | null> {
+      const machine = await found(slotId, get);
+      return machine && marked(machine, witness);
+    },
+  };
+}
+
+async function found(id: string, get: (id: string) => Promise<ProviderMachine>) {
+  try {
+    return await get(id);
+  } catch (error) {
+    if (isProviderError(error, 'not-found')) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,49 @@
+import { ProviderError } from '../../../domain/errors.ts';
+import type { Witness } from '../../../domain/ids.ts';
+import type { ProviderMachine } from '../../../domain/machine.ts';
+import { WITNESS_TAG } from '../../../domain/provider-tags.ts';
+import type { Provider } from '../port.ts';
+import { requireFlag } from './answers.ts';
+import type { Step } from './calls.ts';
+import type { Looks } from './looks.ts';
+
+/** What a driver may answer by itself, and what a listing tells where it does not. */
+export function createSearches(provider: Provider, { seen, list }: Looks) {
+  return {
+    /**
+     * The machine of a creation.
+     * @throws {ProviderError} `race-lost`: it carries another owner's mark. `transient`: a listing
+     *   that is not complete does not tell.
+     */
+    async find(witness: Witness, slotId: string, step: Step): Promise<ProviderMachine | null> {
+      const { findByWitness } = provider;
+      if (findByWitness) {
+        return step('Find', async (options) => {
+          const found = await findByWitness.call(provider, witness, slotId, options);
+          return found === null ? null : seen(found);
+        });
+      }
+      const { machines, complete } = await list(step);
+      const found = machines.find(({ tags }) => tags[WITNESS_TAG] === witness) ?? null;
+      if (found?.ownership === 'foreign') {
+        throw new ProviderError('race-lost', `machine ${found.id} carries another owner's tag`);
+      }
+      if (found || complete) return found;
+      throw new ProviderError('transient', 'an incomplete listing does not tell');
+    },
+
+    async isReusable(slotId: string, step: Step): Promise<boolean> {
+      const { isReusable } = provider;
+      if (isReusable) {
+        return step('Reusable', async (options) =>
+          requireFlag(await isReusable.call(provider, slotId, options), 'isReusable'),
+        );
+      }
+      const { machines } = await list(step);
+      return machines.some(
+        ({ availability, reservationId, id }) =>
+          availability !== 'KnownUsed' && (reservationId ?? id) === slotId,
+      );
+    },
+  };
+}

@@ -1,0 +1,56 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+/** What runs on the machine: each command in a process group of its own. */
+export interface Processes {
+  /** Runs a shell line. */
+  start(line: string): ChildProcess;
+  /** Runs a script, fed to a shell; answers its exit code, null when it was killed. */
+  runScript(script: string, signal: AbortSignal): Promise<number | null>;
+  /** Ends everything, as a reboot would, and resolves when it has ended. */
+  killAll(): Promise<void>;
+}
+
+/** @param cwd where commands start. */
+export function createProcesses(cwd: string): Processes {
+  const running = new Set<ChildProcess>();
+
+  function run(args: readonly string[]): ChildProcess {
+    const child = spawn('/bin/sh', args, { cwd, detached: true, stdio: 'pipe' });
+    running.add(child);
+    child.once('exit', () => running.delete(child));
+    child.once('error', () => running.delete(child));
+    return child;
+  }
+
+  return {
+    start: (line) => run(['-c', line]),
+    async runScript(script, signal) {
+      const child = run(['-s']);
+      const kill = () => killGroup(child);
+      signal.addEventListener('abort', kill, { once: true });
+      // A script may end before it was read to its end.
+      child.stdin!.on('error', () => undefined);
+      child.stdin!.end(script);
+      child.stdout!.resume();
+      child.stderr!.resume();
+      const [code] = (await once(child, 'exit')) as [number | null];
+      signal.removeEventListener('abort', kill);
+      return code;
+    },
+    async killAll() {
+      // Not `close`: what left its group may hold the pipes for as long as it likes.
+      const ended = [...running].map((child) => once(child, 'exit'));
+      for (const child of running) killGroup(child);
+      await Promise.all(ended);
+    },
+  };
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}

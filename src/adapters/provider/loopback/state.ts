@@ -1,0 +1,47 @@
+import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Tags } from '../../../domain/provider-tags.ts';
+
+/** The one machine, as it stands in its directory, so that it outlives the process. */
+export interface HostState {
+  readonly id: string;
+  readonly hostname: string;
+  readonly tags: Tags;
+  readonly power: 'on' | 'off';
+  /** What it says it is; another one after each boot. */
+  readonly bootId: string;
+  /** OpenSSH PEM. */
+  readonly hostKey: string;
+  /** OpenSSH line that may log in. */
+  readonly authorized: string;
+  /** Where it listens once it has; 0 before. */
+  readonly port: number;
+}
+
+/** The state file of a directory; null stands for a machine that does not exist. */
+export function createStateFile(dir: string) {
+  const path = join(dir, 'machine.json');
+  return {
+    async read(): Promise<HostState | null> {
+      try {
+        return JSON.parse(await readFile(path, 'utf8')) as HostState | null;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+        throw error;
+      }
+    },
+    /** Whole or not at all. */
+    async write(state: HostState | null): Promise<void> {
+      await mkdir(dir, { recursive: true, mode: 0o700 });
+      const file = await open(`${path}.new`, 'w', 0o600);
+      try {
+        await file.writeFile(JSON.stringify(state, null, 2));
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      await rename(`${path}.new`, path);
+    },
+  };
+}
+export type StateFile = ReturnType<typeof createStateFile>;

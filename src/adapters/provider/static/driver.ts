@@ -1,0 +1,57 @@
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import * as leaf from '../../../settings/leaves.ts';
+import type { Surroundings } from '../../../settings/secret.ts';
+import type { Driver } from '../port.ts';
+import { createStaticProvider } from './static-provider.ts';
+
+const LISTING_PATIENCE_MS = 5_000;
+/** Ten thousand machines are tried in ten seconds, not in one burst. */
+const PROBE_GAP_MS = 1;
+
+function settings({ baseDirectory }: Surroundings) {
+  return z.strictObject({
+    inventory: leaf
+      .text('Where the list of machines is: JSON, read again from time to time.', {
+        matches: /^(file:.+|https?:\/\/[^\s@]+)$/,
+        type: 'file:<path>, or an http or https URL without credentials',
+      })
+      .transform((text) => (text.startsWith('file:') ? pathOf(text, baseDirectory) : text)),
+    refresh: leaf.duration('How often the list is read again.', 1_000).prefault('5m'),
+    sshUser: leaf.text('User to log in as, where an entry names none.').prefault('root'),
+    probePort: leaf
+      .count('Port that is tried to tell whether a machine is up, if it names none.', 1, 65_535)
+      .prefault(22),
+    probeInterval: leaf.duration('How often each machine is tried.', 1_000).prefault('1m'),
+    probeTimeout: leaf.duration('Limit of one such try.').prefault('3s'),
+    probeParallelism: leaf.count('Tries at once.', 1, 1_000).prefault(32),
+  });
+}
+
+const pathOf = (text: string, baseDirectory: string): string =>
+  text.startsWith('file://') ? fileURLToPath(text) : resolve(baseDirectory, text.slice(5));
+
+/** Machines that stand in a list: a file, or a page. */
+export const staticDriver: Driver<z.output<ReturnType<typeof settings>>> = {
+  name: 'static',
+  settings,
+  open: (own, context) =>
+    createStaticProvider(
+      {
+        inventory: own.inventory,
+        refreshMs: own.refresh,
+        sshUser: own.sshUser,
+        probePort: own.probePort,
+        probes: {
+          timeoutMs: own.probeTimeout,
+          intervalMs: own.probeInterval,
+          parallelism: own.probeParallelism,
+          gapMs: PROBE_GAP_MS,
+          patienceMs: LISTING_PATIENCE_MS,
+        },
+      },
+      context,
+    ),
+  overlaps: (one, other) => (one.inventory === other.inventory ? 'inventory' : null),
+};

@@ -1,0 +1,122 @@
+import { ProviderError } from '../../../domain/errors.ts';
+import { SET_ID_TAG } from '../../../domain/provider-tags.ts';
+import { createLifetime } from '../kit/lifetime.ts';
+import type { DriverContext, DriverMachine, Provider } from '../port.ts';
+import { type InventoryEntry, targetOf } from './entries.ts';
+import { createInventory } from './inventory.ts';
+import { createProbes, type ProbeLimits, type Target } from './probes.ts';
+import { createSource } from './source.ts';
+
+export interface StaticOptions {
+  /** An absolute path, or an http(s) URL. */
+  readonly inventory: string;
+  readonly refreshMs: number;
+  /** Where an entry names none. */
+  readonly sshUser: string;
+  /** Where an entry names none; tried to tell whether it is up, and otherwise not told. */
+  readonly probePort: number;
+  readonly probes: ProbeLimits;
+}
+
+/** Somebody who asks for one machine wants to know whether it is still there. */
+const FRESH_MS = 10_000;
+
+/**
+ * A fixed list of machines that somebody else keeps. The list is itself the mark: whatever stands in
+ * it is ours.
+ */
+export function createStaticProvider(options: StaticOptions, context: DriverContext): Provider {
+  const { clock, log, name, userAgent, instanceSetId } = context;
+  const lifetime = createLifetime();
+  const source = createSource(options.inventory, { clock, userAgent });
+  const inventory = createInventory({ name, source, refreshMs: options.refreshMs, clock, log });
+  const probes = createProbes(options.probes, clock, lifetime.signal);
+
+  const sshOf = ({ address, sshPort }: InventoryEntry): Target => ({
+    host: address,
+    port: sshPort ?? options.probePort,
+  });
+
+  function show(entry: InventoryEntry): DriverMachine {
+    return {
+      id: entry.id,
+      reservationId: null,
+      availability: 'PossiblyUsed',
+      plan: 'static',
+      location: entry.location,
+      address: targetOf(entry),
+      remoteUser: entry.sshUser ?? options.sshUser,
+      // One that does not answer may be off, or on its way up, or unplugged.
+      status: probes.answers(sshOf(entry)) === true ? 'Running' : 'Unknown',
+      tags: { [SET_ID_TAG]: instanceSetId },
+      ...(entry.hostKey !== null && { hostKey: entry.hostKey }),
+    };
+  }
+
+  async function entryOf(id: string, signal: AbortSignal): Promise<InventoryEntry> {
+    const entry = (await inventory.entries(signal, FRESH_MS)).get(id);
+    if (entry) return entry;
+    throw new ProviderError('not-found', `the inventory has no machine ${id}`);
+  }
+
+  const refuse = (what: string) =>
+    Promise.reject(new ProviderError('not-implemented', `an inventory cannot ${what}`));
+
+  return {
+    capabilities: CAPABILITIES,
+    listMachines: (_filter, call) =>
+      lifetime.run(
+        call,
+        async (signal) => {
+          const entries = [...(await inventory.entries(signal)).values()];
+          const targets = entries.map(sshOf);
+          probes.keep(targets);
+          await probes.look(targets, signal);
+          return { machines: entries.map(show), complete: true };
+        },
+        true,
+      ),
+    getMachine: (id, call) =>
+      lifetime.run(
+        call,
+        async (signal) => {
+          const entry = await entryOf(id, signal);
+          await probes.look([sshOf(entry)], signal);
+          return show(entry);
+        },
+        true,
+      ),
+    createMachine: () => refuse('make machines'),
+    deprovisionMachine: () => refuse('give machines back'),
+    rebootMachine: () => refuse('reboot machines'),
+    reinstallMachine: () => refuse('reinstall machines'),
+    setTags: () => refuse('change tags'),
+    verifyHostKey: ({ id }, key, call) =>
+      lifetime.run(
+        call,
+        async (signal) => {
+          const { hostKey } = await entryOf(id ?? '', signal);
+          if (hostKey === null) return refuse(`tell the host key of ${id}`);
+          if (Buffer.from(hostKey, 'base64').equals(key)) return undefined;
+          throw new ProviderError('conflict', `the inventory has another host key for ${id}`);
+        },
+        true,
+      ),
+    capacityGroup: ({ name: plan }) => plan,
+    prepare: (call) =>
+      lifetime.run(call, async (signal) => void (await inventory.entries(signal, 0)), true),
+    stop: () => lifetime.stop(),
+  };
+}
+
+const CAPABILITIES = {
+  create: false,
+  deprovision: false,
+  reboot: false,
+  reinstall: false,
+  power: false,
+  tags: false,
+  hostKey: true,
+  consistentList: true,
+  maxConcurrency: 16,
+} as const;

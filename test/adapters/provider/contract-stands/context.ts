@@ -1,0 +1,15 @@
+import { createSeededRandom } from '../../../../src/adapters/clock/simulated-clock.ts';
+import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../../../src/adapters/log/port.ts';
+import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
+import type { DriverContext } from '../../../../src/adapters/provider/port.ts';
+import { providerName } from '../../../../src/domain/ids.ts';
+import { INSTANCE_SET_ID } from '../equinix/setup.ts';
+
+/** What a driver is opened with, nothing special about it. */
+export const driverContext = (name: string): DriverContext => ({
+  name: providerName(name),
+  instanceSetId: INSTANCE_SET_ID,
+  ...{ clock: systemClock, random: createSeededRandom(1), log: silentLog, metrics: silentMetrics },
+  ...{ publicKey: '', userAgent: 'test', daemons: () => 1 },
+});

@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+import type { DriverMachine } from '../../../../src/adapters/provider/port.ts';
+import { ProviderError } from '../../../../src/domain/errors.ts';
+import { WITNESS_TAG } from '../../../../src/domain/provider-tags.ts';
+import { createWatchedClock } from '../../../support/watched-clock.ts';
+import {
+  EVERYTHING,
+  fleetOf,
+  live,
+  machine,
+  order,
+  scripted,
+  unused,
+  WITNESS,
+} from './scripted-driver.ts';
+
+const nothing = { create: false, deprovision: false, tags: false } as const;
+const entry = (id: string): DriverMachine =>
+  machine(id, { reservationId: null, availability: 'PossiblyUsed' });
+const listed = (id: string) =>
+  unused('', { id, reservationId: null, availability: 'PossiblyUsed' });
+
+function stand() {
+  const there = new Set(['a']);
+  const clock = createWatchedClock();
+  const driver = scripted({
+    capabilities: { ...EVERYTHING, ...nothing },
+    async getMachine(id) {
+      if (there.has(id)) return entry(id);
+      throw new ProviderError('not-found', `no machine ${id}`);
+    },
+  });
+  return { there, clock, fleet: fleetOf(driver, {}, { clock }).fleet };
+}
+
+test('a machine of an inventory is taken in as it is, and announced before', async () => {
+  const { fleet } = stand();
+  expect(fleet.capabilities).toMatchObject({ create: true, deprovision: true, tags: false });
+  const attempts: number[] = [];
+  const onAttempt = async (progress: { attempts: number }) => void attempts.push(progress.attempts);
+  const made = await fleet.createMachine(order({ unused: listed('a'), onAttempt }), live);
+  expect(made).toMatchObject({ id: 'a', ownership: 'ours', tags: { [WITNESS_TAG]: WITNESS } });
+  expect(attempts).toEqual([1]);
+  expect(await fleet.findByWitness(WITNESS, 'a', live)).toMatchObject({ id: 'a' });
+  expect(await fleet.assimilate('a', WITNESS, live)).toMatchObject({ ownership: 'ours' });
+});
+
+test('one that the inventory lost is a lost race; free capacity there is none', async () => {
+  const { fleet, there } = stand();
+  there.clear();
+  const gone = fleet.createMachine(order({ unused: listed('a') }), live);
+  await expect(gone).rejects.toMatchObject({ kind: 'race-lost' });
+  const free = fleet.createMachine(order(), live);
+  await expect(free).rejects.toMatchObject({ kind: 'invalid' });
+  expect(await fleet.findByWitness(WITNESS, 'a', live)).toBeNull();
+});
+
+test('one that was let go is gone for a while, or until it is taken in again', async () => {
+  const { fleet, clock } = stand();
+  await fleet.deprovisionMachine('a', live);
+  await fleet.deprovisionMachine('b', live);
+  await expect(fleet.getMachine('a', live)).rejects.toMatchObject({ kind: 'not-found' });
+  await fleet.createMachine(order({ unused: listed('a') }), live);
+  expect((await fleet.getMachine('a', live)).id).toBe('a');
+  await fleet.deprovisionMachine('a', live);
+  clock.increment(10 * 60_000);
+  expect((await fleet.getMachine('a', live)).id).toBe('a');
+});

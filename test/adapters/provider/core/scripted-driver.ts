@@ -1,0 +1,100 @@
+import { createMemMetrics } from '../../../../src/adapters/metrics/mem-metrics.ts';
+import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
+import {
+  createFleetProvider,
+  type FleetProviderDeps,
+  type FleetProviderOptions,
+} from '../../../../src/adapters/provider/core/fleet-provider.ts';
+import type {
+  Capabilities,
+  DriverMachine,
+  FleetCreateRequest,
+  Provider,
+} from '../../../../src/adapters/provider/port.ts';
+import { ProviderError } from '../../../../src/domain/errors.ts';
+import { providerName, witness } from '../../../../src/domain/ids.ts';
+import type { ProviderMachine } from '../../../../src/domain/machine.ts';
+import { SET_ID_TAG } from '../../../../src/domain/provider-tags.ts';
+import { recordingLog } from '../../../support/recording-log.ts';
+
+export const SET_ID = 'aaaaa-bbbbb-ccccccccccccccc';
+export const OTHER_SET_ID = 'zzzzz-bbbbb-ccccccccccccccc';
+export const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
+export const NAME = providerName('rack');
+
+export const EVERYTHING: Capabilities = {
+  ...{ create: true, deprovision: true, reboot: true, reinstall: true, power: true, tags: true },
+  ...{ hostKey: true, consistentList: true, maxConcurrency: 64 },
+};
+
+/** A machine of ours. */
+export const machine = (id: string, change: Partial<DriverMachine> = {}): DriverMachine => ({
+  id,
+  reservationId: `slot-${id}`,
+  availability: 'KnownUsed',
+  plan: 'small',
+  tags: { [SET_ID_TAG]: SET_ID },
+  ...change,
+});
+export const free = (slot: string): DriverMachine => ({
+  id: null,
+  reservationId: slot,
+  availability: 'KnownUnused',
+  plan: 'small',
+});
+
+/** Free capacity as a listing of the fleet has it. */
+export const unused = (slot: string, change: Partial<ProviderMachine> = {}): ProviderMachine => ({
+  ...{ id: null, reservationId: slot, hostname: null, plan: 'small', location: null },
+  ...{ address: null, remoteUser: 'root', availability: 'KnownUnused', failed: false },
+  ...{ status: null, power: 'unknown', tags: {}, ownership: 'ours', observedAtMs: 0 },
+  ...change,
+});
+export const order = (change: Partial<FleetCreateRequest> = {}): FleetCreateRequest => ({
+  ...{ unused: unused('slot-1'), hostname: 'one', witness: WITNESS },
+  ...change,
+});
+
+/** A driver of which a test says what it does; whatever it does not say must not be asked. */
+export function scripted(methods: Partial<Provider> = {}): Provider {
+  const unasked = (what: string) => async (): Promise<never> => {
+    throw new ProviderError('permanent', `${what} was asked`);
+  };
+  return {
+    capabilities: EVERYTHING,
+    listMachines: unasked('list'),
+    getMachine: async (id) => machine(id),
+    createMachine: unasked('create'),
+    deprovisionMachine: unasked('deprovision'),
+    rebootMachine: unasked('reboot'),
+    reinstallMachine: unasked('reinstall'),
+    setPower: unasked('power'),
+    setTags: unasked('setTags'),
+    verifyHostKey: unasked('verifyHostKey'),
+    capacityGroup: ({ name }) => name,
+    stop: async () => undefined,
+    ...methods,
+  };
+}
+
+/** The core's hands around a driver, with everything that they count and log. */
+export function fleetOf(
+  driver: Provider,
+  options: Partial<FleetProviderOptions> = {},
+  deps: Partial<FleetProviderDeps> = {},
+) {
+  const metrics = createMemMetrics();
+  const log = recordingLog();
+  const fleet = createFleetProvider(
+    driver,
+    {
+      ...{ name: NAME, type: 'scripted', instanceSetId: SET_ID, sharedTags: {}, image: null },
+      ...{ initCommand: '', publicKey: 'ssh-ed25519 AAAA' },
+      ...options,
+    },
+    { clock: systemClock, random: systemRandom, log, metrics, ...deps },
+  );
+  return { fleet, metrics, log };
+}
+
+export const live = { signal: new AbortController().signal };

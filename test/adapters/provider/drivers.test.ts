@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { DRIVERS, driverTable } from '../../../src/adapters/provider/drivers.ts';
+import type { Driver } from '../../../src/adapters/provider/port.ts';
+
+const stub = DRIVERS.get('stub')!;
+const named = (name: string): Driver => ({ ...stub, name });
+
+test('the drivers that there are', () => {
+  expect([...DRIVERS.keys()]).toEqual(['equinix', 'loopback', 'static', 'stub']);
+  for (const [name, driver] of DRIVERS) expect(driver.name).toBe(name);
+});
+
+test('two drivers of one name do not start', () => {
+  expect(() => driverTable([named('rack'), stub, named('rack')])).toThrow('two drivers named rack');
+});
+
+test.each(['', 'Rack', '1rack', 'rack_1', 'r'.repeat(32), 'rack '])(
+  'a driver cannot be named "%s"',
+  (name) => {
+    expect(() => driverTable([named(name)])).toThrow('is no name for a driver');
+  },
+);
+test.each(['r', 'rack-1', 'r'.repeat(31)])('a driver can be named %s', (name) => {
+  expect([...driverTable([named(name)]).keys()]).toEqual([name]);
+});

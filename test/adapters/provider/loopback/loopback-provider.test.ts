@@ -1,0 +1,240 @@
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import ssh2 from 'ssh2';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../../../src/adapters/log/port.ts';
+import { createFleetProvider } from '../../../../src/adapters/provider/core/fleet-provider.ts';
+import { loopbackDriver } from '../../../../src/adapters/provider/loopback/driver.ts';
+import type { FleetProvider, Provider } from '../../../../src/adapters/provider/port.ts';
+import { parseSshKey } from '../../../../src/adapters/ssh/key-file.ts';
+import { parseAddress, type ShellSession } from '../../../../src/adapters/ssh/port.ts';
+import { createSsh2Shell } from '../../../../src/adapters/ssh/ssh2-shell.ts';
+import { RemoteFailure } from '../../../../src/domain/errors.ts';
+import { witness } from '../../../../src/domain/ids.ts';
+import type { ProviderMachine } from '../../../../src/domain/machine.ts';
+import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../../../src/domain/provider-tags.ts';
+import { createHash } from 'node:crypto';
+import { call, context, SET_ID } from '../static/stand.ts';
+
+const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
+const OTHER = witness('0b6e2222-2222-4222-8222-222222222222');
+const BOOT_ID = '/proc/sys/kernel/random/boot_id';
+const NOTHING = new Uint8Array(0);
+
+let directory: string;
+const opened: FleetProvider[] = [];
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'shepherd-loopback-'));
+});
+afterEach(async () => {
+  for (const fleet of opened.splice(0)) await fleet.stop();
+  rmSync(directory, { recursive: true });
+});
+
+const newKey = () => {
+  for (;;) {
+    const pem = ssh2.utils.generateKeyPairSync('ed25519').private;
+    if (!(ssh2.utils.parseKey(pem) instanceof Error)) return parseSshKey(Buffer.from(pem), 'test');
+  }
+};
+const key = newKey();
+const shell = createSsh2Shell({ signers: [key], clock: systemClock, log: silentLog });
+
+function provide(initCommand = ''): { fleet: FleetProvider; driven: Provider } {
+  const all = context({ publicKey: key.publicLine, random: systemRandom });
+  const driven = loopbackDriver.open({ dataDir: join(directory, 'host') }, all);
+  const options = { name: all.name, type: 'loopback', instanceSetId: SET_ID, sharedTags: {} };
+  const fleet = createFleetProvider(
+    driven,
+    { ...options, image: null, initCommand, publicKey: key.publicLine },
+    all,
+  );
+  opened.push(fleet);
+  return { fleet, driven };
+}
+const only = async (fleet: FleetProvider): Promise<ProviderMachine> => {
+  const { machines } = await fleet.listMachines(call());
+  expect(machines).toHaveLength(1);
+  return machines[0]!;
+};
+const create = async (fleet: FleetProvider, mark = WITNESS) =>
+  fleet.createMachine({ unused: await only(fleet), hostname: 'here', witness: mark }, call());
+const connect = ({ address, remoteUser }: ProviderMachine): Promise<ShellSession> =>
+  shell.connect({ ...parseAddress(address!, 22), username: remoteUser }, call().signal);
+async function output(machine: ProviderMachine, ...argv: string[]): Promise<string> {
+  const session = await connect(machine);
+  try {
+    const { stdout } = await session.execute(argv, NOTHING, call().signal);
+    return stdout.toString();
+  } finally {
+    session.close();
+  }
+}
+
+test('this host is one machine, and no more', async () => {
+  const { fleet } = provide();
+  const unused = await only(fleet);
+  expect(unused).toMatchObject({ availability: 'KnownUnused', id: null });
+  const made = await create(fleet);
+  expect(await only(fleet)).toMatchObject({ id: made.id, ownership: 'ours', power: 'on' });
+  const order = { unused, hostname: 'here', witness: OTHER };
+  await expect(fleet.createMachine(order, call())).rejects.toMatchObject({ quota: true });
+  const again = await fleet.createMachine({ ...order, witness: WITNESS }, call());
+  expect(again.id).toBe(made.id);
+});
+
+test('commands run here; a leading sudo is dropped; exit codes come back', async () => {
+  const { fleet } = provide();
+  const machine = await create(fleet);
+  expect(await output(machine, 'echo', 'hello there')).toBe('hello there\n');
+  expect(await output(machine, 'sudo', 'echo', 'hi')).toBe('hi\n');
+  const session = await connect(machine);
+  const failing = session.execute(['false'], NOTHING, call().signal);
+  await expect(failing).rejects.toBeInstanceOf(RemoteFailure);
+  session.close();
+});
+
+test('the first boot has run, and left the secret in a place of its own', async () => {
+  const { fleet } = provide(`echo done > "$(dirname ${INSTANCE_SECRET_PATH})/site"`);
+  const machine = await create(fleet);
+  const secret = await output(machine, 'sudo', 'cat', INSTANCE_SECRET_PATH);
+  expect(createHash('sha256').update(secret).digest('hex')).toBe(machine.tags[SECRET_TAG]);
+  const beside = INSTANCE_SECRET_PATH.replace(/[^/]+$/, 'site');
+  expect(await output(machine, 'cat', beside)).toBe('done\n');
+  const own = join(directory, 'host/private');
+  expect(readFileSync(join(own, INSTANCE_SECRET_PATH), 'utf8')).toBe(secret);
+});
+
+test('a reboot is another boot id and nothing else', async () => {
+  const { fleet } = provide();
+  const machine = await create(fleet);
+  const before = await output(machine, 'cat', BOOT_ID);
+  const session = await connect(machine);
+  const { operationRef } = await fleet.rebootMachine(machine.id!, 'graceful', call());
+  expect(operationRef).toContain(machine.id);
+  await expect(session.execute(['true'], NOTHING, call().signal)).rejects.toThrow();
+  const after = await fleet.getMachine(machine.id!, call());
+  expect(after.address).toBe(machine.address);
+  expect(await output(after, 'cat', BOOT_ID)).not.toBe(before);
+  const again = await connect(after);
+  expect(again.hostKey).toBe(session.hostKey);
+  again.close();
+});
+
+test('what runs ends with a reboot', async () => {
+  const { fleet } = provide();
+  const machine = await create(fleet);
+  const session = await connect(machine);
+  const running = session.execute(['sleep', '60'], NOTHING, call().signal);
+  const outcome = expect(running).rejects.toThrow();
+  await fleet.rebootMachine(machine.id!, 'force', call());
+  await outcome;
+});
+
+test('a reinstallation keeps the id; key and secret are new', async () => {
+  const { fleet } = provide();
+  const machine = await create(fleet);
+  const before = await connect(machine);
+  before.close();
+  await fleet.reinstallMachine(machine.id!, call());
+  const after = await fleet.getMachine(machine.id!, call());
+  const session = await connect(after);
+  session.close();
+  expect(session.hostKey).not.toBe(before.hostKey);
+  expect(after.tags[SECRET_TAG]).not.toBe(machine.tags[SECRET_TAG]);
+  const verify = ({ hostKey }: ShellSession) =>
+    fleet.verifyHostKey(after, Buffer.from(hostKey, 'base64'), call());
+  await verify(session);
+  await expect(verify(before)).rejects.toMatchObject({ kind: 'conflict' });
+});
+
+test('switched off it answers nobody', async () => {
+  const { fleet } = provide();
+  const machine = await create(fleet);
+  await fleet.setPower(machine.id!, 'off', call());
+  expect(await only(fleet)).toMatchObject({ power: 'off', status: 'Stopped' });
+  await expect(connect(machine)).rejects.toMatchObject({ code: 'unreachable' });
+  const reboot = fleet.rebootMachine(machine.id!, 'force', call());
+  await expect(reboot).rejects.toMatchObject({ kind: 'conflict' });
+  await fleet.setPower(machine.id!, 'on', call());
+  expect(await output(await only(fleet), 'echo', 'up')).toBe('up\n');
+});
+
+test('a second instance sees the machine, and does not take it from the first', async () => {
+  const { fleet } = provide();
+  const machine = await create(fleet);
+  const second = provide().fleet;
+  await second.setTags(machine.id!, { 'shepherd-IdleBehavior': 'hold' }, call());
+  expect((await fleet.getMachine(machine.id!, call())).tags).toMatchObject({
+    ...machine.tags,
+    'shepherd-IdleBehavior': 'hold',
+  });
+  const reboot = second.rebootMachine(machine.id!, 'force', call());
+  await expect(reboot).rejects.toMatchObject({ kind: 'conflict' });
+  await second.stop();
+  expect(await output(machine, 'echo', 'still here')).toBe('still here\n');
+});
+
+test('the machine outlives its process', async () => {
+  const first = provide().fleet;
+  const machine = await create(first);
+  const before = await output(machine, 'cat', BOOT_ID);
+  await first.stop();
+  await expect(connect(machine)).rejects.toMatchObject({ code: 'unreachable' });
+  const second = provide().fleet;
+  await second.prepare(call());
+  const after = await only(second);
+  expect(after).toMatchObject({ id: machine.id, tags: machine.tags });
+  expect(await output(after, 'cat', BOOT_ID)).toBe(before);
+  await second.deprovisionMachine(machine.id!, call());
+  expect(await only(second)).toMatchObject({ availability: 'KnownUnused' });
+});
+
+test('who only looks starts nothing and writes nothing', async () => {
+  const first = provide().fleet;
+  const machine = await create(first);
+  await first.stop();
+  const state = () => {
+    const path = join(directory, 'host/machine.json');
+    return [readFileSync(path, 'utf8'), statSync(path, { bigint: true }).mtimeNs];
+  };
+  const before = state();
+  const second = provide().fleet;
+  expect(await only(second)).toMatchObject({ id: machine.id, address: machine.address });
+  await second.getMachine(machine.id!, call());
+  expect(await second.findByWitness(WITNESS, 'this-host', call())).toMatchObject({
+    id: machine.id,
+  });
+  await expect(connect(machine)).rejects.toMatchObject({ code: 'unreachable' });
+  expect(state()).toEqual(before);
+});
+
+test('only the key that was given may enter', async () => {
+  const { fleet } = provide();
+  const machine = await create(fleet);
+  const stranger = createSsh2Shell({ signers: [newKey()], clock: systemClock, log: silentLog });
+  const target = { ...parseAddress(machine.address!, 22), username: machine.remoteUser };
+  await expect(stranger.connect(target, call().signal)).rejects.toMatchObject({ code: 'denied' });
+});
+
+test('a creation that is stopped before it begins makes nothing', async () => {
+  const { fleet, driven } = provide();
+  const unused = await only(fleet);
+  const order = {
+    unused,
+    hostname: 'here',
+    tags: {},
+    initCommand: 'true',
+    publicKey: key.publicLine,
+  };
+  const onAttempt = async () => void driven.stop();
+  const creation = driven.createMachine(
+    { ...order, plan: 'host', image: null, resumed: false, onAttempt },
+    call(),
+  );
+  await expect(creation).rejects.toMatchObject({ kind: 'aborted' });
+  await expect(driven.listMachines({}, call())).rejects.toMatchObject({ kind: 'stopped' });
+  expect(await only(provide().fleet)).toMatchObject({ availability: 'KnownUnused' });
+});

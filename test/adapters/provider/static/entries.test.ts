@@ -1,0 +1,131 @@
+import { expect, test } from 'vitest';
+import { parseInventory, targetOf } from '../../../../src/adapters/provider/static/entries.ts';
+import { UsageError } from '../../../../src/domain/errors.ts';
+
+const entry = (change: object = {}) => ({
+  ...{ ID: 'srv-1', Addr: '192.0.2.10', Location: 'rack-7' },
+  ...change,
+});
+const parse = (...entries: unknown[]) => parseInventory(JSON.stringify(entries));
+const complaint = (run: () => unknown): string => {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof UsageError) return error.message;
+    throw error;
+  }
+  throw new Error('the inventory was accepted');
+};
+
+const KEY_TYPE = 'ssh-ed25519';
+const blob = Buffer.concat([
+  Buffer.from([0, 0, 0, KEY_TYPE.length]),
+  Buffer.from(KEY_TYPE),
+  Buffer.from([0, 0, 0, 32]),
+  Buffer.alloc(32, 7),
+]).toString('base64');
+
+test('an entry with the least, and one with everything', () => {
+  const full = entry({
+    ...{ ID: 'srv-2', Addr: '2001:db8::2', Location: '' },
+    ...{ SshUser: 'admin', SshPort: 2222, HostKey: `${KEY_TYPE} ${blob} a comment` },
+    Bmc: 'https://bmc-2.example/redfish/v1/Systems/1',
+  });
+  const [first, second] = parse(entry(), full);
+  expect(first).toEqual({
+    ...{ id: 'srv-1', address: '192.0.2.10', location: 'rack-7' },
+    ...{ sshUser: null, sshPort: null, hostKey: null, bmc: null },
+  });
+  expect(second).toEqual({
+    ...{ id: 'srv-2', address: '2001:db8::2', location: null },
+    ...{ sshUser: 'admin', sshPort: 2222, hostKey: blob },
+    bmc: 'https://bmc-2.example/redfish/v1/Systems/1',
+  });
+  expect([first!, second!].map(targetOf)).toEqual(['192.0.2.10', '[2001:db8::2]:2222']);
+  expect(parse()).toEqual([]);
+});
+
+test.each<[object, string]>([
+  [{ Addr: 'srv-1.example' }, 'Addr is "srv-1.example"; give an IPv4 or IPv6 address'],
+  [{ Addr: '' }, 'Addr is ""'],
+  [{ Addr: undefined }, 'Addr is missing'],
+  [{ Location: undefined }, 'Location is missing'],
+  [{ Location: 7 }, 'Location is 7'],
+  [{ ID: 'invalid' }, 'ID is "invalid"'],
+  [{ ID: 'x'.repeat(129) }, 'ID is'],
+  [{ id: 'srv-1' }, '"id" is not known'],
+  [{ Rack: 1 }, '"Rack" is not known'],
+  [{ SshUser: 'a b' }, 'SshUser is "a b"'],
+  [{ SshPort: 0 }, 'SshPort is no port'],
+  [{ SshPort: '22' }, 'SshPort is "22"'],
+  [{ HostKey: 'AAAA' }, 'HostKey is "AAAA"'],
+  [{ HostKey: `ssh-rsa ${blob}` }, 'HostKey is'],
+  [{ Bmc: 'https://root:calvin@bmc' }, 'Bmc is'],
+])('%o is refused, and its entry named', (change, expected) => {
+  const message = complaint(() => parse(entry({ ID: 'srv-0', Addr: '192.0.2.9' }), entry(change)));
+  expect(message).toContain('the inventory is refused: entry 2');
+  expect(message).toContain(expected);
+});
+
+test.each<[string, string]>([
+  ['{"ID":"a"}', 'is no JSON array'],
+  ['[] []', 'is not JSON'],
+  ['[],', 'is not JSON'],
+  ['', 'is not JSON'],
+  ['[null]', 'entry 1: is no object'],
+])('%s is refused', (content, expected) => {
+  expect(complaint(() => parseInventory(content))).toContain(expected);
+});
+
+test('nothing stands there twice', () => {
+  const message = complaint(() =>
+    parse(entry(), entry({ Addr: '192.0.2.11' }), entry({ ID: 'b' })),
+  );
+  expect(message).toContain('entry "srv-1": ID is that of "srv-1" too');
+  expect(message).toContain('entry "b": Addr is that of "srv-1" too');
+  const ports = [entry({ SshPort: 1 }), entry({ ID: 'b', SshPort: 2 })];
+  expect(parse(...ports), 'two ports of one address are two machines').toHaveLength(2);
+});
+
+test.each([
+  [{ Addr: '192.0.2.1' }, { Addr: '192.0.2.1', SshPort: 22 }],
+  [{ Addr: '2001:db8::2' }, { Addr: '2001:DB8:0:0::2' }],
+  [{ Addr: '::ffff:192.0.2.1' }, { Addr: '192.0.2.1' }],
+  [
+    { Addr: '::ffff:c000:201', SshPort: 7 },
+    { Addr: '::ffff:192.0.2.1', SshPort: 7 },
+  ],
+  [{ Addr: 'fe80::1%eth0' }, { Addr: 'FE80:0::1%eth0' }],
+])('%o and %o are one host, and refused', (one, other) => {
+  const both = () => parse(entry(one), entry({ ID: 'b', ...other }));
+  expect(complaint(both)).toContain('entry "b": Addr is that of "srv-1" too');
+});
+
+test('two links, or two ports, are two hosts', () => {
+  const one = entry({ Addr: 'fe80::1%eth0' });
+  expect(parse(one, entry({ ID: 'b', Addr: 'fe80::1%eth1' }))).toHaveLength(2);
+  expect(parse(one, entry({ ID: 'b', Addr: 'fe80::1%eth0', SshPort: 23 }))).toHaveLength(2);
+});
+
+test.each([
+  ['[{"ID":"a","Addr":"192.0.2.1","Location":"","ID":"b"}]', '"ID" twice'],
+  ['[{"ID":"a","Addr":"192.0.2.1","Location":"","\\u0049D":"b"}]', '"ID" twice'],
+])('a key that stands twice in %s is refused', (content, expected) => {
+  expect(complaint(() => parseInventory(content))).toContain(expected);
+});
+
+test('only keys count as such, and only those of one object', () => {
+  const tricky = entry({ ID: 'a":"{ID":\\', Location: '{"ID":1,"ID":2}' });
+  expect(parse(tricky, entry({ ID: 'b', Addr: '192.0.2.12' }))).toHaveLength(2);
+  expect(complaint(() => parse(entry({ Bmc: { ID: 1 } })))).not.toContain('twice');
+});
+
+test('a value of many megabytes is read', () => {
+  const long = JSON.stringify([entry({ Location: 'x\n'.repeat(3_000_000) })]);
+  expect(complaint(() => parseInventory(long))).toContain('Location');
+});
+
+test('of very many faults the first are told, and the number of the others', () => {
+  const message = complaint(() => parse(...Array.from({ length: 30 }, () => null)));
+  expect(message).toMatch(/entry 20: is no object; and 10 more$/);
+});

@@ -1,0 +1,52 @@
+import { createServer, type RequestListener } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { once } from 'node:events';
+import { createSeededRandom } from '../../../../src/adapters/clock/simulated-clock.ts';
+import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
+import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
+import type { DriverContext } from '../../../../src/adapters/provider/port.ts';
+import { providerName } from '../../../../src/domain/ids.ts';
+import { recordingLog } from '../../../support/recording-log.ts';
+
+export const SET_ID = 'aaaaa-bbbbb-ccccccccccccccc';
+
+export const context = (change: Partial<DriverContext> = {}): DriverContext => ({
+  ...{ name: providerName('rack'), instanceSetId: SET_ID, clock: systemClock },
+  ...{ random: createSeededRandom(1), log: recordingLog(), metrics: silentMetrics },
+  ...{ publicKey: '', userAgent: 'test/1', daemons: () => 1 },
+  ...change,
+});
+
+export const call = (signal = new AbortController().signal) => ({
+  ...{ signal, deadline: new Date(Date.now() + 60_000), operationId: 'x' },
+});
+
+/** A page on loopback. */
+export async function startPage(answer: RequestListener) {
+  const server = createServer(answer);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/machines.json`,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** Something that accepts connections and says nothing. */
+export async function startListener() {
+  const server = createTcpServer((socket) => socket.on('error', () => undefined));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    async close() {
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}

@@ -1,0 +1,297 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createFleetProvider } from '../../../../src/adapters/provider/core/fleet-provider.ts';
+import type { DriverContext, Provider } from '../../../../src/adapters/provider/port.ts';
+import { staticDriver } from '../../../../src/adapters/provider/static/driver.ts';
+import { witness } from '../../../../src/domain/ids.ts';
+import type { ProviderMachine } from '../../../../src/domain/machine.ts';
+import { SET_ID_TAG } from '../../../../src/domain/provider-tags.ts';
+import { recordingLog } from '../../../support/recording-log.ts';
+import { createWatchedClock } from '../../../support/watched-clock.ts';
+import { call, context, SET_ID, startListener, startPage } from './stand.ts';
+
+let directory: string;
+let path: string;
+const open: (() => Promise<void>)[] = [];
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'shepherd-static-'));
+  path = join(directory, 'machines.json');
+});
+afterEach(async () => {
+  for (const close of open.splice(0).toReversed()) await close();
+  rmSync(directory, { recursive: true });
+});
+
+const entry = (id: string, change: object = {}) => ({
+  ...{ ID: id, Addr: '127.0.0.1', Location: 'rack-7', SshPort: 1 },
+  ...change,
+});
+const write = (...entries: object[]) => writeFileSync(path, JSON.stringify(entries));
+
+function provide(settings: object = {}, change: Partial<DriverContext> = {}): Provider {
+  const around = { env: {}, baseDirectory: directory, checkFiles: true };
+  const own = staticDriver
+    .settings(around)
+    .parse({ inventory: 'file:machines.json', ...settings }) as never;
+  const provider = staticDriver.open(own, context(change));
+  open.push(() => provider.stop());
+  return provider;
+}
+const idsOf = async (provider: Provider) =>
+  (await provider.listMachines({}, call())).machines.map(({ id }) => id);
+
+async function page(answer: (request: IncomingMessage, response: ServerResponse) => void) {
+  const { url, close } = await startPage(answer);
+  open.push(close);
+  return url;
+}
+
+test('every entry may be in use, carries our mark, and is up if somebody listens', async () => {
+  const { port, close } = await startListener();
+  open.push(close);
+  write(entry('a', { SshPort: port, SshUser: 'admin' }), entry('b', { Location: '' }));
+  const { machines, complete } = await provide().listMachines({}, call());
+  expect(complete).toBe(true);
+  expect(machines).toMatchObject([
+    { id: 'a', status: 'Running', remoteUser: 'admin', address: `127.0.0.1:${port}` },
+    { id: 'b', status: 'Unknown', remoteUser: 'root', location: null },
+  ]);
+  for (const machine of machines) {
+    expect(machine).toMatchObject({ availability: 'PossiblyUsed', reservationId: null });
+    expect(machine.tags).toEqual({ [SET_ID_TAG]: SET_ID });
+  }
+});
+
+test('answers are believed for a while, then the machines are tried again', async () => {
+  const listener = await startListener();
+  const { port } = listener;
+  write(entry('a', { SshPort: port }));
+  const clock = createWatchedClock();
+  const provider = provide({ probeInterval: '30s' }, { clock });
+  const status = async () => (await provider.listMachines({}, call())).machines[0]!.status;
+  expect(await status()).toBe('Running');
+  await listener.close();
+  expect(await status()).toBe('Running');
+  clock.increment(30_000);
+  expect(await status()).toBe('Unknown');
+  expect(clock.pending, 'no timer is left').toBe(0);
+});
+
+test('the file is read again after a while, and on demand', async () => {
+  write(entry('a'));
+  const clock = createWatchedClock();
+  const provider = provide({ refresh: '1m' }, { clock });
+  expect(await idsOf(provider)).toEqual(['a']);
+  write(entry('a'), entry('b', { SshPort: 2 }));
+  expect(await idsOf(provider)).toEqual(['a']);
+  clock.increment(60_000);
+  expect(await idsOf(provider)).toEqual(['a', 'b']);
+  write(entry('c'));
+  await provider.prepare!(call());
+  expect(await idsOf(provider)).toEqual(['c']);
+});
+
+test('who asks for one machine hears soon that it is gone', async () => {
+  write(entry('a'), entry('b', { SshPort: 2 }));
+  const clock = createWatchedClock();
+  const provider = provide({}, { clock });
+  expect((await provider.getMachine('a', call())).id).toBe('a');
+  write(entry('b', { SshPort: 2 }));
+  clock.increment(10_000);
+  const gone = provider.getMachine('a', call());
+  await expect(gone).rejects.toMatchObject({ kind: 'not-found' });
+});
+
+test('a list that is refused leaves the last good one in place, and is told', async () => {
+  write(entry('a'));
+  const log = recordingLog();
+  const clock = createWatchedClock();
+  const provider = provide({ refresh: '1m' }, { log, clock });
+  expect(await idsOf(provider)).toEqual(['a']);
+  write(entry('a'), entry('b', { Addr: 'nowhere' }));
+  clock.increment(60_000);
+  expect(await idsOf(provider)).toEqual(['a']);
+  rmSync(path);
+  clock.increment(60_000);
+  expect(await idsOf(provider)).toEqual(['a']);
+  const causes = log.lines.filter(({ level }) => level === 'error').map(({ fields }) => fields);
+  expect(causes).toMatchObject([
+    { cause: expect.stringContaining('entry 2 ("b"): Addr') },
+    { cause: expect.stringContaining('cannot be read') },
+  ]);
+});
+
+test('without a good copy nothing is listed, and the fault says why', async () => {
+  const absent = provide().prepare!(call());
+  await expect(absent).rejects.toMatchObject({ kind: 'invalid', outcome: 'not-done' });
+  write(entry('a', { Addr: '' }));
+  const wrong = provide().listMachines({}, call());
+  await expect(wrong).rejects.toMatchObject({
+    kind: 'invalid',
+    message: expect.stringContaining('entry 1 ("a"): Addr is ""'),
+  });
+});
+
+test('a page is asked whether it changed', async () => {
+  const seen: (string | undefined)[] = [];
+  const inventory = await page((request, response) => {
+    seen.push(request.headers['if-none-match']);
+    expect(request.headers['user-agent']).toBe('test/1');
+    if (seen.length > 1) response.writeHead(304).end();
+    else response.writeHead(200, { etag: '"v1"' }).end(JSON.stringify([entry('a')]));
+  });
+  const provider = provide({ inventory });
+  await provider.prepare!(call());
+  await provider.prepare!(call());
+  expect(seen).toEqual([undefined, '"v1"']);
+  expect(await idsOf(provider)).toEqual(['a']);
+});
+
+/** A page that honours ETags and says what a test lets it say. */
+async function taggedPage(content: string) {
+  let current = content;
+  const url = await page((request, response) => {
+    const etag = `"${Buffer.from(current).toString('base64url')}"`;
+    if (request.headers['if-none-match'] === etag) response.writeHead(304).end();
+    else response.writeHead(200, { etag }).end(current);
+  });
+  return { url, say: (next: string) => void (current = next) };
+}
+const good = (...ids: string[]) =>
+  JSON.stringify(ids.map((id, index) => entry(id, { SshPort: index + 1 })));
+
+test('a list that was refused is refused again, for the same reason, until it is good', async () => {
+  const { url, say } = await taggedPage('[{"ID":7}]');
+  const provider = provide({ inventory: url });
+  for (let turn = 0; turn < 3; turn++) {
+    const outcome = provider.prepare!(call());
+    await expect(outcome).rejects.toMatchObject({ message: expect.stringContaining('ID is 7') });
+  }
+  say(good('a'));
+  expect(await idsOf(provider)).toEqual(['a']);
+});
+
+test('a list that went bad is told once, reminded of, and told again when it changes', async () => {
+  const { url, say } = await taggedPage(good('a'));
+  const [log, clock] = [recordingLog(), createWatchedClock()];
+  const provider = provide({ inventory: url }, { log, clock });
+  const look = async () => {
+    await provider.prepare!(call());
+    return log.count('the last good inventory is kept');
+  };
+  await look();
+  say('[{"ID":7}]');
+  expect([await look(), await look()], 'once').toEqual([1, 1]);
+  say('[{"ID":8}]');
+  expect([await look(), await look()], 'another fault').toEqual([2, 2]);
+  clock.increment(3_600_000);
+  expect([await look(), await look()], 'an hour later').toEqual([3, 3]);
+  expect(await idsOf(provider)).toEqual(['a']);
+  say(good('a', 'b'));
+  expect([await look(), log.count('the inventory is good again')]).toEqual([3, 1]);
+  expect(await idsOf(provider)).toEqual(['a', 'b']);
+  say('[{"ID":8}]');
+  expect(await look(), 'and anew').toBe(4);
+});
+
+test.each([
+  [204, 'permanent'],
+  [302, 'permanent'],
+  [404, 'not-found'],
+  [500, 'transient'],
+])('a page that answers %i has no inventory', async (status, kind) => {
+  const inventory = await page((_, response) =>
+    response.writeHead(status, { location: '/elsewhere' }).end(status === 204 ? '' : '[]'),
+  );
+  const outcome = provide({ inventory }).prepare!(call());
+  await expect(outcome).rejects.toMatchObject({ kind });
+});
+
+test('a page without end is cut off, and one without an answer given up', async () => {
+  const endless = await page((_, response) => {
+    const chunk = ' '.repeat(1024 * 1024);
+    const more = () => {
+      while (!response.destroyed && response.write(chunk));
+      response.once('drain', more);
+    };
+    more();
+  });
+  const long = provide({ inventory: endless }).prepare!(call());
+  await expect(long).rejects.toMatchObject({
+    kind: 'invalid',
+    message: expect.stringContaining('longer than 10485760'),
+  });
+
+  const clock = createWatchedClock();
+  const asked = Promise.withResolvers<void>();
+  const mute = await page(() => asked.resolve());
+  const outcome = provide({ inventory: mute }, { clock }).prepare!(call());
+  await asked.promise;
+  clock.increment(10_000);
+  await expect(outcome).rejects.toMatchObject({
+    kind: 'transient',
+    message: expect.stringContaining('10000 ms'),
+  });
+});
+
+test('the host key of the list is the proof; without one there is none', async () => {
+  const blob = Buffer.concat([
+    Buffer.from([0, 0, 0, 11]),
+    Buffer.from('ssh-ed25519'),
+    Buffer.alloc(36),
+  ]);
+  const HostKey = `ssh-ed25519 ${blob.toString('base64')}`;
+  write(entry('a', { HostKey }), entry('b', { SshPort: 2 }));
+  const provider = provide();
+  const { machines } = await provider.listMachines({}, call());
+  expect(machines[0]!.hostKey).toBe(blob.toString('base64'));
+  const verify = (id: string, key: Buffer) =>
+    provider.verifyHostKey({ id } as ProviderMachine, key, call());
+  await verify('a', blob);
+  await expect(verify('a', Buffer.alloc(4))).rejects.toMatchObject({ kind: 'conflict' });
+  await expect(verify('b', blob)).rejects.toMatchObject({ kind: 'not-implemented' });
+});
+
+test('what a list cannot do is refused', async () => {
+  write(entry('a'));
+  const provider = provide();
+  const calls = [
+    provider.createMachine({} as never, call()),
+    provider.deprovisionMachine('a', call()),
+    provider.rebootMachine('a', 'force', call()),
+    provider.reinstallMachine('a', {} as never, call()),
+    provider.setTags('a', {}, call()),
+  ];
+  for (const each of calls) await expect(each).rejects.toMatchObject({ kind: 'not-implemented' });
+});
+
+test('in the core’s hands its machines are taken in as they are', async () => {
+  write(entry('a'));
+  const all = context();
+  const options = { name: all.name, type: 'static', instanceSetId: SET_ID, sharedTags: {} };
+  const fleet = createFleetProvider(
+    provide(),
+    { ...options, image: null, initCommand: '', publicKey: '' },
+    all,
+  );
+  const { machines } = await fleet.listMachines(call());
+  const order = { unused: machines[0]!, hostname: 'a', witness: witness('w') };
+  expect(await fleet.createMachine(order, call())).toMatchObject({ id: 'a', ownership: 'ours' });
+  await fleet.stop();
+  await expect(fleet.listMachines(call())).rejects.toMatchObject({ kind: 'stopped' });
+});
+
+test('a stop ends what is under way', async () => {
+  const asked = Promise.withResolvers<void>();
+  const mute = await page(() => asked.resolve());
+  const provider = provide({ inventory: mute });
+  const outcome = provider.listMachines({}, call());
+  await asked.promise;
+  const stopped = provider.stop();
+  await expect(outcome).rejects.toMatchObject({ kind: 'aborted' });
+  await stopped;
+  await expect(provider.getMachine('a', call())).rejects.toMatchObject({ kind: 'stopped' });
+});

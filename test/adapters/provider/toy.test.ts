@@ -1,0 +1,110 @@
+import { execFile } from 'node:child_process';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { importViolations } from '../../repo/arrows.ts';
+import { root } from '../../repo/sources.ts';
+
+/** Follows docs/writing-a-provider.md to the letter, in a copy of the project. */
+const run = promisify(execFile);
+const DOCUMENT = join(root, 'docs/writing-a-provider.md');
+
+interface Block {
+  readonly language: string;
+  /** A path, or what the block is for. */
+  readonly name: string;
+  readonly text: string;
+}
+const blocks = (): Block[] =>
+  [...readFileSync(DOCUMENT, 'utf8').matchAll(/^```(\w+) (\S+)\n([^]*?)^```$/gm)].map(
+    ([, language, name, text]) => ({ language: language!, name: name!, text: text! }),
+  );
+const named = (name: string): string => {
+  const block = blocks().find((each) => each.name === name);
+  if (!block) throw new Error(`the document has no block ${name}`);
+  return block.text;
+};
+
+let copy: string;
+beforeAll(() => {
+  copy = mkdtempSync(join(tmpdir(), 'shepherd-toy-'));
+  for (const part of ['src', 'bin', 'proto', 'package.json', 'tsconfig.json']) {
+    cpSync(join(root, part), join(copy, part), { recursive: true });
+  }
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+  for (const { language, name, text } of blocks()) {
+    if (language === 'diff') change(name, text);
+    else if (name.includes('/')) write(name, text);
+  }
+});
+afterAll(() => rmSync(copy, { recursive: true, force: true }));
+
+function write(name: string, text: string): void {
+  mkdirSync(dirname(join(copy, name)), { recursive: true });
+  writeFileSync(join(copy, name), text);
+}
+
+/** Puts each line with a plus behind the line that stands before it. */
+function change(name: string, diff: string): void {
+  const lines = readFileSync(join(copy, name), 'utf8').split('\n');
+  let at = -1;
+  for (const line of diff.trimEnd().split('\n')) {
+    const text = line.slice(1);
+    if (line.startsWith('+')) lines.splice((at += 1), 0, text);
+    else at = lines.findIndex((each) => each.trimEnd() === text.trimEnd());
+    expect(at, `${name} has the line ${text}`).toBeGreaterThan(-1);
+  }
+  write(name, lines.join('\n'));
+}
+
+/** Without what is another at each run. */
+const steady = (output: string): string =>
+  output
+    .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
+    .replace(/:\d{4,5}\b|-p \d+/g, ':PORT')
+    .replace(/,? +(in )?\d+(\.\d+)?(ms|s|m)( \d+s)?$/gm, '')
+    .trim();
+
+test('the driver of the document passes the test of the document, as it says', async () => {
+  const [node, ...args] = named('run').trim().split(' ');
+  expect(node).toBe('node');
+  const { stdout } = await run(process.execPath, args, { cwd: copy, timeout: 90_000 });
+  if (process.env['UPDATE']) {
+    const text = readFileSync(DOCUMENT, 'utf8');
+    const fresh = text.replace(
+      /^(```text output\n)[^]*?^```$/m,
+      (_, fence: string) => `${fence}${stdout.trimEnd()}\n\`\`\``,
+    );
+    writeFileSync(DOCUMENT, fresh);
+  }
+  expect(steady(stdout)).toBe(steady(named('output')));
+  expect(stdout).toMatch(/^Passed: /m);
+}, 100_000);
+
+test('the code of the document has right types, and keeps to the arrows', async () => {
+  const files = blocks().filter(({ name }) => name.startsWith('src/') && name.endsWith('.ts'));
+  expect(files.map(({ name }) => name)).toContain('src/adapters/provider/toy/driver.ts');
+  const sources = [...files.map(({ name }) => name), 'src/adapters/provider/drivers.ts'];
+  const violations = sources.flatMap((path) =>
+    importViolations({ path, text: readFileSync(join(copy, path), 'utf8') }),
+  );
+  expect(violations).toEqual([]);
+  const folder = 'src/adapters/provider/toy';
+  write('toy.json', JSON.stringify({ extends: './tsconfig.json', include: [folder] }));
+  const compiler = join(root, 'node_modules/typescript/bin/tsc');
+  const { stdout } = await run(process.execPath, [compiler, '--noEmit', '--project', 'toy.json'], {
+    cwd: copy,
+    timeout: 90_000,
+  }).catch((error: { stdout: string }) => error);
+  expect(stdout.split('\n').filter((line) => line.startsWith(folder))).toEqual([]);
+}, 100_000);
