@@ -5,7 +5,7 @@ import { systemClock, systemRandom } from '../adapters/clock/system-clock.ts';
 import { createPinoLog } from '../adapters/log/pino-log.ts';
 import { UsageError } from '../domain/errors.ts';
 import { startFakequinix } from '../simulator/fakequinix/fakequinix.ts';
-import { ListenError } from '../simulator/fakequinix/options.ts';
+import { ListenError, StateFileError } from '../simulator/fakequinix/options.ts';
 import { WorldError } from '../simulator/fakequinix/world.ts';
 import { createSimulatedHosts } from '../simulator/hosts/simulated-hosts.ts';
 import { abandonMachines } from '../simulator/hosts/processes.ts';
@@ -16,10 +16,16 @@ export interface FakequinixCommand {
   readonly profile: 'fast' | 'real';
   readonly reservations: number;
   readonly worldFile?: string;
+  readonly seed: number;
+  readonly clock: 'real' | 'manual';
+  readonly basePath: string;
   readonly stateFile?: string;
   /** Put simulated machines (SSH servers) behind the devices. */
   readonly machines: boolean;
 }
+
+/** Mistakes of whoever calls. */
+const MENDABLE = [WorldError, ListenError, StateFileError];
 
 /** `shepherd fakequinix`: the emulator alone. One JSON line on standard output, then until a signal. */
 export async function fakequinix(command: FakequinixCommand): Promise<void> {
@@ -45,8 +51,9 @@ export async function fakequinix(command: FakequinixCommand): Promise<void> {
       ...(stateFile !== undefined && { stateFile }),
       ...(hosts && { hooks: hosts }),
     }).catch((error: unknown) => {
-      if (error instanceof WorldError || error instanceof ListenError) {
-        throw new UsageError(error.message, { cause: error.cause });
+      if (MENDABLE.some((kind) => error instanceof kind)) {
+        const { message, cause } = error as Error;
+        throw new UsageError(message, { cause });
       }
       throw error;
     });

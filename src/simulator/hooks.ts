@@ -13,8 +13,11 @@ export interface MachineHooks {
   up(deviceId: string): Promise<void>;
   /** Power is gone or the machine reboots: everything that runs on it dies, SSH closes. */
   down(deviceId: string): Promise<void>;
-  /** A new operating system was installed while down: empty disk, new host key. */
-  reinstalled(deviceId: string): Promise<void>;
+  /**
+   * A new operating system was installed while down: empty disk, new host key, and at its first boot
+   * it reads the user data as they are now.
+   */
+  reinstalled(deviceId: string, device: SimulatedDevice): Promise<void>;
   /** The device was deleted: its disk and its port are given back. */
   gone(deviceId: string): Promise<void>;
 }
@@ -24,4 +27,6 @@ export interface SimulatedDevice {
   readonly hostname: string;
   /** `authorized_keys` lines that let in. */
   readonly authorizedKeys: readonly string[];
+  /** What the first boot of an installation reads; a script when it begins with `#!`. */
+  readonly userdata?: string | null;
 }

@@ -1,13 +1,14 @@
+import { parseFaultRule, requireRoute, type Fault } from './fault-rules.ts';
 import type { Foundation } from './foundation.ts';
-import type { Journal } from './journal.ts';
-import type { Lifecycle } from './lifecycle.ts';
-import type { Machines } from './machines.ts';
+import type { Journal } from './http/journal.ts';
+import type { Lifecycle } from './lifecycle/lifecycle.ts';
+import type { Machines } from './lifecycle/machines.ts';
 import type { Fakequinix } from './options.ts';
-import type { State, Token } from './state.ts';
-import { createState } from './genesis.ts';
-import { violationsOf } from './invariants.ts';
+import type { State, Token } from './state/state.ts';
+import { createState } from './state/genesis.ts';
+import { violationsOf } from './state/invariants.ts';
 import { snapshotOf } from './options.ts';
-import { isProvisionable } from './views.ts';
+import { isProvisionable } from './state/state.ts';
 import type { World } from './world.ts';
 
 /** The emulator seen from the inside: what a library user may read and do. */
@@ -21,6 +22,8 @@ export interface ControlsDeps {
   readonly lifecycle: Lifecycle;
   readonly machines: Machines;
   readonly journal: Journal;
+  /** Paths of the API with placeholders, for faults to name. */
+  readonly routes: readonly string[];
 }
 
 export function createControls(deps: ControlsDeps): Controls {
@@ -34,7 +37,13 @@ export function createControls(deps: ControlsDeps): Controls {
     reservations: () => [...state.reservations.values()].map((one) => ({ ...one })),
     requests: (afterSeq = 0) => journal.since(afterSeq),
     violations: () => violationsOf(state),
-    addFault: faults.add,
+    addFault: (rule) => {
+      requireRoute(parseFaultRule(rule), deps.routes);
+      const fault = faults.add(rule);
+      const device = state.devices.get(fault.match.deviceId ?? '');
+      if (device && DOOMS.has(fault.effect.type)) lifecycle.condemn(device);
+      return { ...fault };
+    },
     faults: faults.list,
     removeFault: faults.remove,
     clearFaults: faults.clear,
@@ -52,7 +61,7 @@ export function createControls(deps: ControlsDeps): Controls {
     },
     settled: machines.settled,
     advance: async (ms) => {
-      if (!manual) throw new Error('the clock is not manual: it cannot be advanced');
+      if (!manual) throw new Error(NOT_MANUAL);
       const targetMs = manual.now() + ms;
       while (manual.stepTowards(targetMs)) await machines.settled();
       core.changed();
@@ -61,15 +70,24 @@ export function createControls(deps: ControlsDeps): Controls {
   };
 }
 
+/** Said of an attempt to move a clock that moves by itself. */
+export const NOT_MANUAL = 'the clock is not manual: it cannot be advanced';
+
+/** Effects that a given device suffers at once, not at its creation. */
+const DOOMS = new Set<Fault['effect']['type']>(['stuck', 'failProvisioning']);
+
 /** Replaces the world by another one; the admin token and the clock stay. */
 export async function reset(deps: ControlsDeps, world: World): Promise<Account> {
-  const { core, faults, file } = deps.foundation;
+  const { core, file, settings } = deps.foundation;
   for (const device of core.state.devices.values()) deps.lifecycle.force(device, 'deleted');
   await deps.machines.settled();
-  const { adminToken } = core.state;
-  Object.assign(core.state, createState(world, 0, core.ids, core.now()), { adminToken });
+  const { adminToken, requestCount, lastTimerId } = core.state;
+  const kept = { adminToken, requestCount, lastTimerId };
+  Object.assign(core.state, createState(world, 0, core.ids, core.now()), kept);
+  core.state.knobs = { ...settings.knobs, ...world.knobs };
+  core.state.timings = { ...settings.timings, ...world.timings };
+  core.applySettings();
   core.scheduler.rearm();
-  faults.clear();
   deps.lifecycle.resume();
   core.changed();
   await file.save();

@@ -1,44 +1,50 @@
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { ListenError, type Fakequinix, type FakequinixOptions } from './options.ts';
-import { accountRoutes } from './account-routes.ts';
-import { createApi } from './api.ts';
+import { accountRoutes } from './api/account-routes.ts';
+import { createApi } from './api/api.ts';
 import { accountOf, createControls, reset } from './controls.ts';
-import { createDeviceMachines } from './device-machine.ts';
-import { deviceRoutes } from './device-routes.ts';
+import { createDeviceMachines } from './lifecycle/device-machine.ts';
+import { deviceRoutes } from './api/device-routes.ts';
 import { layFoundation } from './foundation.ts';
-import { createJournal } from './journal.ts';
-import { keyRoutes } from './key-routes.ts';
-import { createLifecycle } from './lifecycle.ts';
-import { createMachines } from './machines.ts';
-import { createPipeline } from './pipeline.ts';
-import { reservationRoutes } from './reservation-routes.ts';
+import { createJournal } from './http/journal.ts';
+import { eventRoutes } from './api/event-routes.ts';
+import { keyRoutes } from './api/key-routes.ts';
+import { createLifecycle } from './lifecycle/lifecycle.ts';
+import { createMachines } from './lifecycle/machines.ts';
+import { createPipeline } from './http/pipeline.ts';
+import { reservationRoutes } from './api/reservation-routes.ts';
 import { ADMIN_PATH, createServer } from './server.ts';
+
+const ROUTES = [deviceRoutes, reservationRoutes, keyRoutes, accountRoutes, eventRoutes];
 
 /**
  * Starts an emulator of the Equinix Metal API.
- * @throws {WorldError} when the world file cannot be used. @throws {Error} when the state file is
- * not one, or the address cannot be listened on.
+ * @throws {WorldError} when the world file cannot be used. @throws {StateFileError} when the state
+ * file is not one. @throws {ListenError} when the address cannot be listened on.
  */
 export async function startFakequinix(options: FakequinixOptions): Promise<Fakequinix> {
   const foundation = await layFoundation(options);
   const { core, file, events } = foundation;
   const basePath = normalPath(options.basePath ?? '/metal/v1');
-  const journal = createJournal();
+  const journal = createJournal(core.state);
   const machines = createMachines(options.hooks, core.log);
   const lifecycle = createLifecycle(core, createDeviceMachines(core, machines));
   const api = createApi(core, lifecycle);
   const pipeline = createPipeline({ ...foundation, api, journal, basePath, save: file.save });
-  const inside = { foundation, lifecycle, machines, journal };
+  const routes = ROUTES.flatMap((of) => of(api));
+  const paths = routes.map(({ path }) => path);
+  const inside = { foundation, lifecycle, machines, journal, routes: paths };
   const controls = createControls(inside);
   let account = accountOf(core.state);
   const app = createServer({
     basePath,
-    routes: [deviceRoutes, reservationRoutes, keyRoutes, accountRoutes].flatMap((of) => of(api)),
+    routes,
     pipeline,
     admin: {
       core,
       controls,
+      isManual: foundation.manual !== undefined,
       reset: async (world) => (account = await reset(inside, world)),
       save: file.save,
     },

@@ -1,25 +1,39 @@
 import { z } from 'zod';
 
+/** `before` anything is done, `after` it was done, or when half of the answer is sent. */
 const phase = z.enum(['before', 'after', 'midBody']);
 const ms = z.number().min(0);
 
 const effect = z.discriminatedUnion('type', [
-  z.strictObject({
-    type: z.literal('latency'),
-    ms: ms.optional(),
-    minMs: ms.optional(),
-    maxMs: ms.optional(),
-  }),
+  z
+    .strictObject({
+      type: z.literal('latency'),
+      ms: ms.optional(),
+      minMs: ms.optional(),
+      maxMs: ms.optional(),
+      /** The jitter comes from a generator of the rule's own, begun with this. */
+      jitterSeed: z.int().optional(),
+    })
+    .refine(
+      ({ ms, minMs, maxMs }) =>
+        ms === undefined
+          ? minMs !== undefined && maxMs !== undefined && minMs <= maxMs
+          : minMs === undefined && maxMs === undefined,
+      'give either ms, or minMs and maxMs in this order',
+    ),
   z.strictObject({
     type: z.literal('status'),
     code: z.int().min(100).max(599),
+    /** Text is sent as it is, null as an empty body, everything else as JSON. */
     body: z.unknown().optional(),
     headers: z.record(z.string(), z.string()).optional(),
     /** True: the change is applied, and then denied. Default false. */
     executed: z.boolean().optional(),
   }),
   z.strictObject({ type: z.literal('drop'), phase }),
-  z.strictObject({ type: z.literal('hang'), phase: z.enum(['before', 'after']) }),
+  z.strictObject({ type: z.literal('hang'), phase }),
+  /** Added to the genuine answer. */
+  z.strictObject({ type: z.literal('headers'), headers: z.record(z.string(), z.string()) }),
   z.strictObject({
     type: z.literal('garbage'),
     kind: z.enum(['truncated', 'notJson', 'wrongType', 'html', 'redirect']),
@@ -88,6 +102,23 @@ export interface Fault {
   readonly effect: FaultEffect;
   readonly seen: number;
   readonly applied: number;
+}
+
+/** Placeholders have no names when routes are compared. */
+export const shapeOf = (route: string): string =>
+  route.replace(/\{[^}]*\}|:[A-Za-z]\w*/g, '{}').replace(/\/$/, '');
+
+/**
+ * A rule for a route that there is not would never strike, and a test of it always pass.
+ * @throws {z.ZodError} naming the routes that there are.
+ */
+export function requireRoute({ match }: FaultRule, routes: readonly string[]): void {
+  const route = match?.route;
+  if (route === undefined || routes.some((known) => shapeOf(known) === shapeOf(route))) return;
+  const known = [...new Set(routes)].toSorted().join(', ');
+  const message = `no route ${route}; there are ${known}`;
+  const path = ['match', 'route'];
+  throw new z.ZodError([{ code: 'custom', path, message, input: route }]);
 }
 
 /** @throws {z.ZodError} for a rule that cannot be understood. */

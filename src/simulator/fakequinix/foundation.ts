@@ -1,28 +1,18 @@
 import { EventEmitter } from 'node:events';
 import type { Core } from './core.ts';
-import type { Change, FakequinixLog, FakequinixOptions, Knobs } from './options.ts';
-import type { Device, State } from './state.ts';
-import { createManualClock, realClock, type FakeClock, type ManualClock } from './clock.ts';
-import { createFaults, type Faults } from './faults.ts';
-import { createState } from './genesis.ts';
-import { createGenerator, type Generator } from './random.ts';
-import { createScheduler } from './scheduler.ts';
-import { createStateFile, noStateFile, readStateFile, type StateFile } from './state-file.ts';
-import { deserialise, serialise } from './state.ts';
-import { timingsOf } from './timings.ts';
+import type { Change, FakequinixLog, FakequinixOptions } from './options.ts';
+import type { Device, State } from './state/state.ts';
+import { createManualClock, realClock, type FakeClock, type ManualClock } from './time/clock.ts';
+import { createFaults, type Faults } from './faults/faults.ts';
+import { createState } from './state/genesis.ts';
+import { DEFAULT_KNOBS } from './state/knobs.ts';
+import { createGenerator, type Generator } from './time/random.ts';
+import { createScheduler } from './time/scheduler.ts';
+import { createStateFile, noStateFile, readStateFile, type StateFile } from './state/state-file.ts';
+import { deserialise, serialise } from './state/state-text.ts';
+import { timingsOf } from './time/timings.ts';
 import { readWorldFile, type World } from './world.ts';
 
-const DEFAULT_KNOBS: Knobs = {
-  hrefPrefix: '',
-  maxPerPage: 1_000,
-  shuffleUnsorted: false,
-  strictLocation: false,
-  uniqueLabels: false,
-  allowOccupiedMove: false,
-  deleteVisibility: 'deprovisioning',
-  onDemandVanish: null,
-  omitNulls: false,
-};
 /** When a manual clock starts in a new world. */
 const MANUAL_START_MS = Date.parse('2026-08-01T10:00:00Z');
 /** Keeps the stream of chance apart from that of ids. */
@@ -42,6 +32,8 @@ export interface Foundation {
   /** The same clock when it is manual. */
   readonly manual: ManualClock | undefined;
   readonly file: StateFile;
+  /** Settings of the options, for worlds that say nothing else. */
+  readonly settings: Pick<FakequinixOptions, 'knobs' | 'timings'>;
   readonly faults: Faults;
   readonly events: EventEmitter<{ change: [Change] }>;
 }
@@ -60,28 +52,42 @@ export async function layFoundation(options: FakequinixOptions): Promise<Foundat
   const begin = async () =>
     createState(await worldOf(options), options.reservations ?? 0, ids, clock.now());
   const state = stored ?? (await begin());
+  Object.assign(state.knobs, options.knobs);
+  Object.assign(state.timings, options.timings);
   const now = forwardOnly(clock, state.nowMs);
+  if (stored) postponeTimers(stored, now() - stored.nowMs);
   const file = options.stateFile
     ? createStateFile(options.stateFile, () => snapshot(state, ids, chance, now), log)
     : noStateFile;
   const events = new EventEmitter<{ change: [Change] }>();
-  const faults = createFaults(chance);
+  const knobs = { ...DEFAULT_KNOBS };
+  const timings = { ...timingsOf(options.profile) };
+  let revision = 0;
+  const changed: Core['changed'] = (change) => {
+    revision++;
+    file.touch();
+    if (change) events.emit('change', { atMs: now(), ...change });
+  };
+  const faults = createFaults(state, chance, changed);
   const core: Core = {
     state,
-    knobs: { ...DEFAULT_KNOBS, ...options.knobs },
-    timings: timingsOf(options.profile, options.timings),
+    knobs,
+    timings,
+    applySettings: () => {
+      Object.assign(knobs, DEFAULT_KNOBS, state.knobs);
+      Object.assign(timings, timingsOf(options.profile, state.timings));
+    },
     ids,
     chance,
     now,
     scheduler: createScheduler(state, clock, now),
     log,
-    changed: (change) => {
-      file.touch();
-      if (change) events.emit('change', { atMs: now(), ...change });
-    },
+    changed,
+    revision: () => revision,
     doomOf: (device) => doomOf(faults, device),
   };
-  return { core, clock, manual, file, faults, events };
+  core.applySettings();
+  return { core, clock, manual, file, faults, events, settings: options };
 }
 
 function clockOf(
@@ -99,6 +105,14 @@ function forwardOnly(clock: FakeClock, storedMs: number): () => number {
   const shiftMs = Math.max(0, storedMs - clock.now());
   let lastMs = storedMs;
   return () => (lastMs = Math.max(lastMs, clock.now() + shiftMs));
+}
+
+/** Nothing went on while the emulator was not there: what was left to wait is left now. */
+function postponeTimers(state: State, byMs: number): void {
+  for (const [subject, timers] of state.timers) {
+    const later = timers.map((timer) => ({ ...timer, dueAtMs: timer.dueAtMs + byMs }));
+    state.timers.set(subject, later);
+  }
 }
 
 async function restore(

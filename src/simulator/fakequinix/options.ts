@@ -1,10 +1,11 @@
 import type { EventEmitter } from 'node:events';
 import type { MachineHooks } from '../hooks.ts';
-import type { FakeClock } from './clock.ts';
+import type { FakeClock } from './time/clock.ts';
 import type { Fault, FaultRule } from './fault-rules.ts';
-import type { JournalEntry } from './journal.ts';
-import type { Device, DeviceState, Reservation } from './state.ts';
-import type { Timings } from './timings.ts';
+import type { JournalEntry } from './http/journal.ts';
+import type { Device, DeviceState, Reservation } from './state/state.ts';
+import type { Knobs } from './state/knobs.ts';
+import type { Timings } from './time/timings.ts';
 import type { World } from './world.ts';
 
 /** Structurally the daemon's log port; constant messages, everything variable in the fields. */
@@ -13,28 +14,6 @@ export interface FakequinixLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
-}
-
-/** Behaviours of the real service that were seen both ways, or that help a test. */
-export interface Knobs {
-  /** Put before every `href`. The real service sends none; its old examples show `/metal/v1`. */
-  readonly hrefPrefix: string;
-  /** Upper limit of `per_page`. */
-  readonly maxPerPage: number;
-  /** A list without `sort_by` comes in another order at every request. */
-  readonly shuffleUnsorted: boolean;
-  /** A create on a reservation must name a metro or a facility too. */
-  readonly strictLocation: boolean;
-  /** A second key with the same label in one project is refused. */
-  readonly uniqueLabels: boolean;
-  /** A reservation moves even while it carries a device or is being cleaned. */
-  readonly allowOccupiedMove: boolean;
-  /** Whether a device can still be read between its delete and its end. */
-  readonly deleteVisibility: 'deprovisioning' | 'immediate404';
-  /** What a failed device without reservation answers; null: it stays readable. */
-  readonly onDemandVanish: 403 | 404 | null;
-  /** Leave every null field out of the answers, for strict generated clients. */
-  readonly omitNulls: boolean;
 }
 
 export interface FakequinixOptions {
@@ -59,6 +38,7 @@ export interface FakequinixOptions {
   /** Default `real`. `manual` stands still until {@link Fakequinix.advance}. */
   readonly clock?: 'real' | 'manual' | FakeClock;
   readonly hooks?: MachineHooks;
+  /** They win over those of a world or a state file. */
   readonly knobs?: Partial<Knobs>;
   /** Milliseconds, taken as they are whatever the profile. */
   readonly timings?: Partial<Timings>;
@@ -110,6 +90,10 @@ export interface Fakequinix {
   readonly events: EventEmitter<{ change: [Change] }>;
   /** Rules that cannot hold in a consistent world and are broken; empty is good. */
   violations(): string[];
+  /**
+   * `stuck` and `failProvisioning` strike a device that is named and being provisioned at once, all
+   * others when a request fits. @throws {ZodError} for a rule that cannot be understood.
+   */
   addFault(rule: FaultRule): Fault;
   faults(): readonly Fault[];
   /** Answers whether the fault existed. */
@@ -117,7 +101,10 @@ export interface Fakequinix {
   clearFaults(): void;
   /** A foreign device takes the reservation. @throws {Error} when it is unknown or not free. */
   snatch(reservationId: string): DeviceSnapshot;
-  /** Puts a device into a state at once. @throws {Error} when the device is unknown. */
+  /**
+   * Puts a device into a state at once, also one that the service does not know.
+   * @throws {Error} when the device is unknown.
+   */
   setDeviceState(deviceId: string, state: DeviceState): void;
   /**
    * Moves the manual clock, everything due on the way happens in order, hooks included.
@@ -146,4 +133,9 @@ export const snapshotOf = (device: Device): DeviceSnapshot => ({
 /** The address cannot be listened on. */
 export class ListenError extends Error {
   override readonly name = 'ListenError';
+}
+
+/** What the state file holds cannot be continued. */
+export class StateFileError extends Error {
+  override readonly name = 'StateFileError';
 }

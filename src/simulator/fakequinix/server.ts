@@ -1,12 +1,18 @@
 import fastify, { type FastifyInstance } from 'fastify';
-import type { Route } from './call.ts';
+import type { Route } from './api/call.ts';
 import type { FakequinixLog } from './options.ts';
-import type { Pipeline } from './pipeline.ts';
-import { ApiError, notFound } from './api-error.ts';
-import { adminRoutes, errorAnswer, type AdminDeps } from './admin-routes.ts';
+import type { Pipeline } from './http/pipeline.ts';
+import { ApiError, notFound } from './api/api-error.ts';
+import { errorAnswer } from './http/admin-body.ts';
+import { httpDate } from './http/outcome.ts';
+import type { AdminDeps } from './http/admin-deps.ts';
+import { adminRoutes } from './http/admin-routes.ts';
 
 /** Where the emulator's own controls are, on the same port as the API. */
 export const ADMIN_PATH = '/_fake/v1';
+
+/** Enough for a world with tens of thousands of things in it. */
+const BODY_MAX_BYTES = 64 * 1024 * 1024;
 
 export interface ServerDeps {
   readonly basePath: string;
@@ -25,6 +31,7 @@ export function createServer({
   log,
 }: ServerDeps): FastifyInstance {
   const app = fastify({
+    bodyLimit: BODY_MAX_BYTES,
     exposeHeadRoutes: false,
     forceCloseConnections: true,
     return503OnClosing: false,
@@ -32,6 +39,10 @@ export function createServer({
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body));
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    if (!reply.hasHeader('date')) reply.header('date', httpDate(admin.core.now()));
+    done();
+  });
   app.setErrorHandler((error, _request, reply) => {
     const answer = errorAnswer(error);
     if (!answer) log.error({ err: error }, 'a request failed');

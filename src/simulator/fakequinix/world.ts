@@ -1,17 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
-import { extendCatalogue } from './catalogue.ts';
-import { sshKeyProblem } from './ssh-key-text.ts';
+import { extendCatalogue } from './state/catalogue.ts';
+import { given, knobsSchema, timingsSchema } from './state/knobs.ts';
+import { sshKeyProblem } from './state/ssh-key-text.ts';
 
 const name = z.string().min(1);
 const id = z.uuid().transform((value) => value.toLowerCase());
 const created = z.iso.datetime({ offset: true }).transform((value) => Date.parse(value));
 
-const reservation = z.strictObject({
+/** One reservation; what is left out gets a default. */
+export const reservationSchema = z.strictObject({
   id: id.optional(),
-  /** How many alike; not together with `id`. */
-  count: z.int().min(1).max(100_000).optional(),
   project: name.optional(),
   plan: name.optional(),
   facility: name.optional(),
@@ -20,6 +20,11 @@ const reservation = z.strictObject({
   spare: z.boolean().optional(),
   needOfService: z.boolean().optional(),
   terminationTime: created.optional(),
+});
+
+const reservation = reservationSchema.extend({
+  /** How many alike; not together with `id`. */
+  count: z.int().min(1).max(100_000).optional(),
 });
 
 const device = z.strictObject({
@@ -32,11 +37,15 @@ const device = z.strictObject({
   facility: name.optional(),
   operatingSystem: name.optional(),
   state: z.enum(['active', 'inactive', 'failed']).optional(),
+  createdAt: created.optional(),
   tags: z.array(z.string()).optional(),
   locked: z.boolean().optional(),
 });
 
 const schema = z.strictObject({
+  knobs: knobsSchema.transform(given).optional(),
+  /** Milliseconds, taken as they are whatever the profile. */
+  timings: timingsSchema.transform(given).optional(),
   organizations: z.array(z.strictObject({ id: id.optional(), name })).optional(),
   projects: z
     .array(z.strictObject({ id: id.optional(), name, organization: name.optional() }))
@@ -200,10 +209,11 @@ function duplicates(world: World, listed: Listed): string[] {
 
 function deviceProblems(world: World, listed: Listed): string[] {
   const occupied = new Set<string>();
+  const byId = new Map(listed.map((one) => [one.id, one]));
   return (world.devices ?? []).flatMap((item, i) => {
     if (!item.reservation) return [];
     const at = `devices[${i}].reservation`;
-    const found = listed.find((one) => one.id === item.reservation);
+    const found = byId.get(item.reservation);
     if (!found) return [`${at}: no reservation with id ${item.reservation} in this world`];
     if (occupied.has(item.reservation)) return [`${at}: already has a device`];
     occupied.add(item.reservation);

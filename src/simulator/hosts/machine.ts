@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import ssh2 from 'ssh2';
 import type { ParsedKey } from 'ssh2';
 import type { HostSnapshot, HostsLog, HostsRandom, Refusal } from './options.ts';
+import { playInitScript } from './init-script.ts';
 import { homeDirectory } from './paths.ts';
 import { bootIdVariable, killAll, processesByMachine, signalProcess } from './processes.ts';
 import { generateHostKey, publicHostKey, saveRecord } from './record.ts';
@@ -29,8 +30,8 @@ export interface Machine {
   update(change: Partial<MachineRecord>): Promise<void>;
   up(): Promise<void>;
   down(): Promise<void>;
-  /** Ends down, with an empty disk and a new host key. */
-  reinstall(): Promise<void>;
+  /** Ends down, with an empty disk and a new host key; the next boot is a first one again. */
+  reinstall(change: Partial<MachineRecord>): Promise<void>;
   /** Ends down; nothing is left of it. */
   remove(): Promise<void>;
   loseAgent(): Promise<number>;
@@ -125,15 +126,25 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
     await writeFile(bootIdFile, `${bootId}\n`);
   }
 
+  /** At the first boot of each installation. */
+  async function initialize(): Promise<void> {
+    if (record.initialized) return;
+    await playInitScript(record.userdata ?? '', root, deps.log);
+    await save({ initialized: true });
+  }
+
   async function powerOn(): Promise<void> {
     if (powered || closed) return;
     if (orphansPossible) await killAll(pids);
     orphansPossible = false;
+    // In memory on a real machine: gone with the power.
+    await rm(join(root, 'run'), { recursive: true, force: true });
     for (const directory of [homeDirectory, 'tmp', 'etc', 'run']) {
       await mkdir(join(root, directory), { recursive: true });
     }
     await writeFile(join(root, 'etc/hostname'), `${record.hostname}\n`);
     await writeBootId();
+    await initialize();
     powered = true;
     await openPort();
   }
@@ -152,11 +163,11 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
     update: (change) => inTurn(() => save(change)),
     up: () => inTurn(powerOn),
     down: () => inTurn(powerOff),
-    reinstall: () =>
+    reinstall: (change) =>
       inTurn(async () => {
         await powerOff();
         await rm(root, { recursive: true, force: true });
-        await save({ hostKey: generateHostKey() });
+        await save({ ...change, hostKey: generateHostKey(), initialized: false });
       }),
     remove: () =>
       inTurn(async () => {

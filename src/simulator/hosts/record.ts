@@ -11,6 +11,10 @@ export interface MachineRecord {
   /** OpenSSH PEM. */
   readonly hostKey: string;
   readonly authorizedKeys: readonly string[];
+  /** What the first boot of an installation reads. Absent in records of an earlier release. */
+  readonly userdata?: string | null;
+  /** Whether that has happened. */
+  readonly initialized?: boolean;
 }
 
 const fileName = 'machine.json';

@@ -50,12 +50,12 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
   async function assign(device: SimulatedDevice): Promise<{ address: string; sshPort: number }> {
     if (closing) throw new Error('the simulated machines are closed');
     if (!/^[\w-][\w.-]*$/.test(device.id)) throw new Error(`bad device id "${device.id}"`);
-    const { id: deviceId, hostname, authorizedKeys } = device;
+    const { id: deviceId, hostname, authorizedKeys, userdata = null } = device;
     const known = machines.get(deviceId);
     const port = known ? await portFor(known) : await takeFreePort(ports);
     const machine =
       known ?? add({ deviceId, hostname, port, hostKey: generateHostKey(), authorizedKeys });
-    await machine.update({ hostname, port, authorizedKeys });
+    await machine.update({ hostname, port, authorizedKeys, userdata });
     return { address, sshPort: port };
   }
 
@@ -81,7 +81,8 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
     gone,
     up: async (deviceId) => find(deviceId).up(),
     down: async (deviceId) => find(deviceId).down(),
-    reinstalled: async (deviceId) => find(deviceId).reinstall(),
+    reinstalled: async (deviceId, { hostname, authorizedKeys, userdata = null }) =>
+      find(deviceId).reinstall({ hostname, authorizedKeys, userdata }),
     loseAgent: async (deviceId) => find(deviceId).loseAgent(),
     hang: async (deviceId, on) => find(deviceId).hang(on),
     refuseSsh: async (deviceId, on, how = 'connection') =>

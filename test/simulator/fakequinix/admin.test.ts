@@ -53,13 +53,67 @@ describe('the admin part', () => {
     expect(text).not.toContain('rootPassword');
   });
 
+  it('shows no token that a fault names', async () => {
+    const fake = await start();
+    const { user: token, readOnly } = fake.tokens;
+    fake.addFault({ match: { token }, effect: { type: 'tokenRevoked', token: readOnly } });
+    const { body } = await adminOf(fake)('GET', '/state');
+    expect(body['faults']).toMatchObject([
+      { match: { token: '***' }, effect: { type: 'tokenRevoked', token: '***' } },
+    ]);
+    const text = JSON.stringify(body);
+    for (const one of Object.values(fake.tokens)) expect(text).not.toContain(one);
+    expect(fake.faults()).toMatchObject([{ match: { token }, effect: { token: readOnly } }]);
+  });
+
+  it('dates every answer by its own clock', async () => {
+    const fake = await start();
+    const dateOf = async (answer: Promise<{ headers: Headers }>) =>
+      (await answer).headers.get('date');
+    expect(await dateOf(clientOf(fake)('GET', '/user'))).toBe('Sat, 01 Aug 2026 10:00:00 GMT');
+    const advanced = adminOf(fake)('POST', '/clock/advance', { ms: 90_000 });
+    const later = 'Sat, 01 Aug 2026 10:01:30 GMT';
+    expect(await dateOf(advanced)).toBe(later);
+    expect(await dateOf(clientOf(fake)('GET', '/user'))).toBe(later);
+    expect(await dateOf(clientOf(fake)('GET', '/nowhere'))).toBe(later);
+    fake.addFault({ times: 1, effect: { type: 'garbage', kind: 'wrongType' } });
+    expect(await dateOf(clientOf(fake)('GET', '/user'))).toBe(later);
+  });
+
+  it('dates half an answer, too, but leaves a date that a fault gives', async () => {
+    const fake = await start();
+    const init = { headers: { 'x-auth-token': fake.tokens.user } };
+    fake.addFault({ times: 1, effect: { type: 'drop', phase: 'midBody' } });
+    const half = await fetch(`${fake.url}/user`, init);
+    expect(half.headers.get('date')).toBe('Sat, 01 Aug 2026 10:00:00 GMT');
+    await expect(half.text()).rejects.toThrow();
+    const wrong = 'Thu, 01 Jan 1970 00:00:00 GMT';
+    fake.addFault({ times: 1, effect: { type: 'headers', headers: { Date: wrong } } });
+    expect((await fetch(`${fake.url}/user`, init)).headers.get('date')).toBe(wrong);
+  });
+
+  it.each(['/metal/v1/user', '/usr', '/devices', 'user'])(
+    'refuses a fault for %s, which is no route, and says which there are',
+    async (route) => {
+      const fake = await start();
+      const rule = { match: { route }, effect: { type: 'status', code: 500 } } as const;
+      const { status, body } = await adminOf(fake)('POST', '/faults', rule);
+      expect(status).toBe(422);
+      const [message] = body['errors'] as unknown as string[];
+      expect(message).toContain(`match.route: no route ${route}; there are `);
+      expect(message).toContain('/devices/{id}/actions');
+      expect(() => fake.addFault(rule)).toThrow('/devices/{id}/actions');
+      expect(fake.faults()).toEqual([]);
+    },
+  );
+
   it('forces states and lets strangers in', async () => {
     const fake = await start();
     const admin = adminOf(fake);
     const id = await createDevice(fake);
     const forced = await admin('POST', `/devices/${id}/state`, { state: 'failed' });
     expect([forced.status, fake.devices()[0]!.state]).toEqual([200, 'failed']);
-    expect((await admin('POST', `/devices/${id}/state`, { state: 'odd' })).status).toBe(422);
+    expect((await admin('POST', `/devices/${id}/state`, { state: 'Odd one' })).status).toBe(422);
     expect((await admin('POST', '/devices/none/state', { state: 'failed' })).status).toBe(404);
     const [taken, free] = fake.reservations();
     expect((await admin('POST', `/reservations/${taken!.id}/snatch`)).status).toBe(409);

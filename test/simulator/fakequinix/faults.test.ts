@@ -169,6 +169,7 @@ describe('faults', () => {
     expect((await clientOf(fake)('GET', '/user')).body).toBe('unexpected');
     const redirect = await clientOf(fake)('GET', '/user');
     expect([redirect.status, redirect.headers.get('location')]).toEqual([302, '/elsewhere']);
+    expect(fake.requests().map(({ status }) => status)).toEqual([200, 302]);
   });
 
   it.each([

@@ -239,7 +239,7 @@ describe('a machine', () => {
     const { stdout } = await second.execute(['cat', '/root/file'], nothing, live);
     expect(stdout.toString()).toBe('kept');
     await stand.hosts().down('a');
-    await stand.hosts().reinstalled('a');
+    await stand.reinstall('a');
     await stand.hosts().up('a');
     const third = await stand.connect('a');
     expect(third.hostKey).not.toBe(first.hostKey);

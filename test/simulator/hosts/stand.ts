@@ -8,6 +8,7 @@ import { parseSshKey } from '../../../src/adapters/ssh/key-file.ts';
 import type { ShellSession } from '../../../src/adapters/ssh/port.ts';
 import { createSsh2Shell } from '../../../src/adapters/ssh/ssh2-shell.ts';
 import type { Ssh2ShellOptions } from '../../../src/adapters/ssh/ssh2-shell.ts';
+import type { SimulatedDevice } from '../../../src/simulator/hooks.ts';
 import type { SimulatedHostsOptions } from '../../../src/simulator/hosts/options.ts';
 import { createSimulatedHosts } from '../../../src/simulator/hosts/simulated-hosts.ts';
 import { rawKey } from '../../adapters/ssh/keys.ts';
@@ -24,6 +25,12 @@ export async function createStand() {
   const create = (options: Partial<SimulatedHostsOptions> = {}) =>
     createSimulatedHosts({ dir, log: silentLog, random: systemRandom, ...options });
   let hosts = create();
+  const described = (id: string, more: Partial<SimulatedDevice> = {}): SimulatedDevice => ({
+    id,
+    hostname: `host-${id}`,
+    authorizedKeys: [key.publicLine],
+    ...more,
+  });
   const connect = async (id: string, keepalive?: Ssh2ShellOptions['keepalive']) => {
     const shell = createSsh2Shell({
       signers: [key],
@@ -47,11 +54,19 @@ export async function createStand() {
       authorizedKeys = [key.publicLine],
       keepalive?: Ssh2ShellOptions['keepalive'],
     ) {
-      const { sshPort } = await hosts.assign({ id, hostname: `host-${id}`, authorizedKeys });
+      const { sshPort } = await hosts.assign(described(id, { authorizedKeys }));
       ports.set(id, sshPort);
       await hosts.up(id);
       return connect(id, keepalive);
     },
+    /** As `raise`, with user data. */
+    async install(id: string, userdata: string) {
+      const { sshPort } = await hosts.assign(described(id, { userdata }));
+      ports.set(id, sshPort);
+      await hosts.up(id);
+    },
+    reinstall: (id: string, more?: Partial<SimulatedDevice>) =>
+      hosts.reinstalled(id, described(id, more)),
     snapshot: (id: string) => hosts.list().find(({ deviceId }) => deviceId === id)!,
     /** As after the end of the process: a new simulator finds the directory. */
     async replace(options: Partial<SimulatedHostsOptions> = {}, closeFirst = true) {

@@ -1,0 +1,152 @@
+import { z } from 'zod';
+import type { Project } from '../state/state.ts';
+import type { Api } from './api.ts';
+import type { Node } from './expansion.ts';
+import { organizationFor, projectFor, visibleProjects } from './access.ts';
+import { forbidden, invalid } from './api-error.ts';
+import { created, noContent, ok, readBody, type Call, type Route } from './call.ts';
+import { createProject } from '../state/genesis.ts';
+
+const createBody = z.looseObject({
+  name: z.string().min(1).max(80),
+  organization_id: z.string().optional(),
+});
+const updateBody = z.looseObject({ name: z.string().min(1).max(80).optional() });
+
+/** The account: user, organisations, projects, what is on sale. */
+export const accountRoutes = (api: Api): Route[] => [
+  {
+    method: 'GET',
+    path: '/user',
+    handle: (call) => ok(api.show(call, api.views.user(call.caller.organizationId))),
+  },
+  ...organizationRoutes(api),
+  ...projectRoutes(api),
+  ...catalogueRoutes(api),
+];
+
+const organizationRoutes = (api: Api): Route[] => [
+  {
+    method: 'GET',
+    path: '/organizations',
+    handle: (call) => {
+      const node = api.views.organization(call.caller.organizationId);
+      return ok(
+        api.page(call, 'organizations', { items: () => [node], view: same, sortValue: none }),
+      );
+    },
+  },
+  {
+    method: 'GET',
+    path: '/organizations/{id}',
+    handle: (call) => {
+      const { id } = organizationFor(api.core, call.caller, call.params['id']!);
+      return ok(api.show(call, api.views.organization(id)));
+    },
+  },
+];
+
+function projectRoutes(api: Api): Route[] {
+  const { core, views } = api;
+  const find = (call: Call) => projectFor(core, call.caller, call.params['id']!);
+  const update = (call: Call) => {
+    const project = find(call);
+    project.name = readBody(updateBody, call.body).name ?? project.name;
+    project.updatedAtMs = core.now();
+    core.changed();
+    return ok(api.show(call, views.project(project)));
+  };
+  return [
+    {
+      method: 'GET',
+      path: '/projects',
+      handle: (call) =>
+        ok(
+          api.page(call, 'projects', {
+            items: () =>
+              visibleProjects(core, call.caller).filter(({ name }) =>
+                name.includes(call.query.get('name') ?? ''),
+              ),
+            view: views.project,
+            sortValue: (project, field) =>
+              new Map<string, string | number>([
+                ['id', project.id],
+                ['name', project.name],
+                ['created_at', project.createdAtMs],
+              ]).get(field),
+          }),
+        ),
+    },
+    {
+      method: 'POST',
+      path: '/projects',
+      handle: (call) => {
+        const body = readBody(createBody, call.body);
+        if (call.caller.projectId !== null) throw forbidden('create projects');
+        const home = body.organization_id ?? call.caller.organizationId;
+        const organization = organizationFor(core, call.caller, home);
+        const project = createProject(core.ids, { name: body.name }, organization.id, core.now());
+        core.state.projects.set(project.id, project);
+        core.changed();
+        return created(api.show(call, views.project(project)));
+      },
+    },
+    {
+      method: 'GET',
+      path: '/projects/{id}',
+      handle: (call) => ok(api.show(call, views.project(find(call)))),
+    },
+    { method: 'PUT', path: '/projects/{id}', handle: update },
+    { method: 'PATCH', path: '/projects/{id}', handle: update },
+    {
+      method: 'DELETE',
+      path: '/projects/{id}',
+      handle: (call) => {
+        deleteProject(api, call, find(call));
+        return noContent;
+      },
+    },
+  ];
+}
+
+function deleteProject({ core }: Api, { caller }: Call, { id }: Project): void {
+  const { state } = core;
+  if (caller.projectId !== null) throw forbidden('delete this project');
+  const holds = (list: Iterable<{ projectId: string | null }>) =>
+    [...list].some((one) => one.projectId === id);
+  if (holds(state.devices.values()) || holds(state.reservations.values())) {
+    throw invalid('Cannot delete a project while it has devices or hardware reservations');
+  }
+  for (const key of state.sshKeys.values()) if (key.projectId === id) state.sshKeys.delete(key.id);
+  state.tokens = state.tokens.filter((token) => token.projectId !== id);
+  state.projects.delete(id);
+  core.changed();
+}
+
+function catalogueRoutes({ core, views, show }: Api): Route[] {
+  const whole = <T>(
+    path: string,
+    name: string,
+    items: () => readonly T[],
+    view: (item: T) => Node,
+  ) => ({
+    method: 'GET' as const,
+    path,
+    handle: (call: Call) => ok({ [name]: items().map((item) => show(call, view(item))) }),
+  });
+  const catalogue = () => core.state.catalogue;
+  return [
+    whole('/plans', 'plans', () => catalogue().plans, views.plan),
+    whole(
+      '/operating-systems',
+      'operating_systems',
+      () => catalogue().operatingSystems,
+      views.operatingSystem,
+    ),
+    whole('/facilities', 'facilities', () => catalogue().facilities, views.facility),
+    whole('/locations/metros', 'metros', () => catalogue().metros, views.metro),
+  ];
+}
+
+const same = (node: Node) => node;
+const none = () => undefined;

@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import { careless, FAULT_MIX } from './chaos.ts';
+import { start } from './harness.ts';
+
+const ENOUGH_REQUESTS = 1_500;
+const isCreate = ({ method, route }: { method: string; route: string }) =>
+  method === 'POST' && route === '/projects/{id}/devices';
+
+describe('two careless daemons, two hundred reservations, and everything that can go wrong', () => {
+  it('leave a consistent world, in which the journal accounts for every device', async () => {
+    const fake = await start({ clock: 'real', profile: 'fast', reservations: 200, seed: 11 });
+    for (const rule of FAULT_MIX) fake.addFault(rule);
+    const starting = new Set<string>();
+    const ended = new Set<string>();
+    fake.events.on('change', ({ kind, id, from, to }) => {
+      if (kind === 'device' && from === null) starting.add(id);
+      if (kind === 'device' && to === 'deleted') ended.add(id);
+    });
+    const stop = new AbortController();
+    const daemons = ['left', 'right'].map((name) => careless(fake, name, stop.signal));
+    const broken: string[] = [];
+    await expect
+      .poll(
+        () => {
+          broken.push(...fake.violations());
+          return fake.requests().length;
+        },
+        { timeout: 60_000 },
+      )
+      .toBeGreaterThan(ENOUGH_REQUESTS);
+    stop.abort();
+    await Promise.all(daemons);
+
+    expect(broken).toEqual([]);
+    expect(fake.violations()).toEqual([]);
+    const creates = fake.requests().filter((one) => isCreate(one) && one.executed);
+    const strangers = fake
+      .requests()
+      .flatMap((one) => one.faults)
+      .filter(isRace).length;
+    expect(starting.size).toBe(creates.length + strangers);
+    expect(fake.devices()).toHaveLength(starting.size - ended.size);
+    expect(creates.some((one) => one.status === null)).toBe(true);
+    expect(creates.some((one) => one.status === 500)).toBe(true);
+    expect(fake.faults().filter((one) => one.applied === 0)).toEqual([]);
+
+    function isRace(id: string): boolean {
+      return fake.faults().find((one) => one.id === id)!.effect.type === 'race';
+    }
+  }, 90_000);
+});
