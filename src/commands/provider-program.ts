@@ -1,0 +1,99 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { systemClock } from '../adapters/clock/system-clock.ts';
+import { parseDuration } from '../settings/duration.ts';
+import type { ReportFormat } from './provider-test.ts';
+
+const SET_ID = /^[0-9a-z]{5}-[0-9a-z]{5}-[0-9a-z]{15}$/i;
+const USUAL_SET_ID = 'zzzzz-zzzzz-zzzzzzcloudtest';
+
+const setId = (text: string): string => {
+  if (SET_ID.test(text)) return text;
+  throw new InvalidArgumentError('Give 5-5-15 letters and digits.');
+};
+const duration = (text: string): number => {
+  const durationMs = parseDuration(text);
+  if (durationMs !== null && durationMs > 0) return durationMs;
+  throw new InvalidArgumentError('Give a duration such as 30m or 2h.');
+};
+/** Of all times that the option is given. */
+const words = (text: string, before: readonly string[]): string[] => [
+  ...before,
+  ...text.split(',').map((word) => word.trim()),
+];
+
+const TEST_HELP = `
+It makes a machine, looks at it, changes it, destroys it, and cleans up whatever happens. Nothing
+without the test's own instance set is ever touched, and the fleet's own is not used: give it
+settings of its own for whatever belongs to one set alone, such as the label of an SSH key. A driver
+that makes no machines is tested on one of its inventory.
+
+Exit codes: 0 passed; 1 failed; 2 wrong usage or configuration; 3 passed, but something was left
+behind; 130 interrupted.`;
+
+interface TestFlags {
+  readonly config?: string;
+  readonly setId: string;
+  readonly plan?: string;
+  readonly image?: string;
+  readonly reservation?: string;
+  readonly destroyExisting: boolean;
+  readonly command?: string;
+  readonly pause: boolean;
+  readonly only: readonly string[];
+  readonly allowDestructive: boolean;
+  readonly timeout: number;
+  readonly format: ReportFormat;
+}
+
+/** Adds `provider` and its commands; answers it, so that others can be added. */
+export function addProviderCommands(cli: Command, version: string): Command {
+  const provider = cli.command('provider').description('look at providers, and test their drivers');
+  provider
+    .command('test <driver>')
+    .description('put a driver to the test; <driver> may be the name of a configured provider')
+    .option('--config <file>', 'configuration; only its providers and ssh are read')
+    .option('--set-id <id>', 'instance set of the test', setId, USUAL_SET_ID)
+    .option('--plan <plan>', 'use capacity of this plan')
+    .option('--image <image>', 'operating system of the machine')
+    .option('--reservation <id>', 'use this slot; where none is made: this machine')
+    .option('--destroy-existing', 'first destroy what an earlier test left', false)
+    .option('--command <command>', 'run this on the machine')
+    .option('--pause', 'wait for Enter once the machine is up', false)
+    .option('--only <ids>', 'only these steps, and what they build on; commas between', words, [])
+    .option('--allow-destructive', 'also try power and reinstallation', false)
+    .addOption(
+      new Option('--timeout <duration>', 'of all steps together')
+        .argParser(duration)
+        .default(2 * 60 * 60_000, '2h'),
+    )
+    .addOption(
+      new Option('--format <format>', 'of the report')
+        .choices(['text', 'json', 'junit'])
+        .default('text'),
+    )
+    .addHelpText('after', TEST_HELP)
+    .action(async (driver: string, flags: TestFlags) => {
+      const { providerTest } = await import('./provider-test.ts');
+      const { config, timeout, ...rest } = flags;
+      process.exitCode = await providerTest({
+        ...rest,
+        provider: driver,
+        ...(config !== undefined && { configFile: config }),
+        timeoutMs: timeout,
+        version,
+      });
+      endAnyway();
+    });
+  return provider;
+}
+
+const LEFT_OPEN_MS = 10_000;
+
+/** A driver that left a socket or a timer open would keep the process for ever. */
+function endAnyway(): void {
+  const timer = systemClock.setTimeout(() => {
+    process.stderr.write('shepherd: the driver left sockets or timers open when it was stopped\n');
+    process.exit();
+  }, LEFT_OPEN_MS);
+  (timer as NodeJS.Timeout).unref();
+}

@@ -1,0 +1,99 @@
+import type { Clock, Random } from '../adapters/clock/port.ts';
+import type { Log } from '../adapters/log/port.ts';
+import { silentMetrics } from '../adapters/metrics/port.ts';
+import { DRIVERS } from '../adapters/provider/drivers.ts';
+import type { Driver } from '../adapters/provider/port.ts';
+import type { ProvidersOnly, Section } from '../config/providers-only.ts';
+import type { Subject } from '../conformance/subject.ts';
+import { openProvider } from '../daemon/providers.ts';
+import { UsageError } from '../domain/errors.ts';
+import { providerName } from '../domain/ids.ts';
+
+export interface SubjectOptions {
+  readonly config: ProvidersOnly;
+  /** A configured provider's name; or a driver's, where one provider has it. */
+  readonly wanted: string;
+  readonly setId: string;
+  /** Operating system instead of the configured one. */
+  readonly image: string | null;
+  /** Mark of this process, as the value of a tag on whatever it makes. */
+  readonly tester: string;
+  /** OpenSSH line. */
+  readonly publicKey: string;
+  readonly version: string;
+  readonly drivers?: ReadonlyMap<string, Driver>;
+}
+export interface SubjectMeans {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+const TESTER_TAG = 'conformance-test';
+
+/**
+ * A configured provider as the conformance test takes it: with an instance set of its own instead of
+ * the fleet's.
+ * @throws {UsageError} there is no such provider, or its section has mistakes; or `setId` is the
+ *   one of a provider in the configuration, whose machines the test would take for its own.
+ */
+export function createSubject(options: SubjectOptions, means: SubjectMeans): Subject {
+  const { config, wanted, setId, image, tester, publicKey, version } = options;
+  const drivers = options.drivers ?? DRIVERS;
+  refuseFleetsOwn(config, setId);
+  const [name, written] = findSection(config, wanted);
+  const tags = { ...(written['sharedTags'] as object | undefined), [TESTER_TAG]: tester };
+  const section: Section = {
+    ...written,
+    instanceSetId: setId,
+    sharedTags: tags,
+    ...(image !== null && { image }),
+  };
+  const settings = config.settingsOf(name, section);
+  const { sharedTags, driver } = settings;
+  return {
+    name,
+    driver,
+    setId,
+    publicKey,
+    sharedTags,
+    section,
+    mistakesOf: (changed) => config.faultsOf(name, changed),
+    async open(watch) {
+      const watched = new Map([[driver, watchedDriver(drivers.get(driver)!, watch)]]);
+      const all = { ...means, metrics: silentMetrics, version, publicKey, drivers: watched };
+      const { driven, provider } = openProvider(providerName(name), settings, all);
+      return { raw: driven, fleet: provider };
+    },
+  };
+}
+
+function refuseFleetsOwn({ sections }: ProvidersOnly, setId: string): void {
+  for (const [name, { instanceSetId }] of sections) {
+    const own = typeof instanceSetId === 'string' ? instanceSetId.trim().toLowerCase() : '';
+    if (own !== setId.toLowerCase()) continue;
+    throw new UsageError(
+      `the instance set ${setId} is the one of provider ${name}: the test would take its machines ` +
+        'for its own; give another one with --set-id',
+    );
+  }
+}
+
+const watchedDriver = (driver: Driver, watch: Parameters<Subject['open']>[0]): Driver => ({
+  ...driver,
+  open: (settings, context) => watch(driver.open(settings, context)),
+});
+
+function findSection({ sections }: ProvidersOnly, wanted: string): [string, Section] {
+  const named = sections.get(wanted);
+  if (named) return [wanted, named];
+  const byDriver = [...sections].filter(([, { driver }]) => driver === wanted);
+  const [first, second] = byDriver;
+  if (first && !second) return first;
+  const names = (second ? byDriver : [...sections]).map(([name]) => name).join(', ');
+  throw new UsageError(
+    second
+      ? `several providers have the driver ${wanted}; give one of ${names}`
+      : `no provider is named ${wanted} or has that driver; there is ${names || 'none'}`,
+  );
+}

@@ -1,0 +1,217 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { createInterface } from 'node:readline/promises';
+import type { Clock, Random } from '../adapters/clock/port.ts';
+import { systemClock, systemRandom } from '../adapters/clock/system-clock.ts';
+import type { Log } from '../adapters/log/port.ts';
+import { createPinoLog } from '../adapters/log/pino-log.ts';
+import type { Driver } from '../adapters/provider/port.ts';
+import { loadOrCreateSshKey } from '../adapters/ssh/key-file.ts';
+import { createSsh2Shell } from '../adapters/ssh/ssh2-shell.ts';
+import { type ProvidersOnly, readProvidersOnly } from '../config/providers-only.ts';
+import { toJson } from '../conformance/report/json.ts';
+import { toJunit } from '../conformance/report/junit.ts';
+import { heading, stepLine, summary } from '../conformance/report/text.ts';
+import { runConformance } from '../conformance/run.ts';
+import type { ConformanceReport } from '../conformance/step.ts';
+import { chooseSteps } from '../conformance/steps.ts';
+import { PATIENCE, type Patience, type Wishes } from '../conformance/subject.ts';
+import { UsageError } from '../domain/errors.ts';
+import { createSubject } from './provider-subject.ts';
+import { watchForEnd } from './signals.ts';
+
+export type ReportFormat = 'text' | 'json' | 'junit';
+
+export interface ProviderTestOptions {
+  /** A configured provider's name; or a driver's, where one provider has it. */
+  readonly provider: string;
+  /** Without one, the driver is tested with the settings that it has by itself. */
+  readonly configFile?: string;
+  readonly setId: string;
+  readonly plan?: string;
+  readonly image?: string;
+  readonly reservation?: string;
+  readonly destroyExisting: boolean;
+  readonly command?: string;
+  readonly pause: boolean;
+  readonly only: readonly string[];
+  readonly allowDestructive: boolean;
+  readonly timeoutMs: number;
+  readonly format: ReportFormat;
+  readonly version: string;
+}
+
+/** What it runs in; the real world where nothing else is given. */
+export interface ProviderTestAround {
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly drivers?: ReadonlyMap<string, Driver>;
+  readonly patience?: Partial<Patience>;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly log?: Log;
+  /** The report. */
+  readonly write?: (text: string) => void;
+  /** What a person must see whatever the format is. */
+  readonly warn?: (text: string) => void;
+  /** Asks the tester to go on. */
+  readonly pause?: NonNullable<Wishes['pause']>;
+  /** Ends the test before its time, as Ctrl-C does. */
+  readonly signal?: AbortSignal;
+}
+
+const EXIT_FAILED = 1;
+const EXIT_LEFT_BEHIND = 3;
+/** As a shell shows a process that SIGINT ended. */
+const EXIT_INTERRUPTED = 130;
+
+/**
+ * `shepherd provider test`: puts a driver to the test and prints a report. Answers the exit code: 0
+ * it passed, 1 it failed, 3 it passed and left something behind, 130 it was interrupted.
+ * @throws {UsageError} the options or the configuration have mistakes.
+ */
+export async function providerTest(
+  options: ProviderTestOptions,
+  around: ProviderTestAround = {},
+): Promise<number> {
+  const { clock = systemClock, random = systemRandom } = around;
+  const { write = toStdout, warn = toStderr } = around;
+  const log = around.log ?? createPinoLog({ level: 'warn', format: 'auto', ...TERMINAL });
+  const steps = chooseSteps(options.only);
+  const config = readConfig(options, around);
+  const ssh = config.ssh();
+  const own = ssh === null ? mkdtempSync(join(tmpdir(), 'shepherd-provider-test-')) : null;
+  try {
+    const key = await loadOrCreateSshKey(ssh?.keyPath ?? join(own!, 'key'));
+    const subject = openable(options, () =>
+      createSubject(
+        {
+          config,
+          wanted: options.provider,
+          setId: options.setId,
+          image: options.image ?? null,
+          tester: String(process.pid),
+          publicKey: key.publicLine,
+          version: options.version,
+          ...(around.drivers && { drivers: around.drivers }),
+        },
+        { clock, random, log },
+      ),
+    );
+    const isText = options.format === 'text';
+    if (isText) write(heading(subject.name, subject.driver, subject.setId));
+    const report = await watched(clock, around.signal, (signal) =>
+      runConformance(
+        {
+          subject,
+          wishes: wishesOf(options, around.pause ?? askToGoOn),
+          patience: { ...PATIENCE, ...around.patience },
+          shell: createSsh2Shell({ signers: [key], clock, log }),
+          ssh: { port: ssh?.port ?? 22, policy: ssh?.hostKeyPolicy ?? 'tofu' },
+          clock,
+          random,
+        },
+        {
+          steps,
+          signal,
+          timeoutMs: options.timeoutMs,
+          ...(isText && { onResult: (result) => write(stepLine(result)) }),
+        },
+      ),
+    );
+    write(REPORTS[options.format](report));
+    if (!isText && report.leftBehind.length > 0) warn(summary(report));
+    return exitCodeOf(report);
+  } finally {
+    if (own !== null) rmSync(own, { recursive: true, force: true });
+  }
+}
+
+const toStdout = (text: string): void => void process.stdout.write(text);
+const toStderr = (text: string): void => void process.stderr.write(text);
+const TERMINAL = { isTerminal: process.stderr.isTTY ?? false };
+const REPORTS: Readonly<Record<ReportFormat, (report: ConformanceReport) => string>> = {
+  text: summary,
+  json: toJson,
+  junit: toJunit,
+};
+
+export function exitCodeOf({ interrupted, passed, ...rest }: ConformanceReport): number {
+  if (interrupted) return EXIT_INTERRUPTED;
+  if (!passed) return EXIT_FAILED;
+  return rest.leftBehind.length > 0 || rest.cleanUpErrors.length > 0 ? EXIT_LEFT_BEHIND : 0;
+}
+
+function readConfig(options: ProviderTestOptions, around: ProviderTestAround): ProvidersOnly {
+  const { configFile: file, provider } = options;
+  const baseDirectory = file === undefined ? process.cwd() : dirname(resolve(file));
+  return readProvidersOnly({
+    text: file === undefined ? JSON.stringify(bare(provider)) : readText(file),
+    name: file ?? 'the configuration',
+    around: { env: around.env ?? process.env, baseDirectory, checkFiles: true },
+    ...(around.drivers && { drivers: around.drivers }),
+  });
+}
+
+const bare = (driver: string) => ({ providers: { [driver]: { driver, ...BARE[driver] } } });
+/** What a driver needs to be tested without a configuration. */
+const BARE: Readonly<Record<string, object>> = { stub: { ssh: true } };
+
+/** Without a configuration most drivers lack what they need. */
+function openable<T>({ configFile, provider }: ProviderTestOptions, open: () => T): T {
+  try {
+    return open();
+  } catch (error) {
+    const isLacking = configFile === undefined && error instanceof UsageError;
+    if (!isLacking || !/ is missing;/.test(error.message)) throw error;
+    const hint = `give the settings of ${provider} in a file, with --config`;
+    throw new UsageError(`${error.message}\n${hint}`, { cause: error.cause });
+  }
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    throw new UsageError('the configuration cannot be read; name another with --config', { cause });
+  }
+}
+
+const wishesOf = (options: ProviderTestOptions, pause: NonNullable<Wishes['pause']>): Wishes => ({
+  plan: options.plan ?? null,
+  reservation: options.reservation ?? null,
+  destroyExisting: options.destroyExisting,
+  allowDestructive: options.allowDestructive,
+  command: options.command ?? null,
+  pause: options.pause ? pause : null,
+});
+
+/** The prompt goes to standard error: standard output is the report's. */
+async function askToGoOn(line: string, signal: AbortSignal): Promise<void> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    await terminal.question(`Log in with: ${line}\nPress Enter to go on. `, { signal });
+  } finally {
+    terminal.close();
+  }
+}
+
+/** Gives the work a signal that ends with Ctrl-C; a second Ctrl-C ends the process at once. */
+async function watched<T>(
+  clock: Clock,
+  ends: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  if (ends) return work(ends);
+  const stopping = new AbortController();
+  const sayLeft = () => process.stderr.write('shepherd: not cleaned up; machines may be left\n');
+  const release = watchForEnd(clock, {
+    stop: () => stopping.abort(),
+    abandon: () => void sayLeft(),
+  });
+  try {
+    return await work(stopping.signal);
+  } finally {
+    release();
+  }
+}

@@ -1,0 +1,184 @@
+import { explain } from '../domain/errors.ts';
+import type { ProviderMachine } from '../domain/machine.ts';
+import { witnessOf } from '../domain/provider-tags.ts';
+import { type Bound, destroyUntilGone, presenceOf } from './destroying.ts';
+import type { Creation } from './ledger.ts';
+import { callOf, type Stage } from './stage.ts';
+import type { LeftBehind } from './step.ts';
+import { straysOf } from './strays.ts';
+import { NotInTime, pending, until, within } from './waiting.ts';
+
+/** Destroys machines side by side; answers those that are left. */
+export async function destroyAll(
+  stage: Stage,
+  ids: readonly string[],
+  bound: Bound,
+): Promise<LeftBehind[]> {
+  const ends = await Promise.allSettled(ids.map((id) => destroyUntilGone(stage, id, bound)));
+  return ends.flatMap((end, at) =>
+    end.status === 'fulfilled'
+      ? []
+      : [{ id: ids[at]!, reservationId: null, reason: explain(end.reason) }],
+  );
+}
+
+export interface CleanedUp {
+  readonly leftBehind: readonly LeftBehind[];
+  readonly errors: readonly string[];
+}
+
+/**
+ * Destroys whatever this run made, found by its witness or by the id that was answered. What may
+ * yet appear is waited for, and told if it does not.
+ */
+export async function cleanUp(stage: Stage, signal: AbortSignal): Promise<CleanedUp> {
+  const { ledger, found } = stage;
+  const errors: string[] = [];
+  if (!found.opened || ledger.creations.length === 0) return { leftBehind: [], errors };
+  const told = (what: string) => (error: unknown) => void errors.push(`${what}: ${explain(error)}`);
+  const seen: Seen = { slots: new Map(), witnesses: new Set() };
+  await settle(stage, signal);
+  const isListed = await look(stage, seen, signal).then(
+    () => true,
+    (error: unknown) => (told('what the test left could not be listed')(error), false),
+  );
+  const left = await destroySeen(stage, seen, new Set(), signal);
+  if (isListed) {
+    await awaitRest(stage, seen, signal).catch(told('what may still appear could not be listed'));
+    const before = new Set(left.map(({ id }) => id));
+    left.push(...(await destroySeen(stage, seen, before, signal)));
+    left.push(...(await others(stage, seen, signal).catch(noStrays(told))));
+  }
+  return { leftBehind: [...left, ...openOnes(stage, seen).map(mayAppear)], errors };
+}
+
+/** What is known without asking: for a clean-up that did not end. */
+export function unclean(stage: Stage): LeftBehind[] {
+  const reason = 'the clean-up did not end';
+  const seen: Seen = { slots: new Map(), witnesses: new Set() };
+  const ids = answered(stage).filter(({ id }) => !stage.found.goneIds.has(id));
+  for (const { id, slotId } of ids) seen.slots.set(id, slotId);
+  const known = [...seen.slots].map(([id, reservationId]) => ({ id, reservationId, reason }));
+  return [...known, ...openOnes(stage, seen).map(mayAppear)];
+}
+
+/** Machines of this run: their slots by their ids, and the witnesses of all that were listed. */
+interface Seen {
+  readonly slots: Map<string, string | null>;
+  readonly witnesses: Set<string>;
+}
+
+async function others(stage: Stage, { slots }: Seen, signal: AbortSignal): Promise<LeftBehind[]> {
+  const strays = await straysOf(stage, signal, new Set(slots.keys()));
+  const reason = 'it was not there before and is not marked as the test’s: it was not touched';
+  return strays.map((stray) => ({ ...stray, reason }));
+}
+const noStrays =
+  (told: (what: string) => (error: unknown) => void) =>
+  (error: unknown): LeftBehind[] => {
+    told('what else came could not be listed')(error);
+    return [];
+  };
+
+/** What is still asked for is waited for, for a while. */
+async function settle({ ledger, clock, patience }: Stage, signal: AbortSignal): Promise<void> {
+  const limits = { clock, signal, timeoutMs: patience.stopMs };
+  const ends = Promise.all(ledger.creations.map(({ ended }) => ended));
+  // One that does not end is awaited as a machine that may yet appear.
+  await within('what was asked for', limits, () => ends).catch(() => undefined);
+}
+
+/** Adds what a complete listing and the driver's answers tell. */
+async function look(stage: Stage, seen: Seen, signal: AbortSignal): Promise<void> {
+  for (const { id, slotId } of answered(stage)) {
+    if (!seen.slots.has(id)) seen.slots.set(id, slotId);
+  }
+  const { clock, patience, opened } = stage;
+  const wait = { clock, signal, timeoutMs: patience.cleanUpMs, intervalMs: patience.syncMs };
+  const { machines } = await until('a complete listing', wait, async () => {
+    const listing = await opened().fleet.listMachines(callOf(signal));
+    return listing.complete ? listing : pending('the listing is not complete');
+  });
+  for (const machine of machines) {
+    if (!isOfRun(stage, machine)) continue;
+    seen.slots.set(machine.id!, machine.reservationId);
+    seen.witnesses.add(witnessOf(machine)!);
+  }
+}
+
+/** A driver may answer with the machine of somebody else; that one was there before. */
+function answered({ ledger, found }: Stage) {
+  return ledger.creations.flatMap(({ id, slotId }) =>
+    id === null || found.before?.has(id) ? [] : { id, slotId },
+  );
+}
+
+function isOfRun({ ledger }: Stage, machine: ProviderMachine): boolean {
+  const mark: string | null = witnessOf(machine);
+  const isMade = ledger.creations.some(({ witness }) => witness === mark);
+  return machine.id !== null && machine.availability !== 'KnownUnused' && isMade;
+}
+
+async function destroySeen(
+  stage: Stage,
+  seen: Seen,
+  known: ReadonlySet<string | null>,
+  signal: AbortSignal,
+): Promise<LeftBehind[]> {
+  const present: string[] = [];
+  for (const id of seen.slots.keys()) {
+    if (known.has(id) || stage.found.goneIds.has(id)) continue;
+    const isGone = await presenceOf(stage, id, signal).then(
+      (still) => still === null,
+      () => false,
+    );
+    if (!isGone) present.push(id);
+  }
+  const bound = { signal, timeoutMs: stage.patience.cleanUpMs };
+  const left = await destroyAll(stage, present, bound);
+  return left.map((one) => ({ ...one, reservationId: seen.slots.get(one.id!) ?? null }));
+}
+
+/** Waits for what may yet appear, for a while. */
+async function awaitRest(stage: Stage, seen: Seen, signal: AbortSignal): Promise<void> {
+  if (openOnes(stage, seen).length === 0) return;
+  const { clock, patience } = stage;
+  const wait = { clock, signal, timeoutMs: patience.cleanUpMs, intervalMs: patience.syncMs };
+  try {
+    await until('everything that was asked for', wait, async () => {
+      await look(stage, seen, signal);
+      return openOnes(stage, seen).length === 0 ? true : pending('it may still appear');
+    });
+  } catch (error) {
+    // What did not come is told by its witness.
+    if (!(error instanceof NotInTime)) throw error;
+  }
+}
+
+/** Creations of which a machine may yet appear, one for each witness. */
+function openOnes(stage: Stage, seen: Seen): readonly Creation[] {
+  const byWitness = Map.groupBy(stage.ledger.creations, ({ witness }) => witness);
+  return [...byWitness].flatMap(([witness, creations]) =>
+    seen.witnesses.has(witness) || creations.some((each) => isAccounted(stage, each))
+      ? []
+      : (creations.find((each) => mayStillMake(stage, each)) ?? []),
+  );
+}
+
+/** Its machine is known, and nothing that a late listing shows is needed to find it. */
+function isAccounted({ found, opened }: Stage, { id }: Creation): boolean {
+  if (id === null) return false;
+  const isOld = found.before?.has(id) ?? false;
+  return isOld || found.goneIds.has(id) || opened().raw.capabilities.consistentList;
+}
+
+function mayStillMake({ opened }: Stage, { state }: Creation): boolean {
+  if (state === 'made') return !opened().raw.capabilities.consistentList;
+  return state !== 'refused';
+}
+
+const mayAppear = ({ witness, slotId }: Creation): LeftBehind => ({
+  id: null,
+  reservationId: slotId,
+  reason: `it may still appear: witness ${witness} on slot ${slotId ?? 'unknown'}`,
+});

@@ -1,0 +1,107 @@
+import type {
+  CallOptions,
+  CreateRequest,
+  DriverMachine,
+  Provider,
+} from '../adapters/provider/port.ts';
+import { facetsOf } from '../domain/provider-facets.ts';
+import { WITNESS_TAG } from '../domain/provider-tags.ts';
+
+/**
+ * How a creation ended: `refused` is the driver's word that nothing was made, `unknown` says that
+ * something may have been.
+ */
+export type CreationState = 'under-way' | 'made' | 'refused' | 'unknown';
+
+/** One call of the driver's `createMachine`, whoever made it. */
+export interface Creation {
+  readonly witness: string;
+  readonly slotId: string | null;
+  readonly state: CreationState;
+  /** What the driver answered, however unusable the rest of the answer is. */
+  readonly id: string | null;
+  /** Resolves when the call has ended. */
+  readonly ended: Promise<void>;
+}
+
+/** Keeps book of every creation that a driver is asked for. */
+export interface Ledger {
+  readonly creations: readonly Creation[];
+  /** The same driver, with its creations booked. */
+  watch(provider: Provider): Provider;
+}
+
+type Booked = { -readonly [Key in keyof Creation]: Creation[Key] };
+
+export function createLedger(): Ledger {
+  const creations: Booked[] = [];
+
+  async function create(provider: Provider, request: CreateRequest, options: CallOptions) {
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    const slotId = request.unused?.reservationId ?? request.unused?.id ?? null;
+    const witness = request.tags[WITNESS_TAG] ?? 'none';
+    const booked: Booked = { witness, slotId, state: 'under-way', id: null, ended };
+    creations.push(booked);
+    const announced = announcing(request);
+    try {
+      const made = await provider.createMachine(announced.request, options);
+      booked.id = idOf(made);
+      booked.state = 'made';
+      return made;
+    } catch (error) {
+      booked.state = announced.isDone(error, options.signal) ? 'unknown' : 'refused';
+      throw error;
+    } finally {
+      resolve();
+    }
+  }
+
+  return {
+    creations,
+    watch(provider) {
+      const createMachine: Provider['createMachine'] = (request, options) =>
+        create(provider, request, options);
+      return replacing(provider, { createMachine });
+    },
+  };
+}
+
+/** Counts the requests that may leave. */
+function announcing(request: CreateRequest) {
+  let allowed = 0;
+  let barred = 0;
+  const onAttempt: CreateRequest['onAttempt'] = async (progress) => {
+    try {
+      await request.onAttempt(progress);
+    } catch (error) {
+      barred += 1;
+      throw error;
+    }
+    allowed += 1;
+  };
+  /** Whether a creation that failed may have made something all the same. */
+  const isDone = (error: unknown, { aborted }: AbortSignal): boolean => {
+    if (allowed === 0 && barred > 0) return false;
+    // Called off after a request had leave to go: whatever the driver says, nobody can know.
+    return (aborted && allowed > 0) || facetsOf(error).outcome === 'unknown';
+  };
+  return { request: { ...request, onAttempt }, isDone };
+}
+
+/** An answer of a driver that is under test may be anything. */
+function idOf(made: DriverMachine | null | undefined): string | null {
+  const id: unknown = made?.id;
+  return typeof id === 'string' && id !== '' ? id : null;
+}
+
+/** The provider with other methods in front; its own keep their `this`. */
+function replacing(provider: Provider, methods: Partial<Provider>): Provider {
+  // The target is empty, since a frozen one would have to show what it holds.
+  return new Proxy({} as Provider, {
+    get(_, key) {
+      if (Object.hasOwn(methods, key)) return Reflect.get(methods, key) as unknown;
+      const value: unknown = Reflect.get(provider, key);
+      return typeof value === 'function' ? (value.bind(provider) as unknown) : value;
+    },
+  });
+}

@@ -1,0 +1,256 @@
+import { type HostKeyEvidence, proveHostKey } from '../../actors/host-key-proof.ts';
+import type { ShellSession } from '../../adapters/ssh/port.ts';
+import { parseAddress } from '../../adapters/ssh/port.ts';
+import {
+  Denied,
+  explain,
+  FleetError,
+  HostKeyRejected,
+  isProviderError,
+  RemoteFailure,
+} from '../../domain/errors.ts';
+import { assertOurs, callOf, type Stage } from '../stage.ts';
+import type { Step } from '../step.ts';
+import { must, StepFailed, StepSkipped } from '../verdict.ts';
+import { type Pending, pending, until } from '../waiting.ts';
+import { mustReject } from '../refusal.ts';
+
+const BOOT_ID = '/proc/sys/kernel/random/boot_id';
+const NOTHING = new Uint8Array(0);
+
+const existing: Step = {
+  id: 'existing',
+  title: 'A machine that was there before is chosen',
+  needs: [],
+  takes: ['listed'],
+  gives: 'machine',
+  async run(stage, signal) {
+    const { fleet, raw } = stage.opened();
+    if (raw.capabilities.create) throw new StepSkipped('the driver makes machines');
+    const { reservation, plan } = stage.wishes;
+    const { machines } = await fleet.listMachines(callOf(signal));
+    const [machine] = machines.filter(
+      ({ id, reservationId, plan: its }) =>
+        id !== null &&
+        (reservation === null || [id, reservationId].includes(reservation)) &&
+        (plan === null || its === plan),
+    );
+    if (machine === undefined) throw new StepSkipped('the inventory has no such machine');
+    assertOurs(machine);
+    stage.found.machine = machine;
+    const { id } = await stage.refresh(signal);
+    must(id === machine.id, `asked for machine ${machine.id}, the driver answered with ${id}`);
+    return `${machine.id}`;
+  },
+};
+
+const ssh: Step = {
+  id: 'ssh',
+  title: 'SSH answers and lets our key in',
+  needs: [],
+  takes: ['machine'],
+  async run(stage, signal) {
+    const session = await until('SSH answers', bootWait(stage, signal), () =>
+      tryConnect(stage, signal),
+    );
+    session.close();
+    const { address, remoteUser } = stage.machine();
+    return `${remoteUser} at ${address}`;
+  },
+};
+
+const hostKey: Step = {
+  id: 'host-key',
+  title: 'The host key proves itself before anything runs',
+  needs: [],
+  takes: ['machine'],
+  gives: 'trusted',
+  async run(stage, signal) {
+    const { found } = stage;
+    const { evidence, session } = await until('proof', bootWait(stage, signal), () =>
+      tryProof(stage, signal),
+    );
+    try {
+      found.hostKey = session.hostKey;
+      await checkVerifier(stage, { evidence, session }, signal);
+    } finally {
+      session.close();
+    }
+    return SHOWN[evidence];
+  },
+};
+
+const SHOWN: Readonly<Record<HostKeyEvidence, string>> = {
+  pinned: 'the key is the one seen before',
+  inventory: 'the key is the one of the inventory',
+  provider: 'the provider knows the key',
+  secret: 'the machine showed its instance secret',
+  'first-use': 'nothing proves it; the policy pins what it sees first',
+  insecure: 'nothing proves it; the policy accepts anything',
+};
+
+/**
+ * What the driver says of its means must be so. It may lack them for a machine that it did not make:
+ * an inventory does not know every key.
+ */
+async function checkVerifier(
+  stage: Stage,
+  { evidence, session }: Proved,
+  signal: AbortSignal,
+): Promise<void> {
+  const { raw } = stage.opened();
+  const machine = stage.machine();
+  const verify = (what: string, bytes: Buffer) =>
+    stage.raw(what, signal, (options) => raw.verifyHostKey(machine, bytes, options));
+  const right = Buffer.from(session.hostKey, 'base64');
+  const { hostKey: isAble, create } = raw.capabilities;
+  const isKnown = evidence === 'provider' || evidence === 'inventory';
+  if (!isAble || !(create || isKnown)) {
+    await mustReject('verifyHostKey', ['not-implemented'], () => verify('VerifyHostKey', right));
+    return;
+  }
+  await verify('VerifyHostKey', right);
+  const wrong = Buffer.from(right);
+  wrong[wrong.length - 1]! ^= 1;
+  await mustReject('verifyHostKey of a wrong key', ['conflict'], () =>
+    verify('VerifyHostKey', wrong),
+  );
+}
+
+interface Proved {
+  readonly evidence: HostKeyEvidence;
+  readonly session: ShellSession;
+}
+
+/** Of a machine that the test made, a proof is demanded whatever the policy. */
+async function tryProof(stage: Stage, signal: AbortSignal): Promise<Proved | Pending> {
+  const session = await tryConnect(stage, signal);
+  if ('pending' in session) return session;
+  const { fleet, raw } = stage.opened();
+  const { create } = raw.capabilities;
+  const policy = create ? 'strict' : stage.ssh.policy;
+  const pinned = stage.found.hostKey;
+  const machine = stage.machine();
+  try {
+    const question = { provider: fleet, machine, session, policy, pinned, signal };
+    return { session, evidence: await proveHostKey(question) };
+  } catch (error) {
+    if (error instanceof RemoteFailure) return pending(explain(error));
+    if (!(error instanceof HostKeyRejected)) throw error;
+    const isUnknown = !create && machine.hostKey === undefined && policy === 'strict';
+    if (isUnknown) throw new StepSkipped('the inventory knows no host key, and policy is strict');
+    throw new StepFailed('no proof', { cause: error });
+  }
+}
+
+/** Looks the machine up and connects to where it is now. */
+export async function tryConnect(
+  stage: Stage,
+  signal: AbortSignal,
+): Promise<ShellSession | Pending> {
+  const machine = await stage.refresh(signal);
+  if (machine.failed) throw new StepFailed('the provider says that the machine failed');
+  if (machine.address === null) return pending('it has no address yet');
+  const { host, port } = parseAddress(machine.address, stage.ssh.port);
+  try {
+    return await stage.shell.connect({ host, port, username: machine.remoteUser }, signal);
+  } catch (error) {
+    if (signal.aborted || !isPassing(error)) throw error;
+    return pending(explain(error));
+  }
+}
+
+/** While a machine boots it refuses, hangs, breaks off, and does not know our key yet. */
+const isPassing = (error: unknown): boolean =>
+  error instanceof FleetError &&
+  !isProviderError(error) &&
+  (error.retryable || error instanceof Denied);
+
+export const bootWait = (stage: Stage, signal: AbortSignal) => ({
+  clock: stage.clock,
+  signal,
+  timeoutMs: stage.patience.bootMs,
+  intervalMs: stage.patience.probeMs,
+});
+
+const boot: Step = {
+  id: 'boot',
+  title: 'The machine is up and runs commands',
+  needs: [],
+  takes: ['trusted'],
+  gives: 'booted',
+  async run(stage, signal) {
+    const bootId = await until('the boot probe', bootWait(stage, signal), () =>
+      tryBootId(stage, signal),
+    );
+    stage.found.bootId = bootId;
+  },
+};
+
+/** Connects anew, to the host that proved itself and no other, and reads its boot id. */
+export async function tryBootId(stage: Stage, signal: AbortSignal): Promise<string | Pending> {
+  const session = await tryTrusted(stage, signal);
+  if ('pending' in session) return session;
+  try {
+    const { stdout } = await session.execute(['cat', BOOT_ID], NOTHING, signal);
+    const bootId = stdout.toString('utf8').trim();
+    return bootId === '' ? pending('it has no boot id') : bootId;
+  } catch (error) {
+    if (signal.aborted || !(error instanceof FleetError)) throw error;
+    return pending(explain(error));
+  } finally {
+    session.close();
+  }
+}
+
+async function tryTrusted(stage: Stage, signal: AbortSignal): Promise<ShellSession | Pending> {
+  const session = await tryConnect(stage, signal);
+  if ('pending' in session || session.hostKey === stage.found.hostKey) return session;
+  session.close();
+  throw new StepFailed('the host key changed, and nothing was installed anew');
+}
+
+const command: Step = {
+  id: 'command',
+  title: 'The command that was asked for succeeds',
+  needs: [],
+  takes: ['booted'],
+  async run(stage, signal) {
+    const text = stage.wishes.command;
+    if (text === null) throw new StepSkipped('no --command was given');
+    const session = await until('SSH answers', bootWait(stage, signal), () =>
+      tryTrusted(stage, signal),
+    );
+    try {
+      const { stdout } = await session.execute(argvOf(text), NOTHING, signal);
+      return stdout.toString('utf8').trim().split('\n')[0] ?? '';
+    } finally {
+      session.close();
+    }
+  },
+};
+
+/** Nothing in it means more than itself to a shell. */
+const PLAIN = /^[\w@%+:,./ -]+$/;
+
+/** Plain words are run as they are; what needs a shell gets one. */
+export function argvOf(text: string): string[] {
+  return PLAIN.test(text) && text.trim() !== '' ? text.trim().split(/ +/) : ['sh', '-c', text];
+}
+
+const pause: Step = {
+  id: 'pause',
+  title: 'The tester may look at the machine',
+  needs: [],
+  takes: ['booted'],
+  async run(stage, signal) {
+    const { host, port } = parseAddress(stage.machine().address ?? '', stage.ssh.port);
+    const line = `ssh -p ${port} ${stage.machine().remoteUser}@${host}`;
+    if (stage.wishes.pause === null) throw new StepSkipped(`no --pause was given; ${line}`);
+    await stage.wishes.pause(line, signal);
+    return line;
+  },
+};
+
+export const CONTACT: readonly Step[] = [ssh, hostKey, boot, command, pause];
+export const EXISTING: readonly Step[] = [existing];

@@ -1,0 +1,106 @@
+import { type Clock, sleep } from '../adapters/clock/port.ts';
+import { explain, isProviderError, TimedOut } from '../domain/errors.ts';
+import { facetsOf } from '../domain/provider-facets.ts';
+import { formatDuration } from '../settings/duration.ts';
+import { StepFailed } from './verdict.ts';
+
+/** It did not come in time. */
+export class NotInTime extends StepFailed {}
+
+/** What is waited for is not there yet, and why. */
+export interface Pending {
+  readonly pending: string;
+}
+export const pending = (reason: string): Pending => ({ pending: reason });
+
+export interface WaitOptions {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+  /** Longest time between two looks; the first ones come quicker. */
+  readonly intervalMs: number;
+}
+
+const FIRST_INTERVAL_MS = 100;
+const GROWTH = 1.5;
+
+/** Whole seconds are enough for a reader. */
+export const shown = (durationMs: number): string =>
+  formatDuration(
+    durationMs < 1_000 ? Math.round(durationMs) : Math.round(durationMs / 1_000) * 1_000,
+  );
+
+/**
+ * Looks again and again until there is something to see. A passing failure of the provider is a
+ * look that saw nothing; a rate limit is kept. Called off, it says what was seen last as well.
+ * @throws {NotInTime} the message says what was seen last.
+ */
+export async function until<T extends object | string | number | true>(
+  what: string,
+  { clock, signal, timeoutMs, intervalMs }: WaitOptions,
+  look: () => Promise<T | Pending>,
+): Promise<T> {
+  const endsAt = clock.monotonic() + timeoutMs;
+  let delayMs = Math.min(FIRST_INTERVAL_MS, intervalMs);
+  let last: string | null = null;
+  const calledOff = (error: unknown): unknown =>
+    signal.aborted && last !== null ? new Error(`${what}: not yet; last: ${last}`) : error;
+  for (;;) {
+    const seen = await lookOnce(look, clock).catch((error: unknown) => {
+      throw calledOff(error);
+    });
+    if (!isPending(seen)) return seen;
+    last = seen.pending;
+    const waitMs = Math.max(delayMs, seen.waitMs ?? 0);
+    if (clock.monotonic() + waitMs >= endsAt) {
+      throw new NotInTime(`${what}: not within ${shown(timeoutMs)}; last: ${seen.pending}`);
+    }
+    await sleep(clock, waitMs, signal).catch((error: unknown) => {
+      throw calledOff(error);
+    });
+    delayMs = Math.min(delayMs * GROWTH, intervalMs);
+  }
+}
+
+type Waiting = Pending & { readonly waitMs?: number };
+const isPending = <T>(seen: T | Waiting): seen is Waiting =>
+  typeof seen === 'object' && seen !== null && 'pending' in seen;
+
+async function lookOnce<T>(look: () => Promise<T | Pending>, clock: Clock): Promise<T | Waiting> {
+  try {
+    return await look();
+  } catch (error) {
+    const { retryAtMs } = facetsOf(error);
+    if (retryAtMs !== null) {
+      return { pending: explain(error), waitMs: Math.max(0, retryAtMs - clock.now()) };
+    }
+    if (isProviderError(error, 'transient')) return pending(explain(error));
+    throw error;
+  }
+}
+
+/**
+ * Gives `work` a signal that ends with time, and does not wait for a work that ignores it.
+ * @throws {TimedOut} no end within the limit.
+ */
+export async function within<T>(
+  what: string,
+  limits: { readonly clock: Clock; readonly timeoutMs: number; readonly signal: AbortSignal },
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { clock, timeoutMs, signal } = limits;
+  const late = new AbortController();
+  let timer: unknown;
+  const ended = new Promise<never>((_, reject) => {
+    timer = clock.setTimeout(() => {
+      const error = new TimedOut(`${what} did not end within ${shown(timeoutMs)}`);
+      reject(error);
+      late.abort(error);
+    }, timeoutMs);
+  });
+  try {
+    return await Promise.race([work(AbortSignal.any([signal, late.signal])), ended]);
+  } finally {
+    clock.clearTimeout(timer);
+  }
+}

@@ -1,0 +1,66 @@
+import type {
+  CallOptions,
+  Capabilities,
+  CreateRequest,
+  DriverMachine,
+  Provider,
+} from '../../../src/adapters/provider/port.ts';
+import { ProviderError } from '../../../src/domain/errors.ts';
+import type { Tags } from '../../../src/domain/provider-tags.ts';
+
+/** One thing that a driver does wrong, and the step that must find it. */
+export interface Broken {
+  readonly what: string;
+  readonly step: string;
+  /** What the step must say. */
+  readonly says: RegExp;
+  /** Settings of the stub beneath. */
+  readonly settings?: Readonly<Record<string, unknown>>;
+  /** What is done wrong; may remember things from call to call. */
+  readonly change?: (provider: Provider) => Partial<Provider>;
+}
+
+export const refuse = (kind: ConstructorParameters<typeof ProviderError>[0]) => () =>
+  Promise.reject(new ProviderError(kind, 'as scripted'));
+
+/** Changes every machine that the driver shows. */
+export const showing =
+  (alter: (machine: DriverMachine) => DriverMachine) =>
+  (provider: Provider): Partial<Provider> => ({
+    listMachines: async (filter, o) => {
+      const { machines, complete } = await provider.listMachines(filter, o);
+      return { machines: machines.map(alter), complete };
+    },
+    getMachine: async (id, o) => alter(await provider.getMachine(id, o)),
+    createMachine: async (r, o) => alter(await provider.createMachine(r, o)),
+  });
+
+export const without = (tags: Tags, key: string): Tags =>
+  Object.fromEntries(Object.entries(tags).filter(([each]) => each !== key));
+export const losing = (key: string) =>
+  showing((machine) => ({ ...machine, tags: without(machine.tags ?? {}, key) }));
+
+export const declaring = (
+  provider: Provider,
+  change: Partial<Capabilities>,
+): Partial<Provider> => ({
+  capabilities: { ...provider.capabilities, ...change },
+});
+
+export const faults = (...rules: readonly object[]) => ({ settings: { faults: rules } });
+
+/** Creates, with the request or the answer altered. */
+export const creating =
+  (
+    create: (provider: Provider, request: CreateRequest, o: CallOptions) => Promise<DriverMachine>,
+  ) =>
+  (provider: Provider): Partial<Provider> => ({
+    createMachine: (request, o) => create(provider, request, o),
+  });
+
+export const silent = (request: CreateRequest): CreateRequest => ({
+  ...request,
+  onAttempt: async () => undefined,
+});
+
+export const IGNORED: Pick<CallOptions, 'signal'> = { signal: new AbortController().signal };

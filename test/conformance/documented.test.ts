@@ -1,0 +1,40 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import * as prettier from 'prettier';
+import { expect, test } from 'vitest';
+import { STEPS } from '../../src/conformance/steps.ts';
+
+const DOCUMENT = join(import.meta.dirname, '../../docs/provider-test.md');
+
+const rows = STEPS.map(({ id, title, needs, destructive }) => {
+  const allowed = { always: 'always', existing: 'where it made no machine' };
+  const cells = [`\`${id}\``, title, needs.join(', ') || '–'];
+  return `| ${[...cells, destructive ? allowed[destructive] : '–'].join(' | ')} |`;
+});
+const table = [
+  '| step | what must be so | needs | `--allow-destructive` |',
+  '| --- | --- | --- | --- |',
+  ...rows,
+].join('\n');
+
+test('the table of steps is made from the steps', async () => {
+  const text = readFileSync(DOCUMENT, 'utf8');
+  const fresh = text.replace(
+    /<!-- steps:begin -->[^]*<!-- steps:end -->/,
+    () => `<!-- steps:begin -->\n\n${table}\n\n<!-- steps:end -->`,
+  );
+  const options = await prettier.resolveConfig(DOCUMENT);
+  const formatted = await prettier.format(fresh, { ...options, parser: 'markdown' });
+  if (process.env['UPDATE']) writeFileSync(DOCUMENT, formatted);
+  const now = readFileSync(DOCUMENT, 'utf8');
+  expect(now, 'stale: run UPDATE=1 npx vitest run test/conformance/documented').toBe(formatted);
+});
+
+test('ids are unique, and each fact that a step builds on is given by a step before', () => {
+  const ids = STEPS.map(({ id }) => id);
+  expect(new Set(ids).size).toBe(ids.length);
+  for (const [at, { id, takes }] of STEPS.entries()) {
+    const given = new Set(STEPS.slice(0, at).map(({ gives }) => gives));
+    expect({ id, missing: takes.filter((fact) => !given.has(fact)) }).toEqual({ id, missing: [] });
+  }
+});

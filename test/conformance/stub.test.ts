@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import { STEPS } from '../../src/conformance/steps.ts';
+import { badIn, outcomes, runTest, skippedIn, STUB } from './stand.ts';
+
+test('the stub passes every step that it supports', async () => {
+  const { exitCode, report } = await runTest(STUB, { command: 'hostname' });
+  expect(badIn(report)).toEqual([]);
+  expect(exitCode).toBe(0);
+  expect(report).toMatchObject({ passed: true, leftBehind: [], cleanUpErrors: [] });
+  expect(report.steps.map(({ id }) => id)).toEqual(STEPS.map(({ id }) => id));
+  expect(skippedIn(report)).toEqual({
+    existing: 'the driver makes machines',
+    pause: 'no --pause was given; ssh -p PORT root@127.0.0.1',
+  });
+});
+
+test('with means of its own it vouches for host keys', async () => {
+  const { report } = await runTest({ ...STUB, without: [] }, { only: ['host-key'] });
+  expect(badIn(report)).toEqual([]);
+  expect(report.steps.at(-1)!.message).toBe('the provider knows the key');
+});
+
+test('what it refuses is skipped, and said to be refused', async () => {
+  const without = ['hostKey', 'reboot', 'reinstall', 'power', 'tags'];
+  const { exitCode, report } = await runTest({ ...STUB, without });
+  expect(badIn(report)).toEqual([]);
+  expect(exitCode).toBe(0);
+  expect(skippedIn(report)).toMatchObject({
+    'tag-changes': 'not supported, and refuses so: tags',
+    reboot: 'not supported, and refuses so: reboot',
+    power: 'not supported, and refuses so: power',
+    reinstall: 'not supported, and refuses so: reinstall',
+  });
+  expect(outcomes(report)).toMatchObject({ destroy: 'passed', stop: 'passed' });
+});
+
+test('what may do harm is tried only where that is allowed', async () => {
+  const { exitCode, report } = await runTest(STUB, { allowDestructive: false });
+  expect(exitCode).toBe(0);
+  expect(skippedIn(report)).toMatchObject({
+    power: 'needs --allow-destructive',
+    reinstall: 'needs --allow-destructive',
+  });
+  expect(outcomes(report)['reboot'], 'the machine is the test’s own').toBe('passed');
+});
+
+test('a driver that cannot destroy passes, and what is left is told', async () => {
+  const { exitCode, report } = await runTest({ ...STUB, without: ['hostKey', 'deprovision'] });
+  expect(badIn(report)).toEqual([]);
+  expect(exitCode).toBe(3);
+  expect(report.leftBehind).toMatchObject([{ reason: expect.stringContaining('deprovision') }]);
+  expect(outcomes(report)).toMatchObject({ destroy: 'skipped', stop: 'passed' });
+});

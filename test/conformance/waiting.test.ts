@@ -1,0 +1,156 @@
+import { expect, test } from 'vitest';
+import { StepFailed } from '../../src/conformance/verdict.ts';
+import { argvOf } from '../../src/conformance/steps/contact.ts';
+import { NotInTime, pending, until, within } from '../../src/conformance/waiting.ts';
+import { ProviderError, TimedOut } from '../../src/domain/errors.ts';
+import { advance, createWatchedClock, type WatchedClock } from '../support/watched-clock.ts';
+
+const live = new AbortController().signal;
+
+/** Runs to its end in virtual time; answers it with when it looked, in ms. */
+async function waitFor(
+  clock: WatchedClock,
+  look: (count: number) => Promise<number | ReturnType<typeof pending>>,
+  limits: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
+) {
+  const looks: number[] = [];
+  const startMs = clock.monotonic();
+  const { timeoutMs = 60_000, signal = live } = limits;
+  const end = until('it', { clock, signal, timeoutMs, intervalMs: 1_000 }, () => {
+    looks.push(clock.monotonic() - startMs);
+    return look(looks.length);
+  }).then(
+    (value) => ({ value, error: null }),
+    (error: unknown) => ({ value: null, error }),
+  );
+  await advance(clock, timeoutMs + 5_000);
+  expect(clock.pending).toBe(0);
+  return { ...(await end), looks };
+}
+
+test('looks come slower and slower, up to the interval', async () => {
+  const clock = createWatchedClock();
+  const { value, looks } = await waitFor(clock, async (count) =>
+    count < 9 ? pending('not yet') : count,
+  );
+  expect(value).toBe(9);
+  const gaps = looks.slice(1).map((at, index) => Math.round(at - looks[index]!));
+  expect(gaps).toEqual([100, 150, 225, 338, 507, 760, 1000, 1000]);
+});
+
+test('what never comes ends in time, and tells what was seen last', async () => {
+  const clock = createWatchedClock();
+  const { error, looks } = await waitFor(clock, async (count) => pending(`look ${count}`), {
+    timeoutMs: 2_000,
+  });
+  expect(error).toBeInstanceOf(NotInTime);
+  expect(error).toBeInstanceOf(StepFailed);
+  expect((error as Error).message).toBe(`it: not within 2s; last: look ${looks.length}`);
+  expect(looks.at(-1)).toBeLessThanOrEqual(2_000);
+});
+
+test('without time there is still one look', async () => {
+  const clock = createWatchedClock();
+  const found = await waitFor(clock, async () => 7, { timeoutMs: 0 });
+  expect(found).toMatchObject({ value: 7, looks: [0] });
+});
+
+test('a passing failure is a look that saw nothing, another one is the end', async () => {
+  const clock = createWatchedClock();
+  const passing = new ProviderError('transient', 'busy');
+  const found = await waitFor(clock, async (count) => {
+    if (count < 3) throw passing;
+    return count;
+  });
+  expect(found.value).toBe(3);
+  const final = new ProviderError('invalid', 'no');
+  const { error, looks } = await waitFor(clock, () => Promise.reject(final));
+  expect({ error, looks: looks.length }).toEqual({ error: final, looks: 1 });
+});
+
+test('a rate limit is kept, wherever in the chain of causes it stands', async () => {
+  const clock = createWatchedClock();
+  const { looks } = await waitFor(clock, async (count) => {
+    if (count > 1) return count;
+    const retryAt = new Date(clock.now() + 20_000);
+    const cause = new ProviderError('transient', 'slow down', { rateLimit: { retryAt } });
+    throw new Error('listing failed', { cause });
+  });
+  expect(looks).toEqual([0, 20_000]);
+});
+
+test('a rate limit beyond the end is the end', async () => {
+  const clock = createWatchedClock();
+  const retryAt = new Date(clock.now() + 3_600_000);
+  const error = new ProviderError('transient', 'slow down', { rateLimit: { retryAt } });
+  const { error: seen, looks } = await waitFor(clock, () => Promise.reject(error));
+  expect(seen).toBeInstanceOf(NotInTime);
+  expect(looks).toEqual([0]);
+});
+
+test('a signal ends it', async () => {
+  const clock = createWatchedClock();
+  const controller = new AbortController();
+  const reason = new Error('enough');
+  clock.setTimeout(() => controller.abort(reason), 500);
+  const { error } = await waitFor(clock, async () => pending('not yet'), {
+    signal: controller.signal,
+  });
+  expect((error as Error).message).toBe('it: not yet; last: not yet');
+});
+
+test('a look that ends with the signal hides nothing that was seen before', async () => {
+  const clock = createWatchedClock();
+  const controller = new AbortController();
+  const { error } = await waitFor(
+    clock,
+    async (count) => {
+      if (count < 3) return pending(`no address, look ${count}`);
+      controller.abort();
+      throw new ProviderError('aborted', 'This operation was aborted');
+    },
+    { signal: controller.signal },
+  );
+  expect((error as Error).message).toBe('it: not yet; last: no address, look 2');
+});
+
+test('called off before anything was seen, it says why', async () => {
+  const reason = new Error('enough');
+  const { error } = await waitFor(createWatchedClock(), () => Promise.reject(reason), {
+    signal: AbortSignal.abort(reason),
+  });
+  expect(error).toBe(reason);
+});
+
+test('a limit aborts the work, and does not wait for one that ignores it', async () => {
+  const clock = createWatchedClock();
+  let seen: AbortSignal | undefined;
+  const work = within('a call', { clock, timeoutMs: 1_500, signal: live }, (signal) => {
+    seen = signal;
+    return new Promise<never>(() => undefined);
+  });
+  const ended = expect(work).rejects.toEqual(new TimedOut('a call did not end within 2s'));
+  await advance(clock, 1_500);
+  await ended;
+  expect(seen!.aborted).toBe(true);
+  expect(clock.pending).toBe(0);
+});
+
+test.each([
+  ['hostname', ['hostname']],
+  ['systemctl is-system-running --wait', ['systemctl', 'is-system-running', '--wait']],
+  [' /usr/bin/true  ', ['/usr/bin/true']],
+  [`grep 'a b' /etc/hosts`, ['sh', '-c', `grep 'a b' /etc/hosts`]],
+  ['uptime && id', ['sh', '-c', 'uptime && id']],
+  ['ls /etc/*.conf', ['sh', '-c', 'ls /etc/*.conf']],
+  ['echo $HOME', ['sh', '-c', 'echo $HOME']],
+  ['echo "$(id)"', ['sh', '-c', 'echo "$(id)"']],
+  ['echo `id`', ['sh', '-c', 'echo `id`']],
+  ['cat < /etc/hosts', ['sh', '-c', 'cat < /etc/hosts']],
+  ['A=1 env', ['sh', '-c', 'A=1 env']],
+  ['~/probe', ['sh', '-c', '~/probe']],
+  ['true # all is well', ['sh', '-c', 'true # all is well']],
+  ['  ', ['sh', '-c', '  ']],
+])('the command %j is run as %j', (text, argv) => {
+  expect(argvOf(text)).toEqual(argv);
+});
