@@ -23,7 +23,11 @@ export interface AwaitTurnDeps {
   readonly random: Random;
 }
 
-const PROCESS = { agentStart: 'ShepherdAgentStart', recovery: 'ShepherdRecovery' } as const;
+const PROCESS = {
+  agentStart: 'ShepherdAgentStart',
+  recovery: 'ShepherdRecovery',
+  deprovision: 'ShepherdDeprovision',
+} as const;
 const SETBACK_FIRST_MS = 250;
 const SETBACK_MAX_MS = 30_000;
 

@@ -24,6 +24,8 @@ export interface Turn {
   shell?: ShellSession;
   machine?: ProviderMachine;
   bootId?: string | null;
+  /** How often the provider was asked to take the machine back. */
+  asked?: number;
   agent?: { readonly publicKey: Uint8Array; readonly warnings: readonly string[] };
 }
 
@@ -70,6 +72,7 @@ export function createDesk({ places, unusedMs, clock, log }: DeskOptions): Desk 
   const pools = {
     agentStart: createPlaces(places.agentStart),
     recovery: createPlaces(places.recovery),
+    deprovision: createPlaces(places.deprovision),
   };
   const entries = new Map<Slot, Entry>();
   const farewells = new Set<Promise<void>>();

@@ -4,7 +4,7 @@ import type { Clock } from '../adapters/clock/port.ts';
 import { assembleFacts, mergeListing, type KnownListing } from '../domain/assemble.ts';
 import { providerOf, type MachineId, type ProviderName } from '../domain/ids.ts';
 import type { SessionId, Slot } from '../domain/ids.ts';
-import type { SlotFacts } from '../domain/machine.ts';
+import type { ProviderHoldRow, SlotFacts } from '../domain/machine.ts';
 import type { LossPolicy } from '../domain/policy.ts';
 import { viewOf, type MachineView } from '../domain/view.ts';
 import type { SlotNews } from '../machines/fleet.ts';
@@ -54,6 +54,7 @@ export function createMirrorState(options: MirrorStateOptions) {
   let around = NOTHING_AROUND;
   let facts = new Map<Slot, SlotFacts>();
   let sessions: readonly SessionId[] = [];
+  let providerHolds: readonly ProviderHoldRow[] = [];
   let offset = clock.now() - clock.monotonic();
   let readAt: number | null = null;
   let wheel: Wheel<Slot> | undefined;
@@ -100,6 +101,7 @@ export function createMirrorState(options: MirrorStateOptions) {
   const takeAround = (read: BmdbSurroundings): boolean => {
     const before = around;
     around = keepEqual(before, read);
+    providerHolds = read.providerHolds;
     sessions = read.sessions
       .filter(({ component }) => component === 'shepherd')
       .map(({ sessionId }) => sessionId);
@@ -143,6 +145,9 @@ export function createMirrorState(options: MirrorStateOptions) {
     },
     get sessions() {
       return sessions;
+    },
+    get providerHolds() {
+      return providerHolds;
     },
     get readAt() {
       return readAt;

@@ -15,10 +15,10 @@ import {
 import { fromCallback } from 'xstate';
 import type { Heard } from '../adapters/agents/port.ts';
 import type { Bmdb } from '../adapters/bmdb/port.ts';
-import type { Provider } from '../adapters/provider/port.ts';
+import type { FleetProvider } from '../adapters/provider/port.ts';
 import type { KnownListing } from '../domain/assemble.ts';
 import type { ProviderName, SessionId, Slot } from '../domain/ids.ts';
-import type { SlotFacts } from '../domain/machine.ts';
+import type { ProviderHoldRow, SlotFacts } from '../domain/machine.ts';
 import type { MachineView } from '../domain/view.ts';
 import type { FleetEvent, SlotNews } from '../machines/fleet.ts';
 import type { Job } from '../machines/task.ts';
@@ -27,7 +27,7 @@ import { createMirrorState, type MirrorState, type MirrorStateOptions } from './
 
 export interface MirrorOptions extends FleetReadsOptions, MirrorStateOptions {
   readonly bmdb: Bmdb;
-  readonly providers: ReadonlyMap<ProviderName, Provider>;
+  readonly providers: ReadonlyMap<ProviderName, FleetProvider>;
   readonly heard$: Observable<Heard>;
   /** Provider listings this often. */
   readonly listMs: number;
@@ -43,6 +43,8 @@ export interface Mirror {
   facts(): ReadonlyMap<Slot, SlotFacts>;
   /** Live sessions that run the loops, as of the last read. */
   sessions(): readonly SessionId[];
+  /** What must not be asked of providers, ended holds too, as of the last read. */
+  providerHolds(): readonly ProviderHoldRow[];
   /** Estimate of the database clock, epoch ms. */
   nowMs(): number;
   /** Milliseconds (monotonic) of the last successful read of the fleet; null before the first. */
@@ -72,6 +74,7 @@ export function createMirror(options: MirrorOptions): Mirror {
     },
     facts: () => state.facts,
     sessions: () => state.sessions,
+    providerHolds: () => state.providerHolds,
     nowMs: state.nowMs,
     lastScanAt: () => state.readAt,
   };
@@ -110,7 +113,7 @@ function run(
 function listingsOf(
   { listMs, log }: MirrorOptions,
   name: ProviderName,
-  provider: Provider,
+  provider: FleetProvider,
   { signal, scheduler }: { readonly signal: AbortSignal; readonly scheduler: SchedulerLike },
 ): Observable<[ProviderName, KnownListing]> {
   return timer(0, listMs, scheduler).pipe(

@@ -5,6 +5,7 @@ import type { Clock } from '../adapters/clock/port.ts';
 import type { Slot } from '../domain/ids.ts';
 import { cell } from '../machines/cell.ts';
 import { fleet, type FleetEvent } from '../machines/fleet.ts';
+import { deprovision } from '../machines/deprovision.ts';
 import { lifecycle } from '../machines/lifecycle.ts';
 import { provisioner } from '../machines/provisioner.ts';
 import { recovery } from '../machines/recovery.ts';
@@ -14,20 +15,24 @@ import type { Job } from '../machines/task.ts';
 import type { MachineView } from '../domain/view.ts';
 import { awaitTurn, type AwaitTurnDeps } from './await-turn.ts';
 import { cellPool, type CellHooks } from './cell-pool.ts';
+import { deprovisionSlots, type DeprovisionDeps } from './deprovision.ts';
 import type { Desk } from './desk.ts';
 import { every } from './every.ts';
 import type { Mirror } from './mirror.ts';
 import { createOrphanWatch } from './orphans.ts';
-import { provisionSlots, type ProvisionDeps } from './provision.ts';
+import type { ProvisionDeps } from './provisioning/deps.ts';
+import { createProvisioning, type Provisioning } from './provisioning/slots.ts';
 import { recoverSlots, type RecoverDeps } from './recover.ts';
 import type { SessionKeeper } from './session-keeper.ts';
 import { takeOverSlots, type TakeOverDeps } from './take-over.ts';
-import { updateProvided } from './updater.ts';
+import { createUpdater, type UpdaterDeps } from './updater.ts';
 
 export interface ProvideDeps {
   readonly takeOver: TakeOverDeps;
   readonly recover: RecoverDeps;
+  readonly deprovision: DeprovisionDeps;
   readonly provision: ProvisionDeps;
+  readonly update: UpdaterDeps;
   readonly turns: AwaitTurnDeps;
   readonly desk: Desk;
   readonly keeper: SessionKeeper;
@@ -53,6 +58,7 @@ export interface ProvideDeps {
 /** The only place where charts meet services: every slot of every chart is filled here. */
 export function provideFleet(deps: ProvideDeps) {
   const { keeper, log, mirror, desk, clock, periods, metrics } = deps;
+  const provisioning = createProvisioning(deps.provision);
   return fleet.provide({
     actors: {
       session: provideSession(deps),
@@ -71,15 +77,12 @@ export function provideFleet(deps: ProvideDeps) {
         },
         inspect: deps.inspectCell,
       }),
-      provisioners: provisioners(deps),
+      provisioners: provisioners(deps, provisioning),
       janitor: every(periods.sweepMs, deps, sweeping(deps), 'the sweep failed'),
-      updater: every(
-        periods.updateMs,
-        deps,
-        () => updateProvided(mirror.facts(), keeper, log),
-        'the update failed',
-      ),
-      drain: fromPromise(() => desk.drain(periods.drainMs)),
+      updater: every(periods.updateMs, deps, createUpdater(deps.update), 'the update failed'),
+      drain: fromPromise(async () => {
+        await Promise.all([desk.drain(periods.drainMs), provisioning.drain(periods.drainMs)]);
+      }),
       closeSession: fromPromise(async () => {
         await keeper.close().catch((err: unknown) => {
           log.warn({ err }, 'the session could not be closed; it ends at its deadline');
@@ -129,7 +132,7 @@ function provideCell(deps: ProvideDeps, hooks: CellHooks) {
 }
 
 /** Also used by tests that run one machine. */
-export function provideLifecycle(deps: Omit<ProvideDeps, 'provision'>) {
+export function provideLifecycle(deps: Omit<ProvideDeps, 'provision' | 'update'>) {
   const { desk, log, mirror } = deps;
   const reread = fromPromise<MachineView | null, Job>(({ input, signal }) =>
     mirror.reread(input, signal),
@@ -139,6 +142,9 @@ export function provideLifecycle(deps: Omit<ProvideDeps, 'provision'>) {
       awaitTurn: awaitTurn(deps.turns),
       takeover: takeover.provide({ actors: { ...takeOverSlots(deps.takeOver), reread } }),
       recovery: recovery.provide({ actors: { ...recoverSlots(deps.recover), reread } }),
+      deprovision: deprovision.provide({
+        actors: { ...deprovisionSlots(deps.deprovision), reread },
+      }),
     },
     actions: {
       endTurn: (_, { slot }) => desk.end(slot),
@@ -152,11 +158,13 @@ export function provideLifecycle(deps: Omit<ProvideDeps, 'provision'>) {
 }
 
 /** One root actor per provider: a crash of one is reported and leaves the others alone. */
-function provisioners(deps: ProvideDeps) {
+function provisioners(deps: ProvideDeps, { slots, report }: Provisioning) {
   const { clock, log, provision, periods, inspectRoot } = deps;
   const logic = provisioner.provide({
-    actors: provisionSlots(provision),
+    actors: slots,
     actions: {
+      reportRound: (_, { provider }) => report(provider),
+      reportPause: (_, { provider, listed }) => log.warn({ provider, ...listed }, PAUSED),
       reportFailure: (_, { provider, error }) =>
         log.warn({ err: error, provider }, 'the provisioner failed and tries again later'),
     },
@@ -174,6 +182,9 @@ function provisioners(deps: ProvideDeps) {
     });
     return () => {
       for (const ref of refs) ref.stop();
+      void provision.leases.releaseAll();
     };
   });
 }
+
+const PAUSED = 'the provider is not asked for a while';

@@ -9,9 +9,11 @@ import {
   TimedOut,
   codeOf,
 } from '../domain/errors.ts';
+import { facetsOf } from '../domain/provider-facets.ts';
 import { isStillAsked, ladderEnd, rebootMode } from '../domain/ladder.ts';
 import type { Job } from '../machines/task.ts';
 import type { Turn } from './desk.ts';
+import type { HoldKeeper } from './provider-holds.ts';
 import {
   claim,
   connectTo,
@@ -27,6 +29,7 @@ import {
 
 export interface RecoverDeps extends TaskDeps {
   readonly random: Random;
+  readonly holds: Pick<HoldKeeper, 'check' | 'failed'>;
   /** Estimate of the database clock, epoch ms. */
   readonly nowMs: () => number;
   readonly backoff: BackoffDescriptor;
@@ -57,6 +60,7 @@ export const recoverSlots = (deps: RecoverDeps) => ({
     if (isStillAsked(recovery, deps.nowMs(), deps.askAgainMs)) return;
     turn.bootId ??= await bootIdNow(deps, turn, ends);
     const mode = rebootMode(recovery);
+    deps.holds.check(work.row.provided!.provider, 'reboot');
     await work.note({ kind: 'recoveryAsked', rung: 'rebooting' });
     const operationRef = await ask(deps, turn, mode, ends);
     deps.metrics.reboot(work.row.provided!.provider, 'asked');
@@ -94,7 +98,7 @@ async function parked(deps: RecoverDeps, turn: Turn, reason: string): Promise<Er
 }
 
 /** Refusals that say nothing of the machine; any other counts as an attempt on it. */
-const OUTAGES = new Set(['unreachable', 'timed-out', 'throttled', 'cancelled']);
+const OUTAGES = new Set(['transient', 'aborted', 'stopped']);
 
 /** Asks the provider once. A certain refusal is noted, so that the next attempt may ask again. */
 async function ask(
@@ -103,14 +107,15 @@ async function ask(
   mode: 'graceful' | 'force',
   signal: AbortSignal,
 ): Promise<string> {
-  const { providerId } = turn.work!.row.provided!;
+  const { providerId, provider } = turn.work!.row.provided!;
   try {
     const accepted = await providerFor(deps, turn).rebootMachine(providerId, mode, { signal });
     return accepted.operationRef;
   } catch (error) {
     const code = codeOf(error);
-    if (code === 'outcome-unknown') await turn.work!.note({ kind: 'recoveryUnclear' });
-    else if (code !== 'cancelled' && code !== 'internal') {
+    await deps.holds.failed(provider, 'reboot', error);
+    if (facetsOf(error).outcome === 'unknown') await turn.work!.note({ kind: 'recoveryUnclear' });
+    else if (code !== 'aborted' && code !== 'stopped') {
       await turn.work!.note({ kind: 'recoveryRefused', counts: !OUTAGES.has(code) });
     }
     throw error;

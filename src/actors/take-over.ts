@@ -4,31 +4,25 @@ import type { Quarantine, Work } from '../adapters/bmdb/port.ts';
 import type { Clock } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { Metrics } from '../adapters/metrics/port.ts';
-import type { Provider } from '../adapters/provider/port.ts';
+import type { FleetProvider } from '../adapters/provider/port.ts';
 import { parseAddress } from '../adapters/ssh/port.ts';
 import type { RemoteShell, ShellTarget, UploadFile } from '../adapters/ssh/port.ts';
 import type { BackoffDescriptor } from '../domain/backoff.ts';
-import {
-  Cancelled,
-  Denied,
-  HostKeyRejected,
-  NotFound,
-  NothingToDo,
-  Unreachable,
-} from '../domain/errors.ts';
+import { Cancelled, Denied, NotFound, NothingToDo, Unreachable } from '../domain/errors.ts';
 import { providerOf } from '../domain/ids.ts';
 import { plainText } from '../domain/texts.ts';
 import type { Failure, Job } from '../machines/task.ts';
 import type { Desk, Turn } from './desk.ts';
+import { type HostKeyPolicy, proveHostKey } from './host-key-proof.ts';
 import type { SessionKeeper } from './session-keeper.ts';
 
-export type HostKeyPolicy = 'strict' | 'tofu' | 'insecure';
+export { type HostKeyPolicy, judgeHostKey } from './host-key-proof.ts';
 
 /** What every task on a machine needs; the takeover and the recovery share it. */
 export interface TaskDeps {
   readonly desk: Desk;
   readonly keeper: SessionKeeper;
-  readonly providers: ReadonlyMap<string, Provider>;
+  readonly providers: ReadonlyMap<string, FleetProvider>;
   readonly shell: RemoteShell;
   readonly clock: Clock;
   readonly log: Log;
@@ -50,7 +44,7 @@ const NOTHING = new Uint8Array(0);
 export const stepSignal = (deps: TaskDeps, turn: Turn, signal: AbortSignal): AbortSignal =>
   AbortSignal.any([signal, turn.signal, (turn.work ?? deps.keeper.require()).signal]);
 
-export const providerFor = (deps: TaskDeps, turn: Turn): Provider => {
+export const providerFor = (deps: TaskDeps, turn: Turn): FleetProvider => {
   const name = turn.work?.row.provided?.provider ?? '';
   const provider = deps.providers.get(name);
   if (!provider) throw new NotFound(`${turn.slot} belongs to "${name}", which is not configured`);
@@ -74,6 +68,7 @@ export async function locate(deps: TaskDeps, turn: Turn, signal: AbortSignal) {
     throw new Denied(`device ${machine.id} of ${turn.slot} does not carry our ownership tag`);
   }
   if (!machine.address) throw new Unreachable(`${turn.slot} has no available addresses`);
+  turn.machine = machine;
   const { host, port } = parseAddress(machine.address, deps.ssh.port);
   return { host, port, username: machine.remoteUser };
 }
@@ -91,13 +86,6 @@ export async function connectTo(
     throw new Cancelled(`the task on ${turn.slot} ended while it connected`);
   }
   turn.shell = shell;
-}
-
-/** @throws {HostKeyRejected} the host is not the one that was pinned. */
-export function judgeHostKey(policy: HostKeyPolicy, pinned: string | null, seen: string): void {
-  if (policy === 'insecure' || pinned === seen) return;
-  if (pinned !== null) throw new HostKeyRejected('the host key differs from the pinned one');
-  if (policy === 'strict') throw new HostKeyRejected('no host key is known, and policy is strict');
 }
 
 export async function readBootId(turn: Turn, signal: AbortSignal): Promise<string> {
@@ -123,8 +111,17 @@ export const takeOverSlots = (deps: TakeOverDeps) => ({
     if (deps.ssh.policy === 'insecure') {
       deps.log.warn({ slot: input.slot }, 'INSECURE: the host key is not verified');
     }
-    judgeHostKey(deps.ssh.policy, turn.work!.row.hostKey, turn.shell!.hostKey);
-    turn.bootId = await readBootId(turn, stepSignal(deps, turn, signal));
+    const step = stepSignal(deps, turn, signal);
+    const evidence = await proveHostKey({
+      provider: providerFor(deps, turn),
+      machine: turn.machine!,
+      session: turn.shell!,
+      policy: deps.ssh.policy,
+      pinned: turn.work!.row.hostKey,
+      signal: step,
+    });
+    deps.log.debug({ slot: input.slot, evidence }, 'the host key is believed');
+    turn.bootId = await readBootId(turn, step);
   }),
 
   upload: fromPromise<void, Job>(async ({ input, signal }) => {
@@ -193,7 +190,7 @@ export function workEnded(
  */
 export async function claim(
   { keeper, providers }: TaskDeps,
-  process: 'ShepherdAgentStart' | 'ShepherdRecovery',
+  process: 'ShepherdAgentStart' | 'ShepherdRecovery' | 'ShepherdDeprovision',
   turn: Turn,
   { machineId }: Job,
 ): Promise<Work> {
@@ -217,7 +214,14 @@ const notConfigured = ({ slot }: Turn, provider: string) =>
   new NothingToDo(`${slot} belongs to provider ${provider}, which is not configured here`);
 
 /** Failures that say nothing bad about the machine: the work is cancelled, without a backoff. */
-const OUR_OWN = new Set(['cancelled', 'session-expired', 'nothing-to-do', 'no-permit']);
+const OUR_OWN = new Set([
+  'cancelled',
+  'aborted',
+  'stopped',
+  'session-expired',
+  'nothing-to-do',
+  'no-permit',
+]);
 
 export function giveUpSlot(
   deps: TaskDeps,

@@ -10,13 +10,10 @@ import { createPgBmdb } from '../adapters/bmdb/pg/pg-bmdb.ts';
 import type { Clock, Random } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { Metrics } from '../adapters/metrics/port.ts';
-import { createEquinixProvider } from '../adapters/provider/equinix/equinix-provider.ts';
-import type { Provider } from '../adapters/provider/port.ts';
-import { loadOrCreateSshKey, type SshKey } from '../adapters/ssh/key-file.ts';
+import { loadOrCreateSshKey } from '../adapters/ssh/key-file.ts';
 import { createSsh2Shell } from '../adapters/ssh/ssh2-shell.ts';
 import { loadAgentProgram } from '../agent-bundle.ts';
 import { lossPolicyOf, type Config } from '../config.ts';
-import { providerName, type ProviderName } from '../domain/ids.ts';
 import type { Closer } from './closer.ts';
 import type { Tuning } from './tuning.ts';
 
@@ -78,36 +75,6 @@ async function databaseUrl({ database }: Config, log: Log, closer: Closer): Prom
   const options = { grantTo: postgres.role };
   await migrate(postgres.ownerUrl, log.child({ component: 'postgres' }), options);
   return postgres.url;
-}
-
-/** All configured providers, by name. */
-export function openProviders(means: Means, key: SshKey): Map<ProviderName, Provider> {
-  const { config, clock, random, log, metrics, version, closer } = means;
-  const providers = new Map<ProviderName, Provider>();
-  for (const [name, settings] of Object.entries(config.providers)) {
-    const { token, apiRate, reservationCacheTimeout, probeGap, settle, ...rest } = settings;
-    const provider = createEquinixProvider(
-      {
-        ...rest,
-        name,
-        token: () => token.read(),
-        publicKeyLine: key.publicLine,
-        apiRateMs: apiRate,
-        reservationCacheTimeoutMs: reservationCacheTimeout,
-        timings: { probeGapMs: probeGap, settleMs: settle },
-      },
-      {
-        clock,
-        random,
-        metrics,
-        log: log.child({ component: `provider ${name}` }),
-        userAgent: `shepherd/${version}`,
-      },
-    );
-    closer.add(`provider ${name}`, () => provider.stop());
-    providers.set(providerName(name), provider);
-  }
-  return providers;
 }
 
 export async function openShell({ config, clock, log, metrics }: Means) {

@@ -10,6 +10,7 @@ import { createPromMetrics } from '../adapters/metrics/prom-metrics.ts';
 import type { Config } from '../config.ts';
 import { startConsole } from '../console/console.ts';
 import type { FleetView } from '../console/port.ts';
+import { explain } from '../domain/errors.ts';
 import type { Slot } from '../domain/ids.ts';
 import type { Means } from './adapters.ts';
 import { createCloser } from './closer.ts';
@@ -39,6 +40,11 @@ export interface Daemon {
   readonly bmdb: Bmdb;
   /** Resolves when it has stopped and everything is closed; rejects when the supervisor crashed. */
   readonly stopped: Promise<void>;
+  /**
+   * Has every provider look again at what is kept outside: inventories, and keys at the provider.
+   * Tells in the log what cannot be read; never fails.
+   */
+  reload(): Promise<void>;
   /** Ends work in time or cancels it, closes the session and everything else. Idempotent. */
   stop(): Promise<void>;
 }
@@ -98,8 +104,24 @@ async function build(means: Built): Promise<Daemon> {
     fleet,
     bmdb: parts.bmdb,
     stopped,
+    reload: () => reload(parts, log),
     stop: () => (stopping ??= stop()),
   };
+}
+
+const RELOAD_MS = 60_000;
+
+async function reload({ providers }: Parts, log: Log): Promise<void> {
+  const looks = [...providers.values()].map(async (provider) => {
+    const fields = { provider: provider.name };
+    try {
+      await provider.prepare({ signal: AbortSignal.timeout(RELOAD_MS) });
+      log.info(fields, 'the provider was read again');
+    } catch (error) {
+      log.error({ ...fields, cause: explain(error) }, 'the provider could not be read again');
+    }
+  });
+  await Promise.all(looks);
 }
 
 function startSupervisor(means: Built, parts: Parts, inspector: Inspector) {

@@ -5,13 +5,10 @@ import type { Parts } from './parts.ts';
 
 type Watching = Pick<ProvideDeps, 'inspectCell' | 'inspectRoot'>;
 
-/** Devices that one provisioner asks for at once. */
-const CREATIONS_AT_ONCE = 3;
-
 /** What the charts are filled with, from parts and configuration. */
 export function fleetDeps(means: Means, parts: Parts, watching: Watching): ProvideDeps {
   const { config, tuning, clock, random, log, metrics } = means;
-  const { bmdb, keeper, desk, mirror, providers, permits } = parts;
+  const { bmdb, keeper, desk, mirror, providers, permits, holds, leases, listings } = parts;
   const tasks: TaskDeps = {
     desk,
     keeper,
@@ -32,6 +29,7 @@ export function fleetDeps(means: Means, parts: Parts, watching: Watching): Provi
     },
     recover: {
       ...tasks,
+      holds,
       random,
       nowMs: mirror.nowMs,
       backoff: config.recoverer.backoff,
@@ -39,20 +37,46 @@ export function fleetDeps(means: Means, parts: Parts, watching: Watching): Provi
       pollMs: config.recoverer.pollInterval,
       askAgainMs: tuning.askAgainMs,
     },
+    deprovision: {
+      ...tasks,
+      random,
+      holds,
+      nowMs: mirror.nowMs,
+      pollMs: tuning.deprovisionPollMs,
+    },
     provision: {
       bmdb,
       keeper,
+      leases,
+      holds,
+      listings,
+      nowMs: mirror.nowMs,
       providers,
       clock,
+      metrics,
       log: log.child({ component: 'provisioner' }),
+      assimilate: config.provisioner.assimilate,
       limits: {
         machinesMax: config.provisioner.maxMachines,
         chunkSize: config.provisioner.reservationChunkSize,
         creationGapMs: config.provisioner.deviceCreationRate,
-        parallelism: CREATIONS_AT_ONCE,
+        parallelism: config.provisioner.concurrentCreations,
+        placeWaitMs: config.provisioner.reconcilerRate,
+        creationMs: config.provisioner.creationTimeout,
         penaltyMs: config.provisioner.penalty,
         abandonMs: tuning.abandonMs,
       },
+    },
+    update: {
+      keeper,
+      leases,
+      listings,
+      holds,
+      providers,
+      clock,
+      random,
+      facts: mirror.facts,
+      log: log.child({ component: 'updater' }),
     },
     turns: {
       desk,

@@ -2,20 +2,22 @@ import { hostname } from 'node:os';
 import { Subject } from 'rxjs';
 import { createBoard, type BoardChange } from '../actors/board.ts';
 import { createDesk } from '../actors/desk.ts';
+import { createLeases } from '../actors/leases.ts';
+import { createListings, withListings } from '../actors/listings.ts';
 import { createMirror, type Mirror } from '../actors/mirror.ts';
 import { createPermitQueue } from '../actors/permit-queue.ts';
+import { createHoldKeeper } from '../actors/provider-holds.ts';
 import { createSessionKeeper } from '../actors/session-keeper.ts';
 import type { Log } from '../adapters/log/port.ts';
 import { lossPolicyOf } from '../config.ts';
-import { codeOf, Denied, explain } from '../domain/errors.ts';
-import {
-  agentFile,
-  openAgentServer,
-  openBmdb,
-  openProviders,
-  openShell,
-  type Means,
-} from './adapters.ts';
+import { Denied, explain, isProviderError } from '../domain/errors.ts';
+import { agentFile, openAgentServer, openBmdb, openShell, type Means } from './adapters.ts';
+import { openProviders } from './providers.ts';
+
+/** A listing answers for the moment if it is not older. */
+const LISTING_AGE_MAX_MS = 30_000;
+/** Machines given back at once; their long waits occupy nothing. */
+const DEPROVISIONS_AT_ONCE = 10;
 
 /** Everything a daemon is made of, but the supervisor and the console. */
 export type Parts = Awaited<ReturnType<typeof openParts>>;
@@ -28,7 +30,9 @@ export async function openParts(means: Means) {
   const { config, tuning, clock, log, metrics } = means;
   const file = await agentFile(config);
   const { key, shell } = await openShell(means);
-  const providers = openProviders(means, key);
+  // Before the first read of the database this daemon knows of no other.
+  let daemons = () => 1;
+  const providers = openProviders(means, key.publicLine, () => daemons());
   const bmdb = await openBmdb(means);
   await prepareProviders(providers, log);
   const keeper = createSessionKeeper({
@@ -42,9 +46,25 @@ export async function openParts(means: Means) {
   const changes = new Subject<BoardChange>();
   const board = createBoard({ nowMs: () => mirror.nowMs(), metrics, changes });
   const permits = createPermitQueue(config.guard);
+  const holds = createHoldKeeper({
+    book: bmdb.providerHolds,
+    rows: () => mirror.providerHolds(),
+    nowMs: () => mirror.nowMs(),
+    clock,
+    log: log.child({ component: 'provider holds' }),
+  });
+  const listings = createListings({
+    providers,
+    holds,
+    nowMs: () => mirror.nowMs(),
+    clock,
+    maxAgeMs: Math.min(LISTING_AGE_MAX_MS, config.mirror.listInterval / 2),
+  });
   const mirror: Mirror = createMirror({
     bmdb,
-    providers,
+    providers: new Map(
+      [...providers].map(([name, provider]) => [name, withListings(provider, listings)]),
+    ),
     heard$: server.heard$,
     loss: lossPolicyOf(config),
     scanMs: config.mirror.scanInterval,
@@ -59,10 +79,19 @@ export async function openParts(means: Means) {
     onView: board.onView,
     onVanished: board.onVanished,
   });
+  daemons = () => Math.max(1, mirror.sessions().length);
+  const leases = createLeases({
+    keeper,
+    clock,
+    random: means.random,
+    log: log.child({ component: 'leases' }),
+    retryMs: tuning.leaseRetryMs,
+  });
   const desk = createDesk({
     places: {
       agentStart: config.initializer.loopParallelism,
       recovery: config.recoverer.loopParallelism,
+      deprovision: DEPROVISIONS_AT_ONCE,
     },
     unusedMs: tuning.turnUnusedMs,
     clock,
@@ -81,6 +110,9 @@ export async function openParts(means: Means) {
     permits,
     mirror,
     desk,
+    holds,
+    listings,
+    leases,
   };
 }
 
@@ -92,12 +124,12 @@ async function prepareProviders(
   const signal = AbortSignal.timeout(30_000);
   for (const [name, provider] of providers) {
     try {
-      await provider.prepare?.({ signal });
+      await provider.prepare({ signal });
     } catch (error) {
-      if (['unreachable', 'timed-out', 'cancelled', 'throttled'].includes(codeOf(error))) {
+      if (isProviderError(error, 'transient', 'aborted')) {
         log.warn({ provider: name, cause: explain(error) }, 'the provider does not answer yet');
-      } else if (codeOf(error) === 'denied') {
-        const mend = `check providers.${name}.token and the project it is for`;
+      } else if (isProviderError(error, 'auth')) {
+        const mend = `check its credentials, such as providers.${name}.token, and what they are for`;
         throw new Denied(`provider ${name} refused our token; ${mend}`, { cause: error });
       } else {
         throw error;

@@ -20,6 +20,10 @@ export interface Tuning {
   readonly turnUnusedMs: number;
   /** An intent whose device was never seen is forgotten after this. */
   readonly abandonMs: number;
+  /** A machine that is given back is looked at so often. */
+  readonly deprovisionPollMs: number;
+  /** A job that another daemon has is asked for so often. */
+  readonly leaseRetryMs: number;
   /** Heartbeats of this long share one transaction. */
   readonly batchMs: number;
 }
@@ -35,5 +39,7 @@ export const TUNING: Tuning = {
   sessionRetryMs: 500,
   turnUnusedMs: 5_000,
   abandonMs: 3_600_000,
+  deprovisionPollMs: 10_000,
+  leaseRetryMs: 3_000,
   batchMs: 20,
 };

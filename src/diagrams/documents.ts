@@ -5,6 +5,7 @@ import { cell } from '../machines/cell.ts';
 import { fleet } from '../machines/fleet.ts';
 import { lifecycle } from '../machines/lifecycle.ts';
 import { provisioner } from '../machines/provisioner.ts';
+import { deprovision } from '../machines/deprovision.ts';
 import { recovery } from '../machines/recovery.ts';
 import { session } from '../machines/session.ts';
 import { takeover } from '../machines/takeover.ts';
@@ -15,6 +16,7 @@ export const CHARTS: readonly { machine: AnyStateMachine; purpose: string }[] = 
   { machine: lifecycle, purpose: 'The life of one physical machine.' },
   { machine: takeover, purpose: 'Starts the agent on one machine over SSH.' },
   { machine: recovery, purpose: 'Brings one silent machine back.' },
+  { machine: deprovision, purpose: 'Gives one machine back to its provider.' },
   { machine: cell, purpose: 'Supervises at most 64 machines.' },
   { machine: fleet, purpose: 'The supervisor of the whole daemon.' },
   { machine: session, purpose: 'Keeps one BMDB session alive.' },

@@ -1,6 +1,7 @@
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import type { Slot } from '../domain/ids.ts';
 import type { MachineState, MachineView, NextWork } from '../domain/view.ts';
+import { deprovision } from './deprovision.ts';
 import { recovery } from './recovery.ts';
 import { actorSlot, unprovided } from './slots.ts';
 import { takeover } from './takeover.ts';
@@ -74,6 +75,7 @@ export const placed = (substate: string, target = substate) => ({
 const TASKS = {
   agentStart: '#AgentStarting.ours',
   recovery: '#Recovering.ours',
+  deprovision: '#Deprovisioning.ours',
 } as const;
 
 /** Waits for a turn; then the task that the machine is due for, if this state leads to it. */
@@ -114,6 +116,8 @@ export const afterRecovery = follow(
   'Deprovisioning',
 );
 
+export const afterDeprovision = follow('Deprovisioning', 'Reserved', 'Quarantined', 'Released');
+
 export const released = { type: 'stateIs', params: { state: 'Released' } } as const;
 
 /** Types, slots, actions and guards of `lifecycle`. */
@@ -128,6 +132,7 @@ export const lifecycleSetup = setup({
     awaitTurn: actorSlot<void, TurnInput>('awaitTurn'),
     takeover,
     recovery,
+    deprovision,
   },
   actions: {
     remember: assign({ view: (_, { view }: { view: MachineView }) => view }),

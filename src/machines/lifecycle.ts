@@ -11,6 +11,7 @@ import {
   awaitTurn,
   step,
   afterRecovery,
+  afterDeprovision,
   released,
 } from './lifecycle-setup.ts';
 
@@ -289,17 +290,65 @@ export const lifecycle = lifecycleSetup.createMachine({
         Deprovisioning: {
           id: 'Deprovisioning',
           description: 'On its way back to the provider, on explicit request only.',
-          on: {
-            'machine.observed': follow('Deprovisioning', 'Reserved', 'Quarantined', 'Released'),
-          },
           initial: 'placing',
           states: {
             placing: {
               always: [placed('draining'), placed('deleting'), { target: 'cleaning' }],
             },
-            draining: { tags: 'settled', description: 'Still a member of a load balancer.' },
-            deleting: { tags: 'settled', description: 'The device is being deleted.' },
-            cleaning: { tags: 'settled', description: 'The slot is not reusable yet.' },
+            draining: {
+              tags: 'settled',
+              description: 'Still a member of a load balancer.',
+              on: { 'machine.observed': afterDeprovision },
+            },
+            deleting: {
+              tags: 'settled',
+              description:
+                'The device is to be deleted; waits for its turn, or for another daemon.',
+              on: { 'machine.observed': afterDeprovision },
+              invoke: awaitTurn('deprovision'),
+            },
+            cleaning: {
+              tags: 'settled',
+              description: 'The slot is not reusable yet; waits for its turn, or another daemon.',
+              on: { 'machine.observed': afterDeprovision },
+              invoke: awaitTurn('deprovision'),
+            },
+            ours: {
+              id: 'Deprovisioning.ours',
+              tags: 'busy',
+              description: 'This daemon gives the machine back; news wait until the task ends.',
+              exit: { type: 'endTurn', params: place },
+              on: {
+                'machine.observed': { actions: { type: 'remember', params: observed } },
+              },
+              invoke: {
+                id: 'deprovision',
+                src: 'deprovision',
+                input: job,
+                onSnapshot: [
+                  step('asking'),
+                  step('awaitingGone'),
+                  step('awaitingReusable'),
+                  step('recording'),
+                ],
+                onDone: {
+                  target: '#resyncing',
+                  actions: { type: 'rememberResult', params: result },
+                },
+                onError: {
+                  target: '#resyncing',
+                  actions: { type: 'countSetback', params: crash },
+                },
+              },
+              initial: 'claiming',
+              states: {
+                claiming: { description: 'Asks the BMDB for the machine.' },
+                asking: { description: 'Asks the provider to take the device back.' },
+                awaitingGone: { description: 'Waits until the provider no longer knows it.' },
+                awaitingReusable: { description: 'Waits until the slot can be used again.' },
+                recording: { description: 'Deletes the machine from the BMDB.' },
+              },
+            },
           },
         },
         Released: {

@@ -1,6 +1,5 @@
 import { assign, setup } from 'xstate';
 import type { ProviderName } from '../domain/ids.ts';
-import type { Creation } from '../domain/reconcile.ts';
 import { actorSlot, unprovided } from './slots.ts';
 import { errorOf, failureOf, type Failure } from './task.ts';
 
@@ -9,109 +8,176 @@ export interface ProvisionerInput {
   /** Pause between two iterations. */
   readonly periodMs: number;
 }
+/** What a step is about. What it found lives beside the chart, under the provider's name. */
+export interface Round {
+  readonly provider: ProviderName;
+}
+/** How a listing went: taken, or not to be asked for before `pauseMs` have passed. */
+export type Listed =
+  | { readonly kind: 'listed' }
+  | { readonly kind: 'paused'; readonly pauseMs: number; readonly reason: string };
+
 type Context = ProvisionerInput & {
-  readonly planned: readonly Creation[];
   readonly failures: number;
   readonly failure: Failure | null;
+  readonly pauseMs: number;
+  /** Creations that are due in this iteration. */
+  readonly planned: number;
 };
 
 const BACKOFF_MAX_MS = 300_000;
+/** A pause goes in steps, since the hold that it is for may be lifted by hand meanwhile. */
+const PAUSE_STEP_MS = 60_000;
 
 /**
- * Turns free capacity of one provider into machines. Before it plans, it settles what an earlier
- * life of this or another daemon left open, so a device is never leaked and a slot never used twice.
+ * Turns free capacity of one provider into machines, on one daemon at a time. Before it plans, it
+ * settles what an earlier life of this or another daemon left open, so a device is never leaked and
+ * a slot never used twice. Creations outlive the iteration that began them: one that hangs keeps
+ * nothing else waiting.
  */
 export const provisioner = setup({
   types: { context: {} as Context, input: {} as ProvisionerInput },
   actors: {
-    /** Finds the device of each abandoned intent by its witness: adopt it, retry it, or forget it. */
-    settleIntents: actorSlot<void, { readonly provider: ProviderName }>('settleIntents'),
-    /** Lists the provider and the BMDB, and decides what to create within the limits. */
-    planCreations: actorSlot<readonly Creation[], { readonly provider: ProviderName }>(
-      'planCreations',
-    ),
-    createMachines: actorSlot<
-      void,
-      { readonly provider: ProviderName; readonly planned: readonly Creation[] }
-    >('createMachines'),
+    /** Resolves when the job is this daemon's; at once as long as it still is. */
+    takeLease: actorSlot<void, Round>('takeLease'),
+    /** Finds the device of each unfinished creation by its witness, past all caches. */
+    settleIntents: actorSlot<void, Round>('settleIntents'),
+    /** Lists the provider and the BMDB at once. */
+    listBoth: actorSlot<Listed, Round>('listBoth'),
+    /** Decides; answers how many creations are due. */
+    planRound: actorSlot<number, Round>('planRound'),
+    /** Writes what was seen: adopted, absent, missing, back, forgotten. */
+    recordFindings: actorSlot<void, Round>('recordFindings'),
+    /** Begins the creations; does not wait for their end. */
+    beginCreations: actorSlot<void, Round>('beginCreations'),
   },
   actions: {
-    keepPlan: assign({ planned: (_, { planned }: { planned: readonly Creation[] }) => planned }),
+    keepPause: assign({
+      pauseMs: (_, { listed }: { listed: Listed }) =>
+        listed.kind === 'paused' ? Math.min(PAUSE_STEP_MS, Math.max(1, listed.pauseMs)) : 1,
+    }),
+    keepPlan: assign({ planned: (_, { planned }: { planned: number }) => planned }),
     keepFailure: assign(({ context }, { error }: { error: unknown }) => ({
       failure: failureOf(error),
       failures: Math.min(context.failures + 1, 20),
     })),
     forgetFailure: assign({ failure: null, failures: 0 }),
-    reportFailure: (_, _params: { provider: ProviderName; error: unknown }) =>
-      unprovided('reportFailure'),
+    reportRound: (_, _params: Round) => unprovided('reportRound'),
+    reportPause: (_, _params: Round & { readonly listed: Listed }) => unprovided('reportPause'),
+    reportFailure: (_, _params: Round & { readonly error: unknown }) => unprovided('reportFailure'),
   },
   guards: {
-    nothingPlanned: (_, { planned }: { planned: readonly Creation[] }) => planned.length === 0,
+    paused: (_, { listed }: { listed: Listed }) => listed.kind === 'paused',
+    nothingPlanned: ({ context }) => context.planned === 0,
   },
   delays: {
     period: ({ context }) => context.periodMs,
+    pause: ({ context }) => context.pauseMs,
     backoff: ({ context }) =>
       Math.min(BACKOFF_MAX_MS, Math.max(1_000, context.periodMs) * 2 ** (context.failures - 1)),
   },
 }).createMachine({
   id: 'provisioner',
-  context: ({ input }) => ({ ...input, planned: [], failures: 0, failure: null }),
+  context: ({ input }) => ({ ...input, failures: 0, failure: null, pauseMs: 0, planned: 0 }),
   options: { maxIterations: 1000 },
-  initial: 'settling',
+  initial: 'awaitingLease',
   states: {
-    settling: {
-      description: 'Settles open intents that no running creation works on.',
+    awaitingLease: {
+      description: 'Waits for the job; may last for ever, since another daemon may have it.',
       invoke: {
-        id: 'settleIntents',
-        src: 'settleIntents',
-        input: ({ context }) => ({ provider: context.provider }),
-        onDone: { target: 'planning' },
+        id: 'takeLease',
+        src: 'takeLease',
+        input: round,
+        onDone: { target: 'settling' },
         onError: failed(),
       },
     },
-    planning: {
-      description: 'Compares provider and BMDB.',
+    settling: {
+      description: 'Looks for the devices of unfinished creations that nobody works on.',
       invoke: {
-        id: 'planCreations',
-        src: 'planCreations',
-        input: ({ context }) => ({ provider: context.provider }),
+        id: 'settleIntents',
+        src: 'settleIntents',
+        input: round,
+        onDone: { target: 'listing' },
+        onError: failed(),
+      },
+    },
+    listing: {
+      description: 'Lists provider and BMDB; a failure of one aborts the other.',
+      invoke: {
+        id: 'listBoth',
+        src: 'listBoth',
+        input: round,
         onDone: [
           {
-            guard: {
-              type: 'nothingPlanned',
-              params: ({ event }) => ({ planned: event.output }),
-            },
-            target: 'resting',
+            guard: { type: 'paused', params: ({ event }) => ({ listed: event.output }) },
+            target: 'paused',
+            actions: [
+              { type: 'keepPause', params: ({ event }) => ({ listed: event.output }) },
+              {
+                type: 'reportPause',
+                params: ({ context, event }) => ({ ...round({ context }), listed: event.output }),
+              },
+            ],
           },
-          {
-            target: 'creating',
-            actions: { type: 'keepPlan', params: ({ event }) => ({ planned: event.output }) },
-          },
+          { target: 'planning' },
         ],
         onError: failed(),
       },
     },
-    creating: {
-      description: 'Creates the chunk; one failed creation does not stop the others.',
+    planning: {
+      description: 'Judges every machine, and decides what to create within the limits.',
       invoke: {
-        id: 'createMachines',
-        src: 'createMachines',
-        input: ({ context }) => ({ provider: context.provider, planned: context.planned }),
+        id: 'planRound',
+        src: 'planRound',
+        input: round,
+        onDone: {
+          target: 'observing',
+          actions: { type: 'keepPlan', params: ({ event }) => ({ planned: event.output }) },
+        },
+        onError: failed(),
+      },
+    },
+    observing: {
+      description: 'Records what was seen: adopts, marks as absent, missing or back, forgets.',
+      invoke: {
+        id: 'recordFindings',
+        src: 'recordFindings',
+        input: round,
+        onDone: [{ guard: 'nothingPlanned', target: 'resting' }, { target: 'creating' }],
+        onError: failed(),
+      },
+    },
+    creating: {
+      description: 'Begins the chunk, one after the other; each goes on by itself.',
+      invoke: {
+        id: 'beginCreations',
+        src: 'beginCreations',
+        input: round,
         onDone: { target: 'resting' },
         onError: failed(),
       },
     },
     resting: {
       description: 'Until the next iteration is due.',
-      entry: 'forgetFailure',
-      after: { period: { target: 'settling' } },
+      entry: ['forgetFailure', { type: 'reportRound', params: round }],
+      after: { period: { target: 'awaitingLease' } },
+    },
+    paused: {
+      description:
+        'The provider asked us to wait, or refuses us: nothing is asked before its time.',
+      after: { pause: { target: 'awaitingLease' } },
     },
     backingOff: {
       description: 'The provider or the database did not answer.',
-      after: { backoff: { target: 'settling' } },
+      after: { backoff: { target: 'awaitingLease' } },
     },
   },
 });
+
+function round({ context }: { context: Context }): Round {
+  return { provider: context.provider };
+}
 
 function failed() {
   return {

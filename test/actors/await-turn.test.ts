@@ -30,7 +30,7 @@ let whenAlive: SessionKeeper['whenAlive'];
 
 beforeEach(() => {
   clock = createWatchedClock();
-  const places = { agentStart: 1, recovery: 1 };
+  const places = { agentStart: 1, recovery: 1, deprovision: 1 };
   desk = createDesk({ places, unusedMs: 5_000, clock, log: silentLog });
   permits = createPermitQueue(DEFAULT_BUDGET);
   sessions = [SESSION];

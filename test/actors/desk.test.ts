@@ -23,7 +23,12 @@ let log: RecordingLog;
 beforeEach(() => {
   clock = createWatchedClock();
   log = recordingLog();
-  desk = createDesk({ places: { agentStart: 1, recovery: 1 }, unusedMs: 5_000, clock, log });
+  desk = createDesk({
+    places: { agentStart: 1, recovery: 1, deprovision: 1 },
+    unusedMs: 5_000,
+    clock,
+    log,
+  });
 });
 afterEach(async () => {
   for (const each of [RACK, OTHER]) desk.end(each);
@@ -191,7 +196,7 @@ test('whatever happens in whatever order, no place is lost', async () => {
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       const aborts = new Map<Slot, AbortController>();
       const own = createDesk({
-        places: { agentStart: 2, recovery: 1 },
+        places: { agentStart: 2, recovery: 1, deprovision: 1 },
         unusedMs: 5_000,
         clock,
         log,

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { ProvideDeps } from '../../src/actors/provide.ts';
+import type { ProvisionDeps } from '../../src/actors/provisioning/deps.ts';
 import type { BmdbSession, Work } from '../../src/adapters/bmdb/port.ts';
 import type { ShellSession } from '../../src/adapters/ssh/port.ts';
 import { createFault, EFFECTS, type Fault } from '../support/fault-battery.ts';
@@ -8,7 +9,7 @@ import { advance, settled } from '../support/watched-clock.ts';
 
 const MINUTE = 60_000;
 
-/** Everything that takeover and recovery ask of the world, each call open to a fault. */
+/** Everything that the tasks and the provisioner ask of the world, each call open to a fault. */
 function openToFaults(deps: ProvideDeps, fault: Fault): ProvideDeps {
   const shell = fault.wrap(
     deps.takeOver.shell,
@@ -21,7 +22,12 @@ function openToFaults(deps: ProvideDeps, fault: Fault): ProvideDeps {
   const providers = new Map(
     [...deps.takeOver.providers].map(([name, provider]) => [
       name,
-      fault.wrap(provider, { getMachine: 'getMachine', rebootMachine: 'rebootMachine' }),
+      fault.wrap(provider, {
+        getMachine: 'getMachine',
+        rebootMachine: 'rebootMachine',
+        deprovisionMachine: 'deprovisionMachine',
+        isReusable: 'isReusable',
+      }),
     ]),
   );
   const keeper = fault.wrap(
@@ -44,10 +50,51 @@ function openToFaults(deps: ProvideDeps, fault: Fault): ProvideDeps {
     ...deps,
     takeOver: { ...deps.takeOver, ...parts },
     recover: { ...deps.recover, ...parts },
+    deprovision: { ...deps.deprovision, ...parts },
+    provision: provisionOpenToFaults(deps.provision, fault),
+  };
+}
+
+function provisionOpenToFaults(deps: ProvisionDeps, fault: Fault): ProvisionDeps {
+  const books = new WeakMap<BmdbSession, BmdbSession>();
+  const open = (session: BmdbSession) => {
+    const wrapped: BmdbSession = books.get(session) ?? {
+      ...fault.wrap(session, {}),
+      signal: session.signal,
+      sessionId: session.sessionId,
+      intents: fault.wrap(session.intents, { open: 'open', progress: 'progress', adopt: 'adopt' }),
+    };
+    books.set(session, wrapped);
+    return wrapped;
+  };
+  const { leases, listings, bmdb, holds } = deps;
+  return {
+    ...deps,
+    holds,
+    bmdb: fault.wrap(bmdb, { scan: 'scan' }),
+    leases: fault.wrap(leases, { take: 'lease' }),
+    listings: fault.wrap(listings, { list: 'list' }),
+    keeper: fault.wrap(deps.keeper, {}, { require: open }),
+    providers: new Map(
+      [...deps.providers].map(([name, provider]) => [
+        name,
+        fault.wrap(provider, { createMachine: 'createMachine', prepare: 'prepare' }),
+      ]),
+    ),
   };
 }
 
 const STEPS = {
+  provision: ['lease', 'scan', 'list', 'prepare', 'open', 'progress', 'createMachine', 'adopt'],
+  deprovision: [
+    'claim',
+    'note',
+    'deprovisionMachine',
+    'getMachine',
+    'isReusable',
+    'finish',
+    'readMachine',
+  ],
   takeover: [
     'claim',
     'getMachine',
@@ -104,17 +151,22 @@ function expectOrder() {
 describe('one fault at each step, and the machine runs in the end', () => {
   test.each(cases)('%s: %s %s', async (task, step, effect) => {
     const fault = createFault();
+    if (task === 'provision') fault.arm(step, effect);
     begin(fault);
+    if (task === 'recovery' || task === 'deprovision') await untilRunning(10 * MINUTE);
     if (task === 'recovery') {
-      await untilRunning(10 * MINUTE);
       for (const host of world.hosts.values()) host.killAgent();
       await advance(world.clock, 5 * MINUTE);
     }
-    fault.arm(step, effect);
+    if (task !== 'provision') fault.arm(step, effect);
+    const [before] = world.bmdb.tables.machines.keys();
+    const { tables, requestDeprovision } = world.bmdb;
+    if (task === 'deprovision') await requestDeprovision(before!, { by: 'ann', reason: 'test' });
     await advance(world.clock, 6 * MINUTE);
     await untilRunning(90 * MINUTE);
     expect(fault.struck).toBe(true);
     expectOrder();
+    if (task === 'deprovision') expect(tables.machines.has(before!), 'it is another').toBe(false);
   });
 });
 
@@ -122,7 +174,7 @@ describe('a failure that cannot be recorded', () => {
   test.each(['fails before', 'fails after'] as const)('fail: %s', async (effect) => {
     const fault = createFault();
     begin(fault);
-    await advance(world.clock, 150_000);
+    while (world.hosts.size === 0) await advance(world.clock, 100);
     for (const host of world.hosts.values()) host.refusesKey = true;
     fault.arm('fail', effect);
     await advance(world.clock, 5 * MINUTE);
@@ -135,7 +187,7 @@ describe('a failure that cannot be recorded', () => {
   test('a claim whose work cannot be given back is found and released', async () => {
     const fault = createFault();
     begin(fault);
-    await advance(world.clock, 150_000);
+    await advance(world.clock, 100_000);
     fault.arm('claim', 'fails after');
     await untilRunning(90 * MINUTE);
     expect(world.log.count('work that nobody holds is released')).toBe(1);

@@ -4,7 +4,10 @@ import { createMirrorRows } from '../../src/actors/mirror-rows.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { machineRow, MACHINE } from '../support/facts.ts';
 
-const around = { cursor: null, intents: [], holds: [], penalties: [], sessions: [] };
+const around = {
+  ...{ cursor: null, intents: [], holds: [], penalties: [], sessions: [] },
+  ...{ providerHolds: [], leases: [] },
+};
 
 /** A read of one machine: it begins, its snapshot is taken, and later it comes in. */
 interface Read {

@@ -82,7 +82,7 @@ test('the detection of holes finds those of the bare charts', () => {
   ]);
   expect(holesOf(cell)).toContain('takeover.execute');
   expect(holesOf(cell)).toContain('cell.reportCrash');
-  expect(holesOf(provisioner)).toHaveLength(4);
+  expect(holesOf(provisioner)).toHaveLength(9);
 });
 
 test.each([fleet, cell, provisioner])('$id names nothing that it does not hold', (chart) => {

@@ -1,16 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { recoverSlots, type RecoverDeps } from '../../src/actors/recover.ts';
 import { RECOVERY_BACKOFF } from '../../src/domain/backoff.ts';
-import {
-  Cancelled,
-  NotImplemented,
-  OutcomeUnknown,
-  RemoteFailure,
-  Throttled,
-  TimedOut,
-  Unreachable,
-  codeOf,
-} from '../../src/domain/errors.ts';
+import { ProviderError, TimedOut, Unreachable } from '../../src/domain/errors.ts';
 import { REBOOTS_MAX } from '../../src/domain/ladder.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import type { Failure } from '../../src/machines/task.ts';
@@ -37,6 +28,7 @@ afterEach(async () => {
 const recoverDeps = (): RecoverDeps => ({
   ...stand.deps(),
   random: stand.random,
+  holds: stand.holds,
   backoff: RECOVERY_BACKOFF,
   ...{ patienceMs: 15 * MINUTE, pollMs: 5_000, askAgainMs: ASK_AGAIN_MS },
   nowMs: () => stand.clock.now(),
@@ -163,25 +155,24 @@ describe('the request', () => {
     expect(stand.row().recovery?.attempts).toBe(2);
   });
 
-  test.each([new RemoteFailure('it is being deleted'), new NotImplemented('no reboot here')])(
-    'that is refused for certain ($code) counts, and is made again',
-    async (refusal) => {
-      silent('boot-1');
-      stand.reboot = () => Promise.reject(refusal);
-      expect(await attempt()).toBe(refusal.code);
-      expect(stand.row().recovery).toMatchObject({ attempts: 1, askedAtMs: null });
-      await advance(stand.clock, 2 * MINUTE);
-      expect(await attempt()).toBe(refusal.code);
-      expect(reboots()).toEqual(['reboot graceful', 'reboot graceful']);
-      expect(stand.row().recovery).toMatchObject({ attempts: 2, askedAtMs: null });
-    },
-  );
+  test.each([
+    new ProviderError('invalid', 'it is being deleted'),
+    new ProviderError('not-implemented', 'no reboot here'),
+  ])('that is refused for certain ($code) counts, and is made again', async (refusal) => {
+    silent('boot-1');
+    stand.reboot = () => Promise.reject(refusal);
+    expect(await attempt()).toBe(refusal.code);
+    expect(stand.row().recovery).toMatchObject({ attempts: 1, askedAtMs: null });
+    await advance(stand.clock, 2 * MINUTE);
+    expect(await attempt()).toBe(refusal.code);
+    expect(reboots()).toEqual(['reboot graceful', 'reboot graceful']);
+    expect(stand.row().recovery).toMatchObject({ attempts: 2, askedAtMs: null });
+  });
 
   test.each([
-    new Unreachable('no provider'),
-    new TimedOut('no answer from the provider'),
-    new Throttled('too many calls', 0),
-  ])('that an outage refused ($code) does not count as an attempt', async (outage) => {
+    new ProviderError('transient', 'no provider'),
+    new ProviderError('transient', 'too many calls', { rateLimit: { retryAt: new Date(0) } }),
+  ])('that an outage refused ($message) does not count as an attempt', async (outage) => {
     silent('boot-1');
     stand.reboot = () => Promise.reject(outage);
     for (let at = 0; at < REBOOTS_MAX + 1; at += 1) {
@@ -193,9 +184,22 @@ describe('the request', () => {
     expect(reboots()).toHaveLength(REBOOTS_MAX + 1);
   });
 
+  test('provider: while reboots are throttled none is asked for, and none counted', async () => {
+    silent('boot-1');
+    const retryAt = new Date(stand.clock.now() + 30 * MINUTE);
+    const limited = new ProviderError('transient', 'slow down', { rateLimit: { retryAt } });
+    stand.reboot = () => Promise.reject(limited);
+    expect(await attempt()).toBe('transient');
+    expect(reboots()).toHaveLength(1);
+    await advance(stand.clock, 10 * MINUTE);
+    expect(await attempt()).toBe('transient');
+    expect(reboots()).toHaveLength(1);
+    expect(stand.row().recovery).toMatchObject({ attempts: 0 });
+  });
+
   test.each([
-    new OutcomeUnknown('the reply was lost'),
-    new Cancelled('the daemon stops'),
+    new ProviderError('transient', 'the reply was lost', { outcome: 'unknown' }),
+    new ProviderError('aborted', 'the daemon stops', { outcome: 'unknown' }),
     new Error('a bug'),
   ])('of which nobody knows what became (%s) stays, and is waited for', async (doubt) => {
     silent('boot-1');
@@ -204,7 +208,7 @@ describe('the request', () => {
     await expect(ask()).rejects.toBe(doubt);
     const askedAtMs = stand.clock.now();
     // A provider that does not answer is no attempt on the machine.
-    const attempts = codeOf(doubt) === 'outcome-unknown' ? 0 : 1;
+    const attempts = 0;
     expect(stand.row().recovery).toMatchObject({ attempts, askedAtMs });
     await giveUp({ code: 'outcome-unknown', message: doubt.message });
     await advance(stand.clock, 2 * MINUTE);

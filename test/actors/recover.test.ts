@@ -47,7 +47,12 @@ beforeEach(async () => {
   bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
   keeper = createSessionKeeper({ bmdb, component: 'shepherd', runtimeInfo: 'test', log });
   await runSlot(keeper.slots.openSession, { intervalMs: 600 * MINUTE }).result;
-  desk = createDesk({ places: { agentStart: 1, recovery: 1 }, unusedMs: 5_000, clock, log });
+  desk = createDesk({
+    places: { agentStart: 1, recovery: 1, deprovision: 1 },
+    unusedMs: 5_000,
+    clock,
+    log,
+  });
   host = createFakeHost();
   asked = [];
   whereIs = async () => device({ address: '192.0.2.1' });
@@ -59,6 +64,7 @@ beforeEach(async () => {
     },
   });
   slots = recoverSlots({
+    holds: { check: () => undefined, failed: async () => undefined },
     ...{ desk, keeper, clock, log, random, metrics: silentMetrics },
     providers: new Map([[PROVIDER, provider]]),
     shell: createFakeShell({ hosts: new Map([['192.0.2.1:22', host]]), clock }),

@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { fromPromise } from 'xstate';
 import { takeOverSlots, type HostKeyPolicy, type TaskDeps } from '../../src/actors/take-over.ts';
+import { hashOf, newSecret } from '../../src/adapters/provider/core/instance-secret.ts';
 import { createTakeoverProtocol } from '../../src/adapters/agents/takeover-protocol.ts';
 import { AGENT_START_BACKOFF } from '../../src/domain/backoff.ts';
 import { Denied, Unreachable } from '../../src/domain/errors.ts';
 import { providerName } from '../../src/domain/ids.ts';
+import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../src/domain/provider-tags.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import { takeover } from '../../src/machines/takeover.ts';
 import type { Job } from '../../src/machines/task.ts';
@@ -101,6 +103,51 @@ describe('taking a machine over', () => {
     stand.given({ hostKey });
     expect((await takeOver('insecure')).outcome).toBe('done');
     expect(stand.row().hostKey).toBe(hostKey);
+  });
+
+  describe('whose provider knows the hash of its instance secret', () => {
+    const SECRET = newSecret();
+    const READ = `execute cat ${INSTANCE_SECRET_PATH}`;
+    const given = (secret: string | null) => {
+      stand.given();
+      stand.host.secret = secret;
+      const tags = { [SECRET_TAG]: hashOf(SECRET) };
+      stand.whereIs = async () => device({ address: '192.0.2.1', tags });
+    };
+
+    test.each(['strict', 'tofu', 'insecure'] as const)('shows it (%s)', async (policy) => {
+      given(SECRET);
+      expect(await takeOver(policy)).toMatchObject({ outcome: 'done' });
+      expect(stand.done).toEqual(['connect', READ, ...ALL.slice(1)]);
+      const pinned = policy === 'insecure' ? null : stand.host.hostKey;
+      expect(stand.row().hostKey).toBe(pinned);
+      expect(JSON.stringify(stand.log.lines)).not.toContain(SECRET);
+    });
+
+    test.each(['strict', 'tofu', 'insecure'] as const)(
+      'shows another one: nothing else runs, and it is set aside (%s)',
+      async (policy) => {
+        given(newSecret());
+        expect((await takeOver(policy)).failure?.code).toBe('host-key-rejected');
+        expect(stand.done).toEqual(['connect', READ]);
+        expect(stand.row()).toMatchObject({
+          hostKey: null,
+          agentStarted: null,
+          quarantine: { kind: 'conflict', reason: 'bad instance secret' },
+        });
+      },
+    );
+
+    test('does not show it yet: it is tried again later', async () => {
+      given(null);
+      stand.host.run = ([program], stdin) => (program === 'cat' ? { exitCode: 1 } : answer(stdin));
+      expect((await takeOver()).failure?.code).toBe('remote-failure');
+      expect(stand.done).toEqual(['connect', READ]);
+      expect(stand.row()).toMatchObject({ quarantine: null, agentStarted: null });
+      stand.host.secret = SECRET;
+      await advance(stand.clock, 24 * 60 * MINUTE);
+      expect((await takeOver()).outcome).toBe('done');
+    });
   });
 
   test.each(['untagged', 'foreign'] as const)(

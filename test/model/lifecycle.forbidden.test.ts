@@ -27,6 +27,7 @@ const FORBIDDEN: Readonly<Record<MachineState, readonly MachineState[]>> = {
 const DOORS: Readonly<Record<string, readonly string[]>> = {
   'AgentStarting.ours': ['Provisioned.waiting'],
   'Recovering.ours': ['Provisioned.waiting', 'Running.silent', 'Recovering.coolingDown'],
+  'Deprovisioning.ours': ['Deprovisioning.cleaning', 'Deprovisioning.deleting'],
 };
 const TURN_GRANTED = 'xstate.done.actor.awaitTurn';
 
@@ -63,7 +64,7 @@ describe("the chart's own table", () => {
     expect(new Set(entries.map(({ eventType }) => eventType))).toEqual(new Set([TURN_GRANTED]));
   });
 
-  test.each(['AgentStarting.ours', 'Recovering.ours'])('no news leave %s', (task) => {
+  test.each(Object.keys(DOORS))('no news leave %s', (task) => {
     const byNews = transitionsOf(chart).filter(
       ({ source, eventType }) =>
         eventType === 'machine.observed' && [nodeOf(task), nodeOf(task).parent].includes(source),
@@ -79,10 +80,12 @@ describe("the chart's own table", () => {
 });
 
 /** Late words of slots. (A late error would end any actor; XState relays none of a stopped child.) */
-const STRAY: readonly EventObject[] = ['awaitTurn', 'takeover', 'recovery'].flatMap((id) => [
-  { type: `xstate.done.actor.${id}`, actorId: id, output: stray() },
-  { type: `xstate.snapshot.${id}`, snapshot: { value: 'recording' } },
-]);
+const STRAY: readonly EventObject[] = ['awaitTurn', 'takeover', 'recovery', 'deprovision'].flatMap(
+  (id) => [
+    { type: `xstate.done.actor.${id}`, actorId: id, output: stray() },
+    { type: `xstate.snapshot.${id}`, snapshot: { value: 'recording' } },
+  ],
+);
 
 function stray() {
   return { outcome: 'done', failure: null, view: viewAt('Running', 'healthy') };

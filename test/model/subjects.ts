@@ -6,6 +6,7 @@ import {
   Unreachable,
 } from '../../src/domain/errors.ts';
 import { machineId } from '../../src/domain/ids.ts';
+import { deprovision } from '../../src/machines/deprovision.ts';
 import { fleet } from '../../src/machines/fleet.ts';
 import type { LifecycleContext } from '../../src/machines/lifecycle-setup.ts';
 import { lifecycle } from '../../src/machines/lifecycle.ts';
@@ -56,6 +57,21 @@ export const recoverySubject: Subject = {
     askReboot: step,
     awaitBoot: step,
     recordRecovery: step,
+    giveUp: step,
+    reread,
+  },
+  keyOf: taskBits,
+};
+
+export const deprovisionSubject: Subject = {
+  chart: deprovision,
+  input: JOB,
+  slots: {
+    claimDeprovision: { done: [undefined], errors: [new NothingToDo('not eligible')] },
+    askDestroy: step,
+    awaitGone: step,
+    awaitReusable: step,
+    recordDeprovision: step,
     giveUp: step,
     reread,
   },
@@ -124,6 +140,20 @@ export const lifecycleSubject: Subject = {
       ),
       errors: [fault],
     },
+    deprovision: {
+      kind: 'chart',
+      shows: [
+        'claiming',
+        'asking',
+        'awaitingGone',
+        'awaitingReusable',
+        'recording',
+        'givingUp',
+        'rereading',
+      ].map((value) => ({ value })),
+      done: results(viewAt('Reserved', 'available'), viewAt('Deprovisioning', 'deleting'), null),
+      errors: [fault],
+    },
   },
   actions: ['endTurn', 'countLeap'],
   keyOf: ({ context }) => {
@@ -145,17 +175,22 @@ export const sessionSubject: Subject = {
   keyOf: ({ context }) => (context['failure'] as { code: string } | null)?.code,
 };
 
-const creation = { slot: SLOT, slotId: 'rack-1', unused: null };
-
 export const provisionerSubject: Subject = {
   chart: provisioner,
   input: { provider: 'stub', periodMs: 60_000 },
   slots: {
+    takeLease: { done: [undefined], errors: [new SessionExpired('too late')] },
     settleIntents: step,
-    planCreations: { done: [[], [creation]], errors: [fault] },
-    createMachines: step,
+    listBoth: {
+      done: [{ kind: 'listed' }, { kind: 'paused', pauseMs: 90_000, reason: 'slow down' }],
+      errors: [fault],
+    },
+    planRound: { done: [0, 2], errors: [fault] },
+    recordFindings: step,
+    beginCreations: step,
   },
-  actions: ['reportFailure'],
+  actions: ['reportRound', 'reportPause', 'reportFailure'],
+  keyOf: ({ context }) => context['planned'] === 0,
 };
 
 export const fleetSubject: Subject = {

@@ -53,6 +53,17 @@ export const liveWork = (process: Process, session = SESSION): LiveWork => ({
   startedAtMs: NOW_MS - 1_000,
 });
 
+export const deprovisionAsked = (
+  change: Partial<NonNullable<MachineRow['deprovision']>> = {},
+): NonNullable<MachineRow['deprovision']> => ({
+  requestedAtMs: NOW_MS,
+  requestedBy: 'ann',
+  reason: 'it is not needed',
+  attempts: 0,
+  askedAtMs: null,
+  ...change,
+});
+
 export const backoff = (process: Process, untilMs: number, cause = 'it failed'): BackoffRow => ({
   process,
   untilMs,
@@ -81,6 +92,7 @@ export const intentRow = (change: Partial<IntentRow> = {}): IntentRow => ({
   sessionId: SESSION,
   sessionAlive: true,
   createdAtMs: NOW_MS - 1_000,
+  emptySinceMs: null,
   lastError: null,
   ...change,
 });

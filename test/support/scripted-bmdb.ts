@@ -83,6 +83,8 @@ export function scriptedBmdb(nowMs: () => number): ScriptedBmdb {
       openSession: unused('openSession'),
       sweep: unused('sweep'),
       heartbeats: { recordHeartbeats: unused('recordHeartbeats') },
+      providerHolds: { impose: unused('impose'), lift: unused('lift') },
+      requestDeprovision: unused('requestDeprovision'),
       inspection: {
         statistics: unused('statistics'),
         candidates: unused('candidates'),
@@ -106,5 +108,7 @@ const EMPTY: Omit<BmdbSnapshot, keyof ReadingMoment> = {
   intents: [],
   holds: [],
   penalties: [],
+  providerHolds: [],
+  leases: [],
   sessions: [],
 };

@@ -6,6 +6,7 @@ import { createDesk, type Desk } from '../../src/actors/desk.ts';
 import { createMirror, type Mirror } from '../../src/actors/mirror.ts';
 import { createPermitQueue } from '../../src/actors/permit-queue.ts';
 import { provideFleet, type ProvideDeps } from '../../src/actors/provide.ts';
+import type { ProvisionLimits } from '../../src/actors/provisioning/deps.ts';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
 import { createMemAgentServer } from '../../src/adapters/agents/mem-agent-server.ts';
 import { createTakeoverProtocol } from '../../src/adapters/agents/takeover-protocol.ts';
@@ -14,10 +15,8 @@ import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
 import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
 import { createMemMetrics, type MemMetrics } from '../../src/adapters/metrics/mem-metrics.ts';
-import {
-  createMemProvider,
-  type MemProvider,
-} from '../../src/adapters/provider/stub/mem-provider.ts';
+import { createMemProvider, type MemProvider } from './mem-provider.ts';
+import { provisionParts } from './provision-parts.ts';
 import {
   createFakeHost,
   createFakeShell,
@@ -25,6 +24,7 @@ import {
 } from '../../src/adapters/ssh/fake-shell.ts';
 import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../../src/domain/backoff.ts';
 import { machineId } from '../../src/domain/ids.ts';
+import type { ProviderMachine } from '../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../src/wire/codec.ts';
@@ -72,6 +72,7 @@ export interface SmallWorldOptions {
   readonly seed?: number;
   readonly places?: number;
   readonly machinesMax?: number;
+  readonly limits?: Partial<ProvisionLimits>;
   /** A part of the dependencies, replaced. */
   readonly change?: (deps: ProvideDeps) => ProvideDeps;
   readonly bootMs?: number;
@@ -144,7 +145,7 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
   const keeper = createSessionKeeper({ bmdb, component: 'shepherd', runtimeInfo: 'test', log });
   const places = options.places ?? 4;
   const desk = createDesk({
-    places: { agentStart: places, recovery: places },
+    places: { agentStart: places, recovery: places, deprovision: places },
     unusedMs: 5_000,
     clock,
     log,
@@ -154,6 +155,12 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
     ...{ desk, keeper, providers, shell, clock, metrics, log },
     ssh: { port: 22, policy: 'tofu' as const },
   };
+  const parts = provisionParts({
+    ...{ bmdb, keeper, providers, clock, random, log, metrics },
+    ...{ holdRows: mirror.providerHolds, facts: mirror.facts, nowMs: mirror.nowMs },
+    limits: { machinesMax: options.machinesMax ?? 0, ...options.limits },
+    maxAgeMs: 30_000,
+  });
   const deps: ProvideDeps = {
     takeOver: {
       ...tasks,
@@ -169,6 +176,7 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
     },
     recover: {
       ...tasks,
+      holds: parts.holds,
       random,
       backoff: RECOVERY_BACKOFF,
       patienceMs: 900_000,
@@ -176,17 +184,9 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
       askAgainMs: 300_000,
       nowMs: mirror.nowMs,
     },
-    provision: {
-      ...{ bmdb, keeper, providers, clock, log },
-      limits: {
-        machinesMax: options.machinesMax ?? 0,
-        chunkSize: 20,
-        creationGapMs: 5_000,
-        parallelism: 3,
-        penaltyMs: 3_600_000,
-        abandonMs: 3_600_000,
-      },
-    },
+    deprovision: parts.deprovision(tasks),
+    provision: parts.provision,
+    update: parts.update,
     turns: {
       ...{ desk, keeper, permits, clock, random },
       ...{ sessions: mirror.sessions, facts: mirror.facts, headStartMs: 1_000 },
@@ -258,12 +258,16 @@ function createLand({ clock, random, report, bootMs }: LandOptions) {
 
   return {
     hosts,
-    raise(): string {
+    raise(_: ProviderMachine, initCommand: string): string {
       count += 1;
       const address = `192.0.2.${count}`;
       let executions = 0;
       const host: SimulatedMachine = Object.assign(
-        createFakeHost({ bootId: random.uuid(), hostKey: `key of ${address}` }),
+        createFakeHost({
+          bootId: random.uuid(),
+          hostKey: `key of ${address}`,
+          secret: /^printf %s (\S+)/m.exec(initCommand)?.[1] ?? null,
+        }),
         {
           killAgent: () => void ended.emit('agent', host),
           run: ([path]: readonly string[], stdin: Buffer) => {

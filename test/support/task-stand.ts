@@ -1,5 +1,6 @@
 import { createActor, type AnyActorLogic } from 'xstate';
 import { createDesk, type Desk, type Kind } from '../../src/actors/desk.ts';
+import { createHoldKeeper, type HoldKeeper } from '../../src/actors/provider-holds.ts';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
 import type { HostKeyPolicy, TaskDeps } from '../../src/actors/take-over.ts';
 import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem/mem-bmdb.ts';
@@ -33,6 +34,7 @@ export interface TaskStand {
   readonly bmdb: MemBmdb;
   readonly desk: Desk;
   readonly keeper: SessionKeeper;
+  readonly holds: HoldKeeper;
   readonly log: RecordingLog;
   readonly metrics: MemMetrics;
   readonly host: FakeHost;
@@ -62,7 +64,7 @@ export function createTaskStand(): TaskStand {
   const metrics = createMemMetrics();
   const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
   const keeper = createSessionKeeper({ bmdb, component: 'shepherd', runtimeInfo: 'test', log });
-  const places = { agentStart: 1, recovery: 1 };
+  const places = { agentStart: 1, recovery: 1, deprovision: 1 };
   const desk = createDesk({ places, unusedMs: 5_000, clock, log });
   const host = createFakeHost();
   const done: string[] = [];
@@ -75,7 +77,12 @@ export function createTaskStand(): TaskStand {
   });
   const fake = createFakeShell({ hosts: new Map([['192.0.2.1:22', host]]), clock });
   const shell = watched(fake, done, () => stand.connecting);
+  const holds = createHoldKeeper({
+    ...{ book: bmdb.providerHolds, nowMs: clock.now, clock, log },
+    rows: () => [...bmdb.tables.providerHolds.values()],
+  });
   const stand: TaskStand = {
+    holds,
     ...{ clock, random, bmdb, desk, keeper, log, metrics, host, done },
     whereIs: async () => device({ address: '192.0.2.1' }),
     reboot: async () => 'operation-1',

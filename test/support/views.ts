@@ -74,5 +74,6 @@ export const VIEWS: readonly MachineView[] = PLACES.flatMap(([state, substate]) 
 
 function nextIn(substate: string): NextWork[] {
   if (substate === 'waiting') return ['agentStart', 'recovery'];
+  if (substate === 'deleting' || substate === 'cleaning') return ['deprovision'];
   return substate === 'silent' || substate === 'coolingDown' ? ['recovery'] : [];
 }

@@ -1,0 +1,101 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { FleetProvider } from '../adapters/provider/port.ts';
+import type { ShellSession } from '../adapters/ssh/port.ts';
+import { HostKeyRejected, isProviderError, RemoteFailure } from '../domain/errors.ts';
+import type { ProviderMachine } from '../domain/machine.ts';
+import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../domain/provider-tags.ts';
+
+/** What counts where neither the provider nor a secret can prove a host key. */
+export type HostKeyPolicy = 'strict' | 'tofu' | 'insecure';
+
+/** What a host key was believed for. The last two prove nothing: the policy let it pass. */
+export type HostKeyEvidence =
+  'pinned' | 'inventory' | 'provider' | 'secret' | 'first-use' | 'insecure';
+
+export interface HostKeyQuestion {
+  readonly provider: FleetProvider;
+  /** As the provider shows it now: its tags and its inventory's key count. */
+  readonly machine: ProviderMachine;
+  /** Connected, and nothing was run on it yet. */
+  readonly session: ShellSession;
+  readonly policy: HostKeyPolicy;
+  /** The key that was believed before; null: none, or the system was installed anew since. */
+  readonly pinned: string | null;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Finds out whether the machine at the other end is the one it should be, before anything but the
+ * question for its secret runs there. Closes the session unless it is.
+ * @throws {HostKeyRejected} it is not, or nothing proves it and the policy wants a proof.
+ * @throws {RemoteFailure} it could not show its secret, as before the end of its first boot.
+ * @throws {ProviderError} the provider could not be asked.
+ */
+export async function proveHostKey(question: HostKeyQuestion): Promise<HostKeyEvidence> {
+  try {
+    return await evidenceOf(question);
+  } catch (error) {
+    question.session.close();
+    throw error;
+  }
+}
+
+async function evidenceOf(question: HostKeyQuestion): Promise<HostKeyEvidence> {
+  const { machine, session, policy, pinned } = question;
+  if (pinned === session.hostKey) return 'pinned';
+  if (pinned !== null) judgeHostKey(policy, pinned, session.hostKey);
+  if (machine.hostKey === session.hostKey) return 'inventory';
+  if (machine.hostKey !== undefined && policy !== 'insecure') {
+    throw new HostKeyRejected('the host key differs from the one in the inventory');
+  }
+  if (await providerKnows(question)) return 'provider';
+  if (await secretIsRight(question)) return 'secret';
+  judgeHostKey(policy, null, session.hostKey);
+  return policy === 'insecure' ? 'insecure' : 'first-use';
+}
+
+/** @throws {HostKeyRejected} the host is not the one that was pinned. */
+export function judgeHostKey(policy: HostKeyPolicy, pinned: string | null, seen: string): void {
+  if (policy === 'insecure' || pinned === seen) return;
+  if (pinned !== null) throw new HostKeyRejected('the host key differs from the pinned one');
+  if (policy === 'strict') throw new HostKeyRejected('no host key is known, and policy is strict');
+}
+
+/** Any answer but `not-implemented` is final. False: the provider has no means to tell. */
+async function providerKnows({ provider, machine, session, signal }: HostKeyQuestion) {
+  const key = Buffer.from(session.hostKey, 'base64');
+  try {
+    await provider.verifyHostKey(machine, key, { signal });
+    return true;
+  } catch (error) {
+    if (isProviderError(error, 'not-implemented')) return false;
+    if (!isProviderError(error, 'conflict')) throw error;
+    throw new HostKeyRejected('the provider knows another host key', { cause: error });
+  }
+}
+
+const NOTHING = new Uint8Array(0);
+const HASH = /^[0-9a-f]{64}$/i;
+
+/** False: there is no secret to ask for, or, where any host is good enough, it cannot be shown. */
+async function secretIsRight({ machine, session, policy, signal }: HostKeyQuestion) {
+  const expected = machine.tags[SECRET_TAG];
+  if (expected === undefined) return false;
+  const read = ['cat', INSTANCE_SECRET_PATH];
+  const argv = machine.remoteUser === 'root' ? read : ['sudo', ...read];
+  let shown: Buffer;
+  try {
+    shown = (await session.execute(argv, NOTHING, signal)).stdout;
+  } catch (error) {
+    if (policy === 'insecure' && error instanceof RemoteFailure) return false;
+    throw error;
+  }
+  if (isHashOf(expected, shown)) return true;
+  throw new HostKeyRejected('bad instance secret');
+}
+
+function isHashOf(expected: string, shown: Buffer): boolean {
+  if (!HASH.test(expected)) return false;
+  const actual = createHash('sha256').update(shown).digest();
+  return timingSafeEqual(actual, Buffer.from(expected, 'hex'));
+}

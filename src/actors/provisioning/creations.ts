@@ -1,0 +1,307 @@
+import type { BmdbSession, Lease } from '../../adapters/bmdb/port.ts';
+import { endOfCreation, type CreationOutcome } from '../../domain/creation-end.ts';
+import { codeOf, explain, NothingToDo, WorkConflict } from '../../domain/errors.ts';
+import { providerOf, type ProviderName, type Slot } from '../../domain/ids.ts';
+import type { IntentRow, ProviderMachine } from '../../domain/machine.ts';
+import type { HoldIndex } from '../../domain/provider-holds.ts';
+import type { Creation } from '../../domain/reconcile.ts';
+import { createFailures } from './failures.ts';
+import { providedBy, providerNamed, type ProvisionDeps } from './deps.ts';
+
+/** Creations under way. They outlive the iteration that began them, never their session. */
+export interface Creations {
+  /**
+   * Commits the intent, then lets the creation go on by itself.
+   * @returns false when the slot is no longer free to be provisioned.
+   * @throws {LeaseLost} @throws {SessionExpired}
+   */
+  begin(creation: Creation, terms: Terms): Promise<boolean>;
+  /** How many are under way. */
+  count(provider: ProviderName): number;
+  /** Slots whose last creation came to nothing, with their rank: the later, the higher. */
+  failedLast(): ReadonlyMap<Slot, number>;
+  /** A moment, for `witnessesSince`. */
+  mark(): number;
+  /**
+   * Witnesses that were worked on at any time since the mark: rows that were read since then need
+   * not say what became of them.
+   */
+  witnessesSince(provider: ProviderName, mark: number): ReadonlySet<string>;
+  /** Resolves when fewer than `max` are under way, or the signal fires. */
+  whenBelow(provider: ProviderName, max: number, signal: AbortSignal): Promise<void>;
+  /** What ended since the last call, for the summary. */
+  takeTally(provider: ProviderName): Tally;
+  /** Lets them end by themselves for `graceMs`, then aborts and awaits them. */
+  drain(graceMs: number): Promise<void>;
+}
+
+/** What a creation is begun under. */
+export interface Terms {
+  readonly session: BmdbSession;
+  readonly lease: Lease;
+  readonly holds: HoldIndex;
+  /** Database clock. */
+  readonly nowMs: number;
+  /** Shared by the creations of one iteration. */
+  readonly population: Population;
+}
+
+/** How many machines a provider has, unfinished creations included, as far as is known. */
+export interface Population {
+  count: number;
+}
+
+export interface Tally {
+  readonly created: number;
+  readonly failed: number;
+}
+
+interface UnderWay {
+  readonly provider: ProviderName;
+  readonly stopping: AbortController;
+  /** The mark of its end; null: not ended. */
+  endedAt: number | null;
+}
+
+/** So many ended ones are remembered, for rows that were read before they ended. */
+const REMEMBERED_MAX = 1_000;
+
+export function createCreations(deps: ProvisionDeps): Creations {
+  const { clock, log } = deps;
+  const known = new Map<string, UnderWay>();
+  const tallies = new Map<ProviderName, { created: number; failed: number }>();
+  const ends = new Set<() => void>();
+  const failures = createFailures(deps.limits.penaltyMs);
+
+  let last = 0;
+  const running = () => [...known.values()].filter(({ endedAt }) => endedAt === null);
+  const count = (provider: ProviderName) =>
+    running().filter((each) => each.provider === provider).length;
+
+  const tally = (provider: ProviderName, outcome: CreationOutcome) => {
+    deps.metrics.creation(provider, outcome);
+    const before = tallies.get(provider) ?? { created: 0, failed: 0 };
+    if (outcome === 'created') before.created += 1;
+    else before.failed += 1;
+    tallies.set(provider, before);
+  };
+
+  const forgetOld = () => {
+    let surplus = known.size - REMEMBERED_MAX;
+    for (const [witness, { endedAt }] of known) {
+      if (surplus <= 0) return;
+      if (endedAt === null) continue;
+      known.delete(witness);
+      surplus -= 1;
+    }
+  };
+
+  /** Runs to the end of the creation, whatever that is; never fails. */
+  async function follow(creation: Creation, intent: IntentRow, terms: Terms): Promise<void> {
+    const entry: UnderWay = {
+      provider: intent.provider,
+      stopping: new AbortController(),
+      endedAt: null,
+    };
+    forgetOld();
+    known.delete(intent.witness);
+    known.set(intent.witness, entry);
+    const { session } = terms;
+    const signal = AbortSignal.any([session.signal, entry.stopping.signal]);
+    const begunAt = ++last;
+    const isSuspect = failures.isSuspect(creation.slot, clock.monotonic());
+    try {
+      const work = { intent, isSuspect };
+      const outcome = await create(deps, creation, work, terms, signal);
+      tally(intent.provider, outcome);
+      if (outcome === 'created') failures.succeeded(creation.slot, begunAt);
+      else failures.failed(creation.slot, { at: ++last, nowMs: clock.monotonic() });
+    } catch (error) {
+      failures.failed(creation.slot, { at: ++last, nowMs: clock.monotonic() });
+      // The intent stays: what became of it is found out before the next iteration.
+      const fields = { slot: creation.slot, code: codeOf(error), cause: explain(error) };
+      log.warn(fields, 'the end of a creation could not be recorded yet');
+      tally(intent.provider, 'unknown');
+    } finally {
+      entry.endedAt = ++last;
+      for (const onEnd of [...ends]) onEnd();
+    }
+  }
+
+  /** Calls back at each end, until the returned function is called. */
+  const onEnds = (callback: () => void): (() => void) => {
+    ends.add(callback);
+    return () => void ends.delete(callback);
+  };
+
+  return {
+    async begin(creation, terms) {
+      const intent = await intentFor(deps, creation, terms);
+      if (!intent) return false;
+      if (!creation.intent) terms.population.count += 1;
+      void follow(creation, intent, terms);
+      return true;
+    },
+    count,
+    failedLast: failures.order,
+    mark: () => ++last,
+    witnessesSince(provider, mark) {
+      const found = new Set<string>();
+      for (const [witness, entry] of known) {
+        const wasThere = entry.endedAt === null || entry.endedAt > mark;
+        if (entry.provider === provider && wasThere) found.add(witness);
+      }
+      return found;
+    },
+    whenBelow: (provider, max, signal) =>
+      new Promise((resolve) => {
+        const done = () => {
+          stop();
+          signal.removeEventListener('abort', done);
+          resolve();
+        };
+        const stop = onEnds(() => {
+          if (count(provider) < max) done();
+        });
+        if (signal.aborted || count(provider) < max) return done();
+        signal.addEventListener('abort', done, { once: true });
+      }),
+    takeTally(provider) {
+      const found = tallies.get(provider) ?? { created: 0, failed: 0 };
+      tallies.delete(provider);
+      return found;
+    },
+    drain: (graceMs) =>
+      new Promise((resolve) => {
+        const abortAll = () => {
+          log.warn({ creations: running().length }, 'creations are aborted at the stop');
+          for (const { stopping } of running()) stopping.abort();
+        };
+        const check = () => {
+          if (running().length > 0) return;
+          clock.clearTimeout(timer);
+          stop();
+          resolve();
+        };
+        const timer = clock.setTimeout(abortAll, graceMs);
+        const stop = onEnds(check);
+        check();
+      }),
+  };
+}
+
+/** Write-ahead: committed before the provider hears of it. Null: the slot is not free any more. */
+async function intentFor(
+  deps: ProvisionDeps,
+  { slot, slotId, intent }: Creation,
+  { session, lease }: Terms,
+): Promise<IntentRow | null> {
+  const provider = providerOf(slot);
+  try {
+    if (intent) {
+      return intent.sessionId === session.sessionId
+        ? intent
+        : await session.intents.resume(intent.witness);
+    }
+    const hostname = providerNamed(deps, provider).hostnameFor(slotId);
+    return await session.intents.open({ provider, slotId, hostname, lease });
+  } catch (error) {
+    if (!(error instanceof WorkConflict || error instanceof NothingToDo)) throw error;
+    deps.log.debug({ slot, cause: explain(error) }, 'the slot is no longer free to be provisioned');
+    return null;
+  }
+}
+
+async function create(
+  deps: ProvisionDeps,
+  creation: Creation,
+  { intent, isSuspect }: { readonly intent: IntentRow; readonly isSuspect: boolean },
+  terms: Terms,
+  signal: AbortSignal,
+): Promise<CreationOutcome> {
+  const { provider: name, witness, slotId, hostname } = intent;
+  const provider = providerNamed(deps, name);
+  const { intents } = terms.session;
+  const isResumed = intent.attempts > 0;
+  if (isResumed) {
+    deps.log.info({ slot: creation.slot, attempts: intent.attempts }, 'creation taken up again');
+  }
+  let device: ProviderMachine;
+  let isAttempted = false;
+  try {
+    device = await provider.createMachine(
+      {
+        ...{ unused: creation.unused, hostname, witness, resumed: isResumed },
+        onAttempt: async (progress) => {
+          await intents.progress(witness, {
+            ambiguous: progress.ambiguous,
+            attempts: intent.attempts + progress.attempts,
+            empty: false,
+          });
+          isAttempted = true;
+        },
+      },
+      { signal, timeoutMs: deps.limits.creationMs },
+    );
+  } catch (error) {
+    return fail(deps, creation, terms, { intent, isAttempted, isSuspect, error });
+  }
+  await intents.adopt(witness, providedBy(name, slotId, device));
+  await deps.holds.succeeded(name, 'create', terms, contextOf(deps, creation, terms));
+  const fields = { slot: creation.slot, machine: intent.machineId, provider: name };
+  deps.log.info({ ...fields, device: device.id }, 'machine created');
+  return 'created';
+}
+
+/** What an error of a creation means for its intent, its slot and the provider. */
+async function fail(
+  deps: ProvisionDeps,
+  creation: Creation,
+  { session, ...terms }: Terms,
+  {
+    intent: { provider, witness, attempts },
+    isAttempted,
+    isSuspect,
+    error,
+  }: {
+    readonly intent: IntentRow;
+    readonly isAttempted: boolean;
+    readonly isSuspect: boolean;
+    readonly error: unknown;
+  },
+): Promise<CreationOutcome> {
+  const cause = explain(error);
+  const { intent, outcome, isSlotToBlame } = endOfCreation(error, {
+    isResumed: attempts > 0,
+    isAttempted,
+  });
+  const fields = { slot: creation.slot, code: codeOf(error), outcome, cause };
+  deps.log.warn(fields, 'the machine was not created');
+  // What the provider said of itself holds whatever becomes of the intent and the session.
+  await deps.holds.failed(provider, 'create', error, contextOf(deps, creation, terms));
+  if (session.signal.aborted) return outcome;
+  if (intent === 'unresolved') {
+    await session.intents.progress(witness, { unresolved: true, lastError: cause });
+  } else if (intent === 'failed') {
+    const isBlamed = isSlotToBlame || (outcome === 'unavailable' && isSuspect);
+    const penalty = isBlamed ? { penaltyMs: deps.limits.penaltyMs } : {};
+    await session.intents.end(witness, { state: 'failed', cause, ...penalty });
+  }
+  if (intent === 'failed') terms.population.count -= 1;
+  return outcome;
+}
+
+/** What holds on the provider depend on. */
+function contextOf(
+  deps: ProvisionDeps,
+  { slot, unused }: Creation,
+  { population }: Pick<Terms, 'population'>,
+) {
+  const { plan: name, location, spot = false } = unused;
+  const plan = { name, location, spot };
+  return {
+    plan,
+    group: providerNamed(deps, providerOf(slot)).capacityGroup(plan),
+    machines: population.count,
+  };
+}

@@ -1,0 +1,81 @@
+import type { Bmdb, BmdbSession } from '../../adapters/bmdb/port.ts';
+import type { Clock } from '../../adapters/clock/port.ts';
+import type { Log } from '../../adapters/log/port.ts';
+import type { Metrics } from '../../adapters/metrics/port.ts';
+import type { FleetProvider } from '../../adapters/provider/port.ts';
+import { NotFound } from '../../domain/errors.ts';
+import type { ProviderName } from '../../domain/ids.ts';
+import type { Provided, ProviderMachine } from '../../domain/machine.ts';
+import type { Leases } from '../leases.ts';
+import type { Listings } from '../listings.ts';
+import type { HoldKeeper } from '../provider-holds.ts';
+import type { SessionKeeper } from '../session-keeper.ts';
+
+export interface ProvisionDeps {
+  readonly bmdb: Pick<Bmdb, 'scan'>;
+  readonly keeper: SessionKeeper;
+  readonly leases: Leases;
+  readonly holds: HoldKeeper;
+  readonly listings: Listings;
+  readonly providers: ReadonlyMap<ProviderName, FleetProvider>;
+  /** Database clock, epoch ms. */
+  readonly nowMs: () => number;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly limits: ProvisionLimits;
+  /** Take over devices that nothing refers to. */
+  readonly assimilate: boolean;
+}
+
+export interface ProvisionLimits {
+  /** Managed machines at most per provider; 0 = no limit. */
+  readonly machinesMax: number;
+  /** Creations per iteration at most. */
+  readonly chunkSize: number;
+  /** Distance between the starts of two creations. */
+  readonly creationGapMs: number;
+  /** Creations in flight at once. */
+  readonly parallelism: number;
+  /** An iteration waits so long at most for a place among them. */
+  readonly placeWaitMs: number;
+  /** A creation ends after so long, whatever the provider does. */
+  readonly creationMs: number;
+  /** How long a slot whose creation was refused stays on the shelf. */
+  readonly penaltyMs: number;
+  /** An intent whose device was never seen is forgotten after this long. */
+  readonly abandonMs: number;
+}
+
+/** @throws {NotFound} it is not configured. */
+export function providerNamed(
+  { providers }: Pick<ProvisionDeps, 'providers'>,
+  name: ProviderName,
+): FleetProvider {
+  const provider = providers.get(name);
+  if (!provider) throw new NotFound(`no provider "${name}" is configured`);
+  return provider;
+}
+
+/** A living session, and the signal of a step that works under it. @throws {SessionExpired} */
+export function begin(
+  { keeper }: Pick<ProvisionDeps, 'keeper'>,
+  signal: AbortSignal,
+): { readonly session: BmdbSession; readonly ends: AbortSignal } {
+  const session = keeper.require();
+  return { session, ends: AbortSignal.any([signal, session.signal]) };
+}
+
+/** What the BMDB keeps of a device on a slot. */
+export const providedBy = (
+  provider: ProviderName,
+  slotId: string,
+  device: ProviderMachine,
+): Provided => ({
+  provider,
+  providerId: device.id!,
+  reservationId: device.reservationId ?? slotId,
+  address: device.address,
+  location: device.location,
+  status: device.status,
+});

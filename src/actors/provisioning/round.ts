@@ -1,0 +1,53 @@
+import type { BmdbSnapshot, Lease } from '../../adapters/bmdb/port.ts';
+import type { Finding } from '../../domain/findings.ts';
+import type { Reconciliation } from '../../domain/reconcile.ts';
+import type { DatedListing } from '../listings.ts';
+
+/** A listing, and the rows of the BMDB. */
+export interface Reading {
+  readonly listing: DatedListing;
+  readonly rows: BmdbSnapshot;
+  /** When the rows were there, monotonic: not before the database's time that they carry. */
+  readonly atMs: number;
+  /** When reading them was begun, as a mark of the creations. */
+  readonly mark: number;
+}
+
+/** What an iteration knows beside its chart, and what is remembered from one to the next. */
+export interface RoundState {
+  lease: Lease;
+  /** Monotonic. */
+  begunAtMs: number;
+  /** What was read last. */
+  read: Reading | null;
+  plan: Reconciliation | null;
+  findings: readonly Finding[];
+  /** Listing whose absences were counted last: each counts once. */
+  countedListingAtMs: number | null;
+  /** Devices that nothing referred to in the iteration before. */
+  orphansBefore: ReadonlySet<string>;
+  readonly toldOrphans: Set<string>;
+  isForeignTold: boolean;
+  isOverLimitTold: boolean;
+  breakerTold: string | null;
+  /** When everything that creations need was last put in place, monotonic; null: never. */
+  preparedAtMs: number | null;
+  /** When the next creation may begin, monotonic. */
+  nextCreationAtMs: number;
+}
+
+export const newRound = (lease: Lease): RoundState => ({
+  lease,
+  begunAtMs: 0,
+  read: null,
+  plan: null,
+  findings: [],
+  countedListingAtMs: null,
+  orphansBefore: new Set(),
+  toldOrphans: new Set(),
+  isForeignTold: false,
+  isOverLimitTold: false,
+  breakerTold: null,
+  preparedAtMs: null,
+  nextCreationAtMs: -Infinity,
+});

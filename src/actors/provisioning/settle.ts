@@ -1,0 +1,100 @@
+import pLimit from 'p-limit';
+import type { BmdbSession } from '../../adapters/bmdb/port.ts';
+import { explain, isProviderError, SessionExpired, WorkConflict } from '../../domain/errors.ts';
+import type { ProviderName } from '../../domain/ids.ts';
+import type { IntentRow } from '../../domain/machine.ts';
+import { isIdle } from '../../domain/findings.ts';
+import { providedBy, providerNamed, type ProvisionDeps } from './deps.ts';
+
+/** Searches at once; each has a limit of its own, so that one that hangs delays little. */
+const AT_ONCE = 3;
+const SEARCH_MS = 60_000;
+
+/**
+ * Looks for the devices of unfinished creations that nobody works on, by their witness and past all
+ * caches, and records those that exist. One that was never asked for has no device.
+ */
+export async function settleIntents(
+  deps: ProvisionDeps,
+  provider: ProviderName,
+  found: readonly IntentRow[],
+  under: {
+    readonly session: BmdbSession;
+    readonly ends: AbortSignal;
+    readonly running: ReadonlySet<string>;
+  },
+): Promise<void> {
+  const { session, running } = under;
+  const idle = found.filter(
+    (intent) =>
+      intent.provider === provider &&
+      intent.attempts > 0 &&
+      isIdle({ running, self: session.sessionId }, intent),
+  );
+  const limit = pLimit(AT_ONCE);
+  const results = await Promise.allSettled(
+    idle.map((intent) => limit(() => settle(deps, intent, under))),
+  );
+  const fatal = results.find(
+    (result) => result.status === 'rejected' && result.reason instanceof SessionExpired,
+  );
+  if (fatal?.status === 'rejected') throw fatal.reason;
+}
+
+/** Whatever goes wrong with one intent keeps no other from being settled. */
+async function settle(
+  deps: ProvisionDeps,
+  intent: IntentRow,
+  under: { readonly session: BmdbSession; readonly ends: AbortSignal },
+): Promise<void> {
+  try {
+    await adoptFound(deps, intent, under);
+  } catch (error) {
+    if (error instanceof SessionExpired) throw error;
+    const fields = { slot: slotOf(intent), cause: explain(error) };
+    deps.log.warn(fields, 'an unfinished creation cannot be settled now');
+  }
+}
+
+/**
+ * Records the device of an unfinished creation, if there is one.
+ * @returns whether the intent is settled.
+ */
+export async function adoptFound(
+  deps: ProvisionDeps,
+  found: IntentRow,
+  { session, ends }: { readonly session: BmdbSession; readonly ends: AbortSignal },
+): Promise<boolean> {
+  const provider = providerNamed(deps, found.provider);
+  const call = { signal: ends, timeoutMs: SEARCH_MS };
+  try {
+    const device = await deps.holds.guard(found.provider, 'get', () =>
+      provider.findByWitness(found.witness, found.slotId, call),
+    );
+    if (!device) return false;
+    const intent = await takeUp(session, found);
+    await session.intents.adopt(intent.witness, providedBy(intent.provider, intent.slotId, device));
+    deps.metrics.creation(intent.provider, 'adopted');
+    deps.log.info(
+      { slot: slotOf(intent), machine: intent.machineId, device: device.id },
+      'the device of an unfinished creation is recorded',
+    );
+    return true;
+  } catch (error) {
+    if (!isProviderError(error, 'race-lost')) throw error;
+    const intent = await takeUp(session, found);
+    await session.intents.end(intent.witness, { state: 'failed', cause: explain(error) });
+    deps.metrics.creation(intent.provider, 'race_lost');
+    deps.log.warn({ slot: slotOf(intent), cause: explain(error) }, 'the slot was lost to another');
+    return true;
+  }
+}
+
+/** Makes the intent ours, if it is of a dead session. @throws {WorkConflict} */
+export const takeUp = async (session: BmdbSession, intent: IntentRow): Promise<IntentRow> =>
+  intent.sessionId === session.sessionId ? intent : session.intents.resume(intent.witness);
+
+export const slotOf = ({ provider, slotId }: IntentRow): string => `${provider}/${slotId}`;
+
+/** Whether somebody else settled it meanwhile. */
+export const isSettled = (error: unknown): boolean => error instanceof WorkConflict;

@@ -1,0 +1,101 @@
+import { fromPromise } from 'xstate';
+import type { ProviderName } from '../../domain/ids.ts';
+import { throttleOf } from '../../domain/provider-holds.ts';
+import type { Listed, Round } from '../../machines/provisioner.ts';
+import { provisionerJob } from '../leases.ts';
+import { beginCreations } from './chunk.ts';
+import { createCreations } from './creations.ts';
+import { begin, type ProvisionDeps } from './deps.ts';
+import { listBoth } from './list-both.ts';
+import { planRound } from './plan.ts';
+import { recordFindings } from './record.ts';
+import { newRound, type RoundState } from './round.ts';
+import { settleIntents } from './settle.ts';
+
+/** What fills the `provisioner` chart, and the creations that outlive its iterations. */
+export interface Provisioning {
+  readonly slots: ReturnType<typeof slotsOf>;
+  /** One structured line for each iteration. */
+  report(provider: ProviderName): void;
+  /** Lets creations end by themselves for `graceMs`, then aborts and awaits them. */
+  drain(graceMs: number): Promise<void>;
+}
+
+export function createProvisioning(deps: ProvisionDeps): Provisioning {
+  const creations = createCreations(deps);
+  const rounds = new Map<ProviderName, RoundState>();
+  return {
+    slots: slotsOf(deps, creations, rounds),
+    report: (provider) =>
+      reportRound(deps, rounds.get(provider), creations.takeTally(provider), provider),
+    drain: creations.drain,
+  };
+}
+
+function slotsOf(
+  deps: ProvisionDeps,
+  creations: ReturnType<typeof createCreations>,
+  rounds: Map<ProviderName, RoundState>,
+) {
+  const roundOf = (provider: ProviderName) => {
+    const found = rounds.get(provider);
+    if (!found) throw new Error(`no iteration of ${provider} was begun`);
+    return found;
+  };
+  return {
+    takeLease: fromPromise<void, Round>(async ({ input: { provider }, signal }) => {
+      const { ends } = begin(deps, signal);
+      const lease = await deps.leases.take(provisionerJob(provider), ends);
+      const round = rounds.get(provider) ?? newRound(lease);
+      round.lease = lease;
+      round.begunAtMs = deps.clock.monotonic();
+      round.plan = null;
+      rounds.set(provider, round);
+    }),
+
+    settleIntents: fromPromise<void, Round>(async ({ input: { provider }, signal }) => {
+      const under = begin(deps, signal);
+      // Nothing will be planned: the provider is left in peace.
+      if (throttleOf(deps.holds.holds(provider), 'list', deps.nowMs())) return;
+      const mark = creations.mark();
+      const { intents } = await deps.bmdb.scan(under.ends);
+      const running = creations.witnessesSince(provider, mark);
+      await settleIntents(deps, provider, intents, { ...under, running });
+    }),
+
+    listBoth: fromPromise<Listed, Round>(({ input: { provider }, signal }) =>
+      listBoth(deps, creations, roundOf(provider), provider, signal),
+    ),
+
+    planRound: fromPromise<number, Round>(({ input: { provider }, signal }) =>
+      planRound(deps, creations, roundOf(provider), provider, signal),
+    ),
+
+    recordFindings: fromPromise<void, Round>(({ input: { provider }, signal }) =>
+      recordFindings(deps, roundOf(provider), provider, signal),
+    ),
+
+    beginCreations: fromPromise<void, Round>(({ input: { provider }, signal }) =>
+      beginCreations(deps, creations, roundOf(provider), provider, signal),
+    ),
+  };
+}
+
+/** The iteration's summary, with the fields that the operators' documents name. */
+function reportRound(
+  { log, clock }: ProvisionDeps,
+  round: RoundState | undefined,
+  tally: { readonly created: number; readonly failed: number },
+  provider: ProviderName,
+): void {
+  if (!round?.plan) return;
+  const { bmdb, used, free, failed, orphan, missing, penalised, managed, max } = round.plan.summary;
+  const duration = Math.round(clock.monotonic() - round.begunAtMs) / 1_000;
+  const counts = { bmdb, used, free, failed, orphan, missing, penalised, managed, max };
+  const ended = { created: tally.created, create_failed: tally.failed };
+  log.info({ provider, ...counts, ...ended, duration }, 'provisioner iteration');
+  // A copy of the whole fleet, of no more use.
+  round.read = null;
+  round.plan = null;
+  round.findings = [];
+}

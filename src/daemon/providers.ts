@@ -1,0 +1,86 @@
+import type { Clock, Random } from '../adapters/clock/port.ts';
+import type { Log } from '../adapters/log/port.ts';
+import type { Metrics } from '../adapters/metrics/port.ts';
+import { createFleetProvider } from '../adapters/provider/core/fleet-provider.ts';
+import { secretsIn } from '../adapters/provider/core/scrubbing.ts';
+import { DRIVERS } from '../adapters/provider/drivers.ts';
+import type { Driver, FleetProvider, Provider } from '../adapters/provider/port.ts';
+import { ownSettingsOf, type ProviderConfig } from '../config.ts';
+import { UsageError } from '../domain/errors.ts';
+import { providerName, type ProviderName } from '../domain/ids.ts';
+import type { Means } from './adapters.ts';
+
+/** What a provider is opened with. */
+export interface ProviderMeans {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Of this program, for the user agent. */
+  readonly version: string;
+  /** OpenSSH line of the key that new machines let in. */
+  readonly publicKey: string;
+  /** Live daemons that share the budget of calls; one when absent. */
+  readonly daemons?: () => number;
+  /** All that there are when absent. */
+  readonly drivers?: ReadonlyMap<string, Driver>;
+}
+
+/** A configured provider: the driver's own, and the same in the core's hands. */
+export interface OpenedProvider {
+  readonly driven: Provider;
+  readonly provider: FleetProvider;
+}
+
+/**
+ * Opens one configured provider; makes no call yet.
+ * @throws {UsageError} settings that contradict each other, or a driver that contradicts itself.
+ */
+export function openProvider(
+  name: ProviderName,
+  settings: ProviderConfig,
+  means: ProviderMeans,
+): OpenedProvider {
+  const driver = (means.drivers ?? DRIVERS).get(settings.driver);
+  if (!driver) throw new UsageError(`provider ${name}: there is no driver ${settings.driver}`);
+  const { clock, random, metrics, version, publicKey, daemons = () => 1 } = means;
+  const { instanceSetId, sharedTags, image = null, initCommand, callsPerSecond } = settings;
+  const log = means.log.child({ component: `provider ${name}` });
+  const shared = { clock, random, log, metrics, daemons };
+  const driven = driver.open(ownSettingsOf(settings), {
+    ...shared,
+    name,
+    instanceSetId,
+    publicKey,
+    userAgent: `shepherd/${version}`,
+  });
+  const options = {
+    name,
+    type: driver.name,
+    instanceSetId,
+    sharedTags,
+    image,
+    initCommand: initCommand?.read() ?? '',
+    publicKey,
+    callsPerSecond,
+    secrets: secretsIn(settings),
+  };
+  return { driven, provider: createFleetProvider(driven, options, shared) };
+}
+
+/** All configured providers, by name. */
+export function openProviders(
+  { config, closer, ...means }: Means,
+  publicKey: string,
+  daemons?: () => number,
+): Map<ProviderName, FleetProvider> {
+  const providers = new Map<ProviderName, FleetProvider>();
+  for (const [text, settings] of Object.entries(config.providers)) {
+    const name = providerName(text);
+    const shared = { ...means, publicKey, ...(daemons && { daemons }) };
+    const { provider } = openProvider(name, settings, shared);
+    closer.add(`provider ${name}`, () => provider.stop());
+    providers.set(name, provider);
+  }
+  return providers;
+}

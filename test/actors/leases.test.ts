@@ -1,0 +1,67 @@
+import { beforeEach, expect, test } from 'vitest';
+import { createLeases, provisionerJob, type Leases } from '../../src/actors/leases.ts';
+import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
+import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem/mem-bmdb.ts';
+import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import { PROVIDER } from '../support/facts.ts';
+import { recordingLog } from '../support/recording-log.ts';
+import { runSlot } from '../support/run-slot.ts';
+import {
+  advance,
+  createWatchedClock,
+  settled,
+  type WatchedClock,
+} from '../support/watched-clock.ts';
+
+const JOB = provisionerJob(PROVIDER);
+const forever = new AbortController().signal;
+let clock: WatchedClock;
+let bmdb: MemBmdb;
+beforeEach(() => {
+  clock = createWatchedClock();
+  const random = createSeededRandom(1);
+  bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
+});
+
+async function daemon(): Promise<{ keeper: SessionKeeper; leases: Leases }> {
+  const log = recordingLog();
+  const keeper = createSessionKeeper({ bmdb, log, component: 'shepherd', runtimeInfo: 'test' });
+  await runSlot(keeper.slots.openSession, { intervalMs: 3_600_000 }).result;
+  const random = createSeededRandom(2);
+  return { keeper, leases: createLeases({ keeper, clock, random, log, retryMs: 3_000 }) };
+}
+
+test('one daemon has the job; the other gets it within seconds after it was given back', async () => {
+  const [one, two] = [await daemon(), await daemon()];
+  await one.leases.take(JOB, forever);
+  let taken = false;
+  const waiting = two.leases.take(JOB, forever).then(() => (taken = true));
+  await advance(clock, 60_000);
+  expect([taken, one.leases.held(JOB) !== null, two.leases.held(JOB)]).toEqual([false, true, null]);
+  await one.leases.releaseAll();
+  expect(one.leases.held(JOB)).toBeNull();
+  await advance(clock, 3_600);
+  await waiting;
+  expect(two.leases.held(JOB)).not.toBeNull();
+});
+
+test('the holder keeps it, as often as it asks', async () => {
+  const { leases } = await daemon();
+  const first = await leases.take(JOB, forever);
+  expect((await leases.take(JOB, forever)).epoch).toBe(first.epoch);
+});
+
+test('it ends with the session, and so does waiting for it', async () => {
+  const [one, two] = [await daemon(), await daemon()];
+  await one.leases.take(JOB, forever);
+  const waiting = two.leases.take(JOB, forever);
+  const refused = expect(waiting).rejects.toMatchObject({ code: 'session-expired' });
+  await settled();
+  await two.keeper.close();
+  await refused;
+  await one.keeper.close();
+  expect(one.leases.held(JOB)).toBeNull();
+  await one.leases.releaseAll();
+  expect(clock.pending).toBe(0);
+});

@@ -1,0 +1,279 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { LeaseLost, ProviderError, Unreachable } from '../../../src/domain/errors.ts';
+import { WITNESS_TAG } from '../../../src/domain/provider-tags.ts';
+import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
+import { createProvisionStand, type ProvisionStand } from '../../support/provision-stand.ts';
+import { advance, settled } from '../../support/watched-clock.ts';
+import { PROVIDER } from '../../support/facts.ts';
+
+const GAP_MS = 5_000;
+let stand: ProvisionStand;
+beforeEach(() => {
+  stand = createProvisionStand();
+});
+const devices = () => stand.provider.devices();
+const penalties = () => [...stand.bmdb.tables.penalties.values()];
+const holds = () => [...stand.bmdb.tables.providerHolds.values()];
+
+test('smoke: capacity 100, at most 10, chunks of 4: ten machines after three iterations', async () => {
+  stand = createProvisionStand({ reservations: 100 });
+  const one = await stand.life({ limits: { machinesMax: 10, chunkSize: 4 } });
+  const counts = [];
+  for (let at = 0; at < 4; at += 1) {
+    await one.round();
+    counts.push(stand.machines().length);
+  }
+  expect(counts).toEqual([4, 8, 10, 10]);
+  const known = stand.machines().map(({ provided }) => provided!.providerId);
+  expect(known.toSorted()).toEqual(
+    devices()
+      .map(({ id }) => id)
+      .toSorted(),
+  );
+});
+
+test('creations keep their distance, over iterations too, and the first comes at once', async () => {
+  const one = await stand.life({ limits: { chunkSize: 2 } });
+  const starts: number[] = [];
+  const { intents } = one.keeper.require();
+  const { open } = intents;
+  Object.assign(intents, {
+    open: (...args: Parameters<typeof open>) => {
+      starts.push(stand.clock.monotonic());
+      return open(...args);
+    },
+  });
+  await one.round();
+  await one.round();
+  const gaps = starts.slice(1).map((at, index) => at - starts[index]!);
+  expect(starts).toHaveLength(4);
+  for (const gap of gaps) expect(gap).toBeGreaterThanOrEqual(GAP_MS);
+});
+
+test('a slot that someone else provisions meanwhile is left alone', async () => {
+  const one = await stand.life({ limits: { chunkSize: 1 } });
+  await one.step('takeLease');
+  await one.step('listBoth');
+  await one.step('planRound');
+  const two = await stand.life();
+  const [slotId] = stand.provider.reservationIds().toSorted();
+  await two.keeper.require().intents.open({ provider: PROVIDER, slotId: slotId!, hostname: 'x' });
+  await one.step('beginCreations');
+  await settled();
+  expect(devices()).toEqual([]);
+});
+
+test('a creation that hangs delays no iteration and no other creation', async () => {
+  stand.provider.inject({ operation: 'create', effect: 'hang' });
+  const one = await stand.life({ limits: { chunkSize: 2, parallelism: 2 } });
+  await one.round();
+  await one.round();
+  await one.round();
+  expect(stand.states().filter((state) => state === 'adopted').length).toBeGreaterThanOrEqual(3);
+  expect(stand.states().filter((state) => state === 'open')).toHaveLength(1);
+  const drained = one.drain(0);
+  await advance(stand.clock, 1);
+  await drained;
+});
+
+test('when every place is taken by creations that hang, iterations go on', async () => {
+  stand.provider.inject({ operation: 'create', effect: 'hang', times: 2 });
+  const one = await stand.life({ limits: { parallelism: 2, placeWaitMs: 10_000 } });
+  await one.round();
+  await one.round();
+  expect(stand.log.count('provisioner iteration')).toBe(2);
+  expect(stand.intents()).toHaveLength(2);
+  await advance(stand.clock, 900_000);
+  expect(stand.log.count('the machine was not created'), 'each has a limit').toBe(2);
+  for (let at = 0; at < 3; at += 1) await one.round();
+  expect(stand.states()).toEqual(Array.from({ length: 6 }, () => 'adopted'));
+});
+
+describe('an error of a creation', () => {
+  const failing = async (error: Error, chunkSize = 1) => {
+    stand.provider.inject({ operation: 'create', effect: 'failBefore', error });
+    const one = await stand.life({ limits: { chunkSize } });
+    await one.round();
+    return one;
+  };
+
+  test('equinix vector 13: a refusal ends it and shelves the slot for an hour', async () => {
+    const one = await failing(new ProviderError('invalid', 'no such plan'));
+    expect(stand.states()).toEqual(['failed']);
+    const [penalty] = penalties();
+    expect(penalty).toMatchObject({ cause: expect.stringContaining('no such plan') as string });
+    await one.round();
+    const slots = stand.intents().map(({ slotId }) => slotId);
+    expect(slots).toHaveLength(2);
+    expect(slots[1], 'it is not offered again before').not.toBe(penalty!.slotId);
+  });
+
+  test('equinix vectors 3 and 7: a lost race shelves nothing', async () => {
+    const one = await stand.life({ limits: { chunkSize: 1 } });
+    for (const name of ['takeLease', 'listBoth', 'planRound'] as const) await one.step(name);
+    stand.provider.snatch(stand.provider.reservationIds().toSorted()[0]!);
+    await one.step('beginCreations');
+    await settled();
+    expect(stand.states()).toEqual(['failed']);
+    expect(penalties()).toEqual([]);
+    expect(holds()).toEqual([]);
+  });
+
+  test('our token pauses creations of the provider, and blames no slot', async () => {
+    const one = await failing(new ProviderError('auth', 'token revoked'));
+    expect(stand.states()).toEqual(['failed']);
+    expect(penalties()).toEqual([]);
+    expect(holds()).toMatchObject([{ kind: 'throttle', key: 'create', level: 1 }]);
+    expect(await one.round()).toBe(0);
+    await advance(stand.clock, 60_000);
+    expect(await one.round()).toBe(1);
+    expect(holds(), 'a success lifts it').toEqual([]);
+  });
+
+  test('a quota found by one creation stops the rest of the chunk', async () => {
+    const error = new ProviderError('invalid', 'enough', { quota: true });
+    stand.provider.inject({ operation: 'create', effect: 'failBefore', error, times: 9 });
+    const one = await stand.life({ limits: { chunkSize: 6, parallelism: 1 } });
+    await one.round();
+    expect(stand.intents()).toHaveLength(1);
+    expect(holds()).toMatchObject([{ kind: 'quota', amount: 0 }]);
+  });
+
+  test('equinix vector 11: a refusal after a lost reply leaves the intent open for its device', async () => {
+    stand.provider.inject({ operation: 'create', effect: 'loseReply' });
+    const one = await stand.life({ limits: { chunkSize: 1 } });
+    await one.round();
+    expect(stand.states()).toEqual(['unresolved']);
+    expect(stand.machines()).toEqual([]);
+    await one.round();
+    expect(stand.states()).toContain('adopted');
+    expect(stand.states()).not.toContain('unresolved');
+    const witnesses = devices().map(({ tags }) => tags[WITNESS_TAG]);
+    expect(new Set(witnesses).size).toBe(witnesses.length);
+    expect(stand.machines()).toHaveLength(devices().length);
+  });
+
+  test('one failure does not stop the others', async () => {
+    await failing(new ProviderError('invalid', 'no such plan'), 3);
+    expect(stand.states().toSorted()).toEqual(['adopted', 'adopted', 'failed']);
+    expect(stand.metrics.count('creation', PROVIDER, 'rejected')).toBe(1);
+    expect(stand.metrics.count('creation', PROVIDER, 'created')).toBe(2);
+  });
+});
+
+describe('the end of the daemon', () => {
+  test('provider vector 25: a stop lets creations end, then aborts them; the intent stays open', async () => {
+    stand.provider.inject({ operation: 'create', effect: 'hang' });
+    const one = await stand.life({ limits: { chunkSize: 1 } });
+    await one.round();
+    const drained = one.drain(20_000);
+    await advance(stand.clock, 19_999);
+    expect(stand.log.count('creations are aborted at the stop')).toBe(0);
+    await advance(stand.clock, 1);
+    await drained;
+    expect(stand.states()).toEqual(['open']);
+  });
+
+  test('nothing is written after the end of the session', async () => {
+    let refuse!: () => void;
+    const answered = new Promise<void>((resolve) => (refuse = resolve));
+    const slow: FleetProvider = {
+      ...stand.provider,
+      createMachine: async () => {
+        await answered;
+        throw new ProviderError('invalid', 'no such plan');
+      },
+    };
+    const one = await stand.life({ provider: slow, limits: { chunkSize: 1 } });
+    await one.round();
+    await one.keeper.close();
+    refuse();
+    await settled();
+    expect(stand.states()).toEqual(['open']);
+    expect(stand.log.count('the machine was not created')).toBe(1);
+  });
+
+  test('without a session nothing is begun', async () => {
+    const one = await stand.life();
+    await one.step('takeLease');
+    await one.keeper.close();
+    for (const name of ['takeLease', 'settleIntents', 'listBoth', 'planRound'] as const) {
+      await expect(one.step(name)).rejects.toMatchObject({ code: 'session-expired' });
+    }
+  });
+});
+
+test('an intent is fenced by the job: whoever lost it opens none', async () => {
+  const one = await stand.life({ limits: { chunkSize: 1 } });
+  for (const name of ['takeLease', 'listBoth', 'planRound'] as const) await one.step(name);
+  await one.parts.leases.releaseAll();
+  const two = await stand.life();
+  await two.step('takeLease');
+  await expect(one.step('beginCreations')).rejects.toBeInstanceOf(LeaseLost);
+  expect(stand.intents()).toEqual([]);
+});
+
+test('a database that fails at the end of a creation leaves its device to be found', async () => {
+  const one = await stand.life({ limits: { chunkSize: 1 } });
+  const { intents } = one.keeper.require();
+  const { adopt } = intents;
+  let failures = 1;
+  Object.assign(intents, {
+    adopt: async (...args: Parameters<typeof adopt>) => {
+      if (failures-- > 0) throw new Unreachable('no database');
+      return adopt(...args);
+    },
+  });
+  await one.round();
+  expect(stand.states()).toEqual(['open']);
+  expect(devices()).toHaveLength(1);
+  await one.step('settleIntents');
+  expect(stand.states()).toEqual(['adopted']);
+  expect(devices()).toHaveLength(1);
+});
+
+test('capacity of a group that ran out is kept, and tried again after 60 s by one creation', async () => {
+  const error = new ProviderError('transient', 'none left', { capacity: { scope: 'group' } });
+  stand.provider.inject({ operation: 'create', effect: 'failBefore', error, times: 2 });
+  const one = await stand.life({ limits: { chunkSize: 3, parallelism: 1 } });
+  await one.round();
+  expect(holds()).toMatchObject([{ kind: 'capacity', level: 1 }]);
+  expect(stand.intents()).toHaveLength(1);
+  await advance(stand.clock, 60_000);
+  expect(await one.round()).toBe(1);
+  expect(holds()).toMatchObject([{ kind: 'capacity', level: 2 }]);
+  await advance(stand.clock, 120_000);
+  await one.round();
+  expect(holds()).toEqual([]);
+});
+
+test('a creation that ends between reading and planning is not recorded twice', async () => {
+  let end!: () => void;
+  const held = new Promise<void>((resolve) => (end = resolve));
+  const slow: FleetProvider = {
+    ...stand.provider,
+    createMachine: async (...args) => {
+      const made = await stand.provider.createMachine(...args);
+      await held;
+      return made;
+    },
+  };
+  const one = await stand.life({ provider: slow, limits: { chunkSize: 1, machinesMax: 1 } });
+  await one.round();
+  for (const name of ['takeLease', 'settleIntents', 'listBoth'] as const) await one.step(name);
+  end();
+  await settled();
+  expect(stand.states()).toEqual(['adopted']);
+  for (const name of ['planRound', 'recordFindings'] as const) await one.step(name);
+  expect(stand.metrics.count('creation', PROVIDER, 'adopted')).toBe(0);
+});
+
+test('no request is made before its attempt is noted', async () => {
+  const one = await stand.life({ limits: { chunkSize: 1 } });
+  const { intents } = one.keeper.require();
+  Object.assign(intents, { progress: () => new Promise(() => undefined) });
+  await one.round();
+  await advance(stand.clock, 60_000);
+  expect(stand.states()).toEqual(['open']);
+  expect(devices()).toEqual([]);
+});

@@ -1,0 +1,336 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
+import { ProviderError } from '../../../src/domain/errors.ts';
+import { sleep } from '../../../src/adapters/clock/port.ts';
+import { PROVIDER, provided } from '../../support/facts.ts';
+import {
+  createProvisionStand,
+  type Life,
+  type ProvisionStand,
+} from '../../support/provision-stand.ts';
+import { advance } from '../../support/watched-clock.ts';
+
+const MINUTE_MS = 60_000;
+let stand: ProvisionStand;
+beforeEach(() => {
+  stand = createProvisionStand({ reservations: 8 });
+});
+
+/** A daemon with so many machines, which makes no more. */
+async function settledFleet(count: number, change: Parameters<ProvisionStand['life']>[0] = {}) {
+  const one = await stand.life({ ...change, limits: { chunkSize: count, machinesMax: count } });
+  await one.round();
+  expect(stand.machines()).toHaveLength(count);
+  await advance(stand.clock, MINUTE_MS);
+  return one;
+}
+const row = () => stand.machines()[0]!;
+const rounds = async (life: Life, count: number, gapMs = MINUTE_MS) => {
+  for (let at = 0; at < count; at += 1) {
+    await life.round();
+    await advance(stand.clock, gapMs);
+  }
+};
+
+describe('a machine that is not listed', () => {
+  test('provider vector 13: once, and back next time: no change, nothing destroyed', async () => {
+    const one = await settledFleet(1);
+    const before = row();
+    stand.provider.inject({ fault: 'disappears', operation: 'list', times: 1 });
+    await one.round();
+    expect(row().missing).toMatchObject({ seen: 1 });
+    await one.round();
+    expect(row()).toEqual(before);
+    expect(stand.provider.devices()).toHaveLength(1);
+  });
+
+  test('provider vector 14: in three complete listings over 15 min, and get not-found: Missing', async () => {
+    const one = await settledFleet(1);
+    stand.provider.remove(row().provided!.providerId);
+    await rounds(one, 15);
+    expect(row().provided!.status).not.toBe('Missing');
+    expect(row().missing!.seen).toBe(15);
+    await one.round();
+    expect(row().provided!.status).toBe('Missing');
+    expect(stand.metrics.count('disappeared', 'Provisioned')).toBe(1);
+    expect(stand.machines(), 'the record is kept').toHaveLength(1);
+    await rounds(one, 2);
+    expect(stand.metrics.count('disappeared'), 'it is told once').toBe(1);
+  });
+
+  test('not when a direct look finds it: the listing lied', async () => {
+    const one = await settledFleet(1);
+    stand.provider.inject({ fault: 'disappears', operation: 'list', times: 16 });
+    await rounds(one, 16);
+    expect(row()).toMatchObject({ missing: null });
+    expect(row().provided!.status).not.toBe('Missing');
+  });
+
+  test('not when the direct look fails', async () => {
+    const one = await settledFleet(1);
+    stand.provider.remove(row().provided!.providerId);
+    stand.provider.inject({ operation: 'get', effect: 'failBefore' });
+    await rounds(one, 16);
+    expect(row().provided!.status).not.toBe('Missing');
+    await one.round();
+    expect(row().provided!.status).toBe('Missing');
+  });
+
+  test('equinix vector 24: listings with gaps never make one Missing', async () => {
+    const one = await settledFleet(1);
+    stand.provider.inject({ operation: 'list', effect: 'incomplete', times: 30 });
+    await rounds(one, 30);
+    expect(row()).toMatchObject({ missing: null });
+  });
+
+  test('provider vector 12: a listing of which a page fails drops no machine', async () => {
+    const one = await settledFleet(1);
+    stand.provider.inject({ fault: 'page-fails', operation: 'list' });
+    await one.step('takeLease');
+    await expect(one.step('listBoth')).rejects.toBeInstanceOf(ProviderError);
+    expect(row()).toMatchObject({ missing: null });
+  });
+
+  test('one that comes back is no longer Missing', async () => {
+    const one = await settledFleet(1);
+    const { machineId } = row();
+    await one.keeper.require().updateProvided(machineId, { absent: true, status: 'Missing' });
+    await one.round();
+    expect(row()).toMatchObject({ missing: null, provided: { status: 'Running' } });
+    expect(stand.log.count('a missing machine is back')).toBe(1);
+  });
+
+  test('a listing that vanishes as a whole marks nothing and creates nothing', async () => {
+    const one = await settledFleet(2);
+    stand.provider.inject({ fault: 'vanish-all', operation: 'list', times: 20 });
+    await rounds(one, 20);
+    expect(stand.machines().map(({ missing }) => missing)).toEqual([null, null]);
+    expect(stand.log.count('the listing is not believed: nothing is created or marked')).toBe(1);
+    await one.round();
+    expect(stand.log.count('the listing is believed again')).toBe(1);
+  });
+
+  /** A machine whose device no listing shows. */
+  const adoptUnlisted = async (life: Life) => {
+    const { intents } = life.keeper.require();
+    const hostname = 'x';
+    const { witness } = await intents.open({ provider: PROVIDER, slotId: 'afar', hostname });
+    const device = { ...provided(), providerId: 'device-afar', reservationId: 'afar' };
+    return intents.adopt(witness, device);
+  };
+  const unlisted = () =>
+    stand.machines().find(({ provided: device }) => device?.providerId === 'device-afar')!;
+
+  test('is not absent when it was recorded while the rows were waited for', async () => {
+    const one = await settledFleet(2);
+    const { bmdb } = one.parts.provision;
+    const { scan } = bmdb;
+    let isSlow = false;
+    Object.assign(one.parts.provision, {
+      bmdb: {
+        ...bmdb,
+        scan: async (signal: AbortSignal) => {
+          if (isSlow) {
+            await sleep(stand.clock, 5_000, signal);
+            await adoptUnlisted(one);
+            await sleep(stand.clock, 5_000, signal);
+          }
+          return scan(signal);
+        },
+      },
+    });
+    await one.step('takeLease');
+    isSlow = true;
+    for (const name of ['listBoth', 'planRound', 'recordFindings'] as const) await one.step(name);
+    expect(unlisted().missing).toBeNull();
+  });
+
+  test('is not absent when it was recorded since a listing that answers again', async () => {
+    const one = await settledFleet(2);
+    const { listings } = one.parts;
+    const once = await listings.list(PROVIDER, new AbortController().signal);
+    Object.assign(listings, { list: async () => once });
+    await advance(stand.clock, 10_000);
+    await adoptUnlisted(one);
+    await advance(stand.clock, 10_000);
+    await one.round();
+    expect(unlisted().missing).toBeNull();
+  });
+
+  test('is not absent for five minutes where listings lag', async () => {
+    const capabilities = { ...stand.provider.capabilities, consistentList: false };
+    const one = await settledFleet(2, { provider: { ...stand.provider, capabilities } });
+    await adoptUnlisted(one);
+    await advance(stand.clock, 4 * MINUTE_MS);
+    await one.round();
+    expect(unlisted().missing).toBeNull();
+    await advance(stand.clock, 2 * MINUTE_MS);
+    await one.round();
+    expect(unlisted().missing).toMatchObject({ seen: 1 });
+  });
+
+  test('is gone when a direct look shows it as gone', async () => {
+    let isGone = false;
+    const { getMachine } = stand.provider;
+    const one = await settledFleet(1, {
+      provider: {
+        ...stand.provider,
+        getMachine: async (...args) => ({
+          ...(await getMachine(...args)),
+          ...(isGone && { status: 'Missing' as const }),
+        }),
+      },
+    });
+    isGone = true;
+    stand.provider.inject({ fault: 'disappears', operation: 'list', times: 16 });
+    await rounds(one, 16);
+    expect(row().provided!.status).toBe('Missing');
+  });
+
+  test('a listing that answers twice is one observation', async () => {
+    const one = await settledFleet(1);
+    stand.provider.remove(row().provided!.providerId);
+    const { listings } = one.parts;
+    const once = await listings.list(PROVIDER, new AbortController().signal);
+    Object.assign(listings, { list: async () => once });
+    await one.round();
+    await one.round();
+    expect(row().missing!.seen).toBe(1);
+  });
+});
+
+describe('a device that nothing refers to', () => {
+  /** A device of ours without a row: its machine was forgotten. */
+  const orphaned = async (assimilate: boolean) => {
+    const one = await settledFleet(1, { assimilate });
+    stand.bmdb.tables.machines.clear();
+    stand.bmdb.tables.intents.clear();
+    return one;
+  };
+
+  test('is told once, counted, and left alone', async () => {
+    const one = await orphaned(false);
+    await rounds(one, 4);
+    expect(stand.log.count('a device is ours by name and unknown to us')).toBe(1);
+    expect(stand.machines()).toEqual([]);
+    const told = stand.metrics.calls.findLast(({ method }) => method === 'provisioner');
+    expect(told!.args[1]).toMatchObject({ orphan: 1, managed: 1 });
+  });
+
+  test('is taken over when that is switched on, the second time it is seen', async () => {
+    const one = await orphaned(true);
+    await one.round();
+    expect(stand.machines()).toEqual([]);
+    await one.round();
+    expect(stand.machines()).toMatchObject([
+      { provided: { providerId: stand.provider.devices()[0]!.id } },
+    ]);
+    expect(stand.states()).toEqual(['adopted']);
+  });
+
+  test.each(['not-done', 'unknown'] as const)(
+    'whose take-over fails once (%s) is taken over next time',
+    async (outcome) => {
+      const { assimilate } = stand.provider;
+      let failures = 1;
+      const one = await settledFleet(1, {
+        assimilate: true,
+        provider: {
+          ...stand.provider,
+          assimilate: async (...args) => {
+            if (failures-- > 0) throw new ProviderError('transient', 'not now', { outcome });
+            return assimilate(...args);
+          },
+        },
+      });
+      stand.bmdb.tables.machines.clear();
+      stand.bmdb.tables.intents.clear();
+      await one.round();
+      await one.round();
+      expect(stand.machines()).toEqual([]);
+      expect(stand.states()).toEqual([outcome === 'not-done' ? 'failed' : 'open']);
+      await one.round();
+      await one.round();
+      expect(stand.machines()).toHaveLength(1);
+      expect(stand.bmdb.tables.penalties.size).toBe(0);
+    },
+  );
+
+  test('provider vector 15: of strangers and other sets it is told once, and never touched', async () => {
+    const one = await orphaned(true);
+    const { id } = stand.provider.devices()[0]!;
+    stand.provider.setOwner(id!, 'another-set');
+    const before = stand.provider.devices();
+    await rounds(one, 3);
+    expect(stand.provider.devices().find((each) => each.id === id)).toMatchObject({
+      tags: before[0]!.tags,
+    });
+    expect(stand.log.count('devices of other owners are left alone')).toBe(1);
+  });
+});
+
+test('provider vector 11: a device that is listed twice is one machine', async () => {
+  const one = await settledFleet(1);
+  stand.provider.inject({ fault: 'duplicates', operation: 'list', times: 3 });
+  await rounds(one, 3);
+  expect(stand.machines()).toHaveLength(1);
+  expect(stand.log.lines.filter(({ fields }) => fields['orphan'] === 1)).toEqual([]);
+});
+
+describe('one line for each iteration', () => {
+  test('with exactly the fields of the summary', async () => {
+    const one = await stand.life({ limits: { chunkSize: 2, machinesMax: 3 } });
+    await one.round();
+    await one.round();
+    const lines = stand.log.lines.filter(({ message }) => message === 'provisioner iteration');
+    expect(lines.map(({ level }) => level)).toEqual(['info', 'info']);
+    expect(lines[1]!.fields).toEqual({
+      ...{ provider: PROVIDER, bmdb: 2, used: 2, free: 6, failed: 0, orphan: 0, missing: 0 },
+      ...{ penalised: 0, managed: 2, max: 3, created: 1, create_failed: 0 },
+      duration: expect.any(Number) as number,
+    });
+  });
+
+  test('over the limit is told once and exported, nothing is given up', async () => {
+    await settledFleet(3);
+    const two = await stand.life({ limits: { machinesMax: 2 } });
+    stand.bmdb.tables.jobs.clear();
+    await rounds(two, 2);
+    expect(stand.log.count('there are more machines than the limit; none is given up')).toBe(1);
+    const told = stand.metrics.calls.findLast(({ method }) => method === 'provisioner');
+    expect(told!.args[1]).toMatchObject({ overLimit: 1, managed: 3, max: 2 });
+    expect(stand.machines()).toHaveLength(3);
+  });
+});
+
+describe('what creations need', () => {
+  test('is put in place before the first of them, and daily', async () => {
+    let prepared = 0;
+    const counting: FleetProvider = {
+      ...stand.provider,
+      prepare: async () => {
+        prepared += 1;
+      },
+    };
+    const one = await stand.life({ provider: counting, limits: { chunkSize: 1 } });
+    await rounds(one, 3);
+    expect(prepared).toBe(1);
+    await advance(stand.clock, 24 * 60 * MINUTE_MS);
+    await one.round();
+    expect(prepared).toBe(2);
+  });
+
+  test('without it none is planned, and the rest of the iteration goes on', async () => {
+    const broken: FleetProvider = {
+      ...stand.provider,
+      prepare: async () => {
+        throw new ProviderError('conflict', 'the key label is taken');
+      },
+    };
+    const one = await stand.life({ provider: broken });
+    expect(await one.round()).toBe(0);
+    expect(stand.log.count('the provider is not ready for creations')).toBe(1);
+    expect(stand.log.count('provisioner iteration')).toBe(1);
+    expect(stand.intents()).toEqual([]);
+  });
+});

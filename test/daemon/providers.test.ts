@@ -1,0 +1,95 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { z } from 'zod';
+import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
+import { silentMetrics } from '../../src/adapters/metrics/port.ts';
+import type { CreateRequest, Driver, DriverContext } from '../../src/adapters/provider/port.ts';
+import { parseConfig } from '../../src/config.ts';
+import { createCloser } from '../../src/daemon/closer.ts';
+import { openProvider, openProviders } from '../../src/daemon/providers.ts';
+import { TUNING } from '../../src/daemon/tuning.ts';
+import { UsageError } from '../../src/domain/errors.ts';
+import { providerName, witness } from '../../src/domain/ids.ts';
+import { machine, order, scripted } from '../adapters/provider/core/scripted-driver.ts';
+import { env, minimal } from '../config/examples.ts';
+import { recordingLog } from '../support/recording-log.ts';
+
+const SET_ID = 'aaaaa-bbbbb-ccccccccccccccc';
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'shepherd-open-'));
+  writeFileSync(join(directory, 'machines.json'), '[]');
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const means = () => ({
+  ...{ clock: systemClock, random: systemRandom, log: recordingLog(), metrics: silentMetrics },
+  ...{ version: '1.2.3', publicKey: 'ssh-ed25519 AAAA' },
+});
+
+test('every configured provider is opened by its driver, and stopped with the daemon', async () => {
+  const all = means();
+  const closer = createCloser(all.log);
+  const common = { instanceSetId: SET_ID };
+  const providers = {
+    rack: { driver: 'static', ...common, inventory: 'file:machines.json' },
+    here: { driver: 'loopback', ...common, dataDir: 'here' },
+    cloud: minimal().providers.equinix,
+  };
+  const config = parseConfig({ ...minimal(), providers }, { env, baseDirectory: directory });
+  const opened = openProviders({ ...all, config, closer, tuning: TUNING }, all.publicKey);
+  expect([...opened].map(([name, { type }]) => [name, type])).toEqual([
+    ['rack', 'static'],
+    ['here', 'loopback'],
+    ['cloud', 'equinix'],
+  ]);
+  const live = { signal: new AbortController().signal };
+  const rack = opened.get(providerName('rack'))!;
+  expect(await rack.listMachines(live)).toEqual({ machines: [], complete: true });
+  await closer.close();
+  await expect(rack.listMachines(live)).rejects.toMatchObject({ kind: 'stopped' });
+});
+
+test('a driver gets its own keys and its surroundings, the core the common ones', async () => {
+  const seen: { settings?: unknown; context?: DriverContext; request?: CreateRequest } = {};
+  const driver: Driver = {
+    name: 'rack',
+    settings: () => z.strictObject({ height: z.number() }),
+    open(settings, context) {
+      Object.assign(seen, { settings, context });
+      return scripted({
+        createMachine: async (request) => {
+          seen.request = request;
+          return machine('1', { tags: request.tags });
+        },
+      });
+    },
+  };
+  const settings = {
+    ...{ driver: 'rack', instanceSetId: SET_ID, sharedTags: { team: 'red' }, image: 'debian' },
+    ...{ callsPerSecond: 0, initCommand: undefined, maxMachines: 3, height: 42 },
+  };
+  const { provider } = openProvider(providerName('r1'), settings, {
+    ...means(),
+    daemons: () => 7,
+    drivers: new Map([['rack', driver]]),
+  });
+  expect(seen.settings).toEqual({ height: 42 });
+  expect(seen.context).toMatchObject({ name: 'r1', instanceSetId: SET_ID });
+  expect(seen.context).toMatchObject({
+    userAgent: 'shepherd/1.2.3',
+    publicKey: 'ssh-ed25519 AAAA',
+  });
+  expect(seen.context?.daemons()).toBe(7);
+  const live = { signal: new AbortController().signal };
+  await provider.createMachine(order({ witness: witness('w') }), live);
+  expect(seen.request).toMatchObject({ image: 'debian', tags: { team: 'red' } });
+  await provider.stop();
+});
+
+test('a driver that there is not is a mistake of use', () => {
+  const settings = { driver: 'none', instanceSetId: SET_ID, sharedTags: {}, callsPerSecond: 0 };
+  expect(() => openProvider(providerName('r1'), settings, means())).toThrow(UsageError);
+});

@@ -1,0 +1,27 @@
+import type { Clock } from '../../src/adapters/clock/port.ts';
+import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
+import { systemClock } from '../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../src/adapters/log/port.ts';
+import { silentMetrics } from '../../src/adapters/metrics/port.ts';
+import {
+  createFleetProvider,
+  type FleetProviderOptions,
+} from '../../src/adapters/provider/core/fleet-provider.ts';
+import type { FleetProvider, Provider } from '../../src/adapters/provider/port.ts';
+import { providerName } from '../../src/domain/ids.ts';
+
+/** A driver's provider in the core's hands, with nothing special about it. */
+export const inFleet = (
+  driven: Provider,
+  options: Partial<FleetProviderOptions> & Pick<FleetProviderOptions, 'instanceSetId'>,
+  clock: Clock = systemClock,
+): FleetProvider =>
+  createFleetProvider(
+    driven,
+    {
+      ...{ name: providerName('stub'), type: 'stub', sharedTags: {}, image: null },
+      ...{ initCommand: '', publicKey: '' },
+      ...options,
+    },
+    { clock, random: createSeededRandom(1), log: silentLog, metrics: silentMetrics },
+  );

@@ -1,0 +1,146 @@
+import { createActor } from 'xstate';
+import { createProvisioning } from '../../src/actors/provisioning/slots.ts';
+import type { ProvisionDeps } from '../../src/actors/provisioning/deps.ts';
+import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
+import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem/mem-bmdb.ts';
+import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
+import { createMemMetrics, type MemMetrics } from '../../src/adapters/metrics/mem-metrics.ts';
+import type { FleetProvider } from '../../src/adapters/provider/port.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import { provisioner, type Round } from '../../src/machines/provisioner.ts';
+import { PROVIDER } from './facts.ts';
+import { createMemProvider, type MemProvider, type MemProviderConfig } from './mem-provider.ts';
+import { provisionParts, HOUR_MS } from './provision-parts.ts';
+import { recordingLog, type RecordingLog } from './recording-log.ts';
+import { runSlot } from './run-slot.ts';
+import { advance, createWatchedClock, settled, type WatchedClock } from './watched-clock.ts';
+
+export const PERIOD_MS = 60_000;
+const INPUT: Round = { provider: PROVIDER };
+
+/** A provider and a BMDB in memory, and daemons that come and go. */
+export interface ProvisionStand {
+  readonly clock: WatchedClock;
+  readonly bmdb: MemBmdb;
+  readonly provider: MemProvider;
+  readonly log: RecordingLog;
+  readonly metrics: MemMetrics;
+  /** One life of a daemon; the next finds what it left behind. */
+  life(change?: LifeChange): Promise<Life>;
+  intents(): { readonly state: string; readonly slotId: string; readonly witness: string }[];
+  states(): string[];
+  machines(): ReturnType<typeof machinesOf>;
+}
+
+export interface LifeChange {
+  readonly provider?: FleetProvider;
+  readonly limits?: Partial<ProvisionDeps['limits']>;
+  readonly assimilate?: boolean;
+  readonly bmdb?: (bmdb: MemBmdb) => MemBmdb;
+}
+
+export interface Life {
+  readonly keeper: SessionKeeper;
+  readonly parts: ReturnType<typeof provisionParts>;
+  /** One step of the chart. */
+  step(name: Step): Promise<unknown>;
+  /** One whole iteration; creations that hang are left alone. Answers what it planned. */
+  round(): Promise<number>;
+  /** The chart itself, running. */
+  chart(): { stop(): void; state(): unknown };
+  drain(graceMs: number): Promise<void>;
+  /** The process dies: nothing is said to anybody any more, and the session ends in time. */
+  die(): void;
+}
+export type Step =
+  'takeLease' | 'settleIntents' | 'listBoth' | 'planRound' | 'recordFindings' | 'beginCreations';
+
+export function createProvisionStand(config: Partial<MemProviderConfig> = {}): ProvisionStand {
+  const clock = createWatchedClock();
+  const log = recordingLog();
+  const metrics = createMemMetrics();
+  const random = createSeededRandom(1);
+  const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
+  const provider = createMemProvider(
+    {
+      ...{ devicePrefix: 'machine-', instanceSetId: 'test', reservations: 6 },
+      ...{ provisioningMs: 1_000, latencyMs: 0, ...config },
+    },
+    { clock, random },
+  );
+
+  async function life(change: LifeChange = {}): Promise<Life> {
+    const own = change.bmdb?.(bmdb) ?? bmdb;
+    const keeper = createSessionKeeper({
+      ...{ bmdb: own, log, component: 'shepherd', runtimeInfo: 'test' },
+    });
+    await runSlot(keeper.slots.openSession, { intervalMs: 100 * HOUR_MS }).result;
+    const providers = new Map([[PROVIDER, change.provider ?? provider]]);
+    const parts = provisionParts({
+      ...{ bmdb: own, keeper, providers, clock, random, log, metrics },
+      holdRows: () => [...bmdb.tables.providerHolds.values()],
+      limits: { chunkSize: 2, ...change.limits },
+      ...(change.assimilate && { assimilate: true }),
+    });
+    const { slots, report, drain } = createProvisioning(parts.provision);
+    const running = new Set<{ stop(): void }>();
+    const step = async (name: Step): Promise<unknown> => {
+      const run = runSlot(slots[name] as typeof slots.planRound, INPUT);
+      running.add(run);
+      return whileTimePasses(
+        clock,
+        run.result.finally(() => running.delete(run)),
+      );
+    };
+    return {
+      ...{ keeper, parts, step, drain },
+      async round() {
+        for (const name of ['takeLease', 'settleIntents', 'listBoth'] as const) await step(name);
+        const planned = (await step('planRound')) as number;
+        await step('recordFindings');
+        if (planned > 0) await step('beginCreations');
+        await settled();
+        report(PROVIDER);
+        return planned;
+      },
+      chart() {
+        const logic = provisioner.provide({
+          actors: slots,
+          actions: {
+            reportRound: () => report(PROVIDER),
+            reportPause: (_, { listed }) => log.warn({ ...listed }, 'paused'),
+            reportFailure: (_, { error }) => log.warn({ err: error }, 'the iteration failed'),
+          },
+        });
+        const input = { provider: PROVIDER, periodMs: PERIOD_MS };
+        const actor = createActor(logic, { clock, input }).start();
+        running.add(actor);
+        return { stop: () => void actor.stop(), state: () => actor.getSnapshot().value };
+      },
+      die() {
+        for (const run of running) run.stop();
+        for (const session of bmdb.tables.sessions.values()) session.deadlineMs = 0;
+      },
+    };
+  }
+  const intents = () => [...bmdb.tables.intents.values()];
+  return {
+    ...{ clock, bmdb, provider, log, metrics, life, intents },
+    states: () => intents().map(({ state }) => state),
+    machines: () => machinesOf(bmdb),
+  };
+}
+
+/** Moves the clock from timer to timer until the work is done; a day at most. */
+async function whileTimePasses<T>(clock: WatchedClock, work: Promise<T>): Promise<T> {
+  let isDone = false;
+  const ended = () => (isDone = true);
+  work.then(ended, ended);
+  const untilMs = clock.monotonic() + 24 * HOUR_MS;
+  await settled();
+  while (!isDone && clock.monotonic() < untilMs) await advance(clock, clock.untilNext() ?? 1_000);
+  if (!isDone) throw new Error('the step did not end within a day');
+  return work;
+}
+
+const machinesOf = (bmdb: MemBmdb) => [...bmdb.tables.machines.values()].map(({ row }) => row);
