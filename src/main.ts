@@ -2,6 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { addDatabaseCommands } from './commands/db-program.ts';
+import { addEquinixCommands } from './commands/equinix-program.ts';
+import { addMachineCommands } from './commands/machine-program.ts';
+import { addProviderLooks } from './commands/provider/program.ts';
+import { addProviderCommands } from './commands/provider-program.ts';
 import { explain, FleetError, UsageError } from './domain/errors.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -23,6 +27,11 @@ const listenAddress = (text: string) => {
   const [, host, port] = /^(127\.0\.0\.1|localhost|\[::1\]):(\d{1,5})$/.exec(text) ?? [];
   if (host !== undefined && Number(port) <= 65_535) return { host, port: Number(port) };
   throw new InvalidArgumentError('Give a loopback address and a port, such as 127.0.0.1:0.');
+};
+
+const basePath = (text: string) => {
+  if (/^(\/[\w.~-]+)*\/?$/.test(text) && !text.startsWith('/_fake')) return text;
+  throw new InvalidArgumentError('Give a path such as /metal/v1; /_fake is taken.');
 };
 
 const INSPECT_PORT = 4244;
@@ -51,6 +60,9 @@ function program(): Command {
     });
 
   addDatabaseCommands(cli);
+  addMachineCommands(cli);
+  addEquinixCommands(cli);
+  addProviderLooks(cli, addProviderCommands(cli, version()), version());
 
   cli
     .command('sim')
@@ -104,6 +116,17 @@ function program(): Command {
     )
     .option('--reservations <n>', 'free reservations', wholeNumber(0, 100_000), 10)
     .option('--world <file>', 'what there is, YAML or JSON')
+    .option('--seed <n>', 'of ids and chance', wholeNumber(0, 4_294_967_295), 1)
+    .addOption(
+      new Option('--clock <kind>', 'manual stands still until it is advanced')
+        .choices(['real', 'manual'])
+        .default('real'),
+    )
+    .addOption(
+      new Option('--base-path <path>', 'below which the API is')
+        .argParser(basePath)
+        .default('/metal/v1'),
+    )
     .option('--state <file>', 'keep the state here and continue there next time')
     .option('--machines', 'put simulated machines behind the devices', false)
     .action(
@@ -112,6 +135,9 @@ function program(): Command {
         profile: 'fast' | 'real';
         reservations: number;
         world?: string;
+        seed: number;
+        clock: 'real' | 'manual';
+        basePath: string;
         state?: string;
         machines: boolean;
       }) => {

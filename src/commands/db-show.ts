@@ -9,7 +9,8 @@ import { isUuid, machineId } from '../domain/ids.ts';
 import type { MachineId } from '../domain/ids.ts';
 import { databaseUrlOf } from './db.ts';
 import type { DatabaseOptions } from './db.ts';
-import { countsText, hardwareText, machineText, overviewText, printable } from './db-text.ts';
+import { countsText, hardwareText, machineText, overviewText } from './db-text.ts';
+import { printable } from './text-table.ts';
 
 export interface ShowOptions extends DatabaseOptions {
   /** Its id; all when absent. */

@@ -1,7 +1,7 @@
-import { getBorderCharacters, table } from 'table';
 import type { HistoryLine, InspectedMachine, ReportedHardware } from '../adapters/bmdb/port.ts';
 import { PROCESSES } from '../domain/machine.ts';
 import type { Counts, Statistics } from '../domain/statistics.ts';
+import { printable, toTable } from './text-table.ts';
 
 /** What `db show`, `db hardware` and `db stats` found, for a terminal. */
 
@@ -123,23 +123,6 @@ export function countsText({ fleet, providers }: Statistics): string {
   return toTable([['', 'fleet', ...columns.map(([name]) => name)], ...lines]);
 }
 
-/** Columns side by side, without lines around them. */
-const toTable = (lines: readonly (readonly string[])[]): string =>
-  table(
-    lines.map((line) => line.map(printable)),
-    {
-      border: getBorderCharacters('void'),
-      columnDefault: { paddingLeft: 0, paddingRight: 2 },
-      drawHorizontalLine: () => false,
-    },
-  )
-    .split('\n')
-    .map((line) => line.trimEnd())
-    .join('\n')
-    .trimEnd();
-
-/** Causes may hold what some program wrote to a terminal; ours is not for it to control. */
-export const printable = (text: string): string => text.replace(/\p{Cc}/gu, '\u{fffd}');
 /** The database knows later times than JavaScript does. */
 const time = (atMs: number): string =>
   Math.abs(atMs) <= 8.64e15 ? new Date(atMs).toISOString() : 'never';

@@ -27,9 +27,11 @@ export async function run({ file, checkOnly, flags, version }: RunOptions): Prom
     isTerminal: process.stderr.isTTY ?? false,
   });
   const stopping = new AbortController();
+  let reload: () => void = () => undefined;
   const release = watchForEnd(systemClock, {
     stop: () => stopping.abort(),
     abandon: () => undefined,
+    reload: () => reload(),
   });
   try {
     const daemon = await startDaemon({
@@ -39,6 +41,7 @@ export async function run({ file, checkOnly, flags, version }: RunOptions): Prom
       log,
       version,
     });
+    reload = () => void daemon.reload();
     const shown = daemon.fleet.changes$.subscribe(({ counts }) => live.set(countsLine(counts)));
     if (stopping.signal.aborted) await daemon.stop();
     // What goes wrong in it is told by `stopped`, which is awaited below.

@@ -1,8 +1,9 @@
 import { constants } from 'node:os';
 import type { Clock } from '../adapters/clock/port.ts';
 
-/** SIGHUP: the terminal is gone. */
-const STOPPING: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+const STOPPING: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM'];
+/** The terminal is gone; or, of a daemon: read again what can be read again. */
+const HANG_UP: NodeJS.Signals = 'SIGHUP';
 /** npm passes on a Ctrl-C that the terminal delivered already: that is one wish, not two. */
 const SAME_WISH_MS = 500;
 /** EX_SOFTWARE of sysexits.h: a bug of ours. */
@@ -13,10 +14,12 @@ export interface Ends {
   stop(): void;
   /** The process ends in the same instant; only what is synchronous has an effect. */
   abandon(): void;
+  /** What SIGHUP means; `stop` when absent. */
+  reload?(): void;
 }
 
 /**
- * The first signal calls `stop`; a second one, and an error that nobody caught, end the process after
+ * The first signal to stop calls `stop`; a second one, and an error that nobody caught, end the process after
  * `abandon`. Returns a function that gives everything back.
  */
 export function watchForEnd({ monotonic }: Pick<Clock, 'monotonic'>, ends: Ends): () => void {
@@ -38,11 +41,14 @@ export function watchForEnd({ monotonic }: Pick<Clock, 'monotonic'>, ends: Ends)
     process.exit(EXIT_BUG);
   };
   const onOutputLost = () => ends.stop();
+  const onHangUp = ends.reload ? () => ends.reload?.() : onSignal;
   for (const signal of STOPPING) process.on(signal, onSignal);
+  process.on(HANG_UP, onHangUp);
   process.on('uncaughtException', onCrash);
   for (const stream of [process.stdout, process.stderr]) stream.on('error', onOutputLost);
   return () => {
     for (const signal of STOPPING) process.off(signal, onSignal);
+    process.off(HANG_UP, onHangUp);
     process.off('uncaughtException', onCrash);
   };
 }

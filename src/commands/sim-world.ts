@@ -121,6 +121,7 @@ export function simConfig(
         devicePrefix: SIM_PREFIX,
         sshKeyLabel: 'shepherd-sim',
         instanceSetId: SIM_SET,
+        callsPerSecond: 0,
         apiRate: '5ms',
         reservationCacheTimeout: '1s',
         sshPortFromCustomdata: true,

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { configSchema } from './schema.ts';
-import { childrenOf, unwrap } from './walk.ts';
+import { childrenOf, unwrap, variantsOf } from './walk.ts';
 
 /** One key of the configuration, as documentation shows it. */
 export interface ConfigRow {
@@ -10,33 +10,61 @@ export interface ConfigRow {
   /** As written in the file; `required`, or `–` for unset. */
   readonly default: string;
   readonly meaning: string;
+  /** The driver whose providers alone have it; null: everybody has. */
+  readonly driver: string | null;
 }
 
 /** All keys, read from the schema itself, so that the documentation cannot drift from it. */
 export function describeConfig(): ConfigRow[] {
-  return rowsOf(configSchema({ env: {}, baseDirectory: '/', checkFiles: false }), '');
+  return rowsOf(configSchema({ env: {}, baseDirectory: '/', checkFiles: false }), '', null);
 }
 
-function rowsOf(section: z.ZodType, prefix: string): ConfigRow[] {
+type Driver = ConfigRow['driver'];
+
+function rowsOf(section: z.ZodType, prefix: string, driver: Driver): ConfigRow[] {
   const inside = unwrap(section);
   const leftOut = !inside.required && inside.defaultValue === undefined;
-  return [...childrenOf(section)].flatMap(([key, child]) => {
+  const variants = variantsOf(section);
+  const rowsAt = (key: string, child: z.ZodType, of: Driver): ConfigRow[] => {
     const path = prefix === '' ? key : `${prefix}.${key}`;
-    return childrenOf(child).size > 0 ? rowsOf(child, path) : [leafRow(path, child, leftOut)];
-  });
+    if (childrenOf(child).size > 0) return rowsOf(child, path, of);
+    const row = leafRow(path, child, leftOut || key === '<name>');
+    const type = variants.size > 0 && key === inside.discriminator ? oneOf(variants) : row.type;
+    return [{ ...row, type, driver: of }];
+  };
+  const shared = childrenOf(section);
+  const own = [...variants].flatMap(([name, variant]) =>
+    [...childrenOf(variant)]
+      .filter(([key]) => !shared.has(key))
+      .flatMap(([key, child]) => rowsAt(key, child, name)),
+  );
+  return [...[...shared].flatMap(([key, child]) => rowsAt(key, child, driver)), ...own];
 }
 
+const oneOf = (variants: ReadonlyMap<string, unknown>) =>
+  `one of ${[...variants.keys()].join(', ')}`;
+
 /** `leftOut`: the section around it is unset unless written, so nothing in it is required as such. */
-function leafRow(path: string, leaf: z.ZodType, leftOut: boolean): ConfigRow {
+function leafRow(path: string, leaf: z.ZodType, leftOut: boolean) {
   const { required, defaultValue, type, meaning } = unwrap(leaf);
   const unset = required && !leftOut ? 'required' : '–';
-  const text = defaultValue === undefined ? unset : String(defaultValue);
+  const written = typeof defaultValue === 'object' ? JSON.stringify(defaultValue) : defaultValue;
+  const text = written === undefined ? unset : String(written);
   return { path, type, default: text, meaning };
 }
 
-/** The rows as a Markdown table. */
+/** The rows as Markdown: a table of what everybody has, and one for each driver. */
 export function configTable(rows: readonly ConfigRow[] = describeConfig()): string {
-  const cell = (text: string) => text.replaceAll('|', '\\|');
+  const drivers = [...new Set(rows.flatMap(({ driver }) => driver ?? []))];
+  const own = drivers.map((name) => {
+    const those = rows.filter(({ driver }) => driver === name);
+    return `### Keys of the driver \`${name}\`\n\n${tableOf(those)}`;
+  });
+  return [tableOf(rows.filter(({ driver }) => driver === null)), ...own].join('\n\n');
+}
+
+function tableOf(rows: readonly ConfigRow[]): string {
+  const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
   const code = (text: string) => (/^(required|–)$/.test(text) ? text : `\`${text}\``);
   const lines = rows.map(
     (row) =>

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../domain/backoff.ts';
 import type { BackoffDescriptor } from '../domain/backoff.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../domain/policy.ts';
-import { formatDuration } from './duration.ts';
-import * as leaf from './leaves.ts';
+import { formatDuration } from '../settings/duration.ts';
+import * as leaf from '../settings/leaves.ts';
 import { providersSchema } from './provider-schema.ts';
-import type { Surroundings } from './secret.ts';
+import type { Surroundings } from '../settings/secret.ts';
 
 /**
  * The one definition of the configuration: what is read, checked, defaulted and documented.
@@ -118,6 +118,13 @@ const provisionerSchema = () =>
     deviceCreationRate: leaf.duration('Least time between two creations.').prefault('5s'),
     reservationChunkSize: leaf.count('Most creations of one pass.', 1).prefault(20),
     penalty: leaf.duration('How long a slot rests after a failed creation.').prefault('1h'),
+    concurrentCreations: leaf
+      .count('Creations of each provider under way at once.', 1, 1000)
+      .prefault(3),
+    creationTimeout: leaf.duration('Longest time of one creation.', 1000).prefault('15m'),
+    assimilate: leaf
+      .flag('Tag and take over devices of ours by name that nothing refers to.')
+      .prefault(false),
   });
 
 const agentSchema = (around: Surroundings) =>
@@ -156,7 +163,7 @@ function hearsTwice(agent: { heartbeatDeadline?: unknown; heartbeatPeriod?: unkn
   return deadlineMs >= 2 * periodMs;
 }
 
-const sshSchema = (around: Surroundings) =>
+export const sshSchema = (around: Surroundings) =>
   filledSection({
     keyPath: leaf.path('Our private key; generated if absent.', around),
     port: leaf.count('Port, where a machine’s address names none.', 1, 65_535).prefault(22),

@@ -8,6 +8,8 @@ interface Definition {
   readonly shape?: Readonly<Record<string, z.ZodType>>;
   readonly valueType?: z.ZodType;
   readonly options?: readonly z.ZodType[];
+  readonly discriminator?: string;
+  readonly entries?: Readonly<Record<string, string>>;
   readonly defaultValue?: unknown;
 }
 const definitionOf = (schema: z.ZodType) => schema.def as unknown as Definition;
@@ -20,6 +22,8 @@ export interface Unwrapped {
   /** From the leaf's own `.meta()`; empty for a section. */
   readonly type: string;
   readonly meaning: string;
+  /** Of a section with variants, the key that tells them apart; else empty. */
+  readonly discriminator: string;
 }
 
 /** Looks through defaults, optionals and transforms to the section or leaf itself. */
@@ -30,6 +34,7 @@ export function unwrap(wrapped: z.ZodType): Unwrapped {
     defaultValue: undefined,
     type: '',
     meaning: '',
+    discriminator: '',
   };
   for (let schema: z.ZodType | undefined = wrapped; schema;) {
     const definition = definitionOf(schema);
@@ -40,25 +45,62 @@ export function unwrap(wrapped: z.ZodType): Unwrapped {
       defaultValue: found.defaultValue ?? definition.defaultValue,
       type: found.type || String(meta?.['type'] ?? ''),
       meaning: found.meaning || (meta?.description ?? ''),
+      discriminator: definition.discriminator ?? '',
     };
     schema = definition.innerType ?? definition.in;
   }
   return found;
 }
 
-/** Children of a section by key; `<name>` stands for the keys of a map. Empty for a leaf. */
+/**
+ * Children of a section by key; `<name>` stands for the keys of a map. Of a section with variants
+ * those that all of them have. Empty for a leaf.
+ */
 export function childrenOf(section: z.ZodType): ReadonlyMap<string, z.ZodType> {
   const definition = definitionOf(unwrap(section).schema);
   if (definition.shape) return new Map(Object.entries(definition.shape));
   if (definition.valueType) return new Map([['<name>', definition.valueType]]);
-  const options = definition.options ?? [];
-  return new Map(options.flatMap((option) => [...childrenOf(option)]));
+  const [first, ...others] = (definition.options ?? []).map(childrenOf);
+  const shared = [...(first ?? [])].filter(([key]) => others.every((other) => other.has(key)));
+  return new Map(shared);
 }
 
-/** The schema of the section or leaf at a path of the configuration. */
-export function schemaAt(root: z.ZodType, path: readonly PropertyKey[]): z.ZodType | undefined {
-  return path.reduce<z.ZodType | undefined>((schema, key) => {
-    const children = schema && childrenOf(schema);
-    return children?.get(String(key)) ?? children?.get('<name>');
-  }, root);
+/** The variants of a section that has several, by the value of the key that tells them apart. */
+export function variantsOf(section: z.ZodType): ReadonlyMap<string, z.ZodType> {
+  const { schema, discriminator } = unwrap(section);
+  const { options = [] } = definitionOf(schema);
+  return new Map(
+    options.flatMap((option) => {
+      const told = childrenOf(option).get(discriminator);
+      const values = told ? Object.values(definitionOf(unwrap(told).schema).entries ?? {}) : [];
+      return values.map((value): [string, z.ZodType] => [value, option]);
+    }),
+  );
+}
+
+/**
+ * The schema of the section or leaf at a path of the configuration; of a section with variants that
+ * of the one that `value` (the whole configuration as it was written) chooses.
+ */
+export function schemaAt(
+  root: z.ZodType,
+  path: readonly PropertyKey[],
+  value: unknown,
+): z.ZodType | undefined {
+  let at = value;
+  let schema: z.ZodType | undefined = variantOf(root, at);
+  for (const key of path) {
+    const children: ReadonlyMap<string, z.ZodType> | undefined = schema && childrenOf(schema);
+    at = (at as Record<PropertyKey, unknown> | null | undefined)?.[key];
+    const child: z.ZodType | undefined = children?.get(String(key)) ?? children?.get('<name>');
+    schema = child && variantOf(child, at);
+  }
+  return schema;
+}
+
+function variantOf(schema: z.ZodType, value: unknown): z.ZodType {
+  const { discriminator } = unwrap(schema);
+  if (discriminator === '') return schema;
+  const chosen = (value as Record<string, unknown> | null | undefined)?.[discriminator];
+  return variantsOf(schema).get(String(chosen)) ?? schema;
 }

@@ -8,6 +8,7 @@ import { loadConfig, lossPolicyOf, parseConfig } from '../../src/config.ts';
 import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../../src/domain/backoff.ts';
 import { UsageError } from '../../src/domain/errors.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import type { Secret } from '../../src/config.ts';
 import { TOKEN, env, minimal, withValue } from './examples.ts';
 
 let directory: string;
@@ -37,7 +38,7 @@ const write = (name: string, content: string, mode = 0o600) => {
 test('a minimal configuration gets every default', () => {
   const config = parseConfig(minimal(), { env, baseDirectory: '/etc/shepherd' });
   const { token, ...provider } = config.providers['equinix']!;
-  expect(token.read()).toBe(TOKEN);
+  expect((token as Secret).read()).toBe(TOKEN);
   expect({ ...config, providers: { equinix: provider } }).toMatchObject({
     database: { embedded: { dataDir: '/etc/shepherd/data' }, poolMax: 10, wakes: 'listen' },
     session: { interval: 5000 },
@@ -208,7 +209,7 @@ test('secrets come from the environment or a private file, and are read again ea
   const path = write('token', 'from-file\n');
   const input = withValue('providers.equinix.token', `file:token`);
   const config = parseConfig(input, { baseDirectory: directory });
-  const { token } = config.providers['equinix']!;
+  const token = config.providers['equinix']!['token'] as Secret;
   expect(token.read()).toBe('from-file');
   writeFileSync(path, 'rotated\n');
   expect(token.read()).toBe('rotated');
@@ -240,7 +241,7 @@ test('nothing that prints the configuration shows a secret', () => {
   const config = parseConfig(minimal(), { env });
   const printed = [JSON.stringify(config), inspect(config, { depth: 9, showHidden: true })];
   for (const text of printed) expect(text).not.toContain(TOKEN);
-  expect(String(config.providers['equinix']?.token)).toBe('${API_TOKEN}');
+  expect(String(config.providers['equinix']?.['token'])).toBe('${API_TOKEN}');
 });
 
 test('the result is frozen to the bottom', () => {

@@ -1,0 +1,38 @@
+import { createInterface } from 'node:readline';
+import type { Clock, Random } from '../../adapters/clock/port.ts';
+
+/** Who gives a command, and what it runs with. */
+export interface Operator {
+  /** Where answers come from; only a terminal is asked. */
+  readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean };
+  /** One line of the result, on standard output. */
+  say(line: string): void;
+  /** One line for people: progress, questions and warnings. */
+  note(line: string): void;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Aborts when the operator wants an end. */
+  readonly signal: AbortSignal;
+}
+
+/** A line that the operator types; null at the end of the input or at an interrupt. */
+export async function ask(
+  { input, note, signal }: Operator,
+  question: string,
+): Promise<string | null> {
+  if (signal.aborted || ('readableEnded' in input && input.readableEnded)) return null;
+  const lines = createInterface({ input, terminal: false });
+  const answer = Promise.withResolvers<string | null>();
+  const giveUp = () => answer.resolve(null);
+  lines.once('line', answer.resolve);
+  lines.once('close', giveUp);
+  signal.addEventListener('abort', giveUp, { once: true });
+  try {
+    note(question);
+    return await answer.promise;
+  } finally {
+    signal.removeEventListener('abort', giveUp);
+    lines.close();
+  }
+}

@@ -1,0 +1,56 @@
+import { createPgBmdb } from '../adapters/bmdb/pg/pg-bmdb.ts';
+import { systemClock, systemRandom } from '../adapters/clock/system-clock.ts';
+import { silentLog } from '../adapters/log/port.ts';
+import { loadConfig, lossPolicyOf } from '../config.ts';
+import { NotFound, UsageError } from '../domain/errors.ts';
+import { isUuid, machineId } from '../domain/ids.ts';
+import { databaseUrlOf, type DatabaseOptions } from './db.ts';
+
+export interface DeprovisionOptions extends DatabaseOptions {
+  readonly machine: string;
+  readonly by: string;
+  readonly reason: string;
+  /** False: only tell. */
+  readonly yes: boolean;
+}
+
+const TIMEOUT_MS = 30_000;
+
+/**
+ * `shepherd machine deprovision`: files the request; a daemon carries it out. Asking twice is asking
+ * once.
+ * @throws {UsageError} that is no machine id, or a reason is missing.
+ * @throws {NotFound} there is no such machine. @throws {NothingToDo} a hold preserves it.
+ */
+export async function deprovision(options: DeprovisionOptions): Promise<string> {
+  const { machine, by, reason, yes } = options;
+  if (!isUuid(machine)) {
+    throw new UsageError(`"${machine}" is no machine id; an id is a UUID in small letters`);
+  }
+  if (reason.trim() === '' || by.trim() === '') {
+    throw new UsageError('say who asks and why: --by and --reason must not be empty');
+  }
+  const url = databaseUrlOf(options);
+  const flags = options.url === undefined ? {} : { 'database.url': options.url };
+  const config = loadConfig({ file: options.file, env: process.env, flags });
+  const bmdb = createPgBmdb({
+    ...{ url, clock: systemClock, random: systemRandom, log: silentLog, poolMax: 1 },
+    ...{ loss: lossPolicyOf(config), budget: config.guard, timeoutMs: TIMEOUT_MS },
+    wakes: 'poll',
+  });
+  try {
+    const id = machineId(machine);
+    const { row } = await bmdb.readMachine(id, AbortSignal.timeout(TIMEOUT_MS));
+    if (!row?.provided) throw new NotFound(`there is no machine ${machine} with hardware`);
+    const { provider, providerId, reservationId } = row.provided;
+    const what = `device ${providerId} of ${provider}, on slot ${reservationId ?? providerId}`;
+    if (row.deprovision) {
+      return `${machine} (${what}) is on its way: ${row.deprovision.requestedBy} asked for it`;
+    }
+    if (!yes) return `${machine} would be given back: ${what}; confirm with --yes`;
+    await bmdb.requestDeprovision(id, { by, reason });
+    return `${machine} is to be given back: ${what}`;
+  } finally {
+    await bmdb.close();
+  }
+}

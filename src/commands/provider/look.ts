@@ -1,0 +1,94 @@
+import { createPgBmdb } from '../../adapters/bmdb/pg/pg-bmdb.ts';
+import type { Bmdb } from '../../adapters/bmdb/port.ts';
+import { systemClock, systemRandom } from '../../adapters/clock/system-clock.ts';
+import { silentLog } from '../../adapters/log/port.ts';
+import { silentMetrics } from '../../adapters/metrics/port.ts';
+import type { FleetProvider } from '../../adapters/provider/port.ts';
+import { publicBlob } from '../../adapters/ssh/openssh-key.ts';
+import { loadConfig, lossPolicyOf, type Config } from '../../config.ts';
+import { openProvider } from '../../daemon/providers.ts';
+import { NotFound } from '../../domain/errors.ts';
+import { providerName, type ProviderName } from '../../domain/ids.ts';
+import { databaseUrlOf, type DatabaseOptions } from '../db.ts';
+
+export interface LookOptions extends DatabaseOptions {
+  /** Only this one; all configured ones when absent. */
+  readonly provider?: string | undefined;
+  readonly json: boolean;
+  readonly version: string;
+  /** Gives up: an interrupt. */
+  readonly signal: AbortSignal;
+}
+
+/** What a command looks at: the database, and the providers it is about. */
+export interface Sight {
+  readonly config: Config;
+  readonly bmdb: Bmdb;
+  readonly providers: ReadonlyMap<ProviderName, FleetProvider>;
+}
+
+/** For one statement; a person would rather wait than have no answer. */
+const TIMEOUT_MS = 30_000;
+
+/**
+ * Opens database and providers for looking only: no session, no key made, nothing put in place.
+ * @throws {UsageError} the configuration is wrong. @throws {NotFound} there is no such provider.
+ */
+export async function look<T>(
+  options: LookOptions,
+  task: (sight: Sight) => Promise<T>,
+): Promise<T> {
+  const url = databaseUrlOf(options);
+  const flags = options.url === undefined ? {} : { 'database.url': options.url };
+  const config = loadConfig({ file: options.file, env: process.env, flags });
+  const providers = openAll(config, { ...options, publicKey: NO_KEY });
+  const bmdb = createPgBmdb({
+    ...{ url, clock: systemClock, random: systemRandom, log: silentLog, poolMax: 1 },
+    ...{ loss: lossPolicyOf(config), budget: config.guard, timeoutMs: TIMEOUT_MS },
+    wakes: 'poll',
+  });
+  try {
+    return await task({ config, bmdb, providers });
+  } finally {
+    await Promise.all([...providers.values()].map((provider) => provider.stop()));
+    await bmdb.close();
+  }
+}
+
+/** Which providers to open, and as whom. */
+interface Opening {
+  /** Only this one; all configured ones when absent. */
+  readonly provider?: string | undefined;
+  readonly version: string;
+  /** OpenSSH line of our key. */
+  readonly publicKey: string;
+}
+
+/**
+ * Opens configured providers; makes no call yet.
+ * @throws {NotFound} there is no such provider.
+ */
+export function openAll(
+  config: Config,
+  { provider: wanted, version, publicKey }: Opening,
+): ReadonlyMap<ProviderName, FleetProvider> {
+  const names = Object.keys(config.providers);
+  if (wanted !== undefined && !names.includes(wanted)) {
+    throw new NotFound(`no provider is named ${wanted}; there is ${names.join(', ')}`);
+  }
+  const means = {
+    ...{ clock: systemClock, random: systemRandom, log: silentLog, metrics: silentMetrics },
+    ...{ version, publicKey },
+  };
+  return new Map(
+    Object.entries(config.providers)
+      .filter(([name]) => wanted === undefined || name === wanted)
+      .map(([name, settings]) => {
+        const known = providerName(name);
+        return [known, openProvider(known, settings, means).provider] as const;
+      }),
+  );
+}
+
+/** Drivers want a key for what they create; here nothing is created. */
+const NO_KEY = `ssh-ed25519 ${publicBlob(Buffer.alloc(32)).toString('base64')} none`;

@@ -1,0 +1,140 @@
+import type { BmdbSnapshot } from '../../adapters/bmdb/port.ts';
+import type { FleetProvider } from '../../adapters/provider/port.ts';
+import { machinesMaxOf } from '../../config.ts';
+import { explain } from '../../domain/errors.ts';
+import type { ProviderName } from '../../domain/ids.ts';
+import { reconcile, type Reconciliation } from '../../domain/reconcile.ts';
+import { toTable } from '../text-table.ts';
+import { look, type LookOptions, type Sight } from './look.ts';
+
+/** What the provisioner of one provider would do. */
+interface Plan {
+  readonly provider: ProviderName;
+  /** Null: the provider could not be listed; `failure` says why. */
+  readonly plan: Reconciliation | null;
+  readonly listingComplete: boolean;
+  readonly failure: string | null;
+}
+
+export interface PlanOptions extends LookOptions {
+  /** Also the free slots that nothing would be done with. */
+  readonly all: boolean;
+}
+
+/**
+ * `shepherd plan`: lists providers and BMDB as the provisioner does, and tells what it would do now
+ * and why. Changes nothing. `isGood` is false when a provider could not be listed.
+ */
+export async function plan(
+  options: PlanOptions,
+): Promise<{ readonly text: string; readonly isGood: boolean }> {
+  const plans = await look(options, async (sight) => {
+    const names = [...sight.providers.keys()];
+    return Promise.all(names.map((name) => planFor(sight, name, options.signal)));
+  });
+  const isGood = plans.every(({ failure }) => failure === null);
+  if (options.json) return { text: JSON.stringify({ providers: plans.map(asJson) }), isGood };
+  return { text: plans.map((each) => inWords(each, options.all)).join('\n\n'), isGood };
+}
+
+async function planFor(sight: Sight, name: ProviderName, signal: AbortSignal): Promise<Plan> {
+  const provider = sight.providers.get(name)!;
+  const [listing, rows] = await Promise.all([
+    provider.listMachines({ signal }).catch((error: unknown) => explain(error)),
+    sight.bmdb.scan(signal),
+  ]);
+  if (typeof listing === 'string') {
+    return { provider: name, plan: null, listingComplete: false, failure: listing };
+  }
+  return {
+    provider: name,
+    plan: decide(sight, provider, { ...listing, rows }),
+    listingComplete: listing.complete,
+    failure: null,
+  };
+}
+
+function decide(
+  { config }: Sight,
+  provider: FleetProvider,
+  read: Awaited<ReturnType<FleetProvider['listMachines']>> & { readonly rows: BmdbSnapshot },
+): Reconciliation {
+  const { reservationChunkSize, assimilate } = config.provisioner;
+  return reconcile({
+    ...read.rows,
+    provider: provider.name,
+    listed: read.machines,
+    listingComplete: read.complete,
+    machinesMax: machinesMaxOf(config, provider.name),
+    chunkSize: reservationChunkSize,
+    assimilate,
+    canCreate: provider.capabilities.create,
+    groupOf: provider.capacityGroup,
+  });
+}
+
+const asJson = ({ provider, plan: made, listingComplete, failure }: Plan) =>
+  made === null
+    ? { provider, failure }
+    : {
+        provider,
+        listingComplete,
+        breaker: made.breaker,
+        summary: made.summary,
+        overLimit: made.overLimit,
+        create: made.creations.map(({ slot, intent }) => ({
+          slot,
+          resumes: intent?.witness ?? null,
+        })),
+        decisions: made.decisions,
+        findings: made.machines.map(
+          ({ case: found, action, slot, device, row, intent, reason }) => ({
+            ...{ case: found, action, slot, reason },
+            device: device?.id ?? null,
+            machine: row?.machineId ?? intent?.machineId ?? null,
+          }),
+        ),
+      };
+
+function inWords({ provider, plan: made, listingComplete, failure }: Plan, all: boolean): string {
+  if (made === null) return `${provider}: cannot be listed: ${failure}`;
+  const { summary, decisions, machines, breaker } = made;
+  const skipped = decisions.filter(({ verdict }) => verdict === 'skip');
+  const shown = all ? decisions : decisions.filter(({ verdict }) => verdict !== 'skip');
+  return [
+    `${provider}: ${countsOf(summary)}`,
+    ...(listingComplete ? [] : ['  the listing is incomplete: nothing is concluded from absence']),
+    ...(breaker === null ? [] : [`  circuit breaker open: ${breaker}`]),
+    ...(made.overLimit > 0 ? [`  ${made.overLimit} more than the limit; none is given up`] : []),
+    ...indented(shown.map(({ slot, verdict, reason }) => [verdict, slot, reason])),
+    ...(all ? [] : reasonsOf(skipped)),
+    ...indented(
+      machines.map(({ case: found, action, slot, reason }) => [
+        action === 'none' ? found : action,
+        slot,
+        reason,
+      ]),
+    ),
+    ...(made.creations.length === 0 ? ['  nothing would be created now'] : []),
+  ].join('\n');
+}
+
+const countsOf = (summary: Reconciliation['summary']): string => {
+  const { max, managed, ...rest } = summary;
+  const limit = max === 0 ? 'no limit' : `limit ${max}`;
+  const counts = Object.entries(rest).map(([name, count]) => `${count} ${name}`);
+  return `${managed} managed (${limit}); ${counts.join(', ')}`;
+};
+
+/** Slots that are left alone, by reason: there may be thousands. */
+function reasonsOf(skipped: Reconciliation['decisions']): string[] {
+  const byReason = Map.groupBy(skipped, ({ reason }) => reason);
+  return [...byReason].map(([reason, { length }]) => `  ${length} free left alone: ${reason}`);
+}
+
+const indented = (lines: readonly (readonly string[])[]): string[] =>
+  lines.length === 0
+    ? []
+    : toTable(lines)
+        .split('\n')
+        .map((line) => `  ${line}`);

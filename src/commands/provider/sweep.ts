@@ -1,0 +1,57 @@
+import { existsSync } from 'node:fs';
+import type { SweepReport } from '../../adapters/provider/port.ts';
+import { loadOrCreateSshKey } from '../../adapters/ssh/key-file.ts';
+import { loadConfig, type Config } from '../../config.ts';
+import { UsageError } from '../../domain/errors.ts';
+import { plainText } from '../../domain/texts.ts';
+import { toTable } from '../text-table.ts';
+import { openAll } from './look.ts';
+
+export interface SweepOptions {
+  /** Configuration, YAML. */
+  readonly file: string;
+  readonly provider: string;
+  /** Otherwise it is only told what would go. */
+  readonly remove: boolean;
+  readonly json: boolean;
+  readonly version: string;
+  /** Gives up: an interrupt. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * `shepherd provider sweep`: removes what we left at a provider and no machine needs, of an hour or
+ * older; only tells it unless `remove`. Needs no database.
+ * @throws {UsageError} the configuration is wrong, or our SSH key is not there.
+ * @throws {NotFound} there is no such provider. @throws {ProviderError} it does not answer.
+ */
+export async function sweep(options: SweepOptions): Promise<string> {
+  const { file, remove, json, signal } = options;
+  const config = loadConfig({ file, env: process.env, flags: {} });
+  const publicKey = await ourPublicKey(config);
+  const [provider] = openAll(config, { ...options, publicKey }).values();
+  try {
+    const { removed } = await provider!.sweep({ signal, dryRun: !remove });
+    if (json) return JSON.stringify({ provider: provider!.name, dryRun: !remove, removed });
+    return inWords(provider!.name, removed, remove);
+  } finally {
+    await provider!.stop();
+  }
+}
+
+/** Leftovers are known by it: without it, none would be found, and a new one would be no help. */
+async function ourPublicKey({ ssh: { keyPath } }: Config): Promise<string> {
+  if (!existsSync(keyPath)) {
+    throw new UsageError(`our SSH key ${keyPath} is not there: leftovers of ours cannot be told`);
+  }
+  return (await loadOrCreateSshKey(keyPath)).publicLine;
+}
+
+function inWords(name: string, removed: SweepReport['removed'], isDone: boolean): string {
+  if (removed.length === 0) return `${name}: nothing is left over`;
+  const lines = removed.map(({ kind, id }) => [`  ${plainText(kind)}`, plainText(id)]);
+  const head = isDone
+    ? `${name}: ${removed.length} removed`
+    : `${name}: ${removed.length} would be removed; --remove does it`;
+  return `${head}\n${toTable(lines)}`;
+}

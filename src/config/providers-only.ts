@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { DRIVERS } from '../adapters/provider/drivers.ts';
+import type { Driver } from '../adapters/provider/port.ts';
+import { UsageError } from '../domain/errors.ts';
+import type { Surroundings } from '../settings/secret.ts';
+import { alsoAt, describeFaults, type Fault, faultsOf, placeholdersIn } from './faults.ts';
+import { providersSchema, type ProviderSettings } from './provider-schema.ts';
+import { sshSchema } from './schema.ts';
+import { noSource, readYaml } from './source.ts';
+
+/** A configured provider as it is written. */
+export type Section = Readonly<Record<string, unknown>>;
+/** The `ssh` section, checked. */
+export type SshSettings = z.output<ReturnType<typeof sshSchema>>;
+
+/** The parts of a configuration that a provider alone needs; the rest is not even looked at. */
+export interface ProvidersOnly {
+  readonly sections: ReadonlyMap<string, Section>;
+  /** Null: there is no such section. @throws {UsageError} it has mistakes. */
+  ssh(): SshSettings | null;
+  /** What is wrong with a section that would stand there under this name. */
+  faultsOf(name: string, section: Section): readonly Fault[];
+  /** @throws {UsageError} listing every mistake. */
+  settingsOf(name: string, section: Section): ProviderSettings;
+}
+
+export interface ProvidersOnlyOptions {
+  /** YAML. */
+  readonly text: string;
+  /** What to call it in messages. */
+  readonly name: string;
+  readonly around: Surroundings;
+  readonly drivers?: ReadonlyMap<string, Driver>;
+}
+
+/** @throws {UsageError} not YAML, or no `providers` in it. */
+export function readProvidersOnly(options: ProvidersOnlyOptions): ProvidersOnly {
+  const { text, name: file, around, drivers = DRIVERS } = options;
+  const { value } = readYaml(text, file);
+  const { providers, ssh } = value as { providers?: unknown; ssh?: unknown };
+  if (!isRecord(providers)) throw new UsageError(`${file} has no section providers`);
+  const schema = z.object({ providers: providersSchema(around, drivers) });
+  const source = { ...noSource, name: file };
+
+  function judge(name: string, section: Section) {
+    const whole = { providers: { [name]: section } };
+    const result = schema.safeParse(whole);
+    const wrong = result.success ? [] : faultsOf(result.error, schema, whole);
+    return { result, faults: alsoAt(wrong, placeholdersIn(whole)) };
+  }
+
+  return {
+    sections: new Map(
+      Object.entries(providers).map(([name, section]) => [name, isRecord(section) ? section : {}]),
+    ),
+    ssh: () => (ssh === undefined ? null : checkedSsh(ssh, around, file)),
+    faultsOf: (name, section) => judge(name, section).faults,
+    settingsOf(name, section) {
+      const { result, faults } = judge(name, section);
+      if (result.success && faults.length === 0) return result.data.providers[name]!;
+      throw new UsageError(describeFaults(faults, source));
+    },
+  };
+}
+
+function checkedSsh(ssh: unknown, around: Surroundings, file: string): SshSettings {
+  const schema = z.object({ ssh: sshSchema(around) });
+  const result = schema.safeParse({ ssh });
+  if (result.success) return result.data.ssh;
+  const faults = faultsOf(result.error, schema, { ssh });
+  throw new UsageError(describeFaults(faults, { ...noSource, name: file }));
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

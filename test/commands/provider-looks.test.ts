@@ -1,0 +1,267 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createPgBmdb } from '../../src/adapters/bmdb/pg/pg-bmdb.ts';
+import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
+import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../src/adapters/log/port.ts';
+import { clear, type ClearOptions } from '../../src/commands/provider/clear.ts';
+import type { LookOptions } from '../../src/commands/provider/look.ts';
+import { plan } from '../../src/commands/provider/plan.ts';
+import { providerStatus } from '../../src/commands/provider/status.ts';
+import { sweep } from '../../src/commands/provider/sweep.ts';
+import { loadOrCreateSshKey } from '../../src/adapters/ssh/key-file.ts';
+import { createManualClock } from '../../src/simulator/fakequinix/time/clock.ts';
+import { NotFound, UsageError } from '../../src/domain/errors.ts';
+import { providerName } from '../../src/domain/ids.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import { startFakequinix } from '../../src/simulator/fakequinix/fakequinix.ts';
+import type { Fakequinix } from '../../src/simulator/fakequinix/options.ts';
+import { startPgServer, type PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
+
+const METAL = providerName('metal');
+const dir = mkdtempSync(join(tmpdir(), 'shepherd-looks-'));
+const file = join(dir, 'shepherd.yaml');
+
+let server: PgServer;
+let bmdb: Bmdb;
+let fake: Fakequinix;
+beforeAll(async () => {
+  server = await startPgServer();
+  bmdb = createPgBmdb({
+    ...{ url: server.url, clock: systemClock, random: systemRandom, log: silentLog },
+    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, wakes: 'poll' },
+  });
+  vi.stubEnv('DB_PASSWORD', new URL(server.url).password);
+});
+afterAll(async () => {
+  await bmdb.close();
+  await server.stop();
+  vi.unstubAllEnvs();
+  rmSync(dir, { recursive: true, force: true });
+});
+beforeEach(async () => {
+  await server.clear();
+  fake = await startFakequinix({
+    ...{ listen: { host: '127.0.0.1', port: 0 }, profile: 'fast', reservations: 5 },
+  });
+  vi.stubEnv('METAL_TOKEN', fake.tokens.project);
+  writeConfig(fake.url);
+});
+afterEach(() => fake.close());
+
+function writeConfig(baseUrl: string, more: object = {}) {
+  const { username, host, pathname } = new URL(server.url);
+  const config = {
+    database: { url: `postgresql://${username}:\${DB_PASSWORD}@${host}${pathname}` },
+    providers: {
+      metal: {
+        ...{ driver: 'equinix', baseUrl, token: '${METAL_TOKEN}', username: 'test', apiRate: '0s' },
+        ...{ projectId: fake.projectId, instanceSetId: 'tests-looks-000000000000001' },
+        ...{ devicePrefix: 'shepherd-looks-', sshKeyLabel: 'shepherd-looks' },
+      },
+      ...more,
+    },
+    provisioner: { maxMachines: 3 },
+    ssh: { keyPath: join(dir, 'ssh-key') },
+    agentServer: { listen: '127.0.0.1:0', devCertificates: { dir: join(dir, 'certificates') } },
+  };
+  writeFileSync(file, JSON.stringify(config));
+}
+
+const looking = (): LookOptions => ({
+  ...{ file, json: false, version: 'test', signal: AbortSignal.timeout(30_000) },
+});
+const slotIds = () =>
+  fake
+    .reservations()
+    .map(({ id }) => id)
+    .toSorted();
+
+test('a plan tells what would be created within the limit, and changes nothing', async () => {
+  const { text, isGood } = await plan({ ...looking(), all: false });
+  expect(isGood).toBe(true);
+  expect(text).toContain('metal: 0 managed (limit 3); 0 bmdb, 0 used, 5 free');
+  expect(text.match(/^ {2}create /gm)).toHaveLength(3);
+  expect(text).toContain('2 free left alone: at the limit of 3 machines');
+  expect(fake.devices()).toEqual([]);
+  expect(fake.requests().filter(({ method }) => method !== 'GET')).toEqual([]);
+  expect((await bmdb.scan(AbortSignal.timeout(5_000))).intents).toEqual([]);
+});
+
+test('a plan honours the shelf and the holds, and says so for each slot', async () => {
+  const [first] = slotIds();
+  await server.sql.query(`INSERT INTO provider_holds (provider, kind, key, until, cause)
+    VALUES ('metal', 'penalty', '${first}', now() + interval '1 hour', 'it was refused')`);
+  const shelved = await plan({ ...looking(), all: true });
+  expect(shelved.text).toMatch(
+    new RegExp(`skip +metal/${first} +it is on the shelf: it was refus`),
+  );
+  expect(shelved.text.match(/^ {2}create /gm)).toHaveLength(3);
+
+  await bmdb.providerHolds.impose({
+    ...{
+      provider: METAL,
+      kind: 'capacity',
+      key: 'all',
+      forMs: 60_000,
+      level: 1,
+      cause: 'sold out',
+    },
+  });
+  const held = JSON.parse((await plan({ ...looking(), json: true, all: false })).text);
+  expect(held.providers[0].create).toEqual([]);
+  const reasons = held.providers[0].decisions.map((each: { reason: string }) => each.reason);
+  expect(reasons.filter((reason: string) => reason.includes('sold out'))).toHaveLength(4);
+});
+
+test('a stranger under our prefix is told as an orphan', async () => {
+  const body = { hostname: 'shepherd-looks-lost', plan: 'm3.large.x86' };
+  const response = await fetch(`${fake.url}/projects/${fake.projectId}/devices`, {
+    method: 'POST',
+    headers: { 'X-Auth-Token': fake.tokens.user, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ ...body, operating_system: 'ubuntu_22_04', metro: 'fr' }),
+  });
+  expect(response.status).toBe(201);
+  const { text } = await plan({ ...looking(), all: false });
+  expect(text).toContain('1 orphan');
+  expect(text).toMatch(/orphan +metal\//);
+  expect(text.match(/^ {2}create /gm)).toHaveLength(2);
+});
+
+test('a provider that does not answer is said to be so', async () => {
+  vi.stubEnv('METAL_TOKEN', 'wrong');
+  const { text, isGood } = await plan({ ...looking(), all: false });
+  expect(isGood).toBe(false);
+  expect(text).toMatch(/^metal: cannot be listed: /);
+  expect(text).not.toContain('wrong');
+});
+
+test('a plan from an incomplete listing creates nothing, and says so', async () => {
+  const part = {
+    ...{ driver: 'stub', instanceSetId: 'tests-looks-000000000000002' },
+    faults: [{ fault: 'partial-page', operation: 'list' }],
+  };
+  writeConfig(fake.url, { part });
+  const options = { ...looking(), provider: 'part', all: true };
+  const { text, isGood } = await plan(options);
+  expect(isGood).toBe(true);
+  expect(text).toContain('the listing is incomplete: nothing is concluded from absence');
+  expect(text).toMatch(/skip +part\/\S+ +the listing is incomplete/);
+  const [told] = JSON.parse((await plan({ ...options, json: true })).text).providers;
+  expect(told).toMatchObject({ provider: 'part', listingComplete: false, create: [] });
+});
+
+test('a hold that has ended is not shown as one in force', async () => {
+  await server.sql.query(`INSERT INTO provider_holds (provider, kind, key, until, level, cause)
+    VALUES ('metal', 'throttle', 'create', now() - interval '1 minute', 1, 'it was too much'),
+           ('metal', 'throttle', 'list', now() + interval '1 hour', 1, 'it is too much')`);
+  const { providers } = JSON.parse(await providerStatus({ ...looking(), json: true, live: false }));
+  expect(providers[0].holds).toMatchObject([{ what: 'throttle list', cause: 'it is too much' }]);
+});
+
+describe('leftovers', () => {
+  const sweeping = { file, provider: 'metal', json: false, remove: false, version: 'test' };
+  const run = (change: object = {}) =>
+    sweep({ ...sweeping, signal: AbortSignal.timeout(30_000), ...change });
+  const HOUR_MS = 3_600_000;
+
+  /** An account on which our key was put twice, three hours ago. */
+  async function account(): Promise<() => Promise<string[]>> {
+    await fake.close();
+    const clock = createManualClock(Date.now() - 3 * HOUR_MS);
+    fake = await startFakequinix({
+      ...{ listen: { host: '127.0.0.1', port: 0 }, profile: 'fast', reservations: 1, clock },
+    });
+    vi.stubEnv('METAL_TOKEN', fake.tokens.user);
+    writeConfig(fake.url);
+    const { publicLine } = await loadOrCreateSshKey(join(dir, 'ssh-key'));
+    const url = `${fake.url}/projects/${fake.projectId}/ssh-keys`;
+    const headers = { 'X-Auth-Token': fake.tokens.user, 'Content-Type': 'application/json' };
+    for (const _ of [1, 2]) {
+      const body = JSON.stringify({ label: 'shepherd-looks', key: publicLine });
+      const response = await fetch(url, { method: 'POST', headers, body });
+      expect(response.status).toBe(201);
+    }
+    return async () => {
+      const list = (await (await fetch(url, { headers })).json()) as { ssh_keys: { id: string }[] };
+      return list.ssh_keys.map(({ id }) => id);
+    };
+  }
+
+  test('are told, and removed only where that is asked for', async () => {
+    const keys = await account();
+    const before = await keys();
+    expect(before).toHaveLength(2);
+    expect(await run()).toMatch(/^metal: 1 would be removed; --remove does it\n +ssh-key +\S+$/);
+    expect(await keys()).toEqual(before);
+    const { removed, dryRun } = JSON.parse(await run({ json: true, remove: true }));
+    expect(dryRun).toBe(false);
+    const [gone] = removed;
+    expect(await keys()).toEqual(before.filter((id) => id !== gone.id));
+    expect(await run({ remove: true })).toBe('metal: nothing is left over');
+  });
+
+  test('of a provider that is not there, or without our key, are refused', async () => {
+    await loadOrCreateSshKey(join(dir, 'ssh-key'));
+    await expect(run({ provider: 'nobody' })).rejects.toBeInstanceOf(NotFound);
+    rmSync(join(dir, 'ssh-key'));
+    await expect(run({ remove: true })).rejects.toThrow(/our SSH key .* is not there/);
+    expect(existsSync(join(dir, 'ssh-key'))).toBe(false);
+  });
+});
+
+test('the status shows holds with cause and end, the shelf, and unfinished creations', async () => {
+  const [slotId] = slotIds();
+  await bmdb.providerHolds.impose({
+    ...{ provider: METAL, kind: 'throttle', key: 'create', forMs: 90_000, level: 2 },
+    cause: 'too many requests',
+  });
+  await server.sql.query(`INSERT INTO provider_holds (provider, kind, key, until, cause)
+    VALUES ('metal', 'penalty', 'slot-x', now() + interval '1 hour', 'it was refused')`);
+  const session = await bmdb.openSession({
+    ...{ component: 'shepherd', runtimeInfo: 'test', intervalMs: 60_000 },
+  });
+  await session.lease('provisioner/metal');
+  await session.intents.open({ provider: METAL, slotId: slotId!, hostname: 'h' });
+  const text = await providerStatus({ ...looking(), live: true });
+  expect(text).toContain(`provisioner  session ${session.sessionId}`);
+  expect(text).toMatch(/throttle create +until \d{4}-.* 2 in a row +too many requests/);
+  expect(text).toMatch(/slot-x +until \d{4}-.* it was refused/);
+  expect(text).toMatch(new RegExp(`${slotId} +open +0 attempts`));
+  expect(text).toContain('complete; 5 entries, 5 KnownUnused');
+  await session.close();
+});
+
+test('slots leave the shelf by name, or all of them with their number', async () => {
+  const shelve = (slotId: string) =>
+    server.sql.query(`INSERT INTO provider_holds (provider, kind, key, until, cause)
+      VALUES ('metal', 'penalty', '${slotId}', now() + interval '1 hour', 'refused')`);
+  for (const slotId of ['a', 'b', 'c']) await shelve(slotId);
+  const run = (change: Partial<ClearOptions>) =>
+    clear({ ...looking(), provider: 'metal', slots: [], allSlots: false, ...change });
+  const left = async () =>
+    (await bmdb.scan(AbortSignal.timeout(5_000))).penalties.map(({ slotId }) => slotId).toSorted();
+
+  await expect(run({})).rejects.toBeInstanceOf(UsageError);
+  await expect(run({ slots: ['a', 'z'] })).rejects.toBeInstanceOf(NotFound);
+  await expect(run({ allSlots: true })).rejects.toThrow('confirm with --expect-count 3');
+  await expect(run({ allSlots: true, expectCount: 2 })).rejects.toThrow('not 2; nothing was done');
+  expect(await left()).toEqual(['a', 'b', 'c']);
+  expect(await run({ slots: ['a'] })).toBe('1 slots of metal are off the shelf');
+  expect(await left()).toEqual(['b', 'c']);
+  await run({ allSlots: true, expectCount: 2 });
+  expect(await left()).toEqual([]);
+  await expect(run({ slots: ['b'], provider: 'nobody' })).rejects.toBeInstanceOf(NotFound);
+});
+
+test('holds of a kind are ended before their time', async () => {
+  const hold = { provider: METAL, forMs: 60_000, level: 1, cause: 'c' } as const;
+  await bmdb.providerHolds.impose({ ...hold, kind: 'throttle', key: 'create' });
+  await bmdb.providerHolds.impose({ ...hold, kind: 'quota', key: 'machines', amount: 3 });
+  const options = { ...looking(), provider: 'metal', slots: [], allSlots: false } as const;
+  expect(await clear({ ...options, hold: 'throttle' })).toContain('1 holds');
+  const { providerHolds } = await bmdb.scan(AbortSignal.timeout(5_000));
+  expect(providerHolds.map(({ kind }) => kind)).toEqual(['quota']);
+});
