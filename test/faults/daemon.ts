@@ -13,10 +13,11 @@ import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import type { Clock, Random } from '../../src/adapters/clock/port.ts';
 import type { Log } from '../../src/adapters/log/port.ts';
 import type { Metrics } from '../../src/adapters/metrics/port.ts';
-import type { Provider } from '../../src/adapters/provider/port.ts';
+import type { FleetProvider } from '../../src/adapters/provider/port.ts';
 import type { RemoteShell } from '../../src/adapters/ssh/port.ts';
 import type { ProviderName } from '../../src/domain/ids.ts';
 import type { Pace } from './pace.ts';
+import { provisionParts } from '../support/provision-parts.ts';
 
 export const AGENT_PATH = '/root/agent';
 const AGENT = Buffer.from('the agent');
@@ -24,7 +25,7 @@ const AGENT = Buffer.from('the agent');
 /** What a daemon is built over. */
 export interface DaemonWorld {
   readonly bmdb: Bmdb;
-  readonly providers: ReadonlyMap<ProviderName, Provider>;
+  readonly providers: ReadonlyMap<ProviderName, FleetProvider>;
   readonly shell: RemoteShell;
   readonly heard$: Observable<Heard>;
   readonly clock: Clock;
@@ -76,12 +77,18 @@ function partsOf(world: DaemonWorld): ProvideDeps {
   const keeper = createSessionKeeper({
     ...{ bmdb, log, component: 'shepherd', runtimeInfo: world.name },
   });
-  const places = { agentStart: pace.places, recovery: pace.places };
+  const places = { agentStart: pace.places, recovery: pace.places, deprovision: pace.places };
   const desk = createDesk({ places, unusedMs: 5_000, clock, log });
   const tasks = {
     ...{ desk, keeper, providers, shell: world.shell, clock, metrics, log },
     ssh: { port: 22, policy: 'tofu' as const },
   };
+  const parts = provisionParts({
+    ...{ bmdb, keeper, providers, clock, random, log, metrics },
+    ...{ holdRows: mirror.providerHolds, facts: mirror.facts, nowMs: mirror.nowMs },
+    limits: { parallelism: 1 },
+    maxAgeMs: pace.listMs / 2,
+  });
   return {
     takeOver: {
       ...tasks,
@@ -97,10 +104,13 @@ function partsOf(world: DaemonWorld): ProvideDeps {
     },
     recover: {
       ...tasks,
+      holds: parts.holds,
       ...{ random, nowMs: mirror.nowMs, backoff: pace.backoff },
       ...{ patienceMs: pace.patienceMs, pollMs: pace.pollMs, askAgainMs: pace.askAgainMs },
     },
-    provision: { ...{ bmdb, keeper, providers, clock, log }, limits: NOTHING_TO_PROVISION },
+    deprovision: parts.deprovision(tasks),
+    provision: parts.provision,
+    update: parts.update,
     turns: {
       ...{ desk, keeper, permits, clock, random },
       ...{ sessions: mirror.sessions, facts: mirror.facts, headStartMs: pace.headStartMs },
@@ -118,8 +128,3 @@ function partsOf(world: DaemonWorld): ProvideDeps {
 }
 
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
-
-const NOTHING_TO_PROVISION = {
-  ...{ machinesMax: 0, chunkSize: 20, creationGapMs: 5_000, parallelism: 1 },
-  ...{ penaltyMs: 3_600_000, abandonMs: 3_600_000 },
-};

@@ -1,28 +1,27 @@
-import type { Provider } from '../../src/adapters/provider/port.ts';
-import { Cancelled, NotFound, NotImplemented } from '../../src/domain/errors.ts';
+import type { FleetProvider } from '../../src/adapters/provider/port.ts';
+import { ProviderError } from '../../src/domain/errors.ts';
 import type { ProviderMachine } from '../../src/domain/machine.ts';
+import { scriptedProvider } from '../support/scripted-provider.ts';
 import type { MachineInfo } from './messages.ts';
 
 /** A provider whose devices are given once and for all. */
 export function createListedProvider(
   machines: readonly MachineInfo[],
   reboot: (machine: MachineInfo) => Promise<void>,
-): Provider {
+): FleetProvider {
   const devices = new Map(machines.map((machine) => [machine.deviceId, machine]));
   const find = (id: string): MachineInfo => {
     const found = devices.get(id);
-    if (!found) throw new NotFound(`no device ${id}`);
+    if (!found) throw new ProviderError('not-found', `no device ${id}`);
     return found;
   };
   const unlessAborted = ({ signal }: { readonly signal: AbortSignal }) => {
-    if (signal.aborted) throw new Cancelled('not asked', { cause: signal.reason });
+    if (signal.aborted) throw new ProviderError('aborted', 'not asked', { cause: signal.reason });
   };
-  const none = async (): Promise<never> => {
-    throw new NotImplemented('this provider creates nothing');
-  };
-  return {
+  const { capabilities } = scriptedProvider();
+  return scriptedProvider({
     type: 'listed',
-    capabilities: { reboot: true },
+    capabilities: { ...capabilities, create: false },
     async listMachines(options) {
       unlessAborted(options);
       return { machines: machines.map(deviceOf), complete: true };
@@ -36,11 +35,7 @@ export function createListedProvider(
       await reboot(find(id));
       return { operationRef: `reboot of ${id}` };
     },
-    createMachine: none,
-    findByWitness: none,
-    hostnameFor: (slotId) => `machine-${slotId}`,
-    stop: async () => undefined,
-  };
+  });
 }
 
 const deviceOf = (machine: MachineInfo): ProviderMachine => ({
