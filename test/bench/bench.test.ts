@@ -41,6 +41,24 @@ test('the suite of the BMDB prints one JSON object with every figure, and leaves
   expect(readdirSync(temp)).toEqual([]);
 }, 120_000);
 
+test('the suite of providers prints one JSON object with every figure, and leaves nothing', async () => {
+  const { stdout, stderr } = await bench('provider', '--json', '--rounds', '1', '--scale', '0.01');
+  const figures = JSON.parse(stdout) as {
+    callsPerMachine: number;
+    list: Record<string, number>;
+    reconcileMs: Record<string, number>;
+  };
+  expect(stdout.trim().split('\n')).toHaveLength(1);
+  expect(figures.list).toMatchObject({ devices: 100, reservations: 100 });
+  expect(Object.keys(figures.reconcileMs)).toEqual(['10000', '100000']);
+  const { callsPerMachine, list, reconcileMs } = figures;
+  for (const value of [callsPerMachine, ...Object.values({ ...list, ...reconcileMs })]) {
+    expect(value).toBeGreaterThan(0);
+  }
+  expect(stderr).toMatch(/round 1\/1: listing /);
+  expect(readdirSync(temp)).toEqual([]);
+}, 120_000);
+
 test('an unknown suite is refused with the names of those there are', async () => {
   await expect(bench('nothing')).rejects.toThrow(/Allowed choices are bmdb/);
   expect(existsSync(temp)).toBe(true);
