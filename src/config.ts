@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
-import { describeFaults, faultsOf } from './config/faults.ts';
+import { alsoAt, describeFaults, faultsOf, placeholdersIn } from './config/faults.ts';
 import { configSchema } from './config/schema.ts';
-import type { equinixSchema } from './config/provider-schema.ts';
-import type { Surroundings } from './config/secret.ts';
+import type { ProviderSettings } from './config/provider-schema.ts';
+import type { Surroundings } from './settings/secret.ts';
 import { noSource, readYaml, withFlags } from './config/source.ts';
 import type { Flags, SourceText } from './config/source.ts';
 import { UsageError } from './domain/errors.ts';
@@ -13,16 +13,19 @@ import { DEFAULT_LOSS } from './domain/policy.ts';
 
 export { configTable, describeConfig } from './config/describe.ts';
 export type { ConfigRow } from './config/describe.ts';
-export { formatDuration, parseDuration } from './config/duration.ts';
-export type { Milliseconds } from './config/duration.ts';
-export type { ListenAddress } from './config/leaves.ts';
-export type { Secret } from './config/secret.ts';
+export { formatDuration, parseDuration } from './settings/duration.ts';
+export type { Milliseconds } from './settings/duration.ts';
+export type { ListenAddress } from './settings/leaves.ts';
+export type { Secret } from './settings/secret.ts';
 export type { Flags } from './config/source.ts';
 export { configSchema };
+export { ownSettingsOf } from './config/provider-schema.ts';
 
-type DeepReadonly<T> = T extends (...args: never[]) => unknown
+type DeepReadonly<T> = unknown extends T
   ? T
-  : { readonly [Key in keyof T]: DeepReadonly<T[Key]> };
+  : T extends (...args: never[]) => unknown
+    ? T
+    : { readonly [Key in keyof T]: DeepReadonly<T[Key]> };
 
 /**
  * The whole configuration: checked, defaults filled in, references looked up, frozen to the bottom.
@@ -31,8 +34,8 @@ type DeepReadonly<T> = T extends (...args: never[]) => unknown
 export type Config = DeepReadonly<z.output<ReturnType<typeof configSchema>>>;
 /** What may be written; what `parseConfig` expects of a plain object. */
 export type ConfigInput = z.input<ReturnType<typeof configSchema>>;
-/** The section of one provider whose driver is `equinix`. */
-export type EquinixConfig = DeepReadonly<z.output<ReturnType<typeof equinixSchema>>>;
+/** One configured provider; the keys of its driver are the driver's to read. */
+export type ProviderConfig = DeepReadonly<ProviderSettings>;
 
 /** Where `loadConfig` finds its text, and what it may refer to. */
 export interface ConfigSource {
@@ -74,10 +77,16 @@ export const lossPolicyOf = ({ agent }: Pick<Config, 'agent'>): LossPolicy => ({
   periodMs: agent.heartbeatPeriod,
 });
 
+/** Most machines of a provider; 0 is no limit. */
+export const machinesMaxOf = ({ providers, provisioner }: Config, provider: string): number =>
+  providers[provider]?.maxMachines ?? provisioner.maxMachines;
+
 function check(value: unknown, around: Surroundings, source: SourceText): Config {
   const schema = configSchema(around);
   const result = schema.safeParse(value);
-  if (!result.success) throw new UsageError(describeFaults(faultsOf(result.error, schema), source));
+  const wrong = result.success ? [] : faultsOf(result.error, schema, value);
+  const faults = alsoAt(wrong, placeholdersIn(value));
+  if (!result.success || faults.length > 0) throw new UsageError(describeFaults(faults, source));
   return freeze(result.data);
 }
 

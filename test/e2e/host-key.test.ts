@@ -1,7 +1,12 @@
-import { readdirSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
+import { loadOrCreateSshKey } from '../../src/adapters/ssh/key-file.ts';
+import { hashOf } from '../../src/adapters/provider/core/instance-secret.ts';
+import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../src/domain/provider-tags.ts';
 import type { HostSnapshot } from '../../src/simulator/hosts/options.ts';
+import { recordingLog } from '../support/recording-log.ts';
 import { becomesTrue, healthy, withFleet } from './simulated-fleet.ts';
 
 /** What the simulation itself puts on a machine's disk when it boots. */
@@ -10,6 +15,27 @@ const filesOn = (root: string): string[] =>
   readdirSync(root, { recursive: true, encoding: 'utf8' })
     .filter((path) => statSync(join(root, path)).isFile())
     .toSorted();
+
+test('a new machine is believed for the secret that its first boot wrote', async () => {
+  const log = recordingLog();
+  await withFleet({ machines: 2, log }, async ({ world, daemon }) => {
+    await becomesTrue(() => healthy(daemon) === 2, 'both machines run');
+    const tags = world.fakequinix.devices().flatMap((device) => device.tags);
+    const hashes = tags.filter((tag) => tag.startsWith(`${SECRET_TAG}=`));
+    const secrets = world.hosts
+      .list()
+      .map(({ root }) => readFileSync(join(root, INSTANCE_SECRET_PATH), 'utf8'));
+    const wanted = secrets.map((secret) => `${SECRET_TAG}=${hashOf(secret)}`);
+    expect(hashes.toSorted()).toEqual(wanted.toSorted());
+    const believed = log.lines.filter(({ message }) => message === 'the host key is believed');
+    expect(believed.map(({ fields }) => fields)).toMatchObject([
+      { evidence: 'secret' },
+      { evidence: 'secret' },
+    ]);
+    const text = inspect(log.lines, { depth: Infinity });
+    for (const secret of secrets) expect(text.includes(secret), 'it is in no log').toBe(false);
+  });
+}, 150_000);
 
 test('a machine whose host key changed is set aside untouched, the other one runs on', async () => {
   await withFleet({ machines: 2 }, async ({ world, daemon }) => {
@@ -25,7 +51,9 @@ test('a machine whose host key changed is set aside untouched, the other one run
       )!;
     expect((await rowOf(victim)).hostKey, 'its key is pinned').toBe(victim.hostKey);
 
-    await hosts.reinstalled(victim.deviceId);
+    const { publicLine } = await loadOrCreateSshKey(join(world.dir, 'ssh-key'));
+    const { deviceId: id, hostname } = victim;
+    await hosts.reinstalled(id, { id, hostname, authorizedKeys: [publicLine] });
     expect(now(victim).hostKey).not.toBe(victim.hostKey);
     await becomesTrue(() => entryOf(victim).state === 'Quarantined', 'it is set aside');
 

@@ -1,6 +1,6 @@
 import { expect, vi } from 'vitest';
 import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../src/adapters/log/port.ts';
+import { type Log, silentLog } from '../../src/adapters/log/port.ts';
 import { openSimWorld, simConfig, type SimWorld } from '../../src/commands/sim-world.ts';
 import { SIM_TUNING } from '../../src/commands/sim.ts';
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts';
@@ -11,9 +11,16 @@ export interface SimulatedFleet {
   readonly daemon: Daemon;
 }
 
+export interface FleetOptions {
+  readonly machines: number;
+  readonly faults?: readonly FaultRule[];
+  /** The daemon's. */
+  readonly log?: Log;
+}
+
 /** A whole simulated fleet with its daemon; everything is closed when `use` is done. */
 export async function withFleet(
-  { machines, faults = [] }: { machines: number; faults?: readonly FaultRule[] },
+  { machines, faults = [], log = silentLog }: FleetOptions,
   use: (fleet: SimulatedFleet) => Promise<void>,
 ): Promise<void> {
   const world = await openSimWorld({ machines, log: silentLog });
@@ -23,7 +30,7 @@ export async function withFleet(
       config: simConfig(world, { console: { listen: '127.0.0.1:0' } }),
       clock: systemClock,
       random: systemRandom,
-      log: silentLog,
+      log,
       version: '0.0.0',
       tuning: SIM_TUNING,
     });

@@ -16,29 +16,51 @@ interface Room {
 const inside = (room: string) => new RegExp(`^src/${room}/`);
 const PORTS = /^src\/adapters\/.+\/port\.ts$/;
 const SHARED_PORTS = /^src\/adapters\/(clock|log|metrics)\/port\.ts$/;
+/** Hosts are proved in one way, by the fleet and by the test of its drivers. */
+const HOST_KEY_PROOF = /^src\/actors\/host-key-proof\.ts$/;
 const NOTHING = /(?!)/;
 
 /** The arrows, as docs/ARCHITECTURE.md draws them. A room may always import itself. */
 const ROOMS: readonly Room[] = [
   { files: inside('domain'), ours: [], packages: NOTHING },
   { files: inside('wire'), ours: [] },
+  { files: inside('settings'), ours: [inside('domain')] },
   { files: inside('machines'), ours: [inside('domain')], packages: /^xstate$/ },
   { files: inside('actors'), ours: [inside('domain'), inside('machines'), PORTS] },
   { files: inside('console'), ours: [inside('domain'), inside('machines'), PORTS] },
+  {
+    files: inside('conformance'),
+    ours: [inside('domain'), inside('settings'), PORTS, HOST_KEY_PROOF],
+  },
   { files: inside('agent'), ours: [inside('wire')] },
   { files: inside('simulator'), ours: [inside('domain'), inside('wire')] },
-  { files: /^src\/config(\/|\.ts$)/, ours: [inside('domain')] },
+  {
+    files: /^src\/config(\/|\.ts$)/,
+    ours: [inside('domain'), inside('settings'), /^src\/adapters\/provider\/(port|drivers)\.ts$/],
+  },
 ];
+
+/** What drivers share. */
+const KIT = /^src\/adapters\/provider\/kit\//;
+
+/** The table of drivers is the one place that knows them all. */
+const DRIVERS: Room = {
+  files: /^src\/adapters\/provider\/drivers\.ts$/,
+  ours: [/^src\/adapters\/provider\/(port|[a-z][a-z0-9-]*\/driver)\.ts$/],
+};
 
 /** Each adapter is a room of its own: its system's port, and its own folder. */
 function adapterRoom(path: string): Room | undefined {
   const folder = /^src\/adapters\/(?:provider\/)?[^/]+(?=\/)/.exec(path)?.[0];
   if (folder === undefined) return undefined;
+  if (DRIVERS.files.test(path)) return DRIVERS;
   const ours = [
     inside('domain'),
     inside('wire'),
+    inside('settings'),
     SHARED_PORTS,
     /^src\/adapters\/provider\/port\.ts$/,
+    ...(folder.startsWith('src/adapters/provider/') ? [KIT] : []),
   ];
   return { files: new RegExp(`^${folder}/`), ours };
 }

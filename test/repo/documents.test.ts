@@ -53,10 +53,17 @@ test('the example of a first run is a valid configuration', () => {
 
 test('every error code is documented, and no other', () => {
   const kinds = Object.values(errors).filter(
-    (value) => typeof value === 'function' && value.prototype instanceof errors.FleetError,
+    (value) =>
+      typeof value === 'function' &&
+      value.prototype instanceof errors.FleetError &&
+      value !== errors.ProviderError,
   ) as (new (message: string, at: number) => errors.FleetError)[];
   // A kind of a kind shares its code.
-  const byCode = new Map(kinds.map((Kind) => new Kind('', 0)).map((e) => [e.code, e.retryable]));
+  const all = [
+    ...kinds.map((Kind) => new Kind('', 0)),
+    ...errors.PROVIDER_ERROR_KINDS.map((kind) => new errors.ProviderError(kind, '')),
+  ];
+  const byCode = new Map<string, boolean>(all.map((e) => [e.code, e.retryable]));
   const known = [...byCode];
   const table = readFileSync(join(root, 'docs/operating.md'), 'utf8').split('## Error codes')[1]!;
   const rows = [...table.matchAll(/^\| `([a-z-]+)` +\| (yes|no) /gm)];
