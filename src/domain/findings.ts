@@ -37,6 +37,7 @@ export type FindingAction =
   | 'assimilate'
   | 'noteEmpty'
   | 'noteGap'
+  | 'drop'
   | 'abandon'
   | 'markAbsent'
   | 'confirmMissing'
@@ -234,13 +235,20 @@ const EMPTY_REASONS = {
   none: 'its creation is under way',
   noteEmpty: 'no device of this creation is listed',
   noteGap: 'the listing is incomplete: its device may be in the gap',
+  drop: 'it was never asked for, and its slot is not listed any more',
   abandon: 'no device with this witness was ever seen',
 } as const;
+
+/** Free, or under a device of whomever. */
+const isListed = ({ stock }: FindingsInput, { slotId }: IntentRow): boolean =>
+  stock.free.some((free) => free.slotId === slotId) ||
+  stock.used.some(({ device }) => slotIdOfMachine(device) === slotId);
 
 /** A device counts as never seen only after an unbroken run of complete listings. */
 function emptyAction(input: FindingsInput, intent: IntentRow): keyof typeof EMPTY_REASONS {
   if (!isIdle(input, intent)) return 'none';
   if (!input.listingComplete) return intent.emptySinceMs === null ? 'none' : 'noteGap';
+  if (intent.attempts === 0 && !isListed(input, intent)) return 'drop';
   if (intent.emptySinceMs === null) return 'noteEmpty';
   return input.nowMs - intent.emptySinceMs >= input.abandonMs ? 'abandon' : 'none';
 }

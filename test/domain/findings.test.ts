@@ -163,13 +163,23 @@ describe('an unfinished creation without a device', () => {
   const unfinished = (
     change: Parameters<typeof intentRow>[0],
     input: Partial<ReconcileInput> = {},
-  ) => judge({ listed: [OTHER], intents: [intentRow({ ...dead, ...change })], ...input });
+  ) =>
+    judge({ listed: [OTHER], intents: [intentRow({ ...dead, attempts: 1, ...change })], ...input });
 
   test('is noted as empty, and abandoned after an hour of complete listings', () => {
     const actions = [null, NOW_MS - HOUR + 1, NOW_MS - HOUR].map(
       (emptySinceMs) => unfinished({ emptySinceMs }).machines[0]!.action,
     );
     expect(actions).toEqual(['noteEmpty', 'none', 'abandon']);
+  });
+
+  test('is dropped at once when it was never asked for and its slot is listed no more', () => {
+    const actionOf = (input: Partial<ReconcileInput>) =>
+      unfinished({ attempts: 0 }, input).machines[0]?.action;
+    expect(actionOf({})).toBe('drop');
+    expect(actionOf({ listingComplete: false }), 'the slot may be in the gap').toBe('none');
+    expect(actionOf({ listed: [free()] }), 'it is taken up').toBe('noteEmpty');
+    expect(unfinished({ attempts: 0, sessionAlive: true }).machines[0]!.action).toBe('none');
   });
 
   test('not by a listing with gaps, nor while somebody works on it', () => {

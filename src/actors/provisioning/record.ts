@@ -28,6 +28,7 @@ const ORDER: readonly FindingAction[] = [
   'markAbsent',
   'noteEmpty',
   'noteGap',
+  'drop',
   'abandon',
   'assimilate',
 ];
@@ -123,6 +124,13 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
   noteGap: async (_deps, _state, { intent }, { session }) => {
     const { witness } = await takeUp(session, intent!);
     await session.intents.progress(witness, { empty: false });
+  },
+
+  drop: async (deps, _state, { slot, intent, reason }, { session }) => {
+    const { witness, provider } = await takeUp(session, intent!);
+    await session.intents.end(witness, { state: 'abandoned', cause: reason });
+    deps.metrics.creation(provider, 'abandoned');
+    deps.log.info({ slot, reason }, 'a creation that was never asked for is dropped');
   },
 
   abandon: async (deps, _state, { slot, intent, reason }, under) => {

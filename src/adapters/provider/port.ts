@@ -100,7 +100,10 @@ export interface Provider {
   verifyHostKey(machine: ProviderMachine, key: Buffer, options: CallOptions): Promise<void>;
   /** Quota group of a plan; plans that share one run out together. */
   capacityGroup(plan: Plan): string;
-  /** Finds the device of a witness past all caches. When absent, a listing is searched. */
+  /**
+   * Finds the device of a witness past all caches. When absent, a listing is searched.
+   * @throws {ProviderError} `race-lost`: somebody else's device is on the slot, so there is none.
+   */
   findByWitness?(
     witness: Witness,
     slotId: string,

@@ -143,10 +143,12 @@ describe('what an earlier life left open', () => {
 });
 
 describe('a creation that came to nothing', () => {
-  /** Its slot is gone, so nobody takes it up. */
-  const withoutSlot = async () => {
+  /** Its slot is gone, so nobody takes it up; the provider was asked for it so often before. */
+  const withoutSlot = async (attempts = 1) => {
     await dieIn('hang');
-    const { slotId } = stand.intents()[0]!;
+    const [witness, intent] = [...stand.bmdb.tables.intents][0]!;
+    stand.bmdb.tables.intents.set(witness, { ...intent, attempts });
+    const { slotId } = intent;
     stand.provider.remove(stand.provider.snatch(slotId), { withReservation: true });
     return stand.life({ limits: { machinesMax: 1 } });
   };
@@ -162,6 +164,14 @@ describe('a creation that came to nothing', () => {
     expect(stand.states()[0]).toEqual('abandoned');
     expect(stand.bmdb.tables.penalties.size).toBe(1);
     expect(stand.metrics.count('creation', 'stub', 'abandoned')).toBe(1);
+  });
+
+  test('is dropped at once when the provider was never asked for it; nothing is shelved', async () => {
+    const two = await withoutSlot(0);
+    await two.round();
+    expect(stand.states()[0]).toEqual('abandoned');
+    expect(stand.bmdb.tables.penalties.size).toBe(0);
+    expect(devices()).toHaveLength(0);
   });
 
   test('a listing with gaps breaks the hour', async () => {

@@ -13,7 +13,7 @@ import type { DevicePatch } from './device-routes.ts';
 import { isEquinixError } from './errors.ts';
 import { createList, type ListOptions } from './listing.ts';
 import { moveReservation } from './move-reservation.ts';
-import { findByWitness, type Sought } from './probe.ts';
+import { findByWitness, isDevice, type Sought, strangerThere } from './probe.ts';
 import type { Expansion } from './request-parts.ts';
 import { createRoutes } from './routes.ts';
 import type { Device } from './schema.ts';
@@ -102,6 +102,7 @@ export function createEquinixClient(config: EquinixConfig, deps: EquinixDeps) {
         if (foreign) throw call.error('RaceLost', 'another owner tagged the device');
         if (!ours && holder === 'hidden') throw call.error('PartialListing', HIDDEN);
         if (!ours && !complete) throw call.error('PartialListing', 'it may have been left out');
+        if (!ours && isDevice(holder)) throw strangerThere(place);
         return ours;
       }),
     updateDevice: (id: string, patch: DevicePatch, signal: AbortSignal) =>

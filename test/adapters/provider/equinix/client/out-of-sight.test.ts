@@ -90,14 +90,17 @@ test('while the holder cannot be read it is not certain that there is no device 
   });
 });
 
-test('without a holder, or with a stranger’s, that is certain', async () => {
+test('without a holder that is certain; a stranger on the reservation is a lost race', async () => {
   const sought = { reservationId: SLOT, witness: WITNESS };
   await start({});
   expect(await client.findByWitness(sought, live)).toBeNull();
   client.stop();
   await api.close();
   await start({ reservation: { device: { ...DEVICE, tags: ['of somebody'] } } });
-  expect(await client.findByWitness(sought, live)).toBeNull();
+  expect(await failureOf(client.findByWitness(sought, live))).toMatchObject({
+    kind: 'RaceLost',
+    ambiguous: false,
+  });
 });
 
 test.each([
