@@ -1,13 +1,9 @@
-import { createPgBmdb } from '../adapters/bmdb/pg/pg-bmdb.ts';
 import type { BmdbInspection, InspectedMachine, InspectionQuery } from '../adapters/bmdb/port.ts';
 import { pickFields } from '../adapters/bmdb/reflection/pick.ts';
-import { systemClock, systemRandom } from '../adapters/clock/system-clock.ts';
-import { silentLog } from '../adapters/log/port.ts';
-import { lossPolicyOf, loadConfig } from '../config.ts';
 import { NotFound, UsageError } from '../domain/errors.ts';
 import { isUuid, machineId } from '../domain/ids.ts';
 import type { MachineId } from '../domain/ids.ts';
-import { databaseUrlOf } from './db.ts';
+import { withDatabase } from './database.ts';
 import type { DatabaseOptions } from './db.ts';
 import { countsText, hardwareText, machineText, overviewText } from './db-text.ts';
 import { printable } from './text-table.ts';
@@ -91,27 +87,11 @@ export async function showStatistics(options: StatisticsOptions): Promise<string
   });
 }
 
-/** Without a session: nothing is written, and no daemon notices. */
-async function looking<T>(
+const looking = <T>(
   options: DatabaseOptions,
   look: (inspection: BmdbInspection, signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const url = databaseUrlOf(options);
-  const flags = options.url === undefined ? {} : { 'database.url': options.url };
-  const config = loadConfig({ file: options.file, env: process.env, flags });
-  const bmdb = createPgBmdb({
-    ...{ url, clock: systemClock, random: systemRandom, log: silentLog, poolMax: 1 },
-    ...{ loss: lossPolicyOf(config), budget: config.guard, timeoutMs: TIMEOUT_MS },
-    wakes: 'poll',
-  });
-  try {
-    return await look(bmdb.inspection, new AbortController().signal);
-  } finally {
-    await bmdb.close();
-  }
-}
-/** For one statement; a person would rather wait than have no answer. */
-const TIMEOUT_MS = 30_000;
+): Promise<T> =>
+  withDatabase(options, ({ inspection }) => look(inspection, new AbortController().signal));
 
 async function readAll(inspection: BmdbInspection, query: InspectionQuery, signal: AbortSignal) {
   const sql: string[] = [];

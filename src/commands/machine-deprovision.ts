@@ -1,10 +1,7 @@
-import { createPgBmdb } from '../adapters/bmdb/pg/pg-bmdb.ts';
-import { systemClock, systemRandom } from '../adapters/clock/system-clock.ts';
-import { silentLog } from '../adapters/log/port.ts';
-import { loadConfig, lossPolicyOf } from '../config.ts';
 import { NotFound, UsageError } from '../domain/errors.ts';
 import { isUuid, machineId } from '../domain/ids.ts';
-import { databaseUrlOf, type DatabaseOptions } from './db.ts';
+import { TIMEOUT_MS, withDatabase } from './database.ts';
+import type { DatabaseOptions } from './db.ts';
 
 export interface DeprovisionOptions extends DatabaseOptions {
   readonly machine: string;
@@ -13,8 +10,6 @@ export interface DeprovisionOptions extends DatabaseOptions {
   /** False: only tell. */
   readonly yes: boolean;
 }
-
-const TIMEOUT_MS = 30_000;
 
 /**
  * `shepherd machine deprovision`: files the request; a daemon carries it out. Asking twice is asking
@@ -30,15 +25,7 @@ export async function deprovision(options: DeprovisionOptions): Promise<string> 
   if (reason.trim() === '' || by.trim() === '') {
     throw new UsageError('say who asks and why: --by and --reason must not be empty');
   }
-  const url = databaseUrlOf(options);
-  const flags = options.url === undefined ? {} : { 'database.url': options.url };
-  const config = loadConfig({ file: options.file, env: process.env, flags });
-  const bmdb = createPgBmdb({
-    ...{ url, clock: systemClock, random: systemRandom, log: silentLog, poolMax: 1 },
-    ...{ loss: lossPolicyOf(config), budget: config.guard, timeoutMs: TIMEOUT_MS },
-    wakes: 'poll',
-  });
-  try {
+  return withDatabase(options, async (bmdb) => {
     const id = machineId(machine);
     const { row } = await bmdb.readMachine(id, AbortSignal.timeout(TIMEOUT_MS));
     if (!row?.provided) throw new NotFound(`there is no machine ${machine} with hardware`);
@@ -50,7 +37,5 @@ export async function deprovision(options: DeprovisionOptions): Promise<string> 
     if (!yes) return `${machine} would be given back: ${what}; confirm with --yes`;
     await bmdb.requestDeprovision(id, { by, reason });
     return `${machine} is to be given back: ${what}`;
-  } finally {
-    await bmdb.close();
-  }
+  });
 }

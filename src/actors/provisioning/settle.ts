@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import type { BmdbSession } from '../../adapters/bmdb/port.ts';
-import { explain, isProviderError, SessionExpired, WorkConflict } from '../../domain/errors.ts';
+import { explain, isProviderError, SessionExpired } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import type { IntentRow } from '../../domain/machine.ts';
 import { isIdle } from '../../domain/findings.ts';
@@ -95,6 +95,3 @@ export const takeUp = async (session: BmdbSession, intent: IntentRow): Promise<I
   intent.sessionId === session.sessionId ? intent : session.intents.resume(intent.witness);
 
 export const slotOf = ({ provider, slotId }: IntentRow): string => `${provider}/${slotId}`;
-
-/** Whether somebody else settled it meanwhile. */
-export const isSettled = (error: unknown): boolean => error instanceof WorkConflict;

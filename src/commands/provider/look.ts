@@ -1,15 +1,15 @@
-import { createPgBmdb } from '../../adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb } from '../../adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../../adapters/clock/system-clock.ts';
 import { silentLog } from '../../adapters/log/port.ts';
 import { silentMetrics } from '../../adapters/metrics/port.ts';
 import type { FleetProvider } from '../../adapters/provider/port.ts';
 import { publicBlob } from '../../adapters/ssh/openssh-key.ts';
-import { loadConfig, lossPolicyOf, type Config } from '../../config.ts';
+import type { Config } from '../../config.ts';
 import { openProvider } from '../../daemon/providers.ts';
 import { NotFound } from '../../domain/errors.ts';
 import { providerName, type ProviderName } from '../../domain/ids.ts';
-import { databaseUrlOf, type DatabaseOptions } from '../db.ts';
+import { withDatabase } from '../database.ts';
+import type { DatabaseOptions } from '../db.ts';
 
 export interface LookOptions extends DatabaseOptions {
   /** Only this one; all configured ones when absent. */
@@ -27,9 +27,6 @@ export interface Sight {
   readonly providers: ReadonlyMap<ProviderName, FleetProvider>;
 }
 
-/** For one statement; a person would rather wait than have no answer. */
-const TIMEOUT_MS = 30_000;
-
 /**
  * Opens database and providers for looking only: no session, no key made, nothing put in place.
  * @throws {UsageError} the configuration is wrong. @throws {NotFound} there is no such provider.
@@ -38,21 +35,14 @@ export async function look<T>(
   options: LookOptions,
   task: (sight: Sight) => Promise<T>,
 ): Promise<T> {
-  const url = databaseUrlOf(options);
-  const flags = options.url === undefined ? {} : { 'database.url': options.url };
-  const config = loadConfig({ file: options.file, env: process.env, flags });
-  const providers = openAll(config, { ...options, publicKey: NO_KEY });
-  const bmdb = createPgBmdb({
-    ...{ url, clock: systemClock, random: systemRandom, log: silentLog, poolMax: 1 },
-    ...{ loss: lossPolicyOf(config), budget: config.guard, timeoutMs: TIMEOUT_MS },
-    wakes: 'poll',
+  return withDatabase(options, async (bmdb, config) => {
+    const providers = openAll(config, { ...options, publicKey: NO_KEY });
+    try {
+      return await task({ config, bmdb, providers });
+    } finally {
+      await Promise.all([...providers.values()].map((provider) => provider.stop()));
+    }
   });
-  try {
-    return await task({ config, bmdb, providers });
-  } finally {
-    await Promise.all([...providers.values()].map((provider) => provider.stop()));
-    await bmdb.close();
-  }
 }
 
 /** Which providers to open, and as whom. */

@@ -10,9 +10,7 @@ import {
 } from '../../../domain/machine.ts';
 import { DEFAULT_ESCALATION } from '../../../domain/policy.ts';
 import type { LossPolicy } from '../../../domain/policy.ts';
-import type { Queries } from './pool.ts';
 import { LIVE } from './sql.ts';
-import { statement } from './statement.ts';
 
 /**
  * The predicates of `domain/eligibility.ts` in SQL, for use inside the statement or transaction that
@@ -58,34 +56,6 @@ export const isHeldSql = (process: Process): string => held(process).when;
 
 const oneOf = (cases: readonly Case[]) =>
   `CASE ${cases.map(({ when, then }) => `WHEN ${when} THEN '${then}'`).join('\n')} END`;
-
-const askStatement = (process: Process, loss: LossPolicy) =>
-  statement({
-    name: `ask-refusal-${process}`,
-    params: { machine: 'uuid' },
-    columns: { refusal: 'text?' },
-    text: ({ machine }) =>
-      `SELECT ${askRefusalSql(process, loss)} AS refusal ${FROM} WHERE m.machine_id = ${machine}`,
-  });
-export type AskStatements = ReturnType<typeof statementsFor>;
-
-/** One for each process of the ladder. */
-export const statementsFor = (loss: LossPolicy) => ({
-  ShepherdRecovery: askStatement('ShepherdRecovery', loss),
-  ShepherdReinstall: askStatement('ShepherdReinstall', loss),
-});
-
-/** See `askRefusalSql`. */
-export async function whyNotAsk(
-  q: Queries,
-  process: Process,
-  machineId: string,
-  loss: LossPolicy,
-): Promise<Refusal | null> {
-  if (process !== 'ShepherdRecovery' && process !== 'ShepherdReinstall') return null;
-  const [row] = await q.rows(statementsFor(loss)[process], { machine: machineId });
-  return (row?.refusal ?? null) as Refusal | null;
-}
 
 /** The tables the expressions speak of. */
 export const FROM = `FROM machines m

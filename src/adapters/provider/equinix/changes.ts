@@ -1,6 +1,7 @@
-import { ProviderError } from '../../../domain/errors.ts';
+import { explain, ProviderError } from '../../../domain/errors.ts';
 import { SET_ID_TAG, type Tags } from '../../../domain/provider-tags.ts';
 import type { Clock } from '../../clock/port.ts';
+import type { Log } from '../../log/port.ts';
 import type { ReinstallRequest } from '../port.ts';
 import type { EquinixClient } from './client/client.ts';
 import { isEquinixError } from './client/errors.ts';
@@ -41,9 +42,10 @@ export function createChanges(
     readonly client: EquinixClient;
     readonly view: DeviceView;
     readonly clock: Pick<Clock, 'setTimeout' | 'clearTimeout'>;
+    readonly log: Log;
   },
 ): Changes {
-  const { client, view, clock } = deps;
+  const { client, view, clock, log } = deps;
 
   /** A refusal because of a state that passes may be repeated. */
   async function act(device: Device, action: () => Promise<void>): Promise<void> {
@@ -58,12 +60,17 @@ export function createChanges(
     }
   }
 
-  /** Also where the caller's signal ended it. What fails here fails quietly: the cause is known. */
+  /** Also where the caller's signal ended it. A failure is told; the first error is what is thrown. */
   async function putBack({ id, tags }: Device): Promise<void> {
     const own = new AbortController();
     const timer = clock.setTimeout(() => own.abort(), PUT_BACK_MS);
-    await client.updateDevice(id, { tags }, own.signal).catch(() => undefined);
-    clock.clearTimeout(timer);
+    try {
+      await client.updateDevice(id, { tags }, own.signal);
+    } catch (error) {
+      log.warn({ device: id, cause: explain(error) }, 'the tags of a device were not put back');
+    } finally {
+      clock.clearTimeout(timer);
+    }
   }
 
   return {

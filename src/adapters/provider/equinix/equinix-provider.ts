@@ -35,7 +35,7 @@ export function createEquinixProvider(config: EquinixConfig, deps: EquinixProvid
   const client = createEquinixClient(config, deps);
   const view = createDeviceView(config, { client, log });
   const giveBack = createGiveBack(config, { client, view, clock });
-  const changes = createChanges(config, { client, view, clock });
+  const changes = createChanges(config, { client, view, clock, log });
   const sshKey = createOurSshKey(config, { client, clock });
   const exclusive = createExclusive();
   const door = createDoor();

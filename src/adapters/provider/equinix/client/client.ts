@@ -27,23 +27,6 @@ import {
 } from './ssh-keys.ts';
 import type { EquinixDeps } from './transport.ts';
 
-/** What a poll of a device's status needs and nothing more; tags are not in it. */
-export const STATUS_ONLY: Expansion = {
-  include: ['hardware_reservation'],
-  exclude: [
-    'created_by',
-    'customdata',
-    'network_ports',
-    'operating_system',
-    'actions',
-    'plan',
-    'provisioning_events',
-    'ssh_keys',
-    'tags',
-    'volumes',
-  ],
-};
-
 /**
  * Typed operations of the API for one project. Each takes a signal, resolves to a validated value or
  * rejects with one `EquinixError`; reads are repeated within the operation's budget, mutations only
