@@ -3,7 +3,7 @@ import type { FleetProvider } from '../adapters/provider/port.ts';
 import type { ShellSession } from '../adapters/ssh/port.ts';
 import { HostKeyRejected, isProviderError, RemoteFailure } from '../domain/errors.ts';
 import type { ProviderMachine } from '../domain/machine.ts';
-import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../domain/provider-tags.ts';
+import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../domain/provisioning/provider-tags.ts';
 
 /** What counts where neither the provider nor a secret can prove a host key. */
 export type HostKeyPolicy = 'strict' | 'tofu' | 'insecure';

@@ -2,7 +2,7 @@ import { Cancelled } from '../domain/errors.ts';
 import { bySeniority, seniorityOf } from '../domain/eligibility.ts';
 import type { Slot } from '../domain/ids.ts';
 import type { SlotFacts } from '../domain/machine.ts';
-import { countPermits } from '../domain/permits.ts';
+import { countPermits } from '../domain/recovery/permits.ts';
 import type { RecoveryBudget } from '../domain/policy.ts';
 
 /** Lets silent machines wait for room in the recovery budget, the oldest attempt first. */

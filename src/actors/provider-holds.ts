@@ -1,7 +1,7 @@
 import type { ProviderHoldBook } from '../adapters/bmdb/port.ts';
 import type { Clock } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
-import { failureOfCall } from '../domain/creation-end.ts';
+import { failureOfCall } from '../domain/provisioning/creation-end.ts';
 import { explain, ProviderError } from '../domain/errors.ts';
 import type { ProviderName } from '../domain/ids.ts';
 import type { ProviderHoldRow } from '../domain/machine.ts';
@@ -14,7 +14,7 @@ import {
   type HoldIndex,
   type HoldOrder,
   type ThrottledCall,
-} from '../domain/provider-holds.ts';
+} from '../domain/provisioning/provider-holds.ts';
 
 export interface HoldKeeperDeps {
   readonly book: ProviderHoldBook;

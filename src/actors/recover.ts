@@ -9,8 +9,8 @@ import {
   TimedOut,
   codeOf,
 } from '../domain/errors.ts';
-import { facetsOf } from '../domain/provider-facets.ts';
-import { isStillAsked, ladderEnd, rebootMode } from '../domain/ladder.ts';
+import { facetsOf } from '../domain/provisioning/provider-facets.ts';
+import { isStillAsked, ladderEnd, rebootMode } from '../domain/recovery/ladder.ts';
 import type { Job } from '../machines/task.ts';
 import type { Turn } from './desk.ts';
 import type { HoldKeeper } from './provider-holds.ts';

@@ -6,14 +6,14 @@ import type { FleetProvider } from '../adapters/provider/port.ts';
 import { codeOf, explain, isProviderError, SessionExpired } from '../domain/errors.ts';
 import type { MachineId, ProviderName, Slot } from '../domain/ids.ts';
 import type { MachineRow, ProviderMachine, SlotFacts } from '../domain/machine.ts';
-import { createSinbin } from '../domain/sinbin.ts';
+import { createSinbin } from '../domain/provisioning/sinbin.ts';
 import {
   failedLookMs,
   RECHECK_SOON_MS,
   recheckJitter,
   updateOf,
   type Clearable,
-} from '../domain/update.ts';
+} from '../domain/provisioning/update.ts';
 import { provisionerJob, type Leases } from './leases.ts';
 import type { DatedListing, Listings } from './listings.ts';
 import type { HoldKeeper } from './provider-holds.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
 import type { Driver } from '../adapters/provider/port.ts';
-import { TAG_PREFIX } from '../domain/provider-tags.ts';
+import { TAG_PREFIX } from '../domain/provisioning/provider-tags.ts';
 import * as leaf from '../settings/leaves.ts';
 import type { Surroundings } from '../settings/secret.ts';
 

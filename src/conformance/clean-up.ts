@@ -1,6 +1,6 @@
 import { explain } from '../domain/errors.ts';
 import type { ProviderMachine } from '../domain/machine.ts';
-import { witnessOf } from '../domain/provider-tags.ts';
+import { witnessOf } from '../domain/provisioning/provider-tags.ts';
 import { type Bound, destroyUntilGone, presenceOf } from './destroying.ts';
 import type { Creation } from './ledger.ts';
 import { callOf, type Stage } from './stage.ts';

@@ -1,7 +1,7 @@
 import type { CreateRequest } from '../adapters/provider/port.ts';
 import type { Witness } from '../domain/ids.ts';
 import type { ProviderMachine } from '../domain/machine.ts';
-import { PLAN_TAG, SET_ID_TAG, WITNESS_TAG } from '../domain/provider-tags.ts';
+import { PLAN_TAG, SET_ID_TAG, WITNESS_TAG } from '../domain/provisioning/provider-tags.ts';
 import type { Stage } from './stage.ts';
 
 /** A creation asked of the driver itself, past the core. It leaves no secret. */

@@ -1,7 +1,7 @@
 import type { CallOptions, FleetCall } from '../adapters/provider/port.ts';
 import { type Witness, witness } from '../domain/ids.ts';
 import type { ProviderMachine } from '../domain/machine.ts';
-import { SET_ID_TAG } from '../domain/provider-tags.ts';
+import { SET_ID_TAG } from '../domain/provisioning/provider-tags.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { must } from './verdict.ts';
 import type { ConformanceDeps, Opened } from './subject.ts';

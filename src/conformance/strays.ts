@@ -1,4 +1,4 @@
-import { SET_ID_TAG } from '../domain/provider-tags.ts';
+import { SET_ID_TAG } from '../domain/provisioning/provider-tags.ts';
 import type { Stage } from './stage.ts';
 import { pending, until } from './waiting.ts';
 

@@ -1,7 +1,7 @@
 import type { RemoteShell } from '../adapters/ssh/port.ts';
 import type { FleetProvider, Provider } from '../adapters/provider/port.ts';
 import type { Clock, Random } from '../adapters/clock/port.ts';
-import type { Tags } from '../domain/provider-tags.ts';
+import type { Tags } from '../domain/provisioning/provider-tags.ts';
 import type { HostKeyPolicy } from '../actors/host-key-proof.ts';
 
 /** A configured provider that is put to the test. */

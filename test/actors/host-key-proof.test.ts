@@ -5,7 +5,7 @@ import type { FleetProvider } from '../../src/adapters/provider/port.ts';
 import type { ShellSession } from '../../src/adapters/ssh/port.ts';
 import { HostKeyRejected, ProviderError, RemoteFailure } from '../../src/domain/errors.ts';
 import type { ProviderMachine } from '../../src/domain/machine.ts';
-import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../src/domain/provider-tags.ts';
+import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { device } from '../support/facts.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
 

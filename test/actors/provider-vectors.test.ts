@@ -4,7 +4,7 @@ import type { FleetProvider } from '../../src/adapters/provider/port.ts';
 import { AGENT_START_BACKOFF } from '../../src/domain/backoff.ts';
 import { slotIdOf } from '../../src/domain/ids.ts';
 import type { HoldKind } from '../../src/domain/machine.ts';
-import { WITNESS_TAG } from '../../src/domain/provider-tags.ts';
+import { WITNESS_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { device, PROVIDER } from '../support/facts.ts';
 import { createProvisionStand } from '../support/provision-stand.ts';
 import { runSlot } from '../support/run-slot.ts';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { recoverSlots, type RecoverDeps } from '../../src/actors/recover.ts';
 import { RECOVERY_BACKOFF } from '../../src/domain/backoff.ts';
 import { ProviderError, TimedOut, Unreachable } from '../../src/domain/errors.ts';
-import { REBOOTS_MAX } from '../../src/domain/ladder.ts';
+import { REBOOTS_MAX } from '../../src/domain/recovery/ladder.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import type { Failure } from '../../src/machines/task.ts';
 import { agentStarted, SLOT } from '../support/facts.ts';

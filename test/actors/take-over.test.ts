@@ -6,7 +6,7 @@ import { createTakeoverProtocol } from '../../src/adapters/agents/takeover-proto
 import { AGENT_START_BACKOFF } from '../../src/domain/backoff.ts';
 import { Denied, Unreachable } from '../../src/domain/errors.ts';
 import { providerName } from '../../src/domain/ids.ts';
-import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../src/domain/provider-tags.ts';
+import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import { takeover } from '../../src/machines/takeover.ts';
 import type { Job } from '../../src/machines/task.ts';

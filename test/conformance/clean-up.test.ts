@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Provider } from '../../src/adapters/provider/port.ts';
 import { UNKNOWN_ID } from '../../src/conformance/refusal.ts';
 import { ProviderError } from '../../src/domain/errors.ts';
-import { SET_ID_TAG } from '../../src/domain/provider-tags.ts';
+import { SET_ID_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { outcomes, resultOf, runFor, runTest, STUB, stubWith, TEST_SET } from './stand.ts';
 
 test('an interrupted test leaves nothing behind', async () => {

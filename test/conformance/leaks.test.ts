@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { CreateRequest, Provider } from '../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../src/domain/errors.ts';
-import { WITNESS_TAG } from '../../src/domain/provider-tags.ts';
+import { WITNESS_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { outcomes, resultOf, runTest, STUB, stubWith } from './stand.ts';
 
 const QUIET = { ...STUB, ssh: false };

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { ProviderMachine } from '../../src/domain/machine.ts';
-import { IDLE_TAG, SECRET_TAG, WITNESS_TAG } from '../../src/domain/provider-tags.ts';
+import { IDLE_TAG, SECRET_TAG, WITNESS_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import {
   allRefused,
   OTHER_OWNER,

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { ProviderMachine } from '../../src/domain/machine.ts';
-import { PLAN_TAG, SECRET_TAG } from '../../src/domain/provider-tags.ts';
+import { PLAN_TAG, SECRET_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import {
   OTHER_OWNER,
   OTHER_WITNESS,

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { SET_ID_TAG, WITNESS_TAG } from '../../src/domain/provider-tags.ts';
+import { SET_ID_TAG, WITNESS_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { OTHER_OWNER, refused, type Scene, UNKNOWN_ID, WITNESS } from './provider-scene.ts';
 
 /** What is shown, and whose it is said to be. */

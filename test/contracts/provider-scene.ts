@@ -3,7 +3,7 @@ import type { Capabilities, FleetProvider } from '../../src/adapters/provider/po
 import { ProviderError, type ProviderErrorKind } from '../../src/domain/errors.ts';
 import { type Witness, witness } from '../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../src/domain/machine.ts';
-import { WITNESS_TAG } from '../../src/domain/provider-tags.ts';
+import { WITNESS_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 
 /** A provider with free capacity and none of ours, or an inventory of ours; and its world. */
 export interface ProviderStand {

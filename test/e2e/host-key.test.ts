@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
 import { loadOrCreateSshKey } from '../../src/adapters/ssh/key-file.ts';
 import { hashOf } from '../../src/adapters/provider/core/instance-secret.ts';
-import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../src/domain/provider-tags.ts';
+import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import type { HostSnapshot } from '../../src/simulator/hosts/options.ts';
 import { recordingLog } from '../support/recording-log.ts';
 import { becomesTrue, healthy, withFleet } from './simulated-fleet.ts';

@@ -4,8 +4,8 @@ import {
   admissionRefusal,
   CONCURRENCY_THROTTLE_MS,
   type HoldIndex,
-} from '../../domain/provider-holds.ts';
-import type { Creation } from '../../domain/reconcile.ts';
+} from '../../domain/provisioning/provider-holds.ts';
+import type { Creation } from '../../domain/provisioning/reconcile.ts';
 import type { Creations } from './creations.ts';
 import { begin, providerNamed, type ProvisionDeps } from './deps.ts';
 import type { RoundState } from './round.ts';

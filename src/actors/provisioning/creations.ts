@@ -1,10 +1,10 @@
 import type { BmdbSession, Lease } from '../../adapters/bmdb/port.ts';
-import { endOfCreation, type CreationOutcome } from '../../domain/creation-end.ts';
+import { endOfCreation, type CreationOutcome } from '../../domain/provisioning/creation-end.ts';
 import { codeOf, explain, NothingToDo, WorkConflict } from '../../domain/errors.ts';
 import { providerOf, type ProviderName, type Slot } from '../../domain/ids.ts';
 import type { IntentRow, ProviderMachine } from '../../domain/machine.ts';
-import type { HoldIndex } from '../../domain/provider-holds.ts';
-import type { Creation } from '../../domain/reconcile.ts';
+import type { HoldIndex } from '../../domain/provisioning/provider-holds.ts';
+import type { Creation } from '../../domain/provisioning/reconcile.ts';
 import { createFailures } from './failures.ts';
 import { providedBy, providerNamed, type ProvisionDeps } from './deps.ts';
 

@@ -1,6 +1,6 @@
 import { explain, isProviderError } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
-import { facetsOf } from '../../domain/provider-facets.ts';
+import { facetsOf } from '../../domain/provisioning/provider-facets.ts';
 import type { Listed } from '../../machines/provisioner.ts';
 import type { Creations } from './creations.ts';
 import { begin, type ProvisionDeps } from './deps.ts';

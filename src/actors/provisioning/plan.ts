@@ -1,6 +1,6 @@
 import { explain } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
-import { reconcile, type Reconciliation } from '../../domain/reconcile.ts';
+import { reconcile, type Reconciliation } from '../../domain/provisioning/reconcile.ts';
 import type { Creations } from './creations.ts';
 import { begin, providerNamed, type ProvisionDeps } from './deps.ts';
 import type { RoundState } from './round.ts';

@@ -6,10 +6,10 @@ import {
   NothingToDo,
   SessionExpired,
 } from '../../domain/errors.ts';
-import type { Finding, FindingAction } from '../../domain/findings.ts';
+import type { Finding, FindingAction } from '../../domain/provisioning/findings.ts';
 import type { ProviderName, Witness } from '../../domain/ids.ts';
-import { facetsOf } from '../../domain/provider-facets.ts';
-import { slotIdOfMachine } from '../../domain/stock.ts';
+import { facetsOf } from '../../domain/provisioning/provider-facets.ts';
+import { slotIdOfMachine } from '../../domain/provisioning/stock.ts';
 import { begin, providedBy, providerNamed, type ProvisionDeps } from './deps.ts';
 import type { RoundState } from './round.ts';
 import { adoptFound, takeUp } from './settle.ts';

@@ -1,6 +1,6 @@
 import type { BmdbSnapshot, Lease } from '../../adapters/bmdb/port.ts';
-import type { Finding } from '../../domain/findings.ts';
-import type { Reconciliation } from '../../domain/reconcile.ts';
+import type { Finding } from '../../domain/provisioning/findings.ts';
+import type { Reconciliation } from '../../domain/provisioning/reconcile.ts';
 import type { DatedListing } from '../listings.ts';
 
 /** A listing, and the rows of the BMDB. */

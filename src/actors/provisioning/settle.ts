@@ -3,7 +3,7 @@ import type { BmdbSession } from '../../adapters/bmdb/port.ts';
 import { explain, isProviderError, SessionExpired } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import type { IntentRow } from '../../domain/machine.ts';
-import { isIdle } from '../../domain/findings.ts';
+import { isIdle } from '../../domain/provisioning/findings.ts';
 import { providedBy, providerNamed, type ProvisionDeps } from './deps.ts';
 
 /** Searches at once; each has a limit of its own, so that one that hangs delays little. */

@@ -1,6 +1,6 @@
 import { fromPromise } from 'xstate';
 import type { ProviderName } from '../../domain/ids.ts';
-import { throttleOf } from '../../domain/provider-holds.ts';
+import { throttleOf } from '../../domain/provisioning/provider-holds.ts';
 import type { Listed, Round } from '../../machines/provisioner.ts';
 import { provisionerJob } from '../leases.ts';
 import { beginCreations } from './chunk.ts';

@@ -1,4 +1,4 @@
-import type { CreationOutcome } from '../../domain/creation-end.ts';
+import type { CreationOutcome } from '../../domain/provisioning/creation-end.ts';
 import type { Process } from '../../domain/machine.ts';
 import type { Processor } from '../../domain/processor.ts';
 

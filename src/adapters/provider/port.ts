@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { ProviderName, Witness } from '../../domain/ids.ts';
 import type { Availability, ProviderMachine, ProviderStatus } from '../../domain/machine.ts';
-import type { Tags } from '../../domain/provider-tags.ts';
+import type { Tags } from '../../domain/provisioning/provider-tags.ts';
 import type { Surroundings } from '../../settings/secret.ts';
 import type { Clock, Random } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';

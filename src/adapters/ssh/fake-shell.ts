@@ -7,7 +7,7 @@ import {
   TimedOut,
   Unreachable,
 } from '../../domain/errors.ts';
-import { INSTANCE_SECRET_PATH } from '../../domain/provider-tags.ts';
+import { INSTANCE_SECRET_PATH } from '../../domain/provisioning/provider-tags.ts';
 import { sleep } from '../clock/port.ts';
 import type { Clock } from '../clock/port.ts';
 import { defaultShellLimits, outputBytesMax } from './limits.ts';

@@ -7,7 +7,7 @@ import {
 import { isManaged } from '../../adapters/provider/equinix/ownership.ts';
 import { ownershipOf, toPortTags } from '../../adapters/provider/equinix/tags.ts';
 import { RemoteFailure, UsageError } from '../../domain/errors.ts';
-import { DISPUTED, SET_ID_TAG } from '../../domain/provider-tags.ts';
+import { DISPUTED, SET_ID_TAG } from '../../domain/provisioning/provider-tags.ts';
 import type { Access } from './access.ts';
 
 /** @throws {UsageError} nobody said which devices are meant. */

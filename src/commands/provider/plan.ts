@@ -3,7 +3,7 @@ import type { FleetProvider } from '../../adapters/provider/port.ts';
 import { machinesMaxOf } from '../../config.ts';
 import { explain } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
-import { reconcile, type Reconciliation } from '../../domain/reconcile.ts';
+import { reconcile, type Reconciliation } from '../../domain/provisioning/reconcile.ts';
 import { toTable } from '../text-table.ts';
 import { look, type LookOptions, type Sight } from './look.ts';
 

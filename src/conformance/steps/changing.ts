@@ -6,7 +6,7 @@ import {
   SET_ID_TAG,
   TAG_PREFIX,
   type Tags,
-} from '../../domain/provider-tags.ts';
+} from '../../domain/provisioning/provider-tags.ts';
 import { callOf, type Stage } from '../stage.ts';
 import type { Step } from '../step.ts';
 import { must, StepFailed } from '../verdict.ts';

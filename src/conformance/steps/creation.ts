@@ -2,7 +2,7 @@ import type { CallOptions } from '../../adapters/provider/port.ts';
 import { codeOf, isProviderError } from '../../domain/errors.ts';
 import type { Witness } from '../../domain/ids.ts';
 import type { ProviderMachine } from '../../domain/machine.ts';
-import { facetsOf } from '../../domain/provider-facets.ts';
+import { facetsOf } from '../../domain/provisioning/provider-facets.ts';
 import {
   PLAN_TAG,
   SECRET_TAG,
@@ -10,7 +10,7 @@ import {
   type Tags,
   WITNESS_TAG,
   witnessOf,
-} from '../../domain/provider-tags.ts';
+} from '../../domain/provisioning/provider-tags.ts';
 import { lookBefore, straysOf, toldStrays } from '../strays.ts';
 import { hostnameOf, requestOf } from '../request.ts';
 import { assertOurs, callOf, type Stage } from '../stage.ts';

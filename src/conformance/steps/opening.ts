@@ -1,7 +1,7 @@
 import { sleep } from '../../adapters/clock/port.ts';
 import type { CallOptions, DriverMachine, Provider } from '../../adapters/provider/port.ts';
 import { codeOf, isProviderError } from '../../domain/errors.ts';
-import { SET_ID_TAG } from '../../domain/provider-tags.ts';
+import { SET_ID_TAG } from '../../domain/provisioning/provider-tags.ts';
 import { destroyAll } from '../clean-up.ts';
 import { mustReject, UNKNOWN_ID } from '../refusal.ts';
 import { callOf, type Stage } from '../stage.ts';

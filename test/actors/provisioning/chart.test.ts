@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ProviderError, WorkConflict } from '../../../src/domain/errors.ts';
-import { WITNESS_TAG } from '../../../src/domain/provider-tags.ts';
+import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import {
   createProvisionStand,

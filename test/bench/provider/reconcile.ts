@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import { machineId, providerName } from '../../../src/domain/ids.ts';
 import type { MachineRow, ProviderMachine } from '../../../src/domain/machine.ts';
-import { SET_ID_TAG } from '../../../src/domain/provider-tags.ts';
-import { reconcile } from '../../../src/domain/reconcile.ts';
+import { SET_ID_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
+import { reconcile } from '../../../src/domain/provisioning/reconcile.ts';
 import { machineRow, providedOf } from '../../contracts/bmdb-rows.ts';
 
 const PROVIDER = providerName('bench');

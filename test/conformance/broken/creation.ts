@@ -5,7 +5,11 @@ import type {
   Provider,
 } from '../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../src/domain/errors.ts';
-import { SECRET_TAG, SET_ID_TAG, WITNESS_TAG } from '../../../src/domain/provider-tags.ts';
+import {
+  SECRET_TAG,
+  SET_ID_TAG,
+  WITNESS_TAG,
+} from '../../../src/domain/provisioning/provider-tags.ts';
 import {
   type Broken,
   refuse,

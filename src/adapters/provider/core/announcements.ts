@@ -1,5 +1,5 @@
 import { ProviderError } from '../../../domain/errors.ts';
-import { facetsOf } from '../../../domain/provider-facets.ts';
+import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
 import type { AttemptProgress, FleetCreateRequest } from '../port.ts';
 
 /** What a driver says before its requests of one creation, and whether it heeds the answers. */

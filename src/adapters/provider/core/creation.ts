@@ -1,6 +1,6 @@
 import { ProviderError } from '../../../domain/errors.ts';
 import type { ProviderMachine } from '../../../domain/machine.ts';
-import type { Tags } from '../../../domain/provider-tags.ts';
+import type { Tags } from '../../../domain/provisioning/provider-tags.ts';
 import type {
   CallOptions,
   CreateRequest,

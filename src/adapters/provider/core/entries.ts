@@ -1,5 +1,5 @@
 import { PROVIDER_STATUSES, type ProviderMachine } from '../../../domain/machine.ts';
-import { ownershipOf } from '../../../domain/provider-tags.ts';
+import { ownershipOf } from '../../../domain/provisioning/provider-tags.ts';
 import { plainText } from '../../../domain/texts.ts';
 import type { DriverMachine } from '../port.ts';
 

@@ -7,7 +7,7 @@ import {
   TAG_PREFIX,
   type Tags,
   WITNESS_TAG,
-} from '../../../domain/provider-tags.ts';
+} from '../../../domain/provisioning/provider-tags.ts';
 import type { ReinstallRequest } from '../port.ts';
 import { hashOf, initCommand, newSecret } from './instance-secret.ts';
 import type { Scrubber } from './scrubbing.ts';

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { UsageError } from '../../../domain/errors.ts';
-import { INSTANCE_SECRET_PATH } from '../../../domain/provider-tags.ts';
+import { INSTANCE_SECRET_PATH } from '../../../domain/provisioning/provider-tags.ts';
 
 const SECRET_BYTES = 20;
 /** What vendors take as user data is scarce. */

@@ -1,5 +1,5 @@
 import { explain, ProviderError } from '../../../domain/errors.ts';
-import { SET_ID_TAG, type Tags } from '../../../domain/provider-tags.ts';
+import { SET_ID_TAG, type Tags } from '../../../domain/provisioning/provider-tags.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import type { ReinstallRequest } from '../port.ts';

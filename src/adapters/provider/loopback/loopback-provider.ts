@@ -1,6 +1,6 @@
 import { hostname, userInfo } from 'node:os';
 import { ProviderError } from '../../../domain/errors.ts';
-import { TAG_PREFIX, type Tags, WITNESS_TAG } from '../../../domain/provider-tags.ts';
+import { TAG_PREFIX, type Tags, WITNESS_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import { createLifetime } from '../kit/lifetime.ts';
 import type {
   CallOptions,

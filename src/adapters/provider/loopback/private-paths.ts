@@ -1,6 +1,6 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { INSTANCE_SECRET_PATH } from '../../../domain/provider-tags.ts';
+import { INSTANCE_SECRET_PATH } from '../../../domain/provisioning/provider-tags.ts';
 
 const BOOT_ID_PATH = '/proc/sys/kernel/random/boot_id';
 

@@ -1,6 +1,6 @@
 import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Tags } from '../../../domain/provider-tags.ts';
+import type { Tags } from '../../../domain/provisioning/provider-tags.ts';
 
 /** The one machine, as it stands in its directory, so that it outlives the process. */
 export interface HostState {

@@ -1,6 +1,6 @@
 import { ProviderError } from '../../../domain/errors.ts';
 import type { ProviderStatus } from '../../../domain/machine.ts';
-import { SET_ID_TAG, type Tags } from '../../../domain/provider-tags.ts';
+import { SET_ID_TAG, type Tags } from '../../../domain/provisioning/provider-tags.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import type { Metrics } from '../../metrics/port.ts';

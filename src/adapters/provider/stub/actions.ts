@@ -1,5 +1,5 @@
 import { ProviderError } from '../../../domain/errors.ts';
-import type { Tags } from '../../../domain/provider-tags.ts';
+import type { Tags } from '../../../domain/provisioning/provider-tags.ts';
 import type { OperationRef, ReinstallRequest } from '../port.ts';
 import type { StubDevice } from './device.ts';
 import type { Faults, Occasion } from './faults.ts';

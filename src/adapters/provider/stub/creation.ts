@@ -1,5 +1,5 @@
 import { ProviderError } from '../../../domain/errors.ts';
-import { ownershipOf, type Tags, WITNESS_TAG } from '../../../domain/provider-tags.ts';
+import { ownershipOf, type Tags, WITNESS_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import type { CreateRequest } from '../port.ts';
 import type { Fate, StubDevice } from './device.ts';
 import type { Faults, Occasion } from './faults.ts';

@@ -1,5 +1,5 @@
 import type { ProviderStatus } from '../../../domain/machine.ts';
-import type { Tags } from '../../../domain/provider-tags.ts';
+import type { Tags } from '../../../domain/provisioning/provider-tags.ts';
 
 /** A class of hardware, and how much of it there is. */
 export interface StubPlan {

@@ -1,5 +1,5 @@
 import { UsageError } from '../../../domain/errors.ts';
-import { SET_ID_TAG } from '../../../domain/provider-tags.ts';
+import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import type { Driver, DriverContext, Provider } from '../port.ts';
 import { createStubAccount, type StubAccount } from './account.ts';
 import { noMachines } from './device.ts';

@@ -1,5 +1,5 @@
 import { ProviderError } from '../../../domain/errors.ts';
-import { SET_ID_TAG } from '../../../domain/provider-tags.ts';
+import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import type { DriverListing, DriverMachine } from '../port.ts';
 import type { Calls } from './calls.ts';
 import { chanceOf, shuffled, uuidOf } from './chance.ts';

@@ -1,4 +1,4 @@
-import { TAG_PREFIX, type Tags } from '../../../domain/provider-tags.ts';
+import { TAG_PREFIX, type Tags } from '../../../domain/provisioning/provider-tags.ts';
 import type { Faults, Occasion } from './faults.ts';
 
 /** Tags as an API stores them that has its own idea of texts. */

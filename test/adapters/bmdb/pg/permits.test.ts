@@ -6,7 +6,7 @@ import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { codeOf } from '../../../../src/domain/errors.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
 import type { MachineRow, SlotFacts } from '../../../../src/domain/machine.ts';
-import { countPermits } from '../../../../src/domain/permits.ts';
+import { countPermits } from '../../../../src/domain/recovery/permits.ts';
 import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import type { RecoveryBudget } from '../../../../src/domain/policy.ts';
 import { machineRow, MINUTE, providedOf, startedAt } from '../../../contracts/bmdb-rows.ts';

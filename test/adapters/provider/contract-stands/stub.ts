@@ -8,7 +8,7 @@ import {
 } from '../../../../src/adapters/provider/stub/account.ts';
 import { noMachines } from '../../../../src/adapters/provider/stub/device.ts';
 import { createStubProvider } from '../../../../src/adapters/provider/stub/stub-provider.ts';
-import { SET_ID_TAG } from '../../../../src/domain/provider-tags.ts';
+import { SET_ID_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import {
   type ContractOptions,
   isOfWorld,

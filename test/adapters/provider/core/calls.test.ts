@@ -5,7 +5,7 @@ import type {
   Provider,
 } from '../../../../src/adapters/provider/port.ts';
 import { isProviderError, ProviderError, UsageError } from '../../../../src/domain/errors.ts';
-import { facetsOf } from '../../../../src/domain/provider-facets.ts';
+import { facetsOf } from '../../../../src/domain/provisioning/provider-facets.ts';
 import { createWatchedClock } from '../../../support/watched-clock.ts';
 import { EVERYTHING, fleetOf, live, machine, order, scripted } from './scripted-driver.ts';
 

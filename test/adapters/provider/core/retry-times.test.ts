@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ProviderError } from '../../../../src/domain/errors.ts';
-import { facetsOf } from '../../../../src/domain/provider-facets.ts';
+import { facetsOf } from '../../../../src/domain/provisioning/provider-facets.ts';
 import { createWatchedClock } from '../../../support/watched-clock.ts';
 import { fleetOf, live, scripted } from './scripted-driver.ts';
 

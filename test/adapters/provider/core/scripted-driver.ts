@@ -14,7 +14,7 @@ import type {
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import { providerName, witness } from '../../../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../../../src/domain/machine.ts';
-import { SET_ID_TAG } from '../../../../src/domain/provider-tags.ts';
+import { SET_ID_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 
 export const SET_ID = 'aaaaa-bbbbb-ccccccccccccccc';

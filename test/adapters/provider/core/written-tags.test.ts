@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest';
 import type { Provider } from '../../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
-import { SECRET_TAG, SET_ID_TAG, type Tags } from '../../../../src/domain/provider-tags.ts';
+import {
+  SECRET_TAG,
+  SET_ID_TAG,
+  type Tags,
+} from '../../../../src/domain/provisioning/provider-tags.ts';
 import { createWatchedClock } from '../../../support/watched-clock.ts';
 import { fleetOf, live, machine, order, scripted, SET_ID } from './scripted-driver.ts';
 

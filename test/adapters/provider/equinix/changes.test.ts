@@ -1,5 +1,9 @@
 import { afterEach, expect, test } from 'vitest';
-import { IDLE_TAG, SECRET_TAG, SET_ID_TAG } from '../../../../src/domain/provider-tags.ts';
+import {
+  IDLE_TAG,
+  SECRET_TAG,
+  SET_ID_TAG,
+} from '../../../../src/domain/provisioning/provider-tags.ts';
 import { callOf } from './fleet.ts';
 import { INSTANCE_SET_ID } from './setup.ts';
 import { FOREIGN, live, OURS, type Stand, startStand } from './stand.ts';

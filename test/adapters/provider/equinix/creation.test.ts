@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { FleetCreateRequest, FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import { isProviderError } from '../../../../src/domain/errors.ts';
-import { PLAN_TAG } from '../../../../src/domain/provider-tags.ts';
+import { PLAN_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { witness } from '../../../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../../../src/domain/machine.ts';
 import { startFakequinix } from '../../../../src/simulator/fakequinix/fakequinix.ts';

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import type { CreateRequest } from '../../../../src/adapters/provider/port.ts';
-import { endOfCreation } from '../../../../src/domain/creation-end.ts';
+import { endOfCreation } from '../../../../src/domain/provisioning/creation-end.ts';
 import { witness } from '../../../../src/domain/ids.ts';
 import { callOf } from './fleet.ts';
 import { live, OURS, reservationId, type Stand, startStand } from './stand.ts';

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { equinixDriver } from '../../../../src/adapters/provider/equinix/driver.ts';
 import { witness } from '../../../../src/domain/ids.ts';
-import { WITNESS_TAG } from '../../../../src/domain/provider-tags.ts';
+import { WITNESS_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { publicKeyLine } from './setup.ts';
 import { live, OURS, reservationId, type Stand, startStand } from './stand.ts';
 

@@ -14,7 +14,10 @@ import { createSsh2Shell } from '../../../../src/adapters/ssh/ssh2-shell.ts';
 import { RemoteFailure } from '../../../../src/domain/errors.ts';
 import { witness } from '../../../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../../../src/domain/machine.ts';
-import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../../../src/domain/provider-tags.ts';
+import {
+  INSTANCE_SECRET_PATH,
+  SECRET_TAG,
+} from '../../../../src/domain/provisioning/provider-tags.ts';
 import { createHash } from 'node:crypto';
 import { call, context, SET_ID } from '../static/stand.ts';
 

@@ -8,7 +8,7 @@ import type { DriverContext, Provider } from '../../../../src/adapters/provider/
 import { staticDriver } from '../../../../src/adapters/provider/static/driver.ts';
 import { witness } from '../../../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../../../src/domain/machine.ts';
-import { SET_ID_TAG } from '../../../../src/domain/provider-tags.ts';
+import { SET_ID_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { createWatchedClock } from '../../../support/watched-clock.ts';
 import { call, context, SET_ID, startListener, startPage } from './stand.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { facetsOf } from '../../../../src/domain/provider-facets.ts';
+import { facetsOf } from '../../../../src/domain/provisioning/provider-facets.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import type {
   CallFaultKind,

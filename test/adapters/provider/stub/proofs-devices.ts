@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { FaultKind } from '../../../../src/adapters/provider/stub/fault-kinds.ts';
-import { IDLE_TAG, SET_ID_TAG } from '../../../../src/domain/provider-tags.ts';
+import { IDLE_TAG, SET_ID_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import type { Proof } from './proofs-calls.ts';
 import {
   BOOT_MS,

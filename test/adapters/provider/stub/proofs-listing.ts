@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 import type { FaultKind } from '../../../../src/adapters/provider/stub/fault-kinds.ts';
 import type { ProviderError } from '../../../../src/domain/errors.ts';
-import { facetsOf } from '../../../../src/domain/provider-facets.ts';
-import { SET_ID_TAG } from '../../../../src/domain/provider-tags.ts';
+import { facetsOf } from '../../../../src/domain/provisioning/provider-facets.ts';
+import { SET_ID_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import type { Proof } from './proofs-calls.ts';
 import { createStubStand, errorOf } from './stand.ts';
 

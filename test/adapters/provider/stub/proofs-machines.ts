@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import type { FaultKind } from '../../../../src/adapters/provider/stub/fault-kinds.ts';
 import type { FaultRule } from '../../../../src/adapters/provider/stub/faults.ts';
 import { createSshMachines } from '../../../../src/adapters/provider/stub/host/ssh-machines.ts';
-import { INSTANCE_SECRET_PATH } from '../../../../src/domain/provider-tags.ts';
+import { INSTANCE_SECRET_PATH } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { advance } from '../../../support/watched-clock.ts';
 import type { Proof } from './proofs-calls.ts';

@@ -7,7 +7,7 @@ import {
   type Occasion,
 } from '../../../../src/adapters/provider/stub/faults.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
-import { facetsOf } from '../../../../src/domain/provider-facets.ts';
+import { facetsOf } from '../../../../src/domain/provisioning/provider-facets.ts';
 import { createStubStand, errorOf, freeCapacity } from './stand.ts';
 
 const faultsOf = (rules: readonly FaultRule[], seed = 1) => {

@@ -20,7 +20,7 @@ import {
   INSTANCE_SECRET_PATH,
   SET_ID_TAG,
   WITNESS_TAG,
-} from '../../../../src/domain/provider-tags.ts';
+} from '../../../../src/domain/provisioning/provider-tags.ts';
 import { recordingLog, type RecordingLog } from '../../../support/recording-log.ts';
 import { createWatchedClock, type WatchedClock } from '../../../support/watched-clock.ts';
 

@@ -2,15 +2,15 @@ import { describe, expect, test } from 'vitest';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import { witness } from '../../../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../../../src/domain/machine.ts';
-import { facetsOf } from '../../../../src/domain/provider-facets.ts';
+import { facetsOf } from '../../../../src/domain/provisioning/provider-facets.ts';
 import {
   IDLE_TAG,
   PLAN_TAG,
   SECRET_TAG,
   SET_ID_TAG,
   WITNESS_TAG,
-} from '../../../../src/domain/provider-tags.ts';
-import { takeStock } from '../../../../src/domain/stock.ts';
+} from '../../../../src/domain/provisioning/provider-tags.ts';
+import { takeStock } from '../../../../src/domain/provisioning/stock.ts';
 import { machineRow, PROVIDER } from '../../../support/facts.ts';
 import { inFleet } from '../../../support/in-fleet.ts';
 import { advance } from '../../../support/watched-clock.ts';

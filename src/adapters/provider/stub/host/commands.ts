@@ -1,5 +1,5 @@
 import { parse } from 'shell-quote';
-import { INSTANCE_SECRET_PATH } from '../../../../domain/provider-tags.ts';
+import { INSTANCE_SECRET_PATH } from '../../../../domain/provisioning/provider-tags.ts';
 import { type Clock, sleep } from '../../../clock/port.ts';
 import { uuidOf } from '../chance.ts';
 import type { FaultKind } from '../fault-kinds.ts';

@@ -1,5 +1,5 @@
-import type { SlotFacts } from './machine.ts';
-import { fleetBudget, groupBudget, type RecoveryBudget } from './policy.ts';
+import type { SlotFacts } from '../machine.ts';
+import { fleetBudget, groupBudget, type RecoveryBudget } from '../policy.ts';
 
 /** Where a machine counts against the budget: the fleet, its provider, its location. */
 export interface PermitPlace {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createSinbin } from '../../src/domain/sinbin.ts';
+import { createSinbin } from '../../../src/domain/provisioning/sinbin.ts';
 
 test('unknown keys are free; known ones until their time, inclusive', () => {
   const bin = createSinbin<string>();

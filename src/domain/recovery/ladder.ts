@@ -1,4 +1,4 @@
-import type { MachineRow } from './machine.ts';
+import type { MachineRow } from '../machine.ts';
 
 type Ladder = MachineRow['recovery'];
 

@@ -1,6 +1,6 @@
-import { byBytes, sortedByBytes } from './byte-order.ts';
-import type { ProviderName } from './ids.ts';
-import type { IntentRow, MachineRow, ProviderMachine } from './machine.ts';
+import { byBytes, sortedByBytes } from '../byte-order.ts';
+import type { ProviderName } from '../ids.ts';
+import type { IntentRow, MachineRow, ProviderMachine } from '../machine.ts';
 import { witnessOf } from './provider-tags.ts';
 
 /** What a listing and the rows of one provider say together, each thing looked up once. */

@@ -1,4 +1,4 @@
-import { ProviderError, type ProviderErrorFacets } from './errors.ts';
+import { ProviderError, type ProviderErrorFacets } from '../errors.ts';
 
 /** Everything that an error and its causes say of a provider. */
 export interface FoundFacets {

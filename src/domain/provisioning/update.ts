@@ -1,4 +1,4 @@
-import type { MachineRow, Provided, ProviderMachine } from './machine.ts';
+import type { MachineRow, Provided, ProviderMachine } from '../machine.ts';
 
 /** What is to be written of a machine's hardware; absent keys stay as they are. */
 export interface ProvidedChange {

@@ -1,4 +1,4 @@
-import { codeOf, explain } from './errors.ts';
+import { codeOf, explain } from '../errors.ts';
 import { facetsOf } from './provider-facets.ts';
 import type { CallFailure } from './provider-holds.ts';
 

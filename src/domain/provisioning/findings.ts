@@ -1,8 +1,8 @@
 import { breakerReason } from './breaker.ts';
-import { slot, type ProviderName, type SessionId, type Slot } from './ids.ts';
-import type { IntentRow, MachineRow, ProviderMachine } from './machine.ts';
+import { slot, type ProviderName, type SessionId, type Slot } from '../ids.ts';
+import type { IntentRow, MachineRow, ProviderMachine } from '../machine.ts';
 import { isMissingDue } from './missing.ts';
-import { RESUMES_MAX } from './policy.ts';
+import { RESUMES_MAX } from '../policy.ts';
 import { witnessOf } from './provider-tags.ts';
 import { slotIdOfMachine, slotIdOfRow, type Recorded, type Stock, type Used } from './stock.ts';
 

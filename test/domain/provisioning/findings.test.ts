@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { MachineRow, ProviderMachine } from '../../src/domain/machine.ts';
-import { machineId, witness } from '../../src/domain/ids.ts';
-import { isMissingDue } from '../../src/domain/missing.ts';
-import { WITNESS_TAG } from '../../src/domain/provider-tags.ts';
-import { reconcile, type ReconcileInput } from '../../src/domain/reconcile.ts';
+import type { MachineRow, ProviderMachine } from '../../../src/domain/machine.ts';
+import { machineId, witness } from '../../../src/domain/ids.ts';
+import { isMissingDue } from '../../../src/domain/provisioning/missing.ts';
+import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
+import { reconcile, type ReconcileInput } from '../../../src/domain/provisioning/reconcile.ts';
 import {
   deprovisionAsked,
   device,
@@ -15,7 +15,7 @@ import {
   PROVIDER,
   provided,
   SESSION,
-} from '../support/facts.ts';
+} from '../../support/facts.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -1,4 +1,4 @@
-import type { ProviderHoldKind, ProviderHoldRow } from './machine.ts';
+import type { ProviderHoldKind, ProviderHoldRow } from '../machine.ts';
 
 /**
  * What must not be asked of a provider, and what an answer of it changes about that. Pure: holds are

@@ -1,4 +1,4 @@
-import type { Ownership } from './machine.ts';
+import type { Ownership } from '../machine.ts';
 
 /**
  * Keys of the tags that we put on hardware. The mark of what is ours lives at the provider, so that

@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createMemBmdb } from '../../src/adapters/bmdb/mem/mem-bmdb.ts';
-import { newMachine } from '../../src/adapters/bmdb/mem/tables.ts';
+import { createMemBmdb } from '../../../src/adapters/bmdb/mem/mem-bmdb.ts';
+import { newMachine } from '../../../src/adapters/bmdb/mem/tables.ts';
 import {
   createSeededRandom,
   createSimulatedClock,
-} from '../../src/adapters/clock/simulated-clock.ts';
-import { codeOf } from '../../src/domain/errors.ts';
-import { machineId, providerName } from '../../src/domain/ids.ts';
-import type { MachineRow } from '../../src/domain/machine.ts';
-import { countPermits } from '../../src/domain/permits.ts';
-import { DEFAULT_LOSS, type RecoveryBudget } from '../../src/domain/policy.ts';
-import { agentStarted, machineRow, NOW_MS, provided, slotFacts } from '../support/facts.ts';
+} from '../../../src/adapters/clock/simulated-clock.ts';
+import { codeOf } from '../../../src/domain/errors.ts';
+import { machineId, providerName } from '../../../src/domain/ids.ts';
+import type { MachineRow } from '../../../src/domain/machine.ts';
+import { countPermits } from '../../../src/domain/recovery/permits.ts';
+import { DEFAULT_LOSS, type RecoveryBudget } from '../../../src/domain/policy.ts';
+import { agentStarted, machineRow, NOW_MS, provided, slotFacts } from '../../support/facts.ts';
 
 interface Seen {
   readonly provider?: string;

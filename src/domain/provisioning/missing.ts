@@ -1,4 +1,4 @@
-import type { MachineRow } from './machine.ts';
+import type { MachineRow } from '../machine.ts';
 
 /** When a device that listings do not show counts as gone, if the provider confirms it. */
 export const MISSING_RULE = {

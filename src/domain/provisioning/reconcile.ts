@@ -1,5 +1,5 @@
 import { isIdle, judge, mayResume, type Finding, type Findings } from './findings.ts';
-import { slot, type ProviderName, type SessionId, type Slot } from './ids.ts';
+import { slot, type ProviderName, type SessionId, type Slot } from '../ids.ts';
 import type {
   HoldRow,
   IntentRow,
@@ -7,8 +7,8 @@ import type {
   PenaltyRow,
   ProviderHoldRow,
   ProviderMachine,
-} from './machine.ts';
-import { ABANDON_MS } from './policy.ts';
+} from '../machine.ts';
+import { ABANDON_MS } from '../policy.ts';
 import {
   admissionRefusal,
   indexHolds,

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ProviderMachine } from '../../src/domain/machine.ts';
-import { witness } from '../../src/domain/ids.ts';
-import { WITNESS_TAG } from '../../src/domain/provider-tags.ts';
-import { reconcile, type ReconcileInput } from '../../src/domain/reconcile.ts';
+import type { ProviderMachine } from '../../../src/domain/machine.ts';
+import { witness } from '../../../src/domain/ids.ts';
+import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
+import { reconcile, type ReconcileInput } from '../../../src/domain/provisioning/reconcile.ts';
 import {
   device,
   free,
@@ -14,7 +14,7 @@ import {
   penaltyRow,
   PROVIDER,
   provided,
-} from '../support/facts.ts';
+} from '../../support/facts.ts';
 
 const rack = (at: number) => `rack-${String(at).padStart(3, '0')}`;
 const racks = (count: number) =>

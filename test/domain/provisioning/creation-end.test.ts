@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest';
-import { endOfCreation } from '../../src/domain/creation-end.ts';
-import { ProviderError, Unreachable, type ProviderErrorFacets } from '../../src/domain/errors.ts';
-import type { ProviderErrorKind } from '../../src/domain/errors.ts';
+import { endOfCreation } from '../../../src/domain/provisioning/creation-end.ts';
+import {
+  ProviderError,
+  Unreachable,
+  type ProviderErrorFacets,
+} from '../../../src/domain/errors.ts';
+import type { ProviderErrorKind } from '../../../src/domain/errors.ts';
 
 const error = (kind: ProviderErrorKind, facets: ProviderErrorFacets = {}) =>
   new ProviderError(kind, 'scripted', facets);

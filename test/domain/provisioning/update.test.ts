@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { ProviderMachine, ProviderStatus } from '../../src/domain/machine.ts';
-import { failedLookMs, recheckJitter, updateOf } from '../../src/domain/update.ts';
-import { device, machineRow, NOW_MS, provided } from '../support/facts.ts';
+import type { ProviderMachine, ProviderStatus } from '../../../src/domain/machine.ts';
+import { failedLookMs, recheckJitter, updateOf } from '../../../src/domain/provisioning/update.ts';
+import { device, machineRow, NOW_MS, provided } from '../../support/facts.ts';
 
 const MINUTE = 60_000;
 const row = (change: Parameters<typeof provided>[0] = {}) =>

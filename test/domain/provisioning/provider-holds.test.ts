@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { failureOfCall } from '../../src/domain/creation-end.ts';
-import { ProviderError, type ProviderErrorFacets } from '../../src/domain/errors.ts';
-import type { ProviderHoldRow } from '../../src/domain/machine.ts';
+import { failureOfCall } from '../../../src/domain/provisioning/creation-end.ts';
+import { ProviderError, type ProviderErrorFacets } from '../../../src/domain/errors.ts';
+import type { ProviderHoldRow } from '../../../src/domain/machine.ts';
 import {
   admissionRefusal,
   holdsAfterFailure,
@@ -13,8 +13,8 @@ import {
   type CallContext,
   type CapacityPlan,
   type HoldOrder,
-} from '../../src/domain/provider-holds.ts';
-import { NOW_MS, PROVIDER } from '../support/facts.ts';
+} from '../../../src/domain/provisioning/provider-holds.ts';
+import { NOW_MS, PROVIDER } from '../../support/facts.ts';
 
 const MINUTE = 60_000;
 const plan: CapacityPlan = { name: 'c3', location: 'm1', spot: false };

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { isStillAsked, ladderEnd, rebootMode, REBOOTS_MAX } from '../../src/domain/ladder.ts';
+import {
+  isStillAsked,
+  ladderEnd,
+  rebootMode,
+  REBOOTS_MAX,
+} from '../../../src/domain/recovery/ladder.ts';
 
 const NOW_MS = 1_700_000_000_000;
 const AGAIN_MS = 300_000;
