@@ -1,7 +1,34 @@
-/** Builds the agent into the file that is named, by default `dist/agent/shepherd-agent`. */
+/**
+ * Builds the agent below `dist/agent`: `shepherd-agent`, a script for machines that have Node, and
+ * `shepherd-agent-<platform>-<arch>`, one executable that needs nothing. `--script` or `--sea` builds
+ * one of the two; `--out <directory>` builds elsewhere.
+ */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { buildAgent } from '../src/agent-bundle.ts';
+import { buildAgentExecutable, platform } from './agent-executable.ts';
 
-const outFile = process.argv[2] ?? join(import.meta.dirname, '../dist/agent/shepherd-agent');
-const { content, sha256 } = await buildAgent({ outFile });
-console.log(`${outFile}: ${content.length} bytes, sha256 ${sha256}`);
+const { values } = parseArgs({
+  options: {
+    script: { type: 'boolean', default: false },
+    sea: { type: 'boolean', default: false },
+    out: { type: 'string', default: join(import.meta.dirname, '../dist/agent') },
+  },
+});
+const both = values.script === values.sea;
+const outFile = join(values.out, 'shepherd-agent');
+
+const tell = (path: string, content: Buffer) => {
+  const sha256 = createHash('sha256').update(content).digest('hex');
+  console.log(`${path}: ${content.length} bytes, sha256 ${sha256}`);
+};
+
+const { content } = await buildAgent(both || values.script ? { outFile } : {});
+if (both || values.script) tell(outFile, content);
+if (both || values.sea) {
+  const executable = `${outFile}-${platform}`;
+  buildAgentExecutable({ script: content, outFile: executable });
+  tell(executable, readFileSync(executable));
+}

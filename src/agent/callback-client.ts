@@ -1,19 +1,13 @@
-import { connect as connectHttp2, constants } from 'node:http2';
-import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2';
+import { connect as connectHttp2 } from 'node:http2';
+import type { ClientHttp2Session } from 'node:http2';
 import { isIP } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { TLSSocket } from 'node:tls';
 import { heartbeatRequestCodec, heartbeatResponseCodec } from '../wire/codec.ts';
 import type { HeartbeatRequest, HeartbeatResponse } from '../wire/codec.ts';
-import {
-  GRPC_CONTENT_TYPE,
-  GrpcError,
-  GrpcStatus,
-  readFrame,
-  statusOf,
-  writeFrame,
-} from '../wire/grpc.ts';
+import { GrpcError, GrpcStatus } from '../wire/grpc.ts';
 import { HEARTBEAT_PATH } from '../wire/heartbeat.ts';
+import { callUnary } from '../wire/unary-call.ts';
 import type { ClientIdentity } from './client-certificate.ts';
 import type { Endpoint } from './endpoint.ts';
 
@@ -56,7 +50,10 @@ export function createCallbackClient(options: CallbackClientOptions): CallbackCl
       const limit = AbortSignal.timeout(options.callTimeoutMs);
       try {
         const body = heartbeatRequestCodec.encode(request);
-        const answer = await call(session(), body, AbortSignal.any([signal, limit]));
+        const answer = await callUnary(session(), {
+          ...{ path: HEARTBEAT_PATH, body, answerBytesMax: RESPONSE_LIMIT_BYTES },
+          signal: AbortSignal.any([signal, limit]),
+        });
         return heartbeatResponseCodec.decode(answer);
       } catch (error) {
         close();
@@ -100,45 +97,4 @@ function openSocket({ endpoint, identity, trust }: CallbackClientOptions): TLSSo
   });
   socket.setNoDelay(true);
   return socket;
-}
-
-/** One unary call: request frame out, response frame in, status from headers or trailers. */
-async function call(
-  session: ClientHttp2Session,
-  body: Uint8Array,
-  signal: AbortSignal,
-): Promise<Uint8Array> {
-  signal.throwIfAborted();
-  const stream = session.request(
-    {
-      [constants.HTTP2_HEADER_METHOD]: 'POST',
-      [constants.HTTP2_HEADER_PATH]: HEARTBEAT_PATH,
-      [constants.HTTP2_HEADER_CONTENT_TYPE]: GRPC_CONTENT_TYPE,
-      te: 'trailers',
-    },
-    { signal },
-  );
-  const status = callStatus(stream);
-  stream.end(writeFrame(body));
-  const [message, ended] = await Promise.allSettled([
-    readFrame(stream as AsyncIterable<Uint8Array>, RESPONSE_LIMIT_BYTES),
-    status,
-  ]);
-  if (ended.status === 'rejected') throw ended.reason;
-  if (message.status === 'rejected') throw message.reason;
-  return message.value;
-}
-
-/** Settles when the stream closed: with the status that came last, or the error that broke it. */
-function callStatus(stream: ClientHttp2Stream): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let seen: GrpcError | 'ok' | undefined;
-    stream.on('response', (headers) => (seen ??= statusOf(headers)));
-    stream.on('trailers', (headers) => (seen = statusOf(headers) ?? seen));
-    stream.on('error', reject);
-    stream.on('close', () => {
-      if (seen === 'ok') resolve();
-      else reject(seen ?? new GrpcError(GrpcStatus.unavailable, 'the call ended without status'));
-    });
-  });
 }

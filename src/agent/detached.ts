@@ -1,57 +1,98 @@
 import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { agentInitCodec } from '../wire/codec.ts';
 import type { TakeoverInit } from '../wire/codec.ts';
 import { createCallbackClient } from './callback-client.ts';
+import type { CallbackClient } from './callback-client.ts';
 import { createClientIdentity } from './client-certificate.ts';
 import { parseEndpoint } from './endpoint.ts';
-import { collectHardwareReport } from './hardware-report.ts';
+import { collectHardwareReport } from './hardware/report.ts';
 import { runHeartbeatLoop } from './heartbeat-loop.ts';
-import type { LoopTime } from './heartbeat-loop.ts';
-import { refuseInstallation } from './installation.ts';
+import type { HeartbeatLoopDeps, LoopEnd, LoopTime } from './heartbeat-loop.ts';
+import { createImageInstaller } from './install/generic-image.ts';
+import type { Installer } from './installation.ts';
 import { splitKeyPair } from './keys.ts';
 import type { RawKeyPair } from './keys.ts';
+import { log } from './log.ts';
 import { forgetAgent } from './pid-file.ts';
+import type { Program } from './program.ts';
+import { openSystem } from './system.ts';
+import type { System } from './system.ts';
 import { readAll } from './takeover.ts';
 import { agentVersion } from './version.ts';
 
-/** Names a file that stands in for the kernel's boot id, for simulated machines. */
-const BOOT_ID_VARIABLE = 'SHEPHERD_AGENT_BOOT_ID_FILE';
-const KERNEL_BOOT_ID = '/proc/sys/kernel/random/boot_id';
 const CALL_TIMEOUT_MS = 10_000;
+/** From the last word to the server until the machine goes down. */
+const LAST_WORD_MS = 1_000;
+/** From a failure that no next try would mend until the machine goes down. */
+const FAILED_MS = 5_000;
 
 /**
- * The long life of the program: reports until SIGTERM or SIGINT. Reads `AgentInit` from standard
- * input. @throws {Error} it cannot set itself up.
+ * The long life of the program: reports until SIGTERM or SIGINT, or until the machine is to be
+ * rebooted: when an image was installed, when for half an hour nobody knew its key, and when it
+ * cannot set itself up. Reads `AgentInit` from standard input.
  */
-export async function runAgent(executable: string): Promise<void> {
+export async function runAgent({ path }: Program): Promise<void> {
   const stop = stopSignal();
-  const { init, pair } = readInit(await readAll(process.stdin));
-  const client = createCallbackClient({
+  const system = openSystem();
+  const input = await readAll(process.stdin);
+  // The takeover died before it answered, so nobody knows this agent.
+  if (input.length === 0) return log('ended: the takeover did not come to its end');
+  const agent = await setUp(input, system).catch(async (error: unknown) => {
+    log(`cannot set itself up: ${error instanceof Error ? error.message : String(error)}`);
+    await sleep(FAILED_MS);
+  });
+  const end = agent ? await runHeartbeatLoop(agent, stop) : 'unusable';
+  agent?.client.close();
+  log(`ended: ${end}`);
+  await rebootAfter(end, system, stop);
+  forgetAgent(path, process.pid);
+}
+
+/** An agent ends because it was told to, or its machine goes down with it. */
+export async function rebootAfter(
+  end: LoopEnd | 'unusable',
+  { reboot }: Pick<System, 'reboot'>,
+  stop: AbortSignal,
+  { sleep: wait }: Pick<LoopTime, 'sleep'> = systemTime,
+): Promise<void> {
+  if (end === 'stopped') return;
+  await wait(LAST_WORD_MS, stop);
+  if (!stop.aborted) await reboot();
+}
+
+async function setUp(input: Buffer, system: System): Promise<HeartbeatLoopDeps> {
+  const { init, pair } = readInit(input);
+  const { caCertificate } = init;
+  const trust = caCertificate?.length ? new X509Certificate(caCertificate).toString() : null;
+  const client: CallbackClient = createCallbackClient({
     endpoint: parseEndpoint(init.bmaasEndpoint ?? ''),
     identity: await createClientIdentity(pair),
-    trust: init.caCertificate?.length ? new X509Certificate(init.caCertificate).toString() : null,
+    trust,
     callTimeoutMs: CALL_TIMEOUT_MS,
   });
-  const end = await runHeartbeatLoop(
-    {
-      client,
-      machineId: init.machineId ?? '',
-      bootId: readFileSync(process.env[BOOT_ID_VARIABLE] ?? KERNEL_BOOT_ID, 'utf8').trim(),
-      agentVersion,
-      uptime,
-      hardwareReport: () => collectHardwareReport('/'),
-      install: refuseInstallation,
-      time: systemTime,
-      log,
-    },
-    stop,
-  );
-  client.close();
-  forgetAgent(executable, process.pid);
-  log(`ended: ${end}`);
+  return {
+    client,
+    machineId: init.machineId ?? '',
+    bootId: system.bootId,
+    agentVersion,
+    uptime,
+    hardwareReport: () => collectHardwareReport(system.diskRoot ?? '/', system.programs),
+    install: installerOf(system, trust),
+    time: systemTime,
+    log,
+  };
+}
+
+function installerOf(system: System, trust: string | null): Installer {
+  const { diskRoot, isReal, programs } = system;
+  if (diskRoot === null) {
+    return () => Promise.reject(new Error('this machine has no disks to install to'));
+  }
+  const dropCaches = () => system.dropCaches();
+  const deps = { root: diskRoot, isReal, programs, dropCaches, trust, time: systemTime, log };
+  return createImageInstaller(deps);
 }
 
 const systemTime: LoopTime = {
@@ -59,11 +100,6 @@ const systemTime: LoopTime = {
   // It rejects only when it is aborted, which here is one of the two ways to wake up.
   sleep: (delayMs, signal) => sleep(delayMs, undefined, { signal }).catch(() => undefined),
   random: Math.random,
-};
-
-/** One line to the log file. */
-export const log = (message: string): void => {
-  process.stderr.write(`${new Date().toISOString()} ${message}\n`);
 };
 
 function stopSignal(): AbortSignal {

@@ -2,6 +2,7 @@ import type { HardwareReport, HeartbeatRequest, HeartbeatResponse } from '../wir
 import { GrpcError, GrpcStatus } from '../wire/grpc.ts';
 import { failureDelayMs, spread } from './backoff.ts';
 import type { CallbackClient } from './callback-client.ts';
+import { createHardwareSchedule } from './hardware-schedule.ts';
 import { createInstallation } from './installation.ts';
 import type { Installation, Installer } from './installation.ts';
 
@@ -12,7 +13,7 @@ export interface HeartbeatLoopDeps {
   readonly agentVersion: string;
   /** Seconds since the machine's boot. */
   readonly uptime: () => number;
-  /** Never rejects; problems are the report's warnings. */
+  /** Problems are the report's warnings. */
   readonly hardwareReport: () => Promise<HardwareReport>;
   readonly install: Installer;
   readonly time: LoopTime;
@@ -37,7 +38,8 @@ const PERIOD_MS = 30_000;
 const PERIOD_SPREAD = 0.1;
 const PERIOD_MAX_SECONDS = 3600n;
 const DISOWNED_AFTER_MS = 30 * 60_000;
-const REPORT_AGAIN_MS = 24 * 3600_000;
+/** Also what is urgent waits so long, so that no answer makes the loop run hot. */
+const BREATH_MS = 200;
 const PHASES = { idle: 0, installing: 1, reporting: 2 } as const;
 
 /** Reports until the signal says stop. Every turn of the loop sleeps, whatever it met. */
@@ -46,25 +48,39 @@ export async function runHeartbeatLoop(
   signal: AbortSignal,
 ): Promise<LoopEnd> {
   const turn = createTurn(deps);
-  while (!signal.aborted) {
-    const result = await turn.next(signal);
-    if (signal.aborted) break;
-    if (typeof result === 'string') return result;
-    await turn.pause(result.delayMs, signal);
+  try {
+    while (!signal.aborted) {
+      const result = await turn.next(signal);
+      if (signal.aborted) break;
+      if (typeof result === 'string') return result;
+      await turn.pause(result.delayMs, signal);
+    }
+    return 'stopped';
+  } finally {
+    turn.stop();
   }
-  return 'stopped';
 }
 
 function createTurn(deps: HeartbeatLoopDeps) {
   let wake = new AbortController();
-  const installation = createInstallation(deps.install, () => wake.abort());
-  const hardware = createReportSchedule(deps.time);
+  const { time, log } = deps;
+  const installation = createInstallation({
+    install: deps.install,
+    onResult: () => wake.abort(),
+    sleep: (delayMs, signal) => time.sleep(delayMs, signal),
+  });
+  const hardware = createHardwareSchedule({
+    collect: deps.hardwareReport,
+    now: () => time.now(),
+    log,
+  });
   const failing = createFailureTrack(deps);
   let periodMs = PERIOD_MS;
+  let isHardwareLeftOut = false;
 
   const accept = (request: HeartbeatRequest, response: HeartbeatResponse): LoopEnd | null => {
     failing.cleared();
-    hardware.sent(Boolean(request.hardwareReport), response.sendHardwareReport === true);
+    hardware.accepted(request.hardwareReport ?? null, response.sendHardwareReport === true);
     periodMs = periodOf(response) ?? periodMs;
     if (request.installationReport && installation.delivered(request.installationReport)) {
       return 'installed';
@@ -72,23 +88,41 @@ function createTurn(deps: HeartbeatLoopDeps) {
     if (response.installationRequest) installation.consider(response.installationRequest);
     return null;
   };
+  /** What the server does not take is not sent again and again: heartbeats come first. */
+  const lighten = (request: HeartbeatRequest, { status }: GrpcError) => {
+    const { hardwareReport, installationReport } = request;
+    const isInvalid = status === GrpcStatus.invalidArgument;
+    if (isInvalid && installationReport) {
+      installation.refused(installationReport);
+      log('the server does not want the installation report, it is dropped');
+    } else if (isInvalid || status === GrpcStatus.resourceExhausted) {
+      isHardwareLeftOut = Boolean(hardwareReport);
+    }
+  };
 
   return {
     /** One call. Answers why to end, or how long to wait before the next. */
     async next(signal: AbortSignal): Promise<LoopEnd | { delayMs: number }> {
       wake = new AbortController();
-      const request = await buildRequest(deps, installation, hardware.due());
+      const hardwareReport = isHardwareLeftOut ? null : hardware.report;
+      isHardwareLeftOut = false;
+      const request = buildRequest(deps, installation, hardwareReport);
       try {
         const end = accept(request, await deps.client.heartbeat(request, signal));
         return end ?? { delayMs: spread(periodMs, PERIOD_SPREAD, deps.time.random()) };
       } catch (error) {
         if (signal.aborted) return 'stopped';
+        if (error instanceof GrpcError) lighten(request, error);
         return failing.failed(error) ? 'disowned' : { delayMs: failing.delayMs() };
       }
     },
     /** Ends early when there is an installation report to send. */
-    pause: (delayMs: number, signal: AbortSignal): Promise<void> =>
-      deps.time.sleep(delayMs, AbortSignal.any([signal, wake.signal])),
+    async pause(delayMs: number, signal: AbortSignal): Promise<void> {
+      const breathMs = Math.min(delayMs, BREATH_MS);
+      await time.sleep(breathMs, signal);
+      await time.sleep(delayMs - breathMs, AbortSignal.any([signal, wake.signal]));
+    },
+    stop: () => installation.stop(),
   };
 }
 
@@ -98,35 +132,19 @@ function periodOf({ heartbeatIntervalSeconds }: HeartbeatResponse): number | nul
   return Number(seconds > PERIOD_MAX_SECONDS ? PERIOD_MAX_SECONDS : seconds) * 1000;
 }
 
-async function buildRequest(
+function buildRequest(
   deps: HeartbeatLoopDeps,
   installation: Installation,
-  withHardware: boolean,
-): Promise<HeartbeatRequest> {
+  hardwareReport: HardwareReport | null,
+): HeartbeatRequest {
   return {
     machineId: deps.machineId,
     bootId: deps.bootId,
     agentVersion: deps.agentVersion,
     phase: PHASES[installation.phase],
     uptimeSeconds: BigInt(Math.floor(deps.uptime())),
-    ...(withHardware ? { hardwareReport: await deps.hardwareReport() } : {}),
+    ...(hardwareReport ? { hardwareReport } : {}),
     ...(installation.report ? { installationReport: installation.report } : {}),
-  };
-}
-
-/** The report is not part of the first heartbeat, then of each until one succeeds, then daily. */
-function createReportSchedule(time: LoopTime) {
-  let dueAtMs = Infinity;
-  let delivered = false;
-  return {
-    due: () => time.now() >= dueAtMs,
-    sent(withReport: boolean, wanted: boolean) {
-      if (withReport) {
-        delivered = true;
-        dueAtMs = time.now() + REPORT_AGAIN_MS;
-      }
-      if (wanted || !delivered) dueAtMs = -Infinity;
-    },
   };
 }
 

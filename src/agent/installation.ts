@@ -12,19 +12,41 @@ export interface Installation {
   consider(request: InstallationRequest): void;
   /** The report came through. Answers whether it was one of success. */
   delivered(report: InstallationReport): boolean;
+  /** The report is not wanted, and never will be; its generation is not tried again. */
+  refused(report: InstallationReport): void;
+  /** Cancels what runs; its result is not wanted any more. */
+  stop(): void;
+}
+
+export interface InstallationDeps {
+  readonly install: Installer;
+  /** Runs when a report is ready to be sent. */
+  readonly onResult: () => void;
+  /** Resolves after the time, or as soon as the signal is aborted. */
+  readonly sleep: (delayMs: number, signal: AbortSignal) => Promise<void>;
 }
 
 const LIMIT_MS = 15 * 60_000;
+/** How long a cancelled installation may take to end; a disk may hang for ever. */
+const END_MS = 10_000;
+const ERROR_MAX = 4096;
 
-/** `onResult` runs when a report is ready to be sent. */
-export function createInstallation(install: Installer, onResult: () => void): Installation {
+export function createInstallation(deps: InstallationDeps): Installation {
   let generation: bigint | null = null;
   let phase: Installation['phase'] = 'idle';
   let report: InstallationReport | null = null;
+  const cancel = new AbortController();
+  const drop = (done: InstallationReport): boolean => {
+    if (report !== done) return false;
+    report = null;
+    phase = 'idle';
+    return true;
+  };
   const finish = (result: InstallationReport) => {
+    if (cancel.signal.aborted) return;
     report = result;
     phase = 'reporting';
-    onResult();
+    deps.onResult();
   };
   return {
     get phase() {
@@ -38,36 +60,54 @@ export function createInstallation(install: Installer, onResult: () => void): In
       if (phase !== 'idle' || wanted === generation) return;
       generation = wanted;
       phase = 'installing';
-      void attempt(install, request, wanted).then(finish);
+      void attempt(deps, request, cancel.signal).then(finish);
     },
-    delivered(done) {
-      if (report !== done) return false;
-      report = null;
-      phase = 'idle';
-      return done.success !== undefined && done.success !== null;
-    },
+    delivered: (done) => drop(done) && done.success !== undefined && done.success !== null,
+    refused: (done) => void drop(done),
+    stop: () => cancel.abort(new Error('the agent ends')),
   };
 }
 
 async function attempt(
-  install: Installer,
+  deps: InstallationDeps,
   request: InstallationRequest,
-  generation: bigint,
+  cancelled: AbortSignal,
 ): Promise<InstallationReport> {
+  const generation = request.generation ?? 0n;
   try {
     if (generation < 1n) throw new Error(`generation ${generation} is not positive`);
-    await install(request, AbortSignal.timeout(LIMIT_MS));
+    await withinLimit(deps, request, cancelled);
     return { generation, success: {} };
   } catch (error) {
-    return { generation, error: { error: error instanceof Error ? error.message : String(error) } };
+    const message = error instanceof Error ? error.message : String(error);
+    return { generation, error: { error: message.slice(0, ERROR_MAX) } };
   }
 }
 
-/**
- * For an agent that runs inside the throw-away system it was copied to: its disk is in use, so no
- * image can be written. Says so instead of leaving the request without an answer.
- */
-export const refuseInstallation: Installer = (request) =>
-  Promise.reject(
-    new Error(`this agent cannot install ${request.type ?? 'an operating system of unknown type'}`),
-  );
+/** Ends soon after the limit, even when the installer does not. */
+async function withinLimit(
+  { install, sleep }: InstallationDeps,
+  request: InstallationRequest,
+  cancelled: AbortSignal,
+): Promise<void> {
+  const over = new AbortController();
+  const done = new AbortController();
+  const signal = AbortSignal.any([over.signal, cancelled]);
+  const limit = async () => {
+    await sleep(LIMIT_MS, done.signal);
+    const tooLong = new Error(`it took longer than ${LIMIT_MS / 60_000} minutes`);
+    over.abort(tooLong);
+    await sleep(END_MS, done.signal);
+    throw tooLong;
+  };
+  const running = install(request, signal).catch((error: unknown) => {
+    // What the installer says when it is cut short is less than why it was.
+    signal.throwIfAborted();
+    throw error;
+  });
+  try {
+    await Promise.race([running, limit()]);
+  } finally {
+    done.abort();
+  }
+}

@@ -3,11 +3,13 @@ import type { ChildProcess } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
 import { once } from 'node:events';
+import type { Writable } from 'node:stream';
 import { agentInitCodec, takeoverInitCodec, takeoverResponseCodec } from '../wire/codec.ts';
 import type { TakeoverInit } from '../wire/codec.ts';
 import { parseEndpoint } from './endpoint.ts';
 import { generateRawKeyPair, joinKeyPair } from './keys.ts';
 import { recordAgent, stopPredecessor } from './pid-file.ts';
+import type { Program } from './program.ts';
 
 /** Set for the copy of the program that is the agent. */
 export const DETACHED_FLAG = 'TAKEOVER_DETACHED_LAUNCH';
@@ -17,10 +19,10 @@ export const DETACHED_FLAG = 'TAKEOVER_DETACHED_LAUNCH';
  * agent's key, starts the agent and answers. The agent waits for its key until the answer is out,
  * so that none runs whose key nobody was told. Whatever fails becomes the answer's error.
  */
-export async function takeOver(executable: string): Promise<void> {
+export async function takeOver(program: Program): Promise<void> {
   let stage: Stage;
   try {
-    stage = await prepare(executable, await readAll(process.stdin));
+    stage = await prepare(program, await readAll(process.stdin));
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     await writeOut(takeoverResponseCodec.encode({ error: { message } }));
@@ -41,13 +43,13 @@ interface Stage {
   readonly response: Uint8Array;
 }
 
-async function prepare(executable: string, input: Buffer): Promise<Stage> {
+async function prepare(program: Program, input: Buffer): Promise<Stage> {
   const initMessage = takeoverInitCodec.decode(input);
   assertUsable(initMessage);
   const pair = generateRawKeyPair();
-  await stopPredecessor(executable);
+  await stopPredecessor(program.path);
   const warning: string[] = [];
-  const agent = await startDetached(executable, warning);
+  const agent = await startDetached(program, warning);
   return {
     agent,
     agentInit: agentInitCodec.encode({ takeoverInit: initMessage, privateKey: joinKeyPair(pair) }),
@@ -69,17 +71,18 @@ function assertUsable({ machineId, bmaasEndpoint, caCertificate }: TakeoverInit)
 }
 
 /** Its own session, no terminal, and a log file in place of standard error. */
-async function startDetached(executable: string, warnings: string[]): Promise<ChildProcess> {
-  const log = openLog(`${executable}.log`, warnings);
+async function startDetached(program: Program, warnings: string[]): Promise<ChildProcess> {
+  const [file, ...args] = program.command;
+  const log = openLog(`${program.path}.log`, warnings);
   try {
-    const agent = spawn(process.execPath, [executable], {
+    const agent = spawn(file, args, {
       detached: true,
       cwd: '/',
       stdio: ['pipe', 'ignore', log ?? 'ignore'],
       env: { ...process.env, [DETACHED_FLAG]: '1' },
     });
     await once(agent, 'spawn');
-    record(executable, agent.pid!, warnings);
+    record(program.path, agent.pid!, warnings);
     return agent;
   } finally {
     if (log !== null) closeSync(log);
@@ -106,16 +109,17 @@ function record(executable: string, pid: number, warnings: string[]): void {
 /** Hands the agent its key; from then on it lives by itself. */
 function launch({ agent, agentInit }: Stage): Promise<void> {
   agent.unref();
-  return new Promise((resolve, reject) => {
-    agent.stdin!.on('error', reject);
-    agent.stdin!.end(agentInit, resolve);
-  });
+  return send(agent.stdin!, agentInit);
 }
 
-function writeOut(bytes: Uint8Array): Promise<void> {
+const writeOut = (bytes: Uint8Array): Promise<void> => send(process.stdout, bytes);
+
+/** All that the stream ever gets. Not by the callback of `end`: that one hears of errors, too. */
+function send(stream: Writable, bytes: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
-    process.stdout.on('error', reject);
-    process.stdout.end(bytes, resolve);
+    stream.on('error', reject);
+    stream.on('finish', resolve);
+    stream.end(bytes);
   });
 }
 

@@ -27,6 +27,8 @@ export type HeartbeatRequest = Plain<cloud.bmaas.server.api.HeartbeatRequest.$Pr
 export type HeartbeatResponse = Plain<cloud.bmaas.server.api.HeartbeatResponse.$Properties>;
 export type InstallationReport = Plain<cloud.bmaas.server.api.OSInstallationReport.$Properties>;
 export type InstallationRequest = Plain<cloud.bmaas.server.api.OSInstallationRequest.$Properties>;
+export type GenericImage = Plain<cloud.bmaas.server.api.GenericImageInstallation.$Properties>;
+export type RootDeviceSelector = Plain<cloud.bmaas.server.api.RootDeviceSelector.$Properties>;
 
 /** Bytes that are no message of the expected type, or a message that cannot be written. */
 export class WireError extends Error {

@@ -37,12 +37,15 @@ export function writeFrame(message: Uint8Array): Buffer {
 
 /**
  * Reads the one message of a unary call from a stream, to its end.
- * @throws {GrpcError} RESOURCE_EXHAUSTED over `limitBytes`, as soon as that is known; UNIMPLEMENTED
- * compressed; INTERNAL no message, a torn one, or more than one. Errors of the stream pass through.
+ * `take` is asked for room for each piece of it.
+ * @throws {GrpcError} RESOURCE_EXHAUSTED over `limitBytes`, as soon as that is known, or no room;
+ * UNIMPLEMENTED compressed; INTERNAL no message, a torn one, or more than one. Errors of the stream
+ * pass through.
  */
 export async function readFrame(
   stream: AsyncIterable<Uint8Array>,
   limitBytes: number,
+  take: (bytes: number) => boolean = () => true,
 ): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let sizeBytes = 0;
@@ -50,6 +53,7 @@ export async function readFrame(
     chunks.push(chunk);
     sizeBytes += chunk.length;
     if (sizeBytes > PREFIX_BYTES + limitBytes) throw tooLarge(limitBytes);
+    if (!take(chunk.length)) throw new GrpcError(GrpcStatus.resourceExhausted, 'try again later');
   }
   return unframe(Buffer.concat(chunks), limitBytes);
 }

@@ -666,6 +666,9 @@ export namespace cloud {
                 /** CPU x86_64. */
                 x86_64?: (cloud.agent.api.CPU.X86_64.$Properties|null);
 
+                /** CPU arm64. */
+                arm64?: (cloud.agent.api.CPU.ARM64.$Properties|null);
+
                 /** CPU cores. */
                 cores: number;
 
@@ -679,7 +682,7 @@ export namespace cloud {
                 model: string;
 
                 /** CPU architecture. */
-                architecture?: "x86_64";
+                architecture?: ("x86_64"|"arm64");
 
                 /**
                  * Creates a new CPU instance using the specified properties.
@@ -737,6 +740,9 @@ export namespace cloud {
                     /** CPU x86_64 */
                     x86_64?: (cloud.agent.api.CPU.X86_64.$Properties|null);
 
+                    /** CPU arm64 */
+                    arm64?: (cloud.agent.api.CPU.ARM64.$Properties|null);
+
                     /** CPU cores */
                     cores?: (number|null);
 
@@ -750,7 +756,7 @@ export namespace cloud {
                     model?: (string|null);
 
                     /** CPU architecture */
-                    architecture?: "x86_64";
+                    architecture?: ("x86_64"|"arm64");
 
                     /** Unknown fields preserved while decoding when enabled */
                     $unknowns?: Uint8Array[];
@@ -759,13 +765,14 @@ export namespace cloud {
                 /** Narrowed shape of a CPU. */
                 type $Shape = {
                   x86_64?: cloud.agent.api.CPU.X86_64.$Shape|null;
+                  arm64?: cloud.agent.api.CPU.ARM64.$Shape|null;
                   cores?: number|null;
                   hardwareThreads?: number|null;
                   vendor?: string|null;
                   model?: string|null;
                   $unknowns?: Uint8Array[];
                 } & (
-                  ({ architecture?: undefined; x86_64?: null }|{ architecture?: "x86_64"; x86_64: cloud.agent.api.CPU.X86_64.$Shape })
+                  ({ architecture?: undefined; x86_64?: null; arm64?: null }|{ architecture?: "x86_64"; x86_64: cloud.agent.api.CPU.X86_64.$Shape; arm64?: null }|{ architecture?: "arm64"; x86_64?: null; arm64: cloud.agent.api.CPU.ARM64.$Shape })
                 );
 
                 /**
@@ -864,6 +871,110 @@ export namespace cloud {
 
                     /** Shape of a X86_64. */
                     type $Shape = cloud.agent.api.CPU.X86_64.$Properties;
+                }
+
+                /**
+                 * Properties of a ARM64.
+                 * @deprecated Use cloud.agent.api.CPU.ARM64.$Properties instead.
+                 */
+                interface IARM64 extends cloud.agent.api.CPU.ARM64.$Properties {
+                }
+
+                /** Represents a ARM64. */
+                class ARM64 {
+
+                    /**
+                     * Constructs a new ARM64.
+                     * @param [properties] Properties to set
+                     */
+                    constructor(properties?: cloud.agent.api.CPU.ARM64.$Properties);
+
+                    /** Unknown fields preserved while decoding when enabled */
+                    $unknowns?: Uint8Array[];
+
+                    /** ARM64 implementer. */
+                    implementer: number;
+
+                    /** ARM64 variant. */
+                    variant: number;
+
+                    /** ARM64 part. */
+                    part: number;
+
+                    /** ARM64 revision. */
+                    revision: number;
+
+                    /**
+                     * Creates a new ARM64 instance using the specified properties.
+                     * @param [properties] Properties to set
+                     * @returns ARM64 instance
+                     */
+                    static create(properties: cloud.agent.api.CPU.ARM64.$Shape): cloud.agent.api.CPU.ARM64 & cloud.agent.api.CPU.ARM64.$Shape;
+                    static create(properties?: cloud.agent.api.CPU.ARM64.$Properties): cloud.agent.api.CPU.ARM64;
+
+                    /**
+                     * Encodes the specified ARM64 message. Does not implicitly {@link cloud.agent.api.CPU.ARM64.verify|verify} messages.
+                     * @param message ARM64 message or plain object to encode
+                     * @param [writer] Writer to encode to
+                     * @returns Writer
+                     */
+                    static encode(message: cloud.agent.api.CPU.ARM64.$Properties, writer?: $protobuf.Writer): $protobuf.Writer;
+
+                    /**
+                     * Decodes a ARM64 message from the specified reader or buffer.
+                     * @param reader Reader or buffer to decode from
+                     * @param [length] Message length if known beforehand
+                     * @returns {cloud.agent.api.CPU.ARM64 & cloud.agent.api.CPU.ARM64.$Shape} ARM64
+                     * @throws {Error} If the payload is not a reader or valid buffer
+                     * @throws {$protobuf.util.ProtocolError} If required fields are missing
+                     */
+                    static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): cloud.agent.api.CPU.ARM64 & cloud.agent.api.CPU.ARM64.$Shape;
+
+                    /**
+                     * Creates a ARM64 message from a plain object. Also converts values to their respective internal types.
+                     * @param object Plain object
+                     * @returns ARM64
+                     */
+                    static fromObject(object: { [k: string]: any }): cloud.agent.api.CPU.ARM64;
+
+                    /**
+                     * Creates a plain object from a ARM64 message. Also converts values to other types if specified.
+                     * @param message ARM64
+                     * @param [options] Conversion options
+                     * @returns Plain object
+                     */
+                    static toObject(message: cloud.agent.api.CPU.ARM64, options?: $protobuf.IConversionOptions): { [k: string]: any };
+
+                    /**
+                     * Converts this ARM64 to JSON.
+                     * @returns JSON object
+                     */
+                    toJSON(): { [k: string]: any };
+                }
+
+                namespace ARM64 {
+
+                    /** Properties of a ARM64. */
+                    interface $Properties {
+
+                        /** ARM64 implementer */
+                        implementer?: (number|null);
+
+                        /** ARM64 variant */
+                        variant?: (number|null);
+
+                        /** ARM64 part */
+                        part?: (number|null);
+
+                        /** ARM64 revision */
+                        revision?: (number|null);
+
+                        /** Unknown fields preserved while decoding when enabled */
+                        $unknowns?: Uint8Array[];
+                    }
+
+                    /** Shape of a ARM64. */
+                    type $Shape = cloud.agent.api.CPU.ARM64.$Properties;
                 }
             }
 
@@ -2058,14 +2169,14 @@ export namespace cloud {
                     /** RootDeviceSelector name. */
                     name?: (string|null);
 
-                    /** RootDeviceSelector serialNumber. */
-                    serialNumber?: (string|null);
+                    /** RootDeviceSelector serial. */
+                    serial?: (string|null);
 
                     /** RootDeviceSelector wwn. */
                     wwn?: (Uint8Array|null);
 
                     /** RootDeviceSelector by. */
-                    by?: ("name"|"serialNumber"|"wwn");
+                    by?: ("name"|"serial"|"wwn");
 
                     /**
                      * Creates a new RootDeviceSelector instance using the specified properties.
@@ -2123,14 +2234,14 @@ export namespace cloud {
                         /** RootDeviceSelector name */
                         name?: (string|null);
 
-                        /** RootDeviceSelector serialNumber */
-                        serialNumber?: (string|null);
+                        /** RootDeviceSelector serial */
+                        serial?: (string|null);
 
                         /** RootDeviceSelector wwn */
                         wwn?: (Uint8Array|null);
 
                         /** RootDeviceSelector by */
-                        by?: ("name"|"serialNumber"|"wwn");
+                        by?: ("name"|"serial"|"wwn");
 
                         /** Unknown fields preserved while decoding when enabled */
                         $unknowns?: Uint8Array[];
@@ -2139,11 +2250,11 @@ export namespace cloud {
                     /** Narrowed shape of a RootDeviceSelector. */
                     type $Shape = {
                       name?: string|null;
-                      serialNumber?: string|null;
+                      serial?: string|null;
                       wwn?: Uint8Array|null;
                       $unknowns?: Uint8Array[];
                     } & (
-                      ({ by?: undefined; name?: null; serialNumber?: null; wwn?: null }|{ by?: "name"; name: string; serialNumber?: null; wwn?: null }|{ by?: "serialNumber"; name?: null; serialNumber: string; wwn?: null }|{ by?: "wwn"; name?: null; serialNumber?: null; wwn: Uint8Array })
+                      ({ by?: undefined; name?: null; serial?: null; wwn?: null }|{ by?: "name"; name: string; serial?: null; wwn?: null }|{ by?: "serial"; name?: null; serial: string; wwn?: null }|{ by?: "wwn"; name?: null; serial?: null; wwn: Uint8Array })
                     );
                 }
 
@@ -2169,8 +2280,8 @@ export namespace cloud {
                     /** GenericImageInstallation imageUrl. */
                     imageUrl: string;
 
-                    /** GenericImageInstallation imageSha256. */
-                    imageSha256: Uint8Array;
+                    /** GenericImageInstallation sha256. */
+                    sha256: Uint8Array;
 
                     /** GenericImageInstallation compression. */
                     compression: cloud.bmaas.server.api.GenericImageInstallation.Compression;
@@ -2179,7 +2290,7 @@ export namespace cloud {
                     rootDevice?: (cloud.bmaas.server.api.RootDeviceSelector.$Properties|null);
 
                     /** GenericImageInstallation cloudInit. */
-                    cloudInit: Uint8Array;
+                    cloudInit?: (Uint8Array|null);
 
                     /**
                      * Creates a new GenericImageInstallation instance using the specified properties.
@@ -2237,8 +2348,8 @@ export namespace cloud {
                         /** GenericImageInstallation imageUrl */
                         imageUrl?: (string|null);
 
-                        /** GenericImageInstallation imageSha256 */
-                        imageSha256?: (Uint8Array|null);
+                        /** GenericImageInstallation sha256 */
+                        sha256?: (Uint8Array|null);
 
                         /** GenericImageInstallation compression */
                         compression?: (cloud.bmaas.server.api.GenericImageInstallation.Compression|null);
@@ -2256,7 +2367,7 @@ export namespace cloud {
                     /** Shape of a GenericImageInstallation. */
                     type $Shape = {
                       imageUrl?: string|null;
-                      imageSha256?: Uint8Array|null;
+                      sha256?: Uint8Array|null;
                       compression?: cloud.bmaas.server.api.GenericImageInstallation.Compression|null;
                       rootDevice?: cloud.bmaas.server.api.RootDeviceSelector.$Shape|null;
                       cloudInit?: Uint8Array|null;
@@ -2273,7 +2384,10 @@ export namespace cloud {
                         COMPRESSION_GZIP = 1,
 
                         /** COMPRESSION_ZSTD value */
-                        COMPRESSION_ZSTD = 2
+                        COMPRESSION_ZSTD = 2,
+
+                        /** COMPRESSION_XZ value */
+                        COMPRESSION_XZ = 3
                     }
                 }
             }

@@ -1848,11 +1848,12 @@ export const cloud = $root.cloud = (() => {
                  * Properties of a CPU.
                  * @typedef {Object} cloud.agent.api.CPU.$Properties
                  * @property {cloud.agent.api.CPU.X86_64.$Properties|null} [x86_64] CPU x86_64
+                 * @property {cloud.agent.api.CPU.ARM64.$Properties|null} [arm64] CPU arm64
                  * @property {number|null} [cores] CPU cores
                  * @property {number|null} [hardwareThreads] CPU hardwareThreads
                  * @property {string|null} [vendor] CPU vendor
                  * @property {string|null} [model] CPU model
-                 * @property {"x86_64"} [architecture] CPU architecture
+                 * @property {"x86_64"|"arm64"} [architecture] CPU architecture
                  * @property {Array.<Uint8Array>} [$unknowns] Unknown fields preserved while decoding when enabled
                  */
 
@@ -1868,13 +1869,14 @@ export const cloud = $root.cloud = (() => {
                  * Narrowed shape of a CPU.
                  * @typedef {{
                  *   x86_64?: cloud.agent.api.CPU.X86_64.$Shape|null;
+                 *   arm64?: cloud.agent.api.CPU.ARM64.$Shape|null;
                  *   cores?: number|null;
                  *   hardwareThreads?: number|null;
                  *   vendor?: string|null;
                  *   model?: string|null;
                  *   $unknowns?: Array.<Uint8Array>;
                  * } & (
-                 *   ({ architecture?: undefined; x86_64?: null }|{ architecture?: "x86_64"; x86_64: cloud.agent.api.CPU.X86_64.$Shape })
+                 *   ({ architecture?: undefined; x86_64?: null; arm64?: null }|{ architecture?: "x86_64"; x86_64: cloud.agent.api.CPU.X86_64.$Shape; arm64?: null }|{ architecture?: "arm64"; x86_64?: null; arm64: cloud.agent.api.CPU.ARM64.$Shape })
                  * )} cloud.agent.api.CPU.$Shape
                  */
 
@@ -1900,6 +1902,14 @@ export const cloud = $root.cloud = (() => {
                  * @instance
                  */
                 CPU.prototype.x86_64 = null;
+
+                /**
+                 * CPU arm64.
+                 * @member {cloud.agent.api.CPU.ARM64.$Properties|null|undefined} arm64
+                 * @memberof cloud.agent.api.CPU
+                 * @instance
+                 */
+                CPU.prototype.arm64 = null;
 
                 /**
                  * CPU cores.
@@ -1938,12 +1948,12 @@ export const cloud = $root.cloud = (() => {
 
                 /**
                  * CPU architecture.
-                 * @member {"x86_64"|undefined} architecture
+                 * @member {"x86_64"|"arm64"|undefined} architecture
                  * @memberof cloud.agent.api.CPU
                  * @instance
                  */
                 $Object.defineProperty(CPU.prototype, "architecture", {
-                    get: $util.oneOfGetter($oneOfFields = ["x86_64"]),
+                    get: $util.oneOfGetter($oneOfFields = ["x86_64", "arm64"]),
                     set: $util.oneOfSetter($oneOfFields)
                 });
 
@@ -1989,6 +1999,8 @@ export const cloud = $root.cloud = (() => {
                         writer.uint32(/* id 10, wireType 2 =*/82).string(message.vendor);
                     if (message.model != null && $Object.hasOwnProperty.call(message, "model") && message.model !== "")
                         writer.uint32(/* id 11, wireType 2 =*/90).string(message.model);
+                    if (message.arm64 != null && $Object.hasOwnProperty.call(message, "arm64"))
+                        $root.cloud.agent.api.CPU.ARM64.encode(message.arm64, writer.uint32(/* id 16, wireType 2 =*/130).fork(), _depth + 1).ldelim();
                     if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                         for (let i = 0; i < message.$unknowns.length; ++i)
                             writer.raw(message.$unknowns[i]);
@@ -2038,6 +2050,13 @@ export const cloud = $root.cloud = (() => {
                                     break;
                                 message.x86_64 = $root.cloud.agent.api.CPU.X86_64.decode(reader, reader.size(), $undefined, _depth + 1, message.x86_64);
                                 message.architecture = "x86_64";
+                                continue;
+                            }
+                        case 16: {
+                                if (wireType !== 2)
+                                    break;
+                                message.arm64 = $root.cloud.agent.api.CPU.ARM64.decode(reader, reader.size(), $undefined, _depth + 1, message.arm64);
+                                message.architecture = "arm64";
                                 continue;
                             }
                         case 8: {
@@ -2116,6 +2135,11 @@ export const cloud = $root.cloud = (() => {
                             throw $TypeError(".cloud.agent.api.CPU.x86_64: object expected");
                         message.x86_64 = $root.cloud.agent.api.CPU.X86_64.fromObject(object.x86_64, _depth + 1);
                     }
+                    if (object.arm64 != null) {
+                        if (!$util.isObject(object.arm64))
+                            throw $TypeError(".cloud.agent.api.CPU.arm64: object expected");
+                        message.arm64 = $root.cloud.agent.api.CPU.ARM64.fromObject(object.arm64, _depth + 1);
+                    }
                     if (object.cores != null)
                         if ($Number(object.cores) !== 0)
                             message.cores = object.cores | 0;
@@ -2167,6 +2191,11 @@ export const cloud = $root.cloud = (() => {
                         object.vendor = message.vendor;
                     if (message.model != null && $Object.hasOwnProperty.call(message, "model"))
                         object.model = message.model;
+                    if (message.arm64 != null && $Object.hasOwnProperty.call(message, "arm64")) {
+                        object.arm64 = $root.cloud.agent.api.CPU.ARM64.toObject(message.arm64, options, _depth + 1);
+                        if (options.oneofs)
+                            object.architecture = "arm64";
+                    }
                     return object;
                 };
 
@@ -2443,6 +2472,296 @@ export const cloud = $root.cloud = (() => {
                     };
 
                     return X86_64;
+                })();
+
+                CPU.ARM64 = (function() {
+
+                    /**
+                     * Properties of a ARM64.
+                     * @typedef {Object} cloud.agent.api.CPU.ARM64.$Properties
+                     * @property {number|null} [implementer] ARM64 implementer
+                     * @property {number|null} [variant] ARM64 variant
+                     * @property {number|null} [part] ARM64 part
+                     * @property {number|null} [revision] ARM64 revision
+                     * @property {Array.<Uint8Array>} [$unknowns] Unknown fields preserved while decoding when enabled
+                     */
+
+                    /**
+                     * Properties of a ARM64.
+                     * @memberof cloud.agent.api.CPU
+                     * @interface IARM64
+                     * @augments cloud.agent.api.CPU.ARM64.$Properties
+                     * @deprecated Use cloud.agent.api.CPU.ARM64.$Properties instead.
+                     */
+
+                    /**
+                     * Shape of a ARM64.
+                     * @typedef {cloud.agent.api.CPU.ARM64.$Properties} cloud.agent.api.CPU.ARM64.$Shape
+                     */
+
+                    /**
+                     * Constructs a new ARM64.
+                     * @memberof cloud.agent.api.CPU
+                     * @classdesc Represents a ARM64.
+                     * @constructor
+                     * @param {cloud.agent.api.CPU.ARM64.$Properties=} [properties] Properties to set
+                     * @property {Array.<Uint8Array>} [$unknowns] Unknown fields preserved while decoding when enabled
+                     */
+                    const ARM64 = function (properties) {
+                        if (properties)
+                            for (let keys = $Object.keys(properties), i = 0; i < keys.length; ++i)
+                                if (properties[keys[i]] != null && keys[i] !== "__proto__")
+                                    this[keys[i]] = properties[keys[i]];
+                    };
+
+                    /**
+                     * ARM64 implementer.
+                     * @member {number} implementer
+                     * @memberof cloud.agent.api.CPU.ARM64
+                     * @instance
+                     */
+                    ARM64.prototype.implementer = 0;
+
+                    /**
+                     * ARM64 variant.
+                     * @member {number} variant
+                     * @memberof cloud.agent.api.CPU.ARM64
+                     * @instance
+                     */
+                    ARM64.prototype.variant = 0;
+
+                    /**
+                     * ARM64 part.
+                     * @member {number} part
+                     * @memberof cloud.agent.api.CPU.ARM64
+                     * @instance
+                     */
+                    ARM64.prototype.part = 0;
+
+                    /**
+                     * ARM64 revision.
+                     * @member {number} revision
+                     * @memberof cloud.agent.api.CPU.ARM64
+                     * @instance
+                     */
+                    ARM64.prototype.revision = 0;
+
+                    /**
+                     * Creates a new ARM64 instance using the specified properties.
+                     * @function create
+                     * @memberof cloud.agent.api.CPU.ARM64
+                     * @static
+                     * @param {cloud.agent.api.CPU.ARM64.$Properties=} [properties] Properties to set
+                     * @returns {cloud.agent.api.CPU.ARM64} ARM64 instance
+                     * @type {{
+                     *   (properties: cloud.agent.api.CPU.ARM64.$Shape): cloud.agent.api.CPU.ARM64 & cloud.agent.api.CPU.ARM64.$Shape;
+                     *   (properties?: cloud.agent.api.CPU.ARM64.$Properties): cloud.agent.api.CPU.ARM64;
+                     * }}
+                     */
+                    ARM64.create = function(properties) {
+                        return new ARM64(properties);
+                    };
+
+                    /**
+                     * Encodes the specified ARM64 message. Does not implicitly {@link cloud.agent.api.CPU.ARM64.verify|verify} messages.
+                     * @function encode
+                     * @memberof cloud.agent.api.CPU.ARM64
+                     * @static
+                     * @param {cloud.agent.api.CPU.ARM64.$Properties} message ARM64 message or plain object to encode
+                     * @param {$protobuf.Writer} [writer] Writer to encode to
+                     * @returns {$protobuf.Writer} Writer
+                     */
+                    ARM64.encode = function (message, writer, _depth) {
+                        if (!writer)
+                            writer = $Writer.create();
+                        if (_depth === $undefined)
+                            _depth = 0;
+                        if (_depth > $util.recursionLimit)
+                            throw $Error("max depth exceeded");
+                        if (message.implementer != null && $Object.hasOwnProperty.call(message, "implementer") && message.implementer !== 0)
+                            writer.uint32(/* id 1, wireType 0 =*/8).int32(message.implementer);
+                        if (message.variant != null && $Object.hasOwnProperty.call(message, "variant") && message.variant !== 0)
+                            writer.uint32(/* id 2, wireType 0 =*/16).int32(message.variant);
+                        if (message.part != null && $Object.hasOwnProperty.call(message, "part") && message.part !== 0)
+                            writer.uint32(/* id 3, wireType 0 =*/24).int32(message.part);
+                        if (message.revision != null && $Object.hasOwnProperty.call(message, "revision") && message.revision !== 0)
+                            writer.uint32(/* id 4, wireType 0 =*/32).int32(message.revision);
+                        if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
+                            for (let i = 0; i < message.$unknowns.length; ++i)
+                                writer.raw(message.$unknowns[i]);
+                        return writer;
+                    };
+
+                    /**
+                     * Decodes a ARM64 message from the specified reader or buffer.
+                     * @function decode
+                     * @memberof cloud.agent.api.CPU.ARM64
+                     * @static
+                     * @param {$protobuf.Reader|Uint8Array} reader Reader or buffer to decode from
+                     * @param {number} [length] Message length if known beforehand
+                     * @returns {cloud.agent.api.CPU.ARM64 & cloud.agent.api.CPU.ARM64.$Shape} ARM64
+                     * @throws {Error} If the payload is not a reader or valid buffer
+                     * @throws {$protobuf.util.ProtocolError} If required fields are missing
+                     */
+                    ARM64.decode = function (reader, length, _end, _depth, _target) {
+                        if (!(reader instanceof $Reader))
+                            reader = $Reader.create(reader);
+                        if (_depth === $undefined)
+                            _depth = 0;
+                        if (_depth > $Reader.recursionLimit)
+                            throw $Error("max depth exceeded");
+                        let end, message, value;
+                        if (length === $undefined)
+                            end = reader.len;
+                        else {
+                            end = reader.pos + length;
+                            if (end > reader.len)
+                                throw $RangeError("index out of range");
+                            length = reader.len;
+                            reader.len = end;
+                        }
+                        message = _target || new $root.cloud.agent.api.CPU.ARM64();
+                        while (reader.pos < end) {
+                            let start = reader.pos;
+                            let tag = reader.tag();
+                            if (tag === _end) {
+                                _end = $undefined;
+                                break;
+                            }
+                            let wireType = tag & 7;
+                            switch (tag >>>= 3) {
+                            case 1: {
+                                    if (wireType !== 0)
+                                        break;
+                                    if (value = reader.int32())
+                                        message.implementer = value;
+                                    else
+                                        delete message.implementer;
+                                    continue;
+                                }
+                            case 2: {
+                                    if (wireType !== 0)
+                                        break;
+                                    if (value = reader.int32())
+                                        message.variant = value;
+                                    else
+                                        delete message.variant;
+                                    continue;
+                                }
+                            case 3: {
+                                    if (wireType !== 0)
+                                        break;
+                                    if (value = reader.int32())
+                                        message.part = value;
+                                    else
+                                        delete message.part;
+                                    continue;
+                                }
+                            case 4: {
+                                    if (wireType !== 0)
+                                        break;
+                                    if (value = reader.int32())
+                                        message.revision = value;
+                                    else
+                                        delete message.revision;
+                                    continue;
+                                }
+                            }
+                            reader.skipType(wireType, _depth, tag);
+                            if (!reader.discardUnknown) {
+                                $util.makeProp(message, "$unknowns", false);
+                                (message.$unknowns || (message.$unknowns = [])).push(reader.raw(start, reader.pos));
+                            }
+                        }
+                        if (length !== $undefined) {
+                            if (reader.pos !== end)
+                                throw $RangeError("index out of range");
+                            reader.len = length;
+                        }
+                        if (_end !== $undefined)
+                            throw $Error("missing end group");
+                        return message;
+                    };
+
+                    /**
+                     * Creates a ARM64 message from a plain object. Also converts values to their respective internal types.
+                     * @function fromObject
+                     * @memberof cloud.agent.api.CPU.ARM64
+                     * @static
+                     * @param {Object.<string,*>} object Plain object
+                     * @returns {cloud.agent.api.CPU.ARM64} ARM64
+                     */
+                    ARM64.fromObject = function (object, _depth) {
+                        if (object instanceof $root.cloud.agent.api.CPU.ARM64)
+                            return object;
+                        if (!$util.isObject(object))
+                            throw $TypeError(".cloud.agent.api.CPU.ARM64: object expected");
+                        if (_depth === $undefined)
+                            _depth = 0;
+                        if (_depth > $util.recursionLimit)
+                            throw $Error("max depth exceeded");
+                        let message = new $root.cloud.agent.api.CPU.ARM64();
+                        if (object.implementer != null)
+                            if ($Number(object.implementer) !== 0)
+                                message.implementer = object.implementer | 0;
+                        if (object.variant != null)
+                            if ($Number(object.variant) !== 0)
+                                message.variant = object.variant | 0;
+                        if (object.part != null)
+                            if ($Number(object.part) !== 0)
+                                message.part = object.part | 0;
+                        if (object.revision != null)
+                            if ($Number(object.revision) !== 0)
+                                message.revision = object.revision | 0;
+                        return message;
+                    };
+
+                    /**
+                     * Creates a plain object from a ARM64 message. Also converts values to other types if specified.
+                     * @function toObject
+                     * @memberof cloud.agent.api.CPU.ARM64
+                     * @static
+                     * @param {cloud.agent.api.CPU.ARM64} message ARM64
+                     * @param {$protobuf.IConversionOptions} [options] Conversion options
+                     * @returns {Object.<string,*>} Plain object
+                     */
+                    ARM64.toObject = function (message, options, _depth) {
+                        if (!options)
+                            options = {};
+                        if (_depth === $undefined)
+                            _depth = 0;
+                        if (_depth > $util.recursionLimit)
+                            throw $Error("max depth exceeded");
+                        let object = {};
+                        if (options.defaults) {
+                            object.implementer = 0;
+                            object.variant = 0;
+                            object.part = 0;
+                            object.revision = 0;
+                        }
+                        if (message.implementer != null && $Object.hasOwnProperty.call(message, "implementer"))
+                            object.implementer = message.implementer;
+                        if (message.variant != null && $Object.hasOwnProperty.call(message, "variant"))
+                            object.variant = message.variant;
+                        if (message.part != null && $Object.hasOwnProperty.call(message, "part"))
+                            object.part = message.part;
+                        if (message.revision != null && $Object.hasOwnProperty.call(message, "revision"))
+                            object.revision = message.revision;
+                        return object;
+                    };
+
+                    /**
+                     * Converts this ARM64 to JSON.
+                     * @function toJSON
+                     * @memberof cloud.agent.api.CPU.ARM64
+                     * @instance
+                     * @returns {Object.<string,*>} JSON object
+                     */
+                    ARM64.prototype.toJSON = function() {
+                        return ARM64.toObject(this, $protobuf.util.toJSONOptions);
+                    };
+
+                    return ARM64;
                 })();
 
                 return CPU;
@@ -5790,9 +6109,9 @@ export const cloud = $root.cloud = (() => {
                      * Properties of a RootDeviceSelector.
                      * @typedef {Object} cloud.bmaas.server.api.RootDeviceSelector.$Properties
                      * @property {string|null} [name] RootDeviceSelector name
-                     * @property {string|null} [serialNumber] RootDeviceSelector serialNumber
+                     * @property {string|null} [serial] RootDeviceSelector serial
                      * @property {Uint8Array|null} [wwn] RootDeviceSelector wwn
-                     * @property {"name"|"serialNumber"|"wwn"} [by] RootDeviceSelector by
+                     * @property {"name"|"serial"|"wwn"} [by] RootDeviceSelector by
                      * @property {Array.<Uint8Array>} [$unknowns] Unknown fields preserved while decoding when enabled
                      */
 
@@ -5808,11 +6127,11 @@ export const cloud = $root.cloud = (() => {
                      * Narrowed shape of a RootDeviceSelector.
                      * @typedef {{
                      *   name?: string|null;
-                     *   serialNumber?: string|null;
+                     *   serial?: string|null;
                      *   wwn?: Uint8Array|null;
                      *   $unknowns?: Array.<Uint8Array>;
                      * } & (
-                     *   ({ by?: undefined; name?: null; serialNumber?: null; wwn?: null }|{ by?: "name"; name: string; serialNumber?: null; wwn?: null }|{ by?: "serialNumber"; name?: null; serialNumber: string; wwn?: null }|{ by?: "wwn"; name?: null; serialNumber?: null; wwn: Uint8Array })
+                     *   ({ by?: undefined; name?: null; serial?: null; wwn?: null }|{ by?: "name"; name: string; serial?: null; wwn?: null }|{ by?: "serial"; name?: null; serial: string; wwn?: null }|{ by?: "wwn"; name?: null; serial?: null; wwn: Uint8Array })
                      * )} cloud.bmaas.server.api.RootDeviceSelector.$Shape
                      */
 
@@ -5840,12 +6159,12 @@ export const cloud = $root.cloud = (() => {
                     RootDeviceSelector.prototype.name = null;
 
                     /**
-                     * RootDeviceSelector serialNumber.
-                     * @member {string|null|undefined} serialNumber
+                     * RootDeviceSelector serial.
+                     * @member {string|null|undefined} serial
                      * @memberof cloud.bmaas.server.api.RootDeviceSelector
                      * @instance
                      */
-                    RootDeviceSelector.prototype.serialNumber = null;
+                    RootDeviceSelector.prototype.serial = null;
 
                     /**
                      * RootDeviceSelector wwn.
@@ -5860,12 +6179,12 @@ export const cloud = $root.cloud = (() => {
 
                     /**
                      * RootDeviceSelector by.
-                     * @member {"name"|"serialNumber"|"wwn"|undefined} by
+                     * @member {"name"|"serial"|"wwn"|undefined} by
                      * @memberof cloud.bmaas.server.api.RootDeviceSelector
                      * @instance
                      */
                     $Object.defineProperty(RootDeviceSelector.prototype, "by", {
-                        get: $util.oneOfGetter($oneOfFields = ["name", "serialNumber", "wwn"]),
+                        get: $util.oneOfGetter($oneOfFields = ["name", "serial", "wwn"]),
                         set: $util.oneOfSetter($oneOfFields)
                     });
 
@@ -5903,8 +6222,8 @@ export const cloud = $root.cloud = (() => {
                             throw $Error("max depth exceeded");
                         if (message.name != null && $Object.hasOwnProperty.call(message, "name"))
                             writer.uint32(/* id 1, wireType 2 =*/10).string(message.name);
-                        if (message.serialNumber != null && $Object.hasOwnProperty.call(message, "serialNumber"))
-                            writer.uint32(/* id 2, wireType 2 =*/18).string(message.serialNumber);
+                        if (message.serial != null && $Object.hasOwnProperty.call(message, "serial"))
+                            writer.uint32(/* id 2, wireType 2 =*/18).string(message.serial);
                         if (message.wwn != null && $Object.hasOwnProperty.call(message, "wwn"))
                             writer.uint32(/* id 3, wireType 2 =*/26).bytes(message.wwn);
                         if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
@@ -5961,8 +6280,8 @@ export const cloud = $root.cloud = (() => {
                             case 2: {
                                     if (wireType !== 2)
                                         break;
-                                    message.serialNumber = reader.stringVerify();
-                                    message.by = "serialNumber";
+                                    message.serial = reader.stringVerify();
+                                    message.by = "serial";
                                     continue;
                                 }
                             case 3: {
@@ -6009,8 +6328,8 @@ export const cloud = $root.cloud = (() => {
                         let message = new $root.cloud.bmaas.server.api.RootDeviceSelector();
                         if (object.name != null)
                             message.name = $String(object.name);
-                        if (object.serialNumber != null)
-                            message.serialNumber = $String(object.serialNumber);
+                        if (object.serial != null)
+                            message.serial = $String(object.serial);
                         if (object.wwn != null)
                             if (typeof object.wwn === "string")
                                 $util.base64.decode(object.wwn, message.wwn = $util.newBuffer($util.base64.length(object.wwn)), 0);
@@ -6041,10 +6360,10 @@ export const cloud = $root.cloud = (() => {
                             if (options.oneofs)
                                 object.by = "name";
                         }
-                        if (message.serialNumber != null && $Object.hasOwnProperty.call(message, "serialNumber")) {
-                            object.serialNumber = message.serialNumber;
+                        if (message.serial != null && $Object.hasOwnProperty.call(message, "serial")) {
+                            object.serial = message.serial;
                             if (options.oneofs)
-                                object.by = "serialNumber";
+                                object.by = "serial";
                         }
                         if (message.wwn != null && $Object.hasOwnProperty.call(message, "wwn")) {
                             object.wwn = options.bytes === $String ? $util.base64.encode(message.wwn, 0, message.wwn.length) : options.bytes === $Array ? $Array.prototype.slice.call(message.wwn) : message.wwn;
@@ -6074,7 +6393,7 @@ export const cloud = $root.cloud = (() => {
                      * Properties of a GenericImageInstallation.
                      * @typedef {Object} cloud.bmaas.server.api.GenericImageInstallation.$Properties
                      * @property {string|null} [imageUrl] GenericImageInstallation imageUrl
-                     * @property {Uint8Array|null} [imageSha256] GenericImageInstallation imageSha256
+                     * @property {Uint8Array|null} [sha256] GenericImageInstallation sha256
                      * @property {cloud.bmaas.server.api.GenericImageInstallation.Compression|null} [compression] GenericImageInstallation compression
                      * @property {cloud.bmaas.server.api.RootDeviceSelector.$Properties|null} [rootDevice] GenericImageInstallation rootDevice
                      * @property {Uint8Array|null} [cloudInit] GenericImageInstallation cloudInit
@@ -6093,7 +6412,7 @@ export const cloud = $root.cloud = (() => {
                      * Shape of a GenericImageInstallation.
                      * @typedef {{
                      *   imageUrl?: string|null;
-                     *   imageSha256?: Uint8Array|null;
+                     *   sha256?: Uint8Array|null;
                      *   compression?: cloud.bmaas.server.api.GenericImageInstallation.Compression|null;
                      *   rootDevice?: cloud.bmaas.server.api.RootDeviceSelector.$Shape|null;
                      *   cloudInit?: Uint8Array|null;
@@ -6125,12 +6444,12 @@ export const cloud = $root.cloud = (() => {
                     GenericImageInstallation.prototype.imageUrl = "";
 
                     /**
-                     * GenericImageInstallation imageSha256.
-                     * @member {Uint8Array} imageSha256
+                     * GenericImageInstallation sha256.
+                     * @member {Uint8Array} sha256
                      * @memberof cloud.bmaas.server.api.GenericImageInstallation
                      * @instance
                      */
-                    GenericImageInstallation.prototype.imageSha256 = $util.newBuffer([]);
+                    GenericImageInstallation.prototype.sha256 = $util.newBuffer([]);
 
                     /**
                      * GenericImageInstallation compression.
@@ -6150,11 +6469,20 @@ export const cloud = $root.cloud = (() => {
 
                     /**
                      * GenericImageInstallation cloudInit.
-                     * @member {Uint8Array} cloudInit
+                     * @member {Uint8Array|null|undefined} cloudInit
                      * @memberof cloud.bmaas.server.api.GenericImageInstallation
                      * @instance
                      */
-                    GenericImageInstallation.prototype.cloudInit = $util.newBuffer([]);
+                    GenericImageInstallation.prototype.cloudInit = null;
+
+                    // OneOf field names bound to virtual getters and setters
+                    let $oneOfFields;
+
+                    // Virtual OneOf for proto3 optional field
+                    $Object.defineProperty(GenericImageInstallation.prototype, "_cloudInit", {
+                        get: $util.oneOfGetter($oneOfFields = ["cloudInit"]),
+                        set: $util.oneOfSetter($oneOfFields)
+                    });
 
                     /**
                      * Creates a new GenericImageInstallation instance using the specified properties.
@@ -6190,13 +6518,13 @@ export const cloud = $root.cloud = (() => {
                             throw $Error("max depth exceeded");
                         if (message.imageUrl != null && $Object.hasOwnProperty.call(message, "imageUrl") && message.imageUrl !== "")
                             writer.uint32(/* id 1, wireType 2 =*/10).string(message.imageUrl);
-                        if (message.imageSha256 != null && $Object.hasOwnProperty.call(message, "imageSha256") && message.imageSha256.length)
-                            writer.uint32(/* id 2, wireType 2 =*/18).bytes(message.imageSha256);
+                        if (message.sha256 != null && $Object.hasOwnProperty.call(message, "sha256") && message.sha256.length)
+                            writer.uint32(/* id 2, wireType 2 =*/18).bytes(message.sha256);
                         if (message.compression != null && $Object.hasOwnProperty.call(message, "compression") && message.compression !== 0)
                             writer.uint32(/* id 3, wireType 0 =*/24).int32(message.compression);
                         if (message.rootDevice != null && $Object.hasOwnProperty.call(message, "rootDevice"))
                             $root.cloud.bmaas.server.api.RootDeviceSelector.encode(message.rootDevice, writer.uint32(/* id 4, wireType 2 =*/34).fork(), _depth + 1).ldelim();
-                        if (message.cloudInit != null && $Object.hasOwnProperty.call(message, "cloudInit") && message.cloudInit.length)
+                        if (message.cloudInit != null && $Object.hasOwnProperty.call(message, "cloudInit"))
                             writer.uint32(/* id 5, wireType 2 =*/42).bytes(message.cloudInit);
                         if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                             for (let i = 0; i < message.$unknowns.length; ++i)
@@ -6255,9 +6583,9 @@ export const cloud = $root.cloud = (() => {
                                     if (wireType !== 2)
                                         break;
                                     if ((value = reader.bytes()).length)
-                                        message.imageSha256 = value;
+                                        message.sha256 = value;
                                     else
-                                        delete message.imageSha256;
+                                        delete message.sha256;
                                     continue;
                                 }
                             case 3: {
@@ -6278,10 +6606,8 @@ export const cloud = $root.cloud = (() => {
                             case 5: {
                                     if (wireType !== 2)
                                         break;
-                                    if ((value = reader.bytes()).length)
-                                        message.cloudInit = value;
-                                    else
-                                        delete message.cloudInit;
+                                    message.cloudInit = reader.bytes();
+                                    message._cloudInit = "cloudInit";
                                     continue;
                                 }
                             }
@@ -6322,12 +6648,12 @@ export const cloud = $root.cloud = (() => {
                         if (object.imageUrl != null)
                             if (typeof object.imageUrl !== "string" || object.imageUrl.length)
                                 message.imageUrl = $String(object.imageUrl);
-                        if (object.imageSha256 != null)
-                            if (object.imageSha256.length)
-                                if (typeof object.imageSha256 === "string")
-                                    $util.base64.decode(object.imageSha256, message.imageSha256 = $util.newBuffer($util.base64.length(object.imageSha256)), 0);
-                                else if (object.imageSha256.length >= 0)
-                                    message.imageSha256 = object.imageSha256;
+                        if (object.sha256 != null)
+                            if (object.sha256.length)
+                                if (typeof object.sha256 === "string")
+                                    $util.base64.decode(object.sha256, message.sha256 = $util.newBuffer($util.base64.length(object.sha256)), 0);
+                                else if (object.sha256.length >= 0)
+                                    message.sha256 = object.sha256;
                         if (object.compression !== 0 && (typeof object.compression !== "string" || $root.cloud.bmaas.server.api.GenericImageInstallation.Compression[object.compression] !== 0))
                             switch (object.compression) {
                             case "COMPRESSION_NONE":
@@ -6342,6 +6668,10 @@ export const cloud = $root.cloud = (() => {
                             case 2:
                                 message.compression = 2;
                                 break;
+                            case "COMPRESSION_XZ":
+                            case 3:
+                                message.compression = 3;
+                                break;
                             default:
                                 if (typeof object.compression === "number" && (object.compression | 0) === object.compression)
                                     message.compression = object.compression;
@@ -6352,11 +6682,10 @@ export const cloud = $root.cloud = (() => {
                             message.rootDevice = $root.cloud.bmaas.server.api.RootDeviceSelector.fromObject(object.rootDevice, _depth + 1);
                         }
                         if (object.cloudInit != null)
-                            if (object.cloudInit.length)
-                                if (typeof object.cloudInit === "string")
-                                    $util.base64.decode(object.cloudInit, message.cloudInit = $util.newBuffer($util.base64.length(object.cloudInit)), 0);
-                                else if (object.cloudInit.length >= 0)
-                                    message.cloudInit = object.cloudInit;
+                            if (typeof object.cloudInit === "string")
+                                $util.base64.decode(object.cloudInit, message.cloudInit = $util.newBuffer($util.base64.length(object.cloudInit)), 0);
+                            else if (object.cloudInit.length >= 0)
+                                message.cloudInit = object.cloudInit;
                         return message;
                     };
 
@@ -6380,26 +6709,19 @@ export const cloud = $root.cloud = (() => {
                         if (options.defaults) {
                             object.imageUrl = "";
                             if (options.bytes === $String)
-                                object.imageSha256 = "";
+                                object.sha256 = "";
                             else {
-                                object.imageSha256 = [];
+                                object.sha256 = [];
                                 if (options.bytes !== $Array)
-                                    object.imageSha256 = $util.newBuffer(object.imageSha256);
+                                    object.sha256 = $util.newBuffer(object.sha256);
                             }
                             object.compression = options.enums === $String ? "COMPRESSION_NONE" : 0;
                             object.rootDevice = null;
-                            if (options.bytes === $String)
-                                object.cloudInit = "";
-                            else {
-                                object.cloudInit = [];
-                                if (options.bytes !== $Array)
-                                    object.cloudInit = $util.newBuffer(object.cloudInit);
-                            }
                         }
                         if (message.imageUrl != null && $Object.hasOwnProperty.call(message, "imageUrl"))
                             object.imageUrl = message.imageUrl;
-                        if (message.imageSha256 != null && $Object.hasOwnProperty.call(message, "imageSha256"))
-                            object.imageSha256 = options.bytes === $String ? $util.base64.encode(message.imageSha256, 0, message.imageSha256.length) : options.bytes === $Array ? $Array.prototype.slice.call(message.imageSha256) : message.imageSha256;
+                        if (message.sha256 != null && $Object.hasOwnProperty.call(message, "sha256"))
+                            object.sha256 = options.bytes === $String ? $util.base64.encode(message.sha256, 0, message.sha256.length) : options.bytes === $Array ? $Array.prototype.slice.call(message.sha256) : message.sha256;
                         if (message.compression != null && $Object.hasOwnProperty.call(message, "compression"))
                             object.compression = options.enums === $String ? $root.cloud.bmaas.server.api.GenericImageInstallation.Compression[message.compression] === $undefined ? message.compression : $root.cloud.bmaas.server.api.GenericImageInstallation.Compression[message.compression] : message.compression;
                         if (message.rootDevice != null && $Object.hasOwnProperty.call(message, "rootDevice"))
@@ -6427,12 +6749,14 @@ export const cloud = $root.cloud = (() => {
                      * @property {number} COMPRESSION_NONE=0 COMPRESSION_NONE value
                      * @property {number} COMPRESSION_GZIP=1 COMPRESSION_GZIP value
                      * @property {number} COMPRESSION_ZSTD=2 COMPRESSION_ZSTD value
+                     * @property {number} COMPRESSION_XZ=3 COMPRESSION_XZ value
                      */
                     GenericImageInstallation.Compression = (function() {
                         const valuesById = $Object.create(null), values = $Object.create(valuesById);
                         values[valuesById[0] = "COMPRESSION_NONE"] = 0;
                         values[valuesById[1] = "COMPRESSION_GZIP"] = 1;
                         values[valuesById[2] = "COMPRESSION_ZSTD"] = 2;
+                        values[valuesById[3] = "COMPRESSION_XZ"] = 3;
                         return values;
                     })();
 

@@ -1,5 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { AgentServer } from '../../src/adapters/agents/port.ts';
 import { createDevCertificates } from '../../src/adapters/agents/tls-material.ts';
@@ -10,6 +11,7 @@ import { machineId } from '../../src/domain/ids.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import {
   hardwareReportCodec,
+  installationRequestCodec,
   takeoverInitCodec,
   takeoverResponseCodec,
 } from '../../src/wire/codec.ts';
@@ -17,8 +19,10 @@ import { readTakeoverResponse } from '../../src/wire/takeover.ts';
 import { createMemHeartbeatStore } from '../adapters/agents/mem-heartbeat-store.ts';
 import type { MemHeartbeatStore } from '../adapters/agents/mem-heartbeat-store.ts';
 import { startTestServer } from '../adapters/agents/test-server.ts';
+import { serve, startImageServer } from './install/image-server.ts';
 import { createTestMachine, ends, runs } from './machine-fixture.ts';
-import type { TestMachine } from './machine-fixture.ts';
+import type { TestMachine, TestMachineOptions } from './machine-fixture.ts';
+import { bytesOf, plantTree } from './tree-fixture.ts';
 
 const PATIENCE = { timeout: 20_000 };
 
@@ -37,8 +41,8 @@ describe('agent program', () => {
     const { close } = server;
     cleanUps.push(() => close(100));
   };
-  const newMachine = (scope?: string) => {
-    machine = createTestMachine(program.content, scope);
+  const newMachine = (options: TestMachineOptions = {}) => {
+    machine = createTestMachine(program.content, options);
     cleanUps.push(machine.dispose);
   };
   const init = () => ({
@@ -119,6 +123,14 @@ describe('agent program', () => {
     await expect.poll(() => stored.heartbeats, PATIENCE).toBeGreaterThan(before);
   });
 
+  test('a takeover whose answer nobody heard ends, and leaves no agent', async () => {
+    const { code, stderr } = await machine.takeOverUnheard(takeoverInitCodec.encode(init()));
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringMatching(/EPIPE/) });
+    await ends(machine.pid()!);
+    // It was ended, and had no time to find out by itself.
+    expect(machine.log()).toBe('');
+  });
+
   test('a second takeover replaces the first agent', async () => {
     await takeOver();
     const first = machine.pid()!;
@@ -152,9 +164,58 @@ describe('agent program', () => {
   });
 
   test('runs below a package.json that makes files ES modules', async () => {
-    newMachine('{"type":"module"}');
+    newMachine({ scope: '{"type":"module"}' });
     const stored = await takeOver();
     await expect.poll(() => stored.heartbeats, PATIENCE).toBeGreaterThan(0);
+  });
+
+  test('installs an image while it reports, then reboots; after an error it stays', async () => {
+    const image = randomBytes(6_000_000);
+    const images = await startImageServer(serve(image));
+    const root = plantTree({
+      'sys/class/block/vda/size': String(8_000_000 / 512),
+      'dev/vda': bytesOf(Buffer.alloc(8_000_000)),
+    });
+    newMachine({ root, rebootCommand: `echo down >> '${join(root, 'rebooted')}'` });
+    const ask = (generation: bigint, sha256: Uint8Array) => ({
+      generation,
+      raw: installationRequestCodec.encode({
+        generation,
+        genericImage: { imageUrl: images.url, sha256, rootDevice: { name: 'vda' } },
+      }),
+    });
+    const stored = await takeOver();
+    stored.request = ask(1n, randomBytes(32));
+    await expect.poll(() => stored.report, PATIENCE).toMatchObject({ result: 'Error' });
+    const { heartbeats } = stored;
+    await expect.poll(() => stored.heartbeats, PATIENCE).toBeGreaterThan(heartbeats + 1);
+    expect(images.requests).toHaveLength(1);
+
+    const sha256 = createHash('sha256').update(image).digest();
+    stored.request = ask(2n, sha256);
+    const pid = machine.pid()!;
+    await expect
+      .poll(() => stored.report, PATIENCE)
+      .toMatchObject({ generation: 2n, result: 'Success' });
+    await ends(pid);
+    const disk = readFileSync(join(root, 'dev/vda'));
+    expect(Buffer.compare(disk.subarray(0, image.length), image)).toBe(0);
+    expect(readFileSync(join(root, 'rebooted'), 'utf8')).toBe('down\n');
+    expect(machine.log()).toMatch(/ended: installed/);
+  });
+
+  test('an agent that is given no key ends, and one that is given nonsense reboots', async () => {
+    const root = plantTree({ 'sys/class/block/vda/size': '0' });
+    newMachine({ root, rebootCommand: `touch '${join(root, 'rebooted')}'` });
+    const none = await machine.runAgent(new Uint8Array());
+    expect(none).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/did not come to its end/),
+    });
+    expect(existsSync(join(root, 'rebooted'))).toBe(false);
+    const nonsense = await machine.runAgent(Buffer.from('0a00', 'hex'));
+    expect(nonsense.stderr).toMatch(/cannot set itself up: the takeover gave no AgentInit/);
+    expect(existsSync(join(root, 'rebooted'))).toBe(true);
   });
 
   test('does not talk to a server of another authority', async () => {

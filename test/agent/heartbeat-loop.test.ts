@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { failureDelayMs, spread } from '../../src/agent/backoff.ts';
-import { parseEndpoint } from '../../src/agent/endpoint.ts';
 import { runHeartbeatLoop } from '../../src/agent/heartbeat-loop.ts';
 import type { LoopEnd } from '../../src/agent/heartbeat-loop.ts';
 import type { Installer } from '../../src/agent/installation.ts';
@@ -30,19 +29,6 @@ describe('waits', () => {
   });
 });
 
-describe('endpoint', () => {
-  test.each([
-    ['shepherd.lan:8080', { host: 'shepherd.lan', port: 8080 }],
-    ['127.0.0.1:1', { host: '127.0.0.1', port: 1 }],
-    ['[::1]:443', { host: '::1', port: 443 }],
-  ])('%s', (text, expected) => expect(parseEndpoint(text)).toEqual(expected));
-
-  test.each(['', 'host', 'host:', ':80', 'host:0', 'host:65536', '::1:80', '[x]:80', 'a b:1'])(
-    '%j is none',
-    (text) => expect(() => parseEndpoint(text)).toThrow(/endpoint is not host:port/),
-  );
-});
-
 /** On vitest's fake timers. */
 const sleep = (delayMs: number, signal: AbortSignal) =>
   new Promise<void>((resolve) => {
@@ -57,7 +43,9 @@ function createBench(install: Installer = () => Promise.resolve()) {
   const stop = new AbortController();
   const answers: (() => HeartbeatResponse)[] = [];
   let otherwise = (): HeartbeatResponse => ({});
-  const reports = { made: 0 };
+  const said: string[] = [];
+  const chance = { next: 0.5 };
+  const reports = { made: 0, product: 'a', gate: Promise.resolve() };
   const client = {
     close: () => undefined,
     heartbeat: (request: HeartbeatRequest) => {
@@ -66,25 +54,31 @@ function createBench(install: Installer = () => Promise.resolve()) {
     },
   };
   let end: LoopEnd | undefined;
-  const loop = runHeartbeatLoop(
-    {
-      client,
-      machineId: 'm',
-      bootId: 'b',
-      agentVersion: 'v',
-      uptime: () => 42.9,
-      hardwareReport: () => {
-        reports.made += 1;
-        return Promise.resolve({ report: { product: `made ${reports.made}` } });
-      },
-      install,
-      time: { now: () => performance.now(), sleep, random: () => 0.5 },
-      log: () => undefined,
+  const deps = {
+    client,
+    machineId: 'm',
+    bootId: 'b',
+    agentVersion: 'v',
+    uptime: () => 42.9,
+    hardwareReport: async () => {
+      reports.made += 1;
+      await reports.gate;
+      return { report: { product: reports.product } };
     },
-    stop.signal,
-  ).then((reason) => (end = reason));
+    install,
+    time: { now: () => performance.now(), sleep, random: () => chance.next },
+    log: (message: string) => void said.push(message),
+  };
+  // Not before the test has said how it answers.
+  const loop = Promise.resolve()
+    .then(() => runHeartbeatLoop(deps, stop.signal))
+    .then((reason) => (end = reason));
   return {
     requests,
+    said,
+    chance,
+    reports,
+    withReport: () => requests.flatMap((each, at) => (each.hardwareReport ? [at] : [])),
     answers,
     stop: () => stop.abort(),
     loop,
@@ -124,8 +118,7 @@ describe('heartbeat loop', () => {
   });
 
   test('sends the hardware report until one comes through, on request, and once a day', async () => {
-    const { requests, answers, stop } = createBench();
-    const withReport = () => requests.flatMap((each, at) => (each.hardwareReport ? [at] : []));
+    const { withReport, answers, stop } = createBench();
     answers.push(
       () => ({}),
       fail(GrpcStatus.unavailable),
@@ -138,6 +131,42 @@ describe('heartbeat loop', () => {
     expect(withReport()).toEqual([1, 2, 5]);
     await pass(24 * 60 * MINUTE_MS);
     expect(withReport()).toHaveLength(4);
+    stop();
+  });
+
+  test('sends the hardware report when it is another than before', async () => {
+    const { withReport, requests, reports, stop } = createBench();
+    await pass(60 * MINUTE_MS);
+    expect(withReport()).toEqual([1]);
+    expect(reports.made).toBeGreaterThan(4);
+    reports.product = 'b';
+    await pass(11 * MINUTE_MS);
+    expect(withReport()).toHaveLength(2);
+    expect(requests[withReport()[1]!]!.hardwareReport).toEqual({ report: { product: 'b' } });
+    stop();
+  });
+
+  test('heartbeats do not wait for a hardware report that takes its time', async () => {
+    const { withReport, requests, reports, stop } = createBench();
+    let open = () => {};
+    reports.gate = new Promise((resolve) => (open = resolve));
+    await pass(10 * MINUTE_MS);
+    expect(requests).toHaveLength(21);
+    expect([withReport(), reports.made]).toEqual([[], 1]);
+    open();
+    await pass(MINUTE_MS);
+    expect(withReport()).toEqual([21]);
+    stop();
+  });
+
+  test('a hardware report that cannot be made is tried again, and harms nothing', async () => {
+    const { withReport, requests, reports, stop } = createBench();
+    reports.gate = Promise.reject(new Error('no sysfs'));
+    await pass(5 * MINUTE_MS);
+    expect(requests).toHaveLength(11);
+    reports.gate = Promise.resolve();
+    await pass(MINUTE_MS);
+    expect(withReport()).toHaveLength(1);
     stop();
   });
 
@@ -154,6 +183,19 @@ describe('heartbeat loop', () => {
     await pass(60 * MINUTE_MS);
     expect(requests).toHaveLength(9);
     stop();
+  });
+
+  test.each([
+    [0, 27_000],
+    [0.75, 31_500],
+  ])('does not march in step: with chance %d it comes after %d ms', async (chance, periodMs) => {
+    const bench = createBench();
+    bench.chance.next = chance;
+    await pass(periodMs - 1);
+    expect(bench.requests).toHaveLength(1);
+    await pass(1);
+    expect(bench.requests).toHaveLength(2);
+    bench.stop();
   });
 
   test('waits longer after each failure, and forgets them with a success', async () => {
@@ -216,6 +258,8 @@ describe('heartbeat loop', () => {
     await pass(5 * MINUTE_MS);
     expect(requests.slice(1).every((each) => each.phase === 1)).toBe(true);
     const before = requests.length;
+    // Not in the breath that follows each heartbeat.
+    await pass(1_000);
     finish();
     await pass(0);
     expect(await loop).toBe('installed');
@@ -239,5 +283,114 @@ describe('heartbeat loop', () => {
       { installationReport: { generation: 0n, error: {} } },
     ]);
     stop();
+  });
+
+  test('a server that asks for another generation each time does not make it run hot', async () => {
+    const { requests, always, stop } = createBench(() => Promise.reject(new Error('no disk')));
+    let generation = 0n;
+    always(() => ({ installationRequest: { generation: (generation += 1n) - 5n } }));
+    await pass(10_000);
+    expect(requests.length).toBeLessThanOrEqual(51);
+    stop();
+  });
+
+  test('an installation that does not end is an error after a quarter of an hour', async () => {
+    const signals: AbortSignal[] = [];
+    const { requests, always, stop } = createBench((_request, signal) => {
+      signals.push(signal);
+      return new Promise(() => {});
+    });
+    always(() => ({ installationRequest: { generation: 1n } }));
+    await pass(14 * MINUTE_MS);
+    expect(requests.slice(1).every(({ phase }) => phase === 1)).toBe(true);
+    expect(signals[0]!.aborted).toBe(false);
+    await pass(2 * MINUTE_MS);
+    expect(signals[0]!.aborted).toBe(true);
+    expect(requests.flatMap((each) => each.installationReport ?? [])).toEqual([
+      { generation: 1n, error: { error: 'it took longer than 15 minutes' } },
+    ]);
+    expect(requests.at(-1)).toMatchObject({ phase: 0 });
+    expect(signals).toHaveLength(1);
+    stop();
+  });
+
+  test('a report that is not delivered goes along again, with the same words', async () => {
+    const { requests, answers, stop, loop } = createBench();
+    const down = fail(GrpcStatus.unavailable);
+    answers.push(() => ({ installationRequest: { generation: 1n } }), down, down);
+    await pass(MINUTE_MS);
+    expect(await loop).toBe('installed');
+    const reports = requests.map((each) => each.installationReport);
+    expect(reports).toEqual([undefined, ...Array.from({ length: 3 }, () => reports[1])]);
+    expect(requests.slice(1).every(({ phase }) => phase === 2)).toBe(true);
+    stop();
+  });
+
+  test('drops an installation report that the server calls invalid, and goes on', async () => {
+    const tried: unknown[] = [];
+    const { requests, answers, always, said, ended, stop } = createBench((request) => {
+      tried.push(request.generation);
+      return Promise.resolve();
+    });
+    let generation = 1n;
+    always(() => ({ installationRequest: { generation } }));
+    answers.push(() => ({ installationRequest: { generation } }), fail(GrpcStatus.invalidArgument));
+    await pass(5 * MINUTE_MS);
+    expect(requests.filter((each) => each.installationReport)).toHaveLength(1);
+    expect(said.join()).toContain('the installation report, it is dropped');
+    expect(requests.at(-1)).toMatchObject({ phase: 0 });
+    expect([tried, ended()]).toEqual([[1n], undefined]);
+    generation = 2n;
+    await pass(MINUTE_MS);
+    expect([tried, ended()]).toEqual([[1n, 2n], 'installed']);
+    stop();
+  });
+
+  test.each(['resourceExhausted', 'invalidArgument'] as const)(
+    'a hardware report that ends as %s keeps no heartbeat back, and is sent again',
+    async (status) => {
+      const { withReport, requests, answers, stop } = createBench();
+      const refuse = fail(GrpcStatus[status]);
+      answers.push(
+        () => ({}),
+        refuse,
+        () => ({}),
+        refuse,
+      );
+      await pass(3 * MINUTE_MS);
+      expect(withReport()).toEqual([1, 3, 5]);
+      expect(requests.length).toBeGreaterThan(6);
+      stop();
+    },
+  );
+
+  test('other failures between refusals start the half hour anew', async () => {
+    const { always, ended, stop } = createBench();
+    let calls = 0;
+    always(() => {
+      calls += 1;
+      return fail(calls % 10 === 0 ? GrpcStatus.unavailable : GrpcStatus.unauthenticated)();
+    });
+    await pass(120 * MINUTE_MS);
+    expect(ended()).toBeUndefined();
+    stop();
+  });
+
+  test('when it is stopped it cancels what it installs', async () => {
+    let cancelled = false;
+    const { always, stop, loop } = createBench(
+      (_request, signal) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => {
+            cancelled = true;
+            reject(new Error('cut short'));
+          });
+        }),
+    );
+    always(() => ({ installationRequest: { generation: 1n } }));
+    await pass(1_000);
+    stop();
+    expect(await loop).toBe('stopped');
+    expect(cancelled).toBe(true);
   });
 });

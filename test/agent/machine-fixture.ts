@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { readAll } from '../../src/agent/takeover.ts';
 
 /** A directory that plays a machine's disk, with the agent on it. */
@@ -12,6 +12,10 @@ export interface TestMachine {
   readonly bootId: string;
   /** Runs the program as SSH does: bytes in, then EOF; all that comes out, once it has ended. */
   takeOver(stdin: Uint8Array): Promise<{ code: number | null; stdout: Buffer; stderr: string }>;
+  /** The same, by somebody who hung up before the answer. */
+  takeOverUnheard(stdin: Uint8Array): Promise<{ code: number | null; stderr: string }>;
+  /** Runs the program as the takeover does, to its end. */
+  runAgent(stdin: Uint8Array): Promise<{ code: number | null; stdout: Buffer; stderr: string }>;
   /** Process id that the pid file names; null when there is no such file. */
   pid(): number | null;
   log(): string;
@@ -32,8 +36,20 @@ export async function ends(pid: number): Promise<void> {
   await expect.poll(() => runs(pid), { timeout: 10_000 }).toBe(false);
 }
 
-/** `scope` is a package.json above the program, such as one that makes files ES modules. */
-export function createTestMachine(program: Buffer, scope?: string): TestMachine {
+export interface TestMachineOptions {
+  /** A package.json above the program, such as one that makes files ES modules. */
+  readonly scope?: string;
+  /** The program needs no runtime: it is run by itself, where there is nothing else to run. */
+  readonly isExecutable?: boolean;
+  /** Directory that has the machine's `/proc`, `/sys` and `/dev`. */
+  readonly root?: string;
+  readonly rebootCommand?: string;
+}
+
+export function createTestMachine(
+  program: Buffer,
+  { scope, isExecutable, root, rebootCommand }: TestMachineOptions = {},
+): TestMachine {
   const disk = mkdtempSync(join(tmpdir(), 'shepherd-machine-'));
   const bootId = '7b1b9a8e-0000-4000-8000-000000000001';
   const executable = join(disk, 'root', 'agent');
@@ -52,23 +68,45 @@ export function createTestMachine(program: Buffer, scope?: string): TestMachine 
     const text = readOr(`${executable}.pid`, null);
     return text === null ? null : (JSON.parse(text) as { pid: number }).pid;
   };
+  const start = (more: Record<string, string> = {}) => {
+    const env = {
+      SHEPHERD_AGENT_BOOT_ID_FILE: join(disk, 'boot_id'),
+      ...(root && { SHEPHERD_AGENT_ROOT: root }),
+      ...(rebootCommand && { SHEPHERD_AGENT_REBOOT_COMMAND: rebootCommand }),
+      ...more,
+    };
+    return isExecutable
+      ? spawn(executable, [], { env: { ...env, PATH: '/nowhere' } })
+      : spawn(process.execPath, [executable], { env: { ...process.env, ...env } });
+  };
+  const run = async (stdin: Uint8Array, more: Record<string, string> = {}) => {
+    const child = start(more);
+    child.stdin.end(stdin);
+    const [stdout, stderr, [code]] = await Promise.all([
+      readAll(child.stdout as AsyncIterable<Uint8Array>),
+      readAll(child.stderr as AsyncIterable<Uint8Array>),
+      once(child, 'close') as Promise<[number | null]>,
+    ]);
+    return { code, stdout, stderr: stderr.toString() };
+  };
   return {
     executable,
     bootId,
     pid,
     log: () => readOr(`${executable}.log`, ''),
-    async takeOver(stdin) {
-      const child = spawn(process.execPath, [executable], {
-        env: { ...process.env, SHEPHERD_AGENT_BOOT_ID_FILE: join(disk, 'boot_id') },
-      });
+    takeOver: (stdin) => run(stdin),
+    async takeOverUnheard(stdin) {
+      const child = start();
+      onTestFinished(() => void child.kill('SIGKILL'));
+      child.stdout.destroy();
       child.stdin.end(stdin);
-      const [stdout, stderr, [code]] = await Promise.all([
-        readAll(child.stdout as AsyncIterable<Uint8Array>),
+      const [stderr, [code]] = await Promise.all([
         readAll(child.stderr as AsyncIterable<Uint8Array>),
         once(child, 'close') as Promise<[number | null]>,
       ]);
-      return { code, stdout, stderr: stderr.toString() };
+      return { code, stderr: stderr.toString() };
     },
+    runAgent: (stdin) => run(stdin, { TAKEOVER_DETACHED_LAUNCH: '1' }),
     async dispose() {
       const agent = pid();
       if (agent !== null && runs(agent)) {

@@ -6,14 +6,20 @@ import { onTestFinished } from 'vitest';
 /** A link in place of a file. */
 export const linkTo = (target: string) => ({ target });
 
+/** A file that is no text. */
+export const bytesOf = (bytes: Uint8Array) => ({ bytes });
+
+type Planted = string | { target: string } | { bytes: Uint8Array };
+
 /** Writes files and links into a directory that stands in for `/` until the test ends. */
-export function plantTree(files: Readonly<Record<string, string | { target: string }>>): string {
+export function plantTree(files: Readonly<Record<string, Planted>>): string {
   const root = mkdtempSync(join(tmpdir(), 'shepherd-tree-'));
   onTestFinished(() => rmSync(root, { recursive: true }));
   for (const [path, content] of Object.entries(files)) {
     const full = join(root, path);
     mkdirSync(dirname(full), { recursive: true });
     if (typeof content === 'string') writeFileSync(full, `${content}\n`);
+    else if ('bytes' in content) writeFileSync(full, content.bytes);
     else symlinkSync(content.target, full);
   }
   return root;

@@ -6,6 +6,8 @@ export interface Tree {
   exists(path: string): boolean;
   /** Trimmed content; null when there is none. */
   text(path: string): string | null;
+  /** Content as it is; null when there is none. */
+  bytes(path: string): Buffer | null;
   /** Content as a decimal number; null when there is none. */
   number(path: string): number | null;
   /** Names in a directory, sorted. */
@@ -27,10 +29,13 @@ export function createTree(root: string, warnings: string[]): Tree {
       return absent;
     }
   };
-  const text = (path: string) => attempt(path, null, (full) => readFileSync(full, 'utf8').trim());
+  // NUL is what some firmware fills its texts up with.
+  const text = (path: string) =>
+    attempt(path, null, (full) => readFileSync(full, 'utf8').replaceAll('\0', '').trim());
   return {
     exists: (path) => existsSync(join(root, path)),
     text,
+    bytes: (path) => attempt(path, null, (full) => readFileSync(full)),
     number(path) {
       const content = text(path);
       return content !== null && /^-?\d+$/.test(content) ? Number(content) : null;

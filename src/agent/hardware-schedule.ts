@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+import { hardwareReportCodec } from '../wire/codec.ts';
+import type { HardwareReport } from '../wire/codec.ts';
+
+/**
+ * When the hardware report goes along: not with the first heartbeat, then with each until one came
+ * through; again once a day, when it is asked for, and when it is another than before.
+ */
+export interface HardwareSchedule {
+  /** The report that the next heartbeat is to carry; null for none. */
+  readonly report: HardwareReport | null;
+  /** A heartbeat came through; `carried` is the report it had. */
+  accepted(carried: HardwareReport | null, wanted: boolean): void;
+}
+
+export interface HardwareScheduleDeps {
+  /** Problems are the report's warnings. */
+  readonly collect: () => Promise<HardwareReport>;
+  /** Only differences mean anything, milliseconds. */
+  readonly now: () => number;
+  readonly log: (message: string) => void;
+}
+
+const AGAIN_MS = 24 * 3600_000;
+/** How often it is looked whether anything changed. */
+const LOOK_MS = 10 * 60_000;
+
+export function createHardwareSchedule(deps: HardwareScheduleDeps): HardwareSchedule {
+  const { collect, now, log } = deps;
+  let report: HardwareReport | null = null;
+  let deliveredHash: string | null = null;
+  let isDue = true;
+  let isCollecting = false;
+  let [againAtMs, lookAtMs] = [Infinity, -Infinity];
+
+  const look = async () => {
+    isCollecting = true;
+    lookAtMs = now() + LOOK_MS;
+    try {
+      const fresh = await collect();
+      if (isDue || hashOf(fresh) !== deliveredHash) report = fresh;
+      isDue = false;
+    } catch (error) {
+      log(`no hardware report: ${error instanceof Error ? error.message : String(error)}`);
+    } finally {
+      isCollecting = false;
+    }
+  };
+  return {
+    get report() {
+      return report;
+    },
+    accepted(carried, wanted) {
+      if (carried) {
+        deliveredHash = hashOf(carried);
+        againAtMs = now() + AGAIN_MS;
+        if (report === carried) report = null;
+      }
+      isDue ||= wanted || now() >= againAtMs;
+      if (isCollecting || report) return;
+      // Heartbeats do not wait for it: programs that are asked may take their time.
+      if (isDue || now() >= lookAtMs) void look();
+    },
+  };
+}
+
+const hashOf = (report: HardwareReport): string =>
+  createHash('sha256').update(hardwareReportCodec.encode(report)).digest('base64');

@@ -1,0 +1,87 @@
+import type {
+  BlockDevice,
+  HardwareNode,
+  HardwareReport,
+  NetworkInterface,
+} from '../../wire/codec.ts';
+import { cloud } from '../../wire/messages.js';
+import { noPrograms } from '../host-programs.ts';
+import type { HostPrograms } from '../host-programs.ts';
+import { readBlockDevices } from './block-devices.ts';
+import { readCpus } from './cpu-info.ts';
+import { addHealth } from './disk-health.ts';
+import { readMemory } from './memory.ts';
+import { addSpeeds, readNetworkInterfaces } from './network-interfaces.ts';
+import { parseEntryPoint, parseSmbios } from './smbios.ts';
+import type { Smbios } from './smbios.ts';
+import { createTree } from './tree.ts';
+import type { Tree } from './tree.ts';
+
+const { EFISupport } = cloud.agent.api;
+
+/**
+ * What the machine below `root` is made of (`/` outside tests). `programs` are asked for what the
+ * kernel shows in no file. Never rejects: each problem is a warning of the report, and what could
+ * be read is reported.
+ */
+export async function collectHardwareReport(
+  root: string,
+  programs: HostPrograms = noPrograms,
+): Promise<HardwareReport> {
+  const warning: string[] = [];
+  const tree = createTree(root, warning);
+  const part = <Part>(name: string, fallback: Part, read: (tree: Tree) => Part): Part => {
+    try {
+      return read(tree);
+    } catch (error) {
+      warning.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+      return fallback;
+    }
+  };
+  const smbios = part('smbios', null, (files) => readSmbios(files, warning));
+  const disks = part<BlockDevice[]>('block devices', [], readBlockDevices);
+  const links = part<NetworkInterface[]>('network', [], readNetworkInterfaces);
+  const [blockDevice, networkInterface] = await Promise.all([
+    addHealth(disks, programs, warning),
+    addSpeeds(links, programs, warning),
+  ]);
+  const report: HardwareNode = {
+    ...(smbios?.product ?? part('product', {}, readProduct)),
+    ...part('memory', {}, (files) => readMemory(files, smbios?.memoryBytes ?? 0n)),
+    cpu: part('cpu', [], readCpus),
+    blockDevice,
+    networkInterface,
+    efiSupport: part('efi', EFISupport.EFI_SUPPORT_UNKNOWN, (files) => readEfi(files, smbios)),
+  };
+  if (report.cpu?.length === 0) warning.push('cpu: none found');
+  if (!report.memoryInstalledBytes) warning.push('memory: installed size is not known');
+  return { report, warning };
+}
+
+const TABLES = 'sys/firmware/dmi/tables';
+
+/** Null when the firmware has no such tables, as on most arm64 boards and small virtual machines. */
+function readSmbios(tree: Tree, warnings: string[]): Smbios | null {
+  const table = tree.bytes(`${TABLES}/DMI`);
+  if (!table) return null;
+  const entryPoint = tree.bytes(`${TABLES}/smbios_entry_point`);
+  const smbios = parseSmbios(table, entryPoint ? parseEntryPoint(entryPoint) : null);
+  if (smbios.isDamaged) warnings.push('smbios: the tables are damaged; read up to there');
+  return smbios;
+}
+
+function readProduct(tree: Tree): HardwareNode {
+  const field = (name: string) => tree.text(`sys/class/dmi/id/${name}`) ?? '';
+  return {
+    manufacturer: field('sys_vendor'),
+    product: field('product_name'),
+    serialNumber: field('product_serial'),
+  };
+}
+
+function readEfi(tree: Tree, smbios: Smbios | null) {
+  if (tree.exists('sys/firmware/efi/runtime')) return EFISupport.EFI_SUPPORT_ENABLED;
+  if (smbios?.uefi === true) return EFISupport.EFI_SUPPORT_SUPPORTED;
+  if (smbios?.uefi === false) return EFISupport.EFI_SUPPORT_UNSUPPORTED;
+  return EFISupport.EFI_SUPPORT_UNKNOWN;
+}

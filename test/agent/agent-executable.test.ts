@@ -1,0 +1,83 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createDevCertificates } from '../../src/adapters/agents/tls-material.ts';
+import { machineId } from '../../src/domain/ids.ts';
+import { takeoverInitCodec } from '../../src/wire/codec.ts';
+import { readTakeoverResponse } from '../../src/wire/takeover.ts';
+import { createMemHeartbeatStore } from '../adapters/agents/mem-heartbeat-store.ts';
+import { startTestServer } from '../adapters/agents/test-server.ts';
+import { createTestMachine, ends, runs } from './machine-fixture.ts';
+
+const SCRIPT = join(import.meta.dirname, '../../scripts/build-agent.ts');
+const BUILD = { timeout: 240_000 };
+const PATIENCE = { timeout: 60_000 };
+const cleanUps: (() => Promise<void> | void)[] = [];
+
+/** Builds it as `npm run build:agent` does, in a directory of its own. */
+async function buildExecutable(): Promise<Buffer> {
+  const directory = mkdtempSync(join(tmpdir(), 'shepherd-build-'));
+  try {
+    const args = [SCRIPT, '--sea', '--out', directory];
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, args);
+    expect(stderr).toBe('');
+    const [, path, bytes] = /^(\S+): (\d+) bytes/.exec(stdout)!;
+    const content = readFileSync(path!);
+    expect(content.length).toBe(Number(bytes));
+    return content;
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+describe('agent as one executable', () => {
+  let program: Buffer;
+  beforeAll(async () => {
+    program = await buildExecutable();
+  }, BUILD.timeout);
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
+  });
+
+  test('takes a machine over that has no node, and reports', PATIENCE, async () => {
+    const store = createMemHeartbeatStore();
+    const tls = await createDevCertificates({ names: [] });
+    const { server } = await startTestServer({ store, heartbeatIntervalSeconds: 1 }, tls);
+    cleanUps.push(() => server.close(100));
+    const machine = createTestMachine(program, { isExecutable: true });
+    cleanUps.push(machine.dispose);
+    const id = machineId(randomUUID());
+    const init = {
+      machineId: id,
+      bmaasEndpoint: server.address,
+      caCertificate: Buffer.from(tls.caDer),
+    };
+
+    const takeOver = async () => {
+      const { code, stdout, stderr } = await machine.takeOver(takeoverInitCodec.encode(init));
+      const verdict = readTakeoverResponse(init, stdout);
+      expect({ code, stderr, verdict }).toMatchObject({ code: 0, verdict: { kind: 'started' } });
+      if (verdict.kind !== 'started') throw new Error(verdict.message);
+      return store.start(id, verdict.publicKey);
+    };
+    const stored = await takeOver();
+    await expect.poll(() => stored.heartbeats, PATIENCE).toBeGreaterThan(1);
+    await expect.poll(() => stored.hardwareReport, PATIENCE).not.toBeNull();
+
+    const pid = machine.pid()!;
+    const [name, ...args] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+    expect([name, args.join('')]).toEqual([machine.executable, '']);
+
+    const next = await takeOver();
+    expect(runs(pid)).toBe(false);
+    await expect.poll(() => next.heartbeats, PATIENCE).toBeGreaterThan(0);
+    const last = machine.pid()!;
+    process.kill(last, 'SIGTERM');
+    await ends(last);
+    expect(machine.pid()).toBeNull();
+  });
+});

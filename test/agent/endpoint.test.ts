@@ -1,0 +1,15 @@
+import { describe, expect, test } from 'vitest';
+import { parseEndpoint } from '../../src/agent/endpoint.ts';
+
+describe('endpoint', () => {
+  test.each([
+    ['shepherd.lan:8080', { host: 'shepherd.lan', port: 8080 }],
+    ['127.0.0.1:1', { host: '127.0.0.1', port: 1 }],
+    ['[::1]:443', { host: '::1', port: 443 }],
+  ])('%s', (text, expected) => expect(parseEndpoint(text)).toEqual(expected));
+
+  test.each(['', 'host', 'host:', ':80', 'host:0', 'host:65536', '::1:80', '[x]:80', 'a b:1'])(
+    '%j is none',
+    (text) => expect(() => parseEndpoint(text)).toThrow(/endpoint is not host:port/),
+  );
+});

@@ -1,0 +1,311 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { createHostPrograms, noPrograms } from '../../../src/agent/host-programs.ts';
+import type { HostPrograms } from '../../../src/agent/host-programs.ts';
+import { createImageInstaller } from '../../../src/agent/install/generic-image.ts';
+import type { ImageInstallerDeps } from '../../../src/agent/install/generic-image.ts';
+import type { GenericImage } from '../../../src/wire/codec.ts';
+import { IMAGE_COMPRESSION } from '../../../src/wire/installation.ts';
+import { bytesOf, plantTree } from '../tree-fixture.ts';
+import { breakOffAfter, serve, startImageServer, status } from './image-server.ts';
+import type { ImageServer } from './image-server.ts';
+
+const MIB = 1024 * 1024;
+const DISK_BYTES = 16 * MIB;
+const OLD = 0xaa;
+/** Two blocks of the writer, and some. */
+const IMAGE = Buffer.alloc(9 * MIB + 123, randomBytes(10_007));
+
+const sha256 = (content: Uint8Array) => createHash('sha256').update(content).digest();
+
+/** A machine with one disk that was used before. */
+const plantMachine = (files: Parameters<typeof plantTree>[0] = {}) =>
+  plantTree({
+    'sys/class/block/vda/size': String(DISK_BYTES / 512),
+    'sys/class/block/vda/serial': 'disk-1',
+    'dev/vda': bytesOf(Buffer.alloc(DISK_BYTES, OLD)),
+    ...files,
+  });
+
+function createInstaller(root: string, deps: Partial<ImageInstallerDeps> = {}) {
+  const said: string[] = [];
+  const install = createImageInstaller({
+    root,
+    isReal: false,
+    programs: createHostPrograms(10_000),
+    time: { sleep: () => Promise.resolve(), random: () => 0.5 },
+    log: (message) => void said.push(message),
+    trust: null,
+    dropCaches: () => Promise.resolve(),
+    ...deps,
+  });
+  return { install, said };
+}
+
+describe('generic image', () => {
+  let root: string;
+  let images: ImageServer;
+  const image = (more: Partial<GenericImage> = {}): GenericImage => ({
+    imageUrl: images.url,
+    sha256: sha256(IMAGE),
+    rootDevice: { name: 'vda' },
+    ...more,
+  });
+  const run = async (more: Partial<GenericImage> = {}, deps?: Partial<ImageInstallerDeps>) => {
+    const { install, said } = createInstaller(root, deps);
+    const request = { generation: 1n, genericImage: image(more) };
+    await install(request, new AbortController().signal);
+    return said;
+  };
+  const disk = () => readFileSync(join(root, 'dev/vda'));
+  const hasImage = () => Buffer.compare(disk().subarray(0, IMAGE.length), IMAGE) === 0;
+  const isUntouched = () => disk().equals(Buffer.alloc(DISK_BYTES, OLD));
+
+  beforeEach(async () => {
+    root = plantMachine();
+    images = await startImageServer(serve(IMAGE));
+  });
+
+  test('lies on the disk, and what is behind it stays', async () => {
+    await run();
+    expect(hasImage()).toBe(true);
+    expect(
+      disk()
+        .subarray(IMAGE.length)
+        .every((byte) => byte === OLD),
+    ).toBe(true);
+    expect(disk()).toHaveLength(DISK_BYTES);
+  });
+
+  test('one that is smaller than a block', async () => {
+    const small = Buffer.from('small');
+    images.otherwise = serve(small);
+    await run({ sha256: sha256(small) });
+    expect(disk().subarray(0, 5).toString()).toBe('small');
+    expect(
+      disk()
+        .subarray(5, 4 * MIB)
+        .every((byte) => byte === 0),
+    ).toBe(true);
+  });
+
+  test('one that fills the disk', async () => {
+    const full = randomBytes(DISK_BYTES);
+    images.otherwise = serve(full);
+    await run({ sha256: sha256(full) });
+    expect(Buffer.compare(disk(), full)).toBe(0);
+  });
+
+  const xz = (content: Buffer) =>
+    execFileSync('xz', ['-0', '--stdout'], { input: content, maxBuffer: 64 * MIB });
+  test.each([
+    ['gzip', IMAGE_COMPRESSION.gzip, gzipSync],
+    ['zstd', IMAGE_COMPRESSION.zstd, zstdCompressSync],
+    ['xz', IMAGE_COMPRESSION.xz, xz],
+  ] as const)(
+    'packed with %s; the SHA-256 is that of the disk',
+    async (name, compression, pack) => {
+      const has = createHostPrograms(1_000).find(name) !== null || name !== 'xz';
+      const packed = has ? pack(IMAGE) : IMAGE;
+      images.otherwise = serve(packed);
+      const done = run({ compression });
+      if (has) await done;
+      else await expect(done).rejects.toThrow(/xz is not on this machine/);
+      expect(hasImage()).toBe(has);
+    },
+  );
+
+  test.each([
+    ['gzip', IMAGE_COMPRESSION.gzip, gzipSync(IMAGE)],
+    ['zstd', IMAGE_COMPRESSION.zstd, zstdCompressSync(IMAGE)],
+  ])('%s that is torn or is none never boots', async (_name, compression, packed) => {
+    for (const content of [packed.subarray(0, -1000), IMAGE]) {
+      images.otherwise = serve(content);
+      await expect(run({ compression })).rejects.toThrow();
+      expect(
+        disk()
+          .subarray(0, 4096)
+          .every((byte) => byte === 0 || byte === OLD),
+      ).toBe(true);
+    }
+  });
+
+  test('without a program to unpack it, nothing is written', async () => {
+    const unpacking = run({ compression: IMAGE_COMPRESSION.xz }, { programs: noPrograms });
+    await expect(unpacking).rejects.toThrow('the program xz is not on this machine');
+    expect([isUntouched(), images.requests.length]).toEqual([true, 0]);
+  });
+
+  test('a program that fails is told in its words', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'shepherd-programs-'));
+    onTestFinished(() => rmSync(directory, { recursive: true }));
+    writeFileSync(join(directory, 'xz'), '#!/bin/sh\ncat >/dev/null; echo broken >&2; exit 1\n');
+    chmodSync(join(directory, 'xz'), 0o755);
+    const programs: HostPrograms = createHostPrograms(10_000, [directory]);
+    const unpacking = run({ compression: IMAGE_COMPRESSION.xz }, { programs });
+    await expect(unpacking).rejects.toThrow('xz failed: broken');
+    // One that reads nothing at all, and one that cannot be started.
+    writeFileSync(join(directory, 'xz'), '#!/bin/sh\nexec 0<&-; echo no magic >&2; exit 1\n');
+    const early = run({ compression: IMAGE_COMPRESSION.xz }, { programs });
+    await expect(early).rejects.toThrow('xz failed: no magic');
+    writeFileSync(join(directory, 'xz'), '#!/nowhere/sh\n');
+    const none = run({ compression: IMAGE_COMPRESSION.xz }, { programs });
+    await expect(none).rejects.toThrow(/xz failed: .*ENOENT/);
+    images.otherwise = status(404);
+    const absent = run({ compression: IMAGE_COMPRESSION.xz });
+    await expect(absent).rejects.toThrow('answered with status 404');
+  });
+
+  test('another SHA-256 than asked for: the disk does not boot it', async () => {
+    await expect(run({ sha256: sha256(Buffer.from('x')) })).rejects.toThrow(/has SHA-256 .* not/);
+    expect(
+      disk()
+        .subarray(0, 4 * MIB)
+        .every((byte) => byte === 0),
+    ).toBe(true);
+  });
+
+  test('a disk that does not give back what it took is told', async () => {
+    const spoil = () => {
+      const bytes = disk();
+      bytes.writeUInt8(bytes.readUInt8(5 * MIB) ^ 1, 5 * MIB);
+      writeFileSync(join(root, 'dev/vda'), bytes);
+      return Promise.resolve();
+    };
+    await expect(run({}, { dropCaches: spoil })).rejects.toThrow(/does not give back/);
+  });
+
+  test.each([
+    ['of a known size', serve(Buffer.alloc(DISK_BYTES + 1)), 0, /there is room for/],
+    ['packed', serve(gzipSync(Buffer.alloc(DISK_BYTES + 1))), IMAGE_COMPRESSION.gzip, /is larger/],
+  ])('an image %s that is too large', async (_name, answer, compression, message) => {
+    images.otherwise = answer;
+    await expect(run({ compression })).rejects.toThrow(message);
+    expect(images.requests).toHaveLength(1);
+    expect(isUntouched()).toBe(compression === 0);
+  });
+
+  test.each([
+    ['cloud-init data', { cloudInit: Buffer.from('#cloud-config') }, /no place for cloud-init/],
+    ['another kind of address', { imageUrl: 'file:///etc/passwd' }, /no http or https/],
+    ['no address', { imageUrl: '' }, /no http or https/],
+    ['a short SHA-256', { sha256: Buffer.alloc(31) }, /not 32 bytes/],
+    ['an unknown compression', { compression: 9 }, /not known/],
+    ['no disk', { rootDevice: {} }, /exactly one/],
+    ['a path for a disk', { rootDevice: { name: '../sda' } }, /no kernel name/],
+    ['a disk that is not there', { rootDevice: { name: 'vdb' } }, /disks: vda/],
+  ])('%s is refused before anything is asked for', async (_name, more, message) => {
+    await expect(run(more)).rejects.toThrow(message);
+    expect([isUntouched(), images.requests.length]).toEqual([true, 0]);
+  });
+
+  test('a request without an image, or for another system', async () => {
+    const { install } = createInstaller(root);
+    const { signal } = new AbortController();
+    await expect(install({ generation: 1n }, signal)).rejects.toThrow(/not what to install/);
+    const metropolis = { generation: 1n, metropolis: {} };
+    await expect(install(metropolis, signal)).rejects.toThrow(/generic images only/);
+  });
+
+  test('a cancelled installation ends with the reason', async () => {
+    images.otherwise = (_request, response) => {
+      response.writeHead(200).write('a');
+    };
+    const { install } = createInstaller(root);
+    const cancel = new AbortController();
+    const running = install({ generation: 1n, genericImage: image() }, cancel.signal);
+    await expect.poll(() => images.requests.length).toBe(1);
+    cancel.abort(new Error('no more'));
+    await expect(running).rejects.toThrow();
+    expect(hasImage()).toBe(false);
+  });
+
+  describe('from a server', () => {
+    test('that breaks off: goes on where it was', async () => {
+      images.script.push(breakOffAfter(3 * MIB, IMAGE), breakOffAfter(2 * MIB, IMAGE));
+      const said = await run();
+      expect(hasImage()).toBe(true);
+      expect(images.requests).toHaveLength(3);
+      expect(images.requests[0]).not.toHaveProperty('range');
+      for (const headers of images.requests.slice(1)) {
+        expect(headers).toMatchObject({ range: /^bytes=[1-9]\d*-$/, 'if-range': '"v1"' });
+      }
+      expect(said.join()).toMatch(/broke off at byte [1-9]/);
+    });
+
+    test.each([
+      ['no validator', null],
+      ['a weak validator', 'W/"v1"'],
+    ])('that gives %s: reads past what it has', async (_name, etag) => {
+      images.script.push(breakOffAfter(3 * MIB, IMAGE, etag));
+      images.otherwise = serve(IMAGE, etag);
+      await run();
+      expect(hasImage()).toBe(true);
+      expect(images.requests[1]).not.toHaveProperty('range');
+    });
+
+    test('whose content changed meanwhile: the SHA-256 tells', async () => {
+      images.script.push(breakOffAfter(3 * MIB, IMAGE));
+      images.otherwise = serve(randomBytes(IMAGE.length), '"v2"');
+      await expect(run()).rejects.toThrow(/has SHA-256/);
+    });
+
+    test('that answers with another range than asked for', async () => {
+      const wrong = status(206, { 'content-range': 'bytes 1-2/3' });
+      images.script.push(breakOffAfter(3 * MIB, IMAGE), wrong);
+      await expect(run()).rejects.toThrow(/another range/);
+    });
+
+    test('that is away for a while', async () => {
+      const waits: number[] = [];
+      const sleep = (delayMs: number) => Promise.resolve(void waits.push(delayMs));
+      images.script.push(status(503), status(429), (_request, response) => response.destroy());
+      await run({}, { time: { sleep, random: () => 0.5 } });
+      expect(hasImage()).toBe(true);
+      expect(waits).toEqual([500, 750, 1125]);
+    });
+
+    test.each([404, 403, 400])('that says %i is not asked again', async (code) => {
+      images.otherwise = status(code);
+      await expect(run()).rejects.toThrow(`answered with status ${code}`);
+      expect([isUntouched(), images.requests.length]).toEqual([true, 1]);
+    });
+
+    test('that sends elsewhere, a few times', async () => {
+      images.script.push(
+        status(302, { location: '/other' }),
+        status(307, { location: images.url }),
+      );
+      await run();
+      expect(hasImage()).toBe(true);
+    });
+
+    test.each([
+      ['for ever', '/image', /more than 5 redirects/],
+      ['to a file', 'file:///etc/shadow', /no http or https/],
+      ['to nonsense', 'http://', /no http or https/],
+    ])('that sends elsewhere %s', async (_name, location, message) => {
+      images.otherwise = status(302, { location });
+      await expect(run()).rejects.toThrow(message);
+      expect(images.requests.length).toBeLessThanOrEqual(6);
+    });
+
+    test('is told without what lets one in: its user and its query', async () => {
+      const { host } = new URL(images.url);
+      const imageUrl = `http://user:secret@${host}/image?token=secret`;
+      images.script.push(breakOffAfter(MIB, IMAGE));
+      const said = await run({ imageUrl });
+      expect(said[0]).toBe(`writing http://${host}/image to vda`);
+      expect(images.requests[0]!.authorization).toMatch(/^Basic /);
+      images.otherwise = status(302, { location: imageUrl });
+      const failure = await run({ imageUrl }).catch((error: unknown) => error);
+      expect(String(failure)).toMatch(`more than 5 redirects from http://${host}/image`);
+      expect([...said, String(failure)].join()).not.toContain('secret');
+    });
+  });
+});
