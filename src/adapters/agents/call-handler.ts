@@ -24,6 +24,8 @@ export interface CallHandlerOptions {
   readonly metrics: Metrics | undefined;
   /** While it answers false, calls end UNAVAILABLE unread. */
   readonly isOpen: () => boolean;
+  /** An agent of ours was heard on this connection. */
+  readonly onAccepted: (session: Http2Session) => void;
 }
 
 /** Takes one call from its headers to its status. Total: whatever the peer does, it is logged. */
@@ -60,7 +62,7 @@ export function createCallHandler(options: CallHandlerOptions): CallHandler {
 
 type Answer = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => Promise<Uint8Array>;
 
-function createAnswer({ service, limits, isOpen }: CallHandlerOptions): Answer {
+function createAnswer({ service, limits, isOpen, onAccepted }: CallHandlerOptions): Answer {
   const keys = createKeyCache();
   return async (stream, headers) => {
     if (!isOpen()) throw new GrpcError(GrpcStatus.unavailable, 'try again later');
@@ -71,8 +73,11 @@ function createAnswer({ service, limits, isOpen }: CallHandlerOptions): Answer {
     const publicKey = keys(session);
     // The answer of a refused call must still go out, so the stream is not to be destroyed.
     const chunks = () => stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
-    const body = () => readFrame(chunks(), limits.messageBytes);
-    return service({ body, publicKey, address });
+    const body = (take: (bytes: number) => boolean) =>
+      readFrame(chunks(), limits.messageBytes, take);
+    const answer = await service({ body, publicKey, address, connection: session });
+    onAccepted(session);
+    return answer;
   };
 }
 

@@ -10,7 +10,7 @@ import type { Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import { claimOf } from './intake.ts';
 import type { Intake } from './intake.ts';
-import { createRateLimit, createRecentSet } from './limits.ts';
+import { createByteRoom, createRateLimit, createRecentSet, firstOf } from './limits.ts';
 import type { AgentServerLimits } from './limits.ts';
 import { readReports } from './reports.ts';
 
@@ -31,8 +31,13 @@ export interface HeartbeatCall {
   readonly publicKey: Uint8Array;
   /** Remote IP address. */
   readonly address: string;
-  /** Reads the serialized request; not asked for when the caller has used up its limit. */
-  readonly body: () => Promise<Uint8Array>;
+  /** The same for all calls of a connection, another for each connection. */
+  readonly connection: object;
+  /**
+   * Reads the serialized request; not asked for when the caller has used up its limit. Asks `take`
+   * for room for each piece of it, and fails when there is none.
+   */
+  readonly body: (take: (bytes: number) => boolean) => Promise<Uint8Array>;
 }
 
 /** Answers serialized responses. @throws {GrpcError} every way a call may end. */
@@ -52,13 +57,12 @@ export function createHeartbeatService(options: HeartbeatServiceOptions): Heartb
   const refusalsOfAddress = createRateLimit(limits.refusalsPerAddress, clock);
   const knownKeys = createRecentSet(KNOWN_MS, clock);
   const record = createRecorder(options);
+  const agents = createByteRoom<string>(limits.agentBytes);
+  const strangers = createByteRoom<string>(limits.strangerBytes);
+  const connections = createByteRoom<object>({ all: Infinity, each: limits.connectionBytes });
 
-  return async ({ body, publicKey, address }) => {
-    const key = Buffer.from(publicKey).toString('hex');
-    // Agents that share an address with a bad caller are not to suffer for it.
-    const mayCall = (knownKeys.has(key) || refusalsOfAddress.has(address)) && callsOfKey.take(key);
-    if (!mayCall) throw new GrpcError(GrpcStatus.resourceExhausted, 'too many calls');
-    const received = decode(await body());
+  const answer = async ({ publicKey, address }: HeartbeatCall, key: string, body: Uint8Array) => {
+    const received = decode(body);
     const beat = toBeat(received, publicKey);
     const accepted = await record(beat, received);
     if (!accepted) {
@@ -72,6 +76,23 @@ export function createHeartbeatService(options: HeartbeatServiceOptions): Heartb
       heartbeatIntervalSeconds: options.heartbeatIntervalSeconds,
       sendHardwareReport: options.hardwareReportWanted?.(beat.machineId) ?? false,
     });
+  };
+  return async (call) => {
+    const { publicKey, address, connection } = call;
+    const key = Buffer.from(publicKey).toString('hex');
+    const isKnown = knownKeys.has(key);
+    // Agents that share an address with a bad caller are not to suffer for it.
+    const mayCall = (isKnown || refusalsOfAddress.has(address)) && callsOfKey.take(key);
+    if (!mayCall) throw new GrpcError(GrpcStatus.resourceExhausted, 'too many calls');
+    // Keys are free, addresses are not; how many connections there are is bounded elsewhere.
+    const room = isKnown
+      ? agents.enter(key)
+      : firstOf(connections.enter(connection), strangers.enter(address));
+    try {
+      return await answer(call, key, await call.body(room.take));
+    } finally {
+      room.leave();
+    }
   };
 }
 
@@ -145,17 +166,24 @@ function toBeat({ envelope }: ReceivedHeartbeat, publicKey: Uint8Array): Heartbe
   };
 }
 
-/** A stored request that no agent could read is not handed out. */
+/**
+ * A stored request that no agent could read is not handed out, nor one of another generation than
+ * its row: the agent reports the inner one, so it would be asked again for ever.
+ */
 function readableRequest(
   { machineId: machine }: HeartbeatRecord,
-  { installationRequest }: Accepted,
+  { installationRequest, requestGeneration }: Accepted,
   log: Log,
 ): Uint8Array | null {
   if (!installationRequest) return null;
   try {
-    const { generation } = installationRequestCodec.decode(installationRequest);
-    if ((generation ?? 0n) >= 1n) return installationRequest;
-    log.error({ machine }, 'stored installation request has no generation');
+    const generation = installationRequestCodec.decode(installationRequest).generation ?? 0n;
+    const isRight = requestGeneration === undefined || generation === requestGeneration;
+    if (generation >= 1n && isRight) return installationRequest;
+    log.error(
+      { machine, generation: String(generation) },
+      'stored installation request misnumbered',
+    );
   } catch (error) {
     log.error({ machine, err: explain(error) }, 'stored installation request cannot be read');
   }

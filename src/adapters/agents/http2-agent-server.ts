@@ -1,5 +1,5 @@
 import { createSecureServer } from 'node:http2';
-import type { Http2SecureServer, ServerHttp2Session } from 'node:http2';
+import type { Http2SecureServer, Http2Session } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { UsageError } from '../../domain/errors.ts';
 import type { HeartbeatStore } from '../../domain/heartbeat.ts';
@@ -8,18 +8,18 @@ import type { Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import type { Metrics } from '../metrics/port.ts';
 import { createCallHandler } from './call-handler.ts';
+import { startHardwareWishes } from './hardware-wishes.ts';
 import { createHeartbeatService } from './heartbeat-service.ts';
 import { createIntake } from './intake.ts';
 import type { BatchOptions } from './intake.ts';
 import { createRateLimit, defaultLimits } from './limits.ts';
 import type { AgentServerLimits } from './limits.ts';
-import type { AgentServer } from './port.ts';
+import type { AgentServer, ServerKeys } from './port.ts';
 
 export interface AgentServerOptions {
   /** Port 0 takes a free one. */
   readonly listen: { readonly host: string; readonly port: number };
-  /** PEM; the certificate with its chain. */
-  readonly tls: { readonly key: string; readonly cert: string };
+  readonly tls: ServerKeys;
   readonly store: HeartbeatStore;
   readonly log: Log;
   readonly metrics?: Metrics;
@@ -29,15 +29,15 @@ export interface AgentServerOptions {
   readonly batch: BatchOptions;
   /** Each one that is absent has its default. */
   readonly limits?: Partial<AgentServerLimits>;
-  /** Whether the machine is to send its hardware report (again). Default: never asked. */
+  /**
+   * Whether the machine is to send its hardware report (again). Default: where the store has none.
+   */
   readonly hardwareReportWanted?: (machine: MachineId) => boolean;
   /** While it answers false, calls end UNAVAILABLE before anything is read. Default: always true. */
   readonly isReady?: () => boolean;
 }
 
 const HANDSHAKE_LIMIT_MS = 10_000;
-/** Agents keep their connection between heartbeats, which may be a few minutes apart. */
-const IDLE_LIMIT_MS = 10 * 60_000;
 const STREAMS_PER_CONNECTION = 8;
 
 /**
@@ -49,21 +49,30 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
   const limits = { ...defaultLimits, ...options.limits };
   const { store, clock, batch, log } = options;
   const intake = createIntake({ store, clock, log, batch, limits });
-  const service = createHeartbeatService({ ...options, intake, limits });
   const server = createServer(options.tls);
   const connections = guardConnections(server, limits, clock);
-  const sessions = trackSessions(server);
+  const { sessions, onAccepted } = trackSessions(server, limits, clock);
   let closing = false;
   const isOpen = () => !closing && (options.isReady?.() ?? true);
+  const wishes = startHardwareWishes({ store, clock, log, isReady: isOpen });
+  const hardwareReportWanted = options.hardwareReportWanted ?? wishes.take;
+  const service = createHeartbeatService({ ...options, intake, limits, hardwareReportWanted });
   const { metrics } = options;
-  server.on('stream', createCallHandler({ service, clock, log, limits, metrics, isOpen }));
+  const calls = { service, clock, log, limits, metrics, isOpen, onAccepted };
+  server.on('stream', createCallHandler(calls));
   hearErrors(server, log);
-  await listen(server, options.listen);
+  await listen(server, options.listen).catch((error: unknown) => {
+    wishes.stop();
+    throw error;
+  });
   return {
     address: formatAddress(server.address() as AddressInfo),
     heard$: intake.heard$,
+    isTakingIn: () => server.listening && isOpen() && intake.isStoring(),
+    present: (tls) => onKeys(() => server.setSecureContext(contextOf(tls))),
     async close(graceMs) {
       closing = true;
+      wishes.stop();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const session of sessions) session.close();
       const grace = startGrace(clock, graceMs);
@@ -83,17 +92,24 @@ function startGrace(clock: Clock, graceMs: number) {
   return { over, cancel: () => clock.clearTimeout(timer) };
 }
 
-function createServer(tls: AgentServerOptions['tls']): Http2SecureServer {
-  try {
-    return createSecureServer({
-      ...tls,
-      minVersion: 'TLSv1.3',
+const createServer = (tls: ServerKeys): Http2SecureServer =>
+  onKeys(() =>
+    createSecureServer({
+      ...contextOf(tls),
       requestCert: true,
       // The certificates are self-signed; their keys are checked against the BMDB instead.
       rejectUnauthorized: false,
       handshakeTimeout: HANDSHAKE_LIMIT_MS,
       settings: { maxConcurrentStreams: STREAMS_PER_CONNECTION, enablePush: false },
-    });
+    }),
+  );
+
+/** What a change of keys sets anew, so all of it must be said each time. */
+const contextOf = ({ key, cert }: ServerKeys) => ({ key, cert, minVersion: 'TLSv1.3' }) as const;
+
+function onKeys<Result>(step: () => Result): Result {
+  try {
+    return step();
   } catch (error) {
     throw new UsageError('agent server: key and certificate cannot be used', { cause: error });
   }
@@ -125,14 +141,35 @@ function hearErrors(server: Http2SecureServer, log: Log): void {
   server.on('error', (error) => log.error({ err: error }, 'agent server cannot accept'));
 }
 
-function trackSessions(server: Http2SecureServer): ReadonlySet<ServerHttp2Session> {
-  const sessions = new Set<ServerHttp2Session>();
+/**
+ * Ends connections that nothing comes on any more, and those of strangers after a while whatever
+ * comes on them: they are not to take the place of agents.
+ */
+function trackSessions(
+  server: Http2SecureServer,
+  { strangerMs, idleMs }: AgentServerLimits,
+  clock: Clock,
+) {
+  const sessions = new Set<Http2Session>();
+  const strangers = new Map<Http2Session, unknown>();
+  const onAccepted = (session: Http2Session) => {
+    if (!strangers.has(session)) return;
+    clock.clearTimeout(strangers.get(session));
+    strangers.delete(session);
+  };
   server.on('session', (session) => {
     sessions.add(session);
-    session.on('close', () => sessions.delete(session));
-    session.setTimeout(IDLE_LIMIT_MS, () => session.destroy());
+    strangers.set(
+      session,
+      clock.setTimeout(() => session.destroy(), strangerMs),
+    );
+    session.on('close', () => {
+      sessions.delete(session);
+      onAccepted(session);
+    });
+    session.setTimeout(idleMs, () => session.destroy());
   });
-  return sessions;
+  return { sessions: sessions as ReadonlySet<Http2Session>, onAccepted };
 }
 
 /**

@@ -19,6 +19,11 @@ export interface Intake {
    */
   record(record: HeartbeatRecord): Promise<HeartbeatOutcome>;
   readonly heard$: Observable<Heard>;
+  /**
+   * Whether the last batch reached the store. A failure is held against it for a while only:
+   * those that it concerned may never call again, and then nothing would tell that it is mended.
+   */
+  isStoring(): boolean;
   /** Takes no more; resolves when all that was taken is answered. Then `heard$` completes. */
   close(): Promise<void>;
 }
@@ -39,6 +44,8 @@ export interface BatchOptions {
 }
 
 const RETRY_AFTER_MS = 1_000;
+/** An agent that was turned away comes again within a minute and a half. */
+const FAILURE_COUNTS_MS = 120_000;
 /** While the database works on one batch another is sent to it: a quarter more; a third adds none. */
 export const BATCHES_IN_FLIGHT = 2;
 
@@ -47,6 +54,7 @@ export function createIntake({ store, clock, log, batch, limits }: IntakeOptions
   const refused = createRecentSet(limits.refusalMs, clock);
   let closed = false;
   let failing = false;
+  let brokenAtMs = -Infinity;
   const fail = (error: unknown, heartbeats: number) => {
     // Anybody may call, so only the first of a row of failures is worth an operator's look.
     const level = failing ? 'debug' : 'warn';
@@ -64,10 +72,12 @@ export function createIntake({ store, clock, log, batch, limits }: IntakeOptions
         const refused = outcomes.filter((outcome) => outcome.kind === 'unavailable');
         if (refused.length > 0) fail(refused[0]!.error, refused.length);
         else failing = false;
+        brokenAtMs = -Infinity;
         return outcomes.map((outcome) =>
           outcome.kind === 'unavailable' ? { error: outcome.error } : { ok: outcome },
         );
       } catch (error) {
+        brokenAtMs = clock.monotonic();
         fail(error, records.length);
         throw error;
       }
@@ -77,6 +87,7 @@ export function createIntake({ store, clock, log, batch, limits }: IntakeOptions
     heard$: (fromEvent(events, 'heard') as Observable<Heard>).pipe(
       takeUntil(fromEvent(events, 'closed')),
     ),
+    isStoring: () => clock.monotonic() - brokenAtMs >= FAILURE_COUNTS_MS,
     async record(record) {
       if (closed) throw new Cancelled('the agent server is closing');
       const claim = claimOf(record);

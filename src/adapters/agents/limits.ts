@@ -17,6 +17,25 @@ export interface AgentServerLimits {
   readonly waitingMax: number;
   /** How long a refusal is remembered. */
   readonly refusalMs: number;
+  /** How long a connection may be open before an agent of ours was heard on it. */
+  readonly strangerMs: number;
+  /** How long nothing may come on a connection. */
+  readonly idleMs: number;
+  /** What agents, each by its key, have us hold in memory at once. */
+  readonly agentBytes: Room;
+  /** The same of callers that are no agents as far as we know, each by its address. */
+  readonly strangerBytes: Room;
+  /**
+   * What a connection may hold before any of it counts as a stranger's. A heartbeat without a
+   * hardware report fits, so no crowd of strangers keeps out an agent that is not known yet.
+   */
+  readonly connectionBytes: number;
+}
+
+/** How many bytes all may take, and how many each of them. */
+export interface Room {
+  readonly all: number;
+  readonly each: number;
 }
 
 /** On average so many each second, and so many at once. */
@@ -25,8 +44,11 @@ export interface Rate {
   readonly burst: number;
 }
 
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
 export const defaultLimits: AgentServerLimits = {
-  messageBytes: 4 * 1024 * 1024,
+  messageBytes: 4 * MIB,
   callMs: 15_000,
   connectionsMax: 50_000,
   connects: { perSecond: 500, burst: 5_000 },
@@ -34,6 +56,13 @@ export const defaultLimits: AgentServerLimits = {
   refusalsPerAddress: { perSecond: 200, burst: 2_000 },
   waitingMax: 20_000,
   refusalMs: 5_000,
+  strangerMs: 20_000,
+  // Agents keep their connection between heartbeats, which may be a few minutes apart.
+  idleMs: 10 * 60_000,
+  agentBytes: { all: 256 * MIB, each: 8 * MIB },
+  strangerBytes: { all: 64 * MIB, each: 8 * MIB },
+  // Less than what TLS and HTTP/2 hold for a connection.
+  connectionBytes: 16 * KIB,
 };
 
 /** Keys that are remembered at once; the one longest not seen is forgotten. */
@@ -92,5 +121,49 @@ export function createRecentSet(keepMs: number, clock: Clock): RecentSet {
     },
     has: (key) => (endsAtMs.get(key) ?? -Infinity) > clock.monotonic(),
     delete: (key) => void endsAtMs.delete(key),
+  };
+}
+
+/** Bytes that are held for callers; what one of them took must be given back. */
+export interface ByteRoom<Caller> {
+  enter(caller: Caller): Stay;
+}
+
+/** What one call holds. */
+export interface Stay {
+  /** Takes so many more if there is room for them. */
+  take(bytes: number): boolean;
+  /** Gives back all that was taken. Call once. */
+  leave(): void;
+}
+
+/** Takes from the first that has room. */
+export const firstOf = (...stays: readonly Stay[]): Stay => ({
+  take: (bytes) => stays.some((stay) => stay.take(bytes)),
+  leave: () => stays.forEach((stay) => stay.leave()),
+});
+
+export function createByteRoom<Caller>({ all, each }: Room): ByteRoom<Caller> {
+  const taken = new Map<Caller, number>();
+  let sum = 0;
+  const change = (caller: Caller, bytes: number) => {
+    const left = (taken.get(caller) ?? 0) + bytes;
+    if (left === 0) taken.delete(caller);
+    else taken.set(caller, left);
+    sum += bytes;
+  };
+  return {
+    enter(caller) {
+      let own = 0;
+      return {
+        take(bytes) {
+          if (sum + bytes > all || (taken.get(caller) ?? 0) + bytes > each) return false;
+          change(caller, bytes);
+          own += bytes;
+          return true;
+        },
+        leave: () => change(caller, -own),
+      };
+    },
   };
 }

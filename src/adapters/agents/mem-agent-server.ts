@@ -26,13 +26,20 @@ export function createMemAgentServer({
   ...options
 }: MemAgentServerOptions): MemAgentServer {
   const intake = createIntake({ log: silentLog, batch: BATCH, limits: defaultLimits, ...options });
+  let closed = false;
   return {
     address: 'memory:0',
     heard$: intake.heard$,
+    isTakingIn: () => !closed && isReady() && intake.isStoring(),
+    // There is no connection that could show it.
+    present: () => undefined,
     async report(record) {
       if (!isReady()) throw new Unreachable('the agent server has no live session');
       return intake.record(record);
     },
-    close: () => intake.close(),
+    close: () => {
+      closed = true;
+      return intake.close();
+    },
   };
 }

@@ -7,8 +7,25 @@ export interface AgentServer {
   readonly address: string;
   /** One event per heartbeat, after it was committed. Hot; slow readers miss nothing they need. */
   readonly heard$: Observable<Heard>;
+  /**
+   * Whether a heartbeat that comes now would reach the database, as far as we can tell: it listens,
+   * is ready, and the last batch was not refused (a refusal counts for two minutes at most, since
+   * nobody may be left who would try again).
+   */
+  isTakingIn(): boolean;
+  /**
+   * Serves new connections with another key and certificate; those that are open live on.
+   * @throws {UsageError} they cannot be used; the old ones stay.
+   */
+  present(tls: ServerKeys): void;
   /** Refuses new calls with UNAVAILABLE, drains for at most `graceMs`, closes all sockets. */
   close(graceMs: number): Promise<void>;
+}
+
+/** What the listener presents, PEM; the certificate with its chain. */
+export interface ServerKeys {
+  readonly key: string;
+  readonly cert: string;
 }
 
 export interface Heard {

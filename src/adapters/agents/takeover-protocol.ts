@@ -1,28 +1,48 @@
 import { Malformed, RemoteFailure } from '../../domain/errors.ts';
 import { takeoverInitCodec } from '../../wire/codec.ts';
 import { readTakeoverResponse } from '../../wire/takeover.ts';
+import type { TakeoverVerdict } from '../../wire/takeover.ts';
 import type { TakeoverProtocol } from './port.ts';
 
 /** What every agent of this daemon is told. */
 export interface TakeoverProtocolOptions {
   /** `host:port` that agents report to. */
   readonly endpoint: string;
-  /** DER of the authority they are to trust; empty: their system's roots. */
-  readonly caCertificate: Uint8Array;
+  /**
+   * DER of the authority they are to trust, which may be replaced; empty: their system's roots.
+   */
+  readonly caCertificate: Uint8Array | (() => Uint8Array);
 }
 
 /** The takeover messages of `proto/`, as an agent reads them from its standard input. */
 export function createTakeoverProtocol(options: TakeoverProtocolOptions): TakeoverProtocol {
   const { endpoint, caCertificate } = options;
-  const initFor = (machineId: string) => ({
+  const authority = typeof caCertificate === 'function' ? caCertificate : () => caCertificate;
+  // A takeover that was asked for before the authority was replaced echoes the old one.
+  const told: [now: Uint8Array, before: Uint8Array | null] = [authority(), null];
+  const refresh = () => {
+    const found = authority();
+    if (Buffer.compare(found, told[0]) !== 0) told.splice(0, 2, found, told[0]);
+  };
+  const initFor = (machineId: string, caCertificate: Uint8Array) => ({
     machineId,
     bmaasEndpoint: endpoint,
     caCertificate,
   });
+  const judge = (machineId: string, stdout: Uint8Array): TakeoverVerdict => {
+    const [now, before] = told;
+    const verdict = readTakeoverResponse(initFor(machineId, now), stdout);
+    if (verdict.kind !== 'malformed' || before === null) return verdict;
+    const older = readTakeoverResponse(initFor(machineId, before), stdout);
+    return older.kind === 'malformed' ? verdict : older;
+  };
   return {
-    request: (machineId) => takeoverInitCodec.encode(initFor(machineId)),
+    request(machineId) {
+      refresh();
+      return takeoverInitCodec.encode(initFor(machineId, told[0]));
+    },
     answer(machineId, stdout) {
-      const verdict = readTakeoverResponse(initFor(machineId), stdout);
+      const verdict = judge(machineId, stdout);
       if (verdict.kind === 'started') return verdict;
       const what = `the agent's answer for machine ${machineId}`;
       if (verdict.kind === 'refused') throw new RemoteFailure(`${what}: ${verdict.message}`);

@@ -1,0 +1,312 @@
+import { randomUUID } from 'node:crypto';
+import { connect as connectTcp } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { AgentServerOptions } from '../../../src/adapters/agents/http2-agent-server.ts';
+import { createByteRoom, defaultLimits } from '../../../src/adapters/agents/limits.ts';
+import { createClientIdentity } from '../../../src/agent/client-certificate.ts';
+import { generateRawKeyPair } from '../../../src/agent/keys.ts';
+import type { RawKeyPair } from '../../../src/agent/keys.ts';
+import { machineId } from '../../../src/domain/ids.ts';
+import type { MachineId } from '../../../src/domain/ids.ts';
+import {
+  heartbeatRequestCodec,
+  installationReportCodec,
+  installationRequestCodec,
+} from '../../../src/wire/codec.ts';
+import type { HeartbeatRequest } from '../../../src/wire/codec.ts';
+import { GrpcStatus, writeFrame } from '../../../src/wire/grpc.ts';
+import { createMemHeartbeatStore } from './mem-heartbeat-store.ts';
+import type { MemHeartbeatStore, StoredMachine } from './mem-heartbeat-store.ts';
+import { ED25519, openRawCall, openRawClient, rawCall, selfSigned } from './raw-client.ts';
+import type { RawIdentity } from './raw-client.ts';
+import {
+  LAST_REMEMBERED,
+  callHeaders,
+  continuation,
+  data,
+  headers,
+  literal,
+  openRawHttp2,
+  remembered,
+  reset,
+} from './raw-http2.ts';
+import { createClients, startTestServer } from './test-server.ts';
+
+const MIB = 1024 * 1024;
+const odd = (index: number) => 2 * index + 1;
+const closed = (emitter: NodeJS.EventEmitter) =>
+  new Promise<void>((resolve) => emitter.once('close', () => resolve()));
+/** Unlike `once`, does not mind the errors on the way. */
+const drained = (stream: NodeJS.EventEmitter) =>
+  new Promise<void>((resolve) => stream.once('drain', () => resolve()));
+
+/** What agents that mean ill do, each time while an honest one goes on reporting. */
+describe('hostile agents', () => {
+  let store: MemHeartbeatStore;
+  let address: string;
+  let trust: string;
+  let honest: { key: RawKeyPair; machine: MachineId; stored: StoredMachine };
+  let clients: ReturnType<typeof createClients>;
+  const cleanUps: (() => void | Promise<void>)[] = [];
+
+  const start = async (options: Partial<AgentServerOptions> = {}) => {
+    const started = await startTestServer({ store, ...options });
+    ({ address } = started.server);
+    ({ trust } = started);
+    clients = createClients(address, trust);
+    cleanUps.push(clients.close, () => started.server.close(200));
+  };
+  const beat = async (request: Partial<HeartbeatRequest> = {}) => {
+    const client = await clients.of(honest.key);
+    const { signal } = new AbortController();
+    return client.heartbeat({ machineId: honest.machine, ...request }, signal);
+  };
+  /** Whatever went on, the honest agent is served. */
+  const isServed = async () => {
+    const before = honest.stored.heartbeats;
+    await beat();
+    expect(honest.stored.heartbeats).toBe(before + 1);
+  };
+  const identityOf = async (key: RawKeyPair): Promise<RawIdentity> => {
+    const { key: privateKey, certificate } = await createClientIdentity(key);
+    return { key: privateKey, cert: certificate };
+  };
+  const session = (identity: RawIdentity) => {
+    const client = openRawClient({ address, trust, identity });
+    cleanUps.push(() => client.destroy());
+    return client;
+  };
+  const rawHttp2 = async () => {
+    const peer = await openRawHttp2(address, trust, await selfSigned(ED25519));
+    cleanUps.push(() => void peer.socket.destroy());
+    return peer;
+  };
+
+  beforeEach(() => {
+    store = createMemHeartbeatStore();
+    const [key, machine] = [generateRawKeyPair(), machineId(randomUUID())];
+    honest = { key, machine, stored: store.start(machine, key.publicKey) };
+  });
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0)) await cleanUp();
+  });
+
+  test('one that reports for another machine, with its own key', async () => {
+    await start();
+    const key = generateRawKeyPair();
+    const machine = machineId(randomUUID());
+    store.start(machine, key.publicKey);
+    const own = await clients.of(key);
+    const { signal } = new AbortController();
+    await own.heartbeat({ machineId: machine }, signal);
+    await expect(own.heartbeat({ machineId: honest.machine }, signal)).rejects.toMatchObject({
+      status: GrpcStatus.unauthenticated,
+    });
+    await isServed();
+    expect(honest.stored.heartbeats).toBe(1);
+  });
+
+  test('a report that is replayed by another key, and a result that is replayed late', async () => {
+    await start();
+    const installationReport = { generation: 1n, success: {} };
+    const recorded = writeFrame(
+      heartbeatRequestCodec.encode({ machineId: honest.machine, installationReport }),
+    );
+    const thief = session(await selfSigned(ED25519));
+    honest.stored.request = {
+      generation: 2n,
+      raw: installationReportCodec.encode({ generation: 2n }),
+    };
+    expect(await rawCall(thief, recorded)).toMatchObject({
+      status: String(GrpcStatus.unauthenticated),
+    });
+    const own = session(await identityOf(honest.key));
+    expect(await rawCall(own, recorded)).toMatchObject({ status: String(GrpcStatus.ok) });
+    expect(honest.stored.report).toBeNull();
+  });
+
+  test('a report of 100 MB is not read beyond the limit', async () => {
+    await start();
+    for (const identity of [await identityOf(honest.key), await selfSigned(ED25519)]) {
+      const stream = openRawCall(session(identity));
+      let status: unknown;
+      stream.on('response', (head) => (status = head['grpc-status'])).resume();
+      const ended = closed(stream);
+      let sentBytes = 0;
+      for (; sentBytes < 100 * MIB && !stream.closed; sentBytes += MIB) {
+        const hasRoom = stream.write(Buffer.alloc(MIB));
+        if (!hasRoom) await Promise.race([drained(stream), ended]);
+      }
+      await ended;
+      expect(status).toBe(String(GrpcStatus.resourceExhausted));
+      expect(sentBytes).toBeLessThan(8 * MIB);
+    }
+    expect(store.batches).toEqual([]);
+    await isServed();
+  });
+
+  test('what all strangers together have us hold is bounded, agents are let through', async () => {
+    const strangerBytes = { all: 100_000, each: 60_000 };
+    await start({ limits: { strangerBytes, connectionBytes: 0 } });
+    await isServed();
+    const stalled = session(await selfSigned(ED25519));
+    const first = openRawCall(stalled);
+    first.write(Buffer.alloc(59_000));
+    const other = session(await selfSigned(ED25519));
+    await expect
+      .poll(async () => (await rawCall(other, Buffer.alloc(2_000))).status)
+      .toBe(String(GrpcStatus.resourceExhausted));
+    await isServed();
+    first.destroy();
+    await expect
+      .poll(async () => (await rawCall(other, Buffer.alloc(2_000))).status)
+      .toBe(String(GrpcStatus.internal));
+  });
+
+  test('strangers that have us hold all they may keep no agent out, known or not', async () => {
+    const errorMax = 'x'.repeat(4096);
+    await start({ limits: { strangerBytes: { all: 60_000, each: 60_000 } } });
+    openRawCall(session(await selfSigned(ED25519))).write(Buffer.alloc(70_000));
+    const other = session(await selfSigned(ED25519));
+    await expect
+      .poll(async () => (await rawCall(other, Buffer.alloc(30_000))).status)
+      .toBe(String(GrpcStatus.resourceExhausted));
+    honest.stored.request = {
+      generation: 1n,
+      raw: installationRequestCodec.encode({ generation: 1n }),
+    };
+    await beat({ installationReport: { generation: 1n, error: { error: errorMax } } });
+    expect(honest.stored.report).toMatchObject({ generation: 1n, result: 'Error' });
+    await beat({ hardwareReport: { report: {}, warning: ['x'.repeat(30_000)] } });
+    expect(honest.stored.hardwareReport).not.toBeNull();
+  });
+
+  test('a connection on which nothing comes any more is closed, also one of an agent', async () => {
+    await start({ limits: { idleMs: 300, strangerMs: 600_000 } });
+    const own = session(await identityOf(honest.key));
+    const whole = writeFrame(heartbeatRequestCodec.encode({ machineId: honest.machine }));
+    expect(await rawCall(own, whole)).toMatchObject({ status: String(GrpcStatus.ok) });
+    await closed(own);
+    expect(defaultLimits.idleMs).toBe(600_000);
+  });
+
+  test('10 000 calls at once on one connection', async () => {
+    await start();
+    const peer = await rawHttp2();
+    const streams = Array.from({ length: 10_000 }, (_, index) => headers(odd(index)));
+    await peer.send(...streams);
+    await isServed();
+    // Those that were let in are as idle as before, those that were not cost nothing.
+    peer.socket.destroy();
+    await peer.closed;
+    expect(store.batches).toEqual([1]);
+  });
+
+  test('calls that are reset as fast as they are made end their connection', async () => {
+    await start();
+    const peer = await rawHttp2();
+    for (let round = 0; round < 100 && !peer.socket.destroyed; round += 1) {
+      const from = round * 100;
+      const calls = Array.from({ length: 100 }, (_, index) => odd(from + index));
+      await peer.send(...calls.flatMap((stream) => [headers(stream), reset(stream)]));
+    }
+    await peer.closed;
+    await isServed();
+  });
+
+  test('headers that never end', async () => {
+    await start();
+    const peer = await rawHttp2();
+    const junk = literal('x-junk', 'x'.repeat(4_000));
+    await peer.send(headers(1, callHeaders, 0));
+    for (let count = 0; count < 10_000 && !peer.socket.destroyed; count += 1) {
+      await peer.send(continuation(1, junk));
+    }
+    await peer.closed;
+    expect(peer.socket.bytesWritten).toBeLessThan(8 * MIB);
+    await isServed();
+  });
+
+  test('headers that are small on the wire and large in memory', async () => {
+    await start();
+    const peer = await rawHttp2();
+    const block = Buffer.concat([
+      callHeaders,
+      remembered('x-bomb', 'x'.repeat(3_900)),
+      // Each byte stands for four thousand.
+      Buffer.alloc(8_000, LAST_REMEMBERED),
+    ]);
+    await peer.send(headers(1, block));
+    await isServed();
+    const { heapUsed, external } = process.memoryUsage();
+    for (let index = 1; index < 50 && !peer.socket.destroyed; index += 1) {
+      await peer.send(headers(odd(index), block));
+    }
+    await isServed();
+    const after = process.memoryUsage();
+    // It would be 1.5 GB.
+    expect(after.heapUsed + after.external - heapUsed - external).toBeLessThan(200 * MIB);
+  });
+
+  test('bytes that are no HTTP/2 after the handshake', async () => {
+    await start();
+    const peer = await rawHttp2();
+    await peer.send(Buffer.alloc(100_000, 0xff));
+    await peer.closed;
+    const torn = await rawHttp2();
+    await torn.send(data(1, Buffer.from('before any call')));
+    await torn.closed;
+    await isServed();
+  });
+
+  test('those that say nothing, or little, are sent away; agents stay', async () => {
+    await start({ limits: { strangerMs: 300, callMs: 60_000 } });
+    await isServed();
+    const { identity, options } = {
+      identity: await selfSigned(ED25519),
+      options: { host: '127.0.0.1', port: Number(address.split(':')[1]), ca: [trust] },
+    };
+    const silent = connectTls({ ...options, ALPNProtocols: ['h2'] });
+    silent.on('error', () => undefined).resume();
+    const peer = await rawHttp2();
+    await peer.send(headers(1));
+    const drip = session(identity);
+    const stream = openRawCall(drip);
+    const drops = setInterval(() => stream.write(Buffer.alloc(1)), 10);
+    cleanUps.push(() => clearInterval(drops));
+    await Promise.all([closed(silent), peer.closed, closed(drip)]);
+    const client = await clients.of(honest.key);
+    await isServed();
+    expect(await clients.of(honest.key)).toBe(client);
+    expect(defaultLimits.strangerMs).toBeGreaterThan(defaultLimits.callMs);
+  });
+
+  test('a flood of connections takes no more than its share', async () => {
+    await start({ limits: { connects: { perSecond: 0.001, burst: 20 } } });
+    await isServed();
+    const port = Number(address.split(':')[1]);
+    const flood = Array.from({ length: 300 }, () => connectTcp({ host: '127.0.0.1', port }));
+    for (const socket of flood) {
+      socket.on('error', () => undefined).resume();
+      cleanUps.push(() => void socket.destroy());
+    }
+    await Promise.all(flood.slice(20).map(closed));
+    await isServed();
+  });
+});
+
+describe('byte room', () => {
+  test('grants up to the limits, and what is given back again', () => {
+    const room = createByteRoom({ all: 10, each: 6 });
+    const [a, again, b] = [room.enter('a'), room.enter('a'), room.enter('b')];
+    expect([a.take(4), again.take(3), again.take(2), b.take(5), b.take(4)]).toEqual([
+      ...[true, false, true, false, true],
+    ]);
+    a.leave();
+    expect([again.take(4), again.take(1)]).toEqual([true, false]);
+    again.leave();
+    b.leave();
+    expect(room.enter('c').take(6)).toBe(true);
+  });
+});

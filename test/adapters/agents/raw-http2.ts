@@ -1,0 +1,85 @@
+import { once } from 'node:events';
+import { connect } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
+import { HEARTBEAT_PATH } from '../../../src/wire/heartbeat.ts';
+import type { RawIdentity } from './raw-client.ts';
+
+/** HTTP/2 by hand: a peer that keeps no rule of it. */
+export interface RawHttp2 {
+  readonly socket: TLSSocket;
+  /** Writes frames; resolves when the kernel has them, or when the connection is gone. */
+  send(...frames: readonly Uint8Array[]): Promise<void>;
+  /** Resolves when the server has ended the connection. */
+  readonly closed: Promise<void>;
+}
+
+const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+const TYPE = { data: 0, headers: 1, reset: 3, settings: 4, continuation: 9 };
+export const END_HEADERS = 0x4;
+
+function frame(type: number, flags: number, stream: number, payload: Uint8Array): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head[3] = type;
+  head[4] = flags;
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+const text = (value: string): Buffer => {
+  const bytes = Buffer.from(value);
+  // A length with a prefix of seven bits, not Huffman coded; all lengths here fit in two bytes.
+  const length =
+    bytes.length < 127
+      ? Buffer.from([bytes.length])
+      : Buffer.from([127, ((bytes.length - 127) & 0x7f) | 0x80, (bytes.length - 127) >> 7]);
+  return Buffer.concat([length, bytes]);
+};
+
+/** A header that the peer is not to remember. */
+export const literal = (name: string, value: string): Buffer =>
+  Buffer.concat([Buffer.from([0]), text(name), text(value)]);
+/** A header that the peer is to remember. */
+export const remembered = (name: string, value: string): Buffer =>
+  Buffer.concat([Buffer.from([0x40]), text(name), text(value)]);
+/** The header that was remembered last. */
+export const LAST_REMEMBERED = 0x80 | 62;
+
+export const callHeaders = Buffer.concat([
+  literal(':method', 'POST'),
+  literal(':scheme', 'https'),
+  literal(':authority', 'x'),
+  literal(':path', HEARTBEAT_PATH),
+  literal('content-type', 'application/grpc'),
+  literal('te', 'trailers'),
+]);
+
+export const headers = (stream: number, block: Uint8Array = callHeaders, flags = END_HEADERS) =>
+  frame(TYPE.headers, flags, stream, block);
+export const continuation = (stream: number, block: Uint8Array, flags = 0) =>
+  frame(TYPE.continuation, flags, stream, block);
+export const data = (stream: number, content: Uint8Array) => frame(TYPE.data, 0, stream, content);
+/** CANCEL. */
+export const reset = (stream: number) => frame(TYPE.reset, 0, stream, Buffer.from([0, 0, 0, 8]));
+
+/** A connection after its first words. Streams of a client are odd. */
+export async function openRawHttp2(
+  address: string,
+  trust: string,
+  identity: RawIdentity,
+): Promise<RawHttp2> {
+  const [host, port] = address.split(':');
+  const target = { host: host!, port: Number(port) };
+  const socket = connect({ ...target, ca: [trust], ...identity, ALPNProtocols: ['h2'] });
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  await once(socket, 'secureConnect');
+  socket.on('error', () => undefined);
+  socket.resume();
+  const send = (...frames: readonly Uint8Array[]) =>
+    new Promise<void>((resolve) => {
+      if (socket.destroyed) resolve();
+      else socket.write(Buffer.concat(frames), () => resolve());
+    });
+  await send(PREFACE, frame(TYPE.settings, 0, 0, Buffer.alloc(0)));
+  return { socket, send, closed };
+}
