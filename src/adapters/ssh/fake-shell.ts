@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import {
   Cancelled,
+  CommandFailed,
   Denied,
   NotListening,
   RemoteFailure,
@@ -55,7 +56,7 @@ export const createFakeHost = (host: Partial<FakeHost> = {}): FakeHost => ({
 
 export interface FakeShellOptions {
   /** By `host:port`. */
-  readonly hosts: ReadonlyMap<string, FakeHost>;
+  readonly hosts: Pick<ReadonlyMap<string, FakeHost>, 'get'>;
   readonly clock: Clock;
   readonly limits?: Partial<ShellLimits>;
 }
@@ -163,7 +164,9 @@ async function run(host: FakeHost, argv: readonly string[], stdin: Buffer, what:
     throw new RemoteFailure(`${what}: more than ${outputBytesMax} bytes of output`);
   }
   if (answer.exitCode) {
-    throw new RemoteFailure(`${what}: exited with ${answer.exitCode}: ${stderr.toString()}`);
+    const { exitCode } = answer;
+    const end = { exitCode, stdout, stderr };
+    throw new CommandFailed(`${what}: exited with ${exitCode}: ${stderr.toString()}`, end);
   }
   return { stdout, stderr };
 }

@@ -48,6 +48,29 @@ export async function loadOrCreateSshKey(
   return parseSshKey(content, path, options);
 }
 
+/**
+ * Reads the key of a file that must be there, unless `onMissing` is content without.
+ * @throws {UsageError} as {@link loadOrCreateSshKey}, or there is no such file. @throws {Malformed}
+ */
+export function loadSshKey(path: string, options?: SshKeyOptions): Promise<SshKey>;
+export function loadSshKey(
+  path: string,
+  options: SshKeyOptions,
+  onMissing: () => void,
+): Promise<SshKey | undefined>;
+export async function loadSshKey(
+  path: string,
+  options: SshKeyOptions = {},
+  onMissing: () => void = () => {
+    throw new UsageError(`SSH key file ${path} is not there`);
+  },
+): Promise<SshKey | undefined> {
+  const content = await readKeyFile(path);
+  if (content) return parseSshKey(content, path, options);
+  onMissing();
+  return undefined;
+}
+
 /** Absent when there is no such file. */
 async function readKeyFile(path: string): Promise<Buffer | undefined> {
   const file = await open(path).catch((cause: NodeJS.ErrnoException) => {

@@ -1,3 +1,5 @@
+import { Malformed } from '../../domain/errors.ts';
+
 /**
  * The only thing the fleet asks of SSH. Every implementation passes `test/contracts/shell.ts`.
  * Each step has its own time limit (configuration of the implementation) and obeys its signal.
@@ -6,6 +8,7 @@ export interface RemoteShell {
   /**
    * Connects and authenticates. Runs nothing yet, so the caller can judge the host key first.
    * @throws {NotListening} refused, or no route; an {Unreachable} like the next.
+   * @throws {NoCommonProtocol} somebody who speaks no SSH, or none of ours; an {Unreachable} too.
    * @throws {Unreachable} reset or closed in the middle. @throws {TimedOut} connect or handshake limit.
    * @throws {Denied} the host refused every key of ours.
    */
@@ -22,13 +25,15 @@ export interface ShellSession {
   /** The host key that the handshake proved, base64 of the wire blob. */
   readonly hostKey: string;
   /**
-   * Puts a file there: temporary name, then rename; skipped when size and SHA-256 already match.
-   * @throws {RemoteFailure} no space, no permission, no SFTP. @throws {TimedOut} @throws {Unreachable}
+   * Puts a file there: temporary name, hash of what was written, then rename; skipped when size and
+   * SHA-256 already match. An upload that broke off goes on where it ended, if the content is the same.
+   * @throws {UploadFailed} no space, no permission. @throws {TimedOut} @throws {Unreachable}
    */
   upload(path: string, file: UploadFile, signal: AbortSignal): Promise<{ skipped: boolean }>;
   /**
    * Runs one command (argument vector, quoted by the implementation) with `stdin`, then EOF.
-   * Outputs are capped at 1 MiB each. @throws {RemoteFailure} non-zero exit or over the cap.
+   * Outputs are capped at 1 MiB each. @throws {CommandFailed} it ended with another status than 0.
+   * @throws {RemoteFailure} over the cap, or the command was not accepted.
    * @throws {TimedOut} the channel is killed and its output discarded. @throws {Unreachable}
    */
   execute(
@@ -47,13 +52,17 @@ export interface UploadFile {
   readonly mode: number;
 }
 
-/** `host`, `host:port`, `[v6]:port`; throws nothing: a text without port gets `defaultPort`. */
+/**
+ * `host`, `host:port`, `[v6]:port`; a text without port gets `defaultPort`.
+ * @throws {Malformed} what should be a port is none.
+ */
 export function parseAddress(address: string, defaultPort: number): { host: string; port: number } {
   const bracketed = /^\[(.+)\](?::(\d+))?$/.exec(address);
-  if (bracketed) {
-    return { host: bracketed[1]!, port: Number(bracketed[2] ?? defaultPort) };
-  }
   const parts = address.split(':');
-  if (parts.length === 2) return { host: parts[0]!, port: Number(parts[1]) };
-  return { host: address, port: defaultPort };
+  const [host, port = String(defaultPort)] =
+    bracketed?.slice(1) ?? (parts.length === 2 ? parts : [address]);
+  if (!/^\d{1,5}$/.test(port) || Number(port) < 1 || Number(port) > 65_535) {
+    throw new Malformed(`the address "${address}" has no port between 1 and 65535`);
+  }
+  return { host: host!, port: Number(port) };
 }

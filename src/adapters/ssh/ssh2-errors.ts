@@ -1,10 +1,13 @@
 import {
+  CommandFailed,
   Denied,
   FleetError,
+  NoCommonProtocol,
   NotListening,
   RemoteFailure,
   TimedOut,
   Unreachable,
+  UploadFailed,
 } from '../../domain/errors.ts';
 
 /** SSH_DISCONNECT_PROTOCOL_ERROR: how OpenSSH says "Too many authentication failures". */
@@ -25,6 +28,11 @@ export function toFleetError(cause: unknown, what: string, authenticating = fals
   if (level === 'client-timeout' || code === 'ETIMEDOUT') {
     return new TimedOut(`${what}: no answer`, { cause });
   }
+  // What ssh2 cannot read has a level, or neither that nor a code; a socket's error has a code.
+  const unread = authenticating && level === undefined && code === undefined;
+  if (level === 'protocol' || level === 'handshake' || unread) {
+    return new NoCommonProtocol(`${what}: no SSH that we understand`, { cause });
+  }
   return new Unreachable(`${what} failed`, { cause });
 }
 
@@ -32,6 +40,8 @@ export function toFleetError(cause: unknown, what: string, authenticating = fals
 function inContext(error: FleetError, what: string): FleetError {
   const message = `${what}: ${error.message}`;
   const options = error.cause === undefined ? {} : { cause: error.cause };
+  if (error instanceof CommandFailed) return new CommandFailed(message, error, options);
+  if (error instanceof UploadFailed) return new UploadFailed(message, options);
   if (error instanceof RemoteFailure) return new RemoteFailure(message, options);
   if (error instanceof NotListening) return new NotListening(message, options);
   if (error instanceof Unreachable) return new Unreachable(message, options);

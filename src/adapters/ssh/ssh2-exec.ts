@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Client, ClientChannel } from 'ssh2';
-import { RemoteFailure, Unreachable } from '../../domain/errors.ts';
+import { CommandFailed, RemoteFailure, Unreachable } from '../../domain/errors.ts';
 import { outputBytesMax } from './limits.ts';
 
 /** A command that ended; `exitCode` is null when a signal ended it. */
@@ -12,18 +12,30 @@ export interface Finished {
 }
 
 /**
- * Runs `command` with `stdin`, then EOF. A non-zero exit is an answer here, not an error.
+ * Runs `command` with `stdin`, then EOF; a promise of it lets the command start before. A non-zero
+ * exit is an answer here, not an error.
  * @throws {RemoteFailure} the command was not accepted, or its output passed the cap.
  * @throws {Unreachable} the channel closed without an exit status.
  */
-export function exec(client: Client, command: string, stdin: Uint8Array): Promise<Finished> {
+export function exec(
+  client: Client,
+  command: string,
+  stdin: Uint8Array | Promise<Uint8Array>,
+): Promise<Finished> {
+  // The channel may never open; what failed is told where the input was promised.
+  if (stdin instanceof Promise) stdin.catch(() => undefined);
   return new Promise((resolve, reject) => {
     client.exec(command, (cause, channel) => {
       if (cause) return reject(new RemoteFailure('the command was not accepted', { cause }));
       // Listeners are attached in this very tick: the exit of a fast command arrives in the same
       // packet as the channel itself, and a promise in between would miss it and wait for ever.
       collectChannel(channel, resolve, reject);
-      return channel.end(stdin);
+      if (!(stdin instanceof Promise)) return void channel.end(stdin);
+      // Without it the command gets its end of input at once.
+      stdin.then(
+        (bytes) => channel.end(bytes),
+        () => channel.end(),
+      );
     });
   });
 }
@@ -76,15 +88,16 @@ function collectOutput(stream: Readable, tooMuch: () => void): () => Buffer {
   return () => Buffer.concat(chunks);
 }
 
-/** @throws {RemoteFailure} unless the command exited with 0; the message quotes its stderr. */
-export function assertSuccess({ exitCode, signalName, stderr }: Finished, command: string): void {
+/** @throws {CommandFailed} unless the command exited with 0; the message quotes its stderr. */
+export function assertSuccess(finished: Finished, command: string): void {
+  const { exitCode, signalName, stderr } = finished;
   if (exitCode === 0) return;
   const how = exitCode === null ? `was killed by ${signalName}` : `exited with ${exitCode}`;
   const said = excerpt(stderr);
-  throw new RemoteFailure(`"${command}" ${how}${said && `: ${said}`}`);
+  throw new CommandFailed(`"${command}" ${how}${said && `: ${said}`}`, finished);
 }
 
 const excerptChars = 400;
 /** The end of what was said, on one line: causes stand last in stderr. */
-const excerpt = (text: Buffer) =>
+export const excerpt = (text: Buffer) =>
   text.toString('utf8').replaceAll(/\s+/g, ' ').trim().slice(-excerptChars);

@@ -1,7 +1,14 @@
 import ssh2 from 'ssh2';
 import type { CipherAlgorithm, ConnectConfig, ParsedKey } from 'ssh2';
 import { quote } from 'shell-quote';
-import { Cancelled, NotListening, Unreachable, UsageError, codeOf } from '../../domain/errors.ts';
+import {
+  Cancelled,
+  HostKeyRejected,
+  NotListening,
+  Unreachable,
+  UsageError,
+  codeOf,
+} from '../../domain/errors.ts';
 import type { Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import type { Metrics } from '../metrics/port.ts';
@@ -17,11 +24,25 @@ import { uploadFile } from './ssh2-upload.ts';
 export interface Ssh2ShellOptions {
   /** Offered in this order, the current one first; at most five. */
   readonly signers: readonly SshKey[];
+  /** When commands and files get the rights of root by `sudo -n`; `auto` when absent. */
+  readonly sudo?: SudoPolicy;
   readonly limits?: Partial<ShellLimits>;
   readonly keepalive?: { readonly intervalMs: number; readonly missesMax: number };
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics?: Metrics;
+}
+
+/** `auto`: for every user but `root`. */
+export type SudoPolicy = 'auto' | 'never' | 'always';
+
+/** SSH over the ssh2 library. */
+export interface Ssh2Shell extends RemoteShell {
+  /**
+   * The keys of the next connections; those that stand are left alone.
+   * @throws {UsageError} no key, more than five, or one that ssh2 cannot read: nothing changes.
+   */
+  setSigners(keys: readonly SshKey[]): void;
 }
 
 /** AES-GCM first: it was the fastest by far here, with hardware support on every server CPU. */
@@ -34,15 +55,15 @@ const ciphers: CipherAlgorithm[] = [
 ];
 
 /**
- * SSH over the ssh2 library. One connection per session; the host key is accepted in the handshake
- * and reported, because the caller judges it before it runs anything.
+ * One connection per session, never dialled again; the host key is accepted in the handshake and
+ * reported, because the caller judges it before it runs anything.
  * @throws {UsageError} no key, more than five, or one that ssh2 cannot read.
  */
-export function createSsh2Shell(options: Ssh2ShellOptions): RemoteShell {
+export function createSsh2Shell(options: Ssh2ShellOptions): Ssh2Shell {
   const { clock, log, metrics } = options;
   const limits: ShellLimits = { ...defaultShellLimits, ...options.limits };
   const keepalive = options.keepalive ?? { intervalMs: 15_000, missesMax: 3 };
-  const signers = readSigners(options.signers);
+  let signers = readSigners(options.signers);
   const counted = async <T>(op: string, running: Promise<T>): Promise<T> => {
     try {
       const result = await running;
@@ -54,16 +75,22 @@ export function createSsh2Shell(options: Ssh2ShellOptions): RemoteShell {
     }
   };
 
-  const createSession = (link: Link, hostKey: string): ShellSession => ({
+  const createSession = (
+    link: Link,
+    hostKey: string,
+    elevation: readonly string[],
+  ): ShellSession => ({
     hostKey,
     upload(path, file, signal) {
       const timeoutMs = limits.uploadMs(file.content.length);
       const step = { what: `upload ${path} to ${link.name}`, timeoutMs, signal };
-      const work = () => uploadFile(link.client, path, file);
+      const onResume = (fromBytes: number) =>
+        log.info({ target: link.name, path, fromBytes }, 'an upload goes on where it broke off');
+      const work = () => uploadFile({ client: link.client, elevation, onResume }, path, file);
       return counted('upload', runStep(link, clock, step, work));
     },
     execute(argv, stdin, signal) {
-      const command = quote(argv);
+      const command = quote([...elevation, ...argv]);
       const what = `execute "${command}" on ${link.name}`;
       const work = async () => {
         const finished = await exec(link.client, command, stdin);
@@ -89,7 +116,7 @@ export function createSsh2Shell(options: Ssh2ShellOptions): RemoteShell {
       handshake(link, username, signers, keepalive),
     );
     log.debug({ target: link.name }, 'connected');
-    return createSession(link, hostKey);
+    return createSession(link, hostKey, elevationOf(options.sudo ?? 'auto', username));
   }
 
   async function connect(target: ShellTarget, signal: AbortSignal): Promise<ShellSession> {
@@ -103,8 +130,17 @@ export function createSsh2Shell(options: Ssh2ShellOptions): RemoteShell {
     }
   }
 
-  return { connect: (target, signal) => counted('connect', connect(target, signal)) };
+  return {
+    connect: (target, signal) => counted('connect', connect(target, signal)),
+    setSigners: (keys) => void (signers = readSigners(keys)),
+  };
 }
+
+/** Never asks for a password: there is nobody to give one. */
+const SUDO = ['sudo', '-n'];
+
+const elevationOf = (policy: SudoPolicy, username: string): readonly string[] =>
+  policy === 'always' || (policy === 'auto' && username !== 'root') ? SUDO : [];
 
 function readSigners(keys: readonly SshKey[]): ParsedKey[] {
   if (keys.length === 0) throw new UsageError('no SSH key to log in with');
@@ -123,7 +159,7 @@ const connected = ({ socket }: Link) =>
 
 /** Resolves with the host key, base64. What goes wrong shows as the loss of the link. */
 function handshake(
-  { client, socket }: Link,
+  { client, socket, destroy }: Link,
   username: string,
   signers: readonly ParsedKey[],
   keepalive: { readonly intervalMs: number; readonly missesMax: number },
@@ -141,7 +177,9 @@ function handshake(
     // Called again when keys are renewed: the machine must still be the one that was judged.
     hostVerifier: (key: Buffer) => {
       hostKey ??= Buffer.from(key);
-      return hostKey.equals(key);
+      if (hostKey.equals(key)) return true;
+      destroy(new HostKeyRejected('the host key changed while the connection stood'));
+      return false;
     },
   };
   return new Promise((resolve) => {

@@ -1,166 +1,135 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { posix } from 'node:path';
 import { quote } from 'shell-quote';
-import type { Client, SFTPWrapper } from 'ssh2';
-import { RemoteFailure } from '../../domain/errors.ts';
+import type { Client } from 'ssh2';
+import { explain, UploadFailed } from '../../domain/errors.ts';
 import type { UploadFile } from './port.ts';
-import { assertSuccess, exec } from './ssh2-exec.ts';
+import { openSftp, writeFileFrom } from './sftp-file.ts';
+import { exec, excerpt } from './ssh2-exec.ts';
+import type { Finished } from './ssh2-exec.ts';
+import { uploadSteps, WRITTEN } from './upload-scripts.ts';
+import type { UploadNames } from './upload-scripts.ts';
 
-const nothing = Buffer.alloc(0);
-const modeBits = 0o7777;
-/** Below what any server takes in one packet, so that one write is one request. */
-const chunkBytes = 30 * 1024;
-const writesInFlight = 64;
+export interface UploadMeans {
+  readonly client: Client;
+  /** Stands before commands that need the rights of root; empty: the user has them. */
+  readonly elevation: readonly string[];
+  /** Told when an earlier upload is continued. */
+  onResume(fromBytes: number): void;
+}
 
 /**
  * Puts the file there. A reader sees the old content or the new one, never a part: the new one is
- * written beside it under a temporary name and renamed over it.
- * @throws {RemoteFailure} the machine refused a step.
+ * written under a name of its own, read back, and renamed over the old one, which may be running.
+ * An upload that broke off leaves its part; the next one of the same content goes on from a copy of
+ * it, once the copy's hash is right. So no two uploads ever write to one file.
+ * @throws {UploadFailed} the machine refused a step.
  */
 export async function uploadFile(
-  client: Client,
+  means: UploadMeans,
   path: string,
   file: UploadFile,
 ): Promise<{ skipped: boolean }> {
-  const sftp = await openSftp(client);
-  if (!sftp) return uploadOverExec(client, path, file);
+  const { client, elevation } = means;
+  const names = namesFor(path, file, elevation.length > 0);
+  const steps = uploadSteps(names, elevation);
+  const opening = openSftp(client);
   try {
-    return await uploadOverSftp(client, sftp, path, file);
+    const said = await run(client, `look for ${path}`, steps.prepare);
+    if (said === 'same') return { skipped: true };
+    const fromBytes = usable(said, file.content);
+    if (fromBytes > 0) means.onResume(fromBytes);
+    const writing = writePart(means, names, steps, opening, file.content, fromBytes);
+    const word = writing.then(() => WRITTEN);
+    const installing = run(client, `put ${path} in place`, steps.install, word);
+    // If the writing fails, that is what is told.
+    installing.catch(() => undefined);
+    await writing;
+    await installing;
+    return { skipped: false };
   } finally {
-    sftp.end();
+    void opening.then((sftp) => sftp?.end());
   }
 }
 
-/** Absent when the machine has no SFTP; a lost connection shows at the next step. */
-const openSftp = (client: Client) =>
-  new Promise<SFTPWrapper | undefined>((resolve) => {
-    client.sftp((error, sftp) => {
-      if (error) return resolve(undefined);
-      // A malformed answer is also told to every request that waits, which is where it is handled.
-      sftp.on('error', () => undefined);
-      return resolve(sftp);
-    });
-  });
+type Steps = ReturnType<typeof uploadSteps>;
 
-async function uploadOverSftp(client: Client, sftp: SFTPWrapper, path: string, file: UploadFile) {
-  const present = await statOrNothing(sftp, path);
-  const same =
-    present?.size === file.content.length && (await remoteSha256(client, path)) === file.sha256;
-  if (same) {
-    if ((present.mode & modeBits) !== file.mode) {
-      await request(`set mode of ${path}`, (done) => sftp.chmod(path, file.mode, done));
-    }
-    return { skipped: true };
-  }
-  const temporary = temporaryBeside(path);
+async function writePart(
+  { client }: UploadMeans,
+  { directory, own }: UploadNames,
+  steps: Steps,
+  opening: ReturnType<typeof openSftp>,
+  content: Buffer,
+  fromBytes: number,
+): Promise<void> {
   try {
-    await writeAll(sftp, temporary, file.content);
-    await request(`set mode of ${temporary}`, (done) => sftp.chmod(temporary, file.mode, done));
-    await renameOver(sftp, temporary, path);
+    const sftp = await opening;
+    if (sftp) return await writeFileFrom(sftp, posix.join(directory, own), content, fromBytes);
+    const argv = fromBytes > 0 ? steps.append : steps.write;
+    await run(client, `write ${own}`, argv, content.subarray(fromBytes));
   } catch (error) {
-    // Whether that works or not, the first error is the one to tell.
-    await request('', (done) => sftp.unlink(temporary, done)).catch(() => undefined);
-    throw error;
+    throw await abandoned(client, steps, content.length, error);
   }
-  return { skipped: false };
 }
 
-/** For machines without SFTP. */
-async function uploadOverExec(client: Client, path: string, file: UploadFile) {
-  const mode = file.mode.toString(8);
-  if ((await remoteSha256(client, path)) === file.sha256) {
-    await run(client, quote(['chmod', mode, path]));
-    return { skipped: true };
-  }
-  const temporary = temporaryBeside(path);
-  try {
-    await run(client, `cat > ${quote([temporary])}`, file.content);
-    await run(client, quote(['chmod', mode, temporary]));
-    await run(client, quote(['mv', '-f', temporary, path]));
-  } catch (error) {
-    await run(client, quote(['rm', '-f', temporary])).catch(() => undefined);
-    throw error;
-  }
-  return { skipped: false };
+/** SFTP tells nothing of why it refused, so the room is looked at. */
+async function abandoned(client: Client, steps: Steps, sizeBytes: number, cause: unknown) {
+  const room = await run(client, 'look at the room', steps.abandon).catch(() => '');
+  const [, freeKb, mount] = /\s(\d+)\s+\d+%\s+(.*)$/.exec(room) ?? [];
+  if (freeKb === undefined || Number(freeKb) * 1_024 >= sizeBytes) return cause;
+  const [free, needed] = [Number(freeKb) * 1_024, sizeBytes].map(megabytes);
+  return new UploadFailed(
+    `${explain(cause)}: ${mount} has ${free} MB free and ${needed} MB are needed; ` +
+      'make room there, or upload to another path',
+    { cause },
+  );
 }
 
-const run = async (client: Client, command: string, stdin: Uint8Array = nothing) =>
-  assertSuccess(await exec(client, command, stdin), command);
+const megabytes = (sizeBytes: number): string => (sizeBytes / 1e6).toFixed(1);
 
-/** Random: another daemon whose claim has lapsed may still be writing. */
-const temporaryBeside = (path: string) =>
-  posix.join(posix.dirname(path), `.${posix.basename(path)}.${randomUUID()}`);
-
-/** Absent when there is no such file, or no `sha256sum` there. */
-async function remoteSha256(client: Client, path: string): Promise<string | undefined> {
-  const { stdout, exitCode } = await exec(client, quote(['sha256sum', path]), nothing);
-  // GNU sets a backslash before the sum when it had to escape the file's name.
-  return exitCode === 0 ? /^\\?([0-9a-f]{64})\b/.exec(stdout.toString('latin1'))?.[1] : undefined;
+/** Bytes of the found part that are the content's own beginning. */
+function usable(said: string, content: Buffer): number {
+  const [, size = '0', sum] = /^part\s+(\d+)\s+([0-9a-f]{64})$/.exec(said) ?? [];
+  const sizeBytes = Number(size);
+  if (sizeBytes > content.length) return 0;
+  return sha256(content.subarray(0, sizeBytes)) === sum ? sizeBytes : 0;
 }
 
-async function writeAll(sftp: SFTPWrapper, path: string, content: Buffer): Promise<void> {
-  const handle = await request<Buffer>(`create ${path}`, (done) => sftp.open(path, 'wx', done));
-  let at = 0;
-  const writer = async () => {
-    while (at < content.length) {
-      const from = at;
-      const size = Math.min(chunkBytes, content.length - from);
-      at += size;
-      await request(`write ${path}`, (done) => sftp.write(handle, content, from, size, from, done));
-    }
+const sha256 = (content: Buffer): string => createHash('sha256').update(content).digest('hex');
+
+/** Hexadecimal digits of the hash in a part's name: no two contents of ours share them. */
+const sumChars = 16;
+
+function namesFor(path: string, file: UploadFile, elevated: boolean): UploadNames {
+  const stem = `.${posix.basename(path)}.part-`;
+  const parts = `${stem}${file.sha256.slice(0, sumChars)}-`;
+  const own = `${parts}${randomUUID()}`;
+  const beside = posix.dirname(path);
+  return {
+    // Who logs in may not write beside the target, but at home.
+    directory: elevated ? '' : beside,
+    copy: elevated ? posix.join(beside, own) : '',
+    ...{ stem, parts, own },
+    target: path,
+    sizeBytes: file.content.length,
+    sha256: file.sha256,
+    mode: file.mode.toString(8),
   };
-  const stopOthers = (error: unknown) => {
-    at = content.length;
-    throw error;
-  };
-  await Promise.all(Array.from({ length: writesInFlight }, () => writer().catch(stopOthers)));
-  await request(`close ${path}`, (done) => sftp.close(handle, done));
 }
 
-/**
- * Plain SFTP rename refuses to replace a file; OpenSSH's extension does not, even when the old one
- * is running. Without it the old one is removed first.
- */
-async function renameOver(sftp: SFTPWrapper, from: string, to: string): Promise<void> {
-  const what = `rename ${from} to ${to}`;
-  try {
-    return await request(what, (done) => sftp.ext_openssh_rename(from, to, done));
-  } catch (error) {
-    if (!isUnsupported(error)) throw error;
-  }
-  await request(`remove ${to}`, (done) => sftp.unlink(to, done)).catch((error: unknown) => {
-    if (!isMissing(error)) throw error;
-  });
-  await request(what, (done) => sftp.rename(from, to, done));
+const nothing = Buffer.alloc(0);
+
+async function run(
+  client: Client,
+  what: string,
+  argv: readonly string[],
+  stdin: Uint8Array | Promise<Uint8Array> = nothing,
+): Promise<string> {
+  const finished = await exec(client, quote([...argv]), stdin);
+  if (finished.exitCode === 0) return finished.stdout.toString('latin1').trim();
+  throw new UploadFailed(`cannot ${what}: ${reasonOf(finished)}`);
 }
 
-const statOrNothing = async (sftp: SFTPWrapper, path: string) => {
-  try {
-    return await request<{ size: number; mode: number }>(`look at ${path}`, (done) =>
-      sftp.stat(path, done),
-    );
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
-};
-
-type Done<T> = (error: Error | null | undefined, result?: T) => void;
-
-function request<T = void>(what: string, send: (done: Done<T>) => void): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const refuse = (cause: unknown) => reject(new RemoteFailure(`${what} was refused`, { cause }));
-    try {
-      send((error, result) => (error ? refuse(error) : resolve(result as T)));
-    } catch (error) {
-      refuse(error);
-    }
-  });
-}
-
-/** SSH_FX_NO_SUCH_FILE (draft-ietf-secsh-filexfer-02 §7). */
-const isMissing = (error: unknown) => sftpCode(error) === 2;
-/** SSH_FX_OP_UNSUPPORTED; ssh2 throws without a code when the server did not offer the extension. */
-const isUnsupported = (error: unknown) => [8, undefined].includes(sftpCode(error));
-const sftpCode = (error: unknown) =>
-  ((error as Error).cause as { code?: number } | undefined)?.code;
+const reasonOf = ({ exitCode, signalName, stderr }: Finished): string =>
+  excerpt(stderr) ||
+  (exitCode === null ? `it was killed by ${signalName}` : `it exited with ${exitCode}`);

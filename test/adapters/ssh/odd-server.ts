@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process';
+import { open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import ssh2 from 'ssh2';
@@ -18,7 +20,7 @@ export interface OddServerOptions {
   readonly cwd?: string;
 }
 
-/** A machine as they also exist: without SFTP, without rename over files, rude. */
+/** A machine as they also exist: not OpenSSH's, without SFTP, rude. */
 export async function startOddServer(options: OddServerOptions = {}) {
   const keysOffered: string[] = [];
   const commands: string[] = [];
@@ -77,39 +79,30 @@ function runInShell(command: string, channel: ServerChannel, cwd = '/'): void {
   });
 }
 
-/** SFTP without extensions, whose rename refuses to replace: as the protocol's version 3 says. */
-export const strictSftp = (files: Map<string, Buffer>) => (sftp: SFTPWrapper) => {
-  const open = new Map<string, string>();
-  const answer = (id: number, good: boolean, code = STATUS_CODE.FAILURE) =>
-    sftp.status(id, good ? STATUS_CODE.OK : code);
-  sftp.on('STAT', (id, path) => {
-    const content = files.get(path);
-    if (!content) return sftp.status(id, STATUS_CODE.NO_SUCH_FILE);
-    const times = { atime: 0, mtime: 0 };
-    return sftp.attrs(id, { mode: 0o100755, uid: 0, gid: 0, size: content.length, ...times });
-  });
-  sftp.on('OPEN', (id, path) => {
-    files.set(path, Buffer.alloc(0));
-    open.set(String(id), path);
-    sftp.handle(id, Buffer.from(String(id)));
-  });
-  sftp.on('WRITE', (id, handle, offset, data) => {
-    const path = open.get(handle.toString())!;
-    const before = files.get(path)!;
-    const after = Buffer.alloc(Math.max(before.length, offset + data.length));
-    before.copy(after);
-    data.copy(after, offset);
-    files.set(path, after);
-    answer(id, true);
-  });
-  sftp.on('CLOSE', (id) => answer(id, true));
-  sftp.on('SETSTAT', (id) => answer(id, true));
-  sftp.on('REMOVE', (id, path) => answer(id, files.delete(path), STATUS_CODE.NO_SUCH_FILE));
-  sftp.on('RENAME', (id, from, to) => {
-    const content = files.get(from);
-    if (!content || files.has(to)) return answer(id, false);
-    files.delete(from);
-    files.set(to, content);
-    return answer(id, true);
-  });
-};
+/** As much SFTP as an upload needs, on the system's own disk. `change` may replace what it does. */
+export const sftpOfDisk =
+  (change: (sftp: SFTPWrapper) => void = () => undefined) =>
+  (sftp: SFTPWrapper) => {
+    const files = new Map<string, FileHandle>();
+    const answer = (id: number, work: () => Promise<unknown>) => {
+      work().then(
+        () => sftp.status(id, STATUS_CODE.OK),
+        (error: Error) => sftp.status(id, STATUS_CODE.FAILURE, error.message),
+      );
+    };
+    sftp.on('OPEN', (id, path, flags, { mode }) => {
+      open(path, ssh2.utils.sftp.flagsToString(flags) ?? 'r', mode).then(
+        (file) => {
+          files.set(String(id), file);
+          sftp.handle(id, Buffer.from(String(id)));
+        },
+        (error: Error) => sftp.status(id, STATUS_CODE.FAILURE, error.message),
+      );
+    });
+    sftp.on('WRITE', (id, handle, offset, data) =>
+      answer(id, () => files.get(handle.toString())!.write(data, 0, data.length, offset)),
+    );
+    sftp.on('CLOSE', (id, handle) => answer(id, () => files.get(handle.toString())!.close()));
+    sftp.on('close', () => void Promise.all([...files.values()].map((file) => file.close())));
+    change(sftp);
+  };

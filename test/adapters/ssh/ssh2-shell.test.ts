@@ -1,4 +1,5 @@
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -7,10 +8,13 @@ import ssh2 from 'ssh2';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   Cancelled,
+  CommandFailed,
   Denied,
+  NoCommonProtocol,
   RemoteFailure,
   TimedOut,
   Unreachable,
+  UploadFailed,
   UsageError,
 } from '../../../src/domain/errors.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
@@ -21,7 +25,7 @@ import { createSsh2Shell } from '../../../src/adapters/ssh/ssh2-shell.ts';
 import type { Ssh2ShellOptions } from '../../../src/adapters/ssh/ssh2-shell.ts';
 import { uploadOf } from '../../contracts/upload-of.ts';
 import { rawKey } from './keys.ts';
-import { startOddServer, strictSftp } from './odd-server.ts';
+import { sftpOfDisk, startOddServer } from './odd-server.ts';
 import type { OddServerOptions } from './odd-server.ts';
 
 const key = parseSshKey(rawKey(), 'key');
@@ -54,6 +58,11 @@ const connect = async (options: OddServerOptions = {}) => {
   return { server, session };
 };
 
+const endAtOnce: OddServerOptions['exec'] = (_command, channel) => {
+  channel.exit(0);
+  channel.end();
+};
+
 describe('keys', () => {
   test('are offered in order until one fits', async () => {
     const keys = Array.from({ length: 5 }, () => parseSshKey(rawKey(), 'key'));
@@ -74,6 +83,30 @@ describe('keys', () => {
   });
 });
 
+describe('the rights of root', () => {
+  test.each([
+    ['root', undefined, 'cat x'],
+    ['ubuntu', undefined, 'sudo -n cat x'],
+    ['ubuntu', 'auto', 'sudo -n cat x'],
+    ['ubuntu', 'never', 'cat x'],
+    ['root', 'always', 'sudo -n cat x'],
+  ] as const)('%s, sudo %s: %s', async (username, sudo, command) => {
+    const server = await start({ exec: endAtOnce });
+    const shell = shellWith(sudo ? { sudo } : {});
+    const session = await shell.connect({ ...server.target, username }, live);
+    ends.push(session.close);
+    await session.execute(['cat', 'x'], nothing, live);
+    await session.upload('/root/agent', uploadOf(nothing), live).catch(() => undefined);
+    expect(server.commands[0]).toBe(command);
+    const elevated = command.startsWith('sudo') ? 'sudo -n sh -c' : 'sh -c';
+    for (const step of ['upload-compare', 'upload-install']) {
+      const line = server.commands.find((each) => each.includes(` ${step} `));
+      expect(line?.slice(0, line.indexOf(` ${step} `))).toContain(elevated);
+      expect(line?.includes('sudo')).toBe(command.startsWith('sudo'));
+    }
+  });
+});
+
 describe('a machine without SFTP', () => {
   test('gets the file through cat, and is skipped the second time', async () => {
     const { server, session } = await connect({ cwd: dir });
@@ -84,40 +117,64 @@ describe('a machine without SFTP', () => {
     expect((await stat(path)).mode & 0o777).toBe(0o755);
     const { stdout } = await session.execute([path], Buffer.from('echo'), live);
     expect(stdout.toString()).toBe('echo');
-    expect(server.commands.some((command) => command.startsWith('cat > '))).toBe(true);
-    server.commands.length = 0;
+    const writes = () => server.commands.filter((command) => command.includes('upload-write'));
+    expect(writes()).toHaveLength(1);
     expect(await session.upload(path, file, live)).toEqual({ skipped: true });
-    expect(server.commands.some((command) => command.startsWith('cat > '))).toBe(false);
+    expect(writes()).toHaveLength(1);
     expect(await readdir(dir)).toEqual(["it's an agent"]);
   });
-  test('that has no room for it either is a RemoteFailure', async () => {
+  test('that has no such directory is UploadFailed', async () => {
     const { session } = await connect({ cwd: dir });
     const upload = session.upload(join(dir, 'missing/agent'), uploadOf(nothing), live);
-    await expect(upload).rejects.toBeInstanceOf(RemoteFailure);
+    await expect(upload).rejects.toBeInstanceOf(UploadFailed);
     await expect(upload).rejects.toThrow(/upload .*missing\/agent to root@127\.0\.0\.1/);
   });
 });
 
-describe('SFTP without posix-rename', () => {
-  test('replaces by removing first', async () => {
-    const files = new Map([['/root/agent', Buffer.from('old')]]);
-    const { session } = await connect({ sftp: strictSftp(files) });
-    const file = uploadOf(Buffer.alloc(100_000, 'new'));
-    await session.upload('/root/agent', file, live);
-    expect([...files.keys()]).toEqual(['/root/agent']);
-    expect(files.get('/root/agent')).toEqual(file.content);
+describe('SFTP of another server than OpenSSH', () => {
+  const files = async () => (await readdir(dir)).toSorted();
+  test('takes the content in smaller pieces', async () => {
+    const { session } = await connect({ sftp: sftpOfDisk() });
+    const file = uploadOf(randomBytes(1_000_000));
+    await session.upload(join(dir, 'agent'), file, live);
+    expect((await readFile(join(dir, 'agent'))).equals(file.content)).toBe(true);
+    expect(await files()).toEqual(['agent']);
   });
-  test('a refused write is a RemoteFailure, and the temporary file is removed', async () => {
-    const files = new Map<string, Buffer>();
-    const full = (sftp: ssh2.SFTPWrapper) => {
-      strictSftp(files)(sftp);
+  test('that refuses to write: UploadFailed, and nothing is left', async () => {
+    const refusing = sftpOfDisk((sftp) => {
       sftp.removeAllListeners('WRITE');
-      sftp.on('WRITE', (id) => sftp.status(id, STATUS_CODE.FAILURE, 'ENOSPC'));
-    };
-    const { session } = await connect({ sftp: full });
-    const upload = session.upload('/root/agent', uploadOf(Buffer.from('x')), live);
-    await expect(upload).rejects.toBeInstanceOf(RemoteFailure);
-    await expect.poll(() => files.size).toBe(0);
+      sftp.on('WRITE', (id) => sftp.status(id, STATUS_CODE.FAILURE, 'quota'));
+    });
+    const { session } = await connect({ sftp: refusing });
+    const upload = session.upload(join(dir, 'agent'), uploadOf(Buffer.from('x')), live);
+    await expect(upload).rejects.toBeInstanceOf(UploadFailed);
+    await expect(upload).rejects.toThrow(/write .* was refused/);
+    expect(await files()).toEqual([]);
+  });
+  test('that writes something else: UploadFailed, and the old file stays', async () => {
+    await writeFile(join(dir, 'agent'), 'old');
+    const lying = sftpOfDisk((sftp) => {
+      const [write] = sftp.listeners('WRITE') as ((...args: unknown[]) => void)[];
+      sftp.removeAllListeners('WRITE');
+      sftp.on('WRITE', (id, handle, offset, data) => {
+        data[0]! ^= 1;
+        write!(id, handle, offset, data);
+      });
+    });
+    const { session } = await connect({ sftp: lying });
+    const upload = session.upload(join(dir, 'agent'), uploadOf(Buffer.from('new')), live);
+    await expect(upload).rejects.toBeInstanceOf(UploadFailed);
+    await expect(upload).rejects.toThrow(/differs from what was sent/);
+    expect(await files()).toEqual(['agent']);
+    expect(await readFile(join(dir, 'agent'), 'utf8')).toBe('old');
+  });
+  test('that never answers ends with the limit of the upload', async () => {
+    const server = await start({ sftp: (sftp) => void sftp.on('OPEN', () => undefined) });
+    const limits = { uploadMs: () => 200 };
+    const session = await shellWith({ limits }).connect(server.target, live);
+    const upload = session.upload(join(dir, 'agent'), uploadOf(Buffer.from('x')), live);
+    await expect(upload).rejects.toBeInstanceOf(TimedOut);
+    await expect.poll(() => server.connections()).toBe(0);
   });
 });
 
@@ -135,8 +192,24 @@ describe('a rude machine', () => {
       channel.exit('KILL', false, '');
       channel.end();
     });
-    await expect(running).rejects.toBeInstanceOf(RemoteFailure);
+    await expect(running).rejects.toBeInstanceOf(CommandFailed);
     await expect(running).rejects.toThrow(/SIGKILL/);
+    await expect(running).rejects.toMatchObject({ exitCode: null, signalName: 'SIGKILL' });
+  });
+  test('whose command fails tells its exit code and both outputs', async () => {
+    const running = execute((_command, channel) => {
+      channel.write('half an answer');
+      channel.stderr.write('and why');
+      channel.exit(7);
+      channel.end();
+    });
+    const end = {
+      exitCode: 7,
+      stdout: Buffer.from('half an answer'),
+      stderr: Buffer.from('and why'),
+    };
+    await expect(running).rejects.toBeInstanceOf(CommandFailed);
+    await expect(running).rejects.toMatchObject(end);
   });
   test('that drops the connection during a command is Unreachable', async () => {
     const running = execute((_command, _channel, connection) => connection.end());
@@ -156,20 +229,24 @@ describe('a rude machine', () => {
       expect([stdout.toString(), stderr.toString()]).toEqual([`run ${round}`, 'warning']);
     }
   });
-  test.each(['', 'HTTP/1.1 400 Bad Request\r\n\r\n', 'SSH-2.0-x\r\n\0\0\0\0\0'])(
-    'that says %j instead of SSH is Unreachable',
-    async (text) => {
-      const server = createServer((socket) => {
-        socket.on('error', () => undefined);
-        socket.resume().end(text);
-      });
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-      ends.push(() => new Promise<void>((resolve) => server.close(() => resolve())));
-      const { port } = server.address() as AddressInfo;
-      const attempt = shellWith().connect({ host: '127.0.0.1', port, username: 'root' }, live);
-      await expect(attempt).rejects.toBeInstanceOf(Unreachable);
-    },
-  );
+  test.each([
+    ['nothing', '', Unreachable],
+    ['HTTP', 'HTTP/1.1 400 Bad Request\r\n\r\n', Unreachable],
+    ['a broken packet', 'SSH-2.0-x\r\n\0\0\0\0\0', NoCommonProtocol],
+    ['an older protocol', 'SSH-1.5-x\r\n', NoCommonProtocol],
+    ['a line without end', 'x'.repeat(9_000), NoCommonProtocol],
+    ['lines without end', 'x\r\n'.repeat(2_000), NoCommonProtocol],
+  ] as const)('that says %j instead of SSH is unreachable', async (_name, text, kind) => {
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.resume().end(text);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    ends.push(() => new Promise<void>((resolve) => server.close(() => resolve())));
+    const { port } = server.address() as AddressInfo;
+    const attempt = shellWith().connect({ host: '127.0.0.1', port, username: 'root' }, live);
+    await expect(attempt).rejects.toBeInstanceOf(kind);
+  });
   test('a name that does not resolve is Unreachable', async () => {
     const target = { host: 'machine.invalid', port: 22, username: 'root' };
     const attempt = shellWith({ limits: { connectMs: 20_000 } }).connect(target, live);

@@ -1,0 +1,85 @@
+import { UsageError, explain } from '../../domain/errors.ts';
+import type { Log } from '../log/port.ts';
+import { loadOrCreateSshKey, loadSshKey } from './key-file.ts';
+import type { SshKey, SshKeyOptions } from './key-file.ts';
+import { signersMax } from './limits.ts';
+
+export interface KeyRingOptions {
+  /** The current key; made when absent at the start. */
+  readonly path: string;
+  /** Keys that were current before; files that are not there are left out. */
+  readonly previousPaths?: readonly string[];
+  readonly comment?: string;
+  /** Asked at each read, for keys that are encrypted. */
+  readonly passphrase?: () => string;
+  readonly log: Log;
+}
+
+/** Our keys: new machines let in the current one, connections offer all. */
+export interface KeyRing {
+  /** Line of the current key for `authorized_keys`; changes with a renewal. */
+  readonly publicLine: string;
+  /** To be offered in this order, the current one first; at most five. */
+  keys(): readonly SshKey[];
+  /**
+   * Reads the files again and answers whether anything changed. What cannot be read is told in the
+   * log, and the keys stay as they are; a current key that has gone is not made anew.
+   */
+  renew(): Promise<boolean>;
+}
+
+/**
+ * Reads all keys, and makes the current one if it is not there.
+ * @throws {UsageError} a file that cannot be read or written, is open to others, or does not open
+ *   with the passphrase; more than five keys. @throws {Malformed} a file that holds no key.
+ */
+export async function openKeyRing(options: KeyRingOptions): Promise<KeyRing> {
+  const { log } = options;
+  let keys = await readAll(options, loadOrCreateSshKey);
+  tell(log, keys);
+  return {
+    get publicLine() {
+      return keys[0]!.publicLine;
+    },
+    keys: () => keys,
+    async renew() {
+      try {
+        const read = await readAll(options, loadSshKey);
+        const changed = fingerprints(read).join() !== fingerprints(keys).join();
+        keys = read;
+        if (changed) tell(log, keys);
+        return changed;
+      } catch (error) {
+        log.error({ cause: explain(error) }, 'the SSH keys could not be read again; the old stay');
+        return false;
+      }
+    },
+  };
+}
+
+const fingerprints = (keys: readonly SshKey[]): string[] =>
+  keys.map(({ fingerprint }) => fingerprint);
+
+function tell(log: Log, keys: readonly SshKey[]): void {
+  const [fingerprint, ...previous] = fingerprints(keys);
+  log.info({ fingerprint, previous }, 'SSH key loaded');
+}
+
+async function readAll(
+  { path, previousPaths = [], log, ...given }: KeyRingOptions,
+  readCurrent: (path: string, options: SshKeyOptions) => Promise<SshKey>,
+): Promise<readonly SshKey[]> {
+  const options = {
+    ...(given.comment !== undefined && { comment: given.comment }),
+    ...(given.passphrase && { passphrase: given.passphrase() }),
+  };
+  const keys = [await readCurrent(path, options)];
+  for (const previous of previousPaths) {
+    const key = await loadSshKey(previous, options, () => {
+      log.info({ path: previous }, 'there is no such previous SSH key');
+    });
+    if (key && !fingerprints(keys).includes(key.fingerprint)) keys.push(key);
+  }
+  if (keys.length <= signersMax) return keys;
+  throw new UsageError(`${keys.length} SSH keys are too many: servers allow ${signersMax} tries`);
+}

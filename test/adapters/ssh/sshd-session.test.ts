@@ -1,0 +1,198 @@
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  CommandFailed,
+  Denied,
+  NoCommonProtocol,
+  NotListening,
+  RemoteFailure,
+  TimedOut,
+  Unreachable,
+} from '../../../src/domain/errors.ts';
+import { parseSshKey } from '../../../src/adapters/ssh/key-file.ts';
+import { rawKey } from './keys.ts';
+import { commandOf, createSshdStand, key, live, nothing, patient } from './sshd-stand.ts';
+import type { Sshd } from './sshd.ts';
+
+/** Against OpenSSH's real server. */
+let stand: ReturnType<typeof createSshdStand>;
+beforeEach(() => void (stand = createSshdStand()));
+afterEach(() => stand.close());
+
+const running = (sshd: Sshd, program: string) => () =>
+  sshd.pids().filter((pid) => commandOf(pid).startsWith(`${program}\0`));
+
+describe('connecting', () => {
+  test('proves the host key, and each machine has its own', async () => {
+    const machines = await Promise.all([stand.sshd(), stand.sshd(), stand.sshd()]);
+    const sessions = await Promise.all(machines.map((sshd) => stand.connect(sshd)));
+    expect(sessions.map(({ hostKey }) => hostKey)).toEqual(machines.map(({ hostKey }) => hostKey));
+    expect(new Set(sessions.map(({ hostKey }) => hostKey)).size).toBe(3);
+  });
+
+  test('offers five keys in order, within the tries that a server gives', async () => {
+    const old = Array.from({ length: 4 }, () => parseSshKey(rawKey(), 'key'));
+    const sshd = await stand.sshd();
+    await stand.connect(sshd, { signers: [...old, key] });
+    const unknown = parseSshKey(rawKey(), 'key');
+    const attempt = stand.shellWith({ signers: [...old, unknown] }).connect(sshd.target, live);
+    await expect(attempt).rejects.toBeInstanceOf(Denied);
+    const offered = sshd.log.filter((line) => line.startsWith('Failed publickey'));
+    expect(offered).toHaveLength(9);
+  });
+
+  test('a wrong key is Denied, and so is one try too many', async () => {
+    const sshd = await stand.sshd({ authorizedKeys: [] });
+    const attempt = stand.shellWith().connect(sshd.target, live);
+    await expect(attempt).rejects.toBeInstanceOf(Denied);
+    const strict = await stand.sshd({ settings: ['MaxAuthTries 1'], authorizedKeys: [] });
+    const signers = [key, parseSshKey(rawKey(), 'key')];
+    const tooMany = stand.shellWith({ signers }).connect(strict.target, live);
+    await expect(tooMany).rejects.toBeInstanceOf(Denied);
+  });
+
+  test('to a user that may not log in is Denied', async () => {
+    const sshd = await stand.sshd({ settings: ['DenyUsers *'] });
+    const attempt = stand.shellWith().connect(sshd.target, live);
+    await expect(attempt).rejects.toBeInstanceOf(Denied);
+  });
+
+  test('without an algorithm in common is NoCommonProtocol', async () => {
+    const sshd = await stand.sshd({ settings: ['Ciphers chacha20-poly1305@openssh.com'] });
+    const attempt = stand.shellWith().connect(sshd.target, live);
+    await expect(attempt).rejects.toBeInstanceOf(NoCommonProtocol);
+  });
+
+  test('where nobody listens any more is NotListening', async () => {
+    const sshd = await stand.sshd();
+    await sshd.stop();
+    const attempt = stand.shellWith().connect(sshd.target, live);
+    await expect(attempt).rejects.toBeInstanceOf(NotListening);
+  });
+
+  test('to one who drips a byte a second ends with the limit', async () => {
+    const line = await stand.proxy(await stand.sshd(), { downBytesPerSecond: 1 });
+    const limits = { handshakeMs: 1_500 };
+    const attempt = stand.shellWith({ limits }).connect(line.target, live);
+    await expect(attempt).rejects.toBeInstanceOf(TimedOut);
+    await expect(attempt).rejects.toThrow(/^log in to /);
+  });
+
+  test('to one who accepts and is silent ends with the limit', async () => {
+    const server = createServer((socket) => void socket.on('error', () => undefined).resume());
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    stand.later(() => server.close());
+    const { port } = server.address() as AddressInfo;
+    const shell = stand.shellWith({ limits: { handshakeMs: 300 } });
+    const attempt = shell.connect({ host: '127.0.0.1', port, username: 'root' }, live);
+    await expect(attempt).rejects.toBeInstanceOf(TimedOut);
+  });
+
+  test('new keys count from the next connection on', async () => {
+    const old = parseSshKey(rawKey(), 'key');
+    const before = await stand.sshd({ authorizedKeys: [old.publicLine] });
+    const after = await stand.sshd();
+    const shell = stand.shellWith({ signers: [old] });
+    const session = await shell.connect(before.target, live);
+    stand.later(() => session.close());
+    await expect(shell.connect(after.target, live)).rejects.toBeInstanceOf(Denied);
+    shell.setSigners([key, old]);
+    for (const { target } of [before, after]) (await shell.connect(target, live)).close();
+    await session.execute(['true'], nothing, live);
+    expect(() => shell.setSigners([])).toThrow(/no SSH key/);
+    (await shell.connect(after.target, live)).close();
+  });
+});
+
+describe('a command', () => {
+  test('gets its input and keeps both outputs, whatever its end', async () => {
+    const session = await stand.connect(await stand.sshd());
+    const stdin = randomBytes(900_000);
+    const { stdout } = await session.execute(['cat'], stdin, live);
+    expect(stdout.equals(stdin)).toBe(true);
+    for (const exitCode of [1, 127, 255]) {
+      const script = `echo half; echo why >&2; exit ${exitCode}`;
+      const failing = session.execute(['sh', '-c', script], nothing, live);
+      await expect(failing).rejects.toBeInstanceOf(CommandFailed);
+      const end = { exitCode, stdout: Buffer.from('half\n'), stderr: Buffer.from('why\n') };
+      await expect(failing).rejects.toMatchObject(end);
+    }
+    const killed = session.execute(['sh', '-c', 'kill -9 $$'], nothing, live);
+    // Whether the shell that was logged in to stays in between is its own affair.
+    await expect(killed).rejects.toThrow(/SIGKILL|exited with 137/);
+    const odd = ['a b', "it's", '$HOME', '`id`', '*', '', 'two\nlines', '"q"', '\\', '!', '~', ';'];
+    const printed = await session.execute(['printf', '%s\\n', ...odd], nothing, live);
+    expect(printed.stdout.toString()).toBe(odd.map((word) => `${word}\n`).join(''));
+  });
+
+  test('that never ends is TimedOut, and the connection is given up', async () => {
+    const sshd = await stand.sshd();
+    const session = await stand.connect(sshd, { limits: { executeMs: 700 } });
+    const hanging = session.execute(['sleep', '1000'], nothing, live);
+    hanging.catch(() => undefined);
+    await expect.poll(running(sshd, 'sleep'), patient).toHaveLength(1);
+    await expect(hanging).rejects.toBeInstanceOf(TimedOut);
+    await expect(session.execute(['true'], nothing, live)).rejects.toBeInstanceOf(Unreachable);
+  });
+
+  test('that reads nothing of what it is sent is TimedOut', async () => {
+    const session = await stand.connect(await stand.sshd(), { limits: { executeMs: 700 } });
+    const closed = session.execute(['sleep', '1000'], Buffer.alloc(20_000_000), live);
+    await expect(closed).rejects.toBeInstanceOf(TimedOut);
+  });
+
+  test.each([
+    ['1 GB to stdout', 'head -c 1000000000 /dev/zero'],
+    ['without end to stdout', 'yes'],
+    ['without end to stderr', 'yes >&2'],
+  ])('that writes %s is stopped, and memory stays bounded', async (_name, script) => {
+    const sshd = await stand.sshd();
+    const session = await stand.connect(sshd);
+    const beforeBytes = process.memoryUsage().rss;
+    const flooding = session.execute(['sh', '-c', script], nothing, live);
+    await expect(flooding).rejects.toBeInstanceOf(RemoteFailure);
+    await expect(flooding).rejects.toThrow(/more than 1048576 bytes of output/);
+    expect(process.memoryUsage().rss - beforeBytes).toBeLessThan(100_000_000);
+    const writers = () => [...running(sshd, 'yes')(), ...running(sshd, 'head')()];
+    await expect.poll(writers, patient).toEqual([]);
+    const { stdout } = await session.execute(['echo', 'still here'], nothing, live);
+    expect(stdout.toString()).toBe('still here\n');
+  });
+
+  test('on a line that fell silent is noticed by keepalive, before its own limit', async () => {
+    const sshd = await stand.sshd();
+    const line = await stand.proxy(sshd, {});
+    const keepalive = { intervalMs: 300, missesMax: 3 };
+    const session = await stand.connect(line, { keepalive });
+    const waiting = session.execute(['sleep', '1000'], nothing, live);
+    waiting.catch(() => undefined);
+    await expect.poll(running(sshd, 'sleep'), patient).toHaveLength(1);
+    line.hold();
+    await expect(waiting).rejects.toBeInstanceOf(TimedOut);
+    await expect(waiting).rejects.toThrow(/no answer$/);
+  });
+
+  test('is Unreachable when the machine goes away', async () => {
+    const sshd = await stand.sshd();
+    const line = await stand.proxy(sshd, {});
+    const session = await stand.connect(line);
+    const waiting = session.execute(['sleep', '1000'], nothing, live);
+    waiting.catch(() => undefined);
+    await expect.poll(running(sshd, 'sleep'), patient).toHaveLength(1);
+    await line.close();
+    await expect(waiting).rejects.toBeInstanceOf(Unreachable);
+  });
+});
+
+test('a stopped server leaves nothing running', async () => {
+  const sshd = await stand.sshd();
+  const session = await stand.connect(sshd);
+  const script = `setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $! >${join(sshd.home, 'pid')}`;
+  await session.execute(['sh', '-c', script], nothing, live);
+  await expect.poll(running(sshd, 'sleep'), patient).toHaveLength(1);
+  await sshd.stop();
+  expect(sshd.pids()).toEqual([]);
+});

@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
+import type { ShellSession } from '../../../src/adapters/ssh/port.ts';
+import { parseSshKey } from '../../../src/adapters/ssh/key-file.ts';
+import { createSsh2Shell } from '../../../src/adapters/ssh/ssh2-shell.ts';
+import type { Ssh2ShellOptions } from '../../../src/adapters/ssh/ssh2-shell.ts';
+import { uploadOf } from '../../contracts/upload-of.ts';
+import { recordingLog } from '../../support/recording-log.ts';
+import type { RecordingLog } from '../../support/recording-log.ts';
+import { rawKey } from './keys.ts';
+import { startRationedProxy } from './rationed-proxy.ts';
+import type { Rations } from './rationed-proxy.ts';
+import { startSshd } from './sshd.ts';
+import type { Sshd, SshdOptions } from './sshd.ts';
+
+export const live = new AbortController().signal;
+export const nothing = Buffer.alloc(0);
+/** For polls of what real processes do on a busy machine. */
+export const patient = { timeout: 10_000 };
+export const key = parseSshKey(rawKey(), 'key');
+
+/** What a test opened; all of it is closed at its end, the last first. */
+export function createSshdStand() {
+  const ends: (() => unknown)[] = [];
+  const log = recordingLog();
+  /** Tests run as anybody, who is root of their own files. */
+  const shellWith = (options: Partial<Ssh2ShellOptions> = {}) =>
+    createSsh2Shell({ signers: [key], sudo: 'never', clock: systemClock, log, ...options });
+  return {
+    log,
+    shellWith,
+    async sshd(options: Partial<SshdOptions> = {}): Promise<Sshd> {
+      const sshd = await startSshd({ authorizedKeys: [key.publicLine], ...options });
+      ends.push(sshd.stop);
+      return sshd;
+    },
+    async proxy(to: Sshd, rations: Rations) {
+      const proxy = await startRationedProxy(to.target.port, rations);
+      ends.push(proxy.close);
+      return { ...proxy, target: { ...to.target, port: proxy.port } };
+    },
+    async connect(
+      { target }: Pick<Sshd, 'target'>,
+      options: Partial<Ssh2ShellOptions> = {},
+    ): Promise<ShellSession> {
+      const session = await shellWith(options).connect(target, live);
+      ends.push(session.close);
+      return session;
+    },
+    async directory(): Promise<string> {
+      const dir = await mkdtemp(join(tmpdir(), 'shepherd-ssh-'));
+      ends.push(() => rm(dir, { recursive: true, force: true }));
+      return dir;
+    },
+    /** To be undone at the end of the test. */
+    later: (end: () => unknown) => void ends.push(end),
+    async close() {
+      for (const end of ends.splice(0).toReversed()) await end();
+    },
+  };
+}
+
+/** The names in a directory, in order. */
+export const namesIn = async (dir: string): Promise<string[]> => (await readdir(dir)).toSorted();
+
+/** Where each upload went on that did, bytes. */
+export const resumes = (log: RecordingLog): number[] =>
+  log.lines
+    .filter(({ message }) => message === 'an upload goes on where it broke off')
+    .map(({ fields }) => Number(fields['fromBytes']));
+
+/** A program of its own that ends at once, a little larger than asked. */
+export const programOf = async (sizeBytes: number) =>
+  uploadOf(Buffer.concat([await readFile('/bin/true'), randomBytes(sizeBytes)]));
+
+/** Its arguments with zeros between them; empty once it has ended. */
+export function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch (error) {
+    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return '';
+    throw error;
+  }
+}
+
+/** The processes that serve SFTP there now. */
+export const sftpServersOf = (sshd: Sshd): number[] =>
+  sshd.pids().filter((pid) => commandOf(pid).split('\0')[0]!.endsWith('sftp-server'));

@@ -1,0 +1,209 @@
+import { spawn, spawnSync } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir, userInfo } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import ssh2 from 'ssh2';
+import { encodeOpensshKey } from '../../../src/adapters/ssh/openssh-key.ts';
+import { takeFreePort } from '../../../src/simulator/hosts/free-port.ts';
+import {
+  bootIdVariable,
+  killAll,
+  processesByMachine,
+} from '../../../src/simulator/hosts/processes.ts';
+import { rawKey } from './keys.ts';
+
+const SSHD = '/usr/sbin/sshd';
+const SFTP_SERVERS = ['/usr/lib/openssh/sftp-server', '/usr/libexec/openssh/sftp-server'];
+/** Compiled into Debian's sshd; as root it does not start without. */
+const PRIVILEGE_SEPARATION = '/run/sshd';
+
+export interface SshdOptions {
+  /** Lines of `authorized_keys`. */
+  readonly authorizedKeys: readonly string[];
+  /** External: the program of its own, as distributions have it; absent ones cannot take files. */
+  readonly sftp?: 'external' | 'absent';
+  /** OpenSSH PEM; a new one when absent. */
+  readonly hostKey?: string;
+  /** Largest file that may be written through it, bytes; then writes fail. */
+  readonly fileBytesMax?: number;
+  /** What `sudo` is there; absent: what the system has. */
+  readonly sudo?: string;
+  /** Lines of `sshd_config`. */
+  readonly settings?: readonly string[];
+}
+
+/** An sshd of OpenSSH, started for a test. */
+export interface Sshd {
+  readonly target: { readonly host: string; readonly port: number; readonly username: string };
+  /** Base64 of the wire blob. */
+  readonly hostKey: string;
+  /** Where its users log in, empty at first. Removed at the end, with all in it. */
+  readonly home: string;
+  /** What it logged so far. */
+  readonly log: readonly string[];
+  /** Processes of whoever is logged in, and what they left behind. */
+  pids(): readonly number[];
+  /** Ends it and every process that was started through it. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts OpenSSH's sshd on a loopback port: never as the system's service, with host key, users'
+ * keys and home of its own. @throws {Error} it is not installed, or does not start.
+ */
+export async function startSshd(options: SshdOptions): Promise<Sshd> {
+  assertInstalled();
+  const dir = await mkdtemp(join(tmpdir(), 'shepherd-sshd-'));
+  const home = join(dir, 'home');
+  await mkdir(home, { mode: 0o700 });
+  if (userInfo().uid === 0) await mkdir(PRIVILEGE_SEPARATION, { recursive: true, mode: 0o755 });
+  const hostKey = options.hostKey ?? newHostKey();
+  const log: string[] = [];
+  const started = await startOnFreePort(dir, { ...options, hostKey }, log).catch(
+    async (error: unknown) => {
+      await rm(dir, { recursive: true, force: true });
+      throw error;
+    },
+  );
+  const mark = markOf(dir);
+  const pids = () => processesByMachine().get(mark) ?? [];
+  return {
+    target: { host: '127.0.0.1', port: started.port, username: userInfo().username },
+    hostKey: publicHalf(hostKey),
+    home,
+    log,
+    pids,
+    async stop() {
+      await end(started.child);
+      await killAll(pids);
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+function assertInstalled(): void {
+  if (existsSync(SSHD)) return;
+  throw new Error(
+    `${SSHD} is missing: these tests want OpenSSH's own server and client; ` +
+      'install them with "apt-get install openssh-server openssh-client"',
+  );
+}
+
+/** A new host key, as `sshd` reads it. */
+export function newHostKey(): string {
+  const raw = rawKey();
+  return encodeOpensshKey(raw.subarray(0, 32), raw.subarray(32));
+}
+
+function publicHalf(pem: string): string {
+  const key = ssh2.utils.parseKey(pem);
+  if (key instanceof Error) throw key;
+  return key.getPublicSSH().toString('base64');
+}
+
+const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** Value of the variable that everything run through this sshd has in its environment. */
+const markOf = (dir: string) => join(dir, 'boot_id');
+
+const portsTaken = new Set<number>();
+const ATTEMPTS_MAX = 5;
+
+async function startOnFreePort(
+  dir: string,
+  options: SshdOptions & { readonly hostKey: string },
+  log: string[],
+) {
+  for (let attempt = 1; ; attempt += 1) {
+    const port = await takeFreePort(portsTaken);
+    await writeFiles(dir, port, options);
+    const child = run([SSHD, '-D', '-e', '-f', join(dir, 'sshd_config')], options.fileBytesMax);
+    if (await listens(child, log)) return { child, port };
+    if (attempt === ATTEMPTS_MAX || !log.some((line) => line.includes('Address already in use'))) {
+      throw new Error(`sshd does not start: ${log.join('; ')}`);
+    }
+  }
+}
+
+async function writeFiles(
+  dir: string,
+  port: number,
+  options: SshdOptions & { readonly hostKey: string },
+): Promise<void> {
+  const home = join(dir, 'home');
+  const keys = join(dir, 'authorized_keys');
+  await writeFile(join(dir, 'host_key'), options.hostKey, { mode: 0o600 });
+  await writeFile(keys, options.authorizedKeys.map((line) => `${line}\n`).join(''));
+  await writeFile(markOf(dir), '11111111-2222-4333-8444-555555555555\n');
+  const bin = join(dir, 'bin');
+  await mkdir(bin, { recursive: true });
+  if (options.sudo !== undefined) {
+    await writeFile(join(bin, 'sudo'), options.sudo, { mode: 0o755 });
+  }
+  const environment = {
+    [bootIdVariable]: markOf(dir),
+    HOME: home,
+    PATH: [bin, dirname(process.execPath), systemPath].join(':'),
+  };
+  const lines = [
+    `ListenAddress 127.0.0.1:${port}`,
+    `HostKey ${join(dir, 'host_key')}`,
+    `AuthorizedKeysFile ${keys}`,
+    'PidFile none',
+    'StrictModes no',
+    'UsePAM no',
+    'UseDNS no',
+    'PermitRootLogin prohibit-password',
+    'PasswordAuthentication no',
+    'KbdInteractiveAuthentication no',
+    'MaxStartups 200',
+    'LogLevel VERBOSE',
+    `SetEnv ${Object.entries(environment)
+      .map(([name, value]) => `${name}=${value}`)
+      .join(' ')}`,
+    ...(options.sftp === 'absent' ? [] : [`Subsystem sftp ${sftpServer()} -d ${home}`]),
+    ...(knowsPenalties() ? ['PerSourcePenalties no'] : []),
+    ...(options.settings ?? []),
+  ];
+  await writeFile(join(dir, 'sshd_config'), `${lines.join('\n')}\n`);
+}
+
+/** A process of its own, so that it can be told from sshd and stopped. */
+const sftpServer = () => SFTP_SERVERS.find((path) => existsSync(path)) ?? 'internal-sftp';
+
+/** From 9.8 on a source that fails to log in is shut out for a while. */
+function knowsPenalties(): boolean {
+  const { stderr } = spawnSync(SSHD, ['-V'], { encoding: 'utf8' });
+  const [, major = 0, minor = 0] = /OpenSSH_(\d+)\.(\d+)/.exec(stderr) ?? [];
+  return Number(major) > 9 || (Number(major) === 9 && Number(minor) >= 8);
+}
+
+/** The limit makes writes fail, as a quota does, instead of killing whoever writes. */
+function run(argv: readonly string[], fileBytesMax?: number): ChildProcess {
+  const limited = `trap "" XFSZ; ulimit -f ${Math.floor((fileBytesMax ?? 0) / 512)}; exec "$@"`;
+  const [program, ...args] =
+    fileBytesMax === undefined ? argv : ['/bin/sh', '-c', limited, 'sh', ...argv];
+  return spawn(program!, args, { stdio: ['ignore', 'ignore', 'pipe'], env: {} });
+}
+
+/** False when it ended instead. */
+function listens(child: ChildProcess, log: string[]): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', () => resolve(false));
+    createInterface(child.stderr!).on('line', (line) => {
+      log.push(line);
+      if (line.startsWith('Server listening on')) resolve(true);
+    });
+  });
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  await gone;
+}
