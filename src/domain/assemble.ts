@@ -6,6 +6,7 @@ import type {
   Ownership,
   PenaltyRow,
   ProviderMachine,
+  RequestRow,
   SlotFacts,
 } from './machine.ts';
 
@@ -15,6 +16,8 @@ export interface Rows {
   readonly intents: readonly IntentRow[];
   readonly holds: readonly HoldRow[];
   readonly penalties: readonly PenaltyRow[];
+  /** Open ones; those about no slot are left out. */
+  readonly requests: readonly RequestRow[];
 }
 
 /** A provider's last good listing. `complete` false: nothing follows from absence. */
@@ -48,8 +51,13 @@ interface Draft {
   intent: IntentRow | null;
   holds: readonly HoldRow[];
   penalty: PenaltyRow | null;
+  requests: readonly RequestRow[];
 }
 const NONE: readonly never[] = [];
+const NOTHING = {
+  ...{ rows: NONE, used: NONE, free: null, intent: null },
+  ...{ holds: NONE, penalty: null, requests: NONE },
+};
 
 /** An entry of a listing, with its slot: names are made once, since fleets are large. */
 interface Entry {
@@ -77,7 +85,7 @@ export function assembleFacts(
   const sightings = sight(rows, listings);
   const facts = new Map<Slot, SlotFacts>();
   for (const found of draft(rows, sightings).values()) {
-    const { slot, provider, intent, holds, penalty } = found;
+    const { slot, provider, intent, holds, penalty, requests } = found;
     const [row = null] = found.rows;
     const sighting = sightings.get(provider);
     facts.set(slot, {
@@ -89,6 +97,7 @@ export function assembleFacts(
       intent,
       holds,
       penalty,
+      requests,
       conflict: conflictOf(found, sighting),
     });
   }
@@ -119,8 +128,7 @@ function draft(rows: Rows, sightings: Sightings): Map<Slot, Draft> {
   const at = (slot: Slot, provider: ProviderName): Draft => {
     let found = drafts.get(slot);
     if (!found) {
-      const nothing = { rows: NONE, used: NONE, free: null, intent: null, holds: NONE };
-      drafts.set(slot, (found = { slot, provider, ...nothing, penalty: null }));
+      drafts.set(slot, (found = { slot, provider, ...NOTHING }));
     }
     return found;
   };
@@ -148,7 +156,23 @@ function draft(rows: Rows, sightings: Sightings): Map<Slot, Draft> {
     const found = drafts.get(slotName(penalty.provider, penalty.slotId));
     if (found) found.penalty = penalty;
   }
+  for (const [slot, requests] of requestsBySlot(rows.requests)) {
+    const found = drafts.get(slot);
+    if (found) found.requests = requests;
+  }
   return drafts;
+}
+
+/** Oldest first; what is about the fleet or a whole provider is left out. */
+export function requestsBySlot(requests: readonly RequestRow[]): Map<Slot, RequestRow[]> {
+  const found = new Map<Slot, RequestRow[]>();
+  for (const request of requests.toSorted((a, b) => a.createdAtMs - b.createdAtMs)) {
+    const { provider, slotId } = request;
+    if (provider === null || slotId === null) continue;
+    const key = slotName(provider, slotId);
+    found.set(key, [...(found.get(key) ?? []), request]);
+  }
+  return found;
 }
 
 function draftListed(

@@ -1,5 +1,13 @@
 import { slotIdOf, slotOf } from './ids.ts';
-import type { HoldKind, HoldRow, MachineRow, Process, ProviderStatus } from './machine.ts';
+import type {
+  HoldKind,
+  HoldRow,
+  MachineRow,
+  OrderRow,
+  OrderVerb,
+  Process,
+  ProviderStatus,
+} from './machine.ts';
 import { DEFAULT_ESCALATION } from './policy.ts';
 import type { LossPolicy } from './policy.ts';
 
@@ -64,7 +72,8 @@ export function isStartGivenUp(row: MachineRow, nowMs: number, loss: LossPolicy)
   const attempt = row.startAttempt;
   if (!attempt || row.agentStarted) return false;
   const { failuresMax, attemptAgeMs } = loss.escalation ?? DEFAULT_ESCALATION;
-  return attempt.count >= failuresMax || nowMs > attempt.atMs + attemptAgeMs;
+  const { atMs, count } = attempt;
+  return count >= failuresMax || (atMs !== null && nowMs > atMs + attemptAgeMs);
 }
 
 /** Why the agent may not be started now; null: it may. Holds of other slots are ignored. */
@@ -86,6 +95,19 @@ export const recoveryRefusal = (
   loss: LossPolicy,
 ): Refusal | null => refusal('ShepherdRecovery', row, { holds, nowMs, loss });
 
+/** Which process carries an order out. */
+export const PROCESS_FOR: Readonly<Record<OrderVerb, Process>> = {
+  'restart-agent': 'ShepherdRecovery',
+  reboot: 'ShepherdRecovery',
+  reinstall: 'ShepherdReinstall',
+};
+
+/** The order that the process is to carry out on the machine; null: none, or it has expired. */
+export function orderFor(process: Process, row: MachineRow, nowMs: number): OrderRow | null {
+  const { order } = row;
+  return order && PROCESS_FOR[order.verb] === process && order.expiresAtMs > nowMs ? order : null;
+}
+
 /** Everything the predicates depend on besides the row. */
 export interface Circumstances {
   /** Those of other slots are ignored. */
@@ -95,7 +117,10 @@ export interface Circumstances {
   readonly loss: LossPolicy;
 }
 
-/** Why a process may not start on the machine now; null: it may. */
+/**
+ * Why a process may not start on the machine now; null: it may. An order makes a machine one for its
+ * process whether or not it is lost, and waits for nothing; all else that bars it, bars it still.
+ */
 export const refusal = (process: Process, row: MachineRow, now: Circumstances): Refusal | null =>
   ineligibility(process, row, now) ?? coolDownOf(process, row, now.nowMs);
 
@@ -115,6 +140,7 @@ export function ineligibility(
   }
   const grounds = groundsOf(process, row, now);
   if (grounds !== null) return grounds;
+  if (orderFor(process, row, now.nowMs)) return null;
   const waits = backoffUntilMs(row, process, now.nowMs) !== null;
   return waits ? 'it waits after a failure' : null;
 }
@@ -153,9 +179,22 @@ export function bySeniority(a: Seniority, b: Seniority): number {
   return a.machineId < b.machineId ? -1 : Number(a.machineId > b.machineId);
 }
 
-/** A request waits to be answered: it is handed to the agent with its next heartbeat. */
+/**
+ * A request waits to be answered: it is handed to the agent with its next heartbeat, unless
+ * `handOutRefusal` says otherwise.
+ */
 export const isInstallationDue = (row: Pick<MachineRow, 'installation'>): boolean =>
   installState(row) === 'PENDING';
+
+/** Why a request that is due is not handed to the agent now; null: it is. It may be later. */
+export function handOutRefusal(
+  row: Pick<MachineRow, 'provided' | 'quarantine' | 'deprovision'>,
+  now: Pick<Circumstances, 'holds' | 'nowMs'>,
+): Refusal | null {
+  if (isQuarantined(row, now.nowMs)) return 'it is quarantined';
+  if (row.deprovision !== null) return 'it is to be deprovisioned';
+  return isHeld(row, 'preserve', now) ? 'a hold forbids it' : null;
+}
 
 /**
  * The holder of the key is the agent that was started last on the machine.
@@ -176,12 +215,14 @@ export function backoffUntilMs(row: MachineRow, process: Process, nowMs: number)
   return found && found.untilMs > nowMs ? found.untilMs : null;
 }
 
-export const isQuarantined = (row: MachineRow, nowMs: number): boolean =>
-  row.quarantine !== null && (row.quarantine.untilMs === null || row.quarantine.untilMs > nowMs);
+export const isQuarantined = (
+  { quarantine }: Pick<MachineRow, 'quarantine'>,
+  nowMs: number,
+): boolean => quarantine !== null && (quarantine.untilMs === null || quarantine.untilMs > nowMs);
 
 /** An active hold of this kind on the machine's slot. */
 export function isHeld(
-  row: MachineRow,
+  row: Pick<MachineRow, 'provided'>,
   kind: HoldKind,
   { holds, nowMs }: Pick<Circumstances, 'holds' | 'nowMs'>,
 ): boolean {
@@ -227,7 +268,7 @@ function groundsOf(process: Process, row: MachineRow, now: Circumstances): Refus
       return barOf(process, row, now) ?? (row.agentStarted ? 'its agent is started' : null);
     case 'ShepherdRecovery':
     case 'ShepherdReinstall':
-      return barOf(process, row, now) ?? needlessOf(row, now);
+      return barOf(process, row, now) ?? needlessOf(process, row, now);
     case 'ShepherdDeprovision':
       if (row.deprovision === null) return 'nobody asked to deprovision it';
       return holdOf(process, row, now);
@@ -236,7 +277,8 @@ function groundsOf(process: Process, row: MachineRow, now: Circumstances): Refus
   }
 }
 
-function barOf(process: Process, row: MachineRow, now: Circumstances): Refusal | null {
+/** Why the machine may be no matter of the process, whatever else is true of it. */
+export function barOf(process: Process, row: MachineRow, now: Circumstances): Refusal | null {
   if (!row.provided) return 'it has no hardware';
   if (installState(row) === 'DONE') return 'it was handed over';
   if (isQuarantined(row, now.nowMs)) return 'it is quarantined';
@@ -252,7 +294,12 @@ function statusOf(process: Process, status: ProviderStatus | null): Refusal | nu
   return suits ? null : 'its provider status does not allow it';
 }
 
-function needlessOf(row: MachineRow, { nowMs, loss }: Circumstances): Refusal | null {
+function needlessOf(
+  process: Process,
+  row: MachineRow,
+  { nowMs, loss }: Circumstances,
+): Refusal | null {
+  if (orderFor(process, row, nowMs)) return null;
   if (row.agentStarted) return isLost(row, nowMs, loss) ? null : 'it is not lost';
   return isStartGivenUp(row, nowMs, loss) ? null : 'its agent start is not given up';
 }
@@ -260,5 +307,6 @@ function needlessOf(row: MachineRow, { nowMs, loss }: Circumstances): Refusal | 
 function coolDownOf(process: Process, row: MachineRow, nowMs: number): Refusal | null {
   const next = row.recovery?.nextAtMs ?? null;
   if (!isLadder(process) || next === null || next <= nowMs) return null;
+  if (orderFor(process, row, nowMs)) return null;
   return 'it cools down after an attempt';
 }

@@ -17,6 +17,8 @@ export class Unreachable extends FleetError {
 }
 /** Nobody listens there: the connection was refused or had no way. */
 export class NotListening extends Unreachable {}
+/** Somebody answers, but in no protocol that we share. */
+export class NoCommonProtocol extends Unreachable {}
 /** The peer answers, but can store nothing for now: it is read-only, or out of room. */
 export class NotWritable extends Unreachable {}
 /** A step took longer than its own limit. */
@@ -59,6 +61,31 @@ export class Malformed extends FleetError {
 export class RemoteFailure extends FleetError {
   readonly code = 'remote-failure';
   readonly retryable = false;
+}
+/** A file could not be put on a machine; the message says what to do, where we know. */
+export class UploadFailed extends RemoteFailure {}
+/** How a command on a machine ended. */
+export interface CommandEnd {
+  /** Null: a signal ended it. */
+  readonly exitCode: number | null;
+  /** Such as `SIGKILL`. */
+  readonly signalName?: string | undefined;
+  readonly stdout: Uint8Array;
+  readonly stderr: Uint8Array;
+}
+/** A command on a machine ended with another status than 0; what it wrote is kept. */
+export class CommandFailed extends RemoteFailure implements CommandEnd {
+  readonly exitCode: number | null;
+  readonly signalName: string | undefined;
+  readonly stdout: Uint8Array;
+  readonly stderr: Uint8Array;
+  constructor(message: string, end: CommandEnd, options?: ErrorOptions) {
+    super(message, options);
+    this.exitCode = end.exitCode;
+    this.signalName = end.signalName;
+    this.stdout = end.stdout;
+    this.stderr = end.stderr;
+  }
 }
 /** Aborted by our own side: shutdown, fencing, a crash of the machine's actor. */
 export class Cancelled extends FleetError {

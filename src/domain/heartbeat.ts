@@ -24,6 +24,8 @@ export type HeartbeatOutcome =
       readonly atMs: number;
       /** Serialized `OSInstallationRequest`, when one is pending for this machine. */
       readonly installationRequest: Uint8Array | null;
+      /** Of that request, as its row says; its own must be the same. Absent when not known. */
+      readonly requestGeneration?: bigint;
     }
   /** Unknown machine or wrong key: the two must look alike. */
   | { readonly kind: 'unauthenticated' }
@@ -78,4 +80,10 @@ export interface HeartbeatStore {
   recordHeartbeats(
     batch: readonly HeartbeatRecord[],
   ): Promise<(HeartbeatOutcome | HeartbeatRefusal)[]>;
+  /**
+   * Machines whose agent reports but whose hardware report is not there, a bounded number of them;
+   * agents that were started a moment ago are left out. Absent: the store cannot tell.
+   * @throws {Unreachable} database not available.
+   */
+  withoutHardware?(): Promise<readonly MachineId[]>;
 }

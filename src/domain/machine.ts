@@ -38,7 +38,8 @@ export type Ownership = 'ours' | 'foreign' | 'untagged';
 
 export const RUNGS = ['restartingAgent', 'rebooting', 'powerCycling', 'reinstalling'] as const;
 export type Rung = (typeof RUNGS)[number];
-export type HoldKind = 'no-start' | 'no-recover' | 'no-allocate' | 'preserve';
+export const HOLD_KINDS = ['no-start', 'no-recover', 'no-allocate', 'preserve'] as const;
+export type HoldKind = (typeof HOLD_KINDS)[number];
 export const QUARANTINE_KINDS = ['needsHuman', 'conflict', 'byOperator'] as const;
 export type QuarantineKind = (typeof QUARANTINE_KINDS)[number];
 
@@ -70,6 +71,108 @@ export interface BackoffRow {
   readonly lastIntervalSeconds: number | null;
 }
 
+/** The ladder's memory of one episode, and of what was asked of the machine last. */
+export interface LadderRow {
+  /** Where the ladder stands; what an operator asked for does not move it. */
+  readonly rung: Rung;
+  /** Attempts on this rung; 0: none yet. */
+  readonly attempts: number;
+  /** No rung starts before; null: at once. */
+  readonly nextAtMs: number | null;
+  /** When the last thing was about to be asked for, and not known to be refused or proved since. */
+  readonly askedAtMs: number | null;
+  /** What that is; null exactly when `askedAtMs` is. */
+  readonly askedRung: Rung | null;
+  /** The order it was for; null: the ladder's own. */
+  readonly orderKey: string | null;
+  /** The provider's name of the accepted operation. */
+  readonly operationRef: string | null;
+  /** Before it was asked for; null: not known. */
+  readonly bootIdBefore: string | null;
+  /** The pinned SSH host key before it was asked for. */
+  readonly hostKeyBefore: string | null;
+  /** Power cycling: when the power was seen off since; null: not yet. */
+  readonly offSeenAtMs: number | null;
+  /** When its power was asked off; null: it was accepted since that it is switched on again. */
+  readonly powerOffAskedAtMs: number | null;
+}
+
+/** Seconds from a request to its proof: the latest ones, at most `BOOT_TIMES_KEPT`, newest first. */
+export interface BootTimes {
+  readonly reboot: readonly number[];
+  readonly reinstall: readonly number[];
+}
+
+/** Things that operators ask for and that are work: a claim, a permit, an attempt. */
+export const ORDER_VERBS = ['restart-agent', 'reboot', 'reinstall'] as const;
+export type OrderVerb = (typeof ORDER_VERBS)[number];
+/** Things that operators ask for and that a daemon does by writing rows. */
+export const DECISION_VERBS = [
+  'hold',
+  'unhold',
+  'quarantine',
+  'release',
+  'deprovision',
+  'install',
+  'cancel-install',
+  'clear-backoff',
+] as const;
+export type DecisionVerb = (typeof DECISION_VERBS)[number];
+/** Things that operators ask of the guard, for the fleet or a provider. */
+export const GUARD_VERBS = ['freeze', 'thaw'] as const;
+export type GuardVerb = (typeof GUARD_VERBS)[number];
+export type Verb = OrderVerb | DecisionVerb | GuardVerb;
+
+/** Work that an operator asked for on one machine. */
+export interface OrderRow {
+  readonly key: string;
+  readonly verb: OrderVerb;
+  readonly by: string;
+  readonly reason: string;
+  /** A reboot that does not ask the system first. */
+  readonly force: boolean;
+  readonly expiresAtMs: number;
+}
+
+/** What an operator asked for and no daemon has settled yet. */
+export interface RequestRow {
+  readonly key: string;
+  readonly verb: Verb;
+  /** Null: the fleet. */
+  readonly provider: ProviderName | null;
+  /** Null: all of the provider, or the fleet. */
+  readonly slotId: string | null;
+  /** The machine that was on the slot when it was asked; null: none. */
+  readonly machineId: MachineId | null;
+  readonly by: string;
+  readonly reason: string;
+  readonly createdAtMs: number;
+  /** From then on it is refused. */
+  readonly expiresAtMs: number;
+}
+
+/** What the guard has decided for the fleet or one provider. */
+export interface GuardRow {
+  /** `fleet`, or a provider. */
+  readonly scope: string;
+  /** Recovery is frozen; null: it is not. */
+  readonly frozen: {
+    readonly atMs: number;
+    readonly by: string;
+    /** `silence` and `probes` end by themselves, `manual` only by an operator. */
+    readonly kind: FreezeKind;
+    readonly reason: string;
+  } | null;
+  /** While frozen: since when few enough are silent; null: too many are. */
+  readonly calmSinceMs: number | null;
+  /** Who was silent before was looked at by an operator then, and freezes nothing any more. */
+  readonly thawedAtMs: number | null;
+  /** Fleet only: heartbeats have been taken in without a break since; null: not now. */
+  readonly ingestUpSinceMs: number | null;
+}
+export const FREEZE_KINDS = ['manual', 'silence', 'probes'] as const;
+export type FreezeKind = (typeof FREEZE_KINDS)[number];
+
 /** All rows of one machine, joined. Work of dead sessions is already left out. */
 export interface MachineRow {
   readonly machineId: MachineId;
@@ -88,14 +191,16 @@ export interface MachineRow {
     readonly reportGeneration: bigint | null;
     readonly reportResult: InstallationResult | null;
   };
-  readonly startAttempt: { readonly atMs: number; readonly count: number } | null;
-  readonly recovery: {
-    readonly rung: Rung;
-    readonly attempts: number;
-    readonly askedAtMs: number | null;
-    readonly operationRef: string | null;
-    readonly nextAtMs: number | null;
-  } | null;
+  /**
+   * When the agent was last about to be executed, which perhaps was never recorded (null: it never
+   * was), and failures in a row.
+   */
+  readonly startAttempt: { readonly atMs: number | null; readonly count: number } | null;
+  readonly recovery: LadderRow | null;
+  /** How long it took to boot, the latest ones first; none: not measured yet. */
+  readonly bootTimes: BootTimes;
+  /** What an operator asked to be done to it; at most one is open. Expired ones are left out. */
+  readonly order: OrderRow | null;
   /** A permit of the fleet guard to be recovered is held. */
   readonly permit: boolean;
   readonly quarantine: {
@@ -226,6 +331,8 @@ export interface SlotFacts {
   readonly intent: IntentRow | null;
   readonly holds: readonly HoldRow[];
   readonly penalty: PenaltyRow | null;
+  /** What operators asked about this slot and nobody has settled yet, oldest first. */
+  readonly requests: readonly RequestRow[];
   /** More than one row or device claims the slot, or its machine's device is not ours; why. */
   readonly conflict: string | null;
 }

@@ -52,6 +52,8 @@ export const fleetBudget = (budget: RecoveryBudget, count: number): number =>
 export const PERMIT_RETURNED_AFTER = 3;
 /** Unbroken heartbeats for this long end an episode: the ladder starts from the bottom again. */
 export const LADDER_RESET_MS = 30 * 60_000;
+/** Boots of a machine of each kind that are remembered. */
+export const BOOT_TIMES_KEPT = 5;
 /** Penalties of a slot in a row double up to this. */
 export const PENALTY_MAX_MS = 24 * 3_600_000;
 /** A creation whose device no complete listing showed for so long is forgotten. */

@@ -5,12 +5,24 @@ import {
   installState,
   isQuarantined,
   lostAtMs,
+  orderFor,
   recoveryRefusal,
   refusal,
 } from './eligibility.ts';
 import type { MachineId, ProviderName, SessionId, Slot } from './ids.ts';
-import type { HoldKind, MachineRow, Process, SlotFacts } from './machine.ts';
+import { QUARANTINE_KINDS, RUNGS } from './machine.ts';
+import type {
+  HoldKind,
+  MachineRow,
+  OrderRow,
+  OrderVerb,
+  Process,
+  Rung,
+  SlotFacts,
+} from './machine.ts';
 import { DEFAULT_ESCALATION, type LossPolicy } from './policy.ts';
+import { RUNG_OF } from './recovery/ladder.ts';
+import { dueRequest } from './requests.ts';
 
 export const STATES = [
   'Reserved',
@@ -24,6 +36,19 @@ export const STATES = [
   'Released',
 ] as const;
 export type MachineState = (typeof STATES)[number];
+
+/** As rows and listings tell; who works on a machine knows more of what it is doing. */
+export const SUBSTATES: Readonly<Record<MachineState, readonly string[]>> = {
+  Reserved: ['available', 'penalised', 'creating'],
+  Provisioned: ['waiting', 'backingOff', 'installing', 'stopped', 'failed'],
+  AgentStarting: ['elsewhere'],
+  Running: ['awaitingHeartbeat', 'healthy', 'late', 'silent', 'installingOs'],
+  Recovering: [...RUNGS, 'coolingDown'],
+  HandedOver: ['installed'],
+  Quarantined: [...QUARANTINE_KINDS, 'missing'],
+  Deprovisioning: ['deleting', 'cleaning'],
+  Released: ['gone'],
+};
 
 /** What the daemon may do with the machine next, if it gets its turn. */
 export type NextWork = 'agentStart' | 'recovery' | 'deprovision' | null;
@@ -46,6 +71,10 @@ export interface MachineView {
   readonly substate: string;
   readonly reason: string | null;
   readonly next: NextWork;
+  /** Key of what operators asked that is to be settled now; null: nothing. */
+  readonly request: string | null;
+  /** Of a quarantine: who or what can end it, for people. */
+  readonly endedBy: string | null;
   /** When the clock alone may change this view (epoch ms of the database); null: never. */
   readonly dueAtMs: number | null;
 }
@@ -56,6 +85,7 @@ export interface Place {
   readonly substate: string;
   readonly reason?: string | null;
   readonly next?: NextWork;
+  readonly endedBy?: string | null;
 }
 
 export interface Moment {
@@ -84,7 +114,10 @@ export function viewOf(facts: SlotFacts, moment: Moment): MachineView {
 }
 
 /** The part of a view that the clock may change. */
-type Told = Pick<MachineView, 'state' | 'substate' | 'reason' | 'next' | 'holds'>;
+type Told = Pick<
+  MachineView,
+  'state' | 'substate' | 'reason' | 'next' | 'request' | 'endedBy' | 'holds'
+>;
 
 function tellOf(facts: SlotFacts, moment: Moment): Told {
   const {
@@ -92,9 +125,45 @@ function tellOf(facts: SlotFacts, moment: Moment): Told {
     substate,
     reason = null,
     next = null,
-  } = doable(placeOf(facts, moment), facts, moment);
-  return { state, substate, reason, next, holds: activeHolds(facts, moment.nowMs) };
+    endedBy = null,
+  } = doable(ordered(placeOf(facts, moment), facts, moment), facts, moment);
+  const { requests, row, holds } = facts;
+  const due = dueRequest(requests, row, { holds, nowMs: moment.nowMs, loss: moment.loss });
+  const request = due?.key ?? null;
+  return {
+    state,
+    substate,
+    reason,
+    next,
+    request,
+    endedBy,
+    holds: activeHolds(facts, moment.nowMs),
+  };
 }
+
+/** Where no work of ours is under way, an operator's order comes before what the machine is due for. */
+function ordered(place: Place, { row, holds }: SlotFacts, { nowMs, loss }: Moment): Place {
+  if (!row || !LEADS_TO_RECOVERY.has(place.state)) return place;
+  const order = ORDERED.map((process) => {
+    const asked = orderFor(process, row, nowMs);
+    return asked && refusal(process, row, { holds, nowMs, loss }) === null ? asked : null;
+  }).find((each) => each !== null);
+  return order ? { ...place, next: 'recovery', reason: orderText(order) } : place;
+}
+
+const ORDERED: readonly Process[] = ['ShepherdRecovery', 'ShepherdReinstall'];
+const LEADS_TO_RECOVERY: ReadonlySet<MachineState> = new Set<MachineState>([
+  'Provisioned',
+  'Running',
+  'Recovering',
+]);
+const ASKED_FOR: Readonly<Record<OrderVerb, string>> = {
+  'restart-agent': 'a restart of its agent',
+  reboot: 'a reboot',
+  reinstall: 'a reinstallation',
+};
+const orderText = ({ by, verb, reason }: OrderRow): string =>
+  `${by} asked for ${ASKED_FOR[verb]}: ${reason}`;
 
 /** Leaves alone what this daemon could not ask for. */
 function doable(place: Place, { provider }: SlotFacts, { providers }: Moment): Place {
@@ -114,16 +183,19 @@ function nextChange(facts: SlotFacts, moment: Moment, told: Told): number | null
 }
 
 /** Every time that a rule below compares with the clock. */
-function limitsOf({ row, holds, penalty }: SlotFacts, loss: LossPolicy): number[] {
+function limitsOf({ row, holds, penalty, requests }: SlotFacts, loss: LossPolicy): number[] {
   const { attemptAgeMs } = loss.escalation ?? DEFAULT_ESCALATION;
   const heardAt = row && currentHeartbeat(row)?.atMs;
+  const executedAt = row?.startAttempt?.atMs;
   const limits = [
     row?.quarantine?.untilMs,
     row && lostAtMs(row, loss),
     heardAt && heardAt + 2 * loss.periodMs,
-    row?.startAttempt && row.startAttempt.atMs + attemptAgeMs,
+    executedAt && executedAt + attemptAgeMs,
     row?.recovery?.nextAtMs,
+    row?.order?.expiresAtMs,
     penalty?.untilMs,
+    ...requests.map(({ expiresAtMs }) => expiresAtMs),
     ...(row?.backoffs ?? []).map(({ untilMs }) => untilMs),
     ...holds.map(({ untilMs }) => untilMs),
   ];
@@ -135,6 +207,8 @@ const sameTold = (a: Told, b: Told): boolean =>
   a.substate === b.substate &&
   a.reason === b.reason &&
   a.next === b.next &&
+  a.request === b.request &&
+  a.endedBy === b.endedBy &&
   a.holds.length === b.holds.length;
 
 const activeHolds = (facts: SlotFacts, nowMs: number): HoldKind[] =>
@@ -154,21 +228,34 @@ function placeOf(facts: SlotFacts, moment: Moment): Place {
 function parked(facts: SlotFacts, moment: Moment): Place | null {
   const { row } = facts;
   // Whatever else its rows say: part of them could not be read.
+  const state = 'Quarantined';
   if (row?.unreadable !== undefined) {
-    return { state: 'Quarantined', substate: 'conflict', reason: row.unreadable };
+    return { state, substate: 'conflict', reason: row.unreadable, endedBy: ENDS.unreadable };
   }
   if (row?.quarantine && isQuarantined(row, moment.nowMs)) {
-    const { kind, reason } = row.quarantine;
-    return { state: 'Quarantined', substate: kind, reason };
+    const { kind, reason, untilMs } = row.quarantine;
+    const endedBy = untilMs === null ? ENDS.release : `${ENDS.release}, or its end`;
+    return { state, substate: kind, reason, endedBy };
   }
   if (row && row.deprovision !== null) return goingBack(facts, row, moment);
   if (row?.provided?.status === 'Missing') {
     const reason = 'the provider no longer knows this machine';
-    return { state: 'Quarantined', substate: 'missing', reason };
+    return { state, substate: 'missing', reason, endedBy: ENDS.missing };
   }
   const conflict = facts.conflict ?? orphan(facts);
-  return conflict ? { state: 'Quarantined', substate: 'conflict', reason: conflict } : null;
+  if (!conflict) return null;
+  const endedBy = facts.conflict ? ENDS.contradiction : ENDS.orphan;
+  return { state, substate: 'conflict', reason: conflict, endedBy };
 }
+
+const ENDS = {
+  release: 'an operator: shepherd machine release',
+  unreadable: 'a program that knows what its rows say',
+  missing:
+    'the provider, when it shows the machine again; or an operator: shepherd machine deprovision',
+  contradiction: 'whoever puts rows and provider in agreement',
+  orphan: 'an operator, at the provider; or provisioner.assimilate',
+} as const;
 
 /** On its way back to the provider. Nothing drains yet: no balancer knows the machine. */
 function goingBack({ listed, holds }: SlotFacts, row: MachineRow, { nowMs, loss }: Moment): Place {
@@ -193,12 +280,11 @@ const RECOVERY: readonly Process[] = ['ShepherdRecovery', 'ShepherdReinstall'];
 function atWork(facts: SlotFacts, moment: Moment): Place | null {
   const { row } = facts;
   if (!row) return null;
-  const rung = row.recovery?.rung ?? 'rebooting';
   if (row.work.some((work) => RECOVERY.includes(work.process))) {
-    return { state: 'Recovering', substate: rung };
+    return { state: 'Recovering', substate: rungAt(row) };
   }
   if (row.permit) {
-    const may = recoveryRefusal(row, facts.holds, moment.nowMs, moment.loss);
+    const may = ladderRefusal(row, facts.holds, moment);
     const reason = causeOf(row, 'ShepherdRecovery') ?? 'between two attempts';
     const next = may === null ? 'recovery' : null;
     return { state: 'Recovering', substate: 'coolingDown', reason, next };
@@ -209,6 +295,21 @@ function atWork(facts: SlotFacts, moment: Moment): Place | null {
   return null;
 }
 
+/** Why the ladder may not take the machine now, leaving aside what operators ask for. */
+const ladderRefusal = (
+  row: MachineRow,
+  holds: SlotFacts['holds'],
+  { nowMs, loss }: Pick<Moment, 'nowMs' | 'loss'>,
+) => recoveryRefusal({ ...row, order: null }, holds, nowMs, loss);
+
+/** The rung that is being tried: what was asked for last, else where the ladder stands or begins. */
+function rungAt({ work, recovery, order, agentStarted }: MachineRow): Rung {
+  if (work.some(({ process }) => process === 'ShepherdReinstall')) return 'reinstalling';
+  if (recovery?.askedRung) return recovery.askedRung;
+  if (order) return RUNG_OF[order.verb];
+  return recovery?.rung ?? (agentStarted ? 'restartingAgent' : 'rebooting');
+}
+
 function started(facts: SlotFacts, { nowMs, loss }: Moment): Place | null {
   const { row } = facts;
   if (!row) return null;
@@ -217,7 +318,7 @@ function started(facts: SlotFacts, { nowMs, loss }: Moment): Place | null {
   if (!row.agentStarted) return null;
   const lostAt = lostAtMs(row, loss) ?? Number.POSITIVE_INFINITY;
   if (nowMs > lostAt) {
-    const may = recoveryRefusal(row, facts.holds, nowMs, loss);
+    const may = ladderRefusal(row, facts.holds, { nowMs, loss });
     return {
       state: 'Running',
       substate: 'silent',
@@ -250,8 +351,8 @@ function provisioned(facts: SlotFacts, moment: Moment): Place | null {
       return { state, substate: 'stopped', reason: 'switched off at the provider' };
     default:
   }
-  if (recoveryRefusal(row, holds, nowMs, loss) === null) {
-    const reason = 'agent start was given up; a reboot comes next';
+  if (ladderRefusal(row, holds, moment) === null) {
+    const reason = 'agent start was given up; the recovery ladder comes next';
     return { state, substate: 'waiting', reason, next: 'recovery' };
   }
   const refusal = agentStartRefusal(row, holds, nowMs, loss);

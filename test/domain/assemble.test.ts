@@ -19,12 +19,13 @@ import {
   MACHINE,
   NOW_MS,
   penaltyRow,
+  requestRow,
   PROVIDER,
   provided,
   SLOT,
 } from '../support/facts.ts';
 
-const NO_ROWS: Rows = { machines: [], intents: [], holds: [], penalties: [] };
+const NO_ROWS: Rows = { machines: [], intents: [], holds: [], penalties: [], requests: [] };
 const listing = (...machines: ProviderMachine[]): Map<ProviderName, KnownListing> =>
   new Map([[PROVIDER, { machines, complete: true }]]);
 const assemble = (rows: Partial<Rows>, listings = listing()) =>
@@ -38,6 +39,7 @@ describe('assembleFacts', () => {
       intents: [intentRow()],
       holds: [hold('preserve')],
       penalties: [penaltyRow(NOW_MS)],
+      requests: [requestRow({ key: 'b', createdAtMs: NOW_MS + 1 }), requestRow({ key: 'a' })],
     };
     const facts = assemble(rows, listing(device()));
     expect([...facts.keys()]).toEqual([SLOT]);
@@ -48,12 +50,16 @@ describe('assembleFacts', () => {
       holds: [{ kind: 'preserve' }],
       penalty: { untilMs: NOW_MS },
       listingComplete: true,
+      requests: [{ key: 'a' }, { key: 'b' }],
       conflict: null,
     });
   });
 
-  test('holds and penalties alone make no slot', () => {
-    const rows = { holds: [hold('preserve')], penalties: [penaltyRow(NOW_MS)] };
+  test('holds, penalties and requests alone make no slot', () => {
+    const rows = {
+      ...{ holds: [hold('preserve')], penalties: [penaltyRow(NOW_MS)] },
+      requests: [requestRow(), requestRow({ verb: 'freeze', slotId: null, machineId: null })],
+    };
     expect(assemble(rows).size).toBe(0);
   });
 

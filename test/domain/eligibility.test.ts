@@ -9,9 +9,10 @@ import {
   refusal,
 } from '../../src/domain/eligibility.ts';
 import { machineId, providerName, sessionId } from '../../src/domain/ids.ts';
-import type { HoldKind, HoldRow, MachineRow, Process } from '../../src/domain/machine.ts';
+import type { HoldKind, HoldRow, MachineRow, OrderRow, Process } from '../../src/domain/machine.ts';
 import { PROVIDER_STATUSES } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import { ladderRow } from '../support/facts.ts';
 
 const NOW = 1_700_000_000_000;
 const MINUTE = 60_000;
@@ -35,6 +36,8 @@ const row = (change: Partial<MachineRow> = {}): MachineRow => ({
   installation: install(null, null),
   startAttempt: null,
   recovery: null,
+  bootTimes: { reboot: [], reinstall: [] },
+  order: null,
   permit: false,
   quarantine: null,
   deprovision: null,
@@ -149,11 +152,32 @@ describe('recovery', () => {
       'it waits after a failure',
     );
     expect(mayRecover({ ...LOST, backoffs: [{ ...backoff, untilMs: NOW }] })).toBeNull();
-    const ladder = { rung: 'rebooting', attempts: 1, askedAtMs: null, operationRef: null } as const;
-    expect(mayRecover({ ...LOST, recovery: { ...ladder, nextAtMs: NOW + 1 } })).toBe(
-      'it cools down after an attempt',
+    const coolingUntil = (nextAtMs: number) =>
+      mayRecover({ ...LOST, recovery: ladderRow({ nextAtMs }) });
+    expect(coolingUntil(NOW + 1)).toBe('it cools down after an attempt');
+    expect(coolingUntil(NOW)).toBeNull();
+  });
+
+  it('is for machines with an order, lost or not, and waits for nothing then', () => {
+    const order: OrderRow = {
+      ...{ key: 'one', verb: 'reboot', by: 'ann', reason: 'x', force: false },
+      expiresAtMs: NOW + 1,
+    };
+    const wait = { untilMs: NOW + 1, cause: '', lastIntervalSeconds: 60 };
+    const waiting: Partial<MachineRow> = {
+      recovery: ladderRow({ nextAtMs: NOW + 1 }),
+      backoffs: [{ process: 'ShepherdRecovery', ...wait }],
+    };
+    expect(mayRecover({ ...waiting, order })).toBeNull();
+    expect(mayRecover({ order: { ...order, verb: 'restart-agent' } })).toBeNull();
+    expect(mayRecover({ order: { ...order, verb: 'reinstall' } })).toBe(
+      'its agent start is not given up',
     );
-    expect(mayRecover({ ...LOST, recovery: { ...ladder, nextAtMs: NOW } })).toBeNull();
+    expect(mayRecover({ order: { ...order, expiresAtMs: NOW } })).toBe(
+      'its agent start is not given up',
+    );
+    const parked = { kind: 'needsHuman', reason: 'x', untilMs: null } as const;
+    expect(mayRecover({ order, quarantine: parked })).toBe('it is quarantined');
   });
 
   it.each(PROVIDER_STATUSES)('with provider status %s', (status) => {
@@ -188,6 +212,8 @@ describe('escalation', () => {
   it.each([
     ['five failures', attempt(5, 1), false],
     ['six failures', attempt(6, 1), true],
+    ['failures without an execution', { startAttempt: { atMs: null, count: 5 } }, false],
+    ['six of them', { startAttempt: { atMs: null, count: 6 } }, true],
     ['an attempt 30 min ago', attempt(0, 30), false],
     ['an attempt 31 min ago', attempt(0, 31), true],
     ['started meanwhile', { ...attempt(6, 1), agentStarted: started(1) }, false],

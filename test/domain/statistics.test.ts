@@ -5,7 +5,7 @@ import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { byProcess, candidatesOf, statisticsOf } from '../../src/domain/statistics.ts';
 import type { Counts } from '../../src/domain/statistics.ts';
 import { machineRow, MINUTE, providedOf, PROVIDER } from '../contracts/bmdb-rows.ts';
-import { liveWork } from '../support/facts.ts';
+import { ladderRow, liveWork } from '../support/facts.ts';
 
 const NOW = 1_700_000_000_000;
 const now = { nowMs: NOW, holds: [], loss: DEFAULT_LOSS };
@@ -63,7 +63,7 @@ describe('counted as they are meant:', () => {
   const wait = { process: 'ShepherdRecovery', cause: 'x', lastIntervalSeconds: 1 } as const;
   /** No agent is to be started. */
   const idle = { pendingAgentStart: 0 };
-  const ladder = { rung: 'rebooting', attempts: 1, askedAtMs: NOW, operationRef: null } as const;
+  const ladder = ladderRow({ askedAtMs: NOW, askedRung: 'rebooting' });
 
   test.each<[string, Partial<MachineRow>, Partial<Counts>]>([
     ['a failed installation', installation(1n, 1n, 'Error'), { installationFailed: 1 }],

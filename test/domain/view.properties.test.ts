@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { HoldRow, MachineRow, SlotFacts } from '../../src/domain/machine.ts';
-import { PROCESSES, PROVIDER_STATUSES } from '../../src/domain/machine.ts';
+import { ORDER_VERBS, PROCESSES, PROVIDER_STATUSES, RUNGS } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { STATES, viewOf, type MachineView } from '../../src/domain/view.ts';
+import { STATES, SUBSTATES, viewOf, type MachineView } from '../../src/domain/view.ts';
 import { PLACES } from '../support/views.ts';
 import {
   agentStarted,
@@ -13,22 +13,20 @@ import {
   free,
   hold,
   intentRow,
+  ladderRow,
   liveWork,
   machineRow,
   NOW_MS,
+  orderRow,
   penaltyRow,
   provided,
+  requestRow,
   slotFacts,
 } from '../support/facts.ts';
 
 const MINUTE = 60_000;
 const moment = { nowMs: NOW_MS, loss: DEFAULT_LOSS };
-const recovering = {
-  rung: 'rebooting',
-  attempts: 1,
-  askedAtMs: NOW_MS,
-  operationRef: null,
-} as const;
+const recovering = ladderRow({ attempts: 1, askedAtMs: NOW_MS });
 
 const nullable = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: null });
 const instant = fc.integer({ min: NOW_MS - 90 * MINUTE, max: NOW_MS + 90 * MINUTE });
@@ -48,7 +46,16 @@ const anyRow: fc.Arbitrary<MachineRow> = fc
       reportResult: fc.constantFrom(null, 'Success', 'Error'),
     }),
     startAttempt: nullable(fc.record({ atMs: instant, count: fc.nat(8) })),
-    recovery: nullable(nullable(instant).map((nextAtMs) => ({ ...recovering, nextAtMs }))),
+    recovery: nullable(
+      fc
+        .tuple(nullable(instant), fc.constantFrom(...RUNGS), nullable(fc.constantFrom(...RUNGS)))
+        .map(([nextAtMs, rung, askedRung]) => ({ ...recovering, rung, askedRung, nextAtMs })),
+    ),
+    order: nullable(
+      fc
+        .tuple(fc.constantFrom(...ORDER_VERBS), instant)
+        .map(([verb, expiresAtMs]) => orderRow({ verb, expiresAtMs })),
+    ),
     permit: fc.boolean(),
     quarantine: nullable(
       fc.record({
@@ -82,6 +89,12 @@ const anyFacts: fc.Arbitrary<SlotFacts> = fc
     intent: fc.constantFrom(null, intentRow(), intentRow({ state: 'unresolved' })),
     holds: fc.array(anyHold, { maxLength: 3 }),
     penalty: nullable(instant.map((untilMs) => penaltyRow(untilMs))),
+    requests: fc.array(
+      fc
+        .tuple(fc.constantFrom('hold' as const, ...ORDER_VERBS), instant)
+        .map(([verb, expiresAtMs]) => requestRow({ verb, expiresAtMs })),
+      { maxLength: 2 },
+    ),
     conflict: fc.constantFrom(null, null, null, 'two devices'),
   })
   .map((change) => slotFacts(change));
@@ -110,6 +123,7 @@ describe('viewOf, over any facts', () => {
     fc.assert(
       fc.property(anyFacts, fc.double({ min: 0, max: 1, noNaN: true }), (facts, share) => {
         const found = viewOf(facts, moment);
+        expect(SUBSTATES[found.state]).toContain(found.substate);
         if (found.dueAtMs === null) {
           const later = { ...moment, nowMs: NOW_MS + share * 1_000 * MINUTE };
           expect(saying(viewOf(facts, later))).toEqual(saying(found));

@@ -11,9 +11,11 @@ import {
   free,
   hold,
   intentRow,
+  ladderRow,
   liveWork,
   machineRow,
   NOW_MS,
+  orderRow,
   penaltyRow,
   provided,
   PROVIDER,
@@ -41,12 +43,7 @@ const heard = (agoMs: number) => ({
 const quarantine = (kind: 'conflict' | 'needsHuman' | 'byOperator', untilMs: number | null) => ({
   quarantine: { kind, reason: 'because', untilMs },
 });
-const recovering = {
-  rung: 'rebooting',
-  attempts: 1,
-  askedAtMs: NOW_MS,
-  operationRef: null,
-} as const;
+const recovering = ladderRow({ attempts: 1, askedAtMs: NOW_MS, askedRung: 'rebooting' });
 const nextTryIn = (ms: number) => ({ recovery: { ...recovering, nextAtMs: NOW_MS + ms } });
 
 /** The rules in their order, each with every rule below it true as well where that is possible. */
@@ -130,7 +127,30 @@ const TRUTH: readonly (readonly [string, Partial<SlotFacts>, Partial<MachineView
   ],
   [
     'a reinstallation is recovery too',
-    row({ work: [liveWork('ShepherdReinstall')], installation: done }),
+    row({ work: [liveWork('ShepherdReinstall')], ...nextTryIn(0), installation: done }),
+    { state: 'Recovering', substate: 'reinstalling' },
+  ],
+  [
+    'recovery that has asked for nothing yet begins with the agent',
+    row({ work: [liveWork('ShepherdRecovery')], ...heard(60 * MINUTE), permit: true }),
+    { state: 'Recovering', substate: 'restartingAgent' },
+  ],
+  [
+    'or with a reboot, where there is no agent',
+    row({ work: [liveWork('ShepherdRecovery')], permit: true }),
+    { state: 'Recovering', substate: 'rebooting' },
+  ],
+  [
+    'or with what an operator asked for',
+    row({ work: [liveWork('ShepherdRecovery')], ...heard(0), order: orderRow() }),
+    { state: 'Recovering', substate: 'rebooting' },
+  ],
+  [
+    'what an operator had done shows, wherever the ladder stands',
+    row({
+      work: [liveWork('ShepherdRecovery')],
+      recovery: ladderRow({ rung: 'powerCycling', askedAtMs: NOW_MS, askedRung: 'rebooting' }),
+    }),
     { state: 'Recovering', substate: 'rebooting' },
   ],
   [

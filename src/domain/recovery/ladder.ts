@@ -1,20 +1,206 @@
-import type { MachineRow } from '../machine.ts';
+import { orderFor } from '../eligibility.ts';
+import { RUNGS } from '../machine.ts';
+import type { BootTimes, LadderRow, MachineRow, OrderVerb, Process, Rung } from '../machine.ts';
 
-type Ladder = MachineRow['recovery'];
+/** How often a rung is tried in one episode, and how long its evidence is waited for. */
+export interface RungPolicy {
+  /** 0: the rung is left out. */
+  readonly attempts: number;
+  readonly patienceMs: number;
+}
+export type LadderPolicy = Readonly<Record<Rung, RungPolicy>>;
 
-/** Reboots asked for in one episode; an episode ends with long enough unbroken heartbeats. */
-export const REBOOTS_MAX = 3;
+const MINUTE_MS = 60_000;
 
-/** Why no rung is left to try; null: the next attempt may begin. */
-export function ladderEnd(ladder: Ladder): string | null {
-  if (!ladder || ladder.attempts < REBOOTS_MAX) return null;
-  return `${ladder.attempts} reboots were asked for and it did not stay up; no other means is left`;
+export const DEFAULT_LADDER: LadderPolicy = {
+  restartingAgent: { attempts: 2, patienceMs: MINUTE_MS },
+  rebooting: { attempts: 3, patienceMs: 15 * MINUTE_MS },
+  powerCycling: { attempts: 2, patienceMs: 15 * MINUTE_MS },
+  reinstalling: { attempts: 2, patienceMs: 45 * MINUTE_MS },
+};
+
+/** What a provider can be asked for. */
+export interface LadderMeans {
+  readonly reboot: boolean;
+  readonly power: boolean;
+  readonly reinstall: boolean;
 }
 
-/** A reboot that was asked for and never proved was perhaps ignored: then not so gently again. */
-export const rebootMode = (ladder: Ladder): 'graceful' | 'force' =>
-  ladder?.askedAtMs ? 'force' : 'graceful';
+/** What the next step depends on besides the machine's rows. */
+export interface LadderCircumstances {
+  readonly means: LadderMeans;
+  readonly policy: LadderPolicy;
+  /** A hold `preserve` is on the machine: what is on it must not be lost. */
+  readonly preserved: boolean;
+  /** Database clock. */
+  readonly nowMs: number;
+  /** What was asked for less than this ago is not asked for again. */
+  readonly askAgainMs: number;
+}
 
-/** An open request so young may still come true: asking again would reboot twice. */
-export const isStillAsked = (ladder: Ladder, nowMs: number, askAgainMs: number): boolean =>
-  typeof ladder?.askedAtMs === 'number' && nowMs - ladder.askedAtMs < askAgainMs;
+/** Those that carry out steps of the ladder. */
+export type LadderProcess = Extract<Process, 'ShepherdRecovery' | 'ShepherdReinstall'>;
+
+/** What is to be done to the machine next. */
+export interface LadderStep {
+  readonly rung: Rung;
+  readonly process: LadderProcess;
+  /** Which attempt on this rung it is, from 1. */
+  readonly attempt: number;
+  /** How a reboot is asked for. */
+  readonly mode: 'graceful' | 'force';
+  /** It was asked for already and may still come true: it is only waited for. */
+  readonly resumed: boolean;
+  /** Key of the operator's order that it is; null: the ladder's own. */
+  readonly order: string | null;
+}
+/** Nothing is left to try: a person is needed. */
+export interface LadderEnd {
+  readonly end: string;
+}
+
+export const RUNG_OF: Readonly<Record<OrderVerb, Rung>> = {
+  'restart-agent': 'restartingAgent',
+  reboot: 'rebooting',
+  reinstall: 'reinstalling',
+};
+
+export const processOf = (rung: Rung): LadderProcess =>
+  rung === 'reinstalling' ? 'ShepherdReinstall' : 'ShepherdRecovery';
+
+/**
+ * What comes next for a machine that is lost, whose agent start was given up, or of which an operator
+ * asked something. Never goes back to a milder rung within an episode, and tries each so often and
+ * no more, so that every episode ends: with a machine that stays up, or with a person.
+ */
+export function nextStep(row: MachineRow, now: LadderCircumstances): LadderStep | LadderEnd {
+  const order = ORDERED.map((process) => orderFor(process, row, now.nowMs)).find(Boolean);
+  if (order) {
+    const rung = RUNG_OF[order.verb];
+    const resumed = isResumed(row, rung, order.key, now);
+    const mode = order.force ? 'force' : 'graceful';
+    return { rung, process: processOf(rung), attempt: 1, mode, resumed, order: order.key };
+  }
+  const { recovery } = row;
+  const resumed = recovery?.askedRung ?? null;
+  if (recovery && resumed !== null && isResumed(row, resumed, null, now)) {
+    return ownStep(resumed, Math.max(1, recovery.attempts), { recovery, resumed: true });
+  }
+  const begun = recovery?.rung ?? firstRung(row);
+  const goesOn = RUNGS.slice(RUNGS.indexOf(row.agentStarted ? begun : notBelow(begun)));
+  for (const rung of goesOn) {
+    const tried = recovery?.rung === rung ? recovery.attempts : 0;
+    if (tried >= now.policy[rung].attempts || !isPossible(rung, now)) continue;
+    return ownStep(rung, tried + 1, { recovery, resumed: false });
+  }
+  return { end: endOf(recovery) };
+}
+
+const ORDERED: readonly LadderProcess[] = ['ShepherdRecovery', 'ShepherdReinstall'];
+
+const ownStep = (
+  rung: Rung,
+  attempt: number,
+  { recovery, resumed }: { recovery: LadderRow | null; resumed: boolean },
+): LadderStep => ({
+  rung,
+  process: processOf(rung),
+  attempt,
+  mode: isUnproved(recovery, rung) ? 'force' : 'graceful',
+  resumed,
+  order: null,
+});
+
+/** What comes next where the agent cannot be restarted, since SSH does not answer. */
+export const stepBeyondAgent = (
+  row: MachineRow,
+  { policy, ...now }: LadderCircumstances,
+): LadderStep | LadderEnd => {
+  const restartingAgent = { ...policy.restartingAgent, attempts: 0 };
+  return nextStep({ ...row, order: null }, { ...now, policy: { ...policy, restartingAgent } });
+};
+
+/** A machine that never got an agent has none to restart. */
+const firstRung = ({ agentStarted }: MachineRow): Rung =>
+  agentStarted ? 'restartingAgent' : 'rebooting';
+const notBelow = (rung: Rung): Rung => (rung === 'restartingAgent' ? 'rebooting' : rung);
+
+/** A reboot that was asked for and neither refused nor proved was perhaps ignored. */
+const isUnproved = (recovery: LadderRow | null, rung: Rung): boolean =>
+  rung === 'rebooting' && recovery?.askedRung === 'rebooting';
+
+function isPossible(rung: Rung, { means, preserved }: LadderCircumstances): boolean {
+  switch (rung) {
+    case 'restartingAgent':
+      return true;
+    case 'rebooting':
+      return means.reboot;
+    case 'powerCycling':
+      return means.power;
+    case 'reinstalling':
+      return means.reinstall && !preserved;
+  }
+}
+
+/**
+ * Whoever asked for it last is gone without having ended it (else the ladder would cool down from
+ * then on), and its time is not over. An order is one attempt: it is never asked for again.
+ */
+function isResumed(
+  { recovery }: MachineRow,
+  rung: Rung,
+  order: string | null,
+  { policy, preserved, nowMs, askAgainMs }: LadderCircumstances,
+): boolean {
+  const askedAtMs = recovery?.askedAtMs ?? null;
+  if (!recovery || askedAtMs === null || rung === 'restartingAgent') return false;
+  const { askedRung, orderKey, nextAtMs } = recovery;
+  if (askedRung !== rung || orderKey !== order) return false;
+  if (order !== null) return true;
+  if (rung === 'reinstalling' && preserved) return false;
+  const hasEnded = nextAtMs !== null && nextAtMs > askedAtMs;
+  return !hasEnded && nowMs < askedAtMs + Math.max(askAgainMs, policy[rung].patienceMs);
+}
+
+function endOf(recovery: LadderRow | null): string {
+  if (!recovery) return 'it does not come back, and its provider offers no means to bring it back';
+  const { rung, attempts } = recovery;
+  const tried = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'} at ${WORDS[rung]}`;
+  return `${tried} and what went before did not help; no other means is left`;
+}
+
+const WORDS: Readonly<Record<Rung, string>> = {
+  restartingAgent: 'restarting its agent',
+  rebooting: 'rebooting it',
+  powerCycling: 'switching it off and on',
+  reinstalling: 'reinstalling it',
+};
+
+/** A first attempt on a rung waits for three times its longest boot, but at least for this. */
+const SHORTEST_WAIT_MS = 2 * MINUTE_MS;
+const BOOTS = 3;
+
+/**
+ * How long the evidence of a step is waited for: the rung's patience. A first attempt waits less
+ * where the machine's own boots are known to be quick: if it was ignored, the next comes sooner.
+ */
+export function patienceOf(
+  { rung, attempt }: Pick<LadderStep, 'rung' | 'attempt'>,
+  { patienceMs }: RungPolicy,
+  bootTimes: BootTimes,
+): number {
+  const known = rung === 'reinstalling' ? bootTimes.reinstall : bootTimes.reboot;
+  if (attempt > 1 || rung === 'restartingAgent' || known.length === 0) return patienceMs;
+  const usualMs = BOOTS * 1_000 * Math.max(...known);
+  return Math.min(patienceMs, Math.max(SHORTEST_WAIT_MS, usualMs));
+}
+
+/** How long to wait before the same thing may be asked for again; 0: at once. */
+export function askAgainInMs(
+  recovery: LadderRow | null,
+  rung: Rung,
+  { nowMs, askAgainMs }: Pick<LadderCircumstances, 'nowMs' | 'askAgainMs'>,
+): number {
+  const askedAtMs = recovery?.askedRung === rung ? recovery.askedAtMs : null;
+  return askedAtMs === null ? 0 : Math.max(0, askedAtMs + askAgainMs - nowMs);
+}

@@ -7,10 +7,11 @@ import {
   createSimulatedClock,
 } from '../../../src/adapters/clock/simulated-clock.ts';
 import { codeOf } from '../../../src/domain/errors.ts';
-import { machineId, providerName } from '../../../src/domain/ids.ts';
+import { machineId, providerName, slot } from '../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
-import { countPermits } from '../../../src/domain/recovery/permits.ts';
+import { countPermits, type BudgetUse } from '../../../src/domain/recovery/permits.ts';
 import { DEFAULT_LOSS, type RecoveryBudget } from '../../../src/domain/policy.ts';
+import { takenIn, TRUSTING_GUARD } from '../../support/ingest.ts';
 import { agentStarted, machineRow, NOW_MS, provided, slotFacts } from '../../support/facts.ts';
 
 interface Seen {
@@ -27,10 +28,14 @@ const rowOf = ({ provider = 'p', location = 'a', started = true, permit = false 
   });
 const many = (count: number, seen: Seen = {}) => Array.from({ length: count }, () => rowOf(seen));
 const countsOf = (budget: Partial<RecoveryBudget>, ...groups: readonly MachineRow[][]) =>
-  countPermits(
-    groups.flat().map((row) => slotFacts({ row })),
-    { percent: 100, perGroupMax: 1_000, fleetMax: 1_000, ...budget },
-  );
+  countPermits(groups.flat().map(factsAt), {
+    percent: 100,
+    perGroupMax: 1_000,
+    fleetMax: 1_000,
+    ...budget,
+  });
+const factsAt = (row: MachineRow, at: number) =>
+  slotFacts({ row, slot: slot('stub', `rack-${at}`) });
 const A = { provider: 'p', location: 'a' };
 
 /** How many may be taken there, one after another. */
@@ -79,6 +84,43 @@ describe('room for one more recovery', () => {
   });
 });
 
+describe('news', () => {
+  const shape = fc.record({
+    provider: fc.constantFrom('p', 'q'),
+    location: fc.constantFrom('a', 'b', null),
+    started: fc.boolean(),
+    permit: fc.boolean(),
+  });
+  const news = fc.record({ at: fc.nat(5), seen: fc.option(shape) });
+
+  test('one by one count as all at once would, and forget what was taken', () => {
+    fc.assert(
+      fc.property(fc.array(shape, { maxLength: 6 }), fc.array(news), (first, later) => {
+        const budget = { percent: 40, perGroupMax: 3, fleetMax: 4 };
+        const facts = first.map((seen, at) => factsAt(rowOf(seen), at));
+        const counts = countPermits(facts, budget);
+        for (const { at, seen } of later) {
+          counts.take(A);
+          facts[at] = { ...factsAt(rowOf(seen ?? {}), at), ...(seen === null && { row: null }) };
+          counts.update([facts[at]]);
+        }
+        counts.update([]);
+        const anew = countPermits(facts.filter(Boolean), budget);
+        const byScope = (uses: readonly BudgetUse[]) =>
+          uses.toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
+        expect(counts.held).toBe(anew.held);
+        expect(byScope(counts.use())).toEqual(byScope(anew.use()));
+        for (const provider of ['p', 'q', 'r']) {
+          for (const location of ['a', 'b', 'c', null]) {
+            const place = { provider, location };
+            expect(counts.hasRoom(place)).toBe(anew.hasRoom(place));
+          }
+        }
+      }),
+    );
+  });
+});
+
 test('the forecast is what the BMDB decides in the claim', async () => {
   const seen = fc.record({
     provider: fc.constantFrom('p', 'q'),
@@ -99,7 +141,10 @@ test('the forecast is what the BMDB decides in the claim', async () => {
       async (others, one, budget) => {
         const clock = createSimulatedClock(NOW_MS);
         const random = createSeededRandom(1);
-        const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget });
+        const bmdb = createMemBmdb({
+          ...{ clock, random, loss: DEFAULT_LOSS, budget, guard: TRUSTING_GUARD },
+        });
+        takenIn(bmdb.tables);
         const lost = {
           ...rowOf(one),
           permit: false,
@@ -122,10 +167,7 @@ test('the forecast is what the BMDB decides in the claim', async () => {
             return false;
           },
         );
-        const counts = countPermits(
-          rows.map((row) => slotFacts({ row })),
-          budget,
-        );
+        const counts = countPermits(rows.map(factsAt), budget);
         expect(counts.hasRoom(lost.provided!)).toBe(claimed);
         await session.close();
       },

@@ -1,0 +1,82 @@
+import { barOf, PROCESS_FOR } from './eligibility.ts';
+import type { Circumstances, Refusal } from './eligibility.ts';
+import { slotIdOf, slotOf } from './ids.ts';
+import { ORDER_VERBS } from './machine.ts';
+import type { MachineRow, OrderVerb, RequestRow, Verb } from './machine.ts';
+
+/** Which of the things that operators asked for are to be settled now, and which are work. */
+
+/** Open until then at the latest, then refused. */
+export const EXPIRED = 'it expired before it was carried out';
+
+export const isOrder = (verb: Verb): verb is OrderVerb =>
+  (ORDER_VERBS as readonly string[]).includes(verb);
+
+/** The machine that a request names is on the slot that it names. */
+export function isOnSlot(
+  row: MachineRow | null,
+  { provider, slotId, machineId }: Pick<RequestRow, 'provider' | 'slotId' | 'machineId'>,
+): boolean {
+  if (!row?.provided || row.machineId !== machineId || row.provided.provider !== provider) {
+    return false;
+  }
+  const { reservationId, providerId } = row.provided;
+  return slotIdOf(slotOf(provider, { reservationId, id: providerId })) === slotId;
+}
+
+/**
+ * The oldest request of a slot that is to be settled now, through `BmdbSession.settle`; null: none.
+ * An order that may still be carried out is none: it is work, `MachineRow.order`.
+ * @param requests open ones of the slot, oldest first.
+ * @param row of the machine that is on the slot; null: there is none.
+ */
+export const dueRequest = (
+  requests: readonly RequestRow[],
+  row: MachineRow | null,
+  now: Circumstances,
+): RequestRow | null => requests.find((request) => isDue(request, row, now)) ?? null;
+
+function isDue(request: RequestRow, row: MachineRow | null, now: Circumstances): boolean {
+  const { verb, machineId } = request;
+  if (!isOrder(verb)) return true;
+  const named = row?.machineId === machineId ? row : null;
+  return orderRefusal({ ...request, verb }, named, now) !== null;
+}
+
+/**
+ * Why an order can never be carried out as things are, for people; null: it waits for its turn, or
+ * is being carried out, which its end settles.
+ * @param row of the machine that it names; null: there is none.
+ */
+export function orderRefusal(
+  request: RequestRow & { readonly verb: OrderVerb },
+  row: MachineRow | null,
+  now: Circumstances,
+): string | null {
+  const process = PROCESS_FOR[request.verb];
+  if (row?.work.some((work) => work.process === process)) return null;
+  if (request.expiresAtMs <= now.nowMs) return EXPIRED;
+  if (!row) return goneText(request);
+  if (row.unreadable !== undefined) return row.unreadable;
+  if (row.provided && !isOnSlot(row, request)) return goneText(request);
+  const bar = barOf(process, row, now);
+  return bar === null || mayPass(bar, row) ? null : barText(bar, row);
+}
+
+/** A machine that is being installed may be rebooted once it runs. */
+const mayPass = (bar: Refusal, { provided }: MachineRow): boolean =>
+  bar === 'its provider status does not allow it' && provided?.status === 'Provisioning';
+
+function barText(bar: Refusal, row: MachineRow): string {
+  if (bar === 'it is quarantined') return `${quarantineText(row)}: release it first`;
+  const status = row.provided?.status;
+  return bar === 'its provider status does not allow it' ? `${bar}: ${status}` : bar;
+}
+
+/** Says which machine is not where it was when somebody asked. */
+export const goneText = ({ machineId, provider, slotId }: RequestRow): string =>
+  `machine ${machineId} is not on slot ${provider}/${slotId} any more`;
+
+/** For people. */
+export const quarantineText = ({ quarantine }: Pick<MachineRow, 'quarantine'>): string =>
+  quarantine ? `it is quarantined (${quarantine.kind}: ${quarantine.reason})` : 'it is free';

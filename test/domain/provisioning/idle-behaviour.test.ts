@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import {
+  holdsMeantBy,
+  IDLE_BEHAVIOURS,
+  idleBehaviourOf,
+  taggedBehaviour,
+} from '../../../src/domain/provisioning/idle-behaviour.ts';
+import type { HoldKind } from '../../../src/domain/machine.ts';
+import { IDLE_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
+
+test.each<readonly [HoldKind[], string]>([
+  [[], 'run'],
+  [['no-allocate'], 'run'],
+  [['no-start'], 'drain'],
+  [['no-recover'], 'hold'],
+  [['preserve'], 'hold'],
+  [['no-start', 'no-recover'], 'hold'],
+  [['no-start', 'preserve', 'no-allocate'], 'hold'],
+])('holds %j: %s', (holds, behaviour) => {
+  expect(idleBehaviourOf(holds)).toBe(behaviour);
+});
+
+test.each<readonly [string | undefined, string]>([
+  ...IDLE_BEHAVIOURS.map((each) => [each, each] as const),
+  [undefined, 'run'],
+  ['HOLD', 'run'],
+  ['', 'run'],
+])('tagged %j: %s', (tag, behaviour) => {
+  expect(taggedBehaviour(tag === undefined ? {} : { [IDLE_TAG]: tag })).toBe(behaviour);
+});
+
+test('the holds that a behaviour means mean that behaviour', () => {
+  for (const each of IDLE_BEHAVIOURS) expect(idleBehaviourOf(holdsMeantBy(each))).toBe(each);
+});
