@@ -37,11 +37,26 @@ export function agentStartContract(s: Stage): void {
         await s.h.pass(MINUTE + 1);
       }
       const work = await s.session.claim('ShepherdRecovery', id);
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting' });
-      await work.finish({ kind: 'recovered', coolDown: STEADY });
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+      await work.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: null });
       expect((await read(id)).startAttempt).toBeNull();
       expect((await s.h.events(id))[0]).toBe('workFailed ShepherdAgentStart: refused');
       await (await s.session.claim('ShepherdAgentStart', id)).cancel();
+    });
+
+    it('that was never executed leads to nothing by its age', async () => {
+      const id = await add();
+      await (await s.session.claim('ShepherdAgentStart', id)).fail(STEADY, 'denied');
+      expect((await read(id)).startAttempt).toEqual({ atMs: null, count: 1 });
+      await s.h.pass(60 * MINUTE);
+      expect(await refusedWith(s.session.claim('ShepherdRecovery', id))).toBe('nothing-to-do');
+      const work = await s.session.claim('ShepherdAgentStart', id);
+      await work.note({ kind: 'agentStartAttempt' });
+      await work.fail(STEADY, 'it crashed');
+      const executed = await read(id);
+      expect(executed.startAttempt).toEqual({ atMs: expect.any(Number) as number, count: 2 });
+      await s.h.pass(31 * MINUTE);
+      await (await s.session.claim('ShepherdRecovery', id)).cancel();
     });
 
     it('that was executed but never recorded leads to the ladder', async () => {
@@ -60,7 +75,9 @@ export function agentStartContract(s: Stage): void {
     it('may park the machine', async () => {
       const id = await add();
       const work = await s.session.claim('ShepherdAgentStart', id);
-      await work.fail(STEADY, 'host key', { kind: 'conflict', reason: 'key changed' });
+      await work.fail(STEADY, 'host key', {
+        quarantine: { kind: 'conflict', reason: 'key changed' },
+      });
       expect((await read(id)).quarantine).toEqual({
         kind: 'conflict',
         reason: 'key changed',
@@ -75,8 +92,10 @@ export function agentStartContract(s: Stage): void {
       const id = await add();
       const work = await s.session.claim('ShepherdAgentStart', id);
       const byOperator = { kind: 'byOperator', reason: 'being moved' } as const;
-      await (await s.rival.claim('UnitTest1', id)).fail(STEADY, 'x', byOperator);
-      await work.fail(STEADY, 'host key', { kind: 'conflict', reason: 'key changed' });
+      await (await s.rival.claim('UnitTest1', id)).fail(STEADY, 'x', { quarantine: byOperator });
+      await work.fail(STEADY, 'host key', {
+        quarantine: { kind: 'conflict', reason: 'key changed' },
+      });
       const row = await read(id);
       expect(row.quarantine).toEqual({ ...byOperator, untilMs: null });
       expect(row.backoffs).toContainEqual(expect.objectContaining({ cause: 'host key' }));
@@ -87,7 +106,7 @@ export function agentStartContract(s: Stage): void {
       const id = await add({ quarantine: { kind: 'byOperator', reason: 'moved', untilMs } });
       const work = await s.session.claim('ShepherdAgentStart', id);
       const quarantine = { kind: 'conflict', reason: 'key changed' } as const;
-      await work.fail(STEADY, 'host key', quarantine);
+      await work.fail(STEADY, 'host key', { quarantine });
       expect((await read(id)).quarantine).toEqual({ ...quarantine, untilMs: null });
     });
 

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import type { Cursor, MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
-import { KEY, KEY_HEX, MINUTE, PROVIDER, providedOf, requestedAt } from './bmdb-rows.ts';
+import { KEY, KEY_HEX, ladderOn, MINUTE, PROVIDER, providedOf, requestedAt } from './bmdb-rows.ts';
 import { agentStarted, holdOn, refusedWith, SIGNAL, STEADY, UNKNOWN } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
+import { askToGiveBack } from './requests-of.ts';
 
-const ANN = { by: 'ann', reason: 'no longer needed' };
 const DEPROVISIONED = { kind: 'deprovisioned' } as const;
 const ASKED = { kind: 'deprovisionAsked' } as const;
 
 export function deprovisionContract(s: Stage): void {
   const { add, read } = s;
-  const request = (id: MachineId, how = ANN) => s.h.bmdb.requestDeprovision(id, how);
+  const request = (id: MachineId, how = {}) => askToGiveBack(s.h.bmdb, s.session, id, how);
   const claim = (id: MachineId) => s.session.claim('ShepherdDeprovision', id);
   const addAsked = async (change: Partial<MachineRow> = {}) =>
     add({ deprovision: requestedAt(await s.now()), ...change });
@@ -20,16 +20,22 @@ export function deprovisionContract(s: Stage): void {
   describe('a request to give a machine back', () => {
     it('is written once, with who and why, and the first one stays', async () => {
       const id = await add();
-      await request(id);
+      expect(await request(id)).toMatchObject({ state: 'done', outcome: 'it is to be given back' });
       const { deprovision } = await read(id);
       expect(deprovision).toMatchObject({
         ...{ requestedBy: 'ann', reason: 'no longer needed', attempts: 0, askedAtMs: null },
       });
       expect(Math.abs(deprovision!.requestedAtMs - (await s.now()))).toBeLessThan(MINUTE);
-      await s.h.other.requestDeprovision(id, { by: 'bob', reason: 'me too' });
+      const again = await askToGiveBack(s.h.other, s.rival, id, { by: 'bob', reason: 'me too' });
+      expect(again).toMatchObject({
+        ...{ state: 'done', outcome: 'ann asked for it already: no longer needed' },
+      });
       expect((await read(id)).deprovision).toEqual(deprovision);
-      expect(await s.h.events(id)).toEqual(['deprovisionRequested no longer needed']);
-      expect(await s.h.actors(id)).toEqual(['ann']);
+      expect(await s.h.events(id)).toEqual([
+        'deprovisionRequested no longer needed',
+        'requestDone deprovision: ann asked for it already: no longer needed',
+      ]);
+      expect(await s.h.actors(id)).toEqual(['ann', 'bob']);
     });
 
     it('is refused for a machine that is not there', async () => {
@@ -42,20 +48,32 @@ export function deprovisionContract(s: Stage): void {
       const row = await read(id);
       await s.h.hold(holdOn(row, 'no-start'));
       await s.h.hold({ ...holdOn(row, 'preserve'), untilMs: (await s.now()) + MINUTE });
-      expect(await refusedWith(request(id))).toBe('nothing-to-do');
+      expect(await request(id)).toMatchObject({
+        ...{ state: 'refused', outcome: 'a hold preserves it' },
+      });
       expect(await reading(id)).toMatchObject({ deprovision: null });
-      expect(await s.h.events(id)).toEqual([]);
+      expect(await s.h.events(id)).toEqual(['requestRefused deprovision: a hold preserves it']);
       await s.h.pass(2 * MINUTE);
-      await request(id);
+      expect(await request(id)).toMatchObject({ state: 'done' });
       expect((await read(id)).deprovision).not.toBeNull();
     });
 
-    it('may be made of a machine without hardware', async () => {
-      const id = await add({ provided: null });
-      await request(id);
-      await (await claim(id)).finish(DEPROVISIONED);
-      expect(await reading(id)).toBeNull();
-      expect(await s.h.events(id)).toEqual([]);
+    it.each(['needsHuman', 'byOperator'] as const)('ends a quarantine %s', async (kind) => {
+      const id = await add({ quarantine: { kind, reason: 'x', untilMs: null } });
+      expect(await request(id)).toMatchObject({ state: 'done' });
+      expect(await read(id)).toMatchObject({ quarantine: null, deprovision: { attempts: 0 } });
+    });
+
+    it('is refused while the machine is in conflict', async () => {
+      const untilMs = (await s.now()) + MINUTE;
+      const id = await add({ quarantine: { kind: 'conflict', reason: 'two of it', untilMs } });
+      expect(await request(id)).toMatchObject({
+        state: 'refused',
+        outcome: 'it is quarantined (conflict: two of it): release it first',
+      });
+      expect((await read(id)).deprovision).toBeNull();
+      await s.h.pass(2 * MINUTE);
+      expect(await request(id)).toMatchObject({ state: 'done' });
     });
 
     it('keeps the agent from being started and the machine from being recovered', async () => {
@@ -111,6 +129,13 @@ export function deprovisionContract(s: Stage): void {
         }
         await (await claim(id)).cancel();
       }
+    });
+
+    it('is done to a machine without hardware, too', async () => {
+      const id = await addAsked({ provided: null });
+      await (await claim(id)).finish(DEPROVISIONED);
+      expect(await reading(id)).toBeNull();
+      expect(await s.h.events(id)).toEqual([]);
     });
 
     it('excludes all other work of ours, and waits after a failure', async () => {
@@ -194,10 +219,9 @@ export function deprovisionContract(s: Stage): void {
           ...{ reportGeneration: 1n, reportResult: 'Error' },
         },
         startAttempt: { atMs: nowMs, count: 2 },
-        recovery: {
-          ...{ rung: 'rebooting', attempts: 1, askedAtMs: nowMs },
-          ...{ operationRef: 'op', nextAtMs: null },
-        },
+        recovery: ladderOn('rebooting', {
+          ...{ askedAtMs: nowMs, askedRung: 'rebooting', operationRef: 'op' },
+        }),
         permit: true,
         quarantine: { kind: 'needsHuman', reason: 'x', untilMs: null },
         missing: { sinceMs: nowMs, seen: 3 },

@@ -56,6 +56,22 @@ export function heartbeatsContract(s: Stage): void {
       expect((await read(id)).heartbeat).toBeNull();
     });
 
+    it('of machines without a hardware report are known, unless their agent is new', async () => {
+      const at = await now();
+      const [silent, told, fresh] = [
+        await add(startedAt(at - 10 * MINUTE)),
+        await add(startedAt(at - 10 * MINUTE)),
+        await add(startedAt(at)),
+      ];
+      await add(startedAt(at - 10 * MINUTE));
+      const hardwareReport = new Uint8Array([1]);
+      for (const id of [silent, fresh]) await beat(id);
+      await s.h.bmdb.heartbeats.recordHeartbeats([
+        { machineId: told, publicKey: KEY, bootId: null, hardwareReport },
+      ]);
+      expect(await s.h.bmdb.heartbeats.withoutHardware!()).toEqual([silent]);
+    });
+
     it('may come twice in one batch', async () => {
       const id = await add(startedAt(await now()));
       const record = { machineId: id, publicKey: KEY, bootId: null };
@@ -70,8 +86,8 @@ export function heartbeatsContract(s: Stage): void {
     it('count no longer once the agent was forgotten', async () => {
       const id = await addLost();
       const work = await s.session.claim('ShepherdRecovery', id);
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting' });
-      await work.finish({ kind: 'recovered', coolDown: STEADY });
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+      await work.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: null });
       expect(await beat(id)).toEqual([{ kind: 'unauthenticated' }]);
     });
 

@@ -5,7 +5,16 @@ import { machineId, providerName } from '../../src/domain/ids.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { hardwareReportCodec } from '../../src/wire/codec.ts';
-import { KEY, KEY_HEX, MINUTE, machineRow, PROVIDER, providedOf, startedAt } from './bmdb-rows.ts';
+import {
+  KEY,
+  KEY_HEX,
+  ladderOn,
+  MINUTE,
+  machineRow,
+  PROVIDER,
+  providedOf,
+  startedAt,
+} from './bmdb-rows.ts';
 import { holdOn, refusedWith, SIGNAL, STEADY, UNKNOWN } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { agentTags, installing } from './bmdb-vectors.ts';
@@ -109,11 +118,13 @@ export function inspectionContract(s: Stage): void {
       for (const [id, minutes] of [...attempted].toReversed()) {
         const startAttempt = minutes === null ? null : { atMs: at - minutes * MINUTE, count: 1 };
         await s.h.insert({ ...machineRow(at, { startAttempt }), machineId: idOf(id) });
-        const ladder = { rung: 'rebooting', attempts: 1, operationRef: null } as const;
         const recovery =
           minutes === null
             ? null
-            : { ...ladder, askedAtMs: at - minutes * MINUTE, nextAtMs: at - MINUTE };
+            : ladderOn('rebooting', {
+                ...{ askedAtMs: at - minutes * MINUTE, askedRung: 'rebooting' },
+                nextAtMs: at - MINUTE,
+              });
         const lost = { ...startedAt(at - 40 * MINUTE), recovery };
         const provided = providedOf(`lost-${id}`);
         await s.h.insert({ ...machineRow(at, { ...lost, provided }), machineId: idOf(id + 10) });
@@ -259,13 +270,13 @@ export function inspectionContract(s: Stage): void {
         quarantine: { kind: 'conflict', reason: 'x', untilMs: at - MINUTE },
       });
       const work = await s.session.claim('ShepherdRecovery', id);
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting' });
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
       await work.cancel();
       const { tags } = await inspect(id);
       const shown = new Map(tagTypes.map((type) => [type.name, type.columns]));
       expect(Object.keys(tags)).toEqual(
         [...shown.keys()].filter(
-          (name) => !['HardwareReport', 'DeprovisionRequest'].includes(name),
+          (name) => !['BootTimes', 'HardwareReport', 'DeprovisionRequest'].includes(name),
         ),
       );
       for (const [name, fields] of Object.entries(tags)) {

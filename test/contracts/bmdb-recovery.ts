@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Work } from '../../src/adapters/bmdb/port.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
+import type { Rung } from '../../src/domain/machine.ts';
 import { codeOf } from '../../src/domain/errors.ts';
 import { DEFAULT_LOSS, LADDER_RESET_MS } from '../../src/domain/policy.ts';
 import { MINUTE, machineRow, providedOf, startedAt } from './bmdb-rows.ts';
@@ -12,7 +13,7 @@ export function recoveryContract(s: Stage): void {
   describe('recovery', () => {
     const asked = async (id: MachineId, worker = s.session): Promise<Work> => {
       const work = await worker.claim('ShepherdRecovery', id);
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting' });
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
       return work;
     };
 
@@ -24,7 +25,7 @@ export function recoveryContract(s: Stage): void {
         permit: true,
         recovery: { rung: 'rebooting', attempts: 1, operationRef: 'op-1', nextAtMs: null },
       });
-      await work.finish({ kind: 'recovered', coolDown: STEADY });
+      await work.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: null });
       const row = await read(id);
       expect(row).toMatchObject({ agentStarted: null, heartbeat: null, permit: false, work: [] });
       expect(row.recovery?.nextAtMs).toBeGreaterThan(await now());
@@ -38,9 +39,9 @@ export function recoveryContract(s: Stage): void {
     it('counts attempts on a rung, and begins anew on the next', async () => {
       const id = await addLost();
       const work = await asked(id);
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting' });
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
       expect((await read(id)).recovery).toMatchObject({ rung: 'rebooting', attempts: 2 });
-      await work.note({ kind: 'recoveryAsked', rung: 'powerCycling' });
+      await work.note({ kind: 'recoveryAsked', rung: 'powerCycling', bootId: null });
       expect((await read(id)).recovery).toMatchObject({ rung: 'powerCycling', attempts: 1 });
     });
 
@@ -57,8 +58,8 @@ export function recoveryContract(s: Stage): void {
       const { machines } = await s.h.bmdb.scan(SIGNAL);
       expect(machines.filter((row) => row.permit)).toHaveLength(1);
       const first = granted[0]!.value;
-      await first.note({ kind: 'recoveryAsked', rung: 'rebooting' });
-      await first.finish({ kind: 'recovered', coolDown: STEADY });
+      await first.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+      await first.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: null });
       const next = ids.find((id) => id !== first.machineId)!;
       await (await s.session.claim('ShepherdRecovery', next)).cancel();
     });
@@ -93,7 +94,7 @@ export function recoveryContract(s: Stage): void {
         await s.h.pass(seconds * 1000 + 1);
       }
       const work = await asked(id);
-      await work.finish({ kind: 'recovered', coolDown: DOUBLING });
+      await work.finish({ kind: 'recovered', coolDown: DOUBLING, bootSeconds: null });
       const left = (await read(id)).recovery!.nextAtMs! - (await now());
       expect(left).toBeGreaterThan(4_000);
       expect(left).toBeLessThanOrEqual(5_000);
@@ -102,7 +103,9 @@ export function recoveryContract(s: Stage): void {
     it('gives the permit back when the machine is parked', async () => {
       const id = await addLost();
       const work = await asked(id);
-      await work.fail(STEADY, 'end of the ladder', { kind: 'needsHuman', reason: 'dead' });
+      await work.fail(STEADY, 'end of the ladder', {
+        quarantine: { kind: 'needsHuman', reason: 'dead' },
+      });
       expect((await read(id)).permit).toBe(false);
     });
 
@@ -118,9 +121,9 @@ export function recoveryContract(s: Stage): void {
       const id = await addLost();
       const work = await s.session.claim('ShepherdRecovery', id);
       await beat(id);
-      expect(await refusedWith(work.note({ kind: 'recoveryAsked', rung: 'rebooting' }))).toBe(
-        'nothing-to-do',
-      );
+      expect(
+        await refusedWith(work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null })),
+      ).toBe('nothing-to-do');
       expect((await read(id)).recovery).toBeNull();
       await work.cancel();
     });
@@ -130,9 +133,9 @@ export function recoveryContract(s: Stage): void {
       const work = await s.session.claim('ShepherdRecovery', id);
       await s.rival.updateProvided(id, { status: 'Missing' });
       await s.rival.updateProvided(id, { status: 'Running' });
-      expect(await refusedWith(work.note({ kind: 'recoveryAsked', rung: 'rebooting' }))).toBe(
-        'no-permit',
-      );
+      expect(
+        await refusedWith(work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null })),
+      ).toBe('no-permit');
       expect(await read(id)).toMatchObject({ permit: false, recovery: null });
       await work.cancel();
     });
@@ -189,7 +192,7 @@ export function recoveryContract(s: Stage): void {
       await work.note({ kind: 'recoveryRefused', counts: true });
       const refused = { rung: 'rebooting', askedAtMs: null, operationRef: null };
       expect((await read(id)).recovery).toMatchObject({ ...refused, attempts: 1 });
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting' });
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
       expect((await read(id)).recovery).toMatchObject({ attempts: 2 });
       await work.note({ kind: 'recoveryRefused', counts: false });
       expect((await read(id)).recovery).toMatchObject({ ...refused, attempts: 1 });
@@ -200,15 +203,50 @@ export function recoveryContract(s: Stage): void {
       expect((await read(id)).permit, 'nothing is under way').toBe(false);
     });
 
-    it('of which nobody knows what became stays noted, and does not count', async () => {
+    it('that failed before anything was asked keeps no permit, and counts if it says so', async () => {
       const id = await addLost();
-      const work = await asked(id);
+      const failed = async (countsOn: Rung | null) => {
+        const work = await s.session.claim('ShepherdRecovery', id);
+        await work.fail(STEADY, 'the device cannot be looked at', { unasked: { countsOn } });
+        const { permit, recovery } = await read(id);
+        expect(permit).toBe(false);
+        await s.h.pass(2 * MINUTE);
+        return recovery;
+      };
+      expect(await failed(null), 'of an outage').toBeNull();
+      const begun = { rung: 'restartingAgent', askedAtMs: null, askedRung: null };
+      expect(await failed('restartingAgent')).toMatchObject({ ...begun, attempts: 1 });
+      expect(await failed('restartingAgent')).toMatchObject({ ...begun, attempts: 2 });
+      expect(await failed('rebooting')).toMatchObject({ rung: 'rebooting', attempts: 1 });
+      const before = await failed(null);
+      expect(before).toMatchObject({ rung: 'rebooting', attempts: 1 });
+      expect(before!.nextAtMs, 'it cools down').not.toBeNull();
+    });
+
+    it('that failed so gives back a permit of an earlier attempt, too', async () => {
+      const id = await addLost();
+      await (await asked(id)).fail(STEADY, 'no evidence');
+      await s.h.pass(2 * MINUTE);
+      const work = await s.session.claim('ShepherdRecovery', id);
       const { askedAtMs } = (await read(id)).recovery!;
-      await work.note({ kind: 'recoveryUnclear' });
-      expect((await read(id)).recovery).toMatchObject({ attempts: 0, askedAtMs });
-      await work.note({ kind: 'recoveryUnclear' });
-      expect((await read(id)).recovery).toMatchObject({ attempts: 0, askedAtMs });
+      await work.fail(STEADY, 'no such device', { unasked: { countsOn: 'rebooting' } });
+      expect(await read(id)).toMatchObject({ permit: false, recovery: { attempts: 2, askedAtMs } });
+    });
+
+    it('of which nothing was asked does not forget an agent that came back', async () => {
+      const id = await addLost();
+      const work = await s.session.claim('ShepherdRecovery', id);
+      await beat(id);
+      const { agentStarted, heartbeat } = await read(id);
+      const recovered = { kind: 'recovered', coolDown: STEADY, bootSeconds: null } as const;
+      expect(await refusedWith(work.finish({ ...recovered, unasked: true }))).toBe('nothing-to-do');
+      expect(await read(id)).toMatchObject({ agentStarted, heartbeat, recovery: null });
       await work.cancel();
+      expect(await read(id)).toMatchObject({ permit: false, work: [] });
+      const other = await addLost();
+      const booted = await s.session.claim('ShepherdRecovery', other);
+      await booted.finish({ ...recovered, unasked: true });
+      expect(await read(other)).toMatchObject({ agentStarted: null, work: [], permit: false });
     });
 
     it('that was never asked for cannot be refused', async () => {
@@ -226,7 +264,7 @@ export function recoveryContract(s: Stage): void {
       const id = await addLost();
       const work = await asked(id);
       await work.note({ kind: 'recoveryAccepted', operationRef: 'op-1' });
-      await work.finish({ kind: 'recovered', coolDown: STEADY });
+      await work.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: null });
       expect((await read(id)).recovery).toMatchObject({
         ...{ rung: 'rebooting', attempts: 1, askedAtMs: null, operationRef: null },
       });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { emptyRow } from '../../src/adapters/bmdb/mem/tables.ts';
 import { machineId, providerName } from '../../src/domain/ids.ts';
-import type { MachineRow, Provided } from '../../src/domain/machine.ts';
+import type { LadderRow, MachineRow, Provided, Rung } from '../../src/domain/machine.ts';
 
 export const MINUTE = 60_000;
 export const PROVIDER = providerName('metal');
@@ -33,4 +33,12 @@ export const startedAt = (atMs: number): Pick<MachineRow, 'agentStarted'> => ({
 export const requestedAt = (atMs: number): NonNullable<MachineRow['deprovision']> => ({
   ...{ requestedAtMs: atMs, requestedBy: 'ann', reason: 'no longer needed' },
   ...{ attempts: 0, askedAtMs: null },
+});
+
+/** On a rung of the ladder, of which nothing else is known. */
+export const ladderOn = (rung: Rung, change: Partial<LadderRow> = {}): LadderRow => ({
+  ...{ rung, attempts: 1, nextAtMs: null, askedAtMs: null, askedRung: null, orderKey: null },
+  ...{ operationRef: null, bootIdBefore: null, hostKeyBefore: null, offSeenAtMs: null },
+  powerOffAskedAtMs: null,
+  ...change,
 });

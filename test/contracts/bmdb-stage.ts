@@ -5,7 +5,8 @@ import { codeOf } from '../../src/domain/errors.ts';
 import { machineId } from '../../src/domain/ids.ts';
 import type { MachineId, ProviderName, SessionId } from '../../src/domain/ids.ts';
 import type { HoldKind, HoldRow, MachineRow } from '../../src/domain/machine.ts';
-import type { LossPolicy } from '../../src/domain/policy.ts';
+import type { LossPolicy, RecoveryBudget } from '../../src/domain/policy.ts';
+import type { GuardPolicy } from '../../src/domain/recovery/guard.ts';
 import { KEY, MINUTE, machineRow, PROVIDER, startedAt } from './bmdb-rows.ts';
 
 /** What the contract needs beside the port, to set up rows and to look at what was written. */
@@ -27,6 +28,8 @@ export interface BmdbHarness {
   lift(provider: ProviderName, slotId: string, kind: HoldKind): Promise<void>;
   freeze(scope: string, reason: string): Promise<void>;
   thaw(scope: string): Promise<void>;
+  /** Heartbeats have been taken in for long, as from the beginning of each test; or never yet. */
+  takeIn(yes: boolean): Promise<void>;
   /** Adds so many lines to the work history of a machine, all of now. */
   addHistory(id: MachineId, count: number): Promise<void>;
   /** Lets time pass, for the database and for the local clock. */
@@ -43,7 +46,11 @@ export interface BmdbHarness {
   actors(id: MachineId): Promise<string[]>;
   close(): Promise<void>;
 }
-export type MakeHarness = (loss?: LossPolicy) => Promise<BmdbHarness>;
+export type MakeHarness = (
+  loss?: LossPolicy,
+  budget?: RecoveryBudget,
+  guard?: GuardPolicy,
+) => Promise<BmdbHarness>;
 
 export const DAY = 86_400_000;
 export const SIGNAL = new AbortController().signal;
@@ -81,7 +88,7 @@ export interface Stage {
     bootId?: string | null,
   ): ReturnType<Bmdb['heartbeats']['recordHeartbeats']>;
   /** Begins anew under another policy. */
-  begin(loss?: LossPolicy): Promise<void>;
+  begin(...policies: Parameters<MakeHarness>): Promise<void>;
 }
 
 /** Registers the hooks that build it up and take it down. */
@@ -95,9 +102,9 @@ export function createStage(make: MakeHarness): Stage {
     await on?.h.close();
     on = null;
   };
-  const begin = async (loss?: LossPolicy) => {
+  const begin: Stage['begin'] = async (...policies) => {
     await end();
-    const h = await make(loss);
+    const h = await make(...policies);
     on = { h, session: await openOn(h.bmdb), rival: await openOn(h.other) };
   };
   beforeEach(() => begin());

@@ -15,7 +15,7 @@ export function textsContract(s: Stage): void {
     it('never keep a failure from being recorded', async () => {
       const id = await add();
       const work = await s.session.claim('ShepherdAgentStart', id);
-      await work.fail(STEADY, FOUL, { kind: 'needsHuman', reason: FOUL });
+      await work.fail(STEADY, FOUL, { quarantine: { kind: 'needsHuman', reason: FOUL } });
       expect(await read(id)).toMatchObject({
         ...{ work: [], startAttempt: { count: 1 } },
         backoffs: [{ process: 'ShepherdAgentStart', cause: PLAIN }],
@@ -65,7 +65,7 @@ export function textsContract(s: Stage): void {
     it('may be what a provider calls its operation', async () => {
       const id = await s.addLost();
       const work = await s.session.claim('ShepherdRecovery', id);
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting' });
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
       await work.note({ kind: 'recoveryAccepted', operationRef: FOUL });
       expect((await read(id)).recovery?.operationRef).toBe(PLAIN);
       await work.cancel();

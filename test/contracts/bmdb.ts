@@ -1,19 +1,27 @@
 import { describe } from 'vitest';
 import { agentStartContract } from './bmdb-agent-start.ts';
 import { backoffContract } from './bmdb-backoff.ts';
+import { decisionsContract } from './bmdb-decisions.ts';
 import { deprovisionContract } from './bmdb-deprovision.ts';
 import { eligibilityContract } from './bmdb-eligibility.ts';
+import { eventsContract } from './bmdb-events.ts';
 import { exclusionContract } from './bmdb-exclusion.ts';
 import { changesContract } from './bmdb-changes.ts';
+import { freezesContract } from './bmdb-freezes.ts';
+import { guardContract } from './bmdb-guard.ts';
 import { historyContract } from './bmdb-history.ts';
 import { heartbeatsContract } from './bmdb-heartbeats.ts';
 import { inspectionContract } from './bmdb-inspection.ts';
+import { installsContract } from './bmdb-installs.ts';
 import { intentsContract } from './bmdb-intents.ts';
+import { ladderContract } from './bmdb-ladder.ts';
 import { leasesContract } from './bmdb-leases.ts';
+import { ordersContract } from './bmdb-orders.ts';
 import { providedContract } from './bmdb-provided.ts';
 import { providerHoldsContract } from './bmdb-provider-holds.ts';
 import { readingContract } from './bmdb-reading.ts';
 import { recoveryContract } from './bmdb-recovery.ts';
+import { requestsContract } from './bmdb-requests.ts';
 import { sessionsContract } from './bmdb-sessions.ts';
 import { createStage } from './bmdb-stage.ts';
 import type { MakeHarness } from './bmdb-stage.ts';
@@ -31,15 +39,23 @@ const AREAS = [
   eligibilityContract,
   agentStartContract,
   recoveryContract,
+  ladderContract,
   intentsContract,
   leasesContract,
   heartbeatsContract,
   providedContract,
   providerHoldsContract,
+  requestsContract,
+  decisionsContract,
+  installsContract,
+  freezesContract,
+  guardContract,
+  ordersContract,
   deprovisionContract,
   readingContract,
   changesContract,
   historyContract,
+  eventsContract,
   textsContract,
   inspectionContract,
 ];

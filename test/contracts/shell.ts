@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   Cancelled,
+  CommandFailed,
   Denied,
   FleetError,
   RemoteFailure,
@@ -106,10 +107,13 @@ export function shellContract(name: string, start: () => Promise<ShellStand>): v
       const argv = [...stand.programs.printsArguments, ...odd];
       expect((await execute(argv)).stdout.toString()).toBe(odd.map((arg) => `${arg}\n`).join(''));
     });
-    test('a non-zero exit is a RemoteFailure that quotes stderr, and the session lives on', async () => {
+    test('a non-zero exit is CommandFailed with what was written, and the session lives on', async () => {
       const failure = execute(stand.programs.fails);
-      await expect(failure).rejects.toBeInstanceOf(RemoteFailure);
+      await expect(failure).rejects.toBeInstanceOf(CommandFailed);
       await expect(failure).rejects.toThrow(/broken/);
+      const end = await failure.catch((error: unknown) => error);
+      const { exitCode, stderr } = end as CommandFailed;
+      expect([exitCode, Buffer.from(stderr).toString().trim()]).toEqual([3, 'broken']);
       expect((await execute(['cat'], Buffer.from('still here'))).stdout.toString()).toBe(
         'still here',
       );

@@ -90,7 +90,6 @@ const countingWork = (
 ): Work => ({
   ...work,
   finish: (change) => ending('finished', () => work.finish(change)),
-  fail: (backoff, cause, quarantine) =>
-    ending('failed', () => work.fail(backoff, cause, quarantine)),
+  fail: (backoff, cause, also) => ending('failed', () => work.fail(backoff, cause, also)),
   cancel: (cause) => ending('canceled', () => work.cancel(cause)),
 });

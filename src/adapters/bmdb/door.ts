@@ -1,5 +1,5 @@
 import assert from 'node:assert';
-import type { Process } from '../../domain/machine.ts';
+import type { MachineRow, Process } from '../../domain/machine.ts';
 import type { FinishChange } from './port.ts';
 
 /** What callers must keep to; the same in every implementation. */
@@ -36,4 +36,16 @@ export function holdForMs(hold: {
 export function requireFitting(process: Process, change: FinishChange): void {
   const isFitting = change.kind !== 'deprovisioned' || process === 'ShepherdDeprovision';
   assert(isFitting, `${process} cannot end with a machine deprovisioned`);
+}
+
+/** A line of the slot's log: what is done, and for whom. @param row as it was at the claim. */
+export function orderedText(
+  what: string,
+  { order }: Pick<MachineRow, 'order'>,
+  key: string | null,
+): string {
+  if (key === null) return what;
+  return order?.key === key
+    ? `${what}, ordered by ${order.by}: ${order.reason}`
+    : `${what}, ordered`;
 }

@@ -16,6 +16,8 @@ export interface BmdbInspection {
   hardware(query: HardwareQuery, signal: AbortSignal): Promise<HardwarePage>;
   /** Lines of a machine's work history, oldest first. */
   history(machineId: MachineId, signal: AbortSignal): Promise<HistoryLine[]>;
+  /** The latest lines of the log of a slot or of a machine, oldest first. */
+  events(query: EventQuery, signal: AbortSignal): Promise<EventLine[]>;
 }
 
 export interface CandidateQuery {
@@ -99,4 +101,23 @@ export interface HistoryLine {
   readonly cause: string | null;
   readonly sessionId: SessionId | null;
   readonly component: string | null;
+}
+
+/** Of one slot, whatever machines were on it; or of one machine. */
+export type EventQuery = { readonly limit: number } & (
+  { readonly provider: ProviderName; readonly slotId: string } | { readonly machineId: MachineId }
+);
+/** What happened to a physical machine, and who did it. */
+export interface EventLine {
+  readonly seq: string;
+  readonly atMs: number;
+  readonly provider: ProviderName;
+  readonly slotId: string;
+  /** Its tenancy then; null: none. */
+  readonly machineId: MachineId | null;
+  /** Such as `agentStarted`, `recovered`, `quarantined`. */
+  readonly kind: string;
+  /** A component, or a person. */
+  readonly actor: string;
+  readonly reason: string;
 }

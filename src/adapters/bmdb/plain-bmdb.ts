@@ -2,10 +2,12 @@ import { plainText, plainTextOr } from '../../domain/texts.ts';
 import type {
   Bmdb,
   BmdbSession,
+  FailureEffects,
   FinishChange,
   IntentBook,
   ProvidedPatch,
   ProviderHoldBook,
+  RequestBook,
   Work,
   WorkNote,
 } from './port.ts';
@@ -18,8 +20,7 @@ import type {
 export const plainBmdb = <Plain extends Bmdb>(bmdb: Plain): Plain => ({
   ...bmdb,
   providerHolds: plainHolds(bmdb.providerHolds),
-  requestDeprovision: (machineId, { by, reason }) =>
-    bmdb.requestDeprovision(machineId, { by: plainText(by), reason: plainText(reason) }),
+  requests: plainRequests(bmdb.requests),
   openSession: async ({ runtimeInfo, ...options }) =>
     plainSession(await bmdb.openSession({ ...options, runtimeInfo: plainText(runtimeInfo) })),
 });
@@ -30,6 +31,17 @@ const plainHolds = (holds: ProviderHoldBook): ProviderHoldBook => ({
     holds.impose({ ...hold, key: plainText(hold.key), cause: plainText(hold.cause) }),
   lift: (provider, kind, key, seenUntilMs) =>
     holds.lift(provider, kind, key === undefined ? key : plainText(key), seenUntilMs),
+});
+
+/** Names and keys are refused where they are not plain: another one would be meant. */
+const plainRequests = (requests: RequestBook): RequestBook => ({
+  ...requests,
+  file: (request) =>
+    requests.file({
+      ...request,
+      by: plainText(request.by),
+      reason: plainText(request.reason),
+    }),
 });
 
 const plainSession = (session: BmdbSession): BmdbSession => ({
@@ -43,17 +55,27 @@ const plainWork = (work: Work): Work => ({
   ...work,
   note: (note) => work.note(plainNote(note)),
   finish: (change) => work.finish(plainChange(change)),
-  fail: (backoff, cause, quarantine) =>
-    work.fail(
-      backoff,
-      plainText(cause),
-      quarantine && { ...quarantine, reason: plainText(quarantine.reason) },
-    ),
+  fail: (backoff, cause, also) => work.fail(backoff, plainText(cause), also && plainEffects(also)),
   cancel: (cause) => work.cancel(plainTextOr(cause)),
 });
 
-const plainNote = (note: WorkNote): WorkNote =>
-  note.kind === 'recoveryAccepted' ? { ...note, operationRef: plainText(note.operationRef) } : note;
+function plainNote(note: WorkNote): WorkNote {
+  switch (note.kind) {
+    case 'recoveryAccepted':
+      return { ...note, operationRef: plainText(note.operationRef) };
+    case 'recoveryAsked':
+      return { ...note, bootId: plainTextOr(note.bootId) };
+    case 'hostKeyProved':
+      return { ...note, hostKey: plainText(note.hostKey) };
+    default:
+      return note;
+  }
+}
+
+const plainEffects = ({ quarantine, ...rest }: FailureEffects): FailureEffects => ({
+  ...rest,
+  ...(quarantine && { quarantine: { ...quarantine, reason: plainText(quarantine.reason) } }),
+});
 
 /** Warnings are kept as one text, so all of them together are capped. */
 const plainChange = (change: FinishChange): FinishChange =>

@@ -1,8 +1,8 @@
 import type { Observable } from 'rxjs';
-import type { BackoffDescriptor } from '../../domain/backoff.ts';
 import type { HeartbeatStore } from '../../domain/heartbeat.ts';
 import type { Cursor, MachineId, ProviderName, SessionId, Witness } from '../../domain/ids.ts';
 import type {
+  GuardRow,
   HoldRow,
   IntentRow,
   MachineRow,
@@ -13,14 +13,18 @@ import type {
   ProviderHoldKind,
   ProviderHoldRow,
   ProviderStatus,
-  QuarantineKind,
-  Rung,
+  RequestRow,
 } from '../../domain/machine.ts';
+import type { GuardBook } from './guard-port.ts';
+import type { RequestBook, RequestState } from './requests-port.ts';
+import type { Work } from './work-port.ts';
 import type { BmdbInspection } from './inspection-port.ts';
 
 export type {
   BmdbInspection,
   CandidateQuery,
+  EventLine,
+  EventQuery,
   HardwarePage,
   HardwareQuery,
   HistoryLine,
@@ -32,6 +36,16 @@ export type {
   SchemaDescription,
   TagType,
 } from './inspection-port.ts';
+export type { GuardAssessment, GuardBook } from './guard-port.ts';
+export type {
+  InstallImage,
+  NewRequest,
+  RequestBook,
+  RequestedThing,
+  RequestState,
+  RequestTarget,
+} from './requests-port.ts';
+export type { FailureEffects, FinishChange, Quarantine, Work, WorkNote } from './work-port.ts';
 
 /**
  * The bare metal database: the only memory of the fleet. Every implementation passes
@@ -59,14 +73,10 @@ export interface Bmdb {
   readonly heartbeats: HeartbeatStore;
   /** What must not be asked of providers, for every daemon to honour. */
   readonly providerHolds: ProviderHoldBook;
-  /**
-   * Somebody asks to give a machine back to its provider. Idempotent: the first request stays.
-   * @throws {NotFound} there is no such machine. @throws {NothingToDo} a hold preserves it.
-   */
-  requestDeprovision(
-    machineId: MachineId,
-    request: { readonly by: string; readonly reason: string },
-  ): Promise<void>;
+  /** What operators ask for. */
+  readonly requests: RequestBook;
+  /** Who may be recovered at all, over all daemons. */
+  readonly guard: GuardBook;
   /**
    * Housekeeping, for every daemon to call about every 10 s: removes at most 100 sessions that are
    * long dead (their work is cancelled, with history) and permits of machines that no longer need
@@ -123,6 +133,10 @@ export interface BmdbSurroundings extends ReadingMoment {
   /** Ended ones too, as long as they are kept. */
   readonly providerHolds: readonly ProviderHoldRow[];
   readonly leases: readonly LeaseRow[];
+  /** Open ones, of orders too. */
+  readonly requests: readonly RequestRow[];
+  /** Of the fleet and of each provider that was ever frozen. */
+  readonly guard: readonly GuardRow[];
   /** Live sessions, with their component, for the ranking between daemons. */
   readonly sessions: readonly { readonly sessionId: SessionId; readonly component: string }[];
 }
@@ -179,6 +193,15 @@ export interface BmdbSession {
    * @throws {SessionExpired} @throws {RangeError} no such name.
    */
   lease(name: string): Promise<Lease | null>;
+  /**
+   * Carries out what an operator asked for: decisions and freezes. An order is only ended here when
+   * it has expired, or can never be carried out as things are (a hold, a quarantine, another machine
+   * on the slot). One transaction with its line in the slot's log, in the operator's name.
+   * Idempotent; what was settled before stays.
+   * @returns null: it stays open, since it is an order that may still be carried out.
+   * @throws {SessionExpired} @throws {NotFound} there is no such request.
+   */
+  settle(key: string): Promise<RequestState | null>;
   /** Writes what a provider reports of an existing machine; absent keys stay as they are. */
   updateProvided(machineId: MachineId, patch: ProvidedPatch): Promise<void>;
 }
@@ -231,90 +254,6 @@ export interface ProvidedPatch {
   readonly location?: string | null;
   readonly status?: ProviderStatus;
 }
-
-/**
- * One claimed machine. Exactly one of finish, fail, cancel ends it; each deletes the work row and
- * writes history in one transaction, and resolves a commit whose outcome was lost.
- */
-export interface Work {
-  readonly process: Process;
-  readonly machineId: MachineId;
-  readonly epoch: string;
-  /** The signal of the session that owns the work: every effect on the machine must obey it. */
-  readonly signal: AbortSignal;
-  /** The row at the claim. */
-  readonly row: MachineRow;
-  /**
-   * Durable notes while working, written before the effect they announce.
-   * @throws {WorkLost} the work row is no longer ours.
-   * @throws {NothingToDo} `recoveryAsked`: the machine came back, was parked or put under a hold since
-   *   the claim. `deprovisionAsked`: the request was taken back, or a hold preserves the machine.
-   *   Nothing was written and nothing may be asked; cancel the work.
-   * @throws {NoPermit} `recoveryAsked` only: the fleet or the provider was frozen, or the permit
-   *   taken back meanwhile.
-   */
-  note(note: WorkNote): Promise<void>;
-  /**
-   * @throws {WorkLost} nothing was written.
-   * @throws {AlreadyFinished} a second finish or fail.
-   */
-  finish(change: FinishChange): Promise<void>;
-  /** History Failed, and the next backoff from `backoff` and the row's last interval. */
-  fail(backoff: BackoffDescriptor, cause: string, quarantine?: Quarantine): Promise<void>;
-  /**
-   * History Canceled. No-op once ended; never throws. When it did not come through, the work is held
-   * until its session dies, and may be ended once more.
-   */
-  cancel(cause?: string): Promise<void>;
-}
-
-export interface Quarantine {
-  readonly kind: QuarantineKind;
-  readonly reason: string;
-}
-
-export type WorkNote =
-  /** Agent start, before the agent is executed: upserts `machine_agent_start_attempt`. */
-  | { readonly kind: 'agentStartAttempt' }
-  /** Recovery, before the provider is asked: rung, attempts + 1, asked now. */
-  | { readonly kind: 'recoveryAsked'; readonly rung: Rung }
-  /**
-   * Recovery, after the provider refused for certain: nothing is under way. `counts` false: it said
-   * nothing of the machine (no connection, throttled), so the attempt is taken back.
-   */
-  | { readonly kind: 'recoveryRefused'; readonly counts: boolean }
-  /**
-   * Recovery, when it is not known whether the provider took the request: it stays noted, so that
-   * nobody asks again too soon, but a provider's outage is no attempt on the machine.
-   */
-  | { readonly kind: 'recoveryUnclear' }
-  /** Deprovision, before the provider is asked: attempts + 1, asked now. */
-  | { readonly kind: 'deprovisionAsked' }
-  /** Recovery, after the provider accepted. */
-  | { readonly kind: 'recoveryAccepted'; readonly operationRef: string };
-
-export type FinishChange =
-  /** AgentStarted now; deletes the older heartbeat and the start attempt; pins the host key. */
-  | {
-      readonly kind: 'agentStarted';
-      readonly publicKey: Uint8Array;
-      readonly bootId: string | null;
-      readonly hostKey: string | null;
-      readonly warnings: readonly string[];
-    }
-  /**
-   * Deletes AgentStarted, heartbeat and start attempt, gives the permit back, and sets the ladder's
-   * `next_at` from `coolDown`, so that a machine lost again soon is not recovered at once.
-   */
-  | { readonly kind: 'recovered'; readonly coolDown: BackoffDescriptor }
-  /**
-   * Deprovision: the machine, its tags, backoffs and leases are deleted; its histories stay. The
-   * slot is free for another machine. Whatever other work there is on it is cancelled. Whether the
-   * request still stands is not asked: the device is gone. Of this process only.
-   */
-  | { readonly kind: 'deprovisioned' }
-  /** For tests of the machinery itself (processes UnitTest1 and UnitTest2): no tags change. */
-  | { readonly kind: 'nothing' };
 
 /** Write-ahead intents of creation. `witness` is the operation's tag at the provider. */
 export interface IntentBook {

@@ -10,6 +10,7 @@ import { idOf } from './differential/rows.ts';
 import { scripts } from './differential/scripts.ts';
 import { createSide, perform } from './differential/side.ts';
 import type { Side } from './differential/side.ts';
+import { takenInSql } from '../../support/ingest.ts';
 import { memHarness } from './mem/mem-harness.ts';
 import { pgHarness, startPgServer } from './pg/pg-harness.ts';
 import type { PgServer } from './pg/pg-harness.ts';
@@ -63,10 +64,8 @@ async function empty({ sql }: PgServer): Promise<void> {
      WHERE schemaname = 'public' AND tablename <> 'schema_migrations'`,
   );
   const deletes = rows.map(({ name }) => `DELETE FROM ${name};`).join(' ');
-  await sql.query(
-    `BEGIN; SET LOCAL session_replication_role = replica; ${deletes}
-     INSERT INTO fleet_guard (scope) VALUES ('fleet'); COMMIT`,
-  );
+  await sql.query(`BEGIN; SET LOCAL session_replication_role = replica; ${deletes} COMMIT`);
+  await takenInSql(sql);
 }
 
 async function compare(pg: Side, mem: Side, script: readonly Command[]): Promise<void> {

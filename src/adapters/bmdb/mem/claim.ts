@@ -30,7 +30,7 @@ export function claim(
   const group = exclusionGroup(process);
   const isDead = (work: MemWork) => exclusionGroup(work.process) === group;
   cancelOn(memory, machine, 'session expired', isDead);
-  if (isLadder(process)) grantPermit(memory, machine);
+  if (isLadder(process)) grantPermit(memory, machine, process);
   const work: MemWork = {
     ...{ machineId, process, sessionId: gate.sessionId },
     epoch: String(memory.nextNumber()),

@@ -1,37 +1,10 @@
-import { isHeld, refusal } from '../../../domain/eligibility.ts';
-import { NotFound, NothingToDo } from '../../../domain/errors.ts';
-import type { MachineId } from '../../../domain/ids.ts';
+import { refusal } from '../../../domain/eligibility.ts';
+import { NothingToDo } from '../../../domain/errors.ts';
 import type { Held } from './held.ts';
 import { cancelOn } from './leases.ts';
 import { writeEvent } from './records.ts';
 import { circumstances } from './rows.ts';
 import { patch } from './tables.ts';
-import type { MemMachine, Memory } from './tables.ts';
-
-/** See `Bmdb.requestDeprovision`. */
-export function requestDeprovision(
-  memory: Memory,
-  machineId: MachineId,
-  { by, reason }: { readonly by: string; readonly reason: string },
-): void {
-  const machine = memory.machines.get(machineId);
-  if (!machine) throw new NotFound(`there is no machine ${machineId}`);
-  if (isPreserved(memory, machine)) {
-    throw new NothingToDo(`machine ${machineId} is not to be given back: a hold preserves it`);
-  }
-  if (machine.row.deprovision) return;
-  patch(machine, {
-    deprovision: {
-      ...{ requestedAtMs: memory.now(), requestedBy: by, reason },
-      ...{ attempts: 0, askedAtMs: null },
-    },
-  });
-  writeEvent(memory, machine.row, { kind: 'deprovisionRequested', actor: by, reason });
-  memory.touch(machineId);
-}
-
-const isPreserved = (memory: Memory, { row }: MemMachine): boolean =>
-  isHeld(row, 'preserve', circumstances(memory));
 
 /** @throws {NothingToDo} the request was taken back, or a hold preserves the machine now. */
 export function noteDeprovisionAsked({ memory, gate, machine }: Held): void {

@@ -4,10 +4,12 @@ import type {
   HeartbeatRecord,
   HeartbeatStore,
 } from '../../../domain/heartbeat.ts';
-import { installState } from '../../../domain/eligibility.ts';
+import { handOutRefusal, installState } from '../../../domain/eligibility.ts';
 import type { MachineRow } from '../../../domain/machine.ts';
 import { LADDER_RESET_MS, PERMIT_RETURNED_AFTER } from '../../../domain/policy.ts';
-import { liveWork } from './rows.ts';
+import { installationHandedOut, installationReported } from '../installation-events.ts';
+import { writeEvent } from './records.ts';
+import { circumstances, liveWork } from './rows.ts';
 import { dropPermit, patch, requireReachable } from './tables.ts';
 import type { MemMachine, Memory } from './tables.ts';
 
@@ -21,6 +23,17 @@ export const createHeartbeats = (memory: Memory): HeartbeatStore => ({
       const isSpoilt = outcome.kind === 'accepted' && fault !== null;
       return isSpoilt ? { kind: 'invalid', message: fault } : outcome;
     });
+  },
+  withoutHardware: async () => {
+    requireReachable(memory);
+    const before = memory.now() - 120_000;
+    return [...memory.machines.values()]
+      .filter(({ row, hardwareReport }) => {
+        const { agentStarted, heartbeat } = row;
+        if (hardwareReport || !agentStarted || !heartbeat) return false;
+        return agentStarted.atMs < before && heartbeat.atMs > memory.now() - 600_000;
+      })
+      .map(({ row }) => row.machineId);
   },
 });
 
@@ -41,7 +54,13 @@ function recordOne(memory: Memory, record: HeartbeatRecord): HeartbeatOutcome {
     return { kind: 'invalid', message };
   }
   if (report && report.generation === asked) storeReport(memory, machine, report);
-  return { kind: 'accepted', atMs, installationRequest: handOut(memory, machine) };
+  const installationRequest = handOut(memory, machine);
+  return {
+    kind: 'accepted',
+    atMs,
+    installationRequest,
+    ...(installationRequest && asked !== null ? { requestGeneration: asked } : {}),
+  };
 }
 
 function beat(memory: Memory, machine: MemMachine, bootId: string | null): number {
@@ -76,15 +95,23 @@ function storeReport(
   report: NonNullable<HeartbeatRecord['installationReport']>,
 ): void {
   if (installState(machine.row) === 'DONE') return;
-  setInstallation(machine, { reportGeneration: report.generation, reportResult: report.result });
+  const { generation, result } = report;
+  const { reportGeneration, reportResult } = machine.row.installation;
+  setInstallation(machine, { reportGeneration: generation, reportResult: result });
   machine.installationReport = report.raw;
+  if (reportGeneration !== generation || reportResult !== result) {
+    writeEvent(memory, machine.row, installationReported(report));
+  }
   memory.touch(machine.row.machineId);
 }
 
 function handOut(memory: Memory, machine: MemMachine): Uint8Array | null {
   if (installState(machine.row) !== 'PENDING') return null;
-  if (machine.row.installation.handedOutAtMs === null) {
+  if (handOutRefusal(machine.row, circumstances(memory)) !== null) return null;
+  const { handedOutAtMs, requestGeneration } = machine.row.installation;
+  if (handedOutAtMs === null) {
     setInstallation(machine, { handedOutAtMs: memory.now() });
+    writeEvent(memory, machine.row, installationHandedOut(requestGeneration!));
     memory.touch(machine.row.machineId);
   }
   return machine.request;

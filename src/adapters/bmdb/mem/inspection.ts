@@ -5,6 +5,7 @@ import { createMessageReader } from '../reflection/messages.ts';
 import type { MessageReader } from '../reflection/messages.ts';
 import { tagName } from '../reflection/names.ts';
 import { latestMigration } from '../schema/migrations.ts';
+import { eventsOf } from './events.ts';
 import { historyOf } from './records.ts';
 import { circumstances, liveWork, rowsOf } from './rows.ts';
 import type { MemMachine, Memory } from './tables.ts';
@@ -52,6 +53,10 @@ export function createInspection(
     history: async (machineId, signal) => {
       begin(signal);
       return historyOf(memory, machineId);
+    },
+    events: async (query, signal) => {
+      begin(signal);
+      return eventsOf(memory, query);
     },
   };
 }

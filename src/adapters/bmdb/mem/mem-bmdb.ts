@@ -1,8 +1,9 @@
 import { Cancelled } from '../../../domain/errors.ts';
-import { requestDeprovision } from './deprovision.ts';
+import { createGuardBook } from './guard.ts';
 import { createHeartbeats } from './heartbeats.ts';
 import { createInspection } from './inspection.ts';
 import { createProviderHolds } from './provider-holds.ts';
+import { createRequests } from './requests.ts';
 import { rowOf } from './rows.ts';
 import { openSession } from './session.ts';
 import { moment, readChanges, readSnapshot } from './snapshot.ts';
@@ -46,10 +47,8 @@ export function createMemBmdb(options: MemBmdbOptions): MemBmdb {
     wakes$: memory.wakes$.asObservable(),
     heartbeats: createHeartbeats(memory),
     providerHolds: createProviderHolds(memory),
-    requestDeprovision: async (machineId, request) => {
-      requireReachable(memory);
-      requestDeprovision(memory, machineId, request);
-    },
+    requests: createRequests(memory, (signal) => beginRead(memory, signal)),
+    guard: createGuardBook(memory),
     inspection: createInspection(memory, (signal) => beginRead(memory, signal)),
     close: async () => memory.wakes$.complete(),
   });

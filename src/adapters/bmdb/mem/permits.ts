@@ -1,14 +1,21 @@
+import { orderFor } from '../../../domain/eligibility.ts';
 import { NoPermit } from '../../../domain/errors.ts';
+import type { Process } from '../../../domain/machine.ts';
 import { fleetBudget, groupBudget } from '../../../domain/policy.ts';
+import { FLEET, suspicionRefusal } from '../../../domain/recovery/guard.ts';
+import { rowOf } from './rows.ts';
+import { countNow, guardPolicyOf, refuseGuarded } from './guard.ts';
 import type { MemMachine, Memory } from './tables.ts';
 
 /**
  * Grants the machine a permit to be recovered, unless it holds one already.
- * @throws {NoPermit} the budget of its location, its provider or the fleet is spent, or frozen.
+ * @throws {NoPermit} the budget of its location, its provider or the fleet is spent, or the guard
+ *   does not let anybody recover now.
  */
-export function grantPermit(memory: Memory, machine: MemMachine): void {
+export function grantPermit(memory: Memory, machine: MemMachine, process: Process): void {
   if (machine.permitGrantedAtMs !== null) return;
-  refuseFrozen(memory, machine);
+  const isOrdered = orderFor(process, rowOf(memory, machine), memory.now()) !== null;
+  refuseGuarded(memory, machine, isOrdered);
   const { provider, location } = machine.row.provided!;
   const counted = [...memory.machines.values()].filter(
     (each) => each.row.provided && (each.row.agentStarted || each.permitGrantedAtMs !== null),
@@ -27,6 +34,7 @@ export function grantPermit(memory: Memory, machine: MemMachine): void {
     const near = counted.filter((each) => scopeOf(each).location === location);
     refuse(`location ${location}`, near, groupBudget);
   }
+  if (!isOrdered) refuseSuspicious(memory, provider);
   machine.permitGrantedAtMs = memory.now();
   machine.permitScope = { provider, location };
   memory.touch(machine.row.machineId);
@@ -38,8 +46,11 @@ const scopeOf = ({ permitScope, row }: MemMachine) => ({
   location: permitScope?.location ?? row.provided?.location ?? null,
 });
 
-/** @throws {NoPermit} the fleet or the machine's provider is frozen. */
-export function refuseFrozen({ frozen }: Memory, { row }: MemMachine): void {
-  const reason = frozen.get('fleet') ?? frozen.get(row.provided?.provider ?? '');
-  if (reason !== undefined) throw new NoPermit(`frozen: ${reason}`);
+/** @throws {NoPermit} too many of the fleet or the provider are quiet at this very moment. */
+function refuseSuspicious(memory: Memory, provider: string): void {
+  const concerned = countNow(memory).filter(({ scope }) => scope === FLEET || scope === provider);
+  for (const counts of concerned) {
+    const why = suspicionRefusal(counts, guardPolicyOf(memory));
+    if (why !== null) throw new NoPermit(why);
+  }
 }

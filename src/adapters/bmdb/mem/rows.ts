@@ -1,7 +1,8 @@
 import { refusal } from '../../../domain/eligibility.ts';
 import type { Circumstances, Refusal } from '../../../domain/eligibility.ts';
 import type { SessionId } from '../../../domain/ids.ts';
-import type { MachineRow, Process } from '../../../domain/machine.ts';
+import type { MachineRow, OrderRow, OrderVerb, Process } from '../../../domain/machine.ts';
+import { isOnSlot } from '../../../domain/requests.ts';
 import type { MemMachine, Memory, MemWork } from './tables.ts';
 
 export const isSessionAlive = (memory: Memory, id: SessionId): boolean =>
@@ -15,7 +16,16 @@ export const liveWork = (memory: Memory, machine: MemMachine): readonly MemWork[
 export function rowOf(memory: Memory, machine: MemMachine): MachineRow {
   const { row, permitGrantedAtMs } = machine;
   const work = liveWork(memory, machine).map(({ machineId: _, ...live }) => live);
-  return { ...row, work, permit: permitGrantedAtMs !== null };
+  return { ...row, work, permit: permitGrantedAtMs !== null, order: orderOf(memory, row) };
+}
+
+/** What was ordered of the machine and may still be carried out. */
+function orderOf({ orders, requests, now }: Memory, row: MachineRow): OrderRow | null {
+  const found = requests.get(orders.get(row.machineId) ?? '');
+  if (!found || found.expiresAtMs <= now() || !isOnSlot(row, found)) return null;
+  const { key, verb, by, reason, expiresAtMs, parameters } = found;
+  const force = parameters['force'] === true;
+  return { key, verb: verb as OrderVerb, by, reason, force, expiresAtMs };
 }
 export const rowsOf = (memory: Memory): MachineRow[] =>
   [...memory.machines.values()].map((machine) => rowOf(memory, machine));

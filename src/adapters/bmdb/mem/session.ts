@@ -7,6 +7,7 @@ import { takeJob } from './jobs.ts';
 import { cancelOn, cancelWork } from './leases.ts';
 import { updateProvided } from './provided.ts';
 import { isSessionAlive } from './rows.ts';
+import { settle } from './settle.ts';
 import { requireReachable } from './tables.ts';
 import type { Memory, MemSession, MemWork } from './tables.ts';
 import { claim } from './claim.ts';
@@ -54,6 +55,7 @@ export function openSession(memory: Memory, options: SessionOptions): BmdbSessio
     },
     intents: createIntentBook(memory, gate),
     lease: async (name) => takeJob(memory, gate, name),
+    settle: async (key) => settle(memory, gate, key),
     updateProvided: async (machineId, patch) => updateProvided(memory, gate, machineId, patch),
   };
 }

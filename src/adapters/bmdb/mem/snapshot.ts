@@ -2,6 +2,7 @@ import { cursor as asCursor } from '../../../domain/ids.ts';
 import type { Cursor, MachineId } from '../../../domain/ids.ts';
 import { isUnsettled, toIntentRow } from './intents.ts';
 import { readJobs } from './jobs.ts';
+import { readOpenRequests } from './requests.ts';
 import { isSessionAlive, rowOf, rowsOf } from './rows.ts';
 import type { Memory } from './tables.ts';
 import type { BmdbChanges, BmdbSnapshot, BmdbSurroundings, ReadingMoment } from '../port.ts';
@@ -61,6 +62,8 @@ function surroundings(memory: Memory): BmdbSurroundings {
       .map(({ level: _, ...penalty }) => penalty),
     providerHolds: [...providerHolds.values()],
     leases: readJobs(memory),
+    requests: readOpenRequests(memory),
+    guard: [...memory.guard.rows.values()],
     sessions: [...sessions.values()]
       .filter((session) => isSessionAlive(memory, session.sessionId))
       .map(({ sessionId, component }) => ({ sessionId, component })),

@@ -12,14 +12,20 @@ import type {
   ProviderHoldRow,
 } from '../../../domain/machine.ts';
 import type { LossPolicy, RecoveryBudget } from '../../../domain/policy.ts';
+import type { GuardPolicy } from '../../../domain/recovery/guard.ts';
 import type { Clock, Random } from '../../clock/port.ts';
-import type { Wake } from '../port.ts';
+import type { MemGuard } from './guard-rows.ts';
+import { createMemGuard } from './guard-rows.ts';
+import type { RequestState, Wake } from '../port.ts';
+import type { RequestDetails } from '../request-door.ts';
 
 export interface MemBmdbOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly loss: LossPolicy;
   readonly budget: RecoveryBudget;
+  /** `DEFAULT_GUARD` when absent. */
+  readonly guard?: GuardPolicy;
   /** Share by which backoffs are lengthened at random (0.1). */
   readonly jitter?: number;
 }
@@ -48,13 +54,18 @@ export interface MemHistory {
 }
 export interface MemEvent {
   readonly slot: string;
-  readonly machineId: MachineId;
+  /** Null: there was none on the slot. */
+  readonly machineId: MachineId | null;
   readonly atMs: number;
   readonly kind: string;
   readonly actor: string;
   readonly reason: string;
 }
-/** A machine's tags; `work` and `permit` of `row` are filled in when it is read. */
+/** What somebody asked for, settled or not. */
+export interface MemRequest extends RequestState {
+  readonly parameters: RequestDetails;
+}
+/** A machine's tags; `work`, `permit` and `order` of `row` are filled in when it is read. */
 export interface MemMachine {
   row: MachineRow;
   /** At most one of each exclusion group. */
@@ -64,6 +75,8 @@ export interface MemMachine {
   permitScope: { readonly provider: ProviderName; readonly location: string | null } | null;
   coolDownSeconds: number | null;
   unbroken: { sinceMs: number; count: number };
+  /** Since when its agent start fails because it cannot be reached or does not let us in. */
+  unreachableSinceMs: number | null;
   request: Uint8Array | null;
   hardwareReport: Uint8Array | null;
   installationReport: Uint8Array | null;
@@ -104,8 +117,11 @@ export interface MemTables {
   readonly providerHolds: Map<string, ProviderHoldRow>;
   /** By name. */
   readonly jobs: Map<string, MemJob>;
-  /** Why no permit is granted, of `fleet` or of a provider. */
-  readonly frozen: Map<string, string>;
+  readonly guard: MemGuard;
+  /** By key. */
+  readonly requests: Map<string, MemRequest>;
+  /** Keys of the open orders; one for a machine. */
+  readonly orders: Map<MachineId, string>;
   /** Oldest first. */
   changes: MemChange[];
   /** Changes up to this one are forgotten. */
@@ -147,7 +163,9 @@ export function createMemory(options: MemBmdbOptions): Memory {
     holds: [],
     providerHolds: new Map(),
     jobs: new Map(),
-    frozen: new Map(),
+    guard: createMemGuard(),
+    requests: new Map(),
+    orders: new Map(),
     changes: [],
     trimmedTo: 0,
     reachable: true,
@@ -191,6 +209,8 @@ export const emptyRow = (id: string, createdAtMs: number): MachineRow => ({
   },
   startAttempt: null,
   recovery: null,
+  bootTimes: { reboot: [], reinstall: [] },
+  order: null,
   permit: false,
   quarantine: null,
   deprovision: null,
@@ -207,6 +227,7 @@ export const newMachine = (row: MachineRow): MemMachine => ({
   permitScope: null,
   coolDownSeconds: null,
   unbroken: { sinceMs: 0, count: 0 },
+  unreachableSinceMs: null,
   request: null,
   hardwareReport: null,
   installationReport: null,

@@ -14,6 +14,8 @@ const text = (value: number | bigint | string | null): string | null =>
   value === null ? null : String(value);
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
+const list = (values: readonly number[]): string => `{${values.join(',')}}`;
+
 /** The tables of the schema that hold tags, by name. */
 export const TAGS: readonly MemTag[] = [
   {
@@ -48,6 +50,17 @@ export const TAGS: readonly MemTag[] = [
     ],
     read: ({ row: { agentStarted } }) =>
       agentStarted && [text(agentStarted.atMs), agentStarted.publicKey, agentStarted.bootId],
+  },
+  {
+    table: 'machine_boot_times',
+    columns: [
+      ['reboot_seconds', '_int8'],
+      ['reinstall_seconds', '_int8'],
+    ],
+    read: ({ row: { bootTimes } }) =>
+      bootTimes.reboot.length + bootTimes.reinstall.length === 0
+        ? null
+        : [list(bootTimes.reboot), list(bootTimes.reinstall)],
   },
   {
     table: 'machine_deprovision_request',
@@ -141,11 +154,20 @@ export const TAGS: readonly MemTag[] = [
       ['operation_ref', 'text'],
       ['next_at', 'timestamptz'],
       ['cool_down_seconds', 'int8'],
+      ['asked_rung', 'recovery_rung'],
+      ['order_key', 'text'],
+      ['boot_id_before', 'text'],
+      ['host_key_before', 'text'],
+      ['off_seen_at', 'timestamptz'],
+      ['power_off_asked_at', 'timestamptz'],
     ],
     read: ({ row: { recovery }, coolDownSeconds }) =>
       recovery && [
         ...[recovery.rung, text(recovery.attempts), text(recovery.askedAtMs)],
         ...[recovery.operationRef, text(recovery.nextAtMs), text(coolDownSeconds)],
+        ...[recovery.askedRung, recovery.orderKey, recovery.bootIdBefore],
+        ...[recovery.hostKeyBefore, text(recovery.offSeenAtMs)],
+        text(recovery.powerOffAskedAtMs),
       ],
   },
   {

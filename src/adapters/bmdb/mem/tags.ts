@@ -1,12 +1,16 @@
 import { jitteredUntil, nextBackoffSeconds } from '../../../domain/backoff.ts';
 import type { BackoffDescriptor } from '../../../domain/backoff.ts';
-import { isLadder, refusal } from '../../../domain/eligibility.ts';
+import { askRefusal, isLadder } from '../../../domain/eligibility.ts';
 import { NoPermit, NothingToDo } from '../../../domain/errors.ts';
 import type { MachineRow, Rung } from '../../../domain/machine.ts';
+import { BOOT_TIMES_KEPT } from '../../../domain/policy.ts';
+import { orderedText } from '../door.ts';
 import { forgetMachine, noteDeprovisionAsked } from './deprovision.ts';
-import { refuseFrozen } from './permits.ts';
+import { refuseGuarded } from './guard.ts';
+import { provedText } from '../settlement.ts';
 import { writeEvent } from './records.ts';
-import { circumstances } from './rows.ts';
+import { circumstances, rowOf } from './rows.ts';
+import { endRequests } from './request-ends.ts';
 import { dropPermit, patch } from './tables.ts';
 import type { MemMachine, Memory } from './tables.ts';
 import type { Held } from './held.ts';
@@ -18,7 +22,7 @@ export function applyChange(held: Held, change: FinishChange): void {
     case 'agentStarted':
       return startAgent(held, change);
     case 'recovered':
-      return recover(held, change.coolDown);
+      return recover(held, change);
     case 'deprovisioned':
       return forgetMachine(held);
     case 'nothing':
@@ -37,14 +41,47 @@ function startAgent(held: Held, change: Extract<FinishChange, { kind: 'agentStar
   writeEvent(memory, machine.row, { kind: 'agentStarted', actor: gate.component, reason });
 }
 
-function recover(held: Held, descriptor: BackoffDescriptor): void {
-  const { memory, gate, machine } = held;
+type Recovered = Extract<FinishChange, { kind: 'recovered' }>;
+
+function recover(held: Held, change: Recovered): void {
+  const { memory, gate, machine, row } = held;
   forgetAgent(held);
-  const rung = coolDown(held, descriptor);
-  patchLadder(machine, () => ({ askedAtMs: null, operationRef: null }));
+  if (change.order === undefined) coolDown(held, change.coolDown);
+  const rung = isLadder(held.work.process) ? prove(held, change) : null;
   const { component: actor } = gate;
-  writeEvent(memory, machine.row, { kind: 'recovered', actor, reason: rung ?? '' });
+  const reason = orderedText(rung ?? '', row, change.order ?? null);
+  writeEvent(memory, machine.row, { kind: 'recovered', actor, reason });
 }
+
+/** What was asked for has come true. @returns what that is. */
+function prove({ memory, machine }: Held, { bootSeconds, order }: Recovered): Rung | null {
+  const { recovery } = machine.row;
+  const rung = recovery?.askedRung ?? recovery?.rung ?? null;
+  if (bootSeconds !== null && recovery?.askedRung) {
+    addBootTime(machine, recovery.askedRung, Math.max(0, Math.round(bootSeconds)));
+  }
+  patchLadder(machine, ({ askedRung, powerOffAskedAtMs }) => ({
+    ...{ ...NOTHING_ASKED, hostKeyBefore: null },
+    powerOffAskedAtMs: askedRung === 'powerCycling' ? null : powerOffAskedAtMs,
+  }));
+  if (order !== undefined) {
+    const outcome = provedText(rung);
+    endRequests(memory, [{ key: order, state: 'done', outcome, event: null }]);
+  }
+  return rung;
+}
+
+function addBootTime(machine: MemMachine, rung: Rung, seconds: number): void {
+  const { bootTimes } = machine.row;
+  const kind = rung === 'reinstalling' ? 'reinstall' : 'reboot';
+  const kept = [seconds, ...bootTimes[kind]].slice(0, BOOT_TIMES_KEPT);
+  patch(machine, { bootTimes: { ...bootTimes, [kind]: kept } });
+}
+
+const NOTHING_ASKED = {
+  ...{ askedAtMs: null, askedRung: null, orderKey: null, operationRef: null },
+  ...{ bootIdBefore: null, offSeenAtMs: null },
+} as const;
 
 function forgetAgent({ memory, machine }: Held): void {
   patch(machine, { agentStarted: null, heartbeat: null, startAttempt: null });
@@ -63,18 +100,13 @@ export const dropBackoff = ({ machine, work }: Held): void =>
 
 /**
  * No rung starts again before the cool-down, which grows over the whole episode. Nothing to cool
- * down from while nothing was asked of the provider.
- * @returns the rung the machine is on.
+ * down from while nothing was asked for.
  */
-export function coolDown(
-  { memory, machine, work }: Held,
-  descriptor: BackoffDescriptor,
-): Rung | null {
-  if (!isLadder(work.process) || !machine.row.recovery) return null;
+export function coolDown({ memory, machine, work }: Held, descriptor: BackoffDescriptor): void {
+  if (!isLadder(work.process) || !machine.row.recovery) return;
   machine.coolDownSeconds = nextBackoffSeconds(descriptor, machine.coolDownSeconds);
   const nextAtMs = untilMs(memory, machine.coolDownSeconds);
   patchLadder(machine, () => ({ nextAtMs }));
-  return machine.row.recovery.rung;
 }
 
 type Ladder = NonNullable<MachineRow['recovery']>;
@@ -100,18 +132,22 @@ function changeByNote(held: Held, note: WorkNote): boolean {
         startAttempt: { atMs: memory.now(), count: machine.row.startAttempt?.count ?? 0 },
       });
       return true;
+    case 'hostKeyProved':
+      patch(machine, { hostKey: note.hostKey });
+      return true;
     case 'recoveryAsked':
-      noteAsked(held, note.rung);
+      noteAsked(held, note);
       return true;
     case 'recoveryRefused':
-      return patchLadder(machine, ({ attempts }) => ({
-        attempts: note.counts ? attempts : lessOne(attempts),
-        ...{ askedAtMs: null, operationRef: null },
-      }));
-    case 'recoveryUnclear':
-      return patchLadder(machine, ({ attempts }) => ({ attempts: lessOne(attempts) }));
+      return noteRefused(machine, note.counts);
     case 'recoveryAccepted':
       return patchLadder(machine, () => ({ operationRef: note.operationRef }));
+    case 'powerSeenOff':
+      return patchLadder(machine, ({ askedRung, offSeenAtMs }) => ({
+        offSeenAtMs: askedRung === 'powerCycling' ? (offSeenAtMs ?? memory.now()) : offSeenAtMs,
+      }));
+    case 'powerOnAccepted':
+      return patchLadder(machine, () => ({ powerOffAskedAtMs: null }));
     case 'deprovisionAsked':
       noteDeprovisionAsked(held);
       return true;
@@ -120,32 +156,87 @@ function changeByNote(held: Held, note: WorkNote): boolean {
 
 const lessOne = (attempts: number): number => Math.max(0, attempts - 1);
 
-const WAITS: ReadonlySet<string> = new Set([
-  'it waits after a failure',
-  'it cools down after an attempt',
-]);
+type Asked = Extract<WorkNote, { kind: 'recoveryAsked' }>;
 
-function noteAsked(held: Held, rung: Rung): void {
+function noteAsked(held: Held, { rung, bootId, order }: Asked): void {
   const { memory, gate, machine, work } = held;
-  // Nobody else can hold the group, and a wait does not end what was begun before it.
-  const row = { ...machine.row, work: [] };
-  const reason = isLadder(work.process) ? refusal(work.process, row, circumstances(memory)) : null;
-  if (reason && !WAITS.has(reason)) {
-    throw new NothingToDo(`${rung} of ${work.machineId} was not asked for: ${reason}`);
+  const notAsked = `${rung} of ${work.machineId} was not asked for`;
+  const row = rowOf(memory, machine);
+  if (order !== undefined && row.order?.key !== order) {
+    throw new NothingToDo(`${notAsked}: the order is no longer open`);
   }
-  refuseFrozen(memory, machine);
+  const reason = askRefusal(work.process, row, circumstances(memory));
+  if (reason) throw new NothingToDo(`${notAsked}: ${reason}`);
+  refuseGuarded(memory, machine, order !== undefined);
   if (isLadder(work.process) && machine.permitGrantedAtMs === null) {
-    throw new NoPermit(`${rung} of ${work.machineId} was not asked for: its permit was taken back`);
+    throw new NoPermit(`${notAsked}: its permit was taken back`);
   }
-  const before = machine.row.recovery;
+  // The permit is used from now on, even where the clock has gone back since it was granted.
+  const { permitGrantedAtMs } = machine;
+  if (permitGrantedAtMs !== null) {
+    machine.permitGrantedAtMs = Math.min(permitGrantedAtMs, memory.now());
+  }
+  const { recovery: before, hostKey } = machine.row;
   patch(machine, {
     recovery: {
-      rung,
-      attempts: before?.rung === rung ? before.attempts + 1 : 1,
-      askedAtMs: memory.now(),
-      operationRef: null,
+      ...stepOf(before, rung, order !== undefined),
       nextAtMs: before?.nextAtMs ?? null,
+      askedAtMs: memory.now(),
+      askedRung: rung,
+      orderKey: order ?? null,
+      operationRef: null,
+      bootIdBefore: bootId,
+      hostKeyBefore: hostKey ?? before?.hostKeyBefore ?? null,
+      offSeenAtMs: null,
+      powerOffAskedAtMs:
+        before?.powerOffAskedAtMs ?? (rung === 'powerCycling' ? memory.now() : null),
     },
+    hostKey: rung === 'reinstalling' ? null : hostKey,
   });
-  writeEvent(memory, machine.row, { kind: 'recoveryAsked', actor: gate.component, reason: rung });
+  writeEvent(memory, machine.row, {
+    ...{ kind: 'recoveryAsked', actor: gate.component },
+    reason: orderedText(rung, held.row, order ?? null),
+  });
+}
+
+/** @throws {NothingToDo} the machine, of which nothing was asked for, came back by itself. */
+export function requireStillNeeded({ memory, machine, work }: Held): void {
+  const reason = askRefusal(work.process, rowOf(memory, machine), circumstances(memory));
+  if (reason) throw new NothingToDo(`${work.process} of ${work.machineId}: ${reason}`);
+}
+
+/** Of a failure before anything was asked for: it counts on that rung, and keeps no permit. */
+export function endUnasked({ memory, machine, work }: Held, rung: Rung | null): void {
+  if (!isLadder(work.process)) return;
+  dropPermit(memory, machine);
+  if (rung === null) return;
+  const { recovery: before } = machine.row;
+  const nothing = { ...NOTHING_ASKED, hostKeyBefore: null, powerOffAskedAtMs: null };
+  patch(machine, {
+    recovery: { nextAtMs: null, ...nothing, ...before, ...stepOf(before, rung, false) },
+  });
+}
+
+/** Where the ladder stands then; what is ordered does not move it. */
+function stepOf(before: Ladder | null, rung: Rung, isOrdered: boolean) {
+  if (isOrdered)
+    return { rung: before?.rung ?? 'restartingAgent', attempts: before?.attempts ?? 0 };
+  return { rung, attempts: before?.rung === rung ? before.attempts + 1 : 1 };
+}
+
+/**
+ * A reinstallation that was refused for certain changed no key, so the old one is pinned again;
+ * unless an earlier one was asked for, of which that cannot be said.
+ */
+function noteRefused(machine: MemMachine, counts: boolean): boolean {
+  const { recovery, hostKey } = machine.row;
+  if (!recovery) return false;
+  const { rung, attempts, askedRung, orderKey, hostKeyBefore } = recovery;
+  const isLater = rung === 'reinstalling' && attempts > (orderKey === null ? 1 : 0);
+  if (askedRung === 'reinstalling' && !isLater)
+    patch(machine, { hostKey: hostKey ?? hostKeyBefore });
+  return patchLadder(machine, () => ({
+    ...NOTHING_ASKED,
+    attempts: counts || orderKey !== null ? attempts : lessOne(attempts),
+  }));
 }

@@ -8,8 +8,17 @@ import { cancelOn, dropLease } from './leases.ts';
 import { writeEvent, writeHistory } from './records.ts';
 import { isSessionAlive } from './rows.ts';
 import { dropPermit, patch } from './tables.ts';
-import { applyChange, coolDown, dropBackoff, untilMs, writeNote } from './tags.ts';
-import type { Quarantine, Work } from '../port.ts';
+import {
+  applyChange,
+  coolDown,
+  dropBackoff,
+  endUnasked,
+  requireStillNeeded,
+  untilMs,
+  writeNote,
+} from './tags.ts';
+import type { FailureEffects, Quarantine, Work } from '../port.ts';
+import { endRequests } from './request-ends.ts';
 
 /** See `Work`. */
 export function createWork(held: Held): Work {
@@ -35,13 +44,14 @@ export function createWork(held: Held): Work {
     },
     finish: async (change) => {
       requireFitting(process, change);
+      if (change.kind === 'recovered' && change.unasked) requireStillNeeded(held);
       end('Finished', null, () => {
         dropBackoff(held);
         applyChange(held, change);
       });
     },
-    fail: async (backoff, cause, quarantine) =>
-      end('Failed', cause, () => fail(held, { backoff, cause, quarantine })),
+    fail: async (backoff, cause, also = {}) =>
+      end('Failed', cause, () => fail(held, { backoff, cause, also })),
     cancel: async (cause = 'canceled') => {
       // Work of a dead session counts for nothing, so only a live one has something to cancel.
       if (!memory.reachable) return;
@@ -60,24 +70,39 @@ function requireWork({ machine, work }: Held): void {
 interface Failure {
   readonly backoff: BackoffDescriptor;
   readonly cause: string;
-  readonly quarantine: Quarantine | undefined;
+  readonly also: FailureEffects;
 }
 
-function fail(held: Held, { backoff, cause, quarantine }: Failure): void {
+/** What was ordered moves neither the ladder nor its waits. */
+function fail(held: Held, failure: Failure): void {
   const { memory, gate, machine, work } = held;
+  const { backoff, cause, also } = failure;
+  if (also.order === undefined) {
+    backOff(held, failure);
+    if (also.unasked) endUnasked(held, also.unasked.countsOn);
+    coolDown(held, backoff);
+  } else {
+    if ((machine.row.recovery?.nextAtMs ?? 0) <= memory.now()) dropPermit(memory, machine);
+    endRequests(memory, [{ key: also.order, state: 'refused', outcome: cause, event: null }]);
+  }
+  const reason = `${work.process}: ${cause}`;
+  writeEvent(memory, machine.row, { kind: 'workFailed', actor: gate.component, reason });
+  if (also.quarantine) park(held, also.quarantine);
+}
+
+function backOff(held: Held, { backoff, cause, also }: Failure): void {
+  const { memory, machine, work } = held;
   const previous = held.row.backoffs.find((each) => each.process === work.process);
   const seconds = nextBackoffSeconds(backoff, previous?.lastIntervalSeconds ?? null);
   const wait = { untilMs: untilMs(memory, seconds), cause, lastIntervalSeconds: seconds };
   dropBackoff(held);
   patch(machine, { backoffs: [...machine.row.backoffs, { process: work.process, ...wait }] });
-  if (work.process === 'ShepherdAgentStart') {
-    const attempt = machine.row.startAttempt ?? { atMs: memory.now(), count: 0 };
-    patch(machine, { startAttempt: { ...attempt, count: attempt.count + 1 } });
-  }
-  coolDown(held, backoff);
-  const reason = `${work.process}: ${cause}`;
-  writeEvent(memory, machine.row, { kind: 'workFailed', actor: gate.component, reason });
-  if (quarantine) park(held, quarantine);
+  if (work.process !== 'ShepherdAgentStart') return;
+  machine.unreachableSinceMs = also.unreachable
+    ? (machine.unreachableSinceMs ?? memory.now())
+    : null;
+  const attempt = machine.row.startAttempt ?? { atMs: null, count: 0 };
+  patch(machine, { startAttempt: { ...attempt, count: attempt.count + 1 } });
 }
 
 /** An operator's quarantine stays. The permit is given back. */

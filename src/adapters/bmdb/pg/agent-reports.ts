@@ -1,7 +1,11 @@
 import type { HeartbeatRecord } from '../../../domain/heartbeat.ts';
 import type { Beats } from './beats.ts';
 import type { Queries } from './pool.ts';
+import { installationHandedOut, installationReported } from '../installation-events.ts';
+import type { InstallationEvent } from '../installation-events.ts';
+import { handOutRefusalSql, SLOT_ID } from './eligibility.ts';
 import { statement } from './statement.ts';
+import type { RowOf } from './statement.ts';
 
 export const statements = {
   writeHardware: statement({
@@ -15,14 +19,20 @@ export const statements = {
        ON CONFLICT (machine_id) DO UPDATE SET hardware_report_raw = excluded.hardware_report_raw
        WHERE h.hardware_report_raw <> excluded.hardware_report_raw`,
   }),
-  /** What is asked for, which stays so until the end of the transaction. */
+  /** What is asked for, which stays so until the end of the transaction, and what was reported. */
   lockRequests: statement({
     name: 'installation-requests-lock',
     params: { machines: 'uuid[]' },
-    columns: { machine_id: 'uuid', generation: 'int8' },
+    columns: {
+      ...{ machine_id: 'uuid', generation: 'int8', reported: 'int8?' },
+      result: 'machine_os_installation_result?',
+    },
     text: ({ machines }) =>
-      `SELECT machine_id, generation FROM machine_os_installation_request
-       WHERE machine_id = ANY (${machines}) ORDER BY machine_id FOR SHARE`,
+      `SELECT r.machine_id, r.generation, o.generation AS reported,
+         o.os_installation_result AS result
+       FROM machine_os_installation_request r
+         LEFT JOIN machine_os_installation_report o ON o.machine_id = r.machine_id
+       WHERE r.machine_id = ANY (${machines}) ORDER BY r.machine_id FOR SHARE OF r`,
   }),
   /** An error after a success was not about the result. */
   writeInstallations: statement({
@@ -43,27 +53,54 @@ export const statements = {
          os_installation_report_raw = excluded.os_installation_report_raw
        WHERE o.generation <> excluded.generation OR o.os_installation_result <> 'Success'`,
   }),
+  /** Who forbids that they are handed out waits, or has said so already. */
+  lockNew: statement({
+    name: 'installation-requests-lock-new',
+    params: { machines: 'uuid[]' },
+    columns: {},
+    text: ({ machines }) =>
+      `SELECT FROM machine_os_installation_request
+       WHERE machine_id = ANY (${machines}) AND handed_out_at IS NULL
+       ORDER BY machine_id FOR NO KEY UPDATE`,
+  }),
   readRequests: statement({
     name: 'installation-requests-read',
     params: { machines: 'uuid[]' },
-    columns: { machine_id: 'uuid', raw: 'bytea', handed_out: 'bool' },
+    columns: { machine_id: 'uuid', generation: 'int8', raw: 'bytea', handed_out: 'bool' },
     text: ({ machines }) =>
-      `SELECT r.machine_id, r.os_installation_request_raw AS raw,
+      `SELECT r.machine_id, r.generation, r.os_installation_request_raw AS raw,
          r.handed_out_at IS NOT NULL AS handed_out
        FROM machine_os_installation_request r
+         LEFT JOIN machine_provided p ON p.machine_id = r.machine_id
+         LEFT JOIN machine_quarantined q ON q.machine_id = r.machine_id
+         LEFT JOIN machine_deprovision_request d ON d.machine_id = r.machine_id
        WHERE r.machine_id = ANY (${machines}) AND r.generation IS DISTINCT FROM (
          SELECT o.generation FROM machine_os_installation_report o
-         WHERE o.machine_id = r.machine_id)`,
+         WHERE o.machine_id = r.machine_id)
+         AND (${handOutRefusalSql()}) IS NULL`,
   }),
   /** Answers with what is marked: it may be newer than what was read. */
   handOut: statement({
     name: 'installation-requests-hand-out',
     params: { machines: 'uuid[]' },
-    columns: { machine_id: 'uuid', raw: 'bytea' },
+    columns: { machine_id: 'uuid', generation: 'int8', raw: 'bytea' },
     text: ({ machines }) =>
       `UPDATE machine_os_installation_request SET handed_out_at = now()
        WHERE machine_id = ANY (${machines}) AND handed_out_at IS NULL
-       RETURNING machine_id, os_installation_request_raw AS raw`,
+       RETURNING machine_id, generation, os_installation_request_raw AS raw`,
+  }),
+  /** Lines in the logs of slots. */
+  writeEvents: statement({
+    name: 'installation-events-write',
+    params: { machines: 'uuid[]', kinds: 'text[]', actors: 'text[]', reasons: 'text[]' },
+    columns: {},
+    text: ({ machines, kinds, actors, reasons }) =>
+      `INSERT INTO slot_events (provider, slot_id, machine_id, kind, actor, reason)
+       SELECT p.provider, ${SLOT_ID}, p.machine_id, e.kind, e.actor, e.reason
+       FROM unnest(${machines}, ${kinds}, ${actors}, ${reasons}) WITH ORDINALITY
+         AS e (machine_id, kind, actor, reason, at)
+         JOIN machine_provided p ON p.machine_id = e.machine_id
+       ORDER BY e.at`,
   }),
 };
 
@@ -115,20 +152,36 @@ export async function writeInstallations(
   if (reported.length === 0) return faults;
   const machines = reported.map((record) => record.machineId);
   const rows = await q.rows(statements.lockRequests, { machines });
-  const asked = new Map(rows.map((row) => [row.machine_id, BigInt(row.generation)]));
+  const asked = new Map(rows.map((row) => [row.machine_id, row]));
   const answers: Answer[] = [];
+  const news: Line[] = [];
   for (const record of reported) {
     const { machineId, installationReport: report } = record;
-    const generation = asked.get(machineId);
-    if (generation === undefined || report!.generation < generation) continue;
-    if (report!.generation === generation) answers.push({ machineId, ...report! });
-    else faults.set(record, aheadText(report!.generation, generation));
+    const before = asked.get(machineId);
+    if (before === undefined || report!.generation < BigInt(before.generation)) continue;
+    if (report!.generation > BigInt(before.generation)) {
+      faults.set(record, aheadText(report!.generation, before.generation));
+      continue;
+    }
+    answers.push({ machineId, ...report! });
+    if (isNews(before, report!)) news.push([machineId, installationReported(report!)]);
   }
   await writeAnswers(q, answers);
+  await writeEvents(q, news);
   return faults;
 }
 
-type Answer = RawReport & NonNullable<HeartbeatRecord['installationReport']>;
+/** Not what was reported of this generation before, and no error after its success. */
+const isNews = (
+  before: RowOf<(typeof statements.lockRequests)['columns']>,
+  { generation, result }: Report,
+): boolean =>
+  before.reported === null ||
+  BigInt(before.reported) !== generation ||
+  (before.result !== result && before.result !== 'Success');
+
+type Report = NonNullable<HeartbeatRecord['installationReport']>;
+type Answer = RawReport & Report;
 
 async function writeAnswers(q: Queries, answers: readonly Answer[]): Promise<void> {
   for (const chunk of chunksOf(answers)) {
@@ -141,26 +194,55 @@ async function writeAnswers(q: Queries, answers: readonly Answer[]): Promise<voi
   }
 }
 
-const aheadText = (reported: bigint, asked: bigint) =>
+const aheadText = (reported: bigint, asked: string) =>
   `installation report of generation ${reported}, but only ${asked} was asked for`;
 
+type Line = readonly [machineId: string, event: InstallationEvent];
+
+async function writeEvents(q: Queries, lines: readonly Line[]): Promise<void> {
+  if (lines.length === 0) return;
+  await q.run(statements.writeEvents, {
+    machines: lines.map(([machine]) => machine),
+    kinds: lines.map(([, { kind }]) => kind),
+    actors: lines.map(([, { actor }]) => actor),
+    reasons: lines.map(([, { reason }]) => reason),
+  });
+}
+
+/** A request, and the generation that its row has. */
+export interface HandedOut {
+  readonly installationRequest: Uint8Array;
+  readonly requestGeneration: bigint;
+}
+
 /**
- * What is to be installed on which machine; marked as handed out the first time. Agents that sent
+ * What is to be installed on which machine, unless it is forbidden now (see `handOutRefusal`);
+ * marked as handed out, with a line in the slot's log, the first time. Agents that sent
  * something wrong are answered with that alone.
  */
 export async function handOutRequests(
   q: Queries,
   beats: Beats,
   faults: ReadonlyMap<HeartbeatRecord, string>,
-): Promise<Map<string, Uint8Array>> {
+): Promise<Map<string, HandedOut>> {
   const machines: string[] = [];
   for (const [record, { pending }] of beats) {
     if (pending && !faults.has(record)) machines.push(record.machineId);
   }
   if (machines.length === 0) return new Map();
+  await q.rows(statements.lockNew, { machines });
   const rows = await q.rows(statements.readRequests, { machines });
   const fresh = rows.filter((row) => !row.handed_out).map((row) => row.machine_id);
   const marked = fresh.length > 0 ? await q.rows(statements.handOut, { machines: fresh }) : [];
   const old = rows.filter((row) => row.handed_out);
-  return new Map([...old, ...marked].map((row) => [row.machine_id, row.raw]));
+  await writeEvents(
+    q,
+    marked.map((row): Line => [row.machine_id, installationHandedOut(BigInt(row.generation))]),
+  );
+  return new Map(
+    [...old, ...marked].map(({ machine_id, generation, raw }) => [
+      machine_id,
+      { installationRequest: raw, requestGeneration: BigInt(generation) },
+    ]),
+  );
 }

@@ -8,6 +8,7 @@ import { cancelDead } from './cancel.ts';
 import { refusalSql } from './eligibility.ts';
 import { refusalError } from './held.ts';
 import type { Taken } from './held.ts';
+import type { GuardCountStatements } from './guard-counts.ts';
 import { declareDead, liveSession, statements as live } from './live.ts';
 import type { LiveSession } from './live.ts';
 import { MACHINE, MACHINE_COLUMNS, MACHINE_TABLES, toMachine } from './machine-row.ts';
@@ -106,6 +107,7 @@ export interface Claiming {
   readonly process: Process;
   readonly statement: ClaimStatement;
   readonly permits: PermitStatements;
+  readonly counting: GuardCountStatements;
 }
 
 /** For each machine: the claim, or why there is none. */

@@ -10,10 +10,11 @@ import type { Claiming, Verdicts } from './claim.ts';
 import { eachAlone } from './each-alone.ts';
 import { endBatch } from './ends.ts';
 import { isReferenceViolation } from './errors.ts';
+import { statementsFor as countStatementsFor } from './guard-counts.ts';
 import type { End, Taken } from './held.ts';
 import { BATCH, requireInTime, transactFenced, transactLive } from './live.ts';
 import type { LiveSession } from './live.ts';
-import { statementsFor as noteStatementsFor } from './notes.ts';
+import { statementsFor as noteStatementsFor } from './may-ask.ts';
 import { fatesOf } from './outcome.ts';
 import { statementsFor as permitStatementsFor } from './permits.ts';
 import { repeated } from './repeat.ts';
@@ -34,6 +35,7 @@ const CONCURRENCY = 2;
 export function createDesk(session: LiveSession): Desk {
   const claims = claimStatementsFor(session.loss);
   const permits = permitStatementsFor(session.loss);
+  const counting = countStatementsFor(session.loss, session.guard);
   const conditions = noteStatementsFor(session.loss);
   const claimers = forEachProcess((process) =>
     createBatcher<MachineId, Taken>({
@@ -41,7 +43,7 @@ export function createDesk(session: LiveSession): Desk {
       concurrency: isLadder(process) ? 1 : CONCURRENCY,
       keyOf: (machineId) => machineId,
       run: eachAlone((machines) =>
-        claimBatch({ session, process, statement: claims[process], permits }, machines),
+        claimBatch({ session, process, statement: claims[process], permits, counting }, machines),
       ),
     }),
   );

@@ -1,8 +1,9 @@
-import { BARRING, exclusionGroup, isLadder } from '../../../domain/eligibility.ts';
+import { BARRING, exclusionGroup, isLadder, PROCESS_FOR } from '../../../domain/eligibility.ts';
 import type { Refusal } from '../../../domain/eligibility.ts';
-import type { Process } from '../../../domain/machine.ts';
+import type { HoldKind, Process } from '../../../domain/machine.ts';
 import {
   INSTALLATION_RESULTS,
+  ORDER_VERBS,
   PROCESSES,
   PROVIDER_STATUSES,
   QUARANTINE_KINDS,
@@ -18,8 +19,9 @@ import { LIVE } from './sql.ts';
  *
  * Every expression speaks of the aliases of `FROM`: m (machines), p (provided), a (agent started),
  * h (heartbeat), r (installation request), o (installation report), t (start attempt), l (ladder),
- * q (quarantined), d (deprovision request). Whoever joins these itself, under the same names, may
- * leave `FROM` out. Work, sessions, backoffs and holds are looked up in subqueries of their own.
+ * q (quarantined), d (deprovision request), y (order). Whoever joins these itself, under the same
+ * names, may leave `FROM` out. Work, sessions, backoffs and holds are looked up in subqueries of
+ * their own.
  */
 
 interface Case {
@@ -39,7 +41,7 @@ const ineligible = (process: Process, loss: LossPolicy): Case[] => [
   UNREADABLE,
   working(process),
   ...grounds(process, loss),
-  waiting(process),
+  ...unlessOrdered(process, [waiting(process)]),
 ];
 
 /** An expression over `FROM`: why the provider may not be told, or NULL. See `askRefusal`. */
@@ -51,11 +53,32 @@ export const askRefusalSql = (process: Process, loss: LossPolicy): string =>
  * Leaves aside who works and who waits.
  */
 export const giveBackRefusalSql = (): string => oneOf([UNREADABLE, ...unreturnable()]);
+/**
+ * An expression over `p`, `q` and `d`: why an installation is not handed to the agent, or NULL. See
+ * `handOutRefusal`.
+ */
+export const handOutRefusalSql = (): string => oneOf([QUARANTINED, LEAVING, heldBy(['preserve'])]);
+/** A condition over `p`, `q`, `d`, `r` and `o`: see `barOf`. */
+export const isBarredSql = (process: Process): string =>
+  `(${bars(process)
+    .map(({ when }) => `coalesce(${when}, false)`)
+    .join('\n OR ')})`;
 /** An expression over `FROM`: a hold bars the process. */
 export const isHeldSql = (process: Process): string => held(process).when;
 
 const oneOf = (cases: readonly Case[]) =>
   `CASE ${cases.map(({ when, then }) => `WHEN ${when} THEN '${then}'`).join('\n')} END`;
+
+const quoted = (texts: readonly string[]) => texts.map((text) => `'${text}'`).join(', ');
+
+/** Name of a machine's slot; the table must be called `p`. */
+export const SLOT_ID = 'coalesce(p.provider_reservation_id, p.provider_id)';
+
+/** Over a row of `operator_intents` called `y`: open work that somebody ordered; one for a machine. */
+export const OPEN_ORDER = `y.state = 'open' AND y.verb IN (${quoted(ORDER_VERBS)})`;
+/** The order of machine `m` that may still be carried out, if there is one; over `p`. */
+export const ORDER = `y.machine_id = m.machine_id AND ${OPEN_ORDER} AND y.expires_at > now()
+    AND y.provider = p.provider AND y.slot_id = ${SLOT_ID}`;
 
 /** The tables the expressions speak of. */
 export const FROM = `FROM machines m
@@ -67,10 +90,8 @@ export const FROM = `FROM machines m
   LEFT JOIN machine_agent_start_attempt t USING (machine_id)
   LEFT JOIN machine_recovery l USING (machine_id)
   LEFT JOIN machine_quarantined q USING (machine_id)
-  LEFT JOIN machine_deprovision_request d USING (machine_id)`;
-
-/** Name of a machine's slot; the table must be called `p`. */
-export const SLOT_ID = 'coalesce(p.provider_reservation_id, p.provider_id)';
+  LEFT JOIN machine_deprovision_request d USING (machine_id)
+  LEFT JOIN operator_intents y ON ${ORDER}`;
 
 /** Where an installation stands, over `r` and `o`; each is true or false, never NULL. */
 export const DONE =
@@ -91,7 +112,6 @@ export function lastAttemptSql(process: Process): string {
   return process === 'ShepherdAgentStart' ? 't.attempted_at' : 'NULL::timestamptz';
 }
 
-const quoted = (texts: readonly string[]) => texts.map((text) => `'${text}'`).join(', ');
 const interval = (durationMs: number) => `${durationMs} * interval '1 millisecond'`;
 
 const unknown = (column: string, known: readonly string[]) =>
@@ -101,7 +121,8 @@ const unknown = (column: string, known: readonly string[]) =>
 const UNREADABLE: Case = {
   when: `(${unknown('p.provider_status', PROVIDER_STATUSES)}
     OR ${unknown('o.os_installation_result', INSTALLATION_RESULTS)}
-    OR ${unknown('l.rung', RUNGS)} OR ${unknown('q.kind', QUARANTINE_KINDS)}
+    OR ${unknown('l.rung', RUNGS)} OR ${unknown('l.asked_rung', RUNGS)}
+    OR ${unknown('q.kind', QUARANTINE_KINDS)}
     OR EXISTS (SELECT 1 FROM work w JOIN sessions s USING (session_id)
       WHERE w.machine_id = m.machine_id AND ${unknown('w.process', PROCESSES)} AND ${LIVE})
     OR EXISTS (SELECT 1 FROM work_backoff b
@@ -125,7 +146,7 @@ function grounds(process: Process, loss: LossPolicy): Case[] {
       return [...bars(process), { when: 'a.machine_id IS NOT NULL', then: 'its agent is started' }];
     case 'ShepherdRecovery':
     case 'ShepherdReinstall':
-      return [...bars(process), ...needless(loss)];
+      return [...bars(process), ...unlessOrdered(process, needless(loss))];
     case 'ShepherdDeprovision':
       return unreturnable();
     default:
@@ -138,14 +159,17 @@ const unreturnable = (): Case[] => [
   held('ShepherdDeprovision'),
 ];
 
+const QUARANTINED: Case = {
+  when: 'q.machine_id IS NOT NULL AND (q.until IS NULL OR q.until > now())',
+  then: 'it is quarantined',
+};
+const LEAVING: Case = { when: 'd.machine_id IS NOT NULL', then: 'it is to be deprovisioned' };
+
 const bars = (process: Process): Case[] => [
   { when: 'p.machine_id IS NULL', then: 'it has no hardware' },
   { when: DONE, then: 'it was handed over' },
-  {
-    when: 'q.machine_id IS NOT NULL AND (q.until IS NULL OR q.until > now())',
-    then: 'it is quarantined',
-  },
-  { when: 'd.machine_id IS NOT NULL', then: 'it is to be deprovisioned' },
+  QUARANTINED,
+  LEAVING,
   held(process),
   {
     when: isLadder(process)
@@ -155,9 +179,11 @@ const bars = (process: Process): Case[] => [
   },
 ];
 
-const held = (process: Process): Case => ({
+const held = (process: Process): Case => heldBy(BARRING[process] ?? []);
+
+const heldBy = (kinds: readonly HoldKind[]): Case => ({
   when: `EXISTS (SELECT 1 FROM slot_holds x WHERE x.provider = p.provider
-    AND x.slot_id = ${SLOT_ID} AND x.kind IN (${quoted(BARRING[process] ?? [])})
+    AND x.slot_id = ${SLOT_ID} AND x.kind IN (${quoted(kinds)})
     AND (x.until IS NULL OR x.until > now()))`,
   then: 'a hold forbids it',
 });
@@ -165,7 +191,7 @@ const held = (process: Process): Case => ({
 function needless(loss: LossPolicy): Case[] {
   const { failuresMax, attemptAgeMs } = loss.escalation ?? DEFAULT_ESCALATION;
   const givenUp = `t.machine_id IS NOT NULL AND (t.count >= ${failuresMax}
-    OR now() > t.attempted_at + ${interval(attemptAgeMs)})`;
+    OR coalesce(now() > t.attempted_at + ${interval(attemptAgeMs)}, false))`;
   return [
     { when: `a.machine_id IS NOT NULL AND NOT (${lost(loss)})`, then: 'it is not lost' },
     {
@@ -175,13 +201,15 @@ function needless(loss: LossPolicy): Case[] {
   ];
 }
 
-function lost(loss: LossPolicy): string {
+const lost = (loss: LossPolicy) => `now() > ${lostAtSql(loss)}`;
+/** See `lostAtMs`; a timestamp, over `a`, `h`, `r` and `o`. Of no meaning where there is no `a`. */
+export function lostAtSql(loss: LossPolicy): string {
   const silence = `CASE WHEN h.agent_heartbeat_at >= a.agent_started_at
     THEN h.agent_heartbeat_at + ${interval(loss.heartbeatMs)}
     ELSE a.agent_started_at + ${interval(loss.firstHeartbeatMs)} END`;
   const handOut = `CASE WHEN ${PENDING} THEN r.handed_out_at + ${interval(loss.handOutMs)} END`;
   // GREATEST passes over nulls.
-  return `now() > greatest(${silence}, ${handOut})`;
+  return `greatest(${silence}, ${handOut})`;
 }
 
 const waiting = (process: Process): Case => ({
@@ -191,4 +219,16 @@ const waiting = (process: Process): Case => ({
 });
 
 const coolDown = (process: Process): Case[] =>
-  isLadder(process) ? [{ when: 'l.next_at > now()', then: 'it cools down after an attempt' }] : [];
+  isLadder(process)
+    ? unlessOrdered(process, [
+        { when: 'l.next_at > now()', then: 'it cools down after an attempt' },
+      ])
+    : [];
+
+/** What keeps the process from nothing that somebody ordered. See `orderFor`. */
+function unlessOrdered(process: Process, cases: readonly Case[]): Case[] {
+  const verbs = ORDER_VERBS.filter((verb) => PROCESS_FOR[verb] === process);
+  if (verbs.length === 0) return [...cases];
+  const ordered = `coalesce(y.verb IN (${quoted(verbs)}), false)`;
+  return cases.map(({ when, then }) => ({ when: `NOT ${ordered} AND (${when})`, then }));
+}

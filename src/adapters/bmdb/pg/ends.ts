@@ -1,11 +1,11 @@
 import type { Outcome } from '../../../domain/batcher.ts';
 import { exclusionGroup } from '../../../domain/eligibility.ts';
-import { AmbiguousCommit, Unreachable } from '../../../domain/errors.ts';
+import { AmbiguousCommit, NothingToDo, Unreachable } from '../../../domain/errors.ts';
 import type { Process } from '../../../domain/machine.ts';
 import { processorOf } from '../../../domain/processor.ts';
 import { returnUnusedPermits } from './cancel.ts';
 import { workLost } from './held.ts';
-import type { End } from './held.ts';
+import type { End, Held } from './held.ts';
 import { BATCH, declareDead, liveSession, transactFenced, writeEvents } from './live.ts';
 import type { LiveSession } from './live.ts';
 import { fatesOf } from './outcome.ts';
@@ -70,6 +70,32 @@ export const endBatch = (
     endOnce(session, process, ends),
   );
 
+interface Released {
+  /** Epochs of those that were ours. */
+  readonly epochs: ReadonlySet<unknown>;
+  /** By epoch: why a work may not be ended so; it is left as it is. */
+  readonly refusals: ReadonlyMap<string, string>;
+}
+
+function outcomeOf(held: Held, { epochs, refusals }: Released): Outcome<void> {
+  const refusal = refusals.get(held.epoch);
+  if (refusal !== undefined) {
+    return { error: new NothingToDo(`${held.process} of ${held.machineId}: ${refusal}`) };
+  }
+  return epochs.has(held.epoch) ? { ok: undefined } : { error: workLost(held) };
+}
+
+/** Machines that nothing was asked of may have come back by themselves: those are left alone. */
+async function refusalsOf(q: Queries, ends: readonly End[]): Promise<Map<string, string>> {
+  const refusals = new Map<string, string>();
+  for (const end of ends) {
+    if (end.event !== 'Finished' || !end.condition) continue;
+    const [found] = await q.rows(end.condition, { machine: end.held.machineId });
+    if (found?.refusal) refusals.set(end.held.epoch, found.refusal);
+  }
+  return refusals;
+}
+
 /** When the answer to its COMMIT is lost, finds out. */
 async function endOnce(
   session: LiveSession,
@@ -80,17 +106,17 @@ async function endOnce(
   try {
     const options = { doing, ...BATCH, processor: processorOf(process) };
     const released = await transactFenced(session, options, async (q) => {
-      const epochs = await release(q, session, doing, ends);
+      const refusals = await refusalsOf(q, ends);
+      const wanted = ends.filter(({ held }) => !refusals.has(held.epoch));
+      const epochs = wanted.length > 0 ? await release(q, session, doing, wanted) : new Set();
       await apply(
         q,
         session,
-        ends.filter(({ held }) => epochs.has(held.epoch)),
+        wanted.filter(({ held }) => epochs.has(held.epoch)),
       );
-      return epochs;
+      return { epochs, refusals };
     });
-    return ends.map(({ held }) =>
-      released.has(held.epoch) ? { ok: undefined } : { error: workLost(held) },
-    );
+    return ends.map(({ held }) => outcomeOf(held, released));
   } catch (error) {
     if (!(error instanceof AmbiguousCommit)) throw error;
     return resolve(session, process, ends, error);

@@ -9,9 +9,11 @@ import type {
 import { isUuid } from '../../../domain/ids.ts';
 import type { LossPolicy } from '../../../domain/policy.ts';
 import { handOutRequests, writeHardware, writeInstallations } from './agent-reports.ts';
+import type { HandedOut } from './agent-reports.ts';
 import { admit, beatArgs, statements, toBeats } from './beats.ts';
 import type { Beat, Beats, Manner, Round } from './beats.ts';
 import { endEpisodes } from './episodes.ts';
+import { readHardwareGaps } from './hardware-gaps.ts';
 import type { PgContext } from './live.ts';
 import type { Database, Queries } from './pool.ts';
 import { lockReports } from './report-locks.ts';
@@ -53,6 +55,7 @@ export function createHeartbeats(context: HeartbeatsContext): HeartbeatStore {
         return spoilt ? { kind: 'invalid', message: fault } : outcome;
       });
     },
+    withoutHardware: () => readHardwareGaps(context.db),
   };
 }
 
@@ -133,10 +136,12 @@ const unavailable = ({ machineId }: HeartbeatRecord): HeartbeatRefusal => ({
   error: new Locked(`could not record a heartbeat of machine ${machineId}: its rows are locked`),
 });
 
-const accepted = (
-  { atMs }: Beat,
-  installationRequest: Uint8Array | null = null,
-): HeartbeatOutcome => ({ kind: 'accepted', atMs, installationRequest });
+const accepted = ({ atMs }: Beat, request?: HandedOut): HeartbeatOutcome => ({
+  kind: 'accepted',
+  atMs,
+  installationRequest: null,
+  ...request,
+});
 
 /** In one transaction. @returns those of which somebody else holds a row. */
 async function settle(
@@ -199,7 +204,7 @@ async function complete(q: Queries, beats: Beats): Promise<Outcomes> {
     outcomes.set(
       record,
       message === undefined
-        ? accepted(beat, requests.get(record.machineId) ?? null)
+        ? accepted(beat, requests.get(record.machineId))
         : { kind: 'invalid', message },
     );
   }

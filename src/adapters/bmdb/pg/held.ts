@@ -2,8 +2,9 @@ import type { BackoffDescriptor } from '../../../domain/backoff.ts';
 import { NothingToDo, WorkConflict, WorkLost } from '../../../domain/errors.ts';
 import type { MachineId } from '../../../domain/ids.ts';
 import type { MachineRow, Process } from '../../../domain/machine.ts';
-import type { FinishChange, Quarantine } from '../port.ts';
+import type { FailureEffects, FinishChange } from '../port.ts';
 import type { LiveSession } from './live.ts';
+import type { MayAsk } from './may-ask.ts';
 
 /** What a claim got: its epoch, and the machine as it was then. */
 export interface Taken {
@@ -28,12 +29,14 @@ interface Ending {
 export interface Finish extends Ending {
   readonly event: 'Finished';
   readonly change: FinishChange;
+  /** What must be true of the machine still; absent: nothing. */
+  readonly condition?: MayAsk;
 }
 export interface Failure extends Ending {
   readonly event: 'Failed';
   readonly cause: string;
   readonly backoff: BackoffDescriptor;
-  readonly quarantine: Quarantine | undefined;
+  readonly also: FailureEffects;
 }
 export interface Cancel extends Ending {
   readonly event: 'Canceled';

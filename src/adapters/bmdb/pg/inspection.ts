@@ -12,6 +12,7 @@ import type {
 import { inspectField } from '../reflection/fields.ts';
 import { createMessageReader } from '../reflection/messages.ts';
 import type { MessageReader } from '../reflection/messages.ts';
+import { readEvents } from './events.ts';
 import { readHardware } from './hardware.ts';
 import type { PgContext } from './live.ts';
 import type { Queries } from './pool.ts';
@@ -106,6 +107,10 @@ export function createInspection({ db, loss }: PgContext): BmdbInspection {
     history: (id, signal) =>
       db.transact({ doing: `read the history of machine ${id}`, isolation, signal }, (q) =>
         readHistory(q, id),
+      ),
+    events: (query, signal) =>
+      db.transact({ doing: 'read the log of a slot', isolation, signal }, (q) =>
+        readEvents(q, query),
       ),
   };
 }

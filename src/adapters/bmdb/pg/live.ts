@@ -1,6 +1,7 @@
 import { SessionExpired } from '../../../domain/errors.ts';
 import type { MachineId, SessionId } from '../../../domain/ids.ts';
 import type { LossPolicy, RecoveryBudget } from '../../../domain/policy.ts';
+import type { GuardPolicy } from '../../../domain/recovery/guard.ts';
 import type { Clock, Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import type { Database, Queries, TransactionOptions } from './pool.ts';
@@ -14,6 +15,7 @@ export interface PgContext {
   readonly log: Log;
   readonly loss: LossPolicy;
   readonly budget: RecoveryBudget;
+  readonly guard: GuardPolicy;
   /** Share by which waits are lengthened at random. */
   readonly jitter: number;
 }

@@ -1,6 +1,15 @@
 import { machineId, providerName, sessionId } from '../../../domain/ids.ts';
 import { PROCESSES, PROVIDER_STATUSES, QUARANTINE_KINDS, RUNGS } from '../../../domain/machine.ts';
-import type { BackoffRow, LiveWork, MachineRow, Provided } from '../../../domain/machine.ts';
+import type {
+  BackoffRow,
+  LadderRow,
+  LiveWork,
+  MachineRow,
+  OrderRow,
+  OrderVerb,
+  Provided,
+} from '../../../domain/machine.ts';
+import { ORDER } from './eligibility.ts';
 import { LIVE, ms } from './sql.ts';
 import type { RowOf } from './statement.ts';
 
@@ -35,6 +44,20 @@ export const MACHINE_COLUMNS = {
   asked_at: 'float8?',
   operation_ref: 'text?',
   next_at: 'float8?',
+  asked_rung: 'recovery_rung?',
+  asked_for: 'text?',
+  boot_id_before: 'text?',
+  host_key_before: 'text?',
+  off_seen_at: 'float8?',
+  power_off_asked_at: 'float8?',
+  reboot_seconds: 'int8[]?',
+  reinstall_seconds: 'int8[]?',
+  order_key: 'text?',
+  order_verb: 'text?',
+  order_by: 'text?',
+  order_reason: 'text?',
+  order_force: 'bool?',
+  order_expires_at: 'float8?',
   permit: 'bool',
   quarantine_kind: 'quarantine_kind?',
   quarantine_reason: 'text?',
@@ -64,7 +87,13 @@ export const MACHINE = `m.machine_id, ${ms('m.machine_created_at')} AS created_a
   o.generation AS report_generation, o.os_installation_result AS report_result,
   ${ms('t.attempted_at')} AS attempted_at, t.count AS attempt_count,
   l.rung, l.attempts, ${ms('l.asked_at')} AS asked_at, l.operation_ref,
-  ${ms('l.next_at')} AS next_at,
+  ${ms('l.next_at')} AS next_at, l.asked_rung, l.order_key AS asked_for, l.boot_id_before,
+  l.host_key_before, ${ms('l.off_seen_at')} AS off_seen_at,
+  ${ms('l.power_off_asked_at')} AS power_off_asked_at,
+  c.reboot_seconds, c.reinstall_seconds,
+  y.idempotency_key AS order_key, y.verb AS order_verb, y.actor AS order_by,
+  y.reason AS order_reason, y.parameters @> '{"force": true}' AS order_force,
+  ${ms('y.expires_at')} AS order_expires_at,
   e.machine_id IS NOT NULL AS permit,
   q.kind AS quarantine_kind, q.reason AS quarantine_reason, ${ms('q.until')} AS quarantine_until,
   ${ms('d.requested_at')} AS deprovision_at, d.requested_by AS deprovision_by,
@@ -86,6 +115,7 @@ const TAGS = [
   ['o', 'machine_os_installation_report'],
   ['t', 'machine_agent_start_attempt'],
   ['l', 'machine_recovery'],
+  ['c', 'machine_boot_times'],
   ['e', 'recovery_permits'],
   ['q', 'machine_quarantined'],
   ['d', 'machine_deprovision_request'],
@@ -100,11 +130,14 @@ export const MACHINE_TABLES = machineTables();
  * would merge every table from its beginning.
  */
 export function machineTables(after?: string): string {
-  const joins = TAGS.map(([alias, table]) => {
-    const isAfter = after === undefined ? '' : ` AND ${alias}.machine_id > ${after}`;
-    return `LEFT JOIN ${table} ${alias} ON ${alias}.machine_id = m.machine_id${isAfter}`;
-  });
-  return `machines m ${joins.join('\n')}`;
+  const isAfter = (alias: string) =>
+    after === undefined ? '' : ` AND ${alias}.machine_id > ${after}`;
+  const joins = TAGS.map(
+    ([alias, table]) =>
+      `LEFT JOIN ${table} ${alias} ON ${alias}.machine_id = m.machine_id${isAfter(alias)}`,
+  );
+  const orders = `LEFT JOIN operator_intents y ON ${ORDER}${isAfter('y')}`;
+  return `machines m ${[...joins, orders].join('\n')}`;
 }
 
 interface FlatWork {
@@ -130,6 +163,11 @@ export function toMachine(row: FlatMachine): MachineRow {
     provided: toProvided(row, read),
     ...toAgent(row, read),
     ...toLadder(row, read),
+    bootTimes: {
+      reboot: toNumbers(row.reboot_seconds),
+      reinstall: toNumbers(row.reinstall_seconds),
+    },
+    order: toOrder(row),
     permit: row.permit,
     quarantine: toQuarantine(row, read),
     deprovision: toDeprovision(row),
@@ -187,21 +225,46 @@ const toAgent = (
 });
 
 function toLadder(row: FlatMachine, read: Read): Pick<MachineRow, 'startAttempt' | 'recovery'> {
-  const rung = read('recovery rung', row.rung, RUNGS);
   return {
     startAttempt:
-      row.attempted_at === null
+      row.attempt_count === null
         ? null
         : { atMs: row.attempted_at, count: Number(row.attempt_count) },
-    recovery: rung && {
-      rung,
-      attempts: Number(row.attempts),
-      askedAtMs: row.asked_at,
-      operationRef: row.operation_ref,
-      nextAtMs: row.next_at,
-    },
+    recovery: toEpisode(row, read),
   };
 }
+
+function toEpisode(row: FlatMachine, read: Read): LadderRow | null {
+  const rung = read('recovery rung', row.rung, RUNGS);
+  const askedRung = read('recovery rung', row.asked_rung, RUNGS);
+  return (
+    rung && {
+      rung,
+      attempts: Number(row.attempts),
+      nextAtMs: row.next_at,
+      askedAtMs: row.asked_at,
+      askedRung,
+      orderKey: row.asked_for,
+      operationRef: row.operation_ref,
+      bootIdBefore: row.boot_id_before,
+      hostKeyBefore: row.host_key_before,
+      offSeenAtMs: row.off_seen_at,
+      powerOffAskedAtMs: row.power_off_asked_at,
+    }
+  );
+}
+
+/** Of one that this program cannot carry out it knows nothing: see `ORDER`. */
+const toOrder = (row: FlatMachine): OrderRow | null =>
+  row.order_key === null
+    ? null
+    : {
+        ...{ key: row.order_key, verb: row.order_verb as OrderVerb },
+        ...{ by: row.order_by!, reason: row.order_reason! },
+        ...{ force: row.order_force!, expiresAtMs: row.order_expires_at! },
+      };
+
+const toNumbers = (texts: readonly string[] | null): number[] => (texts ?? []).map(Number);
 
 function toQuarantine(row: FlatMachine, read: Read): MachineRow['quarantine'] {
   const kind = read('quarantine kind', row.quarantine_kind, QUARANTINE_KINDS);

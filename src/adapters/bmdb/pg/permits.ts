@@ -1,13 +1,19 @@
-import { exclusionGroup } from '../../../domain/eligibility.ts';
+import { exclusionGroup, PROCESS_FOR } from '../../../domain/eligibility.ts';
 import type { Outcome } from '../../../domain/batcher.ts';
 import { NoPermit } from '../../../domain/errors.ts';
 import { machineId } from '../../../domain/ids.ts';
 import type { MachineId } from '../../../domain/ids.ts';
+import { ORDER_VERBS } from '../../../domain/machine.ts';
 import type { Process } from '../../../domain/machine.ts';
 import { fleetBudget, groupBudget } from '../../../domain/policy.ts';
 import type { LossPolicy, RecoveryBudget } from '../../../domain/policy.ts';
+import { FLEET as ALL, suspicionRefusal } from '../../../domain/recovery/guard.ts';
 import { cancelDead } from './cancel.ts';
 import { refusalSql } from './eligibility.ts';
+import { countQuiet } from './guard-counts.ts';
+import type { GuardCountStatements } from './guard-counts.ts';
+import { readGate } from './guard.ts';
+import { lockGuard } from './guard-rows.ts';
 import { refusalError } from './held.ts';
 import type { Taken } from './held.ts';
 import type { LiveSession } from './live.ts';
@@ -28,8 +34,15 @@ const CANDIDATE = {
   location: 'text?',
   /** Counts among the started machines already. */
   started: 'bool',
+  /** An operator asked for it. */
+  ordered: 'bool',
 } as const;
 type Candidate = RowOf<typeof CANDIDATE>;
+
+const verbsOf = (process: Process) =>
+  ORDER_VERBS.filter((verb) => PROCESS_FOR[verb] === process)
+    .map((verb) => `'${verb}'`)
+    .join(', ');
 
 const candidates = (process: Process, loss: LossPolicy) =>
   statement({
@@ -46,7 +59,8 @@ const candidates = (process: Process, loss: LossPolicy) =>
            AND w.exclusion_group = '${exclusionGroup(process)}'
            AND w.session_id IS NOT NULL) AS held,
          m.machine_id IN (SELECT permits.machine_id FROM permits) AS permit,
-         p.provider, p.provider_location::text AS location, a.machine_id IS NOT NULL AS started
+         p.provider, p.provider_location::text AS location, a.machine_id IS NOT NULL AS started,
+         coalesce(y.verb IN (${verbsOf(process)}), false) AS ordered
        FROM ${MACHINE_TABLES} WHERE m.machine_id = ANY (${machines})`,
   });
 export type PermitStatements = ReturnType<typeof statementsFor>;
@@ -66,19 +80,6 @@ const startedCount = (which: string, most: string) => `
     LIMIT ${most}) counted)::int4`;
 
 export const statements = {
-  /** Permits are granted one transaction after the other, each seeing what those before granted. */
-  lockGuard: statement({
-    name: 'guard-lock',
-    params: {},
-    columns: { scope: 'text' },
-    text: () => `SELECT scope FROM fleet_guard WHERE scope = 'fleet' FOR UPDATE`,
-  }),
-  frozen: statement({
-    name: 'guard-frozen',
-    params: {},
-    columns: { scope: 'text', reason: 'text?' },
-    text: () => `SELECT scope, reason FROM fleet_guard WHERE frozen_at IS NOT NULL`,
-  }),
   /** Shares are of the machines that are started or being recovered. */
   counts: statement({
     name: 'permit-counts',
@@ -136,6 +137,8 @@ interface Asking {
   readonly session: LiveSession;
   readonly process: Process;
   readonly permits: PermitStatements;
+  /** Who is quiet. */
+  readonly counting: GuardCountStatements;
 }
 
 /**
@@ -163,7 +166,7 @@ export async function askPermits(
     else if (!row!.permit) wanting.push(row!);
   }
   const grants: Grants = new Map();
-  if (wanting.length > 0) await choose(q, asking.session.budget, wanting, { refused, grants });
+  if (wanting.length > 0) await choose(q, asking, wanting, { refused, grants });
   return { refused, grants };
 }
 
@@ -185,25 +188,29 @@ async function readCandidates(
   return read();
 }
 
-async function lockGuard(q: Queries): Promise<void> {
-  const guard = await q.rows(statements.lockGuard, {});
-  if (guard.length === 0) throw new Error('fleet_guard has no row for the fleet');
-}
-
 /** The guard must be locked. */
 async function choose(
   q: Queries,
-  budget: RecoveryBudget,
+  { session, counting }: Asking,
   wanting: readonly Candidate[],
   { refused, grants }: Permits,
 ): Promise<void> {
-  const frozen = new Map((await q.rows(statements.frozen, {})).map((row) => [row.scope, row]));
-  const ledger = await readLedger(q, budget, wanting);
+  const gate = await readGate(q, session);
+  const ledger = await readLedger(q, session.budget, wanting);
+  let quiet: ReturnType<typeof countQuiet> | null = null;
+  const suspicion = async (provider: string): Promise<string | null> => {
+    quiet ??= countQuiet(q, counting, gate.last, session);
+    const quietIn = await quiet;
+    const why = (scope: string) => suspicionRefusal(quietIn(scope), session.guard);
+    return why(ALL) ?? why(provider);
+  };
   for (const row of wanting) {
-    const id = machineId(row.machine_id);
     const place: Place = { provider: row.provider!, location: row.location };
-    const stop = frozen.get('fleet') ?? frozen.get(place.provider);
-    const why = stop ? frozenText(stop) : ledger.whyNot(place);
+    const stop = gate.frozen(place.provider) ?? (row.ordered ? null : gate.grace);
+    // Counted only for somebody who would get one, and once.
+    const why =
+      stop ?? ledger.whyNot(place) ?? (row.ordered ? null : await suspicion(place.provider));
+    const id = machineId(row.machine_id);
     if (why !== null) refused.set(id, { error: new NoPermit(why) });
     else {
       grants.set(id, place);
@@ -211,9 +218,6 @@ async function choose(
     }
   }
 }
-
-const frozenText = ({ scope, reason }: { scope: string; reason: string | null }) =>
-  `${scope} is frozen: ${reason ?? 'no reason given'}`;
 
 interface Ledger {
   /** Null: there is room for one more. */
@@ -282,11 +286,4 @@ export async function grantPermits(q: Queries, grants: Grants): Promise<void> {
     providers: places.map((place) => place.provider),
     locations: places.map((place) => place.location),
   });
-}
-
-/** @throws {NoPermit} the fleet or the machine's provider is frozen. */
-export async function refuseFrozen(q: Queries, provider: string | null): Promise<void> {
-  const rows = await q.rows(statements.frozen, {});
-  const frozen = rows.find(({ scope }) => scope === 'fleet' || scope === provider);
-  if (frozen) throw new NoPermit(frozenText(frozen));
 }

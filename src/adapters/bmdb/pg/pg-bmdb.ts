@@ -1,6 +1,8 @@
 import { Subject } from 'rxjs';
 import { BACKOFF_JITTER } from '../../../domain/backoff.ts';
 import type { LossPolicy, RecoveryBudget } from '../../../domain/policy.ts';
+import { DEFAULT_GUARD } from '../../../domain/recovery/guard.ts';
+import type { GuardPolicy } from '../../../domain/recovery/guard.ts';
 import type { Clock, Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import { silentMetrics } from '../../metrics/port.ts';
@@ -8,12 +10,13 @@ import type { Metrics } from '../../metrics/port.ts';
 import { countingBmdb } from '../counting-bmdb.ts';
 import type { WorkMetrics } from '../counting-bmdb.ts';
 import { readChanges, statements as changes } from './changes.ts';
-import { requestDeprovision } from './deprovision.ts';
+import { createGuardBook } from './guard.ts';
 import { createHeartbeats } from './heartbeats.ts';
 import { createInspection } from './inspection.ts';
 import type { PgContext } from './live.ts';
 import { createDatabase } from './pool.ts';
 import { createProviderHolds } from './provider-holds.ts';
+import { createRequests } from './requests.ts';
 import { readMachine, readSnapshot } from './rows.ts';
 import { openSession } from './session.ts';
 import { sweep } from './sweep.ts';
@@ -31,6 +34,7 @@ export interface PgBmdbOptions {
   readonly metrics?: Pick<Metrics, 'transaction'> & WorkMetrics;
   readonly loss: LossPolicy;
   readonly budget: RecoveryBudget;
+  readonly guard?: GuardPolicy;
   /** Share by which backoffs are lengthened at random (0.1). */
   readonly jitter?: number;
   /**
@@ -63,6 +67,7 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
     log,
     loss,
     budget,
+    guard = DEFAULT_GUARD,
     wakes = 'listen',
     metrics = silentMetrics,
   } = options;
@@ -71,7 +76,7 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
   const db = createDatabase({ ...connection, poolMax: options.poolMax ?? 10 });
   const pulse = createDatabase({ ...connection, ...PULSE, timeoutMs: pulseTimeoutMs });
   const beats = createDatabase({ ...connection, ...BEATS });
-  const context: PgContext = { db, clock, random, log, loss, budget, jitter };
+  const context: PgContext = { db, clock, random, log, loss, budget, guard, jitter };
   const stopped$ = new Subject<void>();
   const bmdb: Bmdb = {
     openSession: (session) => openSession(context, pulse, session),
@@ -98,7 +103,8 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
       lockTimeoutMs: Math.ceil(timeoutMs / 8),
     }),
     providerHolds: createProviderHolds(db),
-    requestDeprovision: (machine, request) => requestDeprovision(db, machine, request),
+    requests: createRequests(db),
+    guard: createGuardBook(context),
     inspection: createInspection(context),
     close: async () => {
       stopped$.next();

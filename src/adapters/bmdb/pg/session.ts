@@ -12,6 +12,7 @@ import { transactLive } from './live.ts';
 import type { LiveSession, PgContext } from './live.ts';
 import type { Database, Queries } from './pool.ts';
 import { repeated } from './repeat.ts';
+import { settle } from './settle.ts';
 import { statement } from './statement.ts';
 import { updateProvided } from './provided.ts';
 import type { BmdbSession, SessionOptions } from '../port.ts';
@@ -99,6 +100,7 @@ export async function openSession(
     releaseWork: (machine, epoch) => releaseWork(session, machine, epoch ?? null),
     intents: createIntentBook(session),
     lease: (name) => takeLease(session, name),
+    settle: (key) => settle(session, key),
     updateProvided: (machine, patch) => updateProvided(session, machine, patch),
   };
 }

@@ -1,4 +1,5 @@
 import { cursor, machineId, providerName, sessionId, witness } from '../../../domain/ids.ts';
+import type { ProviderName } from '../../../domain/ids.ts';
 import { PROVIDER_HOLD_KINDS } from '../../../domain/machine.ts';
 import type {
   HoldKind,
@@ -10,7 +11,9 @@ import type {
   ProviderHoldRow,
 } from '../../../domain/machine.ts';
 import type { BmdbSurroundings } from '../port.ts';
+import { readGuardRows } from './guard-rows.ts';
 import type { Queries } from './pool.ts';
+import { readOpenRequests } from './requests.ts';
 import { LIVE, ms } from './sql.ts';
 import { statement } from './statement.ts';
 import type { RowOf } from './statement.ts';
@@ -73,6 +76,17 @@ export const toIntent = (row: FlatIntent): IntentRow => ({
 const NEVER_MS = 8_640_000_000_000_000;
 const UNTIL = `coalesce(${ms('until')}, ${NEVER_MS})`;
 
+const HOLD = `provider, slot_id, kind, set_by, reason, ${ms('until')} AS until
+  FROM slot_holds WHERE (until IS NULL OR until > now())`;
+const HOLD_COLUMNS = {
+  provider: 'text',
+  slot_id: 'text',
+  kind: 'text',
+  set_by: 'text',
+  reason: 'text',
+  until: 'float8?',
+} as const;
+
 export const statements = {
   moment: statement({
     name: 'moment',
@@ -92,17 +106,14 @@ export const statements = {
   holds: statement({
     name: 'holds',
     params: {},
-    columns: {
-      provider: 'text',
-      slot_id: 'text',
-      kind: 'text',
-      set_by: 'text',
-      reason: 'text',
-      until: 'float8?',
-    },
-    text: () => `
-      SELECT provider, slot_id, kind, set_by, reason, ${ms('until')} AS until
-      FROM slot_holds WHERE until IS NULL OR until > now()`,
+    columns: HOLD_COLUMNS,
+    text: () => `SELECT ${HOLD}`,
+  }),
+  holdsOf: statement({
+    name: 'holds-of-slot',
+    params: { provider: 'text', slot: 'text' },
+    columns: HOLD_COLUMNS,
+    text: ({ provider, slot }) => `SELECT ${HOLD} AND provider = ${provider} AND slot_id = ${slot}`,
   }),
   penalties: statement({
     name: 'penalties',
@@ -155,6 +166,8 @@ export async function readSurroundings(q: Queries): Promise<BmdbSurroundings> {
     penalties: await readPenalties(q),
     providerHolds: await readProviderHolds(q),
     leases: await readLeases(q),
+    requests: await readOpenRequests(q),
+    guard: await readGuardRows(q),
     sessions: sessions.map((row) => ({
       sessionId: sessionId(row.session_id),
       component: row.component,
@@ -162,17 +175,24 @@ export async function readSurroundings(q: Queries): Promise<BmdbSurroundings> {
   };
 }
 
-async function readHolds(q: Queries): Promise<HoldRow[]> {
-  const rows = await q.rows(statements.holds, {});
-  return rows.map((row) => ({
-    provider: providerName(row.provider),
-    slotId: row.slot_id,
-    kind: row.kind as HoldKind,
-    setBy: row.set_by,
-    reason: row.reason,
-    untilMs: row.until,
-  }));
-}
+const readHolds = async (q: Queries): Promise<HoldRow[]> =>
+  (await q.rows(statements.holds, {})).map(toHold);
+
+/** Those of one slot. */
+export const readHoldsOf = async (
+  q: Queries,
+  provider: ProviderName,
+  slot: string,
+): Promise<HoldRow[]> => (await q.rows(statements.holdsOf, { provider, slot })).map(toHold);
+
+const toHold = (row: RowOf<typeof HOLD_COLUMNS>): HoldRow => ({
+  provider: providerName(row.provider),
+  slotId: row.slot_id,
+  kind: row.kind as HoldKind,
+  setBy: row.set_by,
+  reason: row.reason,
+  untilMs: row.until,
+});
 
 async function readPenalties(q: Queries): Promise<PenaltyRow[]> {
   const rows = await q.rows(statements.penalties, {});

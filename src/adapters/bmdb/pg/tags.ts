@@ -1,13 +1,14 @@
 import { nextBackoffSeconds } from '../../../domain/backoff.ts';
-import type { BackoffDescriptor } from '../../../domain/backoff.ts';
-import { isLadder } from '../../../domain/eligibility.ts';
 import type { MachineId } from '../../../domain/ids.ts';
 import { forgetMachines } from './forget.ts';
 import { statements as tags } from './forget-tag.ts';
-import type { Failure, Finish, Held } from './held.ts';
+import type { Failure, Finish } from './held.ts';
 import type { LiveSession, SlotEvent } from './live.ts';
+import { coolDown, endUnasked, jittered, recordRecoveries, refuseOrders } from './ladder-rows.ts';
+import type { Recovery, Rungs } from './ladder-rows.ts';
 import type { Queries } from './pool.ts';
 import { statement } from './statement.ts';
+import { orderedText } from '../door.ts';
 import type { FinishChange } from '../port.ts';
 
 export const statements = {
@@ -32,46 +33,24 @@ export const statements = {
        ON CONFLICT (machine_id) DO UPDATE SET key = excluded.key
          WHERE machine_ssh_host_key.key <> excluded.key`,
   }),
-  endRequests: statement({
-    name: 'recovery-end-requests',
-    params: { machines: 'uuid[]' },
-    columns: {},
-    text: ({ machines }) =>
-      `UPDATE machine_recovery SET asked_at = NULL, operation_ref = NULL
-       WHERE machine_id = ANY (${machines})`,
-  }),
-  coolDowns: statement({
-    name: 'recovery-cool-downs',
-    params: { machines: 'uuid[]' },
-    columns: { machine_id: 'uuid', rung: 'recovery_rung', cool_down_seconds: 'int8?' },
-    text: ({ machines }) =>
-      `SELECT machine_id, rung, cool_down_seconds FROM machine_recovery
-       WHERE machine_id = ANY (${machines}) ORDER BY machine_id FOR UPDATE`,
-  }),
-  coolDown: statement({
-    name: 'recovery-cool-down',
-    params: { machines: 'uuid[]', waits: 'float8[]', seconds: 'int8[]' },
-    columns: {},
-    text: ({ machines, waits, seconds }) =>
-      `UPDATE machine_recovery l
-       SET next_at = now() + e.wait * interval '1 second', cool_down_seconds = e.seconds
-       FROM unnest(${machines}, ${waits}, ${seconds}) AS e (machine_id, wait, seconds)
-       WHERE l.machine_id = e.machine_id`,
-  }),
   backOff: statement({
     name: 'work-back-off',
     params: {
       ...{ machines: 'uuid[]', processes: 'process[]', waits: 'float8[]' },
-      ...{ causes: 'text[]', seconds: 'int8[]' },
+      ...{ causes: 'text[]', seconds: 'int8[]', unreachable: 'bool[]' },
     },
     columns: {},
-    text: ({ machines, processes, waits, causes, seconds }) =>
-      `INSERT INTO work_backoff (machine_id, process, until, cause, last_interval_seconds)
-       SELECT e.machine_id, e.process, now() + e.wait * interval '1 second', e.cause, e.seconds
-       FROM unnest(${machines}, ${processes}, ${waits}, ${causes}, ${seconds})
-         AS e (machine_id, process, wait, cause, seconds) ORDER BY 1
+    text: ({ machines, processes, waits, causes, seconds, unreachable }) =>
+      `INSERT INTO work_backoff AS b
+         (machine_id, process, until, cause, last_interval_seconds, unreachable_since)
+       SELECT e.machine_id, e.process, now() + e.wait * interval '1 second', e.cause, e.seconds,
+         CASE WHEN e.unreachable THEN now() END
+       FROM unnest(${machines}, ${processes}, ${waits}, ${causes}, ${seconds}, ${unreachable})
+         AS e (machine_id, process, wait, cause, seconds, unreachable) ORDER BY 1
        ON CONFLICT (machine_id, process) DO UPDATE SET until = excluded.until,
-         cause = excluded.cause, last_interval_seconds = excluded.last_interval_seconds`,
+         cause = excluded.cause, last_interval_seconds = excluded.last_interval_seconds,
+         unreachable_since = CASE WHEN excluded.unreachable_since IS NOT NULL
+           THEN coalesce(b.unreachable_since, excluded.unreachable_since) END`,
   }),
   countAttempts: statement({
     name: 'agent-start-count',
@@ -79,7 +58,7 @@ export const statements = {
     columns: {},
     text: ({ machines }) =>
       `INSERT INTO machine_agent_start_attempt AS t (machine_id, attempted_at, count)
-       SELECT machine_id, now(), 1 FROM unnest(${machines}) AS e (machine_id) ORDER BY 1
+       SELECT machine_id, NULL, 1 FROM unnest(${machines}) AS e (machine_id) ORDER BY 1
        ON CONFLICT (machine_id) DO UPDATE SET count = t.count + 1`,
   }),
   quarantine: statement({
@@ -96,8 +75,6 @@ export const statements = {
   }),
 };
 
-/** Rungs that machines of the ladder are on. */
-type Rungs = ReadonlyMap<string, string>;
 type AgentStarted = Extract<FinishChange, { kind: 'agentStarted' }>;
 interface Started {
   readonly machineId: MachineId;
@@ -116,10 +93,10 @@ export async function applyChanges(
     finished.filter(({ change }) => change.kind === 'deprovisioned'),
   );
   const started: Started[] = [];
-  const recovered: CoolDown[] = [];
+  const recovered: Recovery[] = [];
   for (const { held, change } of finished) {
     if (change.kind === 'agentStarted') started.push({ machineId: held.machineId, change });
-    if (change.kind === 'recovered') recovered.push({ held, descriptor: change.coolDown });
+    if (change.kind === 'recovered') recovered.push({ held, change });
   }
   const back = recovered.map(({ held }) => held.machineId);
   await startAgents(q, started);
@@ -130,9 +107,7 @@ export async function applyChanges(
     await q.run(tags.forgetAttempts, { machines });
     await q.run(tags.returnPermits, { machines });
   }
-  const rungs = await coolDown(q, session, recovered);
-  if (back.length > 0) await q.run(statements.endRequests, { machines: back });
-  return rungs;
+  return recordRecoveries(q, session, recovered);
 }
 
 async function startAgents(q: Queries, started: readonly Started[]): Promise<void> {
@@ -150,45 +125,6 @@ async function startAgents(q: Queries, started: readonly Started[]): Promise<voi
   });
 }
 
-interface CoolDown {
-  readonly held: Held;
-  readonly descriptor: BackoffDescriptor;
-}
-
-/**
- * No rung starts again before the cool-down, which grows over the whole episode. Nothing to cool
- * down from while nothing was asked of the provider.
- */
-async function coolDown(
-  q: Queries,
-  session: LiveSession,
-  wanted: readonly CoolDown[],
-): Promise<Rungs> {
-  const ladder = wanted.filter(({ held }) => isLadder(held.process));
-  if (ladder.length === 0) return new Map();
-  const machines = ladder.map(({ held }) => held.machineId);
-  const rows = await q.rows(statements.coolDowns, { machines });
-  const descriptors = new Map<string, BackoffDescriptor>(
-    ladder.map(({ held, descriptor }) => [held.machineId, descriptor]),
-  );
-  const waits = rows.map((row) => {
-    const previous = row.cool_down_seconds === null ? null : Number(row.cool_down_seconds);
-    const seconds = nextBackoffSeconds(descriptors.get(row.machine_id)!, previous);
-    return { id: row.machine_id, seconds, wait: jittered(session, seconds) };
-  });
-  if (waits.length > 0) {
-    await q.run(statements.coolDown, {
-      machines: waits.map(({ id }) => id),
-      waits: waits.map(({ wait }) => wait),
-      seconds: waits.map(({ seconds }) => seconds),
-    });
-  }
-  return new Map(rows.map((row) => [row.machine_id, row.rung]));
-}
-
-const jittered = ({ random, jitter }: LiveSession, seconds: number): number =>
-  seconds * (1 + random.next() * jitter);
-
 /** What failed tasks make true, in the transaction that ends them. */
 export async function recordFailures(
   q: Queries,
@@ -196,24 +132,32 @@ export async function recordFailures(
   failed: readonly Failure[],
 ): Promise<void> {
   if (failed.length === 0) return;
-  await backOff(q, session, failed);
-  const starts = failed.filter(({ held }) => held.process === 'ShepherdAgentStart');
+  // What was ordered moves neither the ladder nor its waits.
+  const [ordered, own] = parted(failed, ({ also }) => also.order !== undefined);
+  await backOff(q, session, own);
+  const starts = own.filter(({ held }) => held.process === 'ShepherdAgentStart');
   if (starts.length > 0) {
     await q.run(statements.countAttempts, { machines: starts.map(({ held }) => held.machineId) });
   }
+  await endUnasked(q, own);
   await coolDown(
     q,
     session,
-    failed.map(({ held, backoff }) => ({ held, descriptor: backoff })),
+    own.map(({ held, backoff }) => ({ held, descriptor: backoff })),
   );
   await quarantine(q, session, failed);
+  await refuseOrders(q, session, ordered);
 }
+
+const parted = <Item>(items: readonly Item[], which: (item: Item) => boolean) =>
+  [items.filter(which), items.filter((item) => !which(item))] as const;
 
 async function backOff(
   q: Queries,
   session: LiveSession,
   failed: readonly Failure[],
 ): Promise<void> {
+  if (failed.length === 0) return;
   const seconds = failed.map(({ held, backoff }) => {
     const previous = held.row.backoffs.find((each) => each.process === held.process);
     return nextBackoffSeconds(backoff, previous?.lastIntervalSeconds ?? null);
@@ -224,6 +168,7 @@ async function backOff(
     waits: seconds.map((each) => jittered(session, each)),
     causes: failed.map(({ cause }) => cause),
     seconds,
+    unreachable: failed.map(({ also }) => also.unreachable ?? false),
   });
 }
 
@@ -233,7 +178,7 @@ async function quarantine(
   session: LiveSession,
   failed: readonly Failure[],
 ): Promise<void> {
-  const parked = failed.flatMap(({ held, quarantine: how }) =>
+  const parked = failed.flatMap(({ held, also: { quarantine: how } }) =>
     how ? [{ id: held.machineId, ...how }] : [],
   );
   if (parked.length === 0) return;
@@ -249,12 +194,17 @@ async function quarantine(
 
 /** Lines for the slot's log. */
 export function finishEvents({ held, change }: Finish, rungs: Rungs): SlotEvent[] {
-  const { machineId } = held;
+  const { machineId, row } = held;
   switch (change.kind) {
     case 'agentStarted':
       return [{ machineId, kind: 'agentStarted', reason: change.warnings.join('; ') }];
     case 'recovered':
-      return [{ machineId, kind: 'recovered', reason: rungs.get(machineId) ?? '' }];
+      return [
+        {
+          ...{ machineId, kind: 'recovered' },
+          reason: orderedText(rungs.get(machineId) ?? '', row, change.order ?? null),
+        },
+      ];
     // Its own is written while there is still a slot to write it for.
     case 'deprovisioned':
     case 'nothing':
@@ -263,8 +213,9 @@ export function finishEvents({ held, change }: Finish, rungs: Rungs): SlotEvent[
 }
 
 /** Lines for the slot's log. */
-export function failureEvents({ held, cause, quarantine: how }: Failure): SlotEvent[] {
+export function failureEvents({ held, cause, also }: Failure): SlotEvent[] {
   const { machineId, process } = held;
+  const { quarantine: how } = also;
   const failed = { machineId, kind: 'workFailed', reason: `${process}: ${cause}` };
   if (!how) return [failed];
   return [failed, { machineId, kind: 'quarantined', reason: `${how.kind}: ${how.reason}` }];

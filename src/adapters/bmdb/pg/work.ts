@@ -2,7 +2,7 @@ import { AlreadyFinished, SessionExpired, WorkLost } from '../../../domain/error
 import { requireFitting } from '../door.ts';
 import type { End, Held } from './held.ts';
 import { writeNote } from './notes.ts';
-import type { NoteStatements } from './notes.ts';
+import type { NoteStatements } from './may-ask.ts';
 import type { Work } from '../port.ts';
 
 export interface WorkDeps {
@@ -31,10 +31,11 @@ export function createWork(held: Held, deps: WorkDeps): Work {
     note: (note) => writeNote(held, note, deps.conditions),
     finish: async (change) => {
       requireFitting(process, change);
-      await end({ held, event: 'Finished', cause: null, change });
+      const isUnasked = change.kind === 'recovered' && change.unasked === true;
+      const condition = isUnasked ? { condition: deps.conditions[process] } : {};
+      await end({ held, event: 'Finished', cause: null, change, ...condition });
     },
-    fail: (backoff, cause, quarantine) =>
-      end({ held, event: 'Failed', cause, backoff, quarantine }),
+    fail: (backoff, cause, also = {}) => end({ held, event: 'Failed', cause, backoff, also }),
     cancel: async (cause = 'canceled') => {
       ended ||= await cancel(held, cause, deps);
     },

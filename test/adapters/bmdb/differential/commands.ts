@@ -7,6 +7,7 @@ import type {
   ProviderStatus,
   QuarantineKind,
   Rung,
+  Verb,
 } from '../../../../src/domain/machine.ts';
 import type { LossPolicy, RecoveryBudget } from '../../../../src/domain/policy.ts';
 
@@ -68,9 +69,11 @@ export type Note =
   | 'agentStartAttempt'
   | 'recoveryRefused'
   | 'recoveryDenied'
-  | 'recoveryUnclear'
+  | 'powerOnAccepted'
   | 'recoveryAccepted'
   | 'deprovisionAsked'
+  | 'powerSeenOff'
+  | 'hostKeyProved'
   | Rung;
 export type Ending =
   /** Deprovisioned: where that is what the work is for; else nothing. */
@@ -85,6 +88,16 @@ export type Beat = {
   readonly hardware: boolean;
   readonly report: { readonly generation: number; readonly success: boolean } | null;
 };
+
+/** What an operator asks for; what a verb has no use for is passed over. */
+export interface Asked {
+  readonly verb: Verb;
+  readonly kind: HoldKind;
+  readonly untilS: number | null;
+  readonly flag: boolean;
+  /** Of a slot that the machine is not on. */
+  readonly elsewhere: boolean;
+}
 
 /** One command for each of the names. */
 type Each<Name extends string, Parts = unknown> = Name extends string
@@ -129,7 +142,19 @@ export type Command =
       readonly kind: ProviderHoldKind | 'penalty';
       readonly key: number | null;
     }
-  | Each<'requestDeprovision' | 'withdraw', { readonly machine: number }>
+  | Each<'withdraw', { readonly machine: number }>
+  | {
+      readonly do: 'file';
+      readonly session: number;
+      readonly machine: number;
+      readonly asked: Asked;
+      /** The key of one that was filed, so far back. */
+      readonly reuse: number | null;
+      readonly validS: number;
+      /** When it is settled. */
+      readonly at: 'once' | 'later';
+    }
+  | { readonly do: 'settle'; readonly session: number; readonly request: number }
   | { readonly do: 'resumeIntent'; readonly session: number; readonly intent: number }
   | {
       readonly do: 'progressIntent';
@@ -178,7 +203,7 @@ export type Command =
       };
     }
   | { readonly do: 'pass'; readonly seconds: number }
-  | Each<'sweep' | 'scan' | 'changes' | 'statistics' | 'inspect'>
+  | Each<'sweep' | 'scan' | 'changes' | 'statistics' | 'inspect' | 'requests'>
   | {
       readonly do: 'candidates';
       readonly process: Process;

@@ -15,7 +15,7 @@ export function normalise(side: Side, value: unknown, nowMs: number, key = ''): 
   if (typeof value === 'number' && TIMES.test(key)) return { sinceNowMs: value - nowMs };
   if (typeof value === 'bigint') return `${value}n`;
   if (typeof value === 'string') {
-    return side.names.get(key === 'epoch' ? `epoch ${value}` : value) ?? value;
+    return side.names.get(key === 'epoch' ? `epoch ${value}` : value) ?? withoutTimes(value);
   }
   if (typeof value !== 'object' || value === null) return value;
   if (value instanceof Uint8Array) return Buffer.from(value).toString('hex');
@@ -32,6 +32,10 @@ export function normalise(side: Side, value: unknown, nowMs: number, key = ''): 
   );
 }
 
+/** Texts for people tell until when something holds. */
+const withoutTimes = (text: string): string =>
+  text.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'a time');
+
 /** The same with all times so much earlier. */
 export function aged(value: unknown, ms: number, key = ''): unknown {
   if (typeof value === 'number' && TIMES.test(key)) return value - ms;
@@ -44,11 +48,11 @@ export function aged(value: unknown, ms: number, key = ''): unknown {
 
 const UNORDERED = new Set([
   ...['machines', 'work', 'backoffs', 'intents', 'holds', 'penalties', 'sessions'],
-  ...['providerHolds', 'leases', 'gone'],
+  ...['providerHolds', 'leases', 'gone', 'requests', 'guard'],
 ]);
 const IDENTITY = [
   ...['machineId', 'witness', 'slotId', 'kind', 'process', 'sessionId', 'provider'],
-  ...['key', 'name'],
+  ...['key', 'name', 'scope'],
 ];
 const identityOf = (value: unknown): string =>
   typeof value === 'object' && value !== null

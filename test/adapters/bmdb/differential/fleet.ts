@@ -3,7 +3,6 @@ import { SIGNAL } from '../../../contracts/bmdb-stage.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb-stage.ts';
 import { PROVIDERS, SECOND } from './commands.ts';
 import type { Command } from './commands.ts';
-import { idOf } from './rows.ts';
 
 /** Commands about what belongs to no machine that is worked on: jobs, holds of providers, requests. */
 
@@ -29,10 +28,6 @@ export function withFleet(
 ): (() => Promise<unknown>) | null {
   const provider = PROVIDERS[0]!;
   switch (command.do) {
-    case 'requestDeprovision': {
-      const request = { by: 'ann', reason: 'no longer needed' };
-      return () => h.other.requestDeprovision(idOf(command.machine), request);
-    }
     case 'releaseLease': {
       const lease = last(leases, command.lease);
       return lease ? () => lease.release() : null;

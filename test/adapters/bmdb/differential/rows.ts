@@ -1,7 +1,7 @@
 import { machineId } from '../../../../src/domain/ids.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
-import { KEY_HEX, machineRow, requestedAt } from '../../../contracts/bmdb-rows.ts';
+import { KEY_HEX, ladderOn, machineRow, requestedAt } from '../../../contracts/bmdb-rows.ts';
 import { SIGNAL } from '../../../contracts/bmdb-stage.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb-stage.ts';
 import { PROVIDERS, SECOND } from './commands.ts';
@@ -63,10 +63,7 @@ function rowOf(id: MachineId, at: number, seed: Seed, nowMs: number): MachineRow
       reportResult: seed.reported === null ? null : seed.succeeded ? 'Success' : 'Error',
     },
     startAttempt: seed.failures === null ? null : { atMs: nowMs, count: seed.failures },
-    recovery: rung && {
-      ...{ rung, attempts: 1, operationRef: null, nextAtMs: null },
-      askedAtMs: nowMs - 96 * SECOND,
-    },
+    recovery: rung && ladderOn(rung, { askedAtMs: nowMs - 96 * SECOND, askedRung: rung }),
     permit: seed.permit && provider !== null,
     quarantine:
       seed.quarantine === 'none'

@@ -1,11 +1,4 @@
-import type {
-  Bmdb,
-  BmdbSession,
-  FinishChange,
-  Lease,
-  Work,
-  WorkNote,
-} from '../../../../src/adapters/bmdb/port.ts';
+import type { Bmdb, BmdbSession, Lease, Work } from '../../../../src/adapters/bmdb/port.ts';
 import { codeOf, explain } from '../../../../src/domain/errors.ts';
 import type { HeartbeatRecord } from '../../../../src/domain/heartbeat.ts';
 import type { Cursor, MachineId, Witness } from '../../../../src/domain/ids.ts';
@@ -14,9 +7,11 @@ import { KEY } from '../../../contracts/bmdb-rows.ts';
 import { SIGNAL } from '../../../contracts/bmdb-stage.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb-stage.ts';
 import { aged } from './compare.ts';
-import { descriptorOf, intervalMs, MACHINES, penaltyMs, PROVIDERS, SECOND } from './commands.ts';
-import type { Beat, Command, Ending, Note } from './commands.ts';
+import { intervalMs, MACHINES, penaltyMs, PROVIDERS, SECOND } from './commands.ts';
+import type { Beat, Command, Ending } from './commands.ts';
 import { candidates, last, takeJob, withFleet } from './fleet.ts';
+import { file, list } from './requests.ts';
+import { endWork, noteOf } from './works.ts';
 import { hold, idOf, insert, removeIfThere, request, withdraw } from './rows.ts';
 
 /** What came of a command: a value, or the code of the error. */
@@ -33,6 +28,7 @@ export interface Side {
   readonly works: Work[];
   readonly witnesses: Witness[];
   readonly leases: Lease[];
+  readonly keys: string[];
   /** What a reader that follows the changes knows. */
   mirror: Map<MachineId, MachineRow>;
   cursor: Cursor | null;
@@ -42,7 +38,7 @@ export interface Side {
 
 export const createSide = (h: BmdbHarness, agesRows: boolean): Side => ({
   ...{ h, agesRows, names: new Map(), sessions: [], opened: [], works: [], witnesses: [] },
-  leases: [],
+  ...{ leases: [], keys: [] },
   ...{ mirror: new Map(), cursor: null },
 });
 
@@ -106,6 +102,12 @@ function withSession(side: Side, command: Command): Run {
       return () => session.releaseWork(idOf(command.machine));
     case 'updateProvided':
       return () => session.updateProvided(idOf(command.machine), command.patch);
+    case 'file':
+      return () => file(side, session, command);
+    case 'settle': {
+      const key = last(side.keys, command.request);
+      return key === undefined ? null : () => session.settle(key);
+    }
     case 'openIntent':
       return () => openIntent(side, session, command);
     case 'lease':
@@ -215,7 +217,7 @@ function withWork(side: Side, command: Command): Run {
   switch (command.do) {
     case 'note': {
       const work = last(side.works, command.work);
-      return work ? () => work.note(noteOf(command.note)) : null;
+      return work ? () => work.note(noteOf(command.note, work)) : null;
     }
     case 'end': {
       const work = last(side.works, command.work);
@@ -233,39 +235,6 @@ async function endAll(side: Side, how: Ending): Promise<Outcome[]> {
   const process = side.works.at(-1)?.process;
   const works = side.works.filter((work) => work.process === process);
   return Promise.all(works.map((work) => outcomeOf(endWork(work, how))));
-}
-
-function noteOf(note: Note): WorkNote {
-  switch (note) {
-    case 'agentStartAttempt':
-    case 'recoveryUnclear':
-    case 'deprovisionAsked':
-      return { kind: note };
-    case 'recoveryRefused':
-      return { kind: note, counts: false };
-    case 'recoveryDenied':
-      return { kind: 'recoveryRefused', counts: true };
-    case 'recoveryAccepted':
-      return { kind: note, operationRef: 'operation' };
-    default:
-      return { kind: 'recoveryAsked', rung: note };
-  }
-}
-
-async function endWork(work: Work, how: Ending): Promise<void> {
-  if ('finish' in how) return work.finish(changeOf(how.finish, work));
-  if ('cancel' in how) return how.cancel === null ? work.cancel() : work.cancel(how.cancel);
-  const quarantine = how.park && { kind: how.park, reason: 'end of the ladder' };
-  return work.fail(descriptorOf(how.fail), 'no luck', quarantine);
-}
-
-function changeOf(kind: FinishChange['kind'], { process }: Work): FinishChange {
-  if (kind === 'deprovisioned') {
-    return process === 'ShepherdDeprovision' ? { kind } : { kind: 'nothing' };
-  }
-  if (kind === 'nothing') return { kind };
-  if (kind === 'recovered') return { kind, coolDown: descriptorOf(1) };
-  return { kind, publicKey: KEY, bootId: 'boot-1', hostKey: 'host-key', warnings: ['slow disk'] };
 }
 
 function withRows(side: Side, command: Command): Run {
@@ -323,6 +292,8 @@ function withReads(side: Side, command: Command): Run {
       return () => bmdb.readMachine(idOf(command.machine), SIGNAL);
     case 'inspect':
       return () => inspect(side);
+    case 'requests':
+      return () => list(side);
     case 'statistics':
       return () => bmdb.inspection.statistics(SIGNAL);
     case 'history':

@@ -32,6 +32,7 @@ it('wakes once for all that an operation changes, and not for what tells nothing
     nothingNew: () => session.updateProvided(id, { location: 'ny' }),
     nothingHeld: () => session.releaseWork(id),
     sweep: () => h.bmdb.sweep(),
+    look: () => h.bmdb.guard.assess({ ingestUp: true }),
   };
   for (const [name, act] of Object.entries(silent))
     expect([name, await wakesOf(act)]).toEqual([name, 0]);
@@ -39,7 +40,7 @@ it('wakes once for all that an operation changes, and not for what tells nothing
   await Promise.resolve();
   const quarantine = { kind: 'conflict', reason: 'x' } as const;
   const backoff = { initialMs: 1_000, exponent: 1, maximumMs: 0 };
-  expect(await wakesOf(() => work.fail(backoff, 'x', quarantine))).toBe(1);
+  expect(await wakesOf(() => work.fail(backoff, 'x', { quarantine }))).toBe(1);
   expect(await wakesOf(() => session.updateProvided(id, { location: 'la' }))).toBe(1);
   expect(await wakesOf(() => session.close())).toBe(1);
   await h.close();

@@ -1,5 +1,6 @@
 import { createMemBmdb } from '../../../../src/adapters/bmdb/mem/mem-bmdb.ts';
 import { writeHistory } from '../../../../src/adapters/bmdb/mem/records.ts';
+import { guardRow } from '../../../../src/adapters/bmdb/mem/guard-rows.ts';
 import { newMachine, patch } from '../../../../src/adapters/bmdb/mem/tables.ts';
 import type { Memory } from '../../../../src/adapters/bmdb/mem/tables.ts';
 import {
@@ -10,19 +11,22 @@ import { sessionId } from '../../../../src/domain/ids.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import type { HoldRow, MachineRow } from '../../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
+import { notTakenIn, takenIn, TRUSTING_GUARD } from '../../../support/ingest.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb.ts';
 
 /** A fresh BMDB in memory, in virtual time. */
 export async function memHarness(
   loss = DEFAULT_LOSS,
   budget = DEFAULT_BUDGET,
+  guard = TRUSTING_GUARD,
 ): Promise<BmdbHarness> {
   const clock = createSimulatedClock();
   const random = createSeededRandom(1);
   const bmdb = createMemBmdb({
-    ...{ clock, random, loss, budget, jitter: 0 },
+    ...{ clock, random, loss, budget, guard, jitter: 0 },
   });
   const { tables } = bmdb;
+  takenIn(tables);
   return {
     bmdb,
     other: bmdb,
@@ -58,6 +62,7 @@ function rowHooks(tables: Memory): RowHooks {
   return {
     insert: async (row, request = new Uint8Array([1])) => {
       tables.machines.set(row.machineId, machineOf(tables, row, request));
+      addOrder(tables, row);
       tables.touch(row.machineId);
     },
     remove: async (id) => {
@@ -94,7 +99,7 @@ function rowHooks(tables: Memory): RowHooks {
 }
 
 const machineOf = (tables: Memory, row: MachineRow, request: Uint8Array) => ({
-  ...newMachine(row),
+  ...newMachine({ ...row, order: null }),
   permitGrantedAtMs: row.permit ? tables.now() : null,
   permitScope: row.permit ? row.provided : null,
   unbroken: { sinceMs: tables.now(), count: row.heartbeat ? 1 : 0 },
@@ -102,6 +107,18 @@ const machineOf = (tables: Memory, row: MachineRow, request: Uint8Array) => ({
   installationReport: row.installation.reportGeneration === null ? null : new Uint8Array([1]),
   quarantinedBy: 'test',
 });
+
+/** As if somebody had filed it just now. */
+function addOrder(tables: Memory, { machineId, provided, order }: MachineRow): void {
+  if (!provided || !order) return;
+  const { force, ...rest } = order;
+  tables.requests.set(order.key, {
+    ...{ ...rest, machineId, provider: provided.provider, parameters: { force } },
+    slotId: provided.reservationId ?? provided.providerId,
+    ...{ createdAtMs: tables.now(), state: 'open', outcome: null, settledAtMs: null },
+  });
+  tables.orders.set(machineId, order.key);
+}
 
 function addHistory(tables: Memory, machineId: MachineId, count: number): void {
   const work = {
@@ -111,7 +128,7 @@ function addHistory(tables: Memory, machineId: MachineId, count: number): void {
   for (let at = 1; at <= count; at++) writeHistory(tables, work, 'Failed', `line ${at}`);
 }
 
-type HoldHooks = Pick<BmdbHarness, 'hold' | 'lift' | 'freeze' | 'thaw'>;
+type HoldHooks = Pick<BmdbHarness, 'hold' | 'lift' | 'freeze' | 'thaw' | 'takeIn'>;
 
 function holdHooks(tables: Memory): HoldHooks {
   const others = (name: Pick<HoldRow, 'provider' | 'slotId' | 'kind'>) =>
@@ -129,10 +146,13 @@ function holdHooks(tables: Memory): HoldHooks {
       tables.wake();
     },
     freeze: async (scope, reason) => {
-      tables.frozen.set(scope, reason);
+      const frozen = { atMs: tables.now(), by: 'test', kind: 'manual' as const, reason };
+      tables.guard.rows.set(scope, { ...guardRow(tables.guard, scope), frozen });
     },
     thaw: async (scope) => {
-      tables.frozen.delete(scope);
+      const row = tables.guard.rows.get(scope);
+      if (row) tables.guard.rows.set(scope, { ...row, frozen: null });
     },
+    takeIn: async (yes) => (yes ? takenIn(tables) : notTakenIn(tables)),
   };
 }

@@ -12,7 +12,7 @@ import { silentLog } from '../../../../src/adapters/log/port.ts';
 import type { Cursor, MachineId } from '../../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
-import { machineRow } from '../../../contracts/bmdb-rows.ts';
+import { ladderOn, machineRow } from '../../../contracts/bmdb-rows.ts';
 import { insertMachine, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 
@@ -239,9 +239,7 @@ describe('values that this program does not know', () => {
     const other = await add();
     const full: Partial<MachineRow> = {
       quarantine: { kind: 'needsHuman', reason: 'x', untilMs: null },
-      recovery: {
-        ...{ rung: 'rebooting', attempts: 1, askedAtMs: null, operationRef: null, nextAtMs: null },
-      },
+      recovery: ladderOn('rebooting'),
       installation: {
         ...{ requestGeneration: 1n, handedOutAtMs: null },
         ...{ reportGeneration: 1n, reportResult: 'Error' },

@@ -10,6 +10,7 @@ import type { MachineId } from '../../../../src/domain/ids.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { KEY, machineRow, requestedAt, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { SIGNAL } from '../../../contracts/bmdb-stage.ts';
+import { askToGiveBack } from '../../../contracts/requests-of.ts';
 import { insertMachine, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 
@@ -150,7 +151,7 @@ it(
       }),
       going(() => daemons[0]!.bmdb.sweep()),
       going(() => daemons[1]!.bmdb.scan(SIGNAL)),
-      going(() => daemons[2]!.bmdb.requestDeprovision(some(1)[0]!, { by: 'ann', reason: 'x' })),
+      going(() => askToGiveBack(daemons[2]!.bmdb, daemons[2]!.session, some(1)[0]!)),
     ];
     try {
       await giveBack(storm);

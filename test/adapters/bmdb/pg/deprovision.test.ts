@@ -9,6 +9,7 @@ import { AmbiguousCommit } from '../../../../src/domain/errors.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
 import { KEY, requestedAt, startedAt } from '../../../contracts/bmdb-rows.ts';
+import { requestFor, targetOf } from '../../../contracts/requests-of.ts';
 import type { Mood } from './breaking-proxy.ts';
 import {
   addMachine,
@@ -58,10 +59,16 @@ describe('a connection that breaks during COMMIT', () => {
 
   it.each(MOODS)('of a request: %s', async (mood) => {
     const id = await addMachine(s);
+    const { row } = await s.bmdb.readMachine(id, SIGNAL);
+    const request = requestFor({ verb: 'deprovision', target: targetOf(row!) });
     s.proxy.mood = mood;
-    await s.bmdb.requestDeprovision(id, { by: 'ann', reason: 'x' });
+    expect(await s.bmdb.requests.file(request)).toMatchObject({ state: 'open', by: 'ann' });
     expect(s.proxy.broken).toBe(1);
+    s.proxy.mood = mood;
+    expect(await s.session.settle(request.key)).toMatchObject({ state: 'done' });
+    expect(s.proxy.broken).toBe(2);
     expect(await eventsOf(id)).toEqual(['deprovisionRequested']);
+    expect((await s.bmdb.requests.list({ limit: 10 }, SIGNAL)).length).toBe(1);
   });
 
   it('that the server is still busy with is told once it has ended', async () => {
@@ -169,24 +176,30 @@ describe('whoever comes to a machine while it is being given back', () => {
   /** As far as it has come; not committed yet. */
   const going = async () => {
     const id = await addMachine(s, startedAt(Date.now()));
+    const { row } = await s.bmdb.readMachine(id, SIGNAL);
+    const request = requestFor({ verb: 'deprovision', target: targetOf(row!) });
+    const { key } = await s.bmdb.requests.file(request);
     const other = await transactionOn(s);
     await other.query('SELECT 1 FROM machines WHERE machine_id = $1 FOR UPDATE', [id]);
     for (const table of ['work', 'machine_agent_started', 'machine_provided', 'machines']) {
       await other.query(`DELETE FROM ${table} WHERE machine_id = $1`, [id]);
     }
-    return { id, other };
+    return { id, key, other };
   };
 
   it('finds it gone', async () => {
-    const { id, other } = await going();
+    const { id, key, other } = await going();
     const codes = [
       s.session.claim('UnitTest1', id),
       s.session.updateProvided(id, { absent: true }),
-      s.bmdb.requestDeprovision(id, { by: 'ann', reason: 'x' }),
     ].map(codeOfRefusal);
+    const settled = s.session.settle(key);
     await untilBlocked(s, 3);
     await other.commit();
-    expect(await Promise.all(codes)).toEqual(['nothing-to-do', 'not-found', 'not-found']);
+    expect(await Promise.all(codes)).toEqual(['nothing-to-do', 'not-found']);
+    expect(await settled).toMatchObject({
+      ...{ state: 'refused', outcome: expect.stringContaining('is not on slot') },
+    });
     expect(await heartbeat(id)).toEqual([{ kind: 'unauthenticated' }]);
   });
 

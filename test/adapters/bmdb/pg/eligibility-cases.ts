@@ -2,9 +2,14 @@ import fc from 'fast-check';
 import type pg from 'pg';
 import { exclusionGroup } from '../../../../src/domain/eligibility.ts';
 import { machineId, providerName } from '../../../../src/domain/ids.ts';
-import type { HoldKind, MachineRow } from '../../../../src/domain/machine.ts';
-import { PROCESSES, PROVIDER_STATUSES } from '../../../../src/domain/machine.ts';
-import { KEY_HEX } from '../../../contracts/bmdb-rows.ts';
+import type { HoldKind, MachineRow, Verb } from '../../../../src/domain/machine.ts';
+import {
+  ORDER_VERBS,
+  PROCESSES,
+  PROVIDER_STATUSES,
+  RUNGS,
+} from '../../../../src/domain/machine.ts';
+import { KEY_HEX, ladderOn } from '../../../contracts/bmdb-rows.ts';
 import { insertMachine } from './pg-harness.ts';
 
 const HOLDS: readonly HoldKind[] = ['no-start', 'no-recover', 'no-allocate', 'preserve'];
@@ -66,17 +71,29 @@ function rowAround(nowMs: number): fc.Arbitrary<MachineRow> {
     ),
     heartbeat: maybe(fc.record({ atMs: time, bootId: maybe(fc.uuid()) })),
     installation: installations(time, generation),
-    startAttempt: maybe(fc.record({ atMs: time, count: fc.integer({ min: 0, max: 8 }) })),
+    startAttempt: maybe(fc.record({ atMs: maybe(time), count: fc.integer({ min: 0, max: 8 }) })),
     recovery: maybe(
       fc.record({
-        rung: fc.constantFrom('restartingAgent', 'rebooting', 'powerCycling', 'reinstalling'),
+        rung: fc.constantFrom(...RUNGS),
         attempts: fc.nat(5),
         askedAtMs: maybe(time),
+        askedRung: maybe(fc.constantFrom(...RUNGS)),
+        orderKey: seldom(fc.uuid()),
+        bootIdBefore: maybe(fc.uuid()),
+        hostKeyBefore: maybe(fc.constant('key')),
+        offSeenAtMs: seldom(time),
+        powerOffAskedAtMs: fc.constant(null),
         operationRef: maybe(fc.uuid()),
         // Few rows are lost and may be asked: only those show this wait, so most have one.
         nextAtMs: maybe(fc.oneof({ weight: 4, arbitrary: future }, { weight: 1, arbitrary: time })),
       }),
     ),
+    bootTimes: fc.record({
+      reboot: fc.array(fc.nat(900), { maxLength: 5 }),
+      reinstall: fc.array(fc.nat(2_700), { maxLength: 5 }),
+    }),
+    // Written apart: not every request is one that the machine's row tells.
+    order: fc.constant(null),
     permit: fc.constant(false),
     quarantine: seldom(
       fc.record({
@@ -120,9 +137,13 @@ function installations(time: fc.Arbitrary<number>, generation: fc.Arbitrary<bigi
     reportGeneration: generation,
     reportResult: fc.constantFrom('Success' as const, 'Error' as const),
   });
-  return fc
+  const any = fc
     .tuple(fc.oneof(fc.constant(none), request), fc.oneof(fc.constant(unreported), report))
     .map(([asked, answered]) => ({ ...asked, ...answered }));
+  // Seldom by chance, and it must be met together with everything else.
+  const done = { requestGeneration: 2n, reportGeneration: 2n, reportResult: 'Success' as const };
+  const doneAround = time.map((handedOutAtMs) => ({ ...done, handedOutAtMs }));
+  return fc.oneof({ weight: 5, arbitrary: any }, { weight: 1, arbitrary: doneAround });
 }
 
 const STATES = ['alive', 'dead', 'gone', 'free'] as const;
@@ -137,6 +158,7 @@ const NEWER = {
   'installation result': `UPDATE machine_os_installation_report
     SET os_installation_result = 'Newer' WHERE machine_id = $1`,
   rung: `UPDATE machine_recovery SET rung = 'newer' WHERE machine_id = $1`,
+  'asked rung': `UPDATE machine_recovery SET asked_rung = 'newer' WHERE machine_id = $1`,
   quarantine: `UPDATE machine_quarantined SET kind = 'newer' WHERE machine_id = $1`,
   work: `UPDATE work SET process = 'ShepherdNewer'
     WHERE machine_id = $1 AND exclusion_group = 'shepherd' AND process IS NOT NULL`,
@@ -162,6 +184,16 @@ export interface Case {
     readonly session: (typeof STATES)[number];
   }[];
   readonly newer: keyof typeof NEWER | null;
+  readonly request: CaseRequest | null;
+}
+/** What somebody asked for: an order of the machine, or what must not be taken for one. */
+export interface CaseRequest {
+  readonly key: string;
+  readonly verb: Verb | 'defragment';
+  readonly force: boolean;
+  readonly state: 'open' | 'done' | 'refused';
+  readonly expiresAtMs: number;
+  readonly elsewhere: 'provider' | 'slot' | null;
 }
 /** Sixty machines at times around the limits of the policy, for `now()` about `nowMs`. */
 export const casesAround = (nowMs: number): fc.Arbitrary<Case[]> =>
@@ -177,16 +209,63 @@ function caseAround(nowMs: number): fc.Arbitrary<Case> {
   });
   const each = fc.record({
     row: rowAround(nowMs).map(named),
-    hold: seldom(hold),
+    hold: fc.oneof({ weight: 2, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: hold }),
+    request: maybe(requestAround(nowMs)),
     leases: fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: leases }),
     newer: seldom(fc.constantFrom(...(Object.keys(NEWER) as (keyof typeof NEWER)[]))),
     session: fc.constantFrom(...STATES),
+    sound: fc.nat(2).map((at) => at === 0),
   });
   // Work that this program does not know must be there to be written.
-  return each.map(({ session, ...one }) =>
-    one.newer === 'work' ? { ...one, leases: [{ process: 'ShepherdRecovery', session }] } : one,
-  );
+  return each.map(({ session, sound, ...one }) => {
+    if (sound) return onlyOrdered(one, nowMs);
+    return one.newer === 'work'
+      ? { ...one, leases: [{ process: 'ShepherdRecovery', session }] }
+      : one;
+  });
 }
+
+/** Nothing stands against what was ordered but, perhaps, a hold; and all that it need not wait for. */
+function onlyOrdered({ row, hold, request }: Case, nowMs: number): Case {
+  const untilMs = nowMs + 600_000;
+  const backoffs = PROCESSES.map((process) => ({
+    ...{ process, untilMs, cause: 'x', lastIntervalSeconds: null },
+  }));
+  const waits = row.hostKey === null ? { backoffs } : { backoffs: [] };
+  const recovery = ladderOn('rebooting', { nextAtMs: untilMs });
+  const installation = { ...row.installation, requestGeneration: null, handedOutAtMs: null };
+  return {
+    ...{ hold, leases: [], newer: null },
+    row: {
+      ...{ ...row, installation, quarantine: null, deprovision: null, heartbeat: null },
+      ...{ ...waits, recovery },
+      provided: row.provided && { ...row.provided, status: 'Running' },
+      agentStarted: row.agentStarted && { ...row.agentStarted, atMs: nowMs - 50 * 60_000 },
+    },
+    request: request && {
+      ...{ ...request, state: 'open', elsewhere: null, expiresAtMs: nowMs + 600_000 },
+    },
+  };
+}
+
+/** Mostly an order that is open. */
+const requestAround = (nowMs: number): fc.Arbitrary<CaseRequest> =>
+  fc.record({
+    key: fc.uuid(),
+    verb: fc.oneof(
+      { weight: 8, arbitrary: fc.constantFrom(...ORDER_VERBS) },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom<CaseRequest['verb'][]>('hold', 'deprovision', 'defragment'),
+      },
+    ),
+    force: fc.boolean(),
+    state: fc.constantFrom('open', 'open', 'open', 'open', 'done', 'refused'),
+    expiresAtMs: fc
+      .constantFrom(600_000, 600_000, 600_000, 60_000, -1_000)
+      .map((in_) => nowMs + in_),
+    elsewhere: fc.constantFrom(null, null, null, null, 'provider', 'slot'),
+  });
 
 const SESSIONS = {
   alive: '00000000-0000-4000-8000-00000000000a',
@@ -203,7 +282,7 @@ export async function store(client: pg.PoolClient, cases: readonly Case[]): Prom
      VALUES ('${SESSIONS.alive}', 'test', 'x', 5, now() + interval '1 h'),
        ('${SESSIONS.dead}', 'test', 'x', 5, now())`,
   );
-  for (const { row, hold, leases, newer } of cases) {
+  for (const { row, hold, leases, newer, request } of cases) {
     await insertMachine(client, row);
     if (hold && row.provided) {
       const { provider, reservationId, providerId } = row.provided;
@@ -213,6 +292,7 @@ export async function store(client: pg.PoolClient, cases: readonly Case[]): Prom
         [provider, reservationId ?? providerId, hold.kind, hold.untilMs],
       );
     }
+    if (request) await storeRequest(client, row, request);
     for (const { process, session } of leases) {
       await client.query(
         `INSERT INTO work (machine_id, exclusion_group, session_id, process, work_started_at)
@@ -226,4 +306,21 @@ export async function store(client: pg.PoolClient, cases: readonly Case[]): Prom
     }
     if (newer) await client.query(NEWER[newer], [row.machineId]);
   }
+}
+
+async function storeRequest(
+  client: pg.PoolClient,
+  { machineId: id, provided }: MachineRow,
+  { key, verb, force, state, expiresAtMs, elsewhere }: CaseRequest,
+): Promise<void> {
+  const slot = provided?.reservationId ?? provided?.providerId ?? 'nowhere';
+  await client.query(
+    `INSERT INTO operator_intents (idempotency_key, verb, provider, slot_id, machine_id,
+       parameters, actor, reason, state, expires_at)
+     VALUES ($1, $2, $3, $4, $5, $6, 'ann', 'x', $7, to_timestamp($8::float8 / 1000))`,
+    [
+      ...[key, verb, elsewhere === 'provider' ? 'other' : (provided?.provider ?? 'metal')],
+      ...[elsewhere === 'slot' ? 'elsewhere' : slot, id, { force }, state, expiresAtMs],
+    ],
+  );
 }

@@ -7,6 +7,7 @@ import {
   DONE,
   FAILED,
   FROM,
+  handOutRefusalSql,
   heartbeatingSql,
   ineligibilitySql,
   isAgentSql,
@@ -28,16 +29,19 @@ import {
   installState,
   isAgentOf,
   isHeartbeating,
+  handOutRefusal,
   isInstallationDue,
+  PROCESS_FOR,
   refusal,
 } from '../../../../src/domain/eligibility.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
-import { PROCESSES } from '../../../../src/domain/machine.ts';
+import { ORDER_VERBS, PROCESSES } from '../../../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { candidatesOf, statisticsOf } from '../../../../src/domain/statistics.ts';
 import { KEY, KEY_HEX } from '../../../contracts/bmdb-rows.ts';
 import { casesAround, NEWER_VALUES, store } from './eligibility-cases.ts';
+import type { Case } from './eligibility-cases.ts';
 import { insertMachine, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 
@@ -90,19 +94,54 @@ async function compareRefusals(
   });
 }
 
-const anyCases = (run: (q: Queries, snapshot: BmdbSnapshot) => Promise<void>) =>
+/** What is said of machines with an order, and what would have been in its way. */
+function* orderedOf({ machines, holds, nowMs }: BmdbSnapshot): Generator<string> {
+  const now = { holds, nowMs, loss: DEFAULT_LOSS };
+  for (const row of machines) {
+    if (!row.order) continue;
+    const process = PROCESS_FOR[row.order.verb];
+    const said = String(refusal(process, row, now));
+    yield said;
+    const plain = refusal(process, { ...row, order: null }, now);
+    if (plain === 'it waits after a failure') yield `${said}, waits`;
+    if (plain === 'it cools down after an attempt') yield `${said}, cools down`;
+    if (plain === 'it is not lost' || plain === 'its agent start is not given up') {
+      yield `${said}, not lost`;
+    }
+  }
+}
+
+/** What the row says must be ordered, as far as it is of any use to a process. */
+function orderOf({ row, request }: Case): MachineRow['order'] {
+  const isOurs = request?.elsewhere === null && row.provided !== null;
+  const verb = ORDER_VERBS.find((each) => each === request?.verb);
+  if (!isOurs || !verb || request.state !== 'open' || request.expiresAtMs <= Date.now())
+    return null;
+  const { key, force, expiresAtMs } = request;
+  return { key, verb, force, expiresAtMs, by: 'ann', reason: 'x' };
+}
+
+const anyCases = (
+  run: (q: Queries, snapshot: BmdbSnapshot, cases: readonly Case[]) => Promise<void>,
+) =>
   fc.asyncProperty(casesAround(Date.now()), async (cases) => {
     await inOneMoment(async (q, client) => {
       await store(client, cases);
-      await run(q, await readSnapshot(q));
+      await run(q, await readSnapshot(q), cases);
     });
   });
 
 describe('eligibility in SQL', () => {
   it('says the same as the pure functions, for any rows', async () => {
     const seen = new Map<string, number>();
+    const ordered = new Set<string>();
     await fc.assert(
-      anyCases(async (q, snapshot) => {
+      anyCases(async (q, snapshot, cases) => {
+        const orders = new Map(cases.map((each) => [each.row.machineId, orderOf(each)]));
+        for (const { machineId, order } of snapshot.machines) {
+          expect(order).toEqual(orders.get(machineId));
+        }
+        for (const said of orderedOf(snapshot)) ordered.add(said);
         for (const process of PROCESSES) {
           for (const said of await compareRefusals(q, process, snapshot)) {
             seen.set(said, (seen.get(said) ?? 0) + 1);
@@ -111,6 +150,20 @@ describe('eligibility in SQL', () => {
       }),
       { numRuns: 10, endOnFailure: true },
     );
+    // So must what an order lifts, and what it does not.
+    expect([...ordered].toSorted()).toEqual([
+      'a hold forbids it',
+      'it cannot be read',
+      'it is being worked on',
+      'it is quarantined',
+      'it is to be deprovisioned',
+      'it was handed over',
+      'its provider status does not allow it',
+      'null',
+      'null, cools down',
+      'null, not lost',
+      'null, waits',
+    ]);
     // Every reason, and none, must have been met, else the comparison proves little.
     expect([...seen.keys()].toSorted()).toEqual([
       'a hold forbids it',
@@ -137,17 +190,20 @@ describe('eligibility in SQL', () => {
       params: { key: 'bytea' },
       columns: {
         ...{ id: 'uuid', agent: 'bool', beats: 'bool' },
-        ...{ pending: 'bool', done: 'bool', failed: 'bool' },
+        ...{ pending: 'bool', done: 'bool', failed: 'bool', withheld: 'text?' },
       },
       text: ({ key }) => `SELECT m.machine_id AS id, ${isAgentSql(key)} AS agent,
         ${heartbeatingSql(DEFAULT_LOSS)} AS beats, ${PENDING} AS pending, ${DONE} AS done,
-        ${FAILED} AS failed ${FROM}`,
+        ${FAILED} AS failed, ${handOutRefusalSql()} AS withheld ${FROM}`,
     });
     const seen = new Set<string>();
     await fc.assert(
-      anyCases(async (q, { machines, nowMs }) => {
+      anyCases(async (q, { machines, holds, nowMs }) => {
         const inSql = new Map((await q.rows(probe, { key: KEY })).map((row) => [row.id, row]));
         for (const row of machines) {
+          const found = inSql.get(row.machineId)!;
+          // A quarantine of a kind that is not known is one for the database only.
+          const isReadable = row.unreadable === undefined;
           const expected = {
             id: row.machineId,
             agent: isAgentOf(row, KEY_HEX),
@@ -155,8 +211,9 @@ describe('eligibility in SQL', () => {
             pending: isInstallationDue(row),
             done: installState(row) === 'DONE',
             failed: installState(row) === 'FAILED',
+            withheld: isReadable ? handOutRefusal(row, { holds, nowMs }) : found.withheld,
           };
-          expect(inSql.get(row.machineId)).toEqual(expected);
+          expect(found).toEqual(expected);
           for (const [name, value] of Object.entries(expected)) seen.add(`${name} ${value}`);
         }
       }),
@@ -165,6 +222,9 @@ describe('eligibility in SQL', () => {
     for (const name of ['agent', 'beats', 'pending', 'done', 'failed']) {
       expect(seen).toContain(`${name} true`);
       expect(seen).toContain(`${name} false`);
+    }
+    for (const why of ['null', 'it is quarantined', 'a hold forbids it']) {
+      expect(seen).toContain(`withheld ${why}`);
     }
   });
 

@@ -127,7 +127,11 @@ describe('a recovery that ends', () => {
     const args = { ...beatArgs(new Map([[id, recordOf(id)]]), DEFAULT_LOSS), boots: [null] };
     await heartbeat.run(beats[what], args);
     const finished = work.finish({
-      ...{ kind: 'recovered', coolDown: { initialMs: 60_000, exponent: 1, maximumMs: 0 } },
+      ...{
+        kind: 'recovered',
+        coolDown: { initialMs: 60_000, exponent: 1, maximumMs: 0 },
+        bootSeconds: null,
+      },
     });
     await stand.untilBlocked();
     await heartbeat.commit();

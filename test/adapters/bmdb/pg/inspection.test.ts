@@ -54,6 +54,7 @@ describe('schema', () => {
       ['machine_agent_heartbeat', 'AgentHeartbeat'],
       ['machine_agent_start_attempt', 'AgentStartAttempt'],
       ['machine_agent_started', 'AgentStarted'],
+      ['machine_boot_times', 'BootTimes'],
       ['machine_deprovision_request', 'DeprovisionRequest'],
       ['machine_hardware_report', 'HardwareReport'],
       ['machine_os_installation_report', 'OSInstallationReport'],

@@ -85,7 +85,7 @@ test('so are the waits between two attempts of the ladder', async () => {
   const ids = await addMachines(s, COUNT, startedAt(Date.now() - 40 * MINUTE));
   for (const seconds of [100, 200]) {
     await failAll('ShepherdRecovery', ids, (work) =>
-      work.note({ kind: 'recoveryAsked', rung: 'rebooting' }),
+      work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null }),
     );
     const { waits, intervals } = await waitsIn('machine_recovery');
     expectSpread(waits, seconds);

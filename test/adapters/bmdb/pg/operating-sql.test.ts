@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { providedOf } from '../../../contracts/bmdb-rows.ts';
+import { askToGiveBack } from '../../../contracts/requests-of.ts';
 import { addMachine, claimStand, codeOfRefusal, SIGNAL, transactionOn } from './claim-stand.ts';
 
 const s = claimStand();
@@ -16,8 +17,8 @@ function statementsOf(): string[] {
 it('the page on giving machines back says what works, as the role of the daemons', async () => {
   const id = await addMachine(s, { provided: providedOf('1') });
   const told = statementsOf();
-  expect(told).toHaveLength(4);
-  const [history, progress, preserve, withdraw] = told;
+  expect(told).toHaveLength(2);
+  const [progress, withdraw] = told;
   const run = async (sql: string) => {
     const role = await transactionOn(s);
     const { rows } = (await role.query(sql)) as { rows: Record<string, unknown>[] };
@@ -25,15 +26,12 @@ it('the page on giving machines back says what works, as the role of the daemons
     return rows;
   };
 
-  await s.bmdb.requestDeprovision(id, { by: 'ann', reason: 'end of the contract' });
-  expect(await run(history!)).toMatchObject([{ kind: 'deprovisionRequested', actor: 'ann' }]);
+  await askToGiveBack(s.bmdb, s.session, id, { reason: 'end of the contract' });
   const work = await s.session.claim('ShepherdDeprovision', id);
   await work.note({ kind: 'deprovisionAsked' });
   expect(await run(progress!)).toMatchObject([{ machine_id: id, attempts: '1' }]);
 
-  await run(preserve!);
-  await run(preserve!);
-  expect(await codeOfRefusal(work.note({ kind: 'deprovisionAsked' }))).toBe('nothing-to-do');
   await run(withdraw!);
+  expect(await codeOfRefusal(work.note({ kind: 'deprovisionAsked' }))).toBe('nothing-to-do');
   expect((await s.other.readMachine(id, SIGNAL)).row?.deprovision).toBeNull();
 });

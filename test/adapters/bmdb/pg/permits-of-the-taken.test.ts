@@ -5,7 +5,7 @@ import { systemClock, systemRandom } from '../../../../src/adapters/clock/system
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
-import { addMachines, claimStand, holding, openOn, sorted } from './claim-stand.ts';
+import { addMachines, claimStand, holding, openOn, sorted, untilBlocked } from './claim-stand.ts';
 
 const s = claimStand();
 
@@ -49,4 +49,40 @@ it('a machine that somebody else is busy with gets no permit, though others of i
   expect(done.map((work) => work.machineId).toSorted()).toEqual(free.toSorted());
   expect(await permits()).toEqual(free.toSorted());
   expect((await granted()) - before).toBe(2);
+});
+
+it('whoever waited for the guard looks again: the machine may be taken, or be back', async () => {
+  const [taken, back] = await addMachines(s, 2, startedAt(Date.now() - 40 * MINUTE));
+  const before = await granted();
+  const { claims } = await holding(
+    s,
+    `SELECT 1 FROM fleet_guard WHERE scope = 'fleet' FOR UPDATE`,
+    async () => {
+      const claims = [s.session, s.rival].map((each) => each.claim('ShepherdRecovery', taken!));
+      await untilBlocked(s, 2);
+      return { claims };
+    },
+  );
+  const { done, codes } = await sorted(claims);
+  // There is room for one, which is not what keeps the other from it.
+  expect([done.length, codes]).toEqual([1, ['work-conflict']]);
+  await done[0]!.cancel();
+  expect((await granted()) - before).toBe(1);
+
+  const { late } = await holding(
+    s,
+    `SELECT 1 FROM fleet_guard WHERE scope = 'fleet' FOR UPDATE`,
+    async () => {
+      const late = [s.session.claim('ShepherdRecovery', back!)];
+      await untilBlocked(s, 1);
+      await s.server.sql.query(
+        `INSERT INTO machine_agent_heartbeat (machine_id, agent_heartbeat_at, boot_id)
+         VALUES ($1, now(), NULL)`,
+        [back],
+      );
+      return { late };
+    },
+  );
+  expect((await sorted(late)).codes).toEqual(['nothing-to-do']);
+  expect((await granted()) - before, 'none for one that is back').toBe(1);
 });

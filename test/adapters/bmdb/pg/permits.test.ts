@@ -4,7 +4,7 @@ import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { codeOf } from '../../../../src/domain/errors.ts';
-import { providerName } from '../../../../src/domain/ids.ts';
+import { providerName, slot } from '../../../../src/domain/ids.ts';
 import type { MachineRow, SlotFacts } from '../../../../src/domain/machine.ts';
 import { countPermits } from '../../../../src/domain/recovery/permits.ts';
 import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
@@ -44,7 +44,8 @@ function rowOf({ provider, location, state }: Machine, at: number): MachineRow {
     permit: state === 'recovering',
   });
 }
-const factsOf = (row: MachineRow) => ({ row }) as SlotFacts;
+const factsOf = (row: MachineRow) =>
+  ({ row, slot: slot('stub', row.machineId) }) as unknown as SlotFacts;
 
 async function claimed(rows: readonly MachineRow[], budget: RecoveryBudget) {
   const bmdb = createPgBmdb({

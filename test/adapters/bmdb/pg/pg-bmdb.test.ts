@@ -9,4 +9,4 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-bmdbContract('on PostgreSQL', (loss) => pgHarness(server, loss));
+bmdbContract('on PostgreSQL', (...policies) => pgHarness(server, ...policies));

@@ -7,6 +7,7 @@ import { systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
+import { notTakenInSql, takenInSql, TRUSTING_GUARD } from '../../../support/ingest.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb.ts';
 import { createLeapingClock } from './leaping-clock.ts';
 import { pgHooks } from './pg-hooks.ts';
@@ -41,7 +42,7 @@ export async function startPgServer(): Promise<PgServer> {
          WHERE schemaname = 'public' AND tablename <> 'schema_migrations'`,
       );
       await sql.query(`TRUNCATE ${rows[0]!.all} CASCADE`);
-      await sql.query(`INSERT INTO fleet_guard (scope) VALUES ('fleet')`);
+      await takenInSql(sql);
     },
     stop: async () => {
       await sql.end();
@@ -55,13 +56,14 @@ export async function pgHarness(
   server: PgServer,
   loss = DEFAULT_LOSS,
   budget = DEFAULT_BUDGET,
+  guard = TRUSTING_GUARD,
 ): Promise<BmdbHarness> {
   await server.clear();
   const clock = createLeapingClock();
   const open = (): Bmdb =>
     createPgBmdb({
       ...{ url: server.url, clock, random: systemRandom, log: silentLog, poolMax: 6 },
-      ...{ loss, budget, jitter: 0 },
+      ...{ loss, budget, guard, jitter: 0 },
     });
   const bmdb = open();
   const other = open();
@@ -80,11 +82,15 @@ export async function pgHarness(
     },
     freeze: async (scope, reason) => {
       await sql.query(
-        `INSERT INTO fleet_guard (scope, frozen_at, reason) VALUES ($1, now(), $2)
-         ON CONFLICT (scope) DO UPDATE SET frozen_at = now(), reason = $2`,
+        `INSERT INTO fleet_guard (scope, frozen_at, frozen_by, frozen_kind, reason)
+         VALUES ($1, now(), 'test', 'manual', $2)
+         ON CONFLICT (scope) DO UPDATE SET frozen_at = excluded.frozen_at,
+           frozen_by = excluded.frozen_by, frozen_kind = excluded.frozen_kind,
+           reason = excluded.reason`,
         [scope, reason],
       );
     },
+    takeIn: (yes) => (yes ? takenInSql(sql) : notTakenInSql(sql)),
     pass: async (ms) => {
       await shiftTimes(sql, ms);
       clock.leap(ms);
@@ -238,10 +244,31 @@ async function insertInstallation(add: Add, row: MachineRow, raw: Uint8Array): P
 
 async function insertLadder(add: Add, row: MachineRow): Promise<void> {
   if (row.recovery) {
-    const { rung, attempts, askedAtMs, operationRef, nextAtMs } = row.recovery;
+    const { rung, attempts, askedAtMs, askedRung, orderKey, operationRef, nextAtMs } = row.recovery;
+    const { bootIdBefore, hostKeyBefore, offSeenAtMs, powerOffAskedAtMs } = row.recovery;
     await add('machine_recovery', {
-      ...{ rung, attempts, operation_ref: operationRef },
-      ...{ asked_at: askedAtMs, next_at: nextAtMs },
+      ...{
+        rung,
+        attempts,
+        asked_rung: askedRung,
+        order_key: orderKey,
+        operation_ref: operationRef,
+      },
+      ...{ asked_at: askedAtMs, next_at: nextAtMs, off_seen_at: offSeenAtMs },
+      power_off_asked_at: powerOffAskedAtMs,
+      ...{ boot_id_before: bootIdBefore, host_key_before: hostKeyBefore },
+    });
+  }
+  const { reboot, reinstall } = row.bootTimes;
+  if (reboot.length + reinstall.length > 0) {
+    await add('machine_boot_times', { reboot_seconds: reboot, reinstall_seconds: reinstall });
+  }
+  if (row.order && row.provided) {
+    const { key, verb, by, reason, force, expiresAtMs } = row.order;
+    const { provider, reservationId, providerId } = row.provided;
+    await add('operator_intents', {
+      ...{ idempotency_key: key, verb, provider, slot_id: reservationId ?? providerId },
+      ...{ parameters: { force }, actor: by, reason, expires_at: expiresAtMs },
     });
   }
   if (row.permit) {

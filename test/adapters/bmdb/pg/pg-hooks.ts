@@ -34,9 +34,11 @@ export const pgHooks = (sql: pg.Pool, url: string): Hooks => ({
     ]);
   },
   thaw: async (scope) => {
-    await sql.query(`UPDATE fleet_guard SET frozen_at = NULL, reason = NULL WHERE scope = $1`, [
-      scope,
-    ]);
+    await sql.query(
+      `UPDATE fleet_guard SET frozen_at = NULL, frozen_by = NULL, frozen_kind = NULL,
+      reason = NULL WHERE scope = $1`,
+      [scope],
+    );
   },
   addHistory: async (id, count) => {
     await sql.query(

@@ -22,6 +22,10 @@ const WHOLE_FLEET: Readonly<Record<string, string>> = {
   'statistics-backoffs': FOR_PEOPLE,
   ...Object.fromEntries(PROCESSES.map((process) => [`candidates-${process}`, FOR_PEOPLE])),
   holds: 'the mirror reads all holds each time; people set them by hand',
+  'guard-counts': 'one daemon of all looks at the whole fleet, every few seconds',
+  'hardware-gaps':
+    'an agent server looks every 5 min: one query for the whole fleet, 0.2 s from a cold disk',
+  'guard-quiet': 'before a permit is granted; reads each machine once, one after the other',
   'work-cancel-of-sessions':
     'only when a session ends; without an index, claims update their leases in place',
   'work-cancel-orphaned': 'the janitor; sessions are deleted by people only',
@@ -29,11 +33,21 @@ const WHOLE_FLEET: Readonly<Record<string, string>> = {
 
 /** What is run under the settings of claims, ends and heartbeats only: see `byKeys`. */
 const BY_KEYS: ReadonlySet<string> = new Set([
-  ...['claim.ts', 'ends.ts', 'tags.ts', 'beats.ts', 'agent-reports.ts', 'episodes.ts'],
+  ...[
+    'claim.ts',
+    'ends.ts',
+    'tags.ts',
+    'ladder-rows.ts',
+    'beats.ts',
+    'agent-reports.ts',
+    'episodes.ts',
+  ],
   ...['forget.ts', 'forget-tag.ts'],
 ]);
 /** What is run with them and without. */
-const BOTH: ReadonlySet<string> = new Set(['cancel.ts', 'live.ts', 'permits.ts', 'tag-types.ts']);
+const BOTH: ReadonlySet<string> = new Set([
+  ...['cancel.ts', 'live.ts', 'permits.ts', 'tag-types.ts', 'guard.ts', 'guard-rows.ts'],
+]);
 
 let server: PgServer;
 /** Plans are made on the connections of a daemon: its role, and whatever settings it makes. */
@@ -44,6 +58,7 @@ beforeAll(async () => {
   server = await startPgServer();
   server.sql.on('error', () => undefined);
   await loadFleet(server.sql, FLEET);
+  await loadRequests(server.sql);
   const deps = { url: server.url, clock: systemClock, random: systemRandom, log: silentLog };
   const limits = { poolMax: 1, timeoutMs: 10_000 };
   databases.plain = createDatabase({ ...deps, ...limits });
@@ -54,6 +69,19 @@ beforeAll(async () => {
   );
   for (const { name, size } of rows) sizes.set(name, size);
 }, 60_000);
+
+/** Years of what operators asked for; hardly anything of it is open, mostly orders. */
+async function loadRequests(sql: PgServer['sql']): Promise<void> {
+  await sql.query(
+    `INSERT INTO operator_intents (idempotency_key, verb, provider, slot_id, machine_id, actor,
+       reason, state, created_at)
+     SELECT 'request ' || place, (ARRAY['reboot', 'hold', 'deprovision'])[place % 3 + 1],
+       p.provider, coalesce(p.provider_reservation_id, p.provider_id), p.machine_id, 'ann', 'x',
+       CASE WHEN place % 2000 = 0 THEN 'open' ELSE 'done' END, now() - place * interval '1 min'
+     FROM (SELECT p.*, row_number() OVER () AS place FROM machine_provided p) p`,
+  );
+  await sql.query('ANALYZE operator_intents');
+}
 afterAll(async () => {
   await Promise.all([databases.plain?.close(), databases['by keys']?.close()]);
   await server.stop();
@@ -67,6 +95,8 @@ test('the fleet is as large as it should be', () => {
   expect(sizes.get('work')).toBe(100_000);
   expect(sizes.get('work_history')).toBe(300_000);
   expect(sizes.get('machine_agent_heartbeat')).toBe(70_000);
+  expect(sizes.get('operator_intents')).toBe(100_000);
+  expect(sizes.get('operator_intents_order_key')).toBeLessThan(100);
 });
 
 const settingsFor = (file: string): Settings[] => {

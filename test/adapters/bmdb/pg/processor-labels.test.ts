@@ -7,7 +7,14 @@ import { createMemMetrics } from '../../../../src/adapters/metrics/mem-metrics.t
 import type { MemMetrics } from '../../../../src/adapters/metrics/mem-metrics.ts';
 import type { Rung } from '../../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
-import { KEY, MINUTE, PROVIDER, providedOf, startedAt } from '../../../contracts/bmdb-rows.ts';
+import {
+  KEY,
+  ladderOn,
+  MINUTE,
+  PROVIDER,
+  providedOf,
+  startedAt,
+} from '../../../contracts/bmdb-rows.ts';
 import { addMachine, claimStand, openOn, SIGNAL, STARTED } from './claim-stand.ts';
 
 const s = claimStand();
@@ -54,13 +61,13 @@ test.each(['ShepherdRecovery', 'ShepherdReinstall'] as const)(
   async (process) => {
     const reinstall = process === 'ShepherdReinstall';
     const rung: Rung = reinstall ? 'reinstalling' : 'rebooting';
-    const recovery = {
-      ...{ rung, attempts: 0, askedAtMs: null, operationRef: null, nextAtMs: null },
-    } as const;
+    const recovery = ladderOn(rung, { attempts: 0 });
     const lost = startedAt(Date.now() - 40 * MINUTE);
     const id = await addMachine(s, reinstall ? { ...lost, recovery } : lost);
     const claim = await countedFor(() => session.claim(process, id));
-    const note = await countedFor(() => claim.result.note({ kind: 'recoveryAsked', rung }));
+    const note = await countedFor(() =>
+      claim.result.note({ kind: 'recoveryAsked', rung, bootId: null }),
+    );
     const cancel = await countedFor(() => claim.result.cancel());
     const all = [claim.labels, note.labels, cancel.labels];
     expect(all).toEqual(all.map(() => ['shepherd-recoverer']));

@@ -3,6 +3,8 @@ import { pathToFileURL } from 'node:url';
 import type { Statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
 import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import type { LossPolicy } from '../../../../src/domain/policy.ts';
+import { DEFAULT_GUARD } from '../../../../src/domain/recovery/guard.ts';
+import type { GuardPolicy } from '../../../../src/domain/recovery/guard.ts';
 import { root, sources } from '../../../repo/sources.ts';
 
 export interface Registered {
@@ -16,7 +18,7 @@ export interface Registered {
 type Registry = Readonly<Record<string, Statement>>;
 interface StatementModule {
   readonly statements?: Registry;
-  readonly statementsFor?: (loss: LossPolicy) => Registry;
+  readonly statementsFor?: (loss: LossPolicy, guard: GuardPolicy) => Registry;
 }
 
 /** Every statement of the BMDB on PostgreSQL, as its modules export them. */
@@ -28,7 +30,7 @@ export async function registeredStatements(): Promise<Registered[]> {
 
 async function statementsOf(path: string): Promise<Registered[]> {
   const module = (await import(pathToFileURL(join(root, path)).href)) as StatementModule;
-  const registry = { ...module.statements, ...module.statementsFor?.(DEFAULT_LOSS) };
+  const registry = { ...module.statements, ...module.statementsFor?.(DEFAULT_LOSS, DEFAULT_GUARD) };
   return Object.entries(registry).map(([name, statement]) => ({
     ...{ file: basename(path), name, statement },
   }));

@@ -42,7 +42,7 @@ async function work(bmdb: Bmdb, round: number): Promise<void> {
   const row = machineRow(Date.now(), startedAt(Date.now() - 40 * MINUTE));
   await insertMachine(server.sql, row);
   const recovery = await session.claim('ShepherdRecovery', row.machineId);
-  await recovery.note({ kind: 'recoveryAsked', rung: 'rebooting' });
+  await recovery.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
   await recovery.fail({ initialMs: 1_000, exponent: 1, maximumMs: 1_000 }, 'test');
   const { machines } = await bmdb.scan(SIGNAL);
   expect(machines.length).toBe(2 * round);

@@ -35,7 +35,7 @@ it('no tag goes with its machine: whoever deletes one must say what of', async (
   const references = await tagReferences();
   expect(references.map(({ table }) => table)).toEqual([
     ...['machine_agent_heartbeat', 'machine_agent_start_attempt', 'machine_agent_started'],
-    ...['machine_deprovision_request', 'machine_hardware_report'],
+    ...['machine_boot_times', 'machine_deprovision_request', 'machine_hardware_report'],
     ...['machine_os_installation_report', 'machine_os_installation_request'],
     ...['machine_provided', 'machine_quarantined', 'machine_recovery', 'machine_ssh_host_key'],
   ]);

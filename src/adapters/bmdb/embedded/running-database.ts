@@ -1,0 +1,38 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { Denied } from '../../../domain/errors.ts';
+import { runningServer } from './data-directory.ts';
+import { RUNNING_ROLE } from './roles.ts';
+
+/** Line of `postmaster.pid` that has the port, from 0. */
+const PORT_LINE = 3;
+
+/**
+ * Address of the embedded database that a daemon runs on this directory now, for the running role.
+ * @returns null: none runs.
+ * @throws {Denied} it is somebody else's: its files cannot be read.
+ */
+export async function runningDatabaseUrl(dataDir: string): Promise<string | null> {
+  const root = path.resolve(dataDir);
+  const cluster = path.join(root, 'cluster');
+  const [pidFile, password] = await Promise.all([
+    readOwn(path.join(cluster, 'postmaster.pid')),
+    readOwn(path.join(root, 'password')),
+  ]);
+  if (pidFile === null || password === null || (await runningServer(cluster)) === null) return null;
+  const port = Number(pidFile.split('\n')[PORT_LINE]);
+  if (!Number.isInteger(port) || port <= 0) return null;
+  return `postgresql://${RUNNING_ROLE}:${password.trim()}@127.0.0.1:${port}/postgres`;
+}
+
+/** @returns null: there is no such file. */
+async function readOwn(file: string): Promise<string | null> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : null;
+    if (code === 'ENOENT') return null;
+    const problem = `${file} cannot be read: ask as the user that the daemon runs as`;
+    throw new Denied(problem, { cause: error });
+  }
+}

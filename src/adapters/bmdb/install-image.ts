@@ -1,0 +1,53 @@
+import { installationRequestCodec } from '../../wire/codec.ts';
+import type { GenericImage, RootDeviceSelector } from '../../wire/codec.ts';
+import { genericImageFault, IMAGE_COMPRESSION } from '../../wire/installation.ts';
+import { plainText } from '../../domain/texts.ts';
+import type { InstallImage } from './port.ts';
+
+/** An image to install, as the agents' protocol has it. */
+
+const SHA256 = /^[0-9a-f]{64}$/;
+/** As disks and people write it: perhaps with its kind in front, and with separators. */
+const WWN = /^(?:eui\.|naa\.|0x)?((?:[0-9a-f]{2}[:-]?)+)$/i;
+
+/** Why it cannot be installed; null: it can. */
+export function imageFault(image: InstallImage): string | null {
+  if (!SHA256.test(image.sha256)) return 'its sha256 is not 64 hexadecimal digits in small letters';
+  if (!Object.hasOwn(IMAGE_COMPRESSION, image.compression)) {
+    return `its compression is one of ${Object.keys(IMAGE_COMPRESSION).join(', ')}`;
+  }
+  const { rootDevice, url } = image;
+  if (plainText(url, url.length) !== url) return 'its url is not plain text';
+  if (hasCredentials(url)) return 'its url has a user name or a password, which would be kept';
+  if (Object.keys(rootDevice).length !== 1) return 'its root device is named in several ways';
+  if ('wwn' in rootDevice && !WWN.test(rootDevice.wwn)) return 'its root device wwn is no number';
+  return genericImageFault(wireImage(image));
+}
+
+function hasCredentials(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  return url !== null && url.username + url.password !== '';
+}
+
+/** A serialized `OSInstallationRequest`. @throws {WireError} it cannot be written. */
+export const installationOf = (image: InstallImage, generation: bigint): Uint8Array =>
+  installationRequestCodec.encode({
+    generation,
+    genericImage: wireImage(image),
+    type: 'genericImage',
+  });
+
+const wireImage = (image: InstallImage): GenericImage => ({
+  imageUrl: image.url,
+  sha256: Buffer.from(image.sha256, 'hex'),
+  compression: IMAGE_COMPRESSION[image.compression],
+  rootDevice: selectorOf(image.rootDevice),
+  ...(image.cloudInit ? { cloudInit: image.cloudInit } : {}),
+});
+
+function selectorOf(device: InstallImage['rootDevice']): RootDeviceSelector {
+  if ('name' in device) return { name: device.name, by: 'name' };
+  if ('serial' in device) return { serial: device.serial, by: 'serial' };
+  const digits = WWN.exec(device.wwn)?.[1]?.replace(/[:-]/g, '') ?? '';
+  return { wwn: Buffer.from(digits, 'hex'), by: 'wwn' };
+}

@@ -1,0 +1,91 @@
+import { NoPermit } from '../../../domain/errors.ts';
+import { countGuarded } from '../../../domain/recovery/guard-counts.ts';
+import {
+  DEFAULT_GUARD,
+  FLEET,
+  freezeRefusal,
+  graceRefusal,
+  isNear,
+  judgeGuard,
+  markIngest,
+} from '../../../domain/recovery/guard.ts';
+import type { GuardCounts, GuardPolicy, IngestLimits } from '../../../domain/recovery/guard.ts';
+import { guardRow, ingestOf } from './guard-rows.ts';
+import { circumstances, rowOf } from './rows.ts';
+import type { MemMachine, Memory } from './tables.ts';
+import { requireReachable } from './tables.ts';
+import type { GuardAssessment, GuardBook } from '../port.ts';
+
+export const guardPolicyOf = ({ options }: Memory): GuardPolicy => options.guard ?? DEFAULT_GUARD;
+
+const limitsOf = (memory: Memory): IngestLimits => ({
+  gapMs: guardPolicyOf(memory).ingestGapMs,
+  heartbeatMs: memory.options.loss.heartbeatMs,
+});
+
+/** See `GuardBook`. */
+export const createGuardBook = (memory: Memory): GuardBook => ({
+  assess: async ({ ingestUp }) => {
+    requireReachable(memory);
+    return assess(memory, ingestUp);
+  },
+});
+
+function assess(memory: Memory, up: boolean): GuardAssessment {
+  const { guard } = memory;
+  const policy = guardPolicyOf(memory);
+  const nowMs = memory.now();
+  const isFresh = (atMs: number | null) => isNear(atMs, nowMs, policy.assessMs);
+  if (!up || !isFresh(guard.seenAtMs) || ingestOf(guard).upSinceMs === null) mark(memory, up);
+  const { assessedAtMs } = guard;
+  if (isFresh(assessedAtMs)) return { ...guardOf(memory), changes: [] };
+  guard.counts = countNow(memory);
+  guard.assessedAtMs = nowMs;
+  const rows = [...guard.rows.values()];
+  const judged = judgeGuard(rows, guard.counts, { assessedAtMs }, policy, nowMs);
+  for (const row of judged.written) guard.rows.set(row.scope, row);
+  if (judged.written.length > 0) memory.wake();
+  return { ...guardOf(memory), changes: judged.changes };
+}
+
+const guardOf = ({ guard }: Memory) => ({ rows: [...guard.rows.values()], counts: guard.counts });
+
+function mark(memory: Memory, up: boolean): void {
+  const { guard } = memory;
+  const before = ingestOf(guard);
+  const ingest = markIngest(before, { up, nowMs: memory.now() }, limitsOf(memory));
+  guard.seenAtMs = ingest.seenAtMs;
+  guard.lostAtMs = ingest.lostAtMs;
+  if (ingest.upSinceMs === before.upSinceMs) return;
+  guard.rows.set(FLEET, { ...guardRow(guard, FLEET), ingestUpSinceMs: ingest.upSinceMs });
+  memory.wake();
+}
+
+/** Who is silent at this very moment. */
+export const countNow = (memory: Memory): readonly GuardCounts[] =>
+  countGuarded(guarded(memory), {
+    rows: [...memory.guard.rows.values()],
+    ingest: ingestOf(memory.guard),
+    policy: guardPolicyOf(memory),
+    ...circumstances(memory),
+  });
+
+function* guarded(memory: Memory) {
+  for (const machine of memory.machines.values()) {
+    const { unbroken, unreachableSinceMs } = machine;
+    yield { row: rowOf(memory, machine), unbroken, unreachableSinceMs };
+  }
+}
+
+/** @throws {NoPermit} the fleet or the machine's provider is frozen; or, unless ordered, grace. */
+export function refuseGuarded(memory: Memory, { row }: MemMachine, isOrdered: boolean): void {
+  const { guard } = memory;
+  const { provider } = row.provided ?? {};
+  const rows = [FLEET, ...(provider === undefined ? [] : [provider])].map((scope) =>
+    guardRow(guard, scope),
+  );
+  const frozen = rows.map(freezeRefusal).find((why) => why !== null);
+  const grace = () => graceRefusal(ingestOf(guard), memory.now(), limitsOf(memory));
+  const why = frozen ?? (isOrdered ? null : grace());
+  if (why !== null) throw new NoPermit(why);
+}

@@ -1,0 +1,40 @@
+import { slot } from '../../../domain/ids.ts';
+import type { RequestRow } from '../../../domain/machine.ts';
+import { settledParameters } from '../request-door.ts';
+import type { Settlement } from '../settlement.ts';
+import type { Memory } from './tables.ts';
+
+/** How a request ends. Without an event its line says what was asked for, and the outcome. */
+export interface RequestEnd extends Pick<Settlement, 'state' | 'outcome' | 'event'> {
+  readonly key: string;
+}
+
+/**
+ * Ends requests, each with a line in the log of its slot, in the name of who asked. What was ended
+ * before stays.
+ */
+export function endRequests(memory: Memory, ends: readonly RequestEnd[]): void {
+  for (const end of ends) endRequest(memory, end);
+}
+
+function endRequest(memory: Memory, { key, state, outcome, event }: RequestEnd): void {
+  const request = memory.requests.get(key);
+  if (request?.state !== 'open') return;
+  const { machineId, provider, slotId, verb, by: actor } = request;
+  const parameters = settledParameters(request.parameters);
+  memory.requests.set(key, { ...request, parameters, state, outcome, settledAtMs: memory.now() });
+  if (machineId !== null && memory.orders.get(machineId) === key) memory.orders.delete(machineId);
+  if (provider !== null && slotId !== null) {
+    const kind = state === 'done' ? 'requestDone' : 'requestRefused';
+    const line = event ?? { kind, reason: `${verb}: ${outcome}` };
+    const where = { slot: slot(provider, slotId), machineId };
+    memory.events.push({ ...where, atMs: memory.now(), actor, ...line });
+  }
+  touchRequest(memory, request);
+}
+
+/** Tells readers; a machine is read with its order. */
+export function touchRequest(memory: Memory, { machineId }: RequestRow): void {
+  if (machineId === null) memory.wake();
+  else memory.touch(machineId);
+}

@@ -1,0 +1,151 @@
+import { NotFound } from '../../../domain/errors.ts';
+import { installState } from '../../../domain/eligibility.ts';
+import type { HoldKind, RequestRow } from '../../../domain/machine.ts';
+import { isOnSlot } from '../../../domain/requests.ts';
+import { FLEET, frozenByOperator, thawedByOperator } from '../../../domain/recovery/guard.ts';
+import { settlementOf } from '../settlement.ts';
+import type { Effect, Scene } from '../settlement.ts';
+import type { SessionGate } from './gate.ts';
+import { guardRow } from './guard-rows.ts';
+import { endRequests } from './request-ends.ts';
+import { toRequest, toState } from './requests.ts';
+import { circumstances, liveWork, rowOf } from './rows.ts';
+import { dropPermit, patch } from './tables.ts';
+import type { MemMachine, Memory, MemRequest } from './tables.ts';
+import type { RequestState } from '../port.ts';
+
+/** See `BmdbSession.settle`. */
+export function settle(memory: Memory, gate: SessionGate, key: string): RequestState | null {
+  gate.check();
+  const found = memory.requests.get(key);
+  if (!found) throw new NotFound(`there is no request ${key}`);
+  if (found.state !== 'open') return toState(found);
+  const scene = sceneOf(memory, found);
+  const settlement = settlementOf(scene);
+  if (!settlement) return null;
+  if (settlement.effect) apply(memory, scene, settlement.effect);
+  endRequests(memory, [{ key, ...settlement }]);
+  return toState(memory.requests.get(key)!);
+}
+
+function sceneOf(memory: Memory, found: MemRequest): Scene {
+  const request = toRequest(found);
+  const machine = request.machineId === null ? undefined : memory.machines.get(request.machineId);
+  return {
+    ...{ request, parameters: found.parameters },
+    row: machine ? rowOf(memory, machine) : null,
+    guard: guardRow(memory.guard, scopeOf(request)),
+    now: circumstances(memory),
+    isInstalling: isInstalling(memory, request),
+  };
+}
+
+function isInstalling(memory: Memory, { provider, slotId }: RequestRow): boolean {
+  return [...memory.machines.values()].some(
+    ({ row }) =>
+      row.installation.handedOutAtMs !== null &&
+      installState(row) === 'PENDING' &&
+      isOnSlot(row, { provider, slotId, machineId: row.machineId }),
+  );
+}
+
+const scopeOf = ({ provider }: RequestRow): string => provider ?? FLEET;
+
+function apply(memory: Memory, scene: Scene, effect: Effect): void {
+  const { request, guard, now } = scene;
+  switch (effect.do) {
+    case 'hold':
+      return hold(memory, request, effect);
+    case 'unhold':
+      memory.holds = othersThan(memory, request, effect.kind);
+      return;
+    case 'freeze':
+      memory.guard.rows.set(scopeOf(request), frozenByOperator(guard!, request, now.nowMs));
+      return;
+    case 'thaw':
+      memory.guard.rows.set(scopeOf(request), thawedByOperator(guard!, now.nowMs));
+      return;
+    default:
+      applyToMachine(memory, memory.machines.get(request.machineId!)!, request, effect);
+  }
+}
+
+function hold(
+  memory: Memory,
+  request: RequestRow,
+  { kind, untilMs }: Extract<Effect, { do: 'hold' }>,
+): void {
+  const { by: setBy, reason } = request;
+  const [provider, slotId] = [request.provider!, request.slotId!];
+  const set = { provider, slotId, kind, setBy, reason, untilMs };
+  memory.holds = [...othersThan(memory, request, kind), set];
+}
+
+const othersThan = ({ holds }: Memory, { provider, slotId }: RequestRow, kind: HoldKind) =>
+  holds.filter(
+    (each) => each.provider !== provider || each.slotId !== slotId || each.kind !== kind,
+  );
+
+type OnMachine = Exclude<Effect, { do: 'hold' | 'unhold' | 'freeze' | 'thaw' }>;
+
+function applyToMachine(
+  memory: Memory,
+  machine: MemMachine,
+  { by, reason }: RequestRow,
+  effect: OnMachine,
+): void {
+  const nowMs = memory.now();
+  switch (effect.do) {
+    case 'quarantine':
+      patch(machine, { quarantine: { kind: 'byOperator', reason, untilMs: effect.untilMs } });
+      machine.quarantinedBy = by;
+      returnPermit(memory, machine);
+      return;
+    case 'release':
+      return release(memory, machine, effect.forgetHostKey);
+    case 'deprovision':
+      if (machine.row.quarantine?.kind !== 'conflict') patch(machine, { quarantine: null });
+      patch(machine, {
+        deprovision: {
+          ...{ requestedAtMs: nowMs, requestedBy: by, reason, attempts: 0, askedAtMs: null },
+        },
+      });
+      return;
+    case 'install': {
+      const { installation } = machine.row;
+      machine.request = effect.raw;
+      patch(machine, {
+        installation: {
+          ...{ ...installation, requestGeneration: effect.generation, handedOutAtMs: null },
+        },
+      });
+      return;
+    }
+    case 'cancelInstall':
+      machine.request = null;
+      patch(machine, {
+        installation: { ...machine.row.installation, requestGeneration: null, handedOutAtMs: null },
+      });
+      return;
+    case 'clearBackoff': {
+      const { recovery } = machine.row;
+      machine.unreachableSinceMs = null;
+      patch(machine, { backoffs: [], recovery: recovery && { ...recovery, nextAtMs: null } });
+    }
+  }
+}
+
+/** Ends a quarantine, and all that led to it. */
+function release(memory: Memory, machine: MemMachine, forgetHostKey: boolean): void {
+  patch(machine, { quarantine: null, recovery: null, startAttempt: null, backoffs: [] });
+  machine.coolDownSeconds = null;
+  machine.unreachableSinceMs = null;
+  if (forgetHostKey) patch(machine, { hostKey: null });
+  returnPermit(memory, machine);
+}
+
+/** Whoever works under it needs it to the end. */
+function returnPermit(memory: Memory, machine: MemMachine): void {
+  const isNeeded = liveWork(memory, machine).some(({ process }) => process.startsWith('Shepherd'));
+  if (!isNeeded) dropPermit(memory, machine);
+}

@@ -1,0 +1,176 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { UsageError } from '../../domain/errors.ts';
+import { HOLD_KINDS } from '../../domain/machine.ts';
+import type { Verb } from '../../domain/machine.ts';
+import type { MachineId, ProviderName } from '../../domain/ids.ts';
+import { plainText } from '../../domain/texts.ts';
+import { imageFault } from './install-image.ts';
+import type { InstallImage, NewRequest, RequestedThing, RequestTarget } from './port.ts';
+
+/** What requests of operators must look like, and how they are kept; in every implementation. */
+
+/** How long a request is valid unless it says so (1 h), and at most (90 days). */
+const VALID_FOR_MS = 3_600_000;
+const VALID_FOR_MAX_MS = 90 * 86_400_000;
+
+// No control characters, no halves of characters, nothing that breaks a line.
+const KEY = /^[^\p{C}\p{Zl}\p{Zp}]{1,200}$/u;
+const PROVIDER = /^[a-z][a-z0-9-]{0,30}$/;
+const SLOT_MAX = 128;
+/** Times that there is a date for. */
+const TIME_MAX_MS = 8_640_000_000_000_000;
+
+/** Whether there can be a request of this key. */
+export const isKey = (key: string): boolean => KEY.test(key);
+
+/** A request as it is kept. */
+export interface FiledRequest {
+  readonly key: string;
+  readonly verb: Verb;
+  readonly provider: ProviderName | null;
+  readonly slotId: string | null;
+  readonly machineId: MachineId | null;
+  readonly by: string;
+  readonly reason: string;
+  readonly validForMs: number;
+  readonly parameters: RequestDetails;
+}
+/** Details of the verb, as JSON. */
+export type RequestDetails = Readonly<Record<string, unknown>>;
+
+/** @throws {UsageError} a value makes no sense. */
+export function filedRequest(request: NewRequest): FiledRequest {
+  const { key, by, reason, validForMs = VALID_FOR_MS, what } = request;
+  if (!isKey(key)) throw new UsageError('a key has 1 to 200 printable characters');
+  if (by.trim() === '') throw new UsageError('say who asks');
+  if (reason.trim() === '') throw new UsageError('say why it is asked for');
+  if (!(validForMs > 0 && validForMs <= VALID_FOR_MAX_MS)) {
+    throw new UsageError(`a request is valid for up to 90 days, not ${validForMs} ms`);
+  }
+  const place = 'scope' in what ? scopeOf(what.scope) : placeOf(what.verb, what.target);
+  const parameters = parametersOf(what);
+  return { ...{ key, by, reason, validForMs, verb: what.verb }, ...place, parameters };
+}
+
+type Place = Pick<FiledRequest, 'provider' | 'slotId' | 'machineId'>;
+
+function scopeOf(scope: 'fleet' | ProviderName): Place {
+  const nowhere = { slotId: null, machineId: null };
+  if (scope === 'fleet') return { provider: null, ...nowhere };
+  return { provider: requireProvider(scope), ...nowhere };
+}
+
+function placeOf(verb: Verb, { provider, slotId, machineId }: RequestTarget): Place {
+  requireProvider(provider);
+  if (slotId === '' || slotId.length > SLOT_MAX || plainText(slotId) !== slotId) {
+    throw new UsageError(`"${plainText(slotId, SLOT_MAX)}" is no name of a slot`);
+  }
+  if (machineId === null && verb !== 'hold' && verb !== 'unhold') {
+    throw new UsageError(`${verb} is about a machine: say which`);
+  }
+  return { provider, slotId, machineId };
+}
+
+function requireProvider(name: ProviderName): ProviderName {
+  if (PROVIDER.test(name)) return name;
+  throw new UsageError(`"${plainText(name, SLOT_MAX)}" is no name of a provider`);
+}
+
+function parametersOf(what: RequestedThing): RequestDetails {
+  switch (what.verb) {
+    case 'reboot':
+      return { force: what.force };
+    case 'hold':
+      return { kind: requireKind(what.kind), untilMs: requireTime(what.untilMs) };
+    case 'unhold':
+      return { kind: requireKind(what.kind) };
+    case 'quarantine':
+      return { untilMs: requireTime(what.untilMs) };
+    case 'release':
+      return { forgetHostKey: what.forgetHostKey };
+    case 'install':
+      return { image: keptImage(what.image) };
+    default:
+      return {};
+  }
+}
+
+function requireKind<Kind extends string>(kind: Kind): Kind {
+  if ((HOLD_KINDS as readonly string[]).includes(kind)) return kind;
+  throw new UsageError(`a hold is one of ${HOLD_KINDS.join(', ')}`);
+}
+
+function requireTime(atMs: number | null): number | null {
+  if (atMs === null || (Number.isFinite(atMs) && Math.abs(atMs) <= TIME_MAX_MS)) return atMs;
+  throw new UsageError(`${atMs} is no time`);
+}
+
+/**
+ * What a first boot is told may hold secrets: it is kept until the request is settled (see
+ * `settledParameters`), its digest for good.
+ */
+function keptImage(image: InstallImage): RequestDetails {
+  const fault = imageFault(image);
+  if (fault !== null) throw new UsageError(`that cannot be installed: ${fault}`);
+  const { url, sha256, compression, rootDevice, cloudInit } = image;
+  const kept = { url, sha256, compression, rootDevice };
+  if (!cloudInit) return kept;
+  const digest = createHash('sha256').update(cloudInit).digest('hex');
+  return { ...kept, cloudInit: Buffer.from(cloudInit).toString('base64'), cloudInitSha256: digest };
+}
+
+/** What is kept of a request that is settled. */
+export function settledParameters(parameters: RequestDetails): RequestDetails {
+  const { image } = parameters;
+  if (typeof image !== 'object' || image === null) return parameters;
+  const { cloudInit: _, ...kept } = image as RequestDetails;
+  return { ...parameters, image: kept };
+}
+
+const TIME = z.number().nullable();
+const KIND = z.enum(HOLD_KINDS);
+const NAME = z.string();
+const IMAGE = z.object({
+  url: NAME,
+  sha256: NAME,
+  compression: z.enum(['none', 'gzip', 'zstd', 'xz']),
+  rootDevice: z.union([
+    z.object({ name: NAME }),
+    z.object({ serial: NAME }),
+    z.object({ wwn: NAME }),
+  ]),
+  cloudInit: z
+    .string()
+    .optional()
+    .transform((text) => text && new Uint8Array(Buffer.from(text, 'base64'))),
+});
+/** What each verb is kept with, as it comes back; a verb that is not here needs nothing. */
+export const KEPT = {
+  hold: z.object({ kind: KIND, untilMs: TIME }),
+  unhold: z.object({ kind: KIND }),
+  quarantine: z.object({ untilMs: TIME }),
+  release: z.object({ forgetHostKey: z.boolean() }),
+  install: z.object({ image: IMAGE }),
+} as const;
+
+/** @throws {UsageError} what was filed under the key before is something else. */
+export function requireSame(asked: FiledRequest, before: Omit<FiledRequest, 'validForMs'>): void {
+  if (contentOf(asked) === contentOf(before)) return;
+  const what = `${before.verb} by ${before.by}: ${before.reason}`;
+  throw new UsageError(`key "${asked.key}" was used for something else (${what})`);
+}
+const contentOf = ({ verb, provider, slotId, machineId, by, reason, parameters }: Content) =>
+  JSON.stringify([
+    ...[verb, provider, slotId, machineId, by, reason],
+    sorted(settledParameters(parameters)),
+  ]);
+type Content = Omit<FiledRequest, 'validForMs' | 'key'>;
+
+/** The same value whatever order its keys were kept in. */
+function sorted(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.entries(value)
+    .map(([name, inner]): [string, unknown] => [name, sorted(inner)])
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
+}

@@ -1,0 +1,318 @@
+import { installState, isHeld, isQuarantined } from '../../domain/eligibility.ts';
+import type { Circumstances } from '../../domain/eligibility.ts';
+import {
+  EXPIRED,
+  goneText,
+  isOnSlot,
+  isOrder,
+  orderRefusal,
+  quarantineText,
+} from '../../domain/requests.ts';
+import { DECISION_VERBS, GUARD_VERBS, ORDER_VERBS } from '../../domain/machine.ts';
+import type {
+  GuardRow,
+  HoldKind,
+  MachineRow,
+  RequestRow,
+  Rung,
+  Verb,
+} from '../../domain/machine.ts';
+import type { z } from 'zod';
+import { imageFault, installationOf } from './install-image.ts';
+import { KEPT } from './request-door.ts';
+import type { RequestState } from './port.ts';
+
+/** What becomes of a request when it is settled: decided here, for every implementation. */
+
+/** What is known of a request and of what it is about, in the transaction that settles it. */
+export interface Scene {
+  readonly request: RequestRow;
+  /** As they were kept. */
+  readonly parameters: unknown;
+  /** The machine that it names; null: there is none. */
+  readonly row: MachineRow | null;
+  /** What the guard has decided for the scope that it names. */
+  readonly guard: GuardRow | null;
+  readonly now: Circumstances;
+  /** What is to be installed was handed to the agent of a machine on the slot, and not reported. */
+  readonly isInstalling: boolean;
+}
+
+/** What is to be written, beside the end of the request and the line in the slot's log. */
+export type Effect =
+  | { readonly do: 'hold'; readonly kind: HoldKind; readonly untilMs: number | null }
+  | { readonly do: 'unhold'; readonly kind: HoldKind }
+  | { readonly do: 'quarantine'; readonly untilMs: number | null }
+  | { readonly do: 'release'; readonly forgetHostKey: boolean }
+  | { readonly do: 'deprovision' | 'clearBackoff' }
+  | { readonly do: 'freeze' | 'thaw' }
+  | { readonly do: 'install'; readonly generation: bigint; readonly raw: Uint8Array }
+  | { readonly do: 'cancelInstall'; readonly generation: bigint };
+
+/** How a request ends. */
+export interface Settlement {
+  readonly state: Exclude<RequestState['state'], 'open'>;
+  /** For people. */
+  readonly outcome: string;
+  readonly effect: Effect | null;
+  /**
+   * Its line in the slot's log, in the name of who asked; null: a plain one, with the verb and the
+   * outcome.
+   */
+  readonly event: { readonly kind: string; readonly reason: string } | null;
+}
+
+/** Whatever operators may ask for. Newer programs may know more, and settle that. */
+export const VERBS: readonly Verb[] = [...ORDER_VERBS, ...DECISION_VERBS, ...GUARD_VERBS];
+
+/**
+ * How the request ends; null: it stays open, as it is work that may still be carried out, or a verb
+ * that this program does not know.
+ */
+export function settlementOf(scene: Scene): Settlement | null {
+  const { request, row, now } = scene;
+  const { verb, machineId, expiresAtMs } = request;
+  if (!VERBS.includes(verb)) return null;
+  if (isOrder(verb)) {
+    const why = orderRefusal({ ...request, verb }, row, now);
+    return why === null ? null : refused(why);
+  }
+  if (expiresAtMs <= now.nowMs) return refused(EXPIRED);
+  if (verb !== 'hold' && verb !== 'unhold' && row?.unreadable !== undefined) {
+    return refused(row.unreadable);
+  }
+  if (machineId !== null && !isOnSlot(row, request)) return refused(goneText(request));
+  return decide(scene);
+}
+
+const PROVED = {
+  restartingAgent: 'its agent was restarted',
+  rebooting: 'it was rebooted',
+  powerCycling: 'its power was switched off and on',
+  reinstalling: 'it was installed anew',
+} as const satisfies Record<Rung, string>;
+
+const PROVED_BY: ReadonlyMap<string, string> = new Map(Object.entries(PROVED));
+
+/** Outcome of an order that was carried out. @param rung as the ladder's row has it, if it has one. */
+export const provedText = (rung: string | null): string =>
+  PROVED_BY.get(rung ?? '') ?? 'it was done';
+
+export const refused = (outcome: string): Settlement => ({
+  ...{ state: 'refused', outcome, effect: null, event: null },
+});
+
+const done = (
+  outcome: string,
+  effect: Effect | null = null,
+  event: Settlement['event'] = null,
+): Settlement => ({ state: 'done', outcome, effect, event });
+
+function decide(scene: Scene): Settlement {
+  const { request } = scene;
+  switch (request.verb) {
+    case 'hold':
+      return withKept(scene, 'hold', hold);
+    case 'unhold':
+      return withKept(scene, 'unhold', unhold);
+    case 'quarantine':
+      return withKept(scene, 'quarantine', quarantine);
+    case 'release':
+      return withKept(scene, 'release', release);
+    case 'install':
+      return withKept(scene, 'install', install);
+    case 'cancel-install':
+      return cancelInstall(scene.request, scene.row!);
+    case 'deprovision':
+      return deprovision(scene, scene.row!);
+    case 'clear-backoff':
+      return clearBackoff(scene, scene.row!);
+    case 'freeze':
+      return freeze(scene);
+    case 'thaw':
+      return thaw(scene);
+    default:
+      throw new Error(`${request.verb} is work`);
+  }
+}
+
+type Kept = { readonly [Name in keyof typeof KEPT]: z.infer<(typeof KEPT)[Name]> };
+
+/** A newer program may have kept what this one cannot read. */
+function withKept<Name extends keyof typeof KEPT>(
+  scene: Scene,
+  name: Name,
+  settle: (scene: Scene, kept: Kept[Name]) => Settlement,
+): Settlement {
+  const kept = KEPT[name].safeParse(scene.parameters);
+  if (!kept.success) return refused('this program cannot read it; upgrade it');
+  return settle(scene, kept.data as Kept[Name]);
+}
+
+const OVER = 'its end is over already';
+const untilText = (untilMs: number | null, end: string): string =>
+  `until ${untilMs === null ? end : new Date(untilMs).toISOString()}`;
+
+/** What stops a request for an installation cannot stop the agent that has it. */
+const underWayText = ({ isInstalling }: Scene): string =>
+  isInstalling ? '; an installation was handed to its agent before, and may be under way' : '';
+
+function hold(scene: Scene, { kind, untilMs }: Kept['hold']): Settlement {
+  const { request, now } = scene;
+  if (untilMs !== null && untilMs <= now.nowMs) return refused(OVER);
+  const before = holdOf(request, kind, now);
+  const instead = before ? `, instead of that by ${before.setBy} (${before.reason})` : '';
+  const underWay = kind === 'preserve' ? underWayText(scene) : '';
+  return done(
+    `${kind} holds ${untilText(untilMs, 'it is taken away')}${instead}${underWay}`,
+    { do: 'hold', kind, untilMs },
+    { kind: 'held', reason: `${kind}: ${request.reason}` },
+  );
+}
+
+function unhold({ request, now }: Scene, { kind }: Kept['unhold']): Settlement {
+  const before = holdOf(request, kind, now);
+  // One that has ended by itself is none; its row goes, too.
+  if (!before) return done('there was none', { do: 'unhold', kind });
+  return done(
+    `${kind} is taken away; ${before.setBy} had set it (${before.reason})`,
+    { do: 'unhold', kind },
+    { kind: 'unheld', reason: `${kind}: ${request.reason}` },
+  );
+}
+
+const holdOf = (
+  { provider, slotId }: RequestRow,
+  kind: HoldKind,
+  { holds, nowMs }: Circumstances,
+) =>
+  holds.find(
+    (each) =>
+      each.kind === kind &&
+      each.provider === provider &&
+      each.slotId === slotId &&
+      (each.untilMs === null || each.untilMs > nowMs),
+  );
+
+/** Contradictions are for `release`, so that nobody hides one. */
+const isInConflict = (row: MachineRow, nowMs: number): boolean =>
+  isQuarantined(row, nowMs) && row.quarantine?.kind === 'conflict';
+
+function quarantine(scene: Scene, { untilMs }: Kept['quarantine']): Settlement {
+  const { request, now } = scene;
+  const row = scene.row!;
+  if (untilMs !== null && untilMs <= now.nowMs) return refused(OVER);
+  if (isInConflict(row, now.nowMs)) return refused(`${quarantineText(row)} already`);
+  const instead = isQuarantined(row, now.nowMs) ? `; ${formerText(row)}` : '';
+  return done(
+    `quarantined ${untilText(untilMs, 'it is released')}${instead}${underWayText(scene)}`,
+    { do: 'quarantine', untilMs },
+    { kind: 'quarantined', reason: `byOperator: ${request.reason}` },
+  );
+}
+
+function release({ request, row, now }: Scene, { forgetHostKey }: Kept['release']): Settlement {
+  const was = isQuarantined(row!, now.nowMs) ? formerText(row!) : 'it was not quarantined';
+  return done(
+    `released; ${was}${keyText(row!, forgetHostKey)}`,
+    { do: 'release', forgetHostKey },
+    { kind: 'released', reason: request.reason },
+  );
+}
+
+function keyText({ hostKey, quarantine: found }: MachineRow, forgetHostKey: boolean): string {
+  if (forgetHostKey) return '; its next SSH host key is pinned anew';
+  if (found?.kind !== 'conflict' || hostKey === null) return '';
+  return '; its pinned SSH host key stays: if that is what changed, the quarantine will come back';
+}
+
+const formerText = (row: MachineRow): string => quarantineText(row).replace('it is', 'it was');
+
+function deprovision(scene: Scene, row: MachineRow): Settlement {
+  const { request, now } = scene;
+  if (isHeld(row, 'preserve', now)) return refused('a hold preserves it');
+  if (isInConflict(row, now.nowMs)) {
+    return refused(`${quarantineText(row)}: release it first`);
+  }
+  const { deprovision: before } = row;
+  if (before) return done(`${before.requestedBy} asked for it already: ${before.reason}`);
+  return done(
+    `it is to be given back${underWayText(scene)}`,
+    { do: 'deprovision' },
+    { kind: 'deprovisionRequested', reason: request.reason },
+  );
+}
+
+function install({ request, row, now }: Scene, { image }: Kept['install']): Settlement {
+  if (installState(row!) === 'DONE') return refused('it was handed over');
+  if (row!.deprovision) return refused('it is to be deprovisioned');
+  if (isQuarantined(row!, now.nowMs)) return refused(`${quarantineText(row!)}: release it first`);
+  if (isHeld(row!, 'preserve', now)) return refused('a hold preserves it');
+  const { cloudInit, ...rest } = image;
+  const wanted = { ...rest, ...(cloudInit ? { cloudInit } : {}) };
+  const fault = imageFault(wanted);
+  if (fault !== null) return refused(`that cannot be installed: ${fault}`);
+  const { requestGeneration, reportGeneration } = row!.installation;
+  const generation = [requestGeneration, reportGeneration].reduce<bigint>(
+    (most, each) => (each !== null && each > most ? each : most),
+    0n,
+  );
+  const next = generation + 1n;
+  const raw = installationOf(wanted, next);
+  const instead = installState(row!) === 'PENDING' ? `, instead of ${requestGeneration}` : '';
+  return done(
+    `it is handed to the agent as generation ${next}${instead}`,
+    { do: 'install', generation: next, raw },
+    { kind: 'installRequested', reason: `generation ${next}: ${request.reason}` },
+  );
+}
+
+/**
+ * An agent may have had an earlier request that this one replaced. The number of one that is
+ * forgotten is used again, and its report must not answer another.
+ */
+function cancelInstall({ reason }: RequestRow, row: MachineRow): Settlement {
+  const { requestGeneration, reportGeneration, handedOutAtMs } = row.installation;
+  if (installState(row) === 'DONE') return refused('it was handed over');
+  if (installState(row) !== 'PENDING') return done('nothing was to be installed');
+  if (handedOutAtMs !== null) {
+    return refused(`generation ${requestGeneration} was handed to its agent: it may be under way`);
+  }
+  if (requestGeneration !== (reportGeneration ?? 0n) + 1n) {
+    return refused(
+      `generation ${requestGeneration} replaced another, which may be under way; a hold preserve ` +
+        'keeps it from the agent',
+    );
+  }
+  return done(
+    `generation ${requestGeneration} is not installed`,
+    { do: 'cancelInstall', generation: requestGeneration },
+    { kind: 'installCancelled', reason: `generation ${requestGeneration}: ${reason}` },
+  );
+}
+
+function clearBackoff({ request, now }: Scene, row: MachineRow): Settlement {
+  const waits = row.backoffs.filter(({ untilMs }) => untilMs > now.nowMs);
+  const cools = (row.recovery?.nextAtMs ?? 0) > now.nowMs;
+  const names = [...waits.map(({ process }) => process), ...(cools ? ['cool-down'] : [])];
+  return done(
+    names.length === 0 ? 'nothing was waited for' : `no longer waited for: ${names.join(', ')}`,
+    { do: 'clearBackoff' },
+    { kind: 'backoffCleared', reason: request.reason },
+  );
+}
+
+const frozenText = ({ frozen }: GuardRow) => `${frozen?.by} (${frozen?.kind}: ${frozen?.reason})`;
+
+function freeze({ guard }: Scene): Settlement {
+  if (guard?.frozen?.kind === 'manual')
+    return done(`it was frozen already by ${frozenText(guard)}`);
+  const before = guard?.frozen ? `; it was frozen by ${frozenText(guard)} before` : '';
+  return done(`frozen until somebody thaws it${before}`, { do: 'freeze' });
+}
+
+/** Who was lost before freezes nothing any more, frozen or not: somebody looked. */
+function thaw({ guard }: Scene): Settlement {
+  const before = guard?.frozen ? `; it was frozen by ${frozenText(guard)}` : '; it was not frozen';
+  return done(`thawed${before}`, { do: 'thaw' });
+}

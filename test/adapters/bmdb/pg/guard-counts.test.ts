@@ -1,0 +1,174 @@
+import fc from 'fast-check';
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import {
+  countGuard,
+  countQuiet,
+  statementsFor,
+} from '../../../../src/adapters/bmdb/pg/guard-counts.ts';
+import { readGuardRows, writeGuardRow } from '../../../../src/adapters/bmdb/pg/guard-rows.ts';
+import { queriesOf } from '../../../../src/adapters/bmdb/pg/pool.ts';
+import type { GuardRow, HoldRow, MachineRow } from '../../../../src/domain/machine.ts';
+import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
+import { countGuarded } from '../../../../src/domain/recovery/guard-counts.ts';
+import type { GuardedMachine } from '../../../../src/domain/recovery/guard-counts.ts';
+import { calmRow, DEFAULT_GUARD, FLEET } from '../../../../src/domain/recovery/guard.ts';
+import type { GuardCounts, Ingest } from '../../../../src/domain/recovery/guard.ts';
+import { casesAround } from './eligibility-cases.ts';
+import type { Case } from './eligibility-cases.ts';
+import { insertMachine, startPgServer } from './pg-harness.ts';
+import type { PgServer } from './pg-harness.ts';
+
+const MINUTE = 60_000;
+let server: PgServer;
+beforeAll(async () => {
+  server = await startPgServer();
+  await server.clear();
+});
+afterAll(() => server.stop());
+
+interface Scene {
+  readonly machines: readonly (GuardedMachine & { readonly hold: HoldRow | null })[];
+  readonly rows: readonly GuardRow[];
+  readonly ingest: Ingest;
+}
+
+/** Minutes ago, whole seconds off any limit. */
+const ago = (nowMs: number) =>
+  fc
+    .constantFrom(-1, 1, 4, 9, 11, 13, 19, 21, 29, 31, 41, 55)
+    .map((minutes) => nowMs - minutes * MINUTE - 7_000);
+const orNull = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null, freq: 2 });
+
+const scenes = (nowMs: number): fc.Arbitrary<Scene> =>
+  fc.record({
+    machines: casesAround(nowMs).chain((cases) =>
+      fc.tuple(...cases.map((each) => machineOf(each, nowMs))),
+    ),
+    rows: fc.tuple(...[FLEET, 'metal'].map((scope) => guardRowOf(scope, nowMs))),
+    ingest: fc.record({
+      seenAtMs: fc.constant(nowMs),
+      upSinceMs: orNull(ago(nowMs)),
+      lostAtMs: orNull(ago(nowMs)),
+    }),
+  });
+
+const machineOf = ({ row, hold }: Case, nowMs: number) =>
+  fc
+    .record({
+      sinceMs: ago(nowMs),
+      count: fc.nat(4),
+      unreachableSinceMs: orNull(ago(nowMs)),
+      lately: fc.nat(40),
+    })
+    .map(({ sinceMs, count, unreachableSinceMs, lately }) => {
+      // Most hearts beat around the two periods after which they are late.
+      const heartbeat = row.heartbeat && {
+        ...row.heartbeat,
+        atMs: nowMs - 41_000 - lately * 1_000,
+      };
+      return {
+        row: { ...row, heartbeat: lately > 30 ? row.heartbeat : heartbeat },
+        unbroken: { sinceMs, count },
+        ...{ unreachableSinceMs, hold: hold && holdOf(row, hold) },
+      };
+    });
+
+function holdOf({ provided }: MachineRow, hold: NonNullable<Case['hold']>): HoldRow | null {
+  if (!provided) return null;
+  const { provider, reservationId, providerId } = provided;
+  return { provider, slotId: reservationId ?? providerId, ...hold, setBy: 'test', reason: 'x' };
+}
+
+const guardRowOf = (scope: string, nowMs: number): fc.Arbitrary<GuardRow> =>
+  fc
+    .record({ frozen: orNull(ago(nowMs)), thawed: orNull(ago(nowMs)) })
+    .map(({ frozen, thawed }) => ({
+      ...calmRow(scope),
+      frozen: frozen === null ? null : { atMs: frozen, by: 'x', kind: 'silence', reason: 'x' },
+      thawedAtMs: thawed,
+    }));
+
+async function store(client: pg.PoolClient, scene: Scene): Promise<void> {
+  const q = queriesOf(client, { doing: 'store a scene' });
+  for (const row of scene.rows) await writeGuardRow(q, row);
+  for (const { row, unbroken, unreachableSinceMs, hold } of scene.machines) {
+    await insertMachine(client, row);
+    if (hold) {
+      await client.query(
+        `INSERT INTO slot_holds (provider, slot_id, kind, set_by, reason, until)
+         VALUES ($1, $2, $3, 'test', 'x', to_timestamp($4::float8 / 1000))`,
+        [hold.provider, hold.slotId, hold.kind, hold.untilMs],
+      );
+    }
+    await client.query(
+      `UPDATE machine_agent_heartbeat SET unbroken_since = to_timestamp($2::float8 / 1000),
+         unbroken_count = $3 WHERE machine_id = $1`,
+      [row.machineId, unbroken.sinceMs, unbroken.count],
+    );
+    await client.query(
+      `UPDATE work_backoff SET unreachable_since = to_timestamp($2::float8 / 1000)
+       WHERE machine_id = $1 AND process = 'ShepherdAgentStart'`,
+      [row.machineId, unreachableSinceMs],
+    );
+  }
+}
+
+const sorted = (counts: readonly GuardCounts[]) =>
+  counts.toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
+
+it('SQL and the domain count the same', async () => {
+  const client = await server.sql.connect();
+  const sql = statementsFor(DEFAULT_LOSS, DEFAULT_GUARD);
+  const met = { silent: 0, newlySilent: 0, quiet: 0, unreachable: 0, back: 0, held: 0 };
+  try {
+    const { rows: clock } = await client.query<{ now: Date }>('SELECT now()');
+    const sampled = clock[0]!.now.getTime();
+    await fc.assert(
+      fc.asyncProperty(scenes(sampled), async (scene) => {
+        await client.query('BEGIN');
+        try {
+          await store(client, scene);
+          const q = queriesOf(client, { doing: 'count' });
+          const { rows } = await client.query<{ ms: number }>(
+            `SELECT extract(epoch FROM now())::float8 * 1000 AS ms`,
+          );
+          const nowMs = rows[0]!.ms;
+          const holds = scene.machines.flatMap(({ hold }) => hold ?? []);
+          const counting = { loss: DEFAULT_LOSS, policy: DEFAULT_GUARD, nowMs, holds };
+          const { ingest } = scene;
+          const expected = countGuarded(scene.machines, { ...counting, rows: scene.rows, ingest });
+          const counts = await countGuard(q, sql, ingest);
+          expect(sorted(counts)).toEqual(sorted(expected));
+          expect(await readGuardRows(q)).toHaveLength(2);
+          const last = { nowMs, ingest, counts };
+          const context = { loss: DEFAULT_LOSS, guard: DEFAULT_GUARD };
+          const quiet = await countQuiet(q, sql, last, context);
+          const fresh = await countQuiet(q, sql, { ...last, counts: [] }, context);
+          for (const { scope, started, quiet: many } of counts) {
+            expect(quiet(scope)).toMatchObject({ started, quiet: many });
+            expect(fresh(scope)).toMatchObject({ started, quiet: many });
+          }
+          for (const { scope, ...each } of expected) {
+            if (scope === FLEET)
+              for (const key of keys(met)) met[key] += each[key as 'silent'] ?? 0;
+          }
+          const unfrozen = scene.rows.map((row) => ({ ...row, frozen: null }));
+          const plain = countGuarded(scene.machines, { ...counting, rows: unfrozen, ingest });
+          met.back += expected[0]!.silent - plain[0]!.silent;
+          const free = countGuarded(scene.machines, { ...counting, ...scene, holds: [] });
+          met.held += free[0]!.unreachable - expected[0]!.unreachable;
+        } finally {
+          await client.query('ROLLBACK');
+        }
+      }),
+      { numRuns: 25 },
+    );
+  } finally {
+    client.release();
+  }
+  // Each of them was met, or it would not have been compared.
+  expect(Math.min(...Object.values(met))).toBeGreaterThan(0);
+}, 60_000);
+
+const keys = <T extends object>(of: T) => Object.keys(of) as (keyof T)[];

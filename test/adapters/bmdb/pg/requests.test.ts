@@ -1,0 +1,223 @@
+import { describe, expect, it } from 'vitest';
+import type { InstallImage, RequestedThing } from '../../../../src/adapters/bmdb/port.ts';
+import type { MachineId } from '../../../../src/domain/ids.ts';
+import { MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
+import { STEADY } from '../../../contracts/bmdb-stage.ts';
+import { requestFor, targetOf } from '../../../contracts/requests-of.ts';
+import type { Mood } from './breaking-proxy.ts';
+import {
+  addMachine,
+  claimStand,
+  codeOfRefusal,
+  SIGNAL,
+  sorted,
+  transactionOn,
+  untilBlocked,
+} from './claim-stand.ts';
+
+const s = claimStand();
+const MOODS: Mood[] = ['break before commit', 'break after commit'];
+
+const read = async (id: MachineId) => (await s.other.readMachine(id, SIGNAL)).row!;
+const targetFor = async (id: MachineId) => targetOf(await read(id));
+const reboot = async (id: MachineId): Promise<RequestedThing> => ({
+  ...{ verb: 'reboot', target: await targetFor(id), force: false },
+});
+const park = async (id: MachineId): Promise<RequestedThing> => ({
+  ...{ verb: 'quarantine', target: await targetFor(id), untilMs: null },
+});
+const open = async () => (await s.other.scan(SIGNAL)).requests.map(({ key }) => key);
+async function linesOf(id: MachineId): Promise<string[]> {
+  const lines = await s.other.inspection.events({ machineId: id, limit: 99 }, SIGNAL);
+  return lines.map(({ kind }) => kind);
+}
+
+describe('a connection that breaks during COMMIT', () => {
+  it.each(MOODS)('of filing an order: %s', async (mood) => {
+    const id = await addMachine(s);
+    s.proxy.mood = mood;
+    const request = requestFor(await reboot(id), { key: 'one' });
+    expect(await s.bmdb.requests.file(request)).toMatchObject({ key: 'one', state: 'open' });
+    expect(s.proxy.broken).toBe(1);
+    expect(await open()).toEqual(['one']);
+  });
+
+  it.each(MOODS)('of settling: %s', async (mood) => {
+    const id = await addMachine(s);
+    await s.bmdb.requests.file(requestFor(await park(id), { key: 'one' }));
+    s.proxy.mood = mood;
+    expect(await s.session.settle('one')).toMatchObject({ key: 'one', state: 'done' });
+    expect(s.proxy.broken).toBe(1);
+    expect(await linesOf(id)).toEqual(['quarantined']);
+  });
+
+  it.each(MOODS)('of the end of what was ordered: %s', async (mood) => {
+    const id = await addMachine(s);
+    await s.bmdb.requests.file(requestFor(await reboot(id), { key: 'one' }));
+    const work = await s.session.claim('ShepherdRecovery', id);
+    await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null, order: 'one' });
+    s.proxy.mood = mood;
+    const recovered = { kind: 'recovered', coolDown: STEADY, bootSeconds: null } as const;
+    await work.finish({ ...recovered, order: 'one' });
+    expect(s.proxy.broken).toBe(1);
+    expect(await s.rival.settle('one')).toMatchObject({ state: 'done' });
+    expect((await linesOf(id)).filter((kind) => kind === 'requestDone')).toHaveLength(1);
+  });
+});
+
+describe('many at once', () => {
+  const COUNT = 20;
+
+  it('of one key are one', async () => {
+    const id = await addMachine(s);
+    const request = requestFor(await reboot(id), { key: 'one' });
+    const daemons = [s.bmdb, s.other];
+    const filing = Array.from({ length: COUNT }, (_, at) =>
+      daemons[at % 2]!.requests.file({ ...request }),
+    );
+    const { done, codes } = await sorted(filing);
+    expect(codes).toEqual([]);
+    expect(new Set(done.map(({ createdAtMs }) => createdAtMs)).size).toBe(1);
+    expect(await open()).toEqual(['one']);
+  });
+
+  it('orders of one machine are one, whose it is the others are told', async () => {
+    const id = await addMachine(s);
+    const what = await reboot(id);
+    const filing = Array.from({ length: COUNT }, (_, at) =>
+      (at % 2 ? s.bmdb : s.other).requests.file(requestFor(what, { by: `person ${at}` })),
+    );
+    const { done, codes } = await sorted(filing);
+    expect(done).toHaveLength(1);
+    expect(new Set(codes)).toEqual(new Set(['nothing-to-do']));
+  });
+
+  it('settlings of one are one', async () => {
+    const id = await addMachine(s);
+    await s.bmdb.requests.file(requestFor(await park(id), { key: 'one' }));
+    const settling = Array.from({ length: COUNT }, (_, at) =>
+      (at % 2 ? s.session : s.rival).settle('one'),
+    );
+    const { done, codes } = await sorted(settling);
+    expect(codes).toEqual([]);
+    expect(new Set(done.map((state) => JSON.stringify(state))).size).toBe(1);
+    expect(await linesOf(id)).toEqual(['quarantined']);
+  });
+
+  it('different ones of one machine are all settled, and so is what works on it', async () => {
+    const id = await addMachine(s, startedAt(Date.now() - 40 * MINUTE));
+    const target = await targetFor(id);
+    const whats: RequestedThing[] = [
+      { verb: 'quarantine', target, untilMs: null },
+      { verb: 'release', target, forgetHostKey: true },
+      { verb: 'clear-backoff', target },
+      { verb: 'hold', target, kind: 'no-start', untilMs: null },
+      { verb: 'unhold', target, kind: 'no-start' },
+    ];
+    const work = await s.session.claim('ShepherdRecovery', id);
+    await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+    const keys = await Promise.all(
+      [...whats, ...whats].map(async (what) => (await s.bmdb.requests.file(requestFor(what))).key),
+    );
+    const { done, codes } = await sorted<unknown>([
+      ...keys.map((key, at) => (at % 2 ? s.session : s.rival).settle(key)),
+      work.fail(STEADY, 'no evidence'),
+    ]);
+    expect(codes).toEqual([]);
+    expect(done).toHaveLength(keys.length + 1);
+    expect(await open()).toEqual([]);
+  });
+});
+
+describe('settling', () => {
+  it('sees a contradiction that is being found just then', async () => {
+    const id = await addMachine(s);
+    await s.bmdb.requests.file(requestFor(await park(id), { key: 'one' }));
+    const other = await transactionOn(s);
+    await other.query(
+      `INSERT INTO machine_quarantined (machine_id, kind, reason, set_by)
+       VALUES ($1, 'conflict', 'two of it', 'shepherd')`,
+      [id],
+    );
+    const settled = s.session.settle('one');
+    await untilBlocked(s, 1);
+    await other.commit();
+    expect(await settled).toMatchObject({
+      ...{ state: 'refused', outcome: 'it is quarantined (conflict: two of it) already' },
+    });
+    expect((await read(id)).quarantine).toMatchObject({ kind: 'conflict', reason: 'two of it' });
+  });
+
+  it('an order waits for nobody who has locked its machine', async () => {
+    const id = await addMachine(s);
+    const short = requestFor(await reboot(id), { key: 'one', validForMs: 1 });
+    await s.bmdb.requests.file(short);
+    const other = await transactionOn(s);
+    await other.query('SELECT 1 FROM machines WHERE machine_id = $1 FOR UPDATE', [id]);
+    await other.query('SELECT 1 FROM work WHERE machine_id = $1 FOR UPDATE', [id]);
+    expect(await s.session.settle('one')).toMatchObject({ state: 'refused' });
+    await other.commit();
+  });
+
+  it('keeps nobody waiting who works on the machine', async () => {
+    const id = await addMachine(s);
+    await s.bmdb.requests.file(requestFor(await park(id), { key: 'one' }));
+    const work = await s.rival.claim('ShepherdAgentStart', id);
+    const other = await transactionOn(s);
+    // What settling locks for as long as it lasts.
+    await other.query('SELECT 1 FROM machines WHERE machine_id = $1 FOR NO KEY UPDATE', [id]);
+    await work.note({ kind: 'agentStartAttempt' });
+    await work.fail(STEADY, 'refused');
+    await other.commit();
+    expect(await s.session.settle('one')).toMatchObject({ state: 'done' });
+  });
+
+  it('keeps no longer what a first boot is told', async () => {
+    const id = await addMachine(s);
+    const image: InstallImage = {
+      ...{ url: 'https://images.test/a.img', sha256: 'ab'.repeat(32), compression: 'none' },
+      ...{ rootDevice: { name: 'vda' }, cloudInit: new TextEncoder().encode('password: hush') },
+    };
+    const what: RequestedThing = { verb: 'install', target: await targetFor(id), image };
+    const request = requestFor(what, { key: 'one' });
+    const kept = async () => {
+      const { rows } = await s.server.sql.query<{ parameters: { image: Record<string, string> } }>(
+        'SELECT parameters FROM operator_intents',
+      );
+      return rows[0]!.parameters.image;
+    };
+    await s.bmdb.requests.file(request);
+    expect(Buffer.from((await kept())['cloudInit']!, 'base64').toString()).toBe('password: hush');
+    await s.session.settle('one');
+    expect(await kept()).toMatchObject({ url: image.url, rootDevice: { name: 'vda' } });
+    expect(await kept()).not.toHaveProperty('cloudInit');
+    expect(await s.bmdb.requests.file(request)).toMatchObject({ state: 'done' });
+    const other = { ...image, cloudInit: new TextEncoder().encode('password: loud') };
+    const changed = { ...request, what: { ...what, image: other } };
+    expect(await codeOfRefusal(s.bmdb.requests.file(changed))).toBe('usage');
+  });
+
+  it('refuses what this program cannot read, and leaves verbs that it does not know', async () => {
+    const id = await addMachine(s);
+    const { provider, slotId } = await targetFor(id);
+    const insert = (key: string, verb: string, parameters: object) =>
+      s.server.sql.query(
+        `INSERT INTO operator_intents (idempotency_key, verb, provider, slot_id, machine_id,
+           parameters, actor, reason) VALUES ($1, $2, $3, $4, $5, $6, 'ann', 'x')`,
+        [key, verb, provider, slotId, id, parameters],
+      );
+    await insert('newer', 'defragment', {});
+    await insert('odd hold', 'hold', { kind: 'no-sleep', untilMs: null });
+    await insert('odd release', 'release', {});
+    expect((await open()).toSorted()).toEqual(['odd hold', 'odd release']);
+    for (const key of ['odd hold', 'odd release']) {
+      expect(await s.session.settle(key)).toMatchObject({
+        ...{ state: 'refused', outcome: 'this program cannot read it; upgrade it' },
+      });
+    }
+    expect(await open()).toEqual([]);
+    expect(await s.session.settle('newer')).toBeNull();
+    expect(await s.bmdb.requests.read(['newer'], SIGNAL)).toMatchObject([{ state: 'open' }]);
+    expect((await read(id)).order).toBeNull();
+  });
+});

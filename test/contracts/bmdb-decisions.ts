@@ -1,0 +1,345 @@
+import { describe, expect, it } from 'vitest';
+import type { NewRequest, RequestedThing } from '../../src/adapters/bmdb/port.ts';
+import type { MachineId } from '../../src/domain/ids.ts';
+import type { MachineRow } from '../../src/domain/machine.ts';
+import { HOLD_KINDS, QUARANTINE_KINDS } from '../../src/domain/machine.ts';
+import { ladderOn, MINUTE, PROVIDER } from './bmdb-rows.ts';
+import { holdOn, refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
+import type { Stage } from './bmdb-stage.ts';
+import { ask, requestFor, targetOf } from './requests-of.ts';
+
+const EMPTY_SLOT = { provider: PROVIDER, slotId: 'nobody-there', machineId: null };
+
+export function decisionsContract(s: Stage): void {
+  const { add, read } = s;
+  const settle = (what: RequestedThing, how: Partial<Omit<NewRequest, 'what'>> = {}) =>
+    ask(s.h.bmdb, s.session, requestFor(what, how));
+  const targetFor = async (id: MachineId) => targetOf(await read(id));
+  const holds = async () => (await s.h.other.scan(SIGNAL)).holds;
+  const log = async (id: MachineId) =>
+    (await s.h.bmdb.inspection.events({ machineId: id, limit: 20 }, SIGNAL)).map(
+      ({ kind, actor, reason }) => `${actor} ${kind} ${reason}`,
+    );
+  const quarantined = (kind: (typeof QUARANTINE_KINDS)[number]): Partial<MachineRow> => ({
+    quarantine: { kind, reason: 'x', untilMs: null },
+  });
+
+  describe('settling', () => {
+    it('is done once, by whoever comes first', async () => {
+      const id = await add();
+      const request = requestFor({ verb: 'deprovision', target: await targetFor(id) });
+      await s.h.bmdb.requests.file(request);
+      const both = await Promise.all([s.session.settle(request.key), s.rival.settle(request.key)]);
+      expect(both[0]).toMatchObject({ state: 'done' });
+      expect(both[1]).toEqual(both[0]);
+      expect(await s.session.settle(request.key)).toEqual(both[0]);
+      expect(await log(id)).toEqual(['ann deprovisionRequested no longer needed']);
+    });
+
+    it('needs a session that lives, and a request', async () => {
+      const { key } = await s.h.bmdb.requests.file(requestFor({ verb: 'freeze', scope: 'fleet' }));
+      expect(await refusedWith(s.session.settle('no such key'))).toBe('not-found');
+      expect(await refusedWith(s.session.settle('a\0b'))).toBe('not-found');
+      await s.h.expireSession(s.session.sessionId);
+      expect(await refusedWith(s.session.settle(key))).toBe('session-expired');
+      expect(await s.rival.settle(key)).toMatchObject({ state: 'done' });
+    });
+
+    it('tells when, and in whose name', async () => {
+      const id = await add();
+      const what = { verb: 'hold', kind: 'preserve', untilMs: null } as const;
+      const target = await targetFor(id);
+      const state = await settle({ ...what, target }, { by: 'bob', reason: 'a disk to save' });
+      expect(Math.abs(state!.settledAtMs! - (await s.now()))).toBeLessThan(MINUTE);
+      expect(await log(id)).toEqual(['bob held preserve: a disk to save']);
+    });
+
+    it('refuses what has expired', async () => {
+      const id = await add();
+      const what = { verb: 'quarantine', target: await targetFor(id), untilMs: null } as const;
+      const { key } = await s.h.bmdb.requests.file(requestFor(what, { validForMs: MINUTE }));
+      await s.h.pass(2 * MINUTE);
+      const outcome = 'it expired before it was carried out';
+      expect(await s.session.settle(key)).toMatchObject({ state: 'refused', outcome });
+      expect((await read(id)).quarantine).toBeNull();
+      expect(await log(id)).toEqual([`ann requestRefused quarantine: ${outcome}`]);
+      expect((await s.h.other.scan(SIGNAL)).requests).toEqual([]);
+    });
+
+    it('refuses it where another machine is on the slot', async () => {
+      const id = await add();
+      const target = await targetFor(id);
+      const { provided } = await read(id);
+      const whats: RequestedThing[] = [
+        { verb: 'hold', target, kind: 'no-start', untilMs: null },
+        { verb: 'quarantine', target, untilMs: null },
+        { verb: 'release', target, forgetHostKey: true },
+        { verb: 'deprovision', target },
+        { verb: 'clear-backoff', target },
+      ];
+      const filed = await Promise.all(
+        whats.map((what) => s.h.bmdb.requests.file(requestFor(what))),
+      );
+      await s.h.remove(id);
+      const next = await add({ provided });
+      for (const { key } of filed) {
+        expect(await s.session.settle(key)).toMatchObject({
+          state: 'refused',
+          outcome: `machine ${id} is not on slot metal/${target.slotId} any more`,
+        });
+      }
+      expect(await holds()).toEqual([]);
+      expect(await read(next)).toMatchObject({ quarantine: null, deprovision: null });
+      expect(await log(next)).toEqual([]);
+    });
+
+    it('refuses whatever is about a machine that cannot be read, but holds', async () => {
+      const id = await add();
+      const target = await targetFor(id);
+      await s.h.spoil(id);
+      const refused = [
+        await settle({ verb: 'quarantine', target, untilMs: null }),
+        await settle({ verb: 'release', target, forgetHostKey: false }),
+        await settle({ verb: 'deprovision', target }),
+        await settle({ verb: 'clear-backoff', target }),
+      ];
+      expect(refused.map((state) => state?.state)).toEqual(refused.map(() => 'refused'));
+      const held = await settle({ verb: 'hold', target, kind: 'preserve', untilMs: null });
+      expect(held).toMatchObject({ state: 'done' });
+    });
+  });
+
+  describe('a hold', () => {
+    it.each(HOLD_KINDS)('%s is set, replaced, and taken away', async (kind) => {
+      const id = await add();
+      const target = await targetFor(id);
+      const untilMs = (await s.now()) + 10 * MINUTE;
+      expect(await settle({ verb: 'hold', target, kind, untilMs })).toMatchObject({
+        ...{ state: 'done', outcome: `${kind} holds until ${new Date(untilMs).toISOString()}` },
+      });
+      const [first] = await holds();
+      expect(first).toMatchObject({
+        ...{ provider: target.provider, slotId: target.slotId, kind },
+        ...{ setBy: 'ann', reason: 'no longer needed' },
+      });
+      expect(Math.abs(first!.untilMs! - untilMs)).toBeLessThan(2);
+      const by = { by: 'bob', reason: 'for good' };
+      expect(await settle({ verb: 'hold', target, kind, untilMs: null }, by)).toMatchObject({
+        outcome: `${kind} holds until it is taken away, instead of that by ann (no longer needed)`,
+      });
+      expect(await holds()).toMatchObject([{ kind, setBy: 'bob', untilMs: null }]);
+      expect(await settle({ verb: 'unhold', target, kind })).toMatchObject({
+        ...{ state: 'done', outcome: `${kind} is taken away; bob had set it (for good)` },
+      });
+      expect(await holds()).toEqual([]);
+      expect(await settle({ verb: 'unhold', target, kind })).toMatchObject({
+        ...{ state: 'done', outcome: 'there was none' },
+      });
+      expect(await log(id)).toEqual([
+        `ann held ${kind}: no longer needed`,
+        `bob held ${kind}: for good`,
+        `ann unheld ${kind}: no longer needed`,
+        'ann requestDone unhold: there was none',
+      ]);
+    });
+
+    it('may be set where no machine is, and bars creation there', async () => {
+      const kind = 'no-allocate';
+      await settle({ verb: 'hold', target: EMPTY_SLOT, kind, untilMs: null });
+      const { provider, slotId } = EMPTY_SLOT;
+      const input = { provider, slotId, hostname: 'm-1' };
+      expect(await refusedWith(s.session.intents.open(input))).toBe('nothing-to-do');
+      const lines = await s.h.bmdb.inspection.events({ provider, slotId, limit: 9 }, SIGNAL);
+      expect(lines).toMatchObject([{ machineId: null, actor: 'ann', kind: 'held' }]);
+      await settle({ verb: 'unhold', target: EMPTY_SLOT, kind });
+      expect((await s.session.intents.open(input)).state).toBe('open');
+    });
+
+    it('leaves those of other kinds and slots alone', async () => {
+      const target = await targetFor(await add());
+      const other = await targetFor(await add());
+      for (const each of [target, other]) {
+        await settle({ verb: 'hold', target: each, kind: 'no-start', untilMs: null });
+      }
+      await settle({ verb: 'hold', target, kind: 'preserve', untilMs: null });
+      await settle({ verb: 'unhold', target, kind: 'no-start' });
+      expect((await holds()).map(({ slotId, kind }) => `${slotId} ${kind}`).toSorted()).toEqual(
+        [`${other.slotId} no-start`, `${target.slotId} preserve`].toSorted(),
+      );
+    });
+
+    it('that would be over already is refused', async () => {
+      const target = await targetFor(await add());
+      const untilMs = (await s.now()) - 1_000;
+      expect(await settle({ verb: 'hold', target, kind: 'no-start', untilMs })).toMatchObject({
+        ...{ state: 'refused', outcome: 'its end is over already' },
+      });
+      expect(await holds()).toEqual([]);
+    });
+
+    it('that has ended by itself is none', async () => {
+      const id = await add();
+      const row = await read(id);
+      await s.h.hold({ ...holdOn(row, 'no-start'), untilMs: (await s.now()) - MINUTE });
+      const unhold = { verb: 'unhold', target: targetOf(row), kind: 'no-start' } as const;
+      expect(await settle(unhold)).toMatchObject({ outcome: 'there was none' });
+    });
+  });
+
+  describe('a quarantine by an operator', () => {
+    it('is set, for a while or for good, and bars work', async () => {
+      const id = await add();
+      const target = await targetFor(id);
+      const untilMs = (await s.now()) + 10 * MINUTE;
+      await settle({ verb: 'quarantine', target, untilMs }, { reason: 'it smokes' });
+      const { quarantine } = await read(id);
+      expect(quarantine).toMatchObject({ kind: 'byOperator', reason: 'it smokes' });
+      expect(Math.abs(quarantine!.untilMs! - untilMs)).toBeLessThan(2);
+      expect(await refusedWith(s.session.claim('ShepherdAgentStart', id))).toBe('nothing-to-do');
+      const again = await settle({ verb: 'quarantine', target, untilMs: null });
+      expect(again!.outcome).toBe(
+        'quarantined until it is released; it was quarantined (byOperator: it smokes)',
+      );
+      expect((await read(id)).quarantine).toMatchObject({ untilMs: null });
+      expect(await log(id)).toEqual([
+        'ann quarantined byOperator: it smokes',
+        'ann quarantined byOperator: no longer needed',
+      ]);
+      const inspected = await s.h.bmdb.inspection.machines({ machineId: id }, SIGNAL);
+      const fields = inspected.machines[0]!.tags['Quarantined']!;
+      expect(fields.find(({ name }) => name === 'set_by')?.value).toBe('ann');
+    });
+
+    it('replaces one of ours, and never a contradiction', async () => {
+      const human = await add(quarantined('needsHuman'));
+      const conflict = await add(quarantined('conflict'));
+      const park = async (id: MachineId) =>
+        settle({ verb: 'quarantine', target: await targetFor(id), untilMs: null });
+      expect(await park(human)).toMatchObject({ state: 'done' });
+      expect((await read(human)).quarantine).toMatchObject({ kind: 'byOperator' });
+      expect(await park(conflict)).toMatchObject({
+        ...{ state: 'refused', outcome: 'it is quarantined (conflict: x) already' },
+      });
+      expect((await read(conflict)).quarantine).toMatchObject({ kind: 'conflict' });
+    });
+
+    it('gives the permit back, unless somebody works under it', async () => {
+      const park = async (id: MachineId) =>
+        settle({ verb: 'quarantine', target: await targetFor(id), untilMs: null });
+      const idle = await s.addLost({ permit: true });
+      await park(idle);
+      expect((await read(idle)).permit).toBe(false);
+      const id = await s.addLost();
+      const work = await s.session.claim('ShepherdRecovery', id);
+      await park(id);
+      expect((await read(id)).permit).toBe(true);
+      await work.cancel();
+      expect((await read(id)).permit).toBe(false);
+    });
+
+    it('that would be over already is refused', async () => {
+      const target = await targetFor(await add());
+      const untilMs = (await s.now()) - 1_000;
+      expect(await settle({ verb: 'quarantine', target, untilMs })).toMatchObject({
+        ...{ state: 'refused', outcome: 'its end is over already' },
+      });
+    });
+  });
+
+  describe('a release', () => {
+    const spoilt = async (kind: (typeof QUARANTINE_KINDS)[number]) => {
+      const at = await s.now();
+      const wait = { untilMs: at + 10 * MINUTE, cause: 'x', lastIntervalSeconds: 60 };
+      return add({
+        ...quarantined(kind),
+        recovery: ladderOn('reinstalling', { attempts: 2, nextAtMs: at + 10 * MINUTE }),
+        startAttempt: { atMs: at - 50 * MINUTE, count: 9 },
+        backoffs: [
+          { process: 'ShepherdAgentStart', ...wait },
+          { process: 'ShepherdRecovery', ...wait },
+        ],
+        hostKey: 'pinned',
+        permit: true,
+      });
+    };
+
+    it.each(QUARANTINE_KINDS)('ends a quarantine %s and the whole episode', async (kind) => {
+      const id = await spoilt(kind);
+      const state = await settle({
+        ...{ verb: 'release', target: await targetFor(id), forgetHostKey: false },
+      });
+      expect(state).toMatchObject({ state: 'done' });
+      expect(state!.outcome).toMatch(new RegExp(`^released; it was quarantined .${kind}: x.`));
+      expect(await read(id)).toMatchObject({
+        ...{ quarantine: null, recovery: null, startAttempt: null, backoffs: [], permit: false },
+        hostKey: 'pinned',
+      });
+      expect(await log(id)).toEqual(['ann released no longer needed']);
+      await (await s.session.claim('ShepherdAgentStart', id)).cancel();
+    });
+
+    it('keeps a pinned host key unless it is told to forget it', async () => {
+      const release = async (id: MachineId, forgetHostKey: boolean) => {
+        const target = await targetFor(id);
+        return (await settle({ verb: 'release', target, forgetHostKey }))!.outcome;
+      };
+      const id = await spoilt('conflict');
+      expect(await release(id, false)).toMatch(/the quarantine will come back$/);
+      expect((await read(id)).hostKey).toBe('pinned');
+      expect(await release(id, true)).toBe(
+        'released; it was not quarantined; its next SSH host key is pinned anew',
+      );
+      expect((await read(id)).hostKey).toBeNull();
+      expect(await release(await spoilt('needsHuman'), false)).not.toMatch(/come back/);
+    });
+
+    it('does not take the permit from whoever works under it', async () => {
+      const id = await s.addLost();
+      const work = await s.session.claim('ShepherdRecovery', id);
+      await settle({ verb: 'release', target: await targetFor(id), forgetHostKey: false });
+      expect((await read(id)).permit).toBe(true);
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+      expect((await read(id)).recovery).toMatchObject({ rung: 'rebooting', attempts: 1 });
+      await work.cancel();
+    });
+
+    it('begins waits anew', async () => {
+      const id = await add();
+      await (await s.session.claim('ShepherdAgentStart', id)).fail(STEADY, 'refused');
+      await settle({ verb: 'release', target: await targetFor(id), forgetHostKey: false });
+      await (await s.session.claim('ShepherdAgentStart', id)).fail(STEADY, 'refused');
+      expect((await read(id)).startAttempt).toMatchObject({ count: 1 });
+    });
+  });
+
+  describe('clearing backoffs', () => {
+    it('ends all waits, and nothing else', async () => {
+      const at = await s.now();
+      const wait = { cause: 'x', lastIntervalSeconds: 60 };
+      const id = await s.addLost({
+        recovery: ladderOn('powerCycling', { attempts: 2, nextAtMs: at + 10 * MINUTE }),
+        backoffs: [
+          { process: 'ShepherdRecovery', untilMs: at + 10 * MINUTE, ...wait },
+          { process: 'ShepherdAgentStart', untilMs: at - 10 * MINUTE, ...wait },
+        ],
+      });
+      expect(await refusedWith(s.session.claim('ShepherdRecovery', id))).toBe('nothing-to-do');
+      const target = await targetFor(id);
+      expect((await settle({ verb: 'clear-backoff', target }))!.outcome).toBe(
+        'no longer waited for: ShepherdRecovery, cool-down',
+      );
+      expect(await read(id)).toMatchObject({
+        backoffs: [],
+        recovery: { rung: 'powerCycling', attempts: 2, nextAtMs: null },
+      });
+      await (await s.session.claim('ShepherdRecovery', id)).cancel();
+      expect(await settle({ verb: 'clear-backoff', target })).toMatchObject({
+        ...{ state: 'done', outcome: 'nothing was waited for' },
+      });
+      expect(await log(id)).toEqual([
+        'ann backoffCleared no longer needed',
+        'ann backoffCleared no longer needed',
+      ]);
+    });
+  });
+}

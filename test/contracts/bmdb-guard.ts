@@ -1,0 +1,359 @@
+import { describe, expect, it } from 'vitest';
+import type { Work } from '../../src/adapters/bmdb/port.ts';
+import { providerName } from '../../src/domain/ids.ts';
+import type { MachineId } from '../../src/domain/ids.ts';
+import type { MachineRow } from '../../src/domain/machine.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import { DEFAULT_GUARD } from '../../src/domain/recovery/guard.ts';
+import { MINUTE, PROVIDER, providedOf, startedAt } from './bmdb-rows.ts';
+import { refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
+import type { Stage } from './bmdb-stage.ts';
+import { requestFor, targetOf } from './requests-of.ts';
+
+const ASKED = { kind: 'recoveryAsked', rung: 'rebooting', bootId: null } as const;
+const STATIC = providerName('static');
+
+export function guardContract(s: Stage): void {
+  const { add, beat, now } = s;
+  const look = (ingestUp = true, bmdb = s.h.bmdb) => bmdb.guard.assess({ ingestUp });
+  const claim = (id: MachineId, worker = s.session): Promise<Work> =>
+    worker.claim('ShepherdRecovery', id);
+  const guarded = () => s.begin(DEFAULT_LOSS, DEFAULT_BUDGET, DEFAULT_GUARD);
+  /** Its agent was started long ago, and heard so long ago. */
+  const heard = async (agoMs: number, change: Partial<MachineRow> = {}) => {
+    const at = await now();
+    const heartbeat = { atMs: at - agoMs, bootId: null };
+    return add({ ...startedAt(at - 300 * MINUTE), heartbeat, ...change });
+  };
+  const many = (count: number, of: () => Promise<MachineId>) =>
+    Promise.all(Array.from({ length: count }, of));
+  /** Silent for so long that it is news to nobody. */
+  const dead = (change?: Partial<MachineRow>) => heard(60 * MINUTE, change);
+  const on = (provider: typeof STATIC, name: string): Partial<MachineRow> => ({
+    provided: providedOf(name, { provider, location: null }),
+  });
+  const countsOf = async (scope: string) =>
+    (await look()).counts.find((each) => each.scope === scope);
+  /** Time passes, in steps in which some daemon looks at the fleet. */
+  const watch = async (forMs: number, meanwhile = async () => {}) => {
+    for (let passedMs = 0; passedMs < forMs; passedMs += 50_000) {
+      await s.h.pass(Math.min(50_000, forMs - passedMs));
+      await meanwhile();
+      await look();
+    }
+  };
+  const order = async (id: MachineId) => {
+    const target = targetOf((await s.h.bmdb.readMachine(id, SIGNAL)).row!);
+    const request = requestFor({ verb: 'reboot', target, force: false });
+    return (await s.h.bmdb.requests.file(request)).key;
+  };
+
+  describe('the guard lets nobody recover', () => {
+    it('before heartbeats have been taken in for as long as one may be silent', async () => {
+      await s.h.takeIn(false);
+      const id = await dead();
+      expect(await refusedWith(claim(id))).toBe('no-permit');
+      await look(false);
+      expect(await refusedWith(claim(id))).toBe('no-permit');
+      const { rows } = await look();
+      expect(Math.abs(rows[0]!.ingestUpSinceMs! - (await now()))).toBeLessThan(5_000);
+      await expect(claim(id)).rejects.toThrow(/taken in/);
+      await watch(9 * MINUTE);
+      expect(await refusedWith(claim(id))).toBe('no-permit');
+      await watch(MINUTE);
+      await (await claim(id)).cancel();
+    });
+
+    it('after a gap, however long they were before', async () => {
+      await s.h.takeIn(false);
+      const id = await dead();
+      await look();
+      await watch(10 * MINUTE);
+      await (await claim(id)).cancel();
+      await s.h.pass(61_000);
+      expect(await refusedWith(claim(id)), 'nobody takes any in now').toBe('no-permit');
+      expect((await look(false)).rows[0]!.ingestUpSinceMs).toBeNull();
+      await look();
+      await watch(9 * MINUTE);
+      expect(await refusedWith(claim(id))).toBe('no-permit');
+      await watch(MINUTE);
+      await (await claim(id)).cancel();
+    });
+
+    it('but for one daemon that takes them in, whoever looks at the fleet', async () => {
+      await s.h.takeIn(false);
+      const id = await dead();
+      await look(true, s.h.other);
+      for (let passedMs = 0; passedMs < 10 * MINUTE; passedMs += 50_000) {
+        await s.h.pass(50_000);
+        await look(false);
+        await look(true, s.h.other);
+      }
+      await (await claim(id)).cancel();
+    });
+
+    it('but what was asked for uses the permit, though the clock went back since', async () => {
+      const id = await heard(290 * MINUTE);
+      const work = await claim(id);
+      await s.h.pass(-60 * MINUTE);
+      await work.note(ASKED);
+      await work.cancel();
+      expect(await s.read(id)).toMatchObject({ permit: true, work: [] });
+    });
+
+    it('when a gap comes between the permit and the request', async () => {
+      const id = await dead();
+      const work = await claim(id);
+      await s.h.takeIn(false);
+      expect(await refusedWith(work.note(ASKED))).toBe('no-permit');
+      await work.cancel();
+      expect((await s.read(id)).recovery).toBeNull();
+    });
+
+    it('while more are late or silent than would be by themselves, not even the first', async () => {
+      await guarded();
+      const id = await dead();
+      await many(13, () => heard(0));
+      const late = await many(6, () => heard(2 * MINUTE));
+      await expect(claim(id)).rejects.toThrow(/6 of 20 .*late or silent/);
+      // What a look at the fleet finds changes nothing of that.
+      expect((await look()).changes).toEqual([]);
+      expect(await countsOf('fleet')).toMatchObject({ started: 20, quiet: 6, newlySilent: 0 });
+      await expect(claim(id)).rejects.toThrow(/6 of 20 .*late or silent/);
+      await beat(late[0]!);
+      await (await claim(id)).cancel();
+    });
+
+    it('of a provider of which too many are, while others go on', async () => {
+      await guarded();
+      const mine = await dead(on(PROVIDER, 'mine'));
+      const other = await dead(on(STATIC, 'other'));
+      await many(40, () => heard(0));
+      await Promise.all(
+        [1, 2, 3, 4, 5, 6].map((at) => heard(2 * MINUTE, on(STATIC, `late-${at}`))),
+      );
+      await expect(claim(other)).rejects.toThrow(/6 of 7 .*provider static/);
+      await (await claim(mine)).cancel();
+    });
+
+    it('is told once for all who ask together', async () => {
+      await guarded();
+      await many(6, () => heard(2 * MINUTE));
+      const ids = await many(4, () => dead());
+      const codes = await Promise.all(ids.map((id) => refusedWith(claim(id))));
+      expect(codes).toEqual(ids.map(() => 'no-permit'));
+    });
+
+    it('may recover all the same what an operator ordered: but when it is frozen', async () => {
+      await guarded();
+      await s.h.takeIn(false);
+      await many(6, () => heard(2 * MINUTE));
+      const id = await heard(0);
+      const key = await order(id);
+      const work = await claim(id);
+      await work.note({ ...ASKED, order: key });
+      await work.cancel();
+      await s.h.freeze(PROVIDER, 'fire');
+      const again = await refusedWith(work.note({ ...ASKED, order: key }));
+      expect(again).toBe('work-lost');
+      const held = await claim(id);
+      expect(await refusedWith(held.note({ ...ASKED, order: key }))).toBe('no-permit');
+      await held.cancel();
+      const second = await heard(0);
+      await order(second);
+      expect(await refusedWith(claim(second))).toBe('no-permit');
+    });
+  });
+
+  describe('a look at the fleet', () => {
+    it('freezes a provider of which too many fell silent, and nothing else', async () => {
+      await guarded();
+      const mine = await dead(on(PROVIDER, 'mine'));
+      const other = await dead(on(STATIC, 'other'));
+      await many(40, () => heard(0));
+      const silent = await Promise.all(
+        [1, 2, 3, 4, 5].map((at) => heard(11 * MINUTE, on(STATIC, `silent-${at}`))),
+      );
+      expect((await look()).changes).toEqual([]);
+      await s.h.pass(10_000);
+      silent.push(await heard(11 * MINUTE, on(STATIC, 'silent-6')));
+      const { changes, rows } = await look(true, s.h.other);
+      expect(changes).toEqual([{ scope: STATIC, now: 'frozen' }]);
+      const row = rows.find(({ scope }) => scope === STATIC)!;
+      expect(row.frozen).toMatchObject({ by: 'guard', kind: 'silence' });
+      const { guard } = await s.h.bmdb.scan(SIGNAL);
+      expect(guard.find(({ scope }) => scope === STATIC)).toEqual(row);
+      await expect(claim(other)).rejects.toThrow(/static is frozen: 6 of 7/);
+      await (await claim(mine)).cancel();
+      expect(silent).toHaveLength(6);
+    });
+
+    it('freezes the fleet, and thaws it when all have been back for a while', async () => {
+      await guarded();
+      const id = await dead();
+      const well = await many(11, () => heard(0));
+      const silent = await many(8, () => heard(11 * MINUTE));
+      expect((await look()).changes).toEqual([
+        { scope: 'fleet', now: 'frozen' },
+        { scope: PROVIDER, now: 'frozen' },
+      ]);
+      expect(await refusedWith(claim(id))).toBe('no-permit');
+      const beatAll = async () => {
+        for (const each of [...well, ...silent]) await beat(each);
+      };
+      await s.h.pass(1_000);
+      await beatAll();
+      await s.h.pass(10_000);
+      // One heartbeat is not back.
+      expect(await countsOf('fleet')).toMatchObject({ silent: 9, newlySilent: 0 });
+      await watch(20_000, beatAll);
+      await watch(20_000, beatAll);
+      expect(await countsOf('fleet')).toMatchObject({ silent: 1, quiet: 0 });
+      expect((await s.h.bmdb.scan(SIGNAL)).guard[0]!.calmSinceMs).not.toBeNull();
+      await watch(9 * MINUTE, beatAll);
+      expect(await refusedWith(claim(id)), 'calm, but not for long').toBe('no-permit');
+      await watch(100_000, beatAll);
+      expect((await s.h.bmdb.scan(SIGNAL)).guard.map(({ frozen }) => frozen)).toEqual([null, null]);
+      await (await claim(id)).cancel();
+    });
+
+    it('leaves alone what an operator froze, and whom he has seen', async () => {
+      await guarded();
+      await many(8, () => heard(11 * MINUTE));
+      const file = (verb: 'freeze' | 'thaw') =>
+        s.h.bmdb.requests
+          .file(requestFor({ verb, scope: 'fleet' }))
+          .then(({ key }) => s.session.settle(key));
+      await file('freeze');
+      expect((await look()).changes).toEqual([{ scope: PROVIDER, now: 'frozen' }]);
+      await watch(30 * MINUTE);
+      const frozen = (await s.h.bmdb.scan(SIGNAL)).guard;
+      expect(frozen.find(({ scope }) => scope === 'fleet')!.frozen?.kind).toBe('manual');
+      await many(8, () => heard(11 * MINUTE));
+      await file('thaw');
+      await s.h.pass(10_000);
+      const after = await look();
+      expect(after.changes).toEqual([]);
+      expect(after.rows.find(({ scope }) => scope === 'fleet')!.frozen).toBeNull();
+      expect(await countsOf('fleet')).toMatchObject({ silent: 16, newlySilent: 0 });
+    });
+
+    it('is one for all daemons', async () => {
+      await guarded();
+      await s.h.takeIn(false);
+      await many(8, () => heard(11 * MINUTE));
+      const first = await look(false);
+      expect(first.changes).toHaveLength(2);
+      const second = await look(false, s.h.other);
+      expect(second).toEqual({ ...first, changes: [] });
+      // Whose turn it is matters for the counting only.
+      const third = await look(true, s.h.other);
+      expect(third.rows.find(({ scope }) => scope === 'fleet')!.ingestUpSinceMs).not.toBeNull();
+      expect(third.counts).toEqual(first.counts);
+    });
+
+    it('is taken though the clock went back since the last one', async () => {
+      await guarded();
+      await look();
+      await s.h.pass(-60 * MINUTE);
+      await many(8, () => heard(11 * MINUTE));
+      const { changes, rows } = await look();
+      expect(changes).toHaveLength(2);
+      expect(rows[0]!.frozen!.atMs).toBeLessThanOrEqual(await now());
+    });
+
+    it('counts anew who falls silent after a thaw that the clock says is yet to come', async () => {
+      await guarded();
+      await s.session.settle((await fileThaw()).key);
+      await s.h.pass(-60 * MINUTE);
+      await look();
+      await s.h.pass(10_000);
+      await many(8, () => heard(10 * MINUTE + 5_000));
+      expect(await countsOf('fleet')).toMatchObject({ newlySilent: 8 });
+    });
+
+    const fail = async (machine: MachineId, unreachable: boolean) => {
+      const work = await s.session.claim('ShepherdAgentStart', machine);
+      await work.fail(STEADY, 'no luck', { unreachable });
+    };
+    const fileThaw = () => s.h.bmdb.requests.file(requestFor({ verb: 'thaw', scope: 'fleet' }));
+
+    it('freezes where too many cannot be reached; an operator who thaws has seen them', async () => {
+      await guarded();
+      const ids = await many(6, () => add());
+      for (const id of ids) await fail(id, true);
+      expect((await look()).changes).toEqual([
+        { scope: 'fleet', now: 'frozen' },
+        { scope: PROVIDER, now: 'frozen' },
+      ]);
+      await s.session.settle((await fileThaw()).key);
+      await s.h.pass(2 * MINUTE);
+      for (const id of ids) await fail(id, true);
+      const after = await look();
+      expect(after.changes).toEqual([]);
+      expect(after.rows.find(({ scope }) => scope === 'fleet')!.frozen).toBeNull();
+      expect(await countsOf('fleet')).toMatchObject({ machines: 6, unreachable: 0 });
+      // Whom something else befell meanwhile is new to him.
+      await s.h.pass(2 * MINUTE);
+      await fail(ids[0]!, false);
+      await s.h.pass(2 * MINUTE);
+      await fail(ids[0]!, true);
+      expect(await countsOf('fleet')).toMatchObject({ unreachable: 1 });
+    });
+
+    it('counts no longer whom nobody tries to reach', async () => {
+      const id = await add();
+      await fail(id, true);
+      const waitMs = 1_000 * (await s.read(id)).backoffs[0]!.lastIntervalSeconds!;
+      await s.h.pass(3 * waitMs - 10_000);
+      expect(await countsOf('fleet')).toMatchObject({ unreachable: 1 });
+      await s.h.pass(20_000);
+      expect(await countsOf('fleet')).toMatchObject({ unreachable: 0 });
+    });
+
+    it('counts whom agent start could not reach', async () => {
+      const [id, other] = [await add(), await add()];
+      await fail(id, true);
+      await fail(other, false);
+      expect(await countsOf(PROVIDER)).toMatchObject({ machines: 2, started: 0, unreachable: 1 });
+      await s.h.pass(2 * MINUTE);
+      await fail(id, false);
+      await s.h.pass(10_000);
+      expect(await countsOf(PROVIDER)).toMatchObject({ unreachable: 0 });
+    });
+  });
+
+  describe('the budget', () => {
+    it('holds for orders too, whoever asks and however many at once', async () => {
+      await s.begin(DEFAULT_LOSS, { percent: 100, perGroupMax: 5, fleetMax: 7 });
+      const spread = (at: number, name: string): Partial<MachineRow> => ({
+        provided: providedOf(`${name}-${at}`, {
+          provider: at % 2 ? PROVIDER : STATIC,
+          location: null,
+        }),
+      });
+      const lost = await Promise.all(
+        Array.from({ length: 20 }, (_, at) => dead(spread(at, 'lost'))),
+      );
+      const ordered = await Promise.all(
+        Array.from({ length: 20 }, (_, at) => heard(0, spread(at, 'ordered'))),
+      );
+      for (const id of ordered) await order(id);
+      const all = [...lost, ...ordered].toSorted();
+      const claims = await Promise.allSettled(
+        all.map((id, at) => claim(id, at % 2 ? s.rival : s.session)),
+      );
+      const held = claims.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+      expect(held).toHaveLength(7);
+      const { machines } = await s.h.bmdb.scan(SIGNAL);
+      const permitted = machines.filter((row) => row.permit);
+      expect(permitted.map((row) => row.machineId).toSorted()).toEqual(
+        held.map((work) => work.machineId).toSorted(),
+      );
+      for (const provider of [PROVIDER, STATIC]) {
+        const count = permitted.filter((row) => row.provided!.provider === provider).length;
+        expect(count).toBeLessThanOrEqual(5);
+      }
+    });
+  });
+}

@@ -1,0 +1,246 @@
+import { describe, expect, it } from 'vitest';
+import type { InstallImage, NewRequest, RequestedThing } from '../../src/adapters/bmdb/port.ts';
+import type { MachineId } from '../../src/domain/ids.ts';
+import { installationReportCodec, installationRequestCodec } from '../../src/wire/codec.ts';
+import { KEY, MINUTE, requestedAt, startedAt } from './bmdb-rows.ts';
+import { holdOn, refusedWith } from './bmdb-stage.ts';
+import type { Stage } from './bmdb-stage.ts';
+import { ask, requestFor, targetOf } from './requests-of.ts';
+
+const DONE = { requestGeneration: 4n, reportGeneration: 4n, reportResult: 'Success' } as const;
+
+export function installsContract(s: Stage): void {
+  const { add, read } = s;
+  const settle = (what: RequestedThing, how: Partial<Omit<NewRequest, 'what'>> = {}) =>
+    ask(s.h.bmdb, s.session, requestFor(what, how));
+  const targetFor = async (id: MachineId) => targetOf(await read(id));
+
+  describe('an installation', () => {
+    const image: InstallImage = {
+      ...{ url: 'https://images.test/a.img?token=1', sha256: 'ab'.repeat(32) },
+      ...{ compression: 'zstd', rootDevice: { wwn: 'naa.5000C500A1B2C3D4' } },
+      cloudInit: new TextEncoder().encode('#cloud-config\n'),
+    };
+    const install = async (id: MachineId, change: Partial<InstallImage> = {}) =>
+      settle({
+        ...{ verb: 'install', target: await targetFor(id), image: { ...image, ...change } },
+      });
+    const handedOut = async (id: MachineId) => {
+      const [outcome] = await s.beat(id);
+      return outcome?.kind === 'accepted' ? outcome.installationRequest : null;
+    };
+
+    it('is handed to the agent with its next heartbeat, as it was asked for', async () => {
+      const id = await add(startedAt((await s.now()) - MINUTE));
+      expect(await install(id)).toMatchObject({
+        ...{ state: 'done', outcome: 'it is handed to the agent as generation 1' },
+      });
+      expect((await read(id)).installation).toMatchObject({
+        ...{ requestGeneration: 1n, handedOutAtMs: null, reportGeneration: null },
+      });
+      expect(await s.h.events(id)).toEqual(['installRequested generation 1: no longer needed']);
+      expect(await s.h.actors(id)).toEqual(['ann']);
+      const found = installationRequestCodec.decode((await handedOut(id))!);
+      expect(found).toMatchObject({ generation: 1n, type: 'genericImage' });
+      const { imageUrl, sha256, compression, rootDevice, cloudInit } = found.genericImage!;
+      expect({ imageUrl, compression }).toEqual({ imageUrl: image.url, compression: 2 });
+      expect(Buffer.from(sha256!).toString('hex')).toBe(image.sha256);
+      expect(rootDevice).toMatchObject({ by: 'wwn' });
+      expect(Buffer.from(rootDevice!.wwn!).toString('hex')).toBe('5000c500a1b2c3d4');
+      expect(Buffer.from(cloudInit!).toString()).toBe('#cloud-config\n');
+    });
+
+    it.each([
+      ['name', { name: 'vda' }],
+      ['serial', { serial: 'S3Z8' }],
+    ] as const)('names its disk by %s', async (by, rootDevice) => {
+      const id = await add(startedAt((await s.now()) - MINUTE));
+      await install(id, { rootDevice, compression: 'none' });
+      const { genericImage } = installationRequestCodec.decode((await handedOut(id))!);
+      expect(genericImage!.rootDevice).toMatchObject({ by, ...rootDevice });
+      expect(genericImage!.compression ?? 0).toBe(0);
+    });
+
+    it('takes a generation beyond all that were asked for or answered', async () => {
+      const failed = {
+        requestGeneration: 3n,
+        reportGeneration: 7n,
+        reportResult: 'Error',
+      } as const;
+      const at = await s.now();
+      const id = await add({
+        ...startedAt(at - MINUTE),
+        installation: { ...failed, handedOutAtMs: at },
+      });
+      expect((await install(id))!.outcome).toBe(
+        'it is handed to the agent as generation 8, instead of 3',
+      );
+      expect((await install(id))!.outcome).toMatch(/generation 9, instead of 8$/);
+      expect((await read(id)).installation).toMatchObject({
+        ...{ requestGeneration: 9n, reportGeneration: 7n, handedOutAtMs: null },
+      });
+      expect(installationRequestCodec.decode((await handedOut(id))!).generation).toBe(9n);
+    });
+
+    it('is handed to nobody whom something forbids it meanwhile', async () => {
+      const at = await s.now();
+      const quarantine = { kind: 'needsHuman', reason: 'x', untilMs: null } as const;
+      const changes = [
+        async (id: MachineId) => {
+          await settle({
+            ...{ verb: 'hold', target: { ...(await targetFor(id)), machineId: null } },
+            ...{ kind: 'preserve', untilMs: null },
+          });
+        },
+        async (id: MachineId) => {
+          await settle({ verb: 'quarantine', target: await targetFor(id), untilMs: null });
+        },
+        async (id: MachineId) => {
+          await settle({ verb: 'deprovision', target: await targetFor(id) });
+        },
+      ];
+      for (const forbid of changes) {
+        const id = await add(startedAt(at - MINUTE));
+        expect(await install(id)).toMatchObject({ state: 'done' });
+        await forbid(id);
+        expect(await handedOut(id)).toBeNull();
+        expect((await read(id)).installation.handedOutAtMs).toBeNull();
+      }
+      const over = await add({
+        ...startedAt(at - MINUTE),
+        quarantine: { ...quarantine, untilMs: at - 1 },
+      });
+      await install(over);
+      expect(await handedOut(over)).not.toBeNull();
+    });
+
+    it('is handed out once nothing forbids it any more', async () => {
+      const id = await add(startedAt((await s.now()) - MINUTE));
+      await install(id);
+      const { provider, slotId } = await targetFor(id);
+      await s.h.hold(holdOn(await read(id), 'preserve'));
+      expect(await handedOut(id)).toBeNull();
+      await s.h.lift(provider, slotId, 'preserve');
+      expect(await handedOut(id)).not.toBeNull();
+    });
+
+    it('is told of by what comes too late, and not handed out again', async () => {
+      const id = await add(startedAt((await s.now()) - MINUTE));
+      await install(id);
+      expect(await handedOut(id)).not.toBeNull();
+      const target = await targetFor(id);
+      const held = await settle({
+        ...{ verb: 'hold', target: { ...target, machineId: null } },
+        ...{ kind: 'preserve', untilMs: null },
+      });
+      const late = 'an installation was handed to its agent before, and may be under way';
+      expect(held!.outcome).toBe(`preserve holds until it is taken away; ${late}`);
+      expect(await handedOut(id)).toBeNull();
+      const parked = await settle({ verb: 'quarantine', target, untilMs: null });
+      expect(parked!.outcome).toBe(`quarantined until it is released; ${late}`);
+      await settle({ verb: 'unhold', target, kind: 'preserve' });
+      expect((await settle({ verb: 'deprovision', target }))!.outcome).toBe(
+        `it is to be given back; ${late}`,
+      );
+    });
+
+    it('is taken back as long as its agent does not have it', async () => {
+      const id = await add(startedAt((await s.now()) - MINUTE));
+      const cancel = async () => settle({ verb: 'cancel-install', target: await targetFor(id) });
+      expect(await cancel()).toMatchObject({
+        state: 'done',
+        outcome: 'nothing was to be installed',
+      });
+      await install(id);
+      expect(await cancel()).toMatchObject({
+        state: 'done',
+        outcome: 'generation 1 is not installed',
+      });
+      expect((await read(id)).installation).toMatchObject({
+        ...{ requestGeneration: null, handedOutAtMs: null },
+      });
+      expect(await handedOut(id)).toBeNull();
+      expect(await s.h.events(id)).toContain('installCancelled generation 1: no longer needed');
+      await install(id);
+      expect(await handedOut(id)).not.toBeNull();
+      expect(await cancel()).toMatchObject({
+        ...{ state: 'refused' },
+        outcome: 'generation 1 was handed to its agent: it may be under way',
+      });
+      expect((await read(id)).installation.requestGeneration).toBe(1n);
+    });
+
+    it('is not taken back when it replaced one that an agent may have', async () => {
+      const id = await add(startedAt((await s.now()) - MINUTE));
+      await install(id);
+      await handedOut(id);
+      await install(id);
+      const cancelled = await settle({ verb: 'cancel-install', target: await targetFor(id) });
+      expect(cancelled).toMatchObject({ state: 'refused' });
+      expect(cancelled!.outcome).toMatch(/^generation 2 replaced another/);
+      expect((await read(id)).installation.requestGeneration).toBe(2n);
+    });
+
+    it('leaves its way in the log: handed out and reported, once each', async () => {
+      const id = await add(startedAt((await s.now()) - MINUTE));
+      await install(id);
+      await handedOut(id);
+      await handedOut(id);
+      const report = (result: 'Success' | 'Error', error: string) => ({
+        ...{ generation: 1n, result },
+        raw: installationReportCodec.encode({
+          generation: 1n,
+          ...(result === 'Error' ? { error: { error }, result: 'error' } : {}),
+          ...(result === 'Success' ? { success: {}, result: 'success' } : {}),
+        }),
+      });
+      const tells = (installationReport: ReturnType<typeof report>) =>
+        s.h.other.heartbeats.recordHeartbeats([
+          { machineId: id, publicKey: KEY, bootId: null, installationReport },
+        ]);
+      for (const _ of [1, 2]) {
+        await tells(report('Error', 'no such disk\n\u001b[31msda'));
+      }
+      for (const _ of [1, 2]) await tells(report('Success', ''));
+      await tells(report('Error', 'late'));
+      expect((await s.h.events(id)).slice(1)).toEqual([
+        'installHandedOut generation 1',
+        'installReported generation 1: Error: no such disk; \ufffd[31msda',
+        'installReported generation 1: Success',
+      ]);
+      expect((await s.h.actors(id)).slice(1)).toEqual(['bmsrv', 'bmsrv', 'bmsrv']);
+    });
+
+    it('is refused where it was handed over, is to be given back, preserved or quarantined', async () => {
+      const over = await add({ installation: { ...DONE, handedOutAtMs: null } });
+      const leaving = await add({ deprovision: requestedAt(await s.now()) });
+      const kept = await add();
+      await s.h.hold(holdOn(await read(kept), 'preserve'));
+      const outcomes = [];
+      const parked = await add({
+        quarantine: { kind: 'needsHuman', reason: 'it is broken', untilMs: null },
+      });
+      for (const id of [over, leaving, kept, parked]) outcomes.push(await install(id));
+      expect(outcomes).toMatchObject([
+        { state: 'refused', outcome: 'it was handed over' },
+        { state: 'refused', outcome: 'it is to be deprovisioned' },
+        { state: 'refused', outcome: 'a hold preserves it' },
+        {
+          ...{ state: 'refused' },
+          outcome: 'it is quarantined (needsHuman: it is broken): release it first',
+        },
+      ]);
+      expect((await read(kept)).installation.requestGeneration).toBeNull();
+    });
+
+    it('is the same when it is asked for again with one key', async () => {
+      const id = await add();
+      const what = { verb: 'install', target: await targetFor(id), image } as const;
+      await settle(what, { key: 'one' });
+      await settle(what, { key: 'one' });
+      expect((await read(id)).installation.requestGeneration).toBe(1n);
+      const other = { ...what, image: { ...image, cloudInit: new Uint8Array([1]) } };
+      expect(await refusedWith(settle(other, { key: 'one' }))).toBe('usage');
+    });
+  });
+}

@@ -1,0 +1,302 @@
+import { describe, expect, it } from 'vitest';
+import type { Work } from '../../src/adapters/bmdb/port.ts';
+import type { MachineId } from '../../src/domain/ids.ts';
+import type { OrderVerb, Process, Rung } from '../../src/domain/machine.ts';
+import { BOOT_TIMES_KEPT } from '../../src/domain/policy.ts';
+import { ladderOn, MINUTE } from './bmdb-rows.ts';
+import { agentStarted, DOUBLING, refusedWith, STEADY } from './bmdb-stage.ts';
+import type { Stage } from './bmdb-stage.ts';
+import { requestFor, targetOf } from './requests-of.ts';
+
+const processOf = (rung: Rung): Process =>
+  rung === 'reinstalling' ? 'ShepherdReinstall' : 'ShepherdRecovery';
+
+export function ladderContract(s: Stage): void {
+  const { read, addLost } = s;
+  const claim = (id: MachineId, rung: Rung = 'rebooting') => s.session.claim(processOf(rung), id);
+  const ask = async (id: MachineId, rung: Rung, bootId: string | null = null): Promise<Work> => {
+    const work = await claim(id, rung);
+    await work.note({ kind: 'recoveryAsked', rung, bootId });
+    return work;
+  };
+  const order = async (id: MachineId, verb: OrderVerb = 'reboot'): Promise<string> => {
+    const target = targetOf(await read(id));
+    const what = verb === 'reboot' ? ({ verb, target, force: false } as const) : { verb, target };
+    return (await s.h.bmdb.requests.file(requestFor(what))).key;
+  };
+
+  describe('the ladder', () => {
+    it('remembers what was asked for, and what was known before', async () => {
+      const id = await addLost({ hostKey: 'old-key' });
+      const work = await ask(id, 'powerCycling', 'boot-1');
+      const { recovery } = await read(id);
+      expect(recovery).toEqual({
+        ...{ rung: 'powerCycling', attempts: 1, nextAtMs: null },
+        ...{ askedAtMs: recovery!.askedAtMs, askedRung: 'powerCycling', orderKey: null },
+        ...{ operationRef: null, bootIdBefore: 'boot-1', hostKeyBefore: 'old-key' },
+        ...{ offSeenAtMs: null, powerOffAskedAtMs: recovery!.askedAtMs },
+      });
+      expect(Math.abs(recovery!.askedAtMs! - (await s.now()))).toBeLessThan(MINUTE);
+      await work.note({ kind: 'recoveryAsked', rung: 'powerCycling', bootId: null });
+      expect((await read(id)).recovery).toMatchObject({ attempts: 2, bootIdBefore: null });
+      expect((await read(id)).hostKey).toBe('old-key');
+    });
+
+    it('remembers when the power was seen off first, of a power cycle', async () => {
+      const id = await addLost();
+      const work = await ask(id, 'rebooting');
+      await work.note({ kind: 'powerSeenOff' });
+      expect((await read(id)).recovery!.offSeenAtMs).toBeNull();
+      const cycle = { kind: 'recoveryAsked', rung: 'powerCycling', bootId: null } as const;
+      await work.note(cycle);
+      await work.note({ kind: 'powerSeenOff' });
+      const first = (await read(id)).recovery!.offSeenAtMs!;
+      expect(Math.abs(first - (await s.now()))).toBeLessThan(MINUTE);
+      await s.h.pass(10_000);
+      const before = (await read(id)).recovery!;
+      await work.note({ kind: 'powerSeenOff' });
+      expect((await read(id)).recovery).toEqual(before);
+      await work.note(cycle);
+      expect((await read(id)).recovery!.offSeenAtMs).toBeNull();
+    });
+
+    it('knows that the power was asked off until it is accepted to be on again', async () => {
+      const id = await addLost();
+      const work = await ask(id, 'powerCycling');
+      /** How long before the last request. */
+      const agoMs = async () => {
+        const { askedAtMs, powerOffAskedAtMs } = (await read(id)).recovery!;
+        return (askedAtMs ?? Number.NaN) - (powerOffAskedAtMs ?? Number.NaN);
+      };
+      expect(await agoMs()).toBe(0);
+      await s.h.pass(10_000);
+      await work.note({ kind: 'recoveryAsked', rung: 'powerCycling', bootId: null });
+      expect(await agoMs(), 'since the first').toBeGreaterThanOrEqual(10_000);
+      await work.note({ kind: 'recoveryRefused', counts: true });
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+      expect(await agoMs(), 'whatever is asked then').toBeGreaterThanOrEqual(10_000);
+      await work.note({ kind: 'powerOnAccepted' });
+      const { recovery } = await read(id);
+      expect(recovery).toMatchObject({ powerOffAskedAtMs: null, askedRung: 'rebooting' });
+      await work.note({ kind: 'powerOnAccepted' });
+      expect((await read(id)).recovery).toEqual(recovery);
+    });
+
+    it.each([
+      ['another step', 'rebooting', true],
+      ['its power cycle', 'powerCycling', false],
+    ] as const)('knows it beyond the proof of %s: %s, %s', async (_, rung, isKnown) => {
+      const id = await addLost();
+      const work = await ask(id, 'powerCycling');
+      await work.note({ kind: 'recoveryAsked', rung, bootId: null });
+      await work.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: 90 });
+      const { powerOffAskedAtMs } = (await read(id)).recovery!;
+      expect(powerOffAskedAtMs !== null).toBe(isKnown);
+    });
+
+    it('of which nothing was asked has seen no power off', async () => {
+      const id = await addLost();
+      const work = await claim(id);
+      await work.note({ kind: 'powerSeenOff' });
+      expect((await read(id)).recovery).toBeNull();
+    });
+
+    it('forgets all that when it is proved', async () => {
+      const id = await addLost({ hostKey: 'old-key' });
+      const work = await ask(id, 'powerCycling', 'boot-1');
+      await work.note({ kind: 'powerSeenOff' });
+      await work.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: 90 });
+      const { recovery } = await read(id);
+      expect(recovery).toEqual(ladderOn('powerCycling', { nextAtMs: recovery!.nextAtMs }));
+      expect((await s.h.events(id)).at(-1)).toBe('recovered powerCycling');
+    });
+
+    it('keeps what was asked for when it was not proved', async () => {
+      const id = await addLost({ hostKey: 'old-key' });
+      const work = await ask(id, 'rebooting', 'boot-1');
+      const before = (await read(id)).recovery!;
+      await work.fail(STEADY, 'no evidence');
+      const { nextAtMs } = (await read(id)).recovery!;
+      expect((await read(id)).recovery).toEqual({ ...before, nextAtMs });
+    });
+  });
+
+  describe('a reinstallation', () => {
+    it('forgets the host key, as it was asked for', async () => {
+      const id = await addLost({ hostKey: 'old-key' });
+      await ask(id, 'reinstalling');
+      expect(await read(id)).toMatchObject({
+        hostKey: null,
+        recovery: { rung: 'reinstalling', attempts: 1, hostKeyBefore: 'old-key' },
+      });
+    });
+
+    it('knows the old key still when it is asked for again', async () => {
+      const id = await addLost({ hostKey: 'old-key' });
+      const work = await ask(id, 'reinstalling');
+      await work.fail(STEADY, 'no evidence');
+      await s.h.pass(2 * MINUTE);
+      await ask(id, 'reinstalling');
+      expect(await read(id)).toMatchObject({
+        hostKey: null,
+        recovery: { attempts: 2, hostKeyBefore: 'old-key' },
+      });
+    });
+
+    it.each([true, false])('that was refused for certain changed no key (%s)', async (counts) => {
+      const id = await addLost({ hostKey: 'old-key' });
+      const work = await ask(id, 'reinstalling');
+      await work.note({ kind: 'recoveryRefused', counts });
+      expect(await read(id)).toMatchObject({
+        hostKey: 'old-key',
+        recovery: { attempts: counts ? 1 : 0, askedAtMs: null, askedRung: null },
+      });
+    });
+
+    it('that was refused after another one leaves the key open', async () => {
+      const id = await addLost({ hostKey: 'old-key' });
+      await (await ask(id, 'reinstalling')).fail(STEADY, 'no evidence');
+      await s.h.pass(2 * MINUTE);
+      const work = await ask(id, 'reinstalling');
+      await work.note({ kind: 'recoveryRefused', counts: true });
+      expect((await read(id)).hostKey).toBeNull();
+    });
+  });
+
+  describe('a host key', () => {
+    it('is pinned as soon as it is proved, whatever becomes of the work', async () => {
+      const id = await s.add();
+      const work = await s.session.claim('ShepherdAgentStart', id);
+      await work.note({ kind: 'hostKeyProved', hostKey: 'new-key' });
+      expect((await s.h.other.readMachine(id, AbortSignal.timeout(60_000))).row!.hostKey).toBe(
+        'new-key',
+      );
+      await work.cancel();
+      expect((await read(id)).hostKey).toBe('new-key');
+      expect(await refusedWith(work.note({ kind: 'hostKeyProved', hostKey: 'x' }))).toBe(
+        'work-lost',
+      );
+    });
+  });
+
+  describe('boot times', () => {
+    it('are those of the last boots, newest first, of each kind', async () => {
+      const id = await addLost();
+      const boot = async (rung: Rung, bootSeconds: number | null) => {
+        const work = await ask(id, rung);
+        await work.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds });
+        await (await s.session.claim('ShepherdAgentStart', id)).finish(agentStarted());
+        await s.h.pass(40 * MINUTE);
+      };
+      expect((await read(id)).bootTimes).toEqual({ reboot: [], reinstall: [] });
+      await boot('restartingAgent', null);
+      expect((await read(id)).bootTimes).toEqual({ reboot: [], reinstall: [] });
+      for (let at = 1; at <= BOOT_TIMES_KEPT; at++) await boot('rebooting', 100 + at);
+      await boot('reinstalling', 900.4);
+      await boot('powerCycling', 200);
+      expect((await read(id)).bootTimes).toEqual({
+        reboot: [200, 105, 104, 103, 102],
+        reinstall: [900],
+      });
+    });
+  });
+
+  describe('an order moves no ladder', () => {
+    it('when it is asked for where there is none', async () => {
+      const id = await addLost();
+      const key = await order(id);
+      const work = await claim(id);
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: 'boot-1', order: key });
+      const { recovery } = await read(id);
+      expect(recovery).toEqual(
+        ladderOn('restartingAgent', {
+          ...{ attempts: 0, askedAtMs: recovery!.askedAtMs, askedRung: 'rebooting' },
+          ...{ orderKey: key, bootIdBefore: 'boot-1' },
+        }),
+      );
+      expect((await s.h.events(id)).at(-1)).toBe(
+        'recoveryAsked rebooting, ordered by ann: no longer needed',
+      );
+    });
+
+    it('whatever is said of it', async () => {
+      const ladder = ladderOn('powerCycling', { attempts: 2 });
+      const id = await addLost({ recovery: ladder, hostKey: 'old-key' });
+      const key = await order(id, 'reinstall');
+      const work = await claim(id, 'reinstalling');
+      const asked = { kind: 'recoveryAsked', rung: 'reinstalling', bootId: null } as const;
+      await work.note({ ...asked, order: key });
+      expect(await read(id)).toMatchObject({
+        hostKey: null,
+        recovery: { rung: 'powerCycling', attempts: 2, askedRung: 'reinstalling', orderKey: key },
+      });
+      await work.note({ kind: 'recoveryRefused', counts: false });
+      expect(await read(id)).toMatchObject({
+        hostKey: 'old-key',
+        recovery: { ...ladder, hostKeyBefore: 'old-key' },
+      });
+    });
+
+    it('when it fails: neither its rung, nor its waits', async () => {
+      const id = await addLost({ recovery: ladderOn('rebooting', { attempts: 2 }) });
+      const key = await order(id);
+      const work = await claim(id);
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null, order: key });
+      await work.fail(DOUBLING, 'no evidence', { order: key });
+      expect(await read(id)).toMatchObject({
+        ...{ permit: false, backoffs: [], order: null },
+        recovery: { rung: 'rebooting', attempts: 2, nextAtMs: null },
+      });
+      // It is lost still, and the ladder goes on at once.
+      await (await ask(id, 'rebooting')).fail(DOUBLING, 'no evidence');
+      const { recovery } = await read(id);
+      expect(recovery).toMatchObject({ attempts: 3, orderKey: null });
+      expect(recovery!.nextAtMs! - (await s.now())).toBeLessThanOrEqual(1_000);
+    });
+
+    it('and leaves it the permit with which it cools down', async () => {
+      const id = await addLost();
+      await (await ask(id, 'rebooting')).fail(STEADY, 'no evidence');
+      const before = (await read(id)).recovery!.nextAtMs;
+      const key = await order(id);
+      const work = await claim(id);
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null, order: key });
+      await work.fail(STEADY, 'no evidence', { order: key });
+      expect(await read(id)).toMatchObject({ permit: true, recovery: { nextAtMs: before } });
+    });
+
+    it('when it is done: no cool-down, and its boot counts', async () => {
+      const id = await addLost({ recovery: ladderOn('rebooting', { attempts: 2 }) });
+      const key = await order(id);
+      const work = await claim(id);
+      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null, order: key });
+      await work.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: 80, order: key });
+      expect(await read(id)).toMatchObject({
+        ...{ permit: false, agentStarted: null, order: null },
+        bootTimes: { reboot: [80] },
+        recovery: { rung: 'rebooting', attempts: 2, nextAtMs: null, askedAtMs: null },
+      });
+      expect((await s.h.events(id)).slice(-2)).toEqual([
+        expect.stringMatching(/^requestDone reboot/),
+        'recovered rebooting, ordered by ann: no longer needed',
+      ]);
+    });
+
+    it('and is not asked for once it is settled, or another machine’s', async () => {
+      const [id, other] = [await addLost(), await addLost()];
+      const key = await order(id);
+      const asked = { kind: 'recoveryAsked', rung: 'rebooting', bootId: null } as const;
+      const work = await claim(id);
+      expect(await refusedWith(work.note({ ...asked, order: 'unknown' }))).toBe('nothing-to-do');
+      await work.fail(STEADY, 'x', { order: key });
+      await s.h.pass(2 * MINUTE);
+      const again = await claim(id);
+      expect(await refusedWith(again.note({ ...asked, order: key }))).toBe('nothing-to-do');
+      await again.cancel();
+      const mine = await order(other);
+      const foreign = await claim(id);
+      expect(await refusedWith(foreign.note({ ...asked, order: mine }))).toBe('nothing-to-do');
+      expect((await read(id)).recovery).toBeNull();
+    });
+  });
+}

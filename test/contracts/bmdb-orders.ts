@@ -1,0 +1,350 @@
+import { describe, expect, it } from 'vitest';
+import type { RequestedThing, Work } from '../../src/adapters/bmdb/port.ts';
+import type { MachineId } from '../../src/domain/ids.ts';
+import type { MachineRow, OrderVerb, Process } from '../../src/domain/machine.ts';
+import { PROVIDER_STATUSES } from '../../src/domain/machine.ts';
+import { ladderOn, MINUTE, providedOf, requestedAt, startedAt } from './bmdb-rows.ts';
+import { agentStarted, holdOn, refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
+import type { Stage } from './bmdb-stage.ts';
+import { ask, requestFor, targetOf } from './requests-of.ts';
+
+const PROCESS: Readonly<Record<OrderVerb, Process>> = {
+  'restart-agent': 'ShepherdRecovery',
+  reboot: 'ShepherdRecovery',
+  reinstall: 'ShepherdReinstall',
+};
+const VERBS = Object.keys(PROCESS) as OrderVerb[];
+const RUNG = {
+  'restart-agent': 'restartingAgent',
+  reboot: 'rebooting',
+  reinstall: 'reinstalling',
+} as const;
+
+export function ordersContract(s: Stage): void {
+  const { add, read } = s;
+  /** An agent that was heard just now. */
+  const addWell = async (change: Partial<MachineRow> = {}) => {
+    const at = await s.now();
+    return add({ ...startedAt(at - MINUTE), heartbeat: { atMs: at, bootId: null }, ...change });
+  };
+  const thing = async (verb: OrderVerb, id: MachineId): Promise<RequestedThing> => {
+    const target = targetOf(await read(id));
+    return verb === 'reboot' ? { verb, target, force: false } : { verb, target };
+  };
+  const order = async (id: MachineId, verb: OrderVerb = 'reboot', validForMs = 60 * MINUTE) => {
+    const request = requestFor(await thing(verb, id), { reason: 'it hangs', validForMs });
+    return (await s.h.bmdb.requests.file(request)).key;
+  };
+  const stateOf = async (key: string) => (await s.h.other.requests.read([key], SIGNAL))[0]!;
+  const claim = (id: MachineId, verb: OrderVerb = 'reboot') => s.session.claim(PROCESS[verb], id);
+  const asked = async (work: Work, verb: OrderVerb, key: string) =>
+    work.note({ kind: 'recoveryAsked', rung: RUNG[verb], bootId: 'boot-1', order: key });
+
+  describe('an order', () => {
+    it('is read with its machine until it is settled', async () => {
+      const id = await addWell();
+      const target = targetOf(await read(id));
+      const request = requestFor({ verb: 'reboot', target, force: true }, { by: 'bob' });
+      const { key, expiresAtMs } = await s.h.bmdb.requests.file(request);
+      const { order: found } = await read(id);
+      expect(found).toMatchObject({
+        ...{ key, verb: 'reboot', by: 'bob', reason: 'no longer needed', force: true },
+      });
+      expect(Math.abs(found!.expiresAtMs - expiresAtMs)).toBeLessThan(MINUTE);
+      const { machines } = await s.h.other.scan(SIGNAL);
+      expect(machines.map((row) => row.order?.key)).toEqual([key]);
+    });
+
+    it('is the only one of its machine', async () => {
+      const [id, other] = [await addWell(), await addWell()];
+      const key = await order(id, 'restart-agent');
+      for (const verb of VERBS) expect(await refusedWith(order(id, verb))).toBe('nothing-to-do');
+      const filing = s.h.other.requests.file(requestFor(await thing('reinstall', id)));
+      await expect(filing).rejects.toThrow(/restart-agent by ann: it hangs/);
+      await order(other);
+      const [one, two] = await Promise.allSettled([order(other), order(other, 'reinstall')]);
+      expect([one.status, two.status]).toEqual(['rejected', 'rejected']);
+      expect((await read(id)).order?.key).toBe(key);
+    });
+
+    it('is one of two that are asked for at once', async () => {
+      const id = await addWell();
+      const filed = await Promise.allSettled(
+        VERBS.map(async (verb, at) =>
+          (at % 2 ? s.h.bmdb : s.h.other).requests.file(requestFor(await thing(verb, id))),
+        ),
+      );
+      expect(filed.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+      expect(await s.h.bmdb.requests.list({ limit: 9 }, SIGNAL)).toHaveLength(1);
+    });
+
+    it('makes room for another when it has expired, and is refused then', async () => {
+      const id = await addWell();
+      const key = await order(id, 'reboot', MINUTE);
+      await s.h.pass(2 * MINUTE);
+      expect((await read(id)).order).toBeNull();
+      expect(await refusedWith(claim(id))).toBe('nothing-to-do');
+      const next = await order(id, 'restart-agent');
+      expect(await stateOf(key)).toMatchObject({
+        ...{ state: 'refused', outcome: 'it expired before it was carried out' },
+      });
+      expect(await read(id)).toMatchObject({ order: { key: next, verb: 'restart-agent' } });
+      expect(await s.h.events(id)).toEqual([
+        'requestRefused reboot: it expired before it was carried out',
+      ]);
+    });
+
+    it.each(VERBS)('%s makes a machine that is well one for its process', async (verb) => {
+      const id = await addWell();
+      const bare = await add();
+      for (const machine of [id, bare]) {
+        expect(await refusedWith(claim(machine, verb))).toBe('nothing-to-do');
+        const key = await order(machine, verb);
+        const others = ['ShepherdRecovery', 'ShepherdReinstall'] as const;
+        const other = others.find((each) => each !== PROCESS[verb])!;
+        expect(await refusedWith(s.session.claim(other, machine))).toBe('nothing-to-do');
+        const work = await claim(machine, verb);
+        expect(work.row.order).toMatchObject({ key, verb });
+        await work.cancel();
+      }
+    });
+
+    it('waits neither after a failure nor for a cool-down', async () => {
+      const untilMs = (await s.now()) + 10 * MINUTE;
+      const cause = { cause: 'x', lastIntervalSeconds: 60 };
+      const id = await s.addLost({
+        recovery: ladderOn('rebooting', { nextAtMs: untilMs }),
+        backoffs: [{ process: 'ShepherdRecovery', untilMs, ...cause }],
+      });
+      expect(await refusedWith(claim(id))).toBe('nothing-to-do');
+      await order(id);
+      await (await claim(id)).cancel();
+    });
+
+    it.each(VERBS)('%s is barred by whatever bars its process', async (verb) => {
+      const at = await s.now();
+      const done = {
+        requestGeneration: 1n,
+        reportGeneration: 1n,
+        reportResult: 'Success',
+      } as const;
+      const bars: Partial<MachineRow>[] = [
+        { quarantine: { kind: 'byOperator', reason: 'x', untilMs: null } },
+        { quarantine: { kind: 'needsHuman', reason: 'x', untilMs: null } },
+        { deprovision: requestedAt(at) },
+        { installation: { ...done, handedOutAtMs: null } },
+        ...(['Missing', 'ProvisioningFailedPermanent', 'Provisioning'] as const).map((status) => ({
+          provided: providedOf(status, { status }),
+        })),
+      ];
+      for (const bar of bars) {
+        const id = await addWell(bar);
+        await order(id, verb);
+        expect(await refusedWith(claim(id, verb))).toBe('nothing-to-do');
+      }
+      const held = await addWell();
+      await order(held, verb);
+      await s.h.hold(holdOn(await read(held), verb === 'reinstall' ? 'preserve' : 'no-recover'));
+      expect(await refusedWith(claim(held, verb))).toBe('nothing-to-do');
+    });
+
+    it('needs a permit, and that nothing is frozen', async () => {
+      const [one, two] = [await addWell(), await addWell()];
+      await order(one);
+      await order(two);
+      await s.h.freeze('fleet', 'fire');
+      expect(await refusedWith(claim(one))).toBe('no-permit');
+      await s.h.thaw('fleet');
+      const work = await claim(one);
+      expect(await refusedWith(claim(two))).toBe('no-permit');
+      await work.cancel();
+      await (await claim(two)).cancel();
+    });
+
+    it('is carried out once: its end settles it, and the ladder stays where it is', async () => {
+      for (const verb of VERBS) {
+        const ladder = ladderOn('powerCycling', { attempts: 1 });
+        const id = await addWell({ recovery: ladder });
+        const key = await order(id, verb);
+        const work = await claim(id, verb);
+        await asked(work, verb, key);
+        expect(await stateOf(key)).toMatchObject({ state: 'open' });
+        expect(await s.session.settle(key)).toBeNull();
+        const recovered = { kind: 'recovered', coolDown: STEADY, bootSeconds: null } as const;
+        await work.finish({ ...recovered, order: key });
+        expect(await stateOf(key)).toMatchObject({ state: 'done', verb });
+        expect((await stateOf(key)).settledAtMs).not.toBeNull();
+        const row = await read(id);
+        expect(row).toMatchObject({ order: null, agentStarted: null, permit: false });
+        expect(row.recovery).toMatchObject({
+          ...{ rung: 'powerCycling', attempts: 1, nextAtMs: null, askedAtMs: null, orderKey: null },
+        });
+        const mine = (await s.h.events(id)).findIndex((line) => line.startsWith('requestDone'));
+        expect((await s.h.actors(id))[mine]).toBe('ann');
+        expect(await s.session.settle(key)).toMatchObject({ state: 'done' });
+        await (await s.session.claim('ShepherdAgentStart', id)).finish(agentStarted());
+        expect(await refusedWith(claim(id, verb))).toBe('nothing-to-do');
+      }
+    });
+
+    it('that failed is refused with the cause, and asked for no more', async () => {
+      const id = await addWell();
+      const key = await order(id);
+      const work = await claim(id);
+      await asked(work, 'reboot', key);
+      await work.fail(STEADY, 'no evidence within 15 min', { order: key });
+      expect(await stateOf(key)).toMatchObject({
+        state: 'refused',
+        outcome: expect.stringContaining('no evidence within 15 min'),
+      });
+      const row = await read(id);
+      expect(row).toMatchObject({ order: null, permit: false });
+      expect(row.recovery?.attempts ?? 0).toBe(0);
+      expect(await refusedWith(claim(id))).toBe('nothing-to-do');
+      const line = (await s.h.events(id)).findIndex((each) => each.startsWith('requestRefused'));
+      expect((await s.h.actors(id))[line]).toBe('ann');
+    });
+
+    it('whose work is cancelled, or dies, stays open', async () => {
+      const id = await addWell();
+      const key = await order(id);
+      const work = await claim(id);
+      await asked(work, 'reboot', key);
+      await work.cancel();
+      expect(await stateOf(key)).toMatchObject({ state: 'open', outcome: null });
+      const short = await s.openOn(s.h.bmdb, 60_000);
+      const second = await short.claim('ShepherdRecovery', id);
+      expect(second.row.order?.key).toBe(key);
+      await s.h.expireSession(short.sessionId);
+      const third = await claim(id);
+      expect(third.row.order?.key).toBe(key);
+      await third.finish({
+        ...{ kind: 'recovered', coolDown: STEADY, bootSeconds: null, order: key },
+      });
+      expect(await stateOf(key)).toMatchObject({ state: 'done' });
+      await short.close();
+    });
+
+    it('that expires while it is carried out is not ended by anybody else', async () => {
+      const id = await addWell();
+      const key = await order(id, 'reboot', MINUTE);
+      const work = await claim(id);
+      await asked(work, 'reboot', key);
+      await s.h.pass(2 * MINUTE);
+      expect(await s.rival.settle(key)).toBeNull();
+      await work.finish({
+        ...{ kind: 'recovered', coolDown: STEADY, bootSeconds: 60, order: key },
+      });
+      expect(await stateOf(key)).toMatchObject({ state: 'done' });
+    });
+
+    it('that was settled before its work ended stays as it was', async () => {
+      const id = await addWell();
+      const key = await order(id, 'reboot', MINUTE);
+      const work = await claim(id);
+      await work.cancel();
+      await s.h.pass(2 * MINUTE);
+      const settled = await s.session.settle(key);
+      expect(settled).toMatchObject({ state: 'refused' });
+      const lost = await s.addLost();
+      const late = await claim(lost);
+      await late.finish({
+        ...{ kind: 'recovered', coolDown: STEADY, bootSeconds: null, order: key },
+      });
+      expect(await stateOf(key)).toMatchObject({ state: 'refused', outcome: settled!.outcome });
+    });
+  });
+
+  describe('settling an order', () => {
+    const settled = async (id: MachineId, verb: OrderVerb = 'reboot') =>
+      ask(s.h.bmdb, s.session, requestFor(await thing(verb, id)));
+
+    it('leaves it open while it may still be carried out', async () => {
+      const [id, frozen] = [await addWell(), await addWell()];
+      expect(await settled(id)).toBeNull();
+      await s.h.freeze('fleet', 'fire');
+      expect(await settled(frozen)).toBeNull();
+      const booting = await add({ provided: providedOf('booting', { status: 'Provisioning' }) });
+      expect(await settled(booting, 'reinstall')).toBeNull();
+      const worked = await addWell();
+      const work = await s.session.claim('ShepherdAccess', worked);
+      expect(await settled(worked)).toBeNull();
+      await work.cancel();
+      expect(await s.h.events(id)).toEqual([]);
+    });
+
+    it('refuses what has expired', async () => {
+      const id = await addWell();
+      const key = await order(id, 'reboot', MINUTE);
+      expect(await s.session.settle(key)).toBeNull();
+      await s.h.pass(2 * MINUTE);
+      const outcome = 'it expired before it was carried out';
+      expect(await s.session.settle(key)).toMatchObject({ state: 'refused', outcome });
+      expect(await s.h.events(id)).toEqual([`requestRefused reboot: ${outcome}`]);
+      expect(await s.h.actors(id)).toEqual(['ann']);
+    });
+
+    it.each(VERBS)('refuses %s where it can never be carried out as things are', async (verb) => {
+      const at = await s.now();
+      const done = {
+        requestGeneration: 1n,
+        reportGeneration: 1n,
+        reportResult: 'Success',
+      } as const;
+      const quarantine = { kind: 'needsHuman', reason: 'dead', untilMs: null } as const;
+      const failed = 'ProvisioningFailedPermanent';
+      const cases: [Partial<MachineRow>, string][] = [
+        [{ quarantine }, 'it is quarantined (needsHuman: dead): release it first'],
+        [{ deprovision: requestedAt(at) }, 'it is to be deprovisioned'],
+        [{ installation: { ...done, handedOutAtMs: null } }, 'it was handed over'],
+        ...(['Missing', failed] as const).map((status): [Partial<MachineRow>, string] => [
+          { provided: providedOf(status, { status }) },
+          `its provider status does not allow it: ${status}`,
+        ]),
+      ];
+      for (const [change, outcome] of cases) {
+        const id = await addWell(change);
+        expect(await settled(id, verb)).toMatchObject({ state: 'refused', outcome });
+        expect((await read(id)).order).toBeNull();
+      }
+      const held = await addWell();
+      await s.h.hold(holdOn(await read(held), verb === 'reinstall' ? 'preserve' : 'no-recover'));
+      const outcome = 'a hold forbids it';
+      expect(await settled(held, verb)).toMatchObject({ state: 'refused', outcome });
+    });
+
+    it('knows every status of a provider', async () => {
+      const found: string[] = [];
+      for (const status of PROVIDER_STATUSES) {
+        const id = await addWell({ provided: providedOf(status, { status }) });
+        if ((await settled(id)) !== null) found.push(status);
+      }
+      expect(found).toEqual(['Missing', 'ProvisioningFailedPermanent']);
+    });
+
+    it('refuses it where the machine is gone, or cannot be read', async () => {
+      const [gone, odd] = [await addWell(), await addWell()];
+      const [one, two] = [await order(gone), await order(odd)];
+      await s.h.remove(gone);
+      await s.h.spoil(odd);
+      expect(await s.session.settle(one)).toMatchObject({
+        state: 'refused',
+        outcome: expect.stringMatching(/^machine .* is not on slot .* any more$/),
+      });
+      expect(await s.session.settle(two)).toMatchObject({
+        state: 'refused',
+        outcome: expect.stringContaining('evitating'),
+      });
+    });
+
+    it('does not refuse what is being carried out', async () => {
+      const id = await addWell();
+      const key = await order(id);
+      const work = await claim(id);
+      await s.h.hold(holdOn(await read(id), 'no-recover'));
+      expect(await s.session.settle(key)).toBeNull();
+      await work.cancel();
+      expect(await s.session.settle(key)).toMatchObject({ state: 'refused' });
+    });
+  });
+}

@@ -1,0 +1,262 @@
+import { describe, expect, it } from 'vitest';
+import type { InstallImage, NewRequest, RequestedThing } from '../../src/adapters/bmdb/port.ts';
+import { providerName } from '../../src/domain/ids.ts';
+import type { MachineId } from '../../src/domain/ids.ts';
+import { MINUTE, PROVIDER } from './bmdb-rows.ts';
+import { DAY, refusedWith, SIGNAL, UNKNOWN } from './bmdb-stage.ts';
+import type { Stage } from './bmdb-stage.ts';
+import { requestFor, targetOf } from './requests-of.ts';
+
+const HOUR = 60 * MINUTE;
+const OTHER_SLOT = { provider: PROVIDER, slotId: 'elsewhere' };
+
+export function requestsContract(s: Stage): void {
+  const file = (request: NewRequest) => s.h.bmdb.requests.file(request);
+  const list = (query: { provider?: typeof PROVIDER; slotId?: string; limit?: number } = {}) =>
+    s.h.other.requests.list({ limit: 10, ...query }, SIGNAL);
+  const keysOf = (states: readonly { readonly key: string }[]) => states.map(({ key }) => key);
+  const targetFor = async (id: MachineId) => targetOf(await s.read(id));
+  const hold: RequestedThing = {
+    ...{ verb: 'hold', kind: 'no-start', untilMs: null },
+    target: { ...OTHER_SLOT, machineId: null },
+  };
+
+  describe('a request of an operator', () => {
+    it('is committed with who, why, for what, and until when', async () => {
+      const id = await s.add();
+      const target = await targetFor(id);
+      const filed = await file(
+        requestFor({ verb: 'reboot', target, force: true }, { key: 'one', reason: 'it hangs' }),
+      );
+      expect(filed).toMatchObject({
+        ...{ key: 'one', verb: 'reboot', by: 'ann', reason: 'it hangs', machineId: id },
+        ...{ provider: target.provider, slotId: target.slotId },
+        ...{ state: 'open', outcome: null, settledAtMs: null },
+      });
+      expect(Math.abs(filed.createdAtMs - (await s.now()))).toBeLessThan(MINUTE);
+      expect(filed.expiresAtMs - filed.createdAtMs).toBe(HOUR);
+      const longer = requestFor(hold, { validForMs: 90 * DAY });
+      const { expiresAtMs, createdAtMs } = await file(longer);
+      expect(expiresAtMs - createdAtMs).toBe(90 * DAY);
+    });
+
+    it('is read by every daemon while it is open, oldest first', async () => {
+      const id = await s.add();
+      const target = await targetFor(id);
+      const first = await file(requestFor(hold, { key: 'b' }));
+      await s.h.pass(1_000);
+      await file(requestFor({ verb: 'quarantine', target, untilMs: null }, { key: 'a' }));
+      await s.h.pass(1_000);
+      await file(requestFor({ verb: 'freeze', scope: 'fleet' }, { key: 'c' }));
+      await file(requestFor({ verb: 'thaw', scope: PROVIDER }, { key: 'd' }));
+      const { requests } = await s.h.other.scan(SIGNAL);
+      expect(keysOf(requests)).toEqual(['b', 'a', 'c', 'd']);
+      expect(requests[0]).toMatchObject({ verb: 'hold', machineId: null, slotId: 'elsewhere' });
+      expect(requests[0]!.expiresAtMs - requests[0]!.createdAtMs).toBe(HOUR);
+      expect(requests[2]).toMatchObject({ provider: null, slotId: null, machineId: null });
+      expect(requests[3]).toMatchObject({ provider: PROVIDER, slotId: null, machineId: null });
+      await s.session.settle(first.key);
+      expect(keysOf((await s.h.other.scan(SIGNAL)).requests)).toEqual(['a', 'c', 'd']);
+    });
+
+    it('is told to those who follow the changes, with the machine it is about', async () => {
+      const id = await s.add();
+      const { cursor } = await s.h.other.scan(SIGNAL);
+      const reboot = { verb: 'reboot', target: await targetFor(id), force: false } as const;
+      await file(requestFor(reboot, { key: 'one' }));
+      const changes = await s.h.other.changesSince(cursor!, SIGNAL);
+      expect(keysOf(changes!.requests)).toEqual(['one']);
+      expect(changes!.machines).toMatchObject([{ machineId: id, order: { key: 'one' } }]);
+    });
+
+    it('is asked once, however often, and by whomever, it is asked with one key', async () => {
+      const target = await targetFor(await s.add());
+      const request = requestFor({ verb: 'reboot', target, force: false }, { key: 'one' });
+      const first = await file(request);
+      await s.h.pass(1_000);
+      const [again, beside] = await Promise.all([
+        file({ ...request, validForMs: 2 * HOUR }),
+        s.h.other.requests.file(request),
+      ]);
+      for (const state of [again, beside]) {
+        const { createdAtMs, expiresAtMs, ...rest } = state;
+        expect({ ...rest, lastsMs: expiresAtMs - createdAtMs }).toEqual({
+          ...{ key: 'one', verb: 'reboot', by: 'ann', reason: 'no longer needed' },
+          ...{ ...target, state: 'open', outcome: null, settledAtMs: null, lastsMs: HOUR },
+        });
+      }
+      expect(await list()).toHaveLength(1);
+      expect(first.key).toBe('one');
+    });
+
+    it('tells how it ended when it is asked again', async () => {
+      const request = requestFor(hold);
+      await file(request);
+      const settled = await s.session.settle(request.key);
+      expect(settled).toMatchObject({ state: 'done' });
+      expect(await file(request)).toEqual(settled);
+    });
+
+    it('is told how it stands, as long as its machine is there and after', async () => {
+      const id = await s.add();
+      const target = await targetFor(id);
+      await file(requestFor({ verb: 'clear-backoff', target }, { key: 'one' }));
+      await s.h.remove(id);
+      const read = (...keys: string[]) => s.h.other.requests.read(keys, SIGNAL);
+      expect(await read('one')).toMatchObject([{ key: 'one', state: 'open', machineId: id }]);
+      await s.session.settle('one');
+      const states = await read('one', 'no such key', 'a key\0that cannot be');
+      expect(states).toMatchObject([{ key: 'one', state: 'refused' }]);
+      expect(await read()).toEqual([]);
+    });
+
+    it('is listed, newest first, also when it is settled', async () => {
+      const one = await targetFor(await s.add());
+      const two = await targetFor(await s.add());
+      const asked: [string, RequestedThing][] = [
+        ['1', { verb: 'reboot', target: one, force: false }],
+        ['2', { verb: 'deprovision', target: two }],
+        ['3', { verb: 'hold', target: one, kind: 'preserve', untilMs: null }],
+        ['4', { verb: 'freeze', scope: 'fleet' }],
+        ['5', { verb: 'freeze', scope: providerName('other') }],
+      ];
+      for (const [key, what] of asked) {
+        await file(requestFor(what, { key }));
+        await s.h.pass(1_000);
+      }
+      await s.session.settle('3');
+      expect(keysOf(await list())).toEqual(['5', '4', '3', '2', '1']);
+      expect(keysOf(await list({ limit: 2 }))).toEqual(['5', '4']);
+      expect(keysOf(await list({ provider: PROVIDER }))).toEqual(['3', '2', '1']);
+      const { provider, slotId } = one;
+      expect(keysOf(await list({ provider, slotId }))).toEqual(['3', '1']);
+      expect(keysOf(await list({ provider, slotId, limit: 1 }))).toEqual(['3']);
+      expect(keysOf(await list({ slotId }))).toEqual(['3', '1']);
+      expect(await list({ provider, slotId: 'nowhere' })).toEqual([]);
+      expect((await list()).map(({ state }) => state)).toEqual([
+        ...['open', 'open', 'done', 'open', 'open'],
+      ]);
+    });
+
+    it('takes plain texts', async () => {
+      const reason = `a\0b${'x'.repeat(3_000)}`;
+      const filed = await file(requestFor(hold, { by: 'ann\ud800', reason }));
+      expect(filed.by).toBe('ann\ufffd');
+      expect(filed.reason).toHaveLength(2_000);
+      expect(filed.reason).toMatch(/^a\ufffdbx/);
+    });
+  });
+
+  describe('a request that makes no sense is refused when it is made:', () => {
+    const slot = (slotId: string, provider = PROVIDER): RequestedThing => ({
+      ...{ verb: 'unhold', kind: 'preserve' },
+      target: { provider, slotId, machineId: null },
+    });
+    const image: InstallImage = {
+      url: 'https://images.test/a.img',
+      sha256: 'ab'.repeat(32),
+      compression: 'gzip',
+      rootDevice: { name: 'vda' },
+    };
+    const install = (change: object): RequestedThing => ({
+      verb: 'install',
+      target: { ...OTHER_SLOT, machineId: UNKNOWN },
+      image: { ...image, ...change },
+    });
+    const about = (verb: RequestedThing['verb']) =>
+      ({ verb, target: { ...OTHER_SLOT, machineId: null } }) as RequestedThing;
+    const senseless: [string, NewRequest][] = [
+      ['no key', requestFor(hold, { key: '' })],
+      ['a long key', requestFor(hold, { key: 'k'.repeat(201) })],
+      ['a key of two lines', requestFor(hold, { key: 'a\nb' })],
+      ['a key with NUL', requestFor(hold, { key: 'a\0b' })],
+      ['a key with half a character', requestFor(hold, { key: 'a\ud800' })],
+      ['nobody', requestFor(hold, { by: ' ' })],
+      ['no reason', requestFor(hold, { reason: '\n' })],
+      ['valid for no time', requestFor(hold, { validForMs: 0 })],
+      ['valid for less than no time', requestFor(hold, { validForMs: -1 })],
+      ['valid for too long', requestFor(hold, { validForMs: 90 * DAY + 1 })],
+      ['valid for no number', requestFor(hold, { validForMs: Number.NaN })],
+      ['a slot without a name', requestFor(slot(''))],
+      ['a slot with NUL', requestFor(slot('a\0b'))],
+      ['a slot with a long name', requestFor(slot('s'.repeat(129)))],
+      ['a strange provider', requestFor(slot('s', providerName('No Provider')))],
+      ['a strange scope', requestFor({ verb: 'freeze', scope: providerName('x y') })],
+      ['a strange hold', requestFor({ ...hold, kind: 'no-sleep' } as never)],
+      ['an end that is no time', requestFor({ ...hold, untilMs: Number.NaN })],
+      ['an end beyond all dates', requestFor({ ...hold, untilMs: 1e17 })],
+      ...(
+        ['reboot', 'reinstall', 'quarantine', 'release', 'deprovision', 'clear-backoff'] as const
+      ).map((verb): [string, NewRequest] => [`${verb} of no machine`, requestFor(about(verb))]),
+      ['install of no file', requestFor(install({ url: 'file:///etc/passwd' }))],
+      ['install of a strange address', requestFor(install({ url: 'https://a/\ud800' }))],
+      ['install without a sum', requestFor(install({ sha256: '' }))],
+      ['install with a sum in capitals', requestFor(install({ sha256: 'AB'.repeat(32) }))],
+      ['install with a strange packing', requestFor(install({ compression: 'rar' }))],
+      ['install onto no disk', requestFor(install({ rootDevice: { serial: '' } }))],
+      ['install onto a path', requestFor(install({ rootDevice: { name: '../sda' } }))],
+      ['install onto a strange WWN', requestFor(install({ rootDevice: { wwn: 'xyz' } }))],
+      ['install onto two disks', requestFor(install({ rootDevice: { name: 'vda', serial: 'S' } }))],
+      ['install with too much', requestFor(install({ cloudInit: new Uint8Array(2 ** 21) }))],
+    ];
+
+    it.each(senseless)('%s', async (_, request) => {
+      expect(await refusedWith(file(request))).toBe('usage');
+      expect(await list()).toEqual([]);
+    });
+
+    it('a key of 200 characters, and a slot of 128, are not', async () => {
+      const key = '\u{1f680} '.repeat(100);
+      expect((await file(requestFor(slot('s'.repeat(128)), { key }))).key).toBe(key);
+      expect(await s.session.settle(key)).toMatchObject({ key, state: 'done' });
+    });
+  });
+
+  describe('a key that was used', () => {
+    it('means nothing else', async () => {
+      const target = await targetFor(await s.add());
+      const other = await targetFor(await s.add());
+      const reboot: RequestedThing = { verb: 'reboot', target, force: false };
+      const request = requestFor(reboot, { key: 'one' });
+      await file(request);
+      const changes: Partial<NewRequest>[] = [
+        { what: { ...reboot, force: true } },
+        { what: { ...reboot, target: other } },
+        { what: { verb: 'restart-agent', target } },
+        { what: { verb: 'freeze', scope: 'fleet' } },
+        { by: 'bob' },
+        { reason: 'another one' },
+      ];
+      for (const change of changes) {
+        expect(await refusedWith(file({ ...request, ...change }))).toBe('usage');
+      }
+      await s.session.close();
+      expect(await list()).toHaveLength(1);
+    });
+  });
+
+  describe('a request about a machine', () => {
+    it('is refused where there is none, or it is elsewhere', async () => {
+      const target = await targetFor(await s.add());
+      const release = (change: object) =>
+        file(
+          requestFor({ verb: 'release', target: { ...target, ...change }, forgetHostKey: false }),
+        );
+      expect(await refusedWith(release({ machineId: UNKNOWN }))).toBe('not-found');
+      expect(await refusedWith(release({ machineId: 'no-machine' }))).toBe('not-found');
+      expect(await refusedWith(release({ slotId: 'elsewhere' }))).toBe('not-found');
+      expect(await refusedWith(release({ provider: 'other' }))).toBe('not-found');
+      expect(await list()).toEqual([]);
+    });
+
+    it('may be one of many at once', async () => {
+      const id = await s.add();
+      const target = await targetFor(id);
+      for (const verb of ['deprovision', 'clear-backoff'] as const) {
+        await file(requestFor({ verb, target }));
+        await file(requestFor({ verb, target }));
+      }
+      expect(await list()).toHaveLength(4);
+    });
+  });
+}

@@ -1,0 +1,49 @@
+import { randomUUID } from 'node:crypto';
+import type {
+  Bmdb,
+  BmdbSession,
+  NewRequest,
+  RequestedThing,
+  RequestState,
+  RequestTarget,
+} from '../../src/adapters/bmdb/port.ts';
+import { isUuid } from '../../src/domain/ids.ts';
+import type { MachineId } from '../../src/domain/ids.ts';
+import type { MachineRow } from '../../src/domain/machine.ts';
+
+/** The machine, where it is now; it must have hardware. */
+export const targetOf = ({ machineId, provided }: MachineRow): RequestTarget => ({
+  provider: provided!.provider,
+  slotId: provided!.reservationId ?? provided!.providerId,
+  machineId,
+});
+
+/** Something that Ann asks for; with a key of its own unless one is given. */
+export const requestFor = (
+  what: RequestedThing,
+  change: Partial<Omit<NewRequest, 'what'>> = {},
+): NewRequest => ({ key: randomUUID(), by: 'ann', reason: 'no longer needed', what, ...change });
+
+/** Files a request and has it settled. @returns how it stands then; null: it stays open. */
+export async function ask(
+  bmdb: Bmdb,
+  session: BmdbSession,
+  request: NewRequest,
+): Promise<RequestState | null> {
+  const { key } = await bmdb.requests.file(request);
+  return session.settle(key);
+}
+
+/** Asks to give a machine back that has hardware. */
+export async function askToGiveBack(
+  bmdb: Bmdb,
+  session: BmdbSession,
+  id: MachineId,
+  how: Partial<Omit<NewRequest, 'what'>> = {},
+): Promise<RequestState | null> {
+  const row = isUuid(id) ? (await bmdb.readMachine(id, AbortSignal.timeout(60_000))).row : null;
+  const target = row ? targetOf(row) : { ...NOWHERE, machineId: id };
+  return ask(bmdb, session, requestFor({ verb: 'deprovision', target }, how));
+}
+
+const NOWHERE = { provider: 'metal' as RequestTarget['provider'], slotId: 'nowhere' };
