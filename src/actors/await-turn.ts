@@ -17,6 +17,8 @@ export interface AwaitTurnDeps {
   readonly sessions: () => readonly SessionId[];
   /** A daemon of rank n waits n times this before it asks for a machine. */
   readonly headStartMs: number;
+  /** Longest pause after tasks that went wrong in a row; 30 s when absent. */
+  readonly setbackMaxMs?: number;
   /** What is known of all slots, for the order of those that wait for a place. */
   readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
   readonly clock: Clock;
@@ -42,7 +44,8 @@ export const awaitTurn = (deps: AwaitTurnDeps) =>
     if (next === null) return never(signal);
     const { clock, random, desk, keeper } = deps;
     if (setbacks > 0) {
-      const pauseMs = Math.min(SETBACK_MAX_MS, SETBACK_FIRST_MS * 2 ** setbacks);
+      const longestMs = deps.setbackMaxMs ?? SETBACK_MAX_MS;
+      const pauseMs = Math.min(longestMs, SETBACK_FIRST_MS * 2 ** setbacks);
       await sleep(clock, pauseMs * (0.5 + random.next()), signal);
     }
     const session = await keeper.whenAlive(signal);

@@ -2,6 +2,7 @@ import type { Observer } from 'rxjs';
 import type { AnyActorRef, InspectionEvent } from 'xstate';
 import type { Metrics } from '../adapters/metrics/port.ts';
 import type { Slot } from '../domain/ids.ts';
+import { RUNGS } from '../domain/machine.ts';
 import type { MachineState, MachineView } from '../domain/view.ts';
 import { leafOf } from '../machines/leaf.ts';
 
@@ -29,6 +30,8 @@ export interface Board {
   readonly entries: ReadonlyMap<Slot, BoardEntry>;
   /** Machines per state. */
   counts(): Partial<Record<MachineState, number>>;
+  /** Machines that nothing more is tried on until an operator releases them. */
+  needHuman(): number;
   /** Machines per provider, state and substate; walks all of them. */
   census(): Parameters<Metrics['machines']>[0];
   /** How many recoveries were begun since start, refused claims not counted. */
@@ -39,24 +42,30 @@ export interface Board {
   readonly inspect: (event: InspectionEvent) => void;
 }
 
+const isRung = (leaf: string): boolean => (RUNGS as readonly string[]).includes(leaf);
+
 /** Keeps what the page, the live line and the metrics show. */
 export function createBoard({ nowMs, metrics, changes }: BoardOptions): Board {
   const entries = new Map<Slot, BoardEntry>();
 
   let recovered = 0;
   const tally = new Map<MachineState, number>();
-  const count = (state: MachineState, by: number) => tally.set(state, (tally.get(state) ?? 0) + by);
+  let needHuman = 0;
+  const count = ({ state, substate }: BoardEntry, by: number) => {
+    tally.set(state, (tally.get(state) ?? 0) + by);
+    if (state === 'Quarantined' && substate === 'needsHuman') needHuman += by;
+  };
 
   const put = (entry: BoardEntry) => {
     const before = entries.get(entry.view.slot);
-    if (before) count(before.state, -1);
-    count(entry.state, 1);
+    if (before) count(before, -1);
+    count(entry, 1);
     entries.set(entry.view.slot, entry);
     changes.next({ type: 'changed', entry });
   };
-  /** A state that another daemon works in shows what the rows say of it. */
+  /** A state that another daemon works in, or an operator's order waits in, shows what the rows say. */
   const shownAs = ({ view }: BoardEntry, state: MachineState, leaf: string): string =>
-    leaf === 'elsewhere' && view.state === state ? view.substate : leaf;
+    (leaf === 'elsewhere' || leaf === 'ordered') && view.state === state ? view.substate : leaf;
 
   const setState = (slot: Slot, state: MachineState, leaf: string) => {
     const entry = entries.get(slot);
@@ -65,13 +74,14 @@ export function createBoard({ nowMs, metrics, changes }: BoardOptions): Board {
     if (entry.state === state && entry.substate === substate) return;
     const moved = entry.state !== state;
     if (moved) metrics.transition(entry.view.provider, entry.state, state);
-    if (state === 'Recovering' && leaf === 'rebooting') recovered += 1;
+    if (state === 'Recovering' && entry.substate === 'claiming' && isRung(leaf)) recovered += 1;
     put({ ...entry, state, substate, sinceMs: moved ? nowMs() : entry.sinceMs });
   };
 
   return {
     entries,
     counts: () => Object.fromEntries([...tally].filter(([, number]) => number > 0)),
+    needHuman: () => needHuman,
     census() {
       const found = new Map<
         string,
@@ -94,7 +104,7 @@ export function createBoard({ nowMs, metrics, changes }: BoardOptions): Board {
     onVanished(slot) {
       const entry = entries.get(slot);
       if (!entry) return;
-      count(entry.state, -1);
+      count(entry, -1);
       entries.delete(slot);
       changes.next({ type: 'removed', slot });
     },

@@ -5,7 +5,7 @@ import type { Log } from '../adapters/log/port.ts';
 import type { Slot } from '../domain/ids.ts';
 import type { MachineView } from '../domain/view.ts';
 import { CELL_CAPACITY, type cell } from '../machines/cell.ts';
-import type { SlotsChanged } from '../machines/fleet.ts';
+import type { SlotNews, SlotsChanged } from '../machines/fleet.ts';
 
 type CellLogic = typeof cell;
 interface Cell {
@@ -42,22 +42,65 @@ const RESPAWN_MAX_MS = 300_000;
  * rebuilt with all its machines.
  */
 export const cellPool = (options: CellPoolOptions) =>
-  fromCallback<SlotsChanged, void>(({ receive }) => {
+  fromCallback<SlotsChanged, void>(({ receive, sendBack }) => {
     const pool = createPool(options);
-    receive((event) => {
+    const told = inSlices(options.clock, (item) => {
+      if (item.type === 'observed') pool.tell(item.view);
+      else pool.retire(item.slot);
+    });
+    receive(({ news }) => {
       try {
-        for (const item of event.news) {
-          if (item.type === 'observed') pool.tell(item.view);
-          else pool.retire(item.slot);
-        }
+        told.take(news);
       } catch (error) {
         // XState disposes of no callback that threw: the cells would live on beside the new ones.
+        told.stop();
         pool.stop();
         throw error;
       }
     });
-    return () => pool.stop();
+    told.onBroken((error) => sendBack({ type: 'service.crashed', error }));
+    return () => {
+      told.stop();
+      pool.stop();
+    };
   });
+
+/** A hundred thousand machines take seconds to spawn: meanwhile the session must be kept alive. */
+const SLICE = 1_000;
+
+/** Few news are handled at once, many one slice after the other, always in their order. */
+function inSlices(clock: Clock, handle: (item: SlotNews) => void) {
+  let queue: SlotNews[] = [];
+  let timer: unknown;
+  let broken: (error: unknown) => void = () => undefined;
+  const next = () => {
+    const slice = queue.slice(0, SLICE);
+    queue = queue.slice(SLICE);
+    timer = queue.length > 0 ? clock.setTimeout(later, 0) : undefined;
+    slice.forEach(handle);
+  };
+  const later = () => {
+    try {
+      next();
+    } catch (error) {
+      stop();
+      broken(error);
+    }
+  };
+  const stop = () => {
+    clock.clearTimeout(timer);
+    queue = [];
+  };
+  return {
+    take(news: readonly SlotNews[]) {
+      const isIdle = queue.length === 0;
+      queue = isIdle ? [...news] : queue.concat(news);
+      if (isIdle) next();
+    },
+    onBroken: (callback: (error: unknown) => void) => void (broken = callback),
+    stop,
+  };
+}
 
 function createPool(options: CellPoolOptions) {
   const { clock, log, dropWork } = options;

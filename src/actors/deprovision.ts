@@ -90,7 +90,10 @@ export const deprovisionSlots = (deps: DeprovisionDeps) => ({
     deps.log.info({ slot: input.slot, machine: input.machineId }, 'machine given back');
   }),
 
-  giveUp: giveUpSlot(deps, 'a machine could not be given back', () => BACKOFF),
+  giveUp: giveUpSlot(deps, {
+    message: 'a machine could not be given back',
+    backoffFor: () => BACKOFF,
+  }),
 });
 
 /** What is going away by itself is given all the time there is. */

@@ -1,4 +1,4 @@
-import type { Work } from '../adapters/bmdb/port.ts';
+import type { FailureEffects, Work } from '../adapters/bmdb/port.ts';
 import type { Clock } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { ShellSession } from '../adapters/ssh/port.ts';
@@ -6,7 +6,9 @@ import type { Seniority } from '../domain/eligibility.ts';
 import { Cancelled } from '../domain/errors.ts';
 import type { Slot } from '../domain/ids.ts';
 import type { ProviderMachine } from '../domain/machine.ts';
+import type { LadderStep } from '../domain/recovery/ladder.ts';
 import type { NextWork } from '../domain/view.ts';
+import type { HostKeyEvidence } from './host-key-proof.ts';
 import { createPlaces } from './places.ts';
 
 export type Kind = Exclude<NextWork, null>;
@@ -27,6 +29,36 @@ export interface Turn {
   /** How often the provider was asked to take the machine back. */
   asked?: number;
   agent?: { readonly publicKey: Uint8Array; readonly warnings: readonly string[] };
+  attempt?: Attempt;
+  /** Which part of an agent start is under way. */
+  stage?: StartStage;
+}
+
+/** What an agent start is doing, for telling what it failed at. */
+export type StartStage =
+  'locating' | 'connecting' | 'verifying' | 'uploading' | 'executing' | 'reading' | 'recording';
+
+/** What a recovery knows of its attempt. */
+export interface Attempt {
+  step: LadderStep;
+  /** What is waited for was asked for then, by the database clock. */
+  askedAtMs?: number;
+  /** Something was asked for in this attempt, and not refused for certain by an outage. */
+  asked?: boolean;
+  /** It failed before anything was asked for. */
+  unasked?: NonNullable<FailureEffects['unasked']>;
+  /** What was asked of the power last, and perhaps done. */
+  power?: 'off' | 'on';
+  /** The host key that was believed last, and what for. */
+  believed?: { readonly hostKey: string; readonly evidence: HostKeyEvidence };
+  proof?: Proof;
+}
+
+/** What tells that the machine booted. */
+export interface Proof {
+  readonly what: string;
+  /** From the request to the proof, by the database clock; null: not known, or not a boot. */
+  readonly bootSeconds: number | null;
 }
 
 export interface DeskOptions {

@@ -42,12 +42,14 @@ export async function proveHostKey(question: HostKeyQuestion): Promise<HostKeyEv
 
 async function evidenceOf(question: HostKeyQuestion): Promise<HostKeyEvidence> {
   const { machine, session, policy, pinned } = question;
+  // Before the pin: that may be of whoever answered first, and a person has said better since.
+  if (machine.hostKey !== undefined && policy !== 'insecure') {
+    if (machine.hostKey !== session.hostKey)
+      throw differs(session.hostKey, machine.hostKey, 'the one in the inventory');
+  }
   if (pinned === session.hostKey) return 'pinned';
   if (pinned !== null) judgeHostKey(policy, pinned, session.hostKey);
   if (machine.hostKey === session.hostKey) return 'inventory';
-  if (machine.hostKey !== undefined && policy !== 'insecure') {
-    throw new HostKeyRejected('the host key differs from the one in the inventory');
-  }
   if (await providerKnows(question)) return 'provider';
   if (await secretIsRight(question)) return 'secret';
   judgeHostKey(policy, null, session.hostKey);
@@ -57,9 +59,20 @@ async function evidenceOf(question: HostKeyQuestion): Promise<HostKeyEvidence> {
 /** @throws {HostKeyRejected} the host is not the one that was pinned. */
 export function judgeHostKey(policy: HostKeyPolicy, pinned: string | null, seen: string): void {
   if (policy === 'insecure' || pinned === seen) return;
-  if (pinned !== null) throw new HostKeyRejected('the host key differs from the pinned one');
+  if (pinned !== null) throw differs(seen, pinned, 'the pinned one');
   if (policy === 'strict') throw new HostKeyRejected('no host key is known, and policy is strict');
 }
+
+/** With both keys as people compare them, and as OpenSSH shows them. */
+const differs = (seen: string, expected: string, which: string) =>
+  new HostKeyRejected(
+    `the host key ${fingerprintOf(seen)} differs from ${which}, ${fingerprintOf(expected)}`,
+  );
+
+const fingerprintOf = (key: string): string => {
+  const digest = createHash('sha256').update(Buffer.from(key, 'base64')).digest('base64');
+  return `SHA256:${digest.replace(/=+$/, '')}`;
+};
 
 /** Any answer but `not-implemented` is final. False: the provider has no means to tell. */
 async function providerKnows({ provider, machine, session, signal }: HostKeyQuestion) {
@@ -81,11 +94,9 @@ const HASH = /^[0-9a-f]{64}$/i;
 async function secretIsRight({ machine, session, policy, signal }: HostKeyQuestion) {
   const expected = machine.tags[SECRET_TAG];
   if (expected === undefined) return false;
-  const read = ['cat', INSTANCE_SECRET_PATH];
-  const argv = machine.remoteUser === 'root' ? read : ['sudo', ...read];
   let shown: Buffer;
   try {
-    shown = (await session.execute(argv, NOTHING, signal)).stdout;
+    shown = (await session.execute(['cat', INSTANCE_SECRET_PATH], NOTHING, signal)).stdout;
   } catch (error) {
     if (policy === 'insecure' && error instanceof RemoteFailure) return false;
     throw error;

@@ -1,7 +1,13 @@
 import type { BmdbSurroundings } from '../adapters/bmdb/port.ts';
-import type { KnownListing } from '../domain/assemble.ts';
+import { requestsBySlot, type KnownListing } from '../domain/assemble.ts';
 import type { ProviderName, Slot } from '../domain/ids.ts';
-import type { MachineRow, ProviderMachine, SlotFacts } from '../domain/machine.ts';
+import type {
+  GuardRow,
+  MachineRow,
+  ProviderMachine,
+  RequestRow,
+  SlotFacts,
+} from '../domain/machine.ts';
 import { sameData } from '../domain/same-data.ts';
 import type { MachineView } from '../domain/view.ts';
 
@@ -26,8 +32,12 @@ const sameFacts = (a: SlotFacts, b: SlotFacts): boolean =>
   a.conflict === b.conflict &&
   a.listingComplete === b.listingComplete &&
   sameDevice(a.listed, b.listed) &&
-  a.holds.length === b.holds.length &&
-  a.holds.every((hold, at) => hold === b.holds[at]);
+  sameItems(a.holds, b.holds) &&
+  sameItems(a.requests, b.requests);
+
+/** Whether both hold the same objects. */
+export const sameItems = (a: readonly unknown[], b: readonly unknown[]): boolean =>
+  a.length === b.length && a.every((item, at) => item === b[at]);
 
 /** Whether a listing tells nothing but that everything was seen again. */
 export const sameListing = (a: KnownListing | undefined, b: KnownListing): boolean =>
@@ -73,13 +83,37 @@ export function keepEqual(before: Around, after: Around): Around {
   return isSame ? before : { intents, holds, penalties };
 }
 
+/** The same for the guard's rows. */
+export const keepGuard = (before: readonly GuardRow[], after: readonly GuardRow[]) =>
+  keep(before, after, ({ scope }) => scope);
+
+/** The same for what operators ask, which facts of single slots rest on. */
+export const keepRequests = (before: readonly RequestRow[], after: readonly RequestRow[]) =>
+  keep(before, after, ({ key }) => key);
+
+/** Facts of those slots about which something else is asked than before. */
+export function withRequests(
+  facts: ReadonlyMap<Slot, SlotFacts>,
+  before: readonly RequestRow[],
+  after: readonly RequestRow[],
+): SlotFacts[] {
+  const now = requestsBySlot(after);
+  const slots = new Set([...requestsBySlot(before).keys(), ...now.keys()]);
+  return [...slots].flatMap((slot) => {
+    const known = facts.get(slot);
+    const requests = now.get(slot) ?? [];
+    return known && !sameItems(known.requests, requests) ? [{ ...known, requests }] : [];
+  });
+}
+
 function keep<T>(before: readonly T[], after: readonly T[], keyOf: (item: T) => string) {
   const known = new Map(before.map((item) => [keyOf(item), item]));
   const kept = after.map((item) => {
     const same = known.get(keyOf(item));
     return same !== undefined && sameData(same, item) ? same : item;
   });
-  const isSame = kept.length === before.length && kept.every((item) => before.includes(item));
+  const olds = new Set(before);
+  const isSame = kept.length === before.length && kept.every((item) => olds.has(item));
   return isSame ? before : kept;
 }
 
@@ -97,6 +131,7 @@ export const nothingOf = (
   intent: null,
   holds: [],
   penalty: null,
+  requests: [],
   conflict: null,
 });
 
@@ -105,7 +140,9 @@ export const sameButTimes = (a: MachineView, b: MachineView): boolean =>
   a.state === b.state &&
   a.substate === b.substate &&
   a.next === b.next &&
+  a.request === b.request &&
   a.reason === b.reason &&
+  a.endedBy === b.endedBy &&
   a.machineId === b.machineId &&
   a.providerId === b.providerId &&
   a.address === b.address &&

@@ -18,7 +18,7 @@ import type { Bmdb } from '../adapters/bmdb/port.ts';
 import type { FleetProvider } from '../adapters/provider/port.ts';
 import type { KnownListing } from '../domain/assemble.ts';
 import type { ProviderName, SessionId, Slot } from '../domain/ids.ts';
-import type { ProviderHoldRow, SlotFacts } from '../domain/machine.ts';
+import type { GuardRow, ProviderHoldRow, RequestRow, SlotFacts } from '../domain/machine.ts';
 import type { MachineView } from '../domain/view.ts';
 import type { FleetEvent, SlotNews } from '../machines/fleet.ts';
 import type { Job } from '../machines/task.ts';
@@ -45,6 +45,10 @@ export interface Mirror {
   sessions(): readonly SessionId[];
   /** What must not be asked of providers, ended holds too, as of the last read. */
   providerHolds(): readonly ProviderHoldRow[];
+  /** Rows of the guard, as of the last read. */
+  guard(): readonly GuardRow[];
+  /** What operators asked and nobody has settled yet, as of the last read. */
+  requests(): readonly RequestRow[];
   /** Estimate of the database clock, epoch ms. */
   nowMs(): number;
   /** Milliseconds (monotonic) of the last successful read of the fleet; null before the first. */
@@ -60,12 +64,11 @@ export function createMirror(options: MirrorOptions): Mirror {
   const state = createMirrorState(options);
   return {
     service: fromCallback<FleetEvent, void>(({ sendBack }) =>
-      run(
-        options,
-        state,
-        (news) => sendBack({ type: 'slots.changed', news }),
-        (error) => sendBack({ type: 'service.crashed', error }),
-      ),
+      run(options, state, {
+        onNews: (news) => sendBack({ type: 'slots.changed', news }),
+        onGuardNews: () => sendBack({ type: 'guard.nudged' }),
+        onCrash: (error) => sendBack({ type: 'service.crashed', error }),
+      }),
     ),
     async reread(job, signal) {
       const beganAtMs = options.clock.monotonic();
@@ -75,17 +78,21 @@ export function createMirror(options: MirrorOptions): Mirror {
     facts: () => state.facts,
     sessions: () => state.sessions,
     providerHolds: () => state.providerHolds,
+    guard: () => state.guard,
+    requests: () => state.requests,
     nowMs: state.nowMs,
     lastScanAt: () => state.readAt,
   };
 }
 
-function run(
-  options: MirrorOptions,
-  state: MirrorState,
-  emit: (news: SlotNews[]) => void,
-  onCrash: (error: unknown) => void,
-): () => void {
+interface Listener {
+  readonly onNews: (news: SlotNews[]) => void;
+  readonly onGuardNews: () => void;
+  readonly onCrash: (error: unknown) => void;
+}
+
+function run(options: MirrorOptions, state: MirrorState, listener: Listener): () => void {
+  const { onNews, onGuardNews, onCrash } = listener;
   const scheduler = options.scheduler ?? asyncScheduler;
   const stopping = new AbortController();
   const within = { signal: stopping.signal, scheduler };
@@ -95,13 +102,19 @@ function run(
     ),
   ).pipe(tap(([name, listing]) => state.stage(name, listing)));
   const hooks = { nudges$: listed$, onBegin: state.adoptListings };
-  const readNews$ = fleetReads(options, hooks, within).pipe(map((read) => state.take(read)));
+  const readNews$ = fleetReads(options, hooks, within).pipe(
+    map((read) => state.take(read)),
+    tap(({ isGuardNew }) => {
+      if (isGuardNew) onGuardNews();
+    }),
+    map(({ news }) => news),
+  );
   const heardNews$ = options.heard$.pipe(map((heard) => state.hear(heard)));
 
-  const stopWheel = state.start(emit);
+  const stopWheel = state.start(onNews);
   const subscription = merge(readNews$, heardNews$)
     .pipe(filter((news) => news.length > 0))
-    .subscribe({ next: emit, error: onCrash });
+    .subscribe({ next: onNews, error: onCrash });
   return () => {
     stopping.abort();
     subscription.unsubscribe();

@@ -18,12 +18,14 @@ import { cellPool, type CellHooks } from './cell-pool.ts';
 import { deprovisionSlots, type DeprovisionDeps } from './deprovision.ts';
 import type { Desk } from './desk.ts';
 import { every } from './every.ts';
+import { provideGuard, type GuardDeps } from './guard.ts';
 import type { Mirror } from './mirror.ts';
 import { createOrphanWatch } from './orphans.ts';
 import type { ProvisionDeps } from './provisioning/deps.ts';
 import { createProvisioning, type Provisioning } from './provisioning/slots.ts';
-import { recoverSlots, type RecoverDeps } from './recover.ts';
+import { recoverSlots, type RecoverDeps } from './recovery/slots.ts';
 import type { SessionKeeper } from './session-keeper.ts';
+import { settleRequest } from './settle-request.ts';
 import { takeOverSlots, type TakeOverDeps } from './take-over.ts';
 import { createUpdater, type UpdaterDeps } from './updater.ts';
 
@@ -34,6 +36,7 @@ export interface ProvideDeps {
   readonly provision: ProvisionDeps;
   readonly update: UpdaterDeps;
   readonly turns: AwaitTurnDeps;
+  readonly guard: GuardDeps;
   readonly desk: Desk;
   readonly keeper: SessionKeeper;
   readonly mirror: Mirror;
@@ -62,6 +65,7 @@ export function provideFleet(deps: ProvideDeps) {
   return fleet.provide({
     actors: {
       session: provideSession(deps),
+      guard: provideGuard(deps.guard),
       mirror: mirror.service,
       cellPool: cellPool({
         createCell: (hooks) => provideCell(deps, hooks),
@@ -97,8 +101,15 @@ export function provideFleet(deps: ProvideDeps) {
           'the session was lost or could not be opened; work is stopped until there is a new one',
         );
       },
-      reportServiceCrash: (_, { error }) =>
-        log.error({ err: error }, 'a service of the supervisor crashed; it is rebuilt'),
+      reportServiceCrash: (_, { error }) => {
+        metrics.serviceCrash('supervisor');
+        log.error({ err: error }, 'a service of the supervisor crashed; it is rebuilt');
+      },
+      forgetGuard: () => deps.guard.watch.lose(),
+      reportGuardCrash: (_, { error }) => {
+        metrics.serviceCrash('guard');
+        log.error({ err: error }, 'the guard crashed; it is rebuilt, and nothing else is touched');
+      },
     },
   });
 }
@@ -140,6 +151,7 @@ export function provideLifecycle(deps: Omit<ProvideDeps, 'provision' | 'update'>
   return lifecycle.provide({
     actors: {
       awaitTurn: awaitTurn(deps.turns),
+      settleRequest: settleRequest({ ...deps.turns, log }),
       takeover: takeover.provide({ actors: { ...takeOverSlots(deps.takeOver), reread } }),
       recovery: recovery.provide({ actors: { ...recoverSlots(deps.recover), reread } }),
       deprovision: deprovision.provide({

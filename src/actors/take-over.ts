@@ -1,6 +1,6 @@
 import { fromPromise } from 'xstate';
 import type { TakeoverProtocol } from '../adapters/agents/port.ts';
-import type { Quarantine, Work } from '../adapters/bmdb/port.ts';
+import type { FailureEffects, Work } from '../adapters/bmdb/port.ts';
 import type { Clock } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { Metrics } from '../adapters/metrics/port.ts';
@@ -10,10 +10,11 @@ import type { RemoteShell, ShellTarget, UploadFile } from '../adapters/ssh/port.
 import type { BackoffDescriptor } from '../domain/backoff.ts';
 import { Cancelled, Denied, NotFound, NothingToDo, Unreachable } from '../domain/errors.ts';
 import { providerOf } from '../domain/ids.ts';
+import type { Process } from '../domain/machine.ts';
 import { plainText } from '../domain/texts.ts';
 import type { Failure, Job } from '../machines/task.ts';
-import type { Desk, Turn } from './desk.ts';
-import { type HostKeyPolicy, proveHostKey } from './host-key-proof.ts';
+import type { Desk, StartStage, Turn } from './desk.ts';
+import { type HostKeyEvidence, type HostKeyPolicy, proveHostKey } from './host-key-proof.ts';
 import type { SessionKeeper } from './session-keeper.ts';
 
 export { type HostKeyPolicy, judgeHostKey } from './host-key-proof.ts';
@@ -51,24 +52,29 @@ export const providerFor = (deps: TaskDeps, turn: Turn): FleetProvider => {
   return provider;
 };
 
-/** Opens the connection of the turn to the machine's current address. */
-export async function openShell(deps: TaskDeps, turn: Turn, signal: AbortSignal): Promise<void> {
-  await connectTo(deps, turn, await locate(deps, turn, signal), signal);
-}
-
 /**
- * Asks the provider where the machine is now.
- * @throws {Unreachable} it has no address.
+ * Asks the provider what it knows of the machine now.
+ * @throws {ProviderError}
+ * @throws {Denied} the device is not marked as ours.
  */
-export async function locate(deps: TaskDeps, turn: Turn, signal: AbortSignal) {
+export async function requireOurs(deps: TaskDeps, turn: Turn, signal: AbortSignal) {
   const machine = await providerFor(deps, turn).getMachine(turn.work!.row.provided!.providerId, {
     signal,
   });
   if (machine.ownership !== 'ours') {
     throw new Denied(`device ${machine.id} of ${turn.slot} does not carry our ownership tag`);
   }
-  if (!machine.address) throw new Unreachable(`${turn.slot} has no available addresses`);
   turn.machine = machine;
+  return machine;
+}
+
+/**
+ * Asks the provider where the machine is now.
+ * @throws {Unreachable} it has no address. Else see `requireOurs`.
+ */
+export async function locate(deps: TaskDeps, turn: Turn, signal: AbortSignal) {
+  const machine = await requireOurs(deps, turn, signal);
+  if (!machine.address) throw new Unreachable(`${turn.slot} has no available addresses`);
   const { host, port } = parseAddress(machine.address, deps.ssh.port);
   return { host, port, username: machine.remoteUser };
 }
@@ -95,74 +101,129 @@ export async function readBootId(turn: Turn, signal: AbortSignal): Promise<strin
 }
 
 /** Fills the slots of the `takeover` chart. Each step may run again after a crash. */
-export const takeOverSlots = (deps: TakeOverDeps) => ({
-  claimStart: fromPromise<void, Job>(async ({ input }) => {
-    const turn = deps.desk.begin(input.slot);
-    await claim(deps, 'ShepherdAgentStart', turn, input);
-  }),
+export function takeOverSlots(deps: TakeOverDeps) {
+  const at = (stage: StartStage, { slot }: Job): Turn => {
+    const turn = deps.desk.turn(slot);
+    turn.stage = stage;
+    return turn;
+  };
+  return {
+    claimStart: fromPromise<void, Job>(async ({ input }) => {
+      const turn = deps.desk.begin(input.slot);
+      await claim(deps, 'ShepherdAgentStart', turn, input);
+    }),
 
-  connect: fromPromise<void, Job>(async ({ input, signal }) => {
-    const turn = deps.desk.turn(input.slot);
-    await openShell(deps, turn, stepSignal(deps, turn, signal));
-  }),
+    connect: fromPromise<void, Job>(async ({ input, signal }) => {
+      const turn = at('locating', input);
+      const ends = stepSignal(deps, turn, signal);
+      const target = await locate(deps, turn, ends);
+      turn.stage = 'connecting';
+      await connectTo(deps, turn, target, ends);
+    }),
 
-  verifyHost: fromPromise<void, Job>(async ({ input, signal }) => {
-    const turn = deps.desk.turn(input.slot);
-    if (deps.ssh.policy === 'insecure') {
-      deps.log.warn({ slot: input.slot }, 'INSECURE: the host key is not verified');
-    }
-    const step = stepSignal(deps, turn, signal);
-    const evidence = await proveHostKey({
-      provider: providerFor(deps, turn),
-      machine: turn.machine!,
-      session: turn.shell!,
-      policy: deps.ssh.policy,
-      pinned: turn.work!.row.hostKey,
-      signal: step,
-    });
-    deps.log.debug({ slot: input.slot, evidence }, 'the host key is believed');
-    turn.bootId = await readBootId(turn, step);
-  }),
+    verifyHost: fromPromise<void, Job>(async ({ input, signal }) => {
+      const turn = at('verifying', input);
+      const step = stepSignal(deps, turn, signal);
+      const evidence = await proveHostKey({
+        provider: providerFor(deps, turn),
+        machine: turn.machine!,
+        session: turn.shell!,
+        policy: deps.ssh.policy,
+        pinned: turn.work!.row.hostKey,
+        signal: step,
+      });
+      await believe(deps, turn, evidence);
+      turn.bootId = await readBootId(turn, step);
+    }),
 
-  upload: fromPromise<void, Job>(async ({ input, signal }) => {
-    const turn = deps.desk.turn(input.slot);
-    const { file, targetPath } = deps.agent;
-    await turn.shell!.upload(targetPath, file, stepSignal(deps, turn, signal));
-  }),
+    upload: fromPromise<void, Job>(async ({ input, signal }) => {
+      const turn = at('uploading', input);
+      const { file, targetPath } = deps.agent;
+      await turn.shell!.upload(targetPath, file, stepSignal(deps, turn, signal));
+    }),
 
-  execute: fromPromise<void, Job>(async ({ input, signal }) => {
-    const turn = deps.desk.turn(input.slot);
-    await turn.work!.note({ kind: 'agentStartAttempt' });
-    const { stdout, stderr } = await turn.shell!.execute(
-      [deps.agent.targetPath],
-      deps.protocol.request(input.machineId),
-      stepSignal(deps, turn, signal),
-    );
-    if (stderr.length > 0) {
-      const text = plainText(stderr.toString('utf8'));
-      deps.log.warn({ slot: input.slot, stderr: text }, 'the agent wrote to standard error');
-    }
-    turn.agent = deps.protocol.answer(input.machineId, stdout);
-  }),
+    execute: fromPromise<void, Job>(async ({ input, signal }) => {
+      const turn = at('executing', input);
+      await turn.work!.note({ kind: 'agentStartAttempt' });
+      const { stdout, stderr } = await turn.shell!.execute(
+        [deps.agent.targetPath],
+        deps.protocol.request(input.machineId),
+        stepSignal(deps, turn, signal),
+      );
+      if (stderr.length > 0) {
+        const text = plainText(stderr.toString('utf8'));
+        deps.log.warn({ slot: input.slot, stderr: text }, 'the agent wrote to standard error');
+      }
+      turn.stage = 'reading';
+      turn.agent = deps.protocol.answer(input.machineId, stdout);
+    }),
 
-  recordStart: fromPromise<void, Job>(async ({ input }) => {
-    const turn = deps.desk.turn(input.slot);
-    const { publicKey, warnings } = turn.agent!;
-    await turn.work!.finish({
-      kind: 'agentStarted',
-      publicKey,
-      warnings,
-      bootId: turn.bootId ?? null,
-      hostKey: deps.ssh.policy === 'insecure' ? null : turn.shell!.hostKey,
-    });
-    workEnded(deps, turn, 'finished');
-    deps.log.info({ slot: input.slot, machine: input.machineId, warnings }, 'agent started');
-  }),
+    recordStart: fromPromise<void, Job>(async ({ input }) => {
+      const turn = at('recording', input);
+      const { publicKey, warnings } = turn.agent!;
+      await turn.work!.finish({
+        kind: 'agentStarted',
+        publicKey,
+        warnings,
+        bootId: turn.bootId ?? null,
+        hostKey: deps.ssh.policy === 'insecure' ? null : turn.shell!.hostKey,
+      });
+      workEnded(deps, turn, 'finished');
+      deps.log.info({ slot: input.slot, machine: input.machineId, warnings }, 'agent started');
+    }),
 
-  giveUp: giveUpSlot(deps, 'agent start failed', (failure, work) =>
-    failure?.code === 'denied' ? deniedBackoff(deps.backoff, work) : deps.backoff,
-  ),
-});
+    giveUp: giveUpSlot(deps, {
+      message: 'agent start failed',
+      backoffFor: (failure, work) =>
+        failure?.code === 'denied' ? deniedBackoff(deps.backoff, work) : deps.backoff,
+      effects: (failure, turn) => (isOutOfReach(failure, turn) ? { unreachable: true } : {}),
+      onFailed: (failure, turn) =>
+        deps.metrics.agentStartFailure(failureClass(failure?.code, turn.stage)),
+    }),
+  };
+}
+
+/**
+ * A host key that was proved is pinned at once: were it only pinned with the agent's start, a crash
+ * in between would lose it. One that passed only because any does, is not.
+ */
+async function believe(deps: TakeOverDeps, turn: Turn, evidence: HostKeyEvidence): Promise<void> {
+  const { slot, shell, work } = turn;
+  deps.log.debug({ slot, evidence }, 'the host key is believed');
+  if (deps.ssh.policy === 'insecure') {
+    deps.log.warn({ slot, evidence }, 'INSECURE: host keys are not verified');
+    deps.metrics.insecureConnection(work!.row.provided!.provider);
+    return;
+  }
+  const { hostKey } = shell!;
+  if (hostKey !== work!.row.hostKey) await work!.note({ kind: 'hostKeyProved', hostKey });
+}
+
+/** What an agent start failed at. */
+export type StartFailureClass =
+  'connect' | 'hostkey' | 'auth' | 'upload' | 'execute' | 'protocol' | 'record';
+
+const CLASS: Readonly<Record<StartStage, StartFailureClass>> = {
+  locating: 'connect',
+  connecting: 'connect',
+  verifying: 'hostkey',
+  uploading: 'upload',
+  executing: 'execute',
+  reading: 'protocol',
+  recording: 'record',
+};
+
+/** `code`: of the error. */
+export function failureClass(
+  code: string | undefined,
+  stage: StartStage = 'locating',
+): StartFailureClass {
+  return code === 'denied' && stage === 'connecting' ? 'auth' : CLASS[stage];
+}
+
+/** The machine could not be reached, or did not let us in. */
+const isOutOfReach = (failure: Failure | null, { stage }: Turn): boolean =>
+  stage === 'connecting' && ['unreachable', 'timed-out', 'denied'].includes(failure?.code ?? '');
 
 /** Never less than `DENIED_BACKOFF_MS`, even where a shorter wait went before and would grow. */
 function deniedBackoff(backoff: BackoffDescriptor, { process, row }: Work): BackoffDescriptor {
@@ -190,7 +251,7 @@ export function workEnded(
  */
 export async function claim(
   { keeper, providers }: TaskDeps,
-  process: 'ShepherdAgentStart' | 'ShepherdRecovery' | 'ShepherdDeprovision',
+  process: Process,
   turn: Turn,
   { machineId }: Job,
 ): Promise<Work> {
@@ -223,11 +284,17 @@ const OUR_OWN = new Set([
   'no-permit',
 ]);
 
-export function giveUpSlot(
-  deps: TaskDeps,
-  message: string,
-  backoffFor: (failure: Failure | null, work: Work) => BackoffDescriptor,
-) {
+/** How a task that failed is given up. */
+export interface GivingUp {
+  readonly message: string;
+  readonly backoffFor: (failure: Failure | null, work: Work) => BackoffDescriptor;
+  /** What the failure brings about besides its backoff and the quarantine of a wrong host key. */
+  readonly effects?: (failure: Failure | null, turn: Turn) => FailureEffects;
+  /** The failure was recorded. */
+  readonly onFailed?: (failure: Failure | null, turn: Turn) => void;
+}
+
+export function giveUpSlot(deps: TaskDeps, how: GivingUp) {
   return fromPromise<void, Job & { readonly failure: Failure | null }>(async ({ input }) => {
     const { slot, machineId, failure } = input;
     const turn = deps.desk.turn(slot);
@@ -240,14 +307,15 @@ export function giveUpSlot(
       workEnded(deps, turn, 'canceled');
       return;
     }
-    deps.log.warn({ slot, machine: machineId, code: failure?.code, cause }, message);
-    await work.fail(backoffFor(failure, work), cause, quarantineFor(failure));
+    deps.log.warn({ slot, machine: machineId, code: failure?.code, cause }, how.message);
+    const effects = { ...how.effects?.(failure, turn), ...quarantineFor(failure) };
+    await work.fail(how.backoffFor(failure, work), cause, effects);
     workEnded(deps, turn, 'failed');
-    if (work.process === 'ShepherdAgentStart') {
-      deps.metrics.agentStartFailure(failure?.code ?? 'unknown');
-    }
+    how.onFailed?.(failure, turn);
   });
 }
 
-const quarantineFor = (failure: Failure | null): Quarantine | undefined =>
-  failure?.code === 'host-key-rejected' ? { kind: 'conflict', reason: failure.message } : undefined;
+const quarantineFor = (failure: Failure | null): FailureEffects =>
+  failure?.code === 'host-key-rejected'
+    ? { quarantine: { kind: 'conflict', reason: failure.message } }
+    : {};

@@ -14,6 +14,7 @@ import {
   updateOf,
   type Clearable,
 } from '../domain/provisioning/update.ts';
+import { createIdleTags } from './idle-tags.ts';
 import { provisionerJob, type Leases } from './leases.ts';
 import type { DatedListing, Listings } from './listings.ts';
 import type { HoldKeeper } from './provider-holds.ts';
@@ -26,6 +27,8 @@ export interface UpdaterDeps {
   readonly holds: Pick<HoldKeeper, 'guard'>;
   readonly providers: ReadonlyMap<ProviderName, FleetProvider>;
   readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
+  /** Database clock, epoch ms. */
+  readonly nowMs: () => number;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -61,13 +64,15 @@ interface Visit {
  * Writes what the providers report of known machines into the BMDB, for the providers whose job is
  * ours. What the mirror saw change costs no call; besides, each machine is looked at when it is due:
  * in a recent listing, else by itself. What fails with one machine keeps nothing from the others;
- * the end of the session ends the iteration.
+ * the end of the session ends the iteration. What operators want of each machine is copied to its
+ * tags.
  */
 export function createUpdater(deps: UpdaterDeps): (signal: AbortSignal) => Promise<void> {
   const { clock, log } = deps;
   const bench = createSinbin<MachineId>(BENCH_MAX);
   const memories = new Map<MachineId, Memory>();
   const memoryOf = (id: MachineId) => memories.get(id) ?? FRESH;
+  const tagIdle = createIdleTags(deps);
 
   const rest = (id: MachineId, waitMs: number, memory: Memory) => {
     const nowMs = clock.monotonic();
@@ -144,6 +149,7 @@ export function createUpdater(deps: UpdaterDeps): (signal: AbortSignal) => Promi
     const results = await Promise.allSettled(visits);
     const fatal = results.find((result) => result.status === 'rejected');
     if (fatal && !signal.aborted) throw fatal.reason;
+    await tagIdle(provider, ends);
   }
 
   const update = async (name: ProviderName, signal: AbortSignal): Promise<void> => {

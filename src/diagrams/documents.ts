@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
 import { cell } from '../machines/cell.ts';
 import { fleet } from '../machines/fleet.ts';
+import { guard } from '../machines/guard.ts';
 import { lifecycle } from '../machines/lifecycle.ts';
 import { provisioner } from '../machines/provisioner.ts';
 import { deprovision } from '../machines/deprovision.ts';
@@ -19,6 +20,7 @@ export const CHARTS: readonly { machine: AnyStateMachine; purpose: string }[] = 
   { machine: deprovision, purpose: 'Gives one machine back to its provider.' },
   { machine: cell, purpose: 'Supervises at most 64 machines.' },
   { machine: fleet, purpose: 'The supervisor of the whole daemon.' },
+  { machine: guard, purpose: 'Holds recovery back when too many fall silent together.' },
   { machine: session, purpose: 'Keeps one BMDB session alive.' },
   { machine: provisioner, purpose: 'Turns free capacity of one provider into machines.' },
 ];

@@ -1,6 +1,7 @@
 import { and, assign, sendTo, setup, stateIn, type SnapshotFrom } from 'xstate';
 import type { Slot } from '../domain/ids.ts';
 import type { MachineView } from '../domain/view.ts';
+import { guard } from './guard.ts';
 import { session } from './session.ts';
 import { actorSlot, serviceSlot, unprovided } from './slots.ts';
 import { errorOf, failureOf, type Failure } from './task.ts';
@@ -15,6 +16,8 @@ export interface SlotsChanged {
 }
 export type FleetEvent =
   | SlotsChanged
+  /** What the guard rests on has changed. */
+  | { readonly type: 'guard.nudged' }
   /** A service broke in the middle; everything is rebuilt. */
   | { readonly type: 'service.crashed'; readonly error: unknown }
   /** Stop claiming, finish or cancel what is under way, close the session. */
@@ -24,6 +27,8 @@ export interface FleetTiming {
   readonly sessionIntervalMs: number;
   /** Pause before a new session after one was lost or could not be opened. */
   readonly sessionRetryMs: number;
+  /** The guard looks at the fleet so often. */
+  readonly assessMs: number;
 }
 
 type Context = FleetTiming & {
@@ -31,6 +36,8 @@ type Context = FleetTiming & {
   readonly sessionLosses: number;
   /** Crashes of services since the last quiet period. */
   readonly crashes: number;
+  /** Crashes of the guard, as long as work goes on. */
+  readonly guardCrashes: number;
   /** A stop was asked for: whatever breaks from now on, nothing is rebuilt. */
   readonly stopping: boolean;
 };
@@ -53,6 +60,8 @@ export const fleet = setup({
   types: { context: {} as Context, input: {} as FleetTiming, events: {} as FleetEvent },
   actors: {
     session,
+    /** Freezes recovery when too many fall silent together. */
+    guard,
     /** BMDB rows, provider listings and heartbeats, diffed into `slots.changed`. */
     mirror: serviceSlot<FleetEvent, void>('mirror'),
     /** Puts slots into cells, restarts crashed machines and dead cells. */
@@ -69,6 +78,14 @@ export const fleet = setup({
   },
   actions: {
     toCells: sendTo('cellPool', ({ event }) => event as SlotsChanged),
+    /** What was known of the guard counts no more: nobody looks. */
+    forgetGuard: () => unprovided('forgetGuard'),
+    toGuard: sendTo('guard', { type: 'guard.nudged' }),
+    countGuardCrash: assign({
+      guardCrashes: ({ context }) => Math.min(context.guardCrashes + 1, 10),
+    }),
+    forgetGuardCrashes: assign({ guardCrashes: 0 }),
+    reportGuardCrash: (_, _params: { error: unknown }) => unprovided('reportGuardCrash'),
     keepFailure: assign({
       failure: (_, { failure }: { failure: Failure | null }) => failure,
       sessionLosses: ({ context }) => context.sessionLosses + 1,
@@ -87,6 +104,8 @@ export const fleet = setup({
   },
   delays: {
     quiet: QUIET_MS,
+    rebuildGuard: ({ context }) =>
+      Math.min(SESSION_RETRY_MAX_MS, context.sessionRetryMs * 2 ** (context.guardCrashes - 1)),
     rebuild: ({ context }) =>
       Math.min(SESSION_RETRY_MAX_MS, context.sessionRetryMs * 2 ** (context.crashes - 1)),
     sessionRetry: ({ context }) =>
@@ -102,6 +121,7 @@ export const fleet = setup({
     failure: null,
     sessionLosses: 0,
     crashes: 0,
+    guardCrashes: 0,
     stopping: false,
   }),
   options: { maxIterations: 1000 },
@@ -194,6 +214,30 @@ export const fleet = setup({
               ],
               on: { 'fleet.stop': { target: 'draining' } },
               after: { quiet: { actions: 'forgetCrashes' } },
+              initial: 'guarded',
+              states: {
+                guarded: {
+                  description: 'The guard looks at the fleet.',
+                  exit: 'forgetGuard',
+                  invoke: {
+                    id: 'guard',
+                    src: 'guard',
+                    input: ({ context }) => ({ assessMs: context.assessMs }),
+                    onDone: { target: 'unguarded' },
+                    onError: {
+                      target: 'unguarded',
+                      actions: ['countGuardCrash', { type: 'reportGuardCrash', params: errorOf }],
+                    },
+                  },
+                  on: { 'guard.nudged': { actions: 'toGuard' } },
+                  after: { quiet: { actions: 'forgetGuardCrashes' } },
+                },
+                unguarded: {
+                  description:
+                    'The guard crashed and comes back; where no other daemon looks, nothing is recovered.',
+                  after: { rebuildGuard: { target: 'guarded' } },
+                },
+              },
             },
             draining: {
               description: 'Nothing new is begun; work under way may finish, then is cancelled.',

@@ -20,6 +20,19 @@ export interface LifecycleContext {
   readonly lastFailure: Failure | null;
   /** Tasks refused or failed in a row; the next turn is awaited longer for each. */
   readonly setbacks: number;
+  /** What was settled last; the view may go on naming it for a moment. */
+  readonly settledKey: string | null;
+}
+
+/** Which of the things that operators asked is to be settled. */
+export interface RequestInput {
+  readonly slot: Slot;
+  readonly key: string;
+}
+export interface RequestResult {
+  readonly key: string;
+  /** False: it stays open, for now. */
+  readonly settled: boolean;
 }
 
 /** What `awaitTurn` needs; resolves when a session, the head start and a place are ours. */
@@ -30,6 +43,8 @@ export interface TurnInput {
 }
 
 const SETBACKS_MAX = 10;
+/** After a request could not be settled, until it is tried again. */
+const SETTLE_PAUSE_MS = 5_000;
 
 export const observed = ({ event }: { event: Observed }) => ({ view: event.view });
 export const result = ({ event }: { event: { output: TaskResult } }) => ({ result: event.output });
@@ -38,6 +53,14 @@ export const crash = ({ event }: { event: { error: unknown } }) => ({ error: eve
 export const job = ({ context }: { context: LifecycleContext }): Job => ({
   slot: context.slot,
   machineId: context.view.machineId!,
+});
+/** Only reached through `asked`, which demands a request. */
+export const request = ({ context }: { context: LifecycleContext }): RequestInput => ({
+  slot: context.slot,
+  key: context.view.request!,
+});
+export const settlement = ({ event }: { event: { output: RequestResult } }) => ({
+  result: event.output,
 });
 export const place = ({ context }: { context: LifecycleContext }) => ({ slot: context.slot });
 const turn = ({ context }: { context: LifecycleContext }): TurnInput => ({
@@ -72,6 +95,12 @@ export const placed = (substate: string, target = substate) => ({
   target,
 });
 
+/** An operator's order makes the machine due for recovery, whatever else is true of it. */
+export const placedOrdered = {
+  guard: { type: 'nextIs' as const, params: { next: 'recovery' as const } },
+  target: 'ordered',
+};
+
 const TASKS = {
   agentStart: '#AgentStarting.ours',
   recovery: '#Recovering.ours',
@@ -95,6 +124,12 @@ export const awaitTurn = (...tasks: readonly (keyof typeof TASKS)[]) => ({
     actions: { type: 'countSetback' as const, params: crash },
   },
 });
+
+/** Only entered with that work due; news that end it leave the wait. */
+export const awaitOrderedTurn = {
+  ...awaitTurn(),
+  onDone: { target: TASKS.recovery },
+};
 
 /** A task child moved on: show its step as our substate. */
 export const step = (name: string) => ({
@@ -130,6 +165,7 @@ export const lifecycleSetup = setup({
   },
   actors: {
     awaitTurn: actorSlot<void, TurnInput>('awaitTurn'),
+    settleRequest: actorSlot<RequestResult, RequestInput>('settleRequest'),
     takeover,
     recovery,
     deprovision,
@@ -145,6 +181,9 @@ export const lifecycleSetup = setup({
       lastFailure: failureOf(error),
       setbacks: Math.min(context.setbacks + 1, SETBACKS_MAX),
     })),
+    rememberSettled: assign({
+      settledKey: (_, { result: { key } }: { result: RequestResult }) => key,
+    }),
     /** Ends the turn: connection, place in the pool and unfinished work are given back. */
     endTurn: (_, _params: { slot: Slot }) => unprovided('endTurn'),
     /** A state was reached that does not follow from ours: someone else acted in between. */
@@ -164,9 +203,13 @@ export const lifecycleSetup = setup({
       context.view.next === next && context.view.machineId !== null,
     stepIs: (_, { step, snapshot }: { step: string; snapshot: unknown }) =>
       stepOf(snapshot) === step,
+    asked: ({ context: { view, settledKey } }) =>
+      view.request !== null && view.request !== settledKey,
+    settled: (_, { result }: { result: RequestResult }) => result.settled,
     held: ({ context }) => context.view.holds.length > 0,
     unheld: ({ context }) => context.view.holds.length === 0,
   },
+  delays: { settlePause: SETTLE_PAUSE_MS },
 });
 
 function stepOf(snapshot: unknown): string {

@@ -1,4 +1,5 @@
 import { STATES } from '../domain/view.ts';
+import { operatorRegions } from './lifecycle-operators.ts';
 import {
   lifecycleSetup,
   observed,
@@ -8,11 +9,12 @@ import {
   result,
   follow,
   placed,
+  awaitOrderedTurn,
   awaitTurn,
   step,
   afterRecovery,
   afterDeprovision,
-  released,
+  placedOrdered,
 } from './lifecycle-setup.ts';
 
 /**
@@ -27,6 +29,7 @@ export const lifecycle = lifecycleSetup.createMachine({
     view: input.view,
     lastFailure: null,
     setbacks: 0,
+    settledKey: null,
   }),
   options: { maxIterations: 1000 },
   type: 'parallel',
@@ -74,11 +77,12 @@ export const lifecycle = lifecycleSetup.createMachine({
           states: {
             placing: {
               always: [
+                placed('waiting'),
+                placedOrdered,
                 placed('installing'),
                 placed('stopped'),
                 placed('failed'),
-                placed('backingOff'),
-                { target: 'waiting' },
+                { target: 'backingOff' },
               ],
             },
             installing: {
@@ -92,6 +96,11 @@ export const lifecycle = lifecycleSetup.createMachine({
               tags: 'settled',
               description: 'Waits for its turn; may last for ever, since a hold may bar it.',
               invoke: awaitTurn('agentStart', 'recovery'),
+            },
+            ordered: {
+              tags: 'settled',
+              description: 'An operator asked for work on it, which waits for its turn.',
+              invoke: awaitOrderedTurn,
             },
           },
         },
@@ -169,9 +178,10 @@ export const lifecycle = lifecycleSetup.createMachine({
           states: {
             placing: {
               always: [
+                placed('silent'),
+                placedOrdered,
                 placed('awaitingHeartbeat'),
                 placed('late'),
-                placed('silent'),
                 placed('installingOs'),
                 { target: 'healthy' },
               ],
@@ -190,6 +200,11 @@ export const lifecycle = lifecycleSetup.createMachine({
             installingOs: {
               tags: 'settled',
               description: 'An operating system installation was handed out.',
+            },
+            ordered: {
+              tags: 'settled',
+              description: 'An operator asked for work on it, which waits for its turn.',
+              invoke: awaitOrderedTurn,
             },
           },
         },
@@ -224,7 +239,13 @@ export const lifecycle = lifecycleSetup.createMachine({
                 id: 'recovery',
                 src: 'recovery',
                 input: job,
-                onSnapshot: [step('rebooting'), step('recording')],
+                onSnapshot: [
+                  step('restartingAgent'),
+                  step('rebooting'),
+                  step('powerCycling'),
+                  step('reinstalling'),
+                  step('recording'),
+                ],
                 onDone: {
                   target: '#resyncing',
                   actions: { type: 'rememberResult', params: result },
@@ -237,7 +258,10 @@ export const lifecycle = lifecycleSetup.createMachine({
               initial: 'claiming',
               states: {
                 claiming: { description: 'Asks for the machine and for a permit.' },
+                restartingAgent: { description: 'Stops what is left of the agent, over SSH.' },
                 rebooting: { description: 'Asked for a reboot; waits for evidence of it.' },
+                powerCycling: { description: 'Switched off and on; waits for evidence of it.' },
+                reinstalling: { description: 'Gets a new system; waits for evidence of it.' },
                 recording: { description: 'Forgets the old agent.' },
               },
             },
@@ -358,25 +382,6 @@ export const lifecycle = lifecycleSetup.createMachine({
         },
       },
     },
-    holds: {
-      initial: 'free',
-      states: {
-        free: {
-          description: 'No operator bars anything.',
-          always: [
-            { guard: released, target: 'over' },
-            { guard: 'held', target: 'held' },
-          ],
-        },
-        held: {
-          description: 'An operator bars some action; what is true of the machine is unchanged.',
-          always: [
-            { guard: released, target: 'over' },
-            { guard: 'unheld', target: 'free' },
-          ],
-        },
-        over: { type: 'final', description: 'The slot is gone.' },
-      },
-    },
+    ...operatorRegions,
   },
 });

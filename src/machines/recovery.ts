@@ -1,10 +1,12 @@
 import { setup } from 'xstate';
+import type { Rung } from '../domain/machine.ts';
 import { actorSlot } from './slots.ts';
 import {
   beginTask,
   elseGiveUp,
   elseRefused,
   endOfTask,
+  errorOf,
   jobOf,
   resultOf,
   taskActions,
@@ -14,21 +16,50 @@ import {
   type Job,
 } from './task.ts';
 
+/** On which rung of the ladder the task goes on. */
+export interface OnRung {
+  readonly rung: Rung;
+}
+
+const rungIs = <const Of extends Rung>(rung: Of) => ({
+  guard: {
+    type: 'rungIs' as const,
+    params: ({ event }: { event: { output: OnRung } }) => ({ is: event.output.rung, rung }),
+  },
+});
+
+/** Whatever ends a power cycle half-way, the machine is not left switched off. */
+const elseRestorePower = {
+  target: 'restoringPower',
+  actions: { type: 'keepFailure', params: errorOf },
+} as const;
+
 /**
- * Brings a silent machine back: claims it together with a permit of the recovery budget, asks the
- * provider for a reboot, and waits for evidence that the reboot happened. An accepted request is no
- * evidence. Ends with the machine ready for a new agent start.
+ * Brings a silent machine back by one attempt on one rung of the ladder, the mildest that is left:
+ * claims it together with a permit of the recovery budget, does what the rung says, and waits for
+ * evidence that it happened. An accepted request is no evidence. Ends with the machine ready for a
+ * new agent start. Where SSH does not answer, the agent cannot be restarted, and the same attempt
+ * goes straight on to the next rung.
  */
 export const recovery = setup({
   types: taskTypes,
   actors: {
     ...taskActors,
-    claimRecovery: actorSlot<void, Job>('claimRecovery'),
+    claimRecovery: actorSlot<OnRung, Job>('claimRecovery'),
+    reachAgent: actorSlot<OnRung, Job>('reachAgent'),
+    stopAgent: actorSlot<void, Job>('stopAgent'),
     askReboot: actorSlot<void, Job>('askReboot'),
+    switchOff: actorSlot<void, Job>('switchOff'),
+    awaitOff: actorSlot<void, Job>('awaitOff'),
+    switchOn: actorSlot<void, Job>('switchOn'),
+    restorePower: actorSlot<void, Job>('restorePower'),
     awaitBoot: actorSlot<void, Job>('awaitBoot'),
+    askReinstall: actorSlot<void, Job>('askReinstall'),
+    awaitSystem: actorSlot<void, Job>('awaitSystem'),
     recordRecovery: actorSlot<void, Job>('recordRecovery'),
   },
   actions: taskActions,
+  guards: { rungIs: (_, { is, rung }: { is: Rung; rung: Rung }) => is === rung },
 }).createMachine({
   id: 'recovery',
   context: beginTask,
@@ -42,8 +73,43 @@ export const recovery = setup({
         id: 'claimRecovery',
         src: 'claimRecovery',
         input: jobOf,
-        onDone: { target: 'rebooting' },
+        onDone: [
+          { ...rungIs('restartingAgent'), target: 'restartingAgent' },
+          { ...rungIs('rebooting'), target: 'rebooting' },
+          { ...rungIs('powerCycling'), target: 'powerCycling' },
+          { target: 'reinstalling' },
+        ],
         onError: elseRefused,
+      },
+    },
+    restartingAgent: {
+      description: 'The machine may be well and only its agent dead.',
+      initial: 'connecting',
+      states: {
+        connecting: {
+          description: 'Opens the SSH connection and judges the host key.',
+          invoke: {
+            id: 'reachAgent',
+            src: 'reachAgent',
+            input: jobOf,
+            onDone: [
+              { ...rungIs('restartingAgent'), target: 'stopping' },
+              { ...rungIs('rebooting'), target: '#recovery.rebooting' },
+              { target: '#recovery.powerCycling' },
+            ],
+            onError: elseGiveUp,
+          },
+        },
+        stopping: {
+          description: 'Notes the attempt in the BMDB, then stops what is left of the agent.',
+          invoke: {
+            id: 'stopAgent',
+            src: 'stopAgent',
+            input: jobOf,
+            onDone: { target: '#recovery.recording' },
+            onError: elseGiveUp,
+          },
+        },
       },
     },
     rebooting: {
@@ -65,6 +131,88 @@ export const recovery = setup({
           invoke: {
             id: 'awaitBoot',
             src: 'awaitBoot',
+            input: jobOf,
+            onDone: { target: '#recovery.recording' },
+            onError: elseGiveUp,
+          },
+        },
+      },
+    },
+    powerCycling: {
+      description: 'Being switched off and on again; never left off.',
+      initial: 'switchingOff',
+      states: {
+        switchingOff: {
+          description: 'Notes the request in the BMDB, then asks the provider once.',
+          invoke: {
+            id: 'switchOff',
+            src: 'switchOff',
+            input: jobOf,
+            onDone: { target: 'awaitingOff' },
+            onError: elseRestorePower,
+          },
+        },
+        awaitingOff: {
+          description: 'Polls until the power is seen off; unknown is not off.',
+          invoke: {
+            id: 'awaitOff',
+            src: 'awaitOff',
+            input: jobOf,
+            onDone: { target: 'switchingOn' },
+            onError: elseRestorePower,
+          },
+        },
+        switchingOn: {
+          description: 'Asks the provider for power, again and again if need be.',
+          invoke: {
+            id: 'switchOn',
+            src: 'switchOn',
+            input: jobOf,
+            onDone: { target: 'awaitingBoot' },
+            onError: elseRestorePower,
+          },
+        },
+        awaitingBoot: {
+          description: 'Polls for a changed boot id or another proof, at most as long as patience.',
+          invoke: {
+            id: 'awaitBoot',
+            src: 'awaitBoot',
+            input: jobOf,
+            onDone: { target: '#recovery.recording' },
+            onError: elseGiveUp,
+          },
+        },
+        restoringPower: {
+          description: 'The attempt failed after the power was asked off: asks for it back.',
+          invoke: {
+            id: 'restorePower',
+            src: 'restorePower',
+            input: jobOf,
+            onDone: { target: '#givingUp' },
+            onError: { target: '#givingUp' },
+          },
+        },
+      },
+    },
+    reinstalling: {
+      description: 'The provider puts a new system on the machine; what was on it is lost.',
+      initial: 'asking',
+      states: {
+        asking: {
+          description: 'Notes the request, forgets the pinned host key, asks the provider once.',
+          invoke: {
+            id: 'askReinstall',
+            src: 'askReinstall',
+            input: jobOf,
+            onDone: { target: 'awaitingSystem' },
+            onError: elseGiveUp,
+          },
+        },
+        awaitingSystem: {
+          description: 'Polls until a new system runs and proves that it is the machine.',
+          invoke: {
+            id: 'awaitSystem',
+            src: 'awaitSystem',
             input: jobOf,
             onDone: { target: '#recovery.recording' },
             onError: elseGiveUp,

@@ -32,7 +32,7 @@ beforeEach(() => {
   clock = createWatchedClock();
   const places = { agentStart: 1, recovery: 1, deprovision: 1 };
   desk = createDesk({ places, unusedMs: 5_000, clock, log: silentLog });
-  permits = createPermitQueue(DEFAULT_BUDGET);
+  permits = createPermitQueue({ budget: DEFAULT_BUDGET, barOf: () => null });
   sessions = [SESSION];
   facts = new Map();
   const session = { sessionId: SESSION } as BmdbSession;

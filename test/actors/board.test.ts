@@ -111,6 +111,23 @@ describe('the numbers', () => {
     acts(1, { Recovering: { ours: 'rebooting' } });
     acts(1, { Recovering: { ours: 'recording' } });
     expect(board.recoveries()).toBe(1);
+    show(2, viewAt('Running', 'silent'));
+    acts(2, { Recovering: { ours: 'claiming' } });
+    acts(2, { Recovering: { ours: 'restartingAgent' } });
+    acts(2, { Recovering: { ours: 'rebooting' } });
+    expect(board.recoveries(), 'going on to the next rung is none').toBe(2);
+  });
+
+  test('of machines that need a human follow them in and out', () => {
+    expect(board.needHuman()).toBe(0);
+    show(1, viewAt('Quarantined', 'needsHuman'));
+    show(2, viewAt('Quarantined', 'conflict'));
+    show(3, viewAt('Running', 'healthy'));
+    acts(3, { Quarantined: 'needsHuman' });
+    expect(board.needHuman()).toBe(2);
+    acts(3, { Running: 'healthy' });
+    board.onVanished(rack(1));
+    expect(board.needHuman()).toBe(0);
   });
 
   test('of transitions are moves from state to state', () => {

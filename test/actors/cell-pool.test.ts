@@ -36,6 +36,7 @@ let crashes: string[];
 let waiting: Slot[];
 let cells: Map<string, ActorRefFrom<typeof cell>>;
 let failures: unknown[];
+let broken: unknown[];
 let options: Partial<CellPoolOptions>;
 let cellsBreak: boolean;
 let pool: { tell(...news: SlotNews[]): void; stop(): void };
@@ -87,6 +88,7 @@ function start() {
     actors: { pool: logic },
   }).createMachine({
     initial: 'up',
+    on: { 'service.crashed': { actions: ({ event }) => void broken.push(event.error) } },
     states: { up: { invoke: { id: 'pool', src: 'pool', onError: 'down' } }, down: {} },
   });
   const actor = createActor(host);
@@ -103,7 +105,7 @@ beforeEach(() => {
   clock = createWatchedClock();
   log = recordingLog();
   [crashing, cells] = [new Set(), new Map()];
-  [dropped, crashes, waiting, failures] = [[], [], [], []];
+  [dropped, crashes, waiting, failures, broken] = [[], [], [], [], []];
   options = {};
   cellsBreak = false;
   pool = start();
@@ -156,6 +158,33 @@ describe('placing', () => {
   test('a slot that is gone for good ends by itself', async () => {
     pool.tell(healthy(rack(1)), seen(rack(1), viewAt('Released', 'gone')), gone(rack(1)));
     await settled();
+    expect(all()).toEqual([]);
+  });
+});
+
+describe('many news', () => {
+  const many = Array.from({ length: 2_500 }, (_, at) => healthy(rack(at)));
+
+  test('are handled in slices, so that other things get their turn, and in order', async () => {
+    pool.tell(...many);
+    expect(all()).toHaveLength(1_000);
+    let timers = 0;
+    clock.setTimeout(() => (timers = all().length), 0);
+    pool.tell(gone(rack(2_499)), seen(rack(0), viewAt('Running', 'late')));
+    await advance(clock, 10);
+    expect(timers).toBeGreaterThan(0);
+    expect(timers).toBeLessThan(2_499);
+    expect(all()).toHaveLength(2_499);
+    expect(all()).not.toContain(rack(2_499));
+  });
+
+  test('that wait are forgotten at a stop, and break the pool where they are bad', async () => {
+    pool.tell(...many, { type: 'observed', view: null as never });
+    await advance(clock, 10);
+    expect(broken).toHaveLength(1);
+    pool.tell(...many);
+    pool.stop();
+    await advance(clock, 10);
     expect(all()).toEqual([]);
   });
 });

@@ -4,6 +4,9 @@ import type { ProvisionDeps } from '../../src/actors/provisioning/deps.ts';
 import type { BmdbSession, Work } from '../../src/adapters/bmdb/port.ts';
 import type { ShellSession } from '../../src/adapters/ssh/port.ts';
 import { createFault, EFFECTS, type Fault } from '../support/fault-battery.ts';
+import { slotIdOf } from '../../src/domain/ids.ts';
+import type { Rung } from '../../src/domain/machine.ts';
+import { ladderRow, PROVIDER } from '../support/facts.ts';
 import { createSmallWorld, type SmallWorld } from '../support/small-world.ts';
 import { advance, settled } from '../support/watched-clock.ts';
 
@@ -25,6 +28,8 @@ function openToFaults(deps: ProvideDeps, fault: Fault): ProvideDeps {
       fault.wrap(provider, {
         getMachine: 'getMachine',
         rebootMachine: 'rebootMachine',
+        setPower: 'setPower',
+        reinstallMachine: 'reinstallMachine',
         deprovisionMachine: 'deprovisionMachine',
         isReusable: 'isReusable',
       }),
@@ -46,8 +51,17 @@ function openToFaults(deps: ProvideDeps, fault: Fault): ProvideDeps {
     },
   );
   const parts = { shell, providers, keeper };
+  const settling = fault.wrap(
+    deps.keeper,
+    {},
+    {
+      whenAlive: async (session: Promise<BmdbSession>) =>
+        fault.wrap(await session, { settle: 'settle' }),
+    },
+  );
   return {
     ...deps,
+    turns: { ...deps.turns, keeper: settling },
     takeOver: { ...deps.takeOver, ...parts },
     recover: { ...deps.recover, ...parts },
     deprovision: { ...deps.deprovision, ...parts },
@@ -87,6 +101,7 @@ function provisionOpenToFaults(deps: ProvisionDeps, fault: Fault): ProvisionDeps
 const STEPS = {
   provision: ['lease', 'scan', 'list', 'prepare', 'open', 'progress', 'createMachine', 'adopt'],
   deprovision: [
+    'settle',
     'claim',
     'note',
     'deprovisionMachine',
@@ -105,8 +120,37 @@ const STEPS = {
     'finish',
     'readMachine',
   ],
-  recovery: ['claim', 'note', 'rebootMachine', 'getMachine', 'connect', 'execute', 'finish'],
+  restartAgent: ['claim', 'getMachine', 'connect', 'execute', 'note', 'finish', 'readMachine'],
+  reboot: ['claim', 'note', 'rebootMachine', 'getMachine', 'connect', 'execute', 'finish'],
+  powerCycle: ['claim', 'note', 'setPower', 'getMachine', 'connect', 'execute', 'finish'],
+  reinstall: ['claim', 'note', 'reinstallMachine', 'getMachine', 'connect', 'execute', 'finish'],
 };
+/** On which rung the machine is, when it falls silent. */
+const RUNG_OF: Readonly<Record<string, Rung>> = {
+  restartAgent: 'restartingAgent',
+  reboot: 'rebooting',
+  powerCycle: 'powerCycling',
+  reinstall: 'reinstalling',
+};
+
+/** The agent is dead; but for the mildest rung its machine too, until it boots. */
+function fallSilent(rung: Rung) {
+  const [machine] = world.bmdb.tables.machines.values();
+  const recovery = rung === 'restartingAgent' || rung === 'rebooting' ? null : ladderRow({ rung });
+  machine!.row = { ...machine!.row, recovery };
+  for (const host of world.hosts.values()) {
+    host.killAgent();
+    host.unreachable = rung !== 'restartingAgent';
+  }
+}
+
+function askToDeprovision(): Promise<unknown> {
+  const [view] = world.views.values();
+  const { slot, machineId } = view!;
+  const target = { provider: PROVIDER, slotId: slotIdOf(slot), machineId };
+  const what = { verb: 'deprovision', target } as const;
+  return world.bmdb.requests.file({ key: 'ann-1', by: 'ann', reason: 'test', what });
+}
 const cases = Object.entries(STEPS).flatMap(([task, steps]) =>
   steps.flatMap((step) => EFFECTS.map((effect) => [task, step, effect] as const)),
 );
@@ -153,19 +197,21 @@ describe('one fault at each step, and the machine runs in the end', () => {
     const fault = createFault();
     if (task === 'provision') fault.arm(step, effect);
     begin(fault);
-    if (task === 'recovery' || task === 'deprovision') await untilRunning(10 * MINUTE);
-    if (task === 'recovery') {
-      for (const host of world.hosts.values()) host.killAgent();
+    const rung = RUNG_OF[task];
+    if (rung || task === 'deprovision') await untilRunning(20 * MINUTE);
+    if (rung) {
+      fallSilent(rung);
       await advance(world.clock, 5 * MINUTE);
     }
     if (task !== 'provision') fault.arm(step, effect);
     const [before] = world.bmdb.tables.machines.keys();
-    const { tables, requestDeprovision } = world.bmdb;
-    if (task === 'deprovision') await requestDeprovision(before!, { by: 'ann', reason: 'test' });
+    const { tables } = world.bmdb;
+    if (task === 'deprovision') await askToDeprovision();
     await advance(world.clock, 6 * MINUTE);
     await untilRunning(90 * MINUTE);
     expect(fault.struck).toBe(true);
     expectOrder();
+    for (const host of world.hosts.values()) expect(host.unreachable).toBe(false);
     if (task === 'deprovision') expect(tables.machines.has(before!), 'it is another').toBe(false);
   });
 });

@@ -56,11 +56,24 @@ describe('the fleet', () => {
     expect(world.log.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
-  test('brings a machine back whose agent died, by one reboot', async () => {
+  test('brings a machine back whose agent died, without a reboot', async () => {
     await advance(world.clock, 5 * MINUTE);
     const [host] = world.hosts.values();
     const { bootId } = host!;
     host!.killAgent();
+    await advance(world.clock, 9 * MINUTE);
+    expect(all('Running')).toBe(true);
+    await advance(world.clock, 2 * MINUTE);
+    expect(all('Running')).toBe(true);
+    expect(host).toMatchObject({ bootId, executions: 2 });
+    expect(world.metrics.count('reboot')).toBe(0);
+  });
+
+  test('brings a machine back that hangs, by one reboot', async () => {
+    await advance(world.clock, 5 * MINUTE);
+    const [host] = world.hosts.values();
+    const { bootId } = host!;
+    host!.unreachable = true;
     await advance(world.clock, 10 * MINUTE + 20_000);
     expect(states().toSorted()).toEqual(['Recovering', 'Running', 'Running']);
     await advance(world.clock, 5 * MINUTE);
@@ -88,12 +101,13 @@ describe('the fleet', () => {
     await advance(world.clock, 1_000);
     expect(actor.getSnapshot().value).toBe('stopped');
     expect(world.bmdb.tables.sessions.size).toBe(0);
+    expect(world.watch.view().state, 'nobody looks any more').toBe('blind');
   });
 
   test('a crashed service is rebuilt; places and machines are as before', async () => {
     await advance(world.clock, 5 * MINUTE);
     const [host] = world.hosts.values();
-    host!.killAgent();
+    host!.unreachable = true;
     await advance(world.clock, 10 * MINUTE + 20_000);
     expect(world.desk.busy).toBe(1);
     actor.send({ type: 'service.crashed', error: new Error('bug') });
@@ -103,6 +117,49 @@ describe('the fleet', () => {
     expect(all('Running')).toBe(true);
     expect(world.log.count('a service of the supervisor crashed; it is rebuilt')).toBe(1);
     expect(world.bmdb.tables.sessions.size).toBe(1);
+  });
+
+  test('a crash of the guard is told, it is rebuilt alone, and nobody else is touched', async () => {
+    actor.send({ type: 'fleet.stop' });
+    await advance(world.clock, 1_000);
+    world.end();
+    let bugs = 0;
+    begin({
+      change: (deps) => {
+        const { watch } = deps.guard;
+        const take: typeof watch.take = (picture, standings) => {
+          if (bugs > 0) {
+            bugs -= 1;
+            throw new Error('bug');
+          }
+          watch.take(picture, standings);
+        };
+        return { ...deps, guard: { ...deps.guard, watch: { ...watch, take } } };
+      },
+    });
+    await advance(world.clock, 15 * MINUTE);
+    const [sweeps, host] = [world.sweeps(), [...world.hosts.values()][0]!];
+    expect(world.watch.view().state).toBe('watching');
+    bugs = 3;
+    let waitedMs = 0;
+    for (; bugs === 3 && waitedMs < MINUTE; waitedMs += 100) await advance(world.clock, 100);
+    expect(world.watch.view().state).toBe('blind');
+    expect(actor.getSnapshot().value).toMatchObject({
+      active: { attended: { working: 'unguarded' } },
+    });
+    await advance(world.clock, 5 * MINUTE - waitedMs);
+    expect(world.metrics.count('serviceCrash', 'guard')).toBe(3);
+    expect(world.metrics.count('serviceCrash', 'supervisor')).toBe(0);
+    expect(world.log.count('the guard crashed; it is rebuilt, and nothing else is touched')).toBe(
+      3,
+    );
+    expect(world.watch.view().state).toBe('watching');
+    expect(world.sweeps() - sweeps, 'the janitor went on').toBe(30);
+    expect(world.log.count('session opened')).toBe(1);
+    expect(host.executions).toBe(1);
+    host.killAgent();
+    await advance(world.clock, 12 * MINUTE);
+    expect([all('Running'), host.executions]).toEqual([true, 2]);
   });
 
   test('a stop in the middle of work waits, then cancels it', async () => {

@@ -64,11 +64,6 @@ describe('provider vector 18: a driver without means to verify', () => {
     expect({ evidence, commands }).toEqual({ evidence: 'secret', commands: [CAT] });
   });
 
-  test('another user than root reads it by sudo', async () => {
-    const machine = { ...WITH_HASH, remoteUser: 'ubuntu' };
-    expect((await prove({ machine })).commands).toEqual([`sudo ${CAT}`]);
-  });
-
   const wrong = {
     another: newSecret(),
     'none at all': '',

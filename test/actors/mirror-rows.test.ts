@@ -6,6 +6,7 @@ import { machineRow, MACHINE } from '../support/facts.ts';
 
 const around = {
   ...{ cursor: null, intents: [], holds: [], penalties: [], sessions: [] },
+  ...{ requests: [], guard: [] },
   ...{ providerHolds: [], leases: [] },
 };
 

@@ -264,6 +264,7 @@ describe('what is newer stays', () => {
     await advance(clock, 1_000);
     script.reading = { nowMs: clock.now(), version: clock.now(), row: running() };
     expect(await reread()).toMatchObject({ state: 'Running' });
+    expect(fresh()).toEqual([observed('Running', 'healthy')]);
     script.scans.shift()!.answer({ machines: [machineRow()] });
     await settled();
     expect(fresh()).toEqual([]);
@@ -278,6 +279,7 @@ describe('what is newer stays', () => {
     fresh();
     script.reading = { nowMs: clock.now(), version: clock.now(), row: running() };
     expect(await reread()).toMatchObject({ state: 'Running' });
+    expect(fresh()).toEqual([observed('Running', 'healthy')]);
     await advance(clock, 1_000);
     script.wake();
     await settled();

@@ -74,9 +74,14 @@ test('the detection of holes finds those of the bare charts', () => {
     'session.poke',
     'session.watchDeadline',
     'session.reportPokeFailure',
+    ...['assess', 'settleGuardRequests', 'reportLook', 'reportBlind', 'reportUnsettled'].map(
+      (name) => `guard.${name}`,
+    ),
     ...['mirror', 'cellPool', 'provisioners', 'janitor', 'updater', 'drain', 'closeSession'].map(
       (name) => `fleet.${name}`,
     ),
+    'fleet.forgetGuard',
+    'fleet.reportGuardCrash',
     'fleet.reportSessionLoss',
     'fleet.reportServiceCrash',
   ]);
@@ -102,7 +107,7 @@ test('provide fills every slot of every chart that the daemon runs', async () =>
   const logic = provideFleet(world.deps);
   const actor = createActor(logic, {
     clock: world.clock,
-    input: { sessionIntervalMs: 10_000, sessionRetryMs: 500 },
+    input: { sessionIntervalMs: 10_000, sessionRetryMs: 500, assessMs: 5_000 },
     inspect: see,
   });
   actor.start();

@@ -1,23 +1,22 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { fromPromise } from 'xstate';
-import { takeOverSlots, type HostKeyPolicy, type TaskDeps } from '../../src/actors/take-over.ts';
+import type { HostKeyPolicy, TaskDeps } from '../../src/actors/take-over.ts';
 import { hashOf, newSecret } from '../../src/adapters/provider/core/instance-secret.ts';
-import { createTakeoverProtocol } from '../../src/adapters/agents/takeover-protocol.ts';
 import { AGENT_START_BACKOFF } from '../../src/domain/backoff.ts';
 import { Denied, Unreachable } from '../../src/domain/errors.ts';
 import { providerName } from '../../src/domain/ids.ts';
 import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../src/domain/provisioning/provider-tags.ts';
-import type { MachineView } from '../../src/domain/view.ts';
-import { takeover } from '../../src/machines/takeover.ts';
-import type { Job } from '../../src/machines/task.ts';
-import { takeoverInitCodec, takeoverResponseCodec } from '../../src/wire/codec.ts';
 import { backoff, device, MACHINE, provided, SLOT } from '../support/facts.ts';
 import { runSlot } from '../support/run-slot.ts';
+import {
+  agentAnswer,
+  AGENT_PATH as AGENT,
+  startAgent,
+  startSlots,
+} from '../support/agent-start.ts';
 import { createTaskStand, JOB, type TaskStand } from '../support/task-stand.ts';
 import { advance, settled } from '../support/watched-clock.ts';
 
 const MINUTE = 60_000;
-const AGENT = '/root/agent';
 const BOOT_ID = 'execute cat /proc/sys/kernel/random/boot_id';
 const ALL = ['connect', BOOT_ID, `upload ${AGENT}`, `execute ${AGENT}`];
 const OTHER_KEY = 'b3RoZXIga2V5';
@@ -26,34 +25,16 @@ let stand: TaskStand;
 beforeEach(async () => {
   stand = createTaskStand();
   await stand.openSession();
-  stand.host.run = (_, stdin) => answer(stdin);
+  stand.host.run = (_, stdin) => agentAnswer(stdin);
 });
 afterEach(async () => {
   await stand.close();
   expect(stand.clock.pending).toBe(0);
 });
 
-const answer = (stdin: Buffer) => {
-  const initMessage = takeoverInitCodec.decode(stdin);
-  const success = { initMessage, key: Buffer.alloc(32, 7) };
-  return { stdout: takeoverResponseCodec.encode({ success }) };
-};
-const slotsOf = (policy?: HostKeyPolicy, change: Partial<TaskDeps> = {}) =>
-  takeOverSlots({
-    ...stand.deps(policy),
-    ...change,
-    agent: { file: { content: Buffer.from('agent'), sha256: '', mode: 0o755 }, targetPath: AGENT },
-    protocol: createTakeoverProtocol({
-      endpoint: '192.0.2.100:7000',
-      caCertificate: new Uint8Array(0),
-    }),
-    backoff: AGENT_START_BACKOFF,
-  });
-const takeOver = (policy?: HostKeyPolicy, slots = slotsOf(policy)) => {
-  const reread = fromPromise<MachineView | null, Job>(async () => null);
-  const logic = takeover.provide({ actors: { ...slots, reread } });
-  return stand.runTask('agentStart', logic);
-};
+const slotsOf = (policy?: HostKeyPolicy, change?: Partial<TaskDeps>) =>
+  startSlots(stand, policy, change);
+const takeOver = (policy?: HostKeyPolicy, slots = slotsOf(policy)) => startAgent(stand, slots);
 
 describe('taking a machine over', () => {
   test('is done step by step, and pins the key that was seen first', async () => {
@@ -140,7 +121,8 @@ describe('taking a machine over', () => {
 
     test('does not show it yet: it is tried again later', async () => {
       given(null);
-      stand.host.run = ([program], stdin) => (program === 'cat' ? { exitCode: 1 } : answer(stdin));
+      stand.host.run = ([program], stdin) =>
+        program === 'cat' ? { exitCode: 1 } : agentAnswer(stdin);
       expect((await takeOver()).failure?.code).toBe('remote-failure');
       expect(stand.done).toEqual(['connect', READ]);
       expect(stand.row()).toMatchObject({ quarantine: null, agentStarted: null });
@@ -159,6 +141,45 @@ describe('taking a machine over', () => {
       expect(stand.done).toEqual([]);
     },
   );
+});
+
+describe('the host key that was proved', () => {
+  const upToVerified = async () => {
+    stand.given();
+    const slots = await upTo('connected');
+    await runSlot(slots.verifyHost, JOB).result;
+    return slots;
+  };
+
+  test('is pinned before anything else is done: a crash does not lose it', async () => {
+    await upToVerified();
+    expect(stand.row()).toMatchObject({ hostKey: stand.host.hostKey, agentStarted: null });
+    stand.desk.end(SLOT);
+    await settled();
+    stand.host.hostKey = OTHER_KEY;
+    expect((await takeOver()).failure?.code).toBe('host-key-rejected');
+    expect(stand.row().quarantine).toMatchObject({ kind: 'conflict' });
+  });
+
+  test('is not written again where it was pinned before', async () => {
+    stand.given({ hostKey: stand.host.hostKey });
+    const slots = await upTo('connected');
+    const before = stand.bmdb.tables.changes.length;
+    await runSlot(slots.verifyHost, JOB).result;
+    expect(stand.bmdb.tables.changes).toHaveLength(before);
+  });
+
+  test('is neither asked nor pinned where any will do, which is told and counted', async () => {
+    stand.given();
+    await takeOver('insecure');
+    await advance(stand.clock, 1);
+    expect(stand.row().hostKey).toBeNull();
+    expect(stand.metrics.count('insecureConnection', 'stub')).toBe(1);
+    expect(stand.log.count('INSECURE: host keys are not verified')).toBe(1);
+    stand.given();
+    await takeOver('tofu');
+    expect(stand.metrics.count('insecureConnection')).toBe(1);
+  });
 });
 
 describe('a machine whose provider is not configured here', () => {
@@ -233,7 +254,7 @@ describe('the attempt', () => {
     let known: unknown;
     stand.host.run = (_, stdin) => {
       known = stand.row().startAttempt;
-      return answer(stdin);
+      return agentAnswer(stdin);
     };
     stand.given();
     await takeOver();

@@ -68,7 +68,7 @@ beforeEach(() => {
     },
   });
   const deps: UpdaterDeps = {
-    ...{ clock, log, random: createSeededRandom(1), facts: () => facts },
+    ...{ clock, log, random: createSeededRandom(1), facts: () => facts, nowMs: clock.now },
     keeper: { current: () => session } as UpdaterDeps['keeper'],
     leases: { held: () => (isLeaseOurs ? ({} as Lease) : null) },
     providers: new Map([

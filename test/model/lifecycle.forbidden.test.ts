@@ -26,7 +26,10 @@ const FORBIDDEN: Readonly<Record<MachineState, readonly MachineState[]>> = {
 /** The only doors to a task of ours: the state that waits, and the event that opens it. */
 const DOORS: Readonly<Record<string, readonly string[]>> = {
   'AgentStarting.ours': ['Provisioned.waiting'],
-  'Recovering.ours': ['Provisioned.waiting', 'Running.silent', 'Recovering.coolingDown'],
+  'Recovering.ours': [
+    ...['Provisioned.ordered', 'Provisioned.waiting', 'Recovering.coolingDown'],
+    ...['Running.ordered', 'Running.silent'],
+  ],
   'Deprovisioning.ours': ['Deprovisioning.cleaning', 'Deprovisioning.deleting'],
 };
 const TURN_GRANTED = 'xstate.done.actor.awaitTurn';

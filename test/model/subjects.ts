@@ -6,9 +6,12 @@ import {
   Unreachable,
 } from '../../src/domain/errors.ts';
 import { machineId } from '../../src/domain/ids.ts';
+import { RUNGS } from '../../src/domain/machine.ts';
 import { deprovision } from '../../src/machines/deprovision.ts';
 import { fleet } from '../../src/machines/fleet.ts';
 import type { LifecycleContext } from '../../src/machines/lifecycle-setup.ts';
+import { guard, type GuardLook } from '../../src/machines/guard.ts';
+import type { GuardState } from '../../src/domain/recovery/standing.ts';
 import { lifecycle } from '../../src/machines/lifecycle.ts';
 import { provisioner } from '../../src/machines/provisioner.ts';
 import { recovery } from '../../src/machines/recovery.ts';
@@ -53,9 +56,23 @@ export const recoverySubject: Subject = {
   chart: recovery,
   input: JOB,
   slots: {
-    claimRecovery: { done: [undefined], errors: [new NothingToDo('not eligible')] },
+    claimRecovery: {
+      done: RUNGS.map((rung) => ({ rung })),
+      errors: [new NothingToDo('not eligible')],
+    },
+    reachAgent: {
+      done: ['restartingAgent', 'rebooting', 'powerCycling'].map((rung) => ({ rung })),
+      errors: [new HostKeyRejected('another host')],
+    },
+    stopAgent: step,
     askReboot: step,
+    switchOff: step,
+    awaitOff: step,
+    switchOn: step,
+    restorePower: step,
     awaitBoot: step,
+    askReinstall: step,
+    awaitSystem: step,
     recordRecovery: step,
     giveUp: step,
     reread,
@@ -91,10 +108,19 @@ const TOLD_WHILE_BUSY = [
   viewAt('Running', 'healthy', { holds: ['no-recover'] }),
 ];
 
-function newsOf({ context, tags }: ChartSnapshot) {
-  const { view } = context as unknown as LifecycleContext;
+/** While something is being settled, and after it, life goes on as ever: a few news say it all. */
+const TOLD_WHILE_ASKED = [
+  viewAt('Running', 'healthy', { request: 'request-1' }),
+  viewAt('Running', 'healthy'),
+  viewAt('Released', 'gone'),
+];
+
+function newsOf({ context, tags, value }: ChartSnapshot) {
+  const { view, settledKey } = context as unknown as LifecycleContext;
   const tenant = { ...view, machineId: view.machineId && ANOTHER_TENANCY };
-  const told = tags.has('busy') ? TOLD_WHILE_BUSY : [...VIEWS, tenant];
+  const { requests } = value as { requests: string };
+  const isAsked = requests !== 'idle' || settledKey !== null;
+  const told = tags.has('busy') ? TOLD_WHILE_BUSY : isAsked ? TOLD_WHILE_ASKED : [...VIEWS, tenant];
   return told.map((each) => ({ type: 'machine.observed', view: each }));
 }
 
@@ -104,6 +130,13 @@ export const lifecycleSubject: Subject = {
   events: newsOf,
   slots: {
     awaitTurn: { done: [undefined], errors: [fault] },
+    settleRequest: {
+      done: [
+        { key: 'request-1', settled: true },
+        { key: 'request-1', settled: false },
+      ],
+      errors: [fault],
+    },
     takeover: {
       kind: 'chart',
       shows: [
@@ -127,8 +160,11 @@ export const lifecycleSubject: Subject = {
       kind: 'chart',
       shows: [
         { value: 'claiming' },
+        { value: { restartingAgent: 'stopping' } },
         { value: { rebooting: 'asking' } },
         { value: { rebooting: 'awaitingBoot' } },
+        { value: { powerCycling: 'awaitingOff' } },
+        { value: { reinstalling: 'awaitingSystem' } },
         { value: 'recording' },
         { value: 'givingUp' },
         { value: 'rereading' },
@@ -157,8 +193,9 @@ export const lifecycleSubject: Subject = {
   },
   actions: ['endTurn', 'countLeap'],
   keyOf: ({ context }) => {
-    const { view } = context as unknown as LifecycleContext;
-    return [view.state, view.substate, view.next, view.machineId, view.holds.length > 0];
+    const { view, settledKey } = context as unknown as LifecycleContext;
+    const { state, substate, next, machineId, request } = view;
+    return [state, substate, next, machineId, view.holds.length > 0, request, settledKey];
   },
   transient: ['resyncing'],
 };
@@ -193,13 +230,36 @@ export const provisionerSubject: Subject = {
   keyOf: ({ context }) => context['planned'] === 0,
 };
 
+/** The guard of a fleet of one provider, found in this state. */
+const lookAt = (state: GuardState): GuardLook => {
+  const reason = state === 'watching' ? null : `it is ${state}`;
+  const standings = [{ scope: 'fleet', state, sinceMs: null, reason }];
+  return { rows: [], counts: [], standings };
+};
+
+export const guardSubject: Subject = {
+  chart: guard,
+  input: { assessMs: 5_000 },
+  events: () => [{ type: 'guard.nudged' }],
+  slots: {
+    assess: {
+      done: (['grace', 'watching', 'suspicious', 'frozen'] as const).map(lookAt),
+      errors: [fault],
+    },
+    settleGuardRequests: step,
+  },
+  actions: ['reportLook', 'reportBlind', 'reportUnsettled'],
+  keyOf: ({ context }) => context['again'],
+};
+
 export const fleetSubject: Subject = {
   chart: fleet,
-  input: { sessionIntervalMs: 10_000, sessionRetryMs: 1_000 },
+  input: { sessionIntervalMs: 10_000, sessionRetryMs: 1_000, assessMs: 5_000 },
   events: () => [
     { type: 'fleet.stop' },
     { type: 'service.crashed', error: fault } as EventObject,
     { type: 'slots.changed', news: [] } as EventObject,
+    { type: 'guard.nudged' },
   ],
   slots: {
     session: {
@@ -212,6 +272,7 @@ export const fleetSubject: Subject = {
       done: [{ failure: null }, { failure: { code: 'session-expired', message: 'scripted' } }],
       errors: [fault],
     },
+    guard: { kind: 'chart', done: [undefined], errors: [fault] },
     mirror: { kind: 'service', errors: [fault] },
     cellPool: { kind: 'service', errors: [fault] },
     provisioners: { kind: 'service', errors: [fault] },
@@ -220,6 +281,6 @@ export const fleetSubject: Subject = {
     drain: step,
     closeSession: step,
   },
-  actions: ['reportSessionLoss', 'reportServiceCrash'],
+  actions: ['reportSessionLoss', 'reportServiceCrash', 'reportGuardCrash', 'forgetGuard'],
   keyOf: ({ context }) => context['stopping'],
 };

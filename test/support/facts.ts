@@ -5,12 +5,15 @@ import type {
   HoldKind,
   HoldRow,
   IntentRow,
+  LadderRow,
   LiveWork,
   MachineRow,
+  OrderRow,
   PenaltyRow,
   Process,
   Provided,
   ProviderMachine,
+  RequestRow,
   SlotFacts,
 } from '../../src/domain/machine.ts';
 
@@ -51,6 +54,33 @@ export const liveWork = (process: Process, session = SESSION): LiveWork => ({
   sessionId: session,
   epoch: '1',
   startedAtMs: NOW_MS - 1_000,
+});
+
+/** An episode of recovery in which nothing was asked for yet. */
+export const ladderRow = (change: Partial<LadderRow> = {}): LadderRow => ({
+  rung: 'rebooting',
+  attempts: 0,
+  nextAtMs: null,
+  askedAtMs: null,
+  askedRung: null,
+  orderKey: null,
+  operationRef: null,
+  bootIdBefore: null,
+  hostKeyBefore: null,
+  offSeenAtMs: null,
+  powerOffAskedAtMs: null,
+  ...change,
+});
+
+/** Work that an operator asked for. */
+export const orderRow = (change: Partial<OrderRow> = {}): OrderRow => ({
+  key: 'request-1',
+  verb: 'reboot',
+  by: 'ann',
+  reason: 'it is slow',
+  force: false,
+  expiresAtMs: NOW_MS + 3_600_000,
+  ...change,
 });
 
 export const deprovisionAsked = (
@@ -105,6 +135,20 @@ export const penaltyRow = (untilMs: number, change: Partial<PenaltyRow> = {}): P
   ...change,
 });
 
+/** What an operator asked about the slot's machine a moment ago. */
+export const requestRow = (change: Partial<RequestRow> = {}): RequestRow => ({
+  key: 'request-1',
+  verb: 'hold',
+  provider: PROVIDER,
+  slotId: SLOT_ID,
+  machineId: MACHINE,
+  by: 'ann',
+  reason: 'under inspection',
+  createdAtMs: NOW_MS,
+  expiresAtMs: NOW_MS + 3_600_000,
+  ...change,
+});
+
 /** Free capacity on the slot. */
 export const free = (change: Partial<ProviderMachine> = {}): ProviderMachine => ({
   id: null,
@@ -145,6 +189,7 @@ export const slotFacts = (change: Partial<SlotFacts> = {}): SlotFacts => ({
   intent: null,
   holds: [],
   penalty: null,
+  requests: [],
   conflict: null,
   ...change,
 });

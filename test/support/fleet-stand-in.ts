@@ -6,18 +6,22 @@ export interface FleetStandIn {
   /** News so far that were not taken yet. */
   readonly news: SlotNews[];
   readonly crashes: unknown[];
+  /** How often the guard was nudged. */
+  nudges(): number;
   stop(): void;
 }
 
 export function runService(service: CallbackActorLogic<FleetEvent, void>): FleetStandIn {
   const news: SlotNews[] = [];
   const crashes: unknown[] = [];
+  let nudges = 0;
   const host = setup({
     types: { events: {} as FleetEvent },
     actors: { service },
     actions: {
       record: ({ event }) => {
         if (event.type === 'slots.changed') news.push(...event.news);
+        if (event.type === 'guard.nudged') nudges += 1;
         if (event.type === 'service.crashed') crashes.push(event.error);
       },
     },
@@ -26,5 +30,5 @@ export function runService(service: CallbackActorLogic<FleetEvent, void>): Fleet
     on: { '*': { actions: 'record' } },
   });
   const actor = createActor(host).start();
-  return { news, crashes, stop: () => void actor.stop() };
+  return { news, crashes, nudges: () => nudges, stop: () => void actor.stop() };
 }

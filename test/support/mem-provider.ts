@@ -26,6 +26,8 @@ export interface MemProviderConfig {
   readonly latencyMs: number;
   /** From giving back to being gone; at once when absent. */
   readonly deprovisioningMs?: number;
+  /** Reservations by location; all in one when absent. */
+  readonly locations?: Readonly<Record<string, number>>;
   /** What the driver cannot; nothing but verifying host keys when absent. */
   readonly without?: readonly StubCapability[];
   /** Of the faults' chances. */
@@ -37,6 +39,10 @@ export interface MemProviderDeps {
   readonly random: Random;
   /** The machine is told to reboot; called when the request is accepted. */
   readonly onReboot?: (device: ProviderMachine) => void;
+  /** It was switched off, or is being installed anew. */
+  readonly onDown?: (device: ProviderMachine) => void;
+  /** It was switched on again; with the script of its new first boot if it was installed anew. */
+  readonly onUpAgain?: (device: ProviderMachine, initCommand: string | null) => void;
   /** The machine came up for the first time, with this first-boot script. Answers its address. */
   readonly onUp?: (device: ProviderMachine, initCommand: string) => string;
 }
@@ -93,21 +99,36 @@ export function createMemProvider(config: MemProviderConfig, deps: MemProviderDe
       },
       { instanceSetId, observedAtMs: clock.now() },
     );
+  const scripts = new Map<string, string>();
+  const downed = new Set<string>();
   const machines = {
     ...noMachines,
     up(device: StubDevice) {
-      if (device.boots > 1) return device.addresses;
       const { initCommand } = device.installation;
+      const before = scripts.get(device.id);
+      scripts.set(device.id, initCommand);
+      if (device.boots > 1) {
+        const isNew = before !== initCommand;
+        if (downed.delete(device.id)) deps.onUpAgain?.(shown(device), isNew ? initCommand : null);
+        return device.addresses;
+      }
       return [deps.onUp?.(shown(device), initCommand) ?? `${device.id}.invalid`];
     },
     down: (device: StubDevice, cause: string) => {
       if (cause === 'reboot') deps.onReboot?.(shown(device));
+      if (cause !== 'off' && cause !== 'reinstall') return;
+      downed.add(device.id);
+      deps.onDown?.(shown(device));
     },
   };
   const { provisioningMs, deprovisioningMs = 0, reservations, latencyMs, seed = 1 } = config;
   const account = createStubAccount(
     {
-      plans: [{ name: 'm3.large.x86', location: 'sim1', spot: false, reservations }],
+      plans: Object.entries(config.locations ?? { sim1: reservations }).map(
+        ([location, count]) => ({
+          ...{ name: 'm3.large.x86', location, spot: false, reservations: count },
+        }),
+      ),
       timing: { provisioningMs, deprovisioningMs, bootMs: 0 },
       ...{ latencyMs, devicePrefix, inventory: null, seed, faults: [] },
     },

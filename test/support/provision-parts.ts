@@ -55,7 +55,7 @@ export function provisionParts(world: ProvisionWorld) {
     assimilate: world.assimilate ?? false,
   };
   const update: UpdaterDeps = {
-    ...{ keeper, leases, listings, holds, providers, clock, random, log },
+    ...{ keeper, leases, listings, holds, providers, nowMs, clock, random, log },
     facts: world.facts ?? (() => new Map()),
   };
   const deprovision = (tasks: TaskDeps): DeprovisionDeps => ({

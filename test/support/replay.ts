@@ -256,14 +256,18 @@ async function replayOn(run: Run, subject: Subject, path: Path, witnessed: Witne
 }
 
 interface Play {
-  readonly actor: { send(event: EventObject): void };
+  readonly actor: { send(event: EventObject): void; getSnapshot(): ChartSnapshot };
   readonly clock: WatchedClock;
   readonly stage: Stage;
 }
 
+/** The next timer that fires is no other. */
+const isOnlyTimer = ({ _nodes }: ChartSnapshot): boolean =>
+  _nodes.flatMap((node) => [...node.transitions.keys()].filter(isDelayed)).length === 1;
+
 function play(event: EventObject, { actor, clock, stage }: Play): void {
   const [, kind, id] = /^xstate\.(done|error|snapshot)(?:\.actor)?\.(.+)$/.exec(event.type) ?? [];
-  if (isDelayed(event.type)) {
+  if (isDelayed(event.type) && isOnlyTimer(actor.getSnapshot())) {
     clock.increment(clock.untilNext() ?? 0);
     return;
   }

@@ -84,7 +84,8 @@ export function scriptedBmdb(nowMs: () => number): ScriptedBmdb {
       sweep: unused('sweep'),
       heartbeats: { recordHeartbeats: unused('recordHeartbeats') },
       providerHolds: { impose: unused('impose'), lift: unused('lift') },
-      requestDeprovision: unused('requestDeprovision'),
+      requests: { file: unused('file'), read: unused('read'), list: unused('list') },
+      guard: { assess: unused('assess') },
       inspection: {
         statistics: unused('statistics'),
         candidates: unused('candidates'),
@@ -92,6 +93,7 @@ export function scriptedBmdb(nowMs: () => number): ScriptedBmdb {
         machines: unused('machines'),
         hardware: unused('hardware'),
         history: unused('history'),
+        events: unused('events'),
       },
       close: async () => undefined,
     },
@@ -110,5 +112,7 @@ const EMPTY: Omit<BmdbSnapshot, keyof ReadingMoment> = {
   penalties: [],
   providerHolds: [],
   leases: [],
+  requests: [],
+  guard: [],
   sessions: [],
 };

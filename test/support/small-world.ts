@@ -4,7 +4,8 @@ import { createActor } from 'xstate';
 import { createBoard, type Board } from '../../src/actors/board.ts';
 import { createDesk, type Desk } from '../../src/actors/desk.ts';
 import { createMirror, type Mirror } from '../../src/actors/mirror.ts';
-import { createPermitQueue } from '../../src/actors/permit-queue.ts';
+import { createGuardWatch, type GuardWatch } from '../../src/actors/guard-watch.ts';
+import { createPermitQueue, type PermitQueue } from '../../src/actors/permit-queue.ts';
 import { provideFleet, type ProvideDeps } from '../../src/actors/provide.ts';
 import type { ProvisionLimits } from '../../src/actors/provisioning/deps.ts';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
@@ -26,6 +27,8 @@ import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../../src/domain/backoff.
 import { machineId } from '../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import { DEFAULT_GUARD, type GuardPolicy } from '../../src/domain/recovery/guard.ts';
+import { DEFAULT_LADDER } from '../../src/domain/recovery/ladder.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../src/wire/codec.ts';
 import { clockScheduler } from './clock-scheduler.ts';
@@ -48,6 +51,8 @@ export interface SmallWorld {
   readonly keeper: SessionKeeper;
   readonly mirror: Mirror;
   readonly board: Board;
+  readonly watch: GuardWatch;
+  readonly permits: PermitQueue;
   readonly metrics: MemMetrics;
   readonly log: RecordingLog;
   readonly deps: ProvideDeps;
@@ -69,6 +74,8 @@ export interface SimulatedMachine extends FakeHost {
 
 export interface SmallWorldOptions {
   readonly machines?: number;
+  /** Reservations by location, instead of `machines` in one. */
+  readonly locations?: Readonly<Record<string, number>>;
   readonly seed?: number;
   readonly places?: number;
   readonly machinesMax?: number;
@@ -76,6 +83,9 @@ export interface SmallWorldOptions {
   /** A part of the dependencies, replaced. */
   readonly change?: (deps: ProvideDeps) => ProvideDeps;
   readonly bootMs?: number;
+  readonly guard?: Partial<GuardPolicy>;
+  /** Whether the agent server takes calls; always when absent. */
+  readonly isListening?: () => boolean;
   /** The database as the mirror reads it. */
   readonly reader?: (bmdb: Bmdb) => Bmdb;
 }
@@ -83,18 +93,24 @@ export interface SmallWorldOptions {
 const startFleet = (deps: ProvideDeps) => {
   const actor = createActor(provideFleet(deps), {
     clock: deps.clock,
-    input: { sessionIntervalMs: 10_000, sessionRetryMs: 500 },
+    input: { sessionIntervalMs: 10_000, sessionRetryMs: 500, assessMs: DEFAULT_GUARD.assessMs },
   });
   return actor.start();
 };
 
 export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
   const clock = createWatchedClock();
+  const guardPolicy = { ...DEFAULT_GUARD, ...options.guard };
   const random = createSeededRandom(options.seed ?? 1);
   const log = recordingLog();
   const metrics = createMemMetrics();
-  const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
-  const agents = createMemAgentServer({ store: bmdb.heartbeats, clock, log });
+  const bmdb = createMemBmdb({
+    ...{ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, guard: guardPolicy },
+  });
+  const agents = createMemAgentServer({
+    ...{ store: bmdb.heartbeats, clock, log },
+    isReady: () => options.isListening?.() ?? true,
+  });
   const land = createLand({
     clock,
     random,
@@ -106,10 +122,16 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
       devicePrefix: 'machine-',
       instanceSetId: 'small-world',
       reservations: options.machines ?? 3,
+      ...(options.locations && { locations: options.locations }),
       provisioningMs: 120_000,
       latencyMs: 0,
     },
-    { clock, random, onUp: land.raise, onReboot: ({ address }) => land.reboot(address!) },
+    {
+      ...{ clock, random, onUp: land.raise },
+      onReboot: ({ address }) => land.reboot(address!),
+      onDown: ({ address }) => land.down(address!),
+      onUpAgain: ({ address }, initCommand) => land.up(address!, initCommand),
+    },
   );
   const providers = new Map([[PROVIDER, provider]]);
   const views = new Map<string, MachineView>();
@@ -118,7 +140,13 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
     metrics,
     changes: { next: () => undefined },
   });
-  const permits = createPermitQueue(DEFAULT_BUDGET);
+  const watch = createGuardWatch({
+    policy: guardPolicy,
+    heartbeatMs: DEFAULT_LOSS.heartbeatMs,
+    nowMs: () => mirror.nowMs(),
+    ...{ clock, metrics, log, onChange: () => permits.reconsider() },
+  });
+  const permits = createPermitQueue({ budget: DEFAULT_BUDGET, barOf: watch.barOf });
   const mirror: Mirror = createMirror({
     bmdb: options.reader?.(bmdb) ?? bmdb,
     providers,
@@ -179,7 +207,9 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
       holds: parts.holds,
       random,
       backoff: RECOVERY_BACKOFF,
-      patienceMs: 900_000,
+      facts: mirror.facts,
+      ladder: () => DEFAULT_LADDER,
+      agentPath: AGENT_PATH,
       pollMs: 5_000,
       askAgainMs: 300_000,
       nowMs: mirror.nowMs,
@@ -190,6 +220,10 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
     turns: {
       ...{ desk, keeper, permits, clock, random },
       ...{ sessions: mirror.sessions, facts: mirror.facts, headStartMs: 1_000 },
+    },
+    guard: {
+      ...{ bmdb, keeper, mirror, watch, log, headStartMs: 1_000 },
+      isTakingIn: agents.isTakingIn,
     },
     ...{ desk, keeper, mirror, clock, log, metrics },
     sweep: async () => {
@@ -203,6 +237,7 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
   const all = options.change?.(deps) ?? deps;
   return {
     ...{ clock, random, bmdb, provider, desk, keeper, mirror, board, metrics, log, views },
+    ...{ watch, permits },
     hosts: land.hosts,
     deps: all,
     sweeps: () => sweeps,
@@ -242,8 +277,11 @@ function createLand({ clock, random, report, bootMs }: LandOptions) {
       if (dead === host) alive = false;
     });
     const beat = () => {
-      if (!alive || host.bootId !== bootId || host.unreachable) return;
-      void report({ machineId: machineId(id), publicKey, bootId });
+      if (!alive || host.bootId !== bootId) return;
+      // Cut off, it tries again and again.
+      if (!host.unreachable) {
+        report({ machineId: machineId(id), publicKey, bootId }).catch(() => undefined);
+      }
       later(beat, DEFAULT_LOSS.periodMs);
     };
     later(beat, 1_000);
@@ -256,6 +294,24 @@ function createLand({ clock, random, report, bootMs }: LandOptions) {
     return { stdout: takeoverResponseCodec.encode({ success: { initMessage: init, key } }) };
   }
 
+  const fall = (address: string) => {
+    const host = hosts.get(`${address}:22`)!;
+    host.unreachable = true;
+    host.killAgent();
+  };
+  /** With a first-boot script it is a new system: another host key, another secret, an empty disk. */
+  const rise = (address: string, initCommand: string | null) => {
+    const host = hosts.get(`${address}:22`)!;
+    later(() => {
+      host.bootId = random.uuid();
+      host.unreachable = false;
+      if (initCommand === null) return;
+      host.hostKey = `key of ${address} since ${host.bootId}`;
+      host.secret = secretIn(initCommand);
+      host.files.clear();
+    }, bootMs);
+  };
+
   return {
     hosts,
     raise(_: ProviderMachine, initCommand: string): string {
@@ -266,11 +322,15 @@ function createLand({ clock, random, report, bootMs }: LandOptions) {
         createFakeHost({
           bootId: random.uuid(),
           hostKey: `key of ${address}`,
-          secret: /^printf %s (\S+)/m.exec(initCommand)?.[1] ?? null,
+          secret: secretIn(initCommand),
         }),
         {
           killAgent: () => void ended.emit('agent', host),
-          run: ([path]: readonly string[], stdin: Buffer) => {
+          run: ([path, ...args]: readonly string[], stdin: Buffer) => {
+            if (path === 'sh' && args[2] === 'stop-agent') {
+              host.killAgent();
+              return {};
+            }
             if (path !== AGENT_PATH || !host.files.has(AGENT_PATH)) return { exitCode: 127 };
             executions += 1;
             return takeover(host, stdin);
@@ -282,17 +342,17 @@ function createLand({ clock, random, report, bootMs }: LandOptions) {
       return address;
     },
     reboot(address: string) {
-      const host = hosts.get(`${address}:22`)!;
-      host.unreachable = true;
-      host.killAgent();
-      later(() => {
-        host.bootId = random.uuid();
-        host.unreachable = false;
-      }, bootMs);
+      fall(address);
+      rise(address, null);
     },
+    down: fall,
+    up: rise,
     end() {
       for (const timer of timers) clock.clearTimeout(timer);
       ended.removeAllListeners();
     },
   };
 }
+
+const secretIn = (initCommand: string): string | null =>
+  /^printf %s (\S+)/m.exec(initCommand)?.[1] ?? null;

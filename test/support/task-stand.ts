@@ -4,7 +4,9 @@ import { createHoldKeeper, type HoldKeeper } from '../../src/actors/provider-hol
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
 import type { HostKeyPolicy, TaskDeps } from '../../src/actors/take-over.ts';
 import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem/mem-bmdb.ts';
+import { rowOf } from '../../src/adapters/bmdb/mem/rows.ts';
 import { newMachine } from '../../src/adapters/bmdb/mem/tables.ts';
+import type { RecoverDeps } from '../../src/actors/recovery/slots.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
 import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
 import { createMemMetrics, type MemMetrics } from '../../src/adapters/metrics/mem-metrics.ts';
@@ -13,11 +15,15 @@ import {
   createFakeShell,
   type FakeHost,
 } from '../../src/adapters/ssh/fake-shell.ts';
+import type { Capabilities } from '../../src/adapters/provider/port.ts';
 import type { RemoteShell } from '../../src/adapters/ssh/port.ts';
-import type { MachineRow, ProviderMachine } from '../../src/domain/machine.ts';
+import { RECOVERY_BACKOFF } from '../../src/domain/backoff.ts';
+import type { MachineRow, ProviderMachine, ProviderStatus } from '../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import { calmRow, DEFAULT_GUARD, FLEET } from '../../src/domain/recovery/guard.ts';
+import { DEFAULT_LADDER } from '../../src/domain/recovery/ladder.ts';
 import type { Job, TaskResult } from '../../src/machines/task.ts';
-import { device, machineRow, MACHINE, PROVIDER, SLOT } from './facts.ts';
+import { device, machineRow, MACHINE, PROVIDER, SLOT, slotFacts } from './facts.ts';
 import { recordingLog, type RecordingLog } from './recording-log.ts';
 import { runSlot } from './run-slot.ts';
 import { scriptedProvider } from './scripted-provider.ts';
@@ -44,9 +50,19 @@ export interface TaskStand {
   whereIs: () => Promise<ProviderMachine>;
   /** Answers the provider's `rebootMachine`. */
   reboot: () => Promise<string>;
+  /** Answers the provider's `reinstallMachine`. */
+  reinstall: () => Promise<string>;
+  /** Answers the provider's `setPower`; when absent it does what it says. */
+  setPower: (want: 'on' | 'off') => Promise<string>;
+  /** What the provider says of the machine, unless `whereIs` says otherwise. */
+  power: ProviderMachine['power'];
+  status: ProviderStatus;
+  /** What the provider can do. */
+  capabilities: Capabilities;
   /** Instead of the connection: what connecting ends with. */
   connecting: Error | null;
   deps(policy?: HostKeyPolicy): TaskDeps;
+  recoverDeps(change?: Partial<RecoverDeps>): RecoverDeps;
   /** Puts the machine into the BMDB. */
   given(change?: Partial<MachineRow>): void;
   row(): MachineRow;
@@ -62,7 +78,11 @@ export function createTaskStand(): TaskStand {
   const random = createSeededRandom(1);
   const log = recordingLog();
   const metrics = createMemMetrics();
-  const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
+  const bmdb = createMemBmdb({
+    ...{ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET },
+    guard: { ...DEFAULT_GUARD, ingestGapMs: SESSION_MS },
+  });
+  takeInHeartbeats(bmdb, clock.now());
   const keeper = createSessionKeeper({ bmdb, component: 'shepherd', runtimeInfo: 'test', log });
   const places = { agentStart: 1, recovery: 1, deprovision: 1 };
   const desk = createDesk({ places, unusedMs: 5_000, clock, log });
@@ -74,7 +94,17 @@ export function createTaskStand(): TaskStand {
       done.push(`reboot ${mode}`);
       return { operationRef: await stand.reboot() };
     },
+    reinstallMachine: async () => {
+      done.push('reinstall');
+      return { operationRef: await stand.reinstall() };
+    },
+    setPower: async (_, want) => {
+      done.push(`power ${want}`);
+      return { operationRef: await stand.setPower(want) };
+    },
   });
+  const { capabilities } = provider;
+  Object.defineProperty(provider, 'capabilities', { get: () => stand.capabilities });
   const fake = createFakeShell({ hosts: new Map([['192.0.2.1:22', host]]), clock });
   const shell = watched(fake, done, () => stand.connecting);
   const holds = createHoldKeeper({
@@ -84,12 +114,31 @@ export function createTaskStand(): TaskStand {
   const stand: TaskStand = {
     holds,
     ...{ clock, random, bmdb, desk, keeper, log, metrics, host, done },
-    whereIs: async () => device({ address: '192.0.2.1' }),
+    whereIs: async () => {
+      const { power, status } = stand;
+      return device({ ...{ address: '192.0.2.1', power, status } });
+    },
     reboot: async () => 'operation-1',
+    reinstall: async () => 'operation-1',
+    setPower: async (want) => {
+      stand.power = want;
+      return 'operation-1';
+    },
+    ...{ power: 'on', status: 'Running', capabilities },
     connecting: null,
     deps: (policy = 'tofu') => ({
       ...{ desk, keeper, shell, clock, log, metrics, ssh: { port: 22, policy } },
       providers: new Map([[PROVIDER, provider]]),
+    }),
+    recoverDeps: (change) => ({
+      ...{ ...stand.deps(), random, holds, backoff: RECOVERY_BACKOFF, agentPath: '/root/agent' },
+      ...{ pollMs: 5_000, askAgainMs: 5 * 60_000, nowMs: clock.now },
+      ladder: () => DEFAULT_LADDER,
+      facts: () => {
+        const row = rowOf(bmdb.tables, bmdb.tables.machines.get(MACHINE)!);
+        return new Map([[SLOT, slotFacts({ row, holds: bmdb.tables.holds })]]);
+      },
+      ...change,
     }),
     given: (change) => void bmdb.tables.machines.set(MACHINE, newMachine(machineRow(change))),
     row: () => bmdb.tables.machines.get(MACHINE)!.row,
@@ -115,6 +164,13 @@ export function createTaskStand(): TaskStand {
     },
   };
   return stand;
+}
+
+/** As a guard does that has looked at the fleet for long enough. */
+function takeInHeartbeats({ tables: { guard } }: MemBmdb, nowMs: number): void {
+  const sinceMs = nowMs - SESSION_MS;
+  guard.rows.set(FLEET, { ...calmRow(FLEET), ingestUpSinceMs: sinceMs });
+  guard.seenAtMs = nowMs;
 }
 
 /** A shell that tells what it was asked to do. */

@@ -24,7 +24,10 @@ export const PLACES: readonly (readonly [MachineState, string])[] = [
   ['Running', 'silent'],
   ['Running', 'installingOs'],
   ['Recovering', 'coolingDown'],
+  ['Recovering', 'restartingAgent'],
   ['Recovering', 'rebooting'],
+  ['Recovering', 'powerCycling'],
+  ['Recovering', 'reinstalling'],
   ['HandedOver', 'installed'],
   ['Quarantined', 'missing'],
   ['Quarantined', 'needsHuman'],
@@ -44,7 +47,15 @@ const HOUSED: ReadonlySet<string> = new Set(
 export function viewAt(
   state: MachineState,
   substate: string,
-  { next = null, holds = [] }: { readonly next?: NextWork; readonly holds?: HoldKind[] } = {},
+  {
+    next = null,
+    holds = [],
+    request = null,
+  }: {
+    readonly next?: NextWork;
+    readonly holds?: HoldKind[];
+    readonly request?: string | null;
+  } = {},
 ): MachineView {
   const housed = HOUSED.has(state);
   return {
@@ -61,19 +72,29 @@ export function viewAt(
     substate,
     reason: null,
     next,
+    request,
+    endedBy: null,
     dueAtMs: null,
   };
 }
 
-/** The views that an actor can be told, with the work that is possible in each place. */
-export const VIEWS: readonly MachineView[] = PLACES.flatMap(([state, substate]) => [
-  viewAt(state, substate),
-  viewAt(state, substate, { holds: ['no-recover'] }),
-  ...nextIn(substate).map((next) => viewAt(state, substate, { next })),
+const MAY_BE_ORDERED: ReadonlySet<string> = new Set([
+  ...['stopped', 'backingOff', 'awaitingHeartbeat', 'healthy', 'late', 'installingOs'],
+  ...['silent', 'coolingDown'],
 ]);
+
+/** The views that an actor can be told, with the work that is possible in each place. */
+export const VIEWS: readonly MachineView[] = [
+  ...PLACES.flatMap(([state, substate]) => [
+    viewAt(state, substate),
+    viewAt(state, substate, { holds: ['no-recover'] }),
+    ...nextIn(substate).map((next) => viewAt(state, substate, { next })),
+  ]),
+  viewAt('Running', 'healthy', { request: 'request-1' }),
+];
 
 function nextIn(substate: string): NextWork[] {
   if (substate === 'waiting') return ['agentStart', 'recovery'];
   if (substate === 'deleting' || substate === 'cleaning') return ['deprovision'];
-  return substate === 'silent' || substate === 'coolingDown' ? ['recovery'] : [];
+  return MAY_BE_ORDERED.has(substate) ? ['recovery'] : [];
 }

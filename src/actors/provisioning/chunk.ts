@@ -12,7 +12,7 @@ import type { RoundState } from './round.ts';
 
 /**
  * Begins the chunk one after the other, at their distance, as long as the provider's holds allow:
- * an earlier creation may have found a limit meanwhile. What finds no place in time is left to the
+ * an earlier creation may have found a limit meanwhile. None waits for the intent of another. What finds no place in time is left to the
  * next iteration, so that creations that hang delay it but little.
  */
 export async function beginCreations(
@@ -28,11 +28,14 @@ export async function beginCreations(
   const nowMs = () => rows.nowMs + clock.monotonic() - atMs;
   const population = { count: state.plan!.summary.managed };
   const untilMs = clock.monotonic() + limits.placeWaitMs;
+  const begun: Promise<boolean>[] = [];
+  const failed = new AbortController();
   for (const creation of state.plan!.creations) {
+    if (failed.signal.aborted) break;
     if (!(await placeFor(deps, creations, provider, untilMs, ends))) {
       const running = creations.count(provider);
       log.info({ provider, running }, 'the rest is left to the next iteration: no place is free');
-      return;
+      break;
     }
     const waitMs = state.nextCreationAtMs - clock.monotonic();
     if (waitMs > 0) await sleep(clock, waitMs, ends);
@@ -45,9 +48,12 @@ export async function beginCreations(
       continue;
     }
     const terms = { session, lease: state.lease, holds, nowMs: nowMs(), population };
-    const isBegun = await creations.begin(creation, terms);
-    if (isBegun) state.nextCreationAtMs = clock.monotonic() + limits.creationGapMs;
+    const beginning = creations.begin(creation, terms);
+    beginning.catch(() => failed.abort());
+    begun.push(beginning);
+    state.nextCreationAtMs = clock.monotonic() + limits.creationGapMs;
   }
+  await Promise.all(begun);
 }
 
 /** Waits for a place, looking again each time one may have become free; false: in vain. */

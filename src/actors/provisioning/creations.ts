@@ -11,7 +11,7 @@ import { providedBy, providerNamed, type ProvisionDeps } from './deps.ts';
 /** Creations under way. They outlive the iteration that began them, never their session. */
 export interface Creations {
   /**
-   * Commits the intent, then lets the creation go on by itself.
+   * Commits the intent, then lets the creation go on by itself. It counts from the call on.
    * @returns false when the slot is no longer free to be provisioned.
    * @throws {LeaseLost} @throws {SessionExpired}
    */
@@ -69,6 +69,8 @@ const REMEMBERED_MAX = 1_000;
 export function createCreations(deps: ProvisionDeps): Creations {
   const { clock, log } = deps;
   const known = new Map<string, UnderWay>();
+  /** Whose intents are being committed. */
+  const opening: ProviderName[] = [];
   const tallies = new Map<ProviderName, { created: number; failed: number }>();
   const ends = new Set<() => void>();
   const failures = createFailures(deps.limits.penaltyMs);
@@ -76,7 +78,8 @@ export function createCreations(deps: ProvisionDeps): Creations {
   let last = 0;
   const running = () => [...known.values()].filter(({ endedAt }) => endedAt === null);
   const count = (provider: ProviderName) =>
-    running().filter((each) => each.provider === provider).length;
+    running().filter((each) => each.provider === provider).length +
+    opening.filter((each) => each === provider).length;
 
   const tally = (provider: ProviderName, outcome: CreationOutcome) => {
     deps.metrics.creation(provider, outcome);
@@ -136,11 +139,22 @@ export function createCreations(deps: ProvisionDeps): Creations {
 
   return {
     async begin(creation, terms) {
-      const intent = await intentFor(deps, creation, terms);
-      if (!intent) return false;
-      if (!creation.intent) terms.population.count += 1;
-      void follow(creation, intent, terms);
-      return true;
+      const provider = providerOf(creation.slot);
+      const added = creation.intent ? 0 : 1;
+      opening.push(provider);
+      terms.population.count += added;
+      let intent: IntentRow | null = null;
+      try {
+        intent = await intentFor(deps, creation, terms);
+      } finally {
+        opening.splice(opening.indexOf(provider), 1);
+        if (intent) void follow(creation, intent, terms);
+        else {
+          terms.population.count -= added;
+          for (const onEnd of [...ends]) onEnd();
+        }
+      }
+      return intent !== null;
     },
     count,
     failedLast: failures.order,

@@ -12,7 +12,7 @@ import type { HoldKeeper } from '../provider-holds.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
 
 export interface ProvisionDeps {
-  readonly bmdb: Pick<Bmdb, 'scan'>;
+  readonly bmdb: Pick<Bmdb, 'scan' | 'requests'>;
   readonly keeper: SessionKeeper;
   readonly leases: Leases;
   readonly holds: HoldKeeper;

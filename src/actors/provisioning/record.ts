@@ -11,6 +11,7 @@ import type { ProviderName, Witness } from '../../domain/ids.ts';
 import { facetsOf } from '../../domain/provisioning/provider-facets.ts';
 import { slotIdOfMachine } from '../../domain/provisioning/stock.ts';
 import { begin, providedBy, providerNamed, type ProvisionDeps } from './deps.ts';
+import { restoreHolds } from './restore-holds.ts';
 import type { RoundState } from './round.ts';
 import { adoptFound, takeUp } from './settle.ts';
 
@@ -85,6 +86,7 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
 
   adopt: async (deps, _state, { slot, device, intent }, { session }) => {
     const { witness, provider, slotId, machineId } = await takeUp(session, intent!);
+    await restoreHolds(deps, { provider, slotId, witness, device: device! }, session);
     await session.intents.adopt(witness, providedBy(provider, slotId, device!));
     deps.metrics.creation(provider, 'adopted');
     const fields = { slot, machine: machineId, device: device!.id };
@@ -157,6 +159,7 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
       const ours = await driver
         .assimilate(device!.id!, witness, { signal: ends })
         .catch((error: unknown) => endRefused(error, witness, under));
+      await restoreHolds(deps, { provider, slotId, witness, device: ours }, session);
       await session.intents.adopt(witness, providedBy(provider, slotId, ours));
     } catch (error) {
       if (!(error instanceof NothingToDo)) throw error;

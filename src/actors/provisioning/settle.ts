@@ -5,6 +5,7 @@ import type { ProviderName } from '../../domain/ids.ts';
 import type { IntentRow } from '../../domain/machine.ts';
 import { isIdle } from '../../domain/provisioning/findings.ts';
 import { providedBy, providerNamed, type ProvisionDeps } from './deps.ts';
+import { restoreHolds } from './restore-holds.ts';
 
 /** Searches at once; each has a limit of its own, so that one that hangs delays little. */
 const AT_ONCE = 3;
@@ -73,6 +74,7 @@ export async function adoptFound(
     );
     if (!device) return false;
     const intent = await takeUp(session, found);
+    await restoreHolds(deps, { ...intent, device }, session);
     await session.intents.adopt(intent.witness, providedBy(intent.provider, intent.slotId, device));
     deps.metrics.creation(intent.provider, 'adopted');
     deps.log.info(

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
-import { ProviderError } from '../../../src/domain/errors.ts';
+import { ProviderError, Unreachable } from '../../../src/domain/errors.ts';
+import { IDLE_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { sleep } from '../../../src/adapters/clock/port.ts';
 import { PROVIDER, provided } from '../../support/facts.ts';
 import {
@@ -226,6 +227,52 @@ describe('a device that nothing refers to', () => {
       { provided: { providerId: stand.provider.devices()[0]!.id } },
     ]);
     expect(stand.states()).toEqual(['adopted']);
+  });
+
+  describe('that is taken over gets the holds that its tags tell of', () => {
+    const live = () => ({ signal: new AbortController().signal });
+    const takenOver = async (behaviour: string) => {
+      const one = await orphaned(true);
+      const { id } = stand.provider.devices()[0]!;
+      await stand.provider.setTags(id!, { [IDLE_TAG]: behaviour }, live());
+      return one;
+    };
+    const kinds = () => stand.bmdb.tables.holds.map(({ kind }) => kind).toSorted();
+
+    test.each([
+      ['hold', ['no-recover', 'preserve']],
+      ['drain', ['no-start']],
+      ['run', []],
+      ['nonsense', []],
+    ])('%s', async (behaviour, expected) => {
+      const one = await takenOver(behaviour);
+      await rounds(one, 2);
+      expect(stand.machines()).toHaveLength(1);
+      expect(kinds()).toEqual(expected);
+      for (const { setBy, reason } of stand.bmdb.tables.holds) {
+        expect([setBy, reason]).toEqual([
+          'shepherd',
+          `its device was tagged ${behaviour} when it was adopted`,
+        ]);
+      }
+    });
+
+    test('before anybody may work on it, or it is not taken over', async () => {
+      const one = await takenOver('hold');
+      const { file } = stand.bmdb.requests;
+      let failures = 1;
+      Object.assign(stand.bmdb.requests, {
+        file: async (...args: Parameters<typeof file>) => {
+          if (failures-- > 0) throw new Unreachable('no database');
+          return file(...args);
+        },
+      });
+      await rounds(one, 2);
+      expect(stand.machines()).toEqual([]);
+      await rounds(one, 2);
+      expect(stand.machines()).toHaveLength(1);
+      expect(kinds()).toEqual(['no-recover', 'preserve']);
+    });
   });
 
   test.each(['not-done', 'unknown'] as const)(

@@ -1,0 +1,90 @@
+import { sleep } from '../../adapters/clock/port.ts';
+import { TimedOut } from '../../domain/errors.ts';
+import type { Proof, Turn } from '../desk.ts';
+import type { RecoverDeps } from './deps.ts';
+import { heardBootId, look, type Look } from './look.ts';
+
+/** What was asked for, and what the machine was like before. */
+export interface BootQuestion {
+  /** Database clock; null: nothing was asked for yet. */
+  readonly askedAtMs: number | null;
+  /** Null: not known. */
+  readonly bootIdBefore: string | null;
+  /** The power was seen off since. */
+  readonly offSeen: boolean;
+  /** Boots are not measured where it may have been long over when it was first looked at. */
+  readonly isMeasured: boolean;
+}
+
+/**
+ * Looks at the machine until something proves that it booted. Its boot id changed: from the one it
+ * had before, else from the first one seen; seen by SSH on a proved host, or told by a heartbeat
+ * younger than the request. Or, where none was known: its SSH port was seen closed and then open, or
+ * its power off and then on. Power alone tells little of the system, so it is waited for a while
+ * longer. An accepted request proves nothing.
+ * @param forMs for how long; it is looked at least once.
+ * @returns null: nothing proved it.
+ */
+export async function evidenceOfBoot(
+  deps: RecoverDeps,
+  turn: Turn,
+  question: BootQuestion & { readonly forMs: number },
+  signal: AbortSignal,
+): Promise<Proof | null> {
+  const deadline = deps.clock.monotonic() + question.forMs;
+  const judge = createJudge(question);
+  let first = true;
+  do {
+    await pause(deps, signal);
+    const heard = heardBootId(deps, turn, question.askedAtMs ?? Number.POSITIVE_INFINITY);
+    const what = judge.take(await look(deps, turn, signal), heard);
+    if (what !== null) {
+      const isMeasured = question.askedAtMs !== null && (question.isMeasured || !first);
+      return { what, bootSeconds: isMeasured ? secondsSince(deps, question.askedAtMs) : null };
+    }
+    first = false;
+  } while (deps.clock.monotonic() < deadline);
+  return judge.hadPowerCycle() ? { what: 'power seen off and on', bootSeconds: null } : null;
+}
+
+/** The same, where it must be proved. @throws {TimedOut} it was not. */
+export async function requireEvidence(
+  ...[deps, turn, question, signal]: Parameters<typeof evidenceOfBoot>
+): Promise<Proof> {
+  const proof = await evidenceOfBoot(deps, turn, question, signal);
+  if (proof) return proof;
+  throw new TimedOut(`no evidence that ${turn.slot} booted within ${question.forMs} ms`);
+}
+
+export const pause = (
+  { clock, random, pollMs }: Pick<RecoverDeps, 'clock' | 'random' | 'pollMs'>,
+  signal: AbortSignal,
+): Promise<void> => sleep(clock, pollMs * (0.8 + 0.4 * random.next()), signal);
+
+const secondsSince = ({ nowMs }: RecoverDeps, askedAtMs: number): number =>
+  Math.max(1, Math.round((nowMs() - askedAtMs) / 1_000));
+
+function createJudge({ bootIdBefore, offSeen }: BootQuestion) {
+  let before = bootIdBefore;
+  let seenClosed = false;
+  let seenOff = offSeen;
+  let hadPowerCycle = false;
+  return {
+    hadPowerCycle: () => before === null && hadPowerCycle,
+    /** What the look proves; null: nothing. */
+    take({ ssh, power }: Look, heard: string | null): string | null {
+      if (power === 'off') seenOff = true;
+      if (power === 'on' && seenOff) hadPowerCycle = true;
+      if (before !== null && heard !== null && heard !== before) {
+        return 'boot id changed, as a heartbeat told';
+      }
+      if (ssh === 'closed') seenClosed = true;
+      if (typeof ssh === 'string') return null;
+      if (before === null && seenClosed) return 'port closed and opened';
+      if (before === null && hadPowerCycle) return 'power seen off and on';
+      if (before !== null && ssh.bootId !== before) return 'boot id changed';
+      before = ssh.bootId;
+      return null;
+    },
+  };
+}

@@ -1,0 +1,57 @@
+import { codeOf, explain, ProviderError } from '../../domain/errors.ts';
+import { facetsOf } from '../../domain/provisioning/provider-facets.ts';
+import type { Job } from '../../machines/task.ts';
+import type { Turn } from '../desk.ts';
+import { stepSignal } from '../take-over.ts';
+import { attemptOf, providerOfTurn, type RecoverDeps } from './deps.ts';
+
+/** Codes of failures that are the provider's, the database's or our own, not the machine's. */
+const OUTAGES = new Set([
+  ...['transient', 'aborted', 'stopped', 'auth', 'throttled'],
+  ...['unreachable', 'timed-out', 'ambiguous-commit', 'retry-exhausted', 'work-lost'],
+]);
+
+/** Whether a failure says nothing of the machine; any other counts as an attempt on it. */
+export const isOutage = (error: unknown): boolean => OUTAGES.has(codeOf(error)) || refusesUs(error);
+
+/** The provider refuses us, whatever machine it is. */
+function refusesUs(error: unknown): boolean {
+  const { quota, capacity, retryAtMs } = facetsOf(error);
+  return codeOf(error) === 'auth' || quota || capacity !== null || retryAtMs !== null;
+}
+
+type Act<Output> = (deps: RecoverDeps, job: Job, signal: AbortSignal) => Promise<Output>;
+
+/**
+ * A step before anything was asked for, or that asks. When it fails before it asked, the attempt is
+ * marked for the one who gives it up: its permit is not needed, and it counts unless it says nothing
+ * of the machine.
+ */
+export const beforeAsked =
+  <Output>(act: Act<Output>): Act<Output> =>
+  async (deps, job, signal) => {
+    const turn = deps.desk.turn(job.slot);
+    try {
+      return await act(deps, job, signal);
+    } catch (error) {
+      throw failed(deps, turn, inTime(error, stepSignal(deps, turn, signal)));
+    }
+  };
+
+function failed(deps: RecoverDeps, turn: Turn, error: unknown): unknown {
+  const attempt = attemptOf(turn);
+  const { step, asked } = attempt;
+  if (refusesUs(error)) {
+    const fields = { provider: providerOfTurn(turn), slot: turn.slot, cause: explain(error) };
+    deps.log.error(fields, 'the provider refuses us');
+  }
+  if (!asked && !step.resumed) attempt.unasked = { countsOn: isOutage(error) ? null : step.rung };
+  return error;
+}
+
+/** A call that was not made in time was ended by its own limit, not by us: it may be made later. */
+function inTime(error: unknown, { aborted }: AbortSignal): unknown {
+  const isLate = codeOf(error) === 'aborted' && facetsOf(error).outcome === 'not-done';
+  if (aborted || !isLate) return error;
+  return new ProviderError('transient', 'the provider was not asked in time', { cause: error });
+}

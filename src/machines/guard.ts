@@ -1,0 +1,182 @@
+import { assign, raise, setup } from 'xstate';
+import type { GuardPicture, GuardStanding, GuardState } from '../domain/recovery/standing.ts';
+import { BLIND, gravest } from '../domain/recovery/standing.ts';
+import { actorSlot, unprovided } from './slots.ts';
+import { errorOf, failureOf, type Failure } from './task.ts';
+
+export interface GuardInput {
+  /** Looks at the fleet are so far apart, milliseconds. */
+  readonly assessMs: number;
+}
+/** What a look at the fleet found. */
+export interface GuardLook extends GuardPicture {
+  /** The fleet's first. */
+  readonly standings: readonly GuardStanding[];
+}
+export type GuardEvent =
+  /** Rows of the guard, or what operators ask of it, seem to have changed. */
+  | { readonly type: 'guard.nudged' }
+  | { readonly type: 'look.taken'; readonly state: GuardState }
+  | { readonly type: 'look.failed' };
+
+type Context = GuardInput &
+  GuardPicture & {
+    readonly standings: readonly GuardStanding[];
+    /** Why it stands where it stands; null: all is well. */
+    readonly reason: string | null;
+    readonly failure: Failure | null;
+    /** It was nudged in the middle of a round: what that finds may be older. */
+    readonly again: boolean;
+  };
+
+/** The database answers sooner, or not at all. */
+const ANSWER_MS = 30_000;
+
+const unanswered = () => ({ error: new Error('the database did not answer in time') });
+
+/** The same for a look that failed and for one that does not end. */
+const blinded = <Params extends typeof errorOf | typeof unanswered>(params: Params) =>
+  ({
+    target: 'resting',
+    actions: [{ type: 'keepFailure', params }, { type: 'reportBlind', params }, 'tellBlind'],
+  }) as const;
+
+/**
+ * Suspects ourselves before the machines: looks at the fleet again and again, freezes recovery when
+ * too many fall silent together and thaws it when they are back (both in the database, for every
+ * daemon), and carries out what operators ask of it. It grants nothing itself: permits are granted
+ * in the claim's transaction, under the same rules.
+ */
+export const guard = setup({
+  types: { context: {} as Context, input: {} as GuardInput, events: {} as GuardEvent },
+  actors: {
+    /** Notes that heartbeats are taken in, counts who is silent, freezes and thaws. */
+    assess: actorSlot<GuardLook, void>('assess'),
+    /** Settles freezes, thaws and requests about slots that nobody knows, as far as they are due. */
+    settleGuardRequests: actorSlot<void, void>('settleGuardRequests'),
+  },
+  actions: {
+    keepLook: assign((_, { look }: { look: GuardLook }) => ({
+      rows: look.rows,
+      counts: look.counts,
+      standings: look.standings,
+      reason: gravest(look.standings).reason,
+      failure: null,
+    })),
+    keepFailure: assign((_, { error }: { error: unknown }) => ({
+      standings: [BLIND],
+      reason: BLIND.reason,
+      failure: failureOf(error),
+    })),
+    wantRound: assign({ again: true }),
+    beginRound: assign({ again: false }),
+    tellLook: raise((_, { look }: { look: GuardLook }) => ({
+      type: 'look.taken' as const,
+      state: gravest(look.standings).state,
+    })),
+    tellBlind: raise({ type: 'look.failed' }),
+    reportLook: (_, _params: { look: GuardLook }) => unprovided('reportLook'),
+    reportBlind: (_, _params: { error: unknown }) => unprovided('reportBlind'),
+    reportUnsettled: (_, _params: { error: unknown }) => unprovided('reportUnsettled'),
+  },
+  guards: {
+    stands: ({ event }, { state }: { state: GuardState }) =>
+      event.type === 'look.taken' && event.state === state,
+    anotherRound: ({ context }) => context.again,
+  },
+  delays: {
+    assessPeriod: ({ context }) => context.assessMs,
+    answer: ANSWER_MS,
+  },
+}).createMachine({
+  id: 'guard',
+  context: ({ input }) => ({
+    ...input,
+    rows: [],
+    counts: [],
+    standings: [BLIND],
+    reason: BLIND.reason,
+    failure: null,
+    again: false,
+  }),
+  options: { maxIterations: 1000 },
+  type: 'parallel',
+  states: {
+    standing: {
+      initial: 'blind',
+      on: {
+        'look.failed': { target: '.blind' },
+        'look.taken': [
+          { guard: { type: 'stands', params: { state: 'frozen' } }, target: '.frozen' },
+          { guard: { type: 'stands', params: { state: 'grace' } }, target: '.grace' },
+          { guard: { type: 'stands', params: { state: 'suspicious' } }, target: '.suspicious' },
+          { guard: { type: 'stands', params: { state: 'watching' } }, target: '.watching' },
+        ],
+      },
+      states: {
+        blind: {
+          description: 'The database has not told how the fleet is: nobody is let through.',
+        },
+        grace: {
+          description:
+            'Heartbeats have not been taken in for a whole deadline: silence means nothing yet.',
+        },
+        watching: { description: 'All is well: machines are recovered within the budget.' },
+        suspicious: {
+          description: 'Many are late or silent at once, perhaps because of us: nobody new passes.',
+        },
+        frozen: {
+          description: 'Recovery of the fleet or a provider is stopped until it is calm or thawed.',
+        },
+      },
+    },
+    round: {
+      initial: 'assessing',
+      states: {
+        assessing: {
+          description: 'Looks at the fleet, or reads what another daemon found a moment ago.',
+          entry: 'beginRound',
+          invoke: {
+            id: 'assess',
+            src: 'assess',
+            onDone: {
+              target: 'settling',
+              actions: [
+                { type: 'keepLook', params: ({ event }) => ({ look: event.output }) },
+                { type: 'reportLook', params: ({ event }) => ({ look: event.output }) },
+                { type: 'tellLook', params: ({ event }) => ({ look: event.output }) },
+              ],
+            },
+            onError: blinded(errorOf),
+          },
+          on: { 'guard.nudged': { actions: 'wantRound' } },
+          after: { answer: blinded(unanswered) },
+        },
+        settling: {
+          description: 'Carries out what operators ask of the guard.',
+          invoke: {
+            id: 'settleGuardRequests',
+            src: 'settleGuardRequests',
+            onDone: [{ guard: 'anotherRound', target: 'assessing' }, { target: 'resting' }],
+            onError: {
+              target: 'resting',
+              actions: { type: 'reportUnsettled', params: errorOf },
+            },
+          },
+          on: { 'guard.nudged': { actions: 'wantRound' } },
+          after: {
+            answer: {
+              target: 'resting',
+              actions: { type: 'reportUnsettled', params: unanswered },
+            },
+          },
+        },
+        resting: {
+          description: 'Until the next look is due, or something seems to have changed.',
+          on: { 'guard.nudged': { target: 'assessing' } },
+          after: { assessPeriod: { target: 'assessing' } },
+        },
+      },
+    },
+  },
+});

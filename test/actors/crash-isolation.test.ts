@@ -1,0 +1,273 @@
+import type { AnyActorRef, InspectionEvent } from 'xstate';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { ProvideDeps } from '../../src/actors/provide.ts';
+import type { RequestedThing } from '../../src/adapters/bmdb/port.ts';
+import { providerName, slotIdOf, type Slot } from '../../src/domain/ids.ts';
+import { DEFAULT_LADDER } from '../../src/domain/recovery/ladder.ts';
+import { deprovision } from '../../src/machines/deprovision.ts';
+import { lifecycle } from '../../src/machines/lifecycle.ts';
+import { recovery } from '../../src/machines/recovery.ts';
+import { takeover } from '../../src/machines/takeover.ts';
+import { PROVIDER } from '../support/facts.ts';
+import {
+  createSmallWorld,
+  type SimulatedMachine,
+  type SmallWorld,
+} from '../support/small-world.ts';
+import { advance, settled } from '../support/watched-clock.ts';
+
+/**
+ * A bug in one machine's actor, struck while each slot of each of its charts is at work. What a
+ * machine does is played once without the bug, to learn which slots that starts; then once for each
+ * of them with it.
+ */
+const MINUTE = 60_000;
+const MACHINES = 3;
+
+interface Scene {
+  readonly world: SmallWorld;
+  readonly victim: Slot;
+  readonly host: () => SimulatedMachine;
+}
+
+interface Scenario {
+  readonly name: string;
+  /** Begins before the machines are there. */
+  readonly fromTheStart?: boolean;
+  readonly deps?: (deps: ProvideDeps) => ProvideDeps;
+  /** Makes the victim do what the scenario is about. */
+  readonly play: (scene: Scene) => void | Promise<void>;
+  /** Lets it come back at last. */
+  readonly heal?: (scene: Scene) => void;
+}
+
+const addressOf = ({ world, victim }: Scene) => world.views.get(victim)?.address ?? null;
+
+const only =
+  (rung: 'powerCycling' | 'reinstalling') =>
+  (deps: ProvideDeps): ProvideDeps => {
+    const off = { attempts: 0, patienceMs: MINUTE };
+    const ladder = { ...DEFAULT_LADDER, restartingAgent: off, rebooting: off, powerCycling: off };
+    const policy = { ...ladder, [rung]: DEFAULT_LADDER[rung] };
+    return { ...deps, recover: { ...deps.recover, ladder: () => policy } };
+  };
+
+/** What an operator asks of the victim. */
+const ask =
+  (thing: (target: { slotId: string; machineId: null }) => Record<string, unknown>) =>
+  async ({ world, victim }: Scene) => {
+    const machineId = world.views.get(victim)!.machineId;
+    const target = { provider: PROVIDER, slotId: slotIdOf(victim), machineId };
+    await world.bmdb.requests.file({
+      key: `test ${victim}`,
+      by: 'ann',
+      reason: 'test',
+      what: { target, ...thing(target as never) } as unknown as RequestedThing,
+    });
+  };
+
+const SCENARIOS: readonly Scenario[] = [
+  { name: 'comes up', fromTheStart: true, play: () => undefined },
+  {
+    name: 'refuses our key at first',
+    fromTheStart: true,
+    async play(scene) {
+      await until(scene.world, () => addressOf(scene) !== null);
+      scene.host().refusesKey = true;
+    },
+    heal: ({ host }) => (host().refusesKey = false),
+  },
+  { name: 'loses its agent', play: ({ host }) => host().killAgent() },
+  {
+    name: 'hangs',
+    play: ({ host }) => {
+      host().killAgent();
+      host().unreachable = true;
+    },
+  },
+  { name: 'is to be held', play: ask(() => ({ verb: 'hold', kind: 'preserve', untilMs: null })) },
+  { name: 'is to be rebooted', play: ask(() => ({ verb: 'reboot', force: false })) },
+  { name: 'is to be given back', play: ask(() => ({ verb: 'deprovision' })) },
+  { name: 'is to be installed anew', play: ask(() => ({ verb: 'reinstall' })) },
+  {
+    name: 'is power cycled',
+    deps: only('powerCycling'),
+    play: ({ host }) => {
+      host().killAgent();
+      host().unreachable = true;
+    },
+  },
+  {
+    name: 'hides its power',
+    deps: (deps) => powerUnknown(only('powerCycling')(deps)),
+    play: ({ host }) => {
+      host().killAgent();
+      host().unreachable = true;
+    },
+  },
+];
+
+/** The provider never tells whether a machine is on. */
+function powerUnknown(deps: ProvideDeps): ProvideDeps {
+  const providers = new Map(
+    [...deps.recover.providers].map(([name, provider]) => {
+      const getMachine: typeof provider.getMachine = async (id, options) => ({
+        ...(await provider.getMachine(id, options)),
+        power: 'unknown',
+      });
+      return [name, { ...provider, getMachine }];
+    }),
+  );
+  return { ...deps, recover: { ...deps.recover, providers } };
+}
+
+let world: SmallWorld;
+let actor: ReturnType<SmallWorld['fleet']>;
+
+/** Sees every actor of every machine start, and may strike the machine it belongs to. */
+interface Watch {
+  readonly started: { readonly machine: string; readonly slot: string }[];
+  /** Times that each machine's own actor was spawned. */
+  readonly spawned: Map<string, number>;
+  strikeAt: string | null;
+  victim: string | null;
+}
+
+const machineOf = (ref: AnyActorRef | undefined): AnyActorRef | null => {
+  for (let each = ref; each; each = each._parent) if (each.id.includes('/')) return each;
+  return null;
+};
+
+/** News whose view breaks whoever looks at it: a bug, as far as the chart can tell. */
+const BUG = {
+  type: 'machine.observed',
+  get view(): never {
+    throw new TypeError('a bug');
+  },
+};
+
+function watching(watch: Watch) {
+  return (event: InspectionEvent) => {
+    if (event.type !== '@xstate.actor') return;
+    const ref = event.actorRef as AnyActorRef;
+    const machine = machineOf(ref);
+    if (!machine) return;
+    if (machine === ref) {
+      watch.spawned.set(ref.id, (watch.spawned.get(ref.id) ?? 0) + 1);
+      return;
+    }
+    watch.started.push({ machine: machine.id, slot: ref.id });
+    if (machine.id !== watch.victim || ref.id !== watch.strikeAt) return;
+    watch.strikeAt = null;
+    queueMicrotask(() => machine.send(BUG));
+  };
+}
+
+async function until(within: SmallWorld, holds: () => boolean, limitMs = 240 * MINUTE) {
+  for (let waitedMs = 0; waitedMs < limitMs; waitedMs += 1_000) {
+    if (holds()) return;
+    await advance(within.clock, 1_000);
+  }
+  throw new Error(`it never held: ${JSON.stringify([...within.views.values()])}`);
+}
+
+const isWell = (slot: Slot): boolean => {
+  const view = world.views.get(slot);
+  return view?.state === 'Running' && view.substate === 'healthy';
+};
+const allWell = () =>
+  world.views.size === MACHINES && [...world.views.keys()].every((each) => isWell(each as Slot));
+
+/** Plays the scenario, striking at the start of one slot, or not at all. */
+async function run(scenario: Scenario, strikeAt: string | null): Promise<Watch> {
+  const watch: Watch = { started: [], spawned: new Map(), strikeAt: null, victim: null };
+  world = createSmallWorld({
+    machines: MACHINES,
+    change: (deps) => {
+      const changed = scenario.deps?.(deps) ?? deps;
+      return { ...changed, inspectCell: () => observers(changed, watch) };
+    },
+  });
+  const victim = `${providerName(PROVIDER)}/${world.provider.reservationIds()[0]!}` as Slot;
+  const host = () => world.hosts.get(addressed(world.views.get(victim)!.address!))!;
+  const scene = { world, victim, host };
+  watch.victim = victim;
+  if (scenario.fromTheStart) watch.strikeAt = strikeAt;
+  actor = world.fleet();
+  if (!scenario.fromTheStart) {
+    await until(world, allWell);
+    // Past the guard's grace.
+    await advance(world.clock, 15 * MINUTE);
+    watch.started.length = 0;
+    watch.strikeAt = strikeAt;
+  }
+  await scenario.play(scene);
+  await advance(world.clock, 25 * MINUTE);
+  scenario.heal?.(scene);
+  await until(world, allWell);
+  return watch;
+}
+
+const addressed = (address: string) => (address.includes(':') ? address : `${address}:22`);
+
+function observers(deps: ProvideDeps, watch: Watch) {
+  const board = deps.inspectCell('cell');
+  const own = watching(watch);
+  return (event: InspectionEvent) => {
+    board?.(event);
+    own(event);
+  };
+}
+
+afterEach(async () => {
+  actor.send({ type: 'fleet.stop' });
+  await advance(world.clock, MINUTE);
+  world.end();
+  await settled();
+  expect(world.clock.pending).toBe(0);
+});
+
+const slotsOf = (watch: Watch) => [
+  ...new Set(
+    watch.started.filter(({ machine }) => machine === watch.victim).map(({ slot }) => slot),
+  ),
+];
+
+const covered = new Set<string>();
+
+describe.each(SCENARIOS)('a machine that $name', (scenario) => {
+  test('is well in the end, and so it is with a bug in any slot', async () => {
+    const undisturbed = await run(scenario, null);
+    actor.send({ type: 'fleet.stop' });
+    await advance(world.clock, MINUTE);
+    world.end();
+    const slots = slotsOf(undisturbed);
+    expect(slots.length).toBeGreaterThan(0);
+    for (const slot of slots) {
+      covered.add(slot);
+      const watch = await run(scenario, slot);
+      const seen = `${scenario.name}, at ${slot}`;
+      expect(watch.strikeAt, `${seen}: it struck`).toBeNull();
+      expect(watch.spawned.get(watch.victim!), `${seen}: it came back`).toBeGreaterThan(1);
+      for (const [machine, times] of watch.spawned) {
+        if (machine !== watch.victim) expect(times, `${seen}: ${machine} did not notice`).toBe(1);
+      }
+      const crashes = world.log.lines.filter(({ message }) =>
+        message.includes("machine's actor crashed"),
+      );
+      expect(crashes, `${seen}: reported`).toHaveLength(1);
+      expect(world.metrics.count('actorCrash'), `${seen}: counted`).toBe(1);
+      expect(world.bmdb.tables.work, `${seen}: nothing is held`).toEqual([]);
+      expect(world.desk.busy, `${seen}: no turn is open`).toBe(0);
+      actor.send({ type: 'fleet.stop' });
+      await advance(world.clock, MINUTE);
+      world.end();
+    }
+  });
+});
+
+test('every slot of every chart of a machine was struck', () => {
+  const charts = [lifecycle, takeover, recovery, deprovision];
+  const all = charts.flatMap(({ implementations }) => Object.keys(implementations.actors));
+  expect(all.filter((slot) => !covered.has(slot))).toEqual([]);
+});

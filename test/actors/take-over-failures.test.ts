@@ -1,0 +1,142 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { hashOf, newSecret } from '../../src/adapters/provider/core/instance-secret.ts';
+import { Denied, NotListening, ProviderError, TimedOut } from '../../src/domain/errors.ts';
+import { SECRET_TAG } from '../../src/domain/provisioning/provider-tags.ts';
+import { takeoverInitCodec, takeoverResponseCodec } from '../../src/wire/codec.ts';
+import { agentAnswer, startAgent } from '../support/agent-start.ts';
+import { device, MACHINE } from '../support/facts.ts';
+import { createTaskStand, type TaskStand } from '../support/task-stand.ts';
+import { advance } from '../support/watched-clock.ts';
+
+const MINUTE = 60_000;
+const OTHER_KEY = 'b3RoZXIga2V5';
+
+let stand: TaskStand;
+beforeEach(async () => {
+  stand = createTaskStand();
+  await stand.openSession();
+  stand.host.run = (_, stdin) => agentAnswer(stdin);
+});
+afterEach(async () => {
+  await stand.close();
+  expect(stand.clock.pending).toBe(0);
+});
+
+describe('what an agent start fails at', () => {
+  const SECRET_TAGS = { [SECRET_TAG]: hashOf(newSecret()) };
+  /** Class, whether the guard may take it for our own fault, wait in minutes, quarantine. */
+  test.each<readonly [string, () => void, readonly [string, boolean, number, string | null]]>([
+    [
+      'nobody listens',
+      () => (stand.connecting = new NotListening('refused')),
+      ['connect', true, 5, null],
+    ],
+    [
+      'nobody answers',
+      () => (stand.connecting = new TimedOut('handshake')),
+      ['connect', true, 5, null],
+    ],
+    [
+      'our keys are refused',
+      () => (stand.connecting = new Denied('no key is good enough')),
+      ['auth', true, 30, null],
+    ],
+    [
+      'the provider cannot be asked',
+      () => (stand.whereIs = () => Promise.reject(new ProviderError('transient', 'no provider'))),
+      ['connect', false, 5, null],
+    ],
+    [
+      'it has no address',
+      () => (stand.whereIs = async () => device({ address: null })),
+      ['connect', false, 5, null],
+    ],
+    [
+      'the device is not ours',
+      () => (stand.whereIs = async () => device({ address: '192.0.2.1', ownership: 'foreign' })),
+      ['connect', false, 30, null],
+    ],
+    [
+      'it is another host',
+      () => (stand.host.hostKey = OTHER_KEY),
+      ['hostkey', false, 5, 'conflict'],
+    ],
+    [
+      'it cannot show its secret yet',
+      () => {
+        stand.whereIs = async () => device({ address: '192.0.2.1', tags: SECRET_TAGS });
+        stand.host.run = () => ({ exitCode: 1 });
+        stand.given();
+      },
+      ['hostkey', false, 5, null],
+    ],
+    ['the upload hangs', () => (stand.host.hangs = 'upload'), ['upload', false, 5, null]],
+    [
+      'the agent does not start',
+      () => (stand.host.run = () => ({ exitCode: 126 })),
+      ['execute', false, 5, null],
+    ],
+    [
+      'the agent says nothing that makes sense',
+      () => (stand.host.run = () => ({ stdout: Buffer.from('hello') })),
+      ['protocol', false, 5, null],
+    ],
+    [
+      'the agent says that it failed',
+      () =>
+        (stand.host.run = () => ({
+          stdout: takeoverResponseCodec.encode({ error: { message: 'no room' } }),
+        })),
+      ['protocol', false, 5, null],
+    ],
+    [
+      'the agent says that it is about another machine',
+      () =>
+        (stand.host.run = (_, stdin) => {
+          const initMessage = { ...takeoverInitCodec.decode(stdin), machineId: 'another' };
+          const success = { initMessage, key: Buffer.alloc(32, 7) };
+          return { stdout: takeoverResponseCodec.encode({ success }) };
+        }),
+      ['protocol', false, 5, null],
+    ],
+    [
+      'its key is too short',
+      () =>
+        (stand.host.run = (_, stdin) => {
+          const initMessage = takeoverInitCodec.decode(stdin);
+          const success = { initMessage, key: Buffer.alloc(31, 7) };
+          return { stdout: takeoverResponseCodec.encode({ success }) };
+        }),
+      ['protocol', false, 5, null],
+    ],
+  ])('%s', async (_, begins, [cls, isOurs, minutes, quarantine]) => {
+    stand.given({ hostKey: stand.host.hostKey });
+    const { bootId } = stand.host;
+    begins();
+    const failing = startAgent(stand);
+    await advance(stand.clock, 10 * MINUTE);
+    expect((await failing).outcome).toBe('failed');
+    expect(stand.metrics.count('agentStartFailure')).toBe(1);
+    expect(stand.metrics.count('agentStartFailure', cls)).toBe(1);
+    const machine = stand.bmdb.tables.machines.get(MACHINE)!;
+    expect(machine.unreachableSinceMs !== null).toBe(isOurs);
+    expect(stand.row().backoffs[0]?.lastIntervalSeconds).toBe(minutes * 60);
+    expect(stand.row().quarantine?.kind ?? null).toBe(quarantine);
+    expect(stand.host.bootId).toBe(bootId);
+  });
+
+  test('warnings of an agent that started are told, and kept in its history', async () => {
+    stand.host.run = (_, stdin) => {
+      const initMessage = takeoverInitCodec.decode(stdin);
+      const success = { initMessage, key: Buffer.alloc(32, 7), warning: ['no log file'] };
+      return { stdout: takeoverResponseCodec.encode({ success }), stderr: Buffer.from('hm') };
+    };
+    stand.given();
+    expect((await startAgent(stand)).outcome).toBe('done');
+    const told = stand.log.lines.find(({ message }) => message === 'agent started');
+    expect(told?.fields['warnings']).toEqual(['no log file']);
+    expect(stand.log.count('the agent wrote to standard error')).toBe(1);
+    const kept = stand.bmdb.tables.events.find(({ kind }) => kind === 'agentStarted');
+    expect(kept?.reason).toBe('no log file');
+  });
+});

@@ -1,0 +1,44 @@
+import { fromPromise } from 'xstate';
+import { takeOverSlots, type HostKeyPolicy, type TaskDeps } from '../../src/actors/take-over.ts';
+import { createTakeoverProtocol } from '../../src/adapters/agents/takeover-protocol.ts';
+import { AGENT_START_BACKOFF } from '../../src/domain/backoff.ts';
+import type { MachineView } from '../../src/domain/view.ts';
+import { takeover } from '../../src/machines/takeover.ts';
+import type { Job } from '../../src/machines/task.ts';
+import { takeoverInitCodec, takeoverResponseCodec } from '../../src/wire/codec.ts';
+import type { TaskStand } from './task-stand.ts';
+
+export const AGENT_PATH = '/root/agent';
+
+/** What an agent answers that starts well. */
+export const agentAnswer = (stdin: Buffer) => {
+  const initMessage = takeoverInitCodec.decode(stdin);
+  const success = { initMessage, key: Buffer.alloc(32, 7) };
+  return { stdout: takeoverResponseCodec.encode({ success }) };
+};
+
+/** The slots of an agent start, as they ship. */
+export const startSlots = (
+  stand: TaskStand,
+  policy?: HostKeyPolicy,
+  change: Partial<TaskDeps> = {},
+) =>
+  takeOverSlots({
+    ...stand.deps(policy),
+    ...change,
+    agent: {
+      file: { content: Buffer.from('agent'), sha256: '', mode: 0o755 },
+      targetPath: AGENT_PATH,
+    },
+    protocol: createTakeoverProtocol({
+      endpoint: '192.0.2.100:7000',
+      caCertificate: new Uint8Array(0),
+    }),
+    backoff: AGENT_START_BACKOFF,
+  });
+
+/** One whole agent start. */
+export function startAgent(stand: TaskStand, slots = startSlots(stand)) {
+  const reread = fromPromise<MachineView | null, Job>(async () => null);
+  return stand.runTask('agentStart', takeover.provide({ actors: { ...slots, reread } }));
+}

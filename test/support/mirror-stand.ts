@@ -1,0 +1,97 @@
+import { Subject } from 'rxjs';
+import { createMirror, type Mirror } from '../../src/actors/mirror.ts';
+import type { Heard } from '../../src/adapters/agents/port.ts';
+import type { BmdbChanges, BmdbSnapshot } from '../../src/adapters/bmdb/port.ts';
+import { cursor } from '../../src/domain/ids.ts';
+import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import type { MachineRow } from '../../src/domain/machine.ts';
+import type { MachineView } from '../../src/domain/view.ts';
+import { clockScheduler } from './clock-scheduler.ts';
+import { PROVIDER, SLOT } from './facts.ts';
+import { runService, type FleetStandIn } from './fleet-stand-in.ts';
+import { recordingLog } from './recording-log.ts';
+import { scriptedBmdb } from './scripted-bmdb.ts';
+import { scriptedProvider } from './scripted-provider.ts';
+import { advance, createWatchedClock, settled } from './watched-clock.ts';
+
+const GAP_MS = 250;
+const LONG_MS = 24 * 3_600_000;
+const MARK = cursor('mark');
+
+/** A mirror whose reads the test answers, over a provider that lists nothing. */
+export interface MirrorStand {
+  readonly mirror: Mirror;
+  readonly fleet: FleetStandIn;
+  /** Views that the mirror told, in order; emptied by `begin`. */
+  readonly views: MachineView[];
+  /** What was told of each since `begin`: slots with another row, or null for any. */
+  readonly changedTold: (readonly string[] | null)[];
+  /** The machine's row is read by itself. */
+  reread(row: MachineRow): Promise<void>;
+  /** How often all facts were told since `begin`. */
+  factsTold(): number;
+  /** The first scan, and the changes that the first listing asks for. */
+  begin(rows?: Partial<BmdbSnapshot>): Promise<void>;
+  /** A wake, and the read that follows it. */
+  change(changes: Partial<BmdbChanges>): Promise<void>;
+  /** Timers that are left. */
+  stop(): Promise<number>;
+}
+
+export function mirrorStand(): MirrorStand {
+  const clock = createWatchedClock();
+  const script = scriptedBmdb(() => clock.now());
+  const views: MachineView[] = [];
+  let factsTold = 0;
+  const changedTold: (readonly string[] | null)[] = [];
+  const mirror = createMirror({
+    bmdb: script.bmdb,
+    providers: new Map([
+      [
+        PROVIDER,
+        scriptedProvider({ listMachines: async () => ({ machines: [], complete: true }) }),
+      ],
+    ]),
+    ...{ heard$: new Subject<Heard>(), loss: DEFAULT_LOSS, clock },
+    ...{ scheduler: clockScheduler(clock), log: recordingLog() },
+    ...{ scanMs: LONG_MS, listMs: LONG_MS, scanGapMs: GAP_MS, pollMs: null },
+    random: { next: () => 0.5, uuid: () => 'unused' },
+    onFacts: (_, changed) => {
+      factsTold += 1;
+      changedTold.push(changed ? [...changed] : null);
+    },
+    onView: (view) => views.push(view),
+    onVanished: () => undefined,
+  });
+  const fleet = runService(mirror.service);
+  const tell = async (changes: Partial<BmdbChanges>) => {
+    script.changes.shift()!.answer({ cursor: MARK, ...changes });
+    await advance(clock, GAP_MS);
+  };
+  return {
+    ...{ mirror, fleet, views, changedTold, factsTold: () => factsTold },
+    async reread(row) {
+      await advance(clock, 1);
+      script.reading = { nowMs: clock.now(), version: clock.now(), row };
+      await mirror.reread({ slot: SLOT, machineId: row.machineId }, new AbortController().signal);
+    },
+    async begin({ machines = [], ...small } = {}) {
+      await advance(clock, 0);
+      script.scans.shift()!.answer({ cursor: MARK, machines, ...small });
+      await advance(clock, GAP_MS);
+      await tell(small);
+      fleet.news.length = views.length = changedTold.length = factsTold = 0;
+    },
+    async change(changes) {
+      await advance(clock, 1);
+      script.wake();
+      await settled();
+      await tell(changes);
+    },
+    async stop() {
+      fleet.stop();
+      await settled();
+      return clock.pending;
+    },
+  };
+}
