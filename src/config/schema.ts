@@ -2,8 +2,10 @@ import { z } from 'zod';
 import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../domain/backoff.ts';
 import type { BackoffDescriptor } from '../domain/backoff.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../domain/policy.ts';
+import { DEFAULT_GUARD } from '../domain/recovery/guard.ts';
 import { formatDuration } from '../settings/duration.ts';
 import * as leaf from '../settings/leaves.ts';
+import { ladderSchema } from './ladder-schema.ts';
 import { providersSchema } from './provider-schema.ts';
 import type { Surroundings } from '../settings/secret.ts';
 
@@ -31,9 +33,7 @@ export const configSchema = (around: Surroundings) =>
     recoverer: filledSection({
       loopParallelism: leaf.count('Recoveries at once.', 1, 1000).prefault(10),
       backoff: backoffSchema(RECOVERY_BACKOFF),
-      rebootPatience: leaf
-        .duration('How long to wait for evidence that a machine rebooted.')
-        .prefault('15m'),
+      ladder: ladderSchema(),
       pollInterval: leaf.duration('How often to look for that evidence.').prefault('5s'),
     }),
     guard: guardSchema(),
@@ -166,13 +166,23 @@ function hearsTwice(agent: { heartbeatDeadline?: unknown; heartbeatPeriod?: unkn
 export const sshSchema = (around: Surroundings) =>
   filledSection({
     keyPath: leaf.path('Our private key; generated if absent.', around),
+    previousKeyPaths: leaf
+      .paths('Earlier private keys, which machines may still know; four at most.', 4, around)
+      .prefault([]),
+    keyPassphrase: leaf.secret('Passphrase of those that are encrypted.', around).optional(),
     port: leaf.count('Port, where a machine’s address names none.', 1, 65_535).prefault(22),
     hostKeyPolicy: leaf
       .choice(
         ['strict', 'tofu', 'insecure'],
-        'tofu pins a key at first use; strict accepts pinned keys only; insecure accepts any.',
+        'Where nothing proves a key: tofu pins it at first use; strict refuses it; insecure accepts any.',
       )
       .prefault('tofu'),
+    sudo: leaf
+      .choice(
+        ['auto', 'never', 'always'],
+        'Whether commands and files get the rights of root by sudo -n; auto: unless we log in as root.',
+      )
+      .prefault('auto'),
   });
 
 const agentServerSchema = (around: Surroundings) =>
@@ -225,6 +235,22 @@ const guardSchema = () =>
     fleetMax: leaf
       .count('Their number in the whole fleet, at most.', 1)
       .prefault(DEFAULT_BUDGET.fleetMax),
+    silentMin: leaf
+      .count('So many machines may fall silent together in any case, before recovery freezes.', 1)
+      .prefault(DEFAULT_GUARD.silentMin),
+    silentPercent: leaf
+      .ratio('So many percent of the started machines of a provider or the fleet may.', 0, 100)
+      .prefault(DEFAULT_GUARD.silentPercent),
+    newFor: leaf
+      .duration('Together: within this time.', 1000)
+      .prefault(formatDuration(DEFAULT_GUARD.newForMs)),
+    calmPercent: leaf
+      .ratio('A freeze ends once fewer than so many percent are silent …', 0, 100)
+      .prefault(DEFAULT_GUARD.calmPercent),
+    calmFor: leaf.duration('… for this long.').prefault(formatDuration(DEFAULT_GUARD.calmForMs)),
+    unreachablePercent: leaf
+      .ratio('Recovery freezes too when more percent of the machines cannot be reached.', 0, 100)
+      .prefault(DEFAULT_GUARD.unreachablePercent),
   });
 
 const consoleSchema = (around: Surroundings) =>

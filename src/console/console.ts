@@ -7,6 +7,7 @@ import { UsageError, explain } from '../domain/errors.ts';
 import { createEventHub } from './events.ts';
 import type { EventHub, EventLimits } from './events.ts';
 import { addGate, problem, requireSafeListen } from './gate.ts';
+import { addGuardApi } from './guard-api.ts';
 import { addMachinesApi } from './machines-api.ts';
 import { addPage } from './page.ts';
 import type { FleetView, HealthReport, MetricsSource } from './port.ts';
@@ -58,6 +59,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   await addPage(app);
   addEvents(app, hub);
   addMachinesApi(app, fleet);
+  addGuardApi(app, fleet);
   addOperations(app, deps);
   await bind(app, deps);
   return {

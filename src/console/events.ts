@@ -4,7 +4,7 @@ import type { Clock } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import { explain } from '../domain/errors.ts';
 import type { Slot } from '../domain/ids.ts';
-import type { FleetChange, FleetView, MachineSummary, StateCounts } from './port.ts';
+import type { FleetChange, FleetView, GuardSummary, MachineSummary, StateCounts } from './port.ts';
 
 export interface EventHubDeps {
   readonly fleet: FleetView;
@@ -128,31 +128,33 @@ interface ChangeMessage {
   readonly upserts: readonly MachineSummary[];
   readonly removed: readonly Slot[];
   readonly counts: StateCounts;
+  readonly needHuman: number;
+  readonly guard?: GuardSummary;
 }
 
-/** Gathers changes for `batchMs`; of one machine only the latest is kept. */
+/** Gathers changes for `batchMs`; of one machine, and of the guard, only the latest is kept. */
 function createBatch(clock: Clock, batchMs: number, flush: (message: ChangeMessage) => void) {
   const latest = new Map<Slot, MachineSummary | null>();
-  let counts: StateCounts | null = null;
+  let frame: Omit<ChangeMessage, 'upserts' | 'removed'> | null = null;
   let timer: unknown = null;
   const clear = () => {
     clock.clearTimeout(timer);
     timer = null;
-    counts = null;
+    frame = null;
     latest.clear();
   };
   const release = () => {
-    if (!counts) return;
+    if (!frame) return;
     const upserts = [...latest.values()].filter((machine) => machine !== null);
     const removed = [...latest].filter(([, machine]) => machine === null).map(([slot]) => slot);
-    const message = { upserts, removed, counts };
+    const message = { ...frame, upserts, removed };
     clear();
     flush(message);
   };
-  const add = (change: FleetChange) => {
-    for (const slot of change.removed) latest.set(slot, null);
-    for (const machine of change.upserts) latest.set(machine.slot, machine);
-    counts = change.counts;
+  const add = ({ upserts, removed, ...rest }: FleetChange) => {
+    for (const slot of removed) latest.set(slot, null);
+    for (const machine of upserts) latest.set(machine.slot, machine);
+    frame = { ...frame, ...rest };
     timer ??= clock.setTimeout(release, batchMs);
   };
   return { add, clear };

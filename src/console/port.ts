@@ -1,5 +1,6 @@
 import type { Observable } from 'rxjs';
 import type { Slot } from '../domain/ids.ts';
+import type { GuardState } from '../domain/recovery/standing.ts';
 import type { MachineState } from '../domain/view.ts';
 
 /** What the console shows of one machine. Times are epoch milliseconds of the database clock. */
@@ -25,10 +26,39 @@ export interface MachineSummary {
 
 export type StateCounts = Readonly<Record<MachineState, number>>;
 
+/** How the fleet guard stands: whether machines are recovered at all now. */
+export interface GuardSummary {
+  /** The gravest of all scopes. */
+  readonly state: GuardState;
+  /** The fleet first, then each provider with started machines or a freeze. */
+  readonly scopes: readonly GuardScope[];
+}
+export interface GuardScope {
+  /** `fleet`, or a provider. */
+  readonly scope: string;
+  readonly state: GuardState;
+  /** Epoch ms of the database clock; null: not known, or nothing is the matter. */
+  readonly sinceMs: number | null;
+  readonly reason: string | null;
+  /** Machines whose agent was started, and those of them that are silent. */
+  readonly started: number;
+  readonly silent: number;
+}
+
+/** How the recovery budget of the fleet, a provider or a location is used. */
+export interface BudgetSummary {
+  readonly scope: string;
+  readonly permits: number;
+  readonly budget: number;
+}
+
 export interface FleetSnapshot {
   readonly atMs: number;
   readonly machines: readonly MachineSummary[];
   readonly counts: StateCounts;
+  /** Machines that nothing more is tried on until an operator releases them. */
+  readonly needHuman: number;
+  readonly guard: GuardSummary;
 }
 
 /** Machines that are new or different, slots that are gone, and the counts after both. */
@@ -36,6 +66,9 @@ export interface FleetChange {
   readonly upserts: readonly MachineSummary[];
   readonly removed: readonly Slot[];
   readonly counts: StateCounts;
+  readonly needHuman: number;
+  /** Absent: as it was. */
+  readonly guard?: GuardSummary;
 }
 
 /**
@@ -44,6 +77,8 @@ export interface FleetChange {
  */
 export interface FleetView {
   snapshot(): FleetSnapshot;
+  /** How the recovery budget is used, by scope. */
+  budget(): readonly BudgetSummary[];
   readonly changes$: Observable<FleetChange>;
 }
 

@@ -1,20 +1,25 @@
+import type { InspectionEvent } from 'xstate';
 import { readFileSync } from 'node:fs';
 import { X509Certificate } from 'node:crypto';
-import { hostname } from 'node:os';
 import { startAgentServer } from '../adapters/agents/http2-agent-server.ts';
 import { createTakeoverProtocol } from '../adapters/agents/takeover-protocol.ts';
+import type { AgentServer } from '../adapters/agents/port.ts';
 import { createDevCertificates } from '../adapters/agents/tls-material.ts';
+import { startTlsRenewal } from '../adapters/agents/tls-renewal.ts';
 import { startEmbeddedPostgres } from '../adapters/bmdb/embedded/embedded-postgres.ts';
 import { checkSchema, migrate } from '../adapters/bmdb/schema/migrate.ts';
 import { createPgBmdb } from '../adapters/bmdb/pg/pg-bmdb.ts';
 import type { Clock, Random } from '../adapters/clock/port.ts';
+import type { RemoteShell } from '../adapters/ssh/port.ts';
+import type { HeartbeatStore } from '../domain/heartbeat.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { Metrics } from '../adapters/metrics/port.ts';
-import { loadOrCreateSshKey } from '../adapters/ssh/key-file.ts';
 import { createSsh2Shell } from '../adapters/ssh/ssh2-shell.ts';
 import { loadAgentProgram } from '../agent-bundle.ts';
 import { lossPolicyOf, type Config } from '../config.ts';
 import type { Closer } from './closer.ts';
+import { guardPolicyOf } from './guard-policy.ts';
+import { openSshKeys } from './ssh-keys.ts';
 import type { Tuning } from './tuning.ts';
 
 /** What the parts of a daemon are built from. */
@@ -27,6 +32,16 @@ export interface Means {
   readonly metrics: Metrics;
   readonly version: string;
   readonly closer: Closer;
+  readonly standIns?: StandIns;
+}
+
+/** For simulations and benchmarks, which play what lies beyond. */
+export interface StandIns {
+  readonly shell?: RemoteShell;
+  /** In place of the listener for agents. */
+  readonly agents?: (store: HeartbeatStore) => AgentServer;
+  /** Told what every cell's actor system does. */
+  readonly inspect?: (event: InspectionEvent) => void;
 }
 
 /** The database: our own embedded one (migrated here), or one by URL (its schema is checked). */
@@ -43,6 +58,7 @@ export async function openBmdb({ config, tuning, clock, random, log, metrics, cl
     ...databaseTimeouts(config),
     loss: { ...lossPolicyOf(config), ladderResetMs: tuning.ladderResetMs },
     budget: config.guard,
+    guard: guardPolicyOf(config, tuning),
   });
   closer.add('bmdb', () => bmdb.close());
   return bmdb;
@@ -77,12 +93,12 @@ async function databaseUrl({ database }: Config, log: Log, closer: Closer): Prom
   return postgres.url;
 }
 
-export async function openShell({ config, clock, log, metrics }: Means) {
+export async function openShell({ config, clock, log, metrics, standIns }: Means) {
   const { sshConnectTimeout, sshHandshakeTimeout, sshExecTimeout } = config.agent;
-  const key = await loadOrCreateSshKey(config.ssh.keyPath, { comment: `shepherd@${hostname()}` });
-  log.info({ fingerprint: key.fingerprint }, 'SSH key loaded');
-  const shell = createSsh2Shell({
-    signers: [key],
+  const keys = await openSshKeys(config.ssh, log);
+  const ssh2 = createSsh2Shell({
+    signers: keys.keys(),
+    sudo: config.ssh.sudo,
     limits: {
       connectMs: sshConnectTimeout,
       handshakeMs: sshHandshakeTimeout,
@@ -92,8 +108,15 @@ export async function openShell({ config, clock, log, metrics }: Means) {
     log: log.child({ component: 'ssh' }),
     metrics,
   });
-  return { key, shell };
+  /** Reads the keys again; the next connections offer what was found. */
+  const renewKeys = async () => {
+    if (await keys.renew()) ssh2.setSigners(keys.keys());
+  };
+  return { keys, shell: standIns?.shell ?? ssh2, renewKeys };
 }
+
+/** How often the files of the agent server's certificate are looked at. */
+const CERTIFICATE_CHECK_MS = 30_000;
 
 /** The listener for agents, and what they are told of it. */
 export async function openAgentServer(
@@ -101,23 +124,35 @@ export async function openAgentServer(
   store: Awaited<ReturnType<typeof openBmdb>>['heartbeats'],
   isReady: () => boolean,
 ) {
-  const { config, clock, log, metrics, tuning, closer } = means;
+  const { config, clock, log, metrics, tuning, closer, standIns } = means;
   const tls = await tlsOf(config);
-  const server = await startAgentServer({
-    listen: config.agentServer.listen,
-    tls,
-    store,
-    clock,
-    metrics,
-    log: log.child({ component: 'agent-server' }),
-    isReady,
-    heartbeatIntervalSeconds: Math.max(1, Math.round(config.agent.heartbeatPeriod / 1_000)),
-    batch: { maxMs: tuning.batchMs, max: 500 },
-  });
+  const server =
+    standIns?.agents?.(store) ??
+    (await startAgentServer({
+      listen: config.agentServer.listen,
+      tls,
+      store,
+      clock,
+      metrics,
+      log: log.child({ component: 'agent-server' }),
+      isReady,
+      heartbeatIntervalSeconds: Math.max(1, Math.round(config.agent.heartbeatPeriod / 1_000)),
+      batch: { maxMs: tuning.batchMs, max: 500 },
+    }));
   closer.add('agent server', () => server.close(tuning.agentServerGraceMs));
+  const certificate = startTlsRenewal({
+    read: () => tlsOf(config),
+    served: tls,
+    present: server.present,
+    checkMs: CERTIFICATE_CHECK_MS,
+    clock,
+    log: log.child({ component: 'agent-server' }),
+  });
+  closer.add('certificate renewal', () => certificate.stop());
   const endpoint = config.agent.endpoint ?? server.address;
-  const protocol = createTakeoverProtocol({ endpoint, caCertificate: tls.caDer });
-  return { server, protocol };
+  const caCertificate = () => certificate.served.caDer;
+  const protocol = createTakeoverProtocol({ endpoint, caCertificate });
+  return { server, protocol, certificate };
 }
 
 async function tlsOf({ agentServer, agent }: Config) {

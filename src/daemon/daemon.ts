@@ -1,5 +1,6 @@
 import { createActor, toPromise, type InspectionEvent } from 'xstate';
 import type { Board } from '../actors/board.ts';
+import type { GuardView } from '../actors/guard-watch.ts';
 import { provideFleet } from '../actors/provide.ts';
 import { latestMigration } from '../adapters/bmdb/schema/migrate.ts';
 import type { Bmdb } from '../adapters/bmdb/port.ts';
@@ -12,7 +13,8 @@ import { startConsole } from '../console/console.ts';
 import type { FleetView } from '../console/port.ts';
 import { explain } from '../domain/errors.ts';
 import type { Slot } from '../domain/ids.ts';
-import type { Means } from './adapters.ts';
+import type { BudgetUse } from '../domain/recovery/permits.ts';
+import type { Means, StandIns } from './adapters.ts';
 import { createCloser } from './closer.ts';
 import { fleetDeps } from './fleet-deps.ts';
 import { fleetView } from './fleet-view.ts';
@@ -29,6 +31,18 @@ export interface DaemonOptions {
   readonly tuning?: Partial<Tuning>;
   /** How the operator sets the console's address, for the message when it is taken. */
   readonly consoleOption?: string;
+  /** Parts of the world that are played; the real ones when absent. */
+  readonly standIns?: StandIns;
+}
+
+export type { StandIns } from './adapters.ts';
+
+/** The guard as this daemon sees it. */
+export interface GuardSnapshot extends GuardView {
+  /** The most machines that held a permit at once since start, as far as was seen. */
+  readonly maxRecovering: number;
+  /** How the recovery budget is used, by scope. */
+  readonly budget: readonly BudgetUse[];
 }
 
 /** A running daemon. */
@@ -38,10 +52,13 @@ export interface Daemon {
   readonly board: Board;
   readonly fleet: FleetView;
   readonly bmdb: Bmdb;
+  /** How the fleet guard stands now. */
+  guard(): GuardSnapshot;
   /** Resolves when it has stopped and everything is closed; rejects when the supervisor crashed. */
   readonly stopped: Promise<void>;
   /**
-   * Has every provider look again at what is kept outside: inventories, and keys at the provider.
+   * Has every provider look again at what is kept outside: inventories, and keys at the provider;
+   * the agent server at its certificate; and reads our SSH keys again, before all that.
    * Tells in the log what cannot be read; never fails.
    */
   reload(): Promise<void>;
@@ -78,13 +95,16 @@ async function build(means: Built): Promise<Daemon> {
   const { log } = means;
   const parts = await openParts(means);
   const { board, desk, keeper, mirror } = parts;
-  const fleet = fleetView(
+  const fleet = fleetView({
     board,
-    parts.changes,
-    (slot) => mirror.facts().get(slot as Slot),
-    () => keeper.current()?.sessionId ?? null,
-    mirror.nowMs,
-  );
+    changes$: parts.changes,
+    guard: parts.watch.view,
+    guardChanges$: parts.guardChanges,
+    budget: parts.permits.use,
+    facts: (slot) => mirror.facts().get(slot as Slot),
+    self: () => keeper.current()?.sessionId ?? null,
+    nowMs: mirror.nowMs,
+  });
   const inspector = await openInspector(means);
   const consoleUrl = await openConsole(means, parts, fleet, inspector);
   const { stopped, askToStop } = startSupervisor(means, parts, inspector);
@@ -103,15 +123,24 @@ async function build(means: Built): Promise<Daemon> {
     board,
     fleet,
     bmdb: parts.bmdb,
+    guard: () => guardSnapshot(parts),
     stopped,
     reload: () => reload(parts, log),
     stop: () => (stopping ??= stop()),
   };
 }
 
+const guardSnapshot = ({ watch, permits }: Parts): GuardSnapshot => ({
+  ...watch.view(),
+  maxRecovering: permits.heldMax,
+  budget: permits.use(),
+});
+
 const RELOAD_MS = 60_000;
 
-async function reload({ providers }: Parts, log: Log): Promise<void> {
+async function reload({ providers, certificate, renewKeys }: Parts, log: Log): Promise<void> {
+  // First, as it is what providers have new machines let in.
+  await renewKeys();
   const looks = [...providers.values()].map(async (provider) => {
     const fields = { provider: provider.name };
     try {
@@ -121,7 +150,7 @@ async function reload({ providers }: Parts, log: Log): Promise<void> {
       log.error({ ...fields, cause: explain(error) }, 'the provider could not be read again');
     }
   });
-  await Promise.all(looks);
+  await Promise.all([...looks, certificate.renew()]);
 }
 
 function startSupervisor(means: Built, parts: Parts, inspector: Inspector) {
@@ -129,14 +158,19 @@ function startSupervisor(means: Built, parts: Parts, inspector: Inspector) {
   const inspect = inspector ? { inspect: inspector.inspect } : {};
   const logic = provideFleet(
     fleetDeps(means, parts, {
-      inspectCell: (cellId) => observers(parts.board, inspector, cellId),
+      inspectCell: (cellId) =>
+        observers(parts.board, { inspector, cellId, standIns: means.standIns }),
       ...(inspector && { inspectRoot: inspector.inspect }),
     }),
   );
   const actor = createActor(logic, {
     id: 'fleet',
     clock,
-    input: { sessionIntervalMs: config.session.interval, sessionRetryMs: tuning.sessionRetryMs },
+    input: {
+      sessionIntervalMs: config.session.interval,
+      sessionRetryMs: tuning.sessionRetryMs,
+      assessMs: tuning.assessMs,
+    },
     ...inspect,
   });
   closer.add('supervisor', () => void actor.stop());
@@ -156,7 +190,7 @@ function startSupervisor(means: Built, parts: Parts, inspector: Inspector) {
 
 async function openConsole(
   means: Built,
-  { board, keeper, mirror }: Parts,
+  { board, keeper, mirror, permits }: Parts,
   fleet: FleetView,
   inspector: Inspector,
 ): Promise<string> {
@@ -168,6 +202,7 @@ async function openConsole(
     metrics: {
       expose() {
         metrics.machines(board.census());
+        metrics.recoveryBudget(permits.use());
         return metrics.expose();
       },
     },
@@ -199,10 +234,16 @@ async function openInspector({ config, clock, log, closer }: Means): Promise<Ins
 }
 
 /** The board watches every cell; the inspector only the first. */
-function observers(board: Board, inspector: Inspector, cellId: string) {
-  if (!inspector || cellId !== 'cell-0') return board.inspect;
+function observers(
+  board: Board,
+  around: { inspector: Inspector; cellId: string; standIns: StandIns | undefined },
+) {
+  const { inspector, cellId, standIns } = around;
+  const watching = cellId === 'cell-0' ? inspector : null;
+  if (!watching && !standIns?.inspect) return board.inspect;
   return (event: InspectionEvent) => {
     board.inspect(event);
-    inspector.inspect(event);
+    watching?.inspect(event);
+    standIns?.inspect?.(event);
   };
 }

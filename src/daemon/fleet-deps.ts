@@ -1,3 +1,4 @@
+import { ladderOf } from '../config.ts';
 import type { ProvideDeps } from '../actors/provide.ts';
 import type { TaskDeps } from '../actors/take-over.ts';
 import type { Means } from './adapters.ts';
@@ -9,6 +10,7 @@ type Watching = Pick<ProvideDeps, 'inspectCell' | 'inspectRoot'>;
 export function fleetDeps(means: Means, parts: Parts, watching: Watching): ProvideDeps {
   const { config, tuning, clock, random, log, metrics } = means;
   const { bmdb, keeper, desk, mirror, providers, permits, holds, leases, listings } = parts;
+  const { watch, server } = parts;
   const tasks: TaskDeps = {
     desk,
     keeper,
@@ -33,7 +35,9 @@ export function fleetDeps(means: Means, parts: Parts, watching: Watching): Provi
       random,
       nowMs: mirror.nowMs,
       backoff: config.recoverer.backoff,
-      patienceMs: config.recoverer.rebootPatience,
+      facts: mirror.facts,
+      ladder: (provider) => ladderOf(config, provider),
+      agentPath: config.agent.targetPath,
       pollMs: config.recoverer.pollInterval,
       askAgainMs: tuning.askAgainMs,
     },
@@ -76,6 +80,7 @@ export function fleetDeps(means: Means, parts: Parts, watching: Watching): Provi
       clock,
       random,
       facts: mirror.facts,
+      nowMs: mirror.nowMs,
       log: log.child({ component: 'updater' }),
     },
     turns: {
@@ -85,8 +90,18 @@ export function fleetDeps(means: Means, parts: Parts, watching: Watching): Provi
       sessions: mirror.sessions,
       facts: mirror.facts,
       headStartMs: tuning.headStartMs,
+      setbackMaxMs: tuning.setbackMaxMs,
       clock,
       random,
+    },
+    guard: {
+      bmdb,
+      keeper,
+      mirror,
+      watch,
+      isTakingIn: server.isTakingIn,
+      headStartMs: tuning.headStartMs,
+      log: log.child({ component: 'guard' }),
     },
     desk,
     keeper,

@@ -1,19 +1,35 @@
-import { map, type Observable } from 'rxjs';
+import { map, merge, type Observable } from 'rxjs';
 import type { Board, BoardChange, BoardEntry } from '../actors/board.ts';
-import { worksElsewhere } from '../domain/view.ts';
-import type { FleetChange, FleetView, MachineSummary, StateCounts } from '../console/port.ts';
+import type { GuardView } from '../actors/guard-watch.ts';
+import type {
+  BudgetSummary,
+  FleetChange,
+  FleetView,
+  GuardSummary,
+  MachineSummary,
+  StateCounts,
+} from '../console/port.ts';
 import type { SessionId } from '../domain/ids.ts';
 import type { SlotFacts } from '../domain/machine.ts';
-import { STATES } from '../domain/view.ts';
+import { STATES, worksElsewhere } from '../domain/view.ts';
 
-/** The board in the words of the console. */
-export function fleetView(
-  board: Board,
-  changes$: Observable<BoardChange>,
-  facts: (slot: string) => SlotFacts | undefined,
-  self: () => SessionId | null,
-  nowMs: () => number,
-): FleetView {
+export interface FleetViewDeps {
+  readonly board: Board;
+  readonly changes$: Observable<BoardChange>;
+  readonly guard: () => GuardView;
+  /** Fires when the guard stands differently. */
+  readonly guardChanges$: Observable<void>;
+  readonly budget: () => readonly BudgetSummary[];
+  readonly facts: (slot: string) => SlotFacts | undefined;
+  /** The live session of this daemon. */
+  readonly self: () => SessionId | null;
+  /** Database clock, epoch ms. */
+  readonly nowMs: () => number;
+}
+
+/** The board and the guard in the words of the console. */
+export function fleetView(deps: FleetViewDeps): FleetView {
+  const { board, facts, self, nowMs } = deps;
   const counts = (): StateCounts => {
     const found = board.counts();
     return Object.fromEntries(STATES.map((state) => [state, found[state] ?? 0])) as StateCounts;
@@ -34,18 +50,32 @@ export function fleetView(
     sinceMs,
     elsewhere: worksElsewhere(facts(view.slot)?.row ?? null, self()),
   });
+  const frame = () => ({ counts: counts(), needHuman: board.needHuman() });
+  const ofMachine = (change: BoardChange): FleetChange => ({
+    ...frame(),
+    upserts: change.type === 'changed' ? [summary(change.entry)] : [],
+    removed: change.type === 'removed' ? [change.slot] : [],
+  });
+  const ofGuard = (): FleetChange => ({
+    ...frame(),
+    ...{ upserts: [], removed: [], guard: guardSummary(deps.guard()) },
+  });
   return {
     snapshot: () => ({
+      ...frame(),
       atMs: nowMs(),
       machines: [...board.entries.values()].map(summary),
-      counts: counts(),
+      guard: guardSummary(deps.guard()),
     }),
-    changes$: changes$.pipe(
-      map((change): FleetChange => ({
-        upserts: change.type === 'changed' ? [summary(change.entry)] : [],
-        removed: change.type === 'removed' ? [change.slot] : [],
-        counts: counts(),
-      })),
-    ),
+    budget: deps.budget,
+    changes$: merge(deps.changes$.pipe(map(ofMachine)), deps.guardChanges$.pipe(map(ofGuard))),
   };
 }
+
+const guardSummary = ({ state, standings, counts }: GuardView): GuardSummary => ({
+  state,
+  scopes: standings.map((standing) => {
+    const count = counts.find(({ scope }) => scope === standing.scope);
+    return { ...standing, started: count?.started ?? 0, silent: count?.silent ?? 0 };
+  }),
+});

@@ -3,6 +3,7 @@ import { Subject } from 'rxjs';
 import { createBoard, type BoardChange } from '../actors/board.ts';
 import { createDesk } from '../actors/desk.ts';
 import { createLeases } from '../actors/leases.ts';
+import { createGuardWatch } from '../actors/guard-watch.ts';
 import { createListings, withListings } from '../actors/listings.ts';
 import { createMirror, type Mirror } from '../actors/mirror.ts';
 import { createPermitQueue } from '../actors/permit-queue.ts';
@@ -12,6 +13,7 @@ import type { Log } from '../adapters/log/port.ts';
 import { lossPolicyOf } from '../config.ts';
 import { Denied, explain, isProviderError } from '../domain/errors.ts';
 import { agentFile, openAgentServer, openBmdb, openShell, type Means } from './adapters.ts';
+import { guardPolicyOf } from './guard-policy.ts';
 import { openProviders } from './providers.ts';
 
 /** A listing answers for the moment if it is not older. */
@@ -29,10 +31,10 @@ export type Parts = Awaited<ReturnType<typeof openParts>>;
 export async function openParts(means: Means) {
   const { config, tuning, clock, log, metrics } = means;
   const file = await agentFile(config);
-  const { key, shell } = await openShell(means);
+  const { keys, shell, renewKeys } = await openShell(means);
   // Before the first read of the database this daemon knows of no other.
   let daemons = () => 1;
-  const providers = openProviders(means, key.publicLine, () => daemons());
+  const providers = openProviders(means, keys, () => daemons());
   const bmdb = await openBmdb(means);
   await prepareProviders(providers, log);
   const keeper = createSessionKeeper({
@@ -42,10 +44,23 @@ export async function openParts(means: Means) {
     log: log.child({ component: 'session' }),
   });
   const isReady = () => keeper.current() !== null;
-  const { server, protocol } = await openAgentServer(means, bmdb.heartbeats, isReady);
+  const { server, protocol, certificate } = await openAgentServer(means, bmdb.heartbeats, isReady);
   const changes = new Subject<BoardChange>();
   const board = createBoard({ nowMs: () => mirror.nowMs(), metrics, changes });
-  const permits = createPermitQueue(config.guard);
+  const watch = createGuardWatch({
+    policy: guardPolicyOf(config, means.tuning),
+    heartbeatMs: lossPolicyOf(config).heartbeatMs,
+    nowMs: () => mirror.nowMs(),
+    clock,
+    metrics,
+    log: log.child({ component: 'guard' }),
+    onChange: () => {
+      permits.reconsider();
+      guardChanges.next();
+    },
+  });
+  const guardChanges = new Subject<void>();
+  const permits = createPermitQueue({ budget: config.guard, barOf: watch.barOf });
   const holds = createHoldKeeper({
     book: bmdb.providerHolds,
     rows: () => mirror.providerHolds(),
@@ -100,14 +115,18 @@ export async function openParts(means: Means) {
   return {
     file,
     shell,
+    renewKeys,
     providers,
     bmdb,
     keeper,
     server,
     protocol,
+    certificate,
     changes,
     board,
     permits,
+    watch,
+    guardChanges,
     mirror,
     desk,
     holds,

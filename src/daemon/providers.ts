@@ -18,7 +18,7 @@ export interface ProviderMeans {
   readonly metrics: Metrics;
   /** Of this program, for the user agent. */
   readonly version: string;
-  /** OpenSSH line of the key that new machines let in. */
+  /** OpenSSH line of the key that new machines let in; may change, so it is read when needed. */
   readonly publicKey: string;
   /** Live daemons that share the budget of calls; one when absent. */
   readonly daemons?: () => number;
@@ -43,7 +43,7 @@ export function openProvider(
 ): OpenedProvider {
   const driver = (means.drivers ?? DRIVERS).get(settings.driver);
   if (!driver) throw new UsageError(`provider ${name}: there is no driver ${settings.driver}`);
-  const { clock, random, metrics, version, publicKey, daemons = () => 1 } = means;
+  const { clock, random, metrics, version, daemons = () => 1 } = means;
   const { instanceSetId, sharedTags, image = null, initCommand, callsPerSecond } = settings;
   const log = means.log.child({ component: `provider ${name}` });
   const shared = { clock, random, log, metrics, daemons };
@@ -51,7 +51,9 @@ export function openProvider(
     ...shared,
     name,
     instanceSetId,
-    publicKey,
+    get publicKey() {
+      return means.publicKey;
+    },
     userAgent: `shepherd/${version}`,
   });
   const options = {
@@ -61,7 +63,9 @@ export function openProvider(
     sharedTags,
     image,
     initCommand: initCommand?.read() ?? '',
-    publicKey,
+    get publicKey() {
+      return means.publicKey;
+    },
     callsPerSecond,
     secrets: secretsIn(settings),
   };
@@ -71,13 +75,19 @@ export function openProvider(
 /** All configured providers, by name. */
 export function openProviders(
   { config, closer, ...means }: Means,
-  publicKey: string,
+  keys: { readonly publicLine: string },
   daemons?: () => number,
 ): Map<ProviderName, FleetProvider> {
   const providers = new Map<ProviderName, FleetProvider>();
   for (const [text, settings] of Object.entries(config.providers)) {
     const name = providerName(text);
-    const shared = { ...means, publicKey, ...(daemons && { daemons }) };
+    const shared = {
+      ...means,
+      ...(daemons && { daemons }),
+      get publicKey() {
+        return keys.publicLine;
+      },
+    };
     const { provider } = openProvider(name, settings, shared);
     closer.add(`provider ${name}`, () => provider.stop());
     providers.set(name, provider);

@@ -1,3 +1,5 @@
+import { DEFAULT_GUARD } from '../domain/recovery/guard.ts';
+
 /** Periods and limits that are not configuration: figures of the design, changed only by tests. */
 export interface Tuning {
   /** Scans that wakes ask for are at least this far apart. */
@@ -8,6 +10,8 @@ export interface Tuning {
   readonly askAgainMs: number;
   /** Unbroken heartbeats for this long end an episode of recovery. */
   readonly ladderResetMs: number;
+  /** Longest pause of a machine after tasks that went wrong in a row, besides its backoff. */
+  readonly setbackMaxMs: number;
   /** The janitor's period. */
   readonly sweepMs: number;
   /** Work under way may take this long to end at a stop. */
@@ -24,6 +28,13 @@ export interface Tuning {
   readonly deprovisionPollMs: number;
   /** A job that another daemon has is asked for so often. */
   readonly leaseRetryMs: number;
+  /** The guard looks at the fleet so often. */
+  readonly assessMs: number;
+  /**
+   * Heartbeats not taken in anywhere for so long: the observer was out. Null: two periods of
+   * heartbeats, and some looks of the guard at least.
+   */
+  readonly ingestGapMs: number | null;
   /** Heartbeats of this long share one transaction. */
   readonly batchMs: number;
 }
@@ -33,6 +44,7 @@ export const TUNING: Tuning = {
   headStartMs: 1_000,
   askAgainMs: 5 * 60_000,
   ladderResetMs: 30 * 60_000,
+  setbackMaxMs: 30_000,
   sweepMs: 10_000,
   drainMs: 20_000,
   agentServerGraceMs: 5_000,
@@ -41,5 +53,7 @@ export const TUNING: Tuning = {
   abandonMs: 3_600_000,
   deprovisionPollMs: 10_000,
   leaseRetryMs: 3_000,
+  assessMs: DEFAULT_GUARD.assessMs,
+  ingestGapMs: null,
   batchMs: 20,
 };

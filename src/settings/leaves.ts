@@ -150,6 +150,15 @@ export const path = (meaning: string, around: Surroundings) =>
     resolve(around.baseDirectory, value),
   );
 
+/** At most so many paths; none of them need exist. */
+export const paths = (meaning: string, countMax: number, around: Surroundings) => {
+  const type = `a list of at most ${countMax} paths`;
+  return z
+    .array(path(meaning, around), { error: wants(type, meaning) })
+    .max(countMax, { error: `has too many entries; give ${type}` })
+    .meta({ type: 'list of paths', description: meaning });
+};
+
 /** A path on the machine that an agent is put on. */
 export const remotePath = (meaning: string) =>
   text(meaning, { matches: /^\/[^\0]*[^/\0]$/, type: 'an absolute path' });

@@ -5,8 +5,8 @@ import { silentLog } from '../../src/adapters/log/port.ts';
 import { createPromMetrics } from '../../src/adapters/metrics/prom-metrics.ts';
 import { startConsole } from '../../src/console/console.ts';
 import type { Console, ConsoleDeps } from '../../src/console/console.ts';
-import type { HealthReport } from '../../src/console/port.ts';
-import { machine, scriptedFleet } from './scripted-fleet.ts';
+import type { GuardScope, HealthReport } from '../../src/console/port.ts';
+import { AT_MS, machine, scriptedFleet, WATCHING } from './scripted-fleet.ts';
 
 const started: Console[] = [];
 afterEach(async () => {
@@ -61,6 +61,25 @@ const FLEET = [
   machine('d', { state: 'Quarantined', substate: 'needsHuman', reason: 'Disk FELL out' }),
   machine('b'),
 ];
+
+test('the guard as JSON: where it stands, who needs a human, and the budget', async () => {
+  const fleet = scriptedFleet(...FLEET);
+  const { url } = await start({ fleet });
+  const frozen: GuardScope = {
+    ...{ scope: 'equinix', state: 'frozen', sinceMs: AT_MS, reason: 'provider equinix is frozen' },
+    ...{ started: 20, silent: 9 },
+  };
+  fleet.guard({ state: 'frozen', scopes: [...WATCHING.scopes, frozen] });
+  const { status, body } = await ask(`${url}api/v1/guard`);
+  expect(status).toBe(200);
+  expect(JSON.parse(body)).toEqual({
+    atMs: AT_MS,
+    state: 'frozen',
+    scopes: [...WATCHING.scopes, frozen],
+    needHuman: 1,
+    budget: [{ scope: 'fleet', permits: 1, budget: 2 }],
+  });
+});
 
 describe('machines as JSON', () => {
   const slotsOf = async (query: string) => {

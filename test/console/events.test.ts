@@ -9,7 +9,7 @@ import { startConsole } from '../../src/console/console.ts';
 import type { Console } from '../../src/console/console.ts';
 import type { EventLimits } from '../../src/console/events.ts';
 import type { FleetView, MachineSummary } from '../../src/console/port.ts';
-import { AT_MS, machine, scriptedFleet } from './scripted-fleet.ts';
+import { AT_MS, machine, scriptedFleet, WATCHING } from './scripted-fleet.ts';
 
 const started: Console[] = [];
 afterEach(async () => {
@@ -98,8 +98,26 @@ describe('live events', () => {
     expect(ofType(events, 'change')[0]).toEqual({
       upserts: [{ ...one, state: 'Running', substate: 'healthy' }],
       removed: [],
+      needHuman: 0,
       counts: expect.objectContaining({ Reserved: 1, Running: 1 }) as unknown,
     });
+  });
+
+  test('the guard is told with the snapshot, and when it stands differently', async () => {
+    const one = machine('a');
+    const fleet = scriptedFleet(one);
+    const { url } = await start(fleet);
+    const { events, until } = await listen(url);
+    await until(1, 'snapshot');
+    expect(events[0]!.data).toMatchObject({ guard: WATCHING, needHuman: 0 });
+    const frozen = { ...WATCHING, state: 'frozen' } as const;
+    fleet.guard(frozen);
+    fleet.set(one.slot, { state: 'Quarantined', substate: 'needsHuman' });
+    await until(1, 'change');
+    expect(ofType(events, 'change')[0]).toMatchObject({ guard: frozen, needHuman: 1 });
+    fleet.set(one.slot, { state: 'Running', substate: 'healthy' });
+    await until(2, 'change');
+    expect(ofType(events, 'change')[1]).not.toHaveProperty('guard');
   });
 
   test('a storm of changes is one message with the last word on each machine', async () => {

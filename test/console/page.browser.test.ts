@@ -4,10 +4,10 @@ import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import { startConsole } from '../../src/console/console.ts';
 import type { Console } from '../../src/console/console.ts';
-import type { FleetView } from '../../src/console/port.ts';
+import type { FleetView, GuardScope } from '../../src/console/port.ts';
 import { withBrowser } from '../support/browser.ts';
 import type { OpenBrowser } from '../support/browser.ts';
-import { AT_MS, machine, scriptedFleet } from './scripted-fleet.ts';
+import { AT_MS, machine, scriptedFleet, WATCHING } from './scripted-fleet.ts';
 
 const started: Console[] = [];
 afterEach(async () => {
@@ -119,6 +119,52 @@ describe('page', () => {
       await page.click('#clear');
       await page.locator(row('equinix/d')).waitFor();
       await expect.poll(() => slotsShown(page), POLL).toHaveLength(4);
+    });
+  });
+
+  test('says why nothing is recovered, of which provider, since when, and when that is over', async () => {
+    const fleet = scriptedFleet(machine('a', { state: 'Running', substate: 'silent' }));
+    await withPage(fleet, async ({ page }) => {
+      expect(await page.locator('#guard').isVisible()).toBe(false);
+      const attack = `<img src=x onerror="document.title='owned'">`;
+      const frozen: GuardScope = {
+        ...{ scope: 'equinix', state: 'frozen', sinceMs: AT_MS - 125_000, reason: attack },
+        ...{ started: 20, silent: 9 },
+      };
+      fleet.guard({ state: 'frozen', scopes: [...WATCHING.scopes, frozen] });
+      await becomes(page, '#guard-title', /^Recovery is frozen$/);
+      const scopes = page.locator('#guard-scopes li');
+      expect(await scopes.count()).toBe(1);
+      await becomes(
+        page,
+        '#guard-scopes li',
+        /Provider equinix.*frozen.*for 2m 0\ds.*9 of 20 silent/,
+      );
+      expect(await page.textContent('#guard-scopes .why')).toBe(attack);
+      expect(await page.getAttribute('#guard', 'data-guard')).toBe('frozen');
+      const grace = {
+        ...WATCHING.scopes[0]!,
+        state: 'grace',
+        sinceMs: null,
+        reason: null,
+      } as const;
+      fleet.guard({ state: 'grace', scopes: [grace] });
+      await becomes(page, '#guard-title', /grace/);
+      expect(await page.textContent('#guard-scopes time')).toBe('');
+      fleet.guard(WATCHING);
+      await page.locator('#guard').waitFor({ state: 'hidden' });
+    });
+  });
+
+  test('counts the machines that need a human, and shows which', async () => {
+    const stuck = machine('b', { state: 'Quarantined', substate: 'needsHuman' });
+    const fleet = scriptedFleet(machine('a', { state: 'Quarantined', substate: 'missing' }), stuck);
+    await withPage(fleet, async ({ page }) => {
+      await becomes(page, '#need-human', '1 machine needs a human');
+      await page.click('#need-human-show');
+      await expect.poll(() => slotsShown(page), POLL).toEqual([stuck.slot]);
+      fleet.set(stuck.slot, { state: 'Running', substate: 'healthy' });
+      await page.locator('#need-human').waitFor({ state: 'hidden' });
     });
   });
 

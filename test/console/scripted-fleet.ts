@@ -2,6 +2,7 @@ import { Subject } from 'rxjs';
 import type {
   FleetChange,
   FleetView,
+  GuardSummary,
   MachineSummary,
   StateCounts,
 } from '../../src/console/port.ts';
@@ -15,10 +16,20 @@ export interface ScriptedFleet extends FleetView {
   /** Changes some fields of a machine that is there. */
   set(name: Slot, change: Partial<MachineSummary>): void;
   remove(name: Slot): void;
+  /** How the guard stands from now on. */
+  guard(summary: GuardSummary): void;
   fail(error: Error): void;
   /** Whether anybody is subscribed. */
   watched(): boolean;
 }
+
+/** Nothing is the matter. */
+export const WATCHING: GuardSummary = {
+  state: 'watching',
+  scopes: [
+    { scope: 'fleet', state: 'watching', sinceMs: null, reason: null, started: 20, silent: 0 },
+  ],
+};
 
 export const AT_MS = Date.UTC(2026, 0, 15, 12);
 
@@ -43,15 +54,22 @@ export const machine = (id: string, change: Partial<MachineSummary> = {}): Machi
 export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedFleet {
   const all = new Map<Slot, MachineSummary>(machines.map((each) => [each.slot, each]));
   const changes$ = new Subject<FleetChange>();
+  let guard = WATCHING;
+  const frame = () => ({ counts: countsOf(all.values()), needHuman: needHumanOf(all.values()) });
   const emit = (upserts: readonly MachineSummary[], removed: readonly Slot[]) =>
-    changes$.next({ upserts, removed, counts: countsOf(all.values()) });
+    changes$.next({ ...frame(), upserts, removed });
   const put = (...changed: readonly MachineSummary[]) => {
     for (const each of changed) all.set(each.slot, each);
     emit(changed, []);
   };
   return {
     changes$,
-    snapshot: () => ({ atMs: AT_MS, machines: [...all.values()], counts: countsOf(all.values()) }),
+    snapshot: () => ({ ...frame(), atMs: AT_MS, machines: [...all.values()], guard }),
+    budget: () => [{ scope: 'fleet', permits: 1, budget: 2 }],
+    guard(summary) {
+      guard = summary;
+      changes$.next({ ...frame(), upserts: [], removed: [], guard });
+    },
     put,
     set: (name, change) => put({ ...all.get(name)!, ...change }),
     remove(name) {
@@ -62,6 +80,9 @@ export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedF
     watched: () => changes$.observed,
   };
 }
+
+const needHumanOf = (machines: Iterable<MachineSummary>): number =>
+  [...machines].filter(({ substate }) => substate === 'needsHuman').length;
 
 function countsOf(machines: Iterable<MachineSummary>): StateCounts {
   const counts = Object.fromEntries(STATES.map((state) => [state, 0])) as Record<string, number>;

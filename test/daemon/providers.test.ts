@@ -39,7 +39,8 @@ test('every configured provider is opened by its driver, and stopped with the da
     cloud: minimal().providers.equinix,
   };
   const config = parseConfig({ ...minimal(), providers }, { env, baseDirectory: directory });
-  const opened = openProviders({ ...all, config, closer, tuning: TUNING }, all.publicKey);
+  const keys = { publicLine: all.publicKey };
+  const opened = openProviders({ ...all, config, closer, tuning: TUNING }, keys);
   expect([...opened].map(([name, { type }]) => [name, type])).toEqual([
     ['rack', 'static'],
     ['here', 'loopback'],
@@ -71,8 +72,12 @@ test('a driver gets its own keys and its surroundings, the core the common ones'
     ...{ driver: 'rack', instanceSetId: SET_ID, sharedTags: { team: 'red' }, image: 'debian' },
     ...{ callsPerSecond: 0, initCommand: undefined, maxMachines: 3, height: 42 },
   };
+  let publicKey = 'ssh-ed25519 AAAA';
   const { provider } = openProvider(providerName('r1'), settings, {
     ...means(),
+    get publicKey() {
+      return publicKey;
+    },
     daemons: () => 7,
     drivers: new Map([['rack', driver]]),
   });
@@ -85,7 +90,10 @@ test('a driver gets its own keys and its surroundings, the core the common ones'
   expect(seen.context?.daemons()).toBe(7);
   const live = { signal: new AbortController().signal };
   await provider.createMachine(order({ witness: witness('w') }), live);
-  expect(seen.request).toMatchObject({ image: 'debian', tags: { team: 'red' } });
+  expect(seen.request).toMatchObject({ image: 'debian', tags: { team: 'red' }, publicKey });
+  publicKey = 'ssh-ed25519 BBBB';
+  await provider.createMachine(order({ witness: witness('v') }), live);
+  expect([seen.context?.publicKey, seen.request?.publicKey]).toEqual([publicKey, publicKey]);
   await provider.stop();
 });
 

@@ -93,6 +93,12 @@ export const fleetFamilies = (registry: Registry) => ({
     labelNames: ['class'],
     registers: [registry],
   }),
+  insecureConnections: new Counter({
+    name: 'shepherd_ssh_insecure_connections_total',
+    help: 'Connections to machines whose host key was not verified, as the policy has it.',
+    labelNames: ['provider'],
+    registers: [registry],
+  }),
   reboots: new Counter({
     name: 'shepherd_reboots_total',
     help: 'Reboots asked of a provider.',
@@ -108,6 +114,76 @@ export const fleetFamilies = (registry: Registry) => ({
   actorCrashes: new Counter({
     name: 'shepherd_actor_crashes_total',
     help: 'Machine actors that crashed and were reported for a restart.',
+    registers: [registry],
+  }),
+  serviceCrashes: new Counter({
+    name: 'shepherd_service_crashes_total',
+    help: 'Services beside the machines that crashed and were rebuilt.',
+    labelNames: ['service'],
+    registers: [registry],
+  }),
+  needHuman: new Gauge({
+    name: 'shepherd_machines_need_human',
+    help: 'Machines that nothing more is tried on until an operator releases them.',
+    labelNames: ['provider'],
+    registers: [registry],
+  }),
+});
+
+/** Registers every metric of the fleet guard, its budget, and the ladder it holds back. */
+export const guardFamilies = (registry: Registry) => ({
+  state: new Gauge({
+    name: 'shepherd_guard_state',
+    help: 'Is 1 for the state in which the guard of a scope is.',
+    labelNames: ['scope', 'state'],
+    registers: [registry],
+  }),
+  frozen: new Gauge({
+    name: 'shepherd_guard_frozen',
+    help: 'Is 1 while recovery of a scope is frozen.',
+    labelNames: ['scope'],
+    registers: [registry],
+  }),
+  frozenSeconds: new Counter({
+    name: 'shepherd_guard_frozen_seconds_total',
+    help: 'Time during which recovery of a scope was seen frozen.',
+    labelNames: ['scope'],
+    registers: [registry],
+  }),
+  silent: new Gauge({
+    name: 'shepherd_guard_silent_machines',
+    help: 'Machines that are lost, or were lost and are not back for certain.',
+    labelNames: ['scope'],
+    registers: [registry],
+  }),
+  permits: new Gauge({
+    name: 'shepherd_guard_permits',
+    help: 'Machines that are being recovered, over all daemons.',
+    labelNames: ['scope'],
+    registers: [registry],
+  }),
+  budget: new Gauge({
+    name: 'shepherd_guard_budget',
+    help: 'Machines that may be recovered at once.',
+    labelNames: ['scope'],
+    registers: [registry],
+  }),
+  ladderAttempts: new Counter({
+    name: 'shepherd_ladder_attempts_total',
+    help: 'Steps of attempts to bring machines back, by rung of the ladder and outcome.',
+    labelNames: ['provider', 'rung', 'outcome'],
+    registers: [registry],
+  }),
+  escalations: new Counter({
+    name: 'shepherd_escalations_total',
+    help: 'Machines that went up the ladder of recovery, by the rung that they came to.',
+    labelNames: ['provider', 'rung'],
+    registers: [registry],
+  }),
+  reinstalls: new Counter({
+    name: 'shepherd_reinstalls_total',
+    help: 'Reinstallations asked of a provider.',
+    labelNames: ['provider', 'outcome'],
     registers: [registry],
   }),
 });

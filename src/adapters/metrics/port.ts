@@ -1,6 +1,9 @@
 import type { CreationOutcome } from '../../domain/provisioning/creation-end.ts';
-import type { Process } from '../../domain/machine.ts';
+import type { Process, Rung } from '../../domain/machine.ts';
 import type { Processor } from '../../domain/processor.ts';
+import type { GuardCounts } from '../../domain/recovery/guard.ts';
+import type { BudgetUse } from '../../domain/recovery/permits.ts';
+import type { GuardStanding } from '../../domain/recovery/standing.ts';
 
 /** How a claim ended; `lost`: somebody else took it, or nobody was left to say. */
 export type WorkResult = 'finished' | 'failed' | 'canceled' | 'lost';
@@ -26,6 +29,8 @@ export interface Metrics {
   /** One call of a provider's driver, without its wait for a turn. */
   driverCall(provider: string, operation: string, failed: boolean, seconds: number): void;
   agentStartFailure(cls: string): void;
+  /** A machine was spoken to whose host key nobody verified, as the policy has it. */
+  insecureConnection(provider: string): void;
   reboot(provider: string, outcome: string): void;
   /** Replaces the gauges of one provider. */
   provisioner(provider: string, figures: ProvisionerFigures): void;
@@ -43,6 +48,21 @@ export interface Metrics {
    */
   transaction(step: 'executed' | 'retried' | 'failed', processor: Processor): void;
   actorCrash(): void;
+  /** A service beside the machines crashed and is rebuilt: `guard`, or the `supervisor` as a whole. */
+  serviceCrash(service: 'guard' | 'supervisor'): void;
+  /** Replaces the gauges of the fleet guard. */
+  guard(standings: readonly GuardStanding[], counts: readonly GuardCounts[]): void;
+  /** Recovery of a scope was frozen for so long, since it was told last. */
+  guardFrozen(scope: string, seconds: number): void;
+  /** Replaces the gauges of the recovery budget. */
+  recoveryBudget(uses: readonly BudgetUse[]): void;
+  /**
+   * An attempt on a rung of the ladder went one step on, or ended. `outcome` is one of a few words,
+   * such as `asked`, `proved`, `refused`, `failed`, `exhausted`.
+   */
+  ladderAttempt(provider: string, rung: Rung, outcome: string): void;
+  /** A machine went up the ladder: to this rung. */
+  escalation(provider: string, rung: Rung): void;
   observe(
     name: 'work_duration_seconds' | 'work_queue_wait_seconds' | 'heartbeat_seconds',
     labels: Readonly<Record<string, string>>,
@@ -62,6 +82,8 @@ export interface Metrics {
   /** One walk through the pages of a listing, `equinix_listing_walks_total`. */
   equinixWalk(list: string, consistent: boolean): void;
 }
+
+export type GuardMetrics = Pick<Metrics, 'guard' | 'guardFrozen'>;
 
 /** What an iteration of a provisioner found. */
 export interface ProvisionerFigures {
@@ -110,6 +132,7 @@ export const silentMetrics: Metrics = {
   driverOpened: () => undefined,
   driverCall: () => undefined,
   agentStartFailure: () => undefined,
+  insecureConnection: () => undefined,
   reboot: () => undefined,
   provisioner: () => undefined,
   creation: () => undefined,
@@ -119,6 +142,12 @@ export const silentMetrics: Metrics = {
   sessionExpired: () => undefined,
   transaction: () => undefined,
   actorCrash: () => undefined,
+  serviceCrash: () => undefined,
+  guard: () => undefined,
+  guardFrozen: () => undefined,
+  recoveryBudget: () => undefined,
+  ladderAttempt: () => undefined,
+  escalation: () => undefined,
   observe: () => undefined,
   equinixCall: () => undefined,
   equinixSlots: () => undefined,

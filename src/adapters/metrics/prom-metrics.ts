@@ -6,10 +6,13 @@ import {
   driverFamilies,
   equinixFamilies,
   fleetFamilies,
+  guardFamilies,
   provisionerFamilies,
   timingFamilies,
 } from './families.ts';
 import { CREATE_OUTCOMES, type Metrics } from './port.ts';
+import { FLEET } from '../../domain/recovery/guard.ts';
+import { GUARD_STATES } from '../../domain/recovery/standing.ts';
 
 /** One scrape in Prometheus' text format. */
 export interface Exposition {
@@ -42,6 +45,7 @@ export function createPromMetrics({ version, schema, commit }: PromMetricsOption
   return {
     ...bmdbMetrics(registry),
     ...fleetMetrics(registry),
+    ...guardMetrics(registry),
     ...equinixMetrics(registry),
     ...provisionerMetrics(registry),
     ...driverMetrics(registry),
@@ -128,23 +132,75 @@ type FleetMetrics = Pick<
   | 'heartbeat'
   | 'adapterCall'
   | 'agentStartFailure'
+  | 'insecureConnection'
   | 'reboot'
   | 'actorCrash'
+  | 'serviceCrash'
 >;
 
 function fleetMetrics(registry: Registry): FleetMetrics {
   const families = fleetFamilies(registry);
+  for (const service of ['guard', 'supervisor']) families.serviceCrashes.inc({ service }, 0);
   return {
     transition: (provider, from, to) => families.transitions.inc({ provider, from, to }),
     machines(counts) {
       families.machines.reset();
-      for (const { count, ...labels } of counts) families.machines.set(labels, count);
+      families.needHuman.reset();
+      for (const { count, ...labels } of counts) {
+        families.machines.set(labels, count);
+        const { provider, state, substate } = labels;
+        const isStuck = state === 'Quarantined' && substate === 'needsHuman';
+        families.needHuman.inc({ provider }, isStuck ? count : 0);
+      }
     },
     heartbeat: (outcome) => families.heartbeats.inc({ outcome }),
     adapterCall: (adapter, op, code) => families.adapterCalls.inc({ adapter, op, code }),
     agentStartFailure: (cls) => families.agentStartFailures.inc({ class: cls }),
+    insecureConnection: (provider) => families.insecureConnections.inc({ provider }),
     reboot: (provider, outcome) => families.reboots.inc({ provider, outcome }),
     actorCrash: () => families.actorCrashes.inc(),
+    serviceCrash: (service) => families.serviceCrashes.inc({ service }),
+  };
+}
+
+/** As the budget names its scopes: locations are among them. */
+const scopeLabel = (scope: string): string => (scope === FLEET ? scope : `provider ${scope}`);
+
+type GuardAndLadderMetrics = Pick<
+  Metrics,
+  'guard' | 'guardFrozen' | 'recoveryBudget' | 'ladderAttempt' | 'escalation'
+>;
+
+function guardMetrics(registry: Registry): GuardAndLadderMetrics {
+  const families = guardFamilies(registry);
+  return {
+    guard(standings, counts) {
+      const { state, frozen, silent, frozenSeconds } = families;
+      for (const gauge of [state, frozen, silent]) gauge.reset();
+      for (const { scope: of, state: now } of standings) {
+        const scope = scopeLabel(of);
+        for (const each of GUARD_STATES) state.set({ scope, state: each }, each === now ? 1 : 0);
+        frozen.set({ scope }, now === 'frozen' ? 1 : 0);
+        frozenSeconds.inc({ scope }, 0);
+      }
+      for (const { scope, silent: machines } of counts) {
+        silent.set({ scope: scopeLabel(scope) }, machines);
+      }
+    },
+    guardFrozen: (scope, seconds) =>
+      families.frozenSeconds.inc({ scope: scopeLabel(scope) }, Math.max(0, seconds)),
+    recoveryBudget(uses) {
+      for (const gauge of [families.permits, families.budget]) gauge.reset();
+      for (const { scope, permits, budget } of uses) {
+        families.permits.set({ scope }, permits);
+        families.budget.set({ scope }, budget);
+      }
+    },
+    ladderAttempt(provider, rung, outcome) {
+      families.ladderAttempts.inc({ provider, rung, outcome });
+      if (rung === 'reinstalling') families.reinstalls.inc({ provider, outcome });
+    },
+    escalation: (provider, rung) => families.escalations.inc({ provider, rung }),
   };
 }
 

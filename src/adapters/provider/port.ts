@@ -39,7 +39,7 @@ export interface DriverContext {
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** OpenSSH line of the key that new machines let in. */
+  /** OpenSSH line of the key that new machines let in. May change: it is read when it is needed. */
   readonly publicKey: string;
   /** For HTTP. */
   readonly userAgent: string;

@@ -24,7 +24,10 @@ const SPOKEN_EVERY_MS = 5_000;
 const el = (id) => document.getElementById(id);
 
 /** Everything the page knows. Records hold a machine, its search text, and its row while shown. */
-const fleet = { records: new Map(), counts: null, order: [], orderStale: true };
+const fleet = {
+  ...{ records: new Map(), counts: null, order: [], orderStale: true },
+  ...{ guard: null, needHuman: 0 },
+};
 const choice = { states: new Set(), text: '', sort: 'slot', down: false, limit: ROWS_PER_STEP };
 const link = { source: null, lastMessageAt: 0, live: false, base: null };
 
@@ -74,7 +77,7 @@ function takeSnapshot(message) {
   for (const slot of [...fleet.records.keys()]) if (!present.has(slot)) forget(slot);
   const known = fleet.counts !== null;
   for (const machine of message.machines) upsert(machine, known);
-  fleet.counts = message.counts;
+  takeFrame(message);
   link.base = { atMs: message.atMs, seenAt: performance.now() };
   showAbout(message);
 }
@@ -82,7 +85,12 @@ function takeSnapshot(message) {
 function takeChange(message) {
   for (const slot of message.removed) forget(slot);
   for (const machine of message.upserts) upsert(machine, true);
-  fleet.counts = message.counts;
+  takeFrame(message);
+}
+
+/** What is said of the fleet as a whole. A change without the guard leaves it as it was. */
+function takeFrame({ counts, needHuman, guard = fleet.guard }) {
+  Object.assign(fleet, { counts, needHuman, guard });
 }
 
 // Choosing and ordering.
@@ -313,6 +321,63 @@ function drawExtent(chosen) {
   setText(el('more'), `Show ${Math.min(hidden, ROWS_PER_STEP)} more (${figure(hidden)} not shown)`);
 }
 
+// Whether anything is recovered now.
+
+/** By how grave it is; `watching` needs no words. */
+const GUARD = {
+  blind: 'Nothing is recovered: Shepherd cannot see how the fleet is',
+  frozen: 'Recovery is frozen',
+  grace: 'Nothing is recovered yet: grace after an outage or a start',
+  suspicious: 'Nothing is recovered: too many machines are quiet at once',
+};
+const scopeName = (scope) => (scope === 'fleet' ? 'The fleet' : `Provider ${scope}`);
+
+let drawnGuard = null;
+
+/** Only when it is another one: whoever listens is told each time. */
+function drawGuard() {
+  const { guard } = fleet;
+  if (guard === drawnGuard) return;
+  drawnGuard = guard;
+  const title = guard && GUARD[guard.state];
+  el('guard').hidden = !title;
+  if (!title) return;
+  el('guard').dataset.guard = guard.state;
+  setText(el('guard-title'), title);
+  const scopes = guard.scopes.filter(({ state }) => GUARD[state]);
+  el('guard-scopes').replaceChildren(...scopes.map(drawScope));
+  drawGuardTimes();
+}
+
+function drawScope({ scope, state, reason, sinceMs, started, silent }) {
+  const since = make('time');
+  since.dataset.since = sinceMs ?? '';
+  const figures = started ? `${silent} of ${started} silent` : '';
+  const parts = [
+    ...[make('b', '', scopeName(scope)), make('span', 'chip', state), since],
+    ...[make('span', 'why', reason ?? ''), make('span', 'figures', figures)],
+  ];
+  const item = make('li', '', ...parts);
+  item.dataset.scope = scope;
+  item.dataset.guard = state;
+  return item;
+}
+
+function drawGuardTimes() {
+  for (const since of document.querySelectorAll('#guard-scopes time')) {
+    const known = since.dataset.since !== '';
+    setText(since, known ? `for ${span(nowMs() - Number(since.dataset.since))}` : '');
+  }
+}
+
+function drawNeedHuman() {
+  const { needHuman } = fleet;
+  el('need-human').hidden = !needHuman;
+  const which =
+    needHuman === 1 ? '1 machine needs' : `${needHuman.toLocaleString('en')} machines need`;
+  setText(el('need-human-text'), `${which} a human: everything that may be tried was tried.`);
+}
+
 function drawSort() {
   for (const head of document.querySelectorAll('th[data-sort]')) {
     const here = head.dataset.sort === choice.sort;
@@ -323,6 +388,8 @@ function drawSort() {
 
 function draw() {
   const chosen = matching();
+  drawGuard();
+  drawNeedHuman();
   drawCounts();
   drawHeadline();
   drawEmpty(chosen);
@@ -350,7 +417,8 @@ function showAbout({ version, inspectorUrl }) {
 
 // What the reader chooses.
 
-function choose({ toggle, text, sort, clear }) {
+function choose({ toggle, text, sort, clear, needHuman }) {
+  if (needHuman) Object.assign(choice, { states: new Set(['Quarantined']), text: 'needsHuman' });
   if (clear) Object.assign(choice, { states: new Set(), text: '' });
   if (toggle && !choice.states.delete(toggle)) choice.states.add(toggle);
   if (text !== undefined) choice.text = text;
@@ -360,7 +428,7 @@ function choose({ toggle, text, sort, clear }) {
     fleet.orderStale = true;
   }
   choice.limit = ROWS_PER_STEP;
-  if (clear) el('search').value = '';
+  if (clear || needHuman) el('search').value = choice.text;
   keepInAddress();
   drawSort();
   drawSoon();
@@ -390,6 +458,7 @@ function listenToReader() {
     choose({ clear: true });
     search.focus();
   });
+  el('need-human-show').addEventListener('click', () => choose({ needHuman: true }));
   el('more').addEventListener('click', () => {
     choice.limit += ROWS_PER_STEP;
     drawSoon();
@@ -475,6 +544,7 @@ function everySecond() {
   watchLink();
   showLink();
   if (document.hidden) return;
+  drawGuardTimes();
   const now = nowMs();
   for (const record of fleet.records.values()) if (record.row) drawTimes(record, now);
 }

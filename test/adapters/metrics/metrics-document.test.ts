@@ -8,6 +8,7 @@ import {
   driverFamilies,
   equinixFamilies,
   fleetFamilies,
+  guardFamilies,
   provisionerFamilies,
   timingFamilies,
 } from '../../../src/adapters/metrics/families.ts';
@@ -29,6 +30,7 @@ const families = [
   driverFamilies,
   equinixFamilies,
   fleetFamilies,
+  guardFamilies,
   provisionerFamilies,
   timingFamilies,
 ]

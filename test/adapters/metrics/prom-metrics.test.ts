@@ -19,6 +19,7 @@ function touchAll(metrics: Metrics): void {
   metrics.driverOpened('rack', ['List', 'Create']);
   metrics.driverCall('rack', 'Create', true, 12);
   metrics.agentStartFailure('connect');
+  metrics.insecureConnection('equinix');
   metrics.reboot('equinix', 'ok');
   metrics.provisioner('equinix', {
     ...{ bmdb: 5, used: 6, free: 4, failed: 1, orphan: 1, missing: 0, penalised: 2 },
@@ -33,6 +34,24 @@ function touchAll(metrics: Metrics): void {
   metrics.transaction('retried', 'shepherd-recoverer');
   metrics.transaction('failed', 'scruffy-stats');
   metrics.actorCrash();
+  metrics.serviceCrash('guard');
+  metrics.guard(
+    [
+      { scope: 'fleet', state: 'suspicious', sinceMs: 1, reason: 'nine are silent' },
+      { scope: 'equinix', state: 'frozen', sinceMs: 1, reason: 'nine are silent' },
+    ],
+    [
+      {
+        ...{ scope: 'equinix', machines: 21, started: 20, silent: 9 },
+        ...{ newlySilent: 9, quiet: 9, unreachable: 0 },
+      },
+    ],
+  );
+  metrics.guardFrozen('equinix', 12.5);
+  metrics.recoveryBudget([{ scope: 'location am6', permits: 1, budget: 2 }]);
+  metrics.ladderAttempt('equinix', 'rebooting', 'asked');
+  metrics.ladderAttempt('equinix', 'reinstalling', 'proved');
+  metrics.escalation('equinix', 'reinstalling');
   metrics.observe(
     'work_duration_seconds',
     { process: 'ShepherdAgentStart', result: 'finished' },
@@ -87,6 +106,38 @@ describe('prom metrics', () => {
     const { body } = await metrics.expose();
     expect(body.split('\n').filter((line) => line.startsWith('shepherd_machines{'))).toEqual([
       'shepherd_machines{provider="equinix",state="Running",substate="healthy"} 2',
+    ]);
+  });
+
+  test('machines that need a human are counted by provider, and 0 where there is none', async () => {
+    const metrics = create();
+    const stuck = { provider: 'a', state: 'Quarantined', substate: 'needsHuman' };
+    metrics.machines([
+      { ...stuck, count: 2 },
+      { ...stuck, substate: 'missing', count: 5 },
+      { ...stuck, provider: 'b', state: 'Running', substate: 'healthy', count: 7 },
+    ]);
+    const { body } = await metrics.expose();
+    expect(body.split('\n').filter((line) => line.startsWith('shepherd_machines_need'))).toEqual([
+      'shepherd_machines_need_human{provider="a"} 2',
+      'shepherd_machines_need_human{provider="b"} 0',
+    ]);
+  });
+
+  test('a scope that the guard no longer knows is gone, but not the time it was frozen', async () => {
+    const metrics = create();
+    const standing = { state: 'frozen', sinceMs: null, reason: null } as const;
+    metrics.guard([{ ...standing, scope: 'a' }], []);
+    metrics.guardFrozen('a', 3);
+    metrics.guard([{ ...standing, scope: 'fleet', state: 'watching' }], []);
+    const lines = (await metrics.expose()).body.split('\n');
+    expect(lines.filter((line) => line.startsWith('shepherd_guard_frozen'))).toEqual([
+      'shepherd_guard_frozen{scope="fleet"} 0',
+      'shepherd_guard_frozen_seconds_total{scope="provider a"} 3',
+      'shepherd_guard_frozen_seconds_total{scope="fleet"} 0',
+    ]);
+    expect(lines.filter((line) => line.endsWith(' 1') && line.includes('guard_state'))).toEqual([
+      'shepherd_guard_state{scope="fleet",state="watching"} 1',
     ]);
   });
 

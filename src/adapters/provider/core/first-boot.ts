@@ -20,12 +20,13 @@ export interface FirstBootOptions {
   readonly image: string | null;
   /** The site's own lines of the first boot. */
   readonly initCommand: string;
+  /** May change; new machines get what it is then. */
   readonly publicKey: string;
 }
 
 /** What the core has put on a new machine, and run on it at its first boot. */
 export function createFirstBoot(options: FirstBootOptions, { keep }: Pick<Scrubber, 'keep'>) {
-  const { instanceSetId, sharedTags, image, publicKey, initCommand: site } = options;
+  const { instanceSetId, sharedTags, image, initCommand: site } = options;
   // Too long a script is found out now, and not with the first machine.
   initCommand(newSecret(), site);
 
@@ -38,7 +39,7 @@ export function createFirstBoot(options: FirstBootOptions, { keep }: Pick<Scrubb
       image,
       tags: { ...sharedTags, ...tags, [SECRET_TAG]: hashOf(secret) },
       initCommand: script,
-      publicKey,
+      publicKey: options.publicKey,
     };
   }
 

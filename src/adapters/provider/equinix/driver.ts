@@ -15,14 +15,16 @@ export const equinixDriver: Driver<EquinixSettings> = {
     const { token, apiRate, reservationCacheTimeout, probeGap, settle, ...others } = settings;
     const { connectTimeout, attemptTimeout, operationTimeout, ...more } = others;
     const { backoffInitial, backoffMaximum, ...rest } = more;
-    const { name, instanceSetId, publicKey, ...deps } = context;
+    const { name, instanceSetId, publicKey: _changing, ...deps } = context;
     return createEquinixProvider(
       {
         ...rest,
         name,
         instanceSetId,
         token: () => token.read(),
-        publicKeyLine: publicKey,
+        get publicKeyLine() {
+          return context.publicKey;
+        },
         apiRateMs: apiRate,
         reservationCacheTimeoutMs: reservationCacheTimeout,
         timings: {

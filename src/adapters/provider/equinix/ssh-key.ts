@@ -8,7 +8,7 @@ import type { EquinixConfig } from './settings.ts';
 
 /** The one key of ours at the provider, known by its label. */
 export interface OurSshKey {
-  /** Its id. It is looked at again after a day, or when it was forgotten. */
+  /** Its id. It is looked at again after a day, or when it was forgotten or changed. */
   id(signal: AbortSignal): Promise<string>;
   /** Looks whether it is there and stores it if not. */
   ensure(signal: AbortSignal): Promise<string>;
@@ -22,18 +22,20 @@ const BELIEVED_MS = 24 * 3_600_000;
 const SWEPT_AGE_MS = 3_600_000;
 
 export function createOurSshKey(
-  { sshKeyLabel: label, publicKeyLine: key }: EquinixConfig,
+  config: EquinixConfig,
   {
     client,
     clock,
   }: { readonly client: EquinixClient; readonly clock: Pick<Clock, 'now' | 'monotonic'> },
 ): OurSshKey {
+  const { sshKeyLabel: label } = config;
   const exclusive = createExclusive();
-  let known: { readonly id: string; readonly untilMs: number } | null = null;
+  let known: { readonly id: string; readonly key: string; readonly untilMs: number } | null = null;
 
   async function store(signal: AbortSignal): Promise<string> {
+    const key = config.publicKeyLine;
     const id = await client.ensureSshKey({ label, key }, signal);
-    known = { id, untilMs: clock.monotonic() + BELIEVED_MS };
+    known = { id, key, untilMs: clock.monotonic() + BELIEVED_MS };
     return id;
   }
   /** One at a time, or two first creations would store two keys. */
@@ -44,12 +46,16 @@ export function createOurSshKey(
     ensure: (signal) => alone(signal, () => store(signal)),
     id: (signal) =>
       alone(signal, async () =>
-        known && clock.monotonic() < known.untilMs ? known.id : store(signal),
+        known && known.key === config.publicKeyLine && clock.monotonic() < known.untilMs
+          ? known.id
+          : store(signal),
       ),
     forget: () => void (known = null),
     async sweep({ dryRun }, signal) {
       const keys = await client.listProjectSshKeys(signal);
-      const copies = keys.filter((each) => each.label === label && sameKey(each.key, key));
+      const copies = keys.filter(
+        (each) => each.label === label && sameKey(each.key, config.publicKeyLine),
+      );
       const spare = copies.sort(byAge).slice(1);
       const old = spare.filter((each) => createdAtMs(each) <= clock.now() - SWEPT_AGE_MS);
       for (const { id } of dryRun ? [] : old) await client.deleteSshKey(id, signal);

@@ -9,7 +9,7 @@ const BOOT_ID_PATH = '/proc/sys/kernel/random/boot_id';
  * them, it gets a path below a private directory instead.
  */
 export interface PrivatePaths {
-  /** The command as it is run: with private paths, and without `sudo ` at its start. */
+  /** The command as it is run: with private paths, and without `sudo` at its start. */
   translate(command: string): string;
   /** What `cat` of the boot id answers from now on. */
   setBootId(bootId: string): Promise<void>;
@@ -27,7 +27,7 @@ export function createPrivatePaths(dir: string): PrivatePaths {
     translate: (command) =>
       replaced.reduce(
         (text, [path, own]) => text.replaceAll(path!, () => own!),
-        command.replace(/^sudo /, ''),
+        command.replace(/^sudo (-n )?/, ''),
       ),
     async setBootId(bootId) {
       const path = join(root, BOOT_ID_PATH);

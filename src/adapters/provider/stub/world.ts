@@ -116,6 +116,7 @@ export function createWorld(deps: WorldDeps): World {
   function install(id: string, fate: Fate) {
     machines.installed(need(id));
     if (fate === 'stuck') cancel(id);
+    else if (fate === 'up' && timing.provisioningMs === 0) comeUp(id);
     else next(id, () => (fate === 'up' ? comeUp(id) : fail(id)), timing.provisioningMs);
   }
 

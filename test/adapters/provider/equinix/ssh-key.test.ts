@@ -14,11 +14,16 @@ let stand: Stand;
 afterEach(() => stand.close());
 
 /** Our key as seen so long after now. */
-async function keyAt() {
+async function keyAt(publicLine: () => string = () => publicKeyLine(1)) {
   let laterMs = 0;
   const clock = { now: () => Date.now() + laterMs, monotonic: () => laterMs };
   const access = { token: () => stand.fake.tokens.user, projectId: stand.fake.projectId };
-  const config = configFor(stand.fake.url, access);
+  const config = {
+    ...configFor(stand.fake.url, access),
+    get publicKeyLine() {
+      return publicLine();
+    },
+  };
   const client = createEquinixClient(config, recordingDeps());
   const pass = (ms: number) => void (laterMs += ms);
   return { key: createOurSshKey(config, { client, clock }), pass, stop: () => client.stop() };
@@ -45,6 +50,19 @@ test('before a creation the key is believed for a day, or until it is forgotten'
   key.forget();
   await key.id(signal);
   expect(stand.count(LOOK)).toBe(3);
+  stop();
+});
+
+test('a key that was rotated replaces the one at the provider, under the same id', async () => {
+  stand = await startStand({ keys: [OURS] });
+  let line = publicKeyLine(1);
+  const { key, stop } = await keyAt(() => line);
+  const id = await key.id(signal);
+  line = publicKeyLine(2);
+  expect(await key.id(signal)).toBe(id);
+  expect(await key.id(signal)).toBe(id);
+  expect(stand.changes()).toHaveLength(1);
+  expect(stand.changes()[0]).toMatch(/^(PATCH|PUT) .ssh-keys/);
   stop();
 });
 

@@ -93,6 +93,7 @@ test('commands run here; a leading sudo is dropped; exit codes come back', async
   const machine = await create(fleet);
   expect(await output(machine, 'echo', 'hello there')).toBe('hello there\n');
   expect(await output(machine, 'sudo', 'echo', 'hi')).toBe('hi\n');
+  expect(await output(machine, 'sudo', '-n', 'echo', 'hi')).toBe('hi\n');
   const session = await connect(machine);
   const failing = session.execute(['false'], NOTHING, call().signal);
   await expect(failing).rejects.toBeInstanceOf(RemoteFailure);

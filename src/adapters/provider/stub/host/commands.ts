@@ -25,7 +25,8 @@ export async function runCommand(
 ): Promise<Outcome> {
   const { clock, faults } = deps;
   const words = parse(line).map((word) => (typeof word === 'string' ? word : ''));
-  const [program = '', ...args] = words[0] === 'sudo' ? words.slice(1) : words;
+  const sudo = ['sudo', '-n'];
+  const [program = '', ...args] = words.slice(words.findIndex((word, at) => word !== sudo[at]));
   const sticks = (fault: FaultKind) => faults.sticks(fault, deviceOccasion(host.device));
 
   /** True once a fault's time after the last boot has passed. */

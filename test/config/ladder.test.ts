@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest';
+import { ladderOf, parseConfig } from '../../src/config.ts';
+import { UsageError } from '../../src/domain/errors.ts';
+import { DEFAULT_LADDER } from '../../src/domain/recovery/ladder.ts';
+import { env, minimal } from './examples.ts';
+
+const MINUTE = 60_000;
+const SET_ID = 'aaaaa-bbbbb-ccccccccccccccc';
+const rack = { driver: 'static', instanceSetId: SET_ID, inventory: 'file:machines.json' };
+const parse = (recoverer: object, ladder?: object) =>
+  parseConfig(
+    { ...minimal(), recoverer, providers: { rack: { ...rack, ...(ladder && { ladder }) } } },
+    { env },
+  );
+const complaint = (...given: Parameters<typeof parse>): string => {
+  try {
+    parse(...given);
+  } catch (error) {
+    if (error instanceof UsageError) return error.message;
+    throw error;
+  }
+  throw new Error('the configuration was accepted');
+};
+
+describe('the ladder of a provider', () => {
+  test('is the usual one where nothing is said', () => {
+    expect(ladderOf(parse({}), 'rack')).toEqual(DEFAULT_LADDER);
+    expect(ladderOf(parse({}), 'nobody')).toEqual(DEFAULT_LADDER);
+  });
+
+  test('is what is said of all, and where that differs, of it', () => {
+    const config = parse(
+      { ladder: { rebooting: { attempts: 5, patience: '20m' }, reinstalling: { attempts: 0 } } },
+      { rebooting: { patience: '1m' }, powerCycling: { attempts: 1 } },
+    );
+    const common = {
+      ...DEFAULT_LADDER,
+      rebooting: { attempts: 5, patienceMs: 20 * MINUTE },
+      reinstalling: { ...DEFAULT_LADDER.reinstalling, attempts: 0 },
+    };
+    expect(ladderOf(config, 'nobody')).toEqual(common);
+    expect(ladderOf(config, 'rack')).toEqual({
+      ...common,
+      rebooting: { attempts: 5, patienceMs: MINUTE },
+      powerCycling: { ...DEFAULT_LADDER.powerCycling, attempts: 1 },
+    });
+  });
+
+  test.each<readonly [string, () => string, string]>([
+    [
+      'a rung that does not exist',
+      () => complaint({ ladder: { rebootig: {} } }),
+      'recoverer.ladder.rebootig is not known',
+    ],
+    [
+      'patience of no time',
+      () => complaint({}, { rebooting: { patience: '1ms' } }),
+      'providers.rack.ladder.rebooting.patience',
+    ],
+    [
+      'half an attempt',
+      () => complaint({ ladder: { powerCycling: { attempts: 0.5 } } }),
+      'recoverer.ladder.powerCycling.attempts',
+    ],
+    [
+      'a number instead of a section',
+      () => complaint({ ladder: { rebooting: 3 } }),
+      'recoverer.ladder.rebooting is not a section',
+    ],
+    [
+      'what there was before',
+      () => complaint({ rebootPatience: '15m' }),
+      'recoverer.rebootPatience is not known',
+    ],
+  ])('is not %s', (_, run, expected) => {
+    expect(run()).toContain(expected);
+  });
+});
