@@ -1,33 +1,208 @@
-import { userInfo } from 'node:os';
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
+import { HOLD_KINDS, type HoldKind } from '../domain/machine.ts';
+import {
+  askOptionsOf,
+  looking,
+  selecting,
+  selectorOf,
+  tell,
+  type LookFlags,
+  type VerbFlags,
+} from './machine/flags.ts';
+import {
+  imageOf,
+  rootDeviceOf,
+  someOf,
+  untilMsOf,
+  whenOf,
+  wordsOf,
+  type ImageFlags,
+  type When,
+} from './machine/options.ts';
+import type { Wish } from './machine/verbs.ts';
 
-interface DeprovisionFlags {
-  readonly config: string;
-  readonly url?: string;
-  readonly by: string;
-  readonly reason: string;
-  readonly yes: boolean;
+/** Adds `machines`, and `machine` with its commands. */
+export function addMachineCommands(cli: Command): void {
+  addList(cli);
+  const machine = cli.command('machine').description('look at a machine, or ask for something');
+  addLooks(machine);
+  addOrders(machine);
+  addDecisions(machine);
+  addInstall(machine);
 }
 
-const DEPROVISION_HELP = `
-The device is deleted at its provider, with everything on its disks. Without --yes it is only told what
-would be done. A hold "preserve" on the machine refuses it. The request is carried out by a daemon; its
-progress is on the machine's page and in "shepherd db show <machine>".`;
+interface ListFlags extends LookFlags {
+  readonly state?: readonly string[];
+  readonly provider?: string;
+  readonly location?: string;
+  readonly needsHuman: boolean;
+  readonly held: boolean;
+}
 
-/** Adds `machine` and its commands. */
-export function addMachineCommands(cli: Command): void {
-  const machine = cli.command('machine').description('ask for something to be done to a machine');
-  machine
-    .command('deprovision <machine>')
-    .description('give a machine back to its provider')
-    .requiredOption('--config <file>', 'configuration, YAML')
-    .option('--url <url>', 'instead of database.url, in the same form: for another role')
-    .requiredOption('--reason <text>', 'why, for the history')
-    .option('--by <name>', 'who asks', userInfo().username)
-    .option('--yes', 'ask for it, and do not only tell', false)
-    .addHelpText('after', DEPROVISION_HELP)
-    .action(async (id: string, { config, ...rest }: DeprovisionFlags) => {
-      const { deprovision } = await import('./machine-deprovision.ts');
-      process.stdout.write(`${await deprovision({ ...rest, file: config, machine: id })}\n`);
+function addList(cli: Command): void {
+  looking(cli.command('machines'))
+    .description('the machines of the fleet and how they are; asks no provider')
+    .option('--state <states>', 'only those in these: Running, Quarantined/needsHuman', wordsOf)
+    .option('--provider <name>', 'only those of this provider')
+    .option('--location <name>', 'only those at this location')
+    .option('--needs-human', 'only those that wait for a person', false)
+    .option('--held', 'only those under a hold', false)
+    .action(async ({ state, ...flags }: ListFlags) => {
+      const { listMachines } = await import('./machine/listing.ts');
+      await tell(flags, (means) => listMachines({ ...flags, states: state }, means));
     });
+}
+
+const HISTORY_LINES = 50;
+
+function addLooks(machine: Command): void {
+  looking(machine.command('show <machine>'))
+    .description('everything about one machine, or about a slot')
+    .action(async (name: string, flags: LookFlags) => {
+      const { showMachine } = await import('./machine/show.ts');
+      await tell(flags, (means) => showMachine(name, flags.json, means));
+    });
+  looking(machine.command('history <machine>'))
+    .description('what happened to a machine; of a slot, to all machines that were on it')
+    .option('--limit <n>', 'at most so many lines, the latest ones', someOf, HISTORY_LINES)
+    .action(async (name: string, flags: LookFlags & { readonly limit: number }) => {
+      const { showHistory } = await import('./machine/history.ts');
+      await tell(flags, (means) => showHistory({ ...flags, name }, means));
+    });
+}
+
+const NO_WAIT = '0s, it is only filed';
+const SHORT_WAIT = '30s';
+
+/** A command that files requests of one verb. */
+function addVerb<Flags extends VerbFlags>(
+  command: Command,
+  waits: string,
+  wishOf: (flags: Flags, nowMs: number) => Wish,
+): Command {
+  return selecting(command, waits).action(async (name: string | undefined, flags: Flags) => {
+    const { runVerb } = await import('./machine/verb.ts');
+    const { expectCount, dryRun, yes = false } = flags;
+    const options = {
+      ...askOptionsOf(flags),
+      ...{ selector: selectorOf(name, flags), expectCount, dryRun, yes },
+      wish: (nowMs: number) => wishOf(flags, nowMs),
+    };
+    await tell(flags, (means) => runVerb(options, means));
+  });
+}
+
+const orYes = (command: Command): Command =>
+  command.option('--yes', 'ask for it, and do not only tell', false);
+
+/** Work, which takes its time. */
+function addOrders(machine: Command): void {
+  addVerb(
+    machine.command('restart-agent [machine]').description('start the agent anew, over SSH'),
+    NO_WAIT,
+    () => ({ verb: 'restart-agent' }),
+  );
+  addVerb(
+    machine
+      .command('reboot [machine]')
+      .description('reboot it by its provider')
+      .option('--force', 'do not ask its system first', false),
+    NO_WAIT,
+    ({ force }: VerbFlags & { readonly force: boolean }) => ({ verb: 'reboot', force }),
+  );
+  addVerb(
+    orYes(machine.command('reinstall [machine]').description('reinstall it; its disks are lost')),
+    NO_WAIT,
+    () => ({ verb: 'reinstall' }),
+  );
+}
+
+interface HoldFlags extends VerbFlags {
+  readonly kind: HoldKind;
+  readonly until?: When;
+}
+
+const kindOption = () =>
+  new Option('--kind <kind>', 'what the hold forbids').choices(HOLD_KINDS).makeOptionMandatory();
+const untilOption = () =>
+  new Option('--until <when>', 'ends by itself: after 2h, or at 2025-12-01T10:00:00Z').argParser(
+    whenOf,
+  );
+
+const HOLD_HELP = `
+no-start: no agent is started. no-recover: nothing is done when it falls silent. no-allocate: no
+machine is made on the slot. preserve: it is neither reinstalled nor given back.
+
+A hold on a slot that is named stays when the machine on it changes. Holds of one kind on one slot
+replace each other.`;
+
+function addDecisions(machine: Command): void {
+  addVerb(
+    machine
+      .command('hold [machine]')
+      .description('forbid something to be done to it')
+      .addOption(kindOption())
+      .addOption(untilOption()),
+    SHORT_WAIT,
+    ({ kind, until }: HoldFlags, nowMs) => ({
+      ...{ verb: 'hold', kind, untilMs: untilMsOf(until, nowMs) },
+    }),
+  ).addHelpText('after', HOLD_HELP);
+  addVerb(
+    machine.command('unhold [machine]').description('take a hold away').addOption(kindOption()),
+    SHORT_WAIT,
+    ({ kind }: HoldFlags) => ({ verb: 'unhold', kind }),
+  );
+  addVerb(
+    machine
+      .command('quarantine [machine]')
+      .description('leave it alone, whatever happens to it')
+      .addOption(untilOption()),
+    SHORT_WAIT,
+    ({ until }: HoldFlags, nowMs) => ({ verb: 'quarantine', untilMs: untilMsOf(until, nowMs) }),
+  );
+  addVerb(
+    machine
+      .command('release [machine]')
+      .description('end its quarantine, and forget what recovery tried')
+      .option('--forget-host-key', 'its SSH host key changed for a reason that you know', false),
+    SHORT_WAIT,
+    ({ forgetHostKey }: VerbFlags & { readonly forgetHostKey: boolean }) => ({
+      ...{ verb: 'release', forgetHostKey },
+    }),
+  );
+  addVerb(
+    orYes(machine.command('deprovision [machine]').description('give it back to its provider')),
+    SHORT_WAIT,
+    () => ({ verb: 'deprovision' }),
+  );
+  addVerb(
+    machine.command('clear-backoff [machine]').description('try again at once what failed'),
+    SHORT_WAIT,
+    () => ({ verb: 'clear-backoff' }),
+  );
+}
+
+function addInstall(machine: Command): void {
+  addVerb(
+    orYes(machine.command('install [machine]'))
+      .description('have its agent install an operating system')
+      .requiredOption('--image-url <url>', 'where the image is')
+      .requiredOption('--sha256 <digits>', 'of the image as it lies on the disk, hexadecimal')
+      .requiredOption('--root-device <disk>', 'name=sda, serial=… or wwn=…', rootDeviceOf)
+      .addOption(
+        new Option('--compression <kind>', 'of the image at the URL')
+          .choices(['none', 'gzip', 'zstd', 'xz'])
+          .default('none'),
+      ),
+    SHORT_WAIT,
+    (flags: VerbFlags & ImageFlags) => ({ verb: 'install', image: imageOf(flags) }),
+  );
+  addVerb(
+    machine
+      .command('cancel-install [machine]')
+      .description('take an installation back that its agent was not told of yet'),
+    SHORT_WAIT,
+    () => ({ verb: 'cancel-install' }),
+  );
 }

@@ -205,7 +205,7 @@ describe('leftovers', () => {
 
   test('of a provider that is not there, or without our key, are refused', async () => {
     await loadOrCreateSshKey(join(dir, 'ssh-key'));
-    await expect(run({ provider: 'nobody' })).rejects.toBeInstanceOf(NotFound);
+    await expect(run({ provider: 'nobody' })).rejects.toBeInstanceOf(UsageError);
     rmSync(join(dir, 'ssh-key'));
     await expect(run({ remove: true })).rejects.toThrow(/our SSH key .* is not there/);
     expect(existsSync(join(dir, 'ssh-key'))).toBe(false);
@@ -253,7 +253,7 @@ test('slots leave the shelf by name, or all of them with their number', async ()
   expect(await left()).toEqual(['b', 'c']);
   await run({ allSlots: true, expectCount: 2 });
   expect(await left()).toEqual([]);
-  await expect(run({ slots: ['b'], provider: 'nobody' })).rejects.toBeInstanceOf(NotFound);
+  await expect(run({ slots: ['b'], provider: 'nobody' })).rejects.toBeInstanceOf(UsageError);
 });
 
 test('holds of a kind are ended before their time', async () => {

@@ -1,0 +1,113 @@
+import { getBorderCharacters, table } from 'table';
+import { printable, toTable } from '../text-table.ts';
+
+/** Columns that a text may take where no terminal says how wide it is. */
+export const PLAIN_WIDTH = 80;
+const NARROWEST = 60;
+
+/** How wide the standard output is. */
+export const outputWidth = ({ isTTY, columns }: Partial<NodeJS.WriteStream>): number =>
+  isTTY === true && columns !== undefined ? Math.max(NARROWEST, columns) : PLAIN_WIDTH;
+
+/** Names, and what each has, wrapped beside it. */
+export function factLines(facts: readonly (readonly [string, string])[], width: number): string {
+  if (facts.length === 0) return '';
+  const first = Math.max(...facts.map(([name]) => name.length)) + 2;
+  return wrapped(
+    facts.map(([name, value]) => [name, value]),
+    [first, Math.max(20, width - first)],
+  );
+}
+
+/** A text of so many columns. */
+export const paragraph = (text: string, width: number): string =>
+  isOneLine(text, width) ? plainCell(text).trimEnd() : wrapped([[text]], [width]);
+
+const isOneLine = (text: string, width: number): boolean => text.length <= width && isEven(text);
+
+/** Each character is one column wide. Most texts are so, and need no laying out. */
+const isEven = (text: string): boolean => /^[ -~·…]*$/.test(text);
+
+/** Columns side by side, a line for each; quick, since fleets are large. */
+export function columnLines(lines: readonly (readonly string[])[]): string[] {
+  if (!lines.every((line) => line.every(isEven))) return toTable(lines).split('\n');
+  const widths: number[] = [];
+  for (const line of lines) {
+    line.forEach((cell, at) => (widths[at] = Math.max(widths[at] ?? 0, cell.length + 2)));
+  }
+  return lines.map((line) =>
+    line
+      .map((cell, at) => cell.padEnd(widths[at]!))
+      .join('')
+      .trimEnd(),
+  );
+}
+
+/** A text below a line, wrapped and indented by four. */
+export function noteLines(text: string, width: number): string {
+  const room = Math.max(20, width - INDENT);
+  if (isOneLine(text, room)) return `${' '.repeat(INDENT)}${text}`.trimEnd();
+  return wrapped([['', text]], [INDENT, room]);
+}
+const INDENT = 4;
+
+function wrapped(lines: readonly string[][], widths: readonly number[]): string {
+  const text = table(
+    lines.map((line) => line.map(plainCell)),
+    {
+      border: getBorderCharacters('void'),
+      columnDefault: { paddingLeft: 0, paddingRight: 0, wrapWord: true },
+      columns: widths.map((width) => ({ width })),
+      drawHorizontalLine: () => false,
+    },
+  );
+  return trimmedLines(text);
+}
+
+const trimmedLines = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n')
+    .trimEnd();
+
+/** What machines, providers and people wrote: its lines stay, nothing else of it has an effect. */
+export const plainCell = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) => printable(line.replaceAll('\t', ' ')))
+    .join('\n');
+
+/** The last moment that there is a date for. */
+const LAST_MS = 8.64e15;
+
+/** `2025-11-01 12:00:00Z`. The database knows later times than JavaScript does. */
+export const timeText = (atMs: number): string =>
+  Math.abs(atMs) <= LAST_MS
+    ? `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')}Z`
+    : 'never';
+
+const STEPS = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['m', 60],
+  ['s', 1],
+] as const;
+
+/** `42s`, `12m`, `5h`, `3d`: the largest unit that there are two of. */
+export function spanText(spanMs: number): string {
+  const seconds = Math.max(0, Math.floor(spanMs / 1_000));
+  const [unit, size] = STEPS.find(([, each]) => seconds >= 2 * each) ?? ['s', 1];
+  return `${Math.floor(seconds / size)}${unit}`;
+}
+
+/** `2025-11-01 12:00:00Z (12m ago)`, or `(in 5m)`. */
+export function whenText(atMs: number, nowMs: number): string {
+  if (Math.abs(atMs) > LAST_MS) return 'never';
+  const ahead = atMs - nowMs;
+  return `${timeText(atMs)} (${ahead > 0 ? `in ${spanText(ahead)}` : `${spanText(-ahead)} ago`})`;
+}
+
+/** When something ends, or that it does not. */
+export const untilText = (untilMs: number | null, nowMs: number): string =>
+  untilMs === null ? 'until it is taken away' : `until ${whenText(untilMs, nowMs)}`;

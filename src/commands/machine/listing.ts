@@ -1,0 +1,198 @@
+import type { StateCounts } from '../../console/port.ts';
+import { slot } from '../../domain/ids.ts';
+import type { HoldRow } from '../../domain/machine.ts';
+import { STATES } from '../../domain/view.ts';
+import { countsLine } from '../counts-line.ts';
+import { needsHuman, requireLocation, requireProvider, type Census, type Entry } from './census.ts';
+import { readCensus, type Means, type Told } from './command.ts';
+import { guardLines } from './guard-text.ts';
+import { columnLines, noteLines, paragraph, plainCell, spanText, untilText } from './layout.ts';
+import { stateMatcher } from './states.ts';
+
+/** Which machines a list is to have; all when nothing is given. */
+export interface ListFilter {
+  /** `State`, or `State/substate`. */
+  readonly states?: readonly string[] | undefined;
+  readonly provider?: string | undefined;
+  readonly location?: string | undefined;
+  /** Only those that nothing will be done about until somebody decides. */
+  readonly needsHuman?: boolean | undefined;
+  /** Only those that somebody put under a hold. */
+  readonly held?: boolean | undefined;
+}
+
+/**
+ * `shepherd machines`: a line for each machine and unsettled creation that the BMDB records.
+ * @throws {UsageError} there is no such state, provider or location.
+ */
+export async function listMachines(
+  { json, ...filter }: ListFilter & { readonly json: boolean },
+  means: Means,
+): Promise<Told> {
+  const census = await readCensus(means);
+  if (filter.provider !== undefined) requireProvider(census, filter.provider);
+  if (filter.location !== undefined) requireLocation(census, filter.location);
+  const list = { census, entries: listed(census, filter), loose: looseHolds(census, filter) };
+  const text = json ? JSON.stringify(listJson(list)) : listText(list, means.width);
+  return { text, exitCode: 0 };
+}
+
+function listed({ entries }: Census, filter: ListFilter): readonly Entry[] {
+  const isInState = stateMatcher(filter.states);
+  return entries.filter(
+    (entry) =>
+      isInState(entry.view) &&
+      (filter.provider === undefined || entry.view.provider === filter.provider) &&
+      (filter.location === undefined || entry.view.location === filter.location) &&
+      (filter.needsHuman !== true || needsHuman(entry)) &&
+      (filter.held !== true || entry.view.holds.length > 0),
+  );
+}
+
+/** What a list has. */
+interface List {
+  readonly census: Census;
+  readonly entries: readonly Entry[];
+  /** Of slots that nothing else is recorded of. */
+  readonly loose: readonly HoldRow[];
+}
+
+/** A slot without a machine has no state and no location. */
+function looseHolds(
+  { read, bySlot }: Census,
+  { held, provider, location, states, needsHuman: needing }: ListFilter,
+): HoldRow[] {
+  if (held !== true || needing === true || (location ?? states) !== undefined) return [];
+  return read.holds.filter(
+    (hold) =>
+      (provider === undefined || hold.provider === provider) &&
+      (hold.untilMs === null || hold.untilMs > read.nowMs) &&
+      !bySlot.has(slotOfHold(hold)),
+  );
+}
+
+const slotOfHold = ({ provider, slotId }: HoldRow) => slot(provider, slotId);
+
+/** How many slots are in which state. */
+export function stateCounts(entries: readonly Entry[]): StateCounts {
+  const found = Map.groupBy(entries, ({ view }) => view.state);
+  return Object.fromEntries(
+    STATES.map((state) => [state, found.get(state)?.length ?? 0]),
+  ) as StateCounts;
+}
+
+/** One document: what the page's API has of each machine, and what was asked of it. */
+function listJson({ census, entries, loose }: List): object {
+  const { nowMs, guard, sessions } = census.read;
+  return {
+    atMs: nowMs,
+    counts: stateCounts(census.entries),
+    total: entries.length,
+    withoutHardware: census.bare.length,
+    daemons: sessions.length,
+    guard,
+    machines: entries.map(summaryOf),
+    holdsElsewhere: loose,
+  };
+}
+
+/** What is told of a machine wherever it is told in JSON. */
+export function summaryOf(entry: Entry) {
+  const { next: _, dueAtMs: __, ...view } = entry.view;
+  return { ...view, needsHuman: needsHuman(entry), requests: entry.facts.requests };
+}
+
+/** The columns that fit stand beside each other, the others below. */
+const HEAD = ['slot', 'state', 'heard', 'location'];
+const LAYOUTS = [HEAD.length, HEAD.length - 1, 1];
+
+/** A line for each machine, and below it what a person should know of it. */
+function listText({ census, entries, loose }: List, width: number): string {
+  const { nowMs } = census.read;
+  const { head, lines, below } = laidOut(
+    entries.map((each) => cellsOf(each, nowMs)),
+    width,
+  );
+  const rows = lines.map((line, at) =>
+    [
+      line,
+      ...below[at]!.map((note) => noteLines(note, width)),
+      ...notesOf(entries[at]!, nowMs, width),
+    ].join('\n'),
+  );
+  return [
+    ...(entries.length === 0 ? [] : [head, ...rows, '']),
+    ...looseText(loose, nowMs, width),
+    ...footOf(census, entries.length, width),
+  ].join('\n');
+}
+
+interface LaidOut {
+  readonly head: string;
+  readonly lines: readonly string[];
+  /** What found no room beside each of them. */
+  readonly below: readonly (readonly string[])[];
+}
+
+function laidOut(cells: readonly (readonly string[])[], width: number): LaidOut {
+  const laid = LAYOUTS.map((count): LaidOut => {
+    const [head, ...lines] = columnLines([HEAD, ...cells].map((line) => line.slice(0, count)));
+    const below = cells.map((line) => {
+      const rest = line.slice(count).flatMap((cell, at) => {
+        const name = HEAD[count + at]!;
+        return cell === '-' ? [] : [name === 'state' ? cell : `${name} ${cell}`];
+      });
+      return rest.length === 0 ? [] : [rest.join(', ')];
+    });
+    return { head: head!, lines, below };
+  });
+  const fits = ({ head, lines }: LaidOut) =>
+    [head, ...lines].every(({ length }) => length <= width);
+  return laid.find(fits) ?? laid.at(-1)!;
+}
+
+function looseText(loose: readonly HoldRow[], nowMs: number, width: number): string[] {
+  if (loose.length === 0) return [];
+  const slots = [...Map.groupBy(loose, slotOfHold)].flatMap(([name, holds]) => [
+    plainCell(name),
+    ...holds.map((hold) => noteLines(holdText(hold, nowMs), width)),
+  ]);
+  return ['holds of slots that nothing else is recorded of:', ...slots, ''];
+}
+
+const cellsOf = ({ view }: Entry, nowMs: number): string[] => [
+  view.slot,
+  `${view.state} · ${view.substate}`,
+  view.lastHeartbeatAtMs === null ? '-' : spanText(nowMs - view.lastHeartbeatAtMs),
+  view.location ?? '-',
+];
+
+function notesOf({ view, facts }: Entry, nowMs: number, width: number): string[] {
+  const notes = [
+    ...(view.reason === null ? [] : [view.reason]),
+    ...facts.holds.map((hold) => holdText(hold, nowMs)),
+    ...facts.requests.map(({ verb, by, reason }) => `${verb} asked by ${by}: ${reason}`),
+  ];
+  return notes.map((note) => noteLines(note, width));
+}
+
+/** A hold in words, with who, why and how long. */
+export const holdText = ({ kind, setBy, reason, untilMs }: HoldRow, nowMs: number): string =>
+  `hold ${kind} by ${setBy} ${untilText(untilMs, nowMs)}: ${reason}`;
+
+const FROM_ROWS =
+  'from the database alone: free slots, and what providers list now, are on the page and in "shepherd plan"';
+
+function footOf(census: Census, shown: number, width: number): string[] {
+  const { entries, bare, read, loss } = census;
+  const counts = countsLine(stateCounts(entries));
+  const lines = [
+    shown === entries.length ? counts : `${shown} of ${counts}`,
+    ...(bare.length === 0
+      ? []
+      : [`${bare.length} more have no hardware yet: "shepherd db show" has them`]),
+    ...guardLines(read, loss),
+    FROM_ROWS,
+  ];
+  return lines.map((line) => paragraph(line, width));
+}

@@ -1,0 +1,82 @@
+import { InvalidArgumentError } from 'commander';
+import { imageFault } from '../../adapters/bmdb/install-image.ts';
+import type { InstallImage } from '../../adapters/bmdb/port.ts';
+import { UsageError } from '../../domain/errors.ts';
+import { parseDuration } from '../../settings/duration.ts';
+
+/** A duration such as 30s or 2h, as milliseconds. @throws {InvalidArgumentError} */
+export const durationOf = (text: string): number => {
+  const durationMs = parseDuration(text);
+  if (durationMs !== null) return durationMs;
+  throw new InvalidArgumentError('Give a duration such as 30s, 15m or 2h.');
+};
+
+/** Words with commas between, of all times that the option is given. */
+export const wordsOf = (text: string, before: readonly string[] = []): string[] => {
+  const words = text.split(',').map((word) => word.trim());
+  if (words.includes('')) throw new InvalidArgumentError('Give names with single commas between.');
+  return [...before, ...words];
+};
+
+/** @throws {InvalidArgumentError} */
+export const countOf = (text: string): number => {
+  if (/^\d{1,7}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Give a whole number.');
+};
+
+/** At least one. @throws {InvalidArgumentError} */
+export const someOf = (text: string): number => {
+  const count = countOf(text);
+  if (count > 0) return count;
+  throw new InvalidArgumentError('Give a whole number from 1 on.');
+};
+
+/** How long from now, or an instant. */
+export type When = { readonly forMs: number } | { readonly atMs: number };
+
+const INSTANT = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
+
+/** `2h`, or an instant with its zone; a day begins in UTC. @throws {InvalidArgumentError} */
+export const whenOf = (text: string): When => {
+  const forMs = parseDuration(text);
+  if (forMs !== null && forMs > 0) return { forMs };
+  const atMs = INSTANT.test(text) ? Date.parse(text.replace(' ', 'T')) : Number.NaN;
+  if (!Number.isNaN(atMs)) return { atMs };
+  throw new InvalidArgumentError('Give how long, such as 2h, or until when: 2025-12-01T10:00:00Z.');
+};
+
+/**
+ * The moment that is meant, epoch ms; null: none is.
+ * @throws {UsageError} it is past.
+ */
+export function untilMsOf(when: When | undefined, nowMs: number): number | null {
+  if (when === undefined) return null;
+  if ('forMs' in when) return Math.round(nowMs + when.forMs);
+  if (when.atMs > nowMs) return when.atMs;
+  throw new UsageError(`--until ${new Date(when.atMs).toISOString()} is past already`);
+}
+
+/** The image of `install` as the command line has it. */
+export interface ImageFlags {
+  readonly imageUrl: string;
+  readonly sha256: string;
+  readonly compression: InstallImage['compression'];
+  readonly rootDevice: InstallImage['rootDevice'];
+}
+
+/** `name=sda`, `serial=…` or `wwn=…`. @throws {InvalidArgumentError} */
+export const rootDeviceOf = (text: string): InstallImage['rootDevice'] => {
+  const [, by, value] = /^(name|serial|wwn)=(\S.*)$/.exec(text) ?? [];
+  if (by === 'name') return { name: value! };
+  if (by === 'serial') return { serial: value! };
+  if (by === 'wwn') return { wwn: value! };
+  throw new InvalidArgumentError('Give name=sda, serial=… or wwn=….');
+};
+
+/** @throws {UsageError} that cannot be installed; it says why, not what: an address may tell. */
+export function imageOf({ imageUrl, sha256, compression, rootDevice }: ImageFlags): InstallImage {
+  const image = { url: imageUrl, sha256: sha256.toLowerCase(), compression, rootDevice };
+  const fault = imageFault(image);
+  if (fault === null) return image;
+  throw new UsageError(`that cannot be installed: ${fault}`);
+}

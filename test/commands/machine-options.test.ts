@@ -1,0 +1,93 @@
+import { InvalidArgumentError } from 'commander';
+import { describe, expect, test } from 'vitest';
+import {
+  countOf,
+  durationOf,
+  imageOf,
+  rootDeviceOf,
+  someOf,
+  untilMsOf,
+  whenOf,
+  wordsOf,
+} from '../../src/commands/machine/options.ts';
+import { UsageError } from '../../src/domain/errors.ts';
+
+const NOW = Date.UTC(2025, 10, 1, 12);
+const HOUR = 3_600_000;
+
+describe('an end', () => {
+  test.each([
+    ['2h', NOW + 2 * HOUR],
+    ['2025-12-01', Date.UTC(2025, 11, 1)],
+    ['2025-12-01T10:00:00Z', Date.UTC(2025, 11, 1, 10)],
+    ['2025-12-01 10:00Z', Date.UTC(2025, 11, 1, 10)],
+    ['2025-12-01T10:00:00+02:00', Date.UTC(2025, 11, 1, 8)],
+  ])('%s is understood', (text, atMs) => {
+    expect(untilMsOf(whenOf(text), NOW)).toBe(atMs);
+  });
+
+  test.each(['2025-12-01T10:00:00', 'tomorrow', '0s', '-2h', '2025-13-01', '', '1764583200'])(
+    '%s is none: nobody knows when that is',
+    (text) => {
+      expect(() => whenOf(text)).toThrow(InvalidArgumentError);
+    },
+  );
+
+  test('that is past is a mistake, and none is none', () => {
+    expect(() => untilMsOf(whenOf('2025-10-31'), NOW)).toThrow(UsageError);
+    expect(untilMsOf(undefined, NOW)).toBeNull();
+  });
+});
+
+test('durations, numbers and names are read, and nothing else', () => {
+  expect(durationOf('0s')).toBe(0);
+  expect(durationOf('90s')).toBe(90_000);
+  expect(countOf('12')).toBe(12);
+  expect(wordsOf('a, b', ['x'])).toEqual(['x', 'a', 'b']);
+  for (const text of ['', '90', '1.5h']) expect(() => durationOf(text)).toThrow(/duration/);
+  for (const text of ['', '-1', '1.5', '1e3']) expect(() => countOf(text)).toThrow(/whole number/);
+  for (const text of ['', 'a,,b', 'a,']) expect(() => wordsOf(text)).toThrow(/single commas/);
+});
+
+test('no lines at all are no number of lines', () => {
+  expect(someOf('1')).toBe(1);
+  for (const text of ['0', '00', '-1', 'x']) {
+    expect(() => someOf(text), text).toThrow(InvalidArgumentError);
+  }
+});
+
+describe('an image', () => {
+  const flags = {
+    imageUrl: 'https://images.example/a.raw',
+    sha256: 'AB'.repeat(32),
+    compression: 'zstd',
+    rootDevice: { serial: 'S1' },
+  } as const;
+
+  test('is what the flags say', () => {
+    expect(imageOf(flags)).toEqual({
+      ...{ url: flags.imageUrl, sha256: 'ab'.repeat(32), compression: 'zstd' },
+      rootDevice: { serial: 'S1' },
+    });
+  });
+
+  test('is refused with its reason, which does not repeat what may be secret', () => {
+    const image = (change: object) => () => imageOf({ ...flags, ...change });
+    for (const who of ['ann:hush@', 'ann@', ':hush@']) {
+      const refused = image({ imageUrl: `https://${who}images.example/a.raw` });
+      expect(refused).toThrow(UsageError);
+      expect(refused).toThrow(/its url has a user name or a password/);
+      expect(refused).not.toThrow(/hush|ann[:@]/);
+    }
+    expect(image({ imageUrl: 'ftp://images.example/a' })).toThrow(/no http or https/);
+    expect(image({ sha256: 'ab' })).toThrow(/sha256/);
+  });
+
+  test('goes onto one disk, named in one way', () => {
+    expect(rootDeviceOf('name=nvme0n1')).toEqual({ name: 'nvme0n1' });
+    expect(rootDeviceOf('wwn=eui.0025388b')).toEqual({ wwn: 'eui.0025388b' });
+    for (const text of ['sda', 'name=', 'path=/dev/sda', 'name= x']) {
+      expect(() => rootDeviceOf(text), text).toThrow(InvalidArgumentError);
+    }
+  });
+});
