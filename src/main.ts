@@ -3,9 +3,11 @@ import { join } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { addDatabaseCommands } from './commands/db-program.ts';
 import { addEquinixCommands } from './commands/equinix-program.ts';
+import { addFleetCommands } from './commands/fleet-program.ts';
 import { addMachineCommands } from './commands/machine-program.ts';
 import { addProviderLooks } from './commands/provider/program.ts';
 import { addProviderCommands } from './commands/provider-program.ts';
+import { SCENARIOS, type ScenarioName } from './commands/scenarios/scenario.ts';
 import { explain, FleetError, UsageError } from './domain/errors.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -61,6 +63,7 @@ function program(): Command {
 
   addDatabaseCommands(cli);
   addMachineCommands(cli);
+  addFleetCommands(cli);
   addEquinixCommands(cli);
   addProviderLooks(cli, addProviderCommands(cli, version()), version());
 
@@ -69,15 +72,26 @@ function program(): Command {
     .description('a simulated fleet, and a daemon that keeps it alive')
     .option(
       '--machines <n>',
-      'how many (default: 12, or what --data-dir holds)',
+      'how many (default: 12, or what --data-dir holds; 40 for a scenario)',
       wholeNumber(1, 2_000),
     )
     .option('--chaos', 'kill agents and hang machines now and then', false)
     .option('--exit-when-running', 'end when every machine runs', false)
     .option('--json', 'print one JSON line at the end, and only warnings before', false)
+    .option('--light', 'agents live in this process: for hundreds of machines', false)
     .option('--data-dir <dir>', 'keep everything here and continue there next time')
     .option('--console-port <port>', 'port of the console', wholeNumber(0, 65_535), 4243)
-    .option('--timeout <s>', 'give up --exit-when-running after this', wholeNumber(1, 86_400), 600)
+    .option(
+      '--timeout <s>',
+      'give up --exit-when-running or --scenario after this',
+      wholeNumber(1, 86_400),
+      600,
+    )
+    .addOption(
+      new Option('--scenario <name>', 'play a fault, tell whether what is promised of it holds')
+        .choices(SCENARIOS)
+        .conflicts(['chaos', 'exitWhenRunning', 'dataDir', 'inspect']),
+    )
     .addOption(inspectOption())
     .action(
       async (o: {
@@ -85,13 +99,21 @@ function program(): Command {
         chaos: boolean;
         exitWhenRunning: boolean;
         json: boolean;
+        light: boolean;
         dataDir?: string;
         consolePort: number;
         timeout: number;
         inspect?: number;
+        scenario?: ScenarioName;
       }) => {
+        const { timeout, inspect, scenario, ...rest } = o;
+        if (scenario !== undefined) {
+          const { playScenario } = await import('./commands/scenarios/run.ts');
+          const timeoutMs = timeout * 1_000;
+          await playScenario({ ...rest, scenario, timeoutMs, version: version() });
+          return;
+        }
         const { sim } = await import('./commands/sim.ts');
-        const { timeout, inspect, ...rest } = o;
         await sim({
           ...rest,
           timeoutMs: timeout * 1_000,

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { configured } from './config-option.ts';
 
 interface Common {
   readonly config: string;
@@ -24,10 +25,8 @@ Deletes all data. The BMDB is the only record of which devices are ours, so this
 export function addDatabaseCommands(cli: Command): void {
   const db = cli.command('db').description('look after the database that the configuration names');
   const command = (usage: string, description: string) =>
-    db
-      .command(usage)
+    configured(db.command(usage))
       .description(description)
-      .requiredOption('--config <file>', 'configuration, YAML')
       .option('--url <url>', 'instead of database.url, in the same form: for another role');
 
   command('migrate', 'bring the schema up to date; needs a role that may create tables')

@@ -7,7 +7,7 @@ import { systemClock, systemRandom } from '../adapters/clock/system-clock.ts';
 import type { Log } from '../adapters/log/port.ts';
 import { createPinoLog } from '../adapters/log/pino-log.ts';
 import type { Driver } from '../adapters/provider/port.ts';
-import { loadOrCreateSshKey } from '../adapters/ssh/key-file.ts';
+import { openKeyRing } from '../adapters/ssh/key-ring.ts';
 import { createSsh2Shell } from '../adapters/ssh/ssh2-shell.ts';
 import { type ProvidersOnly, readProvidersOnly } from '../config/providers-only.ts';
 import { toJson } from '../conformance/report/json.ts';
@@ -18,6 +18,7 @@ import type { ConformanceReport } from '../conformance/step.ts';
 import { chooseSteps } from '../conformance/steps.ts';
 import { PATIENCE, type Patience, type Wishes } from '../conformance/subject.ts';
 import { UsageError } from '../domain/errors.ts';
+import { openSshKeys } from '../daemon/ssh-keys.ts';
 import { createSubject } from './provider-subject.ts';
 import { watchForEnd } from './signals.ts';
 
@@ -82,7 +83,9 @@ export async function providerTest(
   const ssh = config.ssh();
   const own = ssh === null ? mkdtempSync(join(tmpdir(), 'shepherd-provider-test-')) : null;
   try {
-    const key = await loadOrCreateSshKey(ssh?.keyPath ?? join(own!, 'key'));
+    const keys = await (ssh
+      ? openSshKeys(ssh, log)
+      : openKeyRing({ path: join(own!, 'key'), log }));
     const subject = openable(options, () =>
       createSubject(
         {
@@ -91,7 +94,7 @@ export async function providerTest(
           setId: options.setId,
           image: options.image ?? null,
           tester: String(process.pid),
-          publicKey: key.publicLine,
+          publicKey: keys.publicLine,
           version: options.version,
           ...(around.drivers && { drivers: around.drivers }),
         },
@@ -106,7 +109,12 @@ export async function providerTest(
           subject,
           wishes: wishesOf(options, around.pause ?? askToGoOn),
           patience: { ...PATIENCE, ...around.patience },
-          shell: createSsh2Shell({ signers: [key], clock, log }),
+          shell: createSsh2Shell({
+            signers: keys.keys(),
+            sudo: ssh?.sudo ?? 'auto',
+            clock,
+            log,
+          }),
           ssh: { port: ssh?.port ?? 22, policy: ssh?.hostKeyPolicy ?? 'tofu' },
           clock,
           random,

@@ -8,6 +8,7 @@ import { parseConfig, type Config, type ConfigInput } from '../config.ts';
 import { UsageError } from '../domain/errors.ts';
 import { startFakequinix } from '../simulator/fakequinix/fakequinix.ts';
 import type { Fakequinix } from '../simulator/fakequinix/options.ts';
+import type { World } from '../simulator/fakequinix/world.ts';
 import { abandonMachines } from '../simulator/hosts/processes.ts';
 import { createSimulatedHosts } from '../simulator/hosts/simulated-hosts.ts';
 import type { SimulatedHosts } from '../simulator/hosts/options.ts';
@@ -29,6 +30,10 @@ export interface SimWorldOptions {
   readonly machines?: number | undefined;
   /** Kept, and continued by the next run; without one a temporary directory is used and removed. */
   readonly dataDir?: string;
+  /** Agents are no processes of their own. */
+  readonly light?: boolean;
+  /** The machines stand in locations of this many each; without it, as the provider's default is. */
+  readonly perLocation?: number;
   readonly log: Log;
 }
 
@@ -68,17 +73,20 @@ export async function openSimWorld(options: SimWorldOptions): Promise<SimWorld> 
   }
 }
 
-async function startWorld(dir: string, { machines, log }: SimWorldOptions) {
+async function startWorld(dir: string, options: SimWorldOptions) {
+  const { machines, log, light = false, perLocation } = options;
   const hosts = createSimulatedHosts({
     dir: join(dir, 'machines'),
     log: log.child({ component: 'machines' }),
     random: systemRandom,
+    light,
   });
   try {
     const fakequinix = await startFakequinix({
       listen: { host: '127.0.0.1', port: 0 },
       profile: 'fast',
       reservations: machines ?? MACHINES,
+      ...(perLocation !== undefined && { world: racks(machines ?? MACHINES, perLocation) }),
       stateFile: join(dir, 'fakequinix.json'),
       hooks: hosts,
       log: log.child({ component: 'fakequinix' }),
@@ -97,6 +105,21 @@ async function startWorld(dir: string, { machines, log }: SimWorldOptions) {
   }
 }
 
+/** A world whose reservations stand in locations `rack1`, `rack2` … */
+function racks(machines: number, perLocation: number): World {
+  const codes = Array.from(
+    { length: Math.ceil(machines / perLocation) },
+    (_, at) => `rack${at + 1}`,
+  );
+  return {
+    facilities: codes.map((code) => ({ code, metro: 'fr' })),
+    reservations: codes.map((facility, at) => ({
+      facility,
+      count: Math.min(perLocation, machines - at * perLocation),
+    })),
+  };
+}
+
 const TOKEN = 'SHEPHERD_SIM_TOKEN';
 const SIM_PREFIX = 'shepherd-sim-';
 /** Name of the provider in a simulated fleet. */
@@ -104,11 +127,26 @@ export const SIM_PROVIDER = 'equinix';
 const SIM_SET = 'simul-fleet-000000000000001';
 
 /** The configuration of a daemon for this world, with times as quick as the world's. */
-export function simConfig(
-  { dir, fakequinix, machines }: Pick<SimWorld, 'dir' | 'fakequinix' | 'machines'>,
-  overrides: Partial<ConfigInput>,
-): Config {
-  const input: ConfigInput = {
+export const simConfig = (world: ConfiguredWorld, overrides: Partial<ConfigInput>): Config =>
+  parseSimConfig(world, { ...simInput(world), ...overrides });
+
+/** What of a world its daemon must be told. */
+export type ConfiguredWorld = Pick<SimWorld, 'dir' | 'fakequinix' | 'machines'>;
+
+/** As {@link parseConfig}; may refer to the token of the world's API, and to what `env` holds. */
+export const parseSimConfig = (
+  { dir, fakequinix }: ConfiguredWorld,
+  input: ConfigInput,
+  env: Readonly<Record<string, string>> = {},
+): Config =>
+  parseConfig(input, {
+    env: { [TOKEN]: fakequinix.tokens.project, ...env },
+    baseDirectory: dir,
+  });
+
+/** The same as {@link simConfig}, as it would be written. */
+export const simInput = ({ dir, fakequinix, machines }: ConfiguredWorld) =>
+  ({
     database: { embedded: { dataDir: join(dir, 'postgres') } },
     session: { interval: '5s' },
     providers: {
@@ -134,6 +172,7 @@ export function simConfig(
       reconcilerRate: '1s',
       deviceCreationRate: '20ms',
       reservationChunkSize: 20,
+      concurrentCreations: 20,
       penalty: '10s',
     },
     agent: {
@@ -144,12 +183,16 @@ export function simConfig(
     ssh: { keyPath: join(dir, 'ssh-key') },
     agentServer: { listen: '127.0.0.1:0', devCertificates: { dir: join(dir, 'certificates') } },
     initializer: { backoff: QUICK_BACKOFF },
-    recoverer: { backoff: QUICK_BACKOFF, rebootPatience: '20s', pollInterval: '250ms' },
+    recoverer: { backoff: QUICK_BACKOFF, ladder: QUICK_LADDER, pollInterval: '250ms' },
+    guard: { newFor: '30s', calmFor: '10s' },
     mirror: { scanInterval: '5s', listInterval: '1s' },
     console: { listen: '127.0.0.1:4243' },
-    ...overrides,
-  };
-  return parseConfig(input, { env: { [TOKEN]: fakequinix.tokens.project }, baseDirectory: dir });
-}
+  }) satisfies ConfigInput;
 
+const QUICK_LADDER = {
+  restartingAgent: { patience: '5s' },
+  rebooting: { patience: '20s' },
+  powerCycling: { patience: '20s' },
+  reinstalling: { patience: '60s' },
+};
 const QUICK_BACKOFF = { initial: '1s', exponent: 1.2, maximum: '10s' };

@@ -9,6 +9,7 @@ import { slot } from '../domain/ids.ts';
 import { startChaos } from '../simulator/chaos.ts';
 import { countsLine } from './counts-line.ts';
 import { watchForEnd } from './signals.ts';
+import { writeSimConfig } from './sim-config-file.ts';
 import { openSimWorld, SIM_PROVIDER, simConfig, type SimWorld } from './sim-world.ts';
 import { createLiveLine, type LiveLine } from './terminal.ts';
 
@@ -18,6 +19,8 @@ export interface SimOptions {
   readonly chaos: boolean;
   readonly exitWhenRunning: boolean;
   readonly json: boolean;
+  /** Agents are no processes of their own: for many machines. */
+  readonly light?: boolean;
   readonly dataDir?: string;
   readonly consolePort: number;
   readonly inspectPort?: number;
@@ -42,6 +45,8 @@ const CHAOS_MEAN_MS = 8_000;
 export const SIM_TUNING = {
   ladderResetMs: 20_000,
   askAgainMs: 10_000,
+  assessMs: 1_000,
+  setbackMaxMs: 2_000,
   sweepMs: 2_000,
   scanGapMs: 100,
   sessionRetryMs: 200,
@@ -82,6 +87,7 @@ async function simIn(
 ): Promise<void> {
   const startedAt = systemClock.monotonic();
   const openedMs = systemClock.now();
+  const configFile = writeSimConfig(world, overridesOf(options));
   const daemon = await startDaemon({
     config: simConfig(world, overridesOf(options)),
     clock: systemClock,
@@ -92,7 +98,7 @@ async function simIn(
     consoleOption: '--console-port',
   });
   try {
-    await watch(options, { ...around, world, daemon, startedAt, openedMs });
+    await watch(options, { ...around, world, daemon, configFile, startedAt, openedMs });
   } finally {
     around.live.end();
     await daemon.stop();
@@ -107,6 +113,8 @@ const overridesOf = ({ consolePort, inspectPort }: SimOptions): Partial<ConfigIn
 interface Scene {
   readonly world: SimWorld;
   readonly daemon: Daemon;
+  /** For commands. */
+  readonly configFile: string;
   readonly live: LiveLine;
   readonly log: Log;
   readonly startedAt: number;
@@ -142,12 +150,13 @@ async function watch(options: SimOptions, scene: Scene): Promise<void> {
   }
 }
 
-function greet({ world, daemon }: Scene, { chaos }: SimOptions): void {
+function greet({ world, daemon, configFile }: Scene, { chaos }: SimOptions): void {
   const { machines } = world;
   const { consoleUrl, inspectorUrl } = daemon;
   const lines = [
     `Simulating ${machines} machines${chaos ? ', some of which will die' : ''}. Ctrl-C ends it.`,
     `Console:   ${consoleUrl}`,
+    `Commands:  SHEPHERD_CONFIG='${configFile}' shepherd machines`,
     ...(inspectorUrl ? [`Inspector: ${inspectorUrl}`] : []),
   ];
   process.stdout.write(`${lines.join('\n')}\n`);

@@ -24,7 +24,7 @@ export function startChaos(options: ChaosOptions): { stop(): void } {
   const strike = async () => {
     const able = hosts
       .list()
-      .filter((host) => host.up && !host.hanging && host.agentPids.length > 0)
+      .filter((host) => host.up && !host.hanging && host.agents > 0)
       .filter((host) => isRested(host.deviceId));
     const victim = able[Math.floor(chance() * able.length)];
     if (!victim) return;

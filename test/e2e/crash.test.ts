@@ -150,7 +150,7 @@ function writeConfig({ url, projectId, tokens }: World, agents: number, page: nu
     ssh: { keyPath: 'ssh-key' },
     agentServer: { listen: `127.0.0.1:${agents}`, devCertificates: { dir: 'certificates' } },
     initializer: { backoff },
-    recoverer: { backoff, rebootPatience: '20s', pollInterval: '250ms' },
+    recoverer: { backoff, ladder: { rebooting: { patience: '20s' } }, pollInterval: '250ms' },
     mirror: { scanInterval: '5s', listInterval: '1s' },
     console: { listen: `127.0.0.1:${page}` },
   };

@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
+import { rawKey } from '../adapters/ssh/keys.ts';
 import { shepherd } from './commands.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'shepherd-hang-up-'));
@@ -15,7 +16,7 @@ const list = (...ids: string[]) =>
     JSON.stringify(ids.map((ID, at) => ({ ID, Addr: `127.0.0.${at + 1}`, Location: 'rack-7' }))),
   );
 
-test('SIGHUP has a daemon read its inventory again, and a wrong one is told and left alone', async () => {
+test('SIGHUP has a daemon read its inventory and its SSH keys again; wrong ones are told and left alone', async () => {
   list('srv-1');
   const file = join(dir, 'shepherd.yaml');
   const config = {
@@ -27,7 +28,7 @@ test('SIGHUP has a daemon read its inventory again, and a wrong one is told and 
       },
     },
     provisioner: { maxMachines: 1 },
-    ssh: { keyPath: join(dir, 'ssh-key') },
+    ssh: { keyPath: join(dir, 'ssh-key'), previousKeyPaths: [join(dir, 'ssh-key.old')] },
     agentServer: { listen: '127.0.0.1:0', devCertificates: { dir: join(dir, 'certificates') } },
     console: { listen: '127.0.0.1:0' },
     log: { format: 'json' },
@@ -52,6 +53,18 @@ test('SIGHUP has a daemon read its inventory again, and a wrong one is told and 
     child.kill('SIGHUP');
     await until('the last good inventory is kept');
     expect(log).toContain('Addr is missing');
+    renameSync(join(dir, 'ssh-key'), join(dir, 'ssh-key.old'));
+    child.kill('SIGHUP');
+    await until('the SSH keys could not be read again');
+    writeFileSync(join(dir, 'ssh-key'), rawKey(), { mode: 0o400 });
+    child.kill('SIGHUP');
+    await until('SSH key loaded', 2);
+    const [before, after] = log
+      .split('\n')
+      .filter((line) => line.includes('SSH key loaded'))
+      .map((line) => JSON.parse(line) as { fingerprint: string; previous: string[] });
+    expect(after!.fingerprint).not.toBe(before!.fingerprint);
+    expect(after!.previous).toEqual([before!.fingerprint]);
   } finally {
     child.kill('SIGTERM');
   }

@@ -4,25 +4,29 @@ import { becomesTrue, healthy, withFleet } from './simulated-fleet.ts';
 const MACHINES = 4;
 const signal = () => AbortSignal.timeout(10_000);
 
-test('a simulated fleet comes up, and machines whose agents are killed come back', async () => {
+test('a simulated fleet comes up, and what falls silent comes back by the mildest means', async () => {
   await withFleet({ machines: MACHINES }, async ({ world, daemon }) => {
     const { fakequinix, hosts } = world;
     await becomesTrue(() => healthy(daemon) === MACHINES, 'all machines run');
     const before = await daemon.bmdb.scan(signal());
     const victims = hosts.list().slice(0, 2);
+    const [dead, hung] = victims.map(({ deviceId }) => deviceId) as [string, string];
     const bystander = hosts.list()[3]!;
 
-    await hosts.loseAgent(victims[0]!.deviceId);
-    await hosts.hang(victims[1]!.deviceId, true);
-    await becomesTrue(() => daemon.board.recoveries() >= 2, 'both are being recovered');
+    await hosts.loseAgent(dead);
+    await hosts.hang(hung, true);
+    const hostOf = (deviceId: string) => hosts.list().find((host) => host.deviceId === deviceId)!;
+    await becomesTrue(() => hostOf(dead).agents > 0, 'the dead agent is restarted');
+    await becomesTrue(() => hostOf(hung).seen.boots > 1, 'the machine that hangs is rebooted');
     await becomesTrue(() => healthy(daemon) === MACHINES, 'all machines run again');
+    expect(hostOf(dead).bootId, 'its machine was in good health').toBe(victims[0]!.bootId);
+    expect(hostOf(hung).bootId, 'it was rebooted').not.toBe(victims[1]!.bootId);
 
     const after = await daemon.bmdb.scan(signal());
     const rowOf = (rows: typeof after, deviceId: string) =>
       rows.machines.find((row) => row.provided?.providerId === deviceId)!;
-    for (const { deviceId, bootId } of victims) {
-      const now = hosts.list().find((host) => host.deviceId === deviceId)!;
-      expect(now.bootId, 'it was rebooted').not.toBe(bootId);
+    for (const { deviceId } of victims) {
+      const now = hostOf(deviceId);
       expect(now.agentPids.length, 'it has an agent again').toBeGreaterThan(0);
       const [old, fresh] = [rowOf(before, deviceId), rowOf(after, deviceId)];
       expect(fresh.machineId, 'it is the same machine').toBe(old.machineId);

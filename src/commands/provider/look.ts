@@ -6,9 +6,10 @@ import type { FleetProvider } from '../../adapters/provider/port.ts';
 import { publicBlob } from '../../adapters/ssh/openssh-key.ts';
 import type { Config } from '../../config.ts';
 import { openProvider } from '../../daemon/providers.ts';
-import { NotFound } from '../../domain/errors.ts';
+import { UsageError } from '../../domain/errors.ts';
 import { providerName, type ProviderName } from '../../domain/ids.ts';
 import { withDatabase } from '../database.ts';
+import { printable } from '../text-table.ts';
 import type { DatabaseOptions } from '../db.ts';
 
 export interface LookOptions extends DatabaseOptions {
@@ -29,7 +30,7 @@ export interface Sight {
 
 /**
  * Opens database and providers for looking only: no session, no key made, nothing put in place.
- * @throws {UsageError} the configuration is wrong. @throws {NotFound} there is no such provider.
+ * @throws {UsageError} the configuration is wrong, or there is no such provider.
  */
 export async function look<T>(
   options: LookOptions,
@@ -56,7 +57,7 @@ interface Opening {
 
 /**
  * Opens configured providers; makes no call yet.
- * @throws {NotFound} there is no such provider.
+ * @throws {UsageError} there is no such provider.
  */
 export function openAll(
   config: Config,
@@ -64,7 +65,7 @@ export function openAll(
 ): ReadonlyMap<ProviderName, FleetProvider> {
   const names = Object.keys(config.providers);
   if (wanted !== undefined && !names.includes(wanted)) {
-    throw new NotFound(`no provider is named ${wanted}; there is ${names.join(', ')}`);
+    throw new UsageError(`no provider is named ${printable(wanted)}; there is ${names.join(', ')}`);
   }
   const means = {
     ...{ clock: systemClock, random: systemRandom, log: silentLog, metrics: silentMetrics },

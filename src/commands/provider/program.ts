@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { ProviderHoldKind } from '../../domain/machine.ts';
+import { configured } from '../config-option.ts';
 
 interface Common {
   readonly config: string;
@@ -22,8 +23,7 @@ function untilInterrupt(): AbortSignal {
 }
 
 const looking = (command: Command): Command =>
-  command
-    .requiredOption('--config <file>', 'configuration, YAML')
+  configured(command)
     .option('--url <url>', 'instead of database.url, in the same form: for another role')
     .option('--json', 'print one line of JSON', false);
 
@@ -49,10 +49,8 @@ export function addProviderLooks(cli: Command, provider: Command, version: strin
       say(await providerStatus({ ...options, signal: untilInterrupt() }));
     });
 
-  provider
-    .command('sweep <provider>')
+  configured(provider.command('sweep <provider>'))
     .description('what we left at it and nothing needs, an hour old or more')
-    .requiredOption('--config <file>', 'configuration, YAML')
     .option('--remove', 'remove it; otherwise it is only told', false)
     .option('--json', 'print one line of JSON', false)
     .action(async (name: string, { config, ...rest }: Common & { remove: boolean }) => {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { SweepReport } from '../../adapters/provider/port.ts';
-import { loadOrCreateSshKey } from '../../adapters/ssh/key-file.ts';
+import { loadSshKey } from '../../adapters/ssh/key-file.ts';
 import { loadConfig, type Config } from '../../config.ts';
 import { UsageError } from '../../domain/errors.ts';
 import { plainText } from '../../domain/texts.ts';
@@ -40,11 +40,12 @@ export async function sweep(options: SweepOptions): Promise<string> {
 }
 
 /** Leftovers are known by it: without it, none would be found, and a new one would be no help. */
-async function ourPublicKey({ ssh: { keyPath } }: Config): Promise<string> {
+async function ourPublicKey({ ssh: { keyPath, keyPassphrase } }: Config): Promise<string> {
   if (!existsSync(keyPath)) {
     throw new UsageError(`our SSH key ${keyPath} is not there: leftovers of ours cannot be told`);
   }
-  return (await loadOrCreateSshKey(keyPath)).publicLine;
+  const passphrase = keyPassphrase?.read();
+  return (await loadSshKey(keyPath, passphrase === undefined ? {} : { passphrase })).publicLine;
 }
 
 function inWords(name: string, removed: SweepReport['removed'], isDone: boolean): string {

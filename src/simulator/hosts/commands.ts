@@ -27,21 +27,42 @@ export class CommandRefused extends Error {
   }
 }
 
+/** A command that is played inside the simulator: gets all of stdin, answers when it ended. */
+export type Play = (stdin: Buffer) => Promise<Played>;
+
+/** What a command wrote and how it ended. */
+export interface Played {
+  readonly stdout?: Uint8Array | string;
+  readonly stderr?: string;
+  readonly exitCode: number;
+}
+
 export interface CommandContext {
   readonly root: string;
   readonly env: Readonly<Record<string, string>>;
   /** False from the moment that power goes away: nothing may be started any more. */
   powered(): boolean;
+  /** Commands that are not run as processes; undefined: this one is. */
+  play(argv: readonly string[]): Play | undefined;
+  /** An uploaded program is about to run. */
+  onProgram(path: string): void;
+}
+
+/** One simple command: its words, and the file that takes its output. */
+export interface CommandLine {
+  readonly argv: readonly string[];
+  readonly output: string | undefined;
 }
 
 /**
- * Starts what the command line says, in a process group of its own: one program with arguments and
- * at most one `> file`, no other shell syntax. Paths count inside the root.
- * @throws {CommandRefused} no such program, or syntax we do not play.
+ * Starts the command, in a process group of its own. Paths count inside the root.
+ * @throws {CommandRefused} no such program, or the power is off.
  */
-export async function startCommand(line: string, context: CommandContext): Promise<ChildProcess> {
-  const { argv, output } = parseLine(line);
-  const { file, args } = await resolveProgram(argv, context.root);
+export async function startCommand(
+  { argv, output }: CommandLine,
+  context: CommandContext,
+): Promise<ChildProcess> {
+  const { file, args } = await resolveProgram(argv, context);
   const out = output === undefined ? undefined : await openOutput(context.root, output);
   try {
     if (!context.powered()) throw new CommandRefused('sh: power is off', 137);
@@ -56,12 +77,11 @@ export async function startCommand(line: string, context: CommandContext): Promi
   }
 }
 
-interface Line {
-  readonly argv: readonly string[];
-  readonly output: string | undefined;
-}
-
-function parseLine(line: string): Line {
+/**
+ * One program with arguments and at most one `> file`, no other shell syntax.
+ * @throws {CommandRefused} syntax we do not play.
+ */
+export function parseLine(line: string): CommandLine {
   const words: string[] = [];
   let redirectAt: number | undefined;
   for (const entry of parse(line)) {
@@ -76,14 +96,25 @@ function parseLine(line: string): Line {
   return { argv: words.slice(0, redirectAt), output: words[redirectAt] };
 }
 
-async function resolveProgram([program = '', ...args]: readonly string[], root: string) {
-  if (program.includes('/')) return { file: await uploadedProgram(program, root), args };
+async function resolveProgram(
+  [program = '', ...args]: readonly string[],
+  { root, onProgram }: CommandContext,
+) {
+  if (program.includes('/')) {
+    const file = await uploadedProgram(program, root);
+    onProgram(program);
+    return { file, args };
+  }
   if (!tools.has(program)) throw new CommandRefused(`sh: ${program}: not found`, 127);
   if (program === 'echo') return { file: program, args };
   return { file: program, args: await Promise.all(args.map((arg) => toolArgument(arg, root))) };
 }
 
-async function uploadedProgram(program: string, root: string): Promise<string> {
+/**
+ * The real file of a program that was put on the machine.
+ * @throws {CommandRefused} there is none, or it may not be executed.
+ */
+export async function uploadedProgram(program: string, root: string): Promise<string> {
   const refused = (why: string, exitCode: number) =>
     new CommandRefused(`sh: ${program}: ${why}`, exitCode);
   const file = await containedPath(root, program).catch(() => {

@@ -1,11 +1,11 @@
 import type { ChildProcess } from 'node:child_process';
 import type { ServerChannel } from 'ssh2';
 import type { HostsLog } from './options.ts';
-import { CommandRefused, startCommand } from './commands.ts';
-import type { CommandContext } from './commands.ts';
+import { CommandRefused, parseLine, startCommand } from './commands.ts';
+import type { CommandContext, Play } from './commands.ts';
 import { signalProcess } from './processes.ts';
 
-/** One exec request: wires the process to the channel, as OpenSSH does. */
+/** One exec request: wires the command to the channel, as OpenSSH does. */
 export interface ExecChannel {
   /** Signal without `SIG`, as the protocol names it. */
   signal(name: string): void;
@@ -19,34 +19,65 @@ export interface ExecChannel {
  * leaves takes the pipes away, not the process.
  */
 export function runOnChannel(
-  line: string,
+  text: string,
   channel: ServerChannel,
   context: CommandContext,
   log: HostsLog,
 ): ExecChannel {
+  const process = createProcessSide(channel, log);
+  channel.on('error', (err: Error) => log.debug({ err, line: text }, 'exec channel broke'));
+  channel.on('close', process.abandon);
+  run(text, channel, context, process.use).catch((error: unknown) => {
+    const { message, exitCode = 1 } = error as Partial<CommandRefused> & Error;
+    if (!(error instanceof CommandRefused)) log.error({ err: error, line: text }, 'exec failed');
+    finish(channel, `${message}\n`, exitCode);
+  });
+  return { abandon: process.abandon, signal: process.signal };
+}
+
+async function run(
+  text: string,
+  channel: ServerChannel,
+  context: CommandContext,
+  use: (child: ChildProcess) => void,
+): Promise<void> {
+  const line = parseLine(text);
+  const play = line.output === undefined ? context.play(line.argv) : undefined;
+  if (play) await playOn(channel, play);
+  else use(await startCommand(line, context));
+}
+
+/** The caller may leave before the end; then nobody is told how it ended. */
+async function playOn(channel: ServerChannel, play: Play): Promise<void> {
+  const { stdout = '', stderr = '', exitCode } = await play(await readInput(channel));
+  if (channel.destroyed) return;
+  channel.write(stdout);
+  finish(channel, stderr, exitCode);
+}
+
+/** To the caller's EOF. Not by iteration, which would destroy the channel: the answer goes there. */
+const readInput = (channel: ServerChannel) =>
+  new Promise<Buffer>((resolve) => {
+    const chunks: Buffer[] = [];
+    channel.on('data', (chunk: Buffer) => chunks.push(chunk));
+    channel.once('end', () => resolve(Buffer.concat(chunks)));
+  });
+
+/** The real process behind the channel, once there is one. */
+function createProcessSide(channel: ServerChannel, log: HostsLog) {
   let child: ChildProcess | undefined;
   let gone = false;
-  channel.on('error', (err: Error) => log.debug({ err, line }, 'exec channel broke'));
-  const abandon = () => {
-    gone = true;
-    if (child) dropPipes(child);
-  };
-  channel.on('close', abandon);
-  startCommand(line, context).then(
-    (started) => {
+  return {
+    use(started: ChildProcess) {
       child = started;
       if (gone) dropPipes(child);
       else connectPipes(child, channel, log);
     },
-    (error: unknown) => {
-      const { message, exitCode = 1 } = error as Partial<CommandRefused> & Error;
-      if (!(error instanceof CommandRefused)) log.error({ err: error, line }, 'exec failed');
-      finish(channel, `${message}\n`, exitCode);
+    abandon() {
+      gone = true;
+      if (child) dropPipes(child);
     },
-  );
-  return {
-    abandon,
-    signal(name) {
+    signal(name: string) {
       if (child?.pid !== undefined) signalProcess(-child.pid, `SIG${name}` as NodeJS.Signals);
     },
   };

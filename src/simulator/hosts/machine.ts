@@ -3,12 +3,15 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import ssh2 from 'ssh2';
 import type { ParsedKey } from 'ssh2';
-import type { HostSnapshot, HostsLog, HostsRandom, Refusal } from './options.ts';
+import type { HostSnapshot, HostTally, HostsLog, HostsRandom, Refusal } from './options.ts';
+import type { CommandContext } from './commands.ts';
 import { playInitScript } from './init-script.ts';
+import { createLightMachine } from './light/machine.ts';
 import { homeDirectory } from './paths.ts';
 import { bootIdVariable, killAll, processesByMachine, signalProcess } from './processes.ts';
 import { generateHostKey, publicHostKey, saveRecord } from './record.ts';
 import type { MachineRecord } from './record.ts';
+import { playShellStep } from './shell-steps.ts';
 import { listenSsh } from './ssh-server.ts';
 import type { SshServer } from './ssh-server.ts';
 
@@ -19,6 +22,7 @@ export interface MachineDeps {
   readonly random: HostsRandom;
   readonly nodeExecutable: string;
   readonly env: Readonly<Record<string, string>>;
+  readonly light: boolean;
 }
 
 /** One simulated machine. Its calls run one after another, whoever makes them. */
@@ -35,12 +39,17 @@ export interface Machine {
   /** Ends down; nothing is left of it. */
   remove(): Promise<void>;
   loseAgent(): Promise<number>;
+  shortenAgents(lifeMs: number | undefined): void;
+  losePower(on: boolean): Promise<void>;
+  cut(on: boolean): void;
   hang(on: boolean): Promise<void>;
   refuse(how: Refusal | undefined): Promise<void>;
   snapshot(agentPids: readonly number[]): HostSnapshot;
   /** Closes the port for good and leaves the processes to the caller. */
   close(): Promise<void>;
 }
+
+type Tally = { -readonly [Key in keyof HostTally]: number };
 
 const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const portRetryMs = 250;
@@ -60,6 +69,11 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
   let refusing: Refusal | undefined;
   let server: SshServer | undefined;
   let retry: NodeJS.Timeout | undefined;
+  let powerless = false;
+  let switchedOn = false;
+  let lifeMs: number | undefined;
+  let death: NodeJS.Timeout | undefined;
+  const seen: Tally = { boots: 0, installs: 0, programs: 0, stops: 0 };
   let last: Promise<unknown> = Promise.resolve();
 
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
@@ -68,9 +82,26 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
     return mine;
   };
   const pids = () => processesByMachine().get(bootIdFile) ?? [];
-  const context = {
+  const onProgram = () => {
+    seen.programs += 1;
+    doom();
+  };
+  const light = deps.light
+    ? createLightMachine({
+        deviceId,
+        root,
+        random,
+        onProgram,
+        log: deps.log,
+        powered: () => powered,
+        bootId: () => readBootId(bootIdFile),
+      })
+    : undefined;
+  const context: CommandContext = {
     root,
+    onProgram,
     powered: () => powered,
+    play: (argv) => playShellStep(argv, { root, stopAgent }) ?? light?.play(argv),
     env: {
       ...deps.env,
       PATH: `${dirname(deps.nodeExecutable)}:${systemPath}`,
@@ -81,6 +112,27 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
       [bootIdVariable]: bootIdFile,
     },
   };
+
+  /** Ends all that runs on it. @returns how many there were. */
+  async function endAgents(): Promise<number> {
+    clearTimeout(death);
+    return light ? light.stopAgent() : killAll(pids);
+  }
+
+  async function stopAgent(): Promise<void> {
+    seen.stops += 1;
+    await endAgents();
+  }
+
+  /** The program that starts now will not live long, if its machine is such. */
+  function doom(): void {
+    clearTimeout(death);
+    if (lifeMs === undefined) return;
+    death = setTimeout(() => {
+      inTurn(endAgents).catch((err: unknown) => deps.log.error({ ...fields, err }, 'not killed'));
+    }, lifeMs);
+    death.unref();
+  }
 
   async function openPort(): Promise<void> {
     clearTimeout(retry);
@@ -134,7 +186,8 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
   }
 
   async function powerOn(): Promise<void> {
-    if (powered || closed) return;
+    switchedOn = true;
+    if (powered || closed || powerless) return;
     if (orphansPossible) await killAll(pids);
     orphansPossible = false;
     // In memory on a real machine: gone with the power.
@@ -146,15 +199,24 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
     await writeBootId();
     await initialize();
     powered = true;
+    seen.boots += 1;
     await openPort();
   }
 
   async function powerOff(): Promise<void> {
+    const was = powered;
     powered = false;
     hanging = false;
+    light?.shut('hanging', false);
     await closePort();
-    await killAll(pids);
+    if (was || orphansPossible) await endAgents();
+    if (light && orphansPossible) await killAll(pids);
     orphansPossible = false;
+  }
+
+  async function switchOff(): Promise<void> {
+    switchedOn = false;
+    await powerOff();
   }
 
   return {
@@ -162,25 +224,41 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
     record: () => record,
     update: (change) => inTurn(() => save(change)),
     up: () => inTurn(powerOn),
-    down: () => inTurn(powerOff),
+    down: () => inTurn(switchOff),
     reinstall: (change) =>
       inTurn(async () => {
-        await powerOff();
+        await switchOff();
+        seen.installs += 1;
         await rm(root, { recursive: true, force: true });
         await save({ ...change, hostKey: generateHostKey(), initialized: false });
       }),
     remove: () =>
       inTurn(async () => {
-        await powerOff();
+        await switchOff();
         closed = true;
         await rm(home, { recursive: true, force: true });
       }),
-    loseAgent: () => inTurn(() => killAll(pids)),
+    loseAgent: () => inTurn(endAgents),
+    shortenAgents(ms) {
+      lifeMs = ms;
+      doom();
+    },
+    losePower: (on) =>
+      inTurn(async () => {
+        powerless = on;
+        if (on) await powerOff();
+        else if (switchedOn) await powerOn();
+      }),
+    cut(on) {
+      if (!light) throw new Error(`the agent of ${deviceId} is a process: it cannot be cut off`);
+      light.shut('cut', on);
+    },
     hang: (on) =>
       inTurn(async () => {
         if (!powered || on === hanging) return;
         hanging = on;
         server?.freeze(on);
+        light?.shut('hanging', on);
         for (const pid of pids()) signalProcess(pid, on ? 'SIGSTOP' : 'SIGCONT');
       }),
     refuse: (how) =>
@@ -200,10 +278,15 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
       hostKey: publicHostKey(record.hostKey),
       root,
       agentPids,
+      agents: agentPids.length + (light?.agents() ?? 0),
+      powerless,
+      seen: { ...seen },
     }),
     close: () => {
       closed = true;
       powered = false;
+      clearTimeout(death);
+      light?.stopAgent();
       return inTurn(closePort);
     },
   };

@@ -28,6 +28,11 @@ export interface SimulatedHostsOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** `close` removes `dir`. Default false: the machines are there again next time. */
   readonly throwaway?: boolean;
+  /**
+   * Agents live in this process instead of one of their own, so that hundreds of machines fit on a
+   * small computer. Whatever is uploaded and executed is played as the agent. Default false.
+   */
+  readonly light?: boolean;
 }
 
 /** How a machine refuses SSH: the port is closed, or no key is good enough. */
@@ -49,6 +54,23 @@ export interface HostSnapshot {
   readonly root: string;
   /** Everything that runs on the machine now: uploaded programs and what they started. */
   readonly agentPids: readonly number[];
+  /** The same, counted; with those of light machines, which are no processes. */
+  readonly agents: number;
+  /** It has no power, whatever is asked of it. */
+  readonly powerless: boolean;
+  readonly seen: HostTally;
+}
+
+/** What a machine has seen since this simulator began, whoever caused it. */
+export interface HostTally {
+  /** Power came and the operating system started. */
+  readonly boots: number;
+  /** Operating systems installed anew; the first one is not counted. */
+  readonly installs: number;
+  /** Uploaded programs that were executed: takeovers. */
+  readonly programs: number;
+  /** Attempts to end the agent that came over SSH. */
+  readonly stops: number;
 }
 
 /**
@@ -58,6 +80,18 @@ export interface HostSnapshot {
 export interface SimulatedHosts extends MachineHooks {
   /** Everything on the machine is killed; the machine itself stays up. Answers how many died. */
   loseAgent(deviceId: string): Promise<number>;
+  /** Each agent on the machine dies so long after it was started; undefined ends that. */
+  shortenAgents(deviceId: string, lifeMs: number | undefined): void;
+  /**
+   * Power is gone, and comes with nothing that is asked of the machine, until `false`: then it boots
+   * if it was switched on last.
+   */
+  losePower(deviceId: string, on: boolean): Promise<void>;
+  /**
+   * What agents say gets to nobody: connections stay open, calls wait until they are out of time.
+   * SSH still works. Of light machines only. @throws {Error} the machine is not light.
+   */
+  cutAgents(deviceIds: readonly string[], on: boolean): void;
   /**
    * The machine freezes: connections are accepted and never answered, its processes are stopped.
    * Ends with `false`, and with the next `down`.

@@ -23,9 +23,9 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
   let closing: Promise<void> | undefined;
 
   const add = (record: MachineRecord) => {
-    const { log, random, nodeExecutable = process.execPath, env = {} } = options;
+    const { log, random, nodeExecutable = process.execPath, env = {}, light = false } = options;
     const home = join(dir, record.deviceId);
-    const machine = createMachine(record, { home, log, random, nodeExecutable, env });
+    const machine = createMachine(record, { home, log, random, nodeExecutable, env, light });
     machines.set(record.deviceId, machine);
     ports.add(record.port);
     return machine;
@@ -84,6 +84,11 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
     reinstalled: async (deviceId, { hostname, authorizedKeys, userdata = null }) =>
       find(deviceId).reinstall({ hostname, authorizedKeys, userdata }),
     loseAgent: async (deviceId) => find(deviceId).loseAgent(),
+    shortenAgents: (deviceId, lifeMs) => find(deviceId).shortenAgents(lifeMs),
+    losePower: async (deviceId, on) => find(deviceId).losePower(on),
+    cutAgents: (deviceIds, on) => {
+      for (const deviceId of deviceIds) find(deviceId).cut(on);
+    },
     hang: async (deviceId, on) => find(deviceId).hang(on),
     refuseSsh: async (deviceId, on, how = 'connection') =>
       find(deviceId).refuse(on ? how : undefined),

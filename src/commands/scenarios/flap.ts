@@ -1,0 +1,57 @@
+import { RUNGS } from '../../domain/machine.ts';
+import { AFTER_MS, budgetOfAll, pick, type Scenario } from './scenario.ts';
+import { devicesOf } from './truth.ts';
+
+/** Two minutes are four periods of heartbeats; so are these. */
+const AGENT_LIFE_MS = 4_000;
+const ATTEMPTS = { restartingAgent: 2, rebooting: 2, powerCycling: 1, reinstalling: 1 } as const;
+const EPISODE_MS = 240_000;
+const BUDGET = { percent: 10, perGroupMax: 10, fleetMax: 50 };
+
+const victimsOf = (machines: number) => Math.min(10, Math.max(2, Math.floor(machines / 20)));
+
+/** Machines that come back each time and do not stay: somebody must look at them in the end. */
+export const flap: Scenario = {
+  machinesMin: 20,
+  summary: 'some agents die every two minutes, scaled',
+  perLocation: (machines) => machines,
+  profile: () => ({
+    recoverer: {
+      backoff: { initial: '1s', exponent: 1.5, maximum: '15s' },
+      ladder: {
+        restartingAgent: { attempts: ATTEMPTS.restartingAgent, patience: '10s' },
+        rebooting: { attempts: ATTEMPTS.rebooting, patience: '30s' },
+        powerCycling: { attempts: ATTEMPTS.powerCycling, patience: '30s' },
+        reinstalling: { attempts: ATTEMPTS.reinstalling, patience: '45s' },
+      },
+    },
+    budget: BUDGET,
+  }),
+
+  async play({ hosts, machines, shown, until, pass, witness, mark }) {
+    const struck = devicesOf(pick(hosts.list(), victimsOf(machines)));
+    const broken: string[] = [];
+    for (const id of struck) hosts.shortenAgents(id, AGENT_LIFE_MS);
+
+    const waiting = () => struck.filter((id) => !shown('Quarantined', 'needsHuman').has(id));
+    if (!(await until(() => waiting().length === 0, EPISODE_MS))) {
+      broken.push(`${waiting().length} of ${struck.length} that flap did not end needsHuman`);
+    }
+    await pass(AFTER_MS);
+    const wanted = RUNGS.flatMap((rung) => Array.from({ length: ATTEMPTS[rung] }, () => rung));
+    const [asked, coolDowns] = [await witness.askedOf(mark), await witness.coolDowns(mark)];
+    for (const id of struck) {
+      const done = asked.get(id) ?? [];
+      if (done.join() !== wanted.join()) broken.push(`${id} was asked for: ${done.join(', ')}`);
+      const waits = coolDowns.get(id) ?? [];
+      if (!grows(waits)) broken.push(`${id} cooled down for ${waits.join(', ')} s`);
+    }
+    return { struck, budget: budgetOfAll(BUDGET, machines), broken };
+  },
+};
+
+/** Never shorter than before, and longer in the end. */
+const grows = (waits: readonly number[]): boolean =>
+  waits.length > 1 &&
+  waits.every((wait, at) => at === 0 || wait >= waits[at - 1]!) &&
+  waits.at(-1)! > waits[0]!;

@@ -1,0 +1,112 @@
+import { join } from 'node:path';
+import { startEmbeddedPostgres } from '../../adapters/bmdb/embedded/embedded-postgres.ts';
+import { migrate } from '../../adapters/bmdb/schema/migrate.ts';
+import { sleep } from '../../adapters/clock/port.ts';
+import { systemClock, systemRandom } from '../../adapters/clock/system-clock.ts';
+import type { Log } from '../../adapters/log/port.ts';
+import { createCloser } from '../../daemon/closer.ts';
+import { RemoteFailure } from '../../domain/errors.ts';
+import { startDaemon, type Daemon } from '../../daemon/daemon.ts';
+import { openSimWorld, parseSimConfig, type SimWorld } from '../sim-world.ts';
+import { fastInput, fastTuning, FAST } from './fast.ts';
+import type { Scenario, Stage } from './scenario.ts';
+import { watchWorld } from './truth.ts';
+import { openWitness, type Witness } from './witness.ts';
+
+export interface StageOptions {
+  readonly machines: number;
+  readonly scenario: Scenario;
+  readonly consolePort: number;
+  readonly version: string;
+  readonly log: Log;
+  /** Aborts what is waited for. */
+  readonly signal: AbortSignal;
+  /** Told of the world as soon as there is one, for an end in the same instant. */
+  readonly onWorld: (world: SimWorld) => void;
+}
+
+const LOOK_MS = 100;
+
+/**
+ * Opens everything, from the leaves up; what was opened is closed again when `use` has ended.
+ * @throws {RemoteFailure} the daemon ended by itself.
+ */
+export async function withStage<T>(
+  options: StageOptions,
+  use: (stage: Omit<Stage, 'mark'>) => Promise<T>,
+): Promise<T> {
+  const { machines, scenario, log, signal } = options;
+  const closer = createCloser(log);
+  try {
+    const perLocation = scenario.perLocation(machines);
+    const world = await openSimWorld({ machines, perLocation, light: true, log });
+    closer.add('simulated world', () => world.close());
+    options.onWorld(world);
+    const postgres = await startEmbeddedPostgres({ dataDir: join(world.dir, 'postgres'), log });
+    closer.add('embedded database', () => postgres.stop());
+    await migrate(postgres.ownerUrl, log, { grantTo: postgres.role });
+    const witness = await openWitness(postgres.ownerUrl);
+    closer.add('witness', () => witness.close());
+    const daemon = await startIn(world, postgres.url, options);
+    closer.add('daemon', () => daemon.stop());
+    const ended = daemon.stopped.then(() => {
+      throw new RemoteFailure('the daemon ended before the scenario was over');
+    });
+    return await Promise.race([use(stageOf({ world, witness, daemon, signal })), ended]);
+  } finally {
+    await closer.close();
+  }
+}
+
+function startIn(world: SimWorld, databaseUrl: string, options: StageOptions): Promise<Daemon> {
+  const { scenario, machines, consolePort, version, log } = options;
+  const profile = scenario.profile(machines);
+  const input = { ...fastInput(world, profile), console: { listen: `127.0.0.1:${consolePort}` } };
+  return startDaemon({
+    config: parseSimConfig(world, input, { [FAST.databaseVariable]: databaseUrl }),
+    clock: systemClock,
+    random: systemRandom,
+    log,
+    version,
+    tuning: fastTuning,
+    consoleOption: '--console-port',
+  });
+}
+
+interface Opened {
+  readonly world: SimWorld;
+  readonly witness: Witness;
+  readonly daemon: Daemon;
+  readonly signal: AbortSignal;
+}
+
+function stageOf({ world, witness, daemon, signal }: Opened): Omit<Stage, 'mark'> {
+  const { hosts, machines } = world;
+  const entries = () => [...daemon.board.entries.values()];
+  const now = () => systemClock.monotonic();
+  const pass = (ms: number) => sleep(systemClock, ms, signal);
+  return {
+    ...{ machines, hosts, daemon, witness, now, pass },
+    truth: watchWorld(world),
+    times: FAST,
+    host: (deviceId) => hosts.list().find((host) => host.deviceId === deviceId)!,
+    shown: (state, substate) =>
+      new Set(
+        entries()
+          .filter((entry) => entry.state === state)
+          .filter((entry) => substate === undefined || entry.substate === substate)
+          .flatMap(({ view }) => view.providerId ?? []),
+      ),
+    healthy: () =>
+      entries().filter(({ state, substate }) => state === 'Running' && substate === 'healthy')
+        .length,
+    async until(question, withinMs) {
+      for (const endAt = now() + withinMs; ;) {
+        signal.throwIfAborted();
+        if (await question()) return true;
+        if (now() >= endAt) return false;
+        await pass(LOOK_MS);
+      }
+    },
+  };
+}

@@ -1,0 +1,197 @@
+import pg from 'pg';
+import { Unreachable } from '../../domain/errors.ts';
+
+/**
+ * Sees in the database itself what no daemon could miss or keep quiet: every permit that was given
+ * and taken, every freeze, every cool-down; and reads the logs that daemons write. Triggers write
+ * it down in the transaction that causes it.
+ */
+export interface Witness {
+  /** Where the logs are now: what comes later is what the fault brought about. */
+  mark(): Promise<Mark>;
+  /** What was asked of machines since, by rung. */
+  asked(since: Mark): Promise<Readonly<Record<string, number>>>;
+  /** The same of each machine, by device id, in order. */
+  askedOf(since: Mark): Promise<ReadonlyMap<string, readonly string[]>>;
+  /** Device ids of machines of which any log has a line since, each with the first such line. */
+  noticed(since: Mark): Promise<ReadonlyMap<string, string>>;
+  /** Agents whose start was recorded since. */
+  agentStarts(since: Mark): Promise<number>;
+  /** Permits held at once, at most: in the fleet, and in each location. */
+  permits(since: Mark): Promise<PermitPeaks>;
+  frozenSeconds(since: Mark): Promise<number>;
+  /** Cool-downs without their jitter, seconds, in order; by device id. */
+  coolDowns(since: Mark): Promise<ReadonlyMap<string, readonly number[]>>;
+  /** Device ids under quarantine, by kind. */
+  quarantined(kind: string): Promise<ReadonlySet<string>>;
+  close(): Promise<void>;
+}
+
+export interface Mark {
+  readonly event: string;
+  readonly work: string;
+  readonly permit: string;
+  readonly coolDown: string;
+  readonly at: string;
+}
+export interface PermitPeaks {
+  readonly fleet: number;
+  readonly byLocation: ReadonlyMap<string, number>;
+}
+
+const SCHEMA = `
+  CREATE SCHEMA witness;
+  CREATE TABLE witness.permits (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    machine_id uuid NOT NULL, location text, change int NOT NULL);
+  CREATE TABLE witness.freezes (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    scope text NOT NULL, frozen boolean NOT NULL, at timestamptz DEFAULT clock_timestamp());
+  CREATE TABLE witness.cool_downs (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    machine_id uuid NOT NULL, seconds bigint NOT NULL);
+  CREATE FUNCTION witness.permit() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+    IF TG_OP = 'INSERT' THEN
+      INSERT INTO witness.permits (machine_id, location, change)
+      VALUES (NEW.machine_id, NEW.location, 1);
+    ELSE
+      INSERT INTO witness.permits (machine_id, location, change)
+      VALUES (OLD.machine_id, OLD.location, -1);
+    END IF;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER witness AFTER INSERT OR DELETE ON recovery_permits
+    FOR EACH ROW EXECUTE FUNCTION witness.permit();
+  CREATE FUNCTION witness.freeze() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+    INSERT INTO witness.freezes (scope, frozen) VALUES (NEW.scope, NEW.frozen_at IS NOT NULL);
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER witness AFTER INSERT OR UPDATE OF frozen_at ON fleet_guard
+    FOR EACH ROW EXECUTE FUNCTION witness.freeze();
+  CREATE FUNCTION witness.cool_down() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+    IF NEW.cool_down_seconds IS NOT NULL THEN
+      INSERT INTO witness.cool_downs (machine_id, seconds)
+      VALUES (NEW.machine_id, NEW.cool_down_seconds);
+    END IF;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER witness AFTER UPDATE OF cool_down_seconds ON machine_recovery
+    FOR EACH ROW EXECUTE FUNCTION witness.cool_down();`;
+
+const MARK = `
+  SELECT (SELECT coalesce(max(seq), 0) FROM slot_events)::text AS event,
+    (SELECT coalesce(max(seq), 0) FROM work_history)::text AS work,
+    (SELECT coalesce(max(seq), 0) FROM witness.permits)::text AS permit,
+    (SELECT coalesce(max(seq), 0) FROM witness.cool_downs)::text AS "coolDown",
+    clock_timestamp()::text AS at`;
+/** Running sums in the order of writing; grants wait for each other, so none is ahead of its time. */
+const PEAKS = (scope: string) => `
+  SELECT ${scope} AS scope, max(held)::int AS most FROM (
+    SELECT location, seq, sum(change) OVER (${scope === 'location' ? 'PARTITION BY location ' : ''}
+      ORDER BY seq) AS held FROM witness.permits) tally
+  WHERE seq > $1 GROUP BY 1`;
+/** Moments at which some scope is frozen, put together. */
+const FROZEN = `
+  SELECT coalesce(extract(epoch FROM sum(upper(r) - lower(r))), 0)::float8 AS seconds
+  FROM unnest((SELECT range_agg(tstzrange(greatest(f.at, $1::timestamptz), f.until))
+    FROM (SELECT at, frozen, coalesce(lead(at) OVER (PARTITION BY scope ORDER BY seq),
+      clock_timestamp()) AS until FROM witness.freezes) f
+    WHERE f.frozen AND f.until > $1::timestamptz)) AS r`;
+const NOTICED = `
+  SELECT p.provider_id AS device, min(line) AS line FROM (
+    SELECT machine_id, kind || ' ' || reason AS line FROM slot_events WHERE seq > $1
+    UNION ALL
+    SELECT machine_id, process || ' ' || event FROM work_history WHERE seq > $2) lines
+  JOIN machine_provided p USING (machine_id) GROUP BY 1`;
+const ASKED = `
+  SELECT p.provider_id AS device, e.reason AS rung FROM slot_events e
+    JOIN machine_provided p USING (machine_id)
+  WHERE e.seq > $1 AND e.kind = 'recoveryAsked' ORDER BY e.seq`;
+
+/** @param url of the owner of the tables. @throws {Unreachable} */
+export async function openWitness(url: string): Promise<Witness> {
+  const client = new pg.Client({ connectionString: url });
+  const broken = new Promise<never>((_resolve, reject) => client.on('error', reject));
+  broken.catch(() => undefined);
+  const rows = async <Row extends pg.QueryResultRow>(text: string, ...values: string[]) => {
+    const asked = client.query<Row>(text, values);
+    return (await Promise.race([asked, broken])).rows;
+  };
+  try {
+    await client.connect();
+    await client.query(SCHEMA);
+  } catch (cause) {
+    await client.end();
+    throw new Unreachable('the database cannot be watched', { cause });
+  }
+  const askedOf = async ({ event }: Mark) =>
+    grouped(await rows<Asked>(ASKED, event), ({ rung }) => rung);
+  return {
+    mark: async () => (await rows<{ [Key in keyof Mark]: string }>(MARK))[0]!,
+    askedOf,
+    async asked(since) {
+      const rungs = [...(await askedOf(since)).values()].flat();
+      const counts: Record<string, number> = {};
+      for (const rung of rungs) counts[rung] = (counts[rung] ?? 0) + 1;
+      return counts;
+    },
+    async noticed({ event, work }) {
+      const found = await rows<{ device: string; line: string }>(NOTICED, event, work);
+      return new Map(found.map(({ device, line }) => [device, line]));
+    },
+    async agentStarts({ work }) {
+      const [row] = await rows<{ count: number }>(
+        `SELECT count(*)::int AS count FROM work_history WHERE seq > $1
+         AND process = 'ShepherdAgentStart' AND event = 'Finished'`,
+        work,
+      );
+      return row!.count;
+    },
+    async permits({ permit }) {
+      const [all] = await rows<Peak>(PEAKS(`'fleet'`), permit);
+      const each = await rows<Peak>(PEAKS('location'), permit);
+      return {
+        fleet: all?.most ?? 0,
+        byLocation: new Map(each.map(({ scope, most }) => [scope ?? '', most])),
+      };
+    },
+    frozenSeconds: async ({ at }) => (await rows<{ seconds: number }>(FROZEN, at))[0]!.seconds,
+    async coolDowns({ coolDown }) {
+      const found = await rows<{ device: string; seconds: number }>(
+        `SELECT p.provider_id AS device, c.seconds::float8 AS seconds FROM witness.cool_downs c
+           JOIN machine_provided p USING (machine_id) WHERE c.seq > $1 ORDER BY c.seq`,
+        coolDown,
+      );
+      return grouped(found, ({ seconds }) => seconds);
+    },
+    async quarantined(kind) {
+      const found = await rows<{ device: string }>(
+        `SELECT p.provider_id AS device FROM machine_quarantined q
+           JOIN machine_provided p USING (machine_id) WHERE q.kind::text = $1`,
+        kind,
+      );
+      return new Set(found.map(({ device }) => device));
+    },
+    close: () => client.end(),
+  };
+}
+
+interface Asked {
+  readonly device: string;
+  readonly rung: string;
+}
+interface Peak {
+  readonly scope: string | null;
+  readonly most: number;
+}
+
+/** What rows tell, by device, in their order. */
+function grouped<Row extends { readonly device: string }, Value>(
+  rows: readonly Row[],
+  told: (row: Row) => Value,
+): ReadonlyMap<string, readonly Value[]> {
+  const groups = new Map<string, Value[]>();
+  for (const row of rows) {
+    const group = groups.get(row.device);
+    if (group) group.push(told(row));
+    else groups.set(row.device, [told(row)]);
+  }
+  return groups;
+}

@@ -1,0 +1,63 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Slot } from '../../src/domain/ids.ts';
+import type { Means } from '../../src/commands/machine/command.ts';
+import { withMeans } from '../../src/commands/machine/command.ts';
+import { becomesTrue, healthy, withFleet, type SimulatedFleet } from './simulated-fleet.ts';
+
+/** A simulated fleet that is up, and the commands that an operator has for it. */
+export interface CommandedFleet extends SimulatedFleet {
+  /** Configuration for commands; the password of the database is none of it. */
+  readonly file: string;
+  /** What `file` refers to. */
+  readonly env: NodeJS.ProcessEnv;
+  /** Runs a command as a process of its own would: over a connection of its own. */
+  run<T>(task: (means: Means) => Promise<T>): Promise<T>;
+  /** Slots, in their order. */
+  slots(): readonly Slot[];
+}
+
+const TOKEN = 'SHEPHERD_TEST_TOKEN';
+
+/** Brings up so many machines, and calls `use` when all of them run. */
+export const withCommandedFleet = (
+  machines: number,
+  use: (fleet: CommandedFleet) => Promise<void>,
+): Promise<void> =>
+  withFleet({ machines }, async (fleet) => {
+    const dir = mkdtempSync(join(tmpdir(), 'shepherd-commands-'));
+    const file = join(dir, 'shepherd.yaml');
+    const token = fleet.world.fakequinix.tokens.project;
+    process.env[TOKEN] = token;
+    try {
+      writeFileSync(file, JSON.stringify(configFor(fleet, dir)));
+      await becomesTrue(() => healthy(fleet.daemon) === machines, 'all machines run');
+      await use({
+        ...fleet,
+        file,
+        env: { [TOKEN]: token },
+        run: (task) => withMeans({ file, signal: new AbortController().signal }, task),
+        slots: () => [...fleet.daemon.board.entries.keys()].toSorted(),
+      });
+    } finally {
+      delete process.env[TOKEN];
+      rmSync(dir, { recursive: true, force: true });
+    }
+  });
+
+/** As the daemon's, as far as commands look at it. */
+const configFor = ({ world }: SimulatedFleet, dir: string) => ({
+  database: { embedded: { dataDir: join(world.dir, 'postgres') } },
+  providers: {
+    equinix: {
+      ...{ driver: 'equinix', baseUrl: world.fakequinix.url, token: `\${${TOKEN}}` },
+      ...{ username: 'simulation', projectId: world.fakequinix.projectId },
+      ...{ devicePrefix: 'shepherd-sim-', sshKeyLabel: 'shepherd-sim' },
+      instanceSetId: 'simul-fleet-000000000000001',
+    },
+  },
+  agent: { heartbeatPeriod: '1s', heartbeatDeadline: '5s', firstHeartbeatDeadline: '20s' },
+  ssh: { keyPath: join(dir, 'ssh-key') },
+  agentServer: { listen: '127.0.0.1:0', devCertificates: { dir: join(dir, 'certificates') } },
+});

@@ -1,0 +1,135 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { ScenarioName, ScenarioReport } from '../../src/commands/scenarios/scenario.ts';
+import { shepherd } from './commands.ts';
+
+/** As the issue has them: 300. By default as few as show it, three at a time. */
+const wanted = process.env['SHEPHERD_SCENARIO_MACHINES'];
+const machinesOr = (usual: number) => Number(wanted ?? usual);
+const together = wanted === undefined ? describe.concurrent : describe;
+const LIMIT_MS = 900_000;
+const KEYS = [
+  ...['scenario', 'machines', 'running', 'restarts', 'reboots', 'powerCycles', 'reinstalls'],
+  ...['needsHuman', 'maxRecovering', 'budget', 'frozenSeconds'],
+];
+
+const dir = mkdtempSync(join(tmpdir(), 'shepherd-scenarios-'));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+/** Plays it as a person would; nothing may be left of it. */
+async function play(scenario: ScenarioName, machines: number): Promise<ScenarioReport> {
+  const scratch = join(dir, scenario);
+  mkdirSync(scratch);
+  const flags = ['--json', '--console-port', '0', '--timeout', '850'];
+  const { code, stdout, stderr } = await shepherd(
+    ['sim', '--scenario', scenario, '--machines', String(machines), ...flags],
+    { TMPDIR: scratch },
+  ).ended;
+  if (code !== 0) throw new Error(`ended with ${code}: ${stderr}`);
+  expect(stdout.endsWith('\n') && stdout.trimEnd().split('\n').length, 'one line').toBe(1);
+  const report = JSON.parse(stdout) as ScenarioReport;
+  expect(Object.keys(report)).toEqual(KEYS);
+  expect(readdirSync(scratch), 'no directory is left').toEqual([]);
+  expect(processesUsing(scratch), 'no process is left').toEqual([]);
+  return report;
+}
+
+/** Processes whose environment names the directory. */
+const processesUsing = (path: string): string[] =>
+  readdirSync('/proc').filter((name) => /^\d+$/.test(name) && environmentOf(name).includes(path));
+
+function environmentOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'utf8');
+  } catch {
+    return ''; // It ended while we looked, or is not ours to read.
+  }
+}
+
+const nothingDone = { restarts: 0, reboots: 0, powerCycles: 0, reinstalls: 0, needsHuman: 0 };
+
+together('a scenario keeps its promise', () => {
+  test(
+    'storm: the agent server is out of reach; nothing is done to any machine',
+    async () => {
+      const machines = machinesOr(30);
+      const report = await play('storm', machines);
+      expect(report).toMatchObject({ ...nothingDone, machines, running: machines });
+      expect(report).toMatchObject({ maxRecovering: 0 });
+      expect(report.frozenSeconds).toBeGreaterThan(0);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'rack: machines without power end with a human, a few at a time; the others never notice',
+    async () => {
+      const machines = machinesOr(30);
+      const rack = Math.min(30, Math.round(machines / 10));
+      const report = await play('rack', machines);
+      expect(report).toMatchObject({ machines, running: machines - rack, needsHuman: rack });
+      const { maxRecovering, budget } = report;
+      expect(budget).toBeGreaterThan(1);
+      expect(budget).toBeLessThan(rack);
+      expect(maxRecovering).toBe(budget);
+      // Three reboots, two power cycles and two reinstallations of each, and no more.
+      expect(report).toMatchObject({ restarts: 0, reboots: 3 * rack, powerCycles: 2 * rack });
+      expect(report.reinstalls).toBe(2 * rack);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'flap: agents that die again and again are tried on so often and no more',
+    async () => {
+      const machines = machinesOr(20);
+      const struck = Math.min(10, Math.floor(machines / 20) || 2);
+      const report = await play('flap', machines);
+      expect(report.running).toBe(machines - report.needsHuman);
+      expect(report.needsHuman).toBe(Math.max(2, struck));
+      const { needsHuman: each, maxRecovering, budget } = report;
+      expect(report).toMatchObject({ restarts: 2 * each, reboots: 2 * each });
+      expect(report).toMatchObject({ powerCycles: each, reinstalls: each });
+      expect(maxRecovering).toBeLessThanOrEqual(budget);
+    },
+    LIMIT_MS,
+  );
+});
+
+// Alone: it is about seconds, and the others keep the computer busy.
+test(
+  'dead-agent: a killed agent is restarted over SSH, its machine is not touched',
+  async () => {
+    const machines = machinesOr(20);
+    const report = await play('dead-agent', machines);
+    const restarts = Math.min(5, Math.floor(machines / 10));
+    expect(report).toMatchObject({ ...nothingDone, machines, running: machines, restarts });
+    expect(report.maxRecovering).toBe(1);
+  },
+  LIMIT_MS,
+);
+
+describe('what makes no sense is refused with one clear message', () => {
+  const mistakes: [string, string[], RegExp][] = [
+    ['unknown scenario', ['--scenario', 'flood'], /storm, rack, flap, dead-agent/],
+    ['too few machines', ['--scenario', 'rack', '--machines', '29'], /at least 30 machines/],
+    ['with chaos', ['--scenario', 'storm', '--chaos'], /cannot be used with.*--chaos/],
+    [
+      'with a directory',
+      ['--scenario', 'storm', '--data-dir', dir],
+      /cannot be used with.*--data-dir/,
+    ],
+  ];
+  test.each(mistakes)(
+    '%s',
+    async (_, flags, message) => {
+      const { code, stdout, stderr } = await shepherd(['sim', ...flags]).ended;
+      expect(stderr).toMatch(message);
+      expect(stderr).not.toMatch(/\n\s+at /);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    },
+    60_000,
+  );
+});

@@ -1,0 +1,263 @@
+import type { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { constants, createSecureServer } from 'node:http2';
+import type { Http2SecureServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createDevCertificates } from '../../../src/adapters/agents/tls-material.ts';
+import { TimedOut, Unreachable } from '../../../src/domain/errors.ts';
+import { stopAgentCommand } from '../../../src/actors/recovery/restart-agent.ts';
+import {
+  heartbeatRequestCodec,
+  heartbeatResponseCodec,
+  takeoverInitCodec,
+} from '../../../src/wire/codec.ts';
+import type { HeartbeatRequest } from '../../../src/wire/codec.ts';
+import { readFrame, statusTrailers, writeFrame } from '../../../src/wire/grpc.ts';
+import { readTakeoverResponse } from '../../../src/wire/takeover.ts';
+import { uploadOf } from '../../contracts/upload-of.ts';
+import { createStand, live, nothing, processesUnder } from './stand.ts';
+import type { Stand } from './stand.ts';
+
+const agentPath = '/root/agent';
+const program = uploadOf(Buffer.from('any content will do\n'));
+const machineId = '6a2f41a3-c54c-fce8-32d2-0324e1c32e22';
+
+/** What a heartbeat brought to the server. */
+interface Heard {
+  readonly request: HeartbeatRequest;
+  /** Raw key that TLS proved, hexadecimal. */
+  readonly key: string;
+}
+
+/** An agent server that answers everything and remembers it. */
+async function createListener(dir: string) {
+  const { key, cert, caDer } = await createDevCertificates({ dir: `${dir}/tls`, names: [] });
+  const heard: Heard[] = [];
+  const sockets = new Set<TLSSocket>();
+  const server: Http2SecureServer = createSecureServer({
+    ...{ key, cert, requestCert: true, rejectUnauthorized: false, minVersion: 'TLSv1.3' },
+  });
+  server.on('secureConnection', (socket: TLSSocket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  server.on('stream', (stream) => {
+    void readFrame(stream as AsyncIterable<Uint8Array>, 1e6).then((body) => {
+      const socket = stream.session!.socket as TLSSocket;
+      const certificate = socket.getPeerX509Certificate() as X509Certificate;
+      const spki = certificate.publicKey.export({ type: 'spki', format: 'der' });
+      heard.push({
+        request: heartbeatRequestCodec.decode(body),
+        key: spki.subarray(-32).toString('hex'),
+      });
+      stream.respond({ [constants.HTTP2_HEADER_STATUS]: 200 }, { waitForTrailers: true });
+      stream.on('wantTrailers', () => stream.sendTrailers(statusTrailers(0)));
+      stream.end(writeFrame(heartbeatResponseCodec.encode({ heartbeatIntervalSeconds: 1n })));
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    heard,
+    connections: () => sockets.size,
+    init: {
+      machineId,
+      bmaasEndpoint: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+      caCertificate: caDer,
+    },
+    async close() {
+      const closed = once(server, 'close');
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+let stand: Stand;
+let listener: Awaited<ReturnType<typeof createListener>>;
+beforeEach(async () => {
+  stand = await createStand();
+  await stand.replace({ light: true });
+  listener = await createListener(stand.dir);
+});
+afterEach(async () => {
+  await stand.close();
+  await listener.close();
+});
+
+/** As the daemon does it; answers the raw key of the agent, hexadecimal. */
+async function takeOver(id: string): Promise<string> {
+  const session = await stand.connect(id);
+  await session.upload(agentPath, program, live);
+  const { stdout } = await session.execute(
+    [agentPath],
+    takeoverInitCodec.encode(listener.init),
+    live,
+  );
+  session.close();
+  const verdict = readTakeoverResponse(listener.init, stdout);
+  if (verdict.kind !== 'started') throw new Error(verdict.message);
+  return Buffer.from(verdict.publicKey).toString('hex');
+}
+const beats = async (atLeast: number) => {
+  await expect
+    .poll(() => listener.heard.length, { timeout: 10_000 })
+    .toBeGreaterThanOrEqual(atLeast);
+};
+const quiet = async () => {
+  await expect.poll(() => listener.connections(), { timeout: 5_000 }).toBe(0);
+};
+
+describe('a light agent', () => {
+  test('reports with the key that the takeover told, from the boot it is in', async () => {
+    await stand.raise('a');
+    const key = await takeOver('a');
+    await beats(2);
+    const { bootId, agents, agentPids, seen } = stand.snapshot('a');
+    const [first, second] = listener.heard;
+    expect(first).toMatchObject({ key, request: { machineId, bootId } });
+    expect(first!.request.hardwareReport, 'not with the first').toBeFalsy();
+    expect(second!.request.hardwareReport?.report?.serialNumber).toBe('a');
+    expect({ agents, agentPids }).toEqual({ agents: 1, agentPids: [] });
+    expect(seen).toEqual({ boots: 1, installs: 0, programs: 1, stops: 0 });
+    expect(processesUnder(stand.dir), 'no process').toEqual([]);
+  });
+  test('answers with the error when it cannot be set up', async () => {
+    await stand.raise('a');
+    const session = await stand.connect('a');
+    await session.upload(agentPath, program, live);
+    const init = { ...listener.init, caCertificate: Buffer.from('no certificate') };
+    const { stdout } = await session.execute([agentPath], takeoverInitCodec.encode(init), live);
+    expect(readTakeoverResponse(init, stdout)).toMatchObject({ kind: 'refused' });
+    expect(stand.snapshot('a').agents).toBe(0);
+  });
+  test('is replaced by the next takeover: a machine has one agent', async () => {
+    await stand.raise('a');
+    const before = await takeOver('a');
+    await beats(1);
+    const after = await takeOver('a');
+    expect(after).not.toBe(before);
+    await expect.poll(() => listener.heard.at(-1)?.key, { timeout: 5_000 }).toBe(after);
+    expect(listener.connections()).toBe(1);
+  });
+  test.each<[string, () => Promise<unknown>]>([
+    ['is killed', () => stand.hosts().loseAgent('a')],
+    ['dies with the power', () => stand.hosts().down('a')],
+    [
+      'is stopped over SSH',
+      async () => (await stand.connect('a')).execute(stopAgentCommand(agentPath), nothing, live),
+    ],
+  ])('%s', async (_, end) => {
+    await stand.raise('a');
+    await takeOver('a');
+    await beats(1);
+    await end();
+    await quiet();
+    expect(stand.snapshot('a').agents).toBe(0);
+  });
+  test('lives as long as its machine lets agents live, each time', async () => {
+    await stand.raise('a');
+    stand.hosts().shortenAgents('a', 300);
+    for (let turn = 0; turn < 2; turn += 1) {
+      await takeOver('a');
+      await expect.poll(() => stand.snapshot('a').agents, { timeout: 5_000 }).toBe(0);
+    }
+    stand.hosts().shortenAgents('a', undefined);
+    await takeOver('a');
+    await beats(listener.heard.length + 2);
+    expect(stand.snapshot('a').agents).toBe(1);
+  });
+  test('that is cut off keeps its connection, says nothing, and goes on afterwards', async () => {
+    await stand.raise('a');
+    await stand.raise('b');
+    const cut = await takeOver('a');
+    await takeOver('b');
+    await beats(2);
+    stand.hosts().cutAgents(['a'], true);
+    const from = listener.heard.length;
+    // The other one is heard three times more, in which this one would have been heard too.
+    await expect
+      .poll(() => listener.heard.slice(from).filter(({ key }) => key !== cut).length, {
+        timeout: 10_000,
+      })
+      .toBeGreaterThanOrEqual(3);
+    const late = listener.heard.slice(from + 1).filter(({ key }) => key === cut);
+    expect(late, 'but for a call that was under way').toEqual([]);
+    expect(listener.connections()).toBe(2);
+    expect((await stand.connect('a')).hostKey).toBe(stand.snapshot('a').hostKey);
+    stand.hosts().cutAgents(['a'], false);
+    await expect
+      .poll(() => listener.heard.slice(from + 1).some(({ key }) => key === cut), { timeout: 5_000 })
+      .toBe(true);
+  });
+  test('is silent while its machine hangs', async () => {
+    await stand.raise('a');
+    await takeOver('a');
+    await beats(1);
+    await stand.hosts().hang('a', true);
+    await expect(stand.connect('a')).rejects.toBeInstanceOf(TimedOut);
+    const from = listener.heard.length;
+    await stand.hosts().hang('a', false);
+    await beats(from + 1);
+  });
+});
+
+describe('a machine without power', () => {
+  test('does not boot, whatever is asked of it, until there is power again', async () => {
+    await stand.raise('a');
+    await takeOver('a');
+    await stand.hosts().losePower('a', true);
+    expect(stand.snapshot('a')).toMatchObject({ up: false, agents: 0, powerless: true });
+    await stand.hosts().down('a');
+    await stand.hosts().up('a');
+    await expect(stand.connect('a')).rejects.toBeInstanceOf(Unreachable);
+    await stand.hosts().down('a');
+    await stand.reinstall('a');
+    await stand.hosts().up('a');
+    expect(stand.snapshot('a')).toMatchObject({ up: false, seen: { boots: 1, installs: 1 } });
+    await stand.hosts().losePower('a', false);
+    expect(stand.snapshot('a')).toMatchObject({ up: true, powerless: false, seen: { boots: 2 } });
+  });
+  test('stays off with power, if it was switched off last', async () => {
+    await stand.raise('a');
+    await stand.hosts().losePower('a', true);
+    await stand.hosts().down('a');
+    await stand.hosts().losePower('a', false);
+    expect(stand.snapshot('a').up).toBe(false);
+  });
+});
+
+test('a reinstalled machine boots with another host key and another secret', async () => {
+  const script = (secret: string) => `#!/bin/sh\necho ${secret} > /etc/secret\n`;
+  await stand.install('a', script('one'));
+  const { hostKey } = stand.snapshot('a');
+  await stand.hosts().down('a');
+  await stand.reinstall('a', { userdata: script('two') });
+  await stand.hosts().up('a');
+  const session = await stand.connect('a');
+  expect(session.hostKey).not.toBe(hostKey);
+  const { stdout } = await session.execute(['cat', '/etc/secret'], nothing, live);
+  expect(stdout.toString()).toBe('two\n');
+});
+
+test('a machine that runs processes cannot be cut off', async () => {
+  await stand.replace();
+  await stand.raise('a');
+  expect(() => stand.hosts().cutAgents(['a'], true)).toThrow(/is a process/);
+});
+
+test('a light machine stays inside its disk', async () => {
+  const session = await stand.raise('a');
+  for (const argv of [
+    ['cat', '/../../../../../etc/hostname-of-nobody'],
+    ['sha256sum', '../../../secret'],
+    ['../../../../../../bin/true'],
+  ]) {
+    await expect(session.execute(argv, nothing, live)).rejects.toThrow();
+  }
+  const { stdout } = await session.execute(['cat', '/../../etc/hostname'], nothing, live);
+  expect(stdout.toString()).toBe('host-a\n');
+});
