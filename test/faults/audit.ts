@@ -1,10 +1,12 @@
 import type {
   Beaten,
   Deletion,
+  GuardWrite,
   HistoryRow,
   LeaseChange,
   Lease,
   PermitChange,
+  PulseWrite,
   SessionChange,
   TagWrite,
 } from './evidence.ts';
@@ -53,10 +55,14 @@ const WATCHED: Readonly<Record<string, string>> = {
   work: 'INSERT OR UPDATE OR DELETE',
   work_history: 'INSERT OR UPDATE OR DELETE',
   recovery_permits: 'INSERT OR DELETE',
+  fleet_guard: 'INSERT OR UPDATE',
+  guard_pulse: 'INSERT OR UPDATE',
   machine_agent_started: 'INSERT OR UPDATE',
   machine_agent_start_attempt: 'INSERT OR UPDATE',
   machine_recovery: 'INSERT OR UPDATE',
   machine_quarantined: 'INSERT OR UPDATE',
+  machine_ssh_host_key: 'INSERT OR UPDATE',
+  machine_boot_times: 'INSERT OR UPDATE',
   machine_agent_heartbeat: 'DELETE',
 };
 
@@ -78,6 +84,8 @@ export interface AuditRecord {
   /** History rows that were changed or removed. */
   readonly rewritten: number;
   readonly permits: PermitChange[];
+  readonly guard: GuardWrite[];
+  readonly pulses: PulseWrite[];
   readonly tags: TagWrite[];
   readonly silenced: Deletion[];
   readonly beats: Beaten[];
@@ -110,6 +118,16 @@ export async function readAudit({ sql }: RestartablePostgres): Promise<AuditReco
        coalesce(new, old)->>'provider' AS provider, coalesce(new, old)->>'location' AS location
      FROM audit.log WHERE tbl = 'recovery_permits' ORDER BY id`,
   );
+  const time = (column: string) => ms(`(new->>'${column}')::timestamptz`);
+  const guard = await sql<GuardWrite>(
+    `SELECT ${COMMON}, new->>'scope' AS scope, ${time('frozen_at')} AS "frozenAtMs",
+       ${time('ingest_up_since')} AS "upSinceMs"
+     FROM audit.log WHERE tbl = 'fleet_guard' ORDER BY id`,
+  );
+  const pulses = await sql<PulseWrite>(
+    `SELECT ${COMMON}, ${time('ingest_seen_at')} AS "seenAtMs"
+     FROM audit.log WHERE tbl = 'guard_pulse' ORDER BY id`,
+  );
   const tags = await sql<TagWrite>(
     `SELECT ${COMMON}, tbl AS "table", new->>'machine_id' AS "machineId"
      FROM audit.log WHERE tbl = ANY ($1) AND op <> 'DELETE' ORDER BY id`,
@@ -129,6 +147,8 @@ export async function readAudit({ sql }: RestartablePostgres): Promise<AuditReco
     history,
     rewritten,
     permits,
+    guard,
+    pulses,
     tags,
     silenced,
   };

@@ -13,6 +13,8 @@ export interface Faults {
   restarts: number;
   holds: number;
   cuts: number;
+  /** Recovery was stopped by an operator. */
+  stops: number;
 }
 
 export interface ChaosOptions {
@@ -27,7 +29,7 @@ export interface ChaosOptions {
 
 /** Does everything that can go wrong for as long as asked, and stops doing it. */
 export async function wreakHavoc(options: ChaosOptions): Promise<Faults> {
-  const faults: Faults = { kills: 0, freezes: 0, restarts: 0, holds: 0, cuts: 0 };
+  const faults: Faults = { kills: 0, freezes: 0, restarts: 0, holds: 0, cuts: 0, stops: 0 };
   const endAtMs = performance.now() + options.durationMs;
   const { surprises } = options.workers;
   // When a daemon has failed by itself, all is said.
@@ -91,9 +93,24 @@ async function restarting(havoc: Havoc): Promise<void> {
   const { random, postgres, faults, durationMs } = havoc;
   for (const how of ['fast', 'immediate'] as const) {
     await pause(havoc, durationMs * between(random, 0.25, 0.4));
+    await stop(havoc);
     await postgres.restart(how);
     faults.restarts += 1;
   }
+}
+
+/** An operator freezes the fleet for a while. */
+async function stop({ postgres, faults }: Havoc): Promise<void> {
+  await postgres.sql(
+    `UPDATE fleet_guard SET frozen_at = now(), frozen_by = 'test', frozen_kind = 'manual',
+       reason = 'chaos' WHERE scope = 'fleet'`,
+  );
+  await setTimeout(1_500);
+  await postgres.sql(
+    `UPDATE fleet_guard SET frozen_at = NULL, frozen_by = NULL, frozen_kind = NULL, reason = NULL,
+       thawed_at = now() WHERE scope = 'fleet'`,
+  );
+  faults.stops += 1;
 }
 
 /** Twice each: what is lost there is what a daemon must find out about. */

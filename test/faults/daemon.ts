@@ -3,6 +3,7 @@ import type { Observable } from 'rxjs';
 import type { SchedulerLike } from 'rxjs';
 import { createActor, toPromise } from 'xstate';
 import { createDesk } from '../../src/actors/desk.ts';
+import { createGuardWatch } from '../../src/actors/guard-watch.ts';
 import { createMirror, type Mirror } from '../../src/actors/mirror.ts';
 import { createPermitQueue } from '../../src/actors/permit-queue.ts';
 import { provideFleet, type ProvideDeps } from '../../src/actors/provide.ts';
@@ -15,6 +16,7 @@ import type { Log } from '../../src/adapters/log/port.ts';
 import type { Metrics } from '../../src/adapters/metrics/port.ts';
 import type { FleetProvider } from '../../src/adapters/provider/port.ts';
 import type { RemoteShell } from '../../src/adapters/ssh/port.ts';
+import type { LadderPolicy } from '../../src/domain/recovery/ladder.ts';
 import type { ProviderName } from '../../src/domain/ids.ts';
 import type { Pace } from './pace.ts';
 import { provisionParts } from '../support/provision-parts.ts';
@@ -28,6 +30,8 @@ export interface DaemonWorld {
   readonly providers: ReadonlyMap<ProviderName, FleetProvider>;
   readonly shell: RemoteShell;
   readonly heard$: Observable<Heard>;
+  /** A heartbeat that came now would be recorded. */
+  readonly isTakingIn: () => boolean;
   readonly clock: Clock;
   readonly scheduler?: SchedulerLike;
   readonly random: Random;
@@ -46,7 +50,11 @@ export function startDaemon(world: DaemonWorld) {
   const deps = partsOf(world);
   const actor = createActor(provideFleet(deps), {
     clock,
-    input: { sessionIntervalMs: pace.sessionIntervalMs, sessionRetryMs: pace.sessionRetryMs },
+    input: {
+      sessionIntervalMs: pace.sessionIntervalMs,
+      sessionRetryMs: pace.sessionRetryMs,
+      assessMs: pace.guard.assessMs,
+    },
   });
   const stopped = toPromise(actor);
   actor.start();
@@ -65,7 +73,12 @@ export function startDaemon(world: DaemonWorld) {
 
 function partsOf(world: DaemonWorld): ProvideDeps {
   const { bmdb, providers, clock, random, log, metrics, pace } = world;
-  const permits = createPermitQueue(pace.budget);
+  const watch = createGuardWatch({
+    ...{ policy: pace.guard, heartbeatMs: pace.loss.heartbeatMs, clock, metrics, log },
+    nowMs: () => mirror.nowMs(),
+    onChange: () => permits.reconsider(),
+  });
+  const permits = createPermitQueue({ budget: pace.budget, barOf: watch.barOf });
   const mirror: Mirror = createMirror({
     ...{ bmdb, providers, clock, random, log, heard$: world.heard$, loss: pace.loss },
     ...{ scanMs: pace.scanMs, scanGapMs: pace.scanGapMs, pollMs: null, listMs: pace.listMs },
@@ -106,7 +119,9 @@ function partsOf(world: DaemonWorld): ProvideDeps {
       ...tasks,
       holds: parts.holds,
       ...{ random, nowMs: mirror.nowMs, backoff: pace.backoff },
-      ...{ patienceMs: pace.patienceMs, pollMs: pace.pollMs, askAgainMs: pace.askAgainMs },
+      ...{ facts: mirror.facts, agentPath: AGENT_PATH },
+      ...{ pollMs: pace.pollMs, askAgainMs: pace.askAgainMs },
+      ladder: () => rebootsAlone(pace.patienceMs),
     },
     deprovision: parts.deprovision(tasks),
     provision: parts.provision,
@@ -114,6 +129,10 @@ function partsOf(world: DaemonWorld): ProvideDeps {
     turns: {
       ...{ desk, keeper, permits, clock, random },
       ...{ sessions: mirror.sessions, facts: mirror.facts, headStartMs: pace.headStartMs },
+    },
+    guard: {
+      ...{ bmdb, keeper, mirror, watch, log, headStartMs: pace.headStartMs },
+      isTakingIn: world.isTakingIn,
     },
     ...{ desk, keeper, mirror, clock, log, metrics },
     sweep: async () => {
@@ -126,5 +145,12 @@ function partsOf(world: DaemonWorld): ProvideDeps {
     inspectCell: () => undefined,
   };
 }
+
+/** The machines here know no other way back. */
+const rebootsAlone = (patienceMs: number): LadderPolicy => {
+  const none = { attempts: 0, patienceMs };
+  const rebooting = { attempts: 3, patienceMs };
+  return { restartingAgent: none, rebooting, powerCycling: none, reinstalling: none };
+};
 
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');

@@ -42,6 +42,17 @@ export interface PermitChange extends Noted {
   readonly provider: string;
   readonly location: string | null;
 }
+/** What the guard decided for a scope, as it stood from then on. */
+export interface GuardWrite extends Noted {
+  readonly scope: string;
+  readonly frozenAtMs: number | null;
+  /** Of the fleet: heartbeats are taken in without a break since. */
+  readonly upSinceMs: number | null;
+}
+/** Some daemon said that it takes heartbeats in; null: none ever did. */
+export interface PulseWrite extends Noted {
+  readonly seenAtMs: number | null;
+}
 /** What only the holder of the machine's lease may write. */
 export interface TagWrite extends Noted {
   readonly table: string;
@@ -73,6 +84,8 @@ export interface Evidence {
   readonly history: readonly HistoryRow[];
   readonly rewritten: number;
   readonly permits: readonly PermitChange[];
+  readonly guard: readonly GuardWrite[];
+  readonly pulses: readonly PulseWrite[];
   readonly tags: readonly TagWrite[];
   readonly silenced: readonly Deletion[];
   readonly beats: readonly Beaten[];
@@ -86,6 +99,7 @@ export interface Evidence {
   /** The start of a daemon that wrote something; null: nobody we know. */
   readonly writerOf: (change: Noted) => string | null;
   readonly budget: Budget;
+  readonly grace: Grace;
   /** As it is in the end. */
   readonly end: {
     readonly machines: readonly {
@@ -103,4 +117,11 @@ export interface Budget {
   readonly fleet: number;
   /** By provider and by location. */
   readonly groups: ReadonlyMap<string, number>;
+}
+/** When silence means something. */
+export interface Grace {
+  /** Heartbeats have been taken in for so long … */
+  readonly heartbeatMs: number;
+  /** … and never not for longer than this. */
+  readonly gapMs: number;
 }

@@ -44,7 +44,13 @@ async function createTown(options: {
 }) {
   const clock = createWatchedClock();
   const random = createSeededRandom(7);
-  const bmdb = createMemBmdb({ clock, random, loss: PACE.loss, budget: PACE.budget });
+  const bmdb = createMemBmdb({
+    clock,
+    random,
+    loss: PACE.loss,
+    budget: PACE.budget,
+    guard: PACE.guard,
+  });
   const machines = Array.from({ length: MACHINES }, (_, at) => machineAt(at));
   const hosts = new Map(
     machines.map(({ address }) => [`${address}:22`, createFakeHost({ ...options.hosts })]),
@@ -78,7 +84,15 @@ async function createTown(options: {
   });
   const daemons: RunningDaemon[] = [0, 1, 2].map((at) =>
     startDaemon({
-      ...{ clock, random, bmdb: watching(bmdb), heard$: NEVER, pace: PACE, name: `daemon ${at}` },
+      ...{
+        clock,
+        random,
+        bmdb: watching(bmdb),
+        heard$: NEVER,
+        isTakingIn: () => true,
+        pace: PACE,
+        name: `daemon ${at}`,
+      },
       ...{ log: silentLog, metrics: silentMetrics, scheduler: clockScheduler(clock) },
       providers: new Map([[PROVIDER, createListedProvider(machines, async () => undefined)]]),
       shell: createFakeShell({ hosts, clock }),

@@ -194,6 +194,7 @@ async function gather(stage: Stage): Promise<Evidence & Noticed> {
     effects: world.effects,
     writerOf: writerFinder(proxies, workers),
     budget: budgetOf(world),
+    grace: { heartbeatMs: HURRY.loss.heartbeatMs, gapMs: HURRY.guard.ingestGapMs },
     end: {
       machines,
       held: held.map((row) => row.machine_id),

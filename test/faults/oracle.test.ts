@@ -57,6 +57,17 @@ const good: Evidence = {
     row(6, B, 6_000, 'Finished', third),
   ],
   rewritten: 0,
+  guard: [
+    { ...noted(90, A, -9_000), scope: 'fleet', frozenAtMs: null, upSinceMs: -9_000 },
+    { ...noted(91, A, 1_000), scope: 'fleet', frozenAtMs: 1_000, upSinceMs: -9_000 },
+    { ...noted(92, A, 4_990), scope: 'fleet', frozenAtMs: null, upSinceMs: -9_000 },
+    { ...noted(93, A, 1_000), scope: 'other', frozenAtMs: 1_000, upSinceMs: null },
+  ],
+  pulses: [
+    { ...noted(94, A, -9_000), seenAtMs: -9_000 },
+    { ...noted(95, A, 4_000), seenAtMs: 4_000 },
+  ],
+  grace: { heartbeatMs: 10_000, gapMs: 2_000 },
   permits: [
     { ...noted(5, B, 5_000), granted: true, machineId: MACHINE, provider: 'p', location: 'l' },
     { ...noted(6, B, 6_000), granted: false, machineId: MACHINE, provider: 'p', location: 'l' },
@@ -226,6 +237,32 @@ test.each<readonly [Rule, string, Partial<Evidence>]>([
     'one permit too many',
     { permits: [...good.permits.slice(0, 1), ...good.permits.slice(0, 1)] },
   ],
+  [
+    'permit-while-frozen',
+    'a permit while the fleet is frozen',
+    { guard: good.guard.toSpliced(2, 1) },
+  ],
+  [
+    'permit-while-frozen',
+    'a permit while the provider is frozen',
+    { guard: swapped(good.guard, 3, { scope: 'p' }) },
+  ],
+  [
+    'permit-in-grace',
+    'a permit before heartbeats were taken in for long enough',
+    { guard: swapped(good.guard, 2, { upSinceMs: -4_000 }) },
+  ],
+  [
+    'permit-in-grace',
+    'a permit while they are not taken in',
+    { guard: swapped(good.guard, 2, { upSinceMs: null }) },
+  ],
+  [
+    'permit-in-grace',
+    'a permit after a gap that nobody has noted yet',
+    { pulses: swapped(good.pulses, 1, { seenAtMs: 2_999 }) },
+  ],
+  ['permit-in-grace', 'a permit before anybody took any in', { pulses: [] }],
   [
     'never-worked-on',
     'a machine without history',

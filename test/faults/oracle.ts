@@ -22,6 +22,8 @@ export type Rule =
   | 'ack-lost'
   | 'heartbeat-lost'
   | 'budget-exceeded'
+  | 'permit-while-frozen'
+  | 'permit-in-grace'
   | 'never-worked-on'
   | 'locked-in-the-end';
 
@@ -35,6 +37,7 @@ export function judge(evidence: Evidence): Violation[] {
     ...judgeEffects(evidence, lives),
     ...judgeAcknowledged(evidence),
     ...judgeBudget(evidence),
+    ...judgeGuard(evidence),
     ...judgeEnd(evidence),
   ];
 }
@@ -254,6 +257,32 @@ function judgeBudget({ permits, budget }: Evidence): Violation[] {
     }
   }
   return found;
+}
+
+/** S6, S7: nobody is let recover while it is frozen, or before silence means anything. */
+function judgeGuard({ permits, guard, pulses, grace }: Evidence): Violation[] {
+  return permits.flatMap((permit): Violation[] => {
+    if (!permit.granted) return [];
+    const { machineId, provider, atMs, begunAtMs } = permit;
+    const before = <Item extends Noted>(items: readonly Item[]) =>
+      items.findLast((each) => each.atMs <= atMs);
+    const found: Violation[] = [];
+    for (const scope of ['fleet', provider]) {
+      const row = before(guard.filter((each) => each.scope === scope));
+      if (!row || row.frozenAtMs === null) continue;
+      const detail = `${machineId}: ${scope} was frozen at ${row.frozenAtMs}`;
+      found.push({ rule: 'permit-while-frozen', detail });
+    }
+    const upSinceMs = before(guard.filter(({ scope }) => scope === 'fleet'))?.upSinceMs ?? null;
+    const seenAtMs = before(pulses)?.seenAtMs ?? null;
+    const isTold = upSinceMs !== null && seenAtMs !== null;
+    // The permit was decided on somewhat before it was written, and after its transaction began.
+    if (isTold && atMs - upSinceMs >= grace.heartbeatMs && begunAtMs - seenAtMs <= grace.gapMs) {
+      return found;
+    }
+    const detail = `${machineId}: at ${atMs}, taken in from ${upSinceMs} to ${seenAtMs}`;
+    return [...found, { rule: 'permit-in-grace', detail }];
+  });
 }
 
 function judgeEnd({ end, history }: Evidence): Violation[] {

@@ -1,4 +1,5 @@
 import type { BackoffDescriptor } from '../../src/domain/backoff.ts';
+import { DEFAULT_GUARD, type GuardPolicy } from '../../src/domain/recovery/guard.ts';
 import type { LossPolicy, RecoveryBudget } from '../../src/domain/policy.ts';
 
 /** Periods and limits of a daemon under test. */
@@ -20,6 +21,7 @@ export interface Pace {
   readonly askAgainMs: number;
   readonly loss: LossPolicy;
   readonly budget: RecoveryBudget;
+  readonly guard: GuardPolicy;
 }
 
 /** Everything as short as the machinery bears, so that a minute holds many lives of a machine. */
@@ -46,4 +48,6 @@ export const HURRY: Pace = {
     escalation: { failuresMax: 4, attemptAgeMs: 5_000 },
   },
   budget: { percent: 25, perGroupMax: 16, fleetMax: 24 },
+  // Machines fail in scores here, and are to be recovered all the same.
+  guard: { ...DEFAULT_GUARD, silentMin: 1_000, assessMs: 500, ingestGapMs: 4_000 },
 };

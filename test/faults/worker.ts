@@ -64,7 +64,7 @@ function start(setup: Setup): void {
     note,
     createPgBmdb({
       ...{ url: setup.url, clock, random, log, loss: HURRY.loss, budget: HURRY.budget },
-      ...{ poolMax: 6, timeoutMs: 1_500, jitter: 0.1 },
+      ...{ guard: HURRY.guard, poolMax: 6, timeoutMs: 1_500, jitter: 0.1 },
     }),
   );
   const agents = createMemAgentServer({
@@ -88,6 +88,7 @@ function start(setup: Setup): void {
   );
   daemon = startDaemon({
     ...{ bmdb, providers, clock, random, log, heard$: agents.heard$, pace: HURRY },
+    isTakingIn: agents.isTakingIn,
     ...{ shell: createFakeShell({ hosts, clock }), name: setup.run },
     metrics: { ...silentMetrics, actorCrash: () => note({ t: 'crash', what: 'actor' }) },
   });
