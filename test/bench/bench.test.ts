@@ -59,6 +59,35 @@ test('the suite of providers prints one JSON object with every figure, and leave
   expect(readdirSync(temp)).toEqual([]);
 }, 120_000);
 
+test('the suite of the fleet prints one JSON object with every figure, and leaves nothing', async () => {
+  const sizes = ['--rounds', '1', '--span-ms', '200', '--scale', '0.02'];
+  const { stdout, stderr } = await bench('fleet', '--json', ...sizes);
+  const figures = JSON.parse(stdout) as {
+    bringUp: Record<string, number>;
+    fleet: Record<string, Record<string, number>>;
+    uploadRatio: number;
+    heartbeatsPerSecond: number;
+    heartbeatRatio: number;
+  };
+  expect(stdout.trim().split('\n')).toHaveLength(1);
+  const { bringUp, fleet, uploadRatio, heartbeatsPerSecond, heartbeatRatio } = figures;
+  expect(Object.keys(bringUp)).toEqual(['1', '10', '50']);
+  expect(Object.keys(fleet)).toEqual(['10000', '100000']);
+  const measured = Object.values(fleet).flatMap((each) => {
+    expect(Object.keys(each)).toEqual([
+      ...['mirroredSeconds', 'heapKbPerMachine', 'cpuPercent', 'loopDelayP99Ms'],
+    ]);
+    const { heapKbPerMachine: _, ...others } = each;
+    return Object.values(others);
+  });
+  const ratios = [uploadRatio, heartbeatsPerSecond, heartbeatRatio];
+  for (const value of [...Object.values(bringUp), ...measured, ...ratios]) {
+    expect(value).toBeGreaterThan(0);
+  }
+  expect(stderr).toMatch(/round 1: bring-up at 50/);
+  expect(readdirSync(temp)).toEqual([]);
+}, 180_000);
+
 test('an unknown suite is refused with the names of those there are', async () => {
   await expect(bench('nothing')).rejects.toThrow(/Allowed choices are bmdb/);
   expect(existsSync(temp)).toBe(true);

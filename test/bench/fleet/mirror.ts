@@ -1,0 +1,55 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { loadFleet } from '../bmdb/fleet.ts';
+import type { Server } from './database.ts';
+
+export interface MirrorRequest {
+  /** Of a database with so many machines. */
+  readonly url: string;
+  /** 0: only the heap of a daemon without machines. */
+  readonly machines: number;
+  /** How long heartbeats are watched. */
+  readonly spanMs: number;
+}
+
+export interface MirrorResult {
+  /** From the daemon's start until an actor lives for each machine. */
+  readonly mirroredSeconds: number;
+  /** In use after a collection, all of it. */
+  readonly heapKb: number;
+  /** Of one core, at one heartbeat per machine and 30 s; the database's own is not in it. */
+  readonly cpuPercent: number;
+  /** The 99th percentile of the event loop's delay, sampled each millisecond. */
+  readonly loopDelayP99Ms: number;
+}
+
+const CHILD = path.join(import.meta.dirname, 'mirror-child.ts');
+
+/** A daemon in a process of its own mirrors a fleet of started machines and takes their heartbeats. */
+export async function measureMirroring(
+  server: Server,
+  machines: number,
+  spanMs: number,
+): Promise<MirrorResult> {
+  const database = await server.database();
+  if (machines > 0)
+    await database.query((sql) => loadFleet(sql, { free: 0, started: machines, others: 0 }));
+  const child = fork(CHILD, { execArgv: ['--expose-gc', '--max-old-space-size=8192'] });
+  const end = () => child.kill('SIGKILL');
+  process.once('exit', end);
+  try {
+    child.send({ url: database.url, machines, spanMs } satisfies MirrorRequest);
+    const [result] = (await Promise.race([
+      once(child, 'message'),
+      once(child, 'exit').then(([code]) => {
+        throw new Error(`the mirror's process ended with ${String(code)}`);
+      }),
+    ])) as [MirrorResult];
+    await once(child, 'exit');
+    return result;
+  } finally {
+    end();
+    process.off('exit', end);
+  }
+}
