@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
 import { alsoAt, describeFaults, faultsOf, placeholdersIn } from './config/faults.ts';
 import { configSchema } from './config/schema.ts';
+import { ladderPolicy } from './config/ladder-schema.ts';
 import type { ProviderSettings } from './config/provider-schema.ts';
 import type { Surroundings } from './settings/secret.ts';
 import { noSource, readYaml, withFlags } from './config/source.ts';
@@ -10,6 +11,7 @@ import type { Flags, SourceText } from './config/source.ts';
 import { UsageError } from './domain/errors.ts';
 import type { LossPolicy } from './domain/policy.ts';
 import { DEFAULT_LOSS } from './domain/policy.ts';
+import type { LadderPolicy } from './domain/recovery/ladder.ts';
 
 export { configTable, describeConfig } from './config/describe.ts';
 export type { ConfigRow } from './config/describe.ts';
@@ -80,6 +82,10 @@ export const lossPolicyOf = ({ agent }: Pick<Config, 'agent'>): LossPolicy => ({
 /** Most machines of a provider; 0 is no limit. */
 export const machinesMaxOf = ({ providers, provisioner }: Config, provider: string): number =>
   providers[provider]?.maxMachines ?? provisioner.maxMachines;
+
+/** How the machines of a provider are recovered; one that is not configured has the common ladder. */
+export const ladderOf = ({ providers, recoverer }: Config, provider: string): LadderPolicy =>
+  ladderPolicy(recoverer.ladder, providers[provider]?.ladder);
 
 function check(value: unknown, around: Surroundings, source: SourceText): Config {
   const schema = configSchema(around);
