@@ -20,7 +20,7 @@ export interface CommandedFleet extends SimulatedFleet {
 
 const TOKEN = 'SHEPHERD_TEST_TOKEN';
 
-/** Brings up so many machines, and calls `use` when all of them run. */
+/** Brings up so many machines, and calls `use` when all run and the guard would let them recover. */
 export const withCommandedFleet = (
   machines: number,
   use: (fleet: CommandedFleet) => Promise<void>,
@@ -33,6 +33,7 @@ export const withCommandedFleet = (
     try {
       writeFileSync(file, JSON.stringify(configFor(fleet, dir)));
       await becomesTrue(() => healthy(fleet.daemon) === machines, 'all machines run');
+      await becomesTrue(() => fleet.daemon.guard().state === 'watching', 'the grace is over');
       await use({
         ...fleet,
         file,
