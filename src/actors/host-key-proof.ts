@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FleetProvider } from '../adapters/provider/port.ts';
-import type { ShellSession } from '../adapters/ssh/port.ts';
+import { fingerprintOf, type ShellSession } from '../adapters/ssh/port.ts';
 import { HostKeyRejected, isProviderError, RemoteFailure } from '../domain/errors.ts';
 import type { ProviderMachine } from '../domain/machine.ts';
 import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../domain/provisioning/provider-tags.ts';
@@ -68,11 +68,6 @@ const differs = (seen: string, expected: string, which: string) =>
   new HostKeyRejected(
     `the host key ${fingerprintOf(seen)} differs from ${which}, ${fingerprintOf(expected)}`,
   );
-
-const fingerprintOf = (key: string): string => {
-  const digest = createHash('sha256').update(Buffer.from(key, 'base64')).digest('base64');
-  return `SHA256:${digest.replace(/=+$/, '')}`;
-};
 
 /** Any answer but `not-implemented` is final. False: the provider has no means to tell. */
 async function providerKnows({ provider, machine, session, signal }: HostKeyQuestion) {

@@ -2,7 +2,6 @@ import type { GenericImage, InstallationRequest, RootDeviceSelector } from './co
 
 /** How an image may be packed where it is fetched from, by the words that people use. */
 export const IMAGE_COMPRESSION = { none: 0, gzip: 1, zstd: 2, xz: 3 } as const;
-export type ImageCompression = keyof typeof IMAGE_COMPRESSION;
 
 const SHA256_BYTES = 32;
 const URL_MAX = 2048;

@@ -165,6 +165,12 @@ describe('a host key', () => {
     expect(await prove({ policy, machine })).toMatchObject({ ...REJECTED, commands: [] });
   });
 
+  test('that the inventory contradicts, though it was pinned: it may be of who came first', async () => {
+    const machine = { ...WITH_HASH, hostKey: OTHER_KEY };
+    const found = await prove({ policy: 'tofu', machine, pinned: KEY });
+    expect(found).toMatchObject({ ...REJECTED, commands: [] });
+  });
+
   test.each(POLICIES)('that the provider vouches for (%s)', async (policy) => {
     const asked: string[] = [];
     const verifyHostKey: FleetProvider['verifyHostKey'] = async (machine, key) =>

@@ -1,16 +1,11 @@
-import {
-  createHash,
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  randomUUID,
-} from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { link, mkdir, open, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import ssh2 from 'ssh2';
 import { Malformed, UsageError } from '../../domain/errors.ts';
 import { encodeOpensshKey, publicBlob } from './openssh-key.ts';
+import { fingerprintOf } from './port.ts';
 
 /** One key that may log in to machines. */
 export interface SshKey {
@@ -210,11 +205,10 @@ function describe(
   blob: Buffer,
   { comment = 'shepherd' }: SshKeyOptions,
 ): SshKey {
-  const digest = createHash('sha256').update(blob).digest('base64').replace(/=+$/, '');
   return {
     privateKey,
     publicLine: `${type} ${blob.toString('base64')} ${comment}`,
-    fingerprint: `SHA256:${digest}`,
+    fingerprint: fingerprintOf(blob),
   };
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Malformed } from '../../domain/errors.ts';
 
 /**
@@ -65,4 +66,13 @@ export function parseAddress(address: string, defaultPort: number): { host: stri
     throw new Malformed(`the address "${address}" has no port between 1 and 65535`);
   }
   return { host: host!, port: Number(port) };
+}
+
+/**
+ * Of a public key, as `ssh-keygen -l` prints it.
+ * @param blob the wire form; a text is base64 of it.
+ */
+export function fingerprintOf(blob: Buffer | string): string {
+  const bytes = typeof blob === 'string' ? Buffer.from(blob, 'base64') : blob;
+  return `SHA256:${createHash('sha256').update(bytes).digest('base64').replace(/=+$/, '')}`;
 }

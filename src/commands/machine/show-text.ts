@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import type { RequestState } from '../../adapters/bmdb/port.ts';
+import { fingerprintOf } from '../../adapters/ssh/port.ts';
 import { currentHeartbeat, handOutRefusal, installState } from '../../domain/eligibility.ts';
 import type { HoldRow, LadderRow, MachineRow, QuarantineKind } from '../../domain/machine.ts';
 import type { LadderPolicy } from '../../domain/recovery/ladder.ts';
@@ -230,9 +230,3 @@ const standingText = ({ state, outcome, expiresAtMs, key }: RequestState): strin
   state === 'open'
     ? `open, valid until ${timeText(expiresAtMs)}; key ${key}`
     : `${state}${outcome === null ? '' : `: ${outcome}`}`;
-
-/** As `ssh-keygen -l` prints it. @param blob base64 of the wire form. */
-export function fingerprintOf(blob: string): string {
-  const digest = createHash('sha256').update(Buffer.from(blob, 'base64')).digest('base64');
-  return `SHA256:${digest.replace(/=+$/, '')}`;
-}

@@ -5,7 +5,8 @@ import type { MachineRow } from '../../domain/machine.ts';
 import { summaryOf } from './listing.ts';
 import { byName, type Selected } from './selection.ts';
 import { readCensus, type Means, type Told } from './command.ts';
-import { fingerprintOf, showText } from './show-text.ts';
+import { fingerprintOf } from '../../adapters/ssh/port.ts';
+import { showText } from './show-text.ts';
 import type { Sight } from './sight.ts';
 
 const LAST_REQUESTS = 10;

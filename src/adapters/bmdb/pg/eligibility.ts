@@ -63,8 +63,6 @@ export const isBarredSql = (process: Process): string =>
   `(${bars(process)
     .map(({ when }) => `coalesce(${when}, false)`)
     .join('\n OR ')})`;
-/** An expression over `FROM`: a hold bars the process. */
-export const isHeldSql = (process: Process): string => held(process).when;
 
 const oneOf = (cases: readonly Case[]) =>
   `CASE ${cases.map(({ when, then }) => `WHEN ${when} THEN '${then}'`).join('\n')} END`;

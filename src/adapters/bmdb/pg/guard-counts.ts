@@ -96,7 +96,6 @@ const countStatement = (loss: LossPolicy, policy: GuardPolicy) =>
         ${count('unreachable')} AS unreachable
       FROM judged GROUP BY provider`,
   });
-export type GuardCountStatement = ReturnType<typeof countStatement>;
 
 /**
  * The quiet ones only: of all others it reads two columns, one table after the other. Whoever is
