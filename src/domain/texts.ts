@@ -30,3 +30,31 @@ const whole = (text: string): string => (text.isWellFormed() ? text : text.slice
 export const plainTextOr = <Missing extends null | undefined>(
   text: string | Missing,
 ): string | Missing => (typeof text === 'string' ? plainText(text) : text);
+
+/** What a screen does not show, or obeys: all that is no line break, tab or visible character. */
+const UNSEEN = /[^\P{C}\t\n]|[\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+
+/**
+ * A text from outside as a person may read it on a terminal, in a log or before saying yes: what
+ * would be invisible, or would command the screen (escape sequences, changes of the direction of
+ * writing), is written out as `\u{202e}`. Line ends become `\n`, and stay; what is longer than `max`
+ * is cut and says so. What went through it once stays as it is.
+ */
+export function visibleText(text: string, max = TEXT_MAX): string {
+  // Cut first: nobody reads the rest of a megabyte. A line end may be two, so twice as much is kept.
+  const clean = text.slice(0, 2 * max + 2).replace(LINE_END, '\n');
+  if (clean.length <= max) {
+    const whole = clean.replace(UNSEEN, writtenOut);
+    if (whole.length <= max) return whole;
+  }
+  let shown = '';
+  // By characters, so that none is cut in two, whether written out or not.
+  for (const character of clean) {
+    const more = character.replace(UNSEEN, writtenOut);
+    if (shown.length + more.length > max - CUT.length) break;
+    shown += more;
+  }
+  return `${shown}${CUT}`;
+}
+
+const writtenOut = (character: string) => `\\u{${character.codePointAt(0)!.toString(16)}}`;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { plainText, plainTextOr, TEXT_MAX } from '../../src/domain/texts.ts';
+import { plainText, plainTextOr, TEXT_MAX, visibleText } from '../../src/domain/texts.ts';
 
 test.each([
   ['nothing special', 'nothing special'],
@@ -48,4 +48,33 @@ test('a missing text stays missing', () => {
     undefined,
     'a\ufffd',
   ]);
+});
+
+test.each([
+  ['nothing special: ümläut, 漢字, 😀', 'nothing special: ümläut, 漢字, 😀'],
+  ['', ''],
+  ['\u001b[31mred\u001b[0m\u009b2J', '\\u{1b}[31mred\\u{1b}[0m\\u{9b}2J'],
+  ['gpj\u202eexe', 'gpj\\u{202e}exe'],
+  ['a\u200bb\u2028c\ufeffd\u00ade', 'a\\u{200b}b\\u{2028}c\\u{feff}d\\u{ad}e'],
+  ['half \ud83d', 'half \\u{d83d}'],
+  ['one\r\ntwo\rthree\tfour\0', 'one\ntwo\nthree\tfour\\u{0}'],
+])('B6: %j is shown as %j', (text, expected) => {
+  expect(visibleText(text)).toBe(expected);
+});
+
+test('B6: what is shown is short, whole, without anything unseen, and stays as it is', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: 'binary', maxLength: 200 }),
+      fc.integer({ min: 10, max: 60 }),
+      (given, max) => {
+        const shown = visibleText(given, max);
+        expect(shown.length).toBeLessThanOrEqual(max);
+        expect(shown).toMatch(/^[\P{C}\t\n]*$/u);
+        expect(visibleText(shown, max)).toBe(shown);
+      },
+    ),
+  );
+  expect(visibleText('x'.repeat(TEXT_MAX))).toBe('x'.repeat(TEXT_MAX));
+  expect(visibleText('\0'.repeat(1_000_000))).toMatch(/^(\\u\{0\})+… \(cut\)$/);
 });

@@ -1,4 +1,5 @@
 import { Malformed, RemoteFailure } from '../../domain/errors.ts';
+import { visibleText } from '../../domain/texts.ts';
 import { takeoverInitCodec } from '../../wire/codec.ts';
 import { readTakeoverResponse } from '../../wire/takeover.ts';
 import type { TakeoverVerdict } from '../../wire/takeover.ts';
@@ -44,9 +45,9 @@ export function createTakeoverProtocol(options: TakeoverProtocolOptions): Takeov
     answer(machineId, stdout) {
       const verdict = judge(machineId, stdout);
       if (verdict.kind === 'started') return verdict;
-      const what = `the agent's answer for machine ${machineId}`;
-      if (verdict.kind === 'refused') throw new RemoteFailure(`${what}: ${verdict.message}`);
-      throw new Malformed(`${what}: ${verdict.message}`);
+      const said = `the agent's answer for machine ${machineId}: ${visibleText(verdict.message)}`;
+      if (verdict.kind === 'refused') throw new RemoteFailure(said);
+      throw new Malformed(said);
     },
   };
 }

@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { visibleText } from '../../domain/texts.ts';
 
 /** What a log shows of an error. */
 export interface ErrorFields {
@@ -14,20 +15,24 @@ export interface ErrorFields {
 }
 
 const ERRORS_MAX = 8;
+const STACK_MAX = 8_000;
 
 /**
  * An error for a log line: its texts and those of its causes. Whatever else hangs on it stays out:
  * libraries leave there what they were asked with, headers and bodies with all secrets.
  */
 export function errorFields(value: unknown): ErrorFields | string {
-  if (!(value instanceof Error)) return typeof value === 'string' ? value : tell(value);
+  if (!(value instanceof Error))
+    return typeof value === 'string' ? visibleText(value) : tell(value);
   const { type, message, stack } = pino.stdSerializers.err(value);
   const { code } = value as { readonly code?: unknown };
   return {
-    type: String(type),
-    message: String(message),
-    ...((typeof code === 'string' || typeof code === 'number') && { code }),
-    ...(typeof stack === 'string' && { stack }),
+    type: visibleText(String(type)),
+    message: visibleText(String(message)),
+    ...((typeof code === 'string' || typeof code === 'number') && {
+      code: typeof code === 'string' ? visibleText(code) : code,
+    }),
+    ...(typeof stack === 'string' && { stack: visibleText(stack, STACK_MAX) }),
     ...(value instanceof AggregateError && { errors: partsOf(value) }),
   };
 }

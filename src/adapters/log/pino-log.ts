@@ -2,6 +2,7 @@ import { Writable } from 'node:stream';
 import { pino, type DestinationStream, type Logger } from 'pino';
 import pretty from 'pino-pretty';
 import { errorFields } from './error-fields.ts';
+import { readableFields } from './readable-fields.ts';
 
 export interface LogOptions {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
@@ -37,7 +38,7 @@ export function createPinoLog(options: LogOptions): Logger {
       base: null,
       redact: { paths: SECRET.flatMap((name) => [name, `*.${name}`]), censor: '[secret]' },
       serializers: { err: errorFields },
-      formatters: { level: (label) => ({ level: label }) },
+      formatters: { level: (label) => ({ level: label }), log: readableFields },
       timestamp: pino.stdTimeFunctions.isoTime,
     },
     stream,

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Client, ClientChannel } from 'ssh2';
 import { CommandFailed, RemoteFailure, Unreachable } from '../../domain/errors.ts';
+import { visibleText } from '../../domain/texts.ts';
 import { outputBytesMax } from './limits.ts';
 
 /** A command that ended; `exitCode` is null when a signal ended it. */
@@ -100,4 +101,4 @@ export function assertSuccess(finished: Finished, command: string): void {
 const excerptChars = 400;
 /** The end of what was said, on one line: causes stand last in stderr. */
 export const excerpt = (text: Buffer) =>
-  text.toString('utf8').replaceAll(/\s+/g, ' ').trim().slice(-excerptChars);
+  visibleText(text.toString('utf8').replaceAll(/\s+/g, ' ').trim().slice(-excerptChars));

@@ -120,6 +120,45 @@ describe.each(['json', 'pretty'] as const)('secrets (%s)', (format) => {
   });
 });
 
+describe.each(['json', 'pretty'] as const)('B6: what machines say (%s)', (format) => {
+  const longest = 32 * 1024;
+  const hostile = '\u001b]0;owned\u0007\u001b[2J\u202egpj.exe\u2028\u200b';
+  const written = async (fields: object) => {
+    const { log, written: lines } = logging({ format });
+    log.warn(fields, 'a machine said so');
+    await vi.waitFor(() => expect(lines.join('')).toContain('a machine said so'));
+    return lines.join('');
+  };
+
+  test.each<[string, (text: string) => object]>([
+    ['a field', (stderr) => ({ stderr })],
+    ['many of a list', (text) => ({ warnings: Array.from({ length: 700 }, () => text) })],
+    [
+      'many fields',
+      (text) => Object.fromEntries('a b c d e f g h i j'.split(' ').map((key) => [key, text])),
+    ],
+    ['keys', (text) => Object.fromEntries([1, 2, 3].map((key) => [`${text}${key}`, text]))],
+    ['a field of a field', (text) => ({ device: { tags: { name: [text] } } })],
+    ['an error', (text) => ({ err: new Error(text, { cause: new Error(text) }) })],
+    ['several errors', (text) => ({ err: new AggregateError([new Error(text), text], text) })],
+    ['a code', (code) => ({ err: Object.assign(new Error('refused'), { code }) })],
+    ['what is no error', (err) => ({ err })],
+  ])('in %s is cut, and commands no terminal', async (_where, fieldsOf) => {
+    const text = await written(fieldsOf(`${hostile}${'x'.repeat(200_000)}`));
+    expect(text.length).toBeLessThan(longest);
+    expect(text).toMatch(/^[\P{C}\t\n]*$/u);
+    expect(text).toMatch(/\\u\{(1b|202e)\}|refused/);
+  });
+
+  test('bytes and what has no end are told by their size', async () => {
+    const endless: { again?: object } = {};
+    endless.again = endless;
+    const text = await written({ stdout: Buffer.alloc(1_000_000), endless });
+    expect(text).toContain('(1000000 bytes)');
+    expect(text.length).toBeLessThan(1_000);
+  });
+});
+
 describe('the form', () => {
   test.each([
     ['auto', true, false],
