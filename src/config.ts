@@ -85,7 +85,13 @@ export const machinesMaxOf = ({ providers, provisioner }: Config, provider: stri
 
 /** How the machines of a provider are recovered; one that is not configured has the common ladder. */
 export const ladderOf = ({ providers, recoverer }: Config, provider: string): LadderPolicy =>
-  ladderPolicy(recoverer.ladder, providers[provider]?.ladder);
+  ladderPolicy(recoverer.ladder, providers[provider]);
+
+/** Recovery erases the disks of the provider's machines when nothing else brings them back. */
+export const mayEraseDisks = (
+  config: Config,
+  { name, capabilities }: { name: string; capabilities: { readonly reinstall: boolean } },
+): boolean => capabilities.reinstall && ladderOf(config, name).reinstalling.attempts > 0;
 
 function check(value: unknown, around: Surroundings, source: SourceText): Config {
   const schema = configSchema(around);

@@ -160,6 +160,8 @@ export const simInput = ({ dir, fakequinix, machines }: ConfiguredWorld) =>
         sshKeyLabel: 'shepherd-sim',
         instanceSetId: SIM_SET,
         callsPerSecond: 0,
+        // Nothing on simulated disks is anybody's.
+        recoveryMayEraseDisks: true,
         apiRate: '5ms',
         reservationCacheTimeout: '1s',
         sshPortFromCustomdata: true,

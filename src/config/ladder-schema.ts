@@ -1,6 +1,11 @@
 import { z } from 'zod';
 import { RUNGS, type Rung } from '../domain/machine.ts';
-import { DEFAULT_LADDER, type LadderPolicy, type RungPolicy } from '../domain/recovery/ladder.ts';
+import {
+  DEFAULT_LADDER,
+  ERASING_LADDER,
+  type LadderPolicy,
+  type RungPolicy,
+} from '../domain/recovery/ladder.ts';
 import { formatDuration } from '../settings/duration.ts';
 import * as leaf from '../settings/leaves.ts';
 
@@ -13,8 +18,24 @@ const MEANS: Readonly<Record<Rung, string>> = {
   reinstalling: 'reinstall it',
 };
 
+const ERASES = `which erases its disks; unset: ${ERASING_LADDER.reinstalling.attempts} where recoveryMayEraseDisks, else 0.`;
+
 const attempts = (rung: Rung) =>
-  leaf.count(`How often to ${MEANS[rung]} in one episode; 0 leaves it out.`, 0, 100);
+  leaf.count(
+    rung === 'reinstalling'
+      ? `How often to ${MEANS[rung]} in one episode, ${ERASES}`
+      : `How often to ${MEANS[rung]} in one episode; 0 leaves it out.`,
+    0,
+    100,
+  );
+
+/** The switch of one provider without which nothing of its machines is ever reinstalled by itself. */
+export const erasingSwitch = () =>
+  leaf
+    .flag(
+      'Whether recovery may reinstall machines that nothing else brings back: all on their disks is lost.',
+    )
+    .prefault(false);
 
 const patience = (rung: Rung) =>
   leaf.duration(
@@ -38,7 +59,10 @@ export const ladderSchema = () =>
         z
           .strictObject(
             {
-              attempts: attempts(rung).prefault(DEFAULT_LADDER[rung].attempts),
+              attempts:
+                rung === 'reinstalling'
+                  ? attempts(rung).optional()
+                  : attempts(rung).prefault(DEFAULT_LADDER[rung].attempts),
               patience: patience(rung).prefault(formatDuration(DEFAULT_LADDER[rung].patienceMs)),
             },
             notASection,
@@ -65,15 +89,50 @@ export const ladderChangeSchema = () =>
     )
     .optional();
 
-type RungSettings = { readonly attempts: number; readonly patience: number };
+type RungSettings = { readonly attempts?: number | undefined; readonly patience: number };
 type RungChange = { readonly [Key in keyof RungSettings]?: RungSettings[Key] | undefined };
+/** What a provider says of its ladder. */
+export interface LadderOfProvider {
+  readonly recoveryMayEraseDisks?: boolean | undefined;
+  readonly ladder?: { readonly [Of in Rung]?: RungChange | undefined } | undefined;
+}
 
 /** The ladder of one provider's machines. */
 export const ladderPolicy = (
   common: ByRung<RungSettings>,
-  change: { readonly [Of in Rung]?: RungChange | undefined } = {},
+  { ladder = {}, recoveryMayEraseDisks = false }: LadderOfProvider = {},
 ): LadderPolicy =>
-  byRung((rung): RungPolicy => ({
-    attempts: change[rung]?.attempts ?? common[rung].attempts,
-    patienceMs: change[rung]?.patience ?? common[rung].patience,
-  }));
+  byRung((rung): RungPolicy => {
+    const usual = (recoveryMayEraseDisks ? ERASING_LADDER : DEFAULT_LADDER)[rung];
+    const wanted = ladder[rung]?.attempts ?? common[rung].attempts ?? usual.attempts;
+    return {
+      attempts: rung === 'reinstalling' && !recoveryMayEraseDisks ? 0 : wanted,
+      patienceMs: ladder[rung]?.patience ?? common[rung].patience,
+    };
+  });
+
+/** Where reinstallations are asked for, of a provider whose disks may not be erased; what to do. */
+export function unwantedErasures(
+  common: number | undefined,
+  providers: Readonly<Record<string, LadderOfProvider>>,
+): { readonly path: readonly string[]; readonly message: string }[] {
+  const kept = Object.entries(providers).filter(([, of]) => of?.recoveryMayEraseDisks !== true);
+  const ofAll = kept.map(([name]) => name);
+  const key = ['ladder', 'reinstalling', 'attempts'];
+  return [
+    ...((common ?? 0) > 0 && ofAll.length > 0
+      ? [{ path: ['recoverer', ...key], message: erasureRefusal(ofAll) }]
+      : []),
+    ...kept
+      .filter(([, of]) => (of?.ladder?.reinstalling?.attempts ?? 0) > 0)
+      .map(([name]) => ({ path: ['providers', name, ...key], message: erasureRefusal([name]) })),
+  ];
+}
+
+const erasureRefusal = (names: readonly string[]): string => {
+  const switches = names.map((name) => `providers.${name}.recoveryMayEraseDisks: true`).join(', ');
+  return (
+    'has machines reinstalled, by which everything on the disks of a machine is lost; ' +
+    `give 0, or ${switches} if that may be`
+  );
+};

@@ -4,7 +4,7 @@ import type { Driver } from '../adapters/provider/port.ts';
 import { TAG_PREFIX } from '../domain/provisioning/provider-tags.ts';
 import * as leaf from '../settings/leaves.ts';
 import type { Surroundings } from '../settings/secret.ts';
-import { ladderChangeSchema } from './ladder-schema.ts';
+import { erasingSwitch, ladderChangeSchema } from './ladder-schema.ts';
 
 /** Room that the site's own lines of the first boot have beside ours; user data is scarce. */
 const INIT_COMMAND_BYTES = 800;
@@ -31,6 +31,7 @@ const commonShape = (around: Surroundings) => ({
   maxMachines: leaf
     .count('Most machines of this provider; unset: provisioner.maxMachines.', 0)
     .optional(),
+  recoveryMayEraseDisks: erasingSwitch(),
   ladder: ladderChangeSchema(),
 });
 

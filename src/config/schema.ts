@@ -5,7 +5,7 @@ import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../domain/policy.ts';
 import { DEFAULT_GUARD } from '../domain/recovery/guard.ts';
 import { formatDuration } from '../settings/duration.ts';
 import * as leaf from '../settings/leaves.ts';
-import { ladderSchema } from './ladder-schema.ts';
+import { ladderSchema, unwantedErasures, type LadderOfProvider } from './ladder-schema.ts';
 import { providersSchema } from './provider-schema.ts';
 import type { Surroundings } from '../settings/secret.ts';
 
@@ -62,11 +62,25 @@ export const configSchema = (around: Surroundings) =>
         )
         .optional(),
     }),
-  }).refine(agentsKnowWhereToReport, {
-    when: () => true,
-    path: ['agent', 'endpoint'],
-    error: 'is missing; give it, or name a host that agents can reach in agentServer.listen',
-  });
+  })
+    .refine(agentsKnowWhereToReport, {
+      when: () => true,
+      path: ['agent', 'endpoint'],
+      error: 'is missing; give it, or name a host that agents can reach in agentServer.listen',
+    })
+    .superRefine(erasesNothingUnasked, { when: () => true });
+
+/** What is wrong elsewhere does not keep a mistake that loses data from being told. */
+function erasesNothingUnasked(value: unknown, context: z.RefinementCtx): void {
+  const { recoverer, providers } = (value ?? {}) as {
+    recoverer?: { ladder?: { reinstalling?: { attempts?: number } } };
+    providers?: Readonly<Record<string, LadderOfProvider>>;
+  };
+  const common = recoverer?.ladder?.reinstalling?.attempts;
+  for (const { path, message } of unwantedErasures(common, providers ?? {})) {
+    context.addIssue({ code: 'custom', path: [...path], message });
+  }
+}
 
 function agentsKnowWhereToReport(value: { agent?: unknown; agentServer?: unknown }): boolean {
   const { endpoint } = (value?.agent ?? {}) as { endpoint?: unknown };

@@ -21,6 +21,8 @@ export interface ConsoleDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly version: string;
+  /** Providers whose machines recovery may reinstall, which erases their disks. */
+  readonly mayEraseDisks?: readonly string[] | undefined;
   /** Shown as a link, when the inspector is on. */
   readonly inspectorUrl?: string | undefined;
   /** Every route but `/livez` demands it (bearer, or password of basic credentials). */
@@ -51,7 +53,12 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
     token: deps.token ?? null,
   };
   requireSafeListen(gate);
-  const about = { version: deps.version, inspectorUrl: deps.inspectorUrl ?? null };
+  const { mayEraseDisks = [] } = deps;
+  const about = {
+    version: deps.version,
+    inspectorUrl: deps.inspectorUrl ?? null,
+    mayEraseDisks,
+  };
   const hub = createEventHub({ fleet, clock, log, about, limits: deps.eventLimits ?? {} });
   const app = Fastify({ logger: false, forceCloseConnections: true, requestTimeout: 10_000 });
   addGate(app, gate);
@@ -59,7 +66,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   await addPage(app);
   addEvents(app, hub);
   addMachinesApi(app, fleet);
-  addGuardApi(app, fleet);
+  addGuardApi(app, fleet, mayEraseDisks);
   addOperations(app, deps);
   await bind(app, deps);
   return {

@@ -11,7 +11,12 @@ export interface EventHubDeps {
   readonly clock: Clock;
   readonly log: Log;
   /** Goes out with every snapshot: what the page's frame shows. */
-  readonly about: { readonly version: string; readonly inspectorUrl: string | null };
+  readonly about: {
+    readonly version: string;
+    readonly inspectorUrl: string | null;
+    /** Providers whose machines recovery may reinstall, which erases their disks. */
+    readonly mayEraseDisks: readonly string[];
+  };
   readonly limits?: Partial<EventLimits>;
 }
 

@@ -8,7 +8,7 @@ import type { Clock, Random } from '../adapters/clock/port.ts';
 import { startInspectorRelay } from '../adapters/inspector/relay.ts';
 import type { Log } from '../adapters/log/port.ts';
 import { createPromMetrics } from '../adapters/metrics/prom-metrics.ts';
-import type { Config } from '../config.ts';
+import { mayEraseDisks, type Config } from '../config.ts';
 import { startConsole } from '../console/console.ts';
 import type { FleetView } from '../console/port.ts';
 import { explain } from '../domain/errors.ts';
@@ -108,6 +108,7 @@ async function build(means: Built): Promise<Daemon> {
   const inspector = await openInspector(means);
   const consoleUrl = await openConsole(means, parts, fleet, inspector);
   const { stopped, askToStop } = startSupervisor(means, parts, inspector);
+  warnOfErasing(means, parts);
   log.info({ console: consoleUrl, agents: parts.server.address }, 'daemon started');
 
   let stopping: Promise<void> | undefined;
@@ -188,13 +189,24 @@ function startSupervisor(means: Built, parts: Parts, inspector: Inspector) {
   return { stopped, askToStop: () => actor.send({ type: 'fleet.stop' }) };
 }
 
+/** Providers whose machines recovery may reinstall, which erases their disks. */
+const erasing = ({ config }: Built, { providers }: Parts): readonly string[] =>
+  [...providers.values()].filter((each) => mayEraseDisks(config, each)).map(({ name }) => name);
+
+function warnOfErasing(means: Built, parts: Parts): void {
+  const providers = erasing(means, parts);
+  if (providers.length === 0) return;
+  means.log.warn({ providers }, 'recovery may reinstall machines, which erases their disks');
+}
+
 async function openConsole(
   means: Built,
-  { board, keeper, mirror, permits }: Parts,
+  parts: Parts,
   fleet: FleetView,
   inspector: Inspector,
 ): Promise<string> {
   const { config, clock, log, metrics, version, closer } = means;
+  const { board, keeper, mirror, permits } = parts;
   const web = await startConsole({
     listen: config.console.listen,
     token: config.console.token?.read(),
@@ -210,6 +222,7 @@ async function openConsole(
     clock,
     log: log.child({ component: 'console' }),
     version,
+    mayEraseDisks: erasing(means, parts),
     option: means.consoleOption ?? 'console.listen',
     ...(inspector && { inspectorUrl: inspector.url }),
   });

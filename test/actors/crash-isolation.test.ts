@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { ProvideDeps } from '../../src/actors/provide.ts';
 import type { RequestedThing } from '../../src/adapters/bmdb/port.ts';
 import { providerName, slotIdOf, type Slot } from '../../src/domain/ids.ts';
-import { DEFAULT_LADDER } from '../../src/domain/recovery/ladder.ts';
+import { ERASING_LADDER } from '../../src/domain/recovery/ladder.ts';
 import { deprovision } from '../../src/machines/deprovision.ts';
 import { lifecycle } from '../../src/machines/lifecycle.ts';
 import { recovery } from '../../src/machines/recovery.ts';
@@ -47,8 +47,8 @@ const only =
   (rung: 'powerCycling' | 'reinstalling') =>
   (deps: ProvideDeps): ProvideDeps => {
     const off = { attempts: 0, patienceMs: MINUTE };
-    const ladder = { ...DEFAULT_LADDER, restartingAgent: off, rebooting: off, powerCycling: off };
-    const policy = { ...ladder, [rung]: DEFAULT_LADDER[rung] };
+    const ladder = { ...ERASING_LADDER, restartingAgent: off, rebooting: off, powerCycling: off };
+    const policy = { ...ladder, [rung]: ERASING_LADDER[rung] };
     return { ...deps, recover: { ...deps.recover, ladder: () => policy } };
   };
 

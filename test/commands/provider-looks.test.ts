@@ -51,7 +51,7 @@ beforeEach(async () => {
 });
 afterEach(() => fake.close());
 
-function writeConfig(baseUrl: string, more: object = {}) {
+function writeConfig(baseUrl: string, more: object = {}, metal: object = {}) {
   const { username, host, pathname } = new URL(server.url);
   const config = {
     database: { url: `postgresql://${username}:\${DB_PASSWORD}@${host}${pathname}` },
@@ -60,6 +60,7 @@ function writeConfig(baseUrl: string, more: object = {}) {
         ...{ driver: 'equinix', baseUrl, token: '${METAL_TOKEN}', username: 'test', apiRate: '0s' },
         ...{ projectId: fake.projectId, instanceSetId: 'tests-looks-000000000000001' },
         ...{ devicePrefix: 'shepherd-looks-', sshKeyLabel: 'shepherd-looks' },
+        ...metal,
       },
       ...more,
     },
@@ -88,6 +89,16 @@ test('a plan tells what would be created within the limit, and changes nothing',
   expect(fake.devices()).toEqual([]);
   expect(fake.requests().filter(({ method }) => method !== 'GET')).toEqual([]);
   expect((await bmdb.scan(AbortSignal.timeout(5_000))).intents).toEqual([]);
+});
+
+test('A1: a plan names the providers whose disks recovery may erase', async () => {
+  const before = await plan({ ...looking(), all: false });
+  expect(before.text).not.toContain('ERASE');
+  writeConfig(fake.url, {}, { recoveryMayEraseDisks: true });
+  const { text } = await plan({ ...looking(), all: false });
+  expect(text).toContain('recovery MAY ERASE DISKS');
+  const json = JSON.parse((await plan({ ...looking(), json: true, all: false })).text);
+  expect(json.providers[0].recoveryMayEraseDisks).toBe(true);
 });
 
 test('a plan honours the shelf and the holds, and says so for each slot', async () => {

@@ -87,7 +87,7 @@ test('a minimal configuration gets every default', () => {
         restartingAgent: { attempts: 2, patience: 60_000 },
         rebooting: { attempts: 3, patience: 900_000 },
         powerCycling: { attempts: 2, patience: 900_000 },
-        reinstalling: { attempts: 2, patience: 2_700_000 },
+        reinstalling: { patience: 2_700_000 },
       },
       pollInterval: 5000,
     },

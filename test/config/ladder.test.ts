@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ladderOf, parseConfig } from '../../src/config.ts';
+import { ladderOf, mayEraseDisks, parseConfig } from '../../src/config.ts';
 import { UsageError } from '../../src/domain/errors.ts';
 import { DEFAULT_LADDER } from '../../src/domain/recovery/ladder.ts';
 import { env, minimal } from './examples.ts';
@@ -74,5 +74,55 @@ describe('the ladder of a provider', () => {
     ],
   ])('is not %s', (_, run, expected) => {
     expect(run()).toContain(expected);
+  });
+});
+
+describe('A1: recovery erases no disks', () => {
+  const providers = (switched: object) => ({
+    rack: { ...rack, instanceSetId: SET_ID },
+    other: {
+      ...rack,
+      instanceSetId: 'ddddd-eeeee-fffffffffffffff',
+      inventory: 'file:b.json',
+      ...switched,
+    },
+  });
+  const whole = (switched: object, recoverer: object = {}) =>
+    parseConfig({ ...minimal(), recoverer, providers: providers(switched) }, { env });
+  const attemptsOf = (config: ReturnType<typeof whole>, provider: string) =>
+    ladderOf(config, provider).reinstalling.attempts;
+
+  test('A1: with any provider, unless its configuration says so', () => {
+    expect(DEFAULT_LADDER.reinstalling.attempts).toBe(0);
+    expect(attemptsOf(parse({}), 'rack')).toBe(0);
+    const config = whole({ recoveryMayEraseDisks: true });
+    expect([attemptsOf(config, 'rack'), attemptsOf(config, 'other')]).toEqual([0, 2]);
+    const means = { capabilities: { reinstall: true } };
+    expect(mayEraseDisks(config, { name: 'rack', ...means })).toBe(false);
+    expect(mayEraseDisks(config, { name: 'other', ...means })).toBe(true);
+    const unable = { name: 'other', capabilities: { reinstall: false } };
+    expect(mayEraseDisks(config, unable)).toBe(false);
+  });
+
+  test('A1: as often as that provider says, or all do', () => {
+    const own = { recoveryMayEraseDisks: true, ladder: { reinstalling: { attempts: 1 } } };
+    expect(attemptsOf(whole(own), 'other')).toBe(1);
+    const common = { ladder: { reinstalling: { attempts: 0 } } };
+    expect(attemptsOf(whole({ recoveryMayEraseDisks: true }, common), 'other')).toBe(0);
+    expect(attemptsOf(whole(own, common), 'other')).toBe(1);
+  });
+
+  test('A1: attempts without the switch are a mistake that says what is lost', () => {
+    const wrong = { ladder: { reinstalling: { attempts: 1 } } };
+    const ofOne = complaint({}, wrong.ladder);
+    expect(ofOne).toContain('providers.rack.ladder.reinstalling.attempts');
+    expect(ofOne).toContain('everything on the disks of a machine is lost');
+    expect(ofOne).toContain('providers.rack.recoveryMayEraseDisks: true');
+    const ofAll = complaint(wrong);
+    expect(ofAll).toContain('recoverer.ladder.reinstalling.attempts');
+    expect(ofAll).toContain('providers.rack.recoveryMayEraseDisks: true');
+    expect(() => whole({ recoveryMayEraseDisks: true }, wrong)).toThrow(
+      /providers\.rack\.recoveryMayEraseDisks: true/,
+    );
   });
 });

@@ -78,7 +78,14 @@ test('the guard as JSON: where it stands, who needs a human, and the budget', as
     scopes: [...WATCHING.scopes, frozen],
     needHuman: 1,
     budget: [{ scope: 'fleet', permits: 1, budget: 2 }],
+    mayEraseDisks: [],
   });
+});
+
+test('A1: the guard as JSON names the providers whose disks recovery may erase', async () => {
+  const { url } = await start({ mayEraseDisks: ['equinix'] });
+  const { body } = await ask(`${url}api/v1/guard`);
+  expect(JSON.parse(body)).toMatchObject({ mayEraseDisks: ['equinix'] });
 });
 
 describe('machines as JSON', () => {

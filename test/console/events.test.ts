@@ -89,6 +89,7 @@ describe('live events', () => {
     expect(events[0]!.data).toMatchObject({
       version: '9.9.9',
       inspectorUrl: 'http://127.0.0.1:1/',
+      mayEraseDisks: [],
       atMs: AT_MS,
       counts: { Reserved: 2, Running: 0 },
     });

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import { startConsole } from '../../src/console/console.ts';
-import type { Console } from '../../src/console/console.ts';
+import type { Console, ConsoleDeps } from '../../src/console/console.ts';
 import type { FleetView, GuardScope } from '../../src/console/port.ts';
 import { withBrowser } from '../support/browser.ts';
 import type { OpenBrowser } from '../support/browser.ts';
@@ -14,7 +14,11 @@ afterEach(async () => {
   for (const each of started.splice(0)) await each.close();
 });
 
-async function start(fleet: FleetView, port = 0): Promise<Console> {
+async function start(
+  fleet: FleetView,
+  port = 0,
+  more: Partial<ConsoleDeps> = {},
+): Promise<Console> {
   const each = await startConsole({
     listen: { host: '127.0.0.1', port },
     fleet,
@@ -23,6 +27,7 @@ async function start(fleet: FleetView, port = 0): Promise<Console> {
     clock: systemClock,
     log: silentLog,
     version: '9.9.9',
+    ...more,
   });
   started.push(each);
   return each;
@@ -55,6 +60,19 @@ const POLL = { timeout: 10_000 };
 const row = (slot: string) => `tr[data-slot="${slot}"]`;
 
 describe('page', () => {
+  test('A1: names the providers whose disks recovery may erase, where there are any', async () => {
+    const { url } = await start(scriptedFleet(), 0, { mayEraseDisks: ['equinix', 'rack'] });
+    const without = await start(scriptedFleet());
+    await withBrowser(async ({ page, complaints }) => {
+      await page.goto(url);
+      await becomes(page, '#erasing', 'Recovery may erase disks of equinix, rack');
+      await page.goto(without.url);
+      await becomes(page, '#connection', 'Live');
+      expect(await page.locator('#erasing').isVisible()).toBe(false);
+      expect(complaints).toEqual([]);
+    });
+  });
+
   test('a machine goes from Reserved to Running before our eyes', async () => {
     const one = machine('a');
     const fleet = scriptedFleet(one, machine('b'));

@@ -71,6 +71,7 @@ test('a driver gets its own keys and its surroundings, the core the common ones'
   const settings = {
     ...{ driver: 'rack', instanceSetId: SET_ID, sharedTags: { team: 'red' }, image: 'debian' },
     ...{ callsPerSecond: 0, initCommand: undefined, maxMachines: 3, height: 42 },
+    recoveryMayEraseDisks: false,
   };
   let publicKey = 'ssh-ed25519 AAAA';
   const { provider } = openProvider(providerName('r1'), settings, {
@@ -98,6 +99,9 @@ test('a driver gets its own keys and its surroundings, the core the common ones'
 });
 
 test('a driver that there is not is a mistake of use', () => {
-  const settings = { driver: 'none', instanceSetId: SET_ID, sharedTags: {}, callsPerSecond: 0 };
+  const settings = {
+    ...{ driver: 'none', instanceSetId: SET_ID, sharedTags: {}, callsPerSecond: 0 },
+    recoveryMayEraseDisks: false,
+  };
   expect(() => openProvider(providerName('r1'), settings, means())).toThrow(UsageError);
 });

@@ -28,7 +28,7 @@ import { machineId } from '../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { DEFAULT_GUARD, type GuardPolicy } from '../../src/domain/recovery/guard.ts';
-import { DEFAULT_LADDER } from '../../src/domain/recovery/ladder.ts';
+import { ERASING_LADDER } from '../../src/domain/recovery/ladder.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../src/wire/codec.ts';
 import { clockScheduler } from './clock-scheduler.ts';
@@ -208,7 +208,7 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
       random,
       backoff: RECOVERY_BACKOFF,
       facts: mirror.facts,
-      ladder: () => DEFAULT_LADDER,
+      ladder: () => ERASING_LADDER,
       agentPath: AGENT_PATH,
       pollMs: 5_000,
       askAgainMs: 300_000,

@@ -21,7 +21,7 @@ import { RECOVERY_BACKOFF } from '../../src/domain/backoff.ts';
 import type { MachineRow, ProviderMachine, ProviderStatus } from '../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { calmRow, DEFAULT_GUARD, FLEET } from '../../src/domain/recovery/guard.ts';
-import { DEFAULT_LADDER } from '../../src/domain/recovery/ladder.ts';
+import { ERASING_LADDER } from '../../src/domain/recovery/ladder.ts';
 import type { Job, TaskResult } from '../../src/machines/task.ts';
 import { device, machineRow, MACHINE, PROVIDER, SLOT, slotFacts } from './facts.ts';
 import { recordingLog, type RecordingLog } from './recording-log.ts';
@@ -133,7 +133,7 @@ export function createTaskStand(): TaskStand {
     recoverDeps: (change) => ({
       ...{ ...stand.deps(), random, holds, backoff: RECOVERY_BACKOFF, agentPath: '/root/agent' },
       ...{ pollMs: 5_000, askAgainMs: 5 * 60_000, nowMs: clock.now },
-      ladder: () => DEFAULT_LADDER,
+      ladder: () => ERASING_LADDER,
       facts: () => {
         const row = rowOf(bmdb.tables, bmdb.tables.machines.get(MACHINE)!);
         return new Map([[SLOT, slotFacts({ row, holds: bmdb.tables.holds })]]);

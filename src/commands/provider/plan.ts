@@ -1,6 +1,6 @@
 import type { BmdbSnapshot } from '../../adapters/bmdb/port.ts';
 import type { FleetProvider } from '../../adapters/provider/port.ts';
-import { machinesMaxOf } from '../../config.ts';
+import { machinesMaxOf, mayEraseDisks } from '../../config.ts';
 import { explain } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import { reconcile, type Reconciliation } from '../../domain/provisioning/reconcile.ts';
@@ -14,6 +14,7 @@ interface Plan {
   readonly plan: Reconciliation | null;
   readonly listingComplete: boolean;
   readonly failure: string | null;
+  readonly mayEraseDisks: boolean;
 }
 
 export interface PlanOptions extends LookOptions {
@@ -39,15 +40,16 @@ export async function plan(
 
 async function planFor(sight: Sight, name: ProviderName, signal: AbortSignal): Promise<Plan> {
   const provider = sight.providers.get(name)!;
+  const about = { provider: name, mayEraseDisks: mayEraseDisks(sight.config, provider) };
   const [listing, rows] = await Promise.all([
     provider.listMachines({ signal }).catch((error: unknown) => explain(error)),
     sight.bmdb.scan(signal),
   ]);
   if (typeof listing === 'string') {
-    return { provider: name, plan: null, listingComplete: false, failure: listing };
+    return { ...about, plan: null, listingComplete: false, failure: listing };
   }
   return {
-    provider: name,
+    ...about,
     plan: decide(sight, provider, { ...listing, rows }),
     listingComplete: listing.complete,
     failure: null,
@@ -73,11 +75,12 @@ function decide(
   });
 }
 
-const asJson = ({ provider, plan: made, listingComplete, failure }: Plan) =>
+const asJson = ({ provider, plan: made, listingComplete, failure, mayEraseDisks: erases }: Plan) =>
   made === null
-    ? { provider, failure }
+    ? { provider, failure, recoveryMayEraseDisks: erases }
     : {
         provider,
+        recoveryMayEraseDisks: erases,
         listingComplete,
         breaker: made.breaker,
         summary: made.summary,
@@ -96,13 +99,18 @@ const asJson = ({ provider, plan: made, listingComplete, failure }: Plan) =>
         ),
       };
 
-function inWords({ provider, plan: made, listingComplete, failure }: Plan, all: boolean): string {
-  if (made === null) return `${provider}: cannot be listed: ${failure}`;
+const ERASES = '  recovery MAY ERASE DISKS: machines that nothing else brings back are reinstalled';
+
+function inWords(planned: Plan, all: boolean): string {
+  const { provider, plan: made, listingComplete, failure } = planned;
+  const erasing = planned.mayEraseDisks ? [ERASES] : [];
+  if (made === null) return [`${provider}: cannot be listed: ${failure}`, ...erasing].join('\n');
   const { summary, decisions, machines, breaker } = made;
   const skipped = decisions.filter(({ verdict }) => verdict === 'skip');
   const shown = all ? decisions : decisions.filter(({ verdict }) => verdict !== 'skip');
   return [
     `${provider}: ${countsOf(summary)}`,
+    ...erasing,
     ...(listingComplete ? [] : ['  the listing is incomplete: nothing is concluded from absence']),
     ...(breaker === null ? [] : [`  circuit breaker open: ${breaker}`]),
     ...(made.overLimit > 0 ? [`  ${made.overLimit} more than the limit; none is given up`] : []),

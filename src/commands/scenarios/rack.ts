@@ -1,5 +1,5 @@
 import { groupBudget } from '../../domain/policy.ts';
-import { DEFAULT_LADDER } from '../../domain/recovery/ladder.ts';
+import { ERASING_LADDER } from '../../domain/recovery/ladder.ts';
 import { AFTER_MS, type Scenario } from './scenario.ts';
 import { devicesOf } from './truth.ts';
 
@@ -69,7 +69,7 @@ export const rack: Scenario = {
 function climbOf(device: string, asked: readonly string[]): string[] {
   const rungs = ['rebooting', 'powerCycling', 'reinstalling'] as const;
   const wanted = rungs.flatMap((rung) =>
-    Array.from({ length: DEFAULT_LADDER[rung].attempts }, () => rung),
+    Array.from({ length: ERASING_LADDER[rung].attempts }, () => rung),
   );
   const same = asked.join() === wanted.join();
   return same ? [] : [`${device} was asked for: ${asked.join(', ')}`];

@@ -408,8 +408,14 @@ function drawSoon() {
   });
 }
 
-function showAbout({ version, inspectorUrl }) {
+function showAbout({ version, inspectorUrl, mayEraseDisks }) {
   setText(el('version'), version);
+  el('erasing').hidden = mayEraseDisks.length === 0;
+  const names = mayEraseDisks.join(', ');
+  setText(
+    el('erasing'),
+    `Recovery may erase disks of ${names}: what nothing else brings back is reinstalled.`,
+  );
   const inspector = el('inspector');
   inspector.hidden = !/^https?:\/\//.test(inspectorUrl ?? '');
   if (!inspector.hidden) inspector.href = inspectorUrl;

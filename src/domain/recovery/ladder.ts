@@ -12,11 +12,17 @@ export type LadderPolicy = Readonly<Record<Rung, RungPolicy>>;
 
 const MINUTE_MS = 60_000;
 
+/** Erases no disks: reinstalling is switched on for each provider by name. */
 export const DEFAULT_LADDER: LadderPolicy = {
   restartingAgent: { attempts: 2, patienceMs: MINUTE_MS },
   rebooting: { attempts: 3, patienceMs: 15 * MINUTE_MS },
   powerCycling: { attempts: 2, patienceMs: 15 * MINUTE_MS },
-  reinstalling: { attempts: 2, patienceMs: 45 * MINUTE_MS },
+  reinstalling: { attempts: 0, patienceMs: 45 * MINUTE_MS },
+};
+/** Where recovery may erase disks. */
+export const ERASING_LADDER: LadderPolicy = {
+  ...DEFAULT_LADDER,
+  reinstalling: { ...DEFAULT_LADDER.reinstalling, attempts: 2 },
 };
 
 /** What a provider can be asked for. */
@@ -90,10 +96,10 @@ export function nextStep(row: MachineRow, now: LadderCircumstances): LadderStep 
   const goesOn = RUNGS.slice(RUNGS.indexOf(row.agentStarted ? begun : notBelow(begun)));
   for (const rung of goesOn) {
     const tried = recovery?.rung === rung ? recovery.attempts : 0;
-    if (tried >= now.policy[rung].attempts || !isPossible(rung, now)) continue;
+    if (tried >= now.policy[rung].attempts || impossibility(rung, now) !== null) continue;
     return ownStep(rung, tried + 1, { recovery, resumed: false });
   }
-  return { end: endOf(recovery) };
+  return { end: endOf(recovery, now) };
 }
 
 const ORDERED: readonly LadderProcess[] = ['ShepherdRecovery', 'ShepherdReinstall'];
@@ -129,17 +135,21 @@ const notBelow = (rung: Rung): Rung => (rung === 'restartingAgent' ? 'rebooting'
 const isUnproved = (recovery: LadderRow | null, rung: Rung): boolean =>
   rung === 'rebooting' && recovery?.askedRung === 'rebooting';
 
-function isPossible(rung: Rung, { means, preserved }: LadderCircumstances): boolean {
-  switch (rung) {
-    case 'restartingAgent':
-      return true;
-    case 'rebooting':
-      return means.reboot;
-    case 'powerCycling':
-      return means.power;
-    case 'reinstalling':
-      return means.reinstall && !preserved;
+const MEANS_FOR = {
+  rebooting: 'reboot',
+  powerCycling: 'power',
+  reinstalling: 'reinstall',
+} as const;
+
+/** Why a rung is never tried, whatever was tried before; null: it may be. */
+function impossibility(rung: Rung, now: LadderCircumstances): string | null {
+  const { means, policy, preserved } = now;
+  if (rung !== 'restartingAgent' && !means[MEANS_FOR[rung]]) return 'its provider cannot';
+  const erases = rung === 'reinstalling';
+  if (policy[rung].attempts === 0) {
+    return erases ? 'recovery may not erase its disks' : 'the configuration leaves it out';
   }
+  return erases && preserved ? 'a hold preserves what is on it' : null;
 }
 
 /**
@@ -162,11 +172,20 @@ function isResumed(
   return !hasEnded && nowMs < askedAtMs + Math.max(askAgainMs, policy[rung].patienceMs);
 }
 
-function endOf(recovery: LadderRow | null): string {
-  if (!recovery) return 'it does not come back, and its provider offers no means to bring it back';
+/** What was tried last, and why nothing beyond it is. Whether the rungs below were is not known. */
+function endOf(recovery: LadderRow | null, now: LadderCircumstances): string {
+  const beyond = RUNGS.slice(recovery ? RUNGS.indexOf(recovery.rung) + 1 : 0);
+  const whyNot = Map.groupBy(beyond, (rung) => impossibility(rung, now) ?? 'it is left out');
+  const rest = [...whyNot].map(
+    ([why, rungs]) => `${rungs.map((rung) => WORDS[rung]).join(', ')}: ${why}`,
+  );
+  return [triedOf(recovery), ...(rest.length > 0 ? rest : ['no other means is left'])].join('; ');
+}
+
+function triedOf(recovery: LadderRow | null): string {
+  if (!recovery || recovery.attempts === 0) return 'it does not come back';
   const { rung, attempts } = recovery;
-  const tried = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'} at ${WORDS[rung]}`;
-  return `${tried} and what went before did not help; no other means is left`;
+  return `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'} at ${WORDS[rung]} did not help`;
 }
 
 const WORDS: Readonly<Record<Rung, string>> = {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { TimedOut, Unreachable } from '../../../src/domain/errors.ts';
-import { DEFAULT_LADDER } from '../../../src/domain/recovery/ladder.ts';
+import { ERASING_LADDER } from '../../../src/domain/recovery/ladder.ts';
 import type { Slot } from '../../../src/domain/ids.ts';
 import { agentStarted, device, ladderRow } from '../../support/facts.ts';
 import { JOB } from '../../support/task-stand.ts';
@@ -312,7 +312,7 @@ test('a request that somebody else made is waited for as long as it may come tru
   stage.silent(bootIdBefore, { recovery: ladderRow({ attempts: 1, ...asked }) });
   expect(await stage.attempted()).toMatchObject({ failure: { code: 'timed-out' } });
   const waitedMs = stand.clock.now() - askedAtMs;
-  expect(waitedMs).toBeGreaterThanOrEqual(DEFAULT_LADDER.rebooting.patienceMs);
-  expect(waitedMs).toBeLessThan(DEFAULT_LADDER.rebooting.patienceMs + MINUTE);
+  expect(waitedMs).toBeGreaterThanOrEqual(ERASING_LADDER.rebooting.patienceMs);
+  expect(waitedMs).toBeLessThan(ERASING_LADDER.rebooting.patienceMs + MINUTE);
   expect(stage.deeds()).toEqual([]);
 });

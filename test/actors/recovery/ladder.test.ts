@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { RUNGS, type MachineRow } from '../../../src/domain/machine.ts';
-import { DEFAULT_LADDER } from '../../../src/domain/recovery/ladder.ts';
+import { ERASING_LADDER } from '../../../src/domain/recovery/ladder.ts';
 import { backoff, ladderRow } from '../../support/facts.ts';
 import { JOB } from '../../support/task-stand.ts';
 import { advance, settled } from '../../support/watched-clock.ts';
@@ -42,7 +42,7 @@ describe('a machine that never comes back', () => {
       await advance(stand.clock, HOUR);
     }
     const expected = RUNGS.flatMap((rung) =>
-      Array.from<string>({ length: DEFAULT_LADDER[rung].attempts }).fill(rung),
+      Array.from<string>({ length: ERASING_LADDER[rung].attempts }).fill(rung),
     );
     expect(rungs).toEqual(expected);
     expect(stage.deeds()).toEqual([

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../src/domain/errors.ts';
 import type { LadderRow } from '../../../src/domain/machine.ts';
-import { DEFAULT_LADDER } from '../../../src/domain/recovery/ladder.ts';
+import { ERASING_LADDER } from '../../../src/domain/recovery/ladder.ts';
 import { device, ladderRow } from '../../support/facts.ts';
 import { JOB } from '../../support/task-stand.ts';
 import { advance, settled } from '../../support/watched-clock.ts';
@@ -77,7 +77,7 @@ describe('the request', () => {
   });
 
   test('is made again, by force, once its patience is over', async () => {
-    stage.silent('boot-1', rebooting(1, DEFAULT_LADDER.rebooting.patienceMs));
+    stage.silent('boot-1', rebooting(1, ERASING_LADDER.rebooting.patienceMs));
     await stage.claim();
     await ask();
     expect(reboots()).toEqual(['reboot force']);
@@ -215,7 +215,7 @@ describe('a request that boots the machine, though nobody knows', () => {
       stage.silent(stand.host.bootId, { recovery, quarantine });
     }
     expect(stand.row().quarantine).toMatchObject({ kind: 'needsHuman' });
-    expect(reboots()).toHaveLength(DEFAULT_LADDER.rebooting.attempts);
+    expect(reboots()).toHaveLength(ERASING_LADDER.rebooting.attempts);
   });
 });
 

@@ -7,7 +7,7 @@ import {
   TimedOut,
   Unreachable,
 } from '../../../src/domain/errors.ts';
-import { DEFAULT_LADDER } from '../../../src/domain/recovery/ladder.ts';
+import { ERASING_LADDER } from '../../../src/domain/recovery/ladder.ts';
 import { device, ladderRow } from '../../support/facts.ts';
 import { JOB } from '../../support/task-stand.ts';
 import { advance, settled } from '../../support/watched-clock.ts';
@@ -154,7 +154,7 @@ describe('where SSH does not answer', () => {
     stand.capabilities = { ...stand.capabilities, reboot: false, power: false };
     stand.host.unreachable = true;
     stage.silent(stand.host.bootId);
-    for (let at = 1; at <= DEFAULT_LADDER.restartingAgent.attempts; at += 1) {
+    for (let at = 1; at <= ERASING_LADDER.restartingAgent.attempts; at += 1) {
       expect(await stage.attempted()).toMatchObject({ failure: { code: 'unreachable' } });
       expect(stand.row().recovery).toMatchObject({ rung: 'restartingAgent', attempts: at });
       await advance(stand.clock, 10 * MINUTE);
