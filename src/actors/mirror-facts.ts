@@ -43,6 +43,7 @@ export const sameItems = (a: readonly unknown[], b: readonly unknown[]): boolean
 export const sameListing = (a: KnownListing | undefined, b: KnownListing): boolean =>
   a !== undefined &&
   a.complete === b.complete &&
+  sameData(a.unreadable ?? [], b.unreadable ?? []) &&
   a.machines.length === b.machines.length &&
   a.machines.every((machine, at) => sameDevice(machine, b.machines[at]!));
 

@@ -125,7 +125,8 @@ export function createUpdater(deps: UpdaterDeps): (signal: AbortSignal) => Promi
     const visits = due.flatMap((at): Visit[] => {
       const { machineId, provided } = at.row;
       const seen = listed?.byId.get(provided!.providerId) ?? null;
-      if (seen || !listed?.complete) return [{ ...at, seen }];
+      const isUnclear = listed?.unreadable.has(provided!.providerId) ?? false;
+      if (seen || !listed?.complete || isUnclear) return [{ ...at, seen }];
       // The provisioner counts what a complete listing does not show.
       rest(machineId, RECHECK_SOON_MS, FRESH);
       return [];
@@ -209,7 +210,8 @@ async function listedOf(
   }
   const byId = new Map<string, ProviderMachine>();
   for (const machine of listing.machines) if (machine.id !== null) byId.set(machine.id, machine);
-  return { byId, complete: listing.complete };
+  const unreadable = new Set(listing.unreadable?.map(({ id }) => id));
+  return { byId, unreadable, complete: listing.complete };
 }
 
 /** Null: the provider knows no such device, which is noted. */

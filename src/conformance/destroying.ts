@@ -48,8 +48,9 @@ export async function presenceOf(
   signal: AbortSignal,
 ): Promise<string | null> {
   const { fleet } = stage.opened();
-  const { machines, complete } = await fleet.listMachines(callOf(signal));
+  const { machines, complete, unreadable = [] } = await fleet.listMachines(callOf(signal));
   if (machines.some((machine) => machine.id === id)) return 'it is still listed';
+  if (unreadable.some((entry) => entry.id === id)) return 'it is still listed, and unreadable';
   if (!complete) return 'the listing is not complete';
   try {
     await fleet.getMachine(id, callOf(signal));

@@ -8,6 +8,7 @@ import type {
   ProviderMachine,
   RequestRow,
   SlotFacts,
+  UnreadableEntry,
 } from './machine.ts';
 
 /** The rows that facts are assembled from. */
@@ -24,22 +25,36 @@ export interface Rows {
 export interface KnownListing {
   readonly machines: readonly ProviderMachine[];
   readonly complete: boolean;
+  /** What is there and cannot be read. */
+  readonly unreadable?: readonly UnreadableEntry[];
 }
 
 /**
  * What a provider's latest listing tells, given the one before: nothing follows from what a listing
- * with gaps leaves out, so the entries of slots that it does not mention are kept.
+ * with gaps leaves out, so the entries of slots that it does not mention are kept; and what cannot be
+ * read now stays as it was read last.
  */
 export function mergeListing(
   provider: ProviderName,
   before: KnownListing | undefined,
   latest: KnownListing,
 ): KnownListing {
-  if (latest.complete || !before) return latest;
+  const { unreadable = [] } = latest;
+  if ((latest.complete && unreadable.length === 0) || !before) return latest;
+  const ids = new Set(unreadable.map(({ id }) => id));
+  const slots = freeSlotsOf(provider, unreadable);
+  const isUnclear = (machine: ProviderMachine): boolean =>
+    machine.id === null ? slots.has(slotOf(provider, machine)) : ids.has(machine.id);
   const mentioned = new Set(latest.machines.map((machine) => slotOf(provider, machine)));
-  const kept = before.machines.filter((machine) => !mentioned.has(slotOf(provider, machine)));
-  return { machines: [...kept, ...latest.machines], complete: false };
+  const kept = before.machines.filter(
+    (machine) =>
+      !mentioned.has(slotOf(provider, machine)) && (!latest.complete || isUnclear(machine)),
+  );
+  return { ...latest, machines: [...kept, ...latest.machines] };
 }
+
+const freeSlotsOf = (provider: ProviderName, unreadable: readonly UnreadableEntry[]): Set<Slot> =>
+  new Set(unreadable.flatMap((entry) => (entry.id === null ? slotOf(provider, entry) : [])));
 
 /** What claims one slot. */
 interface Draft {

@@ -293,6 +293,15 @@ export interface LeaseRow {
   readonly held: boolean;
 }
 
+/** What a provider lists and nobody can read: it is there, and that is all that is known. */
+export interface UnreadableEntry {
+  /** Null: it is free capacity, or not even the id can be read. */
+  readonly id: string | null;
+  readonly reservationId: string | null;
+  /** What is wrong with it, for people. */
+  readonly fault: string;
+}
+
 /** One entry of a provider's listing: an immutable snapshot. */
 export interface ProviderMachine {
   /** Vendor's device id; null for free capacity. */

@@ -246,6 +246,7 @@ describe('assembleFacts', () => {
 
 describe('mergeListing', () => {
   const complete = { machines: [free(), device({ reservationId: 'rack-2' })], complete: true };
+  const free3 = free({ reservationId: 'rack-3' });
 
   test('a complete listing replaces the one before', () => {
     const latest = { machines: [], complete: true };
@@ -257,6 +258,21 @@ describe('mergeListing', () => {
     expect(mergeListing(PROVIDER, complete, latest)).toEqual({
       machines: [device({ reservationId: 'rack-2' }), device()],
       complete: false,
+    });
+  });
+
+  test('A5: what cannot be read now stays as it was read last, and nothing else does', () => {
+    const unreadable = [
+      { id: 'device-1', reservationId: null, fault: 'no hostname' },
+      { id: null, reservationId: 'rack-3', fault: 'no plan' },
+    ];
+    const before = {
+      machines: [device(), device({ id: 'device-2', reservationId: 'rack-2' }), free3],
+      complete: true,
+    };
+    const latest = { machines: [], complete: true, unreadable };
+    expect(mergeListing(PROVIDER, before, latest)).toEqual({
+      ...{ machines: [device(), free3], complete: true, unreadable },
     });
   });
 

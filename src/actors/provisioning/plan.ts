@@ -50,6 +50,7 @@ function decide(
     providerHolds: [...deps.holds.holds(provider).values()],
     listed: listing.machines,
     listingComplete: listing.complete,
+    unreadable: listing.unreadable ?? [],
     // The database's clock at the moment of reading, taken back by what passed on ours.
     listedAtMs:
       rows.nowMs -

@@ -1,6 +1,11 @@
 import type { z } from 'zod';
 import type { ProviderName, Witness } from '../../domain/ids.ts';
-import type { Availability, ProviderMachine, ProviderStatus } from '../../domain/machine.ts';
+import type {
+  Availability,
+  ProviderMachine,
+  ProviderStatus,
+  UnreadableEntry,
+} from '../../domain/machine.ts';
 import type { Tags } from '../../domain/provisioning/provider-tags.ts';
 import type { Surroundings } from '../../settings/secret.ts';
 import type { Clock, Random } from '../clock/port.ts';
@@ -199,6 +204,11 @@ export interface DriverListing {
    * little of a single machine where lists shift while they are read: `getMachine` has the last word.
    */
   readonly complete: boolean;
+  /**
+   * What is there and cannot be read, each by itself: it spoils no other entry. One that shows
+   * neither id nor, if it is free capacity, reservation makes the listing incomplete.
+   */
+  readonly unreadable?: readonly UnreadableEntry[];
 }
 
 export interface CreateRequest {
@@ -290,7 +300,10 @@ export interface FleetCall {
 
 export interface Listing {
   readonly machines: readonly ProviderMachine[];
+  /** False: something may be missing from it that is not among `unreadable` either. */
   readonly complete: boolean;
+  /** What is there and cannot be read: neither absent nor to be used. */
+  readonly unreadable?: readonly UnreadableEntry[];
 }
 
 export interface FleetCreateRequest {

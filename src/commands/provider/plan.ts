@@ -67,6 +67,7 @@ function decide(
     provider: provider.name,
     listed: read.machines,
     listingComplete: read.complete,
+    unreadable: read.unreadable ?? [],
     machinesMax: machinesMaxOf(config, provider.name),
     chunkSize: reservationChunkSize,
     assimilate,

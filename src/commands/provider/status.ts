@@ -116,12 +116,13 @@ async function listingOf(provider: FleetProvider, signal: AbortSignal) {
   }
 }
 
-function countsOf({ machines, complete }: Listing): Record<string, number> {
+function countsOf({ machines, complete, unreadable = [] }: Listing): Record<string, number> {
   const counts: Record<string, number> = { complete: complete ? 1 : 0, entries: machines.length };
   for (const { availability, ownership } of machines) {
     const what = availability === 'KnownUsed' ? `used, ${ownership}` : availability;
     counts[what] = (counts[what] ?? 0) + 1;
   }
+  if (unreadable.length > 0) counts['unreadable'] = unreadable.length;
   return counts;
 }
 

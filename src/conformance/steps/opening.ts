@@ -67,7 +67,11 @@ const list: Step = {
     assertOneEntryEach(machines);
     const { fleet } = stage.opened();
     const listing = await fleet.listMachines(callOf(signal));
-    must(listing.complete, 'the listing is not complete, or holds entries that cannot be used');
+    const { complete, unreadable = [] } = listing;
+    must(
+      complete && unreadable.length === 0,
+      'the listing is not complete, or holds entries that cannot be used',
+    );
     if (raw.capabilities.create) await assertNoneOfOurs(stage, machines, signal);
     const free = listing.machines.filter(({ availability }) => availability === 'KnownUnused');
     const strange = listing.machines.filter(({ ownership }) => ownership !== 'ours');

@@ -1,6 +1,6 @@
 import { breakerReason } from './breaker.ts';
 import { slot, type ProviderName, type SessionId, type Slot } from '../ids.ts';
-import type { IntentRow, MachineRow, ProviderMachine } from '../machine.ts';
+import type { IntentRow, MachineRow, ProviderMachine, UnreadableEntry } from '../machine.ts';
 import { isMissingDue } from './missing.ts';
 import { RESUMES_MAX } from '../policy.ts';
 import { witnessOf } from './provider-tags.ts';
@@ -60,6 +60,8 @@ export interface FindingsInput {
   /** Entries of the listing. */
   readonly listedCount: number;
   readonly listingComplete: boolean;
+  /** What is listed and cannot be read: there, and perhaps ours. */
+  readonly unreadable: readonly UnreadableEntry[];
   /** Database time at which the listing was begun. */
   readonly listedAtMs: number;
   readonly nowMs: number;
@@ -88,8 +90,9 @@ export interface Findings {
 export function judge(input: FindingsInput): Findings {
   const { stock } = input;
   const devices = stock.used.flatMap((used) => judgeDevice(input, used) ?? []);
-  const absent = stock.rows.flatMap((recorded) => judgeRow(input, recorded) ?? []);
-  const unfinished = stock.intents.flatMap((intent) => judgeIntent(input, intent) ?? []);
+  const unclear = unclearOf(input);
+  const absent = stock.rows.flatMap((recorded) => judgeRow(input, recorded, unclear) ?? []);
+  const unfinished = stock.intents.flatMap((intent) => judgeIntent(input, intent, unclear) ?? []);
   const count = (name: FindingCase) => devices.filter((each) => each.case === name).length;
   const orphan = count('orphan');
   const failed = stock.used.filter(
@@ -112,9 +115,24 @@ export function judge(input: FindingsInput): Findings {
       failed,
       foreign: count('foreign'),
       missing: missing.length,
-      machines: countMachines(stock) + orphan + count('failed'),
+      machines: countMachines(stock) + orphan + count('failed') + unclear.unknown,
     },
   };
+}
+
+/** Devices that cannot be read, and how many of them no machine of the BMDB has. */
+interface Unclear {
+  readonly ids: ReadonlySet<string>;
+  readonly unknown: number;
+}
+const CLEAR: Unclear = { ids: new Set(), unknown: 0 };
+
+/** One that cannot be read may be ours, so it counts against the limit. */
+function unclearOf({ unreadable, stock }: FindingsInput): Unclear {
+  if (unreadable.length === 0) return CLEAR;
+  const ids = new Set(unreadable.flatMap(({ id }) => id ?? []));
+  const known = stock.rows.filter(({ row }) => ids.has(row.provided!.providerId)).length;
+  return { ids, unknown: ids.size - known };
 }
 
 /** Recorded machines, but those that are known to be gone. */
@@ -204,10 +222,16 @@ export const mayResume = (
   intent: IntentRow,
 ): boolean => isIdle(input, intent) && intent.attempts < RESUMES_MAX;
 
-function judgeRow(input: FindingsInput, { row, device }: Recorded): Finding | null {
+function judgeRow(
+  input: FindingsInput,
+  { row, device }: Recorded,
+  unclear: Unclear,
+): Finding | null {
   const { provider, listedAtMs, nowMs } = input;
   const { providerId } = row.provided!;
   if (device !== null || !isExpected(row)) return null;
+  // It is there, though nothing more is known of it now.
+  if (unclear.ids.has(providerId)) return null;
   // Recorded since the listing was begun: it could not be in it.
   if (row.createdAtMs >= listedAtMs) return null;
   const isDue = isMissingDue(row.missing, nowMs);
@@ -222,11 +246,11 @@ function judgeRow(input: FindingsInput, { row, device }: Recorded): Finding | nu
   };
 }
 
-function judgeIntent(input: FindingsInput, intent: IntentRow): Finding | null {
+function judgeIntent(input: FindingsInput, intent: IntentRow, unclear: Unclear): Finding | null {
   const { stock, provider } = input;
   if (stock.deviceByWitness.has(intent.witness)) return null;
   const found = { slot: slot(provider, intent.slotId), device: null, row: null, intent };
-  const action = emptyAction(input, intent);
+  const action = emptyAction(input, intent, unclear);
   const reason = EMPTY_REASONS[action];
   return { ...found, case: 'unfinished', action, reason };
 }
@@ -234,7 +258,7 @@ function judgeIntent(input: FindingsInput, intent: IntentRow): Finding | null {
 const EMPTY_REASONS = {
   none: 'its creation is under way',
   noteEmpty: 'no device of this creation is listed',
-  noteGap: 'the listing is incomplete: its device may be in the gap',
+  noteGap: 'the listing is incomplete, or holds what cannot be read: its device may be in the gap',
   drop: 'it was never asked for, and its slot is not listed any more',
   abandon: 'no device with this witness was ever seen',
 } as const;
@@ -245,9 +269,14 @@ const isListed = ({ stock }: FindingsInput, { slotId }: IntentRow): boolean =>
   stock.used.some(({ device }) => slotIdOfMachine(device) === slotId);
 
 /** A device counts as never seen only after an unbroken run of complete listings. */
-function emptyAction(input: FindingsInput, intent: IntentRow): keyof typeof EMPTY_REASONS {
+function emptyAction(
+  input: FindingsInput,
+  intent: IntentRow,
+  unclear: Unclear,
+): keyof typeof EMPTY_REASONS {
   if (!isIdle(input, intent)) return 'none';
-  if (!input.listingComplete) return intent.emptySinceMs === null ? 'none' : 'noteGap';
+  const mayHideIt = !input.listingComplete || unclear.unknown > 0;
+  if (mayHideIt) return intent.emptySinceMs === null ? 'none' : 'noteGap';
   if (intent.attempts === 0 && !isListed(input, intent)) return 'drop';
   if (intent.emptySinceMs === null) return 'noteEmpty';
   return input.nowMs - intent.emptySinceMs >= input.abandonMs ? 'abandon' : 'none';

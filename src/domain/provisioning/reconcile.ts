@@ -7,6 +7,7 @@ import type {
   PenaltyRow,
   ProviderHoldRow,
   ProviderMachine,
+  UnreadableEntry,
 } from '../machine.ts';
 import { ABANDON_MS } from '../policy.ts';
 import {
@@ -22,6 +23,8 @@ export interface ReconcileInput {
   readonly listed: readonly ProviderMachine[];
   /** A listing with gaps counts too few machines: then nothing may be created. */
   readonly listingComplete: boolean;
+  /** What is listed and cannot be read: neither absent nor free. */
+  readonly unreadable?: readonly UnreadableEntry[];
   /** Database time at which the listing was begun; `nowMs` when absent. */
   readonly listedAtMs?: number;
   readonly machines: readonly MachineRow[];
@@ -103,11 +106,12 @@ export interface Reconciliation {
  * against the limit, foreign devices do not. Costs one pass over everything.
  */
 export function reconcile(input: ReconcileInput): Reconciliation {
-  const { nowMs, listedAtMs = nowMs, running = NONE, self = null } = input;
+  const { nowMs, listedAtMs = nowMs, running = NONE, self = null, unreadable = [] } = input;
   const stock = takeStock(input);
   const findings = judge({
-    ...{ provider: input.provider, stock, listedCount: input.listed.length, listedAtMs, nowMs },
-    ...{ listingComplete: input.listingComplete, self, running },
+    ...{ provider: input.provider, stock, listedAtMs, nowMs, self, running },
+    ...{ listedCount: input.listed.length + unreadable.length, unreadable },
+    listingComplete: input.listingComplete,
     assimilate: input.assimilate ?? false,
     abandonMs: input.abandonMs ?? ABANDON_MS,
   });

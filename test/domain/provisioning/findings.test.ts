@@ -359,3 +359,33 @@ test('every free slot has one decision, and every creation one of them', () => {
     ),
   );
 });
+
+describe('A5: what is listed and cannot be read', () => {
+  const unclear = (id: string) => ({
+    unreadable: [{ id, reservationId: null, fault: 'it has no hostname' }],
+  });
+
+  test('is never missing, others are', () => {
+    expect(absent({}, unclear('device-1'))).toEqual([]);
+    expect(absent({}, unclear('device-9'))).toEqual(['missing markAbsent']);
+    // Nor is a listing of nothing else an empty one.
+    const { breaker } = judge({ machines: [machineRow()], ...unclear('device-1') });
+    expect(breaker).toBe(null);
+  });
+
+  test('may be the device of an unfinished creation, unless it is that of a machine', () => {
+    const emptySinceMs = NOW_MS - 2 * HOUR;
+    const begun = { intents: [intentRow({ ...dead, attempts: 1, emptySinceMs })] };
+    expect(found({ listed: [OTHER], ...begun, ...unclear('device-9') })).toEqual([
+      'unfinished noteGap',
+    ]);
+    const known = { machines: [machineRow()], ...unclear('device-1') };
+    expect(found({ listed: [OTHER], ...begun, ...known })).toEqual(['unfinished abandon']);
+  });
+
+  test('counts against the limit once, as it may be ours', () => {
+    const one = { listed: [OTHER], machines: [machineRow()] };
+    expect(judge({ ...one, ...unclear('device-1') }).summary.managed).toBe(1);
+    expect(judge({ ...one, ...unclear('device-9') }).summary.managed).toBe(2);
+  });
+});

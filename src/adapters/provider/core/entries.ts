@@ -1,4 +1,8 @@
-import { PROVIDER_STATUSES, type ProviderMachine } from '../../../domain/machine.ts';
+import {
+  PROVIDER_STATUSES,
+  type ProviderMachine,
+  type UnreadableEntry,
+} from '../../../domain/machine.ts';
 import { ownershipOf } from '../../../domain/provisioning/provider-tags.ts';
 import { plainText } from '../../../domain/texts.ts';
 import type { DriverMachine } from '../port.ts';
@@ -36,6 +40,7 @@ const absentOr =
     value === undefined || fits(value);
 
 const isName: Fits = (value) => like(PRINTABLE)(value) && value !== NO_ID;
+const isAvailability = oneOf(['PossiblyUsed', 'KnownUnused', 'KnownUsed']);
 const isFlag: Fits = (value) => typeof value === 'boolean';
 const isTagText: Fits = (value) =>
   typeof value === 'string' && value.isWellFormed() && !UNSTORABLE.test(value);
@@ -47,7 +52,7 @@ const isAddress: Fits = (value) => {
 
 /** What each field must be, in the order in which it is looked at. */
 const FIELDS: readonly (readonly [keyof DriverMachine, Fits, string])[] = [
-  ['availability', oneOf(['PossiblyUsed', 'KnownUnused', 'KnownUsed']), 'none of the three'],
+  ['availability', isAvailability, 'none of the three'],
   ['id', nullOr(isName), 'not 1 to 128 printable characters'],
   ['reservationId', nullOr(isName), 'not 1 to 128 printable characters'],
   ['plan', like(SHOWN), 'no text of at most 255 printable characters'],
@@ -62,8 +67,16 @@ const FIELDS: readonly (readonly [keyof DriverMachine, Fits, string])[] = [
   ['spot', absentOr(isFlag), 'neither true nor false'],
 ];
 
-/** Why an entry of a driver cannot be used; null: it can. */
+/** Why an entry of a driver cannot be used; null: it can. Whatever it is, looking at it is safe. */
 export function faultOf(entry: unknown): string | null {
+  try {
+    return judge(entry);
+  } catch {
+    return 'it cannot be looked at';
+  }
+}
+
+function judge(entry: unknown): string | null {
   if (!isRecord(entry)) return 'it is no object';
   for (const [field, fits, wrong] of FIELDS) {
     const value = entry[field];
@@ -77,21 +90,47 @@ export function faultOf(entry: unknown): string | null {
 
 function faultOfTags(tags: unknown): string | null {
   if (!isRecord(tags)) return 'its tags are no object of texts';
-  const fits = Object.entries(tags).flat().every(isTagText);
+  const fits = Object.entries(tags).every((tag) => tag.every(isTagText));
   return fits ? null : 'a tag of it is no text, or one that cannot be kept';
 }
 
+/**
+ * What is left of an entry that cannot be used: its name. Null: nobody can tell what it is about, so
+ * it may be about any machine.
+ */
+export function remainsOf(entry: unknown, fault: string): UnreadableEntry | null {
+  try {
+    const { id, reservationId, availability } = (entry ?? {}) as Record<string, unknown>;
+    const reservation = isName(reservationId) ? (reservationId as string) : null;
+    if (isName(id)) return { id: id as string, reservationId: reservation, fault };
+    const isFree = id === null && availability !== 'KnownUsed' && isAvailability(availability);
+    return isFree && reservation !== null ? { id: null, reservationId: reservation, fault } : null;
+  } catch {
+    return null;
+  }
+}
+
 const SHOWN_MAX = 80;
-const shown = (value: unknown): string =>
-  typeof value === 'string' ? JSON.stringify(value) : String(value);
+/** An object is not asked for its own text: that may fail, or never end. */
+function shown(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, SHOWN_MAX));
+  if (typeof value === 'function') return 'a function';
+  if (typeof value !== 'object' || value === null) return String(value);
+  return Array.isArray(value) ? 'a list' : 'an object';
+}
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** What to call an entry in a message, whatever it is. */
 export function nameOfEntry(entry: unknown): string {
-  if (!isRecord(entry)) return plainText(shown(entry), SHOWN_MAX);
-  return plainText(String(entry['id'] ?? entry['reservationId']), SHOWN_MAX);
+  try {
+    const name = isRecord(entry) ? (entry['id'] ?? entry['reservationId']) : entry;
+    const text = typeof name === 'string' && isRecord(entry) ? name : shown(name);
+    return plainText(text, SHOWN_MAX);
+  } catch {
+    return 'one without a name';
+  }
 }
 
 /** A driver's entry as the fleet sees it. */

@@ -1,9 +1,10 @@
 import { ProviderError } from '../../../domain/errors.ts';
 import type { ProviderName } from '../../../domain/ids.ts';
-import type { ProviderMachine } from '../../../domain/machine.ts';
+import type { ProviderMachine, UnreadableEntry } from '../../../domain/machine.ts';
+import { plainText } from '../../../domain/texts.ts';
 import type { Log } from '../../log/port.ts';
 import type { DriverListing, DriverMachine, Listing } from '../port.ts';
-import { faultOf, nameOfEntry, toProviderMachine } from './entries.ts';
+import { faultOf, nameOfEntry, remainsOf, toProviderMachine } from './entries.ts';
 
 export interface ListingsDeps {
   readonly name: ProviderName;
@@ -12,10 +13,13 @@ export interface ListingsDeps {
 }
 
 const FAULTS_SHOWN = 5;
+const FAULT_MAX = 300;
 
 /**
- * Makes a listing of what a driver answered: what cannot be used is dropped with an alarm, of two
- * entries of one machine the last counts, and what is in use is not offered as free.
+ * Makes a listing of what a driver answered. Entries are judged one by one: one that cannot be used
+ * is told with an alarm and spoils no other; only one that shows no name leaves the listing
+ * incomplete. Of two entries of one machine the last counts, and what is in use is not offered as
+ * free.
  */
 export function createListings({ name, instanceSetId, log }: ListingsDeps) {
   let strangersTold = false;
@@ -25,13 +29,19 @@ export function createListings({ name, instanceSetId, log }: ListingsDeps) {
    * @throws {ProviderError} `permanent`: it is no listing at all.
    */
   function listingOf(answer: DriverListing, observedAtMs: number): Listing {
-    const { entries, complete } = requireListing(answer);
+    const { entries, complete, unreadable: told } = requireListing(answer);
     const byName = new Map<string, ProviderMachine>();
     const faults: string[] = [];
+    const remains: (UnreadableEntry | null)[] = [];
+    const setAside = (entry: unknown, fault: string) => {
+      faults.push(`${nameOfEntry(entry)}: ${fault}`);
+      remains.push(remainsOf(entry, fault));
+    };
+    for (const entry of told) setAside(...unreadableOf(entry));
     for (const entry of entries) {
       const fault = faultOf(entry);
       if (fault !== null) {
-        faults.push(`${nameOfEntry(entry)}: ${fault}`);
+        setAside(entry, fault);
         continue;
       }
       const machine = toProviderMachine(entry, { instanceSetId, observedAtMs });
@@ -40,9 +50,11 @@ export function createListings({ name, instanceSetId, log }: ListingsDeps) {
       byName.set(key, machine);
     }
     tellFaults(faults);
-    const listing = {
-      machines: withoutTaken([...byName.values()]),
-      complete: complete && faults.length === 0,
+    const unreadable = remains.filter((entry) => entry !== null);
+    const listing: Listing = {
+      machines: withoutTaken([...byName.values()], unreadable),
+      complete: complete && unreadable.length === remains.length,
+      ...(unreadable.length > 0 && { unreadable }),
     };
     tellStrangers(listing);
     return listing;
@@ -73,15 +85,29 @@ export function createListings({ name, instanceSetId, log }: ListingsDeps) {
   return { listingOf };
 }
 
-function requireListing(answer: unknown): { entries: DriverMachine[]; complete: boolean } {
-  const { machines, complete } = (answer ?? {}) as { machines?: unknown; complete?: unknown };
-  if (Array.isArray(machines)) return { entries: machines, complete: complete === true };
+function requireListing(answer: unknown) {
+  const { machines, complete, unreadable = [] } = (answer ?? {}) as Record<string, unknown>;
+  if (Array.isArray(machines) && Array.isArray(unreadable)) {
+    const entries = machines as DriverMachine[];
+    return { entries, complete: complete === true, unreadable: unreadable as unknown[] };
+  }
   throw new ProviderError('permanent', 'the driver answered with no listing');
 }
 
-/** Free capacity on which a machine stands is not free, whosever the machine is. */
-function withoutTaken(machines: readonly ProviderMachine[]): ProviderMachine[] {
-  const taken = new Set<string>();
+/** What a driver says of an entry that it could not read itself: its name counts as any other. */
+function unreadableOf(told: unknown): [entry: unknown, fault: string] {
+  const { id, reservationId, fault } = (told ?? {}) as Record<string, unknown>;
+  const isFree = id === null && { availability: 'KnownUnused' };
+  const why = typeof fault === 'string' ? plainText(fault, FAULT_MAX) : 'it cannot be read';
+  return [{ id, reservationId, ...isFree }, why];
+}
+
+/** Free capacity on which something stands is not free, whosever and whatever that is. */
+function withoutTaken(
+  machines: readonly ProviderMachine[],
+  unreadable: readonly UnreadableEntry[],
+): ProviderMachine[] {
+  const taken = new Set(unreadable.map(({ reservationId }) => reservationId));
   for (const { availability, reservationId } of machines) {
     if (availability !== 'KnownUnused' && reservationId !== null) taken.add(reservationId);
   }

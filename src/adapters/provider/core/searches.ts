@@ -13,7 +13,7 @@ export function createSearches(provider: Provider, { seen, list }: Looks) {
     /**
      * The machine of a creation.
      * @throws {ProviderError} `race-lost`: it carries another owner's mark. `transient`: a listing
-     *   that is not complete does not tell.
+     *   that is not complete, or holds what cannot be read, does not tell.
      */
     async find(witness: Witness, slotId: string, step: Step): Promise<ProviderMachine | null> {
       const { findByWitness } = provider;
@@ -23,13 +23,14 @@ export function createSearches(provider: Provider, { seen, list }: Looks) {
           return found === null ? null : seen(found);
         });
       }
-      const { machines, complete } = await list(step);
+      const { machines, complete, unreadable = [] } = await list(step);
       const found = machines.find(({ tags }) => tags[WITNESS_TAG] === witness) ?? null;
       if (found?.ownership === 'foreign') {
         throw new ProviderError('race-lost', `machine ${found.id} carries another owner's tag`);
       }
-      if (found || complete) return found;
-      throw new ProviderError('transient', 'an incomplete listing does not tell');
+      // One that cannot be read may be the one.
+      if (found || (complete && unreadable.length === 0)) return found;
+      throw new ProviderError('transient', 'a listing with gaps does not tell');
     },
 
     async isReusable(slotId: string, step: Step): Promise<boolean> {

@@ -76,11 +76,12 @@ export function createDeviceView(
    * was accepted does not count.
    */
   async function listShows(id: string, signal: AbortSignal): Promise<boolean> {
-    const { items: devices } = await client.listDevices(signal, { insist: true });
-    const listed = devices.find((device) => device.id === id);
+    const devices = await client.listDevices(signal, { insist: true });
+    const listed = devices.items.find((device) => device.id === id);
     if (listed) return !isGoing(listed);
-    const { items } = await client.listReservations(signal, { insist: true });
-    return items.some(({ device }) => device && idOf(device) === id);
+    if (devices.unread.some((device) => device.id === id)) return true;
+    const { items, unread } = await client.listReservations(signal, { insist: true });
+    return unread.length > 0 || items.some(({ device }) => device && idOf(device) === id);
   }
 
   return {

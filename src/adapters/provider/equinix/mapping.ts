@@ -1,5 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { z } from 'zod';
+import { lookup } from '../../../domain/lookup.ts';
 import type { ProviderStatus } from '../../../domain/machine.ts';
 import type { DriverMachine } from '../port.ts';
 import {
@@ -30,7 +31,7 @@ const STATUSES: Readonly<Record<string, ProviderStatus>> = {
 
 /** What a device's state means for the fleet; `Unknown` for states that we never heard of. */
 export const statusOf = (state: string | undefined): ProviderStatus =>
-  (state === undefined ? undefined : STATUSES[state]) ?? 'Unknown';
+  lookup(STATUSES, state ?? '') ?? 'Unknown';
 
 /** The API has accepted the device's end. */
 export const isGoing = ({ state }: Pick<Device, 'state'>): boolean => statusOf(state) === 'Missing';
@@ -42,11 +43,12 @@ const POWER: Readonly<Record<string, DriverMachine['power']>> = {
   deleted: 'off',
 };
 const powerOf = (state: string | undefined): NonNullable<DriverMachine['power']> =>
-  (state === undefined ? undefined : POWER[state]) ?? 'unknown';
+  lookup(POWER, state ?? '') ?? 'unknown';
 
 /**
  * Where to reach a device: public management addresses, IPv4 before IPv6, the first of its kind. If
- * no entry is for management, the public ones (`fallback`). Null when there is none.
+ * no entry is for management, the public ones (`fallback`). Null when there is none. One with a zone
+ * (`fe80::1%eth0`) means something on one host only.
  */
 export function chooseAddress(
   entries: readonly IpAddress[],
@@ -54,7 +56,7 @@ export function chooseAddress(
   const fallback = !entries.some(({ management }) => management);
   const usable = entries.filter((entry) => entry.public && (fallback || entry.management));
   const texts = usable.map(({ address }) => address);
-  const address = texts.find(isIPv4) ?? texts.find((text) => isIPv6(text));
+  const address = texts.find(isIPv4) ?? texts.find((text) => isIPv6(text) && !text.includes('%'));
   return address === undefined ? null : { address: canonical(address), fallback };
 }
 const canonical = (address: string): string =>

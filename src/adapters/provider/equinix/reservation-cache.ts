@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock/port.ts';
 import { classify, type ReservationClass } from './mapping.ts';
 import type { Walked } from './client/pages.ts';
-import type { Reservation } from './client/schema.ts';
+import type { Reservation, Unread } from './client/schema.ts';
 
 /**
  * The available reservations. Listing them is slow, so the list is kept for a while; whoever uses
@@ -29,6 +29,7 @@ export function createReservationCache(
   /** When each one left, so that a listing begun earlier does not bring it back. */
   const evictedAtMs = new Map<string, number>();
   let kept = new Map<string, Reservation>();
+  let keptUnread: readonly Unread[] = [];
   let freshUntilMs = 0;
   let expiredAtMs = -1;
   /** When the listing that is kept was begun. */
@@ -36,9 +37,9 @@ export function createReservationCache(
 
   async function refresh(signal: AbortSignal): Promise<Walked<Reservation>> {
     const startedMs = clock.monotonic();
-    const { items, complete } = await deps.list(signal);
+    const { items, unread, complete } = await deps.list(signal);
     // A younger one ended first, and what had left before it is forgotten.
-    if (startedMs < keptSinceMs) return { items: [...kept.values()], complete: true };
+    if (startedMs < keptSinceMs) return whatIsKept();
     const counts = { inUse: 0, notProvisionable: 0, available: 0 };
     const found = new Map<string, Reservation>();
     for (const item of items) {
@@ -50,17 +51,21 @@ export function createReservationCache(
     deps.onRefresh(counts);
     if (complete) {
       kept = found;
+      keptUnread = unread;
       keptSinceMs = startedMs;
       freshUntilMs = expiredAtMs >= startedMs ? 0 : startedMs + options.timeoutMs;
       for (const [id, atMs] of evictedAtMs) if (atMs < startedMs) evictedAtMs.delete(id);
     }
-    return { items: [...found.values()], complete };
+    return { items: [...found.values()], unread, complete };
   }
+  const whatIsKept = (): Walked<Reservation> => ({
+    ...{ items: [...kept.values()], unread: keptUnread, complete: true },
+  });
 
   return {
     async available(signal) {
       if (clock.monotonic() >= freshUntilMs) return refresh(signal);
-      return { items: [...kept.values()], complete: true };
+      return whatIsKept();
     },
     evict(reservationId) {
       evictedAtMs.set(reservationId, clock.monotonic());

@@ -1,3 +1,4 @@
+import type { UnreadableEntry } from '../../../domain/machine.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import type { Metrics } from '../../metrics/port.ts';
@@ -53,9 +54,15 @@ export function createStock(config: EquinixConfig, deps: StockDeps): Stock {
       const stillFree = free.items.filter(({ id }) => !taken.has(id));
       for (const { id } of free.items) if (taken.has(id)) reservations.evict(id);
       const managed = devices.items.filter((device) => isManaged(device, config));
+      const unreadable: UnreadableEntry[] = [...devices.unread];
+      // Of what is in use the device tells; it is not offered while it cannot be read.
+      for (const { id, fault } of free.unread) {
+        if (!taken.has(id)) unreadable.push({ id: null, reservationId: id, fault });
+      }
       return {
         machines: [...managed.map(view.show), ...stillFree.map(toFreeCapacity)],
         complete: free.complete && devices.complete,
+        unreadable,
       };
     },
   };

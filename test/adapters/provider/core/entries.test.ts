@@ -41,11 +41,11 @@ test.each<[string, { readonly [Key in keyof DriverMachine]?: unknown }]>([
   ['a tag of it', { tags: { a: 'b\0' } }],
   ['a tag of it', { tags: { 'a\ud800': 'b' } }],
 ])(
-  'an entry is dropped, with an alarm, from a listing then incomplete: %s %o',
+  'an entry is dropped, with an alarm, and the listing incomplete if it has no name: %s %o',
   async (fault, change) => {
     const { fleet, log } = fleetOf(listing(machine('b'), { ...machine('a'), ...change }));
     const { machines, complete } = await fleet.listMachines(live);
-    expect([machines.map(({ id }) => id), complete]).toEqual([['b'], false]);
+    expect([machines.map(({ id }) => id), complete]).toEqual([['b'], !('id' in change)]);
     expect(log.lines.filter(({ level }) => level === 'error')).toMatchObject([
       { fields: { dropped: 1, faults: [expect.stringContaining(fault)] } },
     ]);

@@ -27,7 +27,7 @@ function start() {
   const deps = { clock, list, onRefresh: () => undefined };
   const cache = createReservationCache({ timeoutMs: 900_000 }, deps);
   const end = (n: number, ids: readonly string[], complete = true) =>
-    lists[n]!.resolve({ items: ids.map(free), complete });
+    lists[n]!.resolve({ items: ids.map(free), complete, unread: [] });
   const available = async () => (await cache.available(signal)).items.map(({ id }) => id);
   return { clock, cache, end, available, listings: () => lists.length };
 }

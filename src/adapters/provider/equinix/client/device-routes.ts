@@ -94,7 +94,7 @@ export function createDeviceRoutes(config: Pick<EquinixConfig, 'projectId'>, lis
         const query = { ...order, ...paging };
         const request = { method: 'GET', path, query, bulk: true } as const;
         const { devices, meta } = await call.send({ ...request, schema: devicePage });
-        return { items: devices, meta };
+        return { ...devices, meta };
       };
       return list(call, { endpoint: 'ListDevices', fetchPage }, options);
     },
@@ -107,10 +107,12 @@ export function createDeviceRoutes(config: Pick<EquinixConfig, 'projectId'>, lis
       const fetchPage = async (paging: Paging) => {
         const query = { tag, ...WITH_RESERVATION, ...paging };
         const page = await call.send({ method: 'GET', path, query, schema: devicePage });
-        return { items: page.devices, meta: page.meta };
+        return { ...page.devices, meta: page.meta };
       };
-      const { items, complete } = await list(call, { endpoint: 'ListDevices', fetchPage });
-      return { items: items.filter(({ tags }) => tags.includes(tag)), complete };
+      const found = await list(call, { endpoint: 'ListDevices', fetchPage });
+      // One that cannot be read may carry the tag too.
+      const complete = found.complete && found.unread.length === 0;
+      return { ...found, items: found.items.filter(({ tags }) => tags.includes(tag)), complete };
     },
     /** Not repeated when its outcome is unknown. `beforeAttempt` is awaited before each attempt. */
     createDevice: (
@@ -142,7 +144,7 @@ export function createDeviceRoutes(config: Pick<EquinixConfig, 'projectId'>, lis
     newestEvents: async (call: Call, id: string): Promise<readonly DeviceEvent[]> => {
       const path = `${pathOf(call, id)}/events`;
       const query = { per_page: '100' };
-      return (await call.send({ method: 'GET', path, query, schema: events })).events;
+      return (await call.send({ method: 'GET', path, query, schema: events })).events.items;
     },
     /** All events, newest first. */
     listDeviceEvents: async (call: Call, id: string): Promise<Walked<DeviceEvent>> => {
@@ -150,10 +152,11 @@ export function createDeviceRoutes(config: Pick<EquinixConfig, 'projectId'>, lis
       const fetchPage = async (query: Paging) => {
         const request = { method: 'GET', path, query, bulk: true } as const;
         const page = await call.send({ ...request, schema: eventPage });
-        return { items: page.events.map(identified), meta: page.meta };
+        const { items, unread } = page.events;
+        return { items: items.map(identified), unread, meta: page.meta };
       };
-      const { items, complete } = await list(call, { endpoint: 'ListDeviceEvents', fetchPage });
-      return { items: items.map(({ event }) => event), complete };
+      const found = await list(call, { endpoint: 'ListDeviceEvents', fetchPage });
+      return { ...found, items: found.items.map(({ event }) => event) };
     },
   };
 }

@@ -12,14 +12,14 @@ export function createKeyRoutes(config: Pick<EquinixConfig, 'projectId'>) {
   return {
     /** Every key the token can see, those of projects included. */
     listSshKeys: async (call: Call): Promise<readonly SshKey[]> =>
-      (await call.send({ method: 'GET', path: '/ssh-keys', schema: sshKeyList })).ssh_keys,
+      (await call.send({ method: 'GET', path: '/ssh-keys', schema: sshKeyList })).ssh_keys.items,
     listProjectSshKeys: async (
       call: Call,
       { projectId = config.projectId, query }: { projectId?: string; query?: string } = {},
     ): Promise<readonly SshKey[]> => {
       const path = keysOf(call, projectId);
       const request = { method: 'GET', path, query: givenOf({ query }) as { query: string } };
-      return (await call.send({ ...request, method: 'GET', schema: sshKeyList })).ssh_keys;
+      return (await call.send({ ...request, method: 'GET', schema: sshKeyList })).ssh_keys.items;
     },
     getSshKey: (call: Call, id: string): Promise<SshKey> =>
       call.send({ method: 'GET', path: pathOf(call, id), schema: sshKey }),

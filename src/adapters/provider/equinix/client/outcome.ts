@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { EquinixKind } from './errors.ts';
 import type { HttpFailure, HttpReply } from './http.ts';
 import type { Redact } from './redact.ts';
+import { placesOf } from './schema.ts';
 
 /** What one HTTP attempt means for its operation. */
 export type Verdict<T> =
@@ -136,27 +137,18 @@ function parseJson(text: string): unknown {
   }
 }
 
+/** Nothing of this API lies deeper; what does is left out, or it could exhaust the stack. */
+const DEPTH_MAX = 64;
+
 /** Null and a missing field mean the same on this API. */
-export function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.filter((item) => item !== null).map(withoutNulls);
-  if (value === null) return undefined;
+export function withoutNulls(value: unknown, depth = 0): unknown {
   if (typeof value !== 'object') return value;
+  if (value === null || depth > DEPTH_MAX) return undefined;
+  const inner = (item: unknown) => withoutNulls(item, depth + 1);
+  if (Array.isArray(value)) return value.filter((item) => item !== null).map(inner);
   const entries = Object.entries(value).filter(([, item]) => item !== null);
-  return Object.fromEntries(entries.map(([key, item]) => [key, withoutNulls(item)]));
+  return Object.fromEntries(entries.map(([key, item]) => [key, inner(item)]));
 }
-
-/** Paths and what was expected there; never the value. */
-const placesOf = (error: z.ZodError): string =>
-  error.issues
-    .slice(0, 5)
-    .map((issue) => {
-      const expected = issue.code === 'invalid_type' ? ` (expected ${issue.expected})` : '';
-      return `${jsonPath(issue.path)}${expected}`;
-    })
-    .join(', ');
-
-const jsonPath = (path: readonly PropertyKey[]): string =>
-  `$${path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('')}`;
 
 const errorBody = z.union([
   z.object({ errors: z.array(z.string()) }),

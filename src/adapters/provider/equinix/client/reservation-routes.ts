@@ -20,7 +20,7 @@ export function createReservationRoutes(config: Pick<EquinixConfig, 'projectId'>
       const query = { include, ...OLDEST_FIRST, ...paging };
       const request = { method: 'GET', path, query, bulk: true } as const;
       const page = await call.send({ ...request, schema: reservationPage });
-      return { items: page.hardware_reservations, meta: page.meta };
+      return { ...page.hardware_reservations, meta: page.meta };
     };
     return list(call, { endpoint, fetchPage }, options);
   };

@@ -117,15 +117,63 @@ const meta = z.object({
 });
 export type PageMeta = z.infer<typeof meta>;
 
-export const devicePage = z.object({ devices: z.array(listedDevice).default([]), meta });
-export const reservationPage = z.object({
-  hardware_reservations: z.array(reservation).default([]),
-  meta,
-});
-export const eventPage = z.object({ events: z.array(deviceEvent).default([]), meta });
+/** An entry of a list that is there and cannot be read. */
+export interface Unread {
+  /** Null: not even that. */
+  readonly id: string | null;
+  /** Of a device, the reservation under it, if that can be read. */
+  readonly reservationId: string | null;
+  /** Where it is not as agreed. */
+  readonly fault: string;
+}
+/** The entries of one page. */
+export interface Entries<T> {
+  readonly items: readonly T[];
+  readonly unread: readonly Unread[];
+}
+
+/** Entries are read one by one: what is wrong with one says nothing of the others. */
+const entriesOf = <T>(schema: z.ZodType<T>) =>
+  z
+    .array(z.unknown())
+    .default([])
+    .transform((raw): Entries<T> => {
+      const items: T[] = [];
+      const unread: Unread[] = [];
+      for (const entry of raw) {
+        const { success, data, error } = schema.safeParse(entry);
+        if (success) items.push(data);
+        else unread.push({ ...namesOf(entry), fault: `not as agreed: ${placesOf(error)}` });
+      }
+      return { items, unread };
+    });
+
+const named = z.object({ id: uuid.optional().catch(undefined) });
+const onReservation = z.object({ hardware_reservation: relation });
+function namesOf(entry: unknown): Pick<Unread, 'id' | 'reservationId'> {
+  const id = named.safeParse(entry).data?.id ?? null;
+  return { id, reservationId: idOf(onReservation.safeParse(entry).data?.hardware_reservation) };
+}
+
+/** Paths and what was expected there; never the value. */
+export const placesOf = (error: z.ZodError): string =>
+  error.issues
+    .slice(0, 5)
+    .map((issue) => {
+      const expected = issue.code === 'invalid_type' ? ` (expected ${issue.expected})` : '';
+      return `${jsonPath(issue.path)}${expected}`;
+    })
+    .join(', ');
+
+const jsonPath = (path: readonly PropertyKey[]): string =>
+  `$${path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('')}`;
+
+export const devicePage = z.object({ devices: entriesOf(listedDevice), meta });
+export const reservationPage = z.object({ hardware_reservations: entriesOf(reservation), meta });
+export const eventPage = z.object({ events: entriesOf(deviceEvent), meta });
 /** The newest events; servers that do not page them send no `meta`. */
-export const events = z.object({ events: z.array(deviceEvent).default([]) });
-export const sshKeyList = z.object({ ssh_keys: z.array(sshKey).default([]) });
+export const events = z.object({ events: entriesOf(deviceEvent) });
+export const sshKeyList = z.object({ ssh_keys: entriesOf(sshKey) });
 /** Replies without content, whatever they hold. */
 export const nothing = z.unknown().transform(() => undefined);
 

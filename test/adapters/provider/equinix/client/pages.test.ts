@@ -9,6 +9,7 @@ import {
 type Item = { id: string };
 const page = (number: number, ids: readonly string[], total: number, last: number): Page<Item> => ({
   items: ids.map((id) => ({ id })),
+  unread: [],
   meta: { total, current_page: number, last_page: last, ...(number < last ? { next: {} } : {}) },
 });
 
@@ -22,13 +23,31 @@ const scripted = (pages: readonly Page<Item>[]) => {
 test('one consistent walk is complete', async () => {
   const { fetch, asked } = scripted([page(1, ['a', 'b'], 3, 2), page(2, ['c'], 3, 2)]);
   const walked = await walkPages(fetch);
-  expect(walked).toEqual({ items: [{ id: 'a' }, { id: 'b' }, { id: 'c' }], complete: true });
+  expect(walked).toEqual({
+    ...{ items: [{ id: 'a' }, { id: 'b' }, { id: 'c' }], unread: [], complete: true },
+  });
   expect(asked()).toBe(2);
 });
 
 test('an empty list is complete', async () => {
   const { fetch } = scripted([page(1, [], 0, 1)]);
-  expect(await walkPages(fetch)).toEqual({ items: [], complete: true });
+  expect(await walkPages(fetch)).toEqual({ items: [], unread: [], complete: true });
+});
+
+test('A5: what cannot be read counts as there; without an id it may be anything', async () => {
+  const one = (id: string | null) => ({ id, reservationId: null, fault: 'x' });
+  const with_ = (...ids: (string | null)[]) => ({ ...page(1, ['a'], 2, 1), unread: ids.map(one) });
+  expect(await walkPages(scripted([with_('b')]).fetch)).toEqual({
+    ...{ items: [{ id: 'a' }], unread: [one('b')], complete: true },
+  });
+  const nameless = scripted([with_(null)]);
+  expect(await walkPages(nameless.fetch)).toMatchObject({ unread: [], complete: false });
+  expect(nameless.asked()).toBe(1);
+  // Read in one walk, it is read.
+  const twice = scripted([with_('b', 'b'), { ...page(1, ['a', 'b'], 2, 1), unread: [one('a')] }]);
+  expect(await walkPages(twice.fetch)).toEqual({
+    ...{ items: [{ id: 'a' }, { id: 'b' }], unread: [], complete: true },
+  });
 });
 
 test('a duplicate makes a second walk; the union counts when two walks agree on its size', async () => {
