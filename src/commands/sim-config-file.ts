@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { ConfigInput } from '../config.ts';
@@ -15,8 +15,13 @@ export function writeSimConfig(world: ConfiguredWorld, overrides: Partial<Config
   const provider = { ...input.providers[SIM_PROVIDER], token: `file:${TOKEN_FILE}` };
   const written = { ...input, ...overrides, providers: { [SIM_PROVIDER]: provider } };
   const file = join(world.dir, 'shepherd.yaml');
-  const mode = 0o600;
-  writeFileSync(join(world.dir, TOKEN_FILE), world.fakequinix.tokens.project, { mode });
-  writeFileSync(file, stringify(written), { mode });
+  write(join(world.dir, TOKEN_FILE), world.fakequinix.tokens.project);
+  write(file, stringify(written));
   return file;
+}
+
+/** Made anew, so that the mode is that of this file and not of one that was there. */
+function write(path: string, text: string): void {
+  rmSync(path, { force: true });
+  writeFileSync(path, text, { mode: 0o600, flag: 'wx' });
 }

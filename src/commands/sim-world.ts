@@ -1,9 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { takeOwnership } from '../adapters/bmdb/embedded/data-directory.ts';
 import { systemRandom } from '../adapters/clock/system-clock.ts';
 import type { Log } from '../adapters/log/port.ts';
+import { loadOrCreateSshKey } from '../adapters/ssh/key-file.ts';
 import { parseConfig, type Config, type ConfigInput } from '../config.ts';
 import { UsageError } from '../domain/errors.ts';
 import { startFakequinix } from '../simulator/fakequinix/fakequinix.ts';
@@ -11,6 +12,7 @@ import type { Fakequinix } from '../simulator/fakequinix/options.ts';
 import type { World } from '../simulator/fakequinix/world.ts';
 import { abandonMachines } from '../simulator/hosts/processes.ts';
 import { createSimulatedHosts } from '../simulator/hosts/simulated-hosts.ts';
+import { makeOwnDirectory } from '../simulator/private-path.ts';
 import type { SimulatedHosts } from '../simulator/hosts/options.ts';
 
 /** The hardware that a simulated fleet runs on: a provider's API and the machines behind it. */
@@ -40,13 +42,13 @@ export interface SimWorldOptions {
 const MACHINES = 12;
 
 /**
- * @throws {UsageError} another living process uses the directory, or it holds another number of
- *   machines than was asked for.
+ * @throws {UsageError} another living process uses the directory, another user may write there, or
+ *   it holds another number of machines than was asked for.
  */
 export async function openSimWorld(options: SimWorldOptions): Promise<SimWorld> {
   const throwaway = options.dataDir === undefined;
   const dir = resolve(options.dataDir ?? mkdtempSync(join(tmpdir(), 'shepherd-sim-')));
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  makeOwnDirectory(dir);
   const owner = join(dir, 'owner');
   await takeOwnership(dir, owner);
   const leave = () => rmSync(throwaway ? dir : owner, { recursive: true, force: true });
@@ -80,6 +82,8 @@ async function startWorld(dir: string, options: SimWorldOptions) {
     log: log.child({ component: 'machines' }),
     random: systemRandom,
     light,
+    // Whoever logs in runs programs as we do: nobody but the daemon of this fleet.
+    admitted: [(await loadOrCreateSshKey(sshKeyPath(dir))).publicLine],
   });
   try {
     const fakequinix = await startFakequinix({
@@ -119,6 +123,8 @@ function racks(machines: number, perLocation: number): World {
     })),
   };
 }
+
+const sshKeyPath = (dir: string) => join(dir, 'ssh-key');
 
 const TOKEN = 'SHEPHERD_SIM_TOKEN';
 const SIM_PREFIX = 'shepherd-sim-';
@@ -182,7 +188,7 @@ export const simInput = ({ dir, fakequinix, machines }: ConfiguredWorld) =>
       heartbeatDeadline: '5s',
       firstHeartbeatDeadline: '20s',
     },
-    ssh: { keyPath: join(dir, 'ssh-key') },
+    ssh: { keyPath: sshKeyPath(dir) },
     agentServer: { listen: '127.0.0.1:0', devCertificates: { dir: join(dir, 'certificates') } },
     initializer: { backoff: QUICK_BACKOFF },
     recoverer: { backoff: QUICK_BACKOFF, ladder: QUICK_LADDER, pollInterval: '250ms' },

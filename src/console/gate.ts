@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { UsageError } from '../domain/errors.ts';
+import { createHostCheck } from '../domain/host-header.ts';
 
 export interface GateOptions {
   /** Address the console listens on. */
@@ -53,7 +54,7 @@ export function requireSafeListen({ host, token }: GateOptions): void {
 
 /** Puts the checks before every route: method, Host (DNS rebinding), token; and safe headers. */
 export function addGate(app: FastifyInstance, options: GateOptions): void {
-  const hostAllowed = hostCheck(options);
+  const hostAllowed = createHostCheck([options.host, ...options.allowedHosts]);
   const tokenAccepted = tokenCheck(options.token);
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(HEADERS);
@@ -79,24 +80,6 @@ const refuseToken = (reply: FastifyReply) =>
 
 /** The form of every error answer. */
 export const problem = (code: string, message: string) => ({ error: { code, message } });
-
-/**
- * A page of another site can point its own name at our address (DNS rebinding), but it cannot make
- * the browser send another Host. Names are therefore a closed list; an address is no name.
- */
-function hostCheck({ host, allowedHosts }: GateOptions): (header: string | undefined) => boolean {
-  const names = new Set(['localhost', host, ...allowedHosts].map((name) => name.toLowerCase()));
-  return (header) => {
-    const name = hostnameOf(header);
-    return name !== null && (names.has(name) || isIP(name) !== 0);
-  };
-}
-
-/** Host header without port and brackets, lower case; null when it is no such thing. */
-function hostnameOf(header: string | undefined): string | null {
-  const match = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d{1,5})?$/i.exec(header ?? '');
-  return (match?.[1] ?? match?.[2] ?? null)?.toLowerCase() ?? null;
-}
 
 function tokenCheck(token: string | null): (request: FastifyRequest) => boolean {
   if (token === null) return () => true;

@@ -49,6 +49,7 @@ export async function startFakequinix(options: FakequinixOptions): Promise<Fakeq
       save: file.save,
     },
     log: core.log,
+    host: options.listen.host,
   });
   const origin = await listen(app, options.listen);
   core.scheduler.start(lifecycle.run);

@@ -5,6 +5,7 @@ import type { Device, State } from './state/state.ts';
 import { createManualClock, realClock, type FakeClock, type ManualClock } from './time/clock.ts';
 import { createFaults, type Faults } from './faults/faults.ts';
 import { createState } from './state/genesis.ts';
+import { replaceDerivedTokens } from './state/secrets.ts';
 import { DEFAULT_KNOBS } from './state/knobs.ts';
 import { createGenerator, type Generator } from './time/random.ts';
 import { createScheduler } from './time/scheduler.ts';
@@ -47,10 +48,11 @@ export async function layFoundation(options: FakequinixOptions): Promise<Foundat
   const seed = options.seed ?? 1;
   const ids = createGenerator(seed);
   const chance = createGenerator(seed ^ CHANCE_SALT);
-  const stored = await restore(options.stateFile, ids, chance);
+  const stored = restore(options.stateFile, ids, chance);
   const { clock, manual } = clockOf(options.clock ?? 'real', stored?.nowMs ?? MANUAL_START_MS);
   const begin = async () =>
     createState(await worldOf(options), options.reservations ?? 0, ids, clock.now());
+  if (stored) replaceDerivedTokens(stored, log);
   const state = stored ?? (await begin());
   Object.assign(state.knobs, options.knobs);
   Object.assign(state.timings, options.timings);
@@ -115,12 +117,8 @@ function postponeTimers(state: State, byMs: number): void {
   }
 }
 
-async function restore(
-  path: string | undefined,
-  ids: Generator,
-  chance: Generator,
-): Promise<State | undefined> {
-  const text = path === undefined ? undefined : await readStateFile(path);
+function restore(path: string | undefined, ids: Generator, chance: Generator): State | undefined {
+  const text = path === undefined ? undefined : readStateFile(path);
   if (path === undefined || text === undefined) return undefined;
   const state = deserialise(text, path);
   ids.seek(state.idPosition);

@@ -31,7 +31,7 @@ export interface FakequinixOptions {
    * then `world` and `reservations` are not looked at. Only one process may use a file.
    */
   readonly stateFile?: string;
-  /** Default 1. Same seed, clock and requests: same ids and same faults. */
+  /** Default 1. Same seed, clock and requests: same ids and same faults. Tokens are random always. */
   readonly seed?: number;
   /** Default `/metal/v1`. */
   readonly basePath?: string;

@@ -1,4 +1,5 @@
 import fastify, { type FastifyInstance } from 'fastify';
+import { createHostCheck } from '../../domain/host-header.ts';
 import type { Route } from './api/call.ts';
 import type { FakequinixLog } from './options.ts';
 import type { Pipeline } from './http/pipeline.ts';
@@ -20,7 +21,11 @@ export interface ServerDeps {
   readonly pipeline: Pipeline;
   readonly admin: AdminDeps;
   readonly log: FakequinixLog;
+  /** What it listens on. */
+  readonly host: string;
 }
+
+const WRONG_NAME = 'Fakequinix does not answer under this name: use localhost or its address';
 
 /** The HTTP server, not yet listening. Closing it ends every connection at once. */
 export function createServer({
@@ -29,6 +34,7 @@ export function createServer({
   pipeline,
   admin,
   log,
+  host,
 }: ServerDeps): FastifyInstance {
   const app = fastify({
     bodyLimit: BODY_MAX_BYTES,
@@ -42,6 +48,10 @@ export function createServer({
   app.addHook('onSend', (_request, reply, _payload, done) => {
     if (!reply.hasHeader('date')) reply.header('date', httpDate(admin.core.now()));
     done();
+  });
+  const isOwnName = createHostCheck([host]);
+  app.addHook('onRequest', async (request) => {
+    if (!isOwnName(request.headers.host)) throw new ApiError(421, [WRONG_NAME]);
   });
   app.setErrorHandler((error, _request, reply) => {
     const answer = errorAnswer(error);

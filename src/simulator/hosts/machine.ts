@@ -23,6 +23,8 @@ export interface MachineDeps {
   readonly nodeExecutable: string;
   readonly env: Readonly<Record<string, string>>;
   readonly light: boolean;
+  /** Nobody else gets in. */
+  readonly admitted?: readonly string[];
 }
 
 /** One simulated machine. Its calls run one after another, whoever makes them. */
@@ -138,7 +140,7 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
     clearTimeout(retry);
     if (closed || server || !powered || refusing === 'connection') return;
     const { port, hostKey } = record;
-    const authorized = () => (refusing === 'key' ? [] : parseKeys(record.authorizedKeys));
+    const authorized = () => (refusing === 'key' ? [] : keysThatLetIn());
     try {
       server = await listenSsh({ port, hostKey, context, authorized, log: deps.log });
       server.freeze(hanging);
@@ -153,6 +155,13 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
     const closing = server;
     server = undefined;
     await closing?.close();
+  }
+
+  function keysThatLetIn(): ParsedKey[] {
+    const listed = parseKeys(record.authorizedKeys);
+    const admitted = deps.admitted && parseKeys(deps.admitted).map((key) => key.getPublicSSH());
+    if (!admitted) return listed;
+    return listed.filter((key) => admitted.some((one) => one.equals(key.getPublicSSH())));
   }
 
   function parseKeys(lines: readonly string[]): ParsedKey[] {

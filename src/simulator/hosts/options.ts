@@ -33,6 +33,11 @@ export interface SimulatedHostsOptions {
    * small computer. Whatever is uploaded and executed is played as the agent. Default false.
    */
   readonly light?: boolean;
+  /**
+   * `authorized_keys` lines of all who ever get in, whatever keys a device lists. Default: whoever a
+   * device lists.
+   */
+  readonly admitted?: readonly string[];
 }
 
 /** How a machine refuses SSH: the port is closed, or no key is good enough. */

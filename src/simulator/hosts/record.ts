@@ -1,7 +1,8 @@
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
+import { makePrivateDirectory } from '../private-path.ts';
 
 /** What a machine needs to come back after the simulator was killed. */
 export interface MachineRecord {
@@ -27,9 +28,12 @@ export async function saveRecord(home: string, record: MachineRecord): Promise<v
   await rename(`${path}.new`, path);
 }
 
-/** The machines of an earlier run. Makes the directory when it is missing. */
+/**
+ * The machines of an earlier run. Makes the directory when it is missing.
+ * @throws {UsageError} another user may write there.
+ */
 export function loadRecords(dir: string): MachineRecord[] {
-  mkdirSync(dir, { recursive: true });
+  makePrivateDirectory(dir);
   return readdirSync(dir).flatMap((name) => {
     try {
       return [JSON.parse(readFileSync(join(dir, name, fileName), 'utf8')) as MachineRecord];

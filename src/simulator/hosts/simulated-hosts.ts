@@ -24,8 +24,12 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
 
   const add = (record: MachineRecord) => {
     const { log, random, nodeExecutable = process.execPath, env = {}, light = false } = options;
+    const { admitted } = options;
     const home = join(dir, record.deviceId);
-    const machine = createMachine(record, { home, log, random, nodeExecutable, env, light });
+    const machine = createMachine(record, {
+      ...{ home, log, random, nodeExecutable, env, light },
+      ...(admitted && { admitted }),
+    });
     machines.set(record.deviceId, machine);
     ports.add(record.port);
     return machine;

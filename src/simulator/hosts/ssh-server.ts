@@ -96,7 +96,8 @@ function mayEnter(attempt: AuthContext, authorized: readonly ParsedKey[]): boole
   const key = authorized.find((one) => one.getPublicSSH().equals(attempt.key.data));
   if (!key) return false;
   const { blob, signature, hashAlgo } = attempt;
-  return !signature || !blob || key.verify(blob, signature, hashAlgo) === true;
+  if (!signature) return true;
+  return blob !== undefined && key.verify(blob, signature, hashAlgo) === true;
 }
 
 function serveSession(session: Session, { context, log }: SshServerOptions) {

@@ -257,7 +257,7 @@ describe('the inside view', () => {
     const run = async (seed: number) => {
       const fake = await start({ seed });
       await activeDevice(fake);
-      return [fake.tokens, fake.devices(), fake.reservations()];
+      return [fake.projectId, fake.devices(), fake.reservations()];
     };
     expect(await run(7)).toEqual(await run(7));
     expect(await run(7)).not.toEqual(await run(8));

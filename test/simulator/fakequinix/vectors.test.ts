@@ -163,7 +163,7 @@ describe('the same seed', () => {
   async function life(seed: number): Promise<string> {
     const fake = await start({ seed, knobs: { shuffleUnsorted: true } });
     const call = clientOf(fake);
-    const seen: unknown[] = [fake.tokens, fake.projectId];
+    const seen: unknown[] = [fake.projectId];
     fake.addFault({ match: { probability: 0.3 }, effect: { type: 'status', code: 503 } });
     fake.addFault({ match: { every: 4 }, effect: { type: 'unstablePages', mode: 'duplicate' } });
     fake.addFault({
@@ -179,7 +179,8 @@ describe('the same seed', () => {
     }
     seen.push(fake.devices(), fake.requests(), await adminOf(fake)('GET', '/state'));
     expect(fake.violations()).toEqual([]);
-    return JSON.stringify(seen);
+    // What lets somebody in is random always.
+    return JSON.stringify(seen).replaceAll(/"root_password":"\w+"/g, '');
   }
 
   it('with the same clock and requests gives the same answers, and another seed others', async () => {

@@ -1,12 +1,14 @@
 import type { Core } from '../core.ts';
 import type { Device, Project, Reservation, SshKey, State, Token } from '../state/state.ts';
+import { isSameSecret } from '../../same-secret.ts';
 import { isVisible, isWithdrawn } from '../core.ts';
 import { forbidden, notFound, unauthenticated } from './api-error.ts';
 
 /** @throws {ApiError} 401 without a token, or with one that is unknown or revoked. */
 export function authenticate(state: State, header: string | string[] | undefined): Token {
-  const token = state.tokens.find((one) => one.value === header && !one.revoked);
-  if (!token) throw unauthenticated();
+  const shown = typeof header === 'string' ? header : '';
+  const token = state.tokens.find((one) => isSameSecret(one.value, shown));
+  if (!token || token.revoked) throw unauthenticated();
   return token;
 }
 

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Controls } from '../controls.ts';
 import type { Core } from '../core.ts';
 import type { FaultRule } from '../fault-rules.ts';
+import { isSameSecret } from '../../same-secret.ts';
 import { ApiError, invalid, notFound } from '../api/api-error.ts';
 import { readBody } from '../api/call.ts';
 import { NOT_MANUAL } from '../controls.ts';
@@ -24,7 +25,8 @@ export function adminRoutes(app: FastifyInstance, deps: AdminDeps): void {
   const { core, controls } = deps;
   app.addHook('onRequest', async (request) => {
     if (request.url.split('?')[0]!.endsWith('/healthz')) return;
-    if (request.headers['x-fake-admin'] !== core.state.adminToken) {
+    const shown = request.headers['x-fake-admin'];
+    if (typeof shown !== 'string' || !isSameSecret(shown, core.state.adminToken)) {
       throw new ApiError(401, ['Invalid admin token'], true);
     }
   });

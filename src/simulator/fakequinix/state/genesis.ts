@@ -7,6 +7,7 @@ import {
   DEFAULT_PLAN,
   extendCatalogue,
 } from './catalogue.ts';
+import { newPassword, newToken } from './secrets.ts';
 
 const DAY_MS = 86_400_000;
 type ListedReservation = Extract<World['reservations'], readonly unknown[]>[number];
@@ -47,7 +48,8 @@ function emptyState(world: World, ids: Generator, nowMs: number): State {
     lastTimerId: 0,
     sequence: 0,
     addressCount: 0,
-    adminToken: '',
+    adminToken: newToken('admin'),
+    tokensAreRandom: true,
     catalogue: extendCatalogue(additionsOf(world)),
     organizations,
     projects: new Map(),
@@ -66,8 +68,7 @@ function emptyState(world: World, ids: Generator, nowMs: number): State {
     const project = createProject(ids, listed, organizationOf(state, listed.organization), nowMs);
     state.projects.set(project.id, project);
   }
-  state.tokens = tokensOf(world, state, ids);
-  state.adminToken = `admin-${ids.hex(32)}`;
+  state.tokens = tokensOf(world, state);
   return state;
 }
 
@@ -96,7 +97,7 @@ const projectOf = (state: State, wanted: string | undefined): Project => {
   return all.find((one) => one.id === wanted || one.name === wanted) ?? all[0]!;
 };
 
-function tokensOf(world: World, state: State, ids: Generator): Token[] {
+function tokensOf(world: World, state: State): Token[] {
   const listed = (world.tokens ?? []).map((item) => {
     const project = item.project ?? (item.scope === 'project' ? '' : undefined);
     const home = project === undefined ? undefined : projectOf(state, project);
@@ -115,7 +116,7 @@ function tokensOf(world: World, state: State, ids: Generator): Token[] {
     { prefix: 'readonly', projectId: null, readOnly: true },
   ].map(({ prefix, ...rest }) => ({
     ...rest,
-    value: `${prefix}-${ids.hex(32)}`,
+    value: newToken(prefix),
     organizationId,
     revoked: false,
   }));
@@ -178,7 +179,7 @@ export function createDevice(
     createdAtMs: nowMs,
     updatedAtMs: nowMs,
     sequence: ++state.sequence,
-    rootPassword: ids.hex(10),
+    rootPassword: newPassword(),
     sshKeyIds: [],
     authorizedKeys: [],
     description: null,

@@ -1,4 +1,5 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
+import { readOwnFile } from '../../private-path.ts';
 import type { FakequinixLog } from '../options.ts';
 
 /** Keeps the state on disk. */
@@ -56,7 +57,9 @@ export function createStateFile(
     try {
       const text = serialise();
       large = text.length > smallMaxLength;
-      await writeFile(temporary, text, { mode: 0o600 });
+      // Made anew, or a file that another user put there would get the tokens.
+      await rm(temporary, { force: true });
+      await writeFile(temporary, text, { mode: 0o600, flag: 'wx' });
       await rename(temporary, path);
     } catch (error) {
       dirty = true;
@@ -113,12 +116,8 @@ export function createStateFile(
   };
 }
 
-/** The stored text, or undefined when there is no such file. */
-export async function readStateFile(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
-  }
-}
+/**
+ * The stored text, or undefined when there is no such file.
+ * @throws {UsageError} others may read or change it, so that they know the tokens or chose them.
+ */
+export const readStateFile = readOwnFile;

@@ -5,7 +5,10 @@ import type { State, Timer } from './state.ts';
 const VERSION = 1;
 const MAPS = ['projects', 'reservations', 'devices', 'sshKeys'] as const;
 /** What a file of an earlier release does not hold. */
-const LATER_FIELDS = { knobs: {}, timings: {}, faults: [], faultCount: 0, requestCount: 0 };
+const LATER_FIELDS = {
+  ...{ knobs: {}, timings: {}, faults: [], faultCount: 0, requestCount: 0 },
+  tokensAreRandom: false,
+};
 
 /** The state as JSON text. */
 export function serialise(state: State): string {

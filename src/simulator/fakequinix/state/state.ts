@@ -14,6 +14,8 @@ export interface State {
   sequence: number;
   addressCount: number;
   adminToken: string;
+  /** False in a file of an earlier release, which derived them from its seed. */
+  tokensAreRandom: boolean;
   catalogue: Catalogue;
   organizations: Organization[];
   projects: Map<string, Project>;
