@@ -76,7 +76,9 @@ export async function locate(deps: TaskDeps, turn: Turn, signal: AbortSignal) {
   const machine = await requireOurs(deps, turn, signal);
   if (!machine.address) throw new Unreachable(`${turn.slot} has no available addresses`);
   const { host, port } = parseAddress(machine.address, deps.ssh.port);
-  return { host, port, username: machine.remoteUser };
+  // What the proof will compare with: a machine with several keys is asked for this one.
+  const hostKey = machine.hostKey ?? turn.work!.row.hostKey;
+  return { host, port, username: machine.remoteUser, hostKey };
 }
 
 /** Opens the connection of the turn; a turn that ended meanwhile gets none. */

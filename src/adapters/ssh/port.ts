@@ -20,6 +20,11 @@ export interface ShellTarget {
   readonly host: string;
   readonly port: number;
   readonly username: string;
+  /**
+   * The host key that should answer, base64 of the wire form, where one is known. Asks for a key of
+   * its type; whether it is this one is judged by the caller.
+   */
+  readonly hostKey?: string | null;
 }
 
 export interface ShellSession {

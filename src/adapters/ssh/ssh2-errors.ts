@@ -9,6 +9,7 @@ import {
   Unreachable,
   UploadFailed,
 } from '../../domain/errors.ts';
+import { remedyFor } from './algorithms.ts';
 
 /** SSH_DISCONNECT_PROTOCOL_ERROR: how OpenSSH says "Too many authentication failures". */
 const protocolError = 2;
@@ -31,7 +32,8 @@ export function toFleetError(cause: unknown, what: string, authenticating = fals
   // What ssh2 cannot read has a level, or neither that nor a code; a socket's error has a code.
   const unread = authenticating && level === undefined && code === undefined;
   if (level === 'protocol' || level === 'handshake' || unread) {
-    return new NoCommonProtocol(`${what}: no SSH that we understand`, { cause });
+    const remedy = remedyFor(cause instanceof Error ? cause.message : '');
+    return new NoCommonProtocol(`${what}: ${remedy ?? 'no SSH that we understand'}`, { cause });
   }
   return new Unreachable(`${what} failed`, { cause });
 }

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import ssh2 from 'ssh2';
 import type { Client } from 'ssh2';
-import { Cancelled, TimedOut, Unreachable } from '../../domain/errors.ts';
+import { Cancelled, HostKeyRejected, TimedOut, Unreachable } from '../../domain/errors.ts';
 import type { FleetError } from '../../domain/errors.ts';
 import type { Clock } from '../clock/port.ts';
 import type { ShellTarget } from './port.ts';
@@ -121,8 +121,13 @@ export function runStep<T>(
   });
 }
 
-/** A step asked of a link that is gone already: its end was an earlier step's story. */
-const lostBefore = (why: Error, what: string) =>
-  why instanceof Cancelled
+/**
+ * A step asked of a link that is gone already: its end was an earlier step's story, unless it came
+ * between two and says who the machine is.
+ */
+const lostBefore = (why: Error, what: string) => {
+  if (why instanceof HostKeyRejected) return why;
+  return why instanceof Cancelled
     ? new Cancelled(`${what}: the connection was closed by us`, { cause: why })
     : new Unreachable(`${what}: the connection is gone`, { cause: why });
+};

@@ -1,5 +1,5 @@
 import ssh2 from 'ssh2';
-import type { CipherAlgorithm, ConnectConfig, ParsedKey } from 'ssh2';
+import type { ConnectConfig, ParsedKey } from 'ssh2';
 import { quote } from 'shell-quote';
 import {
   Cancelled,
@@ -12,6 +12,7 @@ import {
 import type { Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import type { Metrics } from '../metrics/port.ts';
+import { algorithmsFor } from './algorithms.ts';
 import type { SshKey } from './key-file.ts';
 import { defaultShellLimits, signersMax } from './limits.ts';
 import type { ShellLimits } from './limits.ts';
@@ -44,15 +45,6 @@ export interface Ssh2Shell extends RemoteShell {
    */
   setSigners(keys: readonly SshKey[]): void;
 }
-
-/** AES-GCM first: it was the fastest by far here, with hardware support on every server CPU. */
-const ciphers: CipherAlgorithm[] = [
-  'aes128-gcm@openssh.com',
-  'aes256-gcm@openssh.com',
-  'aes128-ctr',
-  'aes192-ctr',
-  'aes256-ctr',
-];
 
 /**
  * One connection per session, never dialled again; the host key is accepted in the handshake and
@@ -103,7 +95,11 @@ export function createSsh2Shell(options: Ssh2ShellOptions): Ssh2Shell {
     close: () => link.end(new Cancelled(`the session with ${link.name} was closed`)),
   });
 
-  async function logIn(link: Link, username: string, signal: AbortSignal): Promise<ShellSession> {
+  async function logIn(
+    link: Link,
+    target: ShellTarget,
+    signal: AbortSignal,
+  ): Promise<ShellSession> {
     const { connectMs, handshakeMs } = limits;
     const dial = { what: `connect to ${link.name}`, timeoutMs: connectMs, signal };
     await runStep(link, clock, dial, () => connected(link)).catch((error: unknown) => {
@@ -113,17 +109,17 @@ export function createSsh2Shell(options: Ssh2ShellOptions): Ssh2Shell {
     const what = `log in to ${link.name}`;
     const greet = { what, timeoutMs: handshakeMs, signal, authenticating: true };
     const hostKey = await runStep(link, clock, greet, () =>
-      handshake(link, username, signers, keepalive),
+      handshake(link, target, signers, keepalive),
     );
     log.debug({ target: link.name }, 'connected');
-    return createSession(link, hostKey, elevationOf(options.sudo ?? 'auto', username));
+    return createSession(link, hostKey, elevationOf(options.sudo ?? 'auto', target.username));
   }
 
   async function connect(target: ShellTarget, signal: AbortSignal): Promise<ShellSession> {
     if (signal.aborted) throw new Cancelled('not connected', { cause: signal.reason });
     const link = openLink(target);
     try {
-      return await logIn(link, target.username, signal);
+      return await logIn(link, target, signal);
     } catch (error) {
       link.destroy(error as Error);
       throw error;
@@ -160,10 +156,11 @@ const connected = ({ socket }: Link) =>
 /** Resolves with the host key, base64. What goes wrong shows as the loss of the link. */
 function handshake(
   { client, socket, destroy }: Link,
-  username: string,
+  target: ShellTarget,
   signers: readonly ParsedKey[],
   keepalive: { readonly intervalMs: number; readonly missesMax: number },
 ): Promise<string> {
+  const { username } = target;
   let hostKey: Buffer | undefined;
   const config: ConnectConfig = {
     sock: socket,
@@ -172,7 +169,7 @@ function handshake(
     readyTimeout: 0,
     keepaliveInterval: keepalive.intervalMs,
     keepaliveCountMax: keepalive.missesMax,
-    algorithms: { cipher: ciphers },
+    algorithms: algorithmsFor(target.hostKey ?? null),
     authHandler: signers.map((key) => ({ type: 'publickey' as const, username, key })),
     // Called again when keys are renewed: the machine must still be the one that was judged.
     hostVerifier: (key: Buffer) => {

@@ -153,7 +153,8 @@ export async function tryConnect(
   if (machine.address === null) return pending('it has no address yet');
   const { host, port } = parseAddress(machine.address, stage.ssh.port);
   try {
-    return await stage.shell.connect({ host, port, username: machine.remoteUser }, signal);
+    const target = { host, port, username: machine.remoteUser, hostKey: machine.hostKey ?? null };
+    return await stage.shell.connect(target, signal);
   } catch (error) {
     if (signal.aborted || !isPassing(error)) throw error;
     return pending(explain(error));

@@ -4,7 +4,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import ssh2 from 'ssh2';
-import type { Connection, ServerChannel, Session, SFTPWrapper } from 'ssh2';
+import type { Algorithms, Connection, ServerChannel, Session, SFTPWrapper } from 'ssh2';
 import { encodeOpensshKey } from '../../../src/adapters/ssh/openssh-key.ts';
 import { rawKey } from './keys.ts';
 
@@ -18,6 +18,8 @@ export interface OddServerOptions {
   /** Absent: commands run in a shell, in `cwd`. */
   readonly exec?: (command: string, channel: ServerChannel, connection: Connection) => void;
   readonly cwd?: string;
+  /** What it speaks; absent: what is usual. */
+  readonly algorithms?: Algorithms;
 }
 
 /** A machine as they also exist: not OpenSSH's, without SFTP, rude. */
@@ -27,7 +29,8 @@ export async function startOddServer(options: OddServerOptions = {}) {
   const connections = new Set<Connection>();
   const raw = rawKey();
   const hostKey = encodeOpensshKey(raw.subarray(0, 32), raw.subarray(32));
-  const ssh = new ssh2.Server({ hostKeys: [hostKey] }, (connection) => {
+  const speaks = options.algorithms && { algorithms: options.algorithms };
+  const ssh = new ssh2.Server({ hostKeys: [hostKey], ...speaks }, (connection) => {
     connections.add(connection);
     connection.on('close', () => connections.delete(connection));
     connection.on('error', () => undefined);
