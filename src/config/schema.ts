@@ -250,7 +250,10 @@ const guardSchema = () =>
       .count('Their number in the whole fleet, at most.', 1)
       .prefault(DEFAULT_BUDGET.fleetMax),
     silentMin: leaf
-      .count('So many machines may fall silent together in any case, before recovery freezes.', 1)
+      .count(
+        'So many machines may fall silent together before recovery freezes; but never more than half of a scope, nor both of two.',
+        1,
+      )
       .prefault(DEFAULT_GUARD.silentMin),
     silentPercent: leaf
       .ratio('So many percent of the started machines of a provider or the fleet may.', 0, 100)

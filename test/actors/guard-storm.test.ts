@@ -1,3 +1,4 @@
+import { providerName } from '../../src/domain/ids.ts';
 import { afterEach, describe, expect, test } from 'vitest';
 import {
   createSmallWorld,
@@ -105,6 +106,61 @@ describe('all machines of a provider fall silent at once', () => {
     }
     await advance(world.clock, MINUTE);
   }
+});
+
+describe('A8: a small fleet falls silent at once', () => {
+  test.each([2, 3, 4, 5])(
+    '%i machines: none is touched, and it thaws by itself',
+    async (machines) => {
+      await begin({ machines });
+      const begun = starts();
+      const seen = new Set<string>();
+      for (const host of world.hosts.values()) host.unreachable = true;
+      await watch(40 * MINUTE, () => {
+        seen.add(world.watch.view().state);
+        expect(permitsHeld() + recovering() + asked()).toBe(0);
+      });
+      expect([...seen]).toEqual(['watching', 'suspicious', 'frozen']);
+      for (const host of world.hosts.values()) host.unreachable = false;
+      await watch(16 * MINUTE, () => expect(permitsHeld() + asked()).toBe(0));
+      expect(world.watch.view().state).toBe('watching');
+      expect([...world.views.values()].every(({ substate }) => substate === 'healthy')).toBe(true);
+      expect(starts()).toBe(begun);
+    },
+  );
+
+  test('really dead ones are recovered once an operator has thawed it', async () => {
+    await begin({ machines: 4 });
+    const [first, ...dead] = world.hosts.values();
+    for (const host of dead) host.unreachable = true;
+    await advance(world.clock, 60 * MINUTE);
+    expect([stateOf('fleet'), stateOf('stub'), permitsHeld() + asked()]).toEqual([
+      'frozen',
+      'frozen',
+      0,
+    ]);
+    for (const scope of ['fleet', providerName('stub')] as const) {
+      const what = { verb: 'thaw' as const, scope };
+      await world.bmdb.requests.file({ key: scope, by: 'ann', reason: 'no power there', what });
+    }
+    await watch(60 * MINUTE, () => expect(permitsHeld()).toBeLessThanOrEqual(1));
+    expect(asked()).toBeGreaterThan(0);
+    expect(first!.executions).toBe(1);
+  });
+
+  test.each([
+    [1, 1],
+    [2, 1],
+    [4, 2],
+  ])('of %i machines %i may die, and is recovered', async (machines, gone) => {
+    await begin({ machines });
+    const begun = starts();
+    for (const host of [...world.hosts.values()].slice(0, gone)) host.killAgent();
+    const seen = new Set<string>();
+    await watch(60 * MINUTE, () => seen.add(world.watch.view().state));
+    expect([...seen]).toEqual(['watching']);
+    expect(starts()).toBe(begun + gone);
+  });
 });
 
 describe('the agent server is out for longer than the deadline', () => {

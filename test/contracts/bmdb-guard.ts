@@ -171,6 +171,7 @@ export function guardContract(s: Stage): void {
       const mine = await dead(on(PROVIDER, 'mine'));
       const other = await dead(on(STATIC, 'other'));
       await many(40, () => heard(0));
+      for (const at of [1, 2, 3, 4, 5]) await heard(0, on(STATIC, `well-${at}`));
       const silent = await Promise.all(
         [1, 2, 3, 4, 5].map((at) => heard(11 * MINUTE, on(STATIC, `silent-${at}`))),
       );
@@ -183,7 +184,7 @@ export function guardContract(s: Stage): void {
       expect(row.frozen).toMatchObject({ by: 'guard', kind: 'silence' });
       const { guard } = await s.h.bmdb.scan(SIGNAL);
       expect(guard.find(({ scope }) => scope === STATIC)).toEqual(row);
-      await expect(claim(other)).rejects.toThrow(/static is frozen: 6 of 7/);
+      await expect(claim(other)).rejects.toThrow(/static is frozen: 6 of 12/);
       await (await claim(mine)).cancel();
       expect(silent).toHaveLength(6);
     });

@@ -9,6 +9,7 @@ import { exclusionContract } from './bmdb-exclusion.ts';
 import { changesContract } from './bmdb-changes.ts';
 import { freezesContract } from './bmdb-freezes.ts';
 import { guardContract } from './bmdb-guard.ts';
+import { smallGuardContract } from './bmdb-small-guard.ts';
 import { historyContract } from './bmdb-history.ts';
 import { heartbeatsContract } from './bmdb-heartbeats.ts';
 import { inspectionContract } from './bmdb-inspection.ts';
@@ -50,6 +51,7 @@ const AREAS = [
   installsContract,
   freezesContract,
   guardContract,
+  smallGuardContract,
   ordersContract,
   deprovisionContract,
   readingContract,

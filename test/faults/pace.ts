@@ -49,5 +49,8 @@ export const HURRY: Pace = {
   },
   budget: { percent: 25, perGroupMax: 16, fleetMax: 24 },
   // Machines fail in scores here, and are to be recovered all the same.
-  guard: { ...DEFAULT_GUARD, silentMin: 1_000, assessMs: 500, ingestGapMs: 4_000 },
+  guard: {
+    ...DEFAULT_GUARD,
+    ...{ silentPercent: 100, unreachablePercent: 100, assessMs: 500, ingestGapMs: 4_000 },
+  },
 };

@@ -4,7 +4,10 @@ import { calmRow, DEFAULT_GUARD, FLEET } from '../../src/domain/recovery/guard.t
 import type { GuardPolicy } from '../../src/domain/recovery/guard.ts';
 
 /** However many fall silent together, the guard takes it for their own fault. */
-export const TRUSTING_GUARD: GuardPolicy = { ...DEFAULT_GUARD, silentMin: 1_000_000 };
+export const TRUSTING_GUARD: GuardPolicy = {
+  ...DEFAULT_GUARD,
+  ...{ silentPercent: 100, unreachablePercent: 100 },
+};
 
 /**
  * Heartbeats have been taken in for a year, and will be for another, whatever the clocks do: for

@@ -5,7 +5,10 @@ import type { FreezeKind, GuardRow } from '../machine.ts';
  * BMDB, so that what one daemon decides binds all.
  */
 export interface GuardPolicy {
-  /** More than the greater of these machines newly silent in a scope: it is frozen (5; 20 %). */
+  /**
+   * More than the greater of these machines newly silent in a scope: it is frozen (5; 20 %). In a
+   * small scope `silentMin` counts as half of it: see `limitOf`.
+   */
   readonly silentMin: number;
   readonly silentPercent: number;
   /** Silent counts as new for so long (10 min). */
@@ -62,17 +65,25 @@ export interface GuardCounts {
 /** How many are quiet at this very moment. */
 export type QuietCounts = Pick<GuardCounts, 'scope' | 'quiet' | 'started'>;
 
+/**
+ * More of so many machines than this at once are no accident of theirs. The least number holds only
+ * where it is not more than half of them, or else a small scope would have no guard at all; one
+ * machine alone is never too many by it.
+ */
+const limitOf = (least: number, percent: number, machines: number): number =>
+  Math.max((percent * machines) / 100, Math.min(least, Math.max(1, machines / 2)));
+
 /** More machines than this fell silent together: it is no accident of theirs. */
 export const silentLimit = (
-  policy: Pick<GuardPolicy, 'silentMin' | 'silentPercent'>,
+  { silentMin, silentPercent }: Pick<GuardPolicy, 'silentMin' | 'silentPercent'>,
   started: number,
-): number => Math.max(policy.silentMin, (policy.silentPercent * started) / 100);
+): number => limitOf(silentMin, silentPercent, started);
 
 /** More machines than this cannot be reached: it is no accident of theirs. */
 export const unreachableLimit = (
-  policy: Pick<GuardPolicy, 'silentMin' | 'unreachablePercent'>,
+  { silentMin, unreachablePercent }: Pick<GuardPolicy, 'silentMin' | 'unreachablePercent'>,
   machines: number,
-): number => Math.max(policy.silentMin, (policy.unreachablePercent * machines) / 100);
+): number => limitOf(silentMin, unreachablePercent, machines);
 
 /** When heartbeats were taken in, by whichever daemon. Database clock, epoch ms. */
 export interface Ingest {

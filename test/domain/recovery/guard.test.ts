@@ -51,9 +51,18 @@ describe('S7: a scope is frozen when too many of it fall silent together', () =>
     ['21 of 100', { started: 100, newlySilent: 21 }, true],
     ['20 000 of 100 000', { started: 100_000, newlySilent: 20_000 }, false],
     ['20 001 of 100 000', { started: 100_000, newlySilent: 20_001 }, true],
-    ['all of a provider of 3', { machines: 3, started: 3, newlySilent: 3, silent: 3 }, false],
-    ['all of a provider of 5', { machines: 5, started: 5, newlySilent: 5, silent: 5 }, false],
-    ['all of a provider of 6', { machines: 6, started: 6, newlySilent: 6, silent: 6 }, true],
+    ['A8: the only one of a provider', { machines: 1, started: 1, newlySilent: 1 }, false],
+    ['A8: one of two', { machines: 2, started: 2, newlySilent: 1, silent: 1 }, false],
+    ['A8: both of two', { machines: 2, started: 2, newlySilent: 2, silent: 2 }, true],
+    ['A8: one of three', { machines: 3, started: 3, newlySilent: 1, silent: 1 }, false],
+    ['A8: two of three', { machines: 3, started: 3, newlySilent: 2, silent: 2 }, true],
+    ['A8: half of four', { machines: 4, started: 4, newlySilent: 2, silent: 2 }, false],
+    ['A8: three of four', { machines: 4, started: 4, newlySilent: 3, silent: 3 }, true],
+    ['A8: all of four', { machines: 4, started: 4, newlySilent: 4, silent: 4 }, true],
+    ['A8: half of eight', { machines: 8, started: 8, newlySilent: 4, silent: 4 }, false],
+    ['A8: five of nine', { machines: 9, started: 9, newlySilent: 5, silent: 5 }, true],
+    ['half of ten, from where on `silentMin` says', { started: 10, newlySilent: 5 }, false],
+    ['6 of 10', { started: 10, newlySilent: 6 }, true],
     ['all, but long ago', { started: 100, silent: 100, newlySilent: 0 }, false],
     ['all late, which is suspicion only', { started: 100, quiet: 100 }, false],
   ] as const)('%s', (_, counts, freezes) => {
@@ -70,9 +79,11 @@ describe('S7: a scope is frozen when too many of it fall silent together', () =>
   test.each([
     ['50 of 100, exactly half', { unreachable: 50 }, false],
     ['51 of 100', { unreachable: 51 }, true],
-    ['5 of 6, the least limit', { machines: 6, started: 0, unreachable: 5 }, false],
-    ['6 of 6', { machines: 6, started: 0, unreachable: 6 }, true],
-    ['3 of 3', { machines: 3, started: 0, unreachable: 3 }, false],
+    ['A8: the only one', { machines: 1, started: 0, unreachable: 1 }, false],
+    ['A8: one of two', { machines: 2, started: 0, unreachable: 1 }, false],
+    ['A8: both of two', { machines: 2, started: 0, unreachable: 2 }, true],
+    ['A8: half of six', { machines: 6, started: 0, unreachable: 3 }, false],
+    ['A8: four of six', { machines: 6, started: 0, unreachable: 4 }, true],
   ] as const)('probes: %s cannot be reached', (_, counts, freezes) => {
     const { rows, changes } = judged(counts);
     expect(changes).toEqual(freezes ? [{ scope: 'metal', now: 'frozen' }] : []);
@@ -345,6 +356,10 @@ describe('texts', () => {
   });
 
   test.each([
+    [1, 1, false],
+    [2, 2, true],
+    [2, 4, false],
+    [3, 4, true],
     [5, 20, false],
     [6, 20, true],
     [20, 100, false],

@@ -42,8 +42,8 @@ describe('the fleet', () => {
     ['they are, for a whole deadline', up(10 * MINUTE), counts(), 'watching'],
     ['as many are quiet as may be', up(20 * MINUTE), counts({ quiet: 20 }), 'watching'],
     ['more are quiet', up(20 * MINUTE), counts({ quiet: 21 }), 'suspicious'],
-    ['a small one, five quiet', up(20 * MINUTE), counts({ started: 6, quiet: 5 }), 'watching'],
-    ['a small one, six quiet', up(20 * MINUTE), counts({ started: 6, quiet: 6 }), 'suspicious'],
+    ['A8: a small one, half quiet', up(20 * MINUTE), counts({ started: 6, quiet: 3 }), 'watching'],
+    ['A8: a small one, more', up(20 * MINUTE), counts({ started: 6, quiet: 4 }), 'suspicious'],
     ['frozen', up(20 * MINUTE, { frozen: frozen() }), counts({ quiet: 50 }), 'frozen'],
     ['frozen in grace', up(null, { frozen: frozen() }), counts(), 'frozen'],
   ] as const)('%s', (_, row, found, state) => {
