@@ -6,6 +6,7 @@ import { providerOf, slotIdOf } from '../domain/ids.ts';
 import type { Job } from '../machines/task.ts';
 import type { Turn } from './desk.ts';
 import type { HoldKeeper } from './provider-holds.ts';
+import { createSendCheck } from './send-check.ts';
 import {
   claim,
   giveUpSlot,
@@ -103,14 +104,16 @@ const askAgainMs = (minMs: number, asked: number, seen: 'there' | 'going'): numb
 const pause = ({ clock, random, pollMs }: DeprovisionDeps, signal: AbortSignal): Promise<void> =>
   sleep(clock, pollMs * (0.8 + 0.4 * random.next()), signal);
 
-/** Asks the provider once; the request is noted before. */
+/** Asks the provider once; that is noted just before anything is sent. */
 async function ask(deps: DeprovisionDeps, turn: Turn, signal: AbortSignal): Promise<void> {
   const { slot } = turn;
   const name = providerOf(slot);
   deps.holds.check(name, 'destroy');
   const begun = { holds: deps.holds.holds(name), nowMs: deps.nowMs() };
   const { providerId } = turn.work!.row.provided!;
-  await turn.work!.note({ kind: 'deprovisionAsked' });
+  const beforeSending = createSendCheck(deps.clock, () =>
+    turn.work!.note({ kind: 'deprovisionAsked' }),
+  );
   turn.asked = (turn.asked ?? 0) + 1;
   const fields = { slot, machine: turn.work!.machineId, attempts: turn.asked };
   if (turn.asked === STUCK_AFTER) {
@@ -118,7 +121,7 @@ async function ask(deps: DeprovisionDeps, turn: Turn, signal: AbortSignal): Prom
     deps.log.error({ ...fields, alarm: 'stuck-deprovision' }, 'a machine does not go away');
   }
   try {
-    await providerFor(deps, turn).deprovisionMachine(providerId, { signal });
+    await providerFor(deps, turn).deprovisionMachine(providerId, { signal, beforeSending });
   } catch (error) {
     await deps.holds.failed(name, 'destroy', error);
     throw error;

@@ -1,6 +1,7 @@
 import type { Clock, Random } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { Metrics } from '../adapters/metrics/port.ts';
+import { createCallLimits } from '../adapters/provider/core/call-limits.ts';
 import { createFleetProvider } from '../adapters/provider/core/fleet-provider.ts';
 import { secretsIn } from '../adapters/provider/core/scrubbing.ts';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
@@ -47,6 +48,7 @@ export function openProvider(
   const { instanceSetId, sharedTags, image = null, initCommand, callsPerSecond } = settings;
   const log = means.log.child({ component: `provider ${name}` });
   const shared = { clock, random, log, metrics, daemons };
+  const limits = createCallLimits();
   const driven = driver.open(ownSettingsOf(settings), {
     ...shared,
     name,
@@ -55,6 +57,7 @@ export function openProvider(
       return means.publicKey;
     },
     userAgent: `shepherd/${version}`,
+    waitsForTurn: limits.waitsForTurn,
   });
   const options = {
     name,
@@ -69,7 +72,7 @@ export function openProvider(
     callsPerSecond,
     secrets: secretsIn(settings),
   };
-  return { driven, provider: createFleetProvider(driven, options, shared) };
+  return { driven, provider: createFleetProvider(driven, options, { ...shared, limits }) };
 }
 
 /** All configured providers, by name. */

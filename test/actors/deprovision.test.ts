@@ -32,7 +32,10 @@ beforeEach(async () => {
       if (shown === 'gone') throw new ProviderError('not-found', `no device ${id}`);
       return device({ status: shown === 'going' ? 'Missing' : 'Running' });
     },
-    deprovisionMachine: async () => void destroys.push(stand.clock.monotonic()),
+    deprovisionMachine: async (_, { beforeSending }) => {
+      await beforeSending?.();
+      destroys.push(stand.clock.monotonic());
+    },
     isReusable: async () => reusable(),
   });
   await stand.openSession();

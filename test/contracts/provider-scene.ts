@@ -37,7 +37,10 @@ export interface Strangers {
  * made to answer nothing.
  */
 export type Need =
-  Exclude<keyof Capabilities, 'create' | 'maxConcurrency'> | 'making' | 'strangers' | 'hanging';
+  | Exclude<keyof Capabilities, 'create' | 'maxConcurrency' | 'announces'>
+  | 'making'
+  | 'strangers'
+  | 'hanging';
 /** What a need is that no driver speaks of. */
 export type WorldNeed = 'making' | 'strangers' | 'hanging';
 export const isOfWorld = (need: Need): need is WorldNeed =>

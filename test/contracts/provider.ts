@@ -34,5 +34,5 @@ export function providerContract(name: string, options: ContractOptions): void {
   });
 }
 
-const missing = ({ maxConcurrency: _, create: _c, ...can }: Capabilities): Need[] =>
+const missing = ({ maxConcurrency: _, create: _c, announces: _a, ...can }: Capabilities): Need[] =>
   (Object.keys(can) as (keyof typeof can)[]).filter((key) => !can[key]).sort();

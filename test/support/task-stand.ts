@@ -90,15 +90,18 @@ export function createTaskStand(): TaskStand {
   const done: string[] = [];
   const provider = scriptedProvider({
     getMachine: () => stand.whereIs(),
-    rebootMachine: async (_, mode) => {
+    rebootMachine: async (_, mode, { beforeSending }) => {
+      await beforeSending?.();
       done.push(`reboot ${mode}`);
       return { operationRef: await stand.reboot() };
     },
-    reinstallMachine: async () => {
+    reinstallMachine: async (_, { beforeSending }) => {
+      await beforeSending?.();
       done.push('reinstall');
       return { operationRef: await stand.reinstall() };
     },
-    setPower: async (_, want) => {
+    setPower: async (_, want, { beforeSending }) => {
+      await beforeSending?.();
       done.push(`power ${want}`);
       return { operationRef: await stand.setPower(want) };
     },

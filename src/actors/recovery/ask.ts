@@ -5,17 +5,12 @@ import { facetsOf } from '../../domain/provisioning/provider-facets.ts';
 import { askAgainInMs } from '../../domain/recovery/ladder.ts';
 import type { ThrottledCall } from '../../domain/provisioning/provider-holds.ts';
 import type { Turn } from '../desk.ts';
+import { createSendCheck } from '../send-check.ts';
 import { providerFor, requireOurs } from '../take-over.ts';
 import { attemptOf, orderPart, providerOfTurn, type RecoverDeps } from './deps.ts';
 import { evidenceOfBoot } from './evidence.ts';
 import { isOutage } from './first-step.ts';
 import { look } from './look.ts';
-
-/**
- * Whether the machine needs it was checked with the note, so the call must not wait much longer for
- * its turn at the provider: it is given up after this, not made to a machine that came back.
- */
-const ASK_MS = 15_000;
 
 /** What the provider is asked for. */
 export interface ProviderCall {
@@ -25,9 +20,9 @@ export interface ProviderCall {
 }
 
 /**
- * Asks the provider once; that the device is there and ours is looked at first, then the request is
- * noted, and whether it was accepted after. A certain refusal is noted too, so that the next attempt
- * may ask again.
+ * Asks the provider once; that the device is there and ours is looked at first. The request is noted
+ * when its turn has come, just before it is sent; and whether it was accepted after. A certain refusal
+ * is noted too, so that the next attempt may ask again.
  * @throws {ProviderError} what it cannot is not asked for, nor what is throttled; or what it said.
  * @throws {NothingToDo} or {NoPermit}: the machine or the fleet is not as at the claim; nothing was
  *   asked.
@@ -46,13 +41,8 @@ export async function askProvider(
   }
   deps.holds.check(name, call);
   await requireOurs(deps, turn, signal);
-  await noteAsked(turn);
-  countEscalation(deps, turn);
-  attempt.askedAtMs = deps.nowMs();
-  // A new system has to prove itself anew, whatever its key.
-  if (step.rung === 'reinstalling') delete attempt.believed;
   const { providerId } = turn.work!.row.provided!;
-  const how = { signal, timeoutMs: ASK_MS };
+  const how = { signal, beforeSending: createCheck(deps, turn) };
   const { operationRef } = await ask(providerFor(deps, turn), providerId, how).catch(
     (error: unknown) => refused(deps, turn, { call, error, signal }),
   );
@@ -60,6 +50,22 @@ export async function askProvider(
   const fields = { slot: turn.slot, machine: turn.work!.machineId, ...step };
   deps.log.info(fields, `${call} asked for`);
   await turn.work!.note({ kind: 'recoveryAccepted', operationRef });
+}
+
+/** Notes that the provider is asked, which checks whether the machine still needs it. */
+function createCheck(deps: RecoverDeps, turn: Turn): () => Promise<void> {
+  const attempt = attemptOf(turn);
+  const check = async () => {
+    await noteAsked(turn);
+    countEscalation(deps, turn);
+    attempt.askedAtMs = deps.nowMs();
+    // A new system has to prove itself anew, whatever its key.
+    if (attempt.step.rung === 'reinstalling') delete attempt.believed;
+  };
+  // Noted again it would count twice: that is for the next attempt.
+  return createSendCheck(deps.clock, check, async () => {
+    throw new ProviderError('transient', 'the machine was looked at too long ago to ask again');
+  });
 }
 
 function countEscalation({ metrics }: RecoverDeps, turn: Turn): void {
@@ -95,6 +101,11 @@ async function refused(
   const code = codeOf(error);
   const name = providerOfTurn(turn);
   await deps.holds.failed(name, call, error);
+  if (!attempt.asked) {
+    // Nothing was sent.
+    delete attempt.power;
+    throw error;
+  }
   const isOurEnd = signal.aborted || code === 'stopped';
   if (facetsOf(error).outcome === 'unknown' || isOurEnd) throw error;
   const counts = !isOutage(error);

@@ -50,6 +50,11 @@ export interface DriverContext {
   readonly userAgent: string;
   /** Live daemons that share the provider's call budget; at least 1. */
   daemons(): number;
+  /**
+   * For a driver with a queue of its own: within a call, a request begins to wait for its turn. Call
+   * what it answers with when the turn has come. The wait does not count against the call's limit.
+   */
+  waitsForTurn?(): () => void;
 }
 
 /**
@@ -58,7 +63,8 @@ export interface DriverContext {
  * and concurrency, deadlines, metrics, tags of ours, and a look at every entry that comes back.
  *
  * Every method rejects with a `ProviderError`; ends when `signal` aborts (kind `aborted`), which at
- * the latest it does at `deadline`; and after `stop` rejects with kind `stopped`.
+ * the latest it does at `deadline`; and after `stop` rejects with kind `stopped`. A wait for a turn
+ * puts the deadline off, see `DriverContext.waitsForTurn`.
  */
 export interface Provider {
   readonly capabilities: Capabilities;
@@ -151,6 +157,11 @@ export interface Capabilities {
   readonly consistentList: boolean;
   /** Calls at once; 1: one after the other. The core keeps to it. */
   readonly maxConcurrency: number;
+  /**
+   * The driver has a queue of its own, and calls `beforeSending` itself when a request leaves it.
+   * When absent the core calls it, just before it asks the driver.
+   */
+  readonly announces?: boolean;
 }
 
 export interface CallOptions {
@@ -159,6 +170,12 @@ export interface CallOptions {
   readonly deadline: Date;
   /** Names the operation in logs; of a creation it is the witness, the same at each attempt. */
   readonly operationId: string;
+  /**
+   * Checks whether the change is still wanted. A driver that `announces` awaits it just before each
+   * request that gives back, reboots, installs anew or switches, after all waits. If it rejects,
+   * nothing is sent, and the call is rejected with the same. When absent there is nothing to check.
+   */
+  readonly beforeSending?: () => Promise<void>;
 }
 
 /** A class of hardware that can be asked for. */
@@ -294,8 +311,14 @@ export interface FleetProvider {
 
 export interface FleetCall {
   readonly signal: AbortSignal;
-  /** The operation's usual limit when absent. */
+  /** The operation's usual limit when absent. Waits for a turn do not count. */
   readonly timeoutMs?: number;
+  /**
+   * Called just before a request that changes something is sent, when its turn has come; again if it
+   * is sent again. What it rejects with is what the call is rejected with, unless an earlier request
+   * may have been carried out. Not for creations (see `onAttempt`), nor for tags.
+   */
+  readonly beforeSending?: () => Promise<void>;
 }
 
 export interface Listing {

@@ -156,7 +156,7 @@ async function free(
   if (!isTakeable(now, access)) {
     throw new RemoteFailure(`device ${device.id} belongs to ${ownerText(now)} now`);
   }
-  await giveBack.remove(now, operator.signal);
+  await giveBack.remove(now, operator);
   step('device deleted');
   const state = await untilReusable(id, giveBack, operator);
   if (state === 'taken') throw new RemoteFailure(`somebody else has taken reservation ${id}`);

@@ -4,10 +4,13 @@ import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
 import type { Clock, Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import type { Metrics } from '../../metrics/port.ts';
+import { startTimeLimit, type TimeLimit } from '../kit/time-limit.ts';
 import type { CallOptions, FleetCall } from '../port.ts';
+import type { CallLimits } from './call-limits.ts';
 import { isReading, type Operation, timeoutOf } from './operations.ts';
 import { repairTimes } from './repairs.ts';
 import type { Scrubber } from './scrubbing.ts';
+import { createSending } from './sending.ts';
 import type { Turns } from './turns.ts';
 import { wrappedIn } from './wrapped.ts';
 
@@ -19,6 +22,7 @@ export interface CallsDeps {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly scrubber: Scrubber;
+  readonly limits: CallLimits;
 }
 
 /** One call of the driver's, within an operation. */
@@ -30,8 +34,9 @@ export type Step = <T>(
 /** The way of every call to a driver. */
 export interface Calls {
   /**
-   * Runs an operation of one or more steps, never without a deadline. Each step waits for its turn
-   * and is counted; whatever it rejects with is a `ProviderError`.
+   * Runs an operation of one or more steps, never without a limit of time, against which waits for a
+   * turn do not count. Each step waits for its turn and is counted; whatever it rejects with is a
+   * `ProviderError`, or what the caller's `beforeSending` rejected with.
    * @param operationId a new one when absent.
    */
   run<T>(
@@ -50,7 +55,7 @@ export interface Calls {
 const HEED_MS = 5_000;
 
 export function createCalls(deps: CallsDeps): Calls {
-  const { name, turns, clock, random, log, metrics, scrubber } = deps;
+  const { name, turns, clock, random, log, metrics, scrubber, limits } = deps;
   const stopping = new AbortController();
   let changes = 0;
 
@@ -82,46 +87,65 @@ export function createCalls(deps: CallsDeps): Calls {
 
   async function inTurn<T>(
     operation: Operation,
-    options: CallOptions,
-    urgent: boolean,
+    { options, limit, urgent }: Running,
     ask: (options: CallOptions) => Promise<T>,
   ): Promise<T> {
     const { signal } = options;
+    const endWait = limit.wait();
     let begun = false;
     try {
       return await turns.run(
         () => {
           begun = true;
-          return measured(operation, options, async () => ask(options));
+          endWait();
+          return limits.run(limit, () => measured(operation, options, async () => ask(options)));
         },
         { signal, urgent },
       );
     } catch (error) {
       if (begun) throw error;
       throw new ProviderError('aborted', `${operation} was not begun`, { cause: error });
+    } finally {
+      endWait();
     }
   }
 
   return {
-    async run(operation, { signal, timeoutMs = timeoutOf(operation) }, work, operationId) {
+    async run(operation, call, work, operationId) {
       if (stopping.signal.aborted) throw new ProviderError('stopped', `${name} was stopped`);
+      const { timeoutMs = timeoutOf(operation) } = call;
       const late = new AbortController();
-      const timer = clock.setTimeout(() => late.abort(overtime(operation, timeoutMs)), timeoutMs);
+      const limit = startTimeLimit(timeoutMs, clock, () =>
+        late.abort(overtime(operation, timeoutMs)),
+      );
+      const { beforeSending, reasonOf } = createSending(call);
       const options: CallOptions = {
-        signal: AbortSignal.any([signal, stopping.signal, late.signal]),
-        deadline: new Date(clock.now() + timeoutMs),
+        signal: AbortSignal.any([call.signal, stopping.signal, late.signal]),
+        get deadline() {
+          return new Date(clock.now() + limit.leftMs());
+        },
         operationId: operationId ?? random.uuid(),
+        beforeSending,
       };
-      const urgent = operation === 'Destroy';
+      const running = { options, limit, urgent: operation === 'Destroy' };
       try {
-        return await work((step, ask) => inTurn(step, options, urgent, ask), options.signal);
+        return await work((step, ask) => inTurn(step, running, ask), options.signal);
+      } catch (error) {
+        throw reasonOf(error);
       } finally {
-        clock.clearTimeout(timer);
+        limit.end();
       }
     },
     changes: () => changes,
     stop: () => stopping.abort(new ProviderError('stopped', `${name} was stopped`)),
   };
+}
+
+/** An operation under way, as its steps need it. */
+interface Running {
+  readonly options: CallOptions;
+  readonly limit: TimeLimit;
+  readonly urgent: boolean;
 }
 
 const overtime = (operation: Operation, timeoutMs: number) =>

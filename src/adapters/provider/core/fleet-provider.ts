@@ -6,6 +6,7 @@ import type { Secret } from '../../../settings/secret.ts';
 import type { FleetProvider, Provider } from '../port.ts';
 import { requireName, requireReport } from './answers.ts';
 import { makeOurs } from './assimilation.ts';
+import { type CallLimits, createCallLimits } from './call-limits.ts';
 import { createCalls } from './calls.ts';
 import { refuseContradictions } from './checked-driver.ts';
 import { createFirstBoot, type FirstBootOptions } from './first-boot.ts';
@@ -36,6 +37,8 @@ export interface FleetProviderDeps {
   readonly metrics: Metrics;
   /** Live daemons that share the budget of calls; one when absent. */
   readonly daemons?: () => number;
+  /** Those that the driver was opened with, if it has a queue of its own. */
+  readonly limits?: CallLimits;
 }
 
 /**
@@ -48,13 +51,13 @@ export function createFleetProvider(
   deps: FleetProviderDeps,
 ): FleetProvider {
   const { name, type, instanceSetId, callsPerSecond = 0 } = options;
-  const { clock, log, metrics, daemons = () => 1 } = deps;
+  const { clock, log, metrics, daemons = () => 1, limits = createCallLimits() } = deps;
   refuseContradictions(type, provider);
   const { capabilities } = provider;
   const { maxConcurrency } = capabilities;
   const turns = createTurns({ maxConcurrency, callsPerSecond }, { clock, daemons });
   const scrubber = createScrubber(options.secrets);
-  const calls = createCalls({ ...deps, name, turns, scrubber });
+  const calls = createCalls({ ...deps, name, turns, scrubber, limits });
   const { run } = calls;
   const looks = createLooks(provider, { name, instanceSetId, clock, log });
   const inventory = capabilities.create ? null : createInventory(clock);
@@ -69,7 +72,9 @@ export function createFleetProvider(
     name,
     type,
     capabilities: { ...capabilities, ...(inventory && { create: true, deprovision: true }) },
-    listMachines: (call) => run('List', call, (_step, signal) => list(signal)),
+    // The listing itself has a limit, which stands still while its requests wait for their turns.
+    listMachines: (call) =>
+      run('List', { timeoutMs: Infinity, ...call }, (_step, signal) => list(signal)),
     getMachine: (id, call) =>
       run('Get', call, async (step) => {
         inventory?.refuseGone(id);

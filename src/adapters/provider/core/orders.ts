@@ -1,6 +1,13 @@
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
 import type { ProviderMachine } from '../../../domain/machine.ts';
-import type { Capabilities, FleetCreateRequest, FleetProvider, Provider } from '../port.ts';
+import type {
+  CallOptions,
+  Capabilities,
+  FleetCall,
+  FleetCreateRequest,
+  FleetProvider,
+  Provider,
+} from '../port.ts';
 import { requireRef } from './answers.ts';
 import type { Calls, Step } from './calls.ts';
 import { createOne } from './creation.ts';
@@ -34,6 +41,11 @@ export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
   const { capabilities } = provider;
   const require = (capability: keyof Capabilities) => requireCapability(capabilities, capability);
 
+  /** A driver that announces does it later, when its own queue lets the request through. */
+  const checked = async ({ beforeSending }: CallOptions): Promise<void> => {
+    if (!capabilities.announces) await beforeSending?.();
+  };
+
   /** With the tags of ours that it has, even those that cannot be read yet. */
   async function requireOurs(id: string, step: Step): Promise<ProviderMachine> {
     const machine = await looks.requireOurs(id, step);
@@ -48,42 +60,52 @@ export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
     return machine;
   }
 
-  async function letGo(id: string, step: Step): Promise<void> {
+  async function letGo(id: string, call: FleetCall, step: Step): Promise<void> {
     if (!inventory) require('deprovision');
     if (!(await stillThere(() => looks.requireOurs(id, step)))) return;
-    if (!capabilities.deprovision) return inventory?.letGo(id);
-    await step('Destroy', async (options) => provider.deprovisionMachine(id, options));
+    if (!capabilities.deprovision) {
+      await call.beforeSending?.();
+      return inventory?.letGo(id);
+    }
+    await step('Destroy', async (options) => {
+      await checked(options);
+      await provider.deprovisionMachine(id, options);
+    });
   }
 
   return {
     createMachine: (request, call) =>
       run('Create', call, (step) => create(request, step), request.witness),
-    deprovisionMachine: (id, call) => run('Destroy', call, (step) => letGo(id, step)),
+    deprovisionMachine: (id, call) => run('Destroy', call, (step) => letGo(id, call, step)),
     rebootMachine: (id, mode, call) =>
       run('Reboot', call, async (step) => {
         require('reboot');
         await looks.requireOurs(id, step);
-        return step('Reboot', async (options) =>
-          requireRef(await provider.rebootMachine(id, mode, options), 'rebootMachine'),
-        );
+        return step('Reboot', async (options) => {
+          await checked(options);
+          return requireRef(await provider.rebootMachine(id, mode, options), 'rebootMachine');
+        });
       }),
     reinstallMachine: (id, call) =>
       run('Reinstall', call, async (step) => {
         require('reinstall');
         const request = boot.forReinstallation(await requireOurs(id, step));
         return written.during(id, ourTags(request), () =>
-          step('Reinstall', async (options) =>
-            requireRef(await provider.reinstallMachine(id, request, options), 'reinstallMachine'),
-          ),
+          step('Reinstall', async (options) => {
+            await checked(options);
+            const ref = await provider.reinstallMachine(id, request, options);
+            return requireRef(ref, 'reinstallMachine');
+          }),
         );
       }),
     setPower: (id, want, call) =>
       run('Power', call, async (step) => {
         require('power');
         await looks.requireOurs(id, step);
-        return step('Power', async (options) =>
-          requireRef(await provider.setPower!(id, want, options), 'setPower'),
-        );
+        return step('Power', async (options) => {
+          await checked(options);
+          return requireRef(await provider.setPower!(id, want, options), 'setPower');
+        });
       }),
     setTags: (id, tags, call) =>
       run('SetTags', call, async (step) => {

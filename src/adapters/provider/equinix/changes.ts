@@ -2,7 +2,7 @@ import { explain, ProviderError } from '../../../domain/errors.ts';
 import { SET_ID_TAG, type Tags } from '../../../domain/provisioning/provider-tags.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
-import type { ReinstallRequest } from '../port.ts';
+import type { CallOptions, ReinstallRequest } from '../port.ts';
 import type { EquinixClient } from './client/client.ts';
 import { isEquinixError } from './client/errors.ts';
 import type { Device } from './client/schema.ts';
@@ -17,10 +17,10 @@ import { withOurTags } from './tags.ts';
 export interface Changes {
   /** Tags with our mark make a device ours that was nobody's. */
   setTags(id: string, tags: Tags, signal: AbortSignal): Promise<void>;
-  reboot(id: string, signal: AbortSignal): Promise<void>;
-  setPower(id: string, want: 'on' | 'off', signal: AbortSignal): Promise<void>;
+  reboot(id: string, how: CallOptions): Promise<void>;
+  setPower(id: string, want: 'on' | 'off', how: CallOptions): Promise<void>;
   /** The new first-boot script and tags are in place before the installation is asked for. */
-  reinstall(id: string, request: ReinstallRequest, signal: AbortSignal): Promise<void>;
+  reinstall(id: string, request: ReinstallRequest, how: CallOptions): Promise<void>;
 }
 
 /** States that end by themselves, and in which no action is taken. */
@@ -79,16 +79,17 @@ export function createChanges(
       const device = await view.getOurs(id, signal, { orNobodys });
       await client.updateDevice(id, { tags: withOurTags(device.tags, tags) }, signal);
     },
-    async reboot(id, signal) {
-      const device = await view.getOurs(id, signal);
-      await act(device, () => client.rebootDevice(id, signal));
+    async reboot(id, how) {
+      const device = await view.getOurs(id, how.signal);
+      await act(device, () => client.rebootDevice(id, how.signal, how));
     },
-    async setPower(id, want, signal) {
-      const device = await view.getOurs(id, signal);
+    async setPower(id, want, how) {
+      const device = await view.getOurs(id, how.signal);
       const { powerOn, powerOff } = client;
-      await act(device, () => (want === 'on' ? powerOn : powerOff)(id, signal));
+      await act(device, () => (want === 'on' ? powerOn : powerOff)(id, how.signal, how));
     },
-    async reinstall(id, { image, tags, initCommand }, signal) {
+    async reinstall(id, { image, tags, initCommand }, how) {
+      const { signal } = how;
       const device = await view.getOurs(id, signal);
       const { state = '' } = device;
       if (PASSING.has(state)) {
@@ -103,10 +104,11 @@ export function createChanges(
         await client.updateDevice(id, patch, signal);
         prepared = true;
         const options = image === null ? {} : { operatingSystem: image };
-        await client.reinstallDevice(id, options, signal);
+        await client.reinstallDevice(id, options, signal, how);
       } catch (error) {
         // The tags may be new and the system is surely the old one.
-        if (isEquinixError(error) && error.ambiguous !== prepared) await putBack(device);
+        const isAmbiguous = isEquinixError(error) && error.ambiguous;
+        if (isAmbiguous !== prepared) await putBack(device);
         throw error;
       }
     },

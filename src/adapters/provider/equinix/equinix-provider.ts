@@ -81,7 +81,8 @@ export function createEquinixProvider(config: EquinixConfig, deps: EquinixProvid
         const device = await findOnOrOff({ witness, reservationId }, signal);
         return device && { ...view.show(device), reservationId };
       }),
-    deprovisionMachine: (id, options) => onDevice('give back', id, options, giveBack.deprovision),
+    deprovisionMachine: (id, options) =>
+      onDevice('give back', id, options, () => giveBack.deprovision(id, options)),
     isReusable: (reservationId, { signal }) =>
       door.through(`cannot look at reservation ${reservationId}`, async () => {
         const state = await giveBack.stateOf(reservationId, signal);
@@ -90,18 +91,22 @@ export function createEquinixProvider(config: EquinixConfig, deps: EquinixProvid
       }),
     /** The API knows one kind of reboot, which asks nobody. */
     rebootMachine: (id, _mode, options) =>
-      accepted('reboot', id, onDevice('reboot', id, options, changes.reboot)),
+      accepted(
+        'reboot',
+        id,
+        onDevice('reboot', id, options, () => changes.reboot(id, options)),
+      ),
     setPower: (id, want, options) =>
       accepted(
         `power-${want}`,
         id,
-        onDevice(`switch ${want}`, id, options, () => changes.setPower(id, want, options.signal)),
+        onDevice(`switch ${want}`, id, options, () => changes.setPower(id, want, options)),
       ),
     reinstallMachine: (id, request, options) =>
       accepted(
         'reinstall',
         id,
-        onDevice('reinstall', id, options, () => changes.reinstall(id, request, options.signal)),
+        onDevice('reinstall', id, options, () => changes.reinstall(id, request, options)),
       ),
     setTags: (id, tags, options) =>
       onDevice('tag', id, options, () => changes.setTags(id, tags, options.signal)),
@@ -133,6 +138,7 @@ const CAPABILITIES = {
   // The API's views lag behind each other at times.
   consistentList: false,
   maxConcurrency: 64,
+  announces: true,
 } as const;
 
 /** What runs out together; machines taken away at will are a supply of their own. */

@@ -1,7 +1,9 @@
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
 import type { Clock } from '../../clock/port.ts';
+import type { CallOptions } from '../port.ts';
 import type { EquinixClient } from './client/client.ts';
 import { isEquinixError, isNotFound } from './client/errors.ts';
+import type { BeforeSending } from './client/request-parts.ts';
 import { type Device, idOf, isExpanded, type Reservation } from './client/schema.ts';
 import type { DeviceView } from './device-view.ts';
 import { classify, isGoing } from './mapping.ts';
@@ -15,11 +17,14 @@ export interface GiveBack {
    * @throws {ProviderError} `auth`: it is not ours. `transient`: not yet, it is being installed.
    *   `conflict`: it is locked.
    */
-  deprovision(id: string, signal: AbortSignal): Promise<void>;
+  deprovision(id: string, how: CallOptions): Promise<void>;
   /** The same for any device, whosever: who calls this has looked, or has asked. */
-  remove(device: Device, signal: AbortSignal): Promise<void>;
+  remove(device: Device, how: Removal): Promise<void>;
   stateOf(reservationId: string, signal: AbortSignal): Promise<ReservationState>;
 }
+
+/** How a device is removed; `beforeSending` is awaited before each request that changes it. */
+export type Removal = Pick<CallOptions, 'signal'> & BeforeSending;
 
 /**
  * `free`: it can be used. `busy`: its device is going, or it is being cleaned. `taken`: out of our
@@ -40,13 +45,16 @@ export function createGiveBack(
 ): GiveBack {
   const { client, view, clock } = deps;
 
-  async function renameAndDelete(device: Device, signal: AbortSignal): Promise<void> {
+  async function renameAndDelete(device: Device, how: Removal): Promise<void> {
+    const { signal, beforeSending } = how;
     const { id, hostname = '' } = device;
     if (device.locked) throw new ProviderError('conflict', `device ${id} is locked`);
     const renamed = deletedName(hostname);
-    if (hostname !== renamed) await client.updateDevice(id, { hostname: renamed }, signal);
+    if (hostname !== renamed) {
+      await client.updateDevice(id, { hostname: renamed }, signal, { beforeSending });
+    }
     try {
-      await client.deleteDevice(id, signal);
+      await client.deleteDevice(id, signal, { beforeSending });
     } catch (error) {
       if (!isEquinixError(error, 'Rejected')) throw error;
       const { state = '' } = await view.get(id, signal);
@@ -69,14 +77,14 @@ export function createGiveBack(
     return now !== null && !isLeft(now);
   }
 
-  async function remove(device: Device, signal: AbortSignal): Promise<void> {
-    if (!isGoing(device)) await unlessGone(renameAndDelete(device, signal));
+  async function remove(device: Device, how: Removal): Promise<void> {
+    if (!isGoing(device)) await unlessGone(renameAndDelete(device, how));
   }
 
   return {
-    async deprovision(id, signal) {
-      const device = await unlessGone(view.getOurs(id, signal));
-      if (device) await remove(device, signal);
+    async deprovision(id, how) {
+      const device = await unlessGone(view.getOurs(id, how.signal));
+      if (device) await remove(device, how);
     },
     remove,
     async stateOf(reservationId, signal) {

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { sleep } from '../../../clock/port.ts';
+import type { TimeLimit } from '../../kit/time-limit.ts';
 import { createRetryWaits } from './backoff.ts';
 import type { EquinixConfig, EquinixTimings } from '../settings.ts';
 import { endpointName } from './endpoints.ts';
@@ -21,7 +22,7 @@ export interface ApiRequest<T> extends Exchange {
   readonly schema: z.ZodType<T>;
   /** One page of a listing: more time, fewer slots. */
   readonly bulk?: boolean;
-  /** Awaited before each HTTP attempt; what it throws ends the operation. */
+  /** Awaited just before each HTTP attempt, in its slot; what it throws ends the operation. */
   readonly beforeAttempt?: () => Promise<void>;
 }
 
@@ -60,8 +61,8 @@ export interface CallContext {
   readonly slots: Slots;
   readonly op: string;
   readonly signal: AbortSignal;
-  /** The budget is counted from here, not from the place in the queue. */
-  readonly onFirstSlot: () => void;
+  /** Begins the budget, which is not counted in the queue; the same when it has begun. */
+  readonly begin: () => TimeLimit;
 }
 
 const MALFORMED_RETRIES = 3;
@@ -85,11 +86,12 @@ export function createCall(context: CallContext): Call {
   const secrets = new Set<string>();
   const tokens = new Set<string>();
   let startedMs: number | null = null;
+  let limit: TimeLimit | null = null;
   let attempts = 0;
   let last: Failure | undefined;
 
   const elapsedMs = () => (startedMs === null ? 0 : clock.monotonic() - startedMs);
-  const remainingMs = () => timings.operationTimeoutMs - elapsedMs();
+  const remainingMs = () => limit?.leftMs() ?? timings.operationTimeoutMs;
 
   function toError(failure: Failure, more: ErrorDetails = {}): EquinixError {
     const { kind, status, messages, cause } = failure;
@@ -139,8 +141,10 @@ export function createCall(context: CallContext): Call {
   /** One attempt, in its slot. */
   async function attempt<T>(request: ApiRequest<T>): Promise<Attempt<T>> {
     const token = allowed();
-    if (startedMs === null) context.onFirstSlot();
     startedMs ??= clock.monotonic();
+    limit ??= context.begin();
+    await request.beforeAttempt?.();
+    if (signal.aborted) throw ended();
     attempts++;
     const mutates = request.method !== 'GET';
     const endpoint = endpointName(request.method, request.path);
@@ -167,14 +171,26 @@ export function createCall(context: CallContext): Call {
     return { ...verdict, waitMs };
   }
 
+  /** A wait for a turn is no fault of ours or the server's: it counts against no limit. */
+  function waitForTurn(): () => void {
+    const waits = [limit?.wait(), context.deps.waitsForTurn?.()];
+    return () => waits.forEach((end) => end?.());
+  }
+
   async function attemptInSlot<T>(request: ApiRequest<T>): Promise<Attempt<T>> {
     const onPause = (delayMs: number) =>
       delayMs > remainingMs() ? slowedDown(delayMs) : undefined;
     const options = { signal, bulk: request.bulk ?? false, onPause };
+    const endWait = waitForTurn();
     try {
-      return await slots.run(() => attempt(request), options);
+      return await slots.run(() => {
+        endWait();
+        return attempt(request);
+      }, options);
     } catch (thrown) {
       throw signal.aborted && !(thrown instanceof EquinixError) ? ended() : thrown;
+    } finally {
+      endWait();
     }
   }
 
@@ -210,7 +226,6 @@ export function createCall(context: CallContext): Call {
     const spent = { malformed: 0, rotations: 0 };
     for (;;) {
       allowed();
-      await request.beforeAttempt?.();
       const { verdict, token } = await attemptInSlot(request);
       if (verdict.type === 'ok') return verdict.value;
       last = verdict.failure;

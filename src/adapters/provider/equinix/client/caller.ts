@@ -1,3 +1,4 @@
+import { startTimeLimit, type TimeLimit } from '../../kit/time-limit.ts';
 import type { EquinixConfig, EquinixTimings } from '../settings.ts';
 import { type Call, createCall } from './call.ts';
 import { abortOutOfTime } from './out-of-time.ts';
@@ -34,18 +35,19 @@ export function createCaller(
   return {
     async run(op, signal, body) {
       const operation = new AbortController();
-      let timer: unknown;
-      const onFirstSlot = () => {
-        timer = clock.setTimeout(() => abortOutOfTime(operation), timings.operationTimeoutMs);
-      };
+      let limit: TimeLimit | undefined;
+      const begin = () =>
+        (limit ??= startTimeLimit(timings.operationTimeoutMs, clock, () =>
+          abortOutOfTime(operation),
+        ));
       const onAbort = () => operation.abort();
       const sources = [signal, stopping.signal];
       for (const source of sources) source.addEventListener('abort', onAbort, { once: true });
       if (sources.some(({ aborted }) => aborted)) onAbort();
       try {
-        return await body(createCall({ ...shared, op, signal: operation.signal, onFirstSlot }));
+        return await body(createCall({ ...shared, op, signal: operation.signal, begin }));
       } finally {
-        clock.clearTimeout(timer);
+        limit?.end();
         for (const source of sources) source.removeEventListener('abort', onAbort);
       }
     },

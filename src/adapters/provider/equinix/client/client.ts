@@ -14,7 +14,7 @@ import { isEquinixError } from './errors.ts';
 import { createList, type ListOptions } from './listing.ts';
 import { moveReservation } from './move-reservation.ts';
 import { findByWitness, isDevice, type Sought, strangerThere } from './probe.ts';
-import type { Expansion } from './request-parts.ts';
+import type { BeforeSending, Expansion } from './request-parts.ts';
 import { createRoutes } from './routes.ts';
 import type { Device } from './schema.ts';
 import {
@@ -49,10 +49,12 @@ export function createEquinixClient(config: EquinixConfig, deps: EquinixDeps) {
   const onDevice = <T>(op: string, id: string, signal: AbortSignal, body: Body<T>) =>
     alone(`device ${id}`, op, signal, body);
 
-  const power = (want: 'on' | 'off') => (id: string, signal: AbortSignal) =>
-    onDevice(`power${want === 'on' ? 'On' : 'Off'}`, id, signal, (call) =>
-      setPower(routes, call, { id, want }),
-    );
+  const power =
+    (want: 'on' | 'off') =>
+    (id: string, signal: AbortSignal, how: BeforeSending = {}) =>
+      onDevice(`power${want === 'on' ? 'On' : 'Off'}`, id, signal, (call) =>
+        setPower(routes, call, { ...how, id, want }),
+      );
 
   async function create(order: DeviceOrder, signal: AbortSignal): Promise<Device> {
     const key = `reservation ${order.reservationId}`;
@@ -88,23 +90,33 @@ export function createEquinixClient(config: EquinixConfig, deps: EquinixDeps) {
         if (!ours && isDevice(holder)) throw strangerThere(place);
         return ours;
       }),
-    updateDevice: (id: string, patch: DevicePatch, signal: AbortSignal) =>
-      onDevice('updateDevice', id, signal, (call) => updateDevice(routes, call, { ...patch, id })),
-    deleteDevice: (id: string, signal: AbortSignal, { force = false } = {}) =>
-      onDevice('deleteDevice', id, signal, (call) => deleteDevice(routes, call, { id, force })),
+    updateDevice: (id: string, patch: DevicePatch, signal: AbortSignal, how: BeforeSending = {}) =>
+      onDevice('updateDevice', id, signal, (call) =>
+        updateDevice(routes, call, { ...patch, id }, how),
+      ),
+    deleteDevice: (
+      id: string,
+      signal: AbortSignal,
+      how: BeforeSending & { readonly force?: boolean } = {},
+    ) => onDevice('deleteDevice', id, signal, (call) => deleteDevice(routes, call, { ...how, id })),
     powerOn: power('on'),
     powerOff: power('off'),
-    rebootDevice: (id: string, signal: AbortSignal) =>
+    rebootDevice: (id: string, signal: AbortSignal, how: BeforeSending = {}) =>
       onDevice('rebootDevice', id, signal, (call) =>
-        actOnce(routes, call, { id, action: { type: 'reboot' } }),
+        actOnce(routes, call, { ...how, id, action: { type: 'reboot' } }),
       ),
     rescueDevice: (id: string, signal: AbortSignal) =>
       onDevice('rescueDevice', id, signal, (call) =>
         actOnce(routes, call, { id, action: { type: 'rescue' } }),
       ),
-    reinstallDevice: (id: string, options: ReinstallOptions, signal: AbortSignal) =>
+    reinstallDevice: (
+      id: string,
+      options: ReinstallOptions,
+      signal: AbortSignal,
+      how: BeforeSending = {},
+    ) =>
       onDevice('reinstallDevice', id, signal, (call) =>
-        actOnce(routes, call, { id, action: reinstallAction(call, options) }),
+        actOnce(routes, call, { ...how, id, action: reinstallAction(call, options) }),
       ),
     listDeviceEvents: (id: string, signal: AbortSignal) =>
       run('listDeviceEvents', signal, (call) => routes.listDeviceEvents(call, id)),

@@ -2,7 +2,7 @@ import type { Call } from './call.ts';
 import type { DeviceAction, DeviceRoutes } from './device-routes.ts';
 import { asAmbiguous, isEquinixError } from './errors.ts';
 import { unsettled } from './mutation.ts';
-import { givenOf } from './request-parts.ts';
+import { type BeforeSending, givenOf } from './request-parts.ts';
 import type { DeviceEvent } from './schema.ts';
 
 /** When to look for a trace of an action whose reply was lost, milliseconds after each other. */
@@ -39,6 +39,11 @@ export function reinstallAction(call: Call, options: ReinstallOptions): OnceActi
   return { ...(givenOf(fields) as Partial<DeviceAction>), type: 'reinstall' };
 }
 
+export interface ActOnce extends BeforeSending {
+  readonly id: string;
+  readonly action: OnceAction;
+}
+
 /**
  * Asks for an action, once. When the reply is lost, an event that was not there before the request
  * and names the action proves that it was accepted; the server's and our clock are not compared.
@@ -47,11 +52,11 @@ export function reinstallAction(call: Call, options: ReinstallOptions): OnceActi
 export async function actOnce(
   routes: DeviceRoutes,
   call: Call,
-  { id, action }: { readonly id: string; readonly action: OnceAction },
+  { id, action, beforeSending }: ActOnce,
 ): Promise<void> {
   const before = await eventIds(routes, call, id);
   try {
-    await routes.postAction(call, id, action);
+    await routes.postAction(call, id, action, beforeSending);
   } catch (error) {
     if (!isEquinixError(error) || !error.ambiguous || error.kind === 'Cancelled') throw error;
     const trace = { id, type: action.type, before };

@@ -3,7 +3,7 @@ import type { Call } from './call.ts';
 import type { DevicePatch, DeviceRoutes } from './device-routes.ts';
 import { type EquinixError, isNotFound } from './errors.ts';
 import { mutate } from './mutation.ts';
-import { givenOf } from './request-parts.ts';
+import { type BeforeSending, givenOf } from './request-parts.ts';
 import { type Device, device } from './schema.ts';
 
 /**
@@ -15,6 +15,7 @@ export async function updateDevice(
   routes: DeviceRoutes,
   call: Call,
   { id, ...fields }: DevicePatch & { readonly id: string },
+  { beforeSending }: BeforeSending = {},
 ): Promise<Device> {
   const patch: DevicePatch = givenOf(fields);
   if (Object.keys(patch).length === 0) {
@@ -22,7 +23,7 @@ export async function updateDevice(
   }
   return mutate(call, {
     endpoint: 'UpdateDevice',
-    send: () => routes.putDevice(call, id, patch),
+    send: () => routes.putDevice(call, id, patch, beforeSending),
     look: async () => {
       const written = await routes.getWrittenDevice(call, id);
       return agrees(written, patch) ? { value: device.parse(written) } : null;
@@ -41,11 +42,15 @@ const agrees = (written: Readonly<Record<string, unknown>>, patch: DevicePatch):
 export async function deleteDevice(
   routes: DeviceRoutes,
   call: Call,
-  { id, force = false }: { readonly id: string; readonly force?: boolean },
+  {
+    id,
+    force = false,
+    beforeSending,
+  }: BeforeSending & { readonly id: string; readonly force?: boolean },
 ): Promise<void> {
   await mutate(call, {
     endpoint: 'DeleteDevice',
-    send: () => unlessGone(routes.deleteDevice(call, id, { force })),
+    send: () => unlessGone(routes.deleteDevice(call, id, { force, beforeSending })),
     look: async () => {
       const seen = await unlessGone(routes.getDevice(call, id, {}));
       return !seen || LEAVING.has(seen.state ?? '') ? { value: undefined } : null;
@@ -68,11 +73,11 @@ const unlessGone = <T>(request: Promise<T>): Promise<T | undefined> =>
 export async function setPower(
   routes: DeviceRoutes,
   call: Call,
-  { id, want }: { readonly id: string; readonly want: 'on' | 'off' },
+  { id, want, beforeSending }: BeforeSending & { readonly id: string; readonly want: 'on' | 'off' },
 ): Promise<void> {
   await mutate(call, {
     endpoint: 'PerformDeviceAction',
-    send: () => routes.postAction(call, id, { type: `power_${want}` }),
+    send: () => routes.postAction(call, id, { type: `power_${want}` }, beforeSending),
     look: async () => {
       const { state = '' } = await routes.getDevice(call, id, {});
       return POWERED[want].has(state) ? { value: undefined } : null;

@@ -2,7 +2,7 @@ import type { EquinixConfig } from '../settings.ts';
 import type { Call } from './call.ts';
 import type { List, ListOptions, Paging } from './listing.ts';
 import type { Walked } from './pages.ts';
-import { checkedId, type Expansion, expansionOf } from './request-parts.ts';
+import { type BeforeSending, checkedId, type Expansion, expansionOf } from './request-parts.ts';
 import {
   type Device,
   device,
@@ -124,21 +124,38 @@ export function createDeviceRoutes(config: Pick<EquinixConfig, 'projectId'>, lis
       const request = { method: 'POST', path, query: WITH_RESERVATION, body } as const;
       return call.send({ ...request, schema: device, beforeAttempt });
     },
-    putDevice: (call: Call, id: string, body: DevicePatch): Promise<Device> =>
+    putDevice: (
+      call: Call,
+      id: string,
+      body: DevicePatch,
+      beforeSending?: BeforeSending['beforeSending'],
+    ): Promise<Device> =>
       call.send({
+        ...checkOf(beforeSending),
         method: 'PUT',
         path: pathOf(call, id),
         query: { include: 'facility' },
         body,
         schema: device,
       }),
-    deleteDevice: (call: Call, id: string, { force }: { force: boolean }): Promise<undefined> => {
+    deleteDevice: (
+      call: Call,
+      id: string,
+      { force, beforeSending }: BeforeSending & { readonly force: boolean },
+    ): Promise<undefined> => {
       const query = force ? { force_delete: 'true' } : {};
-      return call.send({ method: 'DELETE', path: pathOf(call, id), query, schema: nothing });
+      const request = { method: 'DELETE', path: pathOf(call, id), query } as const;
+      return call.send({ ...request, schema: nothing, ...checkOf(beforeSending) });
     },
-    postAction: (call: Call, id: string, body: DeviceAction): Promise<undefined> => {
+    postAction: (
+      call: Call,
+      id: string,
+      body: DeviceAction,
+      beforeSending?: BeforeSending['beforeSending'],
+    ): Promise<undefined> => {
       const path = `${pathOf(call, id)}/actions`;
-      return call.send({ method: 'POST', path, body, schema: nothing });
+      const check = checkOf(beforeSending);
+      return call.send({ method: 'POST', path, body, schema: nothing, ...check });
     },
     /** The newest ones, in one request. */
     newestEvents: async (call: Call, id: string): Promise<readonly DeviceEvent[]> => {
@@ -161,6 +178,9 @@ export function createDeviceRoutes(config: Pick<EquinixConfig, 'projectId'>, lis
   };
 }
 export type DeviceRoutes = ReturnType<typeof createDeviceRoutes>;
+
+const checkOf = (beforeAttempt: BeforeSending['beforeSending']) =>
+  beforeAttempt === undefined ? {} : { beforeAttempt };
 
 /** Expected events have no id yet. */
 const identified = (event: DeviceEvent) => ({

@@ -37,7 +37,9 @@ export async function mutate<T>(call: Call, mutation: Mutation<T>): Promise<T> {
       call.repeats(mutation.endpoint);
     }
   } catch (error) {
-    throw ambiguous && isEquinixError(error) ? asAmbiguous(error) : error;
+    if (!ambiguous) throw error;
+    if (isEquinixError(error)) throw asAmbiguous(error);
+    throw call.error('Cancelled', 'not sent again', { ambiguous, cause: error });
   }
 }
 

@@ -7,6 +7,12 @@ export interface Expansion {
   readonly exclude?: readonly string[];
 }
 
+/** How a change is sent. */
+export interface BeforeSending {
+  /** Awaited just before each request that changes something; what it throws ends the operation. */
+  readonly beforeSending?: (() => Promise<void>) | undefined;
+}
+
 /** An id as part of a path. @throws {EquinixError} InvalidArgument: nothing is sent. */
 export function checkedId(call: Call, id: string): string {
   if (!isUuid(id)) throw call.error('InvalidArgument', 'the id is no lower-case UUID');

@@ -25,6 +25,8 @@ export interface EquinixDeps {
   readonly userAgent?: string;
   /** Live daemons that share the budget of calls; 1 when absent. */
   readonly daemons?: () => number;
+  /** See `DriverContext`; when absent nobody minds the wait. */
+  readonly waitsForTurn?: () => () => void;
 }
 
 export interface Exchange {
