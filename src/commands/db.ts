@@ -16,10 +16,12 @@ export interface DatabaseOptions {
  * The URL that the configuration names.
  * @throws {UsageError} the configuration is wrong, or names the embedded database.
  */
-export function databaseUrlOf({ file, url }: DatabaseOptions): string {
+export const databaseUrlOf = (options: DatabaseOptions): string => databaseOf(options).url;
+
+function databaseOf({ file, url }: DatabaseOptions): { url: string; poolMax: number } {
   const flags = url === undefined ? {} : { 'database.url': url };
   const { database } = loadConfig({ file, env: process.env, flags });
-  if (database.url) return database.url.read();
+  if (database.url) return { url: database.url.read(), poolMax: database.poolMax };
   throw new UsageError(
     `${file} configures the embedded database, which runs only while a daemon does and is migrated ` +
       'by it; "shepherd db" is for a database given by database.url',
@@ -54,7 +56,8 @@ export async function throwAwayDatabase(
 export async function databaseStatus(
   options: DatabaseOptions & { readonly json: boolean },
 ): Promise<{ readonly text: string; readonly isGood: boolean }> {
-  const status = await readStatus(databaseUrlOf(options));
+  const { url, poolMax } = databaseOf(options);
+  const status = await readStatus(url, poolMax);
   const isGood = status.problems.length === 0;
   return { text: options.json ? JSON.stringify({ isGood, ...status }) : inWords(status), isGood };
 }

@@ -35,13 +35,16 @@ async function owner(name: string, text: string): Promise<void> {
     await client.end();
   }
 }
-const urlOf = (role: string, name: string, secret = password) =>
-  Object.assign(new URL(server.url), { username: role, password: secret, pathname: `/${name}` })
-    .href;
+const urlOf = (role: string, name: string, secret?: string) =>
+  Object.assign(new URL(role === 'shepherd_owner' ? server.ownerUrl : server.url), {
+    ...{ username: role, pathname: `/${name}` },
+    ...(secret !== undefined && { password: secret }),
+  }).href;
 /** As a configuration writes it: the password is a reference. */
 const writtenUrl = (role: string, name: string) => {
   const { host } = new URL(server.url);
-  return `postgresql://${role}:\${DB_PASSWORD}@${host}/${name}`;
+  const variable = role === 'shepherd_owner' ? 'OWNER_PASSWORD' : 'DB_PASSWORD';
+  return `postgresql://${role}:\${${variable}}@${host}/${name}`;
 };
 
 let files = 0;
@@ -68,7 +71,10 @@ function configWith(databaseSection: object): string {
   return path;
 }
 const runWith = (config: string, args: string[], secret = password) =>
-  shepherd([...args, '--config', config], { DB_PASSWORD: secret, METAL_TOKEN: 'none' }).ended;
+  shepherd([...args, '--config', config], {
+    ...{ DB_PASSWORD: secret, METAL_TOKEN: 'none' },
+    OWNER_PASSWORD: new URL(server.ownerUrl).password,
+  }).ended;
 const db = (name: string, args: string[], secret = password) =>
   runWith(configWith({ url: writtenUrl('shepherd', name) }), ['db', ...args], secret);
 const asOwner = (name: string) => ['--url', writtenUrl('shepherd_owner', name)];

@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
-import { startEmbeddedPostgres } from '../../src/adapters/bmdb/embedded/embedded-postgres.ts';
 import { migrate } from '../../src/adapters/bmdb/schema/migrate.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
+import { startTestPostgres } from '../support/postgres.ts';
 
 /** A PostgreSQL that can be restarted; its port may be another one afterwards. */
 export interface RestartablePostgres {
@@ -20,7 +20,7 @@ export interface RestartablePostgres {
 
 /** Starts a server on a directory and migrates it. What is committed survives a restart. */
 export async function startRestartablePostgres(dataDir: string): Promise<RestartablePostgres> {
-  let server = await startEmbeddedPostgres({ dataDir, log: silentLog });
+  let server = await startTestPostgres(dataDir);
   let client: pg.Client | null = null;
   await migrate(server.ownerUrl, silentLog, { grantTo: server.role });
 
@@ -63,7 +63,7 @@ export async function startRestartablePostgres(dataDir: string): Promise<Restart
       if (how === 'immediate') await quit(join(dataDir, 'cluster', 'postmaster.pid'));
       await server.stop();
       await disconnect();
-      server = await startEmbeddedPostgres({ dataDir, log: silentLog });
+      server = await startTestPostgres(dataDir);
     },
     async stop() {
       await disconnect();

@@ -17,19 +17,27 @@ import path from 'node:path';
 import { UsageError } from '../../../domain/errors.ts';
 import type { Account } from './postgres-binaries.ts';
 
-/** Where the embedded database keeps everything: `cluster/`, `password`, `owner`. */
+/** What the two roles log in with; each is in a file of its own. */
+export interface Passwords {
+  /** Of the role that daemons use. */
+  readonly running: string;
+  /** Of the role that owns everything. */
+  readonly owner: string;
+}
+
+/** Where the embedded database keeps everything: `cluster/`, the two passwords, `owner`. */
 export interface DataDirectory {
   readonly root: string;
   /** PostgreSQL's own directory; belongs to the account it runs under. */
   readonly cluster: string;
-  readonly password: string;
+  readonly passwords: Passwords;
   /** False: `initdb` must still be run. */
   readonly initialised: boolean;
   release(): Promise<void>;
 }
 
 /**
- * Takes the directory for this process, creating it and its password (mode 0600) when missing.
+ * Takes the directory for this process, creating it and its passwords (mode 0600) when missing.
  * A directory left by a killed process is taken over.
  * @throws {UsageError} a living process uses it, or it holds something else.
  */
@@ -54,7 +62,10 @@ export async function openDataDirectory(
     return {
       root,
       cluster,
-      password: await readOrMakePassword(path.join(root, 'password')),
+      passwords: {
+        running: await readOrMakePassword(path.join(root, 'password')),
+        owner: await readOrMakePassword(path.join(root, 'owner-password')),
+      },
       initialised,
       release: () => rm(owner, { force: true }),
     };
@@ -70,7 +81,9 @@ export const markInitialised = (root: string): Promise<void> =>
 
 const isInitialised = async (root: string) => (await readdir(root)).includes('initialised');
 
-const OURS = new Set(['cluster', 'initialised', 'initdb-password', 'owner', 'password']);
+const OURS = new Set(
+  ['cluster', 'initialised', 'initdb-password', 'owner'].concat('owner-password', 'password'),
+);
 async function refuseForeign(root: string): Promise<void> {
   const foreign = (await readdir(root)).find((name) => !OURS.has(name));
   if (foreign !== undefined) {

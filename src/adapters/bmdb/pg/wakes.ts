@@ -5,6 +5,7 @@ import { Unreachable } from '../../../domain/errors.ts';
 import type { Clock, Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import type { Wake } from '../port.ts';
+import { prepareConnection } from './settings.ts';
 
 /** `poll`: the database, or what stands before it, has no notifications; wakes never come. */
 export type WakesMode = 'listen' | 'poll';
@@ -70,6 +71,7 @@ function listen({ url, clock, timeoutMs }: WakesDeps, onConnect: () => Wake): Ob
     client.on('notification', () => subscriber.next('changed'));
     client
       .connect()
+      .then(() => prepareConnection(client, timeoutMs))
       .then(ask)
       .then(() => subscriber.next(onConnect()))
       .catch(onBreak);

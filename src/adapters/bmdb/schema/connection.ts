@@ -1,12 +1,12 @@
 import pg from 'pg';
 import { translate, whereOf } from '../pg/errors.ts';
+import { prepareConnection } from '../pg/settings.ts';
 
 /** Table of the migrations that were done. */
 export const TABLE = 'schema_migrations';
 
 /**
- * One connection for looking after the schema. Names without a schema mean `public`, whatever the
- * role or the database is set to.
+ * One connection for looking after the schema, with the settings of all of ours.
  * @param doing begins the message of errors: `could not …`.
  */
 export async function withClient<T>(
@@ -20,7 +20,7 @@ export async function withClient<T>(
     client.on('error', () => undefined);
     try {
       await client.connect();
-      await client.query('SET search_path TO public');
+      await prepareConnection(client, null);
       return await fn(client);
     } finally {
       await client.end().catch(() => undefined);

@@ -2,6 +2,7 @@ import { runner } from 'node-pg-migrate';
 import type pg from 'pg';
 import { Denied, SchemaMismatch } from '../../../domain/errors.ts';
 import type { Log } from '../../log/port.ts';
+import { analyseTables } from './analyse.ts';
 import { appliedMigrations, TABLE, withClient } from './connection.ts';
 import { grantTo } from './grants.ts';
 import { DIRECTORY, knownMigrations } from './migrations.ts';
@@ -24,8 +25,8 @@ export interface MigrateOptions {
 }
 
 /**
- * Brings the schema up to date and sets the rights of a role; does nothing where nothing is to be
- * done. Several callers at once wait for each other (advisory lock). Each migration is one
+ * Brings the schema up to date, sets the rights of a role, and has the server look at tables that it
+ * knows nothing of; does nothing where nothing is to be done. Several callers at once wait for each other (advisory lock). Each migration is one
  * transaction: one that is interrupted leaves nothing, and those before it are whole. Needs the
  * right to create tables.
  * @throws {SchemaMismatch} the database was migrated by a newer program, or by none.
@@ -48,6 +49,7 @@ export async function migrate(
       log.info({ migrations: done.map((each) => each.name) }, 'database migrated');
     }
     if (role !== undefined) await grantTo(client, role);
+    await analyseTables(client);
   });
 }
 

@@ -1,6 +1,8 @@
 import type pg from 'pg';
 import { whereOf } from '../pg/errors.ts';
 import { withClient } from './connection.ts';
+import { complaintsAboutHarm, readCircumstances } from './harm.ts';
+import type { Circumstances } from './harm.ts';
 import { complaintAboutRights, complaintAboutServer, readState } from './migrate.ts';
 import { readPrivileges } from './privileges.ts';
 import type { RolePrivileges } from './privileges.ts';
@@ -15,9 +17,7 @@ export interface DatabaseStatus {
     readonly version: string;
     /** A standby, or set so. */
     readonly readOnly: boolean;
-    /** What it acknowledges survives a crash. */
-    readonly durable: boolean;
-  };
+  } & Circumstances;
   readonly schema: SchemaState;
   readonly rights: RolePrivileges;
   readonly sessions: readonly SessionStatus[];
@@ -38,11 +38,12 @@ export interface SessionStatus {
 
 /**
  * Looks without changing anything.
+ * @param poolMax connections for work of each daemon.
  * @throws {Unreachable}
  * @throws {Denied} the role may not even connect.
  * @throws {NotFound} there is no such database.
  */
-export async function readStatus(url: string): Promise<DatabaseStatus> {
+export async function readStatus(url: string, poolMax: number): Promise<DatabaseStatus> {
   return withClient(url, 'look at the database', async (client) => {
     const server = await readServer(client);
     const schema = await readState(client);
@@ -54,42 +55,38 @@ export async function readStatus(url: string): Promise<DatabaseStatus> {
       server.readOnly ? 'the server is read-only; a daemon needs the primary' : null,
       rights.missing.length > 0 ? complaintAboutRights(server.role, rights.missing) : null,
     ];
-    const warnings = [complaintAboutExcess(rights), complaintAboutDurability(server)];
-    const { version, readOnly, durable } = server;
+    const sessions = await readSessions(client);
+    const circumstances = await readCircumstances(client);
+    const daemons = sessions.length;
+    const { version, readOnly } = server;
     return {
       where: whereOf(url),
-      server: { version, readOnly, durable },
+      server: { version, readOnly, ...circumstances },
       schema,
       rights,
-      sessions: await readSessions(client),
+      sessions,
       counts: await readCounts(client),
       problems: problems.filter((each) => each !== null),
-      warnings: warnings.filter((each) => each !== null),
+      warnings: [
+        ...complaintAboutExcess(rights),
+        ...complaintsAboutHarm(circumstances, { daemons, poolMax }),
+      ],
     };
   });
 }
 
-const complaintAboutExcess = ({ role, excess }: RolePrivileges): string | null =>
+const complaintAboutExcess = ({ role, excess }: RolePrivileges): string[] =>
   excess.length === 0
-    ? null
-    : `the role "${role}" has more rights than a daemon needs (${excess.join(', ')}), and so could ` +
-      'change the schema or rewrite history; let daemons use another role (--grant-to)';
-
-const complaintAboutDurability = ({ durable }: { durable: boolean }): string | null =>
-  durable
-    ? null
-    : 'fsync or synchronous_commit is off: what was acknowledged may be lost by a crash of the server';
+    ? []
+    : [
+        `the role "${role}" has more rights than a daemon needs (${excess.join(', ')}), and so ` +
+          'could change the schema or rewrite history; let daemons use another role (--grant-to)',
+      ];
 
 async function readServer(client: pg.ClientBase) {
-  const { rows } = await client.query<{
-    version: string;
-    role: string;
-    readOnly: boolean;
-    durable: boolean;
-  }>(
+  const { rows } = await client.query<{ version: string; role: string; readOnly: boolean }>(
     `SELECT current_setting('server_version') AS version, current_user::text AS role,
-       current_setting('transaction_read_only')::bool AS "readOnly",
-       current_setting('fsync')::bool AND current_setting('synchronous_commit') <> 'off' AS durable`,
+       current_setting('transaction_read_only')::bool AS "readOnly"`,
   );
   return rows[0]!;
 }

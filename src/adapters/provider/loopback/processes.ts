@@ -16,7 +16,12 @@ export function createProcesses(cwd: string): Processes {
   const running = new Set<ChildProcess>();
 
   function run(args: readonly string[]): ChildProcess {
-    const child = spawn('/bin/sh', args, { cwd, detached: true, stdio: 'pipe' });
+    const child = spawn('/bin/sh', args, {
+      cwd,
+      env: environment(),
+      detached: true,
+      stdio: 'pipe',
+    });
     running.add(child);
     child.once('exit', () => running.delete(child));
     child.once('error', () => running.delete(child));
@@ -46,6 +51,14 @@ export function createProcesses(cwd: string): Processes {
     },
   };
 }
+
+/** What a login gives; ours also holds the daemon's secrets, which no machine is told. */
+const environment = (): NodeJS.ProcessEnv =>
+  Object.fromEntries(
+    ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'TMPDIR', 'TZ']
+      .map((name) => [name, process.env[name]])
+      .filter(([, value]) => value !== undefined),
+  );
 
 function killGroup({ pid }: ChildProcess): void {
   try {

@@ -1,6 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, readdir, readlink, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
@@ -27,6 +37,23 @@ async function query(url: string, sql: string): Promise<unknown[]> {
   } finally {
     await client.end();
   }
+}
+
+interface Ran {
+  readonly parent: number;
+  readonly command: string;
+}
+
+/** Environments of the processes that are meant, as /proc shows them to their own account. */
+async function environmentsOf(isMeant: (pid: number, ran: Ran) => boolean): Promise<string[][]> {
+  const found: string[][] = [];
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)) {
+    const read = (file: string) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '');
+    const parent = Number(/^PPid:\t(\d+)$/m.exec(await read('status'))?.[1]);
+    if (!isMeant(pid, { parent, command: await read('cmdline') })) continue;
+    found.push((await read('environ')).split('\0').filter(Boolean));
+  }
+  return found;
 }
 
 /** Another process that starts a server on the directory and waits to be killed. */
@@ -95,21 +122,66 @@ describe('embedded PostgreSQL', () => {
     await server.stop();
   });
 
-  // Early versions knew one role, which owned everything and ran the daemon.
-  it.each(['as it was left', 'with an interrupted change'])(
+  it('B5: the two roles have passwords of their own, in files that only we may read', async () => {
+    const dataDir = path.join(base, 'data');
+    const server = await start(dataDir);
+    const [running, owner] = [new URL(server.url), new URL(server.ownerUrl)];
+    expect(running.password).not.toBe(owner.password);
+    for (const [file, url] of Object.entries({ password: running, 'owner-password': owner })) {
+      expect((await stat(path.join(dataDir, file))).mode & 0o777).toBe(0o600);
+      expect(await readFile(path.join(dataDir, file), 'utf8')).toBe(url.password);
+    }
+    owner.password = running.password;
+    await expect(query(owner.href, 'SELECT 1')).rejects.toMatchObject({ code: '28P01' });
+    await server.stop();
+  });
+
+  it('B5: neither the server nor its watchdog has secrets of the daemon in its environment', async () => {
+    process.env['CANARY_TOKEN'] = 'a-secret-of-the-daemon';
+    const dataDir = path.join(base, 'data');
+    const server = await start(dataDir);
+    try {
+      const postmaster = (await runningServer(path.join(dataDir, 'cluster')))!;
+      const environments = await environmentsOf((pid, { parent, command }) => {
+        const isServer = pid === postmaster || parent === postmaster;
+        return isServer || (command.includes('watchdog') && command.includes(String(postmaster)));
+      });
+      // The server, what it starts at once, and the watchdog.
+      expect(environments.length).toBeGreaterThan(3);
+      const names = environments.flatMap((each) => each.map((line) => line.split('=')[0]!));
+      const allowed = ['PATH', 'TMPDIR', 'TZ', 'LC_ALL', 'PWD', 'SHLVL', '_'];
+      // The server itself adds those of its own.
+      expect([...new Set(names)].filter((name) => !/^(PG|LC_)/.test(name))).toEqual(
+        expect.toSatisfy((found: string[]) => found.every((name) => allowed.includes(name))),
+      );
+      expect(environments.flat().join('\n')).not.toContain('a-secret-of-the-daemon');
+    } finally {
+      delete process.env['CANARY_TOKEN'];
+      await server.stop();
+    }
+  });
+
+  // Early versions knew one role, which owned everything and ran the daemon; later ones two roles
+  // with one password.
+  it.each(['as it was left', 'with an interrupted change', 'with two roles'])(
     'changes a directory of an early version, %s',
     async (how) => {
       const dataDir = path.join(base, 'data');
       const before = await start(dataDir);
       await query(before.ownerUrl, 'CREATE TABLE kept AS SELECT 42 AS answer');
-      await query(before.ownerUrl, 'DROP ROLE shepherd');
-      const helper = new URL(before.ownerUrl);
-      helper.username = 'shepherd_rename';
-      const make = `CREATE ROLE shepherd_rename SUPERUSER LOGIN PASSWORD '${helper.password}'`;
-      await query(before.ownerUrl, make);
-      await query(helper.href, 'ALTER ROLE shepherd_owner RENAME TO shepherd');
-      if (how === 'as it was left') await query(before.url, 'DROP ROLE shepherd_rename');
+      const { password } = new URL(before.url);
+      await query(before.ownerUrl, `ALTER ROLE shepherd_owner PASSWORD '${password}'`);
+      const owner = Object.assign(new URL(before.ownerUrl), { password });
+      if (how !== 'with two roles') {
+        await query(owner.href, 'DROP ROLE shepherd');
+        const helper = Object.assign(new URL(owner), { username: 'shepherd_rename' });
+        const make = `CREATE ROLE shepherd_rename SUPERUSER LOGIN PASSWORD '${password}'`;
+        await query(owner.href, make);
+        await query(helper.href, 'ALTER ROLE shepherd_owner RENAME TO shepherd');
+        if (how === 'as it was left') await query(before.url, 'DROP ROLE shepherd_rename');
+      }
       await before.stop();
+      await rm(path.join(dataDir, 'owner-password'));
 
       const after = await start(dataDir);
       expect(await query(after.ownerUrl, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);

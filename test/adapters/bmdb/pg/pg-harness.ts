@@ -1,5 +1,4 @@
 import pg from 'pg';
-import { startEmbeddedPostgres } from '../../../../src/adapters/bmdb/embedded/embedded-postgres.ts';
 import { migrate } from '../../../../src/adapters/bmdb/schema/migrate.ts';
 import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb } from '../../../../src/adapters/bmdb/port.ts';
@@ -7,6 +6,7 @@ import { systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
+import { startTestPostgres } from '../../../support/postgres.ts';
 import { notTakenInSql, takenInSql, TRUSTING_GUARD } from '../../../support/ingest.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb.ts';
 import { createLeapingClock } from './leaping-clock.ts';
@@ -26,7 +26,7 @@ export interface PgServer {
 }
 
 export async function startPgServer(): Promise<PgServer> {
-  const server = await startEmbeddedPostgres({ log: silentLog });
+  const server = await startTestPostgres();
   await migrate(server.ownerUrl, silentLog, { grantTo: server.role });
   const sql = new pg.Pool({ connectionString: server.ownerUrl, max: 4 });
   // A client that the ending pool let go of may still hear that the server stops.

@@ -15,17 +15,23 @@ export interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
+const plain = (text: string) =>
+  statement({ name: '', params: {}, columns: { 'QUERY PLAN': 'jsonb?' }, text: () => text });
+
 /** The plan that the server keeps for a statement, whatever its parameters will be. */
 export async function genericPlan(db: Database, text: string): Promise<PlanNode> {
-  const explain = statement({
-    name: '',
-    params: {},
-    columns: { 'QUERY PLAN': 'jsonb' },
-    text: () => `EXPLAIN (GENERIC_PLAN, FORMAT JSON) ${text}`,
+  const count = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, place]) => Number(place)));
+  const args = count === 0 ? '' : `(${Array(count).fill('NULL').join(', ')})`;
+  // PostgreSQL 15 has no EXPLAIN (GENERIC_PLAN).
+  const doing = 'explain a statement';
+  return db.transact({ doing, isolation: 'READ COMMITTED' }, async (q) => {
+    await q.run(plain(`SET LOCAL plan_cache_mode = force_generic_plan`), {});
+    await q.run(plain(`PREPARE explained AS ${text}`), {});
+    const [row] = await q.rows(plain(`EXPLAIN (FORMAT JSON) EXECUTE explained${args}`), {});
+    await q.run(plain(`DEALLOCATE explained`), {});
+    const [{ Plan }] = row!['QUERY PLAN'] as readonly [{ Plan: PlanNode }];
+    return Plan;
   });
-  const [row] = await db.rows('explain a statement', explain, {});
-  const [{ Plan }] = row!['QUERY PLAN'] as readonly [{ Plan: PlanNode }];
-  return Plan;
 }
 
 /** The steps of a plan, one a line, for whoever has to mend it. */

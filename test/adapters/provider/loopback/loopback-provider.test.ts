@@ -242,3 +242,16 @@ test('a creation that is stopped before it begins makes nothing', async () => {
   await expect(driven.listMachines({}, call())).rejects.toMatchObject({ kind: 'stopped' });
   expect(await only(provide().fleet)).toMatchObject({ availability: 'KnownUnused' });
 });
+
+test('B5: what runs on the machine has none of the secrets in our environment', async () => {
+  process.env['CANARY_TOKEN'] = 'a-secret-of-the-daemon';
+  try {
+    const { fleet } = provide();
+    const machine = await create(fleet);
+    const environment = await output(machine, 'env');
+    expect(environment).toMatch(/^PATH=/m);
+    expect(environment).not.toContain('a-secret-of-the-daemon');
+  } finally {
+    delete process.env['CANARY_TOKEN'];
+  }
+});

@@ -1,0 +1,82 @@
+import type pg from 'pg';
+import { NEVER_ANALYSED } from './analyse.ts';
+
+/** How a server, a database and a role are set, as far as a daemon cannot set it for itself. */
+export interface Circumstances {
+  readonly fsync: boolean;
+  /** Off: nothing removes what was deleted, nor looks at how large tables are. */
+  readonly autovacuum: boolean;
+  readonly encoding: string;
+  /** Still on after we switched it off. */
+  readonly jit: boolean;
+  /** That this role may have on this database. */
+  readonly connections: number;
+  /** Names of tables with rows that the server never looked at. */
+  readonly neverAnalysed: readonly string[];
+}
+
+/** What a daemon uses beside `database.poolMax`: for its session, for heartbeats and for wakes. */
+const CONNECTIONS_BESIDE = 6;
+
+/** @param client a connection with our settings. */
+export async function readCircumstances(client: pg.ClientBase): Promise<Circumstances> {
+  const { rows } = await client.query<Circumstances>(
+    `SELECT current_setting('fsync')::bool AS fsync,
+       current_setting('autovacuum')::bool AND current_setting('track_counts')::bool AS autovacuum,
+       current_setting('server_encoding') AS encoding,
+       coalesce(current_setting('jit', true)::bool, false) AS jit,
+       least(
+         current_setting('max_connections')::int4
+           - current_setting('superuser_reserved_connections')::int4
+           - coalesce(current_setting('reserved_connections', true)::int4, 0),
+         (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database()),
+         (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user)
+       ) AS connections,
+       ARRAY(SELECT c.relname::text FROM pg_class c
+         WHERE ${NEVER_ANALYSED} AND pg_relation_size(c.oid) > 0 ORDER BY 1) AS "neverAnalysed"`,
+  );
+  return rows[0]!;
+}
+
+/**
+ * What of it harms a daemon, and what to do.
+ * @param daemons that work with this database now; one when there is none.
+ * @param poolMax `database.poolMax` of each.
+ */
+export function complaintsAboutHarm(
+  found: Circumstances,
+  { daemons, poolMax }: { readonly daemons: number; readonly poolMax: number },
+): string[] {
+  const needed = (poolMax + CONNECTIONS_BESIDE) * Math.max(1, daemons);
+  const complaints: readonly (readonly [isHarm: boolean, says: string])[] = [
+    [!found.fsync, 'fsync is off: what was acknowledged may be lost by a crash of the server'],
+    [
+      !found.autovacuum,
+      'autovacuum (or track_counts) is off: tables grow without end, and statements become slow; ' +
+        'switch both on',
+    ],
+    [
+      found.encoding !== 'UTF8',
+      `the database is encoded in ${found.encoding}, in which names and messages of machines may be ` +
+        'refused or cut apart; make one in UTF8 (CREATE DATABASE … ENCODING UTF8 TEMPLATE template0)',
+    ],
+    [
+      found.jit,
+      'jit stays on though it was switched off: whatever stands before the database shares its ' +
+        'connections or drops settings, and each large statement may take seconds; name the server ' +
+        'itself in database.url, or switch jit off for the role',
+    ],
+    [
+      found.connections < needed,
+      `this role may have ${found.connections} connections, and ${daemons || 1} ` +
+        `${daemons > 1 ? 'daemons use' : 'daemon uses'} up to ${needed}; raise max_connections (or ` +
+        'the limit of the role or the database), or lower database.poolMax',
+    ],
+    [
+      found.neverAnalysed.length > 0,
+      `the server never looked at ${found.neverAnalysed.join(', ')}, and may choose slow ways to ` +
+        'read them; run "shepherd db migrate", which has it look (ANALYZE)',
+    ],
+  ];
+  return complaints.filter(([isHarm]) => isHarm).map(([, says]) => says);
+}

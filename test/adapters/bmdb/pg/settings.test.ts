@@ -1,0 +1,143 @@
+import pg from 'pg';
+import { Subject } from 'rxjs';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { createDatabase } from '../../../../src/adapters/bmdb/pg/pool.ts';
+import { prepareConnection } from '../../../../src/adapters/bmdb/pg/settings.ts';
+import { statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
+import { createWakes } from '../../../../src/adapters/bmdb/pg/wakes.ts';
+import { withClient } from '../../../../src/adapters/bmdb/schema/connection.ts';
+import type { Wake } from '../../../../src/adapters/bmdb/port.ts';
+import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../../../src/adapters/log/port.ts';
+import { sources } from '../../../repo/sources.ts';
+import { startPgServer } from './pg-harness.ts';
+import type { PgServer } from './pg-harness.ts';
+
+/** What a person may have set for a role, a database or a server, for reasons of their own. */
+const STRANGE: Readonly<Record<string, string>> = {
+  jit: 'on',
+  TimeZone: 'Asia/Kathmandu',
+  DateStyle: 'SQL, DMY',
+  IntervalStyle: 'iso_8601',
+  extra_float_digits: '-3',
+  bytea_output: 'escape',
+  search_path: 'nowhere',
+  standard_conforming_strings: 'off',
+  default_transaction_isolation: 'serializable',
+  default_transaction_deferrable: 'on',
+  lock_timeout: '2ms',
+  statement_timeout: '7s',
+  idle_in_transaction_session_timeout: '1ms',
+  idle_session_timeout: '300ms',
+  plan_cache_mode: 'force_custom_plan',
+  synchronous_commit: 'off',
+};
+const OURS = {
+  ...{ jit: 'off', TimeZone: 'UTC', DateStyle: 'ISO, MDY', IntervalStyle: 'postgres' },
+  ...{ extra_float_digits: '1', bytea_output: 'hex', search_path: 'public' },
+  ...{ standard_conforming_strings: 'on', default_transaction_isolation: 'read committed' },
+  ...{ default_transaction_deferrable: 'off', lock_timeout: '0', idle_session_timeout: '0' },
+  ...{ plan_cache_mode: 'auto', synchronous_commit: 'local' },
+};
+
+let server: PgServer;
+beforeAll(async () => {
+  server = await startPgServer();
+  for (const role of ['shepherd', 'shepherd_owner']) {
+    for (const [name, value] of Object.entries(STRANGE)) {
+      await server.sql.query(`ALTER ROLE ${role} SET ${name} = ${pg.escapeLiteral(value)}`);
+    }
+  }
+});
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+afterAll(() => server.stop());
+
+const READ = `SELECT jsonb_object_agg(name, setting) AS settings FROM pg_settings
+  WHERE name = ANY ('{${Object.keys(STRANGE).join(',')}}')`;
+const read = statement({
+  ...{ name: 'settings', params: {}, columns: { settings: 'jsonb' } },
+  text: () => READ,
+});
+const asDaemon = { clock: systemClock, random: systemRandom, log: silentLog };
+
+function open(byKeys: boolean) {
+  const limits = { poolMax: 1, timeoutMs: 5_000 };
+  const db = createDatabase({ ...asDaemon, ...limits, url: server.url, byKeys });
+  cleanups.push(() => db.close());
+  return db;
+}
+
+test('a role may be set to all of this', async () => {
+  const client = new pg.Client({ connectionString: server.url });
+  client.on('error', () => undefined);
+  await client.connect();
+  cleanups.push(() => client.end());
+  const { rows } = await client.query(READ);
+  expect(rows[0].settings).toMatchObject({ jit: 'on', TimeZone: 'Asia/Kathmandu' });
+});
+
+test.each([
+  ['for work', false, {}],
+  ['for heartbeats', true, { plan_cache_mode: 'force_generic_plan' }],
+])('C1: a connection %s has what it depends on, whatever its role is set to', async (...given) => {
+  const [, byKeys, more] = given;
+  const [row] = await open(byKeys).rows('read settings', read, {});
+  const timeouts = { statement_timeout: '5000', idle_in_transaction_session_timeout: '5000' };
+  expect(row!.settings).toEqual({ ...OURS, ...timeouts, ...more });
+});
+
+test('C1: so has the one that looks after the schema, but for the limits of time', async () => {
+  const settings = await withClient(server.ownerUrl, 'read settings', async (client) => {
+    const { rows } = await client.query(READ);
+    return rows[0].settings as unknown;
+  });
+  const timeouts = { statement_timeout: '0', idle_in_transaction_session_timeout: '0' };
+  expect(settings).toEqual({ ...OURS, ...timeouts });
+});
+
+test('C1: the connection for wakes outlives a limit on idle ones', async () => {
+  const stopped$ = new Subject<void>();
+  const deps = {
+    ...asDaemon,
+    url: server.url,
+    mode: 'listen',
+    timeoutMs: 5_000,
+    stopped$,
+  } as const;
+  const heard: Wake[] = [];
+  createWakes(deps).subscribe((wake) => heard.push(wake));
+  cleanups.push(() => stopped$.next());
+  await vi.waitUntil(() => heard.length > 0, { timeout: 10_000 });
+  // Idle since later, so whatever ends the one for wakes has done it when this one is ended.
+  const plain = new pg.Client({ connectionString: server.url });
+  plain.on('error', () => undefined);
+  await plain.connect();
+  await new Promise((resolve) => plain.once('end', resolve));
+  const { rows } = await server.sql.query(
+    `SELECT 1 FROM pg_stat_activity WHERE application_name = 'shepherd wakes'`,
+  );
+  expect({ open: rows.length, heard }).toEqual({ open: 1, heard: ['changed'] });
+});
+
+test.each(['on', 'remote_apply', 'local'])('C1: synchronous_commit %s is kept', async (value) => {
+  const client = new pg.Client({ connectionString: server.ownerUrl });
+  await client.connect();
+  cleanups.push(() => client.end());
+  await client.query(`SET synchronous_commit = ${value}`);
+  await prepareConnection(client, null);
+  const { rows } = await client.query(`SHOW synchronous_commit`);
+  expect(rows[0].synchronous_commit).toBe(value);
+});
+
+/** Why a module connects without: it works on a cluster that we made, and nowhere else. */
+const ON_OUR_OWN = ['src/adapters/bmdb/embedded/roles.ts', 'src/commands/scenarios/witness.ts'];
+test('C1: nothing connects without them', () => {
+  const connecting = sources('src/**/*.ts').filter(({ text }) =>
+    /new pg\.(Client|Pool)/.test(text),
+  );
+  const careless = connecting.filter(({ text }) => !text.includes('prepareConnection('));
+  expect(careless.map(({ path }) => path)).toEqual(ON_OUR_OWN);
+});
