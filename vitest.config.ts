@@ -7,6 +7,8 @@ export default defineConfig({
     pool: 'forks',
     // Most tests wait for databases and machines more than they compute.
     maxWorkers: Math.max(2, availableParallelism() - 1),
+    // A busy machine is slow, not wrong.
+    expect: { poll: { timeout: 10_000 } },
     testTimeout: 30_000,
     hookTimeout: 60_000,
     teardownTimeout: 20_000,

@@ -1,7 +1,8 @@
 import type { InspectionEvent } from 'xstate';
 import { readFileSync } from 'node:fs';
+import { extname } from 'node:path';
 import { X509Certificate } from 'node:crypto';
-import { startAgentServer } from '../adapters/agents/http2-agent-server.ts';
+import { startAgentServerThread } from '../adapters/agents/agent-server-thread.ts';
 import { createTakeoverProtocol } from '../adapters/agents/takeover-protocol.ts';
 import type { AgentServer } from '../adapters/agents/port.ts';
 import { createDevCertificates } from '../adapters/agents/tls-material.ts';
@@ -118,6 +119,9 @@ export async function openShell({ config, clock, log, metrics, standIns }: Means
 /** How often the files of the agent server's certificate are looked at. */
 const CERTIFICATE_CHECK_MS = 30_000;
 
+/** Sources are TypeScript in a checkout, and JavaScript where they were built. */
+const AGENT_THREAD = new URL(`./agent-thread${extname(import.meta.filename)}`, import.meta.url);
+
 /** The listener for agents, and what they are told of it. */
 export async function openAgentServer(
   means: Means,
@@ -128,7 +132,8 @@ export async function openAgentServer(
   const tls = await tlsOf(config);
   const server =
     standIns?.agents?.(store) ??
-    (await startAgentServer({
+    (await startAgentServerThread({
+      module: AGENT_THREAD,
       listen: config.agentServer.listen,
       tls,
       store,

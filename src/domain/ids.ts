@@ -18,6 +18,18 @@ export type ProviderName = Brand<string, 'ProviderName'>;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 export const isUuid = (text: string): boolean => UUID.test(text);
 
+/**
+ * The UUID that is written in one of the forms that libraries write, Go's among them (with dashes,
+ * without, in braces, as a URN; in any case), as we write it; null: it is none.
+ */
+export function readUuid(text: string): string | null {
+  const lower = text.toLowerCase();
+  const bare = /^[0-9a-f]{32}$/.test(lower)
+    ? lower.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+    : lower.replace(/^\{(.*)\}$/, '$1').replace(/^urn:uuid:/, '');
+  return isUuid(bare) ? bare : null;
+}
+
 export const machineId = (text: string): MachineId => text as MachineId;
 export const sessionId = (text: string): SessionId => text as SessionId;
 export const witness = (text: string): Witness => text as Witness;

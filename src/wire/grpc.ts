@@ -39,7 +39,7 @@ export function writeFrame(message: Uint8Array): Buffer {
  * Reads the one message of a unary call from a stream, to its end.
  * `take` is asked for room for each piece of it.
  * @throws {GrpcError} RESOURCE_EXHAUSTED over `limitBytes`, as soon as that is known, or no room;
- * UNIMPLEMENTED compressed; INTERNAL no message, a torn one, or more than one. Errors of the stream
+ * INTERNAL compressed although the headers name no encoding, no message, a torn one, or more than one. Errors of the stream
  * pass through.
  */
 export async function readFrame(
@@ -60,7 +60,8 @@ export async function readFrame(
 
 function unframe(body: Buffer, limitBytes: number): Uint8Array {
   if (body.length < PREFIX_BYTES) throw new GrpcError(GrpcStatus.internal, 'no message');
-  if (body[0] !== 0) throw new GrpcError(GrpcStatus.unimplemented, 'compression is not supported');
+  // What is compressed was announced in the headers, and refused there.
+  if (body[0] !== 0) throw new GrpcError(GrpcStatus.internal, 'compressed without an encoding');
   const lengthBytes = body.readUInt32BE(1);
   if (lengthBytes > limitBytes) throw tooLarge(limitBytes);
   if (body.length !== PREFIX_BYTES + lengthBytes) {

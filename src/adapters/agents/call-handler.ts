@@ -13,6 +13,8 @@ import type { Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import type { Metrics } from '../metrics/port.ts';
 import { readClientKey } from './client-key.ts';
+import { networkOf } from './connections.ts';
+import type { Connections } from './connections.ts';
 import type { HeartbeatService } from './heartbeat-service.ts';
 import type { AgentServerLimits } from './limits.ts';
 
@@ -21,18 +23,18 @@ export interface CallHandlerOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly limits: Pick<AgentServerLimits, 'messageBytes' | 'callMs'>;
-  readonly metrics: Metrics | undefined;
+  readonly metrics: Pick<Metrics, 'heartbeat' | 'observe'> | undefined;
   /** While it answers false, calls end UNAVAILABLE unread. */
   readonly isOpen: () => boolean;
-  /** An agent of ours was heard on this connection. */
-  readonly onAccepted: (session: Http2Session) => void;
+  /** Hears how the calls of a connection end. */
+  readonly connections: Pick<Connections, 'accepted' | 'refused'>;
 }
 
 /** Takes one call from its headers to its status. Total: whatever the peer does, it is logged. */
 export type CallHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
 
 export function createCallHandler(options: CallHandlerOptions): CallHandler {
-  const { clock, log, limits, metrics } = options;
+  const { clock, log, limits, metrics, connections } = options;
   const answer = createAnswer(options);
   const take = async (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
     const startedMs = clock.monotonic();
@@ -43,6 +45,9 @@ export function createCallHandler(options: CallHandlerOptions): CallHandler {
       const failure = error instanceof GrpcError ? error : brokenCall(stream, error, log);
       metrics?.heartbeat(OUTCOMES.get(failure.status) ?? 'unavailable');
       sendStatus(stream, failure);
+      if (stream.session && failure.status !== GrpcStatus.unavailable) {
+        connections.refused(stream.session);
+      }
     } finally {
       metrics?.observe('heartbeat_seconds', {}, (clock.monotonic() - startedMs) / 1000);
     }
@@ -62,7 +67,7 @@ export function createCallHandler(options: CallHandlerOptions): CallHandler {
 
 type Answer = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => Promise<Uint8Array>;
 
-function createAnswer({ service, limits, isOpen, onAccepted }: CallHandlerOptions): Answer {
+function createAnswer({ service, limits, isOpen, connections }: CallHandlerOptions): Answer {
   const keys = createKeyCache();
   return async (stream, headers) => {
     if (!isOpen()) throw new GrpcError(GrpcStatus.unavailable, 'try again later');
@@ -75,8 +80,9 @@ function createAnswer({ service, limits, isOpen, onAccepted }: CallHandlerOption
     const chunks = () => stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
     const body = (take: (bytes: number) => boolean) =>
       readFrame(chunks(), limits.messageBytes, take);
-    const answer = await service({ body, publicKey, address, connection: session });
-    onAccepted(session);
+    const network = networkOf(address);
+    const answer = await service({ body, publicKey, network, connection: session });
+    connections.accepted(session);
     return answer;
   };
 }
@@ -105,6 +111,9 @@ function assertIsHeartbeat(headers: IncomingHttpHeaders): void {
     /^application\/grpc(?:\+proto)?(?:;|$)/.test(headers['content-type'] ?? '') &&
     headers[':path'] === HEARTBEAT_PATH;
   if (!isCall) throw new GrpcError(GrpcStatus.unimplemented, 'no such method');
+  if ((headers['grpc-encoding'] ?? 'identity') !== 'identity') {
+    throw new GrpcError(GrpcStatus.unimplemented, 'compressed messages are not read');
+  }
 }
 
 /** Takes no answer any more: closed is not yet destroyed, and every write to it throws. */
@@ -120,7 +129,11 @@ function brokenCall(stream: ServerHttp2Stream, error: unknown, log: Log): GrpcEr
   return new GrpcError(GrpcStatus.unavailable, 'try again later', { cause: error });
 }
 
-const HEAD = { ':status': 200, 'content-type': GRPC_CONTENT_TYPE };
+const HEAD = {
+  ':status': 200,
+  'content-type': GRPC_CONTENT_TYPE,
+  'grpc-accept-encoding': 'identity',
+};
 
 function sendAnswer(stream: ServerHttp2Stream, message: Uint8Array, log: Log): void {
   if (isOver(stream)) return;

@@ -19,17 +19,44 @@ const NODE_SHAPE: MessageShape = {
 };
 const REPORT_SHAPE: MessageShape = { 1: NODE_SHAPE };
 
+/** What of a report may be stored, serialized, or why nothing of it may be. */
+export type HardwareVerdict = { readonly report: Uint8Array } | { readonly fault: string };
+
 /**
- * Why a serialized `AgentHardwareReport` must not be stored; null when it may be. Its size
- * is for the caller to check. @throws {WireError} it cannot be read.
+ * Judges a serialized `AgentHardwareReport`. Ratios that are no number are left out: agents divide by
+ * a size that a machine may not tell. The report's size is for the caller to check.
+ * @throws {WireError} it cannot be read.
  */
-export function hardwareReportFault(serialized: Uint8Array): string | null {
-  if (!hasAtMostFields(serialized, REPORT_SHAPE, FIELDS_MAX)) return 'it has too many fields';
-  const { report, warning } = hardwareReportCodec.decode(serialized);
-  if (!report) return 'it has warnings but no report';
-  if ((warning ?? []).length > ITEMS_MAX) return 'too many warnings';
-  return nodeFault(report);
+export function judgeHardwareReport(serialized: Uint8Array): HardwareVerdict {
+  if (!hasAtMostFields(serialized, REPORT_SHAPE, FIELDS_MAX)) {
+    return { fault: 'it has too many fields' };
+  }
+  const decoded = hardwareReportCodec.decode(serialized);
+  const { report, warning } = decoded;
+  if (!report) return { fault: 'it has warnings but no report' };
+  if ((warning ?? []).length > ITEMS_MAX) return { fault: 'too many warnings' };
+  const node = withoutNonNumbers(report);
+  const fault = nodeFault(node);
+  if (fault !== null) return { fault };
+  // What is whole is kept as it came, with fields that only a newer program knows.
+  const isWhole = node === report;
+  return {
+    report: isWhole ? serialized : hardwareReportCodec.encode({ ...decoded, report: node }),
+  };
 }
+
+/** The same node where every ratio is a number. */
+function withoutNonNumbers(node: HardwareNode): HardwareNode {
+  const disks = node.blockDevice ?? [];
+  const isWhole = [node, ...disks].every((part) => !Object.values(part).some(isNonNumber));
+  if (isWhole) return node;
+  return { ...numbersOf(node), blockDevice: disks.map(numbersOf) };
+}
+
+const isNonNumber = (value: unknown): boolean =>
+  typeof value === 'number' && !Number.isFinite(value);
+const numbersOf = <Part extends object>(part: Part): Part =>
+  Object.fromEntries(Object.entries(part).filter(([, value]) => !isNonNumber(value))) as Part;
 
 function nodeFault(node: HardwareNode): string | null {
   const cpus = node.cpu ?? [];

@@ -1,6 +1,6 @@
 import { Throttled, explain } from '../../domain/errors.ts';
 import type { HeartbeatOutcome, HeartbeatRecord } from '../../domain/heartbeat.ts';
-import { isUuid, machineId } from '../../domain/ids.ts';
+import { machineId, readUuid } from '../../domain/ids.ts';
 import type { MachineId } from '../../domain/ids.ts';
 import { WireError, installationRequestCodec } from '../../wire/codec.ts';
 import { GrpcError, GrpcStatus } from '../../wire/grpc.ts';
@@ -29,8 +29,8 @@ export interface HeartbeatServiceOptions {
 export interface HeartbeatCall {
   /** Raw Ed25519 key that TLS proved. */
   readonly publicKey: Uint8Array;
-  /** Remote IP address. */
-  readonly address: string;
+  /** Whose it is: an IPv4 address, or the /64 of an IPv6 address. */
+  readonly network: string;
   /** The same for all calls of a connection, another for each connection. */
   readonly connection: object;
   /**
@@ -54,20 +54,20 @@ type Accepted = Extract<HeartbeatOutcome, { kind: 'accepted' }>;
 export function createHeartbeatService(options: HeartbeatServiceOptions): HeartbeatService {
   const { log, clock, limits } = options;
   const callsOfKey = createRateLimit(limits.callsPerKey, clock);
-  const refusalsOfAddress = createRateLimit(limits.refusalsPerAddress, clock);
+  const refusalsOfNetwork = createRateLimit(limits.refusalsPerAddress, clock);
   const knownKeys = createRecentSet(KNOWN_MS, clock);
   const record = createRecorder(options);
   const agents = createByteRoom<string>(limits.agentBytes);
   const strangers = createByteRoom<string>(limits.strangerBytes);
   const connections = createByteRoom<object>({ all: Infinity, each: limits.connectionBytes });
 
-  const answer = async ({ publicKey, address }: HeartbeatCall, key: string, body: Uint8Array) => {
+  const answer = async ({ publicKey, network }: HeartbeatCall, key: string, body: Uint8Array) => {
     const received = decode(body);
     const beat = toBeat(received, publicKey);
     const accepted = await record(beat, received);
     if (!accepted) {
       knownKeys.delete(key);
-      refusalsOfAddress.take(address);
+      refusalsOfNetwork.take(network);
       throw new GrpcError(GrpcStatus.unauthenticated, UNAUTHENTICATED);
     }
     knownKeys.add(key);
@@ -78,16 +78,16 @@ export function createHeartbeatService(options: HeartbeatServiceOptions): Heartb
     });
   };
   return async (call) => {
-    const { publicKey, address, connection } = call;
+    const { publicKey, network, connection } = call;
     const key = Buffer.from(publicKey).toString('hex');
     const isKnown = knownKeys.has(key);
     // Agents that share an address with a bad caller are not to suffer for it.
-    const mayCall = (isKnown || refusalsOfAddress.has(address)) && callsOfKey.take(key);
+    const mayCall = (isKnown || refusalsOfNetwork.has(network)) && callsOfKey.take(key);
     if (!mayCall) throw new GrpcError(GrpcStatus.resourceExhausted, 'too many calls');
     // Keys are free, addresses are not; how many connections there are is bounded elsewhere.
     const room = isKnown
       ? agents.enter(key)
-      : firstOf(connections.enter(connection), strangers.enter(address));
+      : firstOf(connections.enter(connection), strangers.enter(network));
     try {
       return await answer(call, key, await call.body(room.take));
     } finally {
@@ -156,8 +156,8 @@ const invalid = (message: string, cause?: unknown) =>
 
 /** The heartbeat without its reports. */
 function toBeat({ envelope }: ReceivedHeartbeat, publicKey: Uint8Array): HeartbeatRecord {
-  const claimed = (envelope.machineId ?? '').toLowerCase();
-  if (!isUuid(claimed)) throw invalid('machine_id is not a UUID');
+  const claimed = readUuid(envelope.machineId ?? '');
+  if (claimed === null) throw invalid('machine_id is not a UUID');
   const bootId = envelope.bootId ?? '';
   return {
     machineId: machineId(claimed),

@@ -1,28 +1,32 @@
 import { createSecureServer } from 'node:http2';
-import type { Http2SecureServer, Http2Session } from 'node:http2';
+import type { Http2SecureServer } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { UsageError } from '../../domain/errors.ts';
-import type { HeartbeatStore } from '../../domain/heartbeat.ts';
+import type { HeartbeatRecord, HeartbeatStore } from '../../domain/heartbeat.ts';
 import type { MachineId } from '../../domain/ids.ts';
 import type { Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import type { Metrics } from '../metrics/port.ts';
 import { createCallHandler } from './call-handler.ts';
 import { startHardwareWishes } from './hardware-wishes.ts';
+import { watchConnections } from './connections.ts';
 import { createHeartbeatService } from './heartbeat-service.ts';
 import { createIntake } from './intake.ts';
 import type { BatchOptions } from './intake.ts';
-import { createRateLimit, defaultLimits } from './limits.ts';
+import { defaultLimits } from './limits.ts';
 import type { AgentServerLimits } from './limits.ts';
 import type { AgentServer, ServerKeys } from './port.ts';
+import { createStoreDoor } from './store-door.ts';
+import type { StoreDoor } from './store-door.ts';
 
-export interface AgentServerOptions {
+export interface AgentFrontOptions {
   /** Port 0 takes a free one. */
   readonly listen: { readonly host: string; readonly port: number };
   readonly tls: ServerKeys;
+  /** Where batches go, and who is asked whose hardware report is missing. */
   readonly store: HeartbeatStore;
   readonly log: Log;
-  readonly metrics?: Metrics;
+  readonly metrics?: Pick<Metrics, 'heartbeat' | 'observe'>;
   readonly clock: Clock;
   /** What agents are told to report in; 0 leaves it to them. */
   readonly heartbeatIntervalSeconds: number;
@@ -37,29 +41,65 @@ export interface AgentServerOptions {
   readonly isReady?: () => boolean;
 }
 
+/** What stands between the network and the store. */
+export interface AgentFront extends Pick<AgentServer, 'address' | 'present' | 'close'> {
+  /** Whether a call that comes now is read. */
+  isOpen(): boolean;
+}
+
+export type AgentServerOptions = AgentFrontOptions;
+
+/**
+ * The public listener for agents, in this thread: {@link startAgentFront}, and the way into the store.
+ * @throws {UsageError} the address cannot be bound, or key and certificate cannot be used.
+ */
+export async function startAgentServer(options: AgentServerOptions): Promise<AgentServer> {
+  const { store } = options;
+  const door = createStoreDoor(options);
+  const front = await startAgentFront({ ...options, store: behind(door, store) });
+  return {
+    address: front.address,
+    heard$: door.heard$,
+    isTakingIn: () => front.isOpen() && door.isStoring(),
+    present: front.present,
+    async close(graceMs) {
+      await front.close(graceMs);
+      door.close();
+    },
+  };
+}
+
+/** The store as the listener sees it. */
+export const behind = (door: StoreDoor, store: HeartbeatStore): HeartbeatStore => ({
+  recordHeartbeats: door.record,
+  ...(store.withoutHardware ? { withoutHardware: () => store.withoutHardware!() } : {}),
+});
+
 const HANDSHAKE_LIMIT_MS = 10_000;
 const STREAMS_PER_CONNECTION = 8;
 
 /**
- * The public listener for agents: unary gRPC on HTTP/2 with TLS 1.3. Clients present self-signed
- * certificates, which grpc-js does not show to handlers; so HTTP/2 is spoken here.
+ * Unary gRPC on HTTP/2 with TLS 1.3. Clients present self-signed certificates, which grpc-js does
+ * not show to handlers; so HTTP/2 is spoken here.
  * @throws {UsageError} the address cannot be bound, or key and certificate cannot be used.
  */
-export async function startAgentServer(options: AgentServerOptions): Promise<AgentServer> {
+export async function startAgentFront(options: AgentFrontOptions): Promise<AgentFront> {
   const limits = { ...defaultLimits, ...options.limits };
   const { store, clock, batch, log } = options;
-  const intake = createIntake({ store, clock, log, batch, limits });
-  const server = createServer(options.tls);
-  const connections = guardConnections(server, limits, clock);
-  const { sessions, onAccepted } = trackSessions(server, limits, clock);
+  const record = (batch: readonly HeartbeatRecord[]) => store.recordHeartbeats(batch);
+  const intake = createIntake({ record, clock, batch, limits });
+  const server = createServer(options.tls, limits);
+  const connections = watchConnections(server, limits, clock);
   let closing = false;
   const isOpen = () => !closing && (options.isReady?.() ?? true);
   const wishes = startHardwareWishes({ store, clock, log, isReady: isOpen });
   const hardwareReportWanted = options.hardwareReportWanted ?? wishes.take;
   const service = createHeartbeatService({ ...options, intake, limits, hardwareReportWanted });
   const { metrics } = options;
-  const calls = { service, clock, log, limits, metrics, isOpen, onAccepted };
-  server.on('stream', createCallHandler(calls));
+  server.on(
+    'stream',
+    createCallHandler({ service, clock, log, limits, metrics, isOpen, connections }),
+  );
   hearErrors(server, log);
   await listen(server, options.listen).catch((error: unknown) => {
     wishes.stop();
@@ -67,18 +107,17 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
   });
   return {
     address: formatAddress(server.address() as AddressInfo),
-    heard$: intake.heard$,
-    isTakingIn: () => server.listening && isOpen() && intake.isStoring(),
+    isOpen: () => server.listening && isOpen(),
     present: (tls) => onKeys(() => server.setSecureContext(contextOf(tls))),
     async close(graceMs) {
       closing = true;
       wishes.stop();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      for (const session of sessions) session.close();
+      for (const session of connections.sessions) session.close();
       const grace = startGrace(clock, graceMs);
       await Promise.race([Promise.all([intake.close(), closed]), grace.over]);
       grace.cancel();
-      for (const socket of connections) socket.destroy();
+      connections.destroy();
       await closed;
     },
   };
@@ -92,7 +131,7 @@ function startGrace(clock: Clock, graceMs: number) {
   return { over, cancel: () => clock.clearTimeout(timer) };
 }
 
-const createServer = (tls: ServerKeys): Http2SecureServer =>
+const createServer = (tls: ServerKeys, { resets }: AgentServerLimits): Http2SecureServer =>
   onKeys(() =>
     createSecureServer({
       ...contextOf(tls),
@@ -100,6 +139,8 @@ const createServer = (tls: ServerKeys): Http2SecureServer =>
       // The certificates are self-signed; their keys are checked against the BMDB instead.
       rejectUnauthorized: false,
       handshakeTimeout: HANDSHAKE_LIMIT_MS,
+      streamResetBurst: resets.burst,
+      streamResetRate: resets.perSecond,
       settings: { maxConcurrentStreams: STREAMS_PER_CONNECTION, enablePush: false },
     }),
   );
@@ -139,56 +180,4 @@ function hearErrors(server: Http2SecureServer, log: Log): void {
   server.on('secureConnection', (socket) => socket.on('error', hear));
   // Such as no descriptor left for one more connection; the server listens on.
   server.on('error', (error) => log.error({ err: error }, 'agent server cannot accept'));
-}
-
-/**
- * Ends connections that nothing comes on any more, and those of strangers after a while whatever
- * comes on them: they are not to take the place of agents.
- */
-function trackSessions(
-  server: Http2SecureServer,
-  { strangerMs, idleMs }: AgentServerLimits,
-  clock: Clock,
-) {
-  const sessions = new Set<Http2Session>();
-  const strangers = new Map<Http2Session, unknown>();
-  const onAccepted = (session: Http2Session) => {
-    if (!strangers.has(session)) return;
-    clock.clearTimeout(strangers.get(session));
-    strangers.delete(session);
-  };
-  server.on('session', (session) => {
-    sessions.add(session);
-    strangers.set(
-      session,
-      clock.setTimeout(() => session.destroy(), strangerMs),
-    );
-    session.on('close', () => {
-      sessions.delete(session);
-      onAccepted(session);
-    });
-    session.setTimeout(idleMs, () => session.destroy());
-  });
-  return { sessions: sessions as ReadonlySet<Http2Session>, onAccepted };
-}
-
-/**
- * Refuses connections before they cost a handshake, and those that speak no HTTP/2. Answers the
- * connections that are open.
- */
-function guardConnections(
-  server: Http2SecureServer,
-  limits: AgentServerLimits,
-  clock: Clock,
-): ReadonlySet<Socket> {
-  const connects = createRateLimit(limits.connects, clock);
-  const open = new Set<Socket>();
-  server.maxConnections = limits.connectionsMax;
-  server.prependListener('connection', (socket: Socket) => {
-    open.add(socket);
-    socket.on('close', () => open.delete(socket));
-    if (!connects.take(socket.remoteAddress ?? '')) socket.destroy();
-  });
-  server.on('unknownProtocol', (socket) => socket.destroy());
-  return open;
 }

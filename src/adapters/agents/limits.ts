@@ -7,8 +7,16 @@ export interface AgentServerLimits {
   /** From the first byte of a call to its answer, however slowly it is sent. */
   readonly callMs: number;
   readonly connectionsMax: number;
-  /** New connections of one address. */
+  /** New connections of one address; of IPv6, of one /64. Each costs us 2 ms of a processor. */
   readonly connects: Rate;
+  /** Connections on which no agent of ours was heard yet. */
+  readonly strangersMax: number;
+  /** The same of one address; of IPv6, of one /64. */
+  readonly strangersPerAddress: number;
+  /** Calls in a row that may be refused on one connection before it is ended. */
+  readonly refusedCallsMax: number;
+  /** Calls of one connection that its peer takes back. */
+  readonly resets: Rate;
   /** Calls with one client key. */
   readonly callsPerKey: Rate;
   /** Calls of one address that end UNAUTHENTICATED; beyond, its next ones are refused unread. */
@@ -51,7 +59,11 @@ export const defaultLimits: AgentServerLimits = {
   messageBytes: 4 * MIB,
   callMs: 15_000,
   connectionsMax: 50_000,
-  connects: { perSecond: 500, burst: 5_000 },
+  connects: { perSecond: 50, burst: 400 },
+  strangersMax: 2_000,
+  strangersPerAddress: 500,
+  refusedCallsMax: 50,
+  resets: { perSecond: 5, burst: 50 },
   callsPerKey: { perSecond: 5, burst: 60 },
   refusalsPerAddress: { perSecond: 200, burst: 2_000 },
   waitingMax: 20_000,

@@ -1,10 +1,12 @@
 import { Unreachable } from '../../domain/errors.ts';
-import type { HeartbeatOutcome, HeartbeatRecord } from '../../domain/heartbeat.ts';
+import type { HeartbeatOutcome, HeartbeatRecord, HeartbeatStore } from '../../domain/heartbeat.ts';
 import { silentLog } from '../log/port.ts';
+import type { Log } from '../log/port.ts';
 import { createIntake } from './intake.ts';
 import type { BatchOptions, IntakeOptions } from './intake.ts';
 import { defaultLimits } from './limits.ts';
 import type { AgentServer } from './port.ts';
+import { createStoreDoor } from './store-door.ts';
 
 /** An agent server without network: simulated agents call it directly. */
 export interface MemAgentServer extends AgentServer {
@@ -15,7 +17,10 @@ export interface MemAgentServer extends AgentServer {
 const BATCH: BatchOptions = { maxMs: 0, max: 500 };
 
 export interface MemAgentServerOptions
-  extends Pick<IntakeOptions, 'store' | 'clock'>, Partial<Omit<IntakeOptions, 'store' | 'clock'>> {
+  extends Pick<IntakeOptions, 'clock'>, Partial<Pick<IntakeOptions, 'batch' | 'limits'>> {
+  readonly store: HeartbeatStore;
+  /** Default: silent. */
+  readonly log?: Log;
   /** While it answers false, calls fail. Default: always true. */
   readonly isReady?: () => boolean;
 }
@@ -23,23 +28,31 @@ export interface MemAgentServerOptions
 /** The same way into the store as the real server's, from after authentication by TLS. */
 export function createMemAgentServer({
   isReady = () => true,
+  store,
   ...options
 }: MemAgentServerOptions): MemAgentServer {
-  const intake = createIntake({ log: silentLog, batch: BATCH, limits: defaultLimits, ...options });
+  const door = createStoreDoor({ store, log: silentLog, ...options });
+  const intake = createIntake({
+    record: door.record,
+    batch: BATCH,
+    limits: defaultLimits,
+    ...options,
+  });
   let closed = false;
   return {
     address: 'memory:0',
-    heard$: intake.heard$,
-    isTakingIn: () => !closed && isReady() && intake.isStoring(),
+    heard$: door.heard$,
+    isTakingIn: () => !closed && isReady() && door.isStoring(),
     // There is no connection that could show it.
     present: () => undefined,
     async report(record) {
       if (!isReady()) throw new Unreachable('the agent server has no live session');
       return intake.record(record);
     },
-    close: () => {
+    async close() {
       closed = true;
-      return intake.close();
+      await intake.close();
+      door.close();
     },
   };
 }

@@ -4,7 +4,7 @@ import { WireError, installationReportCodec } from '../../wire/codec.ts';
 import { hasAtMostFields } from '../../wire/fields.ts';
 import type { MessageShape } from '../../wire/fields.ts';
 import type { ReceivedHeartbeat } from '../../wire/heartbeat.ts';
-import { hardwareReportFault } from './hardware-check.ts';
+import { judgeHardwareReport } from './hardware-check.ts';
 
 /** The reports of a heartbeat that may be stored, and why the others may not. */
 export interface Reports {
@@ -20,40 +20,49 @@ const INSTALLATION_SHAPE: MessageShape = { 2: {}, 3: {} };
 
 /** Decodes and judges the reports: only for callers that are known to be agents. Never throws. */
 export function readReports(received: ReceivedHeartbeat): Reports {
-  const hardware = received.hardwareReport;
-  const raw = received.installationReport;
-  const hardwareFault = faultOf(hardware, hardwareReportFault);
-  const installationFault = faultOf(raw, installationReportFault);
+  const { hardwareReport, installationReport: raw } = received;
+  const hardware = hardwareReport?.length ? judge(hardwareReport, judgeHardwareReport) : null;
+  const installation = raw ? judge(raw, judgeInstallationReport) : null;
   return {
     valid: {
-      ...(hardware?.length && hardwareFault === null ? { hardwareReport: hardware } : {}),
-      ...(raw && installationFault === null ? { installationReport: toInstallation(raw) } : {}),
+      ...(hardware && 'report' in hardware ? { hardwareReport: hardware.report } : {}),
+      ...(installation && 'report' in installation
+        ? { installationReport: installation.report }
+        : {}),
     },
-    hardwareFault: hardware?.length ? hardwareFault : null,
-    installationFault,
+    hardwareFault: hardware && 'fault' in hardware ? hardware.fault : null,
+    installationFault: installation && 'fault' in installation ? installation.fault : null,
   };
 }
 
-function faultOf(
-  report: Uint8Array | null,
-  judge: (report: Uint8Array) => string | null,
-): string | null {
-  if (!report) return null;
-  if (report.length > SIZE_MAX_BYTES) return `larger than ${SIZE_MAX_BYTES} bytes`;
+type Verdict<Report> = { readonly report: Report } | { readonly fault: string };
+
+function judge<Report>(
+  raw: Uint8Array,
+  read: (raw: Uint8Array) => Verdict<Report>,
+): Verdict<Report> {
+  if (raw.length > SIZE_MAX_BYTES) return { fault: `larger than ${SIZE_MAX_BYTES} bytes` };
   try {
-    return judge(report);
+    return read(raw);
   } catch (error) {
-    if (error instanceof WireError) return explain(error);
+    if (error instanceof WireError) return { fault: explain(error) };
     throw error;
   }
 }
 
-function installationReportFault(raw: Uint8Array): string | null {
-  if (!hasAtMostFields(raw, INSTALLATION_SHAPE, INSTALLATION_FIELDS_MAX)) return 'too many fields';
-  return installationReportCodec.decode(raw).result ? null : 'it has no result';
-}
-
-function toInstallation(raw: Uint8Array): NonNullable<HeartbeatRecord['installationReport']> {
+function judgeInstallationReport(
+  raw: Uint8Array,
+): Verdict<NonNullable<HeartbeatRecord['installationReport']>> {
+  if (!hasAtMostFields(raw, INSTALLATION_SHAPE, INSTALLATION_FIELDS_MAX)) {
+    return { fault: 'too many fields' };
+  }
   const { generation, result } = installationReportCodec.decode(raw);
-  return { generation: generation ?? 0n, result: result === 'success' ? 'Success' : 'Error', raw };
+  if (!result) return { fault: 'it has no result' };
+  return {
+    report: {
+      generation: generation ?? 0n,
+      result: result === 'success' ? 'Success' : 'Error',
+      raw,
+    },
+  };
 }

@@ -1,3 +1,4 @@
+import { describe } from 'vitest';
 import { createMemAgentServer } from '../../../src/adapters/agents/mem-agent-server.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { isRetryable } from '../../../src/domain/errors.ts';
@@ -12,23 +13,28 @@ import { agentServerContract } from '../../contracts/agents.ts';
 import type { Answer, Beat } from '../../contracts/agents.ts';
 import { createClients, startTestServer } from './test-server.ts';
 
-agentServerContract('http2', async (store, isReady) => {
-  const { server, trust } = await startTestServer({ store, isReady });
-  const clients = createClients(server.address, trust);
-  return {
-    server,
-    dispose: clients.close,
-    beat: async ({ key, ...request }) => {
-      try {
-        const client = await clients.of(key);
-        const response = await client.heartbeat(request, new AbortController().signal);
-        const { installationRequest } = response;
-        return { kind: 'accepted', generation: installationRequest?.generation ?? null };
-      } catch (error) {
-        return fromGrpc(error);
-      }
-    },
-  };
+describe.each([
+  ['http2', false],
+  ['http2 in a thread of its own', true],
+])('%s', (name, inThread) => {
+  agentServerContract(name, async (store, isReady) => {
+    const { server, trust } = await startTestServer({ store, isReady }, undefined, inThread);
+    const clients = createClients(server.address, trust);
+    return {
+      server,
+      dispose: clients.close,
+      beat: async ({ key, ...request }) => {
+        try {
+          const client = await clients.of(key);
+          const response = await client.heartbeat(request, new AbortController().signal);
+          const { installationRequest } = response;
+          return { kind: 'accepted', generation: installationRequest?.generation ?? null };
+        } catch (error) {
+          return fromGrpc(error);
+        }
+      },
+    };
+  });
 });
 
 const KINDS = new Map<number, 'unauthenticated' | 'invalid' | 'unavailable'>([

@@ -14,7 +14,7 @@ export interface RawHttp2 {
 }
 
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
-const TYPE = { data: 0, headers: 1, reset: 3, settings: 4, continuation: 9 };
+const TYPE = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, continuation: 9 };
 export const END_HEADERS = 0x4;
 
 function frame(type: number, flags: number, stream: number, payload: Uint8Array): Buffer {
@@ -62,6 +62,9 @@ export const data = (stream: number, content: Uint8Array) => frame(TYPE.data, 0,
 /** CANCEL. */
 export const reset = (stream: number) => frame(TYPE.reset, 0, stream, Buffer.from([0, 0, 0, 8]));
 
+export const ping = frame(TYPE.ping, 0, 0, Buffer.alloc(8));
+export const settings = frame(TYPE.settings, 0, 0, Buffer.alloc(0));
+
 /** A connection after its first words. Streams of a client are odd. */
 export async function openRawHttp2(
   address: string,
@@ -80,6 +83,6 @@ export async function openRawHttp2(
       if (socket.destroyed) resolve();
       else socket.write(Buffer.concat(frames), () => resolve());
     });
-  await send(PREFACE, frame(TYPE.settings, 0, 0, Buffer.alloc(0)));
+  await send(PREFACE, settings);
   return { socket, send, closed };
 }

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { startAgentServerThread } from '../../../src/adapters/agents/agent-server-thread.ts';
 import { startAgentServer } from '../../../src/adapters/agents/http2-agent-server.ts';
 import type { AgentServerOptions } from '../../../src/adapters/agents/http2-agent-server.ts';
 import { createDevCertificates } from '../../../src/adapters/agents/tls-material.ts';
@@ -11,13 +12,15 @@ import { createClientIdentity } from '../../../src/agent/client-certificate.ts';
 import { parseEndpoint } from '../../../src/agent/endpoint.ts';
 import type { RawKeyPair } from '../../../src/agent/keys.ts';
 
-/** A real server on a free port of the loopback. `trust` is its authority, PEM. */
+/** A real server on a free port of the loopback, in a thread of its own if asked for. `trust` is its authority, PEM. */
 export async function startTestServer(
   options: Pick<AgentServerOptions, 'store'> & Partial<AgentServerOptions>,
   tls?: TlsMaterial,
+  inThread = false,
 ) {
   const material = tls ?? (await createDevCertificates({ names: [] }));
-  const server = await startAgentServer({
+  const server = await (inThread ? startAgentServerThread : startAgentServer)({
+    module: new URL('../../../src/daemon/agent-thread.ts', import.meta.url),
     listen: { host: '127.0.0.1', port: 0 },
     tls: material,
     log: silentLog,

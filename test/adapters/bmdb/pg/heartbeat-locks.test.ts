@@ -2,7 +2,6 @@ import { expect, it, test } from 'vitest';
 import { createIntake } from '../../../../src/adapters/agents/intake.ts';
 import { defaultLimits } from '../../../../src/adapters/agents/limits.ts';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
-import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { Locked } from '../../../../src/domain/errors.ts';
 import type { HeartbeatRecord } from '../../../../src/domain/heartbeat.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
@@ -153,7 +152,8 @@ it('the intake fails the call of that agent alone', async () => {
   await send(ids.map((id) => recordOf(id)));
   await hold('machine_agent_heartbeat', ids[2]!);
   const intake = createIntake({
-    ...{ store: stand.bmdb.heartbeats, clock: systemClock, log: silentLog },
+    record: (batch) => stand.bmdb.heartbeats.recordHeartbeats(batch),
+    clock: systemClock,
     ...{ batch: { maxMs: 1_000, max: ids.length }, limits: defaultLimits },
   });
   const answers = await Promise.allSettled(ids.map((id) => intake.record(recordOf(id))));

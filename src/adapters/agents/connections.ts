@@ -1,0 +1,127 @@
+import type { Http2SecureServer, Http2Session } from 'node:http2';
+import { isIPv6 } from 'node:net';
+import type { Socket } from 'node:net';
+import type { Clock } from '../clock/port.ts';
+import { createRateLimit } from './limits.ts';
+import type { AgentServerLimits } from './limits.ts';
+
+/** The connections of a listener: whose they are, and when they have to end. */
+export interface Connections {
+  readonly sessions: ReadonlySet<Http2Session>;
+  /** An agent of ours was heard on this connection. */
+  accepted(session: Http2Session): void;
+  /** A call on it was refused, whose caller is to blame; too many of them end the connection. */
+  refused(session: Http2Session): void;
+  /** Ends them all at once. */
+  destroy(): void;
+}
+
+/**
+ * Refuses connections before they cost a handshake, ends those that speak no HTTP/2, those that
+ * nothing comes on any more, and those of strangers after a while whatever comes on them: they are
+ * not to take the place of agents.
+ */
+export function watchConnections(
+  server: Http2SecureServer,
+  limits: AgentServerLimits,
+  clock: Clock,
+): Connections {
+  const open = new Set<Socket>();
+  const sessions = new Set<Http2Session>();
+  const timers = new Map<Http2Session, unknown>();
+  const refusals = new WeakMap<Http2Session, number>();
+  const connects = createRateLimit(limits.connects, clock);
+  const strangers = createStrangers(limits);
+
+  const accepted = (session: Http2Session) => {
+    refusals.delete(session);
+    if (!timers.has(session)) return;
+    clock.clearTimeout(timers.get(session));
+    timers.delete(session);
+    if (!session.destroyed) strangers.leave(peerOf(session.socket));
+  };
+  server.maxConnections = limits.connectionsMax;
+  server.prependListener('connection', (socket: Socket) => {
+    const [peer, network] = [peerOf(socket), networkOf(socket.remoteAddress ?? '')];
+    open.add(socket);
+    socket.on('close', () => {
+      open.delete(socket);
+      strangers.leave(peer);
+    });
+    if (!connects.take(network) || !strangers.enter(peer, network)) socket.destroy();
+  });
+  server.on('unknownProtocol', (socket) => socket.destroy());
+  server.on('session', (session) => {
+    sessions.add(session);
+    timers.set(
+      session,
+      clock.setTimeout(() => session.destroy(), limits.strangerMs),
+    );
+    session.on('close', () => {
+      sessions.delete(session);
+      clock.clearTimeout(timers.get(session));
+      timers.delete(session);
+    });
+    session.setTimeout(limits.idleMs, () => session.destroy());
+  });
+  return {
+    sessions,
+    accepted,
+    refused(session) {
+      const count = (refusals.get(session) ?? 0) + 1;
+      refusals.set(session, count);
+      if (count > limits.refusedCallsMax) session.destroy();
+    },
+    destroy: () => open.forEach((socket) => socket.destroy()),
+  };
+}
+
+/** Names a connection to this listener as long as it is open. */
+const peerOf = ({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>) =>
+  `${remoteAddress} ${remotePort}`;
+
+/** Counts the connections on which no agent was heard yet, in all and by network. */
+function createStrangers({
+  strangersMax,
+  strangersPerAddress,
+}: Pick<AgentServerLimits, 'strangersMax' | 'strangersPerAddress'>) {
+  const networkOfPeer = new Map<string, string>();
+  const counts = new Map<string, number>();
+  return {
+    /** Whether there is room for one more. */
+    enter(peer: string, network: string): boolean {
+      const count = counts.get(network) ?? 0;
+      if (networkOfPeer.size >= strangersMax || count >= strangersPerAddress) return false;
+      networkOfPeer.set(peer, network);
+      counts.set(network, count + 1);
+      return true;
+    },
+    leave(peer: string): void {
+      const network = networkOfPeer.get(peer);
+      if (network === undefined) return;
+      networkOfPeer.delete(peer);
+      const count = counts.get(network)! - 1;
+      if (count === 0) counts.delete(network);
+      else counts.set(network, count);
+    },
+  };
+}
+
+/**
+ * What counts as one caller: an IPv4 address, and the /64 of an IPv6 address, since whoever has one
+ * of those has them all.
+ */
+export function networkOf(address: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
+  if (mapped) return mapped[1]!;
+  if (!isIPv6(address)) return address;
+  const [head = '', tail] = address.replace(/%.*$/, '').toLowerCase().split('::');
+  const left = head === '' ? [] : head.split(':');
+  const right = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros = Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0');
+  const groups = [...left, ...(tail === undefined ? [] : zeros), ...right];
+  return `${groups
+    .slice(0, 4)
+    .map((group) => group.replace(/^0+(?=.)/, ''))
+    .join(':')}::/64`;
+}

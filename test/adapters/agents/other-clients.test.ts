@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import grpc from '@grpc/grpc-js';
+import { afterEach, describe, expect, test } from 'vitest';
+import { createClientIdentity } from '../../../src/agent/client-certificate.ts';
+import { generateRawKeyPair } from '../../../src/agent/keys.ts';
+import { readUuid, machineId } from '../../../src/domain/ids.ts';
+import { hardwareReportCodec, heartbeatRequestCodec } from '../../../src/wire/codec.ts';
+import type { HardwareReport } from '../../../src/wire/codec.ts';
+import { GrpcStatus } from '../../../src/wire/grpc.ts';
+import { HEARTBEAT_PATH } from '../../../src/wire/heartbeat.ts';
+import { createMemHeartbeatStore } from './mem-heartbeat-store.ts';
+import { openRawCall, openRawClient } from './raw-client.ts';
+import { startTestServer } from './test-server.ts';
+
+/** What agents in other languages send that ours does not, by a client that is not ours. */
+describe('C7: clients of other programs', () => {
+  const cleanUps: (() => unknown)[] = [];
+  const start = async () => {
+    const store = createMemHeartbeatStore();
+    const { server, trust } = await startTestServer({ store });
+    const [key, machine] = [generateRawKeyPair(), machineId(randomUUID())];
+    const stored = store.start(machine, key.publicKey);
+    const { key: privateKey, certificate } = await createClientIdentity(key);
+    const credentials = grpc.credentials.createSsl(
+      ...([trust, privateKey, certificate].map((pem) => Buffer.from(pem)) as [
+        Buffer,
+        Buffer,
+        Buffer,
+      ]),
+    );
+    cleanUps.push(() => server.close(200));
+    const call = (request: Uint8Array, options: grpc.ClientOptions = {}) => {
+      const client = new grpc.Client(server.address, credentials, options);
+      cleanUps.push(() => client.close());
+      const same = (message: Buffer) => message;
+      return new Promise<number>((resolve) =>
+        client.makeUnaryRequest(HEARTBEAT_PATH, same, same, Buffer.from(request), (error) =>
+          resolve(error?.code ?? grpc.status.OK),
+        ),
+      );
+    };
+    const session = openRawClient({
+      address: server.address,
+      trust,
+      identity: { key: privateKey, cert: certificate },
+    });
+    cleanUps.push(() => session.destroy());
+    const report = (hardwareReport: HardwareReport) =>
+      call(heartbeatRequestCodec.encode({ machineId: machine, hardwareReport }));
+    return { machine, stored, session, call, report };
+  };
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+  });
+
+  test('a compressed request is told which encoding is read, and the next call is served', async () => {
+    const { machine, stored, session, call } = await start();
+    const agentVersion = 'x'.repeat(2_000);
+    const request = heartbeatRequestCodec.encode({ machineId: machine, agentVersion });
+    expect(await call(request, { 'grpc.default_compression_algorithm': 2 })).toBe(
+      GrpcStatus.unimplemented,
+    );
+    const stream = openRawCall(session, { 'grpc-encoding': 'gzip' });
+    const [head] = (await once(stream, 'response')) as [Record<string, string>];
+    stream.destroy();
+    expect(head).toMatchObject({
+      'grpc-status': String(GrpcStatus.unimplemented),
+      'grpc-accept-encoding': 'identity',
+    });
+    expect(await call(request)).toBe(GrpcStatus.ok);
+    expect(stored.heartbeats).toBe(1);
+  });
+
+  test.each([
+    ['with dashes', (id: string) => id],
+    ['in capitals', (id: string) => id.toUpperCase()],
+    ['without dashes', (id: string) => id.replaceAll('-', '')],
+    ['in braces', (id: string) => `{${id}}`],
+    ['as a URN', (id: string) => `urn:uuid:${id}`],
+  ])('a machine id %s is the same machine', async (_form, write) => {
+    const { machine, stored, call } = await start();
+    const request = heartbeatRequestCodec.encode({ machineId: write(machine) });
+    expect(await call(request)).toBe(GrpcStatus.ok);
+    expect(stored.heartbeats).toBe(1);
+  });
+
+  test.each(['', 'x', '{', '{}', 'urn:uuid:', `{${randomUUID()}`, `${randomUUID()} `])(
+    '%j is no UUID',
+    (text) => expect(readUuid(text)).toBeNull(),
+  );
+
+  test('a ratio that is no number is left out, and all else of the report is kept', async () => {
+    const { stored, report } = await start();
+    const hardwareReport = {
+      report: {
+        product: 'X',
+        memoryInstalledBytes: 0n,
+        memoryUsableRatio: Infinity,
+        blockDevice: [
+          { serialNumber: 'one', availableSpareRatio: NaN, usageRatio: 0.5 },
+          { serialNumber: 'two', usageRatio: -Infinity },
+        ],
+      },
+      warning: ['no memory found'],
+    };
+    expect(await report(hardwareReport)).toBe(GrpcStatus.ok);
+    const kept = hardwareReportCodec.decode(stored.hardwareReport!);
+    expect(kept).toMatchObject({
+      report: {
+        product: 'X',
+        blockDevice: [{ serialNumber: 'one', usageRatio: 0.5 }, { serialNumber: 'two' }],
+      },
+      warning: ['no memory found'],
+    });
+    expect(kept.report!.memoryUsableRatio ?? 0).toBe(0);
+    expect(kept.report!.blockDevice![0]).not.toHaveProperty('availableSpareRatio');
+    expect(kept.report!.blockDevice![1]).not.toHaveProperty('usageRatio');
+  });
+});

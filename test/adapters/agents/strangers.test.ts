@@ -1,0 +1,155 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { connect as connectTls } from 'node:tls';
+import { afterEach, describe, expect, test } from 'vitest';
+import { networkOf } from '../../../src/adapters/agents/connections.ts';
+import type { AgentServerOptions } from '../../../src/adapters/agents/http2-agent-server.ts';
+import { defaultLimits } from '../../../src/adapters/agents/limits.ts';
+import { generateRawKeyPair } from '../../../src/agent/keys.ts';
+import { machineId } from '../../../src/domain/ids.ts';
+import { heartbeatRequestCodec } from '../../../src/wire/codec.ts';
+import { GrpcStatus, writeFrame } from '../../../src/wire/grpc.ts';
+import { createMemHeartbeatStore } from './mem-heartbeat-store.ts';
+import { ED25519, openRawClient, rawCall, selfSigned } from './raw-client.ts';
+import { createClients, startTestServer } from './test-server.ts';
+
+const closed = (emitter: NodeJS.EventEmitter) =>
+  new Promise<void>((resolve) => emitter.once('close', () => resolve()));
+
+/** What one stranger may cost is less than what the listener can bear. */
+describe('B3: strangers at the agent server', () => {
+  const cleanUps: (() => unknown)[] = [];
+  const start = async (limits: AgentServerOptions['limits'], inThread = false) => {
+    const store = createMemHeartbeatStore();
+    const started = await startTestServer(
+      { store, ...(limits ? { limits } : {}) },
+      undefined,
+      inThread,
+    );
+    const { address } = started.server;
+    const clients = createClients(address, started.trust);
+    cleanUps.push(clients.close, () => started.server.close(200));
+    const agent = () => {
+      const [key, machine] = [generateRawKeyPair(), machineId(randomUUID())];
+      const stored = store.start(machine, key.publicKey);
+      const beat = async () =>
+        (await clients.of(key)).heartbeat({ machineId: machine }, AbortSignal.timeout(10_000));
+      return { stored, beat };
+    };
+    const [host, port] = [address.split(':')[0]!, Number(address.split(':')[1])];
+    const stranger = async () => {
+      const identity = await selfSigned(ED25519);
+      const target = { host, port, ca: [started.trust], ...identity, ALPNProtocols: ['h2'] };
+      const socket = connectTls(target).on('error', () => undefined);
+      socket.resume();
+      cleanUps.push(() => socket.destroy());
+      return socket;
+    };
+    return { ...started, store, address, agent, stranger };
+  };
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0)) await cleanUp();
+  });
+
+  test('connections that no agent was heard on are bounded by address; agents do not count', async () => {
+    const { agent, stranger } = await start({ strangersPerAddress: 3 });
+    const agents = Array.from({ length: 6 }, agent);
+    // Each counts as a stranger until it is heard.
+    for (const { beat } of agents) await beat();
+    const waiting = await Promise.all([stranger(), stranger(), stranger()]);
+    await Promise.all(waiting.map((socket) => once(socket, 'secureConnect')));
+    await closed(await stranger());
+    for (const { beat } of agents) await beat();
+    expect(agents.map(({ stored }) => stored.heartbeats)).toEqual(agents.map(() => 2));
+    waiting[0].destroy();
+    const late = agent();
+    await expect
+      .poll(() =>
+        late.beat().then(
+          () => 'heard',
+          () => 'refused',
+        ),
+      )
+      .toBe('heard');
+  });
+
+  test('so are those of all addresses together', async () => {
+    const { stranger } = await start({ strangersMax: 2 });
+    const waiting = await Promise.all([stranger(), stranger()]);
+    await Promise.all(waiting.map((socket) => once(socket, 'secureConnect')));
+    await closed(await stranger());
+    expect(waiting.some(({ destroyed }) => destroyed)).toBe(false);
+  });
+
+  test('a connection whose calls are refused again and again is ended', async () => {
+    const { address, trust, store } = await start({ refusedCallsMax: 5, refusalMs: 60_000 });
+    const session = openRawClient({ address, trust, identity: await selfSigned(ED25519) });
+    cleanUps.push(() => session.destroy());
+    const over = closed(session);
+    const body = writeFrame(heartbeatRequestCodec.encode({ machineId: randomUUID() }));
+    const statuses = [];
+    for (let call = 0; call < 5; call += 1) statuses.push((await rawCall(session, body)).status);
+    expect(new Set(statuses)).toEqual(new Set([String(GrpcStatus.unauthenticated)]));
+    await rawCall(session, body);
+    await over;
+    expect(store.batches).toEqual([1]);
+  });
+
+  test.each([
+    ['192.0.2.7', '192.0.2.7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:0db8:0001:0002:ffff::1', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['', ''],
+  ])('%s counts as %s', (address, network) => {
+    expect(networkOf(address)).toBe(network);
+  });
+
+  test('what they may do by default', () => {
+    expect(defaultLimits).toMatchObject({
+      connects: { perSecond: 50 },
+      resets: { perSecond: 5, burst: 50 },
+    });
+    const { strangersPerAddress, strangersMax, connectionsMax } = defaultLimits;
+    expect(strangersPerAddress).toBeLessThan(strangersMax);
+    expect(strangersMax).toBeLessThan(connectionsMax);
+  });
+
+  test.each(['handshake', 'tcp', 'call', 'report', 'reset', 'bomb', 'ping', 'settings'])(
+    'ten connections at full speed (%s) keep no agent of ours out, and the daemon free',
+    async (kind) => {
+      const { agent, address, trust } = await start(undefined, true);
+      const agents = Array.from({ length: 10 }, agent);
+      for (const { beat } of agents) await beat();
+      const script = join(import.meta.dirname, 'flood.ts');
+      const flood = spawn(process.execPath, [script, address, kind], {
+        stdio: ['pipe', 'pipe', 'inherit'],
+      });
+      flood.stdin.end(trust);
+      await once(flood.stdout, 'data');
+      const delay = monitorEventLoopDelay({ resolution: 5 });
+      delay.enable();
+      let oldestMs = 0;
+      for (let round = 0; round < 10; round += 1) {
+        const sentMs = performance.now();
+        await Promise.all(agents.map(({ beat }) => beat()));
+        oldestMs = Math.max(oldestMs, performance.now() - sentMs);
+      }
+      delay.disable();
+      const ended = once(flood, 'exit');
+      flood.kill();
+      await ended;
+      const loopMs = Math.round(delay.max / 1e6);
+      console.log(
+        `${kind}: slowest heartbeat ${Math.round(oldestMs)} ms, loop at most ${loopMs} ms`,
+      );
+      expect(agents.map(({ stored }) => stored.heartbeats)).toEqual(agents.map(() => 11));
+    },
+  );
+});
