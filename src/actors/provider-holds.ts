@@ -9,7 +9,6 @@ import {
   holdsAfterFailure,
   holdsAfterSuccess,
   indexHolds,
-  throttleOf,
   type CallContext,
   type HoldIndex,
   type HoldOrder,
@@ -37,7 +36,11 @@ type Lift = Extract<HoldOrder, { readonly order: 'lift' }>;
  */
 export interface HoldKeeper {
   holds(provider: ProviderName): HoldIndex;
-  /** @throws {ProviderError} calls of this kind are throttled; nothing was asked. */
+  /**
+   * To be called before a call, whose end is to be told to `failed` or `succeeded`: once a throttle is
+   * over, one call at a time is let through, until one succeeds.
+   * @throws {ProviderError} calls of this kind are throttled; nothing was asked.
+   */
   check(provider: ProviderName, call: ThrottledCall): void;
   /**
    * Makes a call of any kind but creations under the holds of its kind, and heeds how it ends.
@@ -63,6 +66,9 @@ export interface HoldKeeper {
 /** Ours are believed so long, until a read of the BMDB has them. */
 const OWN_MS = 10_000;
 
+/** A call on trial of which nobody told how it ended bars others no longer. */
+const TRIAL_MS = 60_000;
+
 /** What we believe of the end of a hold and what the BMDB says of it may differ so much. */
 const SLACK_MS = 1_000;
 
@@ -78,6 +84,8 @@ interface Own {
 export function createHoldKeeper(deps: HoldKeeperDeps): HoldKeeper {
   const { book, clock, log, nowMs } = deps;
   const own = new Map<string, Own>();
+  /** When the call began that tries whether a throttle is still needed. */
+  const trials = new Map<string, number>();
 
   const holds = (provider: ProviderName): HoldIndex => {
     const found = new Map(indexHolds(deps.rows().filter((row) => row.provider === provider)));
@@ -137,13 +145,17 @@ export function createHoldKeeper(deps: HoldKeeperDeps): HoldKeeper {
       return answer;
     },
     check(provider, call) {
-      const throttle = throttleOf(holds(provider), call, nowMs());
+      const throttle = holds(provider).get(`throttle ${call}`);
       if (!throttle) return;
-      const retryAt = new Date(clock.now() + throttle.untilMs - nowMs());
+      const trialMs = (trials.get(`${provider} ${call}`) ?? -Infinity) + TRIAL_MS;
+      const heldMs = Math.max(throttle.untilMs - nowMs(), trialMs - clock.monotonic());
+      if (heldMs <= 0) return void trials.set(`${provider} ${call}`, clock.monotonic());
+      const retryAt = new Date(clock.now() + heldMs);
       const message = `${call} of ${provider} is throttled: ${throttle.cause}`;
       throw new ProviderError('transient', message, { rateLimit: { retryAt } });
     },
     failed(provider, call, error, creation) {
+      trials.delete(`${provider} ${call}`);
       const context = {
         call,
         holds: holds(provider),
@@ -153,6 +165,7 @@ export function createHoldKeeper(deps: HoldKeeperDeps): HoldKeeper {
       return carryOutAll(provider, holdsAfterFailure(failureOfCall(error, clock.now()), context));
     },
     succeeded(provider, call, begun, creation) {
+      trials.delete(`${provider} ${call}`);
       const context = { call, ...begun, ...(creation && { creation }) };
       return carryOutAll(provider, holdsAfterSuccess(context));
     },

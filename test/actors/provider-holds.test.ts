@@ -94,3 +94,32 @@ test('a hold that cannot be written is honoured here all the same', async () => 
   expect(log.count('a hold could not be written')).toBe(1);
   expect(() => keeper.check(PROVIDER, 'list')).toThrow();
 });
+
+test('A3: a wait of days is held for 15 minutes, and then one call tries', async () => {
+  await keeper.failed(PROVIDER, 'get', limited(999_999_000));
+  expect(written).toMatchObject([{ kind: 'throttle', key: 'get', forMs: 15 * 60_000 }]);
+  rows = [hold({ key: 'get', untilMs: clock.now() + 15 * 60_000 })];
+  await advance(clock, 15 * 60_000);
+
+  const trial = Promise.withResolvers<string>();
+  const trying = keeper.guard(PROVIDER, 'get', () => trial.promise);
+  expect(() => keeper.check(PROVIDER, 'get'), 'one at a time').toThrow('get of stub is throttled');
+  expect(() => keeper.check(PROVIDER, 'reboot'), 'others go on').not.toThrow();
+  trial.reject(limited(999_999_000));
+  await expect(trying).rejects.toThrow('slow down');
+  expect(written, 'held again').toHaveLength(2);
+  expect(() => keeper.check(PROVIDER, 'get')).toThrow('throttled');
+
+  rows = [hold({ key: 'get', untilMs: clock.now() + 15 * 60_000 })];
+  await advance(clock, 15 * 60_000);
+  expect(await keeper.guard(PROVIDER, 'get', async () => 'well')).toBe('well');
+  for (const _ of [1, 2]) expect(() => keeper.check(PROVIDER, 'get')).not.toThrow();
+});
+
+test('A3: a trial of which nobody tells how it ended bars the others for a minute only', async () => {
+  rows = [hold({ untilMs: clock.now() })];
+  keeper.check(PROVIDER, 'reboot');
+  expect(() => keeper.check(PROVIDER, 'reboot')).toThrow('throttled');
+  await advance(clock, 60_000);
+  expect(() => keeper.check(PROVIDER, 'reboot')).not.toThrow();
+});

@@ -40,12 +40,14 @@ export async function askProvider(
     throw new ProviderError('not-implemented', `provider ${name} has not the capability ${call}`);
   }
   deps.holds.check(name, call);
+  const begun = { holds: deps.holds.holds(name), nowMs: deps.nowMs() };
   await requireOurs(deps, turn, signal);
   const { providerId } = turn.work!.row.provided!;
   const how = { signal, beforeSending: createCheck(deps, turn) };
   const { operationRef } = await ask(providerFor(deps, turn), providerId, how).catch(
     (error: unknown) => refused(deps, turn, { call, error, signal }),
   );
+  await deps.holds.succeeded(name, call, begun);
   deps.metrics.ladderAttempt(name, step.rung, 'asked');
   const fields = { slot: turn.slot, machine: turn.work!.machineId, ...step };
   deps.log.info(fields, `${call} asked for`);

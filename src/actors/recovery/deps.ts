@@ -15,7 +15,7 @@ import type { TaskDeps } from '../take-over.ts';
 
 export interface RecoverDeps extends TaskDeps {
   readonly random: Random;
-  readonly holds: Pick<HoldKeeper, 'check' | 'failed'>;
+  readonly holds: Pick<HoldKeeper, 'check' | 'holds' | 'failed' | 'succeeded'>;
   /** What the mirror knows, heartbeats that came since a claim included. */
   readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
   /** Estimate of the database clock, epoch ms. */

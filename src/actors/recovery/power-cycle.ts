@@ -171,15 +171,20 @@ async function powerOn(
   forMs: number,
   signal: AbortSignal,
 ): Promise<void> {
+  const provider = providerOfTurn(turn);
   const deadline = deps.clock.monotonic() + forMs;
   for (;;) {
+    let isAsked = false;
     try {
-      deps.holds.check(providerOfTurn(turn), 'power');
+      deps.holds.check(provider, 'power');
+      isAsked = true;
+      const begun = { holds: deps.holds.holds(provider), nowMs: deps.nowMs() };
       await providerFor(deps, turn).setPower(providerIdOf(turn), 'on', { signal });
+      await deps.holds.succeeded(provider, 'power', begun);
       break;
     } catch (error) {
+      if (isAsked) await deps.holds.failed(provider, 'power', error);
       if (signal.aborted || !mayPass(error) || deps.clock.monotonic() >= deadline) throw error;
-      await deps.holds.failed(providerOfTurn(turn), 'power', error);
       deps.log.warn({ slot: turn.slot, cause: explain(error) }, 'power on is asked for again');
     }
     await pause(deps, signal);

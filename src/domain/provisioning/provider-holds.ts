@@ -25,7 +25,8 @@ const CAPACITY_MAX_MS = 16 * 60_000;
 const QUOTA_MS = 15 * 60_000;
 /** With no machine at all there is nothing to count down to: a quota of none passes soon. */
 const QUOTA_OF_NONE_MS = 60_000;
-const RATE_LIMIT_MAX_MS = 3_600_000;
+/** Whatever a provider asks for: one answer, right or wrong, stops it no longer. Then one call tries. */
+const RATE_LIMIT_MAX_MS = 15 * 60_000;
 /** Our token or the provider itself is out of order: that says nothing of any slot. */
 const AUTH_MIN_MS = 60_000;
 const OUTAGE_MIN_MS = 5_000;

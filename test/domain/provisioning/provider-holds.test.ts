@@ -87,11 +87,11 @@ describe('rate limits', () => {
     expect(longer).toMatchObject([{ order: 'impose', key: 'create', forMs: 11 * MINUTE }]);
   });
 
-  test('a retry time that has passed says nothing; a far one is capped at an hour', () => {
+  test('a retry time that has passed says nothing; a far one is capped at 15 minutes', () => {
     expect(holdsAfterFailure(failure(retryIn(0)), creating({}))).toEqual([]);
     expect(holdsAfterFailure(failure(retryIn(-1)), creating({}))).toEqual([]);
     const far = holdsAfterFailure(failure(retryIn(365 * 24 * 60 * MINUTE)), creating({}));
-    expect(far).toMatchObject([{ forMs: 60 * MINUTE }]);
+    expect(far).toMatchObject([{ forMs: 15 * MINUTE }]);
   });
 });
 

@@ -51,6 +51,11 @@ export interface EquinixTimings {
   readonly operationTimeoutMs: number;
   readonly backoffInitialMs: number;
   readonly backoffMaximumMs: number;
+  /**
+   * The server may hold up all calls for so long. A longer wait is the caller's: the call is refused,
+   * and nothing is remembered of it here.
+   */
+  readonly pauseMaxMs: number;
   /** Operations fail fast this long after the token was refused. */
   readonly authPauseMs: number;
   /** From a lost creation to the first look for its device; half of `probeGapMs` if absent. */
@@ -68,6 +73,7 @@ export const EQUINIX_TIMINGS: EquinixTimings = {
   operationTimeoutMs: 15 * 60_000,
   backoffInitialMs: 500,
   backoffMaximumMs: 60_000,
+  pauseMaxMs: 60_000,
   authPauseMs: 60_000,
   probeDelayMs: 5_000,
   probeGapMs: 10_000,

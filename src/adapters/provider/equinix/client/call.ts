@@ -93,6 +93,9 @@ export function createCall(context: CallContext): Call {
   const elapsedMs = () => (startedMs === null ? 0 : clock.monotonic() - startedMs);
   const remainingMs = () => limit?.leftMs() ?? timings.operationTimeoutMs;
 
+  /** A wait that the server asks for: what is not sat out here is told to the caller. */
+  const isTooLong = (waitMs: number) => waitMs > Math.min(remainingMs(), timings.pauseMaxMs);
+
   function toError(failure: Failure, more: ErrorDetails = {}): EquinixError {
     const { kind, status, messages, cause } = failure;
     const { ambiguous = false, retryAt, items } = more;
@@ -163,11 +166,12 @@ export function createCall(context: CallContext): Call {
     }
   }
 
-  /** Pauses everybody before this attempt's slot is free again. */
+  /** Pauses everybody before this attempt's slot is free again, or sends away those who wait. */
   function heedClientLimit<T>(verdict: Verdict<T>): Verdict<T> {
     if (verdict.type !== 'retry' || verdict.limit !== 'client') return verdict;
     const waitMs = Math.max(nextWaitMs(), verdict.waitMs);
-    slots.pause(waitMs);
+    if (isTooLong(waitMs)) slots.sendAway(waitMs);
+    else slots.pause(waitMs);
     return { ...verdict, waitMs };
   }
 
@@ -178,8 +182,7 @@ export function createCall(context: CallContext): Call {
   }
 
   async function attemptInSlot<T>(request: ApiRequest<T>): Promise<Attempt<T>> {
-    const onPause = (delayMs: number) =>
-      delayMs > remainingMs() ? slowedDown(delayMs) : undefined;
+    const onPause = (delayMs: number) => (isTooLong(delayMs) ? slowedDown(delayMs) : undefined);
     const options = { signal, bulk: request.bulk ?? false, onPause };
     const endWait = waitForTurn();
     try {
@@ -216,7 +219,7 @@ export function createCall(context: CallContext): Call {
     }
     const { limit, waitMs, reason } = verdict;
     if (limit === 'malformed' && ++spent.malformed > MALFORMED_RETRIES) throw toError(failure);
-    if (limit === 'client' && waitMs > remainingMs()) throw slowedDown(waitMs);
+    if (limit === 'client' && isTooLong(waitMs)) throw slowedDown(waitMs);
     await wait(limit === 'client' ? waitMs : Math.max(nextWaitMs(), waitMs));
     return reason;
   }

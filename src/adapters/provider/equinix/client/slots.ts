@@ -12,6 +12,8 @@ export interface Slots {
    * ten seconds that it takes. No bulk task, unless no other waits.
    */
   pause(delayMs: number): void;
+  /** Tells those who wait that they would have to for `delayMs`; nothing is remembered. */
+  sendAway(delayMs: number): void;
   /** Milliseconds until a pause ends; 0 without one. */
   pausedMs(): number;
   /** Whoever waits is left to its signal. */
@@ -124,6 +126,10 @@ export function createSlots(limits: SlotLimits, deps: SlotDeps): Slots {
     report();
   }
 
+  const sendAway = (delayMs: number) => {
+    for (const waiter of [...queue]) waiter.paused(delayMs);
+  };
+
   return {
     run: (task, { signal, bulk, onPause }) =>
       new Promise((resolve, reject) => {
@@ -158,8 +164,9 @@ export function createSlots(limits: SlotLimits, deps: SlotDeps): Slots {
       endTrial('due');
       if (extraMs > 0) deps.onPaused?.(extraMs);
       wakeIn(pausedMs());
-      for (const waiter of [...queue]) waiter.paused(pausedMs());
+      sendAway(pausedMs());
     },
+    sendAway,
     pausedMs,
     stop() {
       clock.clearTimeout(wakeTimer);

@@ -100,8 +100,18 @@ test('vector 18: a wait of an hour is RateLimited at once', async () => {
   expect(error).toMatchObject({ kind: 'RateLimited', retryAt: clock.now() + 3_600_000 });
   expect(clock.elapsedMs()).toBe(0);
   expect(stand!.calls()).toHaveLength(1);
-  expect(await failure(client.getDevice(ID, live))).toMatchObject({ kind: 'RateLimited' });
+});
+
+test('A3: a long wait is not kept in the client: who calls decides when it is over', async () => {
+  const { client, fake, run, failureOf: failure } = await begin({ parallelism: 1 });
+  const headers = { 'Retry-After': '999999' };
+  fake.addFault({ match: GET_DEVICE, times: 1, effect: { type: 'status', code: 429, headers } });
+  const first = failure(client.getDevice(ID, live));
+  const waiting = failure(client.getDevice(ID, live));
+  expect(await first).toMatchObject({ kind: 'RateLimited' });
+  expect(await waiting, 'it is not sent after that').toMatchObject({ kind: 'RateLimited' });
   expect(stand!.calls()).toHaveLength(1);
+  expect((await run(client.getDevice(ID, live))).id, 'the next one is').toBe(ID);
 });
 
 test.each([
