@@ -45,6 +45,8 @@ export interface Attempt {
   askedAtMs?: number;
   /** Something was asked for in this attempt, and not refused for certain by an outage. */
   asked?: boolean;
+  /** Its host let us in. */
+  reached?: boolean;
   /** It failed before anything was asked for. */
   unasked?: NonNullable<FailureEffects['unasked']>;
   /** What was asked of the power last, and perhaps done. */

@@ -178,7 +178,10 @@ export function takeOverSlots(deps: TakeOverDeps) {
       message: 'agent start failed',
       backoffFor: (failure, work) =>
         failure?.code === 'denied' ? deniedBackoff(deps.backoff, work) : deps.backoff,
-      effects: (failure, turn) => (isOutOfReach(failure, turn) ? { unreachable: true } : {}),
+      effects: (failure, turn) => ({
+        ...(isOutOfReach(failure, turn) && { unreachable: true }),
+        ...(neverReached(failure, turn) && { unreached: true }),
+      }),
       onFailed: (failure, turn) =>
         deps.metrics.agentStartFailure(failureClass(failure?.code, turn.stage)),
     }),
@@ -226,6 +229,12 @@ export function failureClass(
 /** The machine could not be reached, or did not let us in. */
 const isOutOfReach = (failure: Failure | null, { stage }: Turn): boolean =>
   stage === 'connecting' && ['unreachable', 'timed-out', 'denied'].includes(failure?.code ?? '');
+
+const OF_THE_WAY = new Set(['unreachable', 'timed-out', 'transient', 'throttled', 'auth']);
+
+/** Nothing came to the machine: the network, or the provider that knows where it is, was out. */
+const neverReached = (failure: Failure | null, { stage }: Turn): boolean =>
+  (stage === 'locating' || stage === 'connecting') && OF_THE_WAY.has(failure?.code ?? '');
 
 /** Never less than `DENIED_BACKOFF_MS`, even where a shorter wait went before and would grow. */
 function deniedBackoff(backoff: BackoffDescriptor, { process, row }: Work): BackoffDescriptor {

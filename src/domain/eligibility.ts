@@ -215,6 +215,17 @@ export function backoffUntilMs(row: MachineRow, process: Process, nowMs: number)
   return found && found.untilMs > nowMs ? found.untilMs : null;
 }
 
+/**
+ * The last wait of a process, from which the next one grows; null: it begins anew, since nothing
+ * failed before, or the machine was heard of after that wait, which then is of an earlier trouble.
+ */
+export function previousWaitSeconds(row: MachineRow, process: Process): number | null {
+  const before = row.backoffs.find((each) => each.process === process);
+  const heardAtMs = isLadder(process) ? currentHeartbeat(row)?.atMs : undefined;
+  if (!before || (heardAtMs !== undefined && heardAtMs > before.untilMs)) return null;
+  return before.lastIntervalSeconds;
+}
+
 export const isQuarantined = (
   { quarantine }: Pick<MachineRow, 'quarantine'>,
   nowMs: number,

@@ -193,9 +193,13 @@ export interface MachineRow {
   };
   /**
    * When the agent was last about to be executed, which perhaps was never recorded (null: it never
-   * was), and failures in a row.
+   * was), failures in a row, and how many of them never reached the machine (absent: none).
    */
-  readonly startAttempt: { readonly atMs: number | null; readonly count: number } | null;
+  readonly startAttempt: {
+    readonly atMs: number | null;
+    readonly count: number;
+    readonly unreached?: number;
+  } | null;
   readonly recovery: LadderRow | null;
   /** How long it took to boot, the latest ones first; none: not measured yet. */
   readonly bootTimes: BootTimes;

@@ -234,7 +234,8 @@ function parked(facts: SlotFacts, moment: Moment): Place | null {
   }
   if (row?.quarantine && isQuarantined(row, moment.nowMs)) {
     const { kind, reason, untilMs } = row.quarantine;
-    const endedBy = untilMs === null ? ENDS.release : `${ENDS.release}, or its end`;
+    const byItself = kind === 'needsHuman' ? ', or heartbeats without a break' : '';
+    const endedBy = `${ENDS.release}${byItself}${untilMs === null ? '' : ', or its end'}`;
     return { state, substate: kind, reason, endedBy };
   }
   if (row && row.deprovision !== null) return goingBack(facts, row, moment);

@@ -283,7 +283,8 @@ export const lifecycle = lifecycleSetup.createMachine({
         },
         Quarantined: {
           id: 'Quarantined',
-          description: 'Set aside with a reason; nothing is done to it until someone looks.',
+          description:
+            'Set aside with a reason; nothing is done to it until someone looks, or it reports again.',
           on: {
             'machine.observed': follow(
               'Quarantined',
@@ -306,7 +307,10 @@ export const lifecycle = lifecycleSetup.createMachine({
               ],
             },
             missing: { tags: 'settled', description: 'The provider no longer knows it.' },
-            needsHuman: { tags: 'settled', description: 'The ladder came to its end.' },
+            needsHuman: {
+              tags: 'settled',
+              description: 'The ladder came to its end; heartbeats end this.',
+            },
             conflict: { tags: 'settled', description: 'Rows, devices or host key contradict.' },
             byOperator: { tags: 'settled', description: 'An operator set it aside.' },
           },

@@ -44,6 +44,23 @@ export function agentStartContract(s: Stage): void {
       await (await s.session.claim('ShepherdAgentStart', id)).cancel();
     });
 
+    it('C4: counts apart those failures that never reached the machine', async () => {
+      const id = await add();
+      const fail = async (unreached: boolean) => {
+        const work = await s.session.claim('ShepherdAgentStart', id);
+        await work.fail(STEADY, 'no route', unreached ? { unreachable: true, unreached } : {});
+        await s.h.pass(MINUTE + 1);
+        return (await read(id)).startAttempt;
+      };
+      expect(await fail(true)).toEqual({ atMs: null, count: 1, unreached: 1 });
+      expect(await fail(false)).toEqual({ atMs: null, count: 2, unreached: 1 });
+      expect(await fail(true)).toEqual({ atMs: null, count: 3, unreached: 2 });
+      const work = await s.session.claim('ShepherdAgentStart', id);
+      await work.note({ kind: 'agentStartAttempt' });
+      expect((await read(id)).startAttempt).toMatchObject({ count: 3, unreached: 2 });
+      await work.cancel();
+    });
+
     it('that was never executed leads to nothing by its age', async () => {
       const id = await add();
       await (await s.session.claim('ShepherdAgentStart', id)).fail(STEADY, 'denied');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Work } from '../../src/adapters/bmdb/port.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
-import type { Rung } from '../../src/domain/machine.ts';
+import type { QuarantineKind, Rung } from '../../src/domain/machine.ts';
 import { codeOf } from '../../src/domain/errors.ts';
 import { DEFAULT_LOSS, LADDER_RESET_MS } from '../../src/domain/policy.ts';
 import { MINUTE, machineRow, providedOf, startedAt } from './bmdb-rows.ts';
@@ -183,6 +183,39 @@ export function recoveryContract(s: Stage): void {
       await s.h.pass(50_000);
       await beat(id);
       expect((await read(id)).recovery).toBeNull();
+    });
+
+    it('C4: a human is needed no more after heartbeats for as long as the policy says', async () => {
+      const resetMs = 5 * MINUTE;
+      await s.begin({ ...DEFAULT_LOSS, ladderResetMs: resetMs });
+      const park = async (kind: QuarantineKind) => {
+        const id = await addLost({ provided: providedOf(kind) });
+        const work = await s.session.claim('ShepherdRecovery', id);
+        await work.fail(STEADY, 'its end', { quarantine: { kind, reason: 'dead' } });
+        return id;
+      };
+      const parked = await park('needsHuman');
+      const contradicts = await park('conflict');
+      const heard = async () => {
+        await beat(parked);
+        await beat(contradicts);
+      };
+      await heard();
+      for (let passedMs = 50_000; passedMs < resetMs; passedMs += 50_000) {
+        await s.h.pass(50_000);
+        await heard();
+        expect((await read(parked)).quarantine, `after ${passedMs} ms`).not.toBeNull();
+      }
+      await s.h.pass(50_000);
+      await heard();
+      expect((await read(parked)).quarantine).toBeNull();
+      expect((await read(contradicts)).quarantine, 'what contradicts stays').not.toBeNull();
+      expect((await s.h.events(parked)).at(-1)).toBe(
+        'released needsHuman ended: heartbeats without a break for 5 min',
+      );
+      await s.h.pass(10_000);
+      await heard();
+      expect((await s.h.events(parked)).filter((line) => line.startsWith('rel'))).toHaveLength(1);
     });
 
     it('that was refused for certain is not under way, and counts if it says so', async () => {

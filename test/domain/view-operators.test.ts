@@ -139,7 +139,11 @@ describe('what is to be settled now', () => {
 
 describe('a quarantine says who can end it', () => {
   test.each<readonly [string, Partial<SlotFacts>, string]>([
-    ['needsHuman', row(quarantine('needsHuman', null)), 'an operator: shepherd machine release'],
+    [
+      'needsHuman',
+      row(quarantine('needsHuman', null)),
+      'an operator: shepherd machine release, or heartbeats without a break',
+    ],
     ['conflict', row(quarantine('conflict', null)), 'an operator: shepherd machine release'],
     [
       'byOperator, for a while',

@@ -16,7 +16,11 @@ export async function claimStep(deps: RecoverDeps, job: Job, signal: AbortSignal
   const process = likelyProcess(deps, job);
   const work = await claim(deps, process, turn, job);
   const step = nextStep(work.row, circumstancesOf(deps, job.slot, work.row));
-  if ('end' in step) throw await parked(deps, turn, step.end, signal);
+  if ('end' in step) {
+    throw step.startAgain
+      ? await left(deps, turn, step.end)
+      : await parked(deps, turn, step.end, signal);
+  }
   if (step.process !== process) {
     const reason = `${job.slot} is due for ${step.process}, not for ${process}`;
     await work.cancel(reason);
@@ -33,6 +37,15 @@ function likelyProcess(deps: RecoverDeps, { slot, machineId }: Job): LadderProce
   if (!isKnown || !deps.providers.has(row.provided.provider)) return 'ShepherdRecovery';
   const step = nextStep(row, circumstancesOf(deps, slot, row));
   return 'end' in step ? 'ShepherdRecovery' : step.process;
+}
+
+/** The ladder lets go of the machine for a while, without a permit: its agent is started again. */
+async function left(deps: RecoverDeps, turn: Turn, end: string): Promise<Error> {
+  await turn.work!.fail(deps.backoff, end, { unasked: { countsOn: null } });
+  workEnded(deps, turn, 'failed');
+  const { slot } = turn;
+  deps.log.warn({ slot, machine: turn.work!.machineId, cause: end }, 'its agent is started again');
+  return new NothingToDo(`${slot}: ${end}`);
 }
 
 /** Nothing is left to try: the machine waits for a person, and its permit is free for others. */

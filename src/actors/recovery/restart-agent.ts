@@ -11,6 +11,7 @@ import type { Job } from '../../machines/task.ts';
 import type { Turn } from '../desk.ts';
 import { connectTo, locate, readBootId, stepSignal } from '../take-over.ts';
 import { noteAsked } from './ask.ts';
+import { isOutage } from './first-step.ts';
 import {
   attemptOf,
   circumstancesOf,
@@ -64,7 +65,8 @@ export const stopAgentCommand = (agentPath: string): readonly string[] => [
 
 /**
  * Connects to the machine and finds out in which boot it is. Where SSH does not answer, the attempt
- * goes on with the next rung; an operator's order to restart the agent does not.
+ * goes on with the next rung; an operator's order to restart the agent does not. Where no other rung
+ * is left, what never reached the machine counts as no attempt on it, so it is tried again and again.
  * @returns the rung to go on with.
  */
 export async function reachAgent(
@@ -84,8 +86,9 @@ export async function reachAgent(
   if (step.order !== null) throw silence;
   const { row } = turn.work!;
   const next = stepBeyondAgent(row, circumstancesOf(deps, slot, row));
-  if ('end' in next || next.process !== turn.work!.process) {
-    await noteAsked(turn);
+  const isLast = 'end' in next;
+  if (isLast || next.process !== turn.work!.process) {
+    if (!isLast || attemptOf(turn).reached || !isOutage(silence)) await noteAsked(turn);
     throw silence;
   }
   attemptOf(turn).step = next;
@@ -103,6 +106,7 @@ async function silenceOf(
   if (target instanceof Unreachable) return target;
   try {
     await connectTo(deps, turn, target, signal);
+    attemptOf(turn).reached = true;
     await prove(deps, turn, signal);
     turn.bootId = await readBootId(turn, signal);
     return null;

@@ -1,12 +1,13 @@
 import { plainText } from '../../domain/texts.ts';
 import { installationReportCodec } from '../../wire/codec.ts';
 import type { HeartbeatRecord } from '../../domain/heartbeat.ts';
+import { LADDER_RESET_MS, type LossPolicy } from '../../domain/policy.ts';
 
-/** What the log of a slot has of an installation, beside that it was asked for. */
+/** What the log of a slot has of heartbeats: of installations, and of quarantines that they end. */
 
 /** A line of the log, without where. */
-export interface InstallationEvent {
-  readonly kind: 'installHandedOut' | 'installReported';
+export interface HeartbeatEvent {
+  readonly kind: 'installHandedOut' | 'installReported' | 'released';
   readonly actor: string;
   readonly reason: string;
 }
@@ -15,15 +16,23 @@ export interface InstallationEvent {
 const ACTOR = 'bmsrv';
 const ERROR_MAX = 1_000;
 
+/** A machine that needed a human is well again by itself. */
+export function humanNeededNoMore({ ladderResetMs = LADDER_RESET_MS }: LossPolicy): HeartbeatEvent {
+  const seconds = Math.round(ladderResetMs / 1_000);
+  const span = seconds % 60 === 0 ? `${seconds / 60} min` : `${seconds} s`;
+  const reason = `needsHuman ended: heartbeats without a break for ${span}`;
+  return { kind: 'released', actor: ACTOR, reason };
+}
+
 /** An agent was told for the first time to install it. */
-export const installationHandedOut = (generation: bigint): InstallationEvent => ({
+export const installationHandedOut = (generation: bigint): HeartbeatEvent => ({
   ...{ kind: 'installHandedOut', actor: ACTOR, reason: `generation ${generation}` },
 });
 
 /** An agent told what became of it. */
 export function installationReported(
   report: NonNullable<HeartbeatRecord['installationReport']>,
-): InstallationEvent {
+): HeartbeatEvent {
   const { generation, result, raw } = report;
   const error = result === 'Error' ? errorOf(raw) : null;
   const reason = `generation ${generation}: ${result}${error === null ? '' : `: ${error}`}`;

@@ -60,6 +60,8 @@ export interface FailureEffects {
    * the guard takes it for our own fault.
    */
   readonly unreachable?: boolean;
+  /** Agent start: nothing of the attempt came to the machine, so it says nothing of it. */
+  readonly unreached?: boolean;
 }
 
 export type WorkNote =

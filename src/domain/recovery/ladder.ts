@@ -1,5 +1,6 @@
 import { orderFor } from '../eligibility.ts';
 import { RUNGS } from '../machine.ts';
+import { DEFAULT_ESCALATION } from '../policy.ts';
 import type { BootTimes, LadderRow, MachineRow, OrderVerb, Process, Rung } from '../machine.ts';
 
 /** How often a rung is tried in one episode, and how long its evidence is waited for. */
@@ -60,9 +61,11 @@ export interface LadderStep {
   /** Key of the operator's order that it is; null: the ladder's own. */
   readonly order: string | null;
 }
-/** Nothing is left to try: a person is needed. */
+/** Nothing is left to try. */
 export interface LadderEnd {
   readonly end: string;
+  /** Starting its agent may still help: it is tried again. Absent: a person is needed. */
+  readonly startAgain?: true;
 }
 
 export const RUNG_OF: Readonly<Record<OrderVerb, Rung>> = {
@@ -77,7 +80,8 @@ export const processOf = (rung: Rung): LadderProcess =>
 /**
  * What comes next for a machine that is lost, whose agent start was given up, or of which an operator
  * asked something. Never goes back to a milder rung within an episode, and tries each so often and
- * no more, so that every episode ends: with a machine that stays up, or with a person.
+ * no more, so that every episode ends: with a machine that stays up, or with a person. Only what
+ * never reaches the machine is tried for ever.
  */
 export function nextStep(row: MachineRow, now: LadderCircumstances): LadderStep | LadderEnd {
   const order = ORDERED.map((process) => orderFor(process, row, now.nowMs)).find(Boolean);
@@ -99,7 +103,19 @@ export function nextStep(row: MachineRow, now: LadderCircumstances): LadderStep 
     if (tried >= now.policy[rung].attempts || impossibility(rung, now) !== null) continue;
     return ownStep(rung, tried + 1, { recovery, resumed: false });
   }
-  return { end: endOf(recovery, now) };
+  return startAgain(row) ?? { end: endOf(recovery, now) };
+}
+
+/**
+ * What never reached the machine is no attempt on it: while its agent start was given up for such
+ * failures, and nothing stronger is left, it is started again. Null: so many failures reached it.
+ */
+function startAgain({ agentStarted, startAttempt }: MachineRow): LadderEnd | null {
+  if (agentStarted || !startAttempt) return null;
+  const { count, unreached = 0 } = startAttempt;
+  if (unreached === 0 || count - unreached >= DEFAULT_ESCALATION.failuresMax) return null;
+  const end = `${unreached} of ${count} agent starts never reached it, and nothing else can be tried`;
+  return { end, startAgain: true };
 }
 
 const ORDERED: readonly LadderProcess[] = ['ShepherdRecovery', 'ShepherdReinstall'];

@@ -7,7 +7,11 @@ import type {
 import { handOutRefusal, installState } from '../../../domain/eligibility.ts';
 import type { MachineRow } from '../../../domain/machine.ts';
 import { LADDER_RESET_MS, PERMIT_RETURNED_AFTER } from '../../../domain/policy.ts';
-import { installationHandedOut, installationReported } from '../installation-events.ts';
+import {
+  humanNeededNoMore,
+  installationHandedOut,
+  installationReported,
+} from '../installation-events.ts';
 import { writeEvent } from './records.ts';
 import { circumstances, liveWork } from './rows.ts';
 import { dropPermit, patch, requireReachable } from './tables.ts';
@@ -83,9 +87,15 @@ function endEpisode(memory: Memory, machine: MemMachine, nowMs: number): void {
   const { count, sinceMs } = machine.unbroken;
   if (count >= PERMIT_RETURNED_AFTER) dropPermit(memory, machine);
   const resetMs = memory.options.loss.ladderResetMs ?? LADDER_RESET_MS;
-  if (!machine.row.recovery || nowMs < sinceMs + resetMs) return;
-  patch(machine, { recovery: null });
-  machine.coolDownSeconds = null;
+  if (nowMs < sinceMs + resetMs) return;
+  if (machine.row.recovery) {
+    patch(machine, { recovery: null });
+    machine.coolDownSeconds = null;
+    memory.touch(machine.row.machineId);
+  }
+  if (machine.row.quarantine?.kind !== 'needsHuman') return;
+  patch(machine, { quarantine: null });
+  writeEvent(memory, machine.row, humanNeededNoMore(memory.options.loss));
   memory.touch(machine.row.machineId);
 }
 

@@ -37,9 +37,13 @@ export const TAGS: readonly MemTag[] = [
     columns: [
       ['attempted_at', 'timestamptz'],
       ['count', 'int8'],
+      ['unreached', 'int8'],
     ],
     read: ({ row: { startAttempt } }) =>
-      startAttempt && [text(startAttempt.atMs), text(startAttempt.count)],
+      startAttempt && [
+        ...[text(startAttempt.atMs), text(startAttempt.count)],
+        text(startAttempt.unreached ?? 0),
+      ],
   },
   {
     table: 'machine_agent_started',

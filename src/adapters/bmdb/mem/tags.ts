@@ -129,7 +129,7 @@ function changeByNote(held: Held, note: WorkNote): boolean {
   switch (note.kind) {
     case 'agentStartAttempt':
       patch(machine, {
-        startAttempt: { atMs: memory.now(), count: machine.row.startAttempt?.count ?? 0 },
+        startAttempt: { count: 0, ...machine.row.startAttempt, atMs: memory.now() },
       });
       return true;
     case 'hostKeyProved':

@@ -1,6 +1,7 @@
 import { nextBackoffSeconds } from '../../../domain/backoff.ts';
 import type { BackoffDescriptor } from '../../../domain/backoff.ts';
-import { isQuarantined } from '../../../domain/eligibility.ts';
+import { isQuarantined, previousWaitSeconds } from '../../../domain/eligibility.ts';
+import type { MachineRow } from '../../../domain/machine.ts';
 import { AlreadyFinished, WorkLost } from '../../../domain/errors.ts';
 import { requireFitting } from '../door.ts';
 import type { Held } from './held.ts';
@@ -92,8 +93,7 @@ function fail(held: Held, failure: Failure): void {
 
 function backOff(held: Held, { backoff, cause, also }: Failure): void {
   const { memory, machine, work } = held;
-  const previous = held.row.backoffs.find((each) => each.process === work.process);
-  const seconds = nextBackoffSeconds(backoff, previous?.lastIntervalSeconds ?? null);
+  const seconds = nextBackoffSeconds(backoff, previousWaitSeconds(held.row, work.process));
   const wait = { untilMs: untilMs(memory, seconds), cause, lastIntervalSeconds: seconds };
   dropBackoff(held);
   patch(machine, { backoffs: [...machine.row.backoffs, { process: work.process, ...wait }] });
@@ -101,8 +101,13 @@ function backOff(held: Held, { backoff, cause, also }: Failure): void {
   machine.unreachableSinceMs = also.unreachable
     ? (machine.unreachableSinceMs ?? memory.now())
     : null;
-  const attempt = machine.row.startAttempt ?? { atMs: null, count: 0 };
-  patch(machine, { startAttempt: { ...attempt, count: attempt.count + 1 } });
+  const attempt: NonNullable<MachineRow['startAttempt']> = machine.row.startAttempt ?? {
+    ...{ atMs: null, count: 0 },
+  };
+  const unreached = (attempt.unreached ?? 0) + Number(also.unreached ?? false);
+  patch(machine, {
+    startAttempt: { ...attempt, count: attempt.count + 1, ...(unreached > 0 && { unreached }) },
+  });
 }
 
 /** An operator's quarantine stays. The permit is given back. */

@@ -2,7 +2,7 @@ import type { HeartbeatRecord } from '../../../domain/heartbeat.ts';
 import type { Beats } from './beats.ts';
 import type { Queries } from './pool.ts';
 import { installationHandedOut, installationReported } from '../installation-events.ts';
-import type { InstallationEvent } from '../installation-events.ts';
+import type { HeartbeatEvent } from '../installation-events.ts';
 import { handOutRefusalSql, SLOT_ID } from './eligibility.ts';
 import { statement } from './statement.ts';
 import type { RowOf } from './statement.ts';
@@ -197,9 +197,10 @@ async function writeAnswers(q: Queries, answers: readonly Answer[]): Promise<voi
 const aheadText = (reported: bigint, asked: string) =>
   `installation report of generation ${reported}, but only ${asked} was asked for`;
 
-type Line = readonly [machineId: string, event: InstallationEvent];
+type Line = readonly [machineId: string, event: HeartbeatEvent];
 
-async function writeEvents(q: Queries, lines: readonly Line[]): Promise<void> {
+/** Lines in the logs of slots, of what came with heartbeats. */
+export async function writeEvents(q: Queries, lines: readonly Line[]): Promise<void> {
   if (lines.length === 0) return;
   await q.run(statements.writeEvents, {
     machines: lines.map(([machine]) => machine),

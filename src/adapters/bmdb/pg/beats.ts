@@ -24,6 +24,8 @@ const listedIn = (table: string) => (machines: string) =>
   `SELECT machine_id FROM ${table} WHERE machine_id = ANY (${machines})`;
 const PERMIT = listedIn('recovery_permits');
 const LADDER = listedIn('machine_recovery');
+const PARKED = (machines: string) =>
+  `${listedIn('machine_quarantined')(machines)} AND kind = 'needsHuman'`;
 
 const SENT = (machine: string, key: string) =>
   `a.machine_id = ${machine} AND a.agent_public_key IS NOT DISTINCT FROM ${key}`;
@@ -86,8 +88,12 @@ export const statements = {
     params: { machines: 'uuid[]', keys: 'bytea[]', gapMs: 'float8', resetMs: 'float8' },
     // Each line of `heard` is a machine and, from its 37th character on, the boot id recorded. The
     // other lists have commas. `pending`: something is to be installed. `permit`: there is one that
-    // is no longer needed. `ladder`: it remembers the machine, and need not any longer.
-    columns: { at: 'float8', heard: 'text', pending: 'text?', permit: 'text?', ladder: 'text?' },
+    // is no longer needed. `ladder`: it remembers the machine, and need not any longer. `parked`: a
+    // human was needed, and is not any longer.
+    columns: {
+      ...{ at: 'float8', heard: 'text', pending: 'text?', permit: 'text?', ladder: 'text?' },
+      parked: 'text?',
+    },
     text: ({ machines, keys, gapMs, resetMs }) => `
       WITH beats AS (
         UPDATE machine_agent_heartbeat h
@@ -110,14 +116,16 @@ export const statements = {
         SELECT machine_id, boot_id, agent_heartbeat_at,
           ${ifAny('machine_os_installation_request', isIn('beats.machine_id', PENDING(machines)))} AS pending,
           well AND ${ifAny('recovery_permits', isIn('beats.machine_id', PERMIT(machines)))} AS permit,
-          steady AND ${ifAny('machine_recovery', isIn('beats.machine_id', LADDER(machines)))} AS ladder
+          steady AND ${ifAny('machine_recovery', isIn('beats.machine_id', LADDER(machines)))} AS ladder,
+          steady AND ${ifAny('machine_quarantined', isIn('beats.machine_id', PARKED(machines)))} AS parked
         FROM beats
       )
       SELECT ${ms('agent_heartbeat_at')} AS at,
         string_agg(machine_id::text || coalesce(boot_id, ''), E'\\n') AS heard,
         string_agg(machine_id::text, ',') FILTER (WHERE pending) AS pending,
         string_agg(machine_id::text, ',') FILTER (WHERE permit) AS permit,
-        string_agg(machine_id::text, ',') FILTER (WHERE ladder) AS ladder
+        string_agg(machine_id::text, ',') FILTER (WHERE ladder) AS ladder,
+        string_agg(machine_id::text, ',') FILTER (WHERE parked) AS parked
       FROM told GROUP BY agent_heartbeat_at`,
   }),
   /** Passes over whom somebody else has locked. */
@@ -135,6 +143,7 @@ export interface Beat {
   readonly pending: boolean;
   readonly permit: boolean;
   readonly ladder: boolean;
+  readonly parked: boolean;
 }
 export type Beats = ReadonlyMap<HeartbeatRecord, Beat>;
 
@@ -160,7 +169,8 @@ const listed = (list: string | null) => (list === null ? NOBODY : new Set(list.s
 export function toBeats(rows: readonly BeatRow[], round: Round): Beats {
   const beats = new Map<HeartbeatRecord, Beat>();
   for (const row of rows) {
-    const [pending, permit, ladder] = [row.pending, row.permit, row.ladder].map(listed);
+    const lists = [row.pending, row.permit, row.ladder, row.parked].map(listed);
+    const [pending, permit, ladder, parked] = lists;
     for (const line of row.heard.split('\n')) {
       const machine = line.slice(0, UUID_LENGTH);
       const record = round.get(machine)!;
@@ -170,6 +180,7 @@ export function toBeats(rows: readonly BeatRow[], round: Round): Beats {
         pending: pending!.has(machine),
         permit: permit!.has(machine),
         ladder: ladder!.has(machine),
+        parked: parked!.has(machine),
       });
     }
   }

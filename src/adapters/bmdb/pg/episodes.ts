@@ -1,3 +1,6 @@
+import type { LossPolicy } from '../../../domain/policy.ts';
+import { humanNeededNoMore } from '../installation-events.ts';
+import { writeEvents } from './agent-reports.ts';
 import type { Beats } from './beats.ts';
 import type { Queries } from './pool.ts';
 import { LIVE } from './sql.ts';
@@ -27,21 +30,52 @@ const end = <const Table extends string>(table: Table) =>
          WHERE w.machine_id = x.machine_id) = 0`,
   });
 
+/** Where nothing else has parked it meanwhile. Nobody works on what is parked. */
+const endParking = statement({
+  name: 'episodes-end-parking',
+  params: { machines: 'uuid[]' },
+  columns: { machine_id: 'uuid' },
+  text: ({ machines }) =>
+    `DELETE FROM machine_quarantined WHERE machine_id = ANY (${machines}) AND kind = 'needsHuman'
+     RETURNING machine_id`,
+});
+
 export const statements = {
+  lockParked: lock('machine_quarantined'),
+  endParking,
   lockPermits: lock('recovery_permits'),
   returnPermits: end('recovery_permits'),
   lockLadders: lock('machine_recovery'),
   forgetLadders: end('machine_recovery'),
 };
 
-/** Gives permits back and forgets the ladder where heartbeats have shown that it is over. */
-export async function endEpisodes(q: Queries, beats: Beats): Promise<void> {
+/**
+ * Gives permits back, forgets the ladder and needs no human any more where heartbeats have shown that
+ * it is over.
+ */
+export async function endEpisodes(q: Queries, beats: Beats, loss: LossPolicy): Promise<void> {
   const { lockPermits, returnPermits, lockLadders, forgetLadders } = statements;
   await endWith(q, lockPermits, returnPermits, machinesWith('permit', beats));
   await endWith(q, lockLadders, forgetLadders, machinesWith('ladder', beats));
+  await endParkings(q, machinesWith('parked', beats), loss);
 }
 
-function machinesWith(what: 'permit' | 'ladder', beats: Beats): string[] {
+async function endParkings(
+  q: Queries,
+  machines: readonly string[],
+  loss: LossPolicy,
+): Promise<void> {
+  if (machines.length === 0) return;
+  const locked = await q.rows(statements.lockParked, { machines });
+  if (locked.length === 0) return;
+  const ended = await q.rows(endParking, { machines: locked.map((row) => row.machine_id) });
+  await writeEvents(
+    q,
+    ended.map((row) => [row.machine_id, humanNeededNoMore(loss)] as const),
+  );
+}
+
+function machinesWith(what: 'permit' | 'ladder' | 'parked', beats: Beats): string[] {
   const found: string[] = [];
   for (const [record, beat] of beats) if (beat[what]) found.push(record.machineId);
   return found;

@@ -127,9 +127,12 @@ const doingOf = (records: readonly HeartbeatRecord[]) => `record ${records.lengt
 /** Nothing but the heartbeat. */
 const isAll = (
   { hardwareReport, installationReport }: HeartbeatRecord,
-  { isSameBoot, pending, permit, ladder }: Beat,
+  { isSameBoot, pending, permit, ladder, parked }: Beat,
 ): boolean =>
-  isSameBoot && !(pending || permit || ladder) && !hardwareReport?.length && !installationReport;
+  isSameBoot &&
+  !(pending || permit || ladder || parked) &&
+  !hardwareReport?.length &&
+  !installationReport;
 
 const unavailable = ({ machineId }: HeartbeatRecord): HeartbeatRefusal => ({
   kind: 'unavailable',
@@ -161,7 +164,7 @@ async function settle(
       const free = [...beats].filter(([record]) => !locked.has(record.machineId));
       const others = [...beats.keys()].filter((record) => locked.has(record.machineId));
       const left = { records: [...held, ...others], beats: new Map([...rest.beats, ...beats]) };
-      return { told: await complete(q, new Map(free)), held: left };
+      return { told: await complete(q, new Map(free), loss), held: left };
     });
     for (const [record, outcome] of settled.told) outcomes.set(record, outcome);
     return settled.held;
@@ -193,8 +196,8 @@ async function beatOthers(
 }
 
 /** Everything else that comes with heartbeats. */
-async function complete(q: Queries, beats: Beats): Promise<Outcomes> {
-  await endEpisodes(q, beats);
+async function complete(q: Queries, beats: Beats, loss: LossPolicy): Promise<Outcomes> {
+  await endEpisodes(q, beats, loss);
   await writeHardware(q, beats);
   const faults = await writeInstallations(q, beats);
   const requests = await handOutRequests(q, beats, faults);

@@ -39,6 +39,7 @@ export const MACHINE_COLUMNS = {
   report_result: 'machine_os_installation_result?',
   attempted_at: 'float8?',
   attempt_count: 'int8?',
+  attempts_unreached: 'int8?',
   rung: 'recovery_rung?',
   attempts: 'int8?',
   asked_at: 'float8?',
@@ -86,6 +87,7 @@ export const MACHINE = `m.machine_id, ${ms('m.machine_created_at')} AS created_a
   r.generation AS request_generation, ${ms('r.handed_out_at')} AS handed_out_at,
   o.generation AS report_generation, o.os_installation_result AS report_result,
   ${ms('t.attempted_at')} AS attempted_at, t.count AS attempt_count,
+  t.unreached AS attempts_unreached,
   l.rung, l.attempts, ${ms('l.asked_at')} AS asked_at, l.operation_ref,
   ${ms('l.next_at')} AS next_at, l.asked_rung, l.order_key AS asked_for, l.boot_id_before,
   l.host_key_before, ${ms('l.off_seen_at')} AS off_seen_at,
@@ -226,12 +228,16 @@ const toAgent = (
 
 function toLadder(row: FlatMachine, read: Read): Pick<MachineRow, 'startAttempt' | 'recovery'> {
   return {
-    startAttempt:
-      row.attempt_count === null
-        ? null
-        : { atMs: row.attempted_at, count: Number(row.attempt_count) },
+    startAttempt: toStartAttempt(row),
     recovery: toEpisode(row, read),
   };
+}
+
+function toStartAttempt(row: FlatMachine): MachineRow['startAttempt'] {
+  if (row.attempt_count === null) return null;
+  const unreached = Number(row.attempts_unreached ?? 0);
+  const count = Number(row.attempt_count);
+  return { atMs: row.attempted_at, count, ...(unreached > 0 && { unreached }) };
 }
 
 function toEpisode(row: FlatMachine, read: Read): LadderRow | null {

@@ -1,4 +1,5 @@
 import { nextBackoffSeconds } from '../../../domain/backoff.ts';
+import { previousWaitSeconds } from '../../../domain/eligibility.ts';
 import type { MachineId } from '../../../domain/ids.ts';
 import { forgetMachines } from './forget.ts';
 import { statements as tags } from './forget-tag.ts';
@@ -54,12 +55,14 @@ export const statements = {
   }),
   countAttempts: statement({
     name: 'agent-start-count',
-    params: { machines: 'uuid[]' },
+    params: { machines: 'uuid[]', unreached: 'bool[]' },
     columns: {},
-    text: ({ machines }) =>
-      `INSERT INTO machine_agent_start_attempt AS t (machine_id, attempted_at, count)
-       SELECT machine_id, NULL, 1 FROM unnest(${machines}) AS e (machine_id) ORDER BY 1
-       ON CONFLICT (machine_id) DO UPDATE SET count = t.count + 1`,
+    text: ({ machines, unreached }) =>
+      `INSERT INTO machine_agent_start_attempt AS t (machine_id, attempted_at, count, unreached)
+       SELECT e.machine_id, NULL, 1, e.unreached::int
+       FROM unnest(${machines}, ${unreached}) AS e (machine_id, unreached) ORDER BY 1
+       ON CONFLICT (machine_id) DO UPDATE SET count = t.count + 1,
+         unreached = t.unreached + excluded.unreached`,
   }),
   quarantine: statement({
     name: 'machines-quarantine',
@@ -137,7 +140,10 @@ export async function recordFailures(
   await backOff(q, session, own);
   const starts = own.filter(({ held }) => held.process === 'ShepherdAgentStart');
   if (starts.length > 0) {
-    await q.run(statements.countAttempts, { machines: starts.map(({ held }) => held.machineId) });
+    await q.run(statements.countAttempts, {
+      machines: starts.map(({ held }) => held.machineId),
+      unreached: starts.map(({ also }) => also.unreached ?? false),
+    });
   }
   await endUnasked(q, own);
   await coolDown(
@@ -159,8 +165,7 @@ async function backOff(
 ): Promise<void> {
   if (failed.length === 0) return;
   const seconds = failed.map(({ held, backoff }) => {
-    const previous = held.row.backoffs.find((each) => each.process === held.process);
-    return nextBackoffSeconds(backoff, previous?.lastIntervalSeconds ?? null);
+    return nextBackoffSeconds(backoff, previousWaitSeconds(held.row, held.process));
   });
   await q.run(statements.backOff, {
     machines: failed.map(({ held }) => held.machineId),

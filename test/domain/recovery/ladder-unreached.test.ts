@@ -1,0 +1,59 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { previousWaitSeconds } from '../../../src/domain/eligibility.ts';
+import { DEFAULT_ESCALATION } from '../../../src/domain/policy.ts';
+import { DEFAULT_LADDER, nextStep } from '../../../src/domain/recovery/ladder.ts';
+import { agentStarted, machineRow, NOW_MS } from '../../support/facts.ts';
+
+const now = (means: { reboot: boolean; power: boolean; reinstall: boolean }) => ({
+  ...{ means, policy: DEFAULT_LADDER, preserved: false, nowMs: NOW_MS, askAgainMs: 300_000 },
+});
+const anyMeans = fc.record({
+  ...{ reboot: fc.boolean(), power: fc.boolean(), reinstall: fc.boolean() },
+});
+
+describe('C4: failures that never reached a machine', () => {
+  test('C4: call for no human, as long as fewer than six others did', () => {
+    fc.assert(
+      fc.property(anyMeans, fc.nat(30), fc.nat(30), (means, unreached, reached) => {
+        const startAttempt = { atMs: null, count: unreached + reached, unreached };
+        const step = nextStep(machineRow({ startAttempt }), now(means));
+        if (means.reboot || means.power) {
+          expect('rung' in step, 'a stronger means is tried, reached or not').toBe(true);
+          return;
+        }
+        const isHopeful = unreached > 0 && reached < DEFAULT_ESCALATION.failuresMax;
+        expect('end' in step && step.startAgain === true).toBe(isHopeful);
+      }),
+    );
+  });
+
+  test('C4: are nothing to a machine whose agent runs: there the ladder counts', () => {
+    const row = machineRow({
+      agentStarted: agentStarted(NOW_MS - 3_600_000),
+      startAttempt: { atMs: null, count: 9, unreached: 9 },
+    });
+    const none = { reboot: false, power: false, reinstall: false };
+    expect(nextStep(row, now(none))).toMatchObject({ rung: 'restartingAgent', attempt: 1 });
+  });
+});
+
+describe('C4: a wait grows from the one before', () => {
+  const backoffs = [
+    { process: 'ShepherdRecovery' as const, untilMs: NOW_MS, cause: 'no', lastIntervalSeconds: 90 },
+  ];
+  const heard = (atMs: number) =>
+    machineRow({
+      ...{ backoffs, agentStarted: agentStarted(NOW_MS - 3_600_000) },
+      heartbeat: { atMs, bootId: null },
+    });
+
+  test.each([
+    ['never heard', machineRow({ backoffs }), 90],
+    ['not heard since it ended', heard(NOW_MS), 90],
+    ['heard since', heard(NOW_MS + 1), null],
+    ['nothing failed', machineRow({}), null],
+  ])('C4: %s', (_, row, expected) => {
+    expect(previousWaitSeconds(row, 'ShepherdRecovery')).toBe(expected);
+  });
+});
