@@ -27,6 +27,7 @@ export function addMachineCommands(cli: Command): void {
   const machine = cli.command('machine').description('look at a machine, or ask for something');
   addLooks(machine);
   addOrders(machine);
+  addWithdraw(machine);
   addDecisions(machine);
   addInstall(machine);
 }
@@ -180,6 +181,16 @@ function addDecisions(machine: Command): void {
     machine.command('clear-backoff [machine]').description('try again at once what failed'),
     SHORT_WAIT,
     () => ({ verb: 'clear-backoff' }),
+  );
+}
+
+function addWithdraw(machine: Command): void {
+  addVerb(
+    machine
+      .command('withdraw [machine]')
+      .description('take back what was ordered (restart-agent, reboot, reinstall) and not begun'),
+    SHORT_WAIT,
+    () => ({ verb: 'withdraw' }),
   );
 }
 

@@ -116,6 +116,7 @@ export const DECISION_VERBS = [
   'install',
   'cancel-install',
   'clear-backoff',
+  'withdraw',
 ] as const;
 export type DecisionVerb = (typeof DECISION_VERBS)[number];
 /** Things that operators ask of the guard, for the fleet or a provider. */

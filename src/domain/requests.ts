@@ -6,6 +6,17 @@ import type { MachineRow, OrderVerb, RequestRow, Verb } from './machine.ts';
 
 /** Which of the things that operators asked for are to be settled now, and which are work. */
 
+/**
+ * How an order ends that failed: where it was asked for and neither proved nor refused for certain, it
+ * may have been done, or half of it.
+ */
+export const failedText = (cause: string, wasAsked: boolean): string =>
+  wasAsked ? `it was asked for, and not seen to be done: ${cause}` : cause;
+
+/** What was asked of the machine last was asked for this order, and not refused for certain. */
+export const wasAskedFor = (row: Pick<MachineRow, 'recovery'> | null, key: string): boolean =>
+  row?.recovery?.orderKey === key;
+
 /** Open until then at the latest, then refused. */
 export const EXPIRED = 'it expired before it was carried out';
 
@@ -55,7 +66,10 @@ export function orderRefusal(
 ): string | null {
   const process = PROCESS_FOR[request.verb];
   if (row?.work.some((work) => work.process === process)) return null;
-  if (request.expiresAtMs <= now.nowMs) return EXPIRED;
+  if (request.expiresAtMs <= now.nowMs) {
+    const isHalf = wasAskedFor(row, request.key);
+    return isHalf ? failedText('it expired before that', true) : EXPIRED;
+  }
   if (!row) return goneText(request);
   if (row.unreadable !== undefined) return row.unreadable;
   if (row.provided && !isOnSlot(row, request)) return goneText(request);

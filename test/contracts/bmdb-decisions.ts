@@ -278,6 +278,26 @@ export function decisionsContract(s: Stage): void {
       await (await s.session.claim('ShepherdAgentStart', id)).cancel();
     });
 
+    it('A7: remembers that the power was asked off, so that the machine is switched on first', async () => {
+      const at = await s.now();
+      const startAttempt = { atMs: at - 50 * MINUTE, count: 9 };
+      const recovery = ladderOn('powerCycling', {
+        ...{ attempts: 1, askedAtMs: at - MINUTE, askedRung: 'powerCycling' },
+        ...{ bootIdBefore: 'boot-1', powerOffAskedAtMs: at - MINUTE },
+      });
+      const id = await add({ ...quarantined('needsHuman'), recovery, startAttempt });
+      await settle({ verb: 'release', target: await targetFor(id), forgetHostKey: false });
+      expect(await read(id)).toMatchObject({
+        ...{ quarantine: null, startAttempt },
+        recovery: ladderOn('restartingAgent', {
+          ...{ attempts: 0, powerOffAskedAtMs: recovery.powerOffAskedAtMs },
+        }),
+      });
+      const work = await s.session.claim('ShepherdRecovery', id);
+      await work.note({ kind: 'powerOnAccepted' });
+      await work.cancel();
+    });
+
     it('keeps a pinned host key unless it is told to forget it', async () => {
       const release = async (id: MachineId, forgetHostKey: boolean) => {
         const target = await targetFor(id);

@@ -18,6 +18,7 @@ import { intentsContract } from './bmdb-intents.ts';
 import { ladderContract } from './bmdb-ladder.ts';
 import { leasesContract } from './bmdb-leases.ts';
 import { ordersContract } from './bmdb-orders.ts';
+import { withdrawalsContract } from './bmdb-withdrawals.ts';
 import { providedContract } from './bmdb-provided.ts';
 import { providerHoldsContract } from './bmdb-provider-holds.ts';
 import { readingContract } from './bmdb-reading.ts';
@@ -53,6 +54,7 @@ const AREAS = [
   guardContract,
   smallGuardContract,
   ordersContract,
+  withdrawalsContract,
   deprovisionContract,
   readingContract,
   changesContract,

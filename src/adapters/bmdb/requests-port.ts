@@ -73,9 +73,12 @@ export type RequestedThing =
       /** The pinned host key is wrong: pin the next one. */
       readonly forgetHostKey: boolean;
     }
-  /** `cancel-install` takes back what was not handed to the agent yet. */
+  /**
+   * `cancel-install` takes back what was not handed to the agent yet; `withdraw` an order of which
+   * nothing was asked for yet.
+   */
   | {
-      readonly verb: 'deprovision' | 'clear-backoff' | 'cancel-install';
+      readonly verb: 'deprovision' | 'clear-backoff' | 'cancel-install' | 'withdraw';
       readonly target: RequestTarget;
     }
   | { readonly verb: 'install'; readonly target: RequestTarget; readonly image: InstallImage }

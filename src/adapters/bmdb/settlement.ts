@@ -7,6 +7,7 @@ import {
   isOrder,
   orderRefusal,
   quarantineText,
+  wasAskedFor,
 } from '../../domain/requests.ts';
 import { DECISION_VERBS, GUARD_VERBS, ORDER_VERBS } from '../../domain/machine.ts';
 import type {
@@ -47,7 +48,9 @@ export type Effect =
   | { readonly do: 'deprovision' | 'clearBackoff' }
   | { readonly do: 'freeze' | 'thaw' }
   | { readonly do: 'install'; readonly generation: bigint; readonly raw: Uint8Array }
-  | { readonly do: 'cancelInstall'; readonly generation: bigint };
+  | { readonly do: 'cancelInstall'; readonly generation: bigint }
+  /** The order ends as refused, unless it was asked for meanwhile. */
+  | { readonly do: 'withdraw'; readonly order: string; readonly outcome: string };
 
 /** How a request ends. */
 export interface Settlement {
@@ -127,6 +130,8 @@ function decide(scene: Scene): Settlement {
       return deprovision(scene, scene.row!);
     case 'clear-backoff':
       return clearBackoff(scene, scene.row!);
+    case 'withdraw':
+      return withdraw(scene.request, scene.row!);
     case 'freeze':
       return freeze(scene);
     case 'thaw':
@@ -300,6 +305,16 @@ function clearBackoff({ request, now }: Scene, row: MachineRow): Settlement {
     { do: 'clearBackoff' },
     { kind: 'backoffCleared', reason: request.reason },
   );
+}
+
+/** What was asked for already may be under way; its end settles it. */
+function withdraw({ by, reason }: RequestRow, row: MachineRow): Settlement {
+  const { order } = row;
+  if (order === null) return done('nothing was ordered that waits');
+  const what = `the ${order.verb} that ${order.by} asked for`;
+  if (wasAskedFor(row, order.key)) return refused(`${what} is under way`);
+  const outcome = `${by} withdrew it: ${reason}`;
+  return done(`${what} is withdrawn`, { do: 'withdraw', order: order.key, outcome });
 }
 
 const frozenText = ({ frozen }: GuardRow) => `${frozen?.by} (${frozen?.kind}: ${frozen?.reason})`;

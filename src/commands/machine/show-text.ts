@@ -180,6 +180,7 @@ function deprovisionFacts(
 function ladderFacts(ladder: LadderRow | null, policy: LadderPolicy, nowMs: number): Fact[] {
   if (ladder === null) return [['ladder', 'not begun']];
   const { rung, attempts, nextAtMs, askedAtMs, askedRung, operationRef, orderKey } = ladder;
+  const { powerOffAskedAtMs: offAtMs } = ladder;
   return [
     ['ladder', `${rung}, attempt ${attempts} of ${policy[rung].attempts}`],
     ...(nextAtMs === null || nextAtMs <= nowMs
@@ -195,6 +196,9 @@ function ladderFacts(ladder: LadderRow | null, policy: LadderPolicy, nowMs: numb
               `${orderKey === null ? '' : `, order ${orderKey}`}; not proved yet`,
           ] as const,
         ]),
+    ...(offAtMs === null
+      ? []
+      : [['power', `asked off ${whenText(offAtMs, nowMs)}, and not on again yet`] as const]),
   ];
 }
 

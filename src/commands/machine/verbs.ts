@@ -45,6 +45,7 @@ export const MEANINGS: Readonly<Record<MachineVerb, Meaning>> = {
     isDestructive: true,
   },
   'cancel-install': { would: 'not be installed, unless its agent has the request already' },
+  withdraw: { would: 'not get what was ordered, unless it was asked for already' },
   'clear-backoff': { would: 'be tried again at once' },
   hold: { would: 'be put under the hold', isOfSlot: true },
   unhold: { would: 'get the hold taken away', isOfSlot: true },

@@ -1,6 +1,6 @@
 import { NotFound } from '../../../domain/errors.ts';
 import { installState } from '../../../domain/eligibility.ts';
-import type { HoldKind, RequestRow } from '../../../domain/machine.ts';
+import type { HoldKind, LadderRow, MachineRow, RequestRow } from '../../../domain/machine.ts';
 import { isOnSlot } from '../../../domain/requests.ts';
 import { FLEET, frozenByOperator, thawedByOperator } from '../../../domain/recovery/guard.ts';
 import { settlementOf } from '../settlement.ts';
@@ -121,6 +121,10 @@ function applyToMachine(
       });
       return;
     }
+    case 'withdraw': {
+      const { order: key, outcome } = effect;
+      return endRequests(memory, [{ key, state: 'refused', outcome, event: null }]);
+    }
     case 'cancelInstall':
       machine.request = null;
       patch(machine, {
@@ -137,12 +141,25 @@ function applyToMachine(
 
 /** Ends a quarantine, and all that led to it. */
 function release(memory: Memory, machine: MemMachine, forgetHostKey: boolean): void {
-  patch(machine, { quarantine: null, recovery: null, startAttempt: null, backoffs: [] });
+  patch(machine, { quarantine: null, backoffs: [], ...afterRelease(machine.row) });
   machine.coolDownSeconds = null;
   machine.unreachableSinceMs = null;
   if (forgetHostKey) patch(machine, { hostKey: null });
   returnPermit(memory, machine);
 }
+
+/** That the power was asked off is no attempt: whoever takes the machine next switches it on first. */
+function afterRelease({ recovery, startAttempt }: MachineRow) {
+  const powerOffAskedAtMs = recovery?.powerOffAskedAtMs ?? null;
+  if (powerOffAskedAtMs === null) return { recovery: null, startAttempt: null };
+  return { recovery: { ...NOT_BEGUN, powerOffAskedAtMs }, startAttempt };
+}
+
+const NOT_BEGUN: LadderRow = {
+  ...{ rung: 'restartingAgent', attempts: 0, nextAtMs: null, askedAtMs: null, askedRung: null },
+  ...{ orderKey: null, operationRef: null, bootIdBefore: null, hostKeyBefore: null },
+  ...{ offSeenAtMs: null, powerOffAskedAtMs: null },
+};
 
 /** Whoever works under it needs it to the end. */
 function returnPermit(memory: Memory, machine: MemMachine): void {

@@ -3,6 +3,7 @@ import type { BackoffDescriptor } from '../../../domain/backoff.ts';
 import { isQuarantined, previousWaitSeconds } from '../../../domain/eligibility.ts';
 import type { MachineRow } from '../../../domain/machine.ts';
 import { AlreadyFinished, WorkLost } from '../../../domain/errors.ts';
+import { failedText, wasAskedFor } from '../../../domain/requests.ts';
 import { requireFitting } from '../door.ts';
 import type { Held } from './held.ts';
 import { cancelOn, dropLease } from './leases.ts';
@@ -84,7 +85,8 @@ function fail(held: Held, failure: Failure): void {
     coolDown(held, backoff);
   } else {
     if ((machine.row.recovery?.nextAtMs ?? 0) <= memory.now()) dropPermit(memory, machine);
-    endRequests(memory, [{ key: also.order, state: 'refused', outcome: cause, event: null }]);
+    const outcome = failedText(cause, wasAskedFor(machine.row, also.order));
+    endRequests(memory, [{ key: also.order, state: 'refused', outcome, event: null }]);
   }
   const reason = `${work.process}: ${cause}`;
   writeEvent(memory, machine.row, { kind: 'workFailed', actor: gate.component, reason });

@@ -2,6 +2,7 @@ import { nextBackoffSeconds } from '../../../domain/backoff.ts';
 import type { BackoffDescriptor } from '../../../domain/backoff.ts';
 import { isLadder } from '../../../domain/eligibility.ts';
 import { BOOT_TIMES_KEPT } from '../../../domain/policy.ts';
+import { failedText } from '../../../domain/requests.ts';
 import { statements as tags } from './forget-tag.ts';
 import type { Failure, Held } from './held.ts';
 import type { LiveSession } from './live.ts';
@@ -18,10 +19,10 @@ export const statements = {
     params: { machines: 'uuid[]' },
     columns: {
       ...{ machine_id: 'uuid', rung: 'recovery_rung', asked_rung: 'recovery_rung?' },
-      cool_down_seconds: 'int8?',
+      ...{ cool_down_seconds: 'int8?', order_key: 'text?' },
     },
     text: ({ machines }) =>
-      `SELECT machine_id, rung, asked_rung, cool_down_seconds FROM machine_recovery
+      `SELECT machine_id, rung, asked_rung, cool_down_seconds, order_key FROM machine_recovery
        WHERE machine_id = ANY (${machines}) ORDER BY machine_id FOR UPDATE`,
   }),
   coolDown: statement({
@@ -143,9 +144,13 @@ export async function refuseOrders(
   if (failed.length === 0) return;
   const machines = failed.map(({ held }) => held.machineId);
   await q.run(statements.returnPermits, { machines });
-  const ends = failed.map(({ cause: outcome, also }) => ({
-    ...{ key: also.order!, state: 'refused' as const, outcome, event: null },
-  }));
+  const asked = new Map(
+    (await q.rows(statements.lock, { machines })).map((row) => [row.machine_id, row.order_key]),
+  );
+  const ends = failed.map(({ held, cause, also }) => {
+    const outcome = failedText(cause, asked.get(held.machineId) === also.order);
+    return { key: also.order!, state: 'refused' as const, outcome, event: null };
+  });
   await endRequests(q, session.sessionId, ends);
 }
 

@@ -3,6 +3,8 @@ import { frozenByOperator, thawedByOperator } from '../../../domain/recovery/gua
 import type { Effect, Scene } from '../settlement.ts';
 import { writeGuardRow } from './guard-rows.ts';
 import type { Queries } from './pool.ts';
+import { endRequests } from './request-ends.ts';
+import { statements as requests } from './requests.ts';
 import { LIVE } from './sql.ts';
 import { statement } from './statement.ts';
 
@@ -107,8 +109,42 @@ export const statements = {
       `UPDATE machine_recovery SET next_at = NULL
        WHERE machine_id = ${machine} AND next_at IS NOT NULL`,
   }),
-  dropLadder: drop('machine_recovery'),
-  dropAttempt: drop('machine_agent_start_attempt'),
+  /** That the power was asked off is no attempt: whoever takes the machine next switches it on first. */
+  resetLadder: statement({
+    name: 'settle-reset-ladder',
+    params: MACHINE,
+    columns: {},
+    text: ({ machine }) =>
+      `UPDATE machine_recovery SET rung = 'restartingAgent', attempts = 0, next_at = NULL,
+         cool_down_seconds = NULL, asked_at = NULL, asked_rung = NULL, order_key = NULL,
+         operation_ref = NULL, boot_id_before = NULL, host_key_before = NULL, off_seen_at = NULL
+       WHERE machine_id = ${machine} AND power_off_asked_at IS NOT NULL`,
+  }),
+  dropLadder: statement({
+    name: 'settle-drop-ladder',
+    params: MACHINE,
+    columns: {},
+    text: ({ machine }) =>
+      `DELETE FROM machine_recovery WHERE machine_id = ${machine} AND power_off_asked_at IS NULL`,
+  }),
+  /** One whose power is owed comes to the ladder as before. */
+  dropAttempt: statement({
+    name: 'settle-drop-attempt',
+    params: MACHINE,
+    columns: {},
+    text: ({ machine }) =>
+      `DELETE FROM machine_agent_start_attempt WHERE machine_id = ${machine} AND NOT EXISTS (
+         SELECT 1 FROM machine_recovery l WHERE l.machine_id = ${machine})`,
+  }),
+  /** See `wasAskedFor`. */
+  askedFor: statement({
+    name: 'settle-asked-for',
+    params: { ...MACHINE, order: 'text' },
+    columns: { machine_id: 'uuid' },
+    text: ({ machine, order }) =>
+      `SELECT machine_id FROM machine_recovery
+       WHERE machine_id = ${machine} AND order_key = ${order}`,
+  }),
   dropQuarantine: drop('machine_quarantined'),
   dropBackoffs: drop('work_backoff'),
   dropHostKey: drop('machine_ssh_host_key'),
@@ -171,6 +207,8 @@ async function applyToMachine(q: Queries, scene: Scene, effect: OnMachine): Prom
       const { generation } = effect;
       return (await q.rows(statements.cancelInstall, { machine, generation })).length > 0;
     }
+    case 'withdraw':
+      return withdraw(q, machine, effect);
     case 'clearBackoff':
       await q.run(statements.dropBackoffs, { machine });
       await q.run(statements.endCoolDown, { machine });
@@ -178,10 +216,23 @@ async function applyToMachine(q: Queries, scene: Scene, effect: OnMachine): Prom
   }
 }
 
+/** Whoever notes that it is asked for holds the order's row, or waits for us and finds it ended. */
+async function withdraw(
+  q: Queries,
+  machine: string,
+  { order: key, outcome }: Extract<OnMachine, { do: 'withdraw' }>,
+): Promise<boolean> {
+  const [row] = await q.rows(requests.lock, { key });
+  if (row?.state !== 'open') return false;
+  if ((await q.rows(statements.askedFor, { machine, order: key })).length > 0) return false;
+  await endRequests(q, null, [{ key, state: 'refused', outcome, event: null }]);
+  return true;
+}
+
 /** Ends a quarantine, and all that led to it. */
 async function release(q: Queries, machine: string, forgetHostKey: boolean): Promise<void> {
   const { dropBackoffs, dropAttempt, dropLadder, dropQuarantine, dropHostKey } = statements;
-  const drops = [dropBackoffs, dropAttempt, dropLadder, dropQuarantine];
+  const drops = [dropBackoffs, dropLadder, statements.resetLadder, dropAttempt, dropQuarantine];
   for (const each of forgetHostKey ? [...drops, dropHostKey] : drops) {
     await q.run(each, { machine });
   }

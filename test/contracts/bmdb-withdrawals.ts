@@ -1,0 +1,128 @@
+import { describe, expect, it } from 'vitest';
+import type { MachineId } from '../../src/domain/ids.ts';
+import type { OrderVerb, Rung } from '../../src/domain/machine.ts';
+import { MINUTE, startedAt } from './bmdb-rows.ts';
+import { refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
+import type { Stage } from './bmdb-stage.ts';
+import { ask, requestFor, targetOf } from './requests-of.ts';
+
+const RUNG: Readonly<Record<OrderVerb, Rung>> = {
+  'restart-agent': 'restartingAgent',
+  reboot: 'rebooting',
+  reinstall: 'reinstalling',
+};
+
+/** Orders that people take back, and orders that end half way. */
+export function withdrawalsContract(s: Stage): void {
+  const { add, read } = s;
+  const addWell = async () => {
+    const at = await s.now();
+    return add({ ...startedAt(at - MINUTE), heartbeat: { atMs: at, bootId: null } });
+  };
+  const order = async (id: MachineId, verb: 'restart-agent' | 'reinstall' = 'restart-agent') => {
+    const request = requestFor({ verb, target: targetOf(await read(id)) }, { validForMs: MINUTE });
+    return (await s.h.bmdb.requests.file(request)).key;
+  };
+  const withdraw = async (id: MachineId) =>
+    ask(
+      s.h.bmdb,
+      s.session,
+      requestFor(
+        { verb: 'withdraw', target: targetOf(await read(id)) },
+        { by: 'bob', reason: 'it is well' },
+      ),
+    );
+  const stateOf = async (key: string) => (await s.h.other.requests.read([key], SIGNAL))[0]!;
+  const begun = async (id: MachineId, verb: OrderVerb, key: string) => {
+    const process = verb === 'reinstall' ? 'ShepherdReinstall' : 'ShepherdRecovery';
+    const work = await s.session.claim(process, id);
+    await work.note({ kind: 'recoveryAsked', rung: RUNG[verb], bootId: null, order: key });
+    return work;
+  };
+
+  describe('A7: a withdrawal', () => {
+    it('A7: takes an order back that waits, in the name of who asked', async () => {
+      const id = await addWell();
+      const key = await order(id, 'reinstall');
+      expect(await withdraw(id)).toMatchObject({
+        ...{ state: 'done', outcome: 'the reinstall that ann asked for is withdrawn' },
+      });
+      expect(await stateOf(key)).toMatchObject({
+        ...{ state: 'refused', outcome: 'bob withdrew it: it is well' },
+      });
+      expect((await read(id)).order).toBeNull();
+      expect(await refusedWith(s.session.claim('ShepherdReinstall', id))).toBe('nothing-to-do');
+      const lines = await s.h.events(id);
+      expect(lines).toContain('requestRefused reinstall: bob withdrew it: it is well');
+      expect(lines).toContain(
+        'requestDone withdraw: the reinstall that ann asked for is withdrawn',
+      );
+      await order(id);
+    });
+
+    it('A7: of nothing is done at once', async () => {
+      const id = await addWell();
+      const nothing = { state: 'done', outcome: 'nothing was ordered that waits' };
+      expect(await withdraw(id)).toMatchObject(nothing);
+      const key = await order(id);
+      await s.h.pass(2 * MINUTE);
+      expect(await withdraw(id)).toMatchObject(nothing);
+      expect(await s.session.settle(key)).toMatchObject({ state: 'refused' });
+    });
+
+    it('A7: comes before whoever claimed the machine and asked for nothing yet', async () => {
+      const id = await addWell();
+      const key = await order(id);
+      const work = await s.session.claim('ShepherdRecovery', id);
+      expect(await withdraw(id)).toMatchObject({ state: 'done' });
+      const note = { kind: 'recoveryAsked', rung: 'restartingAgent', bootId: null } as const;
+      expect(await refusedWith(work.note({ ...note, order: key }))).toBe('nothing-to-do');
+      await work.cancel();
+    });
+
+    it('A7: is refused once it was asked for', async () => {
+      const id = await addWell();
+      const key = await order(id);
+      const work = await begun(id, 'restart-agent', key);
+      expect(await withdraw(id)).toMatchObject({
+        ...{ state: 'refused', outcome: 'the restart-agent that ann asked for is under way' },
+      });
+      expect(await stateOf(key)).toMatchObject({ state: 'open' });
+      await work.finish({
+        ...{ kind: 'recovered', coolDown: STEADY, bootSeconds: null, order: key },
+      });
+      expect(await stateOf(key)).toMatchObject({ state: 'done' });
+    });
+  });
+
+  describe('A7: an order that failed half way', () => {
+    it('A7: says that it was asked for', async () => {
+      const id = await addWell();
+      const key = await order(id);
+      await (await begun(id, 'restart-agent', key)).fail(STEADY, 'no evidence', { order: key });
+      expect(await stateOf(key)).toMatchObject({
+        ...{ state: 'refused', outcome: 'it was asked for, and not seen to be done: no evidence' },
+      });
+    });
+
+    it('A7: does not, where it was refused for certain', async () => {
+      const id = await addWell();
+      const key = await order(id);
+      const work = await begun(id, 'restart-agent', key);
+      await work.note({ kind: 'recoveryRefused', counts: true });
+      await work.fail(STEADY, 'it refused', { order: key });
+      expect(await stateOf(key)).toMatchObject({ state: 'refused', outcome: 'it refused' });
+    });
+
+    it('A7: says so also when it expired, and who was at it is gone', async () => {
+      const id = await addWell();
+      const key = await order(id);
+      await (await begun(id, 'restart-agent', key)).cancel();
+      await s.h.pass(2 * MINUTE);
+      expect(await s.session.settle(key)).toMatchObject({
+        state: 'refused',
+        outcome: 'it was asked for, and not seen to be done: it expired before that',
+      });
+    });
+  });
+}
