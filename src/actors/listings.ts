@@ -2,6 +2,7 @@ import type { Clock } from '../adapters/clock/port.ts';
 import type { FleetProvider, Listing } from '../adapters/provider/port.ts';
 import { ProviderError } from '../domain/errors.ts';
 import type { ProviderName } from '../domain/ids.ts';
+import type { ListingHealth } from './listing-health.ts';
 import type { HoldKeeper } from './provider-holds.ts';
 
 /** A listing, with when it was begun. */
@@ -13,6 +14,7 @@ export interface DatedListing extends Listing {
 export interface ListingsDeps {
   readonly providers: ReadonlyMap<ProviderName, FleetProvider>;
   readonly holds: Pick<HoldKeeper, 'check' | 'failed' | 'succeeded' | 'holds'>;
+  readonly health: Pick<ListingHealth, 'succeeded' | 'failed'>;
   readonly nowMs: () => number;
   readonly clock: Clock;
   /** A listing that was begun less than this ago answers instead of another. */
@@ -40,7 +42,7 @@ interface UnderWay {
 }
 
 export function createListings(deps: ListingsDeps): Listings {
-  const { providers, clock, holds, maxAgeMs } = deps;
+  const { providers, clock, holds, health, maxAgeMs } = deps;
   const underWay = new Map<ProviderName, UnderWay>();
   const last = new Map<ProviderName, DatedListing>();
 
@@ -50,6 +52,17 @@ export function createListings(deps: ListingsDeps): Listings {
   };
 
   async function run(name: ProviderName, signal: AbortSignal): Promise<DatedListing> {
+    try {
+      const listing = await ask(name, signal);
+      await health.succeeded(name);
+      return listing;
+    } catch (error) {
+      await health.failed(name, error);
+      throw error;
+    }
+  }
+
+  async function ask(name: ProviderName, signal: AbortSignal): Promise<DatedListing> {
     const provider = providers.get(name);
     if (!provider) throw new ProviderError('invalid', `no provider "${name}" is configured`);
     holds.check(name, 'list');

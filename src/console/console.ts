@@ -97,8 +97,9 @@ function addOperations(app: FastifyInstance, { metrics, health }: ConsoleDeps): 
   app.get('/readyz', async (_request, reply) => {
     const { checks } = health();
     const all = Object.values(checks);
-    const ready = all.length > 0 && all.every(({ ok }) => ok);
-    return reply.code(ready ? 200 : 503).send({ ready, checks });
+    const ready = all.length > 0 && all.every(({ ok, degraded }) => ok || degraded);
+    const degraded = all.some((check) => check.degraded === true);
+    return reply.code(ready ? 200 : 503).send({ ready, degraded, checks });
   });
 }
 

@@ -4,7 +4,7 @@ import type { Clock } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import { explain } from '../domain/errors.ts';
 import type { Slot } from '../domain/ids.ts';
-import type { FleetChange, FleetView, GuardSummary, MachineSummary, StateCounts } from './port.ts';
+import type { FleetChange, FleetView, MachineSummary } from './port.ts';
 
 export interface EventHubDeps {
   readonly fleet: FleetView;
@@ -129,18 +129,10 @@ export function createEventHub(deps: EventHubDeps): EventHub {
   };
 }
 
-interface ChangeMessage {
-  readonly upserts: readonly MachineSummary[];
-  readonly removed: readonly Slot[];
-  readonly counts: StateCounts;
-  readonly needHuman: number;
-  readonly guard?: GuardSummary;
-}
-
-/** Gathers changes for `batchMs`; of one machine, and of the guard, only the latest is kept. */
-function createBatch(clock: Clock, batchMs: number, flush: (message: ChangeMessage) => void) {
+/** Gathers changes for `batchMs`; of one machine, and of the fleet, only the latest is kept. */
+function createBatch(clock: Clock, batchMs: number, flush: (message: FleetChange) => void) {
   const latest = new Map<Slot, MachineSummary | null>();
-  let frame: Omit<ChangeMessage, 'upserts' | 'removed'> | null = null;
+  let frame: Omit<FleetChange, 'upserts' | 'removed'> | null = null;
   let timer: unknown = null;
   const clear = () => {
     clock.clearTimeout(timer);

@@ -52,6 +52,13 @@ export interface BudgetSummary {
   readonly budget: number;
 }
 
+/** A provider that this daemon cannot list now: what is shown of its slots is as it was then. */
+export interface UnlistedSummary {
+  readonly provider: string;
+  readonly sinceMs: number;
+  readonly cause: string;
+}
+
 export interface FleetSnapshot {
   readonly atMs: number;
   readonly machines: readonly MachineSummary[];
@@ -59,6 +66,7 @@ export interface FleetSnapshot {
   /** Machines that nothing more is tried on until an operator releases them. */
   readonly needHuman: number;
   readonly guard: GuardSummary;
+  readonly unlisted: readonly UnlistedSummary[];
 }
 
 /** Machines that are new or different, slots that are gone, and the counts after both. */
@@ -69,6 +77,8 @@ export interface FleetChange {
   readonly needHuman: number;
   /** Absent: as it was. */
   readonly guard?: GuardSummary;
+  /** Absent: as it was. */
+  readonly unlisted?: readonly UnlistedSummary[];
 }
 
 /**
@@ -86,9 +96,11 @@ export interface HealthCheck {
   readonly ok: boolean;
   /** One line for a person: what was looked at, and what is wrong. */
   readonly detail: string;
+  /** Where it is not ok: the daemon does its work all the same, and another one could do no more. */
+  readonly degraded?: true;
 }
 
-/** The daemon is ready when every check is ok. An empty report is not ready: nothing was checked. */
+/** The daemon is ready when every check is ok, or degraded only. An empty report is not ready: nothing was checked. */
 export interface HealthReport {
   readonly checks: Readonly<Record<string, HealthCheck>>;
 }

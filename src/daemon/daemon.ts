@@ -99,6 +99,7 @@ async function build(means: Built): Promise<Daemon> {
     board,
     changes$: parts.changes,
     guard: parts.watch.view,
+    unlisted: parts.health.unlisted,
     guardChanges$: parts.guardChanges,
     budget: parts.permits.use,
     facts: (slot) => mirror.facts().get(slot as Slot),
@@ -206,7 +207,7 @@ async function openConsole(
   inspector: Inspector,
 ): Promise<string> {
   const { config, clock, log, metrics, version, closer } = means;
-  const { board, keeper, mirror, permits } = parts;
+  const { board, keeper, mirror, permits, health } = parts;
   const web = await startConsole({
     listen: config.console.listen,
     token: config.console.token?.read(),
@@ -218,7 +219,10 @@ async function openConsole(
         return metrics.expose();
       },
     },
-    health: healthOf({ keeper, mirror, clock, scanMs: config.mirror.scanInterval }),
+    health: healthOf({
+      ...{ keeper, mirror, clock, scanMs: config.mirror.scanInterval },
+      unlisted: health.unlisted,
+    }),
     clock,
     log: log.child({ component: 'console' }),
     version,

@@ -4,6 +4,7 @@ import type { GuardView } from '../actors/guard-watch.ts';
 import type {
   BudgetSummary,
   FleetChange,
+  FleetSnapshot,
   FleetView,
   GuardSummary,
   MachineSummary,
@@ -17,7 +18,8 @@ export interface FleetViewDeps {
   readonly board: Board;
   readonly changes$: Observable<BoardChange>;
   readonly guard: () => GuardView;
-  /** Fires when the guard stands differently. */
+  readonly unlisted: () => FleetSnapshot['unlisted'];
+  /** Fires when the guard stands differently, or another provider cannot be listed. */
   readonly guardChanges$: Observable<void>;
   readonly budget: () => readonly BudgetSummary[];
   readonly facts: (slot: string) => SlotFacts | undefined;
@@ -58,7 +60,7 @@ export function fleetView(deps: FleetViewDeps): FleetView {
   });
   const ofGuard = (): FleetChange => ({
     ...frame(),
-    ...{ upserts: [], removed: [], guard: guardSummary(deps.guard()) },
+    ...{ upserts: [], removed: [], guard: guardSummary(deps.guard()), unlisted: deps.unlisted() },
   });
   return {
     snapshot: () => ({
@@ -66,6 +68,7 @@ export function fleetView(deps: FleetViewDeps): FleetView {
       atMs: nowMs(),
       machines: [...board.entries.values()].map(summary),
       guard: guardSummary(deps.guard()),
+      unlisted: deps.unlisted(),
     }),
     budget: deps.budget,
     changes$: merge(deps.changes$.pipe(map(ofMachine)), deps.guardChanges$.pipe(map(ofGuard))),

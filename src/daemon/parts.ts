@@ -4,6 +4,7 @@ import { createBoard, type BoardChange } from '../actors/board.ts';
 import { createDesk } from '../actors/desk.ts';
 import { createLeases } from '../actors/leases.ts';
 import { createGuardWatch } from '../actors/guard-watch.ts';
+import { createListingHealth } from '../actors/listing-health.ts';
 import { createListings, withListings } from '../actors/listings.ts';
 import { createMirror, type Mirror } from '../actors/mirror.ts';
 import { createPermitQueue } from '../actors/permit-queue.ts';
@@ -68,9 +69,17 @@ export async function openParts(means: Means) {
     clock,
     log: log.child({ component: 'provider holds' }),
   });
+  const health = createListingHealth({
+    book: bmdb.listings,
+    keeper,
+    nowMs: () => mirror.nowMs(),
+    log: log.child({ component: 'listings' }),
+    onChange: () => guardChanges.next(),
+  });
   const listings = createListings({
     providers,
     holds,
+    health,
     nowMs: () => mirror.nowMs(),
     clock,
     maxAgeMs: Math.min(LISTING_AGE_MAX_MS, config.mirror.listInterval / 2),
@@ -131,6 +140,7 @@ export async function openParts(means: Means) {
     desk,
     holds,
     listings,
+    health,
     leases,
   };
 }

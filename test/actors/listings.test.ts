@@ -40,6 +40,7 @@ beforeEach(() => {
       failed: async () => void noted.push('failed'),
       succeeded: async () => void noted.push('succeeded'),
     },
+    health: { succeeded: async () => undefined, failed: async () => undefined },
     ...{ clock, nowMs: clock.now, maxAgeMs: 30_000 },
   });
 });

@@ -62,6 +62,24 @@ describe('machines', () => {
     fitting(text);
   });
 
+  test('A8: a provider that cannot be listed is named below them, and in JSON', async () => {
+    const session = await s.daemon();
+    const { sessionId: by } = session;
+    const found = { provider: providerName('metal'), sessionId: by, cause: 'connect ECONNREFUSED' };
+    await s.bmdb.listings.failed(found);
+    s.clock.increment(20 * MINUTE);
+    await session.poke();
+    const text = await list();
+    expect(text.replaceAll('\n', ' ')).toMatch(
+      /provider metal CANNOT BE LISTED since \S+ \S+ \(20m ago\): connect ECONNREFUSED/,
+    );
+    fitting(text);
+    const json = JSON.parse((await listMachines({ json: true }, s.means)).text);
+    expect(json.unlisted).toMatchObject([found]);
+    await s.bmdb.listings.succeeded(found.provider, by);
+    expect(await list()).not.toContain('LISTED');
+  });
+
   test('are chosen by state, provider, location, hold, and by what waits for a person', async () => {
     addFleet();
     await s.daemon();

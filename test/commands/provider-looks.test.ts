@@ -245,6 +245,25 @@ test('the status shows holds with cause and end, the shelf, and unfinished creat
   await session.close();
 });
 
+test('A8: the status tells since when and why a provider cannot be listed', async () => {
+  expect(await providerStatus({ ...looking(), live: false })).not.toContain('LISTED');
+  const open = () =>
+    bmdb.openSession({ component: 'shepherd', runtimeInfo: 'host test', intervalMs: 60_000 });
+  const [session, other] = [await open(), await open()];
+  const { sessionId } = session;
+  await bmdb.listings.failed({ provider: METAL, sessionId, cause: 'connect ECONNREFUSED' });
+  await server.sql.query(
+    `UPDATE provider_listings SET failing_since = now() - interval '20 minutes'`,
+  );
+  expect(await providerStatus({ ...looking(), live: false })).toMatch(
+    /CANNOT BE LISTED +since \S+ \S+ \(20m ago\) by 1 of 2 daemons: connect ECONNREFUSED/,
+  );
+  const { providers } = JSON.parse(await providerStatus({ ...looking(), json: true, live: false }));
+  expect(providers[0].unlisted.text).toContain('ECONNREFUSED');
+  await other.close();
+  await session.close();
+});
+
 test('slots leave the shelf by name, or all of them with their number', async () => {
   const shelve = (slotId: string) =>
     server.sql.query(`INSERT INTO provider_holds (provider, kind, key, until, cause)

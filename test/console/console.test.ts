@@ -162,10 +162,19 @@ describe('operations', () => {
     report = { checks: { ...report.checks, session: { ok: false, detail: 'expired 3 s ago' } } };
     const unready = await ask(`${url}readyz`);
     expect(unready.status).toBe(503);
-    expect(JSON.parse(unready.body)).toEqual({ ready: false, ...report });
+    expect(JSON.parse(unready.body)).toEqual({ ready: false, degraded: false, ...report });
     report = { checks: {} };
     expect((await ask(`${url}readyz`)).status).toBe(503);
     expect((await ask(`${url}livez`)).status).toBe(200);
+  });
+
+  test('A8: what only degrades the daemon is told, and leaves it ready', async () => {
+    const bmdb = { ok: true, detail: 'reachable' };
+    const metal = { ok: false, degraded: true, detail: 'cannot be listed since noon' } as const;
+    const report: HealthReport = { checks: { bmdb, 'provider metal': metal } };
+    const { url } = await start({ health: () => report });
+    const { status, body } = await ask(`${url}readyz`);
+    expect([status, JSON.parse(body)]).toEqual([200, { ready: true, degraded: true, ...report }]);
   });
 
   test('a failure inside is logged, and not shown', async () => {

@@ -186,6 +186,17 @@ describe('page', () => {
     });
   });
 
+  test('A8: names a provider that cannot be listed, and why, until it can', async () => {
+    const fleet = scriptedFleet(machine('a'));
+    await withPage(fleet, async ({ page }) => {
+      fleet.unlist([{ provider: 'metal', sinceMs: 0, cause: 'connect <b>ECONNREFUSED</b>' }]);
+      await becomes(page, '#unlisted b', 'Provider metal');
+      await becomes(page, '#unlisted .why', 'connect <b>ECONNREFUSED</b>');
+      fleet.unlist([]);
+      await page.locator('#unlisted').waitFor({ state: 'hidden' });
+    });
+  });
+
   test('what agents and providers say stays text', async () => {
     const attack = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`;
     const evil = machine('a', {

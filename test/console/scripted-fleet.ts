@@ -1,6 +1,7 @@
 import { Subject } from 'rxjs';
 import type {
   FleetChange,
+  FleetSnapshot,
   FleetView,
   GuardSummary,
   MachineSummary,
@@ -18,6 +19,8 @@ export interface ScriptedFleet extends FleetView {
   remove(name: Slot): void;
   /** How the guard stands from now on. */
   guard(summary: GuardSummary): void;
+  /** Which providers cannot be listed from now on. */
+  unlist(unlisted: FleetSnapshot['unlisted']): void;
   fail(error: Error): void;
   /** Whether anybody is subscribed. */
   watched(): boolean;
@@ -55,6 +58,7 @@ export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedF
   const all = new Map<Slot, MachineSummary>(machines.map((each) => [each.slot, each]));
   const changes$ = new Subject<FleetChange>();
   let guard = WATCHING;
+  let unlisted: FleetSnapshot['unlisted'] = [];
   const frame = () => ({ counts: countsOf(all.values()), needHuman: needHumanOf(all.values()) });
   const emit = (upserts: readonly MachineSummary[], removed: readonly Slot[]) =>
     changes$.next({ ...frame(), upserts, removed });
@@ -64,11 +68,15 @@ export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedF
   };
   return {
     changes$,
-    snapshot: () => ({ ...frame(), atMs: AT_MS, machines: [...all.values()], guard }),
+    snapshot: () => ({ ...frame(), atMs: AT_MS, machines: [...all.values()], guard, unlisted }),
     budget: () => [{ scope: 'fleet', permits: 1, budget: 2 }],
     guard(summary) {
       guard = summary;
       changes$.next({ ...frame(), upserts: [], removed: [], guard });
+    },
+    unlist(providers) {
+      unlisted = providers;
+      changes$.next({ ...frame(), upserts: [], removed: [], unlisted });
     },
     put,
     set: (name, change) => put({ ...all.get(name)!, ...change }),

@@ -17,6 +17,7 @@ import { installsContract } from './bmdb-installs.ts';
 import { intentsContract } from './bmdb-intents.ts';
 import { ladderContract } from './bmdb-ladder.ts';
 import { leasesContract } from './bmdb-leases.ts';
+import { listingsContract } from './bmdb-listings.ts';
 import { ordersContract } from './bmdb-orders.ts';
 import { withdrawalsContract } from './bmdb-withdrawals.ts';
 import { providedContract } from './bmdb-provided.ts';
@@ -47,6 +48,7 @@ const AREAS = [
   heartbeatsContract,
   providedContract,
   providerHoldsContract,
+  listingsContract,
   requestsContract,
   decisionsContract,
   installsContract,

@@ -1,4 +1,5 @@
 import { createLeases } from '../../src/actors/leases.ts';
+import { createListingHealth } from '../../src/actors/listing-health.ts';
 import { createListings } from '../../src/actors/listings.ts';
 import type { DeprovisionDeps } from '../../src/actors/deprovision.ts';
 import { createHoldKeeper } from '../../src/actors/provider-holds.ts';
@@ -46,7 +47,10 @@ export function provisionParts(world: ProvisionWorld) {
     ...{ book: bmdb.providerHolds, rows: world.holdRows ?? (() => []), nowMs, clock, log },
   });
   const { maxAgeMs = 0 } = world;
-  const listings = createListings({ providers, holds, nowMs, clock, maxAgeMs });
+  const health = createListingHealth({
+    ...{ book: bmdb.listings, keeper, nowMs, log, onChange: () => undefined },
+  });
+  const listings = createListings({ providers, holds, health, nowMs, clock, maxAgeMs });
   const leases = createLeases({ keeper, clock, random, log, retryMs: 3_000 });
   const provision: ProvisionDeps = {
     ...{ bmdb, keeper, leases, holds, listings, providers, clock, log, metrics },

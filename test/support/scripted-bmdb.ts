@@ -84,6 +84,11 @@ export function scriptedBmdb(nowMs: () => number): ScriptedBmdb {
       sweep: unused('sweep'),
       heartbeats: { recordHeartbeats: unused('recordHeartbeats') },
       providerHolds: { impose: unused('impose'), lift: unused('lift') },
+      listings: {
+        failed: unused('failed'),
+        succeeded: unused('succeeded'),
+        unlisted: unused('unlisted'),
+      },
       requests: { file: unused('file'), read: unused('read'), list: unused('list') },
       guard: { assess: unused('assess') },
       inspection: {

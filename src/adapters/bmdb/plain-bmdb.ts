@@ -5,6 +5,7 @@ import type {
   FailureEffects,
   FinishChange,
   IntentBook,
+  ListingBook,
   ProvidedPatch,
   ProviderHoldBook,
   RequestBook,
@@ -20,6 +21,7 @@ import type {
 export const plainBmdb = <Plain extends Bmdb>(bmdb: Plain): Plain => ({
   ...bmdb,
   providerHolds: plainHolds(bmdb.providerHolds),
+  listings: plainListings(bmdb.listings),
   requests: plainRequests(bmdb.requests),
   openSession: async ({ runtimeInfo, ...options }) =>
     plainSession(await bmdb.openSession({ ...options, runtimeInfo: plainText(runtimeInfo) })),
@@ -31,6 +33,11 @@ const plainHolds = (holds: ProviderHoldBook): ProviderHoldBook => ({
     holds.impose({ ...hold, key: plainText(hold.key), cause: plainText(hold.cause) }),
   lift: (provider, kind, key, seenUntilMs) =>
     holds.lift(provider, kind, key === undefined ? key : plainText(key), seenUntilMs),
+});
+
+const plainListings = (listings: ListingBook): ListingBook => ({
+  ...listings,
+  failed: (found) => listings.failed({ ...found, cause: plainText(found.cause) }),
 });
 
 /** Names and keys are refused where they are not plain: another one would be meant. */

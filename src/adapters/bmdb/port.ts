@@ -16,6 +16,7 @@ import type {
   RequestRow,
 } from '../../domain/machine.ts';
 import type { GuardBook } from './guard-port.ts';
+import type { ListingBook } from './listing-port.ts';
 import type { RequestBook, RequestState } from './requests-port.ts';
 import type { Work } from './work-port.ts';
 import type { BmdbInspection } from './inspection-port.ts';
@@ -36,6 +37,7 @@ export type {
   SchemaDescription,
   TagType,
 } from './inspection-port.ts';
+export type { ListingBook, Unlisted } from './listing-port.ts';
 export type { GuardAssessment, GuardBook } from './guard-port.ts';
 export type {
   InstallImage,
@@ -73,6 +75,8 @@ export interface Bmdb {
   readonly heartbeats: HeartbeatStore;
   /** What must not be asked of providers, for every daemon to honour. */
   readonly providerHolds: ProviderHoldBook;
+  /** Which providers cannot be listed. */
+  readonly listings: ListingBook;
   /** What operators ask for. */
   readonly requests: RequestBook;
   /** Who may be recovered at all, over all daemons. */

@@ -1,3 +1,4 @@
+import type { Unlisted } from '../../adapters/bmdb/port.ts';
 import type { StateCounts } from '../../console/port.ts';
 import { slot } from '../../domain/ids.ts';
 import type { HoldRow } from '../../domain/machine.ts';
@@ -8,6 +9,7 @@ import { readCensus, type Means, type Told } from './command.ts';
 import { guardLines } from './guard-text.ts';
 import { columnLines, noteLines, paragraph, plainCell, spanText, untilText } from './layout.ts';
 import { stateMatcher } from './states.ts';
+import { unlistedLines } from './unlisted-text.ts';
 
 /** Which machines a list is to have; all when nothing is given. */
 export interface ListFilter {
@@ -32,7 +34,10 @@ export async function listMachines(
   const census = await readCensus(means);
   if (filter.provider !== undefined) requireProvider(census, filter.provider);
   if (filter.location !== undefined) requireLocation(census, filter.location);
-  const list = { census, entries: listed(census, filter), loose: looseHolds(census, filter) };
+  const list = {
+    ...{ census, entries: listed(census, filter), loose: looseHolds(census, filter) },
+    unlisted: await means.bmdb.listings.unlisted(means.signal),
+  };
   const text = json ? JSON.stringify(listJson(list)) : listText(list, means.width);
   return { text, exitCode: 0 };
 }
@@ -55,6 +60,8 @@ interface List {
   readonly entries: readonly Entry[];
   /** Of slots that nothing else is recorded of. */
   readonly loose: readonly HoldRow[];
+  /** Providers that daemons cannot list now. */
+  readonly unlisted: readonly Unlisted[];
 }
 
 /** A slot without a machine has no state and no location. */
@@ -82,7 +89,7 @@ export function stateCounts(entries: readonly Entry[]): StateCounts {
 }
 
 /** One document: what the page's API has of each machine, and what was asked of it. */
-function listJson({ census, entries, loose }: List): object {
+function listJson({ census, entries, loose, unlisted }: List): object {
   const { nowMs, guard, sessions } = census.read;
   return {
     atMs: nowMs,
@@ -91,6 +98,7 @@ function listJson({ census, entries, loose }: List): object {
     withoutHardware: census.bare.length,
     daemons: sessions.length,
     guard,
+    unlisted,
     machines: entries.map(summaryOf),
     holdsElsewhere: loose,
   };
@@ -107,7 +115,7 @@ const HEAD = ['slot', 'state', 'heard', 'location'];
 const LAYOUTS = [HEAD.length, HEAD.length - 1, 1];
 
 /** A line for each machine, and below it what a person should know of it. */
-function listText({ census, entries, loose }: List, width: number): string {
+function listText({ census, entries, loose, unlisted }: List, width: number): string {
   const { nowMs } = census.read;
   const { head, lines, below } = laidOut(
     entries.map((each) => cellsOf(each, nowMs)),
@@ -123,7 +131,7 @@ function listText({ census, entries, loose }: List, width: number): string {
   return [
     ...(entries.length === 0 ? [] : [head, ...rows, '']),
     ...looseText(loose, nowMs, width),
-    ...footOf(census, entries.length, width),
+    ...footOf(census, entries.length, unlisted).map((line) => paragraph(line, width)),
   ].join('\n');
 }
 
@@ -183,16 +191,16 @@ export const holdText = ({ kind, setBy, reason, untilMs }: HoldRow, nowMs: numbe
 const FROM_ROWS =
   'from the database alone: free slots, and what providers list now, are on the page and in "shepherd plan"';
 
-function footOf(census: Census, shown: number, width: number): string[] {
+function footOf(census: Census, shown: number, unlisted: readonly Unlisted[]): string[] {
   const { entries, bare, read, loss } = census;
   const counts = countsLine(stateCounts(entries));
-  const lines = [
+  return [
     shown === entries.length ? counts : `${shown} of ${counts}`,
     ...(bare.length === 0
       ? []
       : [`${bare.length} more have no hardware yet: "shepherd db show" has them`]),
     ...guardLines(read, loss),
+    ...unlistedLines(unlisted, read),
     FROM_ROWS,
   ];
-  return lines.map((line) => paragraph(line, width));
 }

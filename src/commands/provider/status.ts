@@ -1,8 +1,9 @@
-import type { BmdbSnapshot } from '../../adapters/bmdb/port.ts';
+import type { BmdbSnapshot, Unlisted } from '../../adapters/bmdb/port.ts';
 import type { Capabilities, FleetProvider, Listing } from '../../adapters/provider/port.ts';
 import { explain } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import { toTable } from '../text-table.ts';
+import { sinceText } from '../machine/unlisted-text.ts';
 import { look, type LookOptions } from './look.ts';
 
 /** Everything that is kept of one provider, and what it says itself if it was asked. */
@@ -13,6 +14,8 @@ interface Status {
   /** Component and session of the daemon that provisions; null: none does now. */
   readonly provisioner: string | null;
   readonly machines: Readonly<Record<string, number>>;
+  /** Since when, by how many daemons and why it cannot be listed; null: no daemon says so. */
+  readonly unlisted: { readonly since: string; readonly text: string } | null;
   /** In force, latest end last. */
   readonly holds: readonly Barrier[];
   /** Slots on the shelf. */
@@ -28,6 +31,9 @@ interface Status {
   /** Absent when the provider was not asked. */
   readonly listing?: Readonly<Record<string, number>> | { readonly failure: string };
 }
+
+/** What the BMDB has. */
+type Rows = BmdbSnapshot & { readonly unlisted: readonly Unlisted[] };
 
 /** What must not be done, until when, and why. */
 interface Barrier {
@@ -48,7 +54,10 @@ export interface StatusOptions extends LookOptions {
  */
 export async function providerStatus(options: StatusOptions): Promise<string> {
   const found = await look(options, async (sight) => {
-    const rows = await sight.bmdb.scan(options.signal);
+    const rows = {
+      ...(await sight.bmdb.scan(options.signal)),
+      unlisted: await sight.bmdb.listings.unlisted(options.signal),
+    };
     const all = [...sight.providers.values()];
     return Promise.all(all.map((provider) => statusOf(provider, rows, options)));
   });
@@ -58,7 +67,7 @@ export async function providerStatus(options: StatusOptions): Promise<string> {
 
 async function statusOf(
   provider: FleetProvider,
-  rows: BmdbSnapshot,
+  rows: Rows,
   { live, signal }: StatusOptions,
 ): Promise<Status> {
   const { name, type, capabilities } = provider;
@@ -69,6 +78,7 @@ async function statusOf(
     can: abilities(capabilities),
     provisioner: holder?.sessionId ?? null,
     machines: machinesOf(rows, name),
+    unlisted: unlistedOf(rows, name),
     holds: rows.providerHolds
       .filter((hold) => hold.provider === name && hold.untilMs > rows.nowMs)
       .toSorted((a, b) => a.untilMs - b.untilMs)
@@ -126,6 +136,13 @@ function countsOf({ machines, complete, unreadable = [] }: Listing): Record<stri
   return counts;
 }
 
+function unlistedOf({ unlisted, ...read }: Rows, name: ProviderName): Status['unlisted'] {
+  const found = unlisted.filter(({ provider }) => provider === name);
+  if (found.length === 0) return null;
+  const since = time(Math.min(...found.map(({ sinceMs }) => sinceMs)));
+  return { since, text: sinceText(found, read) };
+}
+
 const time = (atMs: number): string => new Date(atMs).toISOString();
 
 function inWords(status: Status): string {
@@ -135,6 +152,7 @@ function inWords(status: Status): string {
     ['can', can.join(', ') || 'nothing but list'],
     ['provisioner', provisioner === null ? 'no daemon at the moment' : `session ${provisioner}`],
     ['machines', told(machines)],
+    ...(status.unlisted ? [['CANNOT BE LISTED', status.unlisted.text]] : []),
     ...(status.listing ? [['listing', listingText(status.listing)]] : []),
   ];
   return [

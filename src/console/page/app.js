@@ -26,7 +26,7 @@ const el = (id) => document.getElementById(id);
 /** Everything the page knows. Records hold a machine, its search text, and its row while shown. */
 const fleet = {
   ...{ records: new Map(), counts: null, order: [], orderStale: true },
-  ...{ guard: null, needHuman: 0 },
+  ...{ guard: null, needHuman: 0, unlisted: [] },
 };
 const choice = { states: new Set(), text: '', sort: 'slot', down: false, limit: ROWS_PER_STEP };
 const link = { source: null, lastMessageAt: 0, live: false, base: null };
@@ -89,8 +89,8 @@ function takeChange(message) {
 }
 
 /** What is said of the fleet as a whole. A change without the guard leaves it as it was. */
-function takeFrame({ counts, needHuman, guard = fleet.guard }) {
-  Object.assign(fleet, { counts, needHuman, guard });
+function takeFrame({ counts, needHuman, guard = fleet.guard, unlisted = fleet.unlisted }) {
+  Object.assign(fleet, { counts, needHuman, guard, unlisted });
 }
 
 // Choosing and ordering.
@@ -363,8 +363,28 @@ function drawScope({ scope, state, reason, sinceMs, started, silent }) {
   return item;
 }
 
+let drawnUnlisted = null;
+
+function drawUnlisted() {
+  const { unlisted } = fleet;
+  if (unlisted === drawnUnlisted) return;
+  drawnUnlisted = unlisted;
+  el('unlisted').hidden = unlisted.length === 0;
+  el('unlisted-providers').replaceChildren(
+    ...unlisted.map(({ provider, sinceMs, cause }) => {
+      const since = make('time');
+      since.dataset.since = sinceMs;
+      const name = make('b', '', scopeName(provider));
+      const item = make('li', '', name, since, make('span', 'why', cause));
+      item.dataset.provider = provider;
+      return item;
+    }),
+  );
+  drawGuardTimes();
+}
+
 function drawGuardTimes() {
-  for (const since of document.querySelectorAll('#guard-scopes time')) {
+  for (const since of document.querySelectorAll('#guard-scopes time, #unlisted time')) {
     const known = since.dataset.since !== '';
     setText(since, known ? `for ${span(nowMs() - Number(since.dataset.since))}` : '');
   }
@@ -389,6 +409,7 @@ function drawSort() {
 function draw() {
   const chosen = matching();
   drawGuard();
+  drawUnlisted();
   drawNeedHuman();
   drawCounts();
   drawHeadline();

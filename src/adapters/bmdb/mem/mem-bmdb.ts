@@ -2,6 +2,7 @@ import { Cancelled } from '../../../domain/errors.ts';
 import { createGuardBook } from './guard.ts';
 import { createHeartbeats } from './heartbeats.ts';
 import { createInspection } from './inspection.ts';
+import { createListingBook } from './listings.ts';
 import { createProviderHolds } from './provider-holds.ts';
 import { createRequests } from './requests.ts';
 import { rowOf } from './rows.ts';
@@ -47,6 +48,7 @@ export function createMemBmdb(options: MemBmdbOptions): MemBmdb {
     wakes$: memory.wakes$.asObservable(),
     heartbeats: createHeartbeats(memory),
     providerHolds: createProviderHolds(memory),
+    listings: createListingBook(memory, (signal) => beginRead(memory, signal)),
     requests: createRequests(memory, (signal) => beginRead(memory, signal)),
     guard: createGuardBook(memory),
     inspection: createInspection(memory, (signal) => beginRead(memory, signal)),

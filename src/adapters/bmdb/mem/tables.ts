@@ -18,6 +18,7 @@ import type { MemGuard } from './guard-rows.ts';
 import { createMemGuard } from './guard-rows.ts';
 import type { RequestState, Wake } from '../port.ts';
 import type { RequestDetails } from '../request-door.ts';
+import type { Unlisted } from '../listing-port.ts';
 
 export interface MemBmdbOptions {
   readonly clock: Clock;
@@ -115,6 +116,7 @@ export interface MemTables {
   holds: HoldRow[];
   /** By provider, kind and key. */
   readonly providerHolds: Map<string, ProviderHoldRow>;
+  unlisted: Unlisted[];
   /** By name. */
   readonly jobs: Map<string, MemJob>;
   readonly guard: MemGuard;
@@ -162,6 +164,7 @@ export function createMemory(options: MemBmdbOptions): Memory {
     penalties: new Map(),
     holds: [],
     providerHolds: new Map(),
+    unlisted: [],
     jobs: new Map(),
     guard: createMemGuard(),
     requests: new Map(),

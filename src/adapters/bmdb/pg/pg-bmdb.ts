@@ -14,6 +14,7 @@ import { createGuardBook } from './guard.ts';
 import { createHeartbeats } from './heartbeats.ts';
 import { createInspection } from './inspection.ts';
 import type { PgContext } from './live.ts';
+import { createListingBook } from './listings.ts';
 import { createDatabase } from './pool.ts';
 import { createProviderHolds } from './provider-holds.ts';
 import { createRequests } from './requests.ts';
@@ -103,6 +104,7 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
       lockTimeoutMs: Math.ceil(timeoutMs / 8),
     }),
     providerHolds: createProviderHolds(db),
+    listings: createListingBook(db),
     requests: createRequests(db),
     guard: createGuardBook(context),
     inspection: createInspection(context),
