@@ -17,7 +17,7 @@ import type { RawKeyPair } from './keys.ts';
 import { log } from './log.ts';
 import { forgetAgent } from './pid-file.ts';
 import type { Program } from './program.ts';
-import { openSystem } from './system.ts';
+import { keepForNextBoot, openSystem } from './system.ts';
 import type { System } from './system.ts';
 import { readAll } from './takeover.ts';
 import { agentVersion } from './version.ts';
@@ -39,6 +39,7 @@ export async function runAgent({ path }: Program): Promise<void> {
   const input = await readAll(process.stdin);
   // The takeover died before it answered, so nobody knows this agent.
   if (input.length === 0) return log('ended: the takeover did not come to its end');
+  keepForNextBoot(input);
   const agent = await setUp(input, system).catch(async (error: unknown) => {
     log(`cannot set itself up: ${error instanceof Error ? error.message : String(error)}`);
     await sleep(FAILED_MS);

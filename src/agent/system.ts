@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { createHostPrograms, noPrograms } from './host-programs.ts';
 import type { HostPrograms } from './host-programs.ts';
@@ -25,6 +25,9 @@ const ROOT_VARIABLE = 'SHEPHERD_AGENT_ROOT';
 /** Of a simulated machine: the shell command that reboots it. */
 const REBOOT_VARIABLE = 'SHEPHERD_AGENT_REBOOT_COMMAND';
 
+/** Of a simulated machine: where what the agent is started with is kept for the machine's next boot. */
+const INIT_VARIABLE = 'SHEPHERD_AGENT_INIT_FILE';
+
 const PROGRAM_LIMIT_MS = 10_000;
 const KERNEL_BOOT_ID = '/proc/sys/kernel/random/boot_id';
 
@@ -38,6 +41,14 @@ export function openSystem(
   return bootIdFile === undefined
     ? { ...realSystem(), bootId, reboot }
     : { ...simulatedSystem(env), bootId };
+}
+
+/** On a simulated machine that wants it; on a real one the key stays in memory. */
+export function keepForNextBoot(agentInit: Uint8Array, env: NodeJS.ProcessEnv = process.env): void {
+  const file = env[INIT_VARIABLE];
+  if (env[BOOT_ID_VARIABLE] === undefined || file === undefined) return;
+  writeFileSync(`${file}.new`, agentInit, { mode: 0o600 });
+  renameSync(`${file}.new`, file);
 }
 
 const realSystem = (): Omit<System, 'bootId' | 'reboot'> => ({

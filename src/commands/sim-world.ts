@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { takeOwnership } from '../adapters/bmdb/embedded/data-directory.ts';
@@ -10,6 +10,7 @@ import { UsageError } from '../domain/errors.ts';
 import { startFakequinix } from '../simulator/fakequinix/fakequinix.ts';
 import type { Fakequinix } from '../simulator/fakequinix/options.ts';
 import type { World } from '../simulator/fakequinix/world.ts';
+import { isPortFree, takeFreePort } from '../simulator/hosts/free-port.ts';
 import { abandonMachines } from '../simulator/hosts/processes.ts';
 import { createSimulatedHosts } from '../simulator/hosts/simulated-hosts.ts';
 import { makeOwnDirectory } from '../simulator/private-path.ts';
@@ -21,6 +22,8 @@ export interface SimWorld {
   readonly machines: number;
   readonly fakequinix: Fakequinix;
   readonly hosts: SimulatedHosts;
+  /** Where the daemon listens for agents; 0: on any port, as nobody comes back to it. */
+  readonly agentPort: number;
   /** Ends the API, the machines and everything that runs on them; removes a throw-away directory. */
   close(): Promise<void>;
   /** Kills what runs on the machines, and nothing more: for an end in the same instant. */
@@ -53,12 +56,14 @@ export async function openSimWorld(options: SimWorldOptions): Promise<SimWorld> 
   await takeOwnership(dir, owner);
   const leave = () => rmSync(throwaway ? dir : owner, { recursive: true, force: true });
   try {
+    const agentPort = throwaway ? 0 : await keptPort(join(dir, 'agent-port'), options.log);
     const { fakequinix, hosts } = await startWorld(dir, options);
     return {
       dir,
       machines: fakequinix.reservations().length,
       fakequinix,
       hosts,
+      agentPort,
       async close() {
         await fakequinix.close();
         await hosts.close();
@@ -73,6 +78,18 @@ export async function openSimWorld(options: SimWorldOptions): Promise<SimWorld> 
     leave();
     throw error;
   }
+}
+
+/** Agents of an earlier run know the port that they were told then, so it stays while it can. */
+async function keptPort(file: string, log: Log): Promise<number> {
+  const known = existsSync(file) ? Number(readFileSync(file, 'utf8')) : null;
+  if (known !== null && (await isPortFree(known))) return known;
+  if (known !== null) {
+    log.warn({ port: known }, 'the port of the agent server was taken: agents are started anew');
+  }
+  const port = await takeFreePort(new Set());
+  writeFileSync(file, String(port), { mode: 0o600 });
+  return port;
 }
 
 async function startWorld(dir: string, options: SimWorldOptions) {
@@ -137,7 +154,8 @@ export const simConfig = (world: ConfiguredWorld, overrides: Partial<ConfigInput
   parseSimConfig(world, { ...simInput(world), ...overrides });
 
 /** What of a world its daemon must be told. */
-export type ConfiguredWorld = Pick<SimWorld, 'dir' | 'fakequinix' | 'machines'>;
+export type ConfiguredWorld = Pick<SimWorld, 'dir' | 'fakequinix' | 'machines'> &
+  Partial<Pick<SimWorld, 'agentPort'>>;
 
 /** As {@link parseConfig}; may refer to the token of the world's API, and to what `env` holds. */
 export const parseSimConfig = (
@@ -151,7 +169,7 @@ export const parseSimConfig = (
   });
 
 /** The same as {@link simConfig}, as it would be written. */
-export const simInput = ({ dir, fakequinix, machines }: ConfiguredWorld) =>
+export const simInput = ({ dir, fakequinix, machines, agentPort = 0 }: ConfiguredWorld) =>
   ({
     database: { embedded: { dataDir: join(dir, 'postgres') } },
     session: { interval: '5s' },
@@ -189,7 +207,10 @@ export const simInput = ({ dir, fakequinix, machines }: ConfiguredWorld) =>
       firstHeartbeatDeadline: '20s',
     },
     ssh: { keyPath: sshKeyPath(dir) },
-    agentServer: { listen: '127.0.0.1:0', devCertificates: { dir: join(dir, 'certificates') } },
+    agentServer: {
+      listen: `127.0.0.1:${agentPort}`,
+      devCertificates: { dir: join(dir, 'certificates') },
+    },
     initializer: { backoff: QUICK_BACKOFF },
     recoverer: { backoff: QUICK_BACKOFF, ladder: QUICK_LADDER, pollInterval: '250ms' },
     guard: { newFor: '30s', calmFor: '10s' },

@@ -6,6 +6,7 @@ import type { ParsedKey } from 'ssh2';
 import type { HostSnapshot, HostTally, HostsLog, HostsRandom, Refusal } from './options.ts';
 import type { CommandContext } from './commands.ts';
 import { playInitScript } from './init-script.ts';
+import { agentInitVariable, createKeptAgent, launchAgent } from './kept-agent.ts';
 import { createLightMachine } from './light/machine.ts';
 import { homeDirectory } from './paths.ts';
 import { bootIdVariable, killAll, processesByMachine, signalProcess } from './processes.ts';
@@ -63,6 +64,7 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
   const root = join(home, 'disk');
   const bootIdFile = join(root, 'proc/sys/kernel/random/boot_id');
   const fields = { device: deviceId };
+  const kept = createKeptAgent(home);
   let record = initial;
   let powered = false;
   let hanging = false;
@@ -84,9 +86,12 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
     return mine;
   };
   const pids = () => processesByMachine().get(bootIdFile) ?? [];
-  const onProgram = () => {
+  const onProgram = (program: string) => {
     seen.programs += 1;
     doom();
+    inTurn(() => recordProgram(program)).catch((err: unknown) =>
+      deps.log.error({ ...fields, err }, 'what runs on the machine is not recorded'),
+    );
   };
   const light = deps.light
     ? createLightMachine({
@@ -94,6 +99,7 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
         root,
         random,
         onProgram,
+        kept,
         log: deps.log,
         powered: () => powered,
         bootId: () => readBootId(bootIdFile),
@@ -112,13 +118,29 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
       USER: 'root',
       LOGNAME: 'root',
       [bootIdVariable]: bootIdFile,
+      [agentInitVariable]: kept.path,
     },
   };
 
   /** Ends all that runs on it. @returns how many there were. */
   async function endAgents(): Promise<number> {
     clearTimeout(death);
-    return light ? light.stopAgent() : killAll(pids);
+    const ended = light ? light.stopAgent() : await killAll(pids);
+    await kept.forget();
+    return ended;
+  }
+
+  /** It ran when an earlier simulator ended: as on machines that went on without one, it runs again. */
+  async function startAgentAgain(): Promise<void> {
+    const init = await kept.read();
+    const { program } = record;
+    if (!init || program === undefined) return;
+    try {
+      if (light) await light.startAgain(init);
+      else await launchAgent({ root, env: context.env, program, init });
+    } catch (err) {
+      deps.log.error({ ...fields, err }, 'the agent of an earlier run cannot be started again');
+    }
   }
 
   async function stopAgent(): Promise<void> {
@@ -178,6 +200,10 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
     await saveRecord(home, record);
   }
 
+  async function recordProgram(program: string): Promise<void> {
+    if (!closed && record.program !== program) await save({ program });
+  }
+
   /** A new id at each boot, even when the source of chance started over with its old seed. */
   async function writeBootId(): Promise<void> {
     const before = readBootId(bootIdFile);
@@ -197,7 +223,8 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
   async function powerOn(): Promise<void> {
     switchedOn = true;
     if (powered || closed || powerless) return;
-    if (orphansPossible) await killAll(pids);
+    const isFirst = orphansPossible;
+    if (isFirst) await killAll(pids);
     orphansPossible = false;
     // In memory on a real machine: gone with the power.
     await rm(join(root, 'run'), { recursive: true, force: true });
@@ -210,6 +237,7 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
     powered = true;
     seen.boots += 1;
     await openPort();
+    if (isFirst) await startAgentAgain();
   }
 
   async function powerOff(): Promise<void> {

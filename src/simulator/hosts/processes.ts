@@ -59,7 +59,7 @@ export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
  * When the process was started, in ticks since boot, which tells it from a later one of the same
  * number; absent once it is dead, even if nobody has collected it yet.
  */
-function aliveSince(pid: number): string | undefined {
+export function aliveSince(pid: number): string | undefined {
   let stat: string;
   try {
     stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -16,6 +16,8 @@ export interface MachineRecord {
   readonly userdata?: string | null;
   /** Whether that has happened. */
   readonly initialized?: boolean;
+  /** The uploaded program that was executed last, as the machine names it. */
+  readonly program?: string;
 }
 
 const fileName = 'machine.json';

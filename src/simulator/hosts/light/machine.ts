@@ -1,14 +1,17 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { takeoverInitCodec, takeoverResponseCodec } from '../../../wire/codec.ts';
+import { agentInitCodec, takeoverInitCodec, takeoverResponseCodec } from '../../../wire/codec.ts';
+import type { TakeoverInit } from '../../../wire/codec.ts';
 import { CommandRefused, uploadedProgram } from '../commands.ts';
 import type { Play, Played } from '../commands.ts';
+import type { KeptAgent } from '../kept-agent.ts';
 import type { HostsLog, HostsRandom } from '../options.ts';
 import { containedPath } from '../paths.ts';
 import { startLightAgent } from './agent.ts';
 import { createGate } from './gate.ts';
 import type { GateReason } from './gate.ts';
-import { createLightIdentity } from './identity.ts';
+import { createLightIdentity, lightIdentityOf } from './identity.ts';
+import type { LightIdentity } from './identity.ts';
 
 /** What a machine does without processes: its agent, and the commands that go with one. */
 export interface LightMachine {
@@ -16,6 +19,8 @@ export interface LightMachine {
   play(argv: readonly string[]): Play | undefined;
   /** Agents that run: none or one. */
   agents(): number;
+  /** Starts the agent that ran in an earlier simulator. @throws {Error} its `AgentInit` is unreadable. */
+  startAgain(init: Uint8Array): Promise<void>;
   /** Ends it at once. Answers how many there were. */
   stopAgent(): number;
   /** While shut its agent does not get through to the agent server. */
@@ -29,6 +34,7 @@ export interface LightMachineDeps {
   readonly bootId: () => string | undefined;
   /** An uploaded program is about to run. */
   readonly onProgram: (path: string) => void;
+  readonly kept: KeptAgent;
   readonly random: HostsRandom;
   readonly log: HostsLog;
 }
@@ -46,13 +52,24 @@ export function createLightMachine(deps: LightMachineDeps): LightMachine {
     return stopped;
   };
 
-  async function takeOver(stdin: Buffer): Promise<Played> {
-    const init = takeoverInitCodec.decode(stdin);
-    const identity = await createLightIdentity();
+  const launch = (init: TakeoverInit, identity: LightIdentity) => {
     const bootId = deps.bootId();
     if (!deps.powered() || bootId === undefined) throw new CommandRefused('power is off', 137);
     stopAgent();
     running = startLightAgent({ init, identity, deviceId, bootId, gate, random, log });
+  };
+
+  async function takeOver(stdin: Buffer): Promise<Played> {
+    const init = takeoverInitCodec.decode(stdin);
+    const identity = await createLightIdentity();
+    const { privateKey } = identity;
+    await deps.kept.keep(agentInitCodec.encode({ takeoverInit: init, privateKey }));
+    try {
+      launch(init, identity);
+    } catch (error) {
+      await deps.kept.forget();
+      throw error;
+    }
     const success = { initMessage: init, key: identity.publicKey, warning: [] };
     return { stdout: takeoverResponseCodec.encode({ success }), exitCode: 0 };
   }
@@ -74,6 +91,11 @@ export function createLightMachine(deps: LightMachineDeps): LightMachine {
   return {
     agents: () => (running ? 1 : 0),
     stopAgent,
+    async startAgain(kept) {
+      const { takeoverInit, privateKey } = agentInitCodec.decode(kept);
+      if (!takeoverInit || !privateKey) throw new Error('what was kept is no AgentInit');
+      launch(takeoverInit, await lightIdentityOf(privateKey));
+    },
     shut: gate.shut,
     play([name = '', ...args]) {
       if (name.includes('/')) return args.length === 0 ? program(name) : undefined;
