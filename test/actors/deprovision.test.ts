@@ -7,7 +7,19 @@ import type { MachineView } from '../../src/domain/view.ts';
 import { slot } from '../../src/domain/ids.ts';
 import { deprovision } from '../../src/machines/deprovision.ts';
 import type { Job, TaskResult } from '../../src/machines/task.ts';
-import { deprovisionAsked, device, MACHINE, PROVIDER, provided } from '../support/facts.ts';
+import {
+  deprovisionAsked,
+  device,
+  MACHINE,
+  PROVIDER,
+  provided,
+  SLOT_ID,
+} from '../support/facts.ts';
+import {
+  fleetOf,
+  machine as deviceOf,
+  scripted,
+} from '../adapters/provider/core/scripted-driver.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
 import { createTaskStand, type TaskStand } from '../support/task-stand.ts';
 import { advance } from '../support/watched-clock.ts';
@@ -75,6 +87,46 @@ test('asks, waits until it is gone and reusable, and deletes the machine; histor
   expect(isThere()).toBe(false);
   expect(stand.bmdb.tables.history.map(({ event }) => event)).toEqual(['Started', 'Finished']);
   expect(stand.desk.busy).toBe(0);
+});
+
+describe('A2: a machine that somebody says is not there', () => {
+  /** The provider behind a proxy that, while `lies`, answers 404 to every question for a machine. */
+  const behindAProxy = (given: { lies: boolean; listed: boolean }) => {
+    const there = { ...deviceOf('device-1'), reservationId: SLOT_ID };
+    const driver = scripted({
+      async getMachine(id) {
+        looks += 1;
+        if (given.lies || !given.listed) throw new ProviderError('not-found', `no device ${id}`);
+        return there;
+      },
+      listMachines: async () => ({ machines: given.listed ? [there] : [], complete: true }),
+      deprovisionMachine: async () => void destroys.push(stand.clock.monotonic()),
+      isReusable: async () => reusable(),
+    });
+    const { clock, random } = stand;
+    return fleetOf(driver, { name: PROVIDER }, { clock, random }).fleet;
+  };
+
+  test('is not given back while it is listed: it is asked for once the lies end', async () => {
+    const given = { lies: true, listed: true };
+    provider = behindAProxy(given);
+    // Asked for before, so that a look comes first.
+    asked({ attempts: 1, askedAtMs: stand.clock.now() });
+    const first = begin();
+    await advance(stand.clock, 2 * MINUTE);
+    expect(await first).toMatchObject({ outcome: 'failed' });
+    expect({ isThere: isThere(), destroys }).toEqual({ isThere: true, destroys: [] });
+    expect(looks).toBeGreaterThan(0);
+    given.lies = false;
+    stand.given({ deprovision: deprovisionAsked(), backoffs: [] });
+    const second = begin();
+    await advance(stand.clock, SECOND);
+    expect(destroys).toHaveLength(1);
+    given.listed = false;
+    await advance(stand.clock, 2 * MINUTE);
+    expect(await second).toMatchObject({ outcome: 'done' });
+    expect(isThere()).toBe(false);
+  });
 });
 
 describe('a device that does not go away', () => {

@@ -52,6 +52,24 @@ describe('delete', () => {
     expect(stand.hostnames()).toEqual(['t-ours', 'elsewhere', 't-foreign']);
   });
 
+  test('A2: what the API does not know and lists is not taken for gone', async () => {
+    stand = await startOperatorStand(DEVICES);
+    const { exitCode, json } = await stand.run([...MINE, '--json'], async () => {
+      const match = { method: 'GET', route: '/devices/{id}' } as const;
+      stand.fake.addFault({ match, effect: { type: 'status', code: 404 } });
+      return SOURCE.slice(-4);
+    });
+    expect(exitCode).toBe(1);
+    const error = expect.stringContaining('a proxy may have answered');
+    expect(json).toMatchObject({
+      items: [
+        expect.objectContaining({ name: 't-orphan', result: 'failed', steps: [], error }),
+        expect.objectContaining({ name: 't-ours', result: 'failed', steps: [], error }),
+      ],
+    });
+    expect(stand.changes()).toEqual([]);
+  });
+
   test('what went away while the question stood is a success', async () => {
     stand = await startOperatorStand(DEVICES);
     const id = deviceId('t-ours');

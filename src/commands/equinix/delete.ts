@@ -80,6 +80,7 @@ async function removeAll(
     meant,
     async ({ id }, step) => {
       const now = await unlessGone(stillMeant(id, access, signal));
+      if (!now) await access.view.confirmGone(id, signal);
       if (now) await giveBack.remove(now, { signal });
       step(now ? 'deleted' : 'gone already');
     },

@@ -4,6 +4,7 @@ import type { Log } from '../../log/port.ts';
 import type { Metrics } from '../../metrics/port.ts';
 import type { Secret } from '../../../settings/secret.ts';
 import type { FleetProvider, Provider } from '../port.ts';
+import { createAbsence } from './absence.ts';
 import { requireName, requireReport } from './answers.ts';
 import { makeOurs } from './assimilation.ts';
 import { type CallLimits, createCallLimits } from './call-limits.ts';
@@ -59,7 +60,9 @@ export function createFleetProvider(
   const scrubber = createScrubber(options.secrets);
   const calls = createCalls({ ...deps, name, turns, scrubber, limits });
   const { run } = calls;
-  const looks = createLooks(provider, { name, instanceSetId, clock, log });
+  const lasting = new AbortController().signal;
+  const absence = createAbsence({ clock, list: () => list(lasting) });
+  const looks = createLooks(provider, { name, instanceSetId, clock, log, absence });
   const inventory = capabilities.create ? null : createInventory(clock);
   const { find, isReusable } = createSearches(provider, looks);
   const boot = createFirstBoot(options, scrubber);
@@ -80,7 +83,7 @@ export function createFleetProvider(
         inventory?.refuseGone(id);
         return looks.get(id, step);
       }),
-    ...createOrders(provider, { run, looks, boot, written, inventory }),
+    ...createOrders(provider, { run, looks, boot, written, inventory, absence }),
     findByWitness: (witness, slotId, call) =>
       run(
         'Find',

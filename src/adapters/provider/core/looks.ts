@@ -1,10 +1,11 @@
-import { ProviderError } from '../../../domain/errors.ts';
+import { isProviderError, ProviderError } from '../../../domain/errors.ts';
 import type { ProviderName } from '../../../domain/ids.ts';
 import type { ProviderMachine } from '../../../domain/machine.ts';
 import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import type { DriverMachine, Listing, Provider } from '../port.ts';
+import type { Absence } from './absence.ts';
 import type { Step } from './calls.ts';
 import { faultOf, nameOfEntry, toProviderMachine } from './entries.ts';
 import { createListings } from './listings.ts';
@@ -14,12 +15,14 @@ export interface LooksDeps {
   readonly instanceSetId: string;
   readonly clock: Clock;
   readonly log: Log;
+  readonly absence: Absence;
 }
 
 /** What a driver shows, as the fleet sees it. */
 export interface Looks {
   /** @throws {ProviderError} `permanent`: it cannot be. */
   seen(machine: DriverMachine): ProviderMachine;
+  /** @throws {ProviderError} `not-found`: the driver says so, and a complete listing agrees. */
   get(id: string, step: Step): Promise<ProviderMachine>;
   list(step: Step): Promise<Listing>;
   /**
@@ -30,7 +33,7 @@ export interface Looks {
 }
 
 export function createLooks(provider: Provider, deps: LooksDeps): Looks {
-  const { name, instanceSetId, clock } = deps;
+  const { name, instanceSetId, clock, absence } = deps;
   const { listingOf } = createListings(deps);
 
   function seen(machine: DriverMachine): ProviderMachine {
@@ -42,12 +45,22 @@ export function createLooks(provider: Provider, deps: LooksDeps): Looks {
     return toProviderMachine(machine, { instanceSetId, observedAtMs: clock.now() });
   }
 
-  const get = (id: string, step: Step): Promise<ProviderMachine> =>
-    step('Get', async (options) => {
-      const machine = seen(await provider.getMachine(id, options));
-      if (machine.id === id) return machine;
-      throw new ProviderError('permanent', `${name} answered with ${machine.id} instead of ${id}`);
-    });
+  async function get(id: string, step: Step): Promise<ProviderMachine> {
+    let signal: AbortSignal;
+    try {
+      return await step('Get', async (options) => {
+        ({ signal } = options);
+        const machine = seen(await provider.getMachine(id, options));
+        if (machine.id === id) return machine;
+        const what = `${name} answered with ${machine.id} instead of ${id}`;
+        throw new ProviderError('permanent', what);
+      });
+    } catch (error) {
+      if (!isProviderError(error, 'not-found')) throw error;
+      await absence.confirm(id, error, signal!);
+      throw error;
+    }
+  }
 
   return {
     seen,
@@ -56,7 +69,9 @@ export function createLooks(provider: Provider, deps: LooksDeps): Looks {
       step('List', async (options) => {
         const observedAtMs = clock.now();
         const filter = { [SET_ID_TAG]: instanceSetId };
-        return listingOf(await provider.listMachines(filter, options), observedAtMs);
+        const listing = listingOf(await provider.listMachines(filter, options), observedAtMs);
+        absence.saw(listing);
+        return listing;
       }),
     async requireOurs(id, step) {
       const machine = await get(id, step);

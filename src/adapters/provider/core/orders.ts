@@ -9,6 +9,7 @@ import type {
   Provider,
 } from '../port.ts';
 import { requireRef } from './answers.ts';
+import type { Absence } from './absence.ts';
 import type { Calls, Step } from './calls.ts';
 import { createOne } from './creation.ts';
 import { type createFirstBoot, ourTags } from './first-boot.ts';
@@ -21,6 +22,7 @@ export interface OrdersDeps {
   readonly looks: Looks;
   readonly boot: ReturnType<typeof createFirstBoot>;
   readonly written: WrittenTags;
+  readonly absence: Pick<Absence, 'forget'>;
   /** Null: the driver makes machines. */
   readonly inventory: ReturnType<typeof createInventory> | null;
 }
@@ -37,7 +39,7 @@ type Orders = Pick<
 
 /** What changes machines: only what the driver can, and, but for a creation, only ours. */
 export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
-  const { run, looks, boot, written, inventory } = deps;
+  const { run, looks, boot, written, absence, inventory } = deps;
   const { capabilities } = provider;
   const require = (capability: keyof Capabilities) => requireCapability(capabilities, capability);
 
@@ -54,7 +56,7 @@ export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
 
   async function create(request: FleetCreateRequest, step: Step): Promise<ProviderMachine> {
     if (inventory) return inventory.takeIn(request, (id) => looks.get(id, step));
-    const { made, tags } = await createOne(provider, request, boot, step);
+    const { made, tags } = await createOne(provider, request, boot, step).finally(absence.forget);
     const machine = looks.seen(made);
     if (machine.id !== null) written.note(machine.id, ourTags({ tags }));
     return machine;

@@ -29,6 +29,12 @@ export interface DeviceView {
     signal: AbortSignal,
     options?: { readonly orNobodys: boolean },
   ): Promise<Device>;
+  /**
+   * The second evidence for a device that the API said it does not know.
+   * @throws {ProviderError} `transient`: lists show it, or something that cannot be read.
+   * @throws {EquinixError} such as `PartialListing`: they do not tell.
+   */
+  confirmGone(id: string, signal: AbortSignal): Promise<void>;
   show(device: Device): DriverMachine;
 }
 
@@ -86,6 +92,11 @@ export function createDeviceView(
 
   return {
     get,
+    async confirmGone(id, signal) {
+      if (!(await listShows(id, signal))) return;
+      const message = `device ${id} was said not to exist, and is listed: a proxy may have answered`;
+      throw new ProviderError('transient', message);
+    },
     async getOurs(id, signal, { orNobodys } = { orNobodys: false }) {
       const device = await get(id, signal);
       const owners: readonly Ownership[] = orNobodys ? ['ours', 'untagged'] : ['ours'];

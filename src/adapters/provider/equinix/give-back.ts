@@ -18,7 +18,10 @@ export interface GiveBack {
    *   `conflict`: it is locked.
    */
   deprovision(id: string, how: CallOptions): Promise<void>;
-  /** The same for any device, whosever: who calls this has looked, or has asked. */
+  /**
+   * The same for any device, whosever: who calls this has looked, or has asked. That it is gone is
+   * believed when lists agree.
+   */
   remove(device: Device, how: Removal): Promise<void>;
   stateOf(reservationId: string, signal: AbortSignal): Promise<ReservationState>;
 }
@@ -39,7 +42,7 @@ export function createGiveBack(
   config: Pick<EquinixConfig, 'projectId' | 'devicePrefix'>,
   deps: {
     readonly client: EquinixClient;
-    readonly view: Pick<DeviceView, 'get' | 'getOurs'>;
+    readonly view: Pick<DeviceView, 'get' | 'getOurs' | 'confirmGone'>;
     readonly clock: Pick<Clock, 'now'>;
   },
 ): GiveBack {
@@ -54,7 +57,8 @@ export function createGiveBack(
       await client.updateDevice(id, { hostname: renamed }, signal, { beforeSending });
     }
     try {
-      await client.deleteDevice(id, signal, { beforeSending });
+      const answer = await client.deleteDevice(id, signal, { beforeSending });
+      if (answer === 'unknown device') await view.confirmGone(id, signal);
     } catch (error) {
       if (!isEquinixError(error, 'Rejected')) throw error;
       const { state = '' } = await view.get(id, signal);
@@ -78,7 +82,13 @@ export function createGiveBack(
   }
 
   async function remove(device: Device, how: Removal): Promise<void> {
-    if (!isGoing(device)) await unlessGone(renameAndDelete(device, how));
+    if (isGoing(device)) return;
+    try {
+      await renameAndDelete(device, how);
+    } catch (error) {
+      if (!isGone(error)) throw error;
+      await view.confirmGone(device.id, how.signal);
+    }
   }
 
   return {
@@ -101,9 +111,12 @@ export function createGiveBack(
 /** Null in place of what does not exist. */
 const unlessGone = <T>(request: Promise<T>): Promise<T | null> =>
   request.catch((error: unknown) => {
-    if (isNotFound(error) || isProviderError(error, 'not-found')) return null;
+    if (isGone(error)) return null;
     throw error;
   });
+
+const isGone = (error: unknown): boolean =>
+  isNotFound(error) || isProviderError(error, 'not-found');
 
 /** Null in place of what does not exist or is not shown to us. */
 const unlessHidden = <T>(request: Promise<T>): Promise<T | null> =>

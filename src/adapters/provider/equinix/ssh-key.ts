@@ -58,11 +58,18 @@ export function createOurSshKey(
       );
       const spare = copies.sort(byAge).slice(1);
       const old = spare.filter((each) => createdAtMs(each) <= clock.now() - SWEPT_AGE_MS);
-      for (const { id } of dryRun ? [] : old) await client.deleteSshKey(id, signal);
-      return { removed: old.map(({ id }) => ({ kind: 'ssh-key', id })) };
+      if (dryRun || old.length === 0) return removed(old);
+      for (const { id } of old) await client.deleteSshKey(id, signal);
+      // That a key is not known may be a proxy's word; what is still listed was not removed.
+      const left = new Set((await client.listProjectSshKeys(signal)).map(({ id }) => id));
+      return removed(old.filter(({ id }) => !left.has(id)));
     },
   };
 }
+
+const removed = (keys: readonly SshKey[]): SweepReport => ({
+  removed: keys.map(({ id }) => ({ kind: 'ssh-key', id })),
+});
 
 /** The oldest first: it is the one that devices were made with. Unknown ages count as young. */
 const byAge = (one: SshKey, other: SshKey): number =>

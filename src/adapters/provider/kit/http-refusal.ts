@@ -9,6 +9,11 @@ export interface HttpRefusal {
   readonly headers: { get(name: string): string | null | undefined };
   /** The request would have changed something. */
   readonly changing: boolean;
+  /**
+   * The answer has the form in which this API tells its errors. Only then do 404 and 410 mean that
+   * there is no such thing: a proxy says the same of what it cannot reach.
+   */
+  readonly isApisOwn?: boolean;
   readonly nowMs: number;
 }
 
@@ -27,15 +32,18 @@ const KINDS: Readonly<Record<number, ProviderErrorKind>> = {
 };
 
 /**
- * The port's error for an answer with a status that speaks for itself. After 5xx and 408 nobody
- * knows whether a changing request was carried out. An API that means something else by a status
+ * The port's error for an answer with a status that speaks for itself. After 5xx, 408 and what is not
+ * the API's own nobody knows whether a changing request was carried out. An API that means something else by a status
  * needs a look at that first.
  */
 export function httpRefusal(refusal: HttpRefusal): ProviderError {
-  const { doing, status, headers, changing, nowMs } = refusal;
-  const kind = KINDS[status] ?? (status >= 500 ? 'transient' : 'permanent');
-  const isVague = status === 408 || (status >= 500 && status !== 501);
-  return new ProviderError(kind, `${doing}: HTTP status ${status}`, {
+  const { doing, status, headers, changing, isApisOwn = false, nowMs } = refusal;
+  const told = KINDS[status] ?? (status >= 500 ? 'transient' : 'permanent');
+  const isForeign = told === 'not-found' && !isApisOwn;
+  const kind = isForeign ? 'transient' : told;
+  const isVague = status === 408 || isForeign || (status >= 500 && status !== 501);
+  const hint = isForeign ? ", and not in the API's own form: a proxy may have answered" : '';
+  return new ProviderError(kind, `${doing}: HTTP status ${status}${hint}`, {
     ...(changing && isVague && { outcome: 'unknown' as const }),
     ...((status === 429 || (status === 503 && headers.get('retry-after'))) && {
       rateLimit: { retryAt: retryAtOf(headers, nowMs) },

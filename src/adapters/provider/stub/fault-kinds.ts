@@ -163,6 +163,7 @@ const DEVICE_FAULTS = {
     amount: [3, 'listings'],
   }),
   'wipe-failed': spec('call', 'ends as a broken device', on('destroy')),
+  'get-not-found': spec('call', 'answered with 404, though it is there', on('get')),
   'destroy-not-found': spec('call', 'answered with 404, and nothing is done', on('destroy')),
 } as const;
 

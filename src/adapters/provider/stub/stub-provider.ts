@@ -64,7 +64,11 @@ export function createStubProvider(account: StubAccount, options: StubProviderOp
   return {
     capabilities,
     listMachines: (_filter, o) => call('list', {}, o, listings.list),
-    getMachine: (id, o) => call('get', { device: id }, o, () => show(actions.get(id))),
+    getMachine: (id, o) =>
+      call('get', { device: id }, o, (occasion) => {
+        if (!faults.strike(occasion, 'get-not-found')) return show(actions.get(id));
+        throw new ProviderError('not-found', `no device ${id}, says a proxy`);
+      }),
     createMachine: (request, o) =>
       able('create', () => {
         const { reservationId, id } = request.unused;

@@ -25,6 +25,7 @@ function stand() {
   const clock = createWatchedClock();
   const driver = scripted({
     capabilities: { ...EVERYTHING, ...nothing },
+    listMachines: async () => ({ machines: [...there].map(entry), complete: true }),
     async getMachine(id) {
       if (there.has(id)) return entry(id);
       throw new ProviderError('not-found', `no machine ${id}`);

@@ -35,8 +35,9 @@ test('a device is renamed and deleted, and its reservation free again after the 
   });
   expect(await stand.provider.isReusable(SLOT, live)).toBe(false);
   const gone = () => stand.provider.getMachine(id, live).catch((error: unknown) => error);
-  await expect.poll(gone).toMatchObject({ code: 'not-found' });
-  await expect.poll(() => stand.provider.isReusable(SLOT, live)).toBe(true);
+  const soon = { timeout: 10_000 };
+  await expect.poll(gone, soon).toMatchObject({ code: 'not-found' });
+  await expect.poll(() => stand.provider.isReusable(SLOT, live), soon).toBe(true);
   const { machines } = await stand.provider.listMachines(live);
   expect(machines).toMatchObject([{ reservationId: SLOT, availability: 'KnownUnused' }]);
 });

@@ -82,6 +82,17 @@ test('of old copies of our key all but one are swept; what differs is left to pe
   stop();
 });
 
+test('A2: a key that is said not to exist, and is listed, was not swept', async () => {
+  stand = await startStand({ keys: [OURS, OURS] });
+  const { key, pass, stop } = await keyAt();
+  pass(HOUR_MS + 60_000);
+  const match = { method: 'DELETE', route: '/ssh-keys/{id}' } as const;
+  stand.fake.addFault({ match, effect: { type: 'status', code: 404 }, times: 1 });
+  expect((await key.sweep({ dryRun: false }, signal)).removed).toEqual([]);
+  expect((await key.sweep({ dryRun: false }, signal)).removed).toHaveLength(1);
+  stop();
+});
+
 test('the driver sweeps by this', async () => {
   stand = await startStand({ keys: [OURS, OURS] });
   expect(await stand.driver.sweep!({ ...callOf(), dryRun: true })).toEqual({ removed: [] });

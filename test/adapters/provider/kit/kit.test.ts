@@ -40,7 +40,7 @@ const refusal = (status: number, changing: boolean, headers: Record<string, stri
 test.each([
   [400, 'invalid', 'not-done'],
   [401, 'auth', 'not-done'],
-  [404, 'not-found', 'not-done'],
+  [404, 'transient', 'unknown'],
   [408, 'transient', 'unknown'],
   [409, 'conflict', 'not-done'],
   [418, 'permanent', 'not-done'],
@@ -51,6 +51,18 @@ test.each([
 ] as const)('status %i of a change is %s, %s', (status, kind, outcome) => {
   expect(refusal(status, true)).toMatchObject({ kind, outcome });
   expect(refusal(status, false)).toMatchObject({ kind, outcome: 'not-done' });
+});
+
+test("A2: 404 and 410 tell of absence only in the API's own form", () => {
+  for (const status of [404, 410]) {
+    const doing = { doing: 'x', status, changing: false, headers: new Headers(), nowMs: NOW };
+    expect(httpRefusal(doing)).toMatchObject({
+      ...{ kind: 'transient', message: expect.stringContaining('a proxy may have answered') },
+    });
+    expect(httpRefusal({ ...doing, isApisOwn: true })).toMatchObject({
+      ...{ kind: 'not-found', outcome: 'not-done' },
+    });
+  }
 });
 
 test('a retry time is taken from 429, and from a 503 that has one', () => {

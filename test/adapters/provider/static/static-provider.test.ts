@@ -200,7 +200,8 @@ test('a list that went bad is told once, reminded of, and told again when it cha
 test.each([
   [204, 'permanent'],
   [302, 'permanent'],
-  [404, 'not-found'],
+  [404, 'transient'],
+  [410, 'transient'],
   [500, 'transient'],
 ])('a page that answers %i has no inventory', async (status, kind) => {
   const inventory = await page((_, response) =>

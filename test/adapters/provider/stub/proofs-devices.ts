@@ -233,6 +233,13 @@ export const deviceProofs = {
     expect(await isListed(stand, id)).toBe(false);
     return stand;
   },
+  async 'get-not-found'() {
+    const stand = createStubStand([{ fault: 'get-not-found', times: 1 }]);
+    const id = await stand.running();
+    await expect(stand.get(id)).rejects.toMatchObject({ code: 'not-found' });
+    expect(await stand.get(id)).toMatchObject({ id });
+    return stand;
+  },
   async 'destroy-not-found'() {
     const stand = createStubStand([{ fault: 'destroy-not-found', times: 1 }]);
     const id = await stand.running();

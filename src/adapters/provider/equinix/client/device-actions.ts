@@ -81,6 +81,8 @@ async function eventIds(
     return new Set((await routes.newestEvents(call, id)).map((event) => event.id));
   } catch (error) {
     if (isEquinixError(error, 'NotFound', 'Forbidden', 'Rejected', 'Protocol')) return null;
+    // Not even a route: what answers for it need not have the API's form.
+    if (isEquinixError(error) && error.status === 404) return null;
     throw error;
   }
 }

@@ -36,7 +36,8 @@ const agrees = (written: Readonly<Record<string, unknown>>, patch: DevicePatch):
   Object.entries(patch).every(([name, value]) => isDeepStrictEqual(written[name], value));
 
 /**
- * Gives a device back; one that is gone already has been given back.
+ * Gives a device back; one that the API does not know has been given back.
+ * @returns whether the API took the request, or said that there is no such device.
  * @param options `force`: even if that loses what is on the machine's detachable storage.
  */
 export async function deleteDevice(
@@ -47,13 +48,18 @@ export async function deleteDevice(
     force = false,
     beforeSending,
   }: BeforeSending & { readonly id: string; readonly force?: boolean },
-): Promise<void> {
-  await mutate(call, {
+): Promise<'accepted' | 'unknown device'> {
+  const accepted = () => 'accepted' as const;
+  return mutate(call, {
     endpoint: 'DeleteDevice',
-    send: () => unlessGone(routes.deleteDevice(call, id, { force, beforeSending })),
+    send: async () => {
+      const sent = routes.deleteDevice(call, id, { force, beforeSending });
+      return (await unlessGone(sent.then(accepted))) ?? 'unknown device';
+    },
     look: async () => {
       const seen = await unlessGone(routes.getDevice(call, id, {}));
-      return !seen || LEAVING.has(seen.state ?? '') ? { value: undefined } : null;
+      if (!seen) return { value: 'unknown device' as const };
+      return LEAVING.has(seen.state ?? '') ? { value: accepted() } : null;
     },
   });
 }

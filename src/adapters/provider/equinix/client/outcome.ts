@@ -1,6 +1,7 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { EquinixKind } from './errors.ts';
 import type { HttpFailure, HttpReply } from './http.ts';
+import { errorBody, foreignReply } from './own-form.ts';
 import type { Redact } from './redact.ts';
 import { placesOf } from './schema.ts';
 
@@ -47,6 +48,8 @@ export function judgeReply<T>(
 ): Verdict<T> {
   const { status } = reply;
   if (status >= 200 && status < 300) return judgeSuccess(attempted, reply);
+  const foreign = foreignReply(reply, attempted);
+  if (foreign !== null) return notTheApi(attempted, { status, messages: [foreign] });
   const messages = messagesOf(reply, attempted.redact);
   const failure = (kind: EquinixKind): Failure => ({ kind, status, messages });
   if (status >= 300 && status < 400) {
@@ -73,6 +76,15 @@ export function judgeReply<T>(
   if (attempted.mutates) return { type: 'ambiguous', failure: failure('OutcomeUnknown') };
   return retry(failure('Network'), 'status', waitAsked(reply, nowMs));
 }
+
+/** Nobody knows whether a change reached the API behind; a read is worth few repetitions. */
+const notTheApi = ({ mutates }: { mutates: boolean }, failure: Omit<Failure, 'kind'>) =>
+  mutates
+    ? ({ type: 'ambiguous', failure: { ...failure, kind: 'OutcomeUnknown' } } as const)
+    : ({
+        ...retry({ ...failure, kind: 'Network' }, 'malformed'),
+        limit: 'malformed',
+      } as const);
 
 const retry = (failure: Failure, reason: RetryReason, waitMs = 0) =>
   ({ type: 'retry', failure, waitMs, limit: 'none', reason }) as const;
@@ -150,10 +162,6 @@ export function withoutNulls(value: unknown, depth = 0): unknown {
   return Object.fromEntries(entries.map(([key, item]) => [key, inner(item)]));
 }
 
-const errorBody = z.union([
-  z.object({ errors: z.array(z.string()) }),
-  z.object({ error: z.string() }).transform(({ error }) => ({ errors: [error] })),
-]);
 /**
  * What the server says in one of its two forms; nothing from a page that is neither. Redacted before
  * it is shortened, or half a secret could stay.

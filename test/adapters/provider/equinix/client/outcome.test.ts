@@ -9,9 +9,22 @@ import {
 } from '../../../../../src/adapters/provider/equinix/client/outcome.ts';
 
 const NOW_MS = Date.parse('2026-08-01T10:00:00Z');
-const judge = (status: number, { mutates = false, endpoint = 'GetDevice', text = '' } = {}) => {
+const OWN = '{"errors":["no"]}';
+const judge = (
+  status: number,
+  {
+    mutates = false,
+    endpoint = 'GetDevice',
+    text = status >= 400 ? OWN : '',
+    type = 'application/json; charset=utf-8',
+  } = {},
+) => {
   const attempted = { endpoint, mutates, schema: z.unknown(), redact: (line: string) => line };
-  const verdict = judgeReply(attempted, { status, headers: {}, text }, NOW_MS);
+  const verdict = judgeReply(
+    attempted,
+    { status, headers: { 'content-type': type }, text },
+    NOW_MS,
+  );
   return verdict.type === 'ok' ? 'ok' : `${verdict.type} ${verdict.failure.kind}`;
 };
 
@@ -44,6 +57,34 @@ test.each([
 ])('status %i: a read is %s, a change is %s', (status, read, change) => {
   expect(judge(status)).toBe(read);
   expect(judge(status, { mutates: true })).toBe(change);
+});
+
+test.each([
+  [403, 'retry Network', 'fail Forbidden'],
+  [404, 'retry Network', 'ambiguous OutcomeUnknown'],
+  [410, 'retry Network', 'ambiguous OutcomeUnknown'],
+  [422, 'fail Rejected', 'fail Rejected'],
+])(
+  "A2: status %i that is not the API's own: a read is %s, a change is %s",
+  (status, read, change) => {
+    const foreign = { text: 'default backend - 404', type: 'text/plain' };
+    expect(judge(status, foreign)).toBe(read);
+    expect(judge(status, { ...foreign, mutates: true })).toBe(change);
+    expect(judge(status, { text: OWN, type: 'text/html' })).toBe(read);
+    expect(judge(status, { text: '', type: '' })).toBe(read);
+  },
+);
+
+test('A2: both forms of the API are its own', () => {
+  for (const text of ['{"errors":[]}', '{"error":"no"}', OWN]) {
+    for (const type of [
+      'application/json',
+      'application/json;charset=utf-8',
+      'application/problem+json',
+    ]) {
+      expect(judge(404, { text, type })).toBe('fail NotFound');
+    }
+  }
 });
 
 test.each([

@@ -1,0 +1,118 @@
+import { expect, test } from 'vitest';
+import { createSimulatedClock } from '../../../../src/adapters/clock/simulated-clock.ts';
+import type { DriverListing, Provider } from '../../../../src/adapters/provider/port.ts';
+import { ProviderError } from '../../../../src/domain/errors.ts';
+import { fleetOf, live, machine, order, scripted } from './scripted-driver.ts';
+
+const getMachine: Provider['getMachine'] = () =>
+  Promise.reject(new ProviderError('not-found', 'default backend'));
+const complete = (...machines: DriverListing['machines']): DriverListing => ({
+  machines,
+  complete: true,
+});
+const lists = (answer: () => DriverListing | Promise<DriverListing>, more: object = {}) =>
+  scripted({ getMachine, listMachines: async () => answer(), ...more });
+
+test.each<[string, () => DriverListing, RegExp]>([
+  ['shows it', () => complete(machine('a')), /the listing shows it/],
+  ['has it unreadable', () => complete({ ...machine('a'), plan: 7 } as never), /unreadable/],
+  ['is incomplete', () => ({ machines: [], complete: false }), /incomplete/],
+  [
+    'fails',
+    () => {
+      throw new ProviderError('transient', 'no route');
+    },
+    /no listing confirms it .*no route/,
+  ],
+])('A2: a machine is not gone while the listing %s', async (_, listing, why) => {
+  const { fleet } = fleetOf(lists(listing));
+  const acts = [
+    fleet.getMachine('a', live),
+    fleet.deprovisionMachine('a', live),
+    fleet.rebootMachine('a', 'force', live),
+  ];
+  for (const act of acts) {
+    const error = await act.then(
+      () => null,
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toMatchObject({ kind: 'transient', message: expect.stringMatching(why) });
+    expect(error).toMatchObject({ message: expect.stringContaining('proxy may have answered') });
+  }
+});
+
+test('A2: a machine is gone when a complete listing agrees', async () => {
+  const { fleet } = fleetOf(lists(() => complete(machine('b'))));
+  await expect(fleet.getMachine('a', live)).rejects.toMatchObject({ kind: 'not-found' });
+  await fleet.deprovisionMachine('a', live);
+});
+
+test('A2: one that the listing shows on its way out is gone too', async () => {
+  const { fleet } = fleetOf(lists(() => complete(machine('a', { status: 'Missing' }))));
+  await expect(fleet.getMachine('a', live)).rejects.toMatchObject({ kind: 'not-found' });
+});
+
+test('A2: an inventory lets nothing go and loses nothing on such a word', async () => {
+  const capabilities = { ...scripted().capabilities, create: false, deprovision: false };
+  const there = machine('a', { availability: 'PossiblyUsed', reservationId: null });
+  const { fleet } = fleetOf(lists(() => complete(there), { capabilities }));
+  const [unused] = (await fleet.listMachines(live)).machines;
+  const taken = fleet.createMachine(order({ unused: unused! }), live);
+  await expect(taken).rejects.toMatchObject({ kind: 'transient' });
+  await expect(fleet.findByWitness(order().witness, 'a', live)).rejects.toMatchObject({
+    kind: 'transient',
+  });
+});
+
+test('A2: one listing answers for many, as long as it is fresh', async () => {
+  const clock = createSimulatedClock();
+  let asked = 0;
+  const driver = lists(() => complete(machine(`only-${++asked}`)));
+  const { fleet } = fleetOf(driver, {}, { clock });
+  const gone = (id: string) => expect(fleet.getMachine(id, live)).rejects;
+  await Promise.all(['a', 'b', 'c'].map((id) => gone(id).toMatchObject({ kind: 'not-found' })));
+  expect(asked).toBe(1);
+  await gone('only-1').toMatchObject({ kind: 'transient' });
+  expect(asked).toBe(1);
+  clock.increment(30_000);
+  // It speaks against that, so it is worth another one.
+  await gone('only-1').toMatchObject({ kind: 'not-found' });
+  expect(asked).toBe(2);
+  clock.increment(61_000);
+  await gone('a').toMatchObject({ kind: 'not-found' });
+  expect(asked).toBe(3);
+});
+
+test('A2: a listing that takes longer than the look goes on, and answers the next look', async () => {
+  const clock = createSimulatedClock();
+  const listing = Promise.withResolvers<DriverListing>();
+  let asked = 0;
+  const { fleet } = fleetOf(
+    lists(() => {
+      asked += 1;
+      return listing.promise;
+    }),
+    {},
+    { clock },
+  );
+  const first = fleet.getMachine('a', { ...live, timeoutMs: 1_000 });
+  const late = expect(first).rejects.toMatchObject({
+    ...{ kind: 'transient', message: expect.stringContaining('did not come in time') },
+  });
+  await expect.poll(() => asked, { timeout: 10_000 }).toBe(1);
+  clock.increment(1_000);
+  await late;
+  listing.resolve(complete());
+  await expect(fleet.getMachine('a', live)).rejects.toMatchObject({ kind: 'not-found' });
+  expect(asked).toBe(1);
+});
+
+test('A2: what was listed before a creation proves nothing of what was created', async () => {
+  const made = machine('new', { reservationId: 'slot-1' });
+  const answers = [complete(), complete(made)];
+  const driver = lists(() => answers.shift()!, { createMachine: async () => made });
+  const { fleet } = fleetOf(driver);
+  await fleet.listMachines(live);
+  await fleet.createMachine(order(), live);
+  await expect(fleet.getMachine('new', live)).rejects.toMatchObject({ kind: 'transient' });
+});
