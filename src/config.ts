@@ -4,12 +4,13 @@ import type { z } from 'zod';
 import { alsoAt, describeFaults, faultsOf, placeholdersIn } from './config/faults.ts';
 import { configSchema } from './config/schema.ts';
 import { ladderPolicy } from './config/ladder-schema.ts';
+import { hostKeyPolicyOf } from './config/provider-schema.ts';
 import type { ProviderSettings } from './config/provider-schema.ts';
 import type { Surroundings } from './settings/secret.ts';
 import { noSource, readYaml, withFlags } from './config/source.ts';
 import type { Flags, SourceText } from './config/source.ts';
 import { UsageError } from './domain/errors.ts';
-import type { LossPolicy } from './domain/policy.ts';
+import type { HostKeyPolicy, LossPolicy } from './domain/policy.ts';
 import { DEFAULT_LOSS } from './domain/policy.ts';
 import type { LadderPolicy } from './domain/recovery/ladder.ts';
 
@@ -21,7 +22,7 @@ export type { ListenAddress } from './settings/leaves.ts';
 export type { Secret } from './settings/secret.ts';
 export type { Flags } from './config/source.ts';
 export { configSchema };
-export { ownSettingsOf } from './config/provider-schema.ts';
+export { hostKeyPolicyOf, ownSettingsOf } from './config/provider-schema.ts';
 
 type DeepReadonly<T> = unknown extends T
   ? T
@@ -86,6 +87,12 @@ export const machinesMaxOf = ({ providers, provisioner }: Config, provider: stri
 /** How the machines of a provider are recovered; one that is not configured has the common ladder. */
 export const ladderOf = ({ providers, recoverer }: Config, provider: string): LadderPolicy =>
   ladderPolicy(recoverer.ladder, providers[provider]);
+
+/** What counts where nothing proves the host key of one of the provider's machines. */
+export const policyOf = ({ providers, ssh }: Config, provider: string): HostKeyPolicy => {
+  const settings = providers[provider];
+  return (settings && hostKeyPolicyOf(settings)) ?? ssh.hostKeyPolicy;
+};
 
 /** Recovery erases the disks of the provider's machines when nothing else brings them back. */
 export const mayEraseDisks = (

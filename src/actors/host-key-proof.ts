@@ -3,10 +3,10 @@ import type { FleetProvider } from '../adapters/provider/port.ts';
 import { fingerprintOf, type ShellSession } from '../adapters/ssh/port.ts';
 import { HostKeyRejected, isProviderError, RemoteFailure } from '../domain/errors.ts';
 import type { ProviderMachine } from '../domain/machine.ts';
+import type { HostKeyPolicy } from '../domain/policy.ts';
 import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../domain/provisioning/provider-tags.ts';
 
-/** What counts where neither the provider nor a secret can prove a host key. */
-export type HostKeyPolicy = 'strict' | 'tofu' | 'insecure';
+export type { HostKeyPolicy };
 
 /** What a host key was believed for. The last two prove nothing: the policy let it pass. */
 export type HostKeyEvidence =
@@ -50,17 +50,28 @@ async function evidenceOf(question: HostKeyQuestion): Promise<HostKeyEvidence> {
   if (pinned === session.hostKey) return 'pinned';
   if (pinned !== null) judgeHostKey(policy, pinned, session.hostKey);
   if (machine.hostKey === session.hostKey) return 'inventory';
-  if (await providerKnows(question)) return 'provider';
+  const ignorance = await providerKnows(question);
+  if (ignorance === null) return 'provider';
   if (await secretIsRight(question)) return 'secret';
-  judgeHostKey(policy, null, session.hostKey);
+  judgeHostKey(policy, null, session.hostKey, ignorance);
   return policy === 'insecure' ? 'insecure' : 'first-use';
 }
 
-/** @throws {HostKeyRejected} the host is not the one that was pinned. */
-export function judgeHostKey(policy: HostKeyPolicy, pinned: string | null, seen: string): void {
+/**
+ * @param cause why nobody knows the key, and what to do about it.
+ * @throws {HostKeyRejected} the host is not the one that was pinned, or must be proved and is not.
+ */
+export function judgeHostKey(
+  policy: HostKeyPolicy,
+  pinned: string | null,
+  seen: string,
+  cause?: Error,
+): void {
   if (policy === 'insecure' || pinned === seen) return;
   if (pinned !== null) throw differs(seen, pinned, 'the pinned one');
-  if (policy === 'strict') throw new HostKeyRejected('no host key is known, and policy is strict');
+  if (policy !== 'strict') return;
+  const shown = `it shows ${fingerprintOf(seen)}`;
+  throw new HostKeyRejected(`no host key is known, and policy is strict; ${shown}`, { cause });
 }
 
 /** With both keys as people compare them, and as OpenSSH shows them. */
@@ -69,14 +80,14 @@ const differs = (seen: string, expected: string, which: string) =>
     `the host key ${fingerprintOf(seen)} differs from ${which}, ${fingerprintOf(expected)}`,
   );
 
-/** Any answer but `not-implemented` is final. False: the provider has no means to tell. */
+/** Any answer but `not-implemented` is final; that one is why it cannot tell. Null: it knows the key. */
 async function providerKnows({ provider, machine, session, signal }: HostKeyQuestion) {
   const key = Buffer.from(session.hostKey, 'base64');
   try {
     await provider.verifyHostKey(machine, key, { signal });
-    return true;
+    return null;
   } catch (error) {
-    if (isProviderError(error, 'not-implemented')) return false;
+    if (isProviderError(error, 'not-implemented')) return error;
     if (!isProviderError(error, 'conflict')) throw error;
     throw new HostKeyRejected('the provider knows another host key', { cause: error });
   }

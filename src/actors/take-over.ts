@@ -28,7 +28,11 @@ export interface TaskDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
-  readonly ssh: { readonly port: number; readonly policy: HostKeyPolicy };
+  readonly ssh: {
+    readonly port: number;
+    /** What counts for the machines of a provider. */
+    policyOf(provider: string): HostKeyPolicy;
+  };
 }
 export interface TakeOverDeps extends TaskDeps {
   readonly agent: { readonly file: UploadFile; readonly targetPath: string };
@@ -44,6 +48,10 @@ const NOTHING = new Uint8Array(0);
 /** The signal of one step: the actor's, the turn's and the session's. */
 export const stepSignal = (deps: TaskDeps, turn: Turn, signal: AbortSignal): AbortSignal =>
   AbortSignal.any([signal, turn.signal, (turn.work ?? deps.keeper.require()).signal]);
+
+/** What counts for the host key of the turn's machine. */
+export const policyFor = (deps: TaskDeps, turn: Turn): HostKeyPolicy =>
+  deps.ssh.policyOf(turn.work!.row.provided?.provider ?? '');
 
 export const providerFor = (deps: TaskDeps, turn: Turn): FleetProvider => {
   const name = turn.work?.row.provided?.provider ?? '';
@@ -130,7 +138,7 @@ export function takeOverSlots(deps: TakeOverDeps) {
         provider: providerFor(deps, turn),
         machine: turn.machine!,
         session: turn.shell!,
-        policy: deps.ssh.policy,
+        policy: policyFor(deps, turn),
         pinned: turn.work!.row.hostKey,
         signal: step,
       });
@@ -168,7 +176,7 @@ export function takeOverSlots(deps: TakeOverDeps) {
         publicKey,
         warnings,
         bootId: turn.bootId ?? null,
-        hostKey: deps.ssh.policy === 'insecure' ? null : turn.shell!.hostKey,
+        hostKey: policyFor(deps, turn) === 'insecure' ? null : turn.shell!.hostKey,
       });
       workEnded(deps, turn, 'finished');
       deps.log.info({ slot: input.slot, machine: input.machineId, warnings }, 'agent started');
@@ -195,7 +203,7 @@ export function takeOverSlots(deps: TakeOverDeps) {
 async function believe(deps: TakeOverDeps, turn: Turn, evidence: HostKeyEvidence): Promise<void> {
   const { slot, shell, work } = turn;
   deps.log.debug({ slot, evidence }, 'the host key is believed');
-  if (deps.ssh.policy === 'insecure') {
+  if (policyFor(deps, turn) === 'insecure') {
     deps.log.warn({ slot, evidence }, 'INSECURE: host keys are not verified');
     deps.metrics.insecureConnection(work!.row.provided!.provider);
     return;

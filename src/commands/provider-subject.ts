@@ -3,6 +3,7 @@ import type { Log } from '../adapters/log/port.ts';
 import { silentMetrics } from '../adapters/metrics/port.ts';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
 import type { Driver } from '../adapters/provider/port.ts';
+import { hostKeyPolicyOf } from '../config/provider-schema.ts';
 import type { ProvidersOnly, Section } from '../config/providers-only.ts';
 import type { Subject } from '../conformance/subject.ts';
 import { openProvider } from '../daemon/providers.ts';
@@ -58,6 +59,7 @@ export function createSubject(options: SubjectOptions, means: SubjectMeans): Sub
     publicKey,
     sharedTags,
     section,
+    hostKeyPolicy: hostKeyPolicyOf(settings, options.drivers),
     mistakesOf: (changed) => config.faultsOf(name, changed),
     async open(watch) {
       const watched = new Map([[driver, watchedDriver(drivers.get(driver)!, watch)]]);

@@ -115,7 +115,10 @@ export async function providerTest(
             clock,
             log,
           }),
-          ssh: { port: ssh?.port ?? 22, policy: ssh?.hostKeyPolicy ?? 'tofu' },
+          ssh: {
+            port: ssh?.port ?? 22,
+            policy: subject.hostKeyPolicy ?? ssh?.hostKeyPolicy ?? 'tofu',
+          },
           clock,
           random,
         },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
 import type { Driver } from '../adapters/provider/port.ts';
+import { HOST_KEY_POLICIES, type HostKeyPolicy } from '../domain/policy.ts';
 import { TAG_PREFIX } from '../domain/provisioning/provider-tags.ts';
 import * as leaf from '../settings/leaves.ts';
 import type { Surroundings } from '../settings/secret.ts';
@@ -32,6 +33,12 @@ const commonShape = (around: Surroundings) => ({
     .count('Most machines of this provider; unset: provisioner.maxMachines.', 0)
     .optional(),
   recoveryMayEraseDisks: erasingSwitch(),
+  hostKeyPolicy: leaf
+    .choice(
+      HOST_KEY_POLICIES,
+      'For its machines, instead of ssh.hostKeyPolicy; unset: strict for static, else as there.',
+    )
+    .optional(),
   ladder: ladderChangeSchema(),
 });
 
@@ -68,6 +75,12 @@ export function ownSettingsOf(settings: Pick<ProviderSettings, 'driver'>): Drive
   const common = new Set(['driver', ...Object.keys(commonShape(NOWHERE))]);
   return Object.fromEntries(Object.entries(settings).filter(([key]) => !common.has(key)));
 }
+
+/** What it, or else its driver, says of its machines' host keys; undefined: what the fleet says. */
+export const hostKeyPolicyOf = (
+  { driver, hostKeyPolicy }: Pick<CommonSettings, 'hostKeyPolicy'> & { readonly driver: string },
+  drivers = DRIVERS,
+): HostKeyPolicy | undefined => hostKeyPolicy ?? drivers.get(driver)?.hostKeyPolicy;
 
 /** One configured provider. */
 export function providerSchema(around: Surroundings, drivers = DRIVERS) {

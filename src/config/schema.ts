@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../domain/backoff.ts';
 import type { BackoffDescriptor } from '../domain/backoff.ts';
-import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../domain/policy.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS, HOST_KEY_POLICIES } from '../domain/policy.ts';
 import { DEFAULT_GUARD } from '../domain/recovery/guard.ts';
 import { formatDuration } from '../settings/duration.ts';
 import * as leaf from '../settings/leaves.ts';
@@ -187,7 +187,7 @@ export const sshSchema = (around: Surroundings) =>
     port: leaf.count('Port, where a machine’s address names none.', 1, 65_535).prefault(22),
     hostKeyPolicy: leaf
       .choice(
-        ['strict', 'tofu', 'insecure'],
+        HOST_KEY_POLICIES,
         'Where nothing proves a key: tofu pins it at first use; strict refuses it; insecure accepts any.',
       )
       .prefault('tofu'),

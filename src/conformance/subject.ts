@@ -2,7 +2,7 @@ import type { RemoteShell } from '../adapters/ssh/port.ts';
 import type { FleetProvider, Provider } from '../adapters/provider/port.ts';
 import type { Clock, Random } from '../adapters/clock/port.ts';
 import type { Tags } from '../domain/provisioning/provider-tags.ts';
-import type { HostKeyPolicy } from '../actors/host-key-proof.ts';
+import type { HostKeyPolicy } from '../domain/policy.ts';
 
 /** A configured provider that is put to the test. */
 export interface Subject {
@@ -16,6 +16,8 @@ export interface Subject {
   readonly publicKey: string;
   /** Put on everything that is made, next to our own. */
   readonly sharedTags: Tags;
+  /** What its section, or its driver, says of host keys; undefined: what counts for all. */
+  readonly hostKeyPolicy: HostKeyPolicy | undefined;
   /** Its section of the configuration, as written. */
   readonly section: Readonly<Record<string, unknown>>;
   /** The mistakes that a section has. Makes no call. */

@@ -1,4 +1,4 @@
-import { ladderOf } from '../config.ts';
+import { ladderOf, policyOf } from '../config.ts';
 import type { ProvideDeps } from '../actors/provide.ts';
 import type { TaskDeps } from '../actors/take-over.ts';
 import type { Means } from './adapters.ts';
@@ -19,7 +19,10 @@ export function fleetDeps(means: Means, parts: Parts, watching: Watching): Provi
     metrics,
     shell: parts.shell,
     log: log.child({ component: 'tasks' }),
-    ssh: { port: config.ssh.port, policy: config.ssh.hostKeyPolicy },
+    ssh: {
+      port: config.ssh.port,
+      policyOf: (name) => policyOf(config, name),
+    },
   };
   return {
     ...watching,

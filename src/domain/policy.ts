@@ -1,3 +1,10 @@
+export const HOST_KEY_POLICIES = ['strict', 'tofu', 'insecure'] as const;
+/**
+ * What counts where nothing proves an SSH host key: `strict` refuses it, `tofu` believes the first one
+ * and pins it, `insecure` believes any.
+ */
+export type HostKeyPolicy = (typeof HOST_KEY_POLICIES)[number];
+
 /** Limits that both the SQL predicates and the derived states use: one definition for all. */
 export interface LossPolicy {
   /** No heartbeat yet: lost this long after the agent was started (30 min). */

@@ -3,7 +3,7 @@ import { type HostKeyPolicy, proveHostKey } from '../../src/actors/host-key-proo
 import { hashOf, newSecret } from '../../src/adapters/provider/core/instance-secret.ts';
 import type { FleetProvider } from '../../src/adapters/provider/port.ts';
 import type { ShellSession } from '../../src/adapters/ssh/port.ts';
-import { HostKeyRejected, ProviderError, RemoteFailure } from '../../src/domain/errors.ts';
+import { explain, HostKeyRejected, ProviderError, RemoteFailure } from '../../src/domain/errors.ts';
 import type { ProviderMachine } from '../../src/domain/machine.ts';
 import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { device } from '../support/facts.ts';
@@ -97,6 +97,15 @@ describe('provider vector 18: a driver without means to verify', () => {
   test('a tag whose letters were made capitals is the same hash', async () => {
     const machine = { tags: { [SECRET_TAG]: hashOf(SECRET).toUpperCase() } };
     expect((await prove({ machine })).evidence).toBe('secret');
+  });
+
+  test('B4: no secret: strict says what it saw, and what the provider says to do', async () => {
+    const says = 'give its entry a HostKey';
+    const verifyHostKey = () => Promise.reject(new ProviderError('not-implemented', says));
+    const { error } = await prove({ policy: 'strict', verifyHostKey });
+    expect(explain(error)).toMatch(
+      /^no host key is known, and policy is strict; it shows SHA256:\S+: give its entry a HostKey$/,
+    );
   });
 
   test('no secret: refused under strict, and nothing runs', async () => {

@@ -5,7 +5,13 @@ import { inspect } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Driver } from '../../src/adapters/provider/port.ts';
-import { configTable, machinesMaxOf, ownSettingsOf, parseConfig } from '../../src/config.ts';
+import {
+  configTable,
+  machinesMaxOf,
+  ownSettingsOf,
+  parseConfig,
+  policyOf,
+} from '../../src/config.ts';
 import { settingsOf } from '../../src/config/provider-schema.ts';
 import { UsageError } from '../../src/domain/errors.ts';
 import * as leaf from '../../src/settings/leaves.ts';
@@ -42,6 +48,42 @@ test('every driver has the common keys, and each its own', () => {
     ...{ probePort: 22, probeInterval: 60_000, probeTimeout: 3_000, probeParallelism: 32 },
   });
   expect(ownSettingsOf(providers['here']!)).toEqual({ dataDir: join(directory, 'here') });
+});
+
+test('B4: machines of a list are strict, unless their provider says otherwise', () => {
+  const here = { driver: 'loopback', instanceSetId: SET_ID, dataDir: 'here' };
+  const policies = (fleet: string | null, one: object = {}) => {
+    const config = parseConfig(
+      {
+        ...withProviders({ rack: { ...rack, ...one }, here }),
+        ssh: { ...minimal().ssh, ...(fleet !== null && { hostKeyPolicy: fleet }) },
+      },
+      { env, baseDirectory: directory },
+    );
+    return [policyOf(config, 'rack'), policyOf(config, 'here')];
+  };
+  expect(policies(null)).toEqual(['strict', 'tofu']);
+  expect(policies('insecure')).toEqual(['strict', 'insecure']);
+  expect(policies(null, { hostKeyPolicy: 'tofu' })).toEqual(['tofu', 'tofu']);
+  expect(policies('strict', { hostKeyPolicy: 'insecure' })).toEqual(['insecure', 'strict']);
+  expect(complaint({ rack: { ...rack, hostKeyPolicy: 'trusting' } })).toContain(
+    'providers.rack.hostKeyPolicy is "trusting"; give one of strict, tofu, insecure',
+  );
+});
+
+test.each([
+  ['http://192.0.2.1/machines.json', false],
+  ['http://machines.example.net/list', false],
+  ['http://127.0.0.1.example.net/list', false],
+  ['http://127.0.0.1:8000/machines.json', true],
+  ['http://localhost:8000/machines.json', true],
+  ['http://[::1]:8000/machines.json', true],
+  ['https://machines.example.net/list', true],
+])('B4: a list from %s is taken: %s', (inventory, isTaken) => {
+  if (isTaken) return expect(parse({ rack: { ...rack, inventory } })).toBeDefined();
+  return expect(complaint({ rack: { ...rack, inventory } })).toMatch(
+    /providers\.rack\.inventory is read in clear, .*give an https URL/,
+  );
 });
 
 test('a key that would be taken for several is quoted', () => {

@@ -70,13 +70,13 @@ test('a listed machine with a known key is tested as far as a list goes', async 
   expect(resultOf(report, 'host-key').message).toBe('the key is the one of the inventory');
 });
 
-test('a listed machine without a key: the policy decides', async () => {
+test('B4: a listed machine without a key: its policy decides, strict unless it says another', async () => {
   list(null);
-  const tofu = await runTest(section, { ssh });
+  const tofu = await runTest({ ...section, hostKeyPolicy: 'tofu' }, { ssh });
   expect(badIn(tofu.report)).toEqual([]);
   expect(resultOf(tofu.report, 'host-key').message).toMatch(/^nothing proves it; the policy pins/);
 
-  const strict = await runTest(section, { ssh: { ...ssh, hostKeyPolicy: 'strict' } });
+  const strict = await runTest(section, { ssh: { ...ssh, hostKeyPolicy: 'tofu' } });
   expect(strict.exitCode).toBe(0);
   expect(skippedIn(strict.report)).toEqual({
     ...NOT_FOR_LISTS,
@@ -101,6 +101,7 @@ test('the machine is chosen by its id', async () => {
   const wrong = await runTest(section, { ssh, reservation: 'rack-9' });
   expect(wrong.report.passed).toBe(true);
   expect(skippedIn(wrong.report)).toMatchObject({ existing: 'the inventory has no such machine' });
-  const right = await runTest(section, { ssh, reservation: 'rack-1', only: ['boot'] });
+  const known = { ...section, hostKeyPolicy: 'tofu' };
+  const right = await runTest(known, { ssh, reservation: 'rack-1', only: ['boot'] });
   expect(resultOf(right.report, 'existing').message).toBe('rack-1');
 });

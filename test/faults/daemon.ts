@@ -94,7 +94,7 @@ function partsOf(world: DaemonWorld): ProvideDeps {
   const desk = createDesk({ places, unusedMs: 5_000, clock, log });
   const tasks = {
     ...{ desk, keeper, providers, shell: world.shell, clock, metrics, log },
-    ssh: { port: 22, policy: 'tofu' as const },
+    ssh: { port: 22, policyOf: () => 'tofu' as const },
   };
   const parts = provisionParts({
     ...{ bmdb, keeper, providers, clock, random, log, metrics },

@@ -181,7 +181,7 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
   const shell = createFakeShell({ hosts: land.hosts, clock });
   const tasks = {
     ...{ desk, keeper, providers, shell, clock, metrics, log },
-    ssh: { port: 22, policy: 'tofu' as const },
+    ssh: { port: 22, policyOf: () => 'tofu' as const },
   };
   const parts = provisionParts({
     ...{ bmdb, keeper, providers, clock, random, log, metrics },

@@ -130,7 +130,7 @@ export function createTaskStand(): TaskStand {
     ...{ power: 'on', status: 'Running', capabilities },
     connecting: null,
     deps: (policy = 'tofu') => ({
-      ...{ desk, keeper, shell, clock, log, metrics, ssh: { port: 22, policy } },
+      ...{ desk, keeper, shell, clock, log, metrics, ssh: { port: 22, policyOf: () => policy } },
       providers: new Map([[PROVIDER, provider]]),
     }),
     recoverDeps: (change) => ({

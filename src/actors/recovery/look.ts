@@ -2,7 +2,7 @@ import { FleetError, HostKeyRejected, NotListening, TimedOut } from '../../domai
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { Turn } from '../desk.ts';
 import { type HostKeyEvidence, proveHostKey } from '../host-key-proof.ts';
-import { connectTo, locate, providerFor, readBootId } from '../take-over.ts';
+import { connectTo, locate, policyFor, providerFor, readBootId } from '../take-over.ts';
 import { attemptOf, providerOfTurn, type RecoverDeps } from './deps.ts';
 
 /**
@@ -56,7 +56,7 @@ export async function prove(
   signal: AbortSignal,
 ): Promise<HostKeyEvidence> {
   const attempt = attemptOf(turn);
-  const { policy } = deps.ssh;
+  const policy = policyFor(deps, turn);
   const { hostKey } = turn.shell!;
   if (policy === 'insecure') deps.metrics.insecureConnection(providerOfTurn(turn));
   if (attempt.believed?.hostKey === hostKey) return attempt.believed.evidence;

@@ -6,6 +6,7 @@ import type {
   ProviderStatus,
   UnreadableEntry,
 } from '../../domain/machine.ts';
+import type { HostKeyPolicy } from '../../domain/policy.ts';
 import type { Tags } from '../../domain/provisioning/provider-tags.ts';
 import type { Surroundings } from '../../settings/secret.ts';
 import type { Clock, Random } from '../clock/port.ts';
@@ -32,6 +33,11 @@ export interface Driver<Settings = unknown> {
    * Such a configuration is refused. When absent: they never do.
    */
   overlaps?(one: Settings, other: Settings): string | null;
+  /**
+   * What counts for the host keys of its machines where the configuration of a provider says nothing.
+   * When absent: what counts for the whole fleet.
+   */
+  readonly hostKeyPolicy?: HostKeyPolicy;
 }
 
 /** What a driver is given besides its settings. */

@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { fromPromise } from 'xstate';
 import { takeOverSlots } from '../../../src/actors/take-over.ts';
@@ -8,6 +10,7 @@ import { createTakeoverProtocol } from '../../../src/adapters/agents/takeover-pr
 import { loadAgentProgram } from '../../../src/agent-bundle.ts';
 import type { AgentProgram } from '../../../src/agent-bundle.ts';
 import { AGENT_START_BACKOFF } from '../../../src/domain/backoff.ts';
+import type { ProviderMachine } from '../../../src/domain/machine.ts';
 import type { MachineView } from '../../../src/domain/view.ts';
 import { takeover } from '../../../src/machines/takeover.ts';
 import type { Job } from '../../../src/machines/task.ts';
@@ -40,9 +43,14 @@ const agentOn = ({ home }: Sshd) => join(home, 'agent');
 /** Nobody listens there; the agent goes on trying. */
 const ENDPOINT = '127.0.0.1:9';
 
-function takeOver(stand: TaskStand, sshd: Sshd, policy: HostKeyPolicy = 'tofu') {
+function takeOver(
+  stand: TaskStand,
+  sshd: Sshd,
+  policy: HostKeyPolicy = 'tofu',
+  seen: Partial<ProviderMachine> = {},
+) {
   const { host, port, username } = sshd.target;
-  stand.whereIs = async () => device({ address: `${host}:${port}`, remoteUser: username });
+  stand.whereIs = async () => device({ address: `${host}:${port}`, remoteUser: username, ...seen });
   const slots = takeOverSlots({
     ...stand.deps(policy),
     shell: ssh.shellWith(),
@@ -124,6 +132,22 @@ describe('a machine', () => {
     expect((await takeOver(stand, after, 'strict')).outcome).toBe('done');
     await endAgent(after);
   });
+
+  test.each(['the pin', 'the list'])(
+    'B4: with several host keys is asked for the one that %s knows',
+    async (who) => {
+      const path = join(await ssh.directory(), 'key');
+      const args = ['-q', '-N', '', '-t', 'ecdsa', '-f', path];
+      await promisify(execFile)('ssh-keygen', args);
+      const [, known] = (await readFile(`${path}.pub`, 'utf8')).split(' ');
+      const [stand, sshd] = [await taskStand(), await ssh.sshd({ settings: [`HostKey ${path}`] })];
+      stand.given({ hostKey: who === 'the pin' ? known! : null });
+      const seen = who === 'the list' ? { hostKey: known! } : {};
+      expect((await takeOver(stand, sshd, 'strict', seen)).outcome).toBe('done');
+      expect(stand.row().hostKey).toBe(known);
+      await endAgent(sshd);
+    },
+  );
 
   test('that knows none of our keys is Denied, and left alone', async () => {
     const [stand, sshd] = [await taskStand(), await ssh.sshd({ authorizedKeys: [] })];

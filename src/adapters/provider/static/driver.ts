@@ -4,6 +4,7 @@ import { z } from 'zod';
 import * as leaf from '../../../settings/leaves.ts';
 import type { Surroundings } from '../../../settings/secret.ts';
 import type { Driver } from '../port.ts';
+import { isLoopbackHost } from '../kit/loopback-host.ts';
 import { createStaticProvider } from './static-provider.ts';
 
 const LISTING_PATIENCE_MS = 5_000;
@@ -15,8 +16,16 @@ function settings({ baseDirectory }: Surroundings) {
     inventory: leaf
       .text('Where the list of machines is: JSON, read again from time to time.', {
         matches: /^(file:.+|https?:\/\/[^\s@]+)$/,
-        type: 'file:<path>, or an http or https URL without credentials',
+        type: 'file:<path>, or an https URL without credentials',
       })
+      .refine(
+        (text) => !text.startsWith('http:') || isLoopbackHost(URL.parse(text)?.hostname ?? ''),
+        {
+          error:
+            'is read in clear, so anybody on the way could put machines into it; give an https URL ' +
+            '(plain http is allowed from loopback only)',
+        },
+      )
       .transform((text) => (text.startsWith('file:') ? pathOf(text, baseDirectory) : text)),
     refresh: leaf.duration('How often the list is read again.', 1_000).prefault('5m'),
     sshUser: leaf.text('User to log in as, where an entry names none.').prefault('root'),
@@ -53,5 +62,7 @@ export const staticDriver: Driver<z.output<ReturnType<typeof settings>>> = {
       },
       context,
     ),
+  // Its machines may be anywhere, and the list is where a key can be said.
+  hostKeyPolicy: 'strict',
   overlaps: (one, other) => (one.inventory === other.inventory ? 'inventory' : null),
 };

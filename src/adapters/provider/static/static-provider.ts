@@ -95,9 +95,9 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
       lifetime.run(
         call,
         async (signal) => {
-          const { hostKey } = await entryOf(id ?? '', signal);
-          if (hostKey === null) return refuse(`tell the host key of ${id}`);
-          if (Buffer.from(hostKey, 'base64').equals(key)) return undefined;
+          const entry = await entryOf(id ?? '', signal);
+          if (entry.hostKey === null) throw unknownKey(name, entry);
+          if (Buffer.from(entry.hostKey, 'base64').equals(key)) return undefined;
           throw new ProviderError('conflict', `the inventory has another host key for ${id}`);
         },
         true,
@@ -108,6 +108,15 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
     stop: () => lifetime.stop(),
   };
 }
+
+/** `ssh-keyscan` asks the machine that answers; only its console says whether that is the right one. */
+const unknownKey = (provider: string, { id, address, sshPort }: InventoryEntry): ProviderError =>
+  new ProviderError(
+    'not-implemented',
+    `the inventory has no key for ${id}: run "ssh-keyscan -p ${sshPort ?? 22} -t ed25519 ${address}", ` +
+      'compare with "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub" on the machine itself, and give ' +
+      `its entry "HostKey": "ssh-ed25519 AAAA…"; or set providers.${provider}.hostKeyPolicy: tofu`,
+  );
 
 const CAPABILITIES = {
   create: false,

@@ -256,6 +256,19 @@ test('the host key of the list is the proof; without one there is none', async (
   await expect(verify('b', blob)).rejects.toMatchObject({ kind: 'not-implemented' });
 });
 
+test('B4: where a list has no key, it is told how to get one and where to put it', async () => {
+  write(entry('b', { Addr: '192.0.2.7', SshPort: 2222 }));
+  const verifying = provide().verifyHostKey(
+    { id: 'b' } as ProviderMachine,
+    Buffer.alloc(4),
+    call(),
+  );
+  await expect(verifying).rejects.toMatchObject({ kind: 'not-implemented' });
+  await expect(verifying).rejects.toThrow(
+    /no key for b: run "ssh-keyscan -p 2222 -t ed25519 192\.0\.2\.7".*"HostKey".*hostKeyPolicy: tofu$/,
+  );
+});
+
 test('what a list cannot do is refused', async () => {
   write(entry('a'));
   const provider = provide();

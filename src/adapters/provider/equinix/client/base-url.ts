@@ -1,3 +1,5 @@
+import { isLoopbackHost } from '../../kit/loopback-host.ts';
+
 /** What is wrong with the base URL of the API, or false: the token must not travel in the clear. */
 export function baseUrlFault(baseUrl: string, allowInsecureHttp: boolean): string | false {
   const url = URL.parse(baseUrl);
@@ -6,8 +8,5 @@ export function baseUrlFault(baseUrl: string, allowInsecureHttp: boolean): strin
     return 'must not have credentials, query or fragment';
   }
   if (url.protocol === 'https:' || allowInsecureHttp) return false;
-  return !isLoopback(url.hostname) && 'plain http is allowed to loopback only';
+  return !isLoopbackHost(url.hostname) && 'plain http is allowed to loopback only';
 }
-
-const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '[::1]' || /^127(\.\d+){3}$/.test(host);
