@@ -39,7 +39,7 @@ export async function loadOrCreateSshKey(
   path: string,
   options: SshKeyOptions = {},
 ): Promise<SshKey> {
-  const content = (await readKeyFile(path)) ?? (await createKeyFile(path));
+  const content = (await readKeyFile(path)) ?? (await createKeyFile(path, options));
   return parseSshKey(content, path, options);
 }
 
@@ -90,18 +90,18 @@ async function readKeyFile(path: string): Promise<Buffer | undefined> {
   }
 }
 
-/** Answers what the file holds in the end, which may be another process's key. */
-async function createKeyFile(path: string): Promise<Buffer> {
-  const temporary = `${path}.${randomUUID()}`;
+/**
+ * Answers what the file holds in the end, which may be another process's key. Its public line is
+ * put beside it, as `ssh-keygen` does, for who logs in by hand and for `authorized_keys`.
+ */
+async function createKeyFile(path: string, options: SshKeyOptions): Promise<Buffer> {
+  const key = fromEd25519(generateKeyPairSync('ed25519').privateKey, options);
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    await writeDurably(temporary, generateRawKey());
-    try {
-      await link(temporary, path);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    } finally {
-      await unlink(temporary);
+    if (await appear(path, key.privateKey, 0o400)) {
+      // What is there belongs to a key that has gone.
+      await unlink(`${path}.pub`).catch(unlessAbsent);
+      await appear(`${path}.pub`, `${key.publicLine}\n`, 0o644);
     }
     await syncDirectory(dirname(path));
   } catch (cause) {
@@ -112,8 +112,27 @@ async function createKeyFile(path: string): Promise<Buffer> {
   return content;
 }
 
-async function writeDurably(path: string, content: Buffer): Promise<void> {
-  const file = await open(path, 'wx', 0o400);
+/** Puts a file there whole, or not at all. False: there is one, which stays. */
+async function appear(path: string, content: string, mode: number): Promise<boolean> {
+  const temporary = `${path}.${randomUUID()}`;
+  await writeDurably(temporary, content, mode);
+  try {
+    await link(temporary, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    return false;
+  } finally {
+    await unlink(temporary);
+  }
+}
+
+function unlessAbsent(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error;
+}
+
+async function writeDurably(path: string, content: string, mode: number): Promise<void> {
+  const file = await open(path, 'wx', mode);
   try {
     await file.writeFile(content);
     await file.sync();
@@ -129,11 +148,6 @@ async function syncDirectory(path: string): Promise<void> {
   } finally {
     await directory.close();
   }
-}
-
-function generateRawKey(): Buffer {
-  const { d, x } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
-  return Buffer.concat([Buffer.from(d!, 'base64url'), Buffer.from(x!, 'base64url')]);
 }
 
 /**

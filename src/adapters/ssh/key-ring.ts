@@ -60,9 +60,11 @@ export async function openKeyRing(options: KeyRingOptions): Promise<KeyRing> {
 const fingerprints = (keys: readonly SshKey[]): string[] =>
   keys.map(({ fingerprint }) => fingerprint);
 
+/** With the line that people put into `authorized_keys` of machines that are there already. */
 function tell(log: Log, keys: readonly SshKey[]): void {
   const [fingerprint, ...previous] = fingerprints(keys);
-  log.info({ fingerprint, previous }, 'SSH key loaded');
+  const authorizedKey = keys[0]!.publicLine;
+  log.info({ fingerprint, previous, authorizedKey }, 'SSH key loaded');
 }
 
 async function readAll(

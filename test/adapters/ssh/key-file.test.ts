@@ -1,11 +1,14 @@
+import { execFile } from 'node:child_process';
 import { createPrivateKey } from 'node:crypto';
 import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import ssh2 from 'ssh2';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Malformed, UsageError } from '../../../src/domain/errors.ts';
 import { loadOrCreateSshKey, parseSshKey } from '../../../src/adapters/ssh/key-file.ts';
+import type { SshKey } from '../../../src/adapters/ssh/key-file.ts';
 import { encodeOpensshKey } from '../../../src/adapters/ssh/openssh-key.ts';
 import { rawKey } from './keys.ts';
 
@@ -26,11 +29,17 @@ const pkcs8Of = (raw: Buffer) => {
 const store = (content: string | Buffer, mode = 0o400) => writeFile(path, content, { mode });
 
 describe('a key file', () => {
-  test('is made when absent: 64 raw bytes, for the owner only, nothing else left', async () => {
+  test('C7: is made when absent: an OpenSSH key with its public half, as ssh-keygen has them', async () => {
+    await writeFile(`${path}.pub`, 'of a key that has gone');
     const key = await loadOrCreateSshKey(path, { comment: 'fleet' });
-    const { mode, size } = await stat(path);
-    expect([mode & 0o777, size]).toEqual([0o400, 64]);
-    expect(await readdir(dir)).toEqual(['key']);
+    expect((await stat(path)).mode & 0o777).toBe(0o400);
+    expect((await readdir(dir)).toSorted()).toEqual(['key', 'key.pub']);
+    expect(await readFile(`${path}.pub`, 'utf8')).toBe(`${key.publicLine}\n`);
+    const run = promisify(execFile);
+    const derived = await run('ssh-keygen', ['-y', '-f', path]);
+    expect(key.publicLine).toBe(`${derived.stdout.trim()} fleet`);
+    const shown = await run('ssh-keygen', ['-l', '-f', `${path}.pub`]);
+    expect(shown.stdout).toBe(`256 ${key.fingerprint} fleet (ED25519)\n`);
     expect(key.publicLine).toMatch(/^ssh-ed25519 AAAA[\w+/=]+ fleet$/);
     expect(key.fingerprint).toMatch(/^SHA256:[\w+/]{43}$/);
     expect(await loadOrCreateSshKey(path, { comment: 'fleet' })).toEqual(key);
@@ -39,7 +48,9 @@ describe('a key file', () => {
   test('is the same for all who start together', async () => {
     const keys = await Promise.all(Array.from({ length: 20 }, () => loadOrCreateSshKey(path)));
     expect(new Set(keys.map((key) => key.fingerprint)).size).toBe(1);
-    expect(await readdir(dir)).toEqual(['key']);
+    expect((await readdir(dir)).toSorted()).toEqual(['key', 'key.pub']);
+    const [{ publicLine }] = keys as [SshKey, ...SshKey[]];
+    expect(await readFile(`${path}.pub`, 'utf8')).toBe(`${publicLine}\n`);
   });
 
   test('holds the same key in all three forms', async () => {

@@ -35,13 +35,15 @@ const fingerprints = (ring: Awaited<ReturnType<typeof open>>) =>
   ring.keys().map(({ fingerprint }) => fingerprint);
 
 describe('our keys', () => {
-  test('are the current one, made when absent, and its fingerprint is logged', async () => {
+  test('C7: are the current one, made when absent; its line for authorized_keys is logged', async () => {
     const ring = await open();
     const { fingerprint, publicLine, privateKey } = await loadOrCreateSshKey(at('key'));
     expect(fingerprints(ring)).toEqual([fingerprint]);
     expect(ring.publicLine).toBe(publicLine);
     expect(log.lines).toMatchObject([{ level: 'info', message: 'SSH key loaded' }]);
-    expect(log.lines[0]!.fields).toEqual({ fingerprint, previous: [] });
+    expect(log.lines[0]!.fields).toEqual({
+      ...{ fingerprint, previous: [], authorizedKey: publicLine },
+    });
     expect(inspect(log.lines)).not.toContain(privateKey.slice(60, 120));
   });
 
@@ -93,7 +95,9 @@ describe('a rotation without restart', () => {
     expect(await ring.renew()).toBe(true);
     expect(fingerprints(ring)).toEqual([after, before]);
     expect(ring.publicLine).toBe((await loadOrCreateSshKey(at('key'))).publicLine);
-    expect(log.lines.at(-1)!.fields).toEqual({ fingerprint: after, previous: [before] });
+    const authorizedKey = ring.publicLine;
+    const told = { fingerprint: after, previous: [before], authorizedKey };
+    expect(log.lines.at(-1)!.fields).toEqual(told);
     await rm(at('old'));
     expect(await ring.renew()).toBe(true);
     expect(fingerprints(ring)).toEqual([after]);
