@@ -17,7 +17,7 @@ export interface ConsoleDeps {
   readonly listen: { readonly host: string; readonly port: number };
   readonly fleet: FleetView;
   readonly metrics: MetricsSource;
-  readonly health: () => HealthReport;
+  readonly health: () => HealthReport | Promise<HealthReport>;
   readonly clock: Clock;
   readonly log: Log;
   readonly version: string;
@@ -95,7 +95,7 @@ function addOperations(app: FastifyInstance, { metrics, health }: ConsoleDeps): 
   });
   app.get('/livez', async () => ({ live: true }));
   app.get('/readyz', async (_request, reply) => {
-    const { checks } = health();
+    const { checks } = await health();
     const all = Object.values(checks);
     const ready = all.length > 0 && all.every(({ ok, degraded }) => ok || degraded);
     const degraded = all.some((check) => check.degraded === true);

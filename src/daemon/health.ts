@@ -3,11 +3,12 @@ import type { Mirror } from '../actors/mirror.ts';
 import type { SessionKeeper } from '../actors/session-keeper.ts';
 import type { Clock } from '../adapters/clock/port.ts';
 import type { HealthCheck, HealthReport } from '../console/port.ts';
+import { explain } from '../domain/errors.ts';
 
 export interface HealthDeps {
-  readonly keeper: SessionKeeper;
-  readonly mirror: Mirror;
-  readonly clock: Clock;
+  readonly keeper: Pick<SessionKeeper, 'current'>;
+  readonly mirror: Pick<Mirror, 'lastScanAt'>;
+  readonly clock: Pick<Clock, 'monotonic'>;
   /** Period of the full scan. */
   readonly scanMs: number;
   /** Providers that cannot be listed now. */
@@ -17,19 +18,24 @@ export interface HealthDeps {
 /** Scans may fail for this many periods before the daemon counts as not ready. */
 const PERIODS_MAX = 3;
 const PATIENCE_MIN_MS = 10_000;
+/** An answer of the database counts for this long: whoever asks often costs it nothing. */
+const ANSWER_MS = 1_000;
 
 /**
- * What `/readyz` says: a live session, and rows that are not stale. A provider that cannot be listed
- * is named, and makes nothing unready: machines are watched and started all the same, and to end the
+ * What `/readyz` says: a live session, rows that are not stale, and a database that answers now. A
+ * provider that cannot be listed is named, and makes nothing unready: machines are watched and started all the same, and to end the
  * daemon for it would mend nothing.
  */
-export const healthOf =
-  ({ keeper, mirror, clock, scanMs, unlisted }: HealthDeps) =>
-  (): HealthReport => {
+export function healthOf(deps: HealthDeps): () => Promise<HealthReport> {
+  const { keeper, mirror, clock, scanMs, unlisted } = deps;
+  const askDatabase = databaseProbe(deps);
+  return async () => {
+    const silence = await askDatabase();
     const session = keeper.current();
     const scannedAt = mirror.lastScanAt();
     const age = scannedAt === null ? null : clock.monotonic() - scannedAt;
     const fresh = age !== null && age < Math.max(PATIENCE_MIN_MS, PERIODS_MAX * scanMs);
+    const scanned = age === null ? 'never scanned' : `last scan ${Math.round(age / 1_000)} s ago`;
     return {
       checks: {
         session: {
@@ -37,13 +43,14 @@ export const healthOf =
           detail: session ? `session ${session.sessionId} is alive` : 'no live session',
         },
         database: {
-          ok: fresh,
-          detail: age === null ? 'never scanned' : `last scan ${Math.round(age / 1_000)} s ago`,
+          ok: fresh && silence === null,
+          detail: silence === null ? scanned : `${scanned}; ${silence}`,
         },
         ...Object.fromEntries(unlisted().map(checkOf)),
       },
     };
   };
+}
 
 const checkOf = ({ provider, sinceMs, cause }: UnlistedHere): [string, HealthCheck] => [
   `provider ${provider}`,
@@ -52,3 +59,31 @@ const checkOf = ({ provider, sinceMs, cause }: UnlistedHere): [string, HealthChe
     detail: `cannot be listed since ${new Date(sinceMs).toISOString()}: ${cause}`,
   },
 ];
+
+/**
+ * Extends the session, which is what a daemon lives by: at the end of an outage, too, the next one
+ * does it. One asks at a time.
+ * @returns why the database does not answer; null: it does, or there is no session to ask by.
+ */
+function databaseProbe({ keeper, clock }: HealthDeps): () => Promise<string | null> {
+  let asked: Promise<string | null> | null = null;
+  let validUntilMs = 0;
+  const ask = async () => {
+    try {
+      await keeper.current()?.poke();
+      return null;
+    } catch (error) {
+      return explain(error);
+    } finally {
+      validUntilMs = clock.monotonic() + ANSWER_MS;
+    }
+  };
+  return () => {
+    if (clock.monotonic() >= validUntilMs) asked = null;
+    if (asked === null) {
+      validUntilMs = Number.POSITIVE_INFINITY;
+      asked = ask();
+    }
+    return asked;
+  };
+}
