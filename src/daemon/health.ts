@@ -23,8 +23,8 @@ const ANSWER_MS = 1_000;
 
 /**
  * What `/readyz` says: a live session, rows that are not stale, and a database that answers now. A
- * provider that cannot be listed is named, and makes nothing unready: machines are watched and started all the same, and to end the
- * daemon for it would mend nothing.
+ * provider that cannot be listed is named, and makes nothing unready: machines are watched and
+ * started all the same, and to end the daemon for it would mend nothing.
  */
 export function healthOf(deps: HealthDeps): () => Promise<HealthReport> {
   const { keeper, mirror, clock, scanMs, unlisted } = deps;

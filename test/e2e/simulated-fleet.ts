@@ -1,10 +1,13 @@
 import { expect, vi } from 'vitest';
 import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import { type Log, silentLog } from '../../src/adapters/log/port.ts';
-import { openSimWorld, simConfig, type SimWorld } from '../../src/commands/sim-world.ts';
+import { migrate } from '../../src/adapters/bmdb/schema/migrate.ts';
+import { openSimWorld, parseSimConfig, simInput } from '../../src/commands/sim-world.ts';
+import type { SimWorld } from '../../src/commands/sim-world.ts';
 import { SIM_TUNING } from '../../src/commands/sim.ts';
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts';
 import type { FaultRule } from '../../src/simulator/fakequinix/fault-rules.ts';
+import { isOtherPostgres, startTestPostgres } from '../support/postgres.ts';
 
 export interface SimulatedFleet {
   readonly world: SimWorld;
@@ -24,10 +27,15 @@ export async function withFleet(
   use: (fleet: SimulatedFleet) => Promise<void>,
 ): Promise<void> {
   const world = await openSimWorld({ machines, log: silentLog });
+  const database = await openDatabase();
   try {
     for (const fault of faults) world.fakequinix.addFault(fault);
     const daemon = await startDaemon({
-      config: simConfig(world, { console: { listen: '127.0.0.1:0' } }),
+      config: parseSimConfig(
+        world,
+        { ...simInput(world), ...database.input, console: { listen: '127.0.0.1:0' } },
+        database.env,
+      ),
       clock: systemClock,
       random: systemRandom,
       log,
@@ -41,8 +49,22 @@ export async function withFleet(
     }
   } finally {
     await world.close();
+    await database.close();
   }
 }
+
+/** The fleet's own, unless tests are to run on another PostgreSQL. */
+async function openDatabase() {
+  if (!isOtherPostgres()) return { input: {}, env: {}, close: async () => undefined };
+  const server = await startTestPostgres();
+  await migrate(server.ownerUrl, silentLog, { grantTo: server.role });
+  return {
+    input: { database: { url: `\${${DATABASE}}` } },
+    env: { [DATABASE]: server.url },
+    close: () => server.stop(),
+  };
+}
+const DATABASE = 'SHEPHERD_TEST_DATABASE';
 
 const WAIT = { timeout: 60_000, interval: 100 };
 

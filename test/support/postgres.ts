@@ -16,6 +16,9 @@ export function startTestPostgres(dataDir?: string): Promise<EmbeddedPostgres> {
   });
 }
 
+/** Whether tests run on another PostgreSQL than the embedded one. */
+export const isOtherPostgres = (): boolean => installationOf(process.env) !== undefined;
+
 function installationOf(env: NodeJS.ProcessEnv) {
   const bin = env['SHEPHERD_TEST_POSTGRES_BIN'];
   if (!bin) return undefined;

@@ -157,7 +157,7 @@ async function initialise(server: Server): Promise<void> {
     await writeFile(file, passwords.owner, { mode: 0o600 });
     if (server.account) await chown(file, server.account.uid, server.account.gid);
     const args = ['-U', OWNER_ROLE, '-A', 'scram-sha-256', '--pwfile=../initdb-password'];
-    const locale = server.installation ? [] : ['--encoding=UTF8', '--locale=C'];
+    const locale = ['--encoding=UTF8', `--locale=${server.installation ? 'C.UTF-8' : 'C'}`];
     const sync = server.throwaway ? ['--no-sync'] : [];
     await run(
       server.binaries.initdb,
