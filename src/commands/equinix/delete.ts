@@ -34,20 +34,27 @@ export async function deleteDevices(flags: DeleteFlags, operator: Operator): Pro
   const access = openAccess(flags, flags.project, operator);
   requireReach(access);
   try {
-    const { items } = await access.client.listDevices(operator.signal, { insist: true });
+    const { items, unread } = await access.client.listDevices(operator.signal, { insist: true });
     const meant = items.filter((device) => isMeant(device, access)).map(subjectOf);
-    const more = { project: flags.project, otherDevices: items.length - meant.length };
+    const more = {
+      project: flags.project,
+      otherDevices: items.length + unread.length - meant.length,
+    };
     const question = {
       lines: [
         ...meant.map(({ name, device }) => `${name}  ${device.id}  ${ownerText(device)}`),
         `to be deleted with all data, of project ${flags.project}: ${meant.length};` +
           ` other devices that stay: ${more.otherDevices}`,
+        ...unread.map(({ id }) => `device ${id} cannot be read, so it stays`),
       ],
       prompt: `Type the last ${TAIL_LENGTH} characters of the project's id to delete them:`,
       answer: flags.project.slice(-TAIL_LENGTH),
       count: meant.length,
     };
-    if (meant.length === 0) return outcomeOf([], more);
+    if (meant.length === 0) {
+      unread.forEach(({ id }) => operator.note(`device ${id} cannot be read, so it stays`));
+      return outcomeOf([], more);
+    }
     if (flags.dryRun) {
       question.lines.forEach((line) => operator.note(line));
       return outcomeOf(meant.map(planned), more);

@@ -34,7 +34,7 @@ export async function listReservations(flags: ListFlags, operator: Operator): Pr
   const { client } = access;
   const { signal } = operator;
   try {
-    const { items, complete } =
+    const { items, unread, complete } =
       organization === undefined
         ? await client.listReservations(signal)
         : await client.listOrganizationReservations(organization, signal);
@@ -44,7 +44,8 @@ export async function listReservations(flags: ListFlags, operator: Operator): Pr
       project !== undefined && first ? await client.getReservation(first.id, signal) : {};
     const nameOf = (each: Reservation) =>
       each.project?.name ?? named?.name ?? each.project?.id ?? project ?? '-';
-    return show(items, { complete, nameOf, nowMs: operator.clock.now() });
+    const rest = { complete, unread: unread.length, nameOf, nowMs: operator.clock.now() };
+    return show(items, rest);
   } finally {
     client.stop();
   }
@@ -54,22 +55,30 @@ function show(
   items: readonly Reservation[],
   options: {
     readonly complete: boolean;
+    /** How many are there and cannot be read. */
+    readonly unread: number;
     readonly nameOf: (reservation: Reservation) => string;
     readonly nowMs: number;
   },
 ): Outcome {
-  const { complete, nameOf, nowMs } = options;
+  const { complete, unread, nameOf, nowMs } = options;
   const byPlan = count(items, nowMs, kindOf);
   const byProject = count(items, nowMs, (each) => ({ project: nameOf(each), ...kindOf(each) }));
-  const warning = complete ? [] : ['The pages of the list shifted: something may be missing.'];
+  const warning = [
+    ...(complete ? [] : ['The list is not complete: something may be missing.']),
+    ...(unread === 0 ? [] : [`${unread} more cannot be read, and are not counted.`]),
+  ];
   return {
     text: [
       `${items.length} reservations`,
       ...warning,
       ...(items.length === 0 ? [] : ['', tableOf(byPlan), '', tableOf(byProject)]),
     ].join('\n'),
-    json: { reservations: items.length, complete, byPlan, byProject },
-    isGood: complete,
+    json: {
+      ...{ reservations: items.length, complete, byPlan, byProject },
+      ...(unread > 0 && { unreadable: unread }),
+    },
+    isGood: complete && unread === 0,
   };
 }
 

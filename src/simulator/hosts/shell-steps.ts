@@ -10,6 +10,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { posix } from 'node:path';
+import { lookup } from '../../domain/lookup.ts';
 import type { Play, Played } from './commands.ts';
 import { containedPath, homeDirectory } from './paths.ts';
 
@@ -40,7 +41,7 @@ function stepIn(
     return stepIn(inner === '' ? homeDirectory : inner, withoutElevation(rest), deps);
   }
   if (name === 'stop-agent') return () => deps.stopAgent().then(() => said(''));
-  const step = steps[name];
+  const step = lookup(steps, name);
   if (!step) return undefined;
   const at = (path: string) => containedPath(deps.root, posix.resolve(directory, path));
   return (stdin) => answered(() => step({ args, stdin, directory, at }));

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { lookup } from '../../../domain/lookup.ts';
 import type { Api } from './api.ts';
 import type { Reservation } from '../state/state.ts';
 import { reservationSortValue } from './api.ts';
@@ -101,7 +102,7 @@ function filter(one: Reservation, query: Query): boolean {
   };
   return (
     (query.get('provisionable') !== 'only' || isProvisionable(one)) &&
-    (state === undefined || (states[state] ?? true)) &&
+    (state === undefined || (lookup(states, state) ?? true)) &&
     [one.id, one.plan, one.facility].some((value) => value.toLowerCase().includes(text))
   );
 }

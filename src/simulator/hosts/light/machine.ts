@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { lookup } from '../../../domain/lookup.ts';
 import { agentInitCodec, takeoverInitCodec, takeoverResponseCodec } from '../../../wire/codec.ts';
 import type { TakeoverInit } from '../../../wire/codec.ts';
 import { CommandRefused, uploadedProgram } from '../commands.ts';
@@ -99,7 +100,7 @@ export function createLightMachine(deps: LightMachineDeps): LightMachine {
     shut: gate.shut,
     play([name = '', ...args]) {
       if (name.includes('/')) return args.length === 0 ? program(name) : undefined;
-      const read = readers[name];
+      const read = lookup(readers, name);
       const [path] = args;
       if (!read || args.length !== 1 || path === undefined || path.startsWith('-')) {
         return undefined;
