@@ -8,6 +8,7 @@ import { addMachineCommands } from './commands/machine-program.ts';
 import { addProviderLooks } from './commands/provider/program.ts';
 import { addProviderCommands } from './commands/provider-program.ts';
 import { SCENARIOS, type ScenarioName } from './commands/scenarios/scenario.ts';
+import { printableLines } from './commands/text-table.ts';
 import { explain, FleetError, UsageError } from './domain/errors.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -199,7 +200,7 @@ function report(error: unknown): number {
     return exitCode === 0 ? 0 : EXIT_USAGE;
   }
   if (error instanceof FleetError) {
-    process.stderr.write(`shepherd: ${explain(error)}\n`);
+    process.stderr.write(`shepherd: ${printableLines(explain(error))}\n`);
     return error instanceof UsageError ? EXIT_USAGE : EXIT_FAILED;
   }
   const stack = error instanceof Error ? error.stack : String(error);

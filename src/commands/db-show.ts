@@ -6,7 +6,7 @@ import type { MachineId } from '../domain/ids.ts';
 import { withDatabase } from './database.ts';
 import type { DatabaseOptions } from './db.ts';
 import { countsText, hardwareText, machineText, overviewText } from './db-text.ts';
-import { printable } from './text-table.ts';
+import { jsonLine, printable } from './text-table.ts';
 
 export interface ShowOptions extends DatabaseOptions {
   /** Its id; all when absent. */
@@ -40,7 +40,7 @@ export async function showMachines(options: ShowOptions): Promise<string> {
     const expiredBackoffs = options.expiredBackoffs ?? false;
     if (machine === undefined) {
       const { machines, sql } = await readAll(inspection, { expiredBackoffs }, signal);
-      if (json) return JSON.stringify({ schema: version, machines, sql });
+      if (json) return jsonLine({ schema: version, machines, sql });
       return `${overviewText(machines)}\n${machines.length} machines, schema ${version}`;
     }
     const query = { machineId: machineId(machine), expiredBackoffs };
@@ -49,10 +49,10 @@ export async function showMachines(options: ShowOptions): Promise<string> {
     if (!found) throw new NotFound(`there is no machine ${machine}`);
     if (options.field !== undefined) {
       const value = fieldOf(found, options.field);
-      return json ? JSON.stringify(value) : printable(value);
+      return json ? jsonLine(value) : printable(value);
     }
     const history = await inspection.history(found.machineId, signal);
-    if (json) return JSON.stringify({ schema: version, machines, history, sql });
+    if (json) return jsonLine({ schema: version, machines, history, sql });
     return machineText(found, history);
   });
 }
@@ -73,7 +73,7 @@ function fieldOf({ machineId: id, tags }: InspectedMachine, path: string): strin
 export async function showHardware(options: HardwareOptions): Promise<string> {
   return looking(options, async (inspection, signal) => {
     const machines = await readPages((after) => inspection.hardware({ ...after }, signal));
-    return options.json ? JSON.stringify({ machines }) : hardwareText(machines);
+    return options.json ? jsonLine({ machines }) : hardwareText(machines);
   });
 }
 
@@ -83,7 +83,7 @@ export async function showStatistics(options: StatisticsOptions): Promise<string
     const statistics = await inspection.statistics(signal);
     if (!options.json) return countsText(statistics);
     const providers = Object.fromEntries(statistics.providers);
-    return JSON.stringify({ fleet: statistics.fleet, providers });
+    return jsonLine({ fleet: statistics.fleet, providers });
   });
 }
 

@@ -8,7 +8,7 @@ import type { ConsentFlags } from './equinix/consent.ts';
 import type { Operator } from './equinix/operator.ts';
 import type { Outcome } from './equinix/report.ts';
 import { watchForEnd } from './signals.ts';
-import { printable } from './text-table.ts';
+import { jsonLine, printableLines } from './text-table.ts';
 
 /** What a command is run with, instead of the terminal. */
 export type OperatorSource = () => { readonly operator: Operator; release(): void };
@@ -53,10 +53,11 @@ export function addEquinixCommands(
     doing: string,
     task: (operator: Operator) => Promise<Outcome>,
   ): Promise<void> {
-    const { operator, release } = from();
+    const { operator: bare, release } = from();
+    const operator = { ...bare, note: (text: string) => bare.note(printableLines(text)) };
     try {
       const outcome = await createDoor().through(`cannot ${doing}`, () => task(operator));
-      operator.say(json ? JSON.stringify(outcome.json) : outcome.text);
+      operator.say(json ? jsonLine(outcome.json) : printableLines(outcome.text));
       finish(outcome.isGood);
     } finally {
       release();
@@ -158,7 +159,7 @@ function atTerminal() {
   const operator: Operator = {
     input: process.stdin,
     say: (line) => void process.stdout.write(`${line}\n`),
-    note: (text) => void process.stderr.write(`${text.split('\n').map(printable).join('\n')}\n`),
+    note: (text) => void process.stderr.write(`${text}\n`),
     env: process.env,
     clock: systemClock,
     random: systemRandom,

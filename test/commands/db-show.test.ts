@@ -104,7 +104,7 @@ describe('db show', () => {
         'root_device {',
         '# generic_image.cloud_init: <redacted>',
         'work: none',
-        `UnitTest1 until ${new Date(NOW + 60 * MINUTE).toISOString()} a\u{fffd}[31mb`,
+        `UnitTest1 until ${new Date(NOW + 60 * MINUTE).toISOString()} a\\u{1b}[31mb`,
         expect.stringMatching(/^20.*Z ShepherdAgentStart Failed shepherd - no route$/),
       ]),
     );

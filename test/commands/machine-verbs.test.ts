@@ -127,7 +127,7 @@ describe('one machine', () => {
       [{ slots: [slotName(1), slotName(1)] }, { expectCount: 2 }, /names metal\/slot-1 twice/],
       [{ states: ['Runing'] }, { expectCount: 1 }, /"Runing" is no state; there is Reserved/],
       [slotName(1), { key: 'k'.repeat(201) }, /201|200/],
-      [slotName(1), { key: `\u001b[2J${'k'.repeat(201)}` }, /^"\ufffd\[2Jk/],
+      [slotName(1), { key: `\u001b[2J${'k'.repeat(201)}` }, /^"\\u\{1b\}\[2Jk/],
       [{ slots: [slotName(1), idOf(1)] }, { expectCount: 2 }, /metal\/slot-1 twice, as .* and as/],
       [slotName(1), { expectCount: 2, dryRun: true }, /1 machine is meant, not 2/],
     ];

@@ -10,6 +10,7 @@ import { guardLines } from './guard-text.ts';
 import { factLines, spanText, timeText, whenText } from './layout.ts';
 import { stateCounts } from './listing.ts';
 import { whyOpen } from './why-open.ts';
+import { jsonLine } from '../text-table.ts';
 
 export interface GuardOptions extends AskOptions {
   readonly verb: GuardVerb;
@@ -38,7 +39,7 @@ export async function runGuardVerb(options: GuardOptions, means: Means): Promise
   const exitCode = exitCodeOf(answers, waitMs > 0);
   if (json) {
     const requests = answers.map(({ of, machineId: _, ...rest }) => ({ scope: of, ...rest }));
-    return { text: JSON.stringify({ verb, key, dryRun: false, requests }), exitCode };
+    return { text: jsonLine({ verb, key, dryRun: false, requests }), exitCode };
   }
   const isOpen = answers.some(({ state }) => state === 'open');
   const why = isOpen ? await whyOpen({ isOrder: false, waited: waitMs > 0 }, means) : [];
@@ -55,7 +56,7 @@ export async function fleetStatus(json: boolean, means: Means): Promise<Told> {
   const census = await readCensus(means);
   const budgets = budgetsOf(census, means.config.guard);
   const text = json
-    ? JSON.stringify(statusJson(census, budgets))
+    ? jsonLine(statusJson(census, budgets))
     : statusText(census, budgets, means.width);
   return { text, exitCode: 0 };
 }

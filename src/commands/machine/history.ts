@@ -4,6 +4,7 @@ import { isUuid, machineId, providerOf, slotIdOf, type MachineId } from '../../d
 import { factLines, timeText } from './layout.ts';
 import { slotNamed } from './selection.ts';
 import type { Means, Told } from './command.ts';
+import { jsonLine } from '../text-table.ts';
 
 export interface HistoryOptions {
   /** A machine's id, or a slot: then of all machines that were on it. */
@@ -28,7 +29,7 @@ export async function showHistory(options: HistoryOptions, means: Means): Promis
   const lines = await readLines(name, limit, means);
   if (lines.length === 0) throw new NotFound(`nothing ever happened to ${name}`);
   const text = json
-    ? JSON.stringify({ of: name, lines: lines.map(asJson) })
+    ? jsonLine({ of: name, lines: lines.map(asJson) })
     : factLines(lines.map(inWords), means.width);
   return { text, exitCode: 0 };
 }

@@ -10,6 +10,7 @@ import { guardLines } from './guard-text.ts';
 import { columnLines, noteLines, paragraph, plainCell, spanText, untilText } from './layout.ts';
 import { stateMatcher } from './states.ts';
 import { unlistedLines } from './unlisted-text.ts';
+import { jsonLine } from '../text-table.ts';
 
 /** Which machines a list is to have; all when nothing is given. */
 export interface ListFilter {
@@ -38,7 +39,7 @@ export async function listMachines(
     ...{ census, entries: listed(census, filter), loose: looseHolds(census, filter) },
     unlisted: await means.bmdb.listings.unlisted(means.signal),
   };
-  const text = json ? JSON.stringify(listJson(list)) : listText(list, means.width);
+  const text = json ? jsonLine(listJson(list)) : listText(list, means.width);
   return { text, exitCode: 0 };
 }
 

@@ -8,6 +8,7 @@ import { readCensus, type Means, type Told } from './command.ts';
 import { fingerprintOf } from '../../adapters/ssh/port.ts';
 import { showText } from './show-text.ts';
 import type { Sight } from './sight.ts';
+import { jsonLine } from '../text-table.ts';
 
 const LAST_REQUESTS = 10;
 
@@ -17,7 +18,7 @@ const LAST_REQUESTS = 10;
  */
 export async function showMachine(name: string, json: boolean, means: Means): Promise<Told> {
   const sight = await look(name, means);
-  const text = json ? JSON.stringify(asJson(sight)) : showText(sight, means.width);
+  const text = json ? jsonLine(asJson(sight)) : showText(sight, means.width);
   return { text, exitCode: 0 };
 }
 

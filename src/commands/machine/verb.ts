@@ -3,7 +3,7 @@ import { NotFound, UsageError } from '../../domain/errors.ts';
 import { isOrder } from '../../domain/requests.ts';
 import { askAll, exitCodeOf, type Answer, type Ask } from './ask.ts';
 import { answersText } from './answers-text.ts';
-import { printable } from '../text-table.ts';
+import { jsonLine, printable } from '../text-table.ts';
 import { requireProvider, type Census } from './census.ts';
 import { readCensus, requireWhoAndWhy, type AskOptions, type Means, type Told } from './command.ts';
 import { columnLines, paragraph } from './layout.ts';
@@ -75,7 +75,7 @@ async function ask(
   const waitMs = options.waitMs ?? (isOrder(wish.verb) ? 0 : DECISION_WAIT_MS);
   const answers = await askAll(asks, { ...means, waitMs });
   const exitCode = exitCodeOf(answers, waitMs > 0);
-  if (options.json) return { text: JSON.stringify(asJson(wish, key, answers)), exitCode };
+  if (options.json) return { text: jsonLine(asJson(wish, key, answers)), exitCode };
   const isOpen = answers.some(({ state }) => state === 'open');
   const asked = { isOrder: isOrder(wish.verb), waited: waitMs > 0 };
   const why = isOpen ? await whyOpen(asked, means) : [];
@@ -130,7 +130,7 @@ function told(
   const { would, warning, isDestructive } = MEANINGS[verb];
   if (options.json) {
     const requests = selected.map(({ slot, machineId }) => ({ slot, machineId, state: 'untried' }));
-    return { text: JSON.stringify({ verb, key: null, dryRun: true, requests }), exitCode: 0 };
+    return { text: jsonLine({ verb, key: null, dryRun: true, requests }), exitCode: 0 };
   }
   const confirm = [
     ...(isBulk(options.selector) ? [`--expect-count ${selected.length}`] : []),

@@ -4,7 +4,7 @@ import { machinesMaxOf, mayEraseDisks } from '../../config.ts';
 import { explain } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import { reconcile, type Reconciliation } from '../../domain/provisioning/reconcile.ts';
-import { toTable } from '../text-table.ts';
+import { jsonLine, toTable } from '../text-table.ts';
 import { look, type LookOptions, type Sight } from './look.ts';
 
 /** What the provisioner of one provider would do. */
@@ -34,7 +34,7 @@ export async function plan(
     return Promise.all(names.map((name) => planFor(sight, name, options.signal)));
   });
   const isGood = plans.every(({ failure }) => failure === null);
-  if (options.json) return { text: JSON.stringify({ providers: plans.map(asJson) }), isGood };
+  if (options.json) return { text: jsonLine({ providers: plans.map(asJson) }), isGood };
   return { text: plans.map((each) => inWords(each, options.all)).join('\n\n'), isGood };
 }
 

@@ -2,7 +2,7 @@ import type { BmdbSnapshot, Unlisted } from '../../adapters/bmdb/port.ts';
 import type { Capabilities, FleetProvider, Listing } from '../../adapters/provider/port.ts';
 import { explain } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
-import { toTable } from '../text-table.ts';
+import { jsonLine, toTable } from '../text-table.ts';
 import { sinceText } from '../machine/unlisted-text.ts';
 import { look, type LookOptions } from './look.ts';
 
@@ -61,7 +61,7 @@ export async function providerStatus(options: StatusOptions): Promise<string> {
     const all = [...sight.providers.values()];
     return Promise.all(all.map((provider) => statusOf(provider, rows, options)));
   });
-  if (options.json) return JSON.stringify({ providers: found });
+  if (options.json) return jsonLine({ providers: found });
   return found.map(inWords).join('\n\n');
 }
 

@@ -4,7 +4,7 @@ import { loadSshKey } from '../../adapters/ssh/key-file.ts';
 import { loadConfig, type Config } from '../../config.ts';
 import { UsageError } from '../../domain/errors.ts';
 import { plainText } from '../../domain/texts.ts';
-import { toTable } from '../text-table.ts';
+import { jsonLine, toTable } from '../text-table.ts';
 import { openAll } from './look.ts';
 
 export interface SweepOptions {
@@ -32,7 +32,7 @@ export async function sweep(options: SweepOptions): Promise<string> {
   const [provider] = openAll(config, { ...options, publicKey }).values();
   try {
     const { removed } = await provider!.sweep({ signal, dryRun: !remove });
-    if (json) return JSON.stringify({ provider: provider!.name, dryRun: !remove, removed });
+    if (json) return jsonLine({ provider: provider!.name, dryRun: !remove, removed });
     return inWords(provider!.name, removed, remove);
   } finally {
     await provider!.stop();

@@ -39,6 +39,8 @@ export interface EquinixConfig {
   readonly useProjectKeys?: boolean;
   /** Entries per page of a listing; 100 if absent. */
   readonly pageSize?: number;
+  /** Of all replies of one listing together; 512 MiB if absent. */
+  readonly listingBytesMax?: number;
   readonly timings?: Partial<EquinixTimings>;
 }
 

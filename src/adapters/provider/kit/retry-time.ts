@@ -16,19 +16,25 @@ export function retryAtOf(
   headers: { get(name: string): string | null | undefined },
   nowMs: number,
 ): Date {
-  const waitMs = waitOf(headers.get('retry-after') ?? null, headers.get('date') ?? null, nowMs);
+  const retryAfter = headers.get('retry-after') ?? null;
+  const date = headers.get('date') ?? null;
+  const waitMs = retryAfter === null ? ABSENT_MS : retryAfterMs(retryAfter, date, nowMs);
   return new Date(nowMs + Math.min(LONGEST_MS, waitMs));
 }
 
-function waitOf(retryAfter: string | null, date: string | null, nowMs: number): number {
-  if (retryAfter === null) return ABSENT_MS;
+/**
+ * Milliseconds that `Retry-After` asks for. It holds a count of seconds (no sign, no fraction) or an
+ * HTTP date, by RFC 9110; anything else cannot be read, and means 20 s.
+ */
+export function retryAfterMs(retryAfter: string, date: string | null, nowMs: number): number {
   const text = retryAfter.trim();
   if (/^\d+$/.test(text)) return Number(text) * 1_000;
   const untilMs = dateOf(text);
   return untilMs === null ? UNREADABLE_MS : untilMs - (dateOf(date ?? '') ?? nowMs);
 }
 
-function dateOf(text: string): number | null {
+/** Null: it is no HTTP date. */
+export function dateOf(text: string): number | null {
   const atMs = HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isFinite(atMs) ? atMs : null;
 }

@@ -66,6 +66,9 @@ export interface CallContext {
 }
 
 const MALFORMED_RETRIES = 3;
+const MEBIBYTE = 1024 * 1024;
+/** Ten thousand machines, read three times, are less. */
+const LISTING_BYTES_MAX = 512 * MEBIBYTE;
 
 /** What one request has used up of its repetitions. */
 interface Spent {
@@ -88,6 +91,7 @@ export function createCall(context: CallContext): Call {
   let startedMs: number | null = null;
   let limit: TimeLimit | null = null;
   let attempts = 0;
+  let listedBytes = 0;
   let last: Failure | undefined;
 
   const elapsedMs = () => (startedMs === null ? 0 : clock.monotonic() - startedMs);
@@ -157,6 +161,7 @@ export function createCall(context: CallContext): Call {
     const timeoutMs = request.bulk ? timings.listPageTimeoutMs : timings.attemptTimeoutMs;
     try {
       const reply = await transport.exchange(request, token, { signal, timeoutMs, redact });
+      if (request.bulk) limitListing(Buffer.byteLength(reply.text));
       const judged = { endpoint, mutates, schema: request.schema, redact };
       return { token, verdict: heedClientLimit(judgeReply(judged, reply, clock.now())) };
     } catch (failure) {
@@ -164,6 +169,13 @@ export function createCall(context: CallContext): Call {
       if (failure.reason === 'aborted') throw ended(mutates && failure.sent);
       return { token, verdict: judgeFailure({ mutates }, failure) };
     }
+  }
+
+  function limitListing(sizeBytes: number) {
+    const { listingBytesMax = LISTING_BYTES_MAX } = config;
+    listedBytes += sizeBytes;
+    if (listedBytes <= listingBytesMax) return;
+    throw error('Protocol', `the listing is larger than ${listingBytesMax / MEBIBYTE} MiB`);
   }
 
   /** Pauses everybody before this attempt's slot is free again, or sends away those who wait. */

@@ -11,6 +11,7 @@ import {
   eventPage,
   events,
   nothing,
+  ofId,
   writtenDevice,
 } from './schema.ts';
 
@@ -76,7 +77,7 @@ export function createDeviceRoutes(config: Pick<EquinixConfig, 'projectId'>, lis
         method: 'GET',
         path: pathOf(call, id),
         query: expansionOf(expansion, ['facility']),
-        schema: device,
+        schema: ofId(device, id),
       }),
     /** With `userdata`, for a comparison with what was sent; it is to go no further. */
     getWrittenDevice: (call: Call, id: string) =>
@@ -84,7 +85,7 @@ export function createDeviceRoutes(config: Pick<EquinixConfig, 'projectId'>, lis
         method: 'GET',
         path: pathOf(call, id),
         query: { include: 'facility' },
-        schema: writtenDevice,
+        schema: ofId(writtenDevice, id),
       }),
     /** All devices of a project, foreign ones included. */
     listDevices: (call: Call, options: ListOptions = {}): Promise<Walked<Device>> => {
@@ -136,7 +137,7 @@ export function createDeviceRoutes(config: Pick<EquinixConfig, 'projectId'>, lis
         path: pathOf(call, id),
         query: { include: 'facility' },
         body,
-        schema: device,
+        schema: ofId(device, id),
       }),
     deleteDevice: (
       call: Call,

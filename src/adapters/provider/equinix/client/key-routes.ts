@@ -1,7 +1,7 @@
 import type { EquinixConfig } from '../settings.ts';
 import type { Call } from './call.ts';
 import { checkedId, givenOf } from './request-parts.ts';
-import { nothing, type SshKey, sshKey, sshKeyList } from './schema.ts';
+import { nothing, ofId, type SshKey, sshKey, sshKeyList } from './schema.ts';
 
 /** Routes of SSH keys; their lists are not paged. See `createDeviceRoutes`. */
 export function createKeyRoutes(config: Pick<EquinixConfig, 'projectId'>) {
@@ -22,7 +22,7 @@ export function createKeyRoutes(config: Pick<EquinixConfig, 'projectId'>) {
       return (await call.send({ ...request, method: 'GET', schema: sshKeyList })).ssh_keys.items;
     },
     getSshKey: (call: Call, id: string): Promise<SshKey> =>
-      call.send({ method: 'GET', path: pathOf(call, id), schema: sshKey }),
+      call.send({ method: 'GET', path: pathOf(call, id), schema: ofId(sshKey, id) }),
     /** `projectId` null: a key of the token's user. */
     postSshKey: (
       call: Call,
@@ -36,7 +36,8 @@ export function createKeyRoutes(config: Pick<EquinixConfig, 'projectId'>) {
       call: Call,
       { id, ...body }: { readonly id: string; readonly label?: string; readonly key?: string },
       method: 'PATCH' | 'PUT',
-    ): Promise<SshKey> => call.send({ method, path: pathOf(call, id), body, schema: sshKey }),
+    ): Promise<SshKey> =>
+      call.send({ method, path: pathOf(call, id), body, schema: ofId(sshKey, id) }),
     deleteSshKey: (call: Call, id: string): Promise<undefined> =>
       call.send({ method: 'DELETE', path: pathOf(call, id), schema: nothing }),
   };

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { EquinixKind } from './errors.ts';
+import { dateOf, retryAfterMs } from '../../kit/retry-time.ts';
 import type { HttpFailure, HttpReply } from './http.ts';
 import { errorBody, foreignReply } from './own-form.ts';
 import type { Redact } from './redact.ts';
@@ -123,7 +124,7 @@ const KIND_OF_FAILURE: Readonly<Record<HttpFailure['reason'], EquinixKind>> = {
   unsendable: 'InvalidArgument',
 };
 
-function judgeSuccess<T>({ mutates, schema }: Attempted<T>, reply: HttpReply): Verdict<T> {
+function judgeSuccess<T>({ mutates, schema, redact }: Attempted<T>, reply: HttpReply): Verdict<T> {
   const malformed = (text: string): Verdict<T> => {
     const failure = { kind: 'Protocol' as const, status: reply.status, messages: [text] };
     return mutates
@@ -132,6 +133,12 @@ function judgeSuccess<T>({ mutates, schema }: Attempted<T>, reply: HttpReply): V
   };
   const json = parseJson(reply.text);
   if (json === NOT_JSON) return malformed('the reply is not JSON');
+  const told = errorBody.safeParse(json);
+  // A success that names errors is none, whatever its status says.
+  if (told.success && told.data.errors.length > 0) {
+    const said = messagesOf(reply, redact).join('; ');
+    return malformed(`the reply is a success that names errors: ${said}`);
+  }
   const parsed = schema.safeParse(withoutNulls(json));
   return parsed.success
     ? { type: 'ok', value: parsed.data }
@@ -173,27 +180,19 @@ function messagesOf({ text }: HttpReply, redact: Redact): string[] {
 }
 
 const WAIT_MAX_MS = 3_600_000;
-const WAIT_UNREADABLE_MS = 20_000;
 
 /**
  * Milliseconds the server wants us to stay away: `Retry-After` (seconds or HTTP date), or
  * `X-RateLimit-Reset` when nothing remains; 0 when it says nothing. At most one hour.
  */
 export function waitAsked({ headers }: Pick<HttpReply, 'headers'>, nowMs: number): number {
-  const dateMs = Date.parse(headers.date ?? '');
-  const serverNowMs = Number.isNaN(dateMs) ? nowMs : dateMs;
-  const retryMs = retryAfterMs(headers['retry-after'], serverNowMs);
+  const { date = '', 'retry-after': retryAfter } = headers;
+  const retryMs = retryAfter === undefined ? 0 : retryAfterMs(retryAfter, date, nowMs);
+  const serverNowMs = dateOf(date) ?? nowMs;
   const resetMs =
     headers['x-ratelimit-remaining'] === '0'
       ? Number(headers['x-ratelimit-reset']) * 1000 - serverNowMs
       : 0;
   const waitMs = Math.max(retryMs, Number.isNaN(resetMs) ? 0 : resetMs, 0);
   return Math.min(waitMs, WAIT_MAX_MS);
-}
-
-function retryAfterMs(text: string | undefined, serverNowMs: number): number {
-  if (text === undefined) return 0;
-  if (/^\d+$/.test(text.trim())) return Number(text) * 1000;
-  const atMs = Date.parse(text);
-  return Number.isNaN(atMs) ? WAIT_UNREADABLE_MS : atMs - serverNowMs;
 }

@@ -3,7 +3,7 @@ import type { Call } from './call.ts';
 import type { List, ListOptions, Paging } from './listing.ts';
 import type { Walked } from './pages.ts';
 import { checkedId } from './request-parts.ts';
-import { type Reservation, reservation, reservationPage } from './schema.ts';
+import { ofId, type Reservation, reservation, reservationPage } from './schema.ts';
 
 const OLDEST_FIRST = { sort_by: 'created_at', sort_direction: 'asc' };
 
@@ -49,14 +49,14 @@ export function createReservationRoutes(config: Pick<EquinixConfig, 'projectId'>
         method: 'GET',
         path: pathOf(call, id),
         query: { include: 'device,facility,project' },
-        schema: reservation,
+        schema: ofId(reservation, id),
       }),
     postMove: (call: Call, id: string, projectId: string): Promise<Reservation> =>
       call.send({
         method: 'POST',
         path: `${pathOf(call, id)}/move`,
         body: { project_id: checkedId(call, projectId) },
-        schema: reservation,
+        schema: ofId(reservation, id),
       }),
   };
 }

@@ -184,3 +184,9 @@ export const idOf = (related: Relation | undefined): string | null =>
 /** A related device that came whole, not only as its address. */
 export const isExpanded = (related: Device | Relation): related is Device =>
   'tags' in related && related.hostname !== undefined;
+
+/** The reply about one thing that was asked for by its id: another one's is no answer. */
+export const ofId = <T extends { readonly id: string }>(
+  schema: z.ZodType<T>,
+  id: string,
+): z.ZodType<T> => schema.refine((found) => found.id === id, { path: ['id'] });

@@ -1,0 +1,131 @@
+import type { ServerResponse } from 'node:http';
+import { afterEach, expect, test } from 'vitest';
+import { createEquinixClient } from '../../../../src/adapters/provider/equinix/client/client.ts';
+import { waitAsked } from '../../../../src/adapters/provider/equinix/client/outcome.ts';
+import type { EquinixConfig } from '../../../../src/adapters/provider/equinix/settings.ts';
+import { answer, type ScriptedApi, type SeenRequest, startScriptedApi } from './scripted-api.ts';
+import { configFor, PROJECT_ID, publicKeyLine, recordingDeps } from './setup.ts';
+
+const [ID, OTHER] = [
+  'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701',
+  'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f702',
+];
+const { signal } = new AbortController();
+const ERRORS = { errors: ['it was refused'] };
+
+let api: ScriptedApi;
+let client: ReturnType<typeof createEquinixClient>;
+afterEach(async () => {
+  client.stop();
+  await api.close();
+});
+
+/** A server that answers changes, and reads, with these. */
+async function start(
+  reply: (request: SeenRequest, res: ServerResponse) => void,
+  change: Partial<EquinixConfig> = {},
+) {
+  api = await startScriptedApi((request, res) => reply(request, res));
+  client = createEquinixClient(configFor(api.url, change), recordingDeps(20));
+}
+const changesAndReads = (changed: unknown, read: unknown) =>
+  start(({ method }, res) => answer(res, 200, method === 'GET' ? read : changed));
+const changes = () => api.seen.filter(({ method }) => method !== 'GET').length;
+
+test('A6: a reboot that is answered 200 with errors is no success, and is not repeated', async () => {
+  await changesAndReads(ERRORS, { events: [] });
+  await expect(client.rebootDevice(ID, signal)).rejects.toMatchObject({
+    ...{ kind: 'OutcomeUnknown', ambiguous: true },
+    cause: { messages: [expect.stringContaining('it was refused')] },
+  });
+  expect(changes()).toBe(1);
+});
+
+test('A6: power that is answered with errors is looked at, and then it is known', async () => {
+  await changesAndReads({ error: 'no' }, { id: ID, state: 'active' });
+  await expect(client.powerOff(ID, signal)).rejects.toMatchObject({ kind: 'OutcomeUnknown' });
+  await client.powerOn(ID, signal);
+});
+
+test('A6: a list of keys that is a list of errors is not empty', async () => {
+  await changesAndReads(ERRORS, ERRORS);
+  const key = { label: 'ours', key: publicKeyLine(1) };
+  await expect(client.createSshKey(key, signal)).rejects.toMatchObject({ kind: 'Protocol' });
+  expect(changes(), 'so no second key of that name is made').toBe(0);
+});
+
+test('A6: errors that are none are no errors', async () => {
+  await changesAndReads({}, { id: ID, errors: [] });
+  expect((await client.getDevice(ID, signal)).id).toBe(ID);
+});
+
+const READS: readonly (readonly [string, () => Promise<unknown>])[] = [
+  ['a device', () => client.getDevice(ID, signal)],
+  ['a reservation', () => client.getReservation(ID, signal)],
+  ['an SSH key', () => client.getSshKey(ID, signal)],
+];
+test.each(READS)('A6: the reply about another %s is no reply', async (_, read) => {
+  const key = { label: 'a', key: publicKeyLine(1) };
+  await changesAndReads(null, { id: OTHER, state: 'active', ...key });
+  await expect(read()).rejects.toMatchObject({
+    ...{ kind: 'Protocol', messages: [expect.stringContaining('$.id')] },
+  });
+});
+
+const CHANGES: readonly (readonly [string, () => Promise<unknown>])[] = [
+  ['an update', () => client.updateDevice(ID, { hostname: 'new' }, signal)],
+  ['a move', () => client.moveReservation(ID, PROJECT_ID, signal)],
+  ['a change of a key', () => client.updateSshKey({ id: ID, label: 'new' }, signal)],
+];
+test.each(CHANGES)('A6: %s that is answered with another id is looked at', async (_, change) => {
+  const key = { label: 'new', key: publicKeyLine(1) };
+  const wanted = { id: ID, hostname: 'new', project: { id: PROJECT_ID }, ...key };
+  await changesAndReads({ ...wanted, id: OTHER }, wanted);
+  expect(await change()).toMatchObject({ id: ID });
+  expect(changes()).toBe(1);
+});
+
+test.each([
+  ['-5', 20_000],
+  ['+60', 20_000],
+  ['1.5', 20_000],
+  ['0x10', 20_000],
+  ['2026-08-01', 20_000],
+  ['', 20_000],
+  [' 7 ', 7_000],
+  ['Sat, 01 Aug 2026 10:00:20 GMT', 20_000],
+])('A6: Retry-After of "%s" is read as RFC 9110 says', async (text, waitMs) => {
+  await start(() => undefined);
+  const nowMs = Date.parse('2026-08-01T10:00:00Z');
+  expect(waitAsked({ headers: { 'retry-after': text } }, nowMs)).toBe(waitMs);
+});
+
+test('A6: a page has a limit, and the error says so', async () => {
+  const chunk = Buffer.alloc(1 << 20, ' ');
+  await start((_, res) => {
+    res.writeHead(200);
+    const more = () => {
+      while (!res.destroyed && res.write(chunk));
+      if (!res.destroyed) res.once('drain', more);
+    };
+    more();
+  });
+  await expect(client.listDevices(signal)).rejects.toMatchObject({
+    ...{ kind: 'Protocol', messages: ['the reply is larger than 32 MiB'] },
+  });
+});
+
+test('A6: a listing that goes on and on has a limit, and the error says so', async () => {
+  const padding = 'x'.repeat(400_000);
+  await start(
+    ({ query }, res) => {
+      const page = Number(query.get('page'));
+      const meta = { total: 1e9, current_page: page, last_page: page + 1, next: { href: 'x' } };
+      answer(res, 200, { devices: [], meta, padding });
+    },
+    { listingBytesMax: 2 * 1024 * 1024 },
+  );
+  await expect(client.listDevices(signal)).rejects.toMatchObject({
+    ...{ kind: 'Protocol', messages: ['the listing is larger than 2 MiB'], attempts: 6 },
+  });
+});
