@@ -5,6 +5,7 @@ import { isProviderError, TimedOut } from '../domain/errors.ts';
 import { providerOf, slotIdOf } from '../domain/ids.ts';
 import type { Job } from '../machines/task.ts';
 import type { Turn } from './desk.ts';
+import { endAgent } from './end-agent.ts';
 import type { HoldKeeper } from './provider-holds.ts';
 import { createSendCheck } from './send-check.ts';
 import {
@@ -23,6 +24,8 @@ export interface DeprovisionDeps extends TaskDeps {
   readonly nowMs: () => number;
   /** Distance of two looks, ± 20 %; the provider is asked again no sooner (10 s). */
   readonly pollMs: number;
+  /** Where the agent's program is on a machine. */
+  readonly agentPath: string;
 }
 
 /** The provider is asked again after a look's distance, then twice as long each time, up to this. */
@@ -40,6 +43,15 @@ export const deprovisionSlots = (deps: DeprovisionDeps) => ({
   claimDeprovision: fromPromise<void, Job>(async ({ input }) => {
     const turn = deps.desk.begin(input.slot);
     await claim(deps, 'ShepherdDeprovision', turn, input);
+  }),
+
+  endAgent: fromPromise<void, Job>(async ({ input, signal }) => {
+    const turn = deps.desk.turn(input.slot);
+    // Where the device is deleted its agent is, too.
+    if (!providerFor(deps, turn).inventory) return;
+    turn.farewell = await endAgent(deps, turn, orStop(deps, stepSignal(deps, turn, signal)));
+    const fields = { slot: input.slot, machine: input.machineId, farewell: turn.farewell };
+    deps.log.info(fields, 'the machine is let go');
   }),
 
   askDestroy: fromPromise<void, Job>(async ({ input, signal }) => {
@@ -86,7 +98,7 @@ export const deprovisionSlots = (deps: DeprovisionDeps) => ({
 
   recordDeprovision: fromPromise<void, Job>(async ({ input }) => {
     const turn = deps.desk.turn(input.slot);
-    await turn.work!.finish({ kind: 'deprovisioned' });
+    await turn.work!.finish({ kind: 'deprovisioned', ...farewellOf(deps, turn) });
     workEnded(deps, turn, 'finished');
     deps.log.info({ slot: input.slot, machine: input.machineId }, 'machine given back');
   }),
@@ -101,8 +113,25 @@ export const deprovisionSlots = (deps: DeprovisionDeps) => ({
 const askAgainMs = (minMs: number, asked: number, seen: 'there' | 'going'): number =>
   seen === 'going' ? ASK_MAX_MS : Math.min(ASK_MAX_MS, minMs * 2 ** Math.max(0, asked - 1));
 
-const pause = ({ clock, random, pollMs }: DeprovisionDeps, signal: AbortSignal): Promise<void> =>
-  sleep(clock, pollMs * (0.8 + 0.4 * random.next()), signal);
+/** No stop of the daemon is to wait for what may take long: another daemon goes on with it. */
+const orStop = ({ desk }: DeprovisionDeps, signal: AbortSignal): AbortSignal =>
+  AbortSignal.any([signal, desk.stopping]);
+
+const pause = (deps: DeprovisionDeps, signal: AbortSignal): Promise<void> =>
+  sleep(deps.clock, deps.pollMs * (0.8 + 0.4 * deps.random.next()), orStop(deps, signal));
+
+/**
+ * The machines of an inventory are there afterwards as before: one that was given back is not to be
+ * taken in again at once, nor after years, unless somebody says so.
+ */
+function farewellOf(deps: DeprovisionDeps, turn: Turn) {
+  if (!providerFor(deps, turn).inventory) return {};
+  const { requestedBy, reason } = turn.work!.row.deprovision!;
+  return {
+    bar: { setBy: requestedBy, reason: `given back: ${reason}` },
+    ...(turn.farewell !== undefined && { remark: turn.farewell }),
+  };
+}
 
 /** Asks the provider once; that is noted just before anything is sent. */
 async function ask(deps: DeprovisionDeps, turn: Turn, signal: AbortSignal): Promise<void> {

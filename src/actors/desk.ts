@@ -28,6 +28,8 @@ export interface Turn {
   bootId?: string | null;
   /** How often the provider was asked to take the machine back. */
   asked?: number;
+  /** What became of its agent, of a machine that is given back; for the history. */
+  farewell?: string;
   agent?: { readonly publicKey: Uint8Array; readonly warnings: readonly string[] };
   attempt?: Attempt;
   /** Which part of an agent start is under way. */
@@ -89,6 +91,8 @@ export interface Desk {
   leavePlace(slot: Slot): void;
   /** Ends the turn: aborts its I/O, closes the connection, cancels work that is still held. */
   end(slot: Slot): void;
+  /** Aborts when the intake stops: whoever can only wait ends then, and is taken up again elsewhere. */
+  readonly stopping: AbortSignal;
   /** Stops intake, lets turns end by themselves for `graceMs`, aborts the rest, awaits all. */
   drain(graceMs: number): Promise<void>;
   readonly busy: number;
@@ -111,7 +115,7 @@ export function createDesk({ places, unusedMs, clock, log }: DeskOptions): Desk 
   const entries = new Map<Slot, Entry>();
   const farewells = new Set<Promise<void>>();
   let onIdle: (() => void) | undefined;
-  let draining = false;
+  const stopping = new AbortController();
 
   const leavePlace = (entry: Entry) => {
     if (!entry.placed) return;
@@ -152,7 +156,7 @@ export function createDesk({ places, unusedMs, clock, log }: DeskOptions): Desk 
     },
     async grant(slot, kind, signal, seniority) {
       await pools[kind].take(signal, seniority);
-      if (signal.aborted || draining) {
+      if (signal.aborted || stopping.signal.aborted) {
         pools[kind].give();
         throw new Cancelled(`${slot} no longer wants its turn`);
       }
@@ -188,8 +192,9 @@ export function createDesk({ places, unusedMs, clock, log }: DeskOptions): Desk 
       if (entry) leavePlace(entry);
     },
     end,
+    stopping: stopping.signal,
     async drain(graceMs) {
-      draining = true;
+      stopping.abort(new Cancelled('the daemon stops'));
       for (const pool of Object.values(pools)) pool.close();
       await new Promise<void>((resolve) => {
         if (entries.size === 0) return resolve();

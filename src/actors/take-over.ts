@@ -157,7 +157,7 @@ export function takeOverSlots(deps: TakeOverDeps) {
       await turn.work!.note({ kind: 'agentStartAttempt' });
       const { stdout, stderr } = await turn.shell!.execute(
         [deps.agent.targetPath],
-        deps.protocol.request(input.machineId),
+        deps.protocol.request(input.machineId, toldOf(deps, turn)),
         stepSignal(deps, turn, signal),
       );
       if (stderr.length > 0) {
@@ -165,7 +165,7 @@ export function takeOverSlots(deps: TakeOverDeps) {
         deps.log.warn({ slot: input.slot, stderr: text }, 'the agent wrote to standard error');
       }
       turn.stage = 'reading';
-      turn.agent = deps.protocol.answer(input.machineId, stdout);
+      turn.agent = deps.protocol.answer(input.machineId, stdout, toldOf(deps, turn));
     }),
 
     recordStart: fromPromise<void, Job>(async ({ input }) => {
@@ -195,6 +195,10 @@ export function takeOverSlots(deps: TakeOverDeps) {
     }),
   };
 }
+
+const toldOf = (deps: TakeOverDeps, turn: Turn) => ({
+  throwAway: providerFor(deps, turn).capabilities.throwAway === true,
+});
 
 /**
  * A host key that was proved is pinned at once: were it only pinned with the agent's start, a crash

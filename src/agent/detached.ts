@@ -25,13 +25,12 @@ import { agentVersion } from './version.ts';
 const CALL_TIMEOUT_MS = 10_000;
 /** From the last word to the server until the machine goes down. */
 const LAST_WORD_MS = 1_000;
-/** From a failure that no next try would mend until the machine goes down. */
-const FAILED_MS = 5_000;
 
 /**
- * The long life of the program: reports until SIGTERM or SIGINT, or until the machine is to be
- * rebooted: when an image was installed, when for half an hour nobody knew its key, and when it
- * cannot set itself up. Reads `AgentInit` from standard input.
+ * The long life of the program: reports until SIGTERM or SIGINT, until for half an hour nobody knew
+ * its key, or until the machine is to be rebooted into an image that it installed. An agent that
+ * nobody knows any more, or that cannot set itself up, ends and touches nothing: the machine may be
+ * somebody else's by now. Reads `AgentInit` from standard input.
  */
 export async function runAgent({ path }: Program): Promise<void> {
   const stop = stopSignal();
@@ -40,9 +39,8 @@ export async function runAgent({ path }: Program): Promise<void> {
   // The takeover died before it answered, so nobody knows this agent.
   if (input.length === 0) return log('ended: the takeover did not come to its end');
   keepForNextBoot(input);
-  const agent = await setUp(input, system).catch(async (error: unknown) => {
+  const agent = await setUp(input, system).catch((error: unknown) => {
     log(`cannot set itself up: ${error instanceof Error ? error.message : String(error)}`);
-    await sleep(FAILED_MS);
   });
   const end = agent ? await runHeartbeatLoop(agent, stop) : 'unusable';
   agent?.client.close();
@@ -51,14 +49,14 @@ export async function runAgent({ path }: Program): Promise<void> {
   forgetAgent(path, process.pid);
 }
 
-/** An agent ends because it was told to, or its machine goes down with it. */
+/** Only an image that was installed is a reason for an agent to take its machine down. */
 export async function rebootAfter(
   end: LoopEnd | 'unusable',
   { reboot }: Pick<System, 'reboot'>,
   stop: AbortSignal,
   { sleep: wait }: Pick<LoopTime, 'sleep'> = systemTime,
 ): Promise<void> {
-  if (end === 'stopped') return;
+  if (end !== 'installed') return;
   await wait(LAST_WORD_MS, stop);
   if (!stop.aborted) await reboot();
 }
@@ -77,6 +75,7 @@ async function setUp(input: Buffer, system: System): Promise<HeartbeatLoopDeps> 
     client,
     machineId: init.machineId ?? '',
     bootId: system.bootId,
+    isThrowAway: init.throwAway === true,
     agentVersion,
     uptime,
     hardwareReport: () => collectHardwareReport(system.diskRoot ?? '/', system.programs),

@@ -10,6 +10,8 @@ export interface HeartbeatLoopDeps {
   readonly client: CallbackClient;
   readonly machineId: string;
   readonly bootId: string;
+  /** The system may be thrown away: after an installation the server may have it rebooted. */
+  readonly isThrowAway: boolean;
   readonly agentVersion: string;
   /** Seconds since the machine's boot. */
   readonly uptime: () => number;
@@ -31,13 +33,20 @@ export interface LoopTime {
   random(): number;
 }
 
-/** Why the loop ended. `disowned`: for half an hour nobody knew our key. */
+/**
+ * Why the loop ended. `disowned`: for half an hour nobody knew our key. `installed`: an image was
+ * installed, and the server wants the machine rebooted.
+ */
 export type LoopEnd = 'stopped' | 'disowned' | 'installed';
 
 const PERIOD_MS = 30_000;
 const PERIOD_SPREAD = 0.1;
 const PERIOD_MAX_SECONDS = 3600n;
 const DISOWNED_AFTER_MS = 30 * 60_000;
+const REFUSALS: ReadonlySet<number> = new Set([
+  GrpcStatus.unauthenticated,
+  GrpcStatus.permissionDenied,
+]);
 /** Also what is urgent waits so long, so that no answer makes the loop run hot. */
 const BREATH_MS = 200;
 const PHASES = { idle: 0, installing: 1, reporting: 2 } as const;
@@ -82,8 +91,12 @@ function createTurn(deps: HeartbeatLoopDeps) {
     failing.cleared();
     hardware.accepted(request.hardwareReport ?? null, response.sendHardwareReport === true);
     periodMs = periodOf(response) ?? periodMs;
+    if (request.installationReport?.success && deps.isThrowAway) {
+      // It goes along with each heartbeat until the server says that its time has come.
+      return response.reboot === true ? 'installed' : null;
+    }
     if (request.installationReport && installation.delivered(request.installationReport)) {
-      return 'installed';
+      log('an image was installed; the machine is not rebooted: its system may not be thrown away');
     }
     if (response.installationRequest) installation.consider(response.installationRequest);
     return null;
@@ -166,7 +179,7 @@ function createFailureTrack({ log, time }: HeartbeatLoopDeps) {
     /** Answers whether refusals, and nothing else, went on for too long. */
     failed(error: unknown): boolean {
       failures += 1;
-      const refused = error instanceof GrpcError && error.status === GrpcStatus.unauthenticated;
+      const refused = error instanceof GrpcError && REFUSALS.has(error.status);
       refusedSinceMs = refused ? (refusedSinceMs ?? time.now()) : null;
       say(`heartbeats fail: ${error instanceof Error ? error.message : String(error)}`);
       return refusedSinceMs !== null && time.now() - refusedSinceMs > DISOWNED_AFTER_MS;

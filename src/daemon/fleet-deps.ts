@@ -1,4 +1,4 @@
-import { ladderOf, policyOf } from '../config.ts';
+import { ladderOf, machinesMaxOf, policyOf } from '../config.ts';
 import type { ProvideDeps } from '../actors/provide.ts';
 import type { TaskDeps } from '../actors/take-over.ts';
 import type { Means } from './adapters.ts';
@@ -50,6 +50,7 @@ export function fleetDeps(means: Means, parts: Parts, watching: Watching): Provi
       holds,
       nowMs: mirror.nowMs,
       pollMs: tuning.deprovisionPollMs,
+      agentPath: config.agent.targetPath,
     },
     provision: {
       bmdb,
@@ -65,6 +66,9 @@ export function fleetDeps(means: Means, parts: Parts, watching: Watching): Provi
       assimilate: config.provisioner.assimilate,
       limits: {
         machinesMax: config.provisioner.maxMachines,
+        machinesMaxOf: new Map(
+          [...providers.keys()].map((name) => [name, machinesMaxOf(config, name)]),
+        ),
         chunkSize: config.provisioner.reservationChunkSize,
         creationGapMs: config.provisioner.deviceCreationRate,
         parallelism: config.provisioner.concurrentCreations,

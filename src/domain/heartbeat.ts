@@ -26,6 +26,8 @@ export type HeartbeatOutcome =
       readonly installationRequest: Uint8Array | null;
       /** Of that request, as its row says; its own must be the same. Absent when not known. */
       readonly requestGeneration?: bigint;
+      /** It reported the success of what was asked for, and nothing forbids to reboot it now. */
+      readonly mayReboot?: true;
     }
   /** Unknown machine or wrong key: the two must look alike. */
   | { readonly kind: 'unauthenticated' }

@@ -15,8 +15,8 @@ import {
 } from './task.ts';
 
 /**
- * Gives one machine back to its provider, because somebody asked for it: claims it, asks the
- * provider to take the device back, waits until the device is gone and its slot can be used again,
+ * Gives one machine back to its provider, because somebody asked for it: claims it, ends its agent
+ * if the machine lives on, asks the provider to take the device back, waits until the device is gone and its slot can be used again,
  * and deletes the machine from the BMDB. Each step may run again after a crash: what was done
  * already is found done.
  */
@@ -25,6 +25,7 @@ export const deprovision = setup({
   actors: {
     ...taskActors,
     claimDeprovision: actorSlot<void, Job>('claimDeprovision'),
+    endAgent: actorSlot<void, Job>('endAgent'),
     askDestroy: actorSlot<void, Job>('askDestroy'),
     awaitGone: actorSlot<void, Job>('awaitGone'),
     awaitReusable: actorSlot<void, Job>('awaitReusable'),
@@ -44,8 +45,18 @@ export const deprovision = setup({
         id: 'claimDeprovision',
         src: 'claimDeprovision',
         input: jobOf,
-        onDone: { target: 'asking' },
+        onDone: { target: 'endingAgent' },
         onError: elseRefused,
+      },
+    },
+    endingAgent: {
+      description: 'Ends the agent over SSH, where the machine lives on without us.',
+      invoke: {
+        id: 'endAgent',
+        src: 'endAgent',
+        input: jobOf,
+        onDone: { target: 'asking' },
+        onError: elseGiveUp,
       },
     },
     asking: {

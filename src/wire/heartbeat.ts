@@ -64,10 +64,12 @@ export function writeHeartbeatResponse(answer: {
   readonly installationRequest: Uint8Array | null;
   readonly heartbeatIntervalSeconds: number;
   readonly sendHardwareReport: boolean;
+  readonly reboot?: boolean;
 }): Uint8Array {
   const rest = heartbeatResponseCodec.encode({
     heartbeatIntervalSeconds: BigInt(answer.heartbeatIntervalSeconds),
     sendHardwareReport: answer.sendHardwareReport,
+    reboot: answer.reboot ?? false,
   });
   if (!answer.installationRequest) return rest;
   const head = protobuf.Writer.create().uint32(INSTALLATION_REQUEST_TAG);

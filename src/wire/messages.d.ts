@@ -38,6 +38,9 @@ export namespace cloud {
                 /** TakeoverInit caCertificate. */
                 caCertificate: Uint8Array;
 
+                /** TakeoverInit throwAway. */
+                throwAway: boolean;
+
                 /**
                  * Creates a new TakeoverInit instance using the specified properties.
                  * @param [properties] Properties to set
@@ -99,6 +102,9 @@ export namespace cloud {
 
                     /** TakeoverInit caCertificate */
                     caCertificate?: (Uint8Array|null);
+
+                    /** TakeoverInit throwAway */
+                    throwAway?: (boolean|null);
 
                     /** Unknown fields preserved while decoding when enabled */
                     $unknowns?: Uint8Array[];
@@ -1485,6 +1491,9 @@ export namespace cloud {
                     /** HeartbeatResponse sendHardwareReport. */
                     sendHardwareReport: boolean;
 
+                    /** HeartbeatResponse reboot. */
+                    reboot: boolean;
+
                     /**
                      * Creates a new HeartbeatResponse instance using the specified properties.
                      * @param [properties] Properties to set
@@ -1547,6 +1556,9 @@ export namespace cloud {
                         /** HeartbeatResponse sendHardwareReport */
                         sendHardwareReport?: (boolean|null);
 
+                        /** HeartbeatResponse reboot */
+                        reboot?: (boolean|null);
+
                         /** Unknown fields preserved while decoding when enabled */
                         $unknowns?: Uint8Array[];
                     }
@@ -1556,6 +1568,7 @@ export namespace cloud {
                       installationRequest?: cloud.bmaas.server.api.OSInstallationRequest.$Shape|null;
                       heartbeatIntervalSeconds?: number|Long|null;
                       sendHardwareReport?: boolean|null;
+                      reboot?: boolean|null;
                       $unknowns?: Uint8Array[];
                     };
                 }

@@ -3,7 +3,7 @@ import $protobuf from "protobufjs/minimal.js";
 
 // Common aliases
 const $Reader = $protobuf.Reader, $Writer = $protobuf.Writer, $util = $protobuf.util;
-const $Object = $util.global.Object, $undefined = $util.global.undefined, $Error = $util.global.Error, $RangeError = $util.global.RangeError, $TypeError = $util.global.TypeError, $String = $util.global.String, $Array = $util.global.Array, $Number = $util.global.Number, $parseInt = $util.global.parseInt, $BigInt = $util.global.BigInt, $isFinite = $util.global.isFinite, $Boolean = $util.global.Boolean;
+const $Object = $util.global.Object, $undefined = $util.global.undefined, $Error = $util.global.Error, $RangeError = $util.global.RangeError, $TypeError = $util.global.TypeError, $String = $util.global.String, $Boolean = $util.global.Boolean, $Array = $util.global.Array, $Number = $util.global.Number, $parseInt = $util.global.parseInt, $BigInt = $util.global.BigInt, $isFinite = $util.global.isFinite;
 
 // Exported root namespace
 const $root = $protobuf.roots["shepherd"] || ($protobuf.roots["shepherd"] = {});
@@ -43,6 +43,7 @@ export const cloud = $root.cloud = (() => {
                  * @property {string|null} [machineId] TakeoverInit machineId
                  * @property {string|null} [bmaasEndpoint] TakeoverInit bmaasEndpoint
                  * @property {Uint8Array|null} [caCertificate] TakeoverInit caCertificate
+                 * @property {boolean|null} [throwAway] TakeoverInit throwAway
                  * @property {Array.<Uint8Array>} [$unknowns] Unknown fields preserved while decoding when enabled
                  */
 
@@ -99,6 +100,14 @@ export const cloud = $root.cloud = (() => {
                 TakeoverInit.prototype.caCertificate = $util.newBuffer([]);
 
                 /**
+                 * TakeoverInit throwAway.
+                 * @member {boolean} throwAway
+                 * @memberof cloud.agent.api.TakeoverInit
+                 * @instance
+                 */
+                TakeoverInit.prototype.throwAway = false;
+
+                /**
                  * Creates a new TakeoverInit instance using the specified properties.
                  * @function create
                  * @memberof cloud.agent.api.TakeoverInit
@@ -136,6 +145,8 @@ export const cloud = $root.cloud = (() => {
                         writer.uint32(/* id 2, wireType 2 =*/18).string(message.bmaasEndpoint);
                     if (message.caCertificate != null && $Object.hasOwnProperty.call(message, "caCertificate") && message.caCertificate.length)
                         writer.uint32(/* id 3, wireType 2 =*/26).bytes(message.caCertificate);
+                    if (message.throwAway != null && $Object.hasOwnProperty.call(message, "throwAway") && message.throwAway !== false)
+                        writer.uint32(/* id 100, wireType 0 =*/800).bool(message.throwAway);
                     if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                         for (let i = 0; i < message.$unknowns.length; ++i)
                             writer.raw(message.$unknowns[i]);
@@ -207,6 +218,15 @@ export const cloud = $root.cloud = (() => {
                                     delete message.caCertificate;
                                 continue;
                             }
+                        case 100: {
+                                if (wireType !== 0)
+                                    break;
+                                if (value = reader.bool())
+                                    message.throwAway = value;
+                                else
+                                    delete message.throwAway;
+                                continue;
+                            }
                         }
                         reader.skipType(wireType, _depth, tag);
                         if (!reader.discardUnknown) {
@@ -254,6 +274,9 @@ export const cloud = $root.cloud = (() => {
                                 $util.base64.decode(object.caCertificate, message.caCertificate = $util.newBuffer($util.base64.length(object.caCertificate)), 0);
                             else if (object.caCertificate.length >= 0)
                                 message.caCertificate = object.caCertificate;
+                    if (object.throwAway != null)
+                        if (object.throwAway)
+                            message.throwAway = $Boolean(object.throwAway);
                     return message;
                 };
 
@@ -284,6 +307,7 @@ export const cloud = $root.cloud = (() => {
                             if (options.bytes !== $Array)
                                 object.caCertificate = $util.newBuffer(object.caCertificate);
                         }
+                        object.throwAway = false;
                     }
                     if (message.machineId != null && $Object.hasOwnProperty.call(message, "machineId"))
                         object.machineId = message.machineId;
@@ -291,6 +315,8 @@ export const cloud = $root.cloud = (() => {
                         object.bmaasEndpoint = message.bmaasEndpoint;
                     if (message.caCertificate != null && $Object.hasOwnProperty.call(message, "caCertificate"))
                         object.caCertificate = options.bytes === $String ? $util.base64.encode(message.caCertificate, 0, message.caCertificate.length) : options.bytes === $Array ? $Array.prototype.slice.call(message.caCertificate) : message.caCertificate;
+                    if (message.throwAway != null && $Object.hasOwnProperty.call(message, "throwAway"))
+                        object.throwAway = message.throwAway;
                     return object;
                 };
 
@@ -4317,6 +4343,7 @@ export const cloud = $root.cloud = (() => {
                      * @property {cloud.bmaas.server.api.OSInstallationRequest.$Properties|null} [installationRequest] HeartbeatResponse installationRequest
                      * @property {number|Long|null} [heartbeatIntervalSeconds] HeartbeatResponse heartbeatIntervalSeconds
                      * @property {boolean|null} [sendHardwareReport] HeartbeatResponse sendHardwareReport
+                     * @property {boolean|null} [reboot] HeartbeatResponse reboot
                      * @property {Array.<Uint8Array>} [$unknowns] Unknown fields preserved while decoding when enabled
                      */
 
@@ -4334,6 +4361,7 @@ export const cloud = $root.cloud = (() => {
                      *   installationRequest?: cloud.bmaas.server.api.OSInstallationRequest.$Shape|null;
                      *   heartbeatIntervalSeconds?: number|Long|null;
                      *   sendHardwareReport?: boolean|null;
+                     *   reboot?: boolean|null;
                      *   $unknowns?: Array.<Uint8Array>;
                      * }} cloud.bmaas.server.api.HeartbeatResponse.$Shape
                      */
@@ -4378,6 +4406,14 @@ export const cloud = $root.cloud = (() => {
                     HeartbeatResponse.prototype.sendHardwareReport = false;
 
                     /**
+                     * HeartbeatResponse reboot.
+                     * @member {boolean} reboot
+                     * @memberof cloud.bmaas.server.api.HeartbeatResponse
+                     * @instance
+                     */
+                    HeartbeatResponse.prototype.reboot = false;
+
+                    /**
                      * Creates a new HeartbeatResponse instance using the specified properties.
                      * @function create
                      * @memberof cloud.bmaas.server.api.HeartbeatResponse
@@ -4415,6 +4451,8 @@ export const cloud = $root.cloud = (() => {
                             writer.uint32(/* id 100, wireType 0 =*/800).int64(message.heartbeatIntervalSeconds);
                         if (message.sendHardwareReport != null && $Object.hasOwnProperty.call(message, "sendHardwareReport") && message.sendHardwareReport !== false)
                             writer.uint32(/* id 101, wireType 0 =*/808).bool(message.sendHardwareReport);
+                        if (message.reboot != null && $Object.hasOwnProperty.call(message, "reboot") && message.reboot !== false)
+                            writer.uint32(/* id 102, wireType 0 =*/816).bool(message.reboot);
                         if (message.$unknowns != null && $Object.hasOwnProperty.call(message, "$unknowns"))
                             for (let i = 0; i < message.$unknowns.length; ++i)
                                 writer.raw(message.$unknowns[i]);
@@ -4483,6 +4521,15 @@ export const cloud = $root.cloud = (() => {
                                         delete message.sendHardwareReport;
                                     continue;
                                 }
+                            case 102: {
+                                    if (wireType !== 0)
+                                        break;
+                                    if (value = reader.bool())
+                                        message.reboot = value;
+                                    else
+                                        delete message.reboot;
+                                    continue;
+                                }
                             }
                             reader.skipType(wireType, _depth, tag);
                             if (!reader.discardUnknown) {
@@ -4536,6 +4583,9 @@ export const cloud = $root.cloud = (() => {
                         if (object.sendHardwareReport != null)
                             if (object.sendHardwareReport)
                                 message.sendHardwareReport = $Boolean(object.sendHardwareReport);
+                        if (object.reboot != null)
+                            if (object.reboot)
+                                message.reboot = $Boolean(object.reboot);
                         return message;
                     };
 
@@ -4564,6 +4614,7 @@ export const cloud = $root.cloud = (() => {
                             } else
                                 object.heartbeatIntervalSeconds = options.longs === $String ? "0" : typeof $BigInt !== "undefined" && options.longs === $BigInt ? $BigInt("0") : 0;
                             object.sendHardwareReport = false;
+                            object.reboot = false;
                         }
                         if (message.installationRequest != null && $Object.hasOwnProperty.call(message, "installationRequest"))
                             object.installationRequest = $root.cloud.bmaas.server.api.OSInstallationRequest.toObject(message.installationRequest, options, _depth + 1);
@@ -4576,6 +4627,8 @@ export const cloud = $root.cloud = (() => {
                                 object.heartbeatIntervalSeconds = options.longs === $String ? $util.Long.prototype.toString.call(message.heartbeatIntervalSeconds) : options.longs === $Number ? new $util.LongBits(message.heartbeatIntervalSeconds.low >>> 0, message.heartbeatIntervalSeconds.high >>> 0).toNumber() : message.heartbeatIntervalSeconds;
                         if (message.sendHardwareReport != null && $Object.hasOwnProperty.call(message, "sendHardwareReport"))
                             object.sendHardwareReport = message.sendHardwareReport;
+                        if (message.reboot != null && $Object.hasOwnProperty.call(message, "reboot"))
+                            object.reboot = message.reboot;
                         return object;
                     };
 

@@ -68,7 +68,9 @@ function isSameInit(sent: TakeoverInit, echo: cloud.agent.api.TakeoverInit.$Prop
   return (
     (sent.machineId ?? '') === (echo.machineId ?? '') &&
     (sent.bmaasEndpoint ?? '') === (echo.bmaasEndpoint ?? '') &&
-    Buffer.compare(sent.caCertificate ?? EMPTY, echo.caCertificate ?? EMPTY) === 0
+    Buffer.compare(sent.caCertificate ?? EMPTY, echo.caCertificate ?? EMPTY) === 0 &&
+    // An agent from before the field leaves it out, and never throws its system away unasked.
+    (sent.throwAway === true || echo.throwAway !== true)
   );
 }
 

@@ -61,6 +61,7 @@ const begin = (): Promise<TaskResult> => {
     ...stand.deps(),
     providers: new Map([[PROVIDER, provider]]),
     ...{ random: stand.random, holds: stand.holds, nowMs: stand.clock.now, pollMs: 10_000 },
+    agentPath: '/root/agent',
   });
   const reread = fromPromise<MachineView | null, Job>(async () => null);
   return stand.runTask('deprovision', deprovision.provide({ actors: { ...slots, reread } }));

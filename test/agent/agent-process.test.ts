@@ -49,6 +49,7 @@ describe('agent program', () => {
     machineId: id,
     bmaasEndpoint: server.address,
     caCertificate: Buffer.from(tls.caDer),
+    throwAway: true,
   });
   /** A takeover that succeeds; records its key as the daemon would. */
   const takeOver = async () => {
@@ -204,7 +205,7 @@ describe('agent program', () => {
     expect(machine.log()).toMatch(/ended: installed/);
   });
 
-  test('an agent that is given no key ends, and one that is given nonsense reboots', async () => {
+  test('C2: an agent that is given no key, or nonsense, ends and touches nothing', async () => {
     const root = plantTree({ 'sys/class/block/vda/size': '0' });
     newMachine({ root, rebootCommand: `touch '${join(root, 'rebooted')}'` });
     const none = await machine.runAgent(new Uint8Array());
@@ -215,7 +216,8 @@ describe('agent program', () => {
     expect(existsSync(join(root, 'rebooted'))).toBe(false);
     const nonsense = await machine.runAgent(Buffer.from('0a00', 'hex'));
     expect(nonsense.stderr).toMatch(/cannot set itself up: the takeover gave no AgentInit/);
-    expect(existsSync(join(root, 'rebooted'))).toBe(true);
+    expect(nonsense.stderr).toMatch(/ended: unusable/);
+    expect(existsSync(join(root, 'rebooted'))).toBe(false);
   });
 
   test('does not talk to a server of another authority', async () => {

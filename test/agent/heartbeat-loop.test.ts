@@ -38,7 +38,7 @@ const sleep = (delayMs: number, signal: AbortSignal) =>
   });
 
 /** The loop under virtual time, with a server that answers as told. */
-function createBench(install: Installer = () => Promise.resolve()) {
+function createBench(install: Installer = () => Promise.resolve(), isThrowAway = true) {
   const requests: HeartbeatRequest[] = [];
   const stop = new AbortController();
   const answers: (() => HeartbeatResponse)[] = [];
@@ -58,6 +58,7 @@ function createBench(install: Installer = () => Promise.resolve()) {
     client,
     machineId: 'm',
     bootId: 'b',
+    isThrowAway,
     agentVersion: 'v',
     uptime: () => 42.9,
     hardwareReport: async () => {
@@ -220,6 +221,19 @@ describe('heartbeat loop', () => {
     expect(await loop).toBe('disowned');
   });
 
+  test('C2: gives up after half an hour of being denied, too, and of both in turn', async () => {
+    const { always, ended, loop } = createBench();
+    let calls = 0;
+    always(() => {
+      calls += 1;
+      return fail(calls % 2 === 0 ? GrpcStatus.permissionDenied : GrpcStatus.unauthenticated)();
+    });
+    await pass(29 * MINUTE_MS);
+    expect(ended()).toBeUndefined();
+    await pass(3 * MINUTE_MS);
+    expect(await loop).toBe('disowned');
+  });
+
   test('never gives up while the service is only away', async () => {
     const { always, ended, stop } = createBench();
     always(fail(GrpcStatus.unavailable));
@@ -254,7 +268,7 @@ describe('heartbeat loop', () => {
     const { requests, always, loop } = createBench(
       () => new Promise((resolve) => (finish = resolve)),
     );
-    always(() => ({ installationRequest: { generation: 1n } }));
+    always(() => ({ installationRequest: { generation: 1n }, reboot: true }));
     await pass(5 * MINUTE_MS);
     expect(requests.slice(1).every((each) => each.phase === 1)).toBe(true);
     const before = requests.length;
@@ -268,6 +282,37 @@ describe('heartbeat loop', () => {
       phase: 2,
       installationReport: { generation: 1n, success: {} },
     });
+  });
+
+  test('C2: does not end before the server says so, and reports its success until then', async () => {
+    const { requests, always, ended, loop } = createBench();
+    always(() => ({ installationRequest: { generation: 1n } }));
+    await pass(60 * MINUTE_MS);
+    expect(ended()).toBeUndefined();
+    const reports = requests.slice(1).map(({ installationReport }) => installationReport);
+    expect(reports.length).toBeGreaterThan(100);
+    expect(reports.every((report) => report?.generation === 1n && report.success)).toBe(true);
+    always(() => ({ reboot: true }));
+    await pass(MINUTE_MS);
+    expect(await loop).toBe('installed');
+  });
+
+  test('C2: on a system that nobody may throw away it stays, whatever the server says', async () => {
+    const { requests, always, said, ended, stop } = createBench(undefined, false);
+    always(() => ({ installationRequest: { generation: 1n }, reboot: true }));
+    await pass(60 * MINUTE_MS);
+    expect(ended()).toBeUndefined();
+    expect(requests.filter((each) => each.installationReport)).toHaveLength(1);
+    expect(said.join()).toContain('the machine is not rebooted');
+    stop();
+  });
+
+  test('C2: a word to reboot without an image of its own is not heeded', async () => {
+    const { always, ended, stop } = createBench();
+    always(() => ({ reboot: true }));
+    await pass(60 * MINUTE_MS);
+    expect(ended()).toBeUndefined();
+    stop();
   });
 
   test('a generation that is not positive is an error, not an installation', async () => {
@@ -315,7 +360,8 @@ describe('heartbeat loop', () => {
   });
 
   test('a report that is not delivered goes along again, with the same words', async () => {
-    const { requests, answers, stop, loop } = createBench();
+    const { requests, answers, always, stop, loop } = createBench();
+    always(() => ({ reboot: true }));
     const down = fail(GrpcStatus.unavailable);
     answers.push(() => ({ installationRequest: { generation: 1n } }), down, down);
     await pass(MINUTE_MS);
@@ -333,7 +379,7 @@ describe('heartbeat loop', () => {
       return Promise.resolve();
     });
     let generation = 1n;
-    always(() => ({ installationRequest: { generation } }));
+    always(() => ({ installationRequest: { generation }, reboot: true }));
     answers.push(() => ({ installationRequest: { generation } }), fail(GrpcStatus.invalidArgument));
     await pass(5 * MINUTE_MS);
     expect(requests.filter((each) => each.installationReport)).toHaveLength(1);

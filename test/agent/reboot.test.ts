@@ -56,14 +56,21 @@ describe('reboot', () => {
     expect(unref).toHaveBeenCalledOnce();
   });
 
-  test.each(['disowned', 'installed', 'unusable'] as const)(
-    'an agent that ends as %s takes the machine down, after its last word',
+  test('an agent that installed an image takes the machine down, after its last word', async () => {
+    const steps: string[] = [];
+    const reboot = () => Promise.resolve(void steps.push('reboot'));
+    const sleep = (delayMs: number) => Promise.resolve(void steps.push(`wait ${delayMs}`));
+    await rebootAfter('installed', { reboot }, new AbortController().signal, { sleep });
+    expect(steps).toEqual(['wait 1000', 'reboot']);
+  });
+
+  test.each(['disowned', 'unusable'] as const)(
+    'C2: an agent that ends as %s leaves the machine as it is',
     async (end) => {
-      const steps: string[] = [];
-      const reboot = () => Promise.resolve(void steps.push('reboot'));
-      const sleep = (delayMs: number) => Promise.resolve(void steps.push(`wait ${delayMs}`));
+      const reboot = vi.fn<() => Promise<void>>(() => Promise.resolve());
+      const sleep = () => Promise.resolve();
       await rebootAfter(end, { reboot }, new AbortController().signal, { sleep });
-      expect(steps).toEqual(['wait 1000', 'reboot']);
+      expect(reboot).not.toHaveBeenCalled();
     },
   );
 
@@ -72,7 +79,7 @@ describe('reboot', () => {
     const stop = new AbortController();
     const sleep = () => Promise.resolve(stop.abort());
     await rebootAfter('stopped', { reboot }, new AbortController().signal, { sleep });
-    await rebootAfter('disowned', { reboot }, stop.signal, { sleep });
+    await rebootAfter('installed', { reboot }, stop.signal, { sleep });
     expect(reboot).not.toHaveBeenCalled();
   });
 });

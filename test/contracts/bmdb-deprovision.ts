@@ -309,6 +309,34 @@ export function deprovisionContract(s: Stage): void {
       expect((await s.h.bmdb.scan(SIGNAL)).holds).toEqual([hold]);
     });
 
+    it('C3: bars its slot where its machine is there still, for as long as nobody says otherwise', async () => {
+      const letGo = {
+        ...DEPROVISIONED,
+        remark: 'it had no agent',
+        bar: { setBy: 'ann', reason: 'given back: moved out' },
+      } as const;
+      const [fresh, short, held] = [await addAsked(), await addAsked(), await addAsked()];
+      const holdsOf = async (slotId: string) =>
+        (await s.h.other.scan(SIGNAL)).holds.filter((hold) => hold.slotId === slotId);
+      const slots = await Promise.all(
+        [fresh, short, held].map(async (id) => (await read(id)).provided!.reservationId!),
+      );
+      const shortHold = holdOn(await read(short), 'no-allocate');
+      await s.h.hold({ ...shortHold, untilMs: (await s.now()) + MINUTE });
+      await s.h.hold({ ...holdOn(await read(held), 'no-allocate'), reason: 'mine, for ever' });
+      for (const id of [fresh, short, held]) await (await claim(id)).finish(letGo);
+      for (const slotId of slots.slice(0, 2)) {
+        expect(await holdsOf(slotId)).toEqual([
+          { provider: PROVIDER, slotId, kind: 'no-allocate', ...letGo.bar, untilMs: null },
+        ]);
+      }
+      expect(await holdsOf(slots[2]!)).toMatchObject([{ reason: 'mine, for ever' }]);
+      expect((await s.h.events(fresh)).slice(-2)).toEqual([
+        expect.stringMatching(/^deprovisioned device .*; it had no agent$/),
+        'held no-allocate: given back: moved out',
+      ]);
+    });
+
     it('is gone even if the request was taken back meanwhile', async () => {
       const id = await addAsked();
       const work = await claim(id);

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import type { RequestedThing } from '../../src/adapters/bmdb/port.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
-import { KEY, MINUTE, startedAt } from './bmdb-rows.ts';
+import { KEY, MINUTE, PROVIDER, startedAt } from './bmdb-rows.ts';
 import { UNKNOWN, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
+import { ask, requestFor } from './requests-of.ts';
 
 export function heartbeatsContract(s: Stage): void {
   const { now, read, add, addLost, beat } = s;
@@ -130,6 +132,28 @@ export function heartbeatsContract(s: Stage): void {
       const idle = await add(startedAt(await now()));
       expect((await send(idle, report(1))).kind).toBe('accepted');
       expect((await read(idle)).installation.reportGeneration).toBeNull();
+    });
+
+    it('C2: have a machine rebooted once its image is in place, and nothing forbids it', async () => {
+      const id = await add({ ...startedAt(await now()), ...asking(3) });
+      const word = async (result: 'Success' | 'Error', generation = 3) => {
+        const outcome = await send(id, report(generation, result));
+        return outcome.kind === 'accepted' && outcome.mayReboot === true;
+      };
+      const settle = (what: RequestedThing) => ask(s.h.bmdb, s.session, requestFor(what));
+      expect(await word('Error')).toBe(false);
+      expect(await word('Success', 2)).toBe(false);
+      expect((await beat(id))[0]).not.toHaveProperty('mayReboot');
+      expect(await word('Success')).toBe(true);
+      expect(await word('Error')).toBe(false);
+      // Only whoever reports it is told so.
+      expect((await beat(id))[0]).not.toHaveProperty('mayReboot');
+      for (const scope of ['fleet', PROVIDER] as const) {
+        await settle({ verb: 'freeze', scope });
+        expect(await word('Success')).toBe(false);
+        await settle({ verb: 'thaw', scope });
+        expect(await word('Success')).toBe(true);
+      }
     });
 
     it('take a hardware report', async () => {

@@ -37,7 +37,7 @@ export interface Strangers {
  * made to answer nothing.
  */
 export type Need =
-  | Exclude<keyof Capabilities, 'create' | 'maxConcurrency' | 'announces'>
+  | Exclude<keyof Capabilities, 'create' | 'maxConcurrency' | 'announces' | 'throwAway'>
   | 'making'
   | 'strangers'
   | 'hanging';

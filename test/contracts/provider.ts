@@ -34,5 +34,7 @@ export function providerContract(name: string, options: ContractOptions): void {
   });
 }
 
-const missing = ({ maxConcurrency: _, create: _c, announces: _a, ...can }: Capabilities): Need[] =>
-  (Object.keys(can) as (keyof typeof can)[]).filter((key) => !can[key]).sort();
+const missing = (capabilities: Capabilities): Need[] => {
+  const { maxConcurrency: _, create: _c, announces: _a, throwAway: _t, ...can } = capabilities;
+  return (Object.keys(can) as (keyof typeof can)[]).filter((key) => !can[key]).sort();
+};

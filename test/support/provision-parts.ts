@@ -64,7 +64,7 @@ export function provisionParts(world: ProvisionWorld) {
   };
   const deprovision = (tasks: TaskDeps): DeprovisionDeps => ({
     ...tasks,
-    ...{ random, holds, nowMs, pollMs: 10_000 },
+    ...{ random, holds, nowMs, pollMs: 10_000, agentPath: '/root/agent' },
   });
   return { holds, listings, leases, provision, update, deprovision };
 }

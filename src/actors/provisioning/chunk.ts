@@ -51,7 +51,9 @@ export async function beginCreations(
     const beginning = creations.begin(creation, terms);
     beginning.catch(() => failed.abort());
     begun.push(beginning);
-    state.nextCreationAtMs = clock.monotonic() + limits.creationGapMs;
+    // To take a machine in that is there already costs the provider nothing.
+    const gapMs = providerNamed(deps, provider).inventory ? 0 : limits.creationGapMs;
+    state.nextCreationAtMs = clock.monotonic() + gapMs;
   }
   await Promise.all(begun);
 }

@@ -31,6 +31,8 @@ export interface ProvisionDeps {
 export interface ProvisionLimits {
   /** Managed machines at most per provider; 0 = no limit. */
   readonly machinesMax: number;
+  /** Of providers that have a limit of their own. */
+  readonly machinesMaxOf?: ReadonlyMap<ProviderName, number>;
   /** Creations per iteration at most. */
   readonly chunkSize: number;
   /** Distance between the starts of two creations. */

@@ -30,7 +30,7 @@ export async function planRound(
   }
   state.plan = plan;
   state.findings = onceCounted(state, plan);
-  tell(deps, state, provider, plan);
+  tell(deps, state, provider, plan, providerNamed(deps, provider).inventory !== undefined);
   return plan.creations.length;
 }
 
@@ -56,8 +56,8 @@ function decide(
       rows.nowMs -
       Math.max(0, atMs - listing.beganAtMs) -
       (driver.capabilities.consistentList ? 0 : LIST_LAG_MS),
-    machinesMax: limits.machinesMax,
-    chunkSize: limits.chunkSize,
+    machinesMax: limits.machinesMaxOf?.get(provider) ?? limits.machinesMax,
+    chunkSize: driver.inventory ? Infinity : limits.chunkSize,
     self: deps.keeper.current()?.sessionId ?? null,
     running: creations.witnessesSince(provider, mark),
     failedLast: creations.failedLast(),
@@ -106,7 +106,8 @@ function tell(
   { log, metrics }: ProvisionDeps,
   state: RoundState,
   provider: ProviderName,
-  { breaker, overLimit, summary }: Reconciliation,
+  { breaker, leftOut, overLimit, summary }: Reconciliation,
+  isInventory: boolean,
 ): void {
   if (breaker !== null && state.breakerTold === null) {
     log.error({ provider, breaker }, 'the listing is not believed: nothing is created or marked');
@@ -122,6 +123,14 @@ function tell(
     );
   }
   state.isOverLimitTold = overLimit > 0;
+  if (isInventory && leftOut > 0 && leftOut !== state.leftOutTold) {
+    const { max } = summary;
+    log.warn(
+      { provider, leftOut, max },
+      'listed machines are left out: maxMachines allows no more',
+    );
+  }
+  state.leftOutTold = leftOut;
   const intents = state.read!.rows.intents.filter((intent) => intent.provider === provider).length;
   metrics.provisioner(provider, {
     ...summary,

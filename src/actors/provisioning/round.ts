@@ -29,6 +29,8 @@ export interface RoundState {
   readonly toldOrphans: Set<string>;
   isForeignTold: boolean;
   isOverLimitTold: boolean;
+  /** Listed machines beyond the limit, as they were told last. */
+  leftOutTold: number;
   breakerTold: string | null;
   /** When everything that creations need was last put in place, monotonic; null: never. */
   preparedAtMs: number | null;
@@ -47,6 +49,7 @@ export const newRound = (lease: Lease): RoundState => ({
   toldOrphans: new Set(),
   isForeignTold: false,
   isOverLimitTold: false,
+  leftOutTold: 0,
   breakerTold: null,
   preparedAtMs: null,
   nextCreationAtMs: -Infinity,

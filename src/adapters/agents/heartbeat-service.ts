@@ -75,6 +75,7 @@ export function createHeartbeatService(options: HeartbeatServiceOptions): Heartb
       installationRequest: readableRequest(beat, accepted, log),
       heartbeatIntervalSeconds: options.heartbeatIntervalSeconds,
       sendHardwareReport: options.hardwareReportWanted?.(beat.machineId) ?? false,
+      reboot: accepted.mayReboot ?? false,
     });
   };
   return async (call) => {

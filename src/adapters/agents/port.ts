@@ -35,17 +35,24 @@ export interface Heard {
   readonly bootId: string | null;
 }
 
+/** What an agent is told of the system that it runs in. */
+export interface ToldOfSystem {
+  /** It may be thrown away, so that the machine may be rebooted into what the agent installed. */
+  readonly throwAway: boolean;
+}
+
 /** What is said to a fresh agent over SSH, and how its answer is read. */
 export interface TakeoverProtocol {
-  /** Serialized `TakeoverInit` for this machine. */
-  request(machineId: MachineId): Uint8Array;
+  /** Serialized `TakeoverInit` for this machine. Its system is kept when nothing is said of it. */
+  request(machineId: MachineId, told?: ToldOfSystem): Uint8Array;
   /**
-   * Judges the agent's whole standard output.
+   * Judges the agent's whole standard output, by what it was told.
    * @throws {Malformed} not a `TakeoverResponse`, no result, wrong echo, key not 32 bytes.
    * @throws {RemoteFailure} the agent answered with an error.
    */
   answer(
     machineId: MachineId,
     stdout: Uint8Array,
+    told?: ToldOfSystem,
   ): { readonly publicKey: Uint8Array; readonly warnings: readonly string[] };
 }

@@ -3,7 +3,7 @@ import { visibleText } from '../../domain/texts.ts';
 import { takeoverInitCodec } from '../../wire/codec.ts';
 import { readTakeoverResponse } from '../../wire/takeover.ts';
 import type { TakeoverVerdict } from '../../wire/takeover.ts';
-import type { TakeoverProtocol } from './port.ts';
+import type { TakeoverProtocol, ToldOfSystem } from './port.ts';
 
 /** What every agent of this daemon is told. */
 export interface TakeoverProtocolOptions {
@@ -15,6 +15,8 @@ export interface TakeoverProtocolOptions {
   readonly caCertificate: Uint8Array | (() => Uint8Array);
 }
 
+const KEPT: ToldOfSystem = { throwAway: false };
+
 /** The takeover messages of `proto/`, as an agent reads them from its standard input. */
 export function createTakeoverProtocol(options: TakeoverProtocolOptions): TakeoverProtocol {
   const { endpoint, caCertificate } = options;
@@ -25,25 +27,26 @@ export function createTakeoverProtocol(options: TakeoverProtocolOptions): Takeov
     const found = authority();
     if (Buffer.compare(found, told[0]) !== 0) told.splice(0, 2, found, told[0]);
   };
-  const initFor = (machineId: string, caCertificate: Uint8Array) => ({
+  const initFor = (machineId: string, { throwAway }: ToldOfSystem, caCertificate: Uint8Array) => ({
     machineId,
     bmaasEndpoint: endpoint,
     caCertificate,
+    throwAway,
   });
-  const judge = (machineId: string, stdout: Uint8Array): TakeoverVerdict => {
+  const judge = (machineId: string, of: ToldOfSystem, stdout: Uint8Array): TakeoverVerdict => {
     const [now, before] = told;
-    const verdict = readTakeoverResponse(initFor(machineId, now), stdout);
+    const verdict = readTakeoverResponse(initFor(machineId, of, now), stdout);
     if (verdict.kind !== 'malformed' || before === null) return verdict;
-    const older = readTakeoverResponse(initFor(machineId, before), stdout);
+    const older = readTakeoverResponse(initFor(machineId, of, before), stdout);
     return older.kind === 'malformed' ? verdict : older;
   };
   return {
-    request(machineId) {
+    request(machineId, of = KEPT) {
       refresh();
-      return takeoverInitCodec.encode(initFor(machineId, told[0]));
+      return takeoverInitCodec.encode(initFor(machineId, of, told[0]));
     },
-    answer(machineId, stdout) {
-      const verdict = judge(machineId, stdout);
+    answer(machineId, stdout, of = KEPT) {
+      const verdict = judge(machineId, of, stdout);
       if (verdict.kind === 'started') return verdict;
       const said = `the agent's answer for machine ${machineId}: ${visibleText(verdict.message)}`;
       if (verdict.kind === 'refused') throw new RemoteFailure(said);

@@ -49,3 +49,17 @@ export function orderedText(
     ? `${what}, ordered by ${order.by}: ${order.reason}`
     : `${what}, ordered`;
 }
+
+export type Deprovisioned = Extract<FinishChange, { kind: 'deprovisioned' }>;
+
+/** Lines of the slot's log for a machine that was given back. @param row as it was at the claim. */
+export function farewellLines(
+  { provided }: Pick<MachineRow, 'provided'>,
+  { bar, remark }: Deprovisioned,
+): { readonly kind: string; readonly reason: string }[] {
+  const device = `device ${provided?.providerId ?? ''}`;
+  return [
+    { kind: 'deprovisioned', reason: remark === undefined ? device : `${device}; ${remark}` },
+    ...(bar ? [{ kind: 'held', reason: `no-allocate: ${bar.reason}` }] : []),
+  ];
+}

@@ -124,7 +124,14 @@ export type FinishChange =
    * Deprovision: the machine, its tags, backoffs and leases are deleted; its histories stay. The
    * slot is free for another machine. Whatever other work there is on it is cancelled. Whether the
    * request still stands is not asked: the device is gone. Of this process only.
+   *
+   * `bar`: nothing is made on the slot from now on, until somebody takes the hold away; a longer hold
+   * of the same kind stays. `remark` goes into the slot's log.
    */
-  | { readonly kind: 'deprovisioned' }
+  | {
+      readonly kind: 'deprovisioned';
+      readonly bar?: { readonly setBy: string; readonly reason: string };
+      readonly remark?: string;
+    }
   /** For tests of the machinery itself (processes UnitTest1 and UnitTest2): no tags change. */
   | { readonly kind: 'nothing' };

@@ -38,6 +38,11 @@ export interface Driver<Settings = unknown> {
    * When absent: what counts for the whole fleet.
    */
   readonly hostKeyPolicy?: HostKeyPolicy;
+  /**
+   * What becomes of a machine that is given back, for whoever has to agree to it: "the device …".
+   * When absent: the device is deleted, with everything on its disks.
+   */
+  readonly givingBack?: string;
 }
 
 /** What a driver is given besides its settings. */
@@ -159,6 +164,11 @@ export interface Capabilities {
   readonly tags: boolean;
   /** `verifyHostKey` has means of its own. */
   readonly hostKey: boolean;
+  /**
+   * What runs on a machine was put there for us, so its agent may be told to reboot it into an image
+   * that it installed. Absent: it is somebody's system, and no agent ever reboots it.
+   */
+  readonly throwAway?: boolean;
   /** A machine is in the first listing after its creation. */
   readonly consistentList: boolean;
   /** Calls at once; 1: one after the other. The core keeps to it. */
@@ -287,6 +297,14 @@ export interface FleetProvider {
   readonly type: string;
   /** What can be asked here; the machines of an inventory can be created and given back too. */
   readonly capabilities: Capabilities;
+  /**
+   * Present where the machines are there anyway: they are taken in as they are, and left as they are
+   * when they are given back. Absent: machines are made, and deleted.
+   */
+  readonly inventory?: {
+    /** What it showed of a machine last, to this process; null: nothing. */
+    lastSeen(id: string): ProviderMachine | null;
+  };
   /** The slot under a machine in use, whosever, is not listed as free. */
   listMachines(options: FleetCall): Promise<Listing>;
   /** A machine, whosever; the caller looks whose it is. @throws {ProviderError} `not-found`. */

@@ -6,6 +6,7 @@ import { answersText } from './answers-text.ts';
 import { jsonLine, printable } from '../text-table.ts';
 import { requireProvider, type Census } from './census.ts';
 import { readCensus, requireWhoAndWhy, type AskOptions, type Means, type Told } from './command.ts';
+import { givingBackText } from './giving-back.ts';
 import { columnLines, paragraph } from './layout.ts';
 import { isBulk, requireCount, select, type Selected, type Selector } from './selection.ts';
 import { at, MEANINGS, type Wish } from './verbs.ts';
@@ -125,9 +126,11 @@ function told(
   options: VerbOptions,
   { verb }: Wish,
   selected: readonly Selected[],
-  { width }: Means,
+  { width, config }: Means,
 ): Told {
-  const { would, warning, isDestructive } = MEANINGS[verb];
+  const { would, isDestructive } = MEANINGS[verb];
+  const warning =
+    verb === 'deprovision' ? givingBackText(selected, config) : MEANINGS[verb].warning;
   if (options.json) {
     const requests = selected.map(({ slot, machineId }) => ({ slot, machineId, state: 'untried' }));
     return { text: jsonLine({ verb, key: null, dryRun: true, requests }), exitCode: 0 };

@@ -35,8 +35,8 @@ export const MEANINGS: Readonly<Record<MachineVerb, Meaning>> = {
     would: 'be released: its quarantine, backoffs and attempts of recovery are forgotten',
   },
   deprovision: {
+    // What that means is for each provider's driver to say: `givingBackText`.
     would: 'be given back to its provider',
-    warning: 'the device is deleted, with everything on its disks',
     isDestructive: true,
   },
   install: {

@@ -15,6 +15,8 @@ interface Plan {
   readonly listingComplete: boolean;
   readonly failure: string | null;
   readonly mayEraseDisks: boolean;
+  /** Its machines are there anyway, so one that is left out is missed by somebody. */
+  readonly isInventory: boolean;
 }
 
 export interface PlanOptions extends LookOptions {
@@ -40,7 +42,9 @@ export async function plan(
 
 async function planFor(sight: Sight, name: ProviderName, signal: AbortSignal): Promise<Plan> {
   const provider = sight.providers.get(name)!;
-  const about = { provider: name, mayEraseDisks: mayEraseDisks(sight.config, provider) };
+  const isInventory = provider.inventory !== undefined;
+  const mayErase = mayEraseDisks(sight.config, provider);
+  const about = { provider: name, mayEraseDisks: mayErase, isInventory };
   const [listing, rows] = await Promise.all([
     provider.listMachines({ signal }).catch((error: unknown) => explain(error)),
     sight.bmdb.scan(signal),
@@ -56,8 +60,9 @@ async function planFor(sight: Sight, name: ProviderName, signal: AbortSignal): P
   };
 }
 
-function decide(
-  { config }: Sight,
+/** What the provisioner would do by what was listed, as long as nothing is under way. */
+export function decide(
+  { config }: Pick<Sight, 'config'>,
   provider: FleetProvider,
   read: Awaited<ReturnType<FleetProvider['listMachines']>> & { readonly rows: BmdbSnapshot },
 ): Reconciliation {
@@ -69,7 +74,7 @@ function decide(
     listingComplete: read.complete,
     unreadable: read.unreadable ?? [],
     machinesMax: machinesMaxOf(config, provider.name),
-    chunkSize: reservationChunkSize,
+    chunkSize: provider.inventory ? Infinity : reservationChunkSize,
     assimilate,
     canCreate: provider.capabilities.create,
     groupOf: provider.capacityGroup,
@@ -86,6 +91,7 @@ const asJson = ({ provider, plan: made, listingComplete, failure, mayEraseDisks:
         breaker: made.breaker,
         summary: made.summary,
         overLimit: made.overLimit,
+        leftOut: made.leftOut,
         create: made.creations.map(({ slot, intent }) => ({
           slot,
           resumes: intent?.witness ?? null,
@@ -100,10 +106,12 @@ const asJson = ({ provider, plan: made, listingComplete, failure, mayEraseDisks:
         ),
       };
 
+const limitText = (max: number): string => `maxMachines allows ${max}`;
+
 const ERASES = '  recovery MAY ERASE DISKS: machines that nothing else brings back are reinstalled';
 
 function inWords(planned: Plan, all: boolean): string {
-  const { provider, plan: made, listingComplete, failure } = planned;
+  const { provider, plan: made, listingComplete, failure, isInventory } = planned;
   const erasing = planned.mayEraseDisks ? [ERASES] : [];
   if (made === null) return [`${provider}: cannot be listed: ${failure}`, ...erasing].join('\n');
   const { summary, decisions, machines, breaker } = made;
@@ -115,6 +123,9 @@ function inWords(planned: Plan, all: boolean): string {
     ...(listingComplete ? [] : ['  the listing is incomplete: nothing is concluded from absence']),
     ...(breaker === null ? [] : [`  circuit breaker open: ${breaker}`]),
     ...(made.overLimit > 0 ? [`  ${made.overLimit} more than the limit; none is given up`] : []),
+    ...(isInventory && made.leftOut > 0
+      ? [`  ${made.leftOut} listed machines are left out: ${limitText(summary.max)}`]
+      : []),
     ...indented(shown.map(({ slot, verdict, reason }) => [verdict, slot, reason])),
     ...(all ? [] : reasonsOf(skipped)),
     ...indented(

@@ -4,7 +4,8 @@ import { explain } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import { jsonLine, toTable } from '../text-table.ts';
 import { sinceText } from '../machine/unlisted-text.ts';
-import { look, type LookOptions } from './look.ts';
+import { look, type LookOptions, type Sight } from './look.ts';
+import { decide } from './plan.ts';
 
 /** Everything that is kept of one provider, and what it says itself if it was asked. */
 interface Status {
@@ -59,13 +60,14 @@ export async function providerStatus(options: StatusOptions): Promise<string> {
       unlisted: await sight.bmdb.listings.unlisted(options.signal),
     };
     const all = [...sight.providers.values()];
-    return Promise.all(all.map((provider) => statusOf(provider, rows, options)));
+    return Promise.all(all.map((provider) => statusOf(sight, provider, rows, options)));
   });
   if (options.json) return jsonLine({ providers: found });
   return found.map(inWords).join('\n\n');
 }
 
 async function statusOf(
+  sight: Pick<Sight, 'config'>,
   provider: FleetProvider,
   rows: Rows,
   { live, signal }: StatusOptions,
@@ -95,7 +97,7 @@ async function statusOf(
         ...{ slot: slotId, witness, state, attempts, lastError },
         ageMs: Math.round(rows.nowMs - createdAtMs),
       })),
-    ...(live && { listing: await listingOf(provider, signal) }),
+    ...(live && { listing: await listingOf(sight, provider, rows, signal) }),
   };
 }
 
@@ -118,9 +120,18 @@ function machinesOf({ machines }: BmdbSnapshot, name: ProviderName): Record<stri
   return counts;
 }
 
-async function listingOf(provider: FleetProvider, signal: AbortSignal) {
+async function listingOf(
+  sight: Pick<Sight, 'config'>,
+  provider: FleetProvider,
+  rows: BmdbSnapshot,
+  signal: AbortSignal,
+) {
   try {
-    return countsOf(await provider.listMachines({ signal }));
+    const listing = await provider.listMachines({ signal });
+    const { leftOut } = provider.inventory
+      ? decide(sight, provider, { ...listing, rows })
+      : { leftOut: 0 };
+    return { ...countsOf(listing), ...(leftOut > 0 && { [LEFT_OUT]: leftOut }) };
   } catch (error) {
     return { failure: explain(error) };
   }
@@ -135,6 +146,8 @@ function countsOf({ machines, complete, unreadable = [] }: Listing): Record<stri
   if (unreadable.length > 0) counts['unreadable'] = unreadable.length;
   return counts;
 }
+
+const LEFT_OUT = 'left out, as maxMachines allows no more';
 
 function unlistedOf({ unlisted, ...read }: Rows, name: ProviderName): Status['unlisted'] {
   const found = unlisted.filter(({ provider }) => provider === name);

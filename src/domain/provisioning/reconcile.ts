@@ -97,6 +97,8 @@ export interface Reconciliation {
   };
   /** Managed machines beyond the limit: told, never reduced. */
   readonly overLimit: number;
+  /** Free slots that nothing but the limit keeps from becoming machines. */
+  readonly leftOut: number;
 }
 
 /**
@@ -116,7 +118,7 @@ export function reconcile(input: ReconcileInput): Reconciliation {
     abandonMs: input.abandonMs ?? ABANDON_MS,
   });
   const managed = findings.counts.machines + stock.intents.length;
-  const { creations, decisions, penalised } = choose(input, stock, findings, managed);
+  const { creations, decisions, penalised, leftOut } = choose(input, stock, findings, managed);
   const resumed = new Set(creations.map(({ intent }) => intent?.witness));
   return {
     creations,
@@ -137,6 +139,7 @@ export function reconcile(input: ReconcileInput): Reconciliation {
       managed,
       max: input.machinesMax,
     },
+    leftOut,
     overLimit: input.machinesMax === 0 ? 0 : Math.max(0, managed - input.machinesMax),
   };
 }
@@ -147,13 +150,14 @@ interface Choice {
   readonly creations: Creation[];
   readonly decisions: Decision[];
   penalised: number;
+  leftOut: number;
 }
 
 function choose(input: ReconcileInput, stock: Stock, findings: Findings, managed: number): Choice {
-  const choice: Choice = { creations: [], decisions: [], penalised: 0 };
+  const choice: Choice = { creations: [], decisions: [], penalised: 0, leftOut: 0 };
   const refusalOf = slotRefusals(input, stock, choice);
   const barred = globalRefusal(input, findings);
-  const roomFor = admissions(input, managed);
+  const roomFor = admissions(input, managed, choice);
   for (const free of inTurn(input, stock.free)) {
     const intent = stock.intentBySlot.get(free.slotId);
     const name = slot(input.provider, free.slotId);
@@ -213,7 +217,7 @@ function slotRefusals(input: ReconcileInput, { rowSlots, intentBySlot }: Stock, 
 }
 
 /** Why no further machine may be asked for. Unfinished creations count as machines already. */
-function admissions(input: ReconcileInput, managed: number) {
+function admissions(input: ReconcileInput, managed: number, choice: Choice) {
   const { machinesMax, chunkSize, underWay = 0, parallelism = Infinity } = input;
   const groups = new Map<string, { plan: CapacityPlan; group: string }>();
   const holds = indexHolds(
@@ -224,6 +228,7 @@ function admissions(input: ReconcileInput, managed: number) {
   return ({ unused }: FreeSlot, intent: IntentRow | undefined, chosen: number): string | null => {
     const count = machines + (intent ? 0 : 1);
     if (machinesMax !== 0 && !intent && machines >= machinesMax) {
+      choice.leftOut += 1;
       return `at the limit of ${machinesMax} machines`;
     }
     if (chosen >= chunkSize) return `not among the first ${chunkSize}`;

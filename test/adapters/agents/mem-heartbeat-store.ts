@@ -72,5 +72,6 @@ function recordOne(
     kind: 'accepted',
     atMs,
     installationRequest: done ? null : (machine.request?.raw ?? null),
+    ...(done && report?.result === 'Success' && { mayReboot: true }),
   };
 }

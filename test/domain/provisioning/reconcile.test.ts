@@ -97,6 +97,14 @@ describe('reconcile', () => {
     expect(machines).toHaveLength(10);
   });
 
+  test('C3: free slots that only the limit keeps from use are counted', () => {
+    const listed = racks(5);
+    const held = { ...hold('no-allocate'), slotId: listed[0]!.reservationId! };
+    expect(plan({ listed, holds: [held], machinesMax: 2 })).toMatchObject({ leftOut: 2 });
+    expect(plan({ listed, machinesMax: 0 })).toMatchObject({ leftOut: 0 });
+    expect(plan({ listed, machinesMax: 9, chunkSize: 1 })).toMatchObject({ leftOut: 0 });
+  });
+
   test('an intent and the device it made count once', () => {
     const witnessed = device({ tags: { [WITNESS_TAG]: intentRow().witness } });
     const { summary } = plan({ listed: [witnessed], intents: [intentRow()] });

@@ -1,10 +1,14 @@
 import { refusal } from '../../../domain/eligibility.ts';
+import { slotIdOf, slotOf } from '../../../domain/ids.ts';
+import type { Provided } from '../../../domain/machine.ts';
+import { farewellLines, type Deprovisioned } from '../door.ts';
 import { NothingToDo } from '../../../domain/errors.ts';
 import type { Held } from './held.ts';
 import { cancelOn } from './leases.ts';
 import { writeEvent } from './records.ts';
 import { circumstances } from './rows.ts';
 import { patch } from './tables.ts';
+import type { Memory } from './tables.ts';
 
 /** @throws {NothingToDo} the request was taken back, or a hold preserves the machine now. */
 export function noteDeprovisionAsked({ memory, gate, machine }: Held): void {
@@ -21,11 +25,27 @@ export function noteDeprovisionAsked({ memory, gate, machine }: Held): void {
   });
 }
 
-/** The machine is given back: nothing but history is left of it. */
-export function forgetMachine({ memory, gate, machine }: Held): void {
-  const { provided, machineId } = machine.row;
+/** The machine is given back: nothing but history is left of it, and perhaps a hold on its slot. */
+export function forgetMachine({ memory, gate, machine }: Held, change: Deprovisioned): void {
+  const { machineId } = machine.row;
   cancelOn(memory, machine, 'deprovisioned', () => true);
-  const reason = `device ${provided?.providerId ?? ''}`;
-  writeEvent(memory, machine.row, { kind: 'deprovisioned', actor: gate.component, reason });
+  for (const { kind, reason } of farewellLines(machine.row, change)) {
+    writeEvent(memory, machine.row, { kind, actor: gate.component, reason });
+  }
+  if (change.bar && machine.row.provided) bar(memory, machine.row.provided, change.bar);
   memory.machines.delete(machineId);
+}
+
+/** One without an end stays as it is. */
+function bar(
+  memory: Memory,
+  { provider, providerId, reservationId }: Provided,
+  { setBy, reason }: NonNullable<Deprovisioned['bar']>,
+): void {
+  const slotId = slotIdOf(slotOf(provider, { reservationId, id: providerId }));
+  const isSame = (each: Memory['holds'][number]) =>
+    each.provider === provider && each.slotId === slotId && each.kind === 'no-allocate';
+  if (memory.holds.some((each) => isSame(each) && each.untilMs === null)) return;
+  const set = { provider, slotId, kind: 'no-allocate', setBy, reason, untilMs: null } as const;
+  memory.holds = [...memory.holds.filter((each) => !isSame(each)), set];
 }

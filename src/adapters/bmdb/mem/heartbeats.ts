@@ -6,12 +6,14 @@ import type {
 } from '../../../domain/heartbeat.ts';
 import { handOutRefusal, installState } from '../../../domain/eligibility.ts';
 import type { MachineRow } from '../../../domain/machine.ts';
+import { FLEET } from '../../../domain/recovery/guard.ts';
 import { LADDER_RESET_MS, PERMIT_RETURNED_AFTER } from '../../../domain/policy.ts';
 import {
   humanNeededNoMore,
   installationHandedOut,
   installationReported,
 } from '../installation-events.ts';
+import { guardRow } from './guard-rows.ts';
 import { writeEvent } from './records.ts';
 import { circumstances, liveWork } from './rows.ts';
 import { dropPermit, patch, requireReachable } from './tables.ts';
@@ -64,7 +66,17 @@ function recordOne(memory: Memory, record: HeartbeatRecord): HeartbeatOutcome {
     atMs,
     installationRequest,
     ...(installationRequest && asked !== null ? { requestGeneration: asked } : {}),
+    ...(report?.result === 'Success' && mayReboot(memory, machine) ? { mayReboot: true } : {}),
   };
+}
+
+/** What is asked for is in place; no freeze forbids it, nor what forbids to hand out. */
+function mayReboot(memory: Memory, { row }: MemMachine): boolean {
+  const { provided } = row;
+  if (installState(row) !== 'DONE' || !provided) return false;
+  const scopes = [FLEET, provided.provider];
+  if (scopes.some((scope) => guardRow(memory.guard, scope).frozen !== null)) return false;
+  return handOutRefusal(row, circumstances(memory)) === null;
 }
 
 function beat(memory: Memory, machine: MemMachine, bootId: string | null): number {

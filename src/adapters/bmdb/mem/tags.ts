@@ -24,7 +24,7 @@ export function applyChange(held: Held, change: FinishChange): void {
     case 'recovered':
       return recover(held, change);
     case 'deprovisioned':
-      return forgetMachine(held);
+      return forgetMachine(held, change);
     case 'nothing':
   }
 }

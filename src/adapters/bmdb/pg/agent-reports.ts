@@ -1,4 +1,5 @@
 import type { HeartbeatRecord } from '../../../domain/heartbeat.ts';
+import { FLEET } from '../../../domain/recovery/guard.ts';
 import type { Beats } from './beats.ts';
 import type { Queries } from './pool.ts';
 import { installationHandedOut, installationReported } from '../installation-events.ts';
@@ -88,6 +89,23 @@ export const statements = {
       `UPDATE machine_os_installation_request SET handed_out_at = now()
        WHERE machine_id = ANY (${machines}) AND handed_out_at IS NULL
        RETURNING machine_id, generation, os_installation_request_raw AS raw`,
+  }),
+  /** Whose system is in place, as long as no freeze forbids it, nor what forbids to hand out. */
+  mayReboot: statement({
+    name: 'installations-may-reboot',
+    params: { machines: 'uuid[]' },
+    columns: { machine_id: 'uuid' },
+    text: ({ machines }) =>
+      `SELECT r.machine_id
+       FROM machine_os_installation_request r
+         JOIN machine_os_installation_report o USING (machine_id, generation)
+         JOIN machine_provided p USING (machine_id)
+         LEFT JOIN machine_quarantined q USING (machine_id)
+         LEFT JOIN machine_deprovision_request d USING (machine_id)
+       WHERE r.machine_id = ANY (${machines}) AND o.os_installation_result = 'Success'
+         AND (${handOutRefusalSql()}) IS NULL
+         AND NOT EXISTS (SELECT 1 FROM fleet_guard g
+           WHERE g.frozen_at IS NOT NULL AND g.scope IN ('${FLEET}', p.provider))`,
   }),
   /** Lines in the logs of slots. */
   writeEvents: statement({
@@ -208,6 +226,20 @@ export async function writeEvents(q: Queries, lines: readonly Line[]): Promise<v
     actors: lines.map(([, { actor }]) => actor),
     reasons: lines.map(([, { reason }]) => reason),
   });
+}
+
+/** Machines whose installed image was reported just now, and that may be rebooted into it. */
+export async function mayReboot(
+  q: Queries,
+  beats: Beats,
+  faults: ReadonlyMap<HeartbeatRecord, string>,
+): Promise<ReadonlySet<string>> {
+  const machines = [...beats.keys()]
+    .filter((record) => record.installationReport?.result === 'Success' && !faults.has(record))
+    .map(({ machineId }) => machineId);
+  if (machines.length === 0) return new Set();
+  const rows = await q.rows(statements.mayReboot, { machines });
+  return new Set(rows.map((row) => row.machine_id));
 }
 
 /** A request, and the generation that its row has. */

@@ -1,7 +1,9 @@
 import { exclusionGroup } from '../../../domain/eligibility.ts';
 import type { MachineId } from '../../../domain/ids.ts';
 import { PROCESSES } from '../../../domain/machine.ts';
+import { farewellLines, type Deprovisioned } from '../door.ts';
 import { cancelOnMachines } from './cancel.ts';
+import { SLOT_ID } from './eligibility.ts';
 import { forget, statements as tags } from './forget-tag.ts';
 import type { Finish } from './held.ts';
 import { writeEvents } from './live.ts';
@@ -38,6 +40,20 @@ export const statements = {
       `SELECT machine_id FROM machines WHERE machine_id = ANY (${machines})
        ORDER BY machine_id FOR UPDATE`,
   }),
+  /** One without an end stays as it is. */
+  bar: statement({
+    name: 'forget-bar',
+    params: { machines: 'uuid[]', by: 'text[]', reasons: 'text[]' },
+    columns: {},
+    text: ({ machines, by, reasons }) =>
+      `INSERT INTO slot_holds AS h (provider, slot_id, kind, set_by, reason)
+       SELECT p.provider, ${SLOT_ID}, 'no-allocate', e.set_by, e.reason
+       FROM unnest(${machines}, ${by}, ${reasons}) AS e (machine_id, set_by, reason)
+         JOIN machine_provided p ON p.machine_id = e.machine_id
+       ORDER BY 1, 2
+       ON CONFLICT (provider, slot_id, kind) DO UPDATE SET set_by = excluded.set_by,
+         reason = excluded.reason, set_at = now(), until = NULL WHERE h.until IS NOT NULL`,
+  }),
   removeLeases: statement({
     name: 'forget-leases',
     params: { machines: 'uuid[]' },
@@ -52,6 +68,20 @@ export const statements = {
     text: ({ machines }) => `DELETE FROM machines WHERE machine_id = ANY (${machines})`,
   }),
 };
+
+/** Nothing is made any more on slots whose machine is there still and not to be ours again. */
+async function barSlots(q: Queries, finished: readonly Finish[]): Promise<void> {
+  const barred = finished.flatMap(({ held, change }) => {
+    const { bar } = change as Deprovisioned;
+    return bar ? [{ machine: held.machineId, ...bar }] : [];
+  });
+  if (barred.length === 0) return;
+  await q.run(statements.bar, {
+    machines: barred.map(({ machine }) => machine),
+    by: barred.map(({ setBy }) => setBy),
+    reasons: barred.map(({ reason }) => reason),
+  });
+}
 
 const GROUPS = [...new Set(PROCESSES.map(exclusionGroup))];
 
@@ -84,11 +114,11 @@ export async function forgetMachines(
   await writeEvents(
     q,
     session,
-    finished.map(({ held: { machineId, row } }) => {
-      const reason = `device ${row.provided?.providerId ?? ''}`;
-      return { machineId, kind: 'deprovisioned', reason };
-    }),
+    finished.flatMap(({ held: { machineId, row }, change }) =>
+      farewellLines(row, change as Deprovisioned).map((line) => ({ machineId, ...line })),
+    ),
   );
+  await barSlots(q, finished);
   for (const forgetting of BEFORE) await q.run(forgetting, { machines });
   await q.rows(statements.lockMachines, { machines });
   await cancelOnMachines(q, machines, 'deprovisioned');

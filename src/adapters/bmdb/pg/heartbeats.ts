@@ -8,7 +8,7 @@ import type {
 } from '../../../domain/heartbeat.ts';
 import { isUuid } from '../../../domain/ids.ts';
 import type { LossPolicy } from '../../../domain/policy.ts';
-import { handOutRequests, writeHardware, writeInstallations } from './agent-reports.ts';
+import { handOutRequests, mayReboot, writeHardware, writeInstallations } from './agent-reports.ts';
 import type { HandedOut } from './agent-reports.ts';
 import { admit, beatArgs, statements, toBeats } from './beats.ts';
 import type { Beat, Beats, Manner, Round } from './beats.ts';
@@ -201,13 +201,16 @@ async function complete(q: Queries, beats: Beats, loss: LossPolicy): Promise<Out
   await writeHardware(q, beats);
   const faults = await writeInstallations(q, beats);
   const requests = await handOutRequests(q, beats, faults);
+  const installed = await mayReboot(q, beats, faults);
   const outcomes: Outcomes = new Map();
   for (const [record, beat] of beats) {
+    const { machineId } = record;
     const message = faults.get(record);
+    const word = installed.has(machineId) ? ({ mayReboot: true } as const) : {};
     outcomes.set(
       record,
       message === undefined
-        ? accepted(beat, requests.get(record.machineId))
+        ? { ...accepted(beat, requests.get(machineId)), ...word }
         : { kind: 'invalid', message },
     );
   }

@@ -67,7 +67,11 @@ export function createFleetProvider(
   const { find, isReusable } = createSearches(provider, looks);
   const boot = createFirstBoot(options, scrubber);
   const written = createWrittenTags(clock);
-  const list = createShared((signal) => run('List', { signal }, looks.list), calls.changes);
+  const list = createShared(async (signal) => {
+    const listing = await run('List', { signal }, looks.list);
+    if (inventory) for (const machine of listing.machines) inventory.note(machine);
+    return listing;
+  }, calls.changes);
   metrics.driverOpened(name, OPERATIONS);
   let stopped: Promise<void> | undefined;
 
@@ -75,13 +79,15 @@ export function createFleetProvider(
     name,
     type,
     capabilities: { ...capabilities, ...(inventory && { create: true, deprovision: true }) },
+    ...(inventory && { inventory: { lastSeen: inventory.lastSeen } }),
     // The listing itself has a limit, which stands still while its requests wait for their turns.
     listMachines: (call) =>
       run('List', { timeoutMs: Infinity, ...call }, (_step, signal) => list(signal)),
     getMachine: (id, call) =>
       run('Get', call, async (step) => {
         inventory?.refuseGone(id);
-        return looks.get(id, step);
+        const machine = await looks.get(id, step);
+        return inventory ? inventory.note(machine) : machine;
       }),
     ...createOrders(provider, { run, looks, boot, written, inventory, absence }),
     findByWitness: (witness, slotId, call) =>
@@ -105,7 +111,9 @@ export function createFleetProvider(
       }),
     capacityGroup: (plan) =>
       requireName(() => provider.capacityGroup(plan), 'capacityGroup', scrubber),
-    isReusable: (slotId, call) => run('Reusable', call, (step) => isReusable(slotId, step)),
+    // What was let go was never cleaned by anybody: there is nothing to wait for.
+    isReusable: (slotId, call) =>
+      run('Reusable', call, async (step) => inventory !== null || isReusable(slotId, step)),
     hostnameFor: (slotId) =>
       provider.hostnameFor
         ? requireName(() => provider.hostnameFor!(slotId), 'hostnameFor', scrubber)

@@ -14,6 +14,7 @@ const GONE_MS = 10 * 60_000;
  */
 export function createInventory(clock: Clock) {
   const goneUntilMs = new Map<string, number>();
+  const shown = new Map<string, ProviderMachine>();
 
   const isGone = (id: string): boolean => {
     const until = goneUntilMs.get(id);
@@ -26,6 +27,12 @@ export function createInventory(clock: Clock) {
   });
 
   return {
+    /** Remembers what is shown; a machine that stands in the list no more may have to be reached. */
+    note<Machine extends ProviderMachine>(machine: Machine): Machine {
+      if (machine.id !== null) shown.set(machine.id, machine);
+      return machine;
+    },
+    lastSeen: (id: string): ProviderMachine | null => shown.get(id) ?? null,
     /** @throws {ProviderError} `not-found`: it was let go just now. */
     refuseGone(id: string): void {
       if (isGone(id)) throw new ProviderError('not-found', `machine ${id} was let go`);

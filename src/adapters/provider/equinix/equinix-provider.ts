@@ -135,6 +135,7 @@ const CAPABILITIES = {
   power: true,
   tags: true,
   hostKey: false,
+  throwAway: true,
   // The API's views lag behind each other at times.
   consistentList: false,
   maxConcurrency: 64,

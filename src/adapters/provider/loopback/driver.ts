@@ -18,5 +18,6 @@ export const loopbackDriver: Driver<z.output<ReturnType<typeof settings>>> = {
   name: 'loopback',
   settings,
   open: ({ dataDir }, context) => createLoopbackProvider(dataDir, context),
+  givingBack: 'the private files of its machine are deleted; this host itself stays as it is',
   overlaps: (one, other) => (one.dataDir === other.dataDir ? 'dataDir' : null),
 };

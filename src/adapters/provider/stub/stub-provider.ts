@@ -139,5 +139,5 @@ function capabilitiesOf(
   const lacks = (name: StubCapability) =>
     without.includes(name) || (stateless && OF_STOCK.includes(name));
   const can = Object.fromEntries(STUB_CAPABILITIES.map((name) => [name, !lacks(name)]));
-  return { ...(can as Record<StubCapability, boolean>), maxConcurrency };
+  return { ...(can as Record<StubCapability, boolean>), throwAway: !stateless, maxConcurrency };
 }

@@ -77,7 +77,7 @@ export type Note =
   | Rung;
 export type Ending =
   /** Deprovisioned: where that is what the work is for; else nothing. */
-  | { readonly finish: 'nothing' | 'agentStarted' | 'recovered' | 'deprovisioned' }
+  | { readonly finish: 'nothing' | 'agentStarted' | 'recovered' | 'deprovisioned' | 'letGo' }
   | { readonly fail: number; readonly park?: QuarantineKind }
   | { readonly cancel: string | null };
 

@@ -84,7 +84,9 @@ export const note = fc.oneof(
 );
 const descriptor = below(DESCRIPTORS.length);
 export const ending: fc.Arbitrary<Ending> = fc.oneof(
-  plain({ finish: fc.constantFrom('nothing', 'agentStarted', 'recovered', 'deprovisioned') }),
+  plain({
+    finish: fc.constantFrom('nothing', 'agentStarted', 'recovered', 'deprovisioned', 'letGo'),
+  }),
   plain({ fail: descriptor }),
   plain({ fail: descriptor, park: fc.constantFrom(...QUARANTINE_KINDS) }),
   plain({ cancel: maybe(fc.constant('no longer wanted')) }),

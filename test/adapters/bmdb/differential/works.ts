@@ -39,9 +39,11 @@ export async function endWork(work: Work, how: Ending): Promise<void> {
   });
 }
 
-function changeOf(kind: FinishChange['kind'], work: Work): FinishChange {
-  if (kind === 'deprovisioned') {
-    return work.process === 'ShepherdDeprovision' ? { kind } : { kind: 'nothing' };
+function changeOf(kind: FinishChange['kind'] | 'letGo', work: Work): FinishChange {
+  if (kind === 'deprovisioned' || kind === 'letGo') {
+    if (work.process !== 'ShepherdDeprovision') return { kind: 'nothing' };
+    const bar = { setBy: 'ann', reason: 'given back: x' };
+    return { kind: 'deprovisioned', ...(kind === 'letGo' && { bar, remark: 'it had no agent' }) };
   }
   if (kind === 'nothing') return { kind };
   if (kind === 'recovered') {
