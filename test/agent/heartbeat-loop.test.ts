@@ -1,11 +1,8 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { failureDelayMs, spread } from '../../src/agent/backoff.ts';
-import { runHeartbeatLoop } from '../../src/agent/heartbeat-loop.ts';
-import type { LoopEnd } from '../../src/agent/heartbeat-loop.ts';
-import type { Installer } from '../../src/agent/installation.ts';
-import type { HeartbeatRequest, HeartbeatResponse } from '../../src/wire/codec.ts';
-import { GrpcError, GrpcStatus } from '../../src/wire/grpc.ts';
+import { GrpcStatus } from '../../src/wire/grpc.ts';
+import { createBench, fail, MINUTE_MS } from './heartbeat-bench.ts';
 
 describe('waits', () => {
   test('failures wait 500 ms and half as long again each time, ±50 %, at most a minute', () => {
@@ -28,70 +25,6 @@ describe('waits', () => {
     expect(spread(30_000, 0.1, 0.5)).toBe(30_000);
   });
 });
-
-/** On vitest's fake timers. */
-const sleep = (delayMs: number, signal: AbortSignal) =>
-  new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-    setTimeout(resolve, delayMs);
-  });
-
-/** The loop under virtual time, with a server that answers as told. */
-function createBench(install: Installer = () => Promise.resolve(), isThrowAway = true) {
-  const requests: HeartbeatRequest[] = [];
-  const stop = new AbortController();
-  const answers: (() => HeartbeatResponse)[] = [];
-  let otherwise = (): HeartbeatResponse => ({});
-  const said: string[] = [];
-  const chance = { next: 0.5 };
-  const reports = { made: 0, product: 'a', gate: Promise.resolve() };
-  const client = {
-    close: () => undefined,
-    heartbeat: (request: HeartbeatRequest) => {
-      requests.push(request);
-      return Promise.resolve().then(answers.shift() ?? otherwise);
-    },
-  };
-  let end: LoopEnd | undefined;
-  const deps = {
-    client,
-    machineId: 'm',
-    bootId: 'b',
-    isThrowAway,
-    agentVersion: 'v',
-    uptime: () => 42.9,
-    hardwareReport: async () => {
-      reports.made += 1;
-      await reports.gate;
-      return { report: { product: reports.product } };
-    },
-    install,
-    time: { now: () => performance.now(), sleep, random: () => chance.next },
-    log: (message: string) => void said.push(message),
-  };
-  // Not before the test has said how it answers.
-  const loop = Promise.resolve()
-    .then(() => runHeartbeatLoop(deps, stop.signal))
-    .then((reason) => (end = reason));
-  return {
-    requests,
-    said,
-    chance,
-    reports,
-    withReport: () => requests.flatMap((each, at) => (each.hardwareReport ? [at] : [])),
-    answers,
-    stop: () => stop.abort(),
-    loop,
-    ended: () => end,
-    always: (answer: () => HeartbeatResponse) => void (otherwise = answer),
-  };
-}
-
-const fail = (status: number) => () => {
-  throw new GrpcError(status, 'no');
-};
-const MINUTE_MS = 60_000;
 
 describe('heartbeat loop', () => {
   beforeEach(() => {
@@ -221,19 +154,6 @@ describe('heartbeat loop', () => {
     expect(await loop).toBe('disowned');
   });
 
-  test('C2: gives up after half an hour of being denied, too, and of both in turn', async () => {
-    const { always, ended, loop } = createBench();
-    let calls = 0;
-    always(() => {
-      calls += 1;
-      return fail(calls % 2 === 0 ? GrpcStatus.permissionDenied : GrpcStatus.unauthenticated)();
-    });
-    await pass(29 * MINUTE_MS);
-    expect(ended()).toBeUndefined();
-    await pass(3 * MINUTE_MS);
-    expect(await loop).toBe('disowned');
-  });
-
   test('never gives up while the service is only away', async () => {
     const { always, ended, stop } = createBench();
     always(fail(GrpcStatus.unavailable));
@@ -282,37 +202,6 @@ describe('heartbeat loop', () => {
       phase: 2,
       installationReport: { generation: 1n, success: {} },
     });
-  });
-
-  test('C2: does not end before the server says so, and reports its success until then', async () => {
-    const { requests, always, ended, loop } = createBench();
-    always(() => ({ installationRequest: { generation: 1n } }));
-    await pass(60 * MINUTE_MS);
-    expect(ended()).toBeUndefined();
-    const reports = requests.slice(1).map(({ installationReport }) => installationReport);
-    expect(reports.length).toBeGreaterThan(100);
-    expect(reports.every((report) => report?.generation === 1n && report.success)).toBe(true);
-    always(() => ({ reboot: true }));
-    await pass(MINUTE_MS);
-    expect(await loop).toBe('installed');
-  });
-
-  test('C2: on a system that nobody may throw away it stays, whatever the server says', async () => {
-    const { requests, always, said, ended, stop } = createBench(undefined, false);
-    always(() => ({ installationRequest: { generation: 1n }, reboot: true }));
-    await pass(60 * MINUTE_MS);
-    expect(ended()).toBeUndefined();
-    expect(requests.filter((each) => each.installationReport)).toHaveLength(1);
-    expect(said.join()).toContain('the machine is not rebooted');
-    stop();
-  });
-
-  test('C2: a word to reboot without an image of its own is not heeded', async () => {
-    const { always, ended, stop } = createBench();
-    always(() => ({ reboot: true }));
-    await pass(60 * MINUTE_MS);
-    expect(ended()).toBeUndefined();
-    stop();
   });
 
   test('a generation that is not positive is an error, not an installation', async () => {

@@ -1,0 +1,69 @@
+import { runHeartbeatLoop } from '../../src/agent/heartbeat-loop.ts';
+import type { LoopEnd } from '../../src/agent/heartbeat-loop.ts';
+import type { Installer } from '../../src/agent/installation.ts';
+import type { HeartbeatRequest, HeartbeatResponse } from '../../src/wire/codec.ts';
+import { GrpcError } from '../../src/wire/grpc.ts';
+
+/** On vitest's fake timers. */
+const sleep = (delayMs: number, signal: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+    setTimeout(resolve, delayMs);
+  });
+
+/** The loop under virtual time, with a server that answers as told. */
+export function createBench(install: Installer = () => Promise.resolve(), isThrowAway = true) {
+  const requests: HeartbeatRequest[] = [];
+  const stop = new AbortController();
+  const answers: (() => HeartbeatResponse)[] = [];
+  let otherwise = (): HeartbeatResponse => ({});
+  const said: string[] = [];
+  const chance = { next: 0.5 };
+  const reports = { made: 0, product: 'a', gate: Promise.resolve() };
+  const client = {
+    close: () => undefined,
+    heartbeat: (request: HeartbeatRequest) => {
+      requests.push(request);
+      return Promise.resolve().then(answers.shift() ?? otherwise);
+    },
+  };
+  let end: LoopEnd | undefined;
+  const deps = {
+    client,
+    machineId: 'm',
+    bootId: 'b',
+    isThrowAway,
+    agentVersion: 'v',
+    uptime: () => 42.9,
+    hardwareReport: async () => {
+      reports.made += 1;
+      await reports.gate;
+      return { report: { product: reports.product } };
+    },
+    install,
+    time: { now: () => performance.now(), sleep, random: () => chance.next },
+    log: (message: string) => void said.push(message),
+  };
+  // Not before the test has said how it answers.
+  const loop = Promise.resolve()
+    .then(() => runHeartbeatLoop(deps, stop.signal))
+    .then((reason) => (end = reason));
+  return {
+    requests,
+    said,
+    chance,
+    reports,
+    withReport: () => requests.flatMap((each, at) => (each.hardwareReport ? [at] : [])),
+    answers,
+    stop: () => stop.abort(),
+    loop,
+    ended: () => end,
+    always: (answer: () => HeartbeatResponse) => void (otherwise = answer),
+  };
+}
+
+export const fail = (status: number) => () => {
+  throw new GrpcError(status, 'no');
+};
+export const MINUTE_MS = 60_000;
