@@ -220,6 +220,15 @@ describe('what a look finds', () => {
     expect(looked).toEqual(['device-1']);
   });
 
+  test('A5: what a listing has and nobody can read is looked at by itself, not counted out', async () => {
+    given(1);
+    given(2);
+    const unreadable = [{ id: 'device-1', reservationId: null, fault: 'it has no hostname' }];
+    listed = { ...listingOf(), machines: [], unreadable };
+    await run();
+    expect([looked, written]).toEqual([['device-1'], []]);
+  });
+
   test('an address that is gone is cleared by the second look', async () => {
     given(1, { address: null });
     await run();
