@@ -1,4 +1,4 @@
-import { installationRequestCodec } from '../../wire/codec.ts';
+import { installationRequestCodec, WireError } from '../../wire/codec.ts';
 import type { GenericImage, RootDeviceSelector } from '../../wire/codec.ts';
 import { genericImageFault, IMAGE_COMPRESSION } from '../../wire/installation.ts';
 import { plainText } from '../../domain/texts.ts';
@@ -36,6 +36,26 @@ export const installationOf = (image: InstallImage, generation: bigint): Uint8Ar
     genericImage: wireImage(image),
     type: 'genericImage',
   });
+
+/**
+ * What is kept of a request once it is answered: it is not handed out again, and what a first boot
+ * is told may hold secrets. Of one that cannot be read, or is of another kind, no more than its
+ * generation is kept.
+ */
+export function answeredRequest(raw: Uint8Array): Uint8Array {
+  try {
+    const request = installationRequestCodec.decode(raw);
+    const { generation = 0n, genericImage: image } = request;
+    if (request.type !== 'genericImage' || !image) {
+      return installationRequestCodec.encode({ generation });
+    }
+    const { cloudInit: _, ...genericImage } = image;
+    return installationRequestCodec.encode({ generation, genericImage, type: 'genericImage' });
+  } catch (error) {
+    if (error instanceof WireError) return new Uint8Array();
+    throw error;
+  }
+}
 
 const wireImage = (image: InstallImage): GenericImage => ({
   imageUrl: image.url,

@@ -14,6 +14,7 @@ import {
   installationReported,
 } from '../installation-events.ts';
 import { guardRow } from './guard-rows.ts';
+import { answeredRequest } from '../install-image.ts';
 import { writeEvent } from './records.ts';
 import { circumstances, liveWork } from './rows.ts';
 import { dropPermit, patch, requireReachable } from './tables.ts';
@@ -121,6 +122,7 @@ function storeReport(
   const { reportGeneration, reportResult } = machine.row.installation;
   setInstallation(machine, { reportGeneration: generation, reportResult: result });
   machine.installationReport = report.raw;
+  machine.request = machine.request && answeredRequest(machine.request);
   if (reportGeneration !== generation || reportResult !== result) {
     writeEvent(memory, machine.row, installationReported(report));
   }

@@ -1,6 +1,6 @@
 import { cancelWork } from './leases.ts';
 import { trimProviderHolds } from './provider-holds.ts';
-import { trimHistory } from './records.ts';
+import { trimHistory, trimLogs } from './records.ts';
 import { refusalFor } from './rows.ts';
 import { trimChanges } from './snapshot.ts';
 import { dropPermit } from './tables.ts';
@@ -23,6 +23,7 @@ export function sweep(memory: Memory): Swept {
   const permits = sweepPermits(memory);
   trimChanges(memory);
   trimProviderHolds(memory);
+  trimLogs(memory);
   return { ...swept, permits, ...trimHistory(memory) };
 }
 

@@ -2,6 +2,7 @@ import type { HeartbeatRecord } from '../../../domain/heartbeat.ts';
 import { FLEET } from '../../../domain/recovery/guard.ts';
 import type { Beats } from './beats.ts';
 import type { Queries } from './pool.ts';
+import { answeredRequest } from '../install-image.ts';
 import { installationHandedOut, installationReported } from '../installation-events.ts';
 import type { HeartbeatEvent } from '../installation-events.ts';
 import { handOutRefusalSql, SLOT_ID } from './eligibility.ts';
@@ -25,15 +26,17 @@ export const statements = {
     name: 'installation-requests-lock',
     params: { machines: 'uuid[]' },
     columns: {
-      ...{ machine_id: 'uuid', generation: 'int8', reported: 'int8?' },
+      ...{ machine_id: 'uuid', generation: 'int8', raw: 'bytea', reported: 'int8?' },
       result: 'machine_os_installation_result?',
     },
     text: ({ machines }) =>
-      `SELECT r.machine_id, r.generation, o.generation AS reported,
+      `SELECT r.machine_id, r.generation, r.os_installation_request_raw AS raw,
+         o.generation AS reported,
          o.os_installation_result AS result
        FROM machine_os_installation_request r
          LEFT JOIN machine_os_installation_report o ON o.machine_id = r.machine_id
-       WHERE r.machine_id = ANY (${machines}) ORDER BY r.machine_id FOR SHARE OF r`,
+       WHERE r.machine_id = ANY (${machines}) ORDER BY r.machine_id
+       FOR NO KEY UPDATE OF r`,
   }),
   /** An error after a success was not about the result. */
   writeInstallations: statement({
@@ -53,6 +56,16 @@ export const statements = {
          os_installation_result = excluded.os_installation_result,
          os_installation_report_raw = excluded.os_installation_report_raw
        WHERE o.generation <> excluded.generation OR o.os_installation_result <> 'Success'`,
+  }),
+  /** Of requests that are locked. */
+  keepAnswered: statement({
+    name: 'installation-requests-answered',
+    params: { machines: 'uuid[]', raws: 'bytea[]' },
+    columns: {},
+    text: ({ machines, raws }) =>
+      `UPDATE machine_os_installation_request r SET os_installation_request_raw = b.raw
+       FROM unnest(${machines}, ${raws}) AS b (machine_id, raw)
+       WHERE r.machine_id = b.machine_id AND r.os_installation_request_raw <> b.raw`,
   }),
   /** Who forbids that they are handed out waits, or has said so already. */
   lockNew: statement({
@@ -185,6 +198,13 @@ export async function writeInstallations(
     if (isNews(before, report!)) news.push([machineId, installationReported(report!)]);
   }
   await writeAnswers(q, answers);
+  const answered = answers.map(({ machineId }) => asked.get(machineId)!);
+  if (answered.length > 0) {
+    await q.run(statements.keepAnswered, {
+      machines: answered.map((row) => row.machine_id),
+      raws: answered.map((row) => answeredRequest(row.raw)),
+    });
+  }
   await writeEvents(q, news);
   return faults;
 }

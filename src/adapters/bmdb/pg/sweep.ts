@@ -44,6 +44,13 @@ export const statements = {
     text: ({ days, rows, limit }) =>
       `SELECT shepherd_trim_history(${days}, ${rows}, ${limit}) AS removed`,
   }),
+  trimLogs: statement({
+    name: 'sweep-trim-logs',
+    params: { days: 'int4', rows: 'int4', limit: 'int4' },
+    columns: { removed: 'int8' },
+    text: ({ days, rows, limit }) =>
+      `SELECT shepherd_trim_logs(${days}, ${rows}, ${limit}) AS removed`,
+  }),
 };
 
 /** Of machines that nobody works on and that no longer need recovery (parked, for one). */
@@ -100,7 +107,8 @@ export async function sweep(context: PgContext): Promise<Swept> {
   );
   const orphaned = await step('cancel work of no session', (q) => cancelOrphaned(q, ORPHANED_MAX));
   const permits = await step('take back permits', (q) => takeBackPermits(q, loss));
-  const history = await step('trim the history of work', trimHistory);
+  const history = await step('trim the history of work', (q) => trim(q, statements.trimHistory));
+  await step('trim the logs', (q) => trim(q, statements.trimLogs));
   await step('forget holds of providers', (q) => q.run(holds.trim, { limit: HOLDS_MAX }));
   await step('trim the changes', (q) => q.run(changes.trimChanges, { limit: CHANGES_MAX }));
   if (done === 0) throw failures[0];
@@ -126,8 +134,11 @@ async function takeBackPermits(q: Queries, loss: LossPolicy): Promise<number> {
   return q.run(takeBack, { machines: locked.map((row) => row.machine_id) });
 }
 
-async function trimHistory(q: Queries): Promise<number> {
+async function trim(
+  q: Queries,
+  how: typeof statements.trimHistory | typeof statements.trimLogs,
+): Promise<number> {
   const args = { days: KEEP_DAYS, rows: KEEP_ROWS, limit: HISTORY_MAX };
-  const [row] = await q.rows(statements.trimHistory, args);
+  const [row] = await q.rows(how, args);
   return Number(row!.removed);
 }

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { UsageError } from '../../../domain/errors.ts';
-import { BELONGS_TO_COLUMN, neededOn, readPrivileges, TRIM_FUNCTION } from './privileges.ts';
+import { BELONGS_TO_COLUMN, neededOn, readPrivileges, TRIM_FUNCTIONS } from './privileges.ts';
 
 const quote = pg.escapeIdentifier;
 
@@ -52,8 +52,10 @@ async function statementsFor(client: pg.ClientBase, role: string): Promise<strin
         ? `GRANT USAGE ON SEQUENCE ${quote(name)} TO ${to}`
         : `GRANT ${neededOn(name).join(', ')} ON ${quote(name)} TO ${to}`,
     ),
-    `REVOKE ALL ON FUNCTION ${TRIM_FUNCTION} FROM PUBLIC`,
-    `GRANT EXECUTE ON FUNCTION ${TRIM_FUNCTION} TO ${to}`,
+    ...TRIM_FUNCTIONS.flatMap((name) => [
+      `REVOKE ALL ON FUNCTION ${name} FROM PUBLIC`,
+      `GRANT EXECUTE ON FUNCTION ${name} TO ${to}`,
+    ]),
   ];
 }
 

@@ -14,8 +14,11 @@ const LESS: Readonly<Record<string, readonly Privilege[]>> = {
   operator_intents: ['SELECT', 'INSERT', 'UPDATE'],
   [TABLE]: ['SELECT'],
 };
-/** The one way to delete history; it decides itself what may go. */
-export const TRIM_FUNCTION = 'shepherd_trim_history(integer, integer, integer)';
+/** The only ways to delete what is only added to; they decide themselves what may go. */
+export const TRIM_FUNCTIONS = [
+  'shepherd_trim_history(integer, integer, integer)',
+  'shepherd_trim_logs(integer, integer, integer)',
+] as const;
 
 /** Privileges that the running role needs on a table, and the only ones that it should have. */
 export const neededOn = (table: string): readonly Privilege[] => LESS[table] ?? EVERYTHING;
@@ -64,7 +67,7 @@ async function readHeld(client: pg.ClientBase, role: string): Promise<Held[]> {
        AND (p = 'UPDATE' OR NOT ${BELONGS_TO_COLUMN})
      UNION ALL
      SELECT 'function', proname || '()', 'EXECUTE', has_function_privilege($1, oid, 'EXECUTE')
-     FROM pg_proc WHERE oid = to_regprocedure('public.${TRIM_FUNCTION}')
+     FROM pg_proc WHERE oid IN (${TRIM_FUNCTIONS.map((name) => `to_regprocedure('public.${name}')`).join(', ')})
      UNION ALL
      SELECT 'schema', 'schema public', p, has_schema_privilege($1, 'public', p)
      FROM unnest(ARRAY['USAGE', 'CREATE']) AS p
