@@ -86,7 +86,8 @@ export async function locate(deps: TaskDeps, turn: Turn, signal: AbortSignal) {
   const { host, port } = parseAddress(machine.address, deps.ssh.port);
   // What the proof will compare with: a machine with several keys is asked for this one.
   const hostKey = machine.hostKey ?? turn.work!.row.hostKey;
-  return { host, port, username: machine.remoteUser, hostKey };
+  const { sshPassword: password } = machine;
+  return { host, port, username: machine.remoteUser, hostKey, ...(password && { password }) };
 }
 
 /** Opens the connection of the turn; a turn that ended meanwhile gets none. */

@@ -307,6 +307,11 @@ export interface UnreadableEntry {
   readonly fault: string;
 }
 
+/** A secret that is looked up when it is used, and shows itself nowhere. */
+export interface HeldSecret {
+  read(): string;
+}
+
 /** One entry of a provider's listing: an immutable snapshot. */
 export interface ProviderMachine {
   /** Vendor's device id; null for free capacity. */
@@ -328,6 +333,8 @@ export interface ProviderMachine {
   readonly ownership: Ownership;
   /** SSH host key that the inventory knows, base64 of the wire form. */
   readonly hostKey?: string;
+  /** Password of the user; told only to a machine that shows `hostKey`. */
+  readonly sshPassword?: HeldSecret;
   /** Paid by demand and taken away at will; its capacity is counted apart. */
   readonly spot?: boolean;
   readonly observedAtMs: number;

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { ProviderName, Witness } from '../../domain/ids.ts';
 import type {
   Availability,
+  HeldSecret,
   ProviderMachine,
   ProviderStatus,
   UnreadableEntry,
@@ -226,6 +227,8 @@ export interface DriverMachine {
   readonly tags?: Tags;
   /** SSH host key that the inventory knows, base64 of the wire form. */
   readonly hostKey?: string;
+  /** Password of the user, for a machine that lets in none of our keys; needs `hostKey`. */
+  readonly sshPassword?: HeldSecret;
   /** Paid by demand and taken away at will. */
   readonly spot?: boolean;
 }

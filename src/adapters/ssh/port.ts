@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Malformed } from '../../domain/errors.ts';
+import type { HeldSecret } from '../../domain/machine.ts';
 
 /**
  * The only thing the fleet asks of SSH. Every implementation passes `test/contracts/shell.ts`.
@@ -11,7 +12,8 @@ export interface RemoteShell {
    * @throws {NotListening} refused, or no route; an {Unreachable} like the next.
    * @throws {NoCommonProtocol} somebody who speaks no SSH, or none of ours; an {Unreachable} too.
    * @throws {Unreachable} reset or closed in the middle. @throws {TimedOut} connect or handshake limit.
-   * @throws {Denied} the host refused every key of ours.
+   * @throws {Denied} the host refused every key of ours, and the password.
+   * @throws {UsageError} the password has gone from where it was kept.
    */
   connect(target: ShellTarget, signal: AbortSignal): Promise<ShellSession>;
 }
@@ -25,6 +27,8 @@ export interface ShellTarget {
    * its type; whether it is this one is judged by the caller.
    */
   readonly hostKey?: string | null;
+  /** Tried after our keys, with a host that has shown `hostKey`, and with no other. */
+  readonly password?: HeldSecret;
 }
 
 export interface ShellSession {

@@ -1,5 +1,5 @@
 import ssh2 from 'ssh2';
-import type { ConnectConfig, ParsedKey } from 'ssh2';
+import type { AnyAuthMethod, ConnectConfig, ParsedKey } from 'ssh2';
 import { quote } from 'shell-quote';
 import {
   Cancelled,
@@ -95,11 +95,7 @@ export function createSsh2Shell(options: Ssh2ShellOptions): Ssh2Shell {
     close: () => link.end(new Cancelled(`the session with ${link.name} was closed`)),
   });
 
-  async function logIn(
-    link: Link,
-    target: ShellTarget,
-    signal: AbortSignal,
-  ): Promise<ShellSession> {
+  async function logIn(link: Link, target: LogIn, signal: AbortSignal): Promise<ShellSession> {
     const { connectMs, handshakeMs } = limits;
     const dial = { what: `connect to ${link.name}`, timeoutMs: connectMs, signal };
     await runStep(link, clock, dial, () => connected(link)).catch((error: unknown) => {
@@ -117,9 +113,10 @@ export function createSsh2Shell(options: Ssh2ShellOptions): Ssh2Shell {
 
   async function connect(target: ShellTarget, signal: AbortSignal): Promise<ShellSession> {
     if (signal.aborted) throw new Cancelled('not connected', { cause: signal.reason });
+    const password = target.password?.read();
     const link = openLink(target);
     try {
-      return await logIn(link, target, signal);
+      return await logIn(link, { ...target, password }, signal);
     } catch (error) {
       link.destroy(error as Error);
       throw error;
@@ -150,18 +147,23 @@ function readSigners(keys: readonly SshKey[]): ParsedKey[] {
   });
 }
 
+/** A target, its password looked up. */
+type LogIn = Omit<ShellTarget, 'password'> & { readonly password: string | undefined };
+
 const connected = ({ socket }: Link) =>
   new Promise<void>((resolve) => socket.once('connect', resolve));
 
 /** Resolves with the host key, base64. What goes wrong shows as the loss of the link. */
 function handshake(
   { client, socket, destroy }: Link,
-  target: ShellTarget,
+  target: LogIn,
   signers: readonly ParsedKey[],
   keepalive: { readonly intervalMs: number; readonly missesMax: number },
 ): Promise<string> {
-  const { username } = target;
+  const { username, password } = target;
   let hostKey: Buffer | undefined;
+  const ways: AnyAuthMethod[] = signers.map((key) => ({ type: 'publickey', username, key }));
+  if (password !== undefined) ways.push({ type: 'password', username, password });
   const config: ConnectConfig = {
     sock: socket,
     username,
@@ -170,7 +172,12 @@ function handshake(
     keepaliveInterval: keepalive.intervalMs,
     keepaliveCountMax: keepalive.missesMax,
     algorithms: algorithmsFor(target.hostKey ?? null),
-    authHandler: signers.map((key) => ({ type: 'publickey' as const, username, key })),
+    authHandler: (_left, _partial, next) => {
+      const way = ways.shift();
+      // Only the right host hears a password. False, which the types do not know, ends the login.
+      const isTold = way?.type !== 'password' || hostKey?.toString('base64') === target.hostKey;
+      next(way && isTold ? way : (false as unknown as AnyAuthMethod));
+    },
     // Called again when keys are renewed: the machine must still be the one that was judged.
     hostVerifier: (key: Buffer) => {
       hostKey ??= Buffer.from(key);

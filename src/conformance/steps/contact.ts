@@ -153,7 +153,8 @@ export async function tryConnect(
   if (machine.address === null) return pending('it has no address yet');
   const { host, port } = parseAddress(machine.address, stage.ssh.port);
   try {
-    const target = { host, port, username: machine.remoteUser, hostKey: machine.hostKey ?? null };
+    const { remoteUser: username, hostKey = null, sshPassword: password } = machine;
+    const target = { host, port, username, hostKey, ...(password && { password }) };
     return await stage.shell.connect(target, signal);
   } catch (error) {
     if (signal.aborted || !isPassing(error)) throw error;

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import ssh2 from 'ssh2';
 import type { Algorithms, Connection, ServerChannel, Session, SFTPWrapper } from 'ssh2';
-import { encodeOpensshKey } from '../../../src/adapters/ssh/openssh-key.ts';
+import { encodeOpensshKey, publicBlob } from '../../../src/adapters/ssh/openssh-key.ts';
 import { rawKey } from './keys.ts';
 
 const { STATUS_CODE } = ssh2.utils.sftp;
@@ -13,6 +13,8 @@ const { STATUS_CODE } = ssh2.utils.sftp;
 export interface OddServerOptions {
   /** Only this key (base64 blob) may enter; absent: any. */
   readonly onlyKey?: string;
+  /** No key may enter, but who says this. */
+  readonly onlyPassword?: string;
   /** Absent: SFTP is refused. */
   readonly sftp?: (sftp: SFTPWrapper) => void;
   /** Absent: commands run in a shell, in `cwd`. */
@@ -25,6 +27,7 @@ export interface OddServerOptions {
 /** A machine as they also exist: not OpenSSH's, without SFTP, rude. */
 export async function startOddServer(options: OddServerOptions = {}) {
   const keysOffered: string[] = [];
+  const passwordsOffered: string[] = [];
   const commands: string[] = [];
   const connections = new Set<Connection>();
   const raw = rawKey();
@@ -35,6 +38,12 @@ export async function startOddServer(options: OddServerOptions = {}) {
     connection.on('close', () => connections.delete(connection));
     connection.on('error', () => undefined);
     connection.on('authentication', (attempt) => {
+      if (options.onlyPassword !== undefined) {
+        if (attempt.method !== 'password') return attempt.reject(['password']);
+        passwordsOffered.push(attempt.password);
+        if (attempt.password === options.onlyPassword) return attempt.accept();
+        return attempt.reject(['password']);
+      }
       if (attempt.method !== 'publickey') return attempt.reject(['publickey']);
       const key = attempt.key.data.toString('base64');
       if (keysOffered.at(-1) !== key) keysOffered.push(key);
@@ -60,6 +69,9 @@ export async function startOddServer(options: OddServerOptions = {}) {
     target: { host: '127.0.0.1', port, username: 'root' },
     /** Base64 blobs, in the order they came. */
     keysOffered,
+    passwordsOffered,
+    /** Base64 of the wire blob. */
+    hostKey: publicBlob(raw.subarray(32)).toString('base64'),
     commands,
     connections: () => connections.size,
     close: () =>

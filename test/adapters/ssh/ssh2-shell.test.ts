@@ -21,6 +21,7 @@ import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import type { Metrics } from '../../../src/adapters/metrics/port.ts';
 import { parseSshKey } from '../../../src/adapters/ssh/key-file.ts';
+import type { ShellTarget } from '../../../src/adapters/ssh/port.ts';
 import { createSsh2Shell } from '../../../src/adapters/ssh/ssh2-shell.ts';
 import type { Ssh2ShellOptions } from '../../../src/adapters/ssh/ssh2-shell.ts';
 import { uploadOf } from '../../contracts/upload-of.ts';
@@ -62,6 +63,44 @@ const endAtOnce: OddServerOptions['exec'] = (_command, channel) => {
   channel.exit(0);
   channel.end();
 };
+
+describe('B4: a password', () => {
+  const PASSWORD = { read: () => 'open sesame' };
+  const logIn = (server: Awaited<ReturnType<typeof start>>, change: Partial<ShellTarget>) =>
+    shellWith().connect({ ...server.target, password: PASSWORD, ...change }, live);
+
+  test('lets in after our keys, with the host that has shown its key', async () => {
+    const server = await start({ onlyPassword: 'open sesame' });
+    (await logIn(server, { hostKey: server.hostKey })).close();
+    expect(server.passwordsOffered).toEqual(['open sesame']);
+  });
+
+  test.each([
+    ['no key is known', null],
+    ['another key is known', blobOf(key)],
+  ])('is told to nobody where %s', async (_why, hostKey) => {
+    const server = await start({ onlyPassword: 'open sesame' });
+    await expect(logIn(server, { hostKey })).rejects.toBeInstanceOf(Denied);
+    expect(server.passwordsOffered).toEqual([]);
+  });
+
+  test('is not needed where a key of ours lets in, and is tried once where it is wrong', async () => {
+    const open = await start();
+    (await logIn(open, { hostKey: open.hostKey })).close();
+    const closed = await start({ onlyPassword: 'another' });
+    await expect(logIn(closed, { hostKey: closed.hostKey })).rejects.toBeInstanceOf(Denied);
+    expect([...open.passwordsOffered, ...closed.passwordsOffered]).toEqual(['open sesame']);
+  });
+
+  test('that has gone from where it was kept ends the login before it begins', async () => {
+    const server = await start();
+    const gone = () => {
+      throw new UsageError('refers to ${RACK}, which is not set');
+    };
+    await expect(logIn(server, { password: { read: gone } })).rejects.toBeInstanceOf(UsageError);
+    expect(server.keysOffered).toEqual([]);
+  });
+});
 
 describe('keys', () => {
   test('are offered in order until one fits', async () => {

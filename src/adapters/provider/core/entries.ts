@@ -157,6 +157,7 @@ export function toProviderMachine(
     // Free capacity is for whoever comes first, unless it carries somebody's mark.
     ownership: availability === 'KnownUnused' && owner === 'untagged' ? 'ours' : owner,
     ...(machine.hostKey !== undefined && { hostKey: machine.hostKey }),
+    ...(machine.sshPassword !== undefined && { sshPassword: machine.sshPassword }),
     ...(machine.spot !== undefined && { spot: machine.spot }),
     observedAtMs,
   };

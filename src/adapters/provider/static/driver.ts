@@ -11,7 +11,8 @@ const LISTING_PATIENCE_MS = 5_000;
 /** Ten thousand machines are tried in ten seconds, not in one burst. */
 const PROBE_GAP_MS = 1;
 
-function settings({ baseDirectory }: Surroundings) {
+function settings(around: Surroundings) {
+  const { baseDirectory } = around;
   return z.strictObject({
     inventory: leaf
       .text('Where the list of machines is: JSON, read again from time to time.', {
@@ -29,6 +30,12 @@ function settings({ baseDirectory }: Surroundings) {
       .transform((text) => (text.startsWith('file:') ? pathOf(text, baseDirectory) : text)),
     refresh: leaf.duration('How often the list is read again.', 1_000).prefault('5m'),
     sshUser: leaf.text('User to log in as, where an entry names none.').prefault('root'),
+    sshPasswords: z
+      .record(
+        z.string().regex(/^[a-z][a-z0-9-]{0,30}$/, { error: 'is no name; give a-z, 0-9 and -' }),
+        leaf.secret('A password of users, for entries that name it.', around),
+      )
+      .prefault({}),
     probePort: leaf
       .count('Port that is tried to tell whether a machine is up, if it names none.', 1, 65_535)
       .prefault(22),
@@ -51,6 +58,7 @@ export const staticDriver: Driver<z.output<ReturnType<typeof settings>>> = {
         inventory: own.inventory,
         refreshMs: own.refresh,
         sshUser: own.sshUser,
+        sshPasswords: own.sshPasswords,
         probePort: own.probePort,
         probes: {
           timeoutMs: own.probeTimeout,

@@ -14,6 +14,8 @@ export interface InventoryEntry {
   readonly sshPort: number | null;
   /** Base64 of the wire form. */
   readonly hostKey: string | null;
+  /** Name of the password of its user; null: our keys let in. */
+  readonly sshPassword: string | null;
   /** URL of its management controller; kept for what will speak with it. */
   readonly bmc: string | null;
 }
@@ -25,6 +27,9 @@ const text = (what: string, fits: (value: string) => boolean) => {
     input === undefined ? `is missing; give ${what}` : `is ${show(input)}; give ${what}`;
   return z.string({ error }).refine(fits, { error });
 };
+
+const NO_PASSWORD =
+  'is no name of a password; give one of sshPasswords of this provider, and never a password itself';
 
 const Entry = z.strictObject(
   {
@@ -43,6 +48,11 @@ const Entry = z.strictObject(
       'an SSH host key such as ssh-ed25519 AAAA…',
       (value) => blobOf(value) !== null,
     ).optional(),
+    // What stands there may be a password after all: no message repeats it.
+    SshPassword: z
+      .string({ error: NO_PASSWORD })
+      .regex(/^[a-z][a-z0-9-]{0,30}$/, { error: NO_PASSWORD })
+      .optional(),
     Bmc: text('an https URL without credentials', (value) =>
       /^https?:\/\/[^\s@]+$/.test(value),
     ).optional(),
@@ -56,9 +66,13 @@ function isId(value: string): boolean {
 
 /**
  * Reads an inventory: a JSON array and nothing after it.
+ * @param passwords the names that entries may refer to.
  * @throws {UsageError} naming every entry with a fault; the whole inventory is then refused.
  */
-export function parseInventory(content: string): readonly InventoryEntry[] {
+export function parseInventory(
+  content: string,
+  passwords: ReadonlySet<string> = new Set(),
+): readonly InventoryEntry[] {
   const list = z.array(z.unknown()).safeParse(parseJson(content));
   if (!list.success) throw new UsageError('the inventory is no JSON array');
   const entries: InventoryEntry[] = [];
@@ -67,12 +81,27 @@ export function parseInventory(content: string): readonly InventoryEntry[] {
     if (result.success) entries.push(toEntry(result.data));
     return result.success ? [] : faultsOf(result.error, nameOf(value, index));
   });
+  faults.push(...entries.flatMap((entry) => passwordFaults(entry, passwords)));
   faults.push(...repeated(entries, 'ID', ({ id }) => id));
   faults.push(...repeated(entries, 'Addr', peerOf));
   if (faults.length === 0) return entries;
   const shown = faults.slice(0, FAULTS_SHOWN);
   const more = faults.length > shown.length ? [`and ${faults.length - shown.length} more`] : [];
   throw new UsageError(`the inventory is refused: ${[...shown, ...more].join('; ')}`);
+}
+
+/** A password is told to a machine that has shown its key, and to nobody else. */
+function passwordFaults(
+  { id, sshPassword, hostKey }: InventoryEntry,
+  passwords: ReadonlySet<string>,
+): string[] {
+  if (sshPassword === null) return [];
+  return [
+    ...(passwords.has(sshPassword) ? [] : [`entry ${show(id)}: SshPassword ${NO_PASSWORD}`]),
+    ...(hostKey === null
+      ? [`entry ${show(id)}: SshPassword needs a HostKey, else it is told to whoever answers`]
+      : []),
+  ];
 }
 
 function parseJson(content: string): unknown {
@@ -126,6 +155,7 @@ function toEntry(entry: z.output<typeof Entry>): InventoryEntry {
     sshUser: entry.SshUser ?? null,
     sshPort: entry.SshPort ?? null,
     hostKey: entry.HostKey === undefined ? null : blobOf(entry.HostKey),
+    sshPassword: entry.SshPassword ?? null,
     bmc: entry.Bmc ?? null,
   };
 }

@@ -18,6 +18,8 @@ export interface InventoryDeps {
   readonly name: string;
   readonly source: Source;
   readonly refreshMs: number;
+  /** The names of passwords that entries may refer to. */
+  readonly passwords: ReadonlySet<string>;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -25,7 +27,8 @@ export interface InventoryDeps {
 /** A fault that stays is told again after this. */
 const REMIND_MS = 3_600_000;
 
-export function createInventory({ name, source, refreshMs, clock, log }: InventoryDeps): Inventory {
+export function createInventory(deps: InventoryDeps): Inventory {
+  const { name, source, refreshMs, passwords, clock, log } = deps;
   let copy: ReadonlyMap<string, InventoryEntry> | null = null;
   let lookedMs = -Infinity;
   let fault: { readonly cause: string; readonly toldMs: number } | null = null;
@@ -33,7 +36,7 @@ export function createInventory({ name, source, refreshMs, clock, log }: Invento
   async function look(signal: AbortSignal): Promise<ReadonlyMap<string, InventoryEntry>> {
     const reading = await source.read(signal);
     if (reading === null && copy) return copy;
-    const entries = parseInventory(reading?.content ?? '');
+    const entries = parseInventory(reading?.content ?? '', passwords);
     reading?.accept();
     log.debug({ provider: name, machines: entries.length }, 'the inventory was read');
     return new Map(entries.map((entry) => [entry.id, entry]));

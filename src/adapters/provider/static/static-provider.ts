@@ -1,5 +1,6 @@
 import { ProviderError } from '../../../domain/errors.ts';
 import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
+import type { Secret } from '../../../settings/secret.ts';
 import { createLifetime } from '../kit/lifetime.ts';
 import type { DriverContext, DriverMachine, Provider } from '../port.ts';
 import { type InventoryEntry, targetOf } from './entries.ts';
@@ -13,6 +14,8 @@ export interface StaticOptions {
   readonly refreshMs: number;
   /** Where an entry names none. */
   readonly sshUser: string;
+  /** By the name that entries call them. */
+  readonly sshPasswords: Readonly<Record<string, Secret>>;
   /** Where an entry names none; tried to tell whether it is up, and otherwise not told. */
   readonly probePort: number;
   readonly probes: ProbeLimits;
@@ -29,7 +32,10 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
   const { clock, log, name, userAgent, instanceSetId } = context;
   const lifetime = createLifetime();
   const source = createSource(options.inventory, { clock, userAgent });
-  const inventory = createInventory({ name, source, refreshMs: options.refreshMs, clock, log });
+  const inventory = createInventory({
+    ...{ name, source, refreshMs: options.refreshMs, clock, log },
+    passwords: new Set(Object.keys(options.sshPasswords)),
+  });
   const probes = createProbes(options.probes, clock, lifetime.signal);
 
   const sshOf = ({ address, sshPort }: InventoryEntry): Target => ({
@@ -50,6 +56,9 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
       status: probes.answers(sshOf(entry)) === true ? 'Running' : 'Unknown',
       tags: { [SET_ID_TAG]: instanceSetId },
       ...(entry.hostKey !== null && { hostKey: entry.hostKey }),
+      ...(entry.sshPassword !== null && {
+        sshPassword: options.sshPasswords[entry.sshPassword]!,
+      }),
     };
   }
 

@@ -34,11 +34,11 @@ test('an entry with the least, and one with everything', () => {
   const [first, second] = parse(entry(), full);
   expect(first).toEqual({
     ...{ id: 'srv-1', address: '192.0.2.10', location: 'rack-7' },
-    ...{ sshUser: null, sshPort: null, hostKey: null, bmc: null },
+    ...{ sshUser: null, sshPort: null, hostKey: null, sshPassword: null, bmc: null },
   });
   expect(second).toEqual({
     ...{ id: 'srv-2', address: '2001:db8::2', location: null },
-    ...{ sshUser: 'admin', sshPort: 2222, hostKey: blob },
+    ...{ sshUser: 'admin', sshPort: 2222, hostKey: blob, sshPassword: null },
     bmc: 'https://bmc-2.example/redfish/v1/Systems/1',
   });
   expect([first!, second!].map(targetOf)).toEqual(['192.0.2.10', '[2001:db8::2]:2222']);

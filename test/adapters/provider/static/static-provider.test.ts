@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createFleetProvider } from '../../../../src/adapters/provider/core/fleet-provider.ts';
 import type { DriverContext, Provider } from '../../../../src/adapters/provider/port.ts';
@@ -268,6 +269,38 @@ test('B4: where a list has no key, it is told how to get one and where to put it
     /no key for b: run "ssh-keyscan -p 2222 -t ed25519 192\.0\.2\.7".*"HostKey".*hostKeyPolicy: tofu$/,
   );
 });
+
+test('B4: a password is named by its entry, kept elsewhere, and shown by nothing', async () => {
+  const blob = Buffer.concat([
+    Buffer.from([0, 0, 0, 11]),
+    Buffer.from('ssh-ed25519'),
+    Buffer.alloc(36),
+  ]);
+  const HostKey = `ssh-ed25519 ${blob.toString('base64')}`;
+  writeFileSync(join(directory, 'secret'), 'open sesame\n', { mode: 0o600 });
+  const sshPasswords = { rack: 'file:secret' };
+  write(entry('a', { HostKey, SshPassword: 'rack' }), entry('b', { SshPort: 2 }));
+  const { machines } = await provide({ sshPasswords }).listMachines({}, call());
+  expect(machines[0]!.sshPassword!.read()).toBe('open sesame');
+  expect(machines[1]).not.toHaveProperty('sshPassword');
+  expect(`${JSON.stringify(machines)} ${inspect(machines)}`).not.toContain('open sesame');
+});
+
+test.each([
+  ['Open Sesame!', {}, /SshPassword is no name of a password; give one of sshPasswords/],
+  ['other', {}, /SshPassword is no name of a password/],
+  ['rack', { HostKey: undefined }, /SshPassword needs a HostKey, else it is told to whoever/],
+])(
+  'B4: a list with the password %j is refused, and it is not repeated',
+  async (said, change, why) => {
+    const HostKey = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA';
+    writeFileSync(join(directory, 'secret'), 'open sesame\n', { mode: 0o600 });
+    write(entry('a', { HostKey, SshPassword: said, ...change }));
+    const reading = provide({ sshPasswords: { rack: 'file:secret' } }).prepare!(call());
+    await expect(reading).rejects.toThrow(why);
+    await expect(reading).rejects.not.toThrow(/Sesame|"other"/);
+  },
+);
 
 test('what a list cannot do is refused', async () => {
   write(entry('a'));
