@@ -7,7 +7,7 @@ import { formatDuration } from '../settings/duration.ts';
 import * as leaf from '../settings/leaves.ts';
 import { ladderSchema, unwantedErasures, type LadderOfProvider } from './ladder-schema.ts';
 import { providersSchema } from './provider-schema.ts';
-import type { Surroundings } from '../settings/secret.ts';
+import type { Secret, Surroundings } from '../settings/secret.ts';
 
 /**
  * The one definition of the configuration: what is read, checked, defaulted and documented.
@@ -270,12 +270,22 @@ const guardSchema = () =>
       .prefault(DEFAULT_GUARD.unreachablePercent),
   });
 
+const TOKEN_MIN_LENGTH = 16;
+const TOO_SHORT =
+  `leads to a token of fewer than ${TOKEN_MIN_LENGTH} characters, which can be guessed; ` +
+  'make one with openssl rand -hex 16';
+const isHardToGuess = (token: Secret): boolean => token.read().length >= TOKEN_MIN_LENGTH;
+
 const consoleSchema = (around: Surroundings) =>
   filledSection({
     listen: leaf.listen('Web page, API, metrics and health.').prefault('127.0.0.1:4243'),
     token: leaf
       .secret('Asked for on every path but /livez; required beyond loopback.', around)
+      .refine(isHardToGuess, { error: TOO_SHORT })
       .optional(),
+    allowedHosts: leaf
+      .hostNames('Names that browsers find it under, beside localhost and that of listen.', 100)
+      .prefault([]),
   }).refine(isPrivateOrGuarded, {
     when: () => true,
     path: ['token'],

@@ -51,6 +51,8 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
     host: listen.host,
     allowedHosts: deps.allowedHosts ?? [],
     token: deps.token ?? null,
+    clock,
+    log,
   };
   requireSafeListen(gate);
   const { mayEraseDisks = [] } = deps;

@@ -1,8 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Clock } from '../adapters/clock/port.ts';
+import type { Log } from '../adapters/log/port.ts';
 import { UsageError } from '../domain/errors.ts';
 import { createHostCheck } from '../domain/host-header.ts';
+import { createGuesses } from './guesses.ts';
 
 export interface GateOptions {
   /** Address the console listens on. */
@@ -11,6 +14,8 @@ export interface GateOptions {
   readonly allowedHosts: readonly string[];
   /** When set, every route but `/livez` demands it. */
   readonly token: string | null;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly log: Log;
 }
 
 /** Nothing but our own files, no inline code, no framing; strings become HTML nowhere. */
@@ -44,7 +49,7 @@ export const isLoopback = (host: string): boolean =>
  * The fleet is shown to this machine only, unless a token guards it.
  * @throws {UsageError} when it would be open to the network.
  */
-export function requireSafeListen({ host, token }: GateOptions): void {
+export function requireSafeListen({ host, token }: Pick<GateOptions, 'host' | 'token'>): void {
   if (isLoopback(host) || token !== null) return;
   throw new UsageError(
     `console: listening on ${host || 'every address'} would show the fleet to the network: ` +
@@ -54,14 +59,25 @@ export function requireSafeListen({ host, token }: GateOptions): void {
 
 /** Puts the checks before every route: method, Host (DNS rebinding), token; and safe headers. */
 export function addGate(app: FastifyInstance, options: GateOptions): void {
+  const { log } = options;
+  const guesses = createGuesses(options.clock);
   const hostAllowed = createHostCheck([options.host, ...options.allowedHosts]);
   const tokenAccepted = tokenCheck(options.token);
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(HEADERS);
     if (request.method !== 'GET' && request.method !== 'HEAD') return refuseMethod(reply);
     if (!hostAllowed(request.headers.host)) return refuseHost(reply);
-    if (request.url !== '/livez' && !tokenAccepted(request)) return refuseToken(reply);
-    return undefined;
+    if (request.url === '/livez' || options.token === null) return undefined;
+    // Who shows no token guesses none: so begins every browser.
+    if (request.headers.authorization === undefined) return refuseToken(reply);
+    const seconds = guesses.waitSeconds(request.ip);
+    // The right one is not looked at either, or the answer would still tell which it is.
+    if (seconds > 0) return refuseGuess(reply, seconds);
+    if (tokenAccepted(request)) return undefined;
+    if (guesses.wrong(request.ip, digest(request.headers.authorization).toString('hex'))) {
+      log.warn({ address: request.ip }, 'many wrong tokens for the console; none is looked at now');
+    }
+    return refuseToken(reply);
   });
 }
 
@@ -69,7 +85,14 @@ const refuseMethod = (reply: FastifyReply) =>
   reply.code(405).header('allow', 'GET, HEAD').send(problem('read-only', 'The console only shows'));
 
 const refuseHost = (reply: FastifyReply) =>
-  reply.code(421).send(problem('wrong-host', 'The console does not answer under this name'));
+  reply
+    .code(421)
+    .send(
+      problem(
+        'wrong-host',
+        'The console does not answer under this name: console.allowedHosts lists those that it does',
+      ),
+    );
 
 /** Basic is offered too: it is how a browser asks a person for the token (any user name). */
 const refuseToken = (reply: FastifyReply) =>
@@ -78,12 +101,17 @@ const refuseToken = (reply: FastifyReply) =>
     .header('www-authenticate', ['Bearer realm="shepherd"', 'Basic realm="shepherd"'])
     .send(problem('denied', 'This console needs a token'));
 
+const refuseGuess = (reply: FastifyReply, seconds: number) =>
+  reply
+    .code(429)
+    .header('retry-after', String(seconds))
+    .send(problem('limited', `Too many wrong tokens from this address: wait ${seconds} s`));
+
 /** The form of every error answer. */
 export const problem = (code: string, message: string) => ({ error: { code, message } });
 
 function tokenCheck(token: string | null): (request: FastifyRequest) => boolean {
-  if (token === null) return () => true;
-  const expected = digest(token);
+  const expected = digest(token ?? '');
   return (request) => timingSafeEqual(digest(presented(request.headers.authorization)), expected);
 }
 

@@ -211,6 +211,7 @@ async function openConsole(
   const web = await startConsole({
     listen: config.console.listen,
     token: config.console.token?.read(),
+    allowedHosts: config.console.allowedHosts,
     fleet,
     metrics: {
       expose() {

@@ -144,6 +144,20 @@ export function parseListenAddress(value: string): ListenAddress | null {
   return Object.freeze({ host: parts[1] ?? parts[2] ?? '', port: Number(parts[3]) });
 }
 
+/** At most so many names as a URL has them: no port, no scheme, no wildcard. */
+export const hostNames = (meaning: string, countMax: number) => {
+  const type = `a list of at most ${countMax} host names such as fleet.example.org`;
+  const name = text(meaning, {
+    matches:
+      /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$/i,
+    type: 'a host name without scheme and port',
+  });
+  return z
+    .array(name, { error: wants(type, meaning) })
+    .max(countMax, { error: `has too many entries; give ${type}` })
+    .meta({ type: 'list of host names', description: meaning });
+};
+
 /** A path; relative ones start at the directory of the configuration file. */
 export const path = (meaning: string, around: Surroundings) =>
   text(meaning, { matches: /\S/, type: 'a path' }).transform((value) =>

@@ -1,4 +1,5 @@
-import { readFileSync, statSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { resolve } from 'node:path';
 import { UsageError } from '../domain/errors.ts';
 
@@ -85,16 +86,29 @@ function readSecretFile(reference: string, { baseDirectory }: Surroundings): str
   return value;
 }
 
+/** Whoever owns the file, or may write to it, decides what the secret is. */
 function readPrivately(path: string, reference: string): string {
+  let file: number | undefined;
   try {
-    if (process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0) {
-      throw new UsageError(`refers to ${reference}, which others may read; run chmod 600 ${path}`);
-    }
-    return readFileSync(path, 'utf8');
+    // Without waiting, as for the other end of a pipe.
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const complaint = complaintAbout(path, fstatSync(file));
+    if (complaint !== null) throw new UsageError(`refers to ${reference}, which ${complaint}`);
+    return readFileSync(file, 'utf8');
   } catch (error) {
     if (error instanceof UsageError) throw error;
     throw unreadable(path, reference, error);
+  } finally {
+    if (file !== undefined) closeSync(file);
   }
+}
+
+function complaintAbout(path: string, found: Stats): string | null {
+  if (!found.isFile()) return 'is not a regular file; write the value to one';
+  if (process.platform === 'win32') return null;
+  if ((found.mode & 0o077) !== 0) return `others may read; run chmod 600 ${path}`;
+  if ([0, process.geteuid?.()].includes(found.uid)) return null;
+  return `belongs to another user (uid ${found.uid}); run chown ${process.geteuid?.()} ${path}`;
 }
 
 function unreadable(path: string, reference: string, error: unknown): UsageError {

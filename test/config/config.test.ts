@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chownSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { stringify } from 'yaml';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { loadConfig, lossPolicyOf, parseConfig } from '../../src/config.ts';
 import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../../src/domain/backoff.ts';
 import { UsageError } from '../../src/domain/errors.ts';
@@ -247,6 +248,44 @@ test.each([
   const input = withValue('providers.equinix.token', reference);
   const message = complaint(() => parseConfig(input, { baseDirectory: directory }));
   expect(message).toContain(`providers.equinix.token ${expected}`);
+});
+
+test('B6: a secret is read from a regular file of our own or of root', () => {
+  const name = write('own', 'a-long-enough-value');
+  const told = (reference: string) =>
+    complaint(() =>
+      parseConfig(withValue('providers.equinix.token', reference), { baseDirectory: directory }),
+    );
+  execFileSync('mkfifo', ['-m', '600', join(directory, 'pipe')]);
+  expect(told('file:pipe')).toContain('refers to file:pipe, which is not a regular file');
+  expect(told('file:.')).toContain('is not a regular file');
+  expect(told('file:/dev/null')).toContain('is not a regular file');
+  const { uid } = statSync(name);
+  vi.spyOn(process, 'geteuid').mockReturnValue(uid + 1);
+  const foreign = () => told('file:own');
+  // Of root's files anybody may be the reader.
+  if (uid === 0) chownSync(name, uid + 2, -1);
+  expect(foreign()).toContain('which belongs to another user');
+  vi.restoreAllMocks();
+});
+
+test.each([
+  ['fifteen-letters', true],
+  ['sixteen-letters-', false],
+])('B6: the console token %s is too short: %s', (token, isShort) => {
+  const input = { ...minimal(), console: { token: '${CONSOLE_TOKEN}' } };
+  const parse = () => parseConfig(input, { env: { ...env, CONSOLE_TOKEN: token } });
+  if (!isShort) return expect(parse).not.toThrow();
+  return expect(complaint(parse)).toContain('console.token leads to a token of fewer than 16');
+});
+
+test('B6: the console has names of its own, and names only', () => {
+  const withHosts = (allowedHosts: unknown) =>
+    parseConfig({ ...minimal(), console: { allowedHosts } as never }, { env });
+  expect(withHosts(['Fleet.example.org', 'fleet']).console.allowedHosts).toHaveLength(2);
+  for (const wrong of ['https://fleet', 'fleet:4243', '*.example.org', '', '-a', 'a..b']) {
+    expect(complaint(() => withHosts([wrong]))).toContain('console.allowedHosts');
+  }
 });
 
 test('a password in the database URL is a reference, escaped as a URL needs it', () => {

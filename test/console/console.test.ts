@@ -252,6 +252,44 @@ describe('the door', () => {
     expect(await statusWith('Bearer ')).toBe(401);
   });
 
+  test('B6: a name that is not listed is told where to list it', async () => {
+    const { url } = await start();
+    const { status, body } = await ask(`${url}api/v1/machines`, { host: 'fleet.example' });
+    expect(status).toBe(421);
+    expect(body).toContain('console.allowedHosts');
+  });
+
+  test('B6: guesses are counted by address, told with 429, and looked at again after a minute', async () => {
+    let nowMs = 0;
+    const warned: object[] = [];
+    const { url } = await start({
+      token: 'sesame',
+      clock: { ...systemClock, monotonic: () => nowMs },
+      log: { ...silentLog, warn: (fields: object) => warned.push(fields) },
+    });
+    const withToken = (token: string) => ask(`${url}metrics`, { authorization: `Bearer ${token}` });
+    for (let guess = 0; guess < 10; guess += 1) {
+      expect((await withToken(`guess ${guess}`)).status).toBe(401);
+    }
+    nowMs += 1_000;
+    for (const token of ['another guess', 'sesame']) {
+      const { status, headers, body } = await withToken(token);
+      expect({ token, status, wait: headers['retry-after'] }).toEqual({
+        ...{ token, status: 429, wait: '59' },
+      });
+      expect(JSON.parse(body)).toEqual({
+        error: { code: 'limited', message: 'Too many wrong tokens from this address: wait 59 s' },
+      });
+    }
+    expect((await ask(`${url}livez`)).status).toBe(200);
+    // A browser that shows none yet is asked for one.
+    expect((await ask(url)).status).toBe(401);
+    expect(warned).toEqual([{ address: '127.0.0.1' }]);
+    nowMs += 59_000;
+    expect((await withToken('sesame')).status).toBe(200);
+    expect((await withToken('wrong')).status).toBe(401);
+  });
+
   test('a taken port is one clear mistake', async () => {
     const { url } = await start();
     const port = Number(new URL(url).port);

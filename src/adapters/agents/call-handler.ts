@@ -9,11 +9,11 @@ import {
   writeFrame,
 } from '../../wire/grpc.ts';
 import { HEARTBEAT_PATH } from '../../wire/heartbeat.ts';
+import { networkOf } from '../../domain/network.ts';
 import type { Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import type { Metrics } from '../metrics/port.ts';
 import { readClientKey } from './client-key.ts';
-import { networkOf } from './connections.ts';
 import type { Connections } from './connections.ts';
 import type { HeartbeatService } from './heartbeat-service.ts';
 import type { AgentServerLimits } from './limits.ts';

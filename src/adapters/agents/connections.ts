@@ -1,9 +1,9 @@
 import type { Http2SecureServer, Http2Session } from 'node:http2';
-import { isIPv6 } from 'node:net';
 import type { Socket } from 'node:net';
 import type { Clock } from '../clock/port.ts';
 import { createRateLimit } from './limits.ts';
 import type { AgentServerLimits } from './limits.ts';
+import { networkOf } from '../../domain/network.ts';
 
 /** The connections of a listener: whose they are, and when they have to end. */
 export interface Connections {
@@ -105,23 +105,4 @@ function createStrangers({
       else counts.set(network, count);
     },
   };
-}
-
-/**
- * What counts as one caller: an IPv4 address, and the /64 of an IPv6 address, since whoever has one
- * of those has them all.
- */
-export function networkOf(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
-  if (mapped) return mapped[1]!;
-  if (!isIPv6(address)) return address;
-  const [head = '', tail] = address.replace(/%.*$/, '').toLowerCase().split('::');
-  const left = head === '' ? [] : head.split(':');
-  const right = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0');
-  const groups = [...left, ...(tail === undefined ? [] : zeros), ...right];
-  return `${groups
-    .slice(0, 4)
-    .map((group) => group.replace(/^0+(?=.)/, ''))
-    .join(':')}::/64`;
 }

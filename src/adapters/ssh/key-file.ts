@@ -1,5 +1,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
+import { constants } from 'node:fs';
 import { link, mkdir, open, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import ssh2 from 'ssh2';
@@ -68,13 +69,20 @@ export async function loadSshKey(
 
 /** Absent when there is no such file. */
 async function readKeyFile(path: string): Promise<Buffer | undefined> {
-  const file = await open(path).catch((cause: NodeJS.ErrnoException) => {
-    if (cause.code === 'ENOENT') return undefined;
-    throw new UsageError(`SSH key file ${path} cannot be read`, { cause });
-  });
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
+    (cause: NodeJS.ErrnoException) => {
+      if (cause.code === 'ENOENT') return undefined;
+      throw new UsageError(`SSH key file ${path} cannot be read`, { cause });
+    },
+  );
   if (!file) return undefined;
   try {
-    const { mode } = await file.stat();
+    const found = await file.stat();
+    if (!found.isFile()) throw new UsageError(`SSH key file ${path} is not a regular file`);
+    const { mode, uid } = found;
+    if (process.geteuid && ![0, process.geteuid()].includes(uid)) {
+      throw new UsageError(`SSH key file ${path} belongs to another user (uid ${uid})`);
+    }
     if ((mode & 0o077) !== 0) {
       const octal = (mode & 0o777).toString(8).padStart(4, '0');
       throw new UsageError(

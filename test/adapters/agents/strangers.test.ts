@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, test } from 'vitest';
-import { networkOf } from '../../../src/adapters/agents/connections.ts';
+import { networkOf } from '../../../src/domain/network.ts';
 import type { AgentServerOptions } from '../../../src/adapters/agents/http2-agent-server.ts';
 import { defaultLimits } from '../../../src/adapters/agents/limits.ts';
 import { generateRawKeyPair } from '../../../src/agent/keys.ts';

@@ -1,11 +1,11 @@
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { createPrivateKey } from 'node:crypto';
-import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import ssh2 from 'ssh2';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Malformed, UsageError } from '../../../src/domain/errors.ts';
 import { loadOrCreateSshKey, parseSshKey } from '../../../src/adapters/ssh/key-file.ts';
 import type { SshKey } from '../../../src/adapters/ssh/key-file.ts';
@@ -43,6 +43,18 @@ describe('a key file', () => {
     expect(key.publicLine).toMatch(/^ssh-ed25519 AAAA[\w+/=]+ fleet$/);
     expect(key.fingerprint).toMatch(/^SHA256:[\w+/]{43}$/);
     expect(await loadOrCreateSshKey(path, { comment: 'fleet' })).toEqual(key);
+  });
+
+  test('B6: is a regular file, of our own or of root', async () => {
+    execFileSync('mkfifo', ['-m', '600', path]);
+    await expect(loadOrCreateSshKey(path)).rejects.toThrow(/not a regular file/);
+    await rm(path);
+    await store(rawKey());
+    const { uid } = await stat(path);
+    if (uid === 0) await chown(path, uid + 2, -1);
+    vi.spyOn(process, 'geteuid').mockReturnValue(uid + 1);
+    await expect(loadOrCreateSshKey(path)).rejects.toThrow(/belongs to another user/);
+    vi.restoreAllMocks();
   });
 
   test('is the same for all who start together', async () => {
