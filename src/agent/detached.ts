@@ -1,3 +1,4 @@
+import { freemem } from 'node:os';
 import { X509Certificate } from 'node:crypto';
 import { uptime } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -90,9 +91,12 @@ function installerOf(system: System, trust: string | null): Installer {
   if (diskRoot === null) {
     return () => Promise.reject(new Error('this machine has no disks to install to'));
   }
-  const dropCaches = () => system.dropCaches();
-  const deps = { root: diskRoot, isReal, programs, dropCaches, trust, time: systemTime, log };
-  return createImageInstaller(deps);
+  return createImageInstaller({
+    ...{ root: diskRoot, isReal, programs, trust, time: systemTime, log },
+    dropCaches: () => system.dropCaches(),
+    // Half of what nobody uses: the rest is for unpacking, and for all else that runs there.
+    roomBytes: () => freemem() / 2,
+  });
 }
 
 const systemTime: LoopTime = {

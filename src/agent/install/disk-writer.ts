@@ -99,10 +99,7 @@ function createWriter(file: FileHandle, options: DiskWriterOptions): DiskWriter 
       if (fill > 0) await flush();
       if (!head) throw new Error('the image is empty');
       const found = hash.digest();
-      if (Buffer.compare(found, sha256) !== 0) {
-        const asked = Buffer.from(sha256).toString('hex');
-        throw new Error(`the image has SHA-256 ${found.toString('hex')}, not ${asked}`);
-      }
+      if (Buffer.compare(found, sha256) !== 0) throw wrongHash(found, sha256);
       await file.sync();
       await writeAll(file, head, 0);
       await file.sync();
@@ -112,6 +109,11 @@ function createWriter(file: FileHandle, options: DiskWriterOptions): DiskWriter 
     close: () => file.close(),
   };
 }
+
+export const wrongHash = (found: Uint8Array, asked: Uint8Array): Error =>
+  new Error(`the image has SHA-256 ${hex(found)}, not ${hex(asked)}`);
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 async function writeAll(file: FileHandle, content: Uint8Array, position: number): Promise<void> {
   for (let done = 0; done < content.length;) {

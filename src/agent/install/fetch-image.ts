@@ -145,6 +145,9 @@ function refusal({ host }: URL, status: number): Error {
 
 function redirected(location: string, from: URL): URL {
   const target = URL.canParse(location, from.href) ? new URL(location, from) : null;
+  // Whoever asked for https must not be led into the clear, where an address may let one in.
+  const isInClear = from.protocol === 'https:' && target?.protocol === 'http:';
+  if (isInClear) throw new FetchError(`${from.host} redirects from https to plain http`);
   if (target && ['http:', 'https:'].includes(target.protocol)) return target;
   throw new FetchError(`${from.host} redirects to what is no http or https address`);
 }

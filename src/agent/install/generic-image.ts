@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { GenericImage } from '../../wire/codec.ts';
@@ -5,7 +6,7 @@ import { IMAGE_COMPRESSION, installationFault } from '../../wire/installation.ts
 import type { LoopTime } from '../heartbeat-loop.ts';
 import type { HostPrograms } from '../host-programs.ts';
 import type { Installer } from '../installation.ts';
-import { openDisk } from './disk-writer.ts';
+import { openDisk, wrongHash } from './disk-writer.ts';
 import { fetchImage, withoutSecrets } from './fetch-image.ts';
 import { selectRootDevice } from './root-device.ts';
 import { unpackerOf } from './unpack.ts';
@@ -21,6 +22,8 @@ export interface ImageInstallerDeps {
   /** PEM of an authority to trust besides the usual ones; null for none. */
   readonly trust: string | null;
   readonly dropCaches: () => Promise<void>;
+  /** How many bytes of an image may be held in memory now. */
+  readonly roomBytes: () => number;
 }
 
 const SILENCE_MS = 30_000;
@@ -61,15 +64,66 @@ async function install(
     const isPacked = compression !== IMAGE_COMPRESSION.none;
     const sizeMaxBytes = isPacked ? Infinity : device.sizeBytes;
     const options = { ...deps, signal, silenceMs: SILENCE_MS, sizeMaxBytes };
-    const chunks = fetchImage(image.imageUrl ?? '', options);
-    const source = Readable.from(chunks, { objectMode: false });
-    for await (const chunk of unpack(source)) {
+    const sha256 = image.sha256 ?? new Uint8Array();
+    const held = await hold(fetchImage(image.imageUrl ?? '', options), deps.roomBytes());
+    // A wrong image is then refused while the disk is still what it was.
+    if (held.isWhole) {
+      await assertIs(sha256, unpack(Readable.from(held.chunks(), { objectMode: false })), device);
+    } else
+      deps.log('the image does not fit into memory: its SHA-256 is checked after it is written');
+    for await (const chunk of unpack(Readable.from(held.chunks(), { objectMode: false }))) {
       signal.throwIfAborted();
       await disk.write(chunk);
     }
-    await disk.finish(image.sha256 ?? new Uint8Array());
+    await disk.finish(sha256);
     deps.log(`${device.name} has the image`);
   } finally {
     await disk.close();
   }
+}
+
+/** What was fetched so far, and the rest as it comes; `chunks` may be asked again if it is whole. */
+interface Held {
+  readonly isWhole: boolean;
+  readonly chunks: () => AsyncGenerator<Buffer, void>;
+}
+
+/** Fetches until all is there, or until there is no more room for it. */
+async function hold(source: AsyncGenerator<Buffer, void>, roomBytes: number): Promise<Held> {
+  const held: Buffer[] = [];
+  let sizeBytes = 0;
+  let isWhole = false;
+  while (!isWhole && sizeBytes <= roomBytes) {
+    const next = await source.next();
+    isWhole = next.done === true;
+    if (next.done) break;
+    held.push(next.value);
+    sizeBytes += next.value.length;
+  }
+  return {
+    isWhole,
+    async *chunks() {
+      yield* held;
+      if (!isWhole) yield* source;
+    },
+  };
+}
+
+async function assertIs(
+  sha256: Uint8Array,
+  image: AsyncIterable<Buffer>,
+  { name, sizeBytes }: { name: string; sizeBytes: number },
+): Promise<void> {
+  const hash = createHash('sha256');
+  let doneBytes = 0;
+  for await (const chunk of image) {
+    doneBytes += chunk.length;
+    if (doneBytes > sizeBytes) {
+      throw new Error(`the image is larger than ${name}, which has ${sizeBytes} bytes`);
+    }
+    hash.update(chunk);
+  }
+  if (doneBytes === 0) throw new Error('the image is empty');
+  const found = hash.digest();
+  if (Buffer.compare(found, sha256) !== 0) throw wrongHash(found, sha256);
 }

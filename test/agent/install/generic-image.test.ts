@@ -1,10 +1,14 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { X509Certificate, createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execFileSync } from 'node:child_process';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { createDevCertificates } from '../../../src/adapters/agents/tls-material.ts';
 import { createHostPrograms, noPrograms } from '../../../src/agent/host-programs.ts';
 import type { HostPrograms } from '../../../src/agent/host-programs.ts';
 import { createImageInstaller } from '../../../src/agent/install/generic-image.ts';
@@ -42,6 +46,8 @@ function createInstaller(root: string, deps: Partial<ImageInstallerDeps> = {}) {
     log: (message) => void said.push(message),
     trust: null,
     dropCaches: () => Promise.resolve(),
+    // Nothing is held, so all is checked while it is written.
+    roomBytes: () => 0,
     ...deps,
   });
   return { install, said };
@@ -168,6 +174,51 @@ describe('generic image', () => {
         .subarray(0, 4 * MIB)
         .every((byte) => byte === 0),
     ).toBe(true);
+  });
+
+  describe('B6: where it fits into memory', () => {
+    const roomBytes = () => 64 * MIB;
+    test.each([
+      ['as it is', IMAGE_COMPRESSION.none, (content: Buffer) => content],
+      ['packed', IMAGE_COMPRESSION.gzip, gzipSync],
+    ])('the disk is untouched until the SHA-256 is right: %s', async (_name, compression, pack) => {
+      images.otherwise = serve(pack(IMAGE));
+      const wrong = run({ compression, sha256: sha256(Buffer.from('x')) }, { roomBytes });
+      await expect(wrong).rejects.toThrow(/has SHA-256 .* not/);
+      expect(isUntouched()).toBe(true);
+      await run({ compression }, { roomBytes });
+      expect([hasImage(), images.requests.length]).toEqual([true, 2]);
+    });
+
+    test('a packed one that is larger than the disk, or torn, leaves it untouched', async () => {
+      images.otherwise = serve(gzipSync(Buffer.alloc(DISK_BYTES + 1)));
+      const gzip = { compression: IMAGE_COMPRESSION.gzip };
+      await expect(run(gzip, { roomBytes })).rejects.toThrow(/is larger/);
+      images.otherwise = serve(gzipSync(IMAGE).subarray(0, -1000));
+      await expect(run(gzip, { roomBytes })).rejects.toThrow();
+      expect(isUntouched()).toBe(true);
+    });
+
+    test('one that does not fit is written as it comes, and the log says so', async () => {
+      const said = await run({}, { roomBytes: () => 3 * MIB });
+      expect(hasImage()).toBe(true);
+      expect(said.join()).toMatch('does not fit into memory');
+    });
+  });
+
+  test('B6: a redirect from https to plain http is not followed', async () => {
+    const { key, cert, caDer } = await createDevCertificates({ names: [] });
+    const server = createHttpsServer({ key, cert }, (_request, response) => {
+      response.writeHead(302, { location: images.url }).end();
+    }).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const imageUrl = `https://127.0.0.1:${(server.address() as AddressInfo).port}/image`;
+    const trust = new X509Certificate(caDer).toString();
+    await expect(run({ imageUrl }, { trust })).rejects.toThrow(
+      /redirects from https to plain http/,
+    );
+    expect([isUntouched(), images.requests.length]).toEqual([true, 0]);
   });
 
   test('a disk that does not give back what it took is told', async () => {
