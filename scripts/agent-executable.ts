@@ -9,6 +9,7 @@ import {
   copyFileSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
@@ -24,20 +25,31 @@ const RESOURCE = 'NODE_SEA_BLOB';
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 const EXECUTABLE_MODE = 0o755;
 
-/** For which machines the executable is: those like this one. */
-export const platform = `${process.platform}-${process.arch}`;
+/** Processors that executables are built for, as Node names them. */
+export const ARCHITECTURES = ['x64', 'arm64'];
+
+/** For which machines an executable is, as in its name. */
+export const platformOf = (arch: string): string => `${process.platform}-${arch}`;
+
+export interface ExecutableOptions {
+  readonly script: Uint8Array;
+  readonly outFile: string;
+  /** Of {@link ARCHITECTURES}; another than this machine's runtime is fetched from the registry. */
+  readonly arch: string;
+}
 
 /**
- * Writes the executable, mode 0755; it appears whole or not at all.
+ * Writes the executable, mode 0755; it appears whole or not at all. The same script and the same
+ * packages give the same bytes, wherever it is built.
  * @throws {Error} one of the steps failed.
  */
-export function buildAgentExecutable(options: { script: Uint8Array; outFile: string }): void {
+export function buildAgentExecutable(options: ExecutableOptions): void {
   const scratch = mkdtempSync(join(tmpdir(), 'shepherd-agent-'));
   mkdirSync(dirname(options.outFile), { recursive: true });
   const draft = `${options.outFile}.${process.pid}.new`;
   try {
     const blob = prepareBlob(scratch, options.script);
-    copyFileSync(NODE, draft);
+    copyFileSync(runtimeFor(options.arch, scratch), draft);
     chmodSync(draft, EXECUTABLE_MODE);
     // Before the script goes in: afterwards it would be taken out again.
     spawnSync('strip', [draft], { stdio: 'ignore' });
@@ -50,21 +62,34 @@ export function buildAgentExecutable(options: { script: Uint8Array; outFile: str
   }
 }
 
+/** The Node of the same version for such machines. */
+function runtimeFor(arch: string, scratch: string): string {
+  if (arch === process.arch) return NODE;
+  const name = `node-${platformOf(arch)}`;
+  const { version } = JSON.parse(readFileSync(join(PACKAGES, 'node', 'package.json'), 'utf8')) as {
+    version: string;
+  };
+  const stdio = ['ignore', 'pipe', 'pipe'] as const;
+  const pack = ['pack', `${name}@${version}`, '--silent', '--pack-destination', scratch];
+  const archive = execFileSync('npm', pack, { stdio: [...stdio], encoding: 'utf8' }).trim();
+  execFileSync('tar', ['-xzf', archive], { cwd: scratch, stdio: [...stdio] });
+  return join(scratch, 'package', 'bin', 'node');
+}
+
+/** The file names become part of the blob, so they are the same each time. */
 function prepareBlob(scratch: string, script: Uint8Array): string {
-  const main = join(scratch, 'agent.js');
-  const output = join(scratch, 'agent.blob');
-  const config = join(scratch, 'sea-config.json');
-  writeFileSync(main, script);
+  const [main, output, config] = ['agent.js', 'agent.blob', 'sea-config.json'];
+  writeFileSync(join(scratch, main), script);
   const choices = { disableExperimentalSEAWarning: true, useSnapshot: false, useCodeCache: false };
-  writeFileSync(config, JSON.stringify({ main, output, ...choices }));
-  run(['--experimental-sea-config', config]);
-  return output;
+  writeFileSync(join(scratch, config), JSON.stringify({ main, output, ...choices }));
+  run(['--experimental-sea-config', config], scratch);
+  return join(scratch, output);
 }
 
 /**
  * By the runtime that goes into the file: the two must be of one version. What it says on standard
  * error is part of the error when it fails, and else of no interest.
  */
-function run(args: readonly string[]): void {
-  execFileSync(NODE, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+function run(args: readonly string[], cwd?: string): void {
+  execFileSync(NODE, args, { cwd, stdio: ['ignore', 'ignore', 'pipe'] });
 }

@@ -1,19 +1,21 @@
 /**
  * Builds the agent below `dist/agent`: `shepherd-agent`, a script for machines that have Node, and
  * `shepherd-agent-<platform>-<arch>`, one executable that needs nothing. `--script` or `--sea` builds
- * one of the two; `--out <directory>` builds elsewhere.
+ * one of the two; `--arch x64` or `--arch arm64` for such machines instead of those like this one;
+ * `--out <directory>` builds elsewhere.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildAgent } from '../src/agent-bundle.ts';
-import { buildAgentExecutable, platform } from './agent-executable.ts';
+import { ARCHITECTURES, buildAgentExecutable, platformOf } from './agent-executable.ts';
 
 const { values } = parseArgs({
   options: {
     script: { type: 'boolean', default: false },
     sea: { type: 'boolean', default: false },
+    arch: { type: 'string', default: process.arch },
     out: { type: 'string', default: join(import.meta.dirname, '../dist/agent') },
   },
 });
@@ -28,7 +30,9 @@ const tell = (path: string, content: Buffer) => {
 const { content } = await buildAgent(both || values.script ? { outFile } : {});
 if (both || values.script) tell(outFile, content);
 if (both || values.sea) {
-  const executable = `${outFile}-${platform}`;
-  buildAgentExecutable({ script: content, outFile: executable });
+  const { arch } = values;
+  if (!ARCHITECTURES.includes(arch)) throw new Error(`--arch: one of ${ARCHITECTURES.join(', ')}`);
+  const executable = `${outFile}-${platformOf(arch)}`;
+  buildAgentExecutable({ script: content, outFile: executable, arch });
   tell(executable, readFileSync(executable));
 }

@@ -8,7 +8,14 @@ import type { FleetProvider } from '../adapters/provider/port.ts';
 import { parseAddress } from '../adapters/ssh/port.ts';
 import type { RemoteShell, ShellTarget, UploadFile } from '../adapters/ssh/port.ts';
 import type { BackoffDescriptor } from '../domain/backoff.ts';
-import { Cancelled, Denied, NotFound, NothingToDo, Unreachable } from '../domain/errors.ts';
+import {
+  Cancelled,
+  Denied,
+  NotFound,
+  NothingToDo,
+  RemoteFailure,
+  Unreachable,
+} from '../domain/errors.ts';
 import { providerOf } from '../domain/ids.ts';
 import type { Process } from '../domain/machine.ts';
 import { plainText } from '../domain/texts.ts';
@@ -35,13 +42,18 @@ export interface TaskDeps {
   };
 }
 export interface TakeOverDeps extends TaskDeps {
-  readonly agent: { readonly file: UploadFile; readonly targetPath: string };
+  readonly agent: {
+    /** One program for all machines, or one by the name of their processor: `x64`, `arm64`. */
+    readonly file: UploadFile | ReadonlyMap<string, UploadFile>;
+    readonly targetPath: string;
+  };
   readonly protocol: TakeoverProtocol;
   readonly backoff: BackoffDescriptor;
 }
 
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 const BOOT_ID_MAX = 128;
+const PROCESSOR_MAX = 64;
 const DENIED_BACKOFF_MS = 30 * 60_000;
 const NOTHING = new Uint8Array(0);
 
@@ -149,8 +161,13 @@ export function takeOverSlots(deps: TakeOverDeps) {
 
     upload: fromPromise<void, Job>(async ({ input, signal }) => {
       const turn = at('uploading', input);
+      const step = stepSignal(deps, turn, signal);
       const { file, targetPath } = deps.agent;
-      await turn.shell!.upload(targetPath, file, stepSignal(deps, turn, signal));
+      await turn.shell!.upload(
+        targetPath,
+        'content' in file ? file : await programFor(file, turn, step),
+        step,
+      );
     }),
 
     execute: fromPromise<void, Job>(async ({ input, signal }) => {
@@ -200,6 +217,28 @@ export function takeOverSlots(deps: TakeOverDeps) {
 const toldOf = (deps: TakeOverDeps, turn: Turn) => ({
   throwAway: providerFor(deps, turn).capabilities.throwAway === true,
 });
+
+/** What `uname -m` calls the processors that agents are built for. */
+const PROCESSORS: ReadonlyMap<string, string> = new Map([
+  ['x86_64', 'x64'],
+  ['aarch64', 'arm64'],
+]);
+
+/** @throws {RemoteFailure} the configuration names no program for such a machine. */
+async function programFor(
+  programs: ReadonlyMap<string, UploadFile>,
+  { shell }: Turn,
+  signal: AbortSignal,
+): Promise<UploadFile> {
+  const { stdout } = await shell!.execute(['uname', '-m'], NOTHING, signal);
+  const found = plainText(stdout.toString('utf8').trim(), PROCESSOR_MAX);
+  const program = programs.get(PROCESSORS.get(found) ?? '');
+  if (program) return program;
+  const known = [...programs.keys()].join(', ');
+  throw new RemoteFailure(
+    `the machine has a processor "${found}", and agent.executables has programs for: ${known}`,
+  );
+}
 
 /**
  * A host key that was proved is pinned at once: were it only pinned with the agent's start, a crash

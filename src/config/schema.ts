@@ -146,6 +146,14 @@ const agentSchema = (around: Surroundings) =>
     executablePath: leaf
       .file('The agent program that is put on machines; unset: ours.', around)
       .optional(),
+    executables: section({
+      x64: leaf.file('The agent program of machines with an x86-64 processor.', around).optional(),
+      arm64: leaf.file('The agent program of machines with an ARM64 processor.', around).optional(),
+    })
+      .refine((programs) => programs.x64 !== undefined || programs.arm64 !== undefined, {
+        error: 'names no program; give x64, arm64 or both',
+      })
+      .optional(),
     targetPath: leaf.remotePath('Where it is put.').prefault('/root/agent'),
     endpoint: leaf
       .endpoint('Address that agents report to; unset: agentServer.listen, if that names a host.')
@@ -165,11 +173,16 @@ const agentSchema = (around: Surroundings) =>
     firstHeartbeatDeadline: leaf
       .duration('A machine is lost so long after agent start if none ever came.')
       .prefault(formatDuration(DEFAULT_LOSS.firstHeartbeatMs)),
-  }).refine(hearsTwice, {
-    when: () => true,
-    path: ['heartbeatDeadline'],
-    error: 'is less than two heartbeat periods; give more, or machines are lost by one late call',
-  });
+  })
+    .refine((agent) => agent.executablePath === undefined || agent.executables === undefined, {
+      path: ['executables'],
+      error: 'and executablePath were both given; give one of them',
+    })
+    .refine(hearsTwice, {
+      when: () => true,
+      path: ['heartbeatDeadline'],
+      error: 'is less than two heartbeat periods; give more, or machines are lost by one late call',
+    });
 
 function hearsTwice(agent: { heartbeatDeadline?: unknown; heartbeatPeriod?: unknown }): boolean {
   const { heartbeatDeadline: deadlineMs, heartbeatPeriod: periodMs } = agent ?? {};

@@ -11,7 +11,7 @@ import { startEmbeddedPostgres } from '../adapters/bmdb/embedded/embedded-postgr
 import { checkSchema, migrate } from '../adapters/bmdb/schema/migrate.ts';
 import { createPgBmdb } from '../adapters/bmdb/pg/pg-bmdb.ts';
 import type { Clock, Random } from '../adapters/clock/port.ts';
-import type { RemoteShell } from '../adapters/ssh/port.ts';
+import type { RemoteShell, UploadFile } from '../adapters/ssh/port.ts';
 import type { HeartbeatStore } from '../domain/heartbeat.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { Metrics } from '../adapters/metrics/port.ts';
@@ -177,8 +177,15 @@ async function tlsOf({ agentServer, agent }: Config) {
 
 const derOf = (pem: Buffer): Uint8Array => new X509Certificate(pem).raw;
 
-/** The file that is put on machines. */
-export async function agentFile({ agent }: Config) {
-  const { content, sha256 } = await loadAgentProgram(agent.executablePath);
-  return { content, sha256, mode: 0o755 };
+/** What is put on machines: one program for all, or one for each kind of processor. */
+export async function agentFiles({ agent }: Config) {
+  const load = async (path?: string): Promise<UploadFile> => {
+    const { content, sha256 } = await loadAgentProgram(path);
+    return { content, sha256, mode: 0o755 };
+  };
+  if (!agent.executables) return load(agent.executablePath);
+  const paths = Object.entries(agent.executables).filter(([, path]) => path !== undefined);
+  return new Map(
+    await Promise.all(paths.map(async ([name, path]) => [name, await load(path)] as const)),
+  );
 }

@@ -28,7 +28,7 @@ export function fleetDeps(means: Means, parts: Parts, watching: Watching): Provi
     ...watching,
     takeOver: {
       ...tasks,
-      agent: { file: parts.file, targetPath: config.agent.targetPath },
+      agent: { file: parts.files, targetPath: config.agent.targetPath },
       protocol: parts.protocol,
       backoff: config.initializer.backoff,
     },

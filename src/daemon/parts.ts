@@ -13,7 +13,7 @@ import { createSessionKeeper } from '../actors/session-keeper.ts';
 import type { Log } from '../adapters/log/port.ts';
 import { lossPolicyOf } from '../config.ts';
 import { Denied, explain, isProviderError } from '../domain/errors.ts';
-import { agentFile, openAgentServer, openBmdb, openShell, type Means } from './adapters.ts';
+import { agentFiles, openAgentServer, openBmdb, openShell, type Means } from './adapters.ts';
 import { guardPolicyOf } from './guard-policy.ts';
 import { openProviders } from './providers.ts';
 
@@ -31,7 +31,7 @@ export type Parts = Awaited<ReturnType<typeof openParts>>;
  */
 export async function openParts(means: Means) {
   const { config, tuning, clock, log, metrics } = means;
-  const file = await agentFile(config);
+  const files = await agentFiles(config);
   const { keys, shell, renewKeys } = await openShell(means);
   // Before the first read of the database this daemon knows of no other.
   let daemons = () => 1;
@@ -122,7 +122,7 @@ export async function openParts(means: Means) {
     log: log.child({ component: 'desk' }),
   });
   return {
-    file,
+    files,
     shell,
     renewKeys,
     providers,

@@ -49,6 +49,39 @@ describe('taking a machine over', () => {
     });
   });
 
+  describe('C7: with a program for each kind of processor', () => {
+    const program = (name: string) => ({ content: Buffer.from(name), sha256: '', mode: 0o755 });
+    const slots = () =>
+      startSlots(stand, 'tofu', {
+        agent: {
+          file: new Map(['x64', 'arm64'].map((name) => [name, program(name)])),
+          targetPath: AGENT,
+        },
+      });
+    const on = (processor: string) => {
+      stand.host.run = (argv, stdin) =>
+        argv[0] === 'uname' ? { stdout: Buffer.from(`${processor}\n`) } : agentAnswer(stdin);
+      stand.given();
+      return startAgent(stand, slots());
+    };
+
+    test.each([
+      ['x86_64', 'x64'],
+      ['aarch64', 'arm64'],
+    ])('%s gets its own', async (processor, name) => {
+      expect((await on(processor)).outcome).toBe('done');
+      expect(stand.done).toContain('execute uname -m');
+      expect(stand.host.files.get(AGENT)?.content.toString()).toBe(name);
+    });
+
+    test('another one gets none, and the cause names what is missing', async () => {
+      const { outcome, failure } = await on('riscv64');
+      expect(outcome).toBe('failed');
+      expect(failure?.message).toMatch(/processor "riscv64".*agent\.executables.*x64, arm64/);
+      expect(stand.host.files.size).toBe(0);
+    });
+  });
+
   test('goes on where the pinned key is seen again, under every policy', async () => {
     for (const policy of ['strict', 'tofu', 'insecure'] as const) {
       stand.given({ hostKey: stand.host.hostKey });

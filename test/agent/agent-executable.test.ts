@@ -18,12 +18,13 @@ const BUILD = { timeout: 240_000 };
 const PATIENCE = { timeout: 60_000 };
 const cleanUps: (() => Promise<void> | void)[] = [];
 
-/** Builds it as `npm run build:agent` does, in a directory of its own. */
+/** Builds it as `npm run build:agent` does, in a directory of its own, temporary files included. */
 async function buildExecutable(): Promise<Buffer> {
   const directory = mkdtempSync(join(tmpdir(), 'shepherd-build-'));
   try {
     const args = [SCRIPT, '--sea', '--out', directory];
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, args);
+    const env = { ...process.env, TMPDIR: directory };
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { env });
     expect(stderr).toBe('');
     const [, path, bytes] = /^(\S+): (\d+) bytes/.exec(stdout)!;
     const content = readFileSync(path!);
@@ -41,6 +42,10 @@ describe('agent as one executable', () => {
   }, BUILD.timeout);
   afterEach(async () => {
     for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
+  });
+
+  test('C7: built elsewhere it is the same, byte for byte', BUILD, async () => {
+    expect((await buildExecutable()).equals(program)).toBe(true);
   });
 
   test('takes a machine over that has no node, and reports', PATIENCE, async () => {

@@ -1,5 +1,10 @@
 import { fromPromise } from 'xstate';
-import { takeOverSlots, type HostKeyPolicy, type TaskDeps } from '../../src/actors/take-over.ts';
+import {
+  takeOverSlots,
+  type HostKeyPolicy,
+  type TakeOverDeps,
+  type TaskDeps,
+} from '../../src/actors/take-over.ts';
 import { createTakeoverProtocol } from '../../src/adapters/agents/takeover-protocol.ts';
 import { AGENT_START_BACKOFF } from '../../src/domain/backoff.ts';
 import type { MachineView } from '../../src/domain/view.ts';
@@ -21,15 +26,15 @@ export const agentAnswer = (stdin: Buffer) => {
 export const startSlots = (
   stand: TaskStand,
   policy?: HostKeyPolicy,
-  change: Partial<TaskDeps> = {},
+  change: Partial<TaskDeps & Pick<TakeOverDeps, 'agent'>> = {},
 ) =>
   takeOverSlots({
     ...stand.deps(policy),
-    ...change,
     agent: {
       file: { content: Buffer.from('agent'), sha256: '', mode: 0o755 },
       targetPath: AGENT_PATH,
     },
+    ...change,
     protocol: createTakeoverProtocol({
       endpoint: '192.0.2.100:7000',
       caCertificate: new Uint8Array(0),
