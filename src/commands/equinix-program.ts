@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { systemClock, systemRandom } from '../adapters/clock/system-clock.ts';
 import { createDoor } from '../adapters/provider/equinix/door.ts';
 import { UsageError } from '../domain/errors.ts';
+import { slotOf } from '../domain/ids.ts';
 import { parseDuration } from '../settings/duration.ts';
 import type { AccessFlags } from './equinix/access.ts';
 import type { ConsentFlags } from './equinix/consent.ts';
@@ -67,7 +68,8 @@ export function addEquinixCommands(
   command('list', 'count reservations by metro, plan and class')
     .option('--organization <id>', 'of all its projects')
     .option('--project <id>', 'of this project')
-    .action(async (o: AccessFlags & Printed & { organization?: string; project?: string }) => {
+    .option('--timeout <duration>', 'give up after this', durationOf, 60_000)
+    .action(async (o: Listed) => {
       const { listReservations } = await import('./equinix/list.ts');
       await run(o, 'list reservations', (operator) => listReservations(o, operator));
     });
@@ -109,6 +111,11 @@ export function addEquinixCommands(
     });
 }
 
+interface Listed extends AccessFlags, Printed {
+  readonly organization?: string;
+  readonly project?: string;
+  readonly timeout: number;
+}
 type Asked = AccessFlags & ConsentFlags & Printed;
 interface Taken {
   readonly sourceProject: string;
@@ -151,6 +158,25 @@ function durationOf(text: string): number {
   throw new InvalidArgumentError('Give a duration such as 250ms or 2s.');
 }
 
+async function machinesOf(file: string, signal: AbortSignal) {
+  const { withDatabase } = await import('./database.ts');
+  return withDatabase({ file }, async (bmdb) => {
+    const { machines } = await bmdb.scan(signal);
+    return new Map(
+      machines.flatMap(({ provided }) =>
+        provided
+          ? [
+              [
+                provided.providerId,
+                slotOf(provided.provider, { ...provided, id: provided.providerId }),
+              ],
+            ]
+          : [],
+      ),
+    );
+  });
+}
+
 /** The person who started the process; an interrupt ends what is under way. */
 function atTerminal() {
   const ending = new AbortController();
@@ -163,6 +189,7 @@ function atTerminal() {
     env: process.env,
     clock: systemClock,
     random: systemRandom,
+    machinesOf: (file) => machinesOf(file, ending.signal),
     signal: ending.signal,
   };
   return { operator, release };

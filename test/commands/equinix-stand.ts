@@ -36,7 +36,7 @@ export interface OperatorStand {
   run(
     args: readonly string[],
     answer?: Answer | (() => Promise<string>),
-    meanwhile?: (hands: { interrupt(): void }) => void,
+    meanwhile?: (hands: { interrupt(): void; readonly notes: readonly string[] }) => void,
   ): Promise<Ran>;
   /** Changes a device as somebody else would who has a token of the account. */
   rename(
@@ -54,6 +54,8 @@ const SPEED = 1_000;
 export async function startOperatorStand(
   world: object,
   options: Partial<FakequinixOptions> = {},
+  /** What a BMDB knows. */
+  machinesOf: () => Promise<ReadonlyMap<string, string>> = async () => new Map(),
 ): Promise<OperatorStand> {
   const projects = [
     { id: SOURCE, name: 'fleet' },
@@ -89,6 +91,7 @@ export async function startOperatorStand(
       env,
       clock: createScaledClock(SPEED),
       random: createSeededRandom(3),
+      machinesOf,
       signal: ending.signal,
     };
     let exitCode = -1;
@@ -100,9 +103,11 @@ export async function startOperatorStand(
       () => ({ operator, release: () => void input.destroy() }),
       (isGood) => void (exitCode = isGood ? 0 : 1),
     );
-    meanwhile?.({ interrupt: () => ending.abort() });
+    meanwhile?.({ interrupt: () => ending.abort(), notes });
     const command = args[0] ?? '';
-    await cli.parseAsync(['equinix', command, ...access, ...args.slice(1)], { from: 'user' });
+    const patience = command === 'list' && !args.includes('--timeout') ? ['--timeout', '10h'] : [];
+    const line = ['equinix', command, ...access, ...patience, ...args.slice(1)];
+    await cli.parseAsync(line, { from: 'user' });
     const text = out.join('\n');
     const json: unknown = args.includes('--json') ? JSON.parse(text) : undefined;
     return { exitCode, out: text, notes, json };

@@ -10,6 +10,7 @@ import { UsageError } from '../../domain/errors.ts';
 import { isUuid } from '../../domain/ids.ts';
 import { createSecret, type Secret } from '../../settings/secret.ts';
 import type { Operator } from './operator.ts';
+import { createWatch, type Watch } from './patience.ts';
 
 /** Where the API is, who asks, and whose devices are meant. */
 export interface AccessFlags {
@@ -40,6 +41,7 @@ export interface Access {
   /** Null: not known. */
   readonly owner: string | null;
   readonly allOwners: boolean;
+  readonly watch: Watch;
 }
 
 const USERNAME = 'EQUINIX_USERNAME';
@@ -73,12 +75,14 @@ export function openAccess(flags: AccessFlags, projectId: string, operator: Oper
     apiRateMs: flags.apiRate ?? configured?.apiRate ?? EQUINIX_DEFAULTS.apiRateMs,
   };
   const { clock, random } = operator;
+  const watch = createWatch(baseUrl);
   const client = createEquinixClient(config, {
-    ...{ clock, random, log: silentLog, metrics: silentMetrics },
+    ...{ clock, random, log: silentLog },
+    metrics: { ...silentMetrics, ...watch.metrics },
     userAgent: 'shepherd-operator',
   });
   const view = createDeviceView(config, { client, log: silentLog });
-  return { config, client, view, prefix, owner, allOwners };
+  return { config, client, view, prefix, owner, allOwners, watch };
 }
 
 /** @throws {UsageError} */

@@ -10,6 +10,7 @@ import {
 import { TimedOut } from '../../domain/errors.ts';
 import { type Access, type AccessFlags, openAccess } from './access.ts';
 import { agrees, type ConsentFlags, requireWayToAsk } from './consent.ts';
+import { spareMachines } from './fleet-machines.ts';
 import type { Operator } from './operator.ts';
 import { isMeant, ownerText, requireReach, stillMeant } from './reach.ts';
 import {
@@ -35,16 +36,17 @@ export async function deleteDevices(flags: DeleteFlags, operator: Operator): Pro
   requireReach(access);
   try {
     const { items, unread } = await access.client.listDevices(operator.signal, { insist: true });
-    const meant = items.filter((device) => isMeant(device, access)).map(subjectOf);
-    const more = {
-      project: flags.project,
-      otherDevices: items.length + unread.length - meant.length,
-    };
+    const found = items.filter((device) => isMeant(device, access)).map(subjectOf);
+    const { others: meant, machines } = await spareMachines(
+      ...([found, ({ id }: Doomed) => id, 'deprovision', flags, operator] as const),
+    );
+    const otherDevices = items.length + unread.length - meant.length;
+    const more = { project: flags.project, otherDevices, machines };
     const question = {
       lines: [
         ...meant.map(({ name, device }) => `${name}  ${device.id}  ${ownerText(device)}`),
         `to be deleted with all data, of project ${flags.project}: ${meant.length};` +
-          ` other devices that stay: ${more.otherDevices}`,
+          ` other devices that stay: ${otherDevices}`,
         ...unread.map(({ id }) => `device ${id} cannot be read, so it stays`),
       ],
       prompt: `Type the last ${TAIL_LENGTH} characters of the project's id to delete them:`,

@@ -4,11 +4,14 @@ import { UsageError } from '../../domain/errors.ts';
 import { toTable } from '../text-table.ts';
 import { type AccessFlags, openAccess, requireUuid } from './access.ts';
 import type { Operator } from './operator.ts';
+import { withPatience } from './patience.ts';
 import type { Outcome } from './report.ts';
 
 export interface ListFlags extends AccessFlags {
   readonly organization?: string | undefined;
   readonly project?: string | undefined;
+  /** Gives up after this, milliseconds. */
+  readonly timeout: number;
 }
 
 /** Reservations that are alike. */
@@ -31,9 +34,14 @@ export async function listReservations(flags: ListFlags, operator: Operator): Pr
   }
   if (organization !== undefined) requireUuid('organization', organization);
   const access = openAccess(flags, project ?? organization!, operator);
-  const { client } = access;
-  const { signal } = operator;
+  const { client, watch } = access;
   try {
+    return await withPatience(flags.timeout, operator, watch, read);
+  } finally {
+    client.stop();
+  }
+
+  async function read(signal: AbortSignal): Promise<Outcome> {
     const { items, unread, complete } =
       organization === undefined
         ? await client.listReservations(signal)
@@ -46,8 +54,6 @@ export async function listReservations(flags: ListFlags, operator: Operator): Pr
       each.project?.name ?? named?.name ?? each.project?.id ?? project ?? '-';
     const rest = { complete, unread: unread.length, nameOf, nowMs: operator.clock.now() };
     return show(items, rest);
-  } finally {
-    client.stop();
   }
 }
 

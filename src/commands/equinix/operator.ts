@@ -12,6 +12,8 @@ export interface Operator {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   readonly random: Random;
+  /** Slots of the machines that the BMDB of a configuration knows, by the ids of their devices. */
+  machinesOf(configFile: string): Promise<ReadonlyMap<string, string>>;
   /** Aborts when the operator wants an end. */
   readonly signal: AbortSignal;
 }

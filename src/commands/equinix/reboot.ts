@@ -2,6 +2,7 @@ import { type Device, idOf } from '../../adapters/provider/equinix/client/schema
 import { UsageError } from '../../domain/errors.ts';
 import { type Access, type AccessFlags, openAccess, requireUuid } from './access.ts';
 import { agrees, type ConsentFlags, requireWayToAsk } from './consent.ts';
+import { spareMachines } from './fleet-machines.ts';
 import type { Operator } from './operator.ts';
 import { isMeant, ownerText, requireReach, stillMeant } from './reach.ts';
 import { carryOutAll, declined, type Outcome, outcomeOf, planned } from './report.ts';
@@ -26,15 +27,19 @@ export async function rebootDevices(flags: RebootFlags, operator: Operator): Pro
   const { client } = access;
   const { signal } = operator;
   try {
-    const meant = device === undefined ? await allOf(access, signal) : [await one(device)];
-    if (meant.length === 0) return outcomeOf([], { project });
+    const found = device === undefined ? await allOf(access, signal) : [await one(device)];
+    const { others: meant, machines } = await spareMachines(
+      ...([found, ({ id }: Device) => id, 'reboot', flags, operator] as const),
+    );
+    const more = { project, machines };
+    if (meant.length === 0) return outcomeOf([], more);
     const lines = meant.map((each) => `${nameOf(each)}  ${each.id}  ${ownerText(each)}`);
     const subjects = meant.map((each) => ({ id: each.id, name: nameOf(each) }));
-    if (flags.dryRun) return outcomeOf(subjects.map(planned), { project });
+    if (flags.dryRun) return outcomeOf(subjects.map(planned), more);
     const prompt = 'Type the number of devices to reboot them:';
     const size = meant.length;
     const question = { lines, prompt, answer: String(size), count: size };
-    if (all && !(await agrees(question, flags, operator))) return declined({ project });
+    if (all && !(await agrees(question, flags, operator))) return declined(more);
     const items = await carryOutAll(
       subjects,
       async ({ id }, step) => {
@@ -44,7 +49,7 @@ export async function rebootDevices(flags: RebootFlags, operator: Operator): Pro
       },
       operator,
     );
-    return outcomeOf(items, { project });
+    return outcomeOf(items, more);
   } finally {
     client.stop();
   }

@@ -66,7 +66,10 @@ export const planned = ({ id, name }: Subject): Item => ({
 });
 
 /** The end of a command that was about several things. */
-export function outcomeOf(items: readonly Item[], more: object = {}): Outcome {
+export function outcomeOf(
+  items: readonly Item[],
+  more: { readonly machines?: readonly string[] } & object = {},
+): Outcome {
   const rows = items.map(({ id, name, result, steps, error }) => [
     ...[name, id, result, error ?? (steps.join(', ') || '-')],
   ]);
@@ -74,7 +77,9 @@ export function outcomeOf(items: readonly Item[], more: object = {}): Outcome {
     text:
       items.length === 0 ? 'there is nothing to do' : toTable([['name', 'id', '', ''], ...rows]),
     json: { ...more, items },
-    isGood: items.every(({ result }) => result === 'done' || result === 'planned'),
+    isGood:
+      !more.machines?.length &&
+      items.every(({ result }) => result === 'done' || result === 'planned'),
   };
 }
 

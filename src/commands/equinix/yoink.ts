@@ -7,6 +7,7 @@ import { type Access, type AccessFlags, openAccess, requireUuid } from './access
 import { agrees, type ConsentFlags, type Question, requireWayToAsk } from './consent.ts';
 import { untilReusable } from './delete.ts';
 import { count, kindOf, tableOf } from './list.ts';
+import { spareMachines } from './fleet-machines.ts';
 import type { Operator } from './operator.ts';
 import { deviceOn, isTakeable, ownerText, requireReach } from './reach.ts';
 import { carryOut, declined, type Outcome, outcomeOf, planned } from './report.ts';
@@ -47,10 +48,19 @@ export async function yoink(flags: YoinkFlags, operator: Operator): Promise<Outc
   try {
     const { items } = await access.client.listReservations(operator.signal, { insist: true });
     operator.note(tableOf(count(items, operator.clock.now(), kindOf)));
-    const candidates = await candidatesOf(items.filter(matches(flags)), access, operator);
+    const found = await candidatesOf(items.filter(matches(flags)), access, operator);
+    const { others: candidates } = await spareMachines(
+      ...([
+        found,
+        ({ device }: Candidate) => device?.id ?? null,
+        'deprovision',
+        flags,
+        operator,
+      ] as const),
+    );
     if (candidates.length < flags.count) {
-      const found = `${candidates.length} of ${flags.count}`;
-      operator.note(`only ${found} ${flags.spec} in ${flags.metro} can be taken`);
+      const enough = `${candidates.length} of ${flags.count}`;
+      operator.note(`only ${enough} ${flags.spec} in ${flags.metro} can be taken`);
       return declined(more);
     }
     const chosen = candidates.slice(0, flags.count);
