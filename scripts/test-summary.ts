@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 
 /**
- * Prints `Tests: X passed, Y failed` from vitest's JSON report, and nothing else. Exits with 1 when
- * a test failed, a file could not be loaded, or there is no report.
+ * Prints `Tests: X passed, Y failed` from vitest's JSON reports, and nothing else. Exits with 1 when
+ * a test failed, a file could not be loaded, or a report is missing.
  */
 interface Report {
   readonly success: boolean;
@@ -14,8 +14,8 @@ interface Report {
   }[];
 }
 
-function readReport(path: string | undefined): Report | null {
-  const text = path === undefined ? '' : readFileSync(path, 'utf8');
+function readReport(path: string): Report | null {
+  const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
   return text === '' ? null : (JSON.parse(text) as Report);
 }
 
@@ -25,8 +25,13 @@ const brokenFiles = (report: Report): number =>
     (file) => file.status === 'failed' && file.assertionResults.length === 0,
   ).length;
 
-const report = readReport(process.argv[2]);
-const passed = report?.numPassedTests ?? 0;
-const failed = report ? report.numFailedTests + brokenFiles(report) : 1;
+const reports = process.argv.slice(2).map(readReport);
+let passed = 0;
+let failed = reports.length === 0 ? 1 : 0;
+for (const report of reports) {
+  passed += report?.numPassedTests ?? 0;
+  failed += report ? report.numFailedTests + brokenFiles(report) : 1;
+}
 console.log(`Tests: ${passed} passed, ${failed} failed`);
-process.exitCode = report?.success && failed === 0 && passed > 0 ? 0 : 1;
+const succeeded = reports.every((report) => report?.success === true);
+process.exitCode = succeeded && failed === 0 && passed > 0 ? 0 : 1;
