@@ -119,8 +119,10 @@ export async function connectTo(
 
 export async function readBootId(turn: Turn, signal: AbortSignal): Promise<string> {
   const { stdout } = await turn.shell!.execute(['cat', BOOT_ID], NOTHING, signal);
+  // A shell's start-up files may print lines before it; those may differ each time, a boot id not.
+  const line = stdout.toString('utf8').trim().split('\n').at(-1)!;
   // As it will be stored, so that it can be compared with what was.
-  return plainText(stdout.toString('utf8').trim(), BOOT_ID_MAX);
+  return plainText(line.trim(), BOOT_ID_MAX);
 }
 
 /** Fills the slots of the `takeover` chart. Each step may run again after a crash. */

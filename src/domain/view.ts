@@ -286,7 +286,7 @@ function atWork(facts: SlotFacts, moment: Moment): Place | null {
   }
   if (row.permit) {
     const may = ladderRefusal(row, facts.holds, moment);
-    const reason = causeOf(row, 'ShepherdRecovery') ?? 'between two attempts';
+    const reason = lastCause(row, RECOVERY) ?? 'between two attempts';
     const next = may === null ? 'recovery' : null;
     return { state: 'Recovering', substate: 'coolingDown', reason, next };
   }
@@ -323,7 +323,7 @@ function started(facts: SlotFacts, { nowMs, loss }: Moment): Place | null {
     return {
       state: 'Running',
       substate: 'silent',
-      reason: may ?? 'no heartbeat within the deadline',
+      reason: withCause(may ?? 'no heartbeat within the deadline', lastCause(row, RECOVERY)),
       next: may === null ? 'recovery' : null,
     };
   }
@@ -354,13 +354,15 @@ function provisioned(facts: SlotFacts, moment: Moment): Place | null {
   }
   if (ladderRefusal(row, holds, moment) === null) {
     const reason = 'agent start was given up; the recovery ladder comes next';
-    return { state, substate: 'waiting', reason, next: 'recovery' };
+    const why = withCause(reason, lastCause(row, STARTING));
+    return { state, substate: 'waiting', reason: why, next: 'recovery' };
   }
   const refusal = agentStartRefusal(row, holds, nowMs, loss);
-  if (refusal === null) return { state, substate: 'waiting', next: 'agentStart' };
+  const cause = lastCause(row, STARTING);
+  if (refusal === null) return { state, substate: 'waiting', next: 'agentStart', reason: cause };
   const backsOff = backoffUntilMs(row, 'ShepherdAgentStart', nowMs) !== null;
   const substate = backsOff ? 'backingOff' : 'waiting';
-  return { state, substate, reason: causeOf(row, 'ShepherdAgentStart') ?? refusal };
+  return { state, substate, reason: cause ?? refusal };
 }
 
 function reserved({ intent, penalty, listed, listingComplete }: SlotFacts, now: Moment): Place {
@@ -374,6 +376,14 @@ function reserved({ intent, penalty, listed, listingComplete }: SlotFacts, now: 
   }
   return { state: 'Reserved', substate: 'available' };
 }
+
+const STARTING: readonly Process[] = ['ShepherdAgentStart'];
+
+const withCause = (why: string, cause: string | null): string =>
+  cause === null ? why : `${why}; last failure: ${cause}`;
+
+const lastCause = (row: MachineRow, processes: readonly Process[]): string | null =>
+  processes.map((process) => causeOf(row, process)).find((cause) => cause !== null) ?? null;
 
 const causeOf = (row: MachineRow, process: Process): string | null =>
   row.backoffs.find((backoff) => backoff.process === process)?.cause ?? null;

@@ -1,5 +1,6 @@
 import { NothingToDo } from '../../domain/errors.ts';
 import { nextStep, type LadderProcess } from '../../domain/recovery/ladder.ts';
+import { lastFailures } from '../../domain/recovery/last-failures.ts';
 import type { OnRung } from '../../machines/recovery.ts';
 import type { Job } from '../../machines/task.ts';
 import type { Turn } from '../desk.ts';
@@ -58,7 +59,8 @@ async function parked(
   const work = turn.work!;
   const provider = providerOfTurn(turn);
   const isOn = await leaveSwitchedOn(deps, turn, stepSignal(deps, turn, signal));
-  const reason = isOn ? end : `${end}; it may be switched off`;
+  const said = [end, ...(isOn ? [] : ['it may be switched off']), lastFailures(work.row)];
+  const reason = said.filter((each) => each !== null).join('; ');
   await work.fail(deps.backoff, reason, { quarantine: { kind: 'needsHuman', reason } });
   workEnded(deps, turn, 'failed');
   deps.metrics.reboot(provider, 'exhausted');

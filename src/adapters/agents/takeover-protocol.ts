@@ -17,6 +17,18 @@ export interface TakeoverProtocolOptions {
 
 const KEPT: ToldOfSystem = { throwAway: false };
 
+const RECEIVED_MAX = 200;
+
+/** What came instead of an answer, and where that usually comes from. */
+function receivedText(stdout: Uint8Array): string {
+  const text = Buffer.from(stdout).toString('utf8').replaceAll(/\s+/g, ' ').trim();
+  if (text === '') return 'received: nothing';
+  return (
+    `received: "${visibleText(text, RECEIVED_MAX)}"; commands over SSH must print nothing of their ` +
+    "own: see that the account's .bashrc or .profile does not"
+  );
+}
+
 /** The takeover messages of `proto/`, as an agent reads them from its standard input. */
 export function createTakeoverProtocol(options: TakeoverProtocolOptions): TakeoverProtocol {
   const { endpoint, caCertificate } = options;
@@ -50,7 +62,7 @@ export function createTakeoverProtocol(options: TakeoverProtocolOptions): Takeov
       if (verdict.kind === 'started') return verdict;
       const said = `the agent's answer for machine ${machineId}: ${visibleText(verdict.message)}`;
       if (verdict.kind === 'refused') throw new RemoteFailure(said);
-      throw new Malformed(said);
+      throw new Malformed(`${said}; ${receivedText(stdout)}`);
     },
   };
 }

@@ -81,12 +81,11 @@ function machineFacts(row: MachineRow, sight: Sight): Fact[] {
       'work',
       `${process} since ${whenText(startedAtMs, nowMs)}, session ${sessionId}`,
     ]),
-    ...backoffs
-      .filter(({ untilMs }) => untilMs > nowMs)
-      .map(({ process, untilMs, cause }): Fact => [
-        'backoff',
-        `${process} ${untilText(untilMs, nowMs)}: ${cause}`,
-      ]),
+    ...backoffs.map(({ process, untilMs, cause }): Fact =>
+      untilMs > nowMs
+        ? ['backoff', `${process} ${untilText(untilMs, nowMs)}: ${cause}`]
+        : ['failed', `${process}, waited until ${whenText(untilMs, nowMs)}: ${cause}`],
+    ),
   ];
 }
 
@@ -109,7 +108,7 @@ function agentFacts(row: MachineRow, sight: Sight): Fact[] {
       : [
           [
             '',
-            `${startAttempt.count} attempts failed, ` +
+            `${startAttempt.count} attempts failed${unreachedText(startAttempt)}, ` +
               (startAttempt.atMs === null
                 ? 'the agent was never executed'
                 : `it was last executed ${whenText(startAttempt.atMs, nowMs)}`),
@@ -120,6 +119,9 @@ function agentFacts(row: MachineRow, sight: Sight): Fact[] {
     ...installFacts(row, sight),
   ];
 }
+
+const unreachedText = ({ unreached = 0 }: { readonly unreached?: number }): string =>
+  unreached === 0 ? '' : ` (${unreached} never reached it)`;
 
 function installFacts(row: MachineRow, { nowMs, holds, installFailure }: Sight): Fact[] {
   const { requestGeneration, reportGeneration, handedOutAtMs } = row.installation;
@@ -146,7 +148,9 @@ function heartbeatText(row: MachineRow, nowMs: number): string {
 }
 
 const ENDED_BY: Readonly<Record<QuarantineKind, string>> = {
-  needsHuman: 'recovery has done what it can; a person ends it: "shepherd machine release"',
+  needsHuman:
+    'recovery has done what it may; a person ends it ("shepherd machine release"), or half an ' +
+    'hour of heartbeats',
   conflict: 'find out why first; then a person ends it: "shepherd machine release"',
   byOperator: 'a person ends it: "shepherd machine release"',
 };

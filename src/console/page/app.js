@@ -395,7 +395,7 @@ function drawNeedHuman() {
   el('need-human').hidden = !needHuman;
   const which =
     needHuman === 1 ? '1 machine needs' : `${needHuman.toLocaleString('en')} machines need`;
-  setText(el('need-human-text'), `${which} a human: everything that may be tried was tried.`);
+  setText(el('need-human-text'), `${which} a human: recovery has done what it may.`);
 }
 
 function drawSort() {

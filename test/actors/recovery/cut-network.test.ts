@@ -69,11 +69,15 @@ describe('C4: a machine that only SSH could bring back, behind a cut network', (
     expect(waitMs()).toBeLessThanOrEqual(1.2 * RECOVERY_BACKOFF.initialMs);
   });
 
-  test.each<readonly [string, () => void]>([
-    ['its agent cannot be stopped', () => (stand.host.run = () => ({ exitCode: 1 }))],
-    ['its system hangs', () => (stand.host.hangs = 'execute')],
-    ['it refuses our key', () => (stand.connecting = new Denied('every key was refused'))],
-  ])('C4: one that was reached (%s) needs a human after two attempts', async (_, begins) => {
+  test.each<readonly [string, () => void, RegExp]>([
+    ['its agent cannot be stopped', () => (stand.host.run = () => ({ exitCode: 1 })), /agent/],
+    ['its system hangs', () => (stand.host.hangs = 'execute'), /no end after/],
+    [
+      'it refuses our key',
+      () => (stand.connecting = new Denied('every key was refused')),
+      /every key/,
+    ],
+  ])('C4: one that was reached (%s) needs a human after two attempts', async (_, begins, cause) => {
     stage.silent(stand.host.bootId);
     begins();
     for (let at = 1; at <= 2; at += 1) {
@@ -82,7 +86,12 @@ describe('C4: a machine that only SSH could bring back, behind a cut network', (
       await advance(stand.clock, 10 * MINUTE);
     }
     await stage.attempted();
-    expect(stand.row().quarantine).toMatchObject({ kind: 'needsHuman' });
+    const { quarantine } = stand.row();
+    expect(quarantine).toMatchObject({ kind: 'needsHuman' });
+    expect(quarantine!.reason, 'C5: with the last cause').toMatch(cause);
+    expect(quarantine!.reason, 'C5: and nothing of what was never tried').not.toContain(
+      'went before',
+    );
     expect(hasPermit()).toBe(false);
   });
 });
