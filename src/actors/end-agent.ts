@@ -62,7 +62,10 @@ async function stopOnce(deps: DeprovisionDeps, turn: Turn, signal: AbortSignal):
   const machine = await whereIs(deps, turn, signal);
   if (!machine.address) throw new Unreachable(`${turn.slot} has no address`);
   const { host, port } = parseAddress(machine.address, deps.ssh.port);
-  await connectTo(deps, turn, { host, port, username: machine.remoteUser }, signal);
+  const hostKey = machine.hostKey ?? turn.work!.row.hostKey;
+  const { remoteUser: username, sshPassword: password } = machine;
+  const target = { host, port, username, hostKey, ...(password && { password }) };
+  await connectTo(deps, turn, target, signal);
   await proveHostKey({
     provider: providerFor(deps, turn),
     machine,
