@@ -80,7 +80,7 @@ test('every command has an example that shows its answer', () => {
   const all = examples.map(({ text: command }) => command).join('\n');
   const verbs = [
     ...['show', 'history', 'restart-agent', 'reboot', 'reinstall', 'hold', 'unhold', 'quarantine'],
-    ...['release', 'deprovision', 'clear-backoff', 'install', 'cancel-install'],
+    ...['release', 'deprovision', 'clear-backoff', 'install', 'cancel-install', 'withdraw'],
   ].map((verb) => `machine ${verb}`);
   const fleet = ['fleet freeze', 'fleet thaw', 'fleet status'];
   const missing = ['machines', ...verbs, ...fleet].filter(

@@ -170,10 +170,14 @@ describe('the request', () => {
     stand.reboot = () => Promise.reject(limited);
     expect(await attempt()).toBe('transient');
     expect(reboots()).toHaveLength(1);
-    await advance(stand.clock, 10 * MINUTE);
+    await advance(stand.clock, 5 * MINUTE);
     expect(await attempt()).toBe('transient');
     expect(reboots()).toHaveLength(1);
     expect(stand.row().recovery).toMatchObject({ attempts: 0 });
+    // However long it says, after a quarter of an hour one is tried.
+    await advance(stand.clock, 10 * MINUTE);
+    expect(await attempt()).toBe('transient');
+    expect(reboots()).toHaveLength(2);
   });
 
   test.each([
