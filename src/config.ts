@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
 import { alsoAt, describeFaults, faultsOf, placeholdersIn } from './config/faults.ts';
+import type { Fault } from './config/faults.ts';
 import { configSchema } from './config/schema.ts';
 import { ladderPolicy } from './config/ladder-schema.ts';
 import { hostKeyPolicyOf } from './config/provider-schema.ts';
@@ -99,6 +100,13 @@ export const mayEraseDisks = (
   config: Config,
   { name, capabilities }: { name: string; capabilities: { readonly reinstall: boolean } },
 ): boolean => capabilities.reinstall && ladderOf(config, name).reinstalling.attempts > 0;
+
+/**
+ * Mistakes that stand in no configuration by itself, told as those that do.
+ * @param file of the configuration.
+ */
+export const tellFaults = (file: string, faults: readonly Fault[]): string =>
+  describeFaults(faults, readYaml(readConfigFile(file), file).source);
 
 function check(value: unknown, around: Surroundings, source: SourceText): Config {
   const schema = configSchema(around);

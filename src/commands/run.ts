@@ -1,7 +1,9 @@
 import { systemClock, systemRandom } from '../adapters/clock/system-clock.ts';
 import { createPinoLog } from '../adapters/log/pino-log.ts';
-import { loadConfig, type Flags } from '../config.ts';
+import { loadConfig, tellFaults, type Flags } from '../config.ts';
+import { checkAround, type Finding } from '../daemon/check.ts';
 import { startDaemon } from '../daemon/daemon.ts';
+import { UsageError } from '../domain/errors.ts';
 import { countsLine } from './counts-line.ts';
 import { watchForEnd } from './signals.ts';
 import { createLiveLine } from './terminal.ts';
@@ -16,7 +18,13 @@ export interface RunOptions {
 /** `shepherd run`: a daemon by its configuration file, until a signal. Resolves when it stopped. */
 export async function run({ file, checkOnly, flags, version }: RunOptions): Promise<void> {
   const config = loadConfig({ file, env: process.env, flags });
+  const means = { clock: systemClock, random: systemRandom, version };
+  const [warnings, refusals] = split(await checkAround(config, means));
+  if (refusals.length > 0) throw new UsageError(tellFaults(file, refusals));
   if (checkOnly) {
+    for (const { path, message } of warnings) {
+      process.stdout.write(`${file}: warning: ${path.join('.')} ${message}\n`);
+    }
     process.stdout.write(`${file}: the configuration is good\n`);
     return;
   }
@@ -26,6 +34,12 @@ export async function run({ file, checkOnly, flags, version }: RunOptions): Prom
     write: live.write,
     isTerminal: process.stderr.isTTY ?? false,
   });
+  for (const { path, message } of warnings) {
+    log.warn(
+      { key: path.join('.'), cause: message },
+      'the configuration may not be what was meant',
+    );
+  }
   const stopping = new AbortController();
   let reload: () => void = () => undefined;
   const release = watchForEnd(systemClock, {
@@ -34,13 +48,7 @@ export async function run({ file, checkOnly, flags, version }: RunOptions): Prom
     reload: () => reload(),
   });
   try {
-    const daemon = await startDaemon({
-      config,
-      clock: systemClock,
-      random: systemRandom,
-      log,
-      version,
-    });
+    const daemon = await startDaemon({ ...means, config, log });
     reload = () => void daemon.reload();
     const shown = daemon.fleet.changes$.subscribe(({ counts }) => live.set(countsLine(counts)));
     if (stopping.signal.aborted) await daemon.stop();
@@ -54,3 +62,8 @@ export async function run({ file, checkOnly, flags, version }: RunOptions): Prom
     live.end();
   }
 }
+
+const split = (findings: readonly Finding[]): readonly [Finding[], Finding[]] => [
+  findings.filter(({ isWarning }) => isWarning),
+  findings.filter(({ isWarning }) => !isWarning),
+];

@@ -161,7 +161,7 @@ export async function openAgentServer(
 }
 
 async function tlsOf({ agentServer, agent }: Config) {
-  const name = agent.endpoint?.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
+  const name = agent.endpoint === undefined ? undefined : hostOf(agent.endpoint);
   if (agentServer.devCertificates) {
     const { dir } = agentServer.devCertificates;
     return createDevCertificates({ dir, names: name === undefined ? [] : [name] });
@@ -174,6 +174,10 @@ async function tlsOf({ agentServer, agent }: Config) {
       : new Uint8Array(0),
   };
 }
+
+/** Without port and brackets. */
+export const hostOf = (endpoint: string): string =>
+  endpoint.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
 
 const derOf = (pem: Buffer): Uint8Array => new X509Certificate(pem).raw;
 

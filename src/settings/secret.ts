@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
-import type { Stats } from 'node:fs';
 import { resolve } from 'node:path';
 import { UsageError } from '../domain/errors.ts';
+import { complaintAboutPrivacy } from './file-checks.ts';
 
 /** Where references are looked up. */
 export interface Surroundings {
@@ -92,7 +92,7 @@ function readPrivately(path: string, reference: string): string {
   try {
     // Without waiting, as for the other end of a pipe.
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    const complaint = complaintAbout(path, fstatSync(file));
+    const complaint = complaintAboutPrivacy(path, fstatSync(file));
     if (complaint !== null) throw new UsageError(`refers to ${reference}, which ${complaint}`);
     return readFileSync(file, 'utf8');
   } catch (error) {
@@ -101,14 +101,6 @@ function readPrivately(path: string, reference: string): string {
   } finally {
     if (file !== undefined) closeSync(file);
   }
-}
-
-function complaintAbout(path: string, found: Stats): string | null {
-  if (!found.isFile()) return 'is not a regular file; write the value to one';
-  if (process.platform === 'win32') return null;
-  if ((found.mode & 0o077) !== 0) return `others may read; run chmod 600 ${path}`;
-  if ([0, process.geteuid?.()].includes(found.uid)) return null;
-  return `belongs to another user (uid ${found.uid}); run chown ${process.geteuid?.()} ${path}`;
 }
 
 function unreadable(path: string, reference: string, error: unknown): UsageError {

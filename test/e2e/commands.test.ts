@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startFakequinix } from '../../src/simulator/fakequinix/fakequinix.ts';
+import { issue } from '../support/certificates.ts';
 import { shepherd } from './commands.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'shepherd-commands-'));
@@ -117,6 +118,45 @@ test('--check-config says that a good file is good, and starts nothing', async (
     METAL_TOKEN: fakequinix.tokens.project,
   });
   expect(await ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/is good\n$/) });
+});
+
+describe('C6: what cannot work is told before anything is started', () => {
+  const made = () =>
+    readdirSync(dir)
+      .filter((name) => name !== 'shepherd.yaml')
+      .toSorted();
+  let bad: object;
+  beforeAll(async () => {
+    const [ca, other] = [await issue({ name: 'CN=right' }), await issue({ name: 'CN=wrong' })];
+    const server = await issue({ names: ['fleet.example.org'], by: ca, toDays: -0.5 });
+    const at = (name: string) => join(dir, `c6-${name}`);
+    writeFileSync(at('server.key'), other.key, { mode: 0o644 });
+    writeFileSync(at('server.pem'), server.cert);
+    writeFileSync(at('ca.pem'), other.cert);
+    bad = {
+      agent: { endpoint: 'elsewhere:8080', endpointCaCertificatePath: at('ca.pem') },
+      agentServer: { keyPath: at('server.key'), certificatePath: at('server.pem') },
+      ssh: { keyPath: join(dir, 'c6-new', 'ssh-key') },
+    };
+  });
+
+  test('all of it, by --check-config and by run in the same words', async () => {
+    const before = made();
+    const env = { METAL_TOKEN: fakequinix.tokens.project };
+    const file = configWith(bad);
+    const check = await shepherd(['run', '--config', file, '--check-config'], env).ended;
+    expect(check).toMatchObject({ code: 2, stdout: '' });
+    expect(check.stderr.trim().split('\n')).toEqual([
+      expect.stringMatching(/shepherd\.yaml has 5 mistakes:$/),
+      expect.stringMatching(/agentServer\.keyPath \(line 1, .*others may read; run chmod 600/),
+      expect.stringMatching(/agentServer\.keyPath .*is not the key of the certificate/),
+      expect.stringMatching(/agentServer\.certificatePath .*expired at 20/),
+      expect.stringMatching(/agent\.endpoint .*is not named by .*DNS:fleet\.example\.org/),
+      expect.stringMatching(/agent\.endpointCaCertificatePath .*CN=wrong.*did not sign.*CN=right/),
+    ]);
+    expect(await shepherd(['run', '--config', file], env).ended).toEqual(check);
+    expect(made()).toEqual(before);
+  }, 60_000);
 });
 
 test('sim --exit-when-running --json prints one line and leaves nothing behind', async () => {

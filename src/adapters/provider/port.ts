@@ -30,6 +30,14 @@ export interface Driver<Settings = unknown> {
   /** Makes a provider. Makes no call yet. @throws {UsageError} settings that contradict each other. */
   open(settings: Settings, context: DriverContext): Provider;
   /**
+   * What of its settings cannot work, as far as files tell, so that a mistake is told before anything
+   * is started. Touches nothing, and asks nobody over a network. When absent: nothing is looked at.
+   */
+  check?(
+    settings: Settings,
+    around: { readonly hostKeyPolicy: HostKeyPolicy },
+  ): Promise<readonly SettingComplaint[]>;
+  /**
    * The key by which two providers of this driver would claim the same machines; null: they do not.
    * Such a configuration is refused. When absent: they never do.
    */
@@ -44,6 +52,15 @@ export interface Driver<Settings = unknown> {
    * When absent: the device is deleted, with everything on its disks.
    */
   readonly givingBack?: string;
+}
+
+/** What cannot work, or may be meant though it looks like a mistake. */
+export interface SettingComplaint {
+  /** Of the driver's own settings. */
+  readonly key: string;
+  /** What is wrong, and what to do. */
+  readonly message: string;
+  readonly isWarning?: boolean;
 }
 
 /** What a driver is given besides its settings. */

@@ -1,4 +1,6 @@
-import { UsageError, explain } from '../../domain/errors.ts';
+import { dirname } from 'node:path';
+import { FleetError, UsageError, explain } from '../../domain/errors.ts';
+import { complaintAboutKeepingIn } from '../../settings/file-checks.ts';
 import type { Log } from '../log/port.ts';
 import { loadOrCreateSshKey, loadSshKey } from './key-file.ts';
 import type { SshKey, SshKeyOptions } from './key-file.ts';
@@ -57,6 +59,34 @@ export async function openKeyRing(options: KeyRingOptions): Promise<KeyRing> {
   };
 }
 
+/** What is wrong with one of the files of a ring. */
+export interface KeyComplaint {
+  readonly path: string;
+  readonly complaint: string;
+}
+
+/**
+ * All that `openKeyRing` would refuse. Only reads: a key that is not there is not made.
+ * @throws what is no mistake in a file.
+ */
+export async function complaintsAboutKeys(
+  options: Omit<KeyRingOptions, 'log'>,
+): Promise<readonly KeyComplaint[]> {
+  const { path: current, previousPaths = [] } = options;
+  const complaints: KeyComplaint[] = [];
+  for (const path of [current, ...previousPaths]) {
+    try {
+      const key = await loadSshKey(path, readWith(options), () => undefined);
+      const missing = !key && path === current ? complaintAboutKeepingIn(dirname(path)) : null;
+      if (missing !== null) complaints.push({ path, complaint: `cannot be made: ${missing}` });
+    } catch (error) {
+      if (!(error instanceof FleetError)) throw error;
+      complaints.push({ path, complaint: explain(error) });
+    }
+  }
+  return complaints;
+}
+
 const fingerprints = (keys: readonly SshKey[]): string[] =>
   keys.map(({ fingerprint }) => fingerprint);
 
@@ -71,10 +101,7 @@ async function readAll(
   { path, previousPaths = [], log, ...given }: KeyRingOptions,
   readCurrent: (path: string, options: SshKeyOptions) => Promise<SshKey>,
 ): Promise<readonly SshKey[]> {
-  const options = {
-    ...(given.comment !== undefined && { comment: given.comment }),
-    ...(given.passphrase && { passphrase: given.passphrase() }),
-  };
+  const options = readWith(given);
   const keys = [await readCurrent(path, options)];
   for (const previous of previousPaths) {
     const key = await loadSshKey(previous, options, () => {
@@ -85,3 +112,11 @@ async function readAll(
   if (keys.length <= signersMax) return keys;
   throw new UsageError(`${keys.length} SSH keys are too many: servers allow ${signersMax} tries`);
 }
+
+const readWith = ({
+  comment,
+  passphrase,
+}: Pick<KeyRingOptions, 'comment' | 'passphrase'>): SshKeyOptions => ({
+  ...(comment !== undefined && { comment }),
+  ...(passphrase && { passphrase: passphrase() }),
+});

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync, readdirSync } from 'node:fs';
 import {
   chmod,
   chown,
@@ -15,6 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { UsageError } from '../../../domain/errors.ts';
+import { complaintAboutKeepingIn } from '../../../settings/file-checks.ts';
 import type { Account } from './postgres-binaries.ts';
 
 /** What the two roles log in with; each is in a file of its own. */
@@ -85,12 +87,25 @@ const OURS = new Set(
   ['cluster', 'initialised', 'initdb-password', 'owner'].concat('owner-password', 'password'),
 );
 async function refuseForeign(root: string): Promise<void> {
-  const foreign = (await readdir(root)).find((name) => !OURS.has(name));
-  if (foreign !== undefined) {
-    throw new UsageError(
-      `the data directory ${root} holds something else (${foreign}); name an empty or a new one`,
-    );
-  }
+  const complaint = foreignTo(root, await readdir(root));
+  if (complaint !== null) throw new UsageError(complaint);
+}
+
+function foreignTo(root: string, names: readonly string[]): string | null {
+  const foreign = names.find((name) => !OURS.has(name));
+  if (foreign === undefined) return null;
+  return `the data directory ${root} holds something else (${foreign}); name an empty or a new one`;
+}
+
+/**
+ * Why no data can be kept there, as far as a look tells; null: it can. Makes nothing. A process that
+ * uses it now is no reason: it may be the one whose configuration is looked at.
+ */
+export function complaintAboutDataDirectory(wanted: string): string | null {
+  const root = path.resolve(wanted);
+  const complaint = complaintAboutKeepingIn(root);
+  if (complaint !== null || !existsSync(root)) return complaint;
+  return foreignTo(root, readdirSync(root));
 }
 
 async function readOrMakePassword(file: string): Promise<string> {

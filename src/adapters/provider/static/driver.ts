@@ -5,6 +5,7 @@ import * as leaf from '../../../settings/leaves.ts';
 import type { Surroundings } from '../../../settings/secret.ts';
 import type { Driver } from '../port.ts';
 import { isLoopbackHost } from '../kit/loopback-host.ts';
+import { complaintsAboutInventory } from './inventory-check.ts';
 import { createStaticProvider } from './static-provider.ts';
 
 const LISTING_PATIENCE_MS = 5_000;
@@ -70,6 +71,8 @@ export const staticDriver: Driver<z.output<ReturnType<typeof settings>>> = {
       },
       context,
     ),
+  check: ({ inventory, sshPasswords }, { hostKeyPolicy }) =>
+    complaintsAboutInventory(inventory, new Set(Object.keys(sshPasswords)), hostKeyPolicy),
   // Its machines may be anywhere, and the list is where a key can be said.
   hostKeyPolicy: 'strict',
   givingBack:

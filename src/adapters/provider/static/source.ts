@@ -24,10 +24,13 @@ const HTTP_TIMEOUT_MS = 10_000;
 
 /** @param from an absolute path, or an http(s) URL. */
 export function createSource(from: string, deps: { clock: Clock; userAgent: string }): Source {
-  return /^https?:/.test(from) ? httpSource(from, deps) : fileSource(from);
+  return isPage(from) ? httpSource(from, deps) : fileSource(from);
 }
 
-function fileSource(path: string): Source {
+export const isPage = (from: string): boolean => /^https?:/.test(from);
+
+/** @param path an absolute one. */
+export function fileSource(path: string): Source {
   return {
     async read(signal) {
       try {

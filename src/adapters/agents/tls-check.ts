@@ -1,0 +1,220 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import { duplexPair } from 'node:stream';
+import { checkServerIdentity, connect, rootCertificates, TLSSocket } from 'node:tls';
+import { explain } from '../../domain/errors.ts';
+
+/** What the agent server is to present, and what agents are told of it. */
+export interface TlsFiles {
+  /** PEM. */
+  readonly key: string;
+  /** PEM: the certificate of the server, and those between it and its authority. */
+  readonly certificate: string;
+  /** PEM, of which agents are told the first certificate; null: they trust Node's own list. */
+  readonly authority: string | null;
+  /** What agents dial: a name or an address. */
+  readonly host: string;
+  /** Epoch milliseconds. */
+  readonly nowMs: number;
+}
+
+/** What agents would refuse, or will before long. */
+export interface TlsComplaint {
+  readonly about: 'key' | 'certificate' | 'host' | 'authority';
+  /** What is wrong, and what to do. */
+  readonly message: string;
+  readonly isWarning?: boolean;
+}
+
+const SOON_MS = 14 * 24 * 3600_000;
+
+/** Everything at once. Connects to nobody: the handshake of an agent is played in memory. */
+export async function complaintsAboutTls(files: TlsFiles): Promise<readonly TlsComplaint[]> {
+  const chain = certificatesIn(files.certificate);
+  const [leaf] = chain;
+  if (!leaf) return [{ about: 'certificate', message: UNREADABLE }];
+  const [authority] = files.authority === null ? [] : certificatesIn(files.authority);
+  if (files.authority !== null && !authority) return [{ about: 'authority', message: UNREADABLE }];
+  const key = privateKeyOf(files.key);
+  const pair = complaintAboutPair(key, leaf);
+  return [
+    ...(pair ? [pair] : []),
+    ...chain.flatMap((each, index) => timesOf(each, index === 0 ? '' : ' further on in it', files)),
+    ...(authority ? timesOf(authority, null, files) : []),
+    ...complaintsAboutName(leaf, files.host),
+    ...(key instanceof Error || pair
+      ? trustByLooking(chain, authority)
+      : await trustByTrying(files, chain, authority)),
+  ];
+}
+
+const UNREADABLE = 'holds no certificate that can be read; give one in PEM';
+const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+function certificatesIn(pem: string): X509Certificate[] {
+  try {
+    return (pem.match(PEM) ?? []).map((text) => new X509Certificate(text));
+  } catch {
+    // What cannot be read is told as a file without certificates.
+    return [];
+  }
+}
+
+function privateKeyOf(pem: string): KeyObject | Error {
+  try {
+    return createPrivateKey(pem);
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+function complaintAboutPair(key: KeyObject | Error, leaf: X509Certificate): TlsComplaint | null {
+  if (key instanceof Error) {
+    const message = `holds no private key that can be read (${key.message}); give one in PEM, without a passphrase`;
+    return { about: 'key', message };
+  }
+  if (leaf.checkPrivateKey(key)) return null;
+  const message =
+    `is not the key of the certificate (of ${subjectOf(leaf)}) that is the first in ` +
+    'agentServer.certificatePath; give the two of one pair, and the server’s own certificate first';
+  return { about: 'key', message };
+}
+
+/** @param where in the file it stands; null: it is the authority's. */
+function timesOf(
+  certificate: X509Certificate,
+  where: string | null,
+  { nowMs }: TlsFiles,
+): TlsComplaint[] {
+  const about = where === null ? ('authority' as const) : ('certificate' as const);
+  const which = `a certificate${where ?? ''} (of ${subjectOf(certificate)}) that`;
+  const { validFromDate: from, validToDate: to } = certificate;
+  if (to.getTime() < nowMs) {
+    return [{ about, message: `holds ${which} expired at ${to.toISOString()}; renew it` }];
+  }
+  if (from.getTime() > nowMs) {
+    const mend = 'wait, set this computer’s clock right, or give another';
+    return [
+      { about, message: `holds ${which} is not valid before ${from.toISOString()}; ${mend}` },
+    ];
+  }
+  if (to.getTime() > nowMs + SOON_MS) return [];
+  const message = `holds ${which} expires at ${to.toISOString()}; renew it before`;
+  return [{ about, message, isWarning: true }];
+}
+
+/** By the same check as in agents. */
+function complaintsAboutName(leaf: X509Certificate, host: string): TlsComplaint[] {
+  if (!checkServerIdentity(host, leaf.toLegacyObject())) return [];
+  const names = leaf.subjectAltName ?? `no subjectAltName, only ${subjectOf(leaf)}`;
+  const message =
+    `is not named by the server’s certificate (it names ${names}): agents refuse such a server; ` +
+    `give an address that it names, or have it issued for ${host}`;
+  return [{ about: 'host', message }];
+}
+
+/** As far as can be told without the right key. */
+function trustByLooking(
+  chain: readonly X509Certificate[],
+  authority: X509Certificate | undefined,
+): TlsComplaint[] {
+  return authority && !leadsTo(chain, authority) ? [notItsAuthority(chain, authority)] : [];
+}
+
+const isIssuedBy = (one: X509Certificate, by: X509Certificate): boolean =>
+  one.checkIssued(by) && one.verify(by.publicKey);
+
+/** From the first certificate of the chain, by those in it, to the authority. */
+function leadsTo([leaf, ...between]: readonly X509Certificate[], end: X509Certificate): boolean {
+  if (!leaf) return false;
+  if (leaf.raw.equals(end.raw) || isIssuedBy(leaf, end)) return true;
+  const next = between.find((each) => isIssuedBy(leaf, each));
+  return next !== undefined && leadsTo([next, ...between.filter((each) => each !== next)], end);
+}
+
+/** Said by OpenSSL of what is out of date; that was told already, with its dates. */
+const OF_TIMES = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID']);
+
+async function trustByTrying(
+  files: TlsFiles,
+  chain: readonly X509Certificate[],
+  authority: X509Certificate | undefined,
+): Promise<TlsComplaint[]> {
+  const verdict = await handshake(files).catch((error: unknown) => error);
+  if (verdict === null) return [];
+  if (verdict instanceof Error) {
+    const message = `is refused by TLS (${explain(verdict)}); give another`;
+    return [{ about: 'certificate', message }];
+  }
+  const code = String(verdict);
+  if (!authority) return OF_TIMES.has(code) ? [] : [notListed(chain, code)];
+  if (!leadsTo(chain, authority)) return [notItsAuthority(chain, authority)];
+  return OF_TIMES.has(code) ? [] : [{ about: 'authority', message: reasonOf(code) }];
+}
+
+function notItsAuthority(
+  chain: readonly X509Certificate[],
+  authority: X509Certificate,
+): TlsComplaint {
+  const message =
+    `holds an authority (${subjectOf(authority)}) that did not sign the certificate of ` +
+    `agentServer.certificatePath (issued by ${oneLine(chain[0]!.issuer)}): agents refuse such a ` +
+    'server; give the authority that did, as the first in its file, and put the certificates ' +
+    'between the two into certificatePath, after the server’s';
+  return { about: 'authority', message };
+}
+
+const notListed = (chain: readonly X509Certificate[], code: string): TlsComplaint => ({
+  about: 'authority',
+  message:
+    `is missing, and the certificate (issued by ${oneLine(chain[0]!.issuer)}) comes from none of the ` +
+    `${rootCertificates.length} authorities that Node knows (${code}): agents refuse such a server, ` +
+    'unless their machines’ Node was told of it; give the certificate of its authority',
+  isWarning: true,
+});
+
+function reasonOf(code: string): string {
+  const why = REASONS[code] ?? 'is not believed by TLS; give another authority or certificate';
+  return `${why} (${code})`;
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  UNABLE_TO_GET_ISSUER_CERT:
+    'is signed by another authority; agents want the root, so give that, and put this one into certificatePath, after the server’s',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    'is signed by another authority; agents want the root, so give that, and put this one into certificatePath, after the server’s',
+  INVALID_CA: 'is no certificate of an authority (basicConstraints CA:TRUE); give one that is',
+  INVALID_PURPOSE:
+    'signed a certificate that is not for TLS servers (extendedKeyUsage serverAuth); have another issued',
+};
+
+const subjectOf = ({ subject }: X509Certificate): string => oneLine(subject ?? 'nobody');
+const oneLine = (name: string): string => name.replaceAll('\n', ', ');
+
+/** What an agent would say; null: it is content. The name is looked at apart. @throws {Error} */
+async function handshake({ key, certificate, authority }: TlsFiles): Promise<string | null> {
+  const [near, far] = duplexPair();
+  const minVersion = 'TLSv1.3';
+  const server = new TLSSocket(near, { isServer: true, key, cert: certificate, minVersion });
+  try {
+    const client = connect({
+      socket: far,
+      minVersion,
+      ...(authority !== null && { ca: [new X509Certificate(authority).toString()] }),
+      rejectUnauthorized: false,
+      checkServerIdentity: () => undefined,
+    });
+    try {
+      await new Promise<void>((resolve, reject) => {
+        client.once('secureConnect', resolve);
+        client.on('error', reject);
+        server.on('error', reject);
+      });
+      return client.authorized ? null : String(client.authorizationError);
+    } finally {
+      client.destroy();
+    }
+  } finally {
+    server.destroy();
+  }
+}

@@ -1,0 +1,43 @@
+import { explain, isProviderError, UsageError } from '../../../domain/errors.ts';
+import type { HostKeyPolicy } from '../../../domain/policy.ts';
+import type { SettingComplaint } from '../port.ts';
+import { parseInventory } from './entries.ts';
+import { fileSource, isPage } from './source.ts';
+
+const NAMES_SHOWN = 5;
+
+/**
+ * What a provider with this inventory would refuse, or could never start an agent on. A page is not
+ * asked for.
+ * @param passwords the names that entries may refer to.
+ */
+export async function complaintsAboutInventory(
+  inventory: string,
+  passwords: ReadonlySet<string>,
+  policy: HostKeyPolicy,
+): Promise<readonly SettingComplaint[]> {
+  if (isPage(inventory)) return [];
+  try {
+    const reading = await fileSource(inventory).read(new AbortController().signal);
+    const keyless = parseInventory(reading?.content ?? '', passwords).filter(
+      ({ hostKey }) => hostKey === null,
+    );
+    return policy === 'strict' && keyless.length > 0 ? [keysMissing(keyless)] : [];
+  } catch (error) {
+    if (!(error instanceof UsageError) && !isProviderError(error)) throw error;
+    const message = `is ${inventory}: ${explain(error)}; mend the file`;
+    return [{ key: 'inventory', message }];
+  }
+}
+
+function keysMissing(entries: readonly { readonly id: string }[]): SettingComplaint {
+  const names = entries.slice(0, NAMES_SHOWN).map(({ id }) => id);
+  const more = entries.length > names.length ? ` and ${entries.length - names.length} more` : '';
+  return {
+    key: 'inventory',
+    message:
+      `names no HostKey for ${names.join(', ')}${more}, and hostKeyPolicy is strict: no agent is ` +
+      'started there, unless a key was pinned before; give their entries a HostKey',
+    isWarning: true,
+  };
+}
