@@ -1,6 +1,6 @@
 import type { Clock } from '../adapters/clock/port.ts';
 import type { FleetProvider, Listing } from '../adapters/provider/port.ts';
-import { ProviderError } from '../domain/errors.ts';
+import { isProviderError, ProviderError } from '../domain/errors.ts';
 import type { ProviderName } from '../domain/ids.ts';
 import type { ListingHealth } from './listing-health.ts';
 import type { HoldKeeper } from './provider-holds.ts';
@@ -57,7 +57,7 @@ export function createListings(deps: ListingsDeps): Listings {
       await health.succeeded(name);
       return listing;
     } catch (error) {
-      await health.failed(name, error);
+      if (!signal.aborted) await health.failed(name, error);
       throw error;
     }
   }
@@ -73,7 +73,8 @@ export function createListings(deps: ListingsDeps): Listings {
       last.set(name, listing);
       await holds.succeeded(name, 'list', begun);
       return listing;
-    } catch (error) {
+    } catch (thrown) {
+      const error = signal.aborted ? thrown : unlessWanted(thrown);
       await holds.failed(name, 'list', error);
       throw error;
     }
@@ -114,6 +115,12 @@ export function createListings(deps: ListingsDeps): Listings {
     },
   };
 }
+
+/** What somebody still waits for was not called off: it took too long. */
+const unlessWanted = (error: unknown): unknown =>
+  isProviderError(error, 'aborted')
+    ? new ProviderError('transient', 'a listing did not end in time', { cause: error })
+    : error;
 
 /** The answer, unless the signal comes first. */
 function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createListings, withListings, type Listings } from '../../src/actors/listings.ts';
 import type { FleetProvider, Listing } from '../../src/adapters/provider/port.ts';
-import { ProviderError } from '../../src/domain/errors.ts';
+import { explain, ProviderError } from '../../src/domain/errors.ts';
 import { PROVIDER } from '../support/facts.ts';
 import { scriptedProvider } from '../support/scripted-provider.ts';
 import {
@@ -16,13 +16,14 @@ let clock: WatchedClock;
 let listings: Listings;
 let calls: { readonly signal: AbortSignal; answer(): void; fail(error: Error): void }[];
 let noted: string[];
+let told: string[];
 let throttled: Error | null;
 let provider: FleetProvider;
 const forever = new AbortController().signal;
 
 beforeEach(() => {
   clock = createWatchedClock();
-  [calls, noted, throttled] = [[], [], null];
+  [calls, noted, told, throttled] = [[], [], [], null];
   provider = scriptedProvider({
     listMachines: ({ signal }) =>
       new Promise<Listing>((resolve, reject) => {
@@ -40,7 +41,10 @@ beforeEach(() => {
       failed: async () => void noted.push('failed'),
       succeeded: async () => void noted.push('succeeded'),
     },
-    health: { succeeded: async () => undefined, failed: async () => undefined },
+    health: {
+      succeeded: async () => undefined,
+      failed: async (_, error) => void told.push(explain(error)),
+    },
     ...{ clock, nowMs: clock.now, maxAgeMs: 30_000 },
   });
 });
@@ -123,5 +127,26 @@ test('while listings are throttled the provider is not asked', async () => {
 test('a provider that is not configured is refused', async () => {
   await expect(listings.list('other' as typeof PROVIDER, forever)).rejects.toMatchObject({
     code: 'invalid',
+  });
+});
+
+describe('how it ended', () => {
+  test('A8: a listing that took too long is one that failed, though it ends as aborted', async () => {
+    const one = list();
+    await settled();
+    const cause = new Error('List took over 900000 ms');
+    calls[0]!.fail(new ProviderError('aborted', 'List was aborted', { cause }));
+    await expect(one).rejects.toMatchObject({ code: 'transient' });
+    expect(told).toEqual([expect.stringContaining('List took over 900000 ms')]);
+  });
+
+  test('A8: a listing that nobody wants any more says nothing', async () => {
+    const leaving = new AbortController();
+    const one = list(leaving.signal);
+    await settled();
+    leaving.abort();
+    await expect(one).rejects.toMatchObject({ code: 'aborted' });
+    await settled();
+    expect(told).toEqual([]);
   });
 });
