@@ -39,9 +39,10 @@ export async function askProvider(
   if (!providerFor(deps, turn).capabilities[call]) {
     throw new ProviderError('not-implemented', `provider ${name} has not the capability ${call}`);
   }
+  await requireOurs(deps, turn, signal);
+  // Who is let through on trial has to ask, or nobody hears how the trial ended.
   deps.holds.check(name, call);
   const begun = { holds: deps.holds.holds(name), nowMs: deps.nowMs() };
-  await requireOurs(deps, turn, signal);
   const { providerId } = turn.work!.row.provided!;
   const how = { signal, beforeSending: createCheck(deps, turn) };
   const { operationRef } = await ask(providerFor(deps, turn), providerId, how).catch(

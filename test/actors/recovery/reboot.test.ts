@@ -180,6 +180,23 @@ describe('the request', () => {
     expect(reboots()).toHaveLength(2);
   });
 
+  test('A3: once the throttle is over, a look that fails uses up no trial', async () => {
+    stage.silent('boot-1', rebooting(0));
+    const retryAt = new Date(stand.clock.now() + MINUTE);
+    const limited = new ProviderError('transient', 'slow down', { rateLimit: { retryAt } });
+    stand.reboot = () => Promise.reject(limited);
+    expect(await attempt()).toBe('transient');
+    await advance(stand.clock, 5 * MINUTE);
+    const { whereIs } = stand;
+    stand.whereIs = () => Promise.reject(new ProviderError('transient', 'no route'));
+    await stage.claim();
+    await expect(ask()).rejects.toThrow('no route');
+    stand.whereIs = whereIs;
+    stand.reboot = async () => 'operation-1';
+    await ask();
+    expect(reboots()).toHaveLength(2);
+  });
+
   test.each([
     new ProviderError('transient', 'the reply was lost', { outcome: 'unknown' }),
     new ProviderError('aborted', 'the daemon stops', { outcome: 'unknown' }),
