@@ -41,6 +41,20 @@ test('A6: a reboot that is answered 200 with errors is no success, and is not re
   expect(changes()).toBe(1);
 });
 
+test.each([
+  { errors: [{ code: 403, detail: 'it was refused' }] },
+  { errors: 'it was refused' },
+  { errors: { base: ['it was refused'] } },
+  { error: { code: 403 } },
+  { error: true },
+])('A6: nor is one that is answered with errors in another form, such as %j', async (body) => {
+  await changesAndReads(body, { events: [] });
+  await expect(client.rebootDevice(ID, signal)).rejects.toMatchObject({
+    ...{ kind: 'OutcomeUnknown', ambiguous: true },
+  });
+  expect(changes()).toBe(1);
+});
+
 test('A6: power that is answered with errors is looked at, and then it is known', async () => {
   await changesAndReads({ error: 'no' }, { id: ID, state: 'active' });
   await expect(client.powerOff(ID, signal)).rejects.toMatchObject({ kind: 'OutcomeUnknown' });
@@ -55,7 +69,7 @@ test('A6: a list of keys that is a list of errors is not empty', async () => {
 });
 
 test('A6: errors that are none are no errors', async () => {
-  await changesAndReads({}, { id: ID, errors: [] });
+  await changesAndReads({}, { id: ID, errors: [], error: null });
   expect((await client.getDevice(ID, signal)).id).toBe(ID);
 });
 

@@ -133,16 +133,22 @@ function judgeSuccess<T>({ mutates, schema, redact }: Attempted<T>, reply: HttpR
   };
   const json = parseJson(reply.text);
   if (json === NOT_JSON) return malformed('the reply is not JSON');
-  const told = errorBody.safeParse(json);
   // A success that names errors is none, whatever its status says.
-  if (told.success && told.data.errors.length > 0) {
-    const said = messagesOf(reply, redact).join('; ');
+  if (namesErrors(json)) {
+    const said = messagesOf(reply, redact).join('; ') || 'in a form of their own';
     return malformed(`the reply is a success that names errors: ${said}`);
   }
   const parsed = schema.safeParse(withoutNulls(json));
   return parsed.success
     ? { type: 'ok', value: parsed.data }
     : malformed(`the reply is not as agreed: ${placesOf(parsed.error)}`);
+}
+
+/** In whatever form: what stands before the API has one of its own. */
+function namesErrors(json: unknown): boolean {
+  if (typeof json !== 'object' || json === null) return false;
+  const { error, errors } = json as Readonly<Record<string, unknown>>;
+  return [error, errors].some((told) => (Array.isArray(told) ? told.length > 0 : Boolean(told)));
 }
 
 const NOT_JSON = Symbol('not JSON');
