@@ -139,7 +139,7 @@ async function ask(deps: DeprovisionDeps, turn: Turn, signal: AbortSignal): Prom
   const name = providerOf(slot);
   deps.holds.check(name, 'destroy');
   const begun = { holds: deps.holds.holds(name), nowMs: deps.nowMs() };
-  const { providerId } = turn.work!.row.provided!;
+  const { providerId, reservationId } = turn.work!.row.provided!;
   const beforeSending = createSendCheck(deps.clock, () =>
     turn.work!.note({ kind: 'deprovisionAsked' }),
   );
@@ -150,7 +150,8 @@ async function ask(deps: DeprovisionDeps, turn: Turn, signal: AbortSignal): Prom
     deps.log.error({ ...fields, alarm: 'stuck-deprovision' }, 'a machine does not go away');
   }
   try {
-    await providerFor(deps, turn).deprovisionMachine(providerId, { signal, beforeSending });
+    const how = { signal, beforeSending, reservationId };
+    await providerFor(deps, turn).deprovisionMachine(providerId, how);
   } catch (error) {
     await deps.holds.failed(name, 'destroy', error);
     throw error;
@@ -165,9 +166,9 @@ async function look(
   turn: Turn,
   signal: AbortSignal,
 ): Promise<'there' | 'going' | 'gone'> {
-  const { providerId } = turn.work!.row.provided!;
+  const { providerId, reservationId } = turn.work!.row.provided!;
   try {
-    const options = { signal, timeoutMs: LOOK_MS };
+    const options = { signal, timeoutMs: LOOK_MS, reservationId };
     const { status } = await deps.holds.guard(providerOf(turn.slot), 'get', () =>
       providerFor(deps, turn).getMachine(providerId, options),
     );

@@ -223,10 +223,9 @@ async function look(
   signal: AbortSignal,
 ): Promise<ProviderMachine | null> {
   try {
-    const options = { signal, timeoutMs: LOOK_MS };
-    return await holds.guard(provider.name, 'get', () =>
-      provider.getMachine(row.provided!.providerId, options),
-    );
+    const { providerId, reservationId } = row.provided!;
+    const options = { signal, timeoutMs: LOOK_MS, reservationId };
+    return await holds.guard(provider.name, 'get', () => provider.getMachine(providerId, options));
   } catch (error) {
     if (!isProviderError(error, 'not-found')) throw error;
     if (row.deprovision === null && row.provided!.status !== 'Missing') {

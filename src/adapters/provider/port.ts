@@ -363,6 +363,11 @@ export interface FleetCall {
    * may have been carried out. Not for creations (see `onAttempt`), nor for tags.
    */
   readonly beforeSending?: () => Promise<void>;
+  /**
+   * Of the machine that the call is about, the reservation under it when it was seen last. That it is
+   * gone is believed when that is listed as free, too, even where a listing has gaps.
+   */
+  readonly reservationId?: string | null;
 }
 
 export interface Listing {

@@ -86,7 +86,7 @@ export function createFleetProvider(
     getMachine: (id, call) =>
       run('Get', call, async (step) => {
         inventory?.refuseGone(id);
-        const machine = await looks.get(id, step);
+        const machine = await looks.get(id, step, call);
         return inventory ? inventory.note(machine) : machine;
       }),
     ...createOrders(provider, { run, looks, boot, written, inventory, absence }),

@@ -4,7 +4,7 @@ import type { ProviderMachine } from '../../../domain/machine.ts';
 import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
-import type { DriverMachine, Listing, Provider } from '../port.ts';
+import type { DriverMachine, FleetCall, Listing, Provider } from '../port.ts';
 import type { Absence } from './absence.ts';
 import type { Step } from './calls.ts';
 import { faultOf, nameOfEntry, toProviderMachine } from './entries.ts';
@@ -23,14 +23,16 @@ export interface Looks {
   /** @throws {ProviderError} `permanent`: it cannot be. */
   seen(machine: DriverMachine): ProviderMachine;
   /** @throws {ProviderError} `not-found`: the driver says so, and a complete listing agrees. */
-  get(id: string, step: Step): Promise<ProviderMachine>;
+  get(id: string, step: Step, known?: Known): Promise<ProviderMachine>;
   list(step: Step): Promise<Listing>;
   /**
    * A machine that may be acted on: its name alone gives no right to anything.
    * @throws {ProviderError} `auth`: it is not ours.
    */
-  requireOurs(id: string, step: Step): Promise<ProviderMachine>;
+  requireOurs(id: string, step: Step, known?: Known): Promise<ProviderMachine>;
 }
+/** What the caller knows of the machine that it asks for. */
+type Known = Pick<FleetCall, 'reservationId'>;
 
 export function createLooks(provider: Provider, deps: LooksDeps): Looks {
   const { name, instanceSetId, clock, absence } = deps;
@@ -45,7 +47,7 @@ export function createLooks(provider: Provider, deps: LooksDeps): Looks {
     return toProviderMachine(machine, { instanceSetId, observedAtMs: clock.now() });
   }
 
-  async function get(id: string, step: Step): Promise<ProviderMachine> {
+  async function get(id: string, step: Step, known: Known = {}): Promise<ProviderMachine> {
     let signal: AbortSignal;
     try {
       return await step('Get', async (options) => {
@@ -57,7 +59,8 @@ export function createLooks(provider: Provider, deps: LooksDeps): Looks {
       });
     } catch (error) {
       if (!isProviderError(error, 'not-found')) throw error;
-      await absence.confirm(id, error, signal!);
+      const { reservationId } = known;
+      await absence.confirm({ id, reservationId }, error, signal!);
       throw error;
     }
   }
@@ -68,13 +71,14 @@ export function createLooks(provider: Provider, deps: LooksDeps): Looks {
     list: (step) =>
       step('List', async (options) => {
         const observedAtMs = clock.now();
+        const ended = absence.watch();
         const filter = { [SET_ID_TAG]: instanceSetId };
         const listing = listingOf(await provider.listMachines(filter, options), observedAtMs);
-        absence.saw(listing);
+        ended(listing);
         return listing;
       }),
-    async requireOurs(id, step) {
-      const machine = await get(id, step);
+    async requireOurs(id, step, known) {
+      const machine = await get(id, step, known);
       if (machine.ownership === 'ours') return machine;
       const whose = machine.ownership;
       throw new ProviderError('auth', `machine ${id} of ${name} is not ours (${whose})`);

@@ -1,8 +1,8 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createSimulatedClock } from '../../../../src/adapters/clock/simulated-clock.ts';
 import type { DriverListing, Provider } from '../../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
-import { fleetOf, live, machine, order, scripted } from './scripted-driver.ts';
+import { fleetOf, free, live, machine, order, scripted } from './scripted-driver.ts';
 
 const getMachine: Provider['getMachine'] = () =>
   Promise.reject(new ProviderError('not-found', 'default backend'));
@@ -115,4 +115,46 @@ test('A2: what was listed before a creation proves nothing of what was created',
   await fleet.listMachines(live);
   await fleet.createMachine(order(), live);
   await expect(fleet.getMachine('new', live)).rejects.toMatchObject({ kind: 'transient' });
+});
+
+test('A2: nor does a listing that was begun before the creation and ended after it', async () => {
+  const made = machine('new', { reservationId: 'slot-1' });
+  const before = Promise.withResolvers<DriverListing>();
+  const answers = [before.promise, complete(made)];
+  const driver = lists(() => answers.shift()!, { createMachine: async () => made });
+  const { fleet } = fleetOf(driver);
+  const listing = fleet.listMachines(live);
+  await fleet.createMachine(order(), live);
+  before.resolve(complete());
+  await listing;
+  await expect(fleet.getMachine('new', live)).rejects.toMatchObject({
+    ...{ kind: 'transient', message: expect.stringContaining('the listing shows it') },
+  });
+});
+
+describe('A2: while an entry without a name makes every listing incomplete', () => {
+  const nameless = { ...machine('x'), id: 7 } as never;
+  const gone = { ...live, reservationId: 'slot-a' };
+
+  test('a machine is gone when its reservation is listed as free', async () => {
+    const { fleet } = fleetOf(lists(() => complete(free('slot-a'), nameless)));
+    await expect(fleet.getMachine('a', gone)).rejects.toMatchObject({ kind: 'not-found' });
+    await fleet.deprovisionMachine('a', gone);
+  });
+
+  test.each<[string, Partial<typeof gone>, DriverListing]>([
+    ['another is free', {}, complete(free('slot-b'), nameless)],
+    ['none is known', { reservationId: null as never }, complete(free('slot-a'), nameless)],
+    [
+      'another device stands on it',
+      {},
+      complete(free('slot-a'), machine('b', { reservationId: 'slot-a' }), nameless),
+    ],
+  ])('it is not when %s', async (_, change, listing) => {
+    const { fleet } = fleetOf(lists(() => listing));
+    const call = { ...gone, ...change };
+    const doubt = { kind: 'transient', message: expect.stringContaining('incomplete') };
+    await expect(fleet.getMachine('a', call)).rejects.toMatchObject(doubt);
+    await expect(fleet.deprovisionMachine('a', call)).rejects.toMatchObject(doubt);
+  });
 });
