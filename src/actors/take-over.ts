@@ -199,7 +199,12 @@ export function takeOverSlots(deps: TakeOverDeps) {
         hostKey: policyFor(deps, turn) === 'insecure' ? null : turn.shell!.hostKey,
       });
       workEnded(deps, turn, 'finished');
-      deps.log.info({ slot: input.slot, machine: input.machineId, warnings }, 'agent started');
+      const fields = { slot: input.slot, machine: input.machineId };
+      deps.log.info(fields, 'agent started');
+      if (warnings.length > 0) {
+        const told = warnings.map((each) => plainText(each));
+        deps.log.warn({ ...fields, warnings: told }, 'the takeover of the machine warns');
+      }
     }),
 
     giveUp: giveUpSlot(deps, {

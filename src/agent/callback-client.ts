@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { connect as connectHttp2 } from 'node:http2';
 import type { ClientHttp2Session } from 'node:http2';
 import { isIP } from 'node:net';
@@ -36,12 +37,17 @@ const RESPONSE_LIMIT_BYTES = 4 * 1024 * 1024;
 
 export function createCallbackClient(options: CallbackClientOptions): CallbackClient {
   let open: ClientHttp2Session | null = null;
+  let distrust: Error | null = null;
   const close = () => {
     open?.destroy();
     open = null;
   };
   const session = () => {
-    if (!open || open.closed || open.destroyed) open = openSession(options);
+    if (open && !open.closed && !open.destroyed) return open;
+    distrust = null;
+    open = openSession(options, (error) => {
+      if (isDistrust(error)) distrust ??= error;
+    });
     return open;
   };
   return {
@@ -57,11 +63,38 @@ export function createCallbackClient(options: CallbackClientOptions): CallbackCl
         return heartbeatResponseCodec.decode(answer);
       } catch (error) {
         close();
+        if (distrust) throw notTrusted(options, distrust);
         throw limit.aborted ? tooSlow(options.callTimeoutMs, error) : asGrpcError(error);
       }
     },
   };
 }
+
+/** What TLS says of a certificate, by OpenSSL's name of it or Node's own. */
+const DISTRUST =
+  /^(UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|CERT_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|HOSTNAME_MISMATCH|ERR_TLS_CERT_)/;
+const isDistrust = (error: Error): boolean =>
+  DISTRUST.test(String((error as NodeJS.ErrnoException).code));
+
+/** Said to whoever can mend it: here is only half of it, and the other half hears nothing. */
+function notTrusted({ endpoint, trust }: CallbackClientOptions, cause: Error): GrpcError {
+  const { host, port } = endpoint;
+  const { code } = cause as NodeJS.ErrnoException;
+  const told =
+    trust === null
+      ? 'no authority was told to this agent, so it knows those of its runtime only'
+      : `told to this agent was the authority ${subjectOf(trust)}`;
+  return new GrpcError(
+    GrpcStatus.unavailable,
+    `the certificate of the server at ${host}:${port} is not trusted (${code}: ${cause.message}); ` +
+      `${told}. See that agentServer.certificatePath names ${host} and comes from the authority in ` +
+      'agent.endpointCaCertificatePath ("shepherd run --check-config" tells), then have the agent ' +
+      'started anew ("shepherd machine restart-agent")',
+    { cause },
+  );
+}
+
+const subjectOf = (pem: string): string => new X509Certificate(pem).subject.replaceAll('\n', ', ');
 
 const tooSlow = (limitMs: number, cause: unknown) =>
   new GrpcError(GrpcStatus.deadlineExceeded, `no answer within ${limitMs} ms`, { cause });
@@ -72,10 +105,15 @@ function asGrpcError(error: unknown): GrpcError {
   return new GrpcError(GrpcStatus.unavailable, message, { cause: error });
 }
 
-function openSession(options: CallbackClientOptions): ClientHttp2Session {
+function openSession(
+  options: CallbackClientOptions,
+  onError: (error: Error) => void,
+): ClientHttp2Session {
   const { host, port } = options.endpoint;
   const authority = `https://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
-  const session = connectHttp2(authority, { createConnection: () => openSocket(options) });
+  const session = connectHttp2(authority, {
+    createConnection: () => openSocket(options).on('error', onError),
+  });
   // Without a listener an idle connection that breaks would end the program; calls in flight are
   // told by their own stream.
   session.on('error', () => session.destroy());

@@ -8,6 +8,7 @@ import { agentInitCodec, takeoverInitCodec, takeoverResponseCodec } from '../wir
 import type { TakeoverInit } from '../wire/codec.ts';
 import { parseEndpoint } from './endpoint.ts';
 import { generateRawKeyPair, joinKeyPair } from './keys.ts';
+import { lastWords } from './last-words.ts';
 import { recordAgent, stopPredecessor } from './pid-file.ts';
 import type { Program } from './program.ts';
 
@@ -48,7 +49,8 @@ async function prepare(program: Program, input: Buffer): Promise<Stage> {
   assertUsable(initMessage);
   const pair = generateRawKeyPair();
   await stopPredecessor(program.path);
-  const warning: string[] = [];
+  const said = lastWords(logOf(program));
+  const warning = said === null ? [] : [`the agent before this one wrote: ${said}`];
   const agent = await startDetached(program, warning);
   return {
     agent,
@@ -70,10 +72,12 @@ function assertUsable({ machineId, bmaasEndpoint, caCertificate }: TakeoverInit)
   }
 }
 
+const logOf = ({ path }: Program): string => `${path}.log`;
+
 /** Its own session, no terminal, and a log file in place of standard error. */
 async function startDetached(program: Program, warnings: string[]): Promise<ChildProcess> {
   const [file, ...args] = program.command;
-  const log = openLog(`${program.path}.log`, warnings);
+  const log = openLog(logOf(program), warnings);
   try {
     const agent = spawn(file, args, {
       detached: true,

@@ -132,6 +132,43 @@ describe('agent program', () => {
     expect(machine.log()).toBe('');
   });
 
+  describe('C6: a server that the agent cannot trust', () => {
+    /** The server goes on with its certificate; agents are told of another authority. */
+    const tellOther = async () => {
+      const right = tls.caDer;
+      const { caDer } = await createDevCertificates({ names: [] });
+      tls = { ...tls, caDer };
+      return () => (tls = { ...tls, caDer: right });
+    };
+    const LINE =
+      /heartbeats fail: the certificate of the server at 127\.0\.0\.1:\d+ is not trusted \(UNABLE_TO_VERIFY_LEAF_SIGNATURE.*told to this agent was the authority CN=Shepherd development authority.*--check-config/;
+
+    test('writes what, where and what to do; the next takeover tells the daemon', async () => {
+      const mend = await tellOther();
+      await takeOver();
+      await expect.poll(machine.log, PATIENCE).toMatch(LINE);
+      mend();
+      const encoded = takeoverInitCodec.encode(init());
+      const verdict = readTakeoverResponse(init(), (await machine.takeOver(encoded)).stdout);
+      expect(verdict).toMatchObject({ kind: 'started' });
+      const { warnings } = verdict as { readonly warnings: readonly string[] };
+      expect(warnings).toEqual([expect.stringMatching(/^the agent before this one wrote: /)]);
+      expect(warnings[0]).toMatch(LINE);
+      const { publicKey } = verdict as { readonly publicKey: Uint8Array };
+      const stored = store.start(id, publicKey);
+      await expect.poll(() => stored.heartbeats, PATIENCE).toBeGreaterThan(0);
+      await takeOver();
+    });
+
+    test('names an address that the certificate does not', async () => {
+      await startServer({ host: '127.0.0.2', port: 0 });
+      await takeOver();
+      await expect
+        .poll(machine.log, PATIENCE)
+        .toMatch(/the server at 127\.0\.0\.2:\d+ is not trusted \(ERR_TLS_CERT_ALTNAME_INVALID/);
+    });
+  });
+
   test('a second takeover replaces the first agent', async () => {
     await takeOver();
     const first = machine.pid()!;
