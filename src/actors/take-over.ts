@@ -199,12 +199,9 @@ export function takeOverSlots(deps: TakeOverDeps) {
         hostKey: policyFor(deps, turn) === 'insecure' ? null : turn.shell!.hostKey,
       });
       workEnded(deps, turn, 'finished');
-      const fields = { slot: input.slot, machine: input.machineId };
-      deps.log.info(fields, 'agent started');
-      if (warnings.length > 0) {
-        const told = warnings.map((each) => plainText(each));
-        deps.log.warn({ ...fields, warnings: told }, 'the takeover of the machine warns');
-      }
+      const told = warnings.map((each) => plainText(each));
+      const fields = { slot: input.slot, machine: input.machineId, warnings: told };
+      deps.log[told.length > 0 ? 'warn' : 'info'](fields, 'agent started');
     }),
 
     giveUp: giveUpSlot(deps, {
