@@ -66,6 +66,24 @@ export function smallGuardContract(s: Stage): void {
       },
     );
 
+    it.each([2, 4])(
+      'A8: thaws a fleet of %i of which one never comes back, which is recovered then',
+      async (machines) => {
+        await guarded();
+        const [gone, ...others] = await many(machines, () => heard(11 * MINUTE));
+        await look();
+        await expect(claim(gone!)).rejects.toThrow(/frozen/);
+        for (let passed = 0; passed < 20; passed += 0.5) {
+          await s.h.pass(MINUTE / 2);
+          for (const each of others) await s.beat(each);
+          await look();
+        }
+        const { guard } = await s.h.bmdb.scan(SIGNAL);
+        expect(guard.map(({ frozen }) => frozen)).toEqual([null, null]);
+        await (await claim(gone!)).cancel();
+      },
+    );
+
     it('A8: does not freeze for one machine alone, nor for half of a few', async () => {
       await guarded();
       const only = await heard(11 * MINUTE, {

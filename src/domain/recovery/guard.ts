@@ -296,6 +296,17 @@ function alarmOf(
 
 function isCalm(kind: FreezeKind, counts: Counted, policy: GuardPolicy): boolean {
   const { machines, started, silent, unreachable } = counts;
-  if (silent > 0 && silent * 100 >= policy.calmPercent * started) return false;
-  return kind !== 'probes' || unreachable * 2 < unreachableLimit(policy, machines);
+  const shareMax = policy.calmPercent * started;
+  const isSilent = silent > 0 && silent * 100 >= shareMax;
+  // Less than one machine, but not none.
+  const isShareOfFew = shareMax > 0 && shareMax < 100;
+  if (isSilent && !(isShareOfFew && isOneOfMany(silent, started))) return false;
+  if (kind !== 'probes' || isOneOfMany(unreachable, machines)) return true;
+  return unreachable * 2 < unreachableLimit(policy, machines);
 }
+
+/**
+ * In a scope so small that one machine is more than its share, one that never comes back would keep
+ * it frozen for ever, and so itself from being recovered; yet it alone would not have frozen it.
+ */
+const isOneOfMany = (gone: number, machines: number): boolean => gone === 1 && machines > 1;

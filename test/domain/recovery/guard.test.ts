@@ -127,6 +127,10 @@ describe('a freeze', () => {
     ['1 of 10, exactly 10 %', { started: 10, silent: 1 }, false],
     ['1 of 11', { started: 11, silent: 1 }, true],
     ['none of 3', { started: 3 }, true],
+    ['A8: one of two, the other being back', { machines: 2, started: 2, silent: 1 }, true],
+    ['A8: one of nine', { machines: 9, started: 9, silent: 1 }, true],
+    ['A8: two of nine', { machines: 9, started: 9, silent: 2 }, false],
+    ['A8: the only one there is', { machines: 1, started: 1, silent: 1 }, false],
     ['9 silent, 24 unreachable', { silent: 9, unreachable: 24 }, true],
   ] as const)('begins to be calm with %s: %s', (_, counts, isCalm) => {
     const { rows, changes } = judged(counts, frozenRow('silence'));
@@ -140,6 +144,31 @@ describe('a freeze', () => {
   ] as const)('for probes is calm with %s', (_, unreachable, isCalm) => {
     const { rows } = judged({ unreachable }, frozenRow('probes'));
     expect(rows[0]!.calmSinceMs).toBe(isCalm ? NOW : null);
+  });
+
+  test.each([
+    [1, 1, false],
+    [2, 1, true],
+    [3, 1, true],
+    [4, 1, true],
+    [3, 2, false],
+    [4, 2, false],
+    [9, 2, true],
+    [9, 3, false],
+  ])(
+    'A8: for probes, of %i machines, is calm with %i unreachable: %s',
+    (machines, gone, isCalm) => {
+      const few = { machines, started: machines, unreachable: gone };
+      const { rows } = judged(few, frozenRow('probes'));
+      expect(rows[0]!.calmSinceMs).toBe(isCalm ? NOW : null);
+    },
+  );
+
+  test('A8: of none silent or unreachable at all, where the policy wants it so', () => {
+    const few = [countsOf('metal', { machines: 2, started: 2, silent: 1 })];
+    const strict = { ...DEFAULT_GUARD, calmPercent: 0 };
+    const { rows } = judgeGuard([frozenRow('silence')], few, WATCHED, strict, NOW);
+    expect(rows[0]!.calmSinceMs).toBeNull();
   });
 
   it.each([
