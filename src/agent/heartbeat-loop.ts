@@ -91,11 +91,15 @@ function createTurn(deps: HeartbeatLoopDeps) {
     failing.cleared();
     hardware.accepted(request.hardwareReport ?? null, response.sendHardwareReport === true);
     periodMs = periodOf(response) ?? periodMs;
-    if (request.installationReport?.success && deps.isThrowAway) {
-      // It goes along with each heartbeat until the server says that its time has come.
-      return response.reboot === true ? 'installed' : null;
-    }
-    if (request.installationReport && installation.delivered(request.installationReport)) {
+    const { installationReport: report } = request;
+    if (report?.success && deps.isThrowAway) {
+      if (response.reboot === true) return 'installed';
+      // It goes along with each heartbeat until the server says that its time has come, or wants
+      // another image.
+      const wanted = response.installationRequest?.generation ?? report.generation;
+      if (wanted === report.generation) return null;
+      installation.delivered(report);
+    } else if (report && installation.delivered(report)) {
       log('an image was installed; the machine is not rebooted: its system may not be thrown away');
     }
     if (response.installationRequest) installation.consider(response.installationRequest);

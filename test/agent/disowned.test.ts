@@ -37,6 +37,20 @@ describe('an agent', () => {
     expect(await loop).toBe('installed');
   });
 
+  test('C2: takes another request instead of waiting for a word about the one before', async () => {
+    const { requests, always, ended, loop } = createBench();
+    always(() => ({ installationRequest: { generation: 1n } }));
+    await pass(5 * MINUTE_MS);
+    // Somebody asked for another image meanwhile: of the first nothing is wanted any more.
+    always(() => ({ installationRequest: { generation: 2n } }));
+    await pass(5 * MINUTE_MS);
+    expect(ended()).toBeUndefined();
+    expect(requests.at(-1)!.installationReport).toMatchObject({ generation: 2n, success: {} });
+    always(() => ({ reboot: true }));
+    await pass(MINUTE_MS);
+    expect(await loop).toBe('installed');
+  });
+
   test('C2: on a system that nobody may throw away it stays, whatever the server says', async () => {
     const { requests, always, said, ended, stop } = createBench(undefined, false);
     always(() => ({ installationRequest: { generation: 1n }, reboot: true }));
