@@ -107,15 +107,20 @@ export function nextStep(row: MachineRow, now: LadderCircumstances): LadderStep 
 }
 
 /**
- * What never reached the machine is no attempt on it: while its agent start was given up for such
- * failures, and nothing stronger is left, it is started again. Null: so many failures reached it.
+ * What never reached the machine is no attempt on it: where nothing stronger can be tried, nor was
+ * in this episode, its agent is started again, until so many starts failed that did reach it. Null:
+ * that is over, and a person is needed.
  */
-function startAgain({ agentStarted, startAttempt }: MachineRow): LadderEnd | null {
+function startAgain({ agentStarted, startAttempt, recovery }: MachineRow): LadderEnd | null {
   if (agentStarted || !startAttempt) return null;
+  if (recovery && recovery.rung !== 'restartingAgent') return null;
   const { count, unreached = 0 } = startAttempt;
-  if (unreached === 0 || count - unreached >= DEFAULT_ESCALATION.failuresMax) return null;
-  const end = `${unreached} of ${count} agent starts never reached it, and nothing else can be tried`;
-  return { end, startAgain: true };
+  if (count - unreached >= DEFAULT_ESCALATION.failuresMax) return null;
+  const what =
+    unreached > 0
+      ? `${unreached} of ${count} agent starts never reached it`
+      : 'how its last agent start ended was never recorded';
+  return { end: `${what}, and nothing else can be tried`, startAgain: true };
 }
 
 const ORDERED: readonly LadderProcess[] = ['ShepherdRecovery', 'ShepherdReinstall'];

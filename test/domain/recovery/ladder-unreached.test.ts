@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { previousWaitSeconds } from '../../../src/domain/eligibility.ts';
 import { DEFAULT_ESCALATION } from '../../../src/domain/policy.ts';
 import { DEFAULT_LADDER, nextStep } from '../../../src/domain/recovery/ladder.ts';
-import { agentStarted, machineRow, NOW_MS } from '../../support/facts.ts';
+import { agentStarted, ladderRow, machineRow, NOW_MS } from '../../support/facts.ts';
 
 const now = (means: { reboot: boolean; power: boolean; reinstall: boolean }) => ({
   ...{ means, policy: DEFAULT_LADDER, preserved: false, nowMs: NOW_MS, askAgainMs: 300_000 },
@@ -22,11 +22,34 @@ describe('C4: failures that never reached a machine', () => {
           expect('rung' in step, 'a stronger means is tried, reached or not').toBe(true);
           return;
         }
-        const isHopeful = unreached > 0 && reached < DEFAULT_ESCALATION.failuresMax;
+        const isHopeful = reached < DEFAULT_ESCALATION.failuresMax;
         expect('end' in step && step.startAgain === true).toBe(isHopeful);
       }),
     );
   });
+
+  test('C4: nor does a start that was executed long ago, and whose daemon died with it', () => {
+    const startAttempt = { atMs: NOW_MS - 3_600_000, count: 0 };
+    const none = { reboot: false, power: false, reinstall: false };
+    const step = nextStep(machineRow({ startAttempt }), now(none));
+    expect(step).toMatchObject({ startAgain: true });
+    expect(step).toHaveProperty('end', expect.stringContaining('never recorded'));
+  });
+
+  test.each(['rebooting', 'powerCycling', 'reinstalling'] as const)(
+    'C4: call for a human once %s did not help: the machine is not retried for ever',
+    (rung) => {
+      const recovery = ladderRow({ rung, attempts: 100, nextAtMs: NOW_MS - 1 });
+      const startAttempt = { atMs: null, count: 6, unreached: 6 };
+      const all = { reboot: true, power: true, reinstall: true };
+      const step = nextStep(machineRow({ startAttempt, recovery }), {
+        ...now(all),
+        policy: { ...DEFAULT_LADDER, powerCycling: { attempts: 0, patienceMs: 60_000 } },
+      });
+      expect(step).toHaveProperty('end');
+      expect(step).not.toHaveProperty('startAgain');
+    },
+  );
 
   test('C4: are nothing to a machine whose agent runs: there the ladder counts', () => {
     const row = machineRow({
