@@ -16,9 +16,9 @@ import {
 
 /**
  * Gives one machine back to its provider, because somebody asked for it: claims it, ends its agent
- * if the machine lives on, asks the provider to take the device back, waits until the device is gone and its slot can be used again,
- * and deletes the machine from the BMDB. Each step may run again after a crash: what was done
- * already is found done.
+ * if the machine lives on, asks the provider to take the device back, waits until the device is gone
+ * and its slot can be used again, and deletes the machine from the BMDB. Each step may run again
+ * after a crash: what was done already is found done.
  */
 export const deprovision = setup({
   types: taskTypes,

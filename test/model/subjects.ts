@@ -85,6 +85,7 @@ export const deprovisionSubject: Subject = {
   input: JOB,
   slots: {
     claimDeprovision: { done: [undefined], errors: [new NothingToDo('not eligible')] },
+    endAgent: step,
     askDestroy: step,
     awaitGone: step,
     awaitReusable: step,

@@ -108,7 +108,9 @@ const FORBIDDEN: Readonly<Record<string, Readonly<Record<string, readonly string
     rereading: ['ended'],
     ended: ['ended'],
   }),
-  deprovision: onlyOnwards('claiming', 'asking', 'awaitingGone', 'awaitingReusable', 'recording'),
+  deprovision: onlyOnwards(
+    ...['claiming', 'endingAgent', 'asking', 'awaitingGone', 'awaitingReusable', 'recording'],
+  ),
 };
 
 /** For each step those that may follow; all others are forbidden. */
@@ -170,7 +172,8 @@ const ONLY_AFTER: Readonly<Record<string, Readonly<Record<string, string | strin
     ],
   },
   deprovision: {
-    asking: 'xstate.done.actor.claimDeprovision',
+    endingAgent: 'xstate.done.actor.claimDeprovision',
+    asking: 'xstate.done.actor.endAgent',
     awaitingGone: 'xstate.done.actor.askDestroy',
     awaitingReusable: 'xstate.done.actor.awaitGone',
     recording: 'xstate.done.actor.awaitReusable',

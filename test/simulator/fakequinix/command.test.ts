@@ -12,7 +12,7 @@ const directory = mkdtempSync(join(tmpdir(), 'fakequinix-command-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 const file = (name: string, content: string): string => {
   const path = join(directory, name);
-  writeFileSync(path, content);
+  writeFileSync(path, content, { mode: 0o600 });
   return path;
 };
 
