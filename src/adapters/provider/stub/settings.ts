@@ -11,7 +11,11 @@ export const stubSettings = () =>
     plans: z
       .array(plan())
       .prefault([{ name: 'stub.small' }])
-      .meta({ type: 'a list', description: 'Kinds of hardware: name, location, spot, count.' }),
+      .meta({
+        type: 'a list of { name, location, spot, reservations }',
+        description:
+          'Kinds of hardware: a name (required), where it is, whether it is paid by demand (false), and how many pieces are free (4).',
+      }),
     devicePrefix: leaf
       .text('Start of the host name of every device; what is named otherwise is not shown.', PREFIX)
       .prefault('stub-'),
