@@ -103,3 +103,16 @@ test('the documents name only files that exist', () => {
   expect(named.length).toBeGreaterThan(20);
   expect(named.filter(([, file]) => !existsSync(join(root, file)))).toEqual([]);
 });
+
+test('what the track record names is held by tests of that number', () => {
+  const text = readFileSync(join(root, 'docs/track-record.md'), 'utf8');
+  const rows = [...text.matchAll(/^\| ([A-Z]\d+) +\|.*\|(.*)\|$/gm)];
+  expect(rows.length).toBeGreaterThan(20);
+  for (const [, number = '', cell = ''] of rows) {
+    const files = [...cell.matchAll(/`(test\/[^`]+)`/g)].map(([, file]) => file!);
+    expect(files.length, number).toBeGreaterThan(0);
+    for (const file of files) {
+      expect(readFileSync(join(root, file), 'utf8'), file).toContain(`${number}: `);
+    }
+  }
+});
