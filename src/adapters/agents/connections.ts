@@ -46,9 +46,9 @@ export function watchConnections(
     open.add(socket);
     socket.on('close', () => {
       open.delete(socket);
-      strangers.leave(peer);
+      strangers.leave(peer, socket);
     });
-    if (!connects.take(network) || !strangers.enter(peer, network)) socket.destroy();
+    if (!connects.take(network) || !strangers.enter(peer, network, socket)) socket.destroy();
   });
   server.on('unknownProtocol', (socket) => socket.destroy());
   server.on('session', (session) => {
@@ -80,29 +80,52 @@ export function watchConnections(
 const peerOf = ({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>) =>
   `${remoteAddress} ${remotePort}`;
 
-/** Counts the connections on which no agent was heard yet, in all and by network. */
+/**
+ * Counts the connections on which no agent was heard yet, in all and by network. While there are too
+ * many in all, a network with fewer takes the oldest place of the one that has most: whoever has a few
+ * addresses keeps nobody else out.
+ */
 function createStrangers({
   strangersMax,
   strangersPerAddress,
 }: Pick<AgentServerLimits, 'strangersMax' | 'strangersPerAddress'>) {
-  const networkOfPeer = new Map<string, string>();
-  const counts = new Map<string, number>();
+  const networks = new Map<string, string>();
+  /** Of each network, by peer, the oldest first. */
+  const sockets = new Map<string, Map<string, Socket>>();
+  const remove = (peer: string): void => {
+    const network = networks.get(peer);
+    if (network === undefined) return;
+    networks.delete(peer);
+    const those = sockets.get(network)!;
+    those.delete(peer);
+    if (those.size === 0) sockets.delete(network);
+  };
+  const makeRoom = (fewerThan: number): boolean => {
+    let most: ReadonlyMap<string, Socket> = new Map();
+    for (const those of sockets.values()) if (those.size > most.size) most = those;
+    const [oldest] = most;
+    if (!oldest || most.size <= fewerThan) return false;
+    const [peer, socket] = oldest;
+    remove(peer);
+    socket.destroy();
+    return true;
+  };
   return {
     /** Whether there is room for one more. */
-    enter(peer: string, network: string): boolean {
-      const count = counts.get(network) ?? 0;
-      if (networkOfPeer.size >= strangersMax || count >= strangersPerAddress) return false;
-      networkOfPeer.set(peer, network);
-      counts.set(network, count + 1);
+    enter(peer: string, network: string, socket: Socket): boolean {
+      // The same port again: the end of the other is on its way.
+      remove(peer);
+      const those = sockets.get(network) ?? new Map<string, Socket>();
+      if (those.size >= strangersPerAddress) return false;
+      if (networks.size >= strangersMax && !makeRoom(those.size)) return false;
+      networks.set(peer, network);
+      sockets.set(network, those.set(peer, socket));
       return true;
     },
-    leave(peer: string): void {
-      const network = networkOfPeer.get(peer);
-      if (network === undefined) return;
-      networkOfPeer.delete(peer);
-      const count = counts.get(network)! - 1;
-      if (count === 0) counts.delete(network);
-      else counts.set(network, count);
+    /** It is a stranger's no more. With a socket: only if it is this one's. */
+    leave(peer: string, socket?: Socket): void {
+      const held = sockets.get(networks.get(peer) ?? '')?.get(peer);
+      if (socket === undefined || held === socket) remove(peer);
     },
   };
 }

@@ -9,7 +9,10 @@ export interface AgentServerLimits {
   readonly connectionsMax: number;
   /** New connections of one address; of IPv6, of one /64. Each costs us 2 ms of a processor. */
   readonly connects: Rate;
-  /** Connections on which no agent of ours was heard yet. */
+  /**
+   * Connections on which no agent of ours was heard yet. Beyond, one of a network with fewer takes the
+   * oldest place of the network that has most.
+   */
   readonly strangersMax: number;
   /** The same of one address; of IPv6, of one /64. */
   readonly strangersPerAddress: number;

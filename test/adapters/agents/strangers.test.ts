@@ -1,12 +1,16 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
+import type { Http2SecureServer } from 'node:http2';
+import { connect as connectTcp } from 'node:net';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { connect as connectTls } from 'node:tls';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { watchConnections } from '../../../src/adapters/agents/connections.ts';
 import { networkOf } from '../../../src/domain/network.ts';
 import type { AgentServerOptions } from '../../../src/adapters/agents/http2-agent-server.ts';
+import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { defaultLimits } from '../../../src/adapters/agents/limits.ts';
 import { generateRawKeyPair } from '../../../src/agent/keys.ts';
 import { machineId } from '../../../src/domain/ids.ts';
@@ -82,6 +86,47 @@ describe('B3: strangers at the agent server', () => {
     await Promise.all(waiting.map((socket) => once(socket, 'secureConnect')));
     await closed(await stranger());
     expect(waiting.some(({ destroyed }) => destroyed)).toBe(false);
+  });
+
+  test('those of a few networks keep no other out: the one that has most makes room', async () => {
+    const { address, agent } = await start({ strangersMax: 4, strangersPerAddress: 2 });
+    const [host, port] = [address.split(':')[0]!, Number(address.split(':')[1])];
+    const idle = async (localAddress: string) => {
+      const socket = connectTcp({ host, port, localAddress }).on('error', () => undefined);
+      socket.resume();
+      cleanUps.push(() => socket.destroy());
+      await once(socket, 'connect');
+      return socket;
+    };
+    const first = await idle('127.0.0.2');
+    const others = [await idle('127.0.0.2'), await idle('127.0.0.3'), await idle('127.0.0.3')];
+    const made = closed(first);
+    const { stored, beat } = agent();
+    await beat();
+    await made;
+    expect(stored.heartbeats).toBe(1);
+    expect(others.map(({ destroyed }) => destroyed)).toEqual([false, false, false]);
+  });
+
+  test('a caller that comes back by the same port counts once, whichever end is told first', () => {
+    const server = new EventEmitter();
+    const limits = { ...defaultLimits, strangersPerAddress: 1 };
+    watchConnections(server as Http2SecureServer, limits, systemClock);
+    const arrive = (remotePort: number) => {
+      const made = { remoteAddress: '192.0.2.7', remotePort, destroy: vi.fn() };
+      const socket = Object.assign(new EventEmitter(), made);
+      server.emit('connection', socket);
+      return socket;
+    };
+    const old = arrive(1);
+    const again = arrive(1);
+    expect(again.destroy).not.toHaveBeenCalled();
+    old.emit('close');
+    const late = arrive(2);
+    expect(late.destroy).toHaveBeenCalled();
+    late.emit('close');
+    again.emit('close');
+    expect(arrive(3).destroy).not.toHaveBeenCalled();
   });
 
   test('a connection whose calls are refused again and again is ended', async () => {
