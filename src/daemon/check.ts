@@ -10,7 +10,11 @@ import { publicBlob } from '../adapters/ssh/openssh-key.ts';
 import { ownSettingsOf, policyOf, type Config } from '../config.ts';
 import { explain, FleetError } from '../domain/errors.ts';
 import { providerName } from '../domain/ids.ts';
-import { complaintAboutKeepingIn, complaintAboutPrivacy } from '../settings/file-checks.ts';
+import {
+  complaintAboutKeepingIn,
+  complaintAboutPrivacy,
+  complaintAboutStrangers,
+} from '../settings/file-checks.ts';
 import { hostOf } from './adapters.ts';
 import { openProvider } from './providers.ts';
 import { sshKeyFiles } from './ssh-keys.ts';
@@ -147,7 +151,7 @@ function checkPrivacy(path: string): Finding[] {
 }
 
 function checkDevCertificates(dir: string, authority: string | undefined): Finding[] {
-  const complaint = complaintAboutKeepingIn(dir);
+  const complaint = complaintAboutKeepingIn(dir) ?? complaintAboutStrangers(dir);
   const path = ['agentServer', 'devCertificates', 'dir'];
   return [
     ...(complaint === null ? [] : [{ path, message: `cannot be used: ${complaint}` }]),

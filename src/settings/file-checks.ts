@@ -1,4 +1,4 @@
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, constants, readdirSync, statSync } from 'node:fs';
 import type { Stats } from 'node:fs';
 import { dirname } from 'node:path';
 
@@ -30,4 +30,18 @@ export function complaintAboutKeepingIn(directory: string): string | null {
   } catch {
     return `nothing can be written to ${directory}; let uid ${process.geteuid?.()} write there`;
   }
+}
+
+/**
+ * Why another user may have decided what lies in a directory; null: nobody else could, or nothing is
+ * there. Only looks.
+ */
+export function complaintAboutStrangers(directory: string): string | null {
+  const found = statSync(directory, { throwIfNoEntry: false });
+  if (!found || process.platform === 'win32') return null;
+  if (![0, process.geteuid?.()].includes(found.uid)) {
+    return `${directory} belongs to another user (uid ${found.uid}); give one of your own`;
+  }
+  if ((found.mode & 0o022) === 0 || readdirSync(directory).length === 0) return null;
+  return `others may write to ${directory}, and something is in it; empty it, or give another`;
 }

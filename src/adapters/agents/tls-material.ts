@@ -1,9 +1,19 @@
 import 'reflect-metadata';
 import { X509Certificate, createPrivateKey, webcrypto } from 'node:crypto';
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import * as x509 from '@peculiar/x509';
+import { UsageError } from '../../domain/errors.ts';
+import { complaintAboutStrangers } from '../../settings/file-checks.ts';
 
 /** What the agent server presents, and what agents are told to trust. */
 export interface TlsMaterial {
@@ -32,6 +42,7 @@ const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';
  * A development authority and a server certificate for this machine's own names and those given.
  * With a directory they are kept there (0700, files 0600) and used again, so that agents which are
  * already running still trust the server after a restart. `nowMs` is epoch milliseconds.
+ * @throws {UsageError} another user may have put the authority there that agents are to trust.
  * @throws {Error} the directory cannot be used.
  */
 export async function createDevCertificates(options: {
@@ -41,7 +52,7 @@ export async function createDevCertificates(options: {
 }): Promise<TlsMaterial> {
   const { dir, nowMs = Date.now() } = options;
   const names = [...new Set([...LOCAL_NAMES, ...options.names])];
-  if (dir !== undefined) mkdirSync(dir, { recursive: true, mode: 0o700 });
+  if (dir !== undefined) makeOwn(dir);
   const ca = await keep(
     dir,
     'agent-ca.pem',
@@ -55,6 +66,13 @@ export async function createDevCertificates(options: {
     () => issueServer(ca, names, nowMs),
   );
   return { key: server.key, cert: server.certificate.toString(), caDer: ca.certificate.raw };
+}
+
+function makeOwn(dir: string): void {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const complaint = complaintAboutStrangers(dir);
+  if (complaint !== null) throw new UsageError(`agent server: certificates: ${complaint}`);
+  if ((statSync(dir).mode & 0o022) !== 0) chmodSync(dir, 0o700);
 }
 
 /** The pair that is kept in the file, or a new one that then is. */

@@ -1,8 +1,18 @@
 import { X509Certificate, createPrivateKey } from 'node:crypto';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createDevCertificates } from '../../../src/adapters/agents/tls-material.ts';
 
 const YEAR_MS = 365 * 24 * 3600_000;
@@ -30,6 +40,26 @@ describe('development certificates', () => {
     expect(certificate.checkHost('shepherd.lan')).toBe('shepherd.lan');
     expect(certificate.checkIP('127.0.0.1')).toBe('127.0.0.1');
     expect(certificate.checkIP('10.0.0.7')).toBe('10.0.0.7');
+  });
+
+  test('B6: an authority that another user may have put there is not used', async () => {
+    const mine = process.geteuid!();
+    await createDevCertificates({ dir, names: [] });
+    vi.spyOn(process, 'geteuid').mockReturnValue(mine + 1000);
+    const isRoot = mine === 0;
+    if (isRoot) chownSync(dir, 65_534, 65_534);
+    await expect(createDevCertificates({ dir, names: [] })).rejects.toThrow(
+      'belongs to another user',
+    );
+    vi.restoreAllMocks();
+    if (isRoot) chownSync(dir, 0, 0);
+    chmodSync(dir, 0o770);
+    await expect(createDevCertificates({ dir, names: [] })).rejects.toThrow('others may write to');
+    const empty = join(scratch, 'empty');
+    mkdirSync(empty);
+    chmodSync(empty, 0o777);
+    await createDevCertificates({ dir: empty, names: [] });
+    expect(statSync(empty).mode & 0o777).toBe(0o700);
   });
 
   test('are kept, for the owner alone, and used again', async () => {

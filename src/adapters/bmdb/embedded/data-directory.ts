@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { UsageError } from '../../../domain/errors.ts';
-import { complaintAboutKeepingIn } from '../../../settings/file-checks.ts';
+import { complaintAboutKeepingIn, complaintAboutStrangers } from '../../../settings/file-checks.ts';
 import type { Account } from './postgres-binaries.ts';
 
 /** What the two roles log in with; each is in a file of its own. */
@@ -41,7 +41,8 @@ export interface DataDirectory {
 /**
  * Takes the directory for this process, creating it and its passwords (mode 0600) when missing.
  * A directory left by a killed process is taken over.
- * @throws {UsageError} a living process uses it, or it holds something else.
+ * @throws {UsageError} a living process uses it, it holds something else, or another user may have
+ *   put there what it holds: the programs that PostgreSQL runs among it.
  */
 export async function openDataDirectory(
   wanted: string | undefined,
@@ -87,7 +88,7 @@ const OURS = new Set(
   ['cluster', 'initialised', 'initdb-password', 'owner'].concat('owner-password', 'password'),
 );
 async function refuseForeign(root: string): Promise<void> {
-  const complaint = foreignTo(root, await readdir(root));
+  const complaint = complaintAboutStrangers(root) ?? foreignTo(root, await readdir(root));
   if (complaint !== null) throw new UsageError(complaint);
 }
 
@@ -105,7 +106,7 @@ export function complaintAboutDataDirectory(wanted: string): string | null {
   const root = path.resolve(wanted);
   const complaint = complaintAboutKeepingIn(root);
   if (complaint !== null || !existsSync(root)) return complaint;
-  return foreignTo(root, readdirSync(root));
+  return complaintAboutStrangers(root) ?? foreignTo(root, readdirSync(root));
 }
 
 async function readOrMakePassword(file: string): Promise<string> {

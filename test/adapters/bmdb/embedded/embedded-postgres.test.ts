@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmod,
+  chown,
   mkdir,
   mkdtemp,
   readdir,
@@ -15,7 +16,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { isAlive, runningServer } from '../../../../src/adapters/bmdb/embedded/data-directory.ts';
+import {
+  complaintAboutDataDirectory,
+  isAlive,
+  openDataDirectory,
+  runningServer,
+} from '../../../../src/adapters/bmdb/embedded/data-directory.ts';
 import { startEmbeddedPostgres } from '../../../../src/adapters/bmdb/embedded/embedded-postgres.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { codeOf } from '../../../../src/domain/errors.ts';
@@ -120,6 +126,29 @@ describe('embedded PostgreSQL', () => {
       code: '42501',
     });
     await server.stop();
+  });
+
+  it('B5: a cluster and passwords that another user may have put there are not used', async () => {
+    const dataDir = path.join(base, 'planted');
+    await mkdir(path.join(dataDir, 'cluster'), { recursive: true });
+    for (const name of ['initialised', 'password', 'owner-password']) {
+      await writeFile(path.join(dataDir, name), 'known');
+    }
+    await chmod(dataDir, 0o777);
+    await expect(openDataDirectory(dataDir, null)).rejects.toThrow('others may write to');
+    expect(complaintAboutDataDirectory(dataDir)).toMatch('others may write to');
+    await chmod(dataDir, 0o755);
+    const mine = process.geteuid!();
+    if (mine === 0) await chown(dataDir, 65_534, 65_534);
+    vi.spyOn(process, 'geteuid').mockReturnValue(mine + 1000);
+    await expect(openDataDirectory(dataDir, null)).rejects.toThrow('belongs to another user');
+    expect(await readdir(dataDir)).not.toContain('owner');
+    vi.restoreAllMocks();
+    const empty = path.join(base, 'empty');
+    await mkdir(empty);
+    await chmod(empty, 0o777);
+    await (await openDataDirectory(empty, null)).release();
+    expect((await stat(empty)).mode & 0o777).toBe(0o711);
   });
 
   it('B5: the two roles have passwords of their own, in files that only we may read', async () => {
