@@ -113,7 +113,7 @@ describe('B3: strangers at the agent server', () => {
     const limits = { ...defaultLimits, strangersPerAddress: 1 };
     watchConnections(server as Http2SecureServer, limits, systemClock);
     const arrive = (remotePort: number) => {
-      const made = { remoteAddress: '192.0.2.7', remotePort, destroy: vi.fn() };
+      const made = { remoteAddress: '192.0.2.7', remotePort, destroy: vi.fn<() => void>() };
       const socket = Object.assign(new EventEmitter(), made);
       server.emit('connection', socket);
       return socket;
