@@ -318,7 +318,7 @@ describe('the history of a machine', () => {
     const id = s.add(1);
     s.bmdb.tables.events.push({
       ...{ slot: slotName(1), machineId: id, atMs: s.clock.now(), kind: 'deprovisioned' },
-      ...{ actor: 'shepherd', reason: 'device device-1' },
+      ...{ actor: 'shepherd', reason: 'device device-1', from: null, to: null },
     });
     s.bmdb.tables.history.push({
       ...{ seq: 1, atMs: s.clock.now(), machineId: id, process: 'ShepherdDeprovision' },

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { EventQuery } from '../../src/adapters/bmdb/port.ts';
 import { providerName } from '../../src/domain/ids.ts';
-import { PROVIDER } from './bmdb-rows.ts';
+import type { MachineId } from '../../src/domain/ids.ts';
+import type { MachineRow } from '../../src/domain/machine.ts';
+import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import { MINUTE, PROVIDER, requestedAt, startedAt } from './bmdb-rows.ts';
 import { refusedWith, SIGNAL, STEADY, UNKNOWN } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 
@@ -45,6 +48,114 @@ export function eventsContract(s: Stage): void {
       const slotId = (await s.read(await add())).provided!.reservationId!;
       const query = { provider: providerName('other'), slotId, limit: 10 };
       expect(await events(query)).toEqual([]);
+    });
+  });
+
+  describe('A10: the log of a slot says of silence', () => {
+    const { heartbeatMs } = DEFAULT_LOSS;
+    const running = async (change: Partial<MachineRow> = {}) => {
+      const at = await s.now();
+      return add({
+        ...startedAt(at - 40 * MINUTE),
+        heartbeat: { atMs: at, bootId: null },
+        ...change,
+      });
+    };
+    const silences = async (id: MachineId) =>
+      (await events({ machineId: id, limit: 100 })).map(
+        ({ kind, from, to }) => `${kind}: ${from} → ${to}`,
+      );
+    const sweep = async () => {
+      await s.h.bmdb.sweep();
+      await s.h.other.sweep();
+    };
+    const beat = async (id: MachineId, times: number) => {
+      for (let beats = 0; beats < times; beats++) await s.beat(id);
+      await sweep();
+    };
+    const FELL = 'fellSilent: Running · healthy → Running · silent';
+    const BACK = 'heardAgain: Running · silent → Running · healthy';
+
+    it('once when it began and once when it was over, whoever sweeps', async () => {
+      const [id, fine] = [await running(), await running()];
+      await sweep();
+      await s.h.pass(heartbeatMs - MINUTE);
+      await beat(fine, 1);
+      expect(await silences(id)).toEqual([]);
+      await s.h.pass(2 * MINUTE);
+      await Promise.all([s.h.bmdb.sweep(), s.h.other.sweep()]);
+      await sweep();
+      expect(await silences(id)).toEqual([FELL]);
+      await beat(id, 2);
+      expect(await silences(id)).toEqual([FELL]);
+      await beat(id, 1);
+      await Promise.all([s.h.bmdb.sweep(), s.h.other.sweep()]);
+      expect(await silences(id)).toEqual([FELL, BACK]);
+      expect(await silences(fine)).toEqual([]);
+      const [fell, back] = await events({ machineId: id, limit: 2 });
+      expect(fell).toMatchObject({
+        ...{ provider: PROVIDER, actor: 'shepherd', reason: 'no heartbeat within the deadline' },
+        slotId: (await s.read(id)).provided!.reservationId,
+      });
+      expect(back).toMatchObject({ actor: 'shepherd', reason: '3 heartbeats without a break' });
+      await s.h.pass(heartbeatMs + MINUTE);
+      await sweep();
+      expect(await silences(id)).toEqual([FELL, BACK, FELL]);
+    });
+
+    it('in what state it was, as far as it was heard at all', async () => {
+      const at = await s.now();
+      const installing = (handedOutAtMs: number) => ({
+        ...{ requestGeneration: 1n, reportGeneration: null, reportResult: null, handedOutAtMs },
+      });
+      const never = await s.addLost();
+      const during = await running({ installation: installing(at) });
+      await s.h.pass(heartbeatMs + MINUTE);
+      await sweep();
+      expect(await silences(during)).toEqual([]);
+      expect(await silences(never)).toEqual([
+        'fellSilent: Running · awaitingHeartbeat → Running · silent',
+      ]);
+      await s.h.pass(DEFAULT_LOSS.handOutMs);
+      await sweep();
+      expect(await silences(during)).toEqual([
+        'fellSilent: Running · installingOs → Running · silent',
+      ]);
+    });
+
+    it('nothing where none is expected, nor while nobody could have heard it', async () => {
+      const at = await s.now();
+      const quarantine = { kind: 'byOperator', reason: 'x', untilMs: null } as const;
+      const done = { requestGeneration: 1n, reportGeneration: 1n, handedOutAtMs: null };
+      const quiet = [
+        await running({ quarantine }),
+        await running({ deprovision: requestedAt(at) }),
+        await running({ installation: { ...done, reportResult: 'Success' } }),
+        await add(),
+      ];
+      const id = await running();
+      await s.h.pass(heartbeatMs + MINUTE);
+      await s.h.takeIn(false);
+      await sweep();
+      expect(await silences(id)).toEqual([]);
+      await s.h.takeIn(true);
+      await sweep();
+      expect(await silences(id)).toEqual([FELL]);
+      for (const each of quiet) expect(await silences(each)).toEqual([]);
+    });
+
+    it('what it came back to, whatever was done meanwhile', async () => {
+      const [permitted, gone] = [await s.addLost(), await s.addLost()];
+      await sweep();
+      const work = await s.session.claim('ShepherdRecovery', permitted);
+      const slotId = (await s.read(gone)).provided!.reservationId!;
+      await s.h.remove(gone);
+      await beat(permitted, 3);
+      expect((await silences(permitted)).slice(1)).toEqual([
+        'heardAgain: Running · silent → Recovering',
+      ]);
+      await work.cancel();
+      expect(await events({ provider: PROVIDER, slotId, limit: 9 })).toHaveLength(1);
     });
   });
 }

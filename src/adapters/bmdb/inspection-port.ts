@@ -120,4 +120,7 @@ export interface EventLine {
   /** A component, or a person. */
   readonly actor: string;
   readonly reason: string;
+  /** State before and after, as people see it: `Running · silent`; null: none changed. */
+  readonly from: string | null;
+  readonly to: string | null;
 }

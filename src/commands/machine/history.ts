@@ -78,6 +78,8 @@ function inWords(line: Line): readonly [string, string] {
     const why = cause === null ? '' : `: ${cause}`;
     return [timeText(line.work.atMs), `${component ?? '-'} ${process} ${event}${why}`];
   }
-  const { kind, actor, reason } = line.event;
-  return [timeText(line.event.atMs), `${actor} ${kind}${reason === '' ? '' : `: ${reason}`}`];
+  const { kind, actor, reason, from, to } = line.event;
+  const change = from === null && to === null ? '' : `, ${from ?? '-'} → ${to ?? '-'}`;
+  const why = reason === '' ? '' : `: ${reason}`;
+  return [timeText(line.event.atMs), `${actor} ${kind}${change}${why}`];
 }

@@ -77,6 +77,10 @@ function* guarded(memory: Memory) {
   }
 }
 
+/** Why silence means nothing now; null: it does. */
+export const graceOf = (memory: Memory): string | null =>
+  graceRefusal(ingestOf(memory.guard), memory.now(), limitsOf(memory));
+
 /** @throws {NoPermit} the fleet or the machine's provider is frozen; or, unless ordered, grace. */
 export function refuseGuarded(memory: Memory, { row }: MemMachine, isOrdered: boolean): void {
   const { guard } = memory;
@@ -85,7 +89,6 @@ export function refuseGuarded(memory: Memory, { row }: MemMachine, isOrdered: bo
     guardRow(guard, scope),
   );
   const frozen = rows.map(freezeRefusal).find((why) => why !== null);
-  const grace = () => graceRefusal(ingestOf(guard), memory.now(), limitsOf(memory));
-  const why = frozen ?? (isOrdered ? null : grace());
+  const why = frozen ?? (isOrdered ? null : graceOf(memory));
   if (why !== null) throw new NoPermit(why);
 }

@@ -18,7 +18,7 @@ export const createIntentBook = (memory: Memory, gate: SessionGate): IntentBook 
     if (lease) requireJob(memory, gate, lease);
     refuseOccupied(memory, slot(input.provider, input.slotId));
     const { random } = memory.options;
-    const intent: MemIntent = {
+    const intent: Omit<MemIntent, 'updatedAtMs'> = {
       ...input,
       witness: asWitness(random.uuid()),
       machineId: machineId(random.uuid()),
@@ -91,13 +91,17 @@ function requireMine(memory: Memory, gate: SessionGate, witness: Witness): MemIn
   return intent;
 }
 
-function write(memory: Memory, intent: MemIntent): IntentRow {
+function write(memory: Memory, change: Omit<MemIntent, 'updatedAtMs'>): IntentRow {
+  const intent = { ...change, updatedAtMs: memory.now() };
   memory.intents.set(intent.witness, intent);
   memory.wake();
   return toIntentRow(memory, intent);
 }
 
-export const toIntentRow = (memory: Memory, intent: MemIntent): IntentRow => ({
+export const toIntentRow = (
+  memory: Memory,
+  { updatedAtMs: _, ...intent }: MemIntent,
+): IntentRow => ({
   ...intent,
   state: intent.state === 'unresolved' ? 'unresolved' : 'open',
   sessionAlive: isSessionAlive(memory, intent.sessionId),

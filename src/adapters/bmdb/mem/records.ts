@@ -48,7 +48,7 @@ export function trimHistory(memory: Memory): Pick<Swept, 'history'> {
 
 /**
  * Forgets what is both older than 90 days and not among the last 1000: lines of a slot's log, and
- * requests that are settled.
+ * requests and creations that are settled.
  */
 export function trimLogs(memory: Memory): void {
   const limitMs = memory.now() - KEPT_MS;
@@ -68,16 +68,22 @@ export function trimLogs(memory: Memory): void {
   for (const { key, settledAtMs } of settled.slice(KEPT_LINES)) {
     if (settledAtMs! < limitMs) memory.requests.delete(key);
   }
+  const created = [...memory.intents.values()]
+    .filter(({ state }) => state !== 'open' && state !== 'unresolved')
+    .toSorted((a, b) => b.updatedAtMs - a.updatedAtMs);
+  for (const { witness, updatedAtMs } of created.slice(KEPT_LINES)) {
+    if (updatedAtMs < limitMs) memory.intents.delete(witness);
+  }
 }
 
 /** One line of the slot's log; none for a machine without hardware. */
 export function writeEvent(
   memory: Memory,
   { machineId, provided }: MachineRow,
-  event: Pick<MemEvent, 'kind' | 'actor' | 'reason'>,
+  event: Pick<MemEvent, 'kind' | 'actor' | 'reason'> & Partial<Pick<MemEvent, 'from' | 'to'>>,
 ): void {
   if (!provided) return;
   const { provider, reservationId, providerId } = provided;
   const slot = slotOf(provider, { reservationId, id: providerId });
-  memory.events.push({ slot, machineId, atMs: memory.now(), ...event });
+  memory.events.push({ slot, machineId, atMs: memory.now(), from: null, to: null, ...event });
 }

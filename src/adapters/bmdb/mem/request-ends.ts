@@ -28,7 +28,7 @@ function endRequest(memory: Memory, { key, state, outcome, event }: RequestEnd):
     const kind = state === 'done' ? 'requestDone' : 'requestRefused';
     const line = event ?? { kind, reason: `${verb}: ${outcome}` };
     const where = { slot: slot(provider, slotId), machineId };
-    memory.events.push({ ...where, atMs: memory.now(), actor, ...line });
+    memory.events.push({ ...where, atMs: memory.now(), actor, from: null, to: null, ...line });
   }
   touchRequest(memory, request);
 }

@@ -2,6 +2,7 @@ import { cancelWork } from './leases.ts';
 import { trimProviderHolds } from './provider-holds.ts';
 import { trimHistory, trimLogs } from './records.ts';
 import { refusalFor } from './rows.ts';
+import { noteSilences } from './silences.ts';
 import { trimChanges } from './snapshot.ts';
 import { dropPermit } from './tables.ts';
 import type { Memory } from './tables.ts';
@@ -21,6 +22,7 @@ const KEPT: ReadonlySet<string | null> = new Set([
 export function sweep(memory: Memory): Swept {
   const swept = sweepSessions(memory);
   const permits = sweepPermits(memory);
+  noteSilences(memory);
   trimChanges(memory);
   trimProviderHolds(memory);
   trimLogs(memory);

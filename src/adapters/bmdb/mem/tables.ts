@@ -61,6 +61,8 @@ export interface MemEvent {
   readonly kind: string;
   readonly actor: string;
   readonly reason: string;
+  readonly from: string | null;
+  readonly to: string | null;
 }
 /** What somebody asked for, settled or not. */
 export interface MemRequest extends RequestState {
@@ -78,6 +80,8 @@ export interface MemMachine {
   unbroken: { sinceMs: number; count: number };
   /** Since when its agent start fails because it cannot be reached or does not let us in. */
   unreachableSinceMs: number | null;
+  /** It is noted as silent, since then; null: it is not. */
+  silentSinceMs: number | null;
   request: Uint8Array | null;
   hardwareReport: Uint8Array | null;
   installationReport: Uint8Array | null;
@@ -86,6 +90,8 @@ export interface MemMachine {
 }
 export type MemIntent = Omit<IntentRow, 'state' | 'sessionAlive'> & {
   readonly state: IntentRow['state'] | 'adopted' | 'failed' | 'abandoned';
+  /** Last change. */
+  readonly updatedAtMs: number;
 };
 export interface MemPenalty extends PenaltyRow {
   readonly level: number;
@@ -231,6 +237,7 @@ export const newMachine = (row: MachineRow): MemMachine => ({
   coolDownSeconds: null,
   unbroken: { sinceMs: 0, count: 0 },
   unreachableSinceMs: null,
+  silentSinceMs: null,
   request: null,
   hardwareReport: null,
   installationReport: null,

@@ -157,8 +157,11 @@ const unreturnable = (): Case[] => [
   held('ShepherdDeprovision'),
 ];
 
+/** See `isQuarantined`; over `q`. False, too, where there is none. */
+export const QUARANTINED_NOW =
+  '(q.machine_id IS NOT NULL AND (q.until IS NULL OR q.until > now()))';
 const QUARANTINED: Case = {
-  when: 'q.machine_id IS NOT NULL AND (q.until IS NULL OR q.until > now())',
+  when: QUARANTINED_NOW,
   then: 'it is quarantined',
 };
 const LEAVING: Case = { when: 'd.machine_id IS NOT NULL', then: 'it is to be deprovisioned' };
@@ -202,13 +205,15 @@ function needless(loss: LossPolicy): Case[] {
 const lost = (loss: LossPolicy) => `now() > ${lostAtSql(loss)}`;
 /** See `lostAtMs`; a timestamp, over `a`, `h`, `r` and `o`. Of no meaning where there is no `a`. */
 export function lostAtSql(loss: LossPolicy): string {
-  const silence = `CASE WHEN h.agent_heartbeat_at >= a.agent_started_at
+  const silence = `CASE WHEN ${HEARD}
     THEN h.agent_heartbeat_at + ${interval(loss.heartbeatMs)}
     ELSE a.agent_started_at + ${interval(loss.firstHeartbeatMs)} END`;
   const handOut = `CASE WHEN ${PENDING} THEN r.handed_out_at + ${interval(loss.handOutMs)} END`;
   // GREATEST passes over nulls.
   return `greatest(${silence}, ${handOut})`;
 }
+/** See `currentHeartbeat`; over `a` and `h`. NULL, too, where there is none. */
+export const HEARD = 'h.agent_heartbeat_at >= a.agent_started_at';
 
 const waiting = (process: Process): Case => ({
   when: `EXISTS (SELECT 1 FROM work_backoff b WHERE b.machine_id = m.machine_id

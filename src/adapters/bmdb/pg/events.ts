@@ -5,7 +5,7 @@ import { ms } from './sql.ts';
 import { statement } from './statement.ts';
 
 const LINE = `e.seq, ${ms('e.at')} AS at, e.provider, e.slot_id, e.machine_id, e.kind, e.actor,
-  e.reason`;
+  e.reason, e."from", e."to"`;
 const COLUMNS = {
   seq: 'int8',
   at: 'float8',
@@ -15,6 +15,8 @@ const COLUMNS = {
   kind: 'text',
   actor: 'text',
   reason: 'text',
+  from: 'text?',
+  to: 'text?',
 } as const;
 
 export const statements = {
@@ -41,6 +43,7 @@ export async function readEvents(q: Queries, query: EventQuery): Promise<EventLi
   const rows = await readNewest(q, query);
   return rows.toReversed().map((row) => ({
     ...{ seq: row.seq, atMs: row.at, kind: row.kind, actor: row.actor, reason: row.reason },
+    ...{ from: row.from, to: row.to },
     provider: providerName(row.provider),
     slotId: row.slot_id,
     machineId: row.machine_id === null ? null : machineId(row.machine_id),

@@ -5,6 +5,7 @@ import { FROM, refusalSql } from './eligibility.ts';
 import type { PgContext } from './live.ts';
 import type { Queries } from './pool.ts';
 import { statements as holds } from './provider-holds.ts';
+import { noteSilences } from './silences.ts';
 import { statement } from './statement.ts';
 import type { Swept } from '../port.ts';
 
@@ -107,6 +108,7 @@ export async function sweep(context: PgContext): Promise<Swept> {
   );
   const orphaned = await step('cancel work of no session', (q) => cancelOrphaned(q, ORPHANED_MAX));
   const permits = await step('take back permits', (q) => takeBackPermits(q, loss));
+  await step('note who is silent', (q) => noteSilences(q, context));
   const history = await step('trim the history of work', (q) => trim(q, statements.trimHistory));
   await step('trim the logs', (q) => trim(q, statements.trimLogs));
   await step('forget holds of providers', (q) => q.run(holds.trim, { limit: HOLDS_MAX }));

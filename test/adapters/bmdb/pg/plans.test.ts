@@ -22,6 +22,8 @@ const WHOLE_FLEET: Readonly<Record<string, string>> = {
   'statistics-backoffs': FOR_PEOPLE,
   ...Object.fromEntries(PROCESSES.map((process) => [`candidates-${process}`, FOR_PEOPLE])),
   holds: 'the mirror reads all holds each time; people set them by hand',
+  'sweep-fell-silent':
+    'the janitor, once the guard counted somebody; reads narrow tables of what the guard reads',
   'guard-counts': 'one daemon of all looks at the whole fleet, every few seconds',
   'hardware-gaps':
     'an agent server looks every 5 min: one query for the whole fleet, 0.2 s from a cold disk',
