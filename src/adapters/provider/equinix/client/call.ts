@@ -66,6 +66,11 @@ export interface CallContext {
 }
 
 const MALFORMED_RETRIES = 3;
+/**
+ * A page that fails for so long ends its listing: there is another one soon, and people are told then
+ * that there is none, and why. One that is only slow has all the time of its operation.
+ */
+const PAGE_FAILS_MS = 2 * 60_000;
 const MEBIBYTE = 1024 * 1024;
 /** Ten thousand machines, read three times, are less. */
 const LISTING_BYTES_MAX = 512 * MEBIBYTE;
@@ -74,6 +79,8 @@ const LISTING_BYTES_MAX = 512 * MEBIBYTE;
 interface Spent {
   malformed: number;
   rotations: number;
+  /** When it first failed, monotonic. */
+  failingSinceMs: number | null;
 }
 interface Attempt<T> {
   readonly verdict: Verdict<T>;
@@ -114,8 +121,8 @@ export function createCall(context: CallContext): Call {
   const error: Call['error'] = (kind, message, more = {}) =>
     toError({ kind, messages: [message], cause: more.cause }, more);
 
-  const outOfTime = (ambiguous = false) => {
-    const message = `no success within ${timings.operationTimeoutMs} ms`;
+  const outOfTime = (ambiguous = false, limitMs = timings.operationTimeoutMs) => {
+    const message = `no success within ${limitMs} ms`;
     return error('Deadline', message, { ambiguous, cause: last && toError(last) });
   };
   const ended = (ambiguous = false) =>
@@ -218,6 +225,7 @@ export function createCall(context: CallContext): Call {
 
   /** Resolves with the reason when the request may be sent again; otherwise throws its failure. */
   async function beforeRetry(
+    { bulk = false }: Pick<ApiRequest<unknown>, 'bulk'>,
     { verdict, token }: Attempt<unknown> & { verdict: Exclude<Verdict<unknown>, { type: 'ok' }> },
     spent: Spent,
   ): Promise<RetryReason> {
@@ -232,19 +240,22 @@ export function createCall(context: CallContext): Call {
     const { limit, waitMs, reason } = verdict;
     if (limit === 'malformed' && ++spent.malformed > MALFORMED_RETRIES) throw toError(failure);
     if (limit === 'client' && isTooLong(waitMs)) throw slowedDown(waitMs);
+    spent.failingSinceMs ??= clock.monotonic();
+    const failsLong = clock.monotonic() - spent.failingSinceMs >= PAGE_FAILS_MS;
+    if (bulk && failsLong && reason !== 'timeout') throw outOfTime(false, PAGE_FAILS_MS);
     await wait(limit === 'client' ? waitMs : Math.max(nextWaitMs(), waitMs));
     return reason;
   }
 
   async function send<T>(request: ApiRequest<T>): Promise<T> {
     const endpoint = endpointName(request.method, request.path);
-    const spent = { malformed: 0, rotations: 0 };
+    const spent: Spent = { malformed: 0, rotations: 0, failingSinceMs: null };
     for (;;) {
       allowed();
       const { verdict, token } = await attemptInSlot(request);
       if (verdict.type === 'ok') return verdict.value;
       last = verdict.failure;
-      const reason = await beforeRetry({ verdict, token }, spent);
+      const reason = await beforeRetry(request, { verdict, token }, spent);
       metrics.equinixRetry(endpoint, reason);
     }
   }

@@ -54,6 +54,20 @@ test('vector 15: always 500 ends within the budget, with the last failure as cau
 });
 
 test.each([
+  ['is down', { type: 'status', code: 503 }],
+  ['takes no connection', { type: 'drop', phase: 'before' }],
+] as const)('A8: a listing of a provider that %s ends soon, and says why', async (_, effect) => {
+  const { client, fake, failureOf: failure, clock } = await begin();
+  fake.addFault({ match: LIST_DEVICES, effect });
+  const error = await failure(client.listDevices(live));
+  expect(error).toMatchObject({ kind: 'Deadline', ambiguous: false });
+  expect(error.cause).toMatchObject({ kind: 'Network' });
+  expect(error.attempts).toBeGreaterThan(5);
+  expect(clock.elapsedMs()).toBeGreaterThan(60_000);
+  expect(clock.elapsedMs()).toBeLessThanOrEqual(4 * 60_000);
+});
+
+test.each([
   [400, 'Rejected'],
   [401, 'Unauthorized'],
   [403, 'Forbidden'],
