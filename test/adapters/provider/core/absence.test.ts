@@ -144,6 +144,11 @@ describe('A2: while an entry without a name makes every listing incomplete', () 
 
   test.each<[string, Partial<typeof gone>, DriverListing]>([
     ['another is free', {}, complete(free('slot-b'), nameless)],
+    [
+      'neither it nor what is free has one',
+      { reservationId: null as never },
+      complete({ ...free('slot-a'), id: 'spare', reservationId: null }, nameless),
+    ],
     ['none is known', { reservationId: null as never }, complete(free('slot-a'), nameless)],
     [
       'another device stands on it',

@@ -226,3 +226,40 @@ test.each([
   expect(() => fleetOf(driver)).toThrow(UsageError);
   expect(() => fleetOf(driver)).toThrow(message);
 });
+
+test('A4: the wait for a turn among calls of the core counts against no limit', async () => {
+  const clock = createWatchedClock();
+  const first = Promise.withResolvers<void>();
+  const capabilities = { ...EVERYTHING, maxConcurrency: 1 };
+  const getMachine: Provider['getMachine'] = async (id) => {
+    if (id === 'a') await first.promise;
+    return machine(id);
+  };
+  const { fleet } = open(scripted({ capabilities, getMachine }), {}, { clock });
+  const before = fleet.getMachine('a', { ...live, timeoutMs: 10 * 60_000 });
+  const waiting = fleet.getMachine('b', { ...live, timeoutMs: 1_000 });
+  clock.increment(5 * 60_000);
+  first.resolve();
+  expect(await before).toMatchObject({ id: 'a' });
+  expect(await waiting).toMatchObject({ id: 'b' });
+});
+
+test('A4: called off after a request that may have been carried out, the call says so', async () => {
+  const capabilities = { ...EVERYTHING, announces: true };
+  const rebootMachine: Provider['rebootMachine'] = async (_id, _mode, { beforeSending }) => {
+    await beforeSending!();
+    await beforeSending!().catch((cause: unknown) => {
+      throw new ProviderError('transient', 'not sent again', { outcome: 'unknown', cause });
+    });
+    return { operationRef: 'x' };
+  };
+  const { fleet } = open(scripted({ capabilities, rebootMachine }));
+  let checks = 0;
+  const beforeSending = async () => {
+    checks += 1;
+    if (checks > 1) throw new UsageError('it came back');
+  };
+  const call = fleet.rebootMachine('a', 'force', { ...live, beforeSending });
+  expect(await rejection(call)).toMatchObject({ kind: 'transient', outcome: 'unknown' });
+  expect(checks).toBe(2);
+});

@@ -81,3 +81,10 @@ test('A5: a witness that is not seen may be that of an entry that cannot be read
   const { fleet: clear } = fleetOf(listing([machine('b')]));
   expect(await clear.findByWitness(WITNESS, 'slot-z', live)).toBe(null);
 });
+
+test.each([undefined, 'yes', 1, null])('A5: complete that is %o is not said', async (complete) => {
+  const { fleet } = fleetOf(
+    scripted({ listMachines: async () => ({ machines: [], complete }) as never }),
+  );
+  expect(await fleet.listMachines(live)).toMatchObject({ complete: false });
+});
