@@ -96,13 +96,14 @@ const hardwareFacts = (provided: NonNullable<MachineRow['provided']>): Fact[] =>
 ];
 
 function agentFacts(row: MachineRow, sight: Sight): Fact[] {
-  const { nowMs } = sight;
+  const { nowMs, startWarning } = sight;
   const { agentStarted, startAttempt, heartbeat } = row;
   return [
     [
       'agent',
       agentStarted === null ? 'not started' : `started ${whenText(agentStarted.atMs, nowMs)}`,
     ],
+    ...(startWarning === null ? [] : [['', `its start warned: ${startWarning}`] as const]),
     ...(startAttempt === null
       ? []
       : [

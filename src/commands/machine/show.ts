@@ -42,6 +42,7 @@ async function look(name: string, means: Means): Promise<Sight> {
     ladder: ladderOf(means.config, provider),
     quarantinedBy: row?.quarantine ? await quarantinedBy(row, means) : null,
     installFailure: row && installState(row) === 'FAILED' ? await installFailure(row, means) : null,
+    startWarning: row?.agentStarted ? await startWarning(row, means) : null,
   };
 }
 
@@ -65,6 +66,16 @@ async function installFailure(
   return found?.reason.slice(head.length) ?? null;
 }
 
+/** Among it what the agent before it wrote last, which had nobody else to tell. */
+async function startWarning(
+  { machineId }: MachineRow,
+  { bmdb, signal }: Means,
+): Promise<string | null> {
+  const lines = await bmdb.inspection.events({ machineId, limit: EVENTS_READ }, signal);
+  const { reason = '' } = lines.findLast(({ kind }) => kind === 'agentStarted') ?? {};
+  return reason === '' ? null : reason.replaceAll(/\s+/g, ' ');
+}
+
 async function quarantinedBy({ machineId }: MachineRow, means: Means): Promise<string | null> {
   const { machines } = await means.bmdb.inspection.machines({ machineId }, means.signal);
   const fields = machines[0]?.tags['Quarantined'];
@@ -72,7 +83,7 @@ async function quarantinedBy({ machineId }: MachineRow, means: Means): Promise<s
 }
 
 function asJson({ nowMs, selected, row, holds, requests, ...sight }: Sight) {
-  const { quarantinedBy, installFailure } = sight;
+  const { quarantinedBy, installFailure, startWarning } = sight;
   const { slot, provider, slotId, entry } = selected;
   return {
     atMs: nowMs,
@@ -84,6 +95,7 @@ function asJson({ nowMs, selected, row, holds, requests, ...sight }: Sight) {
     hostKeyFingerprint: row && row.hostKey !== null ? fingerprintOf(row.hostKey) : null,
     quarantinedBy,
     installFailure,
+    startWarning,
     holds,
     penalty: entry?.facts.penalty ?? null,
     creation: entry?.facts.intent ?? null,

@@ -15,6 +15,8 @@ export interface Sight {
   readonly quarantinedBy: string | null;
   /** What its agent reported of a failed installation, on one line; null: none failed, or not known. */
   readonly installFailure: string | null;
+  /** What the takeover that started its agent warned of, on one line; null: nothing. */
+  readonly startWarning: string | null;
   readonly holds: readonly HoldRow[];
   /** Settled ones too, newest first. */
   readonly requests: readonly RequestState[];
