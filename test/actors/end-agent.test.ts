@@ -160,6 +160,20 @@ describe('C3: a machine of an inventory that was given back', () => {
     expect(lines()).toContain('held no-allocate: given back: moved out');
   });
 
+  test('a stop of the daemon does not wait for a machine that does not answer, either', async () => {
+    stand.host.unreachable = true;
+    given();
+    const result = begin();
+    await advance(stand.clock, 1_000);
+    expect(stand.done).toContain('connect');
+    const drained = stand.desk.drain(20_000);
+    await advance(stand.clock, 1);
+    expect(await result).toMatchObject({ outcome: 'failed', failure: { code: 'cancelled' } });
+    await drained;
+    expect(stand.done).not.toContain('let go');
+    expect(stand.row().deprovision).not.toBeNull();
+  });
+
   test('a stop of the daemon does not wait for one that can only wait', async () => {
     provider = { ...provider, deprovisionMachine: async () => undefined };
     given();

@@ -24,6 +24,9 @@ afterEach(async () => {
 
 describe('what an agent start fails at', () => {
   const SECRET_TAGS = { [SECRET_TAG]: hashOf(newSecret()) };
+  const NEVER_REACHED = new Set([
+    ...['nobody listens', 'nobody answers', 'the provider cannot be asked', 'it has no address'],
+  ]);
   /** Class, whether the guard may take it for our own fault, wait in minutes, quarantine. */
   test.each<readonly [string, () => void, readonly [string, boolean, number, string | null]]>([
     [
@@ -109,7 +112,7 @@ describe('what an agent start fails at', () => {
         }),
       ['protocol', false, 5, null],
     ],
-  ])('%s', async (_, begins, [cls, isOurs, minutes, quarantine]) => {
+  ])('%s', async (name, begins, [cls, isOurs, minutes, quarantine]) => {
     stand.given({ hostKey: stand.host.hostKey });
     const { bootId } = stand.host;
     begins();
@@ -123,7 +126,45 @@ describe('what an agent start fails at', () => {
     expect(stand.row().backoffs[0]?.lastIntervalSeconds).toBe(minutes * 60);
     expect(stand.row().quarantine?.kind ?? null).toBe(quarantine);
     expect(stand.host.bootId).toBe(bootId);
+    const { count, unreached = 0 } = stand.row().startAttempt!;
+    expect(count).toBe(1);
+    expect(unreached, 'C4: what came to it is an attempt on it').toBe(
+      Number(NEVER_REACHED.has(name)),
+    );
   });
+
+  test.each(['upload', 'execute'] as const)(
+    'C4: a network that is cut during the %s had reached the machine',
+    async (hangs) => {
+      stand.given({ hostKey: stand.host.hostKey });
+      stand.host.hangs = hangs;
+      const failing = startAgent(stand);
+      await advance(stand.clock, 10 * MINUTE);
+      expect(await failing).toMatchObject({ outcome: 'failed', failure: { code: 'timed-out' } });
+      expect(stand.row().startAttempt).toMatchObject({ count: 1 });
+      expect(stand.row().startAttempt).not.toHaveProperty('unreached');
+    },
+  );
+
+  test.each([
+    ['says nothing of it', undefined],
+    ['keeps it', false],
+    ['says so', true],
+  ] as const)(
+    'C2: an agent hears that its system may be thrown away only where the provider %s',
+    async (_, throwAway) => {
+      const { throwAway: _usual, ...others } = stand.capabilities;
+      stand.capabilities = { ...others, ...(throwAway !== undefined && { throwAway }) };
+      const told: unknown[] = [];
+      stand.host.run = (_command, stdin) => {
+        if (stdin.length > 0) told.push(takeoverInitCodec.decode(stdin).throwAway ?? false);
+        return agentAnswer(stdin);
+      };
+      stand.given();
+      expect((await startAgent(stand)).outcome).toBe('done');
+      expect(told).toEqual([throwAway === true]);
+    },
+  );
 
   test('warnings of an agent that started are told, and kept in its history', async () => {
     stand.host.run = (_, stdin) => {

@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { ladderOf, mayEraseDisks, parseConfig } from '../../src/config.ts';
+import { ladderPolicy } from '../../src/config/ladder-schema.ts';
 import { UsageError } from '../../src/domain/errors.ts';
+import { RUNGS } from '../../src/domain/machine.ts';
 import { DEFAULT_LADDER } from '../../src/domain/recovery/ladder.ts';
 import { env, minimal } from './examples.ts';
+
+type Common = Parameters<typeof ladderPolicy>[0];
 
 const MINUTE = 60_000;
 const SET_ID = 'aaaaa-bbbbb-ccccccccccccccc';
@@ -110,6 +114,24 @@ describe('A1: recovery erases no disks', () => {
     const common = { ladder: { reinstalling: { attempts: 0 } } };
     expect(attemptsOf(whole({ recoveryMayEraseDisks: true }, common), 'other')).toBe(0);
     expect(attemptsOf(whole(own, common), 'other')).toBe(1);
+  });
+
+  test('A1: of whoever has no switch, though all who are configured have it', () => {
+    const config = parseConfig(
+      {
+        ...minimal(),
+        recoverer: { ladder: { reinstalling: { attempts: 3 } } },
+        providers: { rack: { ...rack, recoveryMayEraseDisks: true } },
+      },
+      { env },
+    );
+    expect([attemptsOf(config, 'rack'), attemptsOf(config, 'nobody')]).toEqual([3, 0]);
+    const asked = { attempts: 3, patience: MINUTE };
+    const common = Object.fromEntries(RUNGS.map((rung) => [rung, asked])) as Common;
+    const own = { ladder: { reinstalling: { attempts: 3 } } };
+    expect(ladderPolicy(common, own).reinstalling.attempts).toBe(0);
+    const switched = { ...own, recoveryMayEraseDisks: true };
+    expect(ladderPolicy(common, switched).reinstalling.attempts).toBe(3);
   });
 
   test('A1: attempts without the switch are a mistake that says what is lost', () => {

@@ -5,7 +5,7 @@ import type { MachineRow } from '../../src/domain/machine.ts';
 import { KEY, MINUTE, PROVIDER, startedAt } from './bmdb-rows.ts';
 import { UNKNOWN, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
-import { ask, requestFor } from './requests-of.ts';
+import { ask, requestFor, targetOf } from './requests-of.ts';
 
 export function heartbeatsContract(s: Stage): void {
   const { now, read, add, addLost, beat } = s;
@@ -154,6 +154,16 @@ export function heartbeatsContract(s: Stage): void {
         await settle({ verb: 'thaw', scope });
         expect(await word('Success')).toBe(true);
       }
+      const target = targetOf(await read(id));
+      await settle({ verb: 'hold', target, kind: 'preserve', untilMs: null });
+      expect(await word('Success'), 'under a hold preserve').toBe(false);
+      await settle({ verb: 'unhold', target, kind: 'preserve' });
+      await settle({ verb: 'quarantine', target, untilMs: null });
+      expect(await word('Success'), 'under quarantine').toBe(false);
+      await settle({ verb: 'release', target, forgetHostKey: false });
+      expect(await word('Success')).toBe(true);
+      await settle({ verb: 'deprovision', target });
+      expect(await word('Success'), 'once it is given back').toBe(false);
     });
 
     it('take a hardware report', async () => {

@@ -148,6 +148,44 @@ describe('settling', () => {
     expect((await read(id)).quarantine).toMatchObject({ kind: 'conflict', reason: 'two of it' });
   });
 
+  it('A7: does not withdraw what is being asked for just then', async () => {
+    const id = await addMachine(s);
+    await s.bmdb.requests.file(requestFor(await reboot(id), { key: 'one' }));
+    const target = await targetFor(id);
+    await s.bmdb.requests.file(requestFor({ verb: 'withdraw', target }, { key: 'two' }));
+    const other = await transactionOn(s);
+    await other.query(`SELECT 1 FROM operator_intents WHERE idempotency_key = 'one' FOR SHARE`);
+    await other.query(
+      `INSERT INTO machine_recovery (machine_id, rung, attempts, asked_at, asked_rung, order_key)
+       VALUES ($1, 'restartingAgent', 0, now(), 'rebooting', 'one')`,
+      [id],
+    );
+    const settled = s.session.settle('two');
+    await untilBlocked(s, 1);
+    await other.commit();
+    expect(await settled).toMatchObject({ state: 'refused' });
+    expect(await s.bmdb.requests.read(['one'], SIGNAL)).toMatchObject([{ state: 'open' }]);
+  });
+
+  it('A7: of a withdrawal and the note that it is asked for, one wins', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const id = await addMachine(s);
+      const order = (await s.bmdb.requests.file(requestFor(await reboot(id)))).key;
+      const target = await targetFor(id);
+      const { key } = await s.bmdb.requests.file(requestFor({ verb: 'withdraw', target }));
+      const work = await s.session.claim('ShepherdRecovery', id);
+      const asked = { kind: 'recoveryAsked', rung: 'rebooting', bootId: null } as const;
+      const [noted, settled] = await Promise.allSettled([
+        work.note({ ...asked, order }),
+        s.rival.settle(key),
+      ]);
+      expect(settled).toMatchObject({ status: 'fulfilled' });
+      const isWithdrawn = settled.status === 'fulfilled' && settled.value?.state === 'done';
+      expect(isWithdrawn).toBe(noted.status === 'rejected');
+      await work.fail(STEADY, 'no evidence', { order });
+    }
+  });
+
   it('an order waits for nobody who has locked its machine', async () => {
     const id = await addMachine(s);
     const short = requestFor(await reboot(id), { key: 'one', validForMs: 1 });
