@@ -12,6 +12,8 @@ export interface Connections {
   accepted(session: Http2Session): void;
   /** A call on it was refused, whose caller is to blame; too many of them end the connection. */
   refused(session: Http2Session): void;
+  /** Resolves once no call is under way. */
+  idle(): Promise<void>;
   /** Ends them all at once. */
   destroy(): void;
 }
@@ -50,6 +52,15 @@ export function watchConnections(
     });
     if (!connects.take(network) || !strangers.enter(peer, network, socket)) socket.destroy();
   });
+  let calls = 0;
+  const waiting: (() => void)[] = [];
+  server.on('stream', (stream) => {
+    calls += 1;
+    stream.on('close', () => {
+      calls -= 1;
+      if (calls === 0) for (const resolve of waiting.splice(0)) resolve();
+    });
+  });
   server.on('unknownProtocol', (socket) => socket.destroy());
   server.on('session', (session) => {
     sessions.add(session);
@@ -72,6 +83,7 @@ export function watchConnections(
       refusals.set(session, count);
       if (count > limits.refusedCallsMax) session.destroy();
     },
+    idle: () => new Promise((resolve) => void (calls === 0 ? resolve() : waiting.push(resolve))),
     destroy: () => open.forEach((socket) => socket.destroy()),
   };
 }

@@ -77,6 +77,8 @@ export const behind = (door: StoreDoor, store: HeartbeatStore): HeartbeatStore =
 
 const HANDSHAKE_LIMIT_MS = 10_000;
 const STREAMS_PER_CONNECTION = 8;
+/** So long last answers may take to leave; a peer that is cut off never says that it has them. */
+const FAREWELL_MS = 500;
 
 /**
  * Unary gRPC on HTTP/2 with TLS 1.3. Clients present self-signed certificates, which grpc-js does
@@ -114,21 +116,23 @@ export async function startAgentFront(options: AgentFrontOptions): Promise<Agent
       wishes.stop();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const session of connections.sessions) session.close();
-      const grace = startGrace(clock, graceMs);
-      await Promise.race([Promise.all([intake.close(), closed]), grace.over]);
-      grace.cancel();
+      const answered = Promise.all([intake.close(), connections.idle()]);
+      await within(clock, graceMs, answered);
+      await within(clock, Math.min(graceMs, FAREWELL_MS), closed);
       connections.destroy();
       await closed;
     },
   };
 }
 
-function startGrace(clock: Clock, graceMs: number) {
+/** Awaits `work`, but no longer than that. */
+async function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {
   let timer: unknown;
   const over = new Promise<void>((resolve) => {
-    timer = clock.setTimeout(() => resolve(), graceMs);
+    timer = clock.setTimeout(() => resolve(), ms);
   });
-  return { over, cancel: () => clock.clearTimeout(timer) };
+  await Promise.race([work, over]);
+  clock.clearTimeout(timer);
 }
 
 const createServer = (tls: ServerKeys, { resets }: AgentServerLimits): Http2SecureServer =>
