@@ -66,6 +66,8 @@ export const deprovisionSlots = (deps: DeprovisionDeps) => ({
 
   awaitGone: fromPromise<void, Job>(async ({ input, signal }) => {
     const turn = deps.desk.turn(input.slot);
+    // It stays where it is, and may be somebody's again at once.
+    if (providerFor(deps, turn).inventory) return;
     deps.desk.leavePlace(input.slot);
     const ends = stepSignal(deps, turn, signal);
     let askedAtMs = deps.clock.monotonic();

@@ -22,25 +22,23 @@ import { advance } from '../support/watched-clock.ts';
 
 const MINUTE = 60_000;
 let stand: TaskStand;
-/** The list has it; it was let go. */
 let isListed: boolean;
-let isLetGo: boolean;
 let lastSeen: ProviderMachine | null;
 let provider: FleetProvider;
 
 beforeEach(async () => {
   stand = createTaskStand();
-  [isListed, isLetGo, lastSeen] = [true, false, device({ address: '192.0.2.1' })];
+  [isListed, lastSeen] = [true, device({ address: '192.0.2.1' })];
   provider = scriptedProvider({
     inventory: { lastSeen: () => lastSeen },
     getMachine: async (id) => {
       stand.done.push('get');
-      if (!isListed || isLetGo) throw new ProviderError('not-found', `no machine ${id}`);
+      if (!isListed) throw new ProviderError('not-found', `no machine ${id}`);
       return device({ address: '192.0.2.1' });
     },
     deprovisionMachine: async () => {
       stand.done.push('let go');
-      isLetGo = true;
+      if (!provider.inventory) isListed = false;
     },
     isReusable: async () => true,
   });
@@ -176,6 +174,7 @@ describe('C3: a machine of an inventory that was given back', () => {
 
   test('a stop of the daemon does not wait for one that can only wait', async () => {
     provider = { ...provider, deprovisionMachine: async () => undefined };
+    delete (provider as { inventory?: unknown }).inventory;
     given();
     const result = begin();
     await advance(stand.clock, MINUTE);

@@ -63,7 +63,7 @@ export function createFleetProvider(
   const lasting = new AbortController().signal;
   const absence = createAbsence({ clock, list: () => list(lasting) });
   const looks = createLooks(provider, { name, instanceSetId, clock, log, absence });
-  const inventory = capabilities.create ? null : createInventory(clock);
+  const inventory = capabilities.create ? null : createInventory();
   const { find, isReusable } = createSearches(provider, looks);
   const boot = createFirstBoot(options, scrubber);
   const written = createWrittenTags(clock);
@@ -85,7 +85,6 @@ export function createFleetProvider(
       run('List', { timeoutMs: Infinity, ...call }, (_step, signal) => list(signal)),
     getMachine: (id, call) =>
       run('Get', call, async (step) => {
-        inventory?.refuseGone(id);
         const machine = await looks.get(id, step, call);
         return inventory ? inventory.note(machine) : machine;
       }),

@@ -2,25 +2,15 @@ import { isProviderError, ProviderError } from '../../../domain/errors.ts';
 import type { Witness } from '../../../domain/ids.ts';
 import type { ProviderMachine } from '../../../domain/machine.ts';
 import { WITNESS_TAG } from '../../../domain/provisioning/provider-tags.ts';
-import type { Clock } from '../../clock/port.ts';
 import type { FleetCreateRequest } from '../port.ts';
-
-/** For so long a machine that was let go counts as gone, unless it is taken in again. */
-const GONE_MS = 10 * 60_000;
 
 /**
  * A provider that makes no machines: what it lists is there already. To create is then to take a
  * machine in as it is, and to give it back is to let it go; nothing is asked of the driver.
  */
-export function createInventory(clock: Clock) {
-  const goneUntilMs = new Map<string, number>();
+export function createInventory() {
   const shown = new Map<string, ProviderMachine>();
 
-  const isGone = (id: string): boolean => {
-    const until = goneUntilMs.get(id);
-    if (until !== undefined && until <= clock.monotonic()) goneUntilMs.delete(id);
-    return goneUntilMs.has(id);
-  };
   const marked = (machine: ProviderMachine, witness: Witness): ProviderMachine => ({
     ...machine,
     tags: { ...machine.tags, [WITNESS_TAG]: witness },
@@ -33,11 +23,6 @@ export function createInventory(clock: Clock) {
       return machine;
     },
     lastSeen: (id: string): ProviderMachine | null => shown.get(id) ?? null,
-    /** @throws {ProviderError} `not-found`: it was let go just now. */
-    refuseGone(id: string): void {
-      if (isGone(id)) throw new ProviderError('not-found', `machine ${id} was let go`);
-    },
-    letGo: (id: string) => void goneUntilMs.set(id, clock.monotonic() + GONE_MS),
 
     /** @throws {ProviderError} `race-lost`: the inventory has it no more. */
     async takeIn(
@@ -52,7 +37,6 @@ export function createInventory(clock: Clock) {
         throw new ProviderError('race-lost', `the inventory has machine ${unused.id} no more`);
       }
       await onAttempt?.({ attempts: 1, ambiguous: false });
-      goneUntilMs.delete(unused.id);
       return marked(machine, witness);
     },
 

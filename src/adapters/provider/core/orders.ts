@@ -65,10 +65,7 @@ export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
   async function letGo(id: string, call: FleetCall, step: Step): Promise<void> {
     if (!inventory) require('deprovision');
     if (!(await stillThere(() => looks.requireOurs(id, step, call)))) return;
-    if (!capabilities.deprovision) {
-      await call.beforeSending?.();
-      return inventory?.letGo(id);
-    }
+    if (!capabilities.deprovision) return call.beforeSending?.();
     await step('Destroy', async (options) => {
       await checked(options);
       await provider.deprovisionMachine(id, options);
