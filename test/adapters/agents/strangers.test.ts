@@ -181,7 +181,7 @@ describe('B3: strangers at the agent server', () => {
       const delay = monitorEventLoopDelay({ resolution: 5 });
       delay.enable();
       let oldestMs = 0;
-      for (let round = 0; round < 10; round += 1) {
+      for (let round = 0; round < 5; round += 1) {
         const sentMs = performance.now();
         await Promise.all(agents.map(({ beat }) => beat()));
         oldestMs = Math.max(oldestMs, performance.now() - sentMs);
@@ -194,7 +194,7 @@ describe('B3: strangers at the agent server', () => {
       console.log(
         `${kind}: slowest heartbeat ${Math.round(oldestMs)} ms, loop at most ${loopMs} ms`,
       );
-      expect(agents.map(({ stored }) => stored.heartbeats)).toEqual(agents.map(() => 11));
+      expect(agents.map(({ stored }) => stored.heartbeats)).toEqual(agents.map(() => 6));
     },
   );
 });
