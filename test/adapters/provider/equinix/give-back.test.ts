@@ -23,7 +23,7 @@ const giveBack = (id: string) => stand.provider.deprovisionMachine(id, live);
 
 test('a device is renamed and deleted, and its reservation free again after the cleaning', async () => {
   stand = await startStand(ONE_OF_OURS, {
-    fakequinix: { timings: { deprovisioningMs: 50, cleaningMs: 50 } },
+    fakequinix: { clock: 'manual', timings: { deprovisioningMs: 50, cleaningMs: 50 } },
   });
   const id = stand.deviceId(NAME);
   await giveBack(id);
@@ -34,6 +34,7 @@ test('a device is renamed and deleted, and its reservation free again after the 
     ownership: 'ours',
   });
   expect(await stand.provider.isReusable(SLOT, live)).toBe(false);
+  await stand.fake.advance(1_000);
   const gone = () => stand.provider.getMachine(id, live).catch((error: unknown) => error);
   const soon = { timeout: 10_000 };
   await expect.poll(gone, soon).toMatchObject({ code: 'not-found' });
