@@ -226,22 +226,6 @@ describe('one machine', () => {
     fitting(text);
   });
 
-  test('C6: is shown with what the agent before its own could tell nobody else', async () => {
-    s.add(1, { agentStarted: null, heartbeat: null });
-    const session = await s.daemon();
-    const start = async (warnings: readonly string[]) => {
-      const work = await session.claim('ShepherdAgentStart', idOf(1));
-      const publicKey = new Uint8Array(32).fill(7);
-      await work.finish({ kind: 'agentStarted', publicKey, warnings, bootId: null, hostKey: null });
-    };
-    await start(['the agent before this one wrote: heartbeats fail:\nnot trusted']);
-    const warned =
-      /its start warned: the agent before this one wrote:\s+heartbeats fail:\s+not trusted/;
-    expect(await show(slotName(1))).toMatch(warned);
-    const { text } = await showMachine(slotName(1), true, s.means);
-    expect(JSON.parse(text)).toMatchObject({ startWarning: expect.stringMatching(/not trusted$/) });
-  });
-
   test('as JSON is shown with its rows', async () => {
     s.add(1, {
       installation: {
