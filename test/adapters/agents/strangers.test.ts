@@ -130,7 +130,11 @@ describe('B3: strangers at the agent server', () => {
   });
 
   test('a connection whose calls are refused again and again is ended', async () => {
-    const { address, trust, store } = await start({ refusedCallsMax: 5, refusalMs: 60_000 });
+    const { address, trust, store } = await start({
+      ...{ refusedCallsMax: 5, refusalMs: 60_000 },
+      // What ends it is not that no agent was heard on it.
+      strangerMs: 3_600_000,
+    });
     const session = openRawClient({ address, trust, identity: await selfSigned(ED25519) });
     cleanUps.push(() => session.destroy());
     const over = closed(session);
