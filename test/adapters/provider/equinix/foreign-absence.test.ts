@@ -24,14 +24,20 @@ afterEach(async () => {
 });
 
 /** The lists are the API's; what is asked of a single thing is answered by whom the test says. */
-async function behind(script: Script, listed: readonly object[] = [DEVICE]) {
+async function behind(
+  script: Script,
+  listed: readonly object[] = [DEVICE],
+  reservations: readonly object[] = [],
+) {
   api = await startScriptedApi((request, res, count) => {
     const { path } = request;
     if (path.endsWith('/devices')) {
       return answer(res, 200, { devices: listed, meta: meta(listed.length) });
     }
     if (path.endsWith(`/hardware-reservations`)) {
-      return answer(res, 200, { hardware_reservations: [], meta: meta(0) });
+      return answer(res, 200, {
+        ...{ hardware_reservations: reservations, meta: meta(reservations.length) },
+      });
     }
     return script(request, res, count);
   });
@@ -101,6 +107,42 @@ test('A2: nor is it done when the API says that there is nothing to delete, and 
   );
   const error = await provider.deprovisionMachine(ID, call).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ code: 'transient' });
+  expect(changes()).toEqual(['PUT', 'DELETE']);
+});
+
+test('A2: nor when it says so of the change of the name, and nothing was asked to go', async () => {
+  await behind(({ method }, res) =>
+    method === 'GET' ? answer(res, 200, DEVICE) : answer(res, 404, { errors: ['Not found'] }),
+  );
+  await expect(provider.deprovisionMachine(ID, call)).rejects.toMatchObject({ code: 'transient' });
+  expect(changes()).toEqual(['PUT']);
+});
+
+test('A4: a machine that is not to be given back any more is not even renamed', async () => {
+  await behind((_, res) => answer(res, 200, DEVICE));
+  const beforeSending = () => Promise.reject(new Error('it was withdrawn'));
+  const giving = provider.deprovisionMachine(ID, { ...call, beforeSending });
+  await expect(giving).rejects.toThrow('it was withdrawn');
+  expect(changes()).toEqual([]);
+});
+
+const NOTHING_TO_DELETE: Script = ({ method }, res) =>
+  method === 'DELETE' ? answer(res, 404, { errors: ['Not found'] }) : answer(res, 200, DEVICE);
+const UNREADABLE_RESERVATION = { id: RESERVATION, plan: 7 };
+
+test.each([
+  ['the device cannot be read in its list', [{ ...DEVICE, state: 7 }], []],
+  ['a reservation cannot be read', [], [UNREADABLE_RESERVATION]],
+  ['a reservation has the device', [], [{ id: RESERVATION, device: { href: `/devices/${ID}` } }]],
+])('A2: that there is nothing to delete is not believed while %s', async (_, devices, slots) => {
+  await behind(NOTHING_TO_DELETE, devices, slots);
+  await expect(provider.deprovisionMachine(ID, call)).rejects.toMatchObject({ code: 'transient' });
+  expect(changes()).toEqual(['PUT', 'DELETE']);
+});
+
+test('A2: that there is nothing to delete is believed of what the list shows on its way out', async () => {
+  await behind(NOTHING_TO_DELETE, [{ ...DEVICE, state: 'deprovisioning' }]);
+  await provider.deprovisionMachine(ID, call);
   expect(changes()).toEqual(['PUT', 'DELETE']);
 });
 

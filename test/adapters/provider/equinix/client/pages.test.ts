@@ -119,3 +119,11 @@ test('vector 23: whatever the shuffling, no id comes twice and complete means al
     }),
   );
 });
+
+test('A5: an entry without an id makes up for no number of the total', async () => {
+  const entry = { id: null, reservationId: null, fault: 'no id' };
+  const meta = { total: 2, current_page: 1, last_page: 1 };
+  const twice = [{ id: 'a' }, { id: 'a' }];
+  const walked = await walkPages(async () => ({ items: twice, unread: [entry], meta }));
+  expect(walked).toEqual({ items: [{ id: 'a' }], unread: [], complete: false });
+});

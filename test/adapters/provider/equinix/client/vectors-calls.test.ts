@@ -116,6 +116,15 @@ test('vector 18: a wait of an hour is RateLimited at once', async () => {
   expect(stand!.calls()).toHaveLength(1);
 });
 
+test('A3: a wait of over a minute is the caller’s, though it would fit into the budget', async () => {
+  const { client, fake, failureOf: failure, clock } = await begin();
+  const headers = { 'Retry-After': '61' };
+  fake.addFault({ match: GET_DEVICE, effect: { type: 'status', code: 429, headers } });
+  const error = await failure(client.getDevice(ID, live));
+  expect(error).toMatchObject({ kind: 'RateLimited', retryAt: clock.now() + 61_000 });
+  expect(stand!.calls()).toHaveLength(1);
+});
+
 test('A3: a long wait is not kept in the client: who calls decides when it is over', async () => {
   const { client, fake, run, failureOf: failure } = await begin({ parallelism: 1 });
   const headers = { 'Retry-After': '999999' };
