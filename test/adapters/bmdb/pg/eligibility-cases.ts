@@ -214,11 +214,15 @@ function caseAround(nowMs: number): fc.Arbitrary<Case> {
     leases: fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: leases }),
     newer: seldom(fc.constantFrom(...(Object.keys(NEWER) as (keyof typeof NEWER)[]))),
     session: fc.constantFrom(...STATES),
-    sound: fc.nat(2).map((at) => at === 0),
+    sound: fc.boolean(),
+    flaw: fc.oneof(
+      { weight: 7, arbitrary: fc.constant(null) },
+      { weight: 6, arbitrary: fc.constantFrom(...FLAWS) },
+    ),
   });
   // Work that this program does not know must be there to be written.
-  return each.map(({ session, sound, ...one }) => {
-    if (sound) return onlyOrdered(one, nowMs);
+  return each.map(({ session, sound, flaw, ...one }) => {
+    if (sound) return flawed(onlyOrdered(one, nowMs), flaw, nowMs);
     return one.newer === 'work'
       ? { ...one, leases: [{ process: 'ShepherdRecovery', session }] }
       : one;
@@ -246,6 +250,37 @@ function onlyOrdered({ row, hold, request }: Case, nowMs: number): Case {
       ...{ ...request, state: 'open', elsewhere: null, expiresAtMs: nowMs + 600_000 },
     },
   };
+}
+
+/** What an order does not lift; by chance alone each of them is met too seldom together with one. */
+const FLAWS = ['work', 'quarantine', 'deprovision', 'status', 'installed', 'newer'] as const;
+
+function flawed(one: Case, flaw: (typeof FLAWS)[number] | null, nowMs: number): Case {
+  const { row } = one;
+  const asked = { requestedAtMs: nowMs, requestedBy: 'ann', reason: 'x' };
+  const done = { requestGeneration: 2n, reportGeneration: 2n, handedOutAtMs: null };
+  switch (flaw) {
+    case 'work':
+      return { ...one, leases: [{ process: 'ShepherdRecovery', session: 'alive' }] };
+    case 'quarantine':
+      return {
+        ...one,
+        row: { ...row, quarantine: { kind: 'byOperator', reason: 'x', untilMs: null } },
+      };
+    case 'deprovision':
+      return { ...one, row: { ...row, deprovision: { ...asked, attempts: 0, askedAtMs: null } } };
+    case 'status':
+      return {
+        ...one,
+        row: { ...row, provided: row.provided && { ...row.provided, status: 'Missing' } },
+      };
+    case 'installed':
+      return { ...one, row: { ...row, installation: { ...done, reportResult: 'Success' } } };
+    case 'newer':
+      return { ...one, newer: 'provider status' };
+    default:
+      return one;
+  }
 }
 
 /** Mostly an order that is open. */
