@@ -103,6 +103,16 @@ describe('what an agent start fails at', () => {
       ['protocol', false, 5, null],
     ],
     [
+      'C2: the agent takes its system for one to throw away, and was not told so',
+      () =>
+        (stand.host.run = (_, stdin) => {
+          const initMessage = { ...takeoverInitCodec.decode(stdin), throwAway: true };
+          const success = { initMessage, key: Buffer.alloc(32, 7) };
+          return { stdout: takeoverResponseCodec.encode({ success }) };
+        }),
+      ['protocol', false, 5, null],
+    ],
+    [
       'its key is too short',
       () =>
         (stand.host.run = (_, stdin) => {
