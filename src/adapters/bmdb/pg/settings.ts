@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { statement } from './statement.ts';
 
 /**
  * What our statements depend on, whatever the server, the database, the role or a pooler between is
@@ -28,6 +29,20 @@ const SETTINGS: Readonly<Record<string, string>> = {
   transaction_timeout: '0',
 };
 
+export const statements = {
+  prepareConnection: statement({
+    name: 'connection-prepare',
+    params: { names: 'text[]', wanted: 'text[]' },
+    columns: { setting: 'text' },
+    text: ({ names, wanted }) =>
+      `SELECT set_config(name, wanted, false) AS setting
+       FROM unnest(${names}, ${wanted}) AS w (name, wanted) JOIN pg_settings USING (name)
+       UNION ALL
+       SELECT set_config('synchronous_commit', 'local', false)
+       WHERE current_setting('synchronous_commit') = 'off'`,
+  }),
+};
+
 /**
  * Sets all of it, in one round trip; what a server does not know (`jit`, where there is none) is
  * left out. What was acknowledged must survive a crash, or a machine would be asked for twice: a
@@ -46,12 +61,9 @@ export async function prepareConnection(
     idle_in_transaction_session_timeout: timeout,
     ...more,
   });
-  await client.query(
-    `SELECT set_config(name, wanted, false)
-     FROM unnest($1::text[], $2::text[]) AS w (name, wanted) JOIN pg_settings USING (name)
-     UNION ALL
-     SELECT set_config('synchronous_commit', 'local', false)
-     WHERE current_setting('synchronous_commit') = 'off'`,
-    [wanted.map(([name]) => name), wanted.map(([, value]) => value)],
-  );
+  // Without its name: it is run once for each connection, so no plan of it is to be kept.
+  await client.query(statements.prepareConnection.text, [
+    wanted.map(([name]) => name),
+    wanted.map(([, value]) => value),
+  ]);
 }
