@@ -7,6 +7,8 @@ const LINES_MAX = 400;
 const LONG_FILES: Readonly<Record<string, string>> = {
   'test/adapters/agents/http2-agent-server.test.ts': 'one listener, one suite over its table',
   'test/actors/mirror.test.ts': 'one service, one suite in virtual time',
+  'test/adapters/provider/equinix/client/vectors-calls.test.ts':
+    'the vectors of calls, in their order',
   'test/domain/recovery/guard.test.ts': 'one decision, one suite over its tables',
   'src/console/page/app.js': 'the page is served as it is, without a build',
 };
