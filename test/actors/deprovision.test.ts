@@ -128,6 +128,29 @@ describe('A2: a machine that somebody says is not there', () => {
     expect(await second).toMatchObject({ outcome: 'done' });
     expect(isThere()).toBe(false);
   });
+
+  test.each([0, 1])('is gone once its slot is listed as free, asked %i times before', async (n) => {
+    const free = { ...deviceOf('spare'), id: null, reservationId: SLOT_ID };
+    const nameless = { ...deviceOf('x'), id: 7 } as never;
+    const driver = scripted({
+      async getMachine(id) {
+        throw new ProviderError('not-found', `no device ${id}`);
+      },
+      // One entry has no name, so this listing alone proves no absence.
+      listMachines: async () => ({
+        machines: [{ ...free, availability: 'KnownUnused' }, nameless],
+        complete: true,
+      }),
+      isReusable: async () => true,
+    });
+    const { clock, random } = stand;
+    provider = fleetOf(driver, { name: PROVIDER }, { clock, random }).fleet;
+    asked(n > 0 ? { attempts: n, askedAtMs: stand.clock.now() } : {});
+    const result = begin();
+    await advance(stand.clock, 2 * MINUTE);
+    expect(await result).toMatchObject({ outcome: 'done' });
+    expect(isThere()).toBe(false);
+  });
 });
 
 describe('a device that does not go away', () => {
