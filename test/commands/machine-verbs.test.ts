@@ -77,7 +77,7 @@ describe('one machine', () => {
     const several = { slots: [slotName(1), 'metal/slot-l'] };
     await expect(s.verb(HOLD, several, { expectCount: 2 })).rejects.toThrow(/slot-l/);
     expect(await filed()).toEqual([]);
-    const says = 'nothing is recorded of slot metal/slot-l';
+    const says = 'no machine is recorded for slot metal/slot-l';
     const { text } = await s.verb({ ...HOLD, kind: 'no-allocate' }, 'metal/slot-l');
     expect(text).toContain(says);
     expect((await s.verb({ ...HOLD, kind: 'no-allocate' }, slotName(1))).text).not.toContain(says);

@@ -87,7 +87,9 @@ async function ask(
 const unrecorded = (selected: readonly Selected[]): string[] =>
   selected
     .filter(({ entry }) => entry === null)
-    .map(({ slot }) => `nothing is recorded of slot ${slot}; it was believed as it is written`);
+    .map(
+      ({ slot }) => `no machine is recorded for slot ${slot}; its name was taken as it is written`,
+    );
 
 const KEY_MAX = 200;
 
