@@ -94,9 +94,11 @@ const FROZEN = `
     FROM (SELECT at, frozen, coalesce(lead(at) OVER (PARTITION BY scope ORDER BY seq),
       clock_timestamp()) AS until FROM witness.freezes) f
     WHERE f.frozen AND f.until > $1::timestamptz)) AS r`;
+/** What was done to devices; that one falls silent, or is heard again, is done by nobody. */
 const NOTICED = `
   SELECT p.provider_id AS device, min(line) AS line FROM (
-    SELECT machine_id, kind || ' ' || reason AS line FROM slot_events WHERE seq > $1
+    SELECT machine_id, kind || ' ' || reason AS line FROM slot_events
+      WHERE seq > $1 AND kind NOT IN ('fellSilent', 'heardAgain')
     UNION ALL
     SELECT machine_id, process || ' ' || event FROM work_history WHERE seq > $2) lines
   JOIN machine_provided p USING (machine_id) GROUP BY 1`;
