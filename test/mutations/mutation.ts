@@ -1,0 +1,20 @@
+/**
+ * One deliberate mistake in the product, which the tests named must notice. Chosen by hand, where a
+ * reader of the code would ask: would anybody see it if this were otherwise?
+ */
+export interface Mutation {
+  /** Short and stable, unique over all lists: what reports and `--only` call it. */
+  readonly id: string;
+  /** The source file that is changed, from the project's root. */
+  readonly file: string;
+  /** A piece of that file that occurs in it exactly once. */
+  readonly find: string;
+  /** What takes its place. */
+  readonly replace: string;
+  /** The test files (or folders) that have to turn red, from the project's root. */
+  readonly tests: readonly string[];
+  /** Only the tests whose names match this expression of vitest's `-t`; all of `tests` otherwise. */
+  readonly named?: string;
+  /** Why nobody can notice: behaviour is the same. Such a mutation is listed, and not counted. */
+  readonly equivalent?: string;
+}
