@@ -39,6 +39,8 @@ export interface SimWorldOptions {
   readonly light?: boolean;
   /** The machines stand in locations of this many each; without it, as the provider's default is. */
   readonly perLocation?: number;
+  /** Each machine has a disk of so many bytes that agents can install to; else none. */
+  readonly diskBytes?: number;
   readonly log: Log;
 }
 
@@ -93,12 +95,13 @@ async function keptPort(file: string, log: Log): Promise<number> {
 }
 
 async function startWorld(dir: string, options: SimWorldOptions) {
-  const { machines, log, light = false, perLocation } = options;
+  const { machines, log, light = false, perLocation, diskBytes } = options;
   const hosts = createSimulatedHosts({
     dir: join(dir, 'machines'),
     log: log.child({ component: 'machines' }),
     random: systemRandom,
     light,
+    ...(diskBytes !== undefined && { diskBytes }),
     // Whoever logs in runs programs as we do: nobody but the daemon of this fleet.
     admitted: [(await loadOrCreateSshKey(sshKeyPath(dir))).publicLine],
   });

@@ -4,7 +4,13 @@ import { join } from 'node:path';
 import type { Slot } from '../../src/domain/ids.ts';
 import type { Means } from '../../src/commands/machine/command.ts';
 import { withMeans } from '../../src/commands/machine/command.ts';
-import { becomesTrue, healthy, withFleet, type SimulatedFleet } from './simulated-fleet.ts';
+import {
+  becomesTrue,
+  healthy,
+  withFleet,
+  type FleetOptions,
+  type SimulatedFleet,
+} from './simulated-fleet.ts';
 
 /** A simulated fleet that is up, and the commands that an operator has for it. */
 export interface CommandedFleet extends SimulatedFleet {
@@ -24,8 +30,9 @@ const TOKEN = 'SHEPHERD_TEST_TOKEN';
 export const withCommandedFleet = (
   machines: number,
   use: (fleet: CommandedFleet) => Promise<void>,
+  hardware: Pick<FleetOptions, 'diskBytes'> = {},
 ): Promise<void> =>
-  withFleet({ machines }, async (fleet) => {
+  withFleet({ machines, ...hardware }, async (fleet) => {
     const dir = mkdtempSync(join(tmpdir(), 'shepherd-commands-'));
     const file = join(dir, 'shepherd.yaml');
     const token = fleet.world.fakequinix.tokens.project;

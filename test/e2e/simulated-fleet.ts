@@ -17,16 +17,18 @@ export interface SimulatedFleet {
 export interface FleetOptions {
   readonly machines: number;
   readonly faults?: readonly FaultRule[];
+  /** Of the disk that agents can install to; without it they find none. */
+  readonly diskBytes?: number;
   /** The daemon's. */
   readonly log?: Log;
 }
 
 /** A whole simulated fleet with its daemon; everything is closed when `use` is done. */
 export async function withFleet(
-  { machines, faults = [], log = silentLog }: FleetOptions,
+  { faults = [], log = silentLog, ...hardware }: FleetOptions,
   use: (fleet: SimulatedFleet) => Promise<void>,
 ): Promise<void> {
-  const world = await openSimWorld({ machines, log: silentLog });
+  const world = await openSimWorld({ ...hardware, log: silentLog });
   const database = await openDatabase();
   try {
     for (const fault of faults) world.fakequinix.addFault(fault);

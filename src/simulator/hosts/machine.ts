@@ -7,6 +7,7 @@ import type { HostSnapshot, HostTally, HostsLog, HostsRandom, Refusal } from './
 import type { CommandContext } from './commands.ts';
 import { playInitScript } from './init-script.ts';
 import { agentInitVariable, createKeptAgent, launchAgent } from './kept-agent.ts';
+import { createSpareDisk } from './disk.ts';
 import { createLightMachine } from './light/machine.ts';
 import { homeDirectory } from './paths.ts';
 import { bootIdVariable, killAll, processesByMachine, signalProcess } from './processes.ts';
@@ -24,6 +25,8 @@ export interface MachineDeps {
   readonly nodeExecutable: string;
   readonly env: Readonly<Record<string, string>>;
   readonly light: boolean;
+  /** Of a disk to install to; undefined: it has none. */
+  readonly diskBytes?: number;
   /** Nobody else gets in. */
   readonly admitted?: readonly string[];
 }
@@ -105,6 +108,10 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
         bootId: () => readBootId(bootIdFile),
       })
     : undefined;
+  const disk =
+    deps.diskBytes === undefined
+      ? undefined
+      : createSpareDisk({ root, bootIdFile, sizeBytes: deps.diskBytes, onReboot: reboot });
   const context: CommandContext = {
     root,
     onProgram,
@@ -112,6 +119,7 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
     play: (argv) => playShellStep(argv, { root, stopAgent }) ?? light?.play(argv),
     env: {
       ...deps.env,
+      ...disk?.env,
       PATH: `${dirname(deps.nodeExecutable)}:${systemPath}`,
       HOME: join(root, homeDirectory),
       TMPDIR: join(root, 'tmp'),
@@ -234,6 +242,7 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
     await writeFile(join(root, 'etc/hostname'), `${record.hostname}\n`);
     await writeBootId();
     await initialize();
+    await disk?.attach();
     powered = true;
     seen.boots += 1;
     await openPort();
@@ -242,6 +251,7 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
 
   async function powerOff(): Promise<void> {
     const was = powered;
+    disk?.detach();
     powered = false;
     hanging = false;
     light?.shut('hanging', false);
@@ -249,6 +259,15 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
     if (was || orphansPossible) await endAgents();
     if (light && orphansPossible) await killAll(pids);
     orphansPossible = false;
+  }
+
+  /** Asked for by what runs on it; its operating system is still the one that it had. */
+  function reboot(): void {
+    inTurn(async () => {
+      if (!powered) return;
+      await powerOff();
+      await powerOn();
+    }).catch((err: unknown) => deps.log.error({ ...fields, err }, 'not rebooted'));
   }
 
   async function switchOff(): Promise<void> {
@@ -322,6 +341,7 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
     close: () => {
       closed = true;
       powered = false;
+      disk?.detach();
       clearTimeout(death);
       light?.stopAgent();
       return inTurn(closePort);

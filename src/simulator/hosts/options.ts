@@ -34,6 +34,11 @@ export interface SimulatedHostsOptions {
    */
   readonly light?: boolean;
   /**
+   * Each machine has a disk `vda` of so many bytes, a multiple of 512, which holds nothing that it
+   * needs: agents can install to it. A sparse file. Default: agents find no disk.
+   */
+  readonly diskBytes?: number;
+  /**
    * `authorized_keys` lines of all who ever get in, whatever keys a device lists. Default: whoever a
    * device lists.
    */

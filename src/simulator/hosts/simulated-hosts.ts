@@ -24,11 +24,12 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
 
   const add = (record: MachineRecord) => {
     const { log, random, nodeExecutable = process.execPath, env = {}, light = false } = options;
-    const { admitted } = options;
+    const { admitted, diskBytes } = options;
     const home = join(dir, record.deviceId);
     const machine = createMachine(record, {
       ...{ home, log, random, nodeExecutable, env, light },
       ...(admitted && { admitted }),
+      ...(diskBytes !== undefined && { diskBytes }),
     });
     machines.set(record.deviceId, machine);
     ports.add(record.port);

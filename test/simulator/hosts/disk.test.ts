@@ -1,0 +1,68 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { selectRootDevice } from '../../../src/agent/install/root-device.ts';
+import { uploadOf } from '../../contracts/upload-of.ts';
+import { createStand, live, nothing } from './stand.ts';
+import type { Stand } from './stand.ts';
+
+const DISK_BYTES = 64 * 1024 * 1024;
+const PATH = '/root/agent.mjs';
+/** What an agent does that wants its machine rebooted. */
+const rebooter = uploadOf(
+  Buffer.from(`#!/usr/bin/env node
+import { execFileSync } from 'node:child_process';
+execFileSync('/bin/sh', ['-c', process.env.SHEPHERD_AGENT_REBOOT_COMMAND]);
+setInterval(() => undefined, 1000);
+`),
+);
+
+let stand: Stand;
+beforeEach(async () => {
+  stand = await createStand();
+});
+afterEach(() => stand.close());
+
+describe('a machine with a disk to install to', () => {
+  const disk = () => join(stand.snapshot('a').root, 'dev/vda');
+
+  test('shows it as real ones do, with nothing on it; it takes no room', async () => {
+    await stand.replace({ diskBytes: DISK_BYTES });
+    await stand.raise('a');
+    const { root } = stand.snapshot('a');
+    expect(selectRootDevice(root, { name: 'vda' }).sizeBytes).toBe(DISK_BYTES);
+    expect(selectRootDevice(root, { serial: 'disk-vda' }).name).toBe('vda');
+    const { size, blocks } = statSync(disk());
+    expect([size, blocks]).toEqual([DISK_BYTES, 0]);
+  });
+
+  test('boots once when what runs on it asks for that; the disk keeps what is on it', async () => {
+    await stand.replace({ diskBytes: DISK_BYTES });
+    const session = await stand.raise('a');
+    writeFileSync(disk(), 'an image', { flag: 'r+' });
+    const { bootId, seen } = stand.snapshot('a');
+    await session.upload(PATH, rebooter, live);
+    await session.execute([PATH], nothing, live).catch(() => undefined);
+    await expect.poll(() => stand.snapshot('a').seen.boots).toBe(seen.boots + 1);
+    await expect.poll(() => stand.snapshot('a').up).toBe(true);
+    expect(stand.snapshot('a').bootId).not.toBe(bootId);
+    expect(stand.snapshot('a').agentPids).toEqual([]);
+    expect(readFileSync(disk()).subarray(0, 8).toString()).toBe('an image');
+    await stand.connect('a');
+    expect(stand.snapshot('a').seen.boots).toBe(seen.boots + 1);
+  });
+
+  test('has it blank after a reinstallation', async () => {
+    await stand.replace({ diskBytes: DISK_BYTES });
+    await stand.raise('a');
+    writeFileSync(disk(), 'an image', { flag: 'r+' });
+    await stand.reinstall('a');
+    await stand.hosts().up('a');
+    expect(readFileSync(disk()).subarray(0, 8)).toEqual(Buffer.alloc(8));
+  });
+
+  test('is not the usual one: agents find no disk', async () => {
+    await stand.raise('a');
+    expect(() => selectRootDevice(stand.snapshot('a').root, { name: 'vda' })).toThrow(/none/);
+  });
+});
