@@ -63,9 +63,12 @@ export function createBoard({ nowMs, metrics, changes }: BoardOptions): Board {
     entries.set(entry.view.slot, entry);
     changes.next({ type: 'changed', entry });
   };
-  /** A state that another daemon works in, or an operator's order waits in, shows what the rows say. */
+  /**
+   * A state that another daemon works in, that an operator's order waits in, or that the chart does
+   * not divide, shows what the rows say.
+   */
   const shownAs = ({ view }: BoardEntry, state: MachineState, leaf: string): string =>
-    (leaf === 'elsewhere' || leaf === 'ordered') && view.state === state ? view.substate : leaf;
+    ['elsewhere', 'ordered', ''].includes(leaf) && view.state === state ? view.substate : leaf;
 
   const setState = (slot: Slot, state: MachineState, leaf: string) => {
     const entry = entries.get(slot);

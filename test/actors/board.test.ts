@@ -54,6 +54,15 @@ describe('an entry', () => {
     expect(shown(2), 'the rows say something else').toEqual(['Recovering', 'elsewhere', 1_000]);
   });
 
+  test('of a state that the chart does not divide shows what the rows say of it', () => {
+    show(1, viewAt('HandedOver', 'installed'));
+    acts(1, 'HandedOver');
+    expect(shown(1)).toEqual(['HandedOver', 'installed', 1_000]);
+    show(2, viewAt('Running', 'healthy'));
+    acts(2, 'HandedOver');
+    expect(shown(2), 'the rows say something else').toEqual(['HandedOver', '', 1_000]);
+  });
+
   test('comes from machines alone: other actors and events show nothing', () => {
     show(1, viewAt('Running', 'healthy'));
     const before = changes.length;
