@@ -22,6 +22,7 @@ import type { MachineView } from '../../src/domain/view.ts';
 import type { ChartSnapshot, Subject } from '../support/replay.ts';
 import { MACHINE, SLOT } from '../support/facts.ts';
 import { viewAt, VIEWS } from '../support/views.ts';
+import { lifecycleTruth } from './lifecycle.truth.ts';
 
 /** The shipped charts, each with a world in which all of it can be seen. */
 
@@ -199,6 +200,7 @@ export const lifecycleSubject: Subject = {
     return [state, substate, next, machineId, view.holds.length > 0, request, settledKey];
   },
   transient: ['resyncing'],
+  truth: lifecycleTruth,
 };
 
 export const sessionSubject: Subject = {

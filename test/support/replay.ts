@@ -32,6 +32,16 @@ export interface Subject {
   readonly keyOf?: (snapshot: ChartSnapshot) => unknown;
   /** Nodes whose guards cover every case, so that nothing rests there. */
   readonly transient?: readonly string[];
+  /** What must be true after each step. */
+  readonly truth?: Truth;
+}
+
+/** What must be true of an actor, worked out from what happened to it and never from its chart. */
+export interface Truth {
+  /** What a live actor has to show after these events. */
+  expected(input: unknown, events: readonly EventObject[]): unknown;
+  /** The same of a live actor. */
+  seen(run: Run): unknown;
 }
 
 export interface Step {
@@ -55,15 +65,29 @@ export interface Explored {
   report(): string;
 }
 
-/** Finds a path to every state and over every transition that the scripted world allows. */
-export function explore(subject: Subject): Explored {
+/** A chart in its scripted world, of which live actors can be started one after the other. */
+export interface Stand {
+  readonly chart: AnyStateMachine;
+  /** With the input of the subject unless another is given; the caller stops it. */
+  start(input?: unknown): Run;
+}
+
+export function createStand(subject: Subject): Stand {
   const theatre: Theatre = { stage: createStage() };
   const chart = scripted(subject.chart, subject.slots, subject.actions ?? [], theatre);
+  return {
+    chart,
+    start: (input = subject.input) => startRun(chart, input, (theatre.stage = createStage())),
+  };
+}
+
+/** Finds a path to every state and over every transition that the scripted world allows. */
+export function explore(subject: Subject): Explored {
+  const { chart, start } = createStand(subject);
   const taken = new Set<AnyTransitionDefinition>();
   const rested = new Set<string>();
   const paths = pathsOf(chart, subject);
   let replayed = 0;
-  const start = () => startRun(chart, subject.input, (theatre.stage = createStage()));
   return {
     chart,
     paths,
@@ -193,6 +217,8 @@ export interface Run {
   play(event: EventObject): Promise<void>;
   /** Sends any event as it is, whether or not its slot runs. */
   send(event: EventObject): Promise<void>;
+  /** Lets time pass, and everything settle that falls due in it. */
+  wait(timeMs: number): Promise<void>;
   /** Ends the actor. @throws when it failed, or left a slot or a timer behind. */
   stop(): Promise<void>;
 }
@@ -229,6 +255,7 @@ function startRun(chart: AnyStateMachine, input: unknown, stage: Stage): Run {
       expect(seen).toContain(event.type);
     },
     send: (event) => during(() => actor.send(event)),
+    wait: (timeMs) => during(() => clock.increment(timeMs)),
     async stop() {
       actor.stop();
       await settled();
@@ -248,10 +275,15 @@ async function replayOn(run: Run, subject: Subject, path: Path, witnessed: Witne
   };
   let story = 'start';
   agree(path.initial, story);
+  const { truth, input } = subject;
+  const happened: EventObject[] = [];
+  if (truth) expect(truth.seen(run), story).toEqual(truth.expected(input, happened));
   for (const { event, snapshot } of path.steps) {
     story += ` → ${event.type}`;
     await run.play(event);
     agree(snapshot, story);
+    happened.push(event);
+    if (truth) expect(truth.seen(run), story).toEqual(truth.expected(input, happened));
   }
 }
 

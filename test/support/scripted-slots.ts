@@ -35,21 +35,46 @@ export interface LiveSlot {
   show(shown: Shown): void;
 }
 
+/**
+ * What a chart did to its world: it calls a slot with an input, stops one that had not ended, or does
+ * a provided action with its params.
+ */
+export type Effect =
+  | readonly ['calls', slot: string, input: unknown]
+  | readonly ['stops', slot: string]
+  | readonly ['does', action: string, params: unknown];
+
 /** Slots and actions of one live actor, as they were called. */
 export interface Stage {
   /** By the id of the child. */
   readonly live: Map<string, LiveSlot>;
+  /** Everything the chart did, in order; slots are named by their source. */
+  readonly effects: Effect[];
   /** Every slot that was started, in order: its source. */
-  readonly started: string[];
+  readonly started: readonly string[];
   /** Provided actions that ran, in order. */
-  readonly acted: string[];
+  readonly acted: readonly string[];
 }
 
 /** Where the slots of a chart report; a replay puts a fresh stage in before each run. */
 export interface Theatre {
   stage: Stage;
 }
-export const createStage = (): Stage => ({ live: new Map(), started: [], acted: [] });
+export function createStage(): Stage {
+  const effects: Effect[] = [];
+  const named = (kind: Effect[0]) =>
+    effects.filter(([each]) => each === kind).map(([, name]) => name);
+  return {
+    live: new Map(),
+    effects,
+    get started() {
+      return named('calls');
+    },
+    get acted() {
+      return named('does');
+    },
+  };
+}
 
 type ShownSnapshot = Snapshot<unknown> & {
   readonly value: unknown;
@@ -78,7 +103,10 @@ export function scripted(
     src,
     scriptedSlot(src, script.kind ?? 'promise', theatre),
   ]);
-  const record = (name: string) => [name, () => void theatre.stage.acted.push(name)];
+  const record = (name: string) => [
+    name,
+    (_: unknown, params: unknown) => void theatre.stage.effects.push(['does', name, params]),
+  ];
   return chart.provide({
     actors: Object.fromEntries(actors) as never,
     actions: Object.fromEntries(actions.map(record)) as never,
@@ -92,12 +120,21 @@ function scriptedSlot(
 ): AnyActorLogic {
   if (kind === 'chart') return chartSlot(src, theatre);
   if (kind === 'service') return serviceSlot(src, theatre);
-  return fromPromise(({ self, signal }) => {
+  return fromPromise(({ input, self, signal }) => {
     const { stage } = theatre;
-    stage.started.push(src);
+    stage.effects.push(['calls', src, input]);
     return new Promise<unknown>((done, fail) => {
-      const gone = () => stage.live.delete(self.id);
-      signal.addEventListener('abort', gone, { once: true });
+      let ended = false;
+      const gone = () => {
+        ended = true;
+        stage.live.delete(self.id);
+      };
+      const stopped = () => {
+        if (ended) return;
+        stage.effects.push(['stops', src]);
+        gone();
+      };
+      signal.addEventListener('abort', stopped, { once: true });
       stage.live.set(self.id, {
         done: (output) => (gone(), done(output)),
         fail: (error) => (gone(), fail(error)),
@@ -111,9 +148,9 @@ function scriptedSlot(
 
 /** XState does not dispose of a callback that threw, so a service cleans up before it throws. */
 const serviceSlot = (src: string, theatre: Theatre): AnyActorLogic =>
-  fromCallback(({ self, receive }) => {
+  fromCallback(({ input, self, receive }) => {
     const { stage } = theatre;
-    stage.started.push(src);
+    stage.effects.push(['calls', src, input]);
     receive((event) => {
       if (event.type !== 'script.fail') return;
       stage.live.delete(self.id);
@@ -124,7 +161,9 @@ const serviceSlot = (src: string, theatre: Theatre): AnyActorLogic =>
       fail: (error) => (self as AnyActorRef).send({ type: 'script.fail', error }),
       show: unsupported(src),
     });
-    return () => void stage.live.delete(self.id);
+    return () => {
+      if (stage.live.delete(self.id)) stage.effects.push(['stops', src]);
+    };
   });
 
 const unsupported = (src: string) => () => {
@@ -138,12 +177,12 @@ type Order =
 
 /** Stands in for an invoked chart: moves, ends and fails as told, seen by its parent as a chart. */
 function chartSlot(src: string, theatre: Theatre): AnyActorLogic {
-  const logic: ActorLogic<ShownSnapshot, EventObject, unknown> = {
-    getInitialSnapshot: () => shownSnapshot({ value: 'begun' }),
+  const logic: ActorLogic<ShownSnapshot & { input?: unknown }, EventObject, unknown> = {
+    getInitialSnapshot: (_, input) => ({ ...shownSnapshot({ value: 'begun' }), input }),
     getPersistedSnapshot: (snapshot) => snapshot,
-    start: (_, { self }) => {
+    start: ({ input }, { self }) => {
       const { stage } = theatre;
-      stage.started.push(src);
+      stage.effects.push(['calls', src, input]);
       const tell = (order: Order) => (self as AnyActorRef).send(order);
       stage.live.set(self.id, {
         done: (output) => tell({ type: 'script.done', output }),
@@ -152,8 +191,9 @@ function chartSlot(src: string, theatre: Theatre): AnyActorLogic {
       });
     },
     transition: (snapshot, event, { self }) => {
+      const { live, effects } = theatre.stage;
       const order = event as Order | { readonly type: 'xstate.stop' };
-      if (order.type !== 'script.show') theatre.stage.live.delete(self.id);
+      const ended = order.type !== 'script.show' && live.delete(self.id);
       switch (order.type) {
         case 'script.show':
           return shownSnapshot(order.shown);
@@ -162,6 +202,7 @@ function chartSlot(src: string, theatre: Theatre): AnyActorLogic {
         case 'script.fail':
           return { ...snapshot, status: 'error', error: order.error } as ShownSnapshot;
         default:
+          if (ended) effects.push(['stops', src]);
           return { ...snapshot, status: 'stopped' } as ShownSnapshot;
       }
     },
