@@ -1,4 +1,4 @@
-import { lifecycleSetup, released, request, settlement } from './lifecycle-setup.ts';
+import { lifecycleSetup, request, settlement } from './lifecycle-setup.ts';
 
 /**
  * What operators say about a machine, beside its life: what they bar, and what they ask for. Both
@@ -11,14 +11,14 @@ export const operatorRegions = {
       free: {
         description: 'No operator bars anything.',
         always: [
-          { guard: released, target: 'over' },
+          { guard: 'released', target: 'over' },
           { guard: 'held', target: 'held' },
         ],
       },
       held: {
         description: 'An operator bars some action; what is true of the machine is unchanged.',
         always: [
-          { guard: released, target: 'over' },
+          { guard: 'released', target: 'over' },
           { guard: 'unheld', target: 'free' },
         ],
       },
@@ -31,13 +31,13 @@ export const operatorRegions = {
       idle: {
         description: 'Operators ask nothing that is to be settled now.',
         always: [
-          { guard: released, target: 'over' },
+          { guard: 'released', target: 'over' },
           { guard: 'asked', target: 'settling' },
         ],
       },
       settling: {
         description: 'Carries out what an operator asked for, whatever else is under way.',
-        always: { guard: released, target: 'over' },
+        always: { guard: 'released', target: 'over' },
         invoke: {
           id: 'settleRequest',
           src: 'settleRequest',
@@ -55,7 +55,7 @@ export const operatorRegions = {
       },
       pausing: {
         description: 'It could not be settled; it is tried again after a while.',
-        always: { guard: released, target: 'over' },
+        always: { guard: 'released', target: 'over' },
         after: { settlePause: { target: 'idle' } },
       },
       over: { type: 'final', description: 'The slot is gone.' },

@@ -1,4 +1,4 @@
-import { assign, setup, type SnapshotFrom } from 'xstate';
+import { assign, setup, stateIn, type SnapshotFrom } from 'xstate';
 import type { Slot } from '../domain/ids.ts';
 import type { MachineState, MachineView, NextWork } from '../domain/view.ts';
 import { deprovision } from './deprovision.ts';
@@ -153,8 +153,6 @@ export const afterRecovery = follow(
 
 export const afterDeprovision = follow('Deprovisioning', 'Reserved', 'Quarantined', 'Released');
 
-export const released = { type: 'stateIs', params: { state: 'Released' } } as const;
-
 /** Types, slots, actions and guards of `lifecycle`. */
 export const lifecycleSetup = setup({
   types: {
@@ -206,6 +204,8 @@ export const lifecycleSetup = setup({
     asked: ({ context: { view, settledKey } }) =>
       view.request !== null && view.request !== settledKey,
     settled: (_, { result }: { result: RequestResult }) => result.settled,
+    /** Not what the view says: news of it may come while a task runs, and be overtaken by its end. */
+    released: stateIn('#Released'),
     held: ({ context }) => context.view.holds.length > 0,
     unheld: ({ context }) => context.view.holds.length === 0,
   },

@@ -104,8 +104,9 @@ const results = (...views: (MachineView | null)[]): TaskResult[] =>
     return { outcome, failure, view };
   });
 
-/** While a task runs, news are only remembered: two of them say as much as all. */
+/** While a task runs, news are only remembered: a few of them say as much as all. */
 const TOLD_WHILE_BUSY = [
+  viewAt('Released', 'gone'),
   viewAt('Quarantined', 'byOperator'),
   viewAt('Running', 'healthy', { holds: ['no-recover'] }),
 ];
