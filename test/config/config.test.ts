@@ -46,7 +46,7 @@ test('a minimal configuration gets every default', () => {
     providers: {
       equinix: {
         baseUrl: 'https://api.equinix.com/metal/v1',
-        os: 'ubuntu_20_04',
+        os: 'ubuntu_24_04',
         parallelism: 3,
         apiRate: 2000,
         reservationCacheTimeout: 900_000,

@@ -62,7 +62,7 @@ function settings(around: Surroundings) {
       projectId: projectId(),
       devicePrefix: devicePrefix(),
       sshKeyLabel: leaf.text('Label of our SSH key at the provider; belongs to this set alone.'),
-      os: leaf.text('Operating system a new machine gets.').prefault('ubuntu_20_04'),
+      os: leaf.text('Operating system a new machine gets.').prefault('ubuntu_24_04'),
       parallelism: leaf.count('API calls in flight at once.', 1, 64).prefault(3),
       apiRate: leaf.duration('Least time between the starts of two calls.', 0).prefault('2s'),
       reservationCacheTimeout: leaf

@@ -93,7 +93,7 @@ export const EQUINIX_DEFAULTS = {
   allowInsecureHttp: false,
   sshKeyLabel: 'shepherd-FIXME',
   devicePrefix: 'shepherd-FIXME-',
-  os: 'ubuntu_20_04',
+  os: 'ubuntu_24_04',
   parallelism: 3,
   apiRateMs: 2_000,
   reservationCacheTimeoutMs: 15 * 60_000,

@@ -41,7 +41,7 @@ export function stableId(name: string): string {
 export const DEFAULT_PLAN = 'm3.large.x86';
 /** Where numbered reservations stand, in turn: mostly one facility, a few elsewhere. */
 export const DEFAULT_FACILITIES = ['fr2', 'fr2', 'fr2', 'fr2', 'am6', 'sv15'] as const;
-export const DEFAULT_OPERATING_SYSTEM = 'ubuntu_22_04';
+export const DEFAULT_OPERATING_SYSTEM = 'ubuntu_24_04';
 
 const plan = (slug: string): Plan => ({ id: stableId(`plan ${slug}`), slug, name: slug });
 const system = (slug: string, name: string): OperatingSystem => ({

@@ -7,6 +7,11 @@ import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import type { Provider } from '../../../../src/adapters/provider/port.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
 import { answer, type ScriptedApi, startScriptedApi } from './scripted-api.ts';
+import { EQUINIX_DEFAULTS } from '../../../../src/adapters/provider/equinix/settings.ts';
+import {
+  DEFAULT_OPERATING_SYSTEM,
+  standardCatalogue,
+} from '../../../../src/simulator/fakequinix/state/catalogue.ts';
 import { callOf } from './fleet.ts';
 import { INSTANCE_SET_ID, PROJECT_ID, publicKeyLine, recordingDeps, TOKEN } from './setup.ts';
 
@@ -46,6 +51,17 @@ test('limits and waits have their defaults', () => {
     ...{ pageSize: 100, connectTimeout: 10_000, attemptTimeout: 60_000 },
     ...{ operationTimeout: 900_000, backoffInitial: 500, backoffMaximum: 60_000 },
   });
+});
+
+test('a new machine gets the newest system of its line that the emulator offers', () => {
+  const line = standardCatalogue.operatingSystems.filter(({ slug }) => slug.startsWith('ubuntu_'));
+  expect(settings().os).toBe(
+    line
+      .map(({ slug }) => slug)
+      .toSorted()
+      .at(-1),
+  );
+  expect([EQUINIX_DEFAULTS.os, DEFAULT_OPERATING_SYSTEM]).toEqual([settings().os, settings().os]);
 });
 
 test('the size of a page is asked for', async () => {
