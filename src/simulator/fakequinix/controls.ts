@@ -57,6 +57,7 @@ export function createControls(deps: ControlsDeps): Controls {
     setDeviceState: (deviceId, to) => {
       const device = state.devices.get(deviceId);
       if (!device) throw new Error(`no device ${deviceId}`);
+      deps.foundation.forcedStates.add(to);
       lifecycle.force(device, to);
     },
     settled: machines.settled,

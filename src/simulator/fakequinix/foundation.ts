@@ -36,6 +36,8 @@ export interface Foundation {
   /** Settings of the options, for worlds that say nothing else. */
   readonly settings: Pick<FakequinixOptions, 'knobs' | 'timings'>;
   readonly faults: Faults;
+  /** States that devices were put into by hand. */
+  readonly forcedStates: Set<string>;
   readonly events: EventEmitter<{ change: [Change] }>;
 }
 
@@ -89,7 +91,8 @@ export async function layFoundation(options: FakequinixOptions): Promise<Foundat
     doomOf: (device) => doomOf(faults, device),
   };
   core.applySettings();
-  return { core, clock, manual, file, faults, events, settings: options };
+  const forcedStates = new Set<string>();
+  return { core, clock, manual, file, faults, forcedStates, events, settings: options };
 }
 
 function clockOf(

@@ -93,7 +93,7 @@ export function createFaultPoints(
       }
       const hit = faults.strikeOne(['drop', 'hang', 'status'], subject, comesBefore);
       mark(entry, hit?.id);
-      return hit && outcomeOf(hit.effect, { status: 200 });
+      return hit && { ...outcomeOf(hit.effect, { status: 200 }), isInjected: true };
     },
     race: ({ entry, subject }, when) => {
       const free = (id: string | undefined) => {
@@ -140,7 +140,7 @@ export function createFaultPoints(
       mark(entry, ...added.map(({ id }) => id), hit?.id);
       const headers = Object.assign({}, answer.headers, ...added.map((one) => one.effect.headers));
       const genuine = { ...answer, headers };
-      return hit ? outcomeOf(hit.effect, genuine) : genuine;
+      return hit ? { ...outcomeOf(hit.effect, genuine), isInjected: true } : genuine;
     },
     close: () => {
       for (const timer of waits) clock.clearTimeout(timer);

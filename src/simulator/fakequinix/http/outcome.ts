@@ -12,11 +12,14 @@ export interface Outcome {
   /** With a fate: half of the body goes out first. */
   readonly halfSent?: boolean;
   readonly garbage?: EffectOf<'garbage'>['kind'];
+  /** A fault rule made this answer, or spoiled it. */
+  readonly isInjected?: boolean;
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const typeOf = (body: unknown) => (typeof body === 'string' ? 'text/html' : JSON_TYPE);
-const textOf = (body: unknown): string => {
+/** A body as it is sent. */
+export const textOf = (body: unknown): string => {
   if (typeof body === 'string') return body;
   return body === undefined ? '' : JSON.stringify(body);
 };

@@ -8,8 +8,9 @@ import type { Token } from '../state/state.ts';
 import { authenticate } from '../api/access.ts';
 import { ApiError, errorBody, forbidden } from '../api/api-error.ts';
 import { createFaultPoints, type Hit } from '../faults/fault-points.ts';
+import { exchanges, type Exchange } from './exchanges.ts';
 import { maskSecrets } from './journal.ts';
-import { httpDate, sendOutcome, type Outcome } from './outcome.ts';
+import { httpDate, sendOutcome, textOf, type Outcome } from './outcome.ts';
 import { objectOf, paramsOf, pathOf, queryOf, readableBody, tokenOf } from './request.ts';
 
 /** The way of one request: journal, access, faults, handler, state file, answer. */
@@ -27,6 +28,7 @@ export interface PipelineDeps {
   readonly journal: Journal;
   readonly clock: FakeClock;
   readonly basePath: string;
+  readonly forcedStates: ReadonlySet<string>;
   /** Resolves when the state is stored. */
   readonly save: () => Promise<void>;
 }
@@ -94,7 +96,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     faults.revoke(hit);
     const caller = authenticate(core.state, hit.subject.token);
     const { refused, headers } = faults.limit(hit, caller.value);
-    if (refused) return { status: 429, body: { errors: ['Too many requests'] }, headers };
+    if (refused) return { ...TOO_MANY, headers };
     const outcome =
       (await faults.before(hit)) ??
       (await act(route, hit, request, caller).catch((error: unknown) => refusal(error)));
@@ -106,6 +108,28 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     if (error instanceof ApiError) return { status: error.status, body: errorBody(error) };
     core.log.error({ err: error }, 'a request failed');
     return { status: 500, body: { errors: ['Internal error'] } };
+  };
+
+  const publish = (
+    route: Route | null,
+    { path, query }: OpenEntry,
+    outcome: Outcome,
+    request: FastifyRequest,
+  ) => {
+    if (outcome.fate !== undefined || !exchanges.hasSubscribers) return;
+    const exchange: Exchange = {
+      method: request.method,
+      route: route?.path ?? null,
+      path,
+      query,
+      body: readableBody(request),
+      userAgent: request.headers['user-agent'] ?? '',
+      status: outcome.status,
+      reply: textOf(outcome.body),
+      isInjected: outcome.isInjected === true,
+      forcedStates: deps.forcedStates,
+    };
+    exchanges.publish(exchange);
   };
 
   const finish = (
@@ -126,15 +150,20 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     run: async (route, request, reply) => {
       const entry = open(route.path, request, reply);
       const outcome = await serve(route, entry, request).catch(refusal);
+      publish(route, entry, outcome, request);
       finish(entry, outcome, request, reply);
     },
     refuse: async (error, request, reply) => {
       const entry = open(pathOf(request, basePath), request, reply);
-      finish(entry, refusal(error), request, reply);
+      const outcome = refusal(error);
+      publish(null, entry, outcome, request);
+      finish(entry, outcome, request, reply);
     },
     close: faults.close,
   };
 }
+
+const TOO_MANY = { status: 429, body: { errors: ['Too many requests'] }, isInjected: true };
 
 const isDeviceCreate = ({ method, path }: Route) =>
   method === 'POST' && path === '/projects/{id}/devices';
