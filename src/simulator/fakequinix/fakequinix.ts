@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { ListenError, type Fakequinix, type FakequinixOptions } from './options.ts';
 import { accountRoutes } from './api/account-routes.ts';
 import { createApi } from './api/api.ts';
+import { capacityRoutes } from './api/capacity-routes.ts';
 import { accountOf, createControls, reset } from './controls.ts';
 import { createDeviceMachines } from './lifecycle/device-machine.ts';
 import { deviceRoutes } from './api/device-routes.ts';
@@ -16,7 +17,14 @@ import { createPipeline } from './http/pipeline.ts';
 import { reservationRoutes } from './api/reservation-routes.ts';
 import { ADMIN_PATH, createServer } from './server.ts';
 
-const ROUTES = [deviceRoutes, reservationRoutes, keyRoutes, accountRoutes, eventRoutes];
+const ROUTES = [
+  deviceRoutes,
+  reservationRoutes,
+  keyRoutes,
+  accountRoutes,
+  eventRoutes,
+  capacityRoutes,
+];
 
 /**
  * Starts an emulator of the Equinix Metal API.

@@ -112,10 +112,15 @@ function forwardOnly(clock: FakeClock, storedMs: number): () => number {
   return () => (lastMs = Math.max(lastMs, clock.now() + shiftMs));
 }
 
-/** Nothing went on while the emulator was not there: what was left to wait is left now. */
+/**
+ * Nothing went on while the emulator was not there: what was left to wait is left now. Only a
+ * device's termination has a date.
+ */
 function postponeTimers(state: State, byMs: number): void {
   for (const [subject, timers] of state.timers) {
-    const later = timers.map((timer) => ({ ...timer, dueAtMs: timer.dueAtMs + byMs }));
+    const later = timers.map((timer) =>
+      timer.kind === 'terminate' ? timer : { ...timer, dueAtMs: timer.dueAtMs + byMs },
+    );
     state.timers.set(subject, later);
   }
 }

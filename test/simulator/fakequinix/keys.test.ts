@@ -13,7 +13,13 @@ describe('SSH keys', () => {
     });
     expect(made.status).toBe(201);
     const owner = { href: `/projects/${fake.projectId}` };
-    expect(made.body).toMatchObject({ label: 'fleet', key: KEY, entity: owner, owner, tags: [] });
+    expect(made.body).toMatchObject({
+      label: 'fleet',
+      key: `${KEY}\n`,
+      entity: owner,
+      owner,
+      tags: [],
+    });
     expect(made.body['fingerprint']).toMatch(/^([0-9a-f]{2}:){15}[0-9a-f]{2}$/);
     const list = await clientOf(fake)('GET', path);
     expect(list.body['ssh_keys']!.map((one) => one['id'])).toEqual([made.body['id']]);
@@ -45,6 +51,34 @@ describe('SSH keys', () => {
       OTHER_KEY,
     ]);
     expect((await clientOf(fake)(method, path, { key: 'nonsense' })).status).toBe(422);
+  });
+
+  it('come back as they were sent, with their tags', async () => {
+    const fake = await start();
+    const sent = { label: 'x', key: `  ${KEY}  \n`, tags: ['a'] };
+    const made = await clientOf(fake)('POST', '/ssh-keys', sent);
+    expect(made.body).toMatchObject(sent);
+    const path = `/ssh-keys/${made.body['id']}`;
+    expect((await clientOf(fake)('GET', path)).body).toEqual(made.body);
+    const change = { key: `${OTHER_KEY}\n`, tags: ['b'] };
+    expect((await clientOf(fake)('PATCH', path, change)).body).toMatchObject(change);
+    expect((await clientOf(fake)('PATCH', path, { label: 'y' })).body).toMatchObject(change);
+  });
+
+  it('are put on the devices that they name', async () => {
+    const fake = await start();
+    const device = await createDevice(fake);
+    const key = { label: 'x', key: KEY, instances_ids: [device] };
+    const made = await clientOf(fake)('POST', '/ssh-keys', key);
+    const { body } = await clientOf(fake)('GET', `/devices/${device}`);
+    expect(body['ssh_keys']).toEqual([{ href: `/ssh-keys/${made.body['id']}` }]);
+    const nowhere = { ...key, instances_ids: [made.body['id']] };
+    const refused = await clientOf(fake)('POST', '/ssh-keys', nowhere);
+    expect([refused.status, refused.body['errors']!.join()]).toEqual([
+      422,
+      `instances_ids: no such device "${made.body['id']}"`,
+    ]);
+    expect((await clientOf(fake)('GET', '/ssh-keys')).body['ssh_keys']).toHaveLength(1);
   });
 
   it('are deleted once, and leave no trace in devices', async () => {
@@ -95,7 +129,7 @@ describe('SSH keys', () => {
     [{}, [KEY, OTHER_KEY]],
     [{ no_ssh_keys: true }, []],
     [{ project_ssh_keys: 'first' }, [KEY]],
-    [{ project_ssh_keys: [] }, []],
+    [{ project_ssh_keys: [] }, [KEY, OTHER_KEY]],
   ])('reach a machine created with %j', async (more, expected) => {
     const assigned: string[][] = [];
     const fake = await start({
@@ -111,7 +145,7 @@ describe('SSH keys', () => {
       },
     });
     const path = `/projects/${fake.projectId}/ssh-keys`;
-    const { body } = await clientOf(fake)('POST', path, { label: 'p', key: KEY });
+    const { body } = await clientOf(fake)('POST', path, { label: 'p', key: `${KEY}\n` });
     await clientOf(fake)('POST', '/ssh-keys', { label: 'u', key: OTHER_KEY });
     const first = 'project_ssh_keys' in more && more.project_ssh_keys === 'first';
     const lists = first ? { project_ssh_keys: [body['id']] } : more;

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { PLAIN_ORDER } from '../../../src/simulator/fakequinix/state/device-order.ts';
 import { clientOf, createDevice, KEY, start } from './harness.ts';
 
 async function stateFilePath(): Promise<string> {
@@ -83,6 +84,42 @@ describe('the state file', () => {
     await createDevice(second, 1);
     const [early, late] = second.devices();
     expect(late!.createdAtMs).toBeGreaterThanOrEqual(early!.createdAtMs);
+  });
+
+  it('keeps the date of a termination, though everything else waits', async () => {
+    const stateFile = await stateFilePath();
+    const nowMs = { value: Date.parse('2026-08-01T10:00:00Z') };
+    const running = new Set<() => void>();
+    const clock = {
+      now: () => nowMs.value,
+      setTimeout: (run: () => void) => (running.add(run), run),
+      clearTimeout: (run: unknown) => void running.delete(run as () => void),
+    };
+    const first = await start({ stateFile, clock });
+    await createDevice(first, 0, { termination_time: '2026-08-01T11:00:00Z' });
+    await first.close();
+    nowMs.value += 3_600_000;
+    const second = await start({ stateFile, clock });
+    await createDevice(second, 1);
+    for (const run of [...running]) run();
+    expect(second.devices().map(({ state }) => state)).toEqual(['deprovisioning', 'queued']);
+  });
+
+  it('of an earlier release has devices of which nothing special was ordered', async () => {
+    const stateFile = await stateFilePath();
+    const first = await start({ stateFile });
+    const id = await createDevice(first);
+    await first.close();
+    const state = JSON.parse(await readFile(stateFile, 'utf8')) as { devices: object[] };
+    state.devices = state.devices.map((device) =>
+      Object.fromEntries(Object.entries(device).filter(([name]) => !(name in PLAIN_ORDER))),
+    );
+    await writeFile(stateFile, JSON.stringify(state), { mode: 0o600 });
+    const second = await start({ stateFile });
+    await second.advance(30_000);
+    const { body } = await clientOf(second)('GET', `/devices/${id}`);
+    expect(body).toMatchObject({ billing_cycle: 'hourly', network_frozen: false });
+    expect(body['ip_addresses']).toHaveLength(3);
   });
 
   it('is refused when it is something else', async () => {

@@ -72,6 +72,11 @@ const table: [string, (paths: Paths) => string, number, ((paths: Paths) => objec
   ['GET', () => '/operating-systems', 200],
   ['GET', () => '/facilities', 200],
   ['GET', () => '/locations/metros', 200],
+  ['GET', (p) => `${p.project}/plans`, 200],
+  ['GET', () => '/capacity', 200],
+  ['POST', () => '/capacity', 200, () => ({ servers: [] })],
+  ['GET', () => '/capacity/metros', 200],
+  ['POST', () => '/capacity/metros', 200, () => ({ servers: [] })],
 ];
 
 describe('routes', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseWorld } from '../../../src/simulator/fakequinix/world.ts';
-import { clientOf, createDevice, createOn, start } from './harness.ts';
+import { adminOf, clientOf, createDevice, createOn, KEY, start } from './harness.ts';
 
 const none = '00000000-0000-4000-8000-000000000000';
 const ACTIVE_MS = 245_000;
@@ -195,6 +195,23 @@ describe('actions', () => {
   });
 });
 
+describe('what a change is told', () => {
+  it('may stand in the query, where the body says nothing else', async () => {
+    const fake = await start();
+    const path = `/devices/${await createDevice(fake)}`;
+    await fake.advance(ACTIVE_MS);
+    expect((await clientOf(fake)('POST', `${path}/actions?type=power_off`)).status).toBe(202);
+    expect(fake.devices()[0]!.state).toBe('powering_off');
+    const change = { description: 'from the body' };
+    const query = 'description=from+the+query&locked=True&userdata=secret';
+    const changed = await clientOf(fake)('PUT', `${path}?${query}`, change);
+    expect(changed.body).toMatchObject({ ...change, locked: true, userdata: 'secret' });
+    expect(fake.requests().at(-1)!.query['userdata']).toBe('***');
+    const twice = await clientOf(fake)('DELETE', `${path}?force_delete=false`);
+    expect(twice.body['errors']).toEqual(['Cannot delete a locked item']);
+  });
+});
+
 describe('move', () => {
   const world = parseWorld({
     organizations: [{ name: 'ours' }, { name: 'theirs' }],
@@ -254,6 +271,45 @@ describe('projects', () => {
     expect((await clientOf(fake)('GET', path)).body['name']).toBe('new');
     expect((await clientOf(fake)('DELETE', path)).status).toBe(204);
     expect((await clientOf(fake)('GET', path)).status).toBe(404);
-    expect((await clientOf(fake)('DELETE', `/projects/${fake.projectId}`)).status).toBe(422);
+    const refused = await clientOf(fake)('DELETE', `/projects/${fake.projectId}`);
+    expect([refused.status, refused.body]).toEqual([
+      403,
+      { errors: ['Cannot delete a project while it has devices or hardware reservations'] },
+    ]);
+  });
+
+  it('go while their devices leave, and take keys and tokens with them', async () => {
+    const world = parseWorld({
+      projects: [{ name: 'home' }, { name: 'new' }],
+      tokens: [{ token: 'a-token-of-new', scope: 'project', project: 'new' }],
+      keys: [{ label: 'in-new', key: KEY, project: 'new' }],
+    });
+    const fake = await start({ world });
+    const call = clientOf(fake);
+    const listed = (await call('GET', '/projects')).body['projects']!;
+    const path = `/projects/${listed.find((one) => String(one['name']) === 'new')!['id']}`;
+    const made = await call('POST', `${path}/devices`, {
+      ...{ hostname: 'leaving', metro: 'fr' },
+      ...{ plan: 'c3.small.x86', operating_system: 'ubuntu_22_04' },
+    });
+    const device = `/devices/${made.body['id']}`;
+    await fake.advance(ACTIVE_MS);
+    expect((await call('DELETE', path)).status).toBe(403);
+    expect((await call('DELETE', device)).status).toBe(204);
+    expect((await call('DELETE', path)).status).toBe(204);
+    const gone = [path, `${path}/devices`, `${path}/events`, device, `${device}/events`];
+    const statuses = gone.map(async (one) => (await call('GET', one)).status);
+    expect(await Promise.all(statuses)).toEqual(gone.map(() => 404));
+    expect((await call('DELETE', path)).status).toBe(404);
+    expect((await call('GET', '/projects')).body['projects']).toHaveLength(1);
+    const inOrganization = await call('GET', `/organizations/${fake.organizationId}/devices`);
+    expect([inOrganization.status, inOrganization.body['devices']]).toEqual([200, []]);
+    expect((await call('GET', '/ssh-keys')).body['ssh_keys']).toEqual([]);
+    expect((await clientOf(fake, 'a-token-of-new')('GET', '/ssh-keys')).status).toBe(401);
+    expect([fake.devices().length, fake.violations()]).toEqual([1, []]);
+    await fake.advance(60_000);
+    expect([fake.devices(), fake.violations()]).toEqual([[], []]);
+    const state = await adminOf(fake)('GET', '/state');
+    expect(state.body['projects']!.map((one) => one['name'])).toEqual(['home']);
   });
 });

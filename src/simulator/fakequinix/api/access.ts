@@ -12,11 +12,12 @@ export function authenticate(state: State, header: string | string[] | undefined
   return token;
 }
 
-/** Whether the token's scope covers the project. */
+/** Whether the token's scope covers the project, and it was not deleted. */
 export const covers = (token: Token, project: Project): boolean =>
-  token.projectId === null
+  !project.deleted &&
+  (token.projectId === null
     ? token.organizationId === project.organizationId
-    : token.projectId === project.id;
+    : token.projectId === project.id);
 
 /**
  * A project-scoped token does not learn that others' objects exist (404); a user-scoped one is
@@ -27,7 +28,7 @@ function admit(
   project: Project | undefined,
   what: string,
 ): asserts project is Project {
-  if (!project) throw notFound();
+  if (!project || project.deleted) throw notFound();
   if (covers(token, project)) return;
   throw token.projectId === null ? forbidden(`view this ${what}`) : notFound();
 }

@@ -3,9 +3,11 @@ import type { Project } from '../state/state.ts';
 import type { Api } from './api.ts';
 import type { Node } from './expansion.ts';
 import { organizationFor, projectFor, visibleProjects } from './access.ts';
-import { forbidden, invalid } from './api-error.ts';
+import { ApiError, forbidden } from './api-error.ts';
 import { created, noContent, ok, readBody, type Call, type Route } from './call.ts';
+import { isLeaving } from '../lifecycle/lifecycle.ts';
 import { createProject } from '../state/genesis.ts';
+import { removeKey } from './ssh-keys.ts';
 
 const createBody = z.looseObject({
   name: z.string().min(1).max(80),
@@ -109,17 +111,26 @@ function projectRoutes(api: Api): Route[] {
   ];
 }
 
-function deleteProject({ core }: Api, { caller }: Call, { id }: Project): void {
+/**
+ * Devices that are leaving do not hold it. The description declares no 422 here: what still holds
+ * it makes a 403.
+ */
+function deleteProject({ core }: Api, { caller }: Call, project: Project): void {
   const { state } = core;
+  const { id } = project;
   if (caller.projectId !== null) throw forbidden('delete this project');
-  const holds = (list: Iterable<{ projectId: string | null }>) =>
-    [...list].some((one) => one.projectId === id);
-  if (holds(state.devices.values()) || holds(state.reservations.values())) {
-    throw invalid('Cannot delete a project while it has devices or hardware reservations');
+  const ofIt = <T extends { projectId: string | null }>(list: ReadonlyMap<string, T>) =>
+    [...list.values()].filter((one) => one.projectId === id);
+  const devices = ofIt(state.devices);
+  if (ofIt(state.reservations).length > 0 || !devices.every(isLeaving)) {
+    throw new ApiError(403, [
+      'Cannot delete a project while it has devices or hardware reservations',
+    ]);
   }
-  for (const key of state.sshKeys.values()) if (key.projectId === id) state.sshKeys.delete(key.id);
+  for (const key of ofIt(state.sshKeys)) removeKey(core, key.id);
   state.tokens = state.tokens.filter((token) => token.projectId !== id);
-  state.projects.delete(id);
+  if (devices.length === 0) state.projects.delete(id);
+  else project.deleted = true;
   core.changed();
 }
 

@@ -34,6 +34,8 @@ export interface Route {
   /** Below the base path, placeholders in braces. */
   readonly path: string;
   readonly handle: (call: Call) => Answer;
+  /** Changes nothing although it is not a GET: read-only tokens may. */
+  readonly reads?: boolean;
 }
 
 export const ok = (body: unknown): Answer => ({ status: 200, body });

@@ -1,42 +1,15 @@
-import { z } from 'zod';
 import type { Api } from './api.ts';
 import { readBody, type Call } from './call.ts';
 import type { Core } from '../core.ts';
-import type { Device, Project, Reservation, SshKey } from '../state/state.ts';
+import type { Device, Project, Reservation } from '../state/state.ts';
 import { projectFor } from './access.ts';
 import { ApiError, invalid } from './api-error.ts';
+import { createBody, orderedBy, type CreateBody, type editableFields } from './inputs.ts';
+import { keysWanted, storeKey } from './ssh-keys.ts';
+import { facilitiesAt, facilityCodes, isAt, leftOnDemand, unknownIn } from './stock.ts';
 import { createDevice } from '../state/genesis.ts';
 import { attach } from '../lifecycle/device-record.ts';
 import { isProvisionable } from '../state/state.ts';
-
-const strings = z.array(z.string());
-
-/** Fields that both create and update take. */
-export const editableFields = {
-  hostname: z.string().min(1),
-  description: z.string(),
-  tags: strings,
-  userdata: z.string(),
-  customdata: z.record(z.string(), z.unknown()),
-  locked: z.boolean(),
-  always_pxe: z.boolean(),
-  ipxe_script_url: z.string(),
-};
-
-const createBody = z.looseObject({
-  ...z.object(editableFields).partial().shape,
-  plan: z.string(),
-  operating_system: z.string(),
-  metro: z.string().optional(),
-  facility: z
-    .union([z.string(), strings], { error: 'expected a code or a list of codes' })
-    .optional(),
-  hardware_reservation_id: z.string().optional(),
-  project_ssh_keys: strings.optional(),
-  user_ssh_keys: strings.optional(),
-  no_ssh_keys: z.boolean().optional(),
-});
-type CreateBody = z.output<typeof createBody>;
 
 /**
  * Creates a device, on a reservation or on demand. Nothing is changed before every rule holds.
@@ -48,18 +21,26 @@ export function create(api: Api, call: Call): Device {
   const body = withPlanSlug(core, readBody(createBody, call.body));
   const problems = [...catalogueProblems(core, body), ...hostnameProblems(body.hostname)];
   if (problems.length > 0) throw invalid(...problems);
-  const keys = keysFor(core, project, body);
+  const wanted = keysWanted(core, project, body);
+  const order = orderedBy(body, core.now());
   const reservation = reservationOf(core, project, body);
+  const facility = reservation?.facility ?? facilityOf(core, body);
+  const home = { projectId: project.id, organizationId: project.organizationId };
+  const keys = [
+    ...wanted.existing,
+    ...wanted.fresh.map(({ label, key, tags }) => storeKey(core, { ...home, label, key, tags })),
+  ];
   const device = createDevice(core.state, core.ids, core.now(), {
+    ...order,
     ...editedBy(body),
     hostname: body.hostname ?? `device-${core.ids.hex(8)}`,
     projectId: project.id,
     plan: body.plan,
     operatingSystem: body.operating_system,
-    facility: reservation?.facility ?? facilityOf(core, body),
+    facility,
     reservationId: reservation?.id ?? null,
     sshKeyIds: keys.map((key) => key.id),
-    authorizedKeys: keys.map((key) => key.key),
+    authorizedKeys: keys.map((key) => key.key.trim()),
   });
   core.state.devices.set(device.id, device);
   if (reservation) attach(core, reservation, device);
@@ -73,8 +54,10 @@ function withPlanSlug({ state }: Core, body: CreateBody): CreateBody {
   return byId ? { ...body, plan: byId.slug } : body;
 }
 
-/** The given fields of {@link editableFields} under the names of the state. */
-export function editedBy(body: Partial<Record<keyof typeof editableFields, unknown>>) {
+/** The given fields that an update takes too, under the names of the state. */
+export function editedBy(
+  body: Partial<Record<keyof typeof editableFields | 'firmware_set_id', unknown>>,
+) {
   const fields = {
     hostname: body.hostname,
     description: body.description,
@@ -84,6 +67,10 @@ export function editedBy(body: Partial<Record<keyof typeof editableFields, unkno
     locked: body.locked,
     alwaysPxe: body.always_pxe,
     ipxeScriptUrl: body.ipxe_script_url,
+    billingCycle: body.billing_cycle,
+    networkFrozen: body.network_frozen,
+    spotInstance: body.spot_instance,
+    firmwareSetId: body.firmware_set_id,
   };
   const given = Object.entries(fields).filter(([, value]) => value !== undefined);
   return structuredClone(Object.fromEntries(given)) as Partial<Device>;
@@ -95,51 +82,30 @@ export const hostnameProblems = (hostname: string | undefined): string[] =>
     ? []
     : ['hostname: only letters, digits, "." and "-" are allowed'];
 
-function catalogueProblems({ state, knobs }: Core, body: CreateBody): string[] {
-  const { plans, operatingSystems, metros, facilities } = state.catalogue;
+function catalogueProblems(core: Core, body: CreateBody): string[] {
   const reserved = body.hardware_reservation_id !== undefined;
   const located = body.metro !== undefined || facilityCodes(body).length > 0;
-  const unknownFacilities = facilityCodes(body).filter(
-    (code) => code !== 'any' && !facilities.some((one) => one.code === code || one.id === code),
-  );
+  const { operatingSystems } = core.state.catalogue;
   return [
-    ...(plans.some(({ slug }) => slug === body.plan)
-      ? []
-      : [`plan: "${body.plan}" is not a valid plan`]),
+    ...unknownIn(core, body),
     ...(operatingSystems.some(({ slug }) => slug === body.operating_system)
       ? []
       : [`operating_system: "${body.operating_system}" is not a valid operating system`]),
-    ...(body.metro === undefined || metros.some((one) => isMetro(one, body.metro!))
-      ? []
-      : [`metro: "${body.metro}" is not a valid metro`]),
-    ...unknownFacilities.map((code) => `facility: "${code}" is not a valid facility`),
-    ...(located || (reserved && !knobs.strictLocation)
+    ...(located || (reserved && !core.knobs.strictLocation)
       ? []
       : ['metro: one of metro and facility must be given']),
   ];
 }
 
-const isMetro = (metro: { id: string; code: string }, wanted: string) =>
-  metro.code === wanted.toLowerCase() || metro.id === wanted;
-const facilityCodes = ({ facility }: CreateBody): string[] =>
-  typeof facility === 'string' ? [facility] : (facility ?? []);
-
-/** Whether a facility is where the body wants the device; anywhere when it does not say. */
-function fitsLocation(core: Core, body: CreateBody, code: string): boolean {
-  const facility = core.state.catalogue.facilities.find((one) => one.code === code)!;
-  const metro = core.state.catalogue.metros.find((one) => one.code === facility.metro)!;
-  const codes = facilityCodes(body);
-  const anyFacility = codes.length === 0 || codes.includes('any');
-  return (
-    (body.metro === undefined || isMetro(metro, body.metro)) &&
-    (anyFacility || codes.includes(facility.code) || codes.includes(facility.id))
-  );
-}
-
+/** The first facility that fits and has one on demand. */
 function facilityOf(core: Core, body: CreateBody): string {
-  const fits = core.state.catalogue.facilities.find((one) => fitsLocation(core, body, one.code));
-  if (!fits) throw invalid('facility: no facility fits the metro and facility given');
-  return fits.code;
+  const fitting = facilitiesAt(core, body);
+  if (fitting.length === 0) {
+    throw invalid('facility: no facility fits the metro and facility given');
+  }
+  const found = fitting.find((code) => leftOnDemand(core, code, body.plan) > 0);
+  if (found !== undefined) return found;
+  throw new ApiError(503, [`There is no available capacity for plan ${body.plan} there`]);
 }
 
 function reservationOf(core: Core, project: Project, body: CreateBody): Reservation | undefined {
@@ -156,7 +122,7 @@ function reservationOf(core: Core, project: Project, body: CreateBody): Reservat
   if (reservation.plan !== body.plan) {
     throw invalid(`plan: "${body.plan}" is not the plan of the hardware reservation`);
   }
-  if (!fitsLocation(core, body, reservation.facility)) {
+  if (!isAt(core, body, reservation.facility)) {
     throw invalid('metro: is not where the hardware reservation stands');
   }
   return reservation;
@@ -168,7 +134,7 @@ function nextAvailable(core: Core, project: Project, body: CreateBody): Reservat
     one.projectId === project.id &&
     one.plan === body.plan &&
     isProvisionable(one) &&
-    fitsLocation(core, body, one.facility);
+    isAt(core, body, one.facility);
   let lowest: Reservation | undefined;
   for (const one of core.state.reservations.values()) {
     if ((lowest === undefined || one.id < lowest.id) && fits(one)) lowest = one;
@@ -177,27 +143,4 @@ function nextAvailable(core: Core, project: Project, body: CreateBody): Reservat
   throw new ApiError(503, [
     `There are no available hardware reservations for plan ${body.plan} in this project`,
   ]);
-}
-
-/** Named keys only, or without any list all of the project and of its organisation's user. */
-function keysFor(core: Core, project: Project, body: CreateBody): SshKey[] {
-  const mine = [...core.state.sshKeys.values()].filter((key) =>
-    key.projectId === null
-      ? key.organizationId === project.organizationId
-      : key.projectId === project.id,
-  );
-  if (body.project_ssh_keys === undefined && body.user_ssh_keys === undefined) {
-    return body.no_ssh_keys ? [] : mine;
-  }
-  const pick = (field: string, ids: readonly string[] = [], ofProject: boolean) =>
-    ids.map((id) => {
-      const key = mine.find((one) => one.id === id && (one.projectId !== null) === ofProject);
-      if (!key) throw invalid(`${field}: no such key "${id}"`);
-      return key;
-    });
-  const ofUser = core.state.organizations.find((one) => one.id === project.organizationId)!.userId;
-  const users = body.user_ssh_keys?.includes(ofUser)
-    ? mine.filter((key) => key.projectId === null)
-    : [];
-  return [...pick('project_ssh_keys', body.project_ssh_keys, true), ...users];
 }

@@ -2,12 +2,13 @@ import { z } from 'zod';
 import type { Api } from './api.ts';
 import type { Device } from '../state/state.ts';
 import { deviceSortValue } from './api.ts';
-import { deviceFor, organizationFor, projectFor } from './access.ts';
+import { covers, deviceFor, organizationFor, projectFor } from './access.ts';
 import { invalid, notFound } from './api-error.ts';
 import { accepted, created, noContent, ok, readBody, type Call, type Route } from './call.ts';
-import { create, editableFields, editedBy, hostnameProblems } from './device-create.ts';
+import { create, editedBy, hostnameProblems } from './device-create.ts';
+import { updateBody } from './inputs.ts';
+import { isLeaving } from '../lifecycle/lifecycle.ts';
 
-const updateBody = z.looseObject(z.object(editableFields).partial().shape);
 const actionBody = z.looseObject({
   type: z.string(),
   operating_system: z.string().optional(),
@@ -48,10 +49,9 @@ export function deviceRoutes(api: Api): Route[] {
       path: '/organizations/{id}/devices',
       handle: (call) => {
         const { id } = organizationFor(core, call.caller, call.params['id']!);
-        const { projectId } = call.caller;
         return list(call, (device) => {
           const project = core.state.projects.get(device.projectId)!;
-          return project.organizationId === id && (projectId === null || projectId === project.id);
+          return project.organizationId === id && covers(call.caller, project);
         });
       },
     },
@@ -103,7 +103,7 @@ function edit({ core }: Api, device: Device, call: Call): Device {
 }
 
 function remove({ lifecycle }: Api, device: Device): void {
-  if (device.state === 'deprovisioning' || device.state === 'deleted') throw notFound();
+  if (isLeaving(device)) throw notFound();
   if (device.state === 'queued' || device.state === 'provisioning') {
     throw invalid('Cannot delete a device while it is provisioning');
   }

@@ -1,20 +1,23 @@
 import { z } from 'zod';
 import type { Api } from './api.ts';
 import type { Core } from '../core.ts';
-import type { SshKey } from '../state/state.ts';
-import { projectFor, seesKey, sshKeyFor } from './access.ts';
+import type { Device, SshKey } from '../state/state.ts';
+import { covers, projectFor, seesKey, sshKeyFor } from './access.ts';
 import { forbidden, invalid } from './api-error.ts';
 import { created, noContent, ok, readBody, type Call, type Route } from './call.ts';
-import { sshKeyProblem } from '../state/ssh-key-text.ts';
+import { checkKey, removeKey, storeKey } from './ssh-keys.ts';
 
+const strings = z.array(z.string());
 const createBody = z.looseObject({
   label: z.string().min(1),
   key: z.string(),
-  instances_ids: z.array(z.string()).optional(),
+  tags: strings.optional(),
+  instances_ids: strings.optional(),
 });
 const updateBody = z.looseObject({
   label: z.string().min(1).optional(),
   key: z.string().optional(),
+  tags: strings.optional(),
 });
 
 /** SSH keys, of a project or of the organisation's user. Lists are not paged. */
@@ -68,13 +71,7 @@ export function keyRoutes(api: Api): Route[] {
       method: 'DELETE',
       path: '/ssh-keys/{id}',
       handle: (call) => {
-        const { id } = find(call);
-        core.state.sshKeys.delete(id);
-        for (const { sshKeyIds } of core.state.devices.values()) {
-          const at = sshKeyIds.indexOf(id);
-          if (at >= 0) sshKeyIds.splice(at, 1);
-        }
-        core.changed();
+        removeKey(core, find(call).id);
         return noContent;
       },
     },
@@ -85,19 +82,18 @@ function add({ core }: Api, call: Call, projectId: string | null): SshKey {
   const body = readBody(createBody, call.body);
   checkKey(body.key);
   checkLabel(core, body.label, { projectId });
-  const key: SshKey = {
-    id: core.ids.uuid(),
-    label: body.label,
-    key: body.key.trim(),
-    projectId,
-    organizationId: call.caller.organizationId,
-    createdAtMs: core.now(),
-    updatedAtMs: core.now(),
-    sequence: ++core.state.sequence,
-  };
-  core.state.sshKeys.set(key.id, key);
-  core.changed();
+  const { organizationId } = call.caller;
+  const devices = (body.instances_ids ?? []).map((id) => deviceNamed(core, call, id));
+  const key = storeKey(core, { ...body, projectId, organizationId });
+  for (const { sshKeyIds } of devices) sshKeyIds.push(key.id);
   return key;
+}
+
+function deviceNamed(core: Core, call: Call, id: string): Device {
+  const device = core.state.devices.get(id);
+  const project = core.state.projects.get(device?.projectId ?? '');
+  if (device && project && covers(call.caller, project)) return device;
+  throw invalid(`instances_ids: no such device "${id}"`);
 }
 
 function edit({ core }: Api, key: SshKey, call: Call): SshKey {
@@ -105,15 +101,11 @@ function edit({ core }: Api, key: SshKey, call: Call): SshKey {
   if (body.key !== undefined) checkKey(body.key);
   if (body.label !== undefined) checkLabel(core, body.label, key);
   key.label = body.label ?? key.label;
-  key.key = body.key?.trim() ?? key.key;
+  key.key = body.key ?? key.key;
+  key.tags = body.tags ?? key.tags ?? [];
   key.updatedAtMs = core.now();
   core.changed();
   return key;
-}
-
-function checkKey(text: string): void {
-  const problem = sshKeyProblem(text);
-  if (problem) throw invalid(`key: ${problem}`);
 }
 
 /** Under the knob no two keys of a project have the same label. */

@@ -120,7 +120,8 @@ export function createViews(core: Core): Views {
           views.user(organizationIdOf(device)),
         ),
         locked: device.locked,
-        billing_cycle: 'hourly',
+        billing_cycle: device.billingCycle,
+        network_frozen: device.networkFrozen,
         user: 'root',
         root_password:
           owner && core.now() - device.createdAtMs < PASSWORD_SHOWN_MS
@@ -133,7 +134,12 @@ export function createViews(core: Core): Views {
         },
         always_pxe: device.alwaysPxe,
         ipxe_script_url: device.ipxeScriptUrl ?? undefined,
-        spot_instance: false,
+        spot_instance: device.spotInstance,
+        spot_price_max: device.spotPriceMax ?? undefined,
+        termination_time:
+          device.terminationTimeMs === null ? undefined : time(device.terminationTimeMs),
+        storage: device.storage ?? undefined,
+        firmware_set_id: device.firmwareSetId ?? undefined,
         ...provisioning(device),
         ip_addresses: device.addresses.map((one) => address(one, self)),
         network_ports: [],
@@ -194,7 +200,7 @@ export function createViews(core: Core): Views {
         entity: owner,
         owner,
         href: href(`/ssh-keys/${key.id}`),
-        tags: [],
+        tags: key.tags ?? [],
       };
     },
     event: (event, subject) => ({

@@ -59,8 +59,9 @@ export function createJournal(state: { requestCount: number }): Journal {
 const SECRET = /^(userdata|customdata|root_password|.*private_key|token)$/;
 
 /** A copy with the values of secret fields replaced. */
+export function maskSecrets<T>(value: T): T;
 export function maskSecrets(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(maskSecrets);
+  if (Array.isArray(value)) return value.map((one) => maskSecrets<unknown>(one));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => [

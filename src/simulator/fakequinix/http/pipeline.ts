@@ -11,7 +11,7 @@ import { createFaultPoints, type Hit } from '../faults/fault-points.ts';
 import { exchanges, type Exchange } from './exchanges.ts';
 import { maskSecrets } from './journal.ts';
 import { httpDate, sendOutcome, textOf, type Outcome } from './outcome.ts';
-import { objectOf, paramsOf, pathOf, queryOf, readableBody, tokenOf } from './request.ts';
+import { inputOf, paramsOf, pathOf, queryOf, readableBody, tokenOf } from './request.ts';
 
 /** The way of one request: journal, access, faults, handler, state file, answer. */
 export interface Pipeline {
@@ -49,7 +49,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
       method: request.method,
       route,
       path: pathOf(request, basePath),
-      query: Object.fromEntries(queryOf(request)),
+      query: maskSecrets(Object.fromEntries(queryOf(request))),
       body: maskSecrets(readableBody(request)),
     });
     reply.raw.once('close', () => {
@@ -60,13 +60,14 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
   };
 
   const execute = (route: Route, hit: Hit, request: FastifyRequest, caller: Token): Answer => {
-    if (caller.readOnly && route.method !== 'GET') throw forbidden('change anything');
+    const changes = route.method !== 'GET' && !route.reads;
+    if (caller.readOnly && changes) throw forbidden('change anything');
     if (isDeviceRead(route) && faults.hidesDevice(hit)) throw forbidden('view this device');
     const answer = route.handle({
       path: hit.entry.path,
       params: paramsOf(request),
       query: queryOf(request),
-      body: route.method === 'GET' ? {} : objectOf(request),
+      body: route.method === 'GET' ? {} : inputOf(request),
       caller,
       disturbance: faults.disturbance(hit),
     });
@@ -187,5 +188,5 @@ function subjectOf(route: Route, request: FastifyRequest): FaultSubject {
 function reservationIn(body: unknown): string | undefined {
   const named = typeof body === 'object' && body !== null && 'hardware_reservation_id' in body;
   const value = named ? body.hardware_reservation_id : undefined;
-  return typeof value === 'string' ? value : undefined;
+  return typeof value === 'string' && value !== '' ? value : undefined;
 }

@@ -40,8 +40,23 @@ export function readableBody(request: FastifyRequest): unknown {
   }
 }
 
+/**
+ * What a change is told: the body, and from the query what the body does not say. The service took
+ * both, and one of its clients sends all of an action in the query.
+ */
+export function inputOf(request: FastifyRequest): Record<string, unknown> {
+  const told = [...queryOf(request)].map(([name, text]) => [name, flags.get(text) ?? text]);
+  return { ...Object.fromEntries(told), ...objectOf(request) };
+}
+const flags = new Map<string, boolean>([
+  ['true', true],
+  ['True', true],
+  ['false', false],
+  ['False', false],
+]);
+
 /** The body as an object, empty when nothing was sent. @throws {ApiError} 400, 422. */
-export function objectOf(request: FastifyRequest): Record<string, unknown> {
+function objectOf(request: FastifyRequest): Record<string, unknown> {
   const body = parseBody(request);
   if (body === undefined) return {};
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {

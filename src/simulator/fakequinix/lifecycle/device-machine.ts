@@ -23,9 +23,10 @@ export function createDeviceMachines(core: Core, machines: Machines): DeviceMach
   const exists = (device: Device) => machines.exist && !device.machine.paper;
 
   const publish = (device: Device, address?: string) => {
-    const current = device.addresses[0]?.address;
-    if (current !== undefined && (address === undefined || current === address)) return;
-    device.addresses = createAddresses(core.state, device.id, address);
+    const shown = device.addresses.find((one) => one.public && one.family === 4)?.address;
+    const moved = address !== undefined && shown !== undefined && shown !== address;
+    if (device.addresses.length > 0 && !moved) return;
+    device.addresses = createAddresses(core.state, device, address);
     device.updatedAtMs = core.now();
     core.changed();
   };

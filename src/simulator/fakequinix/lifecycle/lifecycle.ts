@@ -4,6 +4,7 @@ import type { Device, DeviceState, Reservation, Timer } from '../state/state.ts'
 import { attach, clean, move, note, release } from './device-record.ts';
 import { createDevice } from '../state/genesis.ts';
 import { createProvisioning } from './provisioning.ts';
+import { terminationOf } from '../state/state.ts';
 
 /** How devices move from state to state, and their machines with them. Rules are checked before. */
 export interface Lifecycle {
@@ -45,10 +46,21 @@ export function createLifecycle(core: Core, machines: DeviceMachines): Lifecycle
   const forget = (device: Device) => {
     if (!device.machine.gone || scheduler.has(device.id)) return;
     state.devices.delete(device.id);
+    forgetEmptied(core, device.projectId);
     core.changed();
+  };
+  /** A device that ends by itself: not one that is locked against a deletion. */
+  const terminate = (device: Device) => {
+    if (!device.locked && !isLeaving(device)) startDelete(device);
+  };
+  const startDelete = (device: Device) => {
+    note(core, device, 'delete.requested', 'Delete requested');
+    begin(device, 'deprovisioning', 'remove', timings.deprovisioningMs);
+    machines.down(device);
   };
   const remove = (device: Device) => {
     scheduler.cancel(device.id);
+    scheduler.cancel(terminationOf(device.id));
     move(core, device, 'deleted');
     state.projects.get(device.projectId)?.events.push({
       id: core.ids.uuid(),
@@ -93,13 +105,15 @@ export function createLifecycle(core: Core, machines: DeviceMachines): Lifecycle
   };
 
   return {
-    startProvisioning: provisioning.start,
-    condemn: provisioning.condemn,
-    startDelete: (device) => {
-      note(core, device, 'delete.requested', 'Delete requested');
-      begin(device, 'deprovisioning', 'remove', timings.deprovisioningMs);
-      machines.down(device);
+    startProvisioning: (device) => {
+      provisioning.start(device);
+      const endsAtMs = device.terminationTimeMs;
+      if (endsAtMs !== null) {
+        scheduler.add('terminate', terminationOf(device.id), endsAtMs - core.now());
+      }
     },
+    condemn: provisioning.condemn,
+    startDelete,
     powerOff: (device) => {
       note(core, device, 'power_off.requested', 'Power off requested');
       begin(device, 'powering_off', 'powered-off', timings.poweringOffMs);
@@ -142,6 +156,11 @@ export function createLifecycle(core: Core, machines: DeviceMachines): Lifecycle
       return device;
     },
     run: ({ kind, subject }) => {
+      if (kind === 'terminate') {
+        const ending = [...state.devices.values()].find(({ id }) => terminationOf(id) === subject);
+        if (ending) terminate(ending);
+        return;
+      }
       const device = state.devices.get(subject);
       const reservation = state.reservations.get(subject);
       if (kind === 'clean' && reservation) clean(core, reservation);
@@ -151,6 +170,16 @@ export function createLifecycle(core: Core, machines: DeviceMachines): Lifecycle
       for (const device of state.devices.values()) resume(device);
     },
   };
+}
+
+/** Being deleted, or gone. */
+export const isLeaving = ({ state }: Device): boolean =>
+  state === 'deprovisioning' || state === 'deleted';
+
+/** A deleted project goes with the last of its devices. */
+function forgetEmptied({ state }: Core, projectId: string): void {
+  const inUse = [...state.devices.values()].some((device) => device.projectId === projectId);
+  if (state.projects.get(projectId)?.deleted && !inUse) state.projects.delete(projectId);
 }
 
 const createStranger = (core: Core, reservation: Reservation): Device =>

@@ -7,6 +7,7 @@ import {
   DEFAULT_PLAN,
   extendCatalogue,
 } from './catalogue.ts';
+import { PLAIN_ORDER } from './device-order.ts';
 import { newPassword, newToken } from './secrets.ts';
 
 const DAY_MS = 86_400_000;
@@ -191,6 +192,7 @@ export function createDevice(
     locked: false,
     alwaysPxe: false,
     ipxeScriptUrl: null,
+    ...PLAIN_ORDER,
     addresses: [],
     steps: [],
     events: [],

@@ -19,6 +19,8 @@ export interface Knobs {
   readonly deleteVisibility: 'deprovisioning' | 'immediate404';
   /** What a failed device without reservation answers; null: it stays readable. */
   readonly onDemandVanish: 403 | 404 | null;
+  /** How many devices of a plan a facility has on demand; null: no end of them. */
+  readonly onDemandStock: number | null;
   /** Leave every null field out of the answers, for strict generated clients. */
   readonly omitNulls: boolean;
 }
@@ -33,6 +35,7 @@ export const DEFAULT_KNOBS: Knobs = {
   allowOccupiedMove: false,
   deleteVisibility: 'deprovisioning',
   onDemandVanish: null,
+  onDemandStock: null,
   omitNulls: false,
 };
 
@@ -47,6 +50,7 @@ export const knobsSchema = z
     allowOccupiedMove: z.boolean(),
     deleteVisibility: z.enum(['deprovisioning', 'immediate404']),
     onDemandVanish: z.union([z.literal(403), z.literal(404), z.null()]),
+    onDemandStock: z.union([z.int().min(0), z.null()]),
     omitNulls: z.boolean(),
   } satisfies Record<keyof Knobs, z.ZodType>)
   .partial();

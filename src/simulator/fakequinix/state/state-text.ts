@@ -1,5 +1,6 @@
 import { StateFileError } from '../options.ts';
 import { byDueTime } from '../time/scheduler.ts';
+import { PLAIN_ORDER } from './device-order.ts';
 import type { State, Timer } from './state.ts';
 
 const VERSION = 1;
@@ -32,12 +33,13 @@ export function deserialise(text: string, path: string): State {
   const byId = <T extends { id: string }>(name: string, complete = (item: T): T => item) =>
     new Map(listOf<T>(name).map((item): [string, T] => [item.id, complete(item)]));
   const withPast = <T extends object>(item: T): T => ({ past: [], ...item });
+  const withOrder = <T extends object>(item: T): T => ({ ...PLAIN_ORDER, ...withPast(item) });
   return {
     ...structuredClone(LATER_FIELDS),
     ...(rest as unknown as State),
     projects: byId('projects'),
     reservations: byId('reservations', withPast),
-    devices: byId('devices', withPast),
+    devices: byId('devices', withOrder),
     sshKeys: byId('sshKeys'),
     timers: Map.groupBy(listOf<Timer>('timers'), ({ subject }) => subject),
   };

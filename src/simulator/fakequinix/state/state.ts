@@ -2,6 +2,7 @@ import type { Fault } from '../fault-rules.ts';
 import type { Knobs } from './knobs.ts';
 import type { Timings } from '../time/timings.ts';
 import type { Catalogue } from './catalogue.ts';
+import type { DeviceOrder } from './device-order.ts';
 
 /** Everything the emulator remembers. Plain data: it is the state file, byte for byte. */
 export interface State {
@@ -52,6 +53,8 @@ export interface Project {
   updatedAtMs: number;
   /** What outlives its devices, newest last. */
   events: EventRecord[];
+  /** Deleted for everybody; kept until the last device that was leaving it is gone. */
+  deleted?: boolean;
 }
 
 export interface Token {
@@ -100,7 +103,7 @@ export type LifecycleState =
 /** A test may force any other text, to see what a client makes of a state it does not know. */
 export type DeviceState = LifecycleState | (string & Record<never, never>);
 
-export interface Device {
+export interface Device extends DeviceOrder {
   readonly id: string;
   readonly projectId: string;
   readonly reservationId: string | null;
@@ -172,7 +175,9 @@ export interface EventRecord {
 export interface SshKey {
   readonly id: string;
   label: string;
+  /** As it was sent. */
   key: string;
+  tags?: readonly string[];
   /** Null: belongs to the organisation's user. */
   readonly projectId: string | null;
   readonly organizationId: string;
@@ -185,7 +190,7 @@ export interface Timer {
   readonly id: number;
   readonly dueAtMs: number;
   readonly kind: TimerKind;
-  /** Device id, or reservation id for `clean`. */
+  /** Device id; for `clean` a reservation's, for `terminate` {@link terminationOf} a device. */
   readonly subject: string;
 }
 
@@ -203,7 +208,11 @@ export type TimerKind =
   | 'reinstalled'
   | 'remove'
   | 'forget'
-  | 'clean';
+  | 'clean'
+  | 'terminate';
+
+/** A device's termination goes on while its other timers are cancelled: its subject is its own. */
+export const terminationOf = (deviceId: string): string => `termination of ${deviceId}`;
 
 /** Free for a create, as things really are. */
 export const isProvisionable = (reservation: Reservation): boolean =>
