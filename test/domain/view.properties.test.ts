@@ -4,6 +4,7 @@ import type { HoldRow, MachineRow, SlotFacts } from '../../src/domain/machine.ts
 import { ORDER_VERBS, PROCESSES, PROVIDER_STATUSES, RUNGS } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { STATES, SUBSTATES, viewOf, type MachineView } from '../../src/domain/view.ts';
+import { RESTS } from '../model/lifecycle.table.ts';
 import { PLACES } from '../support/views.ts';
 import {
   agentStarted,
@@ -105,11 +106,15 @@ const saying = ({ dueAtMs: _, ...rest }: MachineView) => rest;
 describe('viewOf, over any facts', () => {
   test('names exactly one of the known places, and work only for a machine that is there', () => {
     const places = new Set(PLACES.map((place) => place.join('.')));
+    const atRest = new Set(
+      RESTS.map(({ state, substate, next }) => [state, substate, next].join(' ')),
+    );
     fc.assert(
       fc.property(anyFacts, (facts) => {
         const found = viewOf(facts, moment);
         expect(STATES).toContain(found.state);
         expect(places).toContain(`${found.state}.${found.substate}`);
+        expect(atRest).toContain([found.state, found.substate, found.next].join(' '));
         if (found.next !== null) {
           expect(facts.row?.provided).toBeTruthy();
           expect(['Provisioned', 'Running', 'Recovering', 'Deprovisioning']).toContain(found.state);

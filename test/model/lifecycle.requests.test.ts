@@ -1,100 +1,136 @@
 import { describe, expect, test } from 'vitest';
 import { leafOf } from '../../src/machines/leaf.ts';
 import type { MachineView } from '../../src/domain/view.ts';
-import { explore, type Path, type Run } from '../support/replay.ts';
+import { SLOT } from '../support/facts.ts';
+import { effectsOf, ends, fails, news } from '../support/happenings.ts';
+import { createStand, type Run } from '../support/replay.ts';
+import type { Effect } from '../support/scripted-slots.ts';
 import { viewAt } from '../support/views.ts';
+import { RESTS, SETTLE_PAUSE_MS, TASKS } from './lifecycle.table.ts';
 import { lifecycleSubject } from './subjects.ts';
 
 /** What operators ask is settled beside whatever the machine is at. */
 
-const explored = explore(lifecycleSubject);
-const RETRY = { type: 'xstate.after.settlePause.lifecycle.requests.pausing' };
+const stand = createStand(lifecycleSubject);
 
-/** A shortest path to each state of life in which nothing is being settled, by its name. */
-const places = new Map<string, Path>();
-for (const path of explored.paths) {
-  const { snapshot } = path.steps.at(-1) ?? { snapshot: path.initial };
-  const { requests } = snapshot.value as { requests: string };
-  const leaf = leafOf(snapshot);
-  if (!leaf || requests !== 'idle' || leaf.state === 'Released') continue;
-  if (snapshot.context['settledKey'] !== null) continue;
-  const name = `${leaf.state}.${leaf.substate}${snapshot.tags.has('busy') ? ' of ours' : ''}`;
-  const known = places.get(name);
-  if (!known || known.steps.length > path.steps.length) places.set(name, path);
-}
+/** Every place of a machine, and every task of ours: how to get a live actor there. */
+const PLACES: readonly (readonly [string, () => Promise<Run>])[] = [
+  ...RESTS.filter(({ state }) => state !== 'Released').map(
+    ({ state, substate, next }) =>
+      [
+        `${state} ${substate}, due for ${String(next)}`,
+        async () => stand.start({ view: viewAt(state, substate, { next }) }),
+      ] as const,
+  ),
+  ...TASKS.map(
+    ({ slot, due }) =>
+      [
+        `${slot} of ours`,
+        async () => {
+          const door = RESTS.find(({ next }) => next === due)!;
+          const run = stand.start({ view: viewAt(door.state, door.substate, { next: due }) });
+          await run.play(ends('awaitTurn'));
+          return run;
+        },
+      ] as const,
+  ),
+];
+const inHealth = () => stand.start({ view: viewAt('Running', 'healthy') });
 
-const requestsOf = (run: Run) => (run.snapshot().value as { requests: string }).requests;
-const settlings = (run: Run) => run.stage.started.filter((name) => name === 'settleRequest').length;
-const asked = (run: Run, request: string | null): Promise<void> => {
-  const view = { ...(run.snapshot().context['view'] as MachineView), request };
-  return run.send({ type: 'machine.observed', view } as never);
+const regionsOf = (run: Run) => {
+  const { requests, holds } = run.snapshot().value as { requests: string; holds: string };
+  return { requests, holds };
 };
+const told = (run: Run, change: Partial<MachineView>): Promise<Effect[]> => {
+  const view = { ...(run.snapshot().context['view'] as MachineView), ...change };
+  return effectsOf(run, () => run.send(news(view)));
+};
+const asked = (run: Run, request: string | null) => told(run, { request });
 const answer = (run: Run, key: string, settled = true) =>
-  run.play({
-    type: 'xstate.done.actor.settleRequest',
-    actorId: 'settleRequest',
-    output: { key, settled },
-  } as never);
+  effectsOf(run, () => run.play(ends('settleRequest', { key, settled })));
+const settles = (key: string): Effect => ['calls', 'settleRequest', { slot: SLOT, key }];
 
-describe.each([...places.keys()])('in %s', (name) => {
-  const reach = () => explored.reach(places.get(name)!);
-
+describe.each(PLACES)('in %s', (_, reach) => {
   test('a request is settled once, and nothing else moves', async () => {
     const run = await reach();
     const before = leafOf(run.snapshot());
-    await asked(run, 'ann-1');
-    expect(requestsOf(run)).toBe('settling');
-    await answer(run, 'ann-1');
-    expect({ region: requestsOf(run), leaf: leafOf(run.snapshot()) }).toEqual({
-      region: 'idle',
-      leaf: before,
+    expect(await asked(run, 'ann-1')).toEqual([settles('ann-1')]);
+    expect(regionsOf(run).requests).toBe('settling');
+    expect(await asked(run, 'ann-2'), 'one after the other').toEqual([]);
+    expect(await asked(run, 'ann-1')).toEqual([]);
+    expect(await answer(run, 'ann-1')).toEqual([]);
+    expect({ ...regionsOf(run), leaf: leafOf(run.snapshot()) }).toEqual({
+      ...{ requests: 'idle', holds: 'free', leaf: before },
     });
-    await asked(run, 'ann-1');
-    expect(settlings(run), 'the mirror lags a little').toBe(1);
-    await asked(run, 'ann-2');
-    expect(settlings(run)).toBe(2);
+    expect(await asked(run, 'ann-1'), 'the mirror lags a little').toEqual([]);
+    expect(await asked(run, 'ann-2')).toEqual([settles('ann-2')]);
+    expect(await answer(run, 'ann-2')).toEqual([]);
+    await run.stop();
+  });
+
+  test('a hold is held until no hold is left, and nothing else moves', async () => {
+    const run = await reach();
+    const before = leafOf(run.snapshot());
+    for (const holds of [['no-start'], ['no-start', 'preserve'], ['preserve'], []] as const) {
+      expect(await told(run, { holds })).toEqual([]);
+      expect({ ...regionsOf(run), leaf: leafOf(run.snapshot()) }).toEqual({
+        ...{ requests: 'idle', holds: holds.length > 0 ? 'held' : 'free', leaf: before },
+      });
+    }
     await run.stop();
   });
 });
 
 describe('a request that cannot be settled', () => {
-  const reach = () => explored.reach(places.get('Running.healthy')!);
-
   test.each(['fails', 'stays open'])('%s: is tried again after a while', async (how) => {
-    const run = await reach();
+    const run = inHealth();
     await asked(run, 'ann-1');
-    if (how === 'stays open') await answer(run, 'ann-1', false);
-    else {
-      await run.play({
-        type: 'xstate.error.actor.settleRequest',
-        actorId: 'settleRequest',
-        error: new Error('no database'),
-      } as never);
-    }
-    expect(requestsOf(run)).toBe('pausing');
-    await asked(run, 'ann-1');
-    expect(settlings(run), 'news do not shorten the wait').toBe(1);
-    await run.play(RETRY);
-    expect({ region: requestsOf(run), settlings: settlings(run) }).toEqual({
-      region: 'settling',
-      settlings: 2,
-    });
+    if (how === 'stays open') expect(await answer(run, 'ann-1', false)).toEqual([]);
+    else await run.play(fails('settleRequest', new Error('no database')));
+    expect(regionsOf(run).requests).toBe('pausing');
+    expect(await asked(run, 'ann-1'), 'news do not shorten the wait').toEqual([]);
+    expect(await effectsOf(run, () => run.wait(SETTLE_PAUSE_MS - 1))).toEqual([]);
+    expect(await effectsOf(run, () => run.wait(1))).toEqual([settles('ann-1')]);
+    expect(regionsOf(run).requests).toBe('settling');
     await run.stop();
   });
 
-  test('is forgotten where the machine is released', async () => {
-    for (const region of ['settling', 'pausing']) {
-      const run = await reach();
+  test('is let go when it is asked no more', async () => {
+    const run = inHealth();
+    await asked(run, 'ann-1');
+    await answer(run, 'ann-1', false);
+    await asked(run, null);
+    expect(await effectsOf(run, () => run.wait(SETTLE_PAUSE_MS))).toEqual([]);
+    expect(regionsOf(run).requests).toBe('idle');
+    await run.stop();
+  });
+
+  test.each(['settling', 'pausing'])(
+    '%s: is forgotten where the machine is released',
+    async (at) => {
+      const run = inHealth();
       await asked(run, 'ann-1');
-      if (region === 'pausing') await answer(run, 'ann-1', false);
-      expect(requestsOf(run)).toBe(region);
-      await run.send({ type: 'machine.observed', view: viewAt('Released', 'gone') } as never);
+      if (at === 'pausing') await answer(run, 'ann-1', false);
+      expect(regionsOf(run).requests).toBe(at);
+      expect(await told(run, viewAt('Released', 'gone'))).toEqual([
+        ['does', 'countLeap', { view: viewAt('Released', 'gone') }],
+        ...(at === 'settling' ? [['stops', 'settleRequest'] as const] : []),
+      ]);
       expect(run.snapshot().status).toBe('done');
       await run.stop();
-    }
-  });
+    },
+  );
 });
 
-test('every place of a machine was looked at', () => {
-  expect(places.size).toBeGreaterThan(40);
+test('what operators ask outlasts news of a release that a task of ours then disproves', async () => {
+  const view = viewAt('Deprovisioning', 'cleaning', { next: 'deprovision' });
+  const run = stand.start({ view });
+  await run.play(ends('awaitTurn'));
+  await told(run, { ...viewAt('Released', 'gone'), holds: ['preserve'] });
+  const free = viewAt('Reserved', 'available');
+  await run.play(ends('deprovision', { outcome: 'done', failure: null, view: free }));
+  expect(leafOf(run.snapshot())).toEqual({ state: 'Reserved', substate: 'available' });
+  expect(regionsOf(run)).toEqual({ requests: 'idle', holds: 'free' });
+  expect(await asked(run, 'ann-1')).toEqual([settles('ann-1')]);
+  await run.stop();
 });

@@ -21,7 +21,8 @@ import type { Outcome, TaskResult } from '../../src/machines/task.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import type { ChartSnapshot, Subject } from '../support/replay.ts';
 import { MACHINE, SLOT } from '../support/facts.ts';
-import { viewAt, VIEWS } from '../support/views.ts';
+import { viewAt } from '../support/views.ts';
+import { RESTS } from './lifecycle.table.ts';
 import { lifecycleTruth } from './lifecycle.truth.ts';
 
 /** The shipped charts, each with a world in which all of it can be seen. */
@@ -116,6 +117,14 @@ const TOLD_WHILE_ASKED = [
   viewAt('Running', 'healthy', { request: 'request-1' }),
   viewAt('Running', 'healthy'),
   viewAt('Released', 'gone'),
+];
+
+/** The views that an actor can be told, with the work that may be due in each place. */
+const VIEWS: readonly MachineView[] = [
+  ...RESTS.map(({ state, substate, next }) => viewAt(state, substate, { next })),
+  viewAt('Running', 'healthy', { holds: ['no-recover'] }),
+  viewAt('Quarantined', 'byOperator', { holds: ['no-recover'] }),
+  viewAt('Running', 'healthy', { request: 'request-1' }),
 ];
 
 function newsOf({ context, tags, value }: ChartSnapshot) {

@@ -77,24 +77,3 @@ export function viewAt(
     dueAtMs: null,
   };
 }
-
-const MAY_BE_ORDERED: ReadonlySet<string> = new Set([
-  ...['stopped', 'backingOff', 'awaitingHeartbeat', 'healthy', 'late', 'installingOs'],
-  ...['silent', 'coolingDown'],
-]);
-
-/** The views that an actor can be told, with the work that is possible in each place. */
-export const VIEWS: readonly MachineView[] = [
-  ...PLACES.flatMap(([state, substate]) => [
-    viewAt(state, substate),
-    viewAt(state, substate, { holds: ['no-recover'] }),
-    ...nextIn(substate).map((next) => viewAt(state, substate, { next })),
-  ]),
-  viewAt('Running', 'healthy', { request: 'request-1' }),
-];
-
-function nextIn(substate: string): NextWork[] {
-  if (substate === 'waiting') return ['agentStart', 'recovery'];
-  if (substate === 'deleting' || substate === 'cleaning') return ['deprovision'];
-  return MAY_BE_ORDERED.has(substate) ? ['recovery'] : [];
-}

@@ -1,0 +1,27 @@
+import type { EventObject } from 'xstate';
+import type { MachineView } from '../../src/domain/view.ts';
+import type { Effect } from './scripted-slots.ts';
+import { shownSnapshot } from './scripted-slots.ts';
+import type { Run } from './replay.ts';
+
+/** What can happen to a chart, as its events. */
+
+export const ends = (slot: string, output: unknown = undefined): EventObject =>
+  ({ type: `xstate.done.actor.${slot}`, actorId: slot, output }) as EventObject;
+
+export const fails = (slot: string, error: unknown): EventObject =>
+  ({ type: `xstate.error.actor.${slot}`, actorId: slot, error }) as EventObject;
+
+/** A chart that was called moved on. */
+export const shows = (slot: string, value: unknown): EventObject =>
+  ({ type: `xstate.snapshot.${slot}`, snapshot: shownSnapshot({ value }) }) as EventObject;
+
+export const news = (view: MachineView): EventObject =>
+  ({ type: 'machine.observed', view }) as EventObject;
+
+/** Everything a live actor does while something happens to it, in order. */
+export async function effectsOf(run: Run, happen: () => Promise<void>): Promise<Effect[]> {
+  const before = run.stage.effects.length;
+  await happen();
+  return run.stage.effects.slice(before);
+}
