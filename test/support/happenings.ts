@@ -6,7 +6,7 @@ import type { Run } from './replay.ts';
 
 /** What can happen to a chart, as its events. */
 
-export const ends = (slot: string, output: unknown = undefined): EventObject =>
+export const ends = (slot: string, output?: unknown): EventObject =>
   ({ type: `xstate.done.actor.${slot}`, actorId: slot, output }) as EventObject;
 
 export const fails = (slot: string, error: unknown): EventObject =>
