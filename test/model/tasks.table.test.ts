@@ -1,0 +1,147 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Unreachable } from '../../src/domain/errors.ts';
+import type { Failure, Outcome, TaskResult } from '../../src/machines/task.ts';
+import { mayRest, nodesOf } from '../support/chart-map.ts';
+import { effectsOf, ends, fails } from '../support/happenings.ts';
+import { createStand, type Run, type Subject } from '../support/replay.ts';
+import type { Effect } from '../support/scripted-slots.ts';
+import { viewAt } from '../support/views.ts';
+import { deprovisionSubject, JOB, recoverySubject, takeoverSubject } from './subjects.ts';
+import { TASK_TABLES, type TaskTable } from './tasks.table.ts';
+
+/** The tables of `tasks.table.ts`, each way through them on a live actor: where it leads, and all it does. */
+
+/** One slot that ends: with an answer, or with its own error. */
+interface End {
+  readonly step: string;
+  readonly to: string;
+  readonly fails: boolean;
+  readonly answer?: unknown;
+}
+type Way = readonly End[];
+
+const FIRST = 'claiming';
+const LAST = 'ended';
+const VIEW = viewAt('Running', 'awaitingHeartbeat');
+const errorOf = (slot: string) => new Unreachable(`${slot} failed`);
+
+const endsOf = (table: TaskTable, step: string): End[] => {
+  const { then, orElse } = table[step]!;
+  const failed = { step, to: orElse, fails: true };
+  if (step === 'rereading') {
+    const read = (answer: unknown) => ({ step, to: LAST, fails: false, answer });
+    return [read(VIEW), read(null), failed];
+  }
+  const succeeded =
+    typeof then === 'string'
+      ? [{ step, to: then, fails: false }]
+      : Object.entries(then).map(([rung, to]) => ({ step, to, fails: false, answer: { rung } }));
+  return [...succeeded, failed];
+};
+
+/** Every way from a step to the end. No task goes back, so there are few. */
+const waysFrom = (table: TaskTable, step: string): Way[] =>
+  step === LAST
+    ? [[]]
+    : endsOf(table, step).flatMap((end) => waysFrom(table, end.to).map((rest) => [end, ...rest]));
+
+const nameOf = (table: TaskTable, way: Way): string =>
+  way
+    .map(({ step, fails: failed, answer }) => {
+      const slot = table[step]!.calls;
+      if (failed) return `${slot} fails`;
+      if (answer === undefined) return slot;
+      return `${slot}: ${answer === VIEW ? 'a view' : ((answer as { rung?: string })?.rung ?? 'none')}`;
+    })
+    .join(' → ');
+
+/** What a task tells of itself: the first thing that failed, and what the rows said at the end. */
+function resultOf(table: TaskTable, way: Way): TaskResult {
+  const isGivenUp = way.some(({ to }) => to === 'givingUp');
+  const isRecorded = way.some(({ step, fails: failed }) => step === 'recording' && !failed);
+  const outcome: Outcome = isGivenUp ? 'failed' : isRecorded ? 'done' : 'refused';
+  const { answer } = way.at(-1)!;
+  return { outcome, failure: failureOf(table, way), view: answer === VIEW ? VIEW : null };
+}
+
+function failureOf(table: TaskTable, way: Way): Failure | null {
+  const first = way.find(({ step, fails: failed }) => failed && step !== 'rereading');
+  if (!first || first.step === 'givingUp') return null;
+  return { code: 'unreachable', message: errorOf(table[first.step]!.calls).message };
+}
+
+const leafOf = (run: Run): string =>
+  run
+    .snapshot()
+    ._nodes.find(({ states }) => Object.keys(states).length === 0)!
+    .path.join('.');
+
+const callOf = (table: TaskTable, step: string, failure: Failure | null): Effect[] => {
+  if (step === LAST) return [];
+  const input = step === 'givingUp' ? { ...JOB, failure } : JOB;
+  return [['calls', table[step]!.calls, input]];
+};
+
+const play = (run: Run, table: TaskTable, { step, fails: failed, answer }: End) => {
+  const slot = table[step]!.calls;
+  return run.play(failed ? fails(slot, errorOf(slot)) : ends(slot, answer));
+};
+
+// XState warns of every event that reaches an actor at its end; here that is the point.
+beforeEach(() => void vi.spyOn(console, 'warn').mockImplementation(() => undefined));
+afterEach(() => void vi.restoreAllMocks());
+
+describe.each([takeoverSubject, recoverySubject, deprovisionSubject])(
+  '$chart.id',
+  (subject: Subject) => {
+    const stand = createStand(subject);
+    const table = TASK_TABLES[subject.chart.id as keyof typeof TASK_TABLES];
+    const ways = waysFrom(table, FIRST);
+    /** A shortest way to each step, and to the end. */
+    const wayTo = (step: string): Way => {
+      if (step === FIRST) return [];
+      const found = ways
+        .filter((way) => way.some(({ to }) => to === step))
+        .map((way) => way.slice(0, way.findIndex(({ to }) => to === step) + 1));
+      return found.toSorted((a, b) => a.length - b.length)[0]!;
+    };
+
+    test.each(ways.map((way) => [nameOf(table, way), way] as const))('%s', async (_, way) => {
+      const run = stand.start();
+      expect(leafOf(run)).toBe(FIRST);
+      expect(run.stage.effects).toEqual(callOf(table, FIRST, null));
+      for (const [at, end] of way.entries()) {
+        const effects = await effectsOf(run, () => play(run, table, end));
+        const failure = failureOf(table, way.slice(0, at + 1));
+        expect(effects).toEqual(callOf(table, end.to, failure));
+        expect(leafOf(run)).toBe(end.to);
+      }
+      const { status, output } = run.snapshot() as unknown as { status: string; output: unknown };
+      expect({ status, output }).toEqual({ status: 'done', output: resultOf(table, way) });
+      await run.stop();
+    });
+
+    test.each([...Object.keys(table), LAST])('%s: nothing else leads anywhere', async (step) => {
+      const run = stand.start();
+      for (const end of wayTo(step)) await play(run, table, end);
+      const slots = Object.keys(subject.slots).filter((slot) => !run.stage.live.has(slot));
+      for (const slot of slots) {
+        for (const output of subject.slots[slot]!.done ?? []) {
+          expect(await effectsOf(run, () => run.send(ends(slot, output))), slot).toEqual([]);
+          expect(leafOf(run), slot).toBe(step);
+        }
+      }
+      const stopped = await effectsOf(run, () => run.stop());
+      expect(stopped).toEqual(step === LAST ? [] : [['stops', table[step]!.calls]]);
+    });
+
+    test('the table speaks of all the chart has', () => {
+      const leaves = nodesOf(stand.chart).filter(mayRest);
+      const steps = leaves.map(({ path }) => path.join('.'));
+      expect(new Set([...Object.keys(table), LAST])).toEqual(new Set(steps));
+      expect(new Set(Object.values(table).map(({ calls }) => calls))).toEqual(
+        new Set(Object.keys(subject.slots)),
+      );
+    });
+  },
+);
