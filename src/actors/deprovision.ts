@@ -5,27 +5,18 @@ import { isProviderError, TimedOut } from '../domain/errors.ts';
 import { providerOf, slotIdOf } from '../domain/ids.ts';
 import type { Job } from '../machines/task.ts';
 import type { Turn } from './desk.ts';
-import { endAgent } from './end-agent.ts';
+import { endAgent, type EndAgentDeps } from './end-agent.ts';
 import type { HoldKeeper } from './provider-holds.ts';
 import { createSendCheck } from './send-check.ts';
-import {
-  claim,
-  giveUpSlot,
-  providerFor,
-  stepSignal,
-  workEnded,
-  type TaskDeps,
-} from './take-over.ts';
+import { claim, giveUpSlot, providerFor, stepSignal, workEnded } from './take-over.ts';
 
-export interface DeprovisionDeps extends TaskDeps {
+export interface DeprovisionDeps extends EndAgentDeps {
   readonly random: Random;
   readonly holds: Pick<HoldKeeper, 'check' | 'failed' | 'guard' | 'holds' | 'succeeded'>;
   /** Database clock, epoch ms. */
   readonly nowMs: () => number;
   /** Distance of two looks, ± 20 %; the provider is asked again no sooner (10 s). */
   readonly pollMs: number;
-  /** Where the agent's program is on a machine. */
-  readonly agentPath: string;
 }
 
 /** The provider is asked again after a look's distance, then twice as long each time, up to this. */

@@ -10,12 +10,18 @@ import {
 } from '../domain/errors.ts';
 import type { ProviderMachine } from '../domain/machine.ts';
 import { plainText } from '../domain/texts.ts';
-import type { DeprovisionDeps } from './deprovision.ts';
 import type { Turn } from './desk.ts';
 import { proveHostKey } from './host-key-proof.ts';
 import { withLimit } from './recovery/look.ts';
 import { stopAgentCommand } from './recovery/restart-agent.ts';
-import { connectTo, policyFor, providerFor } from './take-over.ts';
+import { connectTo, policyFor, providerFor, type TaskDeps } from './take-over.ts';
+
+export interface EndAgentDeps extends TaskDeps {
+  /** Distance of two tries, milliseconds. */
+  readonly pollMs: number;
+  /** Where the agent's program is on a machine. */
+  readonly agentPath: string;
+}
 
 /** Whoever gives a machine back that is off or cut off is not kept waiting for it any longer. */
 const TRIES = 3;
@@ -31,7 +37,7 @@ const NOTHING = new Uint8Array(0);
  * @returns what became of it, for the history.
  */
 export async function endAgent(
-  deps: DeprovisionDeps,
+  deps: EndAgentDeps,
   turn: Turn,
   signal: AbortSignal,
 ): Promise<string> {
@@ -58,7 +64,7 @@ export async function endAgent(
   return `its agent could not be stopped (${cause}); it ends by itself once it was refused for 30 min`;
 }
 
-async function stopOnce(deps: DeprovisionDeps, turn: Turn, signal: AbortSignal): Promise<void> {
+async function stopOnce(deps: EndAgentDeps, turn: Turn, signal: AbortSignal): Promise<void> {
   const machine = await whereIs(deps, turn, signal);
   if (!machine.address) throw new Unreachable(`${turn.slot} has no address`);
   const { host, port } = parseAddress(machine.address, deps.ssh.port);
@@ -79,7 +85,7 @@ async function stopOnce(deps: DeprovisionDeps, turn: Turn, signal: AbortSignal):
 
 /** One that is not listed any more is where it was seen last. @throws {ProviderError} */
 async function whereIs(
-  deps: DeprovisionDeps,
+  deps: EndAgentDeps,
   turn: Turn,
   signal: AbortSignal,
 ): Promise<ProviderMachine> {
