@@ -193,17 +193,21 @@ function chartSlot(src: string, theatre: Theatre): AnyActorLogic {
     transition: (snapshot, event, { self }) => {
       const { live, effects } = theatre.stage;
       const order = event as Order | { readonly type: 'xstate.stop' };
-      const ended = order.type !== 'script.show' && live.delete(self.id);
       switch (order.type) {
         case 'script.show':
           return shownSnapshot(order.shown);
         case 'script.done':
+          live.delete(self.id);
           return { ...snapshot, status: 'done', output: order.output } as ShownSnapshot;
         case 'script.fail':
+          live.delete(self.id);
           return { ...snapshot, status: 'error', error: order.error } as ShownSnapshot;
-        default:
-          if (ended) effects.push(['stops', src]);
+        case 'xstate.stop':
+          if (live.delete(self.id)) effects.push(['stops', src]);
           return { ...snapshot, status: 'stopped' } as ShownSnapshot;
+        default:
+          // What it is told is nothing to it.
+          return snapshot;
       }
     },
   };

@@ -1,0 +1,156 @@
+import { expect } from 'vitest';
+import { Unreachable } from '../../src/domain/errors.ts';
+import type { GuardState } from '../../src/domain/recovery/standing.ts';
+import { guard, type GuardLook } from '../../src/machines/guard.ts';
+import {
+  tableTests,
+  type Act,
+  type Done,
+  type Follows,
+  type Rule,
+} from '../support/chart-table.ts';
+
+/**
+ * The guard suspects ourselves first: as long as the database has not told how the fleet is nobody
+ * is let through, and after a look that failed neither, whatever was known before.
+ */
+const lost = new Unreachable('no database');
+const late = new Error('the database did not answer in time');
+const nudge: Act = ['told', { type: 'guard.nudged' }];
+
+const look = (state: GuardState, others: readonly GuardState[] = []): GuardLook => ({
+  rows: [],
+  counts: [],
+  standings: [state, ...others].map((each, at) => ({
+    scope: at === 0 ? 'fleet' : `provider-${at}`,
+    state: each,
+    sinceMs: null,
+    reason: each === 'watching' ? null : `it is ${each}`,
+  })),
+});
+const looks = (found: GuardLook): Act => ['ends', 'assess', found];
+const at = (standing: string, round: string) => `standing.${standing} & round.${round}`;
+
+const blinded = (error: Error): Follows => ({
+  to: at('blind', 'resting'),
+  effects: [['does', 'reportBlind', { error }]],
+  knows: {
+    standings: [{ scope: 'fleet', state: 'blind' }],
+    reason: expect.stringContaining('database'),
+    failure: { message: error.message },
+  },
+});
+const found = (given: GuardLook, state: GuardState): Rule => ({
+  when: looks(given),
+  to: at(state, 'settling'),
+  effects: [
+    ['does', 'reportLook', { look: given }],
+    ['calls', 'settleGuardRequests', undefined],
+  ],
+  knows: {
+    standings: given.standings,
+    reason: state === 'watching' ? null : `it is ${state}`,
+    failure: null,
+  },
+});
+/** What each of the four looks, and no look, lead to, from whatever was known before. */
+const assessing = (standing: string): readonly Rule[] => [
+  ...(['watching', 'grace', 'suspicious', 'frozen'] as const).map((state) =>
+    found(look(state), state),
+  ),
+  found(look('watching', ['frozen']), 'frozen'),
+  found(look('watching', ['watching', 'suspicious']), 'suspicious'),
+  { when: ['fails', 'assess', lost], ...blinded(lost) },
+  {
+    when: ['after', 30_000],
+    ...blinded(late),
+    effects: [
+      ['stops', 'assess'],
+      ['does', 'reportBlind', { error: late }],
+    ],
+  },
+  { when: nudge, to: at(standing, 'assessing') },
+];
+const assess: Done = ['calls', 'assess', undefined];
+const settle: Done = ['calls', 'settleGuardRequests', undefined];
+const unsettled = (error: Error): Done => ['does', 'reportUnsettled', { error }];
+
+const settling = (standing: string): readonly Rule[] => [
+  { when: ['ends', 'settleGuardRequests'], to: at(standing, 'resting') },
+  {
+    when: ['fails', 'settleGuardRequests', lost],
+    to: at(standing, 'resting'),
+    effects: [unsettled(lost)],
+  },
+  {
+    when: ['after', 30_000],
+    to: at(standing, 'resting'),
+    effects: [['stops', 'settleGuardRequests'], unsettled(late)],
+  },
+  { when: nudge, to: at(standing, 'settling') },
+];
+const resting = (standing: string): readonly Rule[] => [
+  { when: ['after', 5_000], to: at(standing, 'assessing'), effects: [assess] },
+  { when: nudge, to: at(standing, 'assessing'), effects: [assess] },
+];
+const frozen = [looks(look('frozen'))];
+const watching = [looks(look('watching'))];
+const settled: Act = ['ends', 'settleGuardRequests'];
+
+tableTests({
+  chart: guard,
+  input: { assessMs: 5_000 },
+  slots: { assess: 'promise', settleGuardRequests: 'promise' },
+  actions: ['reportLook', 'reportBlind', 'reportUnsettled'],
+  events: ['guard.nudged'],
+  start: {
+    to: at('blind', 'assessing'),
+    effects: [assess],
+    knows: { standings: [{ state: 'blind' }] },
+  },
+  ways: {
+    [at('blind', 'assessing')]: [],
+    [at('frozen', 'settling')]: frozen,
+    [at('frozen', 'resting')]: [...frozen, settled],
+    [at('frozen', 'assessing')]: [...frozen, settled, nudge],
+    [at('watching', 'settling')]: watching,
+    [at('watching', 'resting')]: [...watching, settled],
+    [at('watching', 'assessing')]: [...watching, settled, nudge],
+    [at('blind', 'resting')]: [['fails', 'assess', lost]],
+  },
+  rules: {
+    [at('blind', 'assessing')]: assessing('blind'),
+    [at('frozen', 'settling')]: settling('frozen'),
+    [at('frozen', 'resting')]: resting('frozen'),
+    [at('frozen', 'assessing')]: assessing('frozen'),
+    [at('watching', 'settling')]: settling('watching'),
+    [at('watching', 'resting')]: resting('watching'),
+    [at('watching', 'assessing')]: assessing('watching'),
+    [at('blind', 'resting')]: resting('blind'),
+  },
+  stories: [
+    {
+      name: 'what changes during a look is looked at in a second one, and only in one',
+      steps: [
+        { when: nudge, to: at('blind', 'assessing') },
+        { ...found(look('watching'), 'watching') },
+        { when: settled, to: at('watching', 'assessing'), effects: [assess] },
+        { ...found(look('watching'), 'watching') },
+        { when: settled, to: at('watching', 'resting') },
+      ],
+    },
+    {
+      name: 'so is what changes while requests are carried out',
+      from: watching,
+      steps: [
+        { when: nudge, to: at('watching', 'settling') },
+        { when: settled, to: at('watching', 'assessing'), effects: [assess] },
+        {
+          ...found(look('suspicious'), 'suspicious'),
+          effects: [['does', 'reportLook', { look: look('suspicious') }], settle],
+        },
+        { when: settled, to: at('suspicious', 'resting') },
+      ],
+    },
+  ],
+});

@@ -1,0 +1,135 @@
+import { SessionExpired, Unreachable } from '../../src/domain/errors.ts';
+import { provisioner } from '../../src/machines/provisioner.ts';
+import { tableTests, type Act, type Done, type Rule } from '../support/chart-table.ts';
+
+/**
+ * One daemon provisions a provider at a time, so each iteration begins by the job's lease; what an
+ * earlier life left open is settled before anything is listed, and nothing is created but what this
+ * iteration planned.
+ */
+const ROUND = { provider: 'stub' };
+const PERIOD_MS = 60_000;
+const lost = new Unreachable('the provider does not answer');
+const expired = new SessionExpired('too late');
+const calls = (slot: string): Done => ['calls', slot, ROUND];
+const ends = (slot: string, output?: unknown): Act => ['ends', slot, output];
+const listed = { kind: 'listed' };
+const pause = (pauseMs: number) => ({ kind: 'paused', pauseMs, reason: 'slow down' });
+const told: Done = ['does', 'reportRound', ROUND];
+
+const fails = (slot: string, error: Error): Rule => ({
+  when: ['fails', slot, error],
+  to: 'backingOff',
+  effects: [['does', 'reportFailure', { ...ROUND, error }]],
+});
+const paused = (pauseMs: number): Rule => ({
+  when: ends('listBoth', pause(pauseMs)),
+  to: 'paused',
+  effects: [['does', 'reportPause', { ...ROUND, listed: pause(pauseMs) }]],
+});
+const again = (ms: number): Rule => ({
+  when: ['after', ms],
+  to: 'awaitingLease',
+  effects: [calls('takeLease')],
+});
+const refused: Rule = fails('takeLease', lost);
+
+const leased = [ends('takeLease')];
+const settled = [...leased, ends('settleIntents')];
+const both = [...settled, ends('listBoth', listed)];
+const nothingDue = [...both, ends('planRound', 0)];
+const twoDue = [...both, ends('planRound', 2)];
+const creating = [...twoDue, ends('recordFindings')];
+const rested = [...nothingDue, ends('recordFindings')];
+
+/** A whole iteration that plans nothing. */
+const idleRound: readonly Rule[] = [
+  { when: ends('takeLease'), to: 'settling', effects: [calls('settleIntents')] },
+  { when: ends('settleIntents'), to: 'listing', effects: [calls('listBoth')] },
+  { when: ends('listBoth', listed), to: 'planning', effects: [calls('planRound')] },
+  { when: ends('planRound', 0), to: 'observing', effects: [calls('recordFindings')] },
+  { when: ends('recordFindings'), to: 'resting', effects: [told] },
+];
+
+tableTests({
+  chart: provisioner,
+  input: { provider: 'stub', periodMs: PERIOD_MS },
+  slots: {
+    takeLease: 'promise',
+    settleIntents: 'promise',
+    listBoth: 'promise',
+    planRound: 'promise',
+    recordFindings: 'promise',
+    beginCreations: 'promise',
+  },
+  actions: ['reportRound', 'reportPause', 'reportFailure'],
+  start: { to: 'awaitingLease', effects: [calls('takeLease')] },
+  ways: {
+    awaitingLease: [],
+    settling: leased,
+    listing: settled,
+    planning: both,
+    'observing#nothing is due': nothingDue,
+    'observing#two are due': twoDue,
+    creating,
+    resting: rested,
+    'resting#after creations': [...creating, ends('beginCreations')],
+    'paused#for long': [...settled, ends('listBoth', pause(90_000))],
+    'paused#for a moment': [...settled, ends('listBoth', pause(250))],
+    'paused#until now': [...settled, ends('listBoth', pause(-5))],
+    backingOff: [['fails', 'takeLease', lost]],
+  },
+  rules: {
+    awaitingLease: [idleRound[0]!, fails('takeLease', expired), refused],
+    settling: [idleRound[1]!, fails('settleIntents', lost)],
+    listing: [idleRound[2]!, paused(90_000), paused(1), fails('listBoth', lost)],
+    planning: [
+      idleRound[3]!,
+      { when: ends('planRound', 2), to: 'observing', effects: [calls('recordFindings')] },
+      fails('planRound', lost),
+    ],
+    'observing#nothing is due': [idleRound[4]!, fails('recordFindings', lost)],
+    'observing#two are due': [
+      { when: ends('recordFindings'), to: 'creating', effects: [calls('beginCreations')] },
+      fails('recordFindings', lost),
+    ],
+    creating: [
+      { when: ends('beginCreations'), to: 'resting', effects: [told] },
+      fails('beginCreations', lost),
+    ],
+    resting: [again(PERIOD_MS)],
+    'resting#after creations': [again(PERIOD_MS)],
+    // In steps of a minute: the hold may be lifted by hand meanwhile.
+    'paused#for long': [again(60_000)],
+    'paused#for a moment': [again(250)],
+    'paused#until now': [again(1)],
+    backingOff: [again(PERIOD_MS)],
+  },
+  stories: [
+    {
+      name: 'failures in a row are further apart, five minutes at most, until a round succeeds',
+      steps: [
+        ...[60_000, 120_000, 240_000, 300_000, 300_000].flatMap((ms) => [refused, again(ms)]),
+        ...idleRound,
+        again(PERIOD_MS),
+        refused,
+        again(60_000),
+      ],
+    },
+    {
+      name: 'a short period still leaves a second after a failure',
+      input: { provider: 'stub', periodMs: 10 },
+      steps: [refused, again(1_000), refused, again(2_000)],
+    },
+    {
+      name: 'what one round planned is not created by the next',
+      from: [...creating, ends('beginCreations')],
+      steps: [again(PERIOD_MS), ...idleRound],
+    },
+    {
+      name: 'a creation that could not be begun is not begun before all is looked at again',
+      from: creating,
+      steps: [fails('beginCreations', lost), again(PERIOD_MS), ...idleRound],
+    },
+  ],
+});
