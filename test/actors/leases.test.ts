@@ -3,9 +3,10 @@ import { createLeases, provisionerJob, type Leases } from '../../src/actors/leas
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
 import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem/mem-bmdb.ts';
 import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
+import { Unreachable } from '../../src/domain/errors.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { PROVIDER } from '../support/facts.ts';
-import { recordingLog } from '../support/recording-log.ts';
+import { recordingLog, type RecordingLog } from '../support/recording-log.ts';
 import { runSlot } from '../support/run-slot.ts';
 import {
   advance,
@@ -24,8 +25,9 @@ beforeEach(() => {
   bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
 });
 
+let log: RecordingLog;
 async function daemon(): Promise<{ keeper: SessionKeeper; leases: Leases }> {
-  const log = recordingLog();
+  log = recordingLog();
   const keeper = createSessionKeeper({ bmdb, log, component: 'shepherd', runtimeInfo: 'test' });
   await runSlot(keeper.slots.openSession, { intervalMs: 3_600_000 }).result;
   const random = createSeededRandom(2);
@@ -64,4 +66,46 @@ test('it ends with the session, and so does waiting for it', async () => {
   expect(one.leases.held(JOB)).toBeNull();
   await one.leases.releaseAll();
   expect(clock.pending).toBe(0);
+});
+
+test('waiting for it ends with whoever waits', async () => {
+  const [one, two] = [await daemon(), await daemon()];
+  await one.leases.take(JOB, forever);
+  const leaving = new AbortController();
+  const waiting = two.leases.take(JOB, leaving.signal);
+  const left = expect(waiting).rejects.toBeDefined();
+  await settled();
+  leaving.abort();
+  await left;
+});
+
+test('a job that another daemon has by now is not ours, though our session lives', async () => {
+  const { keeper, leases } = await daemon();
+  await leases.take(JOB, forever);
+  keeper.require().lease = async () => null;
+  const leaving = new AbortController();
+  const waiting = leases.take(JOB, leaving.signal);
+  const left = expect(waiting).rejects.toBeDefined();
+  await settled();
+  expect(leases.held(JOB)).toBeNull();
+  leaving.abort();
+  await left;
+});
+
+test('one that cannot be given back is told of, and keeps no other; a dead session keeps none', async () => {
+  const [one, two] = [await daemon(), await daemon()];
+  const [stuck, other] = [provisionerJob(PROVIDER), 'provisioner/other'];
+  const lease = await two.leases.take(stuck, forever);
+  await two.leases.take(other, forever);
+  lease.release = () => Promise.reject(new Unreachable('no database'));
+  await two.leases.releaseAll();
+  expect(log.count('a job could not be given back; it is free when the session ends')).toBe(1);
+  await one.leases.take(other, forever);
+  expect([one.leases.held(other) !== null, two.leases.held(stuck)]).toEqual([true, null]);
+  const kept = one.leases.held(other)!;
+  let released = 0;
+  kept.release = async () => void (released += 1);
+  await one.keeper.close();
+  await one.leases.releaseAll();
+  expect(released, 'it went with its session').toBe(0);
 });

@@ -105,6 +105,25 @@ describe('the keeper', () => {
     expect(second).not.toBe(first);
   });
 
+  test('one that was left behind and cannot be closed is told, and nothing else', async () => {
+    await open();
+    const left = keeper.require();
+    broken.close = failing();
+    const second = await open();
+    await settled();
+    expect(keeper.require().sessionId).toBe(second);
+    expect(log.count('the session before could not be closed; it ends at its deadline')).toBe(1);
+    delete broken.close;
+    await left.close();
+  });
+
+  test('a watch that begins after the deadline ends at once', async () => {
+    await open();
+    await advance(clock, INTERVAL_MS);
+    const watching = runSlot(keeper.slots.watchDeadline, undefined).result;
+    await expect(watching).rejects.toMatchObject({ code: 'session-expired' });
+  });
+
   test('a close that failed can be repeated', async () => {
     const id = await open();
     broken.close = failing();

@@ -78,7 +78,7 @@ export function tableTests(table: ChartTable): void {
       expect(Object.keys(table.ways).toSorted()).toEqual(Object.keys(table.rules).toSorted());
     });
     for (const story of table.stories ?? []) {
-      test(story.name, () => runStory(table, story));
+      test(`in all: ${story.name}`, () => runStory(table, story));
     }
   });
 }
