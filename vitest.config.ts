@@ -8,8 +8,8 @@ export default defineConfig({
     // Most tests wait for databases and machines more than they compute.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     // A busy machine is slow, not wrong.
-    expect: { poll: { timeout: 10_000 } },
-    testTimeout: 30_000,
+    expect: { poll: { timeout: 25_000 } },
+    testTimeout: 60_000,
     hookTimeout: 60_000,
     teardownTimeout: 20_000,
   },

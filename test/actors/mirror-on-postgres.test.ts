@@ -12,10 +12,10 @@ import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { insertMachine, startPgServer, type PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
 import { machineRow } from '../contracts/bmdb-rows.ts';
 import { runService, type FleetStandIn } from '../support/fleet-stand-in.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 /** Longer than any test lasts. */
 const NEVER_MS = 3_600_000;
-const PATIENCE = { timeout: 8_000 };
 
 let server: PgServer;
 let bmdb: Bmdb;

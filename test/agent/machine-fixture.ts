@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { readAll } from '../../src/agent/takeover.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 /** A directory that plays a machine's disk, with the agent on it. */
 export interface TestMachine {
@@ -33,7 +34,7 @@ export function runs(pid: number): boolean {
 }
 
 export async function ends(pid: number): Promise<void> {
-  await expect.poll(() => runs(pid), { timeout: 10_000 }).toBe(false);
+  await expect.poll(() => runs(pid), PATIENCE).toBe(false);
 }
 
 export interface TestMachineOptions {

@@ -10,6 +10,7 @@ import type { Console } from '../../src/console/console.ts';
 import type { EventLimits } from '../../src/console/events.ts';
 import type { FleetView, MachineSummary } from '../../src/console/port.ts';
 import { AT_MS, machine, scriptedFleet, WATCHING } from './scripted-fleet.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 const started: Console[] = [];
 afterEach(async () => {
@@ -175,7 +176,7 @@ describe('live events', () => {
       fleet.set(big.slot, { sinceMs: ++sinceMs });
       return dropped.mock.calls.length > 0;
     };
-    await vi.waitUntil(changeUntilDropped, { timeout: 20_000, interval: 2 });
+    await vi.waitUntil(changeUntilDropped, { ...PATIENCE, interval: 2 });
     slow.response.resume();
     await slow.ended;
     const latest = () => ofType(quick.events, 'change').at(-1)?.upserts?.[0]?.sinceMs === sinceMs;

@@ -8,6 +8,7 @@ import type { FleetView, GuardScope } from '../../src/console/port.ts';
 import { withBrowser } from '../support/browser.ts';
 import type { OpenBrowser } from '../support/browser.ts';
 import { AT_MS, machine, scriptedFleet, WATCHING } from './scripted-fleet.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 const started: Console[] = [];
 afterEach(async () => {
@@ -56,7 +57,6 @@ const slotsShown = (page: Page) =>
     .evaluateAll((rows) =>
       rows.map((row) => (row as unknown as { dataset: { slot: string } }).dataset.slot),
     );
-const POLL = { timeout: 10_000 };
 const row = (slot: string) => `tr[data-slot="${slot}"]`;
 
 describe('page', () => {
@@ -118,16 +118,16 @@ describe('page', () => {
     );
     await withPage(fleet, async ({ page }) => {
       await expect
-        .poll(() => slotsShown(page), POLL)
+        .poll(() => slotsShown(page), PATIENCE)
         .toEqual(['equinix/a', 'equinix/b', 'equinix/c', 'equinix/d']);
       await page.click('.tile[data-state=Running]');
       await becomes(page, '#shown', '2 of 4 machines');
-      await expect.poll(() => slotsShown(page), POLL).toEqual(['equinix/a', 'equinix/c']);
+      await expect.poll(() => slotsShown(page), PATIENCE).toEqual(['equinix/a', 'equinix/c']);
       expect(await page.getAttribute('.tile[data-state=Running]', 'aria-pressed')).toBe('true');
       await page.keyboard.press('/');
       await page.keyboard.type('DA11');
       await becomes(page, '#shown', '1 of 4 machines');
-      await expect.poll(() => slotsShown(page), POLL).toEqual(['equinix/a']);
+      await expect.poll(() => slotsShown(page), PATIENCE).toEqual(['equinix/a']);
       await page.reload();
       await becomes(page, '#shown', '1 of 4 machines');
       fleet.set(machine('c').slot, { location: 'da11' });
@@ -136,7 +136,7 @@ describe('page', () => {
       await becomes(page, '#empty-title', 'No machine matches');
       await page.click('#clear');
       await page.locator(row('equinix/d')).waitFor();
-      await expect.poll(() => slotsShown(page), POLL).toHaveLength(4);
+      await expect.poll(() => slotsShown(page), PATIENCE).toHaveLength(4);
     });
   });
 
@@ -180,7 +180,7 @@ describe('page', () => {
     await withPage(fleet, async ({ page }) => {
       await becomes(page, '#need-human', '1 machine needs a human');
       await page.click('#need-human-show');
-      await expect.poll(() => slotsShown(page), POLL).toEqual([stuck.slot]);
+      await expect.poll(() => slotsShown(page), PATIENCE).toEqual([stuck.slot]);
       fleet.set(stuck.slot, { state: 'Running', substate: 'healthy' });
       await page.locator('#need-human').waitFor({ state: 'hidden' });
     });
@@ -228,19 +228,19 @@ describe('page', () => {
       await page.click('th.c-state button');
       await page.locator('th.c-state[aria-sort=ascending]').waitFor();
       await expect
-        .poll(() => slotsShown(page), POLL)
+        .poll(() => slotsShown(page), PATIENCE)
         .toEqual(['equinix/b', 'equinix/a', 'equinix/c']);
       await page.click('th.c-state button');
       await page.locator('th.c-state[aria-sort=descending]').waitFor();
       await expect
-        .poll(() => slotsShown(page), POLL)
+        .poll(() => slotsShown(page), PATIENCE)
         .toEqual(['equinix/a', 'equinix/c', 'equinix/b']);
       fleet.remove(machine('c').slot);
       fleet.remove(machine('b').slot);
-      await expect.poll(() => slotsShown(page), POLL).toEqual(['equinix/a']);
+      await expect.poll(() => slotsShown(page), PATIENCE).toEqual(['equinix/a']);
       await becomes(page, '#headline', /^\s*1\s*of 1 machine Running\s*$/);
       await page.click('th.c-slot button');
-      await expect.poll(() => slotsShown(page), POLL).toEqual(['equinix/a']);
+      await expect.poll(() => slotsShown(page), PATIENCE).toEqual(['equinix/a']);
     });
   });
 
@@ -254,7 +254,7 @@ describe('page', () => {
       expect(await page.locator('#rows tr').count()).toBe(400);
       await page.fill('#search', '04999');
       await page.locator(row('equinix/04999')).waitFor();
-      await expect.poll(() => slotsShown(page), POLL).toEqual(['equinix/04999']);
+      await expect.poll(() => slotsShown(page), PATIENCE).toEqual(['equinix/04999']);
     });
   });
 
@@ -283,7 +283,7 @@ describe('page', () => {
       await start(fleet, Number(new URL(first.url).port));
       await becomes(page, '#connection', 'Live');
       await becomes(page, `${row('equinix/a')} .badge`, 'Running');
-      await expect.poll(() => slotsShown(page), POLL).toEqual(['equinix/a']);
+      await expect.poll(() => slotsShown(page), PATIENCE).toEqual(['equinix/a']);
       expect(await page.locator('#stale').isVisible()).toBe(false);
     });
   });

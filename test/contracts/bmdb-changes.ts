@@ -5,6 +5,7 @@ import { KEY, MINUTE, PROVIDER, providedOf } from './bmdb-rows.ts';
 import { agentStarted, holdOn, refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { installing } from './bmdb-vectors.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 export function changesContract(s: Stage): void {
   const { add, addLost, beat, read, openOn } = s;
@@ -29,7 +30,7 @@ export function changesContract(s: Stage): void {
       const cursor = await scanned();
       const { machines } = await since(cursor);
       return machines.every((row) => row.machineId !== id) && cursor;
-    });
+    }, PATIENCE);
 
   describe('changes', () => {
     it('since a scan are none when nothing was done', async () => {
@@ -169,7 +170,7 @@ export function changesContract(s: Stage): void {
       await vi.waitUntil(async () => {
         const before = await after(async () => (await s.session.claim('UnitTest1', id)).cancel());
         return wakes > before;
-      });
+      }, PATIENCE);
       const slot = { provider: PROVIDER, slotId: 'reservation-1', hostname: 'm-1' };
       for (const act of [
         () => s.session.updateProvided(id, { location: 'la' }),
@@ -178,7 +179,7 @@ export function changesContract(s: Stage): void {
         async () => s.h.hold(holdOn(await read(id), 'preserve')),
       ]) {
         const before = await after(act);
-        await vi.waitUntil(() => wakes > before);
+        await vi.waitUntil(() => wakes > before, PATIENCE);
       }
       subscription.unsubscribe();
     });

@@ -3,9 +3,9 @@ import type { Lease } from '../../src/adapters/bmdb/port.ts';
 import { PROVIDER } from './bmdb-rows.ts';
 import { SIGNAL, refusedWith } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 const JOB = 'provisioner/metal';
-const PATIENT = { timeout: 5_000 };
 
 export function leasesContract(s: Stage): void {
   const taken = (lease: Lease | null): Lease => lease ?? expect.fail('somebody else has the job');
@@ -87,13 +87,13 @@ export function leasesContract(s: Stage): void {
         await taken(await s.session.lease('listening')).release();
         return wakes > 0;
       };
-      await vi.waitUntil(isHeard, PATIENT);
+      await vi.waitUntil(isHeard, PATIENCE);
       const before = wakes;
       const lease = taken(await s.session.lease(JOB));
-      await vi.waitUntil(() => wakes > before, PATIENT);
+      await vi.waitUntil(() => wakes > before, PATIENCE);
       const held = wakes;
       await lease.release();
-      await vi.waitUntil(() => wakes > held, PATIENT);
+      await vi.waitUntil(() => wakes > held, PATIENCE);
       subscription.unsubscribe();
     });
   });

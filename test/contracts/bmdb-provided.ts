@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { MINUTE } from './bmdb-rows.ts';
 import { refusedWith, SIGNAL, UNKNOWN } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 export function providedContract(s: Stage): void {
   const { read, add, addLost } = s;
@@ -57,7 +58,7 @@ export function providedContract(s: Stage): void {
         const changes = await s.h.other.changesSince(cursor!, SIGNAL);
         return changes?.machines.length === 0 && cursor;
       };
-      const cursor = await vi.waitUntil(unseen);
+      const cursor = await vi.waitUntil(unseen, PATIENCE);
       const row = await read(id);
       const { address, location } = row.provided!;
       const same = { address, location, status: 'Running' } as const;

@@ -3,12 +3,12 @@ import { providerName } from '../../src/domain/ids.ts';
 import { MINUTE, PROVIDER } from './bmdb-rows.ts';
 import { DAY, refusedWith, SIGNAL } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 const THROTTLE = { provider: PROVIDER, kind: 'throttle', key: 'create' } as const;
 const CAPACITY = { provider: PROVIDER, kind: 'capacity', key: 'plan c3.small' } as const;
 const QUOTA = { provider: PROVIDER, kind: 'quota', key: 'machines' } as const;
 const FIRST = { level: 1, cause: 'too many requests' };
-const PATIENT = { timeout: 5_000 };
 const OTHER = providerName('other');
 
 export function providerHoldsContract(s: Stage): void {
@@ -137,10 +137,10 @@ export function providerHoldsContract(s: Stage): void {
         await impose({ ...THROTTLE, ...FIRST, forMs: MINUTE });
         return wakes > 0;
       };
-      await vi.waitUntil(isHeard, PATIENT);
+      await vi.waitUntil(isHeard, PATIENCE);
       const before = wakes;
       await lift(PROVIDER, 'throttle');
-      await vi.waitUntil(() => wakes > before, PATIENT);
+      await vi.waitUntil(() => wakes > before, PATIENCE);
       subscription.unsubscribe();
     });
   });

@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { UNKNOWN, SIGNAL, refusedWith } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 export function readingContract(s: Stage): void {
   const { add } = s;
@@ -22,10 +23,10 @@ export function readingContract(s: Stage): void {
       let wakes = 0;
       const subscription = s.h.other.wakes$.subscribe(() => (wakes += 1));
       const work = await s.session.claim('UnitTest1', await add());
-      await vi.waitUntil(() => wakes > 0);
+      await vi.waitUntil(() => wakes > 0, PATIENCE);
       const before = wakes;
       await work.finish({ kind: 'nothing' });
-      await vi.waitUntil(() => wakes > before);
+      await vi.waitUntil(() => wakes > before, PATIENCE);
       subscription.unsubscribe();
     });
   });

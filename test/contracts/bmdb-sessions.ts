@@ -5,6 +5,7 @@ import type { MachineId } from '../../src/domain/ids.ts';
 import { PROVIDER } from './bmdb-rows.ts';
 import { SIGNAL, refusedWith } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 export function sessionsContract(s: Stage): void {
   const { add, openOn } = s;
@@ -65,7 +66,7 @@ export function sessionsContract(s: Stage): void {
       await s.h.pass(5_001);
       await s.h.reachable(true);
       expect(failed).toBe('unreachable');
-      await vi.waitUntil(() => short.signal.aborted);
+      await vi.waitUntil(() => short.signal.aborted, PATIENCE);
       expect(await refusedWith(short.poke())).toBe('session-expired');
       await short.close();
     });
@@ -75,7 +76,7 @@ export function sessionsContract(s: Stage): void {
       const id = await add();
       const work = await short.claim('UnitTest1', id);
       await s.h.pass(5_001);
-      await vi.waitUntil(() => short.signal.aborted);
+      await vi.waitUntil(() => short.signal.aborted, PATIENCE);
       expect(codeOf(short.signal.reason)).toBe('session-expired');
       expect(short.remainingMs()).toBe(0);
       expect(await refusedWith(short.poke())).toBe('session-expired');

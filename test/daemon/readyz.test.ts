@@ -7,6 +7,7 @@ import { silentLog } from '../../src/adapters/log/port.ts';
 import { healthOf } from '../../src/daemon/health.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { startPgServer, type PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 let server: PgServer;
 let bmdb: Bmdb;
@@ -35,7 +36,7 @@ const health = () =>
     scanMs: 60_000,
     unlisted: () => [],
   });
-const WAIT = { timeout: 10_000, interval: 50 };
+const WAIT = { ...PATIENCE, interval: 50 };
 
 /** Numbers of the server's process, the first, and of all that it started. */
 async function processesOf({ sql }: PgServer): Promise<number[]> {

@@ -124,7 +124,7 @@ test('no secret of the daemon, a machine or an agent is in a log, a page or the 
       maxArrayLength: Infinity,
     });
     const places = { log: told, pages: await pagesOf(fleet), database: await databaseOf(fleet) };
-    const [{ hostKey }] = world.hosts.list() as [{ hostKey: string }];
+    const { hostKey } = world.hosts.list()[0]!;
     expect(places.database, 'what is no secret is found').toContain(hostKey);
     expect(places.pages).toContain('shepherd_machines');
     expect(places.log).toContain('daemon started');

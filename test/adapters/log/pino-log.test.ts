@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { createPinoLog, type LogOptions } from '../../../src/adapters/log/pino-log.ts';
 import { Unreachable } from '../../../src/domain/errors.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 /** A log, and what it wrote, one entry per write. */
 function logging(change: Partial<LogOptions> = {}) {
@@ -105,7 +106,7 @@ describe.each(['json', 'pretty'] as const)('secrets (%s)', (format) => {
   test.each(names)('%s is never written, at the top nor one level below', async (name) => {
     const { log, written } = logging({ format });
     log.info({ [name]: 'hush', provider: { [name]: 'hush', id: 'p-1' } }, 'configured');
-    await vi.waitFor(() => expect(written.join('')).toContain('configured'));
+    await vi.waitFor(() => expect(written.join('')).toContain('configured'), PATIENCE);
     const text = written.join('');
     expect(text).not.toContain('hush');
     expect(text.match(/\[secret\]/g)).toHaveLength(2);
@@ -115,7 +116,7 @@ describe.each(['json', 'pretty'] as const)('secrets (%s)', (format) => {
   test('of a child are not written either', async () => {
     const { log, written } = logging({ format });
     log.child({ component: 'ssh' }).info({ privateKey: 'hush' }, 'key read');
-    await vi.waitFor(() => expect(written.join('')).toContain('key read'));
+    await vi.waitFor(() => expect(written.join('')).toContain('key read'), PATIENCE);
     expect(written.join('')).not.toContain('hush');
   });
 });
@@ -126,7 +127,7 @@ describe.each(['json', 'pretty'] as const)('B6: what machines say (%s)', (format
   const written = async (fields: object) => {
     const { log, written: lines } = logging({ format });
     log.warn(fields, 'a machine said so');
-    await vi.waitFor(() => expect(lines.join('')).toContain('a machine said so'));
+    await vi.waitFor(() => expect(lines.join('')).toContain('a machine said so'), PATIENCE);
     return lines.join('');
   };
 
@@ -170,7 +171,7 @@ describe('the form', () => {
   ] as const)('%s, on a terminal: %s', async (format, isTerminal, isJson) => {
     const { log, written } = logging({ format, isTerminal });
     log.info({ component: 'mirror', machine: 'm-1' }, 'up');
-    await vi.waitFor(() => expect(written.join('')).toContain('m-1'));
+    await vi.waitFor(() => expect(written.join('')).toContain('m-1'), PATIENCE);
     const text = written.join('');
     expect(text.startsWith('{')).toBe(isJson);
     if (!isJson) expect(text).toContain('mirror: up');
@@ -181,10 +182,10 @@ describe('the form', () => {
     const { log, written } = logging({ format: 'pretty' });
     log.info({ machine: 'm-1', nested: { a: 1 } }, 'one');
     log.info({ machine: 'm-2' }, 'two');
-    await vi.waitFor(() => expect(written.join('')).toContain('two'));
+    await vi.waitFor(() => expect(written.join('')).toContain('two'), PATIENCE);
     expect(written.join('').trimEnd().split('\n')).toHaveLength(2);
     log.error({ err: failure() }, 'three');
-    await vi.waitFor(() => expect(written.join('')).toContain('three'));
+    await vi.waitFor(() => expect(written.join('')).toContain('three'), PATIENCE);
     expect(written.join('')).toContain('ECONNREFUSED');
   });
 });

@@ -16,11 +16,12 @@ import { startRationedProxy } from './rationed-proxy.ts';
 import type { Rations } from './rationed-proxy.ts';
 import { startSshd } from './sshd.ts';
 import type { Sshd, SshdOptions } from './sshd.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 export const live = new AbortController().signal;
 export const nothing = Buffer.alloc(0);
 /** For polls of what real processes do on a busy machine. */
-export const patient = { timeout: 10_000 };
+export const patient = PATIENCE;
 export const key = parseSshKey(rawKey(), 'key');
 
 /** What a test opened; all of it is closed at its end, the last first. */

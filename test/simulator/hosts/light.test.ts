@@ -7,6 +7,7 @@ import { uploadOf } from '../../contracts/upload-of.ts';
 import { createListener, machineId, type Listener } from './listener.ts';
 import { createStand, live, nothing, processesUnder } from './stand.ts';
 import type { Stand } from './stand.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const agentPath = '/root/agent';
 const program = uploadOf(Buffer.from('any content will do\n'));
@@ -38,12 +39,10 @@ async function takeOver(id: string): Promise<string> {
   return Buffer.from(verdict.publicKey).toString('hex');
 }
 const beats = async (atLeast: number) => {
-  await expect
-    .poll(() => listener.heard.length, { timeout: 10_000 })
-    .toBeGreaterThanOrEqual(atLeast);
+  await expect.poll(() => listener.heard.length, PATIENCE).toBeGreaterThanOrEqual(atLeast);
 };
 const quiet = async () => {
-  await expect.poll(() => listener.connections(), { timeout: 5_000 }).toBe(0);
+  await expect.poll(() => listener.connections(), PATIENCE).toBe(0);
 };
 
 describe('a light agent', () => {
@@ -75,7 +74,7 @@ describe('a light agent', () => {
     await beats(1);
     const after = await takeOver('a');
     expect(after).not.toBe(before);
-    await expect.poll(() => listener.heard.at(-1)?.key, { timeout: 5_000 }).toBe(after);
+    await expect.poll(() => listener.heard.at(-1)?.key, PATIENCE).toBe(after);
     expect(listener.connections()).toBe(1);
   });
   test.each<[string, () => Promise<unknown>]>([
@@ -98,7 +97,7 @@ describe('a light agent', () => {
     stand.hosts().shortenAgents('a', 300);
     for (let turn = 0; turn < 2; turn += 1) {
       await takeOver('a');
-      await expect.poll(() => stand.snapshot('a').agents, { timeout: 5_000 }).toBe(0);
+      await expect.poll(() => stand.snapshot('a').agents, PATIENCE).toBe(0);
     }
     stand.hosts().shortenAgents('a', undefined);
     await takeOver('a');
@@ -115,9 +114,7 @@ describe('a light agent', () => {
     const from = listener.heard.length;
     // The other one is heard three times more, in which this one would have been heard too.
     await expect
-      .poll(() => listener.heard.slice(from).filter(({ key }) => key !== cut).length, {
-        timeout: 10_000,
-      })
+      .poll(() => listener.heard.slice(from).filter(({ key }) => key !== cut).length, PATIENCE)
       .toBeGreaterThanOrEqual(3);
     const late = listener.heard.slice(from + 1).filter(({ key }) => key === cut);
     expect(late, 'but for a call that was under way').toEqual([]);
@@ -125,7 +122,7 @@ describe('a light agent', () => {
     expect((await stand.connect('a')).hostKey).toBe(stand.snapshot('a').hostKey);
     stand.hosts().cutAgents(['a'], false);
     await expect
-      .poll(() => listener.heard.slice(from + 1).some(({ key }) => key === cut), { timeout: 5_000 })
+      .poll(() => listener.heard.slice(from + 1).some(({ key }) => key === cut), PATIENCE)
       .toBe(true);
   });
   test('is silent while its machine hangs', async () => {

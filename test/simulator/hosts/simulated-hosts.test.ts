@@ -19,6 +19,7 @@ import {
   processState,
 } from './stand.ts';
 import type { Stand } from './stand.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 /** Answers what it was told on stdin, and leaves a child in a session of its own behind. */
 const takeover = uploadOf(
@@ -199,7 +200,7 @@ describe('a fault', () => {
             () => 'in',
             () => 'out',
           ),
-        { timeout: 10_000 },
+        PATIENCE,
       )
       .toBe('in');
   });

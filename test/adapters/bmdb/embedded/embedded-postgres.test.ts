@@ -25,6 +25,7 @@ import {
 import { startEmbeddedPostgres } from '../../../../src/adapters/bmdb/embedded/embedded-postgres.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { codeOf } from '../../../../src/domain/errors.ts';
+import { PATIENCE } from '../../../support/patience.ts';
 
 let base: string;
 beforeEach(async () => {
@@ -246,7 +247,7 @@ describe('embedded PostgreSQL', () => {
     const child = await startInChild(dataDir);
     const pid = (await runningServer(path.join(dataDir, 'cluster')))!;
     child.kill('SIGKILL');
-    await vi.waitUntil(async () => !(await isAlive(pid)), { timeout: 10_000 });
+    await vi.waitUntil(async () => !(await isAlive(pid)), PATIENCE);
   });
 
   it('believes no stale number of a process', async () => {
@@ -312,7 +313,7 @@ describe('embedded PostgreSQL', () => {
     const [made] = await readdir(base);
     const pid = (await runningServer(path.join(base, made!, 'cluster')))!;
     child.kill('SIGKILL');
-    await vi.waitUntil(async () => (await readdir(base)).length === 0, { timeout: 15_000 });
+    await vi.waitUntil(async () => (await readdir(base)).length === 0, PATIENCE);
     expect(await isAlive(pid)).toBe(false);
   });
 });

@@ -8,6 +8,7 @@ import {
   SIGNAL,
   STARTED,
 } from './claim-stand.ts';
+import { PATIENCE } from '../../../support/patience.ts';
 
 const s = claimStand();
 const MOODS: Mood[] = ['break before commit, then down', 'break after commit, then down'];
@@ -18,7 +19,7 @@ const away = async <T>(mood: Mood, call: () => Promise<T>): Promise<T> => {
   const answer = call();
   answer.catch(() => undefined);
   // Asked for three times in vain; nothing else connects.
-  await vi.waitUntil(() => s.proxy.refused >= 3, { timeout: 4_000, interval: 10 });
+  await vi.waitUntil(() => s.proxy.refused >= 3, { ...PATIENCE, interval: 10 });
   expect(s.proxy.broken).toBe(1);
   s.proxy.mood = 'through';
   return answer;

@@ -14,6 +14,7 @@ import { insertMachine, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 import { createSmallDisk } from './small-disk.ts';
 import type { SmallDisk } from './small-disk.ts';
+import { PATIENCE } from '../../../support/patience.ts';
 
 const SIGNAL = new AbortController().signal;
 const DAY = 86_400_000;
@@ -165,7 +166,7 @@ describe('a database that cannot be used at all', () => {
     expect(refusal.text).toMatch(/no connection left; .*max_connections: /);
     for (const client of held) client.release(true);
     await crowd.end();
-    await vi.waitUntil(() => openSession(bmdb).then(Boolean, () => false));
+    await vi.waitUntil(() => openSession(bmdb).then(Boolean, () => false), PATIENCE);
   });
 });
 
@@ -216,7 +217,10 @@ describe('a database that cannot be written', () => {
     await sql('ALTER ROLE shepherd SET default_transaction_read_only = on');
     await sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'shepherd'`);
     try {
-      await vi.waitUntil(async () => !(await refusalOf(session.poke())).text.includes('terminat'));
+      await vi.waitUntil(
+        async () => !(await refusalOf(session.poke())).text.includes('terminat'),
+        PATIENCE,
+      );
       for (const call of [() => session.claim('UnitTest1', row.machineId), () => session.poke()]) {
         const refusal = await refusalOf(call());
         expect(refusal).toMatchObject({ code: 'unreachable', retryable: true });
@@ -275,10 +279,10 @@ it('a server that is stopping says so', async () => {
   await vi.waitUntil(async () => {
     refusal = await refusalOf(checkSchema(own.url));
     return refusal.code === 'unreachable';
-  });
+  }, PATIENCE);
   expect(refusal.retryable).toBe(true);
   expect(refusal.text).toMatch(/the server is starting or stopping; wait for it: .*shutting down/);
   await holder.end();
-  await vi.waitUntil(async () => !(await isAlive(pid)));
+  await vi.waitUntil(async () => !(await isAlive(pid)), PATIENCE);
   await own.stop();
 });

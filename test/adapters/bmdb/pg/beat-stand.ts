@@ -14,6 +14,7 @@ import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { KEY, machineRow, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { insertMachine, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
+import { PATIENCE } from '../../../support/patience.ts';
 
 /** Another transaction, held open. */
 export interface Transaction {
@@ -76,7 +77,7 @@ export function beatStand(timeoutMs: number = PATIENT_MS): BeatStand {
     return transactionOn(client);
   };
   stand.untilBlocked = async (count = 1) => {
-    await expect.poll(() => blocked(stand.server.sql), { timeout: 10_000 }).toBe(count);
+    await expect.poll(() => blocked(stand.server.sql), PATIENCE).toBe(count);
   };
   stand.add = async (change = startedAt(Date.now() - 60_000)) => {
     const row = machineRow(Date.now(), change);

@@ -15,6 +15,7 @@ import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { ladderOn, machineRow } from '../../../contracts/bmdb-rows.ts';
 import { insertMachine, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
+import { PATIENCE } from '../../../support/patience.ts';
 
 const SIGNAL = new AbortController().signal;
 
@@ -292,22 +293,22 @@ describe('wakes', () => {
 
   it('come again after the connection was cut, and say that some were lost', async () => {
     const { heard, end } = hear(bmdb.wakes$);
-    await vi.waitUntil(() => heard.length === 1);
+    await vi.waitUntil(() => heard.length === 1, PATIENCE);
     expect(heard).toEqual(['changed']);
     const reconnected = () => heard.filter((wake) => wake === 'reconnected').length;
     for (const times of [1, 2]) {
       expect(await cut()).toBe(1);
-      await vi.waitUntil(() => reconnected() === times, { timeout: 5_000 });
+      await vi.waitUntil(() => reconnected() === times, PATIENCE);
     }
     heard.length = 0;
     await add();
-    await vi.waitUntil(() => heard.includes('changed'));
+    await vi.waitUntil(() => heard.includes('changed'), PATIENCE);
     end();
   });
 
   it('share one connection, which ends with the last reader', async () => {
     const readers = [hear(bmdb.wakes$), hear(bmdb.wakes$)];
-    await vi.waitUntil(() => readers.every(({ heard }) => heard.length > 0));
+    await vi.waitUntil(() => readers.every(({ heard }) => heard.length > 0), PATIENCE);
     const listening = async () => {
       const { rowCount } = await server.sql.query(
         `SELECT 1 FROM pg_stat_activity WHERE application_name = 'shepherd wakes'`,
@@ -316,16 +317,16 @@ describe('wakes', () => {
     };
     expect(await listening()).toBe(1);
     for (const { end } of readers) end();
-    await vi.waitUntil(async () => (await listening()) === 0);
+    await vi.waitUntil(async () => (await listening()) === 0, PATIENCE);
   });
 
   it('do not come, and need no connection, where they are not wanted', async () => {
     const polling = open('poll');
     const listener = hear(bmdb.wakes$);
     const { heard, end } = hear(polling.wakes$);
-    await vi.waitUntil(() => listener.heard.length === 1);
+    await vi.waitUntil(() => listener.heard.length === 1, PATIENCE);
     await add();
-    await vi.waitUntil(() => listener.heard.length > 1);
+    await vi.waitUntil(() => listener.heard.length > 1, PATIENCE);
     expect(heard).toEqual([]);
     expect(await cut()).toBe(1);
     listener.end();
@@ -335,11 +336,11 @@ describe('wakes', () => {
 
   it('carry nothing that is ever read', async () => {
     const { heard, end } = hear(bmdb.wakes$);
-    await vi.waitUntil(() => heard.length === 1);
+    await vi.waitUntil(() => heard.length === 1, PATIENCE);
     const client = new pg.Client({ connectionString: server.url });
     await client.connect();
     await client.query(`SELECT pg_notify('shepherd_wake', 'reconnected')`);
-    await vi.waitUntil(() => heard.length === 2);
+    await vi.waitUntil(() => heard.length === 2, PATIENCE);
     expect(heard).toEqual(['changed', 'changed']);
     await client.end();
     end();

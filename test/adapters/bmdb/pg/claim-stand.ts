@@ -13,6 +13,7 @@ import { startBreakingProxy } from './breaking-proxy.ts';
 import type { BreakingProxy } from './breaking-proxy.ts';
 import { insertMachine, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
+import { PATIENCE } from '../../../support/patience.ts';
 
 export const SIGNAL = new AbortController().signal;
 export const STARTED: Extract<FinishChange, { kind: 'agentStarted' }> = {
@@ -105,7 +106,7 @@ export const untilBlocked = ({ server }: ClaimStand, count: number): Promise<unk
       );
       return rows.length === count;
     },
-    { timeout: 3_000, interval: 10 },
+    { ...PATIENCE, interval: 10 },
   );
 
 /** Runs the statement in a transaction of its own, which stays open meanwhile. */

@@ -15,6 +15,7 @@ import { startBreakingProxy } from './breaking-proxy.ts';
 import type { BreakingProxy, Mood } from './breaking-proxy.ts';
 import { insertMachine, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
+import { PATIENCE } from '../../../support/patience.ts';
 
 const SIGNAL = new AbortController().signal;
 const DAY = 86_400_000;
@@ -119,19 +120,19 @@ describe('a database that does not answer', () => {
     proxy.mood = 'silent';
     expect(await codeOfRefusal(session.poke())).toBe('timed-out');
     expect(session.remainingMs()).toBeGreaterThan(100);
-    await vi.waitUntil(() => session.signal.aborted, { timeout: 5_000 });
+    await vi.waitUntil(() => session.signal.aborted, PATIENCE);
     expect(codeOf(session.signal.reason)).toBe('session-expired');
   });
 
   it('does not end the wakes', async () => {
     let wakes = 0;
     const subscription = bmdb.wakes$.subscribe(() => (wakes += 1));
-    await vi.waitUntil(() => wakes === 1);
+    await vi.waitUntil(() => wakes === 1, PATIENCE);
     proxy.mood = 'down';
     proxy.mood = 'through';
-    await vi.waitUntil(() => wakes === 2, { timeout: 10_000 });
+    await vi.waitUntil(() => wakes === 2, PATIENCE);
     await addMachine();
-    await vi.waitUntil(() => wakes > 2);
+    await vi.waitUntil(() => wakes > 2, PATIENCE);
     subscription.unsubscribe();
   });
 });
@@ -156,10 +157,10 @@ describe('wakes', () => {
       'nothing-to-do',
     );
     await server.sql.query(`SELECT pg_notify('shepherd_wake', 'marker')`);
-    await vi.waitUntil(() => heard.includes('marker'));
+    await vi.waitUntil(() => heard.includes('marker'), PATIENCE);
     expect(heard).toEqual(['marker']);
     await session.updateProvided(row.machineId, { status: 'Stopped' });
-    await vi.waitUntil(() => heard.length === 2);
+    await vi.waitUntil(() => heard.length === 2, PATIENCE);
     await client.end();
   });
 });

@@ -12,6 +12,7 @@ import {
   transactionOn,
   untilBlocked,
 } from './claim-stand.ts';
+import { PATIENCE } from '../../../support/patience.ts';
 
 const s = claimStand();
 const JOB = 'provisioner/metal';
@@ -161,12 +162,19 @@ it('whoever listens hears of jobs and holds that changed, and of nothing that di
   await client.connect();
   client.on('notification', (each) => heard.push(each.payload || 'wake'));
   await client.query('LISTEN shepherd_wake');
-  /** How often it was heard of; what was committed earlier is heard earlier. */
+  /** What was committed earlier is heard earlier. */
+  let markers = 0;
+  const heardAll = async () => {
+    const marker = `marker ${(markers += 1)}`;
+    await s.server.sql.query(`SELECT pg_notify('shepherd_wake', $1)`, [marker]);
+    await vi.waitUntil(() => heard.includes(marker), PATIENCE);
+  };
+  /** How often it was heard of, and of nothing from before it. */
   const wakesOf = async (act: () => Promise<unknown>) => {
+    await heardAll();
     heard.length = 0;
     const got = await act();
-    await s.server.sql.query(`SELECT pg_notify('shepherd_wake', 'marker')`);
-    await vi.waitUntil(() => heard.includes('marker'), { timeout: 5_000 });
+    await heardAll();
     return [heard.length - 1, got] as const;
   };
   const { providerHolds } = s.bmdb;

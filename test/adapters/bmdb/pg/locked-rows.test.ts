@@ -17,6 +17,7 @@ import {
   sorted,
   STARTED,
 } from './claim-stand.ts';
+import { PATIENCE } from '../../../support/patience.ts';
 
 // Somebody (an operator's transaction, a daemon that stopped in the middle) has locked one row.
 const s = claimStand();
@@ -37,7 +38,7 @@ const killLongAgo = (sessions: readonly SessionId[]) =>
     [sessions],
   );
 const untilHeld = (count: number) =>
-  vi.waitUntil(async () => (await heldLeases(s)) === count, { timeout: 8_000, interval: 20 });
+  vi.waitUntil(async () => (await heldLeases(s)) === count, { ...PATIENCE, interval: 20 });
 
 describe('ends of works, of which one is locked', () => {
   it('fail for that one only, which can be ended later', async () => {
@@ -74,7 +75,7 @@ describe('ends of works, of which one is locked', () => {
       `SELECT 1 FROM work WHERE machine_id IN (${most.join()}) FOR UPDATE`,
       async () => {
         const all = sorted(works.map((work) => work.finish(STARTED)));
-        await vi.waitUntil(async () => (await heldLeases(s)) < 60, { timeout: 15_000 });
+        await vi.waitUntil(async () => (await heldLeases(s)) < 60, PATIENCE);
         return { all };
       },
     );
@@ -174,7 +175,7 @@ describe('a session that is closed while some of its work is locked', () => {
       await vi.waitUntil(async () => {
         const row = (await s.other.readMachine(id, SIGNAL)).row!;
         return row.work.length === 0;
-      });
+      }, PATIENCE);
       return { close };
     });
     await closed.close;

@@ -14,6 +14,7 @@ import { startBreakingProxy } from './breaking-proxy.ts';
 import type { BreakingProxy } from './breaking-proxy.ts';
 import { insertMachine, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
+import { PATIENCE } from '../../../support/patience.ts';
 
 const SIGNAL = new AbortController().signal;
 
@@ -68,7 +69,7 @@ it('a poke that began in time does not bring back a session that lost its machin
   try {
     await poker.query('BEGIN');
     await poker.query('SELECT now()');
-    await vi.waitUntil(async () => !(await isAlive(session.sessionId)), { timeout: 5_000 });
+    await vi.waitUntil(async () => !(await isAlive(session.sessionId)), PATIENCE);
     await rival.query('BEGIN');
     const lost = await run(rival, cancelling.cancelDead, [[id], 'shepherd']);
     expect(lost.rows).toMatchObject([{ machine_id: id, released: true }]);
@@ -94,7 +95,7 @@ it('a session that is being extended just now keeps its machines', async () => {
       `UPDATE sessions SET session_deadline = now() + interval '1 hour' WHERE session_id = $1`,
       [session.sessionId],
     );
-    await vi.waitUntil(async () => !(await isAlive(session.sessionId)), { timeout: 5_000 });
+    await vi.waitUntil(async () => !(await isAlive(session.sessionId)), PATIENCE);
     expect(await codeOfRefusal(rival.claim('ShepherdAgentStart', id))).toBe('work-conflict');
   } finally {
     await other.query('COMMIT');
@@ -110,7 +111,7 @@ it('work ends although the database was out of reach for a while', async () => {
   const work = await session.claim('ShepherdAgentStart', id);
   proxy.mood = 'down';
   const finished = work.finish({ kind: 'nothing' });
-  await vi.waitUntil(() => proxy.refused > 1, { timeout: 4_000 });
+  await vi.waitUntil(() => proxy.refused > 1, PATIENCE);
   proxy.mood = 'through';
   await finished;
   expect((await bmdb.readMachine(id, SIGNAL)).row?.work).toEqual([]);
@@ -152,7 +153,7 @@ it.each([
           `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`,
         );
         return rows.length > 0;
-      });
+      }, PATIENCE);
       late.byMs = 61_000;
       await holder.query('COMMIT');
       expect(await claimed).toBe('session-expired');

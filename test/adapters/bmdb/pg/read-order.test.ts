@@ -22,6 +22,7 @@ import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { machineRow } from '../../../contracts/bmdb-rows.ts';
 import { insertMachine, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
+import { PATIENCE } from '../../../support/patience.ts';
 
 const SIGNAL = new AbortController().signal;
 const MOVE = `UPDATE machine_provided SET provider_location = $2 WHERE machine_id = $1`;
@@ -96,14 +97,14 @@ describe('versions of reads', () => {
     const beganAtMs = systemClock.monotonic();
     proxy.holding.armed = true;
     const reading = slow.changesSince(scan.cursor!, SIGNAL);
-    const release = await vi.waitUntil(() => proxy.holding.release);
+    const release = await vi.waitUntil(() => proxy.holding.release, PATIENCE);
     // The transaction has begun, but its snapshot is not taken yet.
     const { nowMs } = await bmdb.readMachine(id, SIGNAL);
     const readAtMs = systemClock.monotonic();
     const single = await vi.waitUntil(async () => {
       const read = await bmdb.readMachine(id, SIGNAL);
       return read.nowMs > nowMs && read;
-    });
+    }, PATIENCE);
     await server.sql.query(MOVE, [id, 'la']);
     release();
     const changes = (await reading) ?? expect.fail('scan instead');

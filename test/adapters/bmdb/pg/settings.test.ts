@@ -12,6 +12,7 @@ import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { sources } from '../../../repo/sources.ts';
 import { startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
+import { PATIENCE } from '../../../support/patience.ts';
 
 /** What a person may have set for a role, a database or a server, for reasons of their own. */
 const STRANGE: Readonly<Record<string, string>> = {
@@ -110,7 +111,7 @@ test('C1: the connection for wakes outlives a limit on idle ones', async () => {
   const heard: Wake[] = [];
   createWakes(deps).subscribe((wake) => heard.push(wake));
   cleanups.push(() => stopped$.next());
-  await vi.waitUntil(() => heard.length > 0, { timeout: 10_000 });
+  await vi.waitUntil(() => heard.length > 0, PATIENCE);
   // Idle since later, so whatever ends the one for wakes has done it when this one is ended.
   const plain = new pg.Client({ connectionString: server.url });
   plain.on('error', () => undefined);

@@ -9,6 +9,7 @@ import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { KEY, MINUTE, machineRow, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { insertMachine, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
+import { PATIENCE } from '../../../support/patience.ts';
 
 const SIGNAL = new AbortController().signal;
 const HOUR = 3_600_000;
@@ -84,7 +85,7 @@ describe.each([
 
   it('loses it at its local deadline, and to the database when that says so', async () => {
     const short = await wrong.openSession({ ...HOST, intervalMs: 1_000 });
-    await vi.waitUntil(() => short.signal.aborted, { timeout: 5_000 });
+    await vi.waitUntil(() => short.signal.aborted, PATIENCE);
     expect(codeOf(short.signal.reason)).toBe('session-expired');
     await server.sql.query(
       `UPDATE sessions SET session_deadline = now() - interval '1 ms' WHERE session_id = $1`,

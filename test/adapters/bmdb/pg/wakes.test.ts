@@ -11,6 +11,7 @@ import { advance, createWatchedClock, settled } from '../../../support/watched-c
 import type { WatchedClock } from '../../../support/watched-clock.ts';
 import { startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
+import { PATIENCE } from '../../../support/patience.ts';
 
 let server: PgServer;
 beforeAll(async () => {
@@ -58,7 +59,7 @@ afterEach(async () => {
   subscription.unsubscribe();
   await settled();
   expect(clock.pending, 'timers left').toBe(0);
-  await vi.waitUntil(async () => (await listening()) === 0);
+  await vi.waitUntil(async () => (await listening()) === 0, PATIENCE);
   proxy.close();
   await once(proxy, 'close');
 });
@@ -72,17 +73,14 @@ const listening = async () => {
 const notify = () => server.sql.query(`SELECT pg_notify('shepherd_wake', '')`);
 /** Virtual time passes until it is so; answers come in real time. */
 const meanwhile = (isSo: () => boolean) =>
-  vi.waitUntil(
-    async () => {
-      await advance(clock, 1_000);
-      return isSo();
-    },
-    { timeout: 8_000 },
-  );
+  vi.waitUntil(async () => {
+    await advance(clock, 1_000);
+    return isSo();
+  }, PATIENCE);
 
 describe('wakes', () => {
   it('come again after the connection died without a word', async () => {
-    await vi.waitUntil(() => heard.length === 1);
+    await vi.waitUntil(() => heard.length === 1, PATIENCE);
     loses = () => true;
     await notify();
     await meanwhile(() => failures > 0);
@@ -91,7 +89,7 @@ describe('wakes', () => {
     expect(heard).toEqual(['changed', 'reconnected']);
     expect(await listening()).toBe(1);
     await notify();
-    await vi.waitUntil(() => heard.length === 3);
+    await vi.waitUntil(() => heard.length === 3, PATIENCE);
   });
 
   it('come though the first connection was never answered when it asked for them', async () => {
@@ -103,7 +101,7 @@ describe('wakes', () => {
   });
 
   it('stay on one connection as long as it answers', async () => {
-    await vi.waitUntil(() => heard.length === 1);
+    await vi.waitUntil(() => heard.length === 1, PATIENCE);
     let asked = 0;
     loses = (data) => (data.includes('LISTEN shepherd_wake') && (asked += 1), false);
     await meanwhile(() => asked > 3);

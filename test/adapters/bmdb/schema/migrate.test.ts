@@ -8,6 +8,7 @@ import { checkSchema, migrate, migrateDown } from '../../../../src/adapters/bmdb
 import { DIRECTORY, knownMigrations } from '../../../../src/adapters/bmdb/schema/migrations.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { codeOf, explain } from '../../../../src/domain/errors.ts';
+import { PATIENCE } from '../../../support/patience.ts';
 
 const NAME = 'migrations';
 let server: EmbeddedPostgres;
@@ -99,7 +100,7 @@ describe('migrations', () => {
     const holder = await sql.connect();
     await holder.query(`SELECT pg_advisory_lock(5218436907114235)`);
     const running = migrate(url, silentLog);
-    await vi.waitUntil(async () => (await waiting('advisory')).length === 1);
+    await vi.waitUntil(async () => (await waiting('advisory')).length === 1, PATIENCE);
     await expect(done()).rejects.toMatchObject({ code: '42P01' });
     await holder.query(`SELECT pg_advisory_unlock_all()`);
     holder.release();
@@ -127,7 +128,7 @@ describe('migrations', () => {
     const holder = await sql.connect();
     await holder.query('BEGIN; LOCK TABLE machines IN ACCESS EXCLUSIVE MODE');
     const refused = refusalOf(migrate(url, silentLog));
-    await vi.waitUntil(async () => (await waiting('relation')).length === 1);
+    await vi.waitUntil(async () => (await waiting('relation')).length === 1, PATIENCE);
     await sql.query('SELECT pg_terminate_backend($1)', await waiting('relation'));
     expect((await refused).code).toBe('unreachable');
     await holder.query('ROLLBACK');

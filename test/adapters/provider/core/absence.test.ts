@@ -3,6 +3,7 @@ import { createSimulatedClock } from '../../../../src/adapters/clock/simulated-c
 import type { DriverListing, Provider } from '../../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import { fleetOf, free, live, machine, order, scripted } from './scripted-driver.ts';
+import { PATIENCE } from '../../../support/patience.ts';
 
 const getMachine: Provider['getMachine'] = () =>
   Promise.reject(new ProviderError('not-found', 'default backend'));
@@ -99,7 +100,7 @@ test('A2: a listing that takes longer than the look goes on, and answers the nex
   const late = expect(first).rejects.toMatchObject({
     ...{ kind: 'transient', message: expect.stringContaining('did not come in time') },
   });
-  await expect.poll(() => asked, { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => asked, PATIENCE).toBe(1);
   clock.increment(1_000);
   await late;
   listing.resolve(complete());

@@ -6,6 +6,7 @@ import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { DEFAULT_GUARD } from '../../../../src/domain/recovery/guard.ts';
 import { recordingLog } from '../../../support/recording-log.ts';
 import { live, OURS, type Stand, startStand } from './stand.ts';
+import { PATIENCE } from '../../../support/patience.ts';
 
 let stand: Stand;
 afterEach(() => stand.close());
@@ -39,7 +40,7 @@ test('A3: a long pause is in the BMDB alone, and clearing it there ends it in al
 
   // As `shepherd provider clear --hold throttle` does.
   await bmdb.providerHolds.lift(provider.name, 'throttle');
-  await expect.poll(() => one.get().then(() => 'asked', String), { timeout: 10_000 }).toBe('asked');
+  await expect.poll(() => one.get().then(() => 'asked', String), PATIENCE).toBe('asked');
   await other.get();
   expect(fake.requests()).toHaveLength(3);
 });

@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'vitest';
 import { deletedName } from '../../../../src/adapters/provider/equinix/ownership.ts';
 import { callOf } from './fleet.ts';
 import { FOREIGN, live, OURS, reservationId, type Stand, startStand } from './stand.ts';
+import { PATIENCE } from '../../../support/patience.ts';
 
 const RENAME = 'PUT /devices/{id}';
 const DELETE = 'DELETE /devices/{id}';
@@ -36,9 +37,8 @@ test('a device is renamed and deleted, and its reservation free again after the 
   expect(await stand.provider.isReusable(SLOT, live)).toBe(false);
   await stand.fake.advance(1_000);
   const gone = () => stand.provider.getMachine(id, live).catch((error: unknown) => error);
-  const soon = { timeout: 10_000 };
-  await expect.poll(gone, soon).toMatchObject({ code: 'not-found' });
-  await expect.poll(() => stand.provider.isReusable(SLOT, live), soon).toBe(true);
+  await expect.poll(gone, PATIENCE).toMatchObject({ code: 'not-found' });
+  await expect.poll(() => stand.provider.isReusable(SLOT, live), PATIENCE).toBe(true);
   const { machines } = await stand.provider.listMachines(live);
   expect(machines).toMatchObject([{ reservationId: SLOT, availability: 'KnownUnused' }]);
 });
@@ -144,9 +144,9 @@ test('vector 36: it is refused while the device is provisioned, which passes', a
   const early = giveBack(id!);
   await expect(early).rejects.toMatchObject({ code: 'transient', outcome: 'not-done' });
   const running = () => stand.fake.devices()[0]?.state;
-  await expect.poll(running, { timeout: 10_000 }).toBe('active');
+  await expect.poll(running, PATIENCE).toBe('active');
   await giveBack(id!);
-  await expect.poll(() => stand.provider.isReusable(SLOT, live), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => stand.provider.isReusable(SLOT, live), PATIENCE).toBe(true);
 });
 
 test('a locked device keeps its name', async () => {
