@@ -61,3 +61,15 @@ export async function advance(clock: WatchedClock, totalMs: number): Promise<voi
   clock.increment(endMs - clock.monotonic());
   await settled();
 }
+
+/** Moves the clock from timer to timer, by whatever is set, until the task has ended. */
+export async function runOut<T>(clock: WatchedClock, task: Promise<T>): Promise<T> {
+  let isOver = false;
+  const over = () => (isOver = true);
+  void task.then(over, over);
+  for (await settled(); !isOver; await settled()) {
+    const next = clock.untilNext();
+    if (next !== null) clock.increment(next);
+  }
+  return task;
+}
