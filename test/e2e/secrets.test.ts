@@ -97,7 +97,7 @@ async function pagesOf({ daemon }: SimulatedFleet): Promise<string> {
   const { body } = await get('/events');
   const { value } = await body!.getReader().read();
   ends.abort();
-  return [...pages, Buffer.from(value!).toString()].join('\n');
+  return [...pages, Buffer.from(value).toString()].join('\n');
 }
 
 test('no secret of the daemon, a machine or an agent is in a log, a page or the database', async () => {
