@@ -83,21 +83,6 @@ test('vector 11 (driver): with a new token the device of the lost reply is found
   expect(found?.id).toBe(stand.fake.devices()[0]?.id);
 });
 
-test('vector 12 (driver): ten creations by two processes on one reservation make one device', async () => {
-  stand = await startStand(ONE_FREE);
-  const { unused, hostname } = await order();
-  const processes = [stand.provider, stand.another()];
-  const results = await Promise.allSettled(
-    Array.from({ length: 10 }, (_, n) => {
-      const mark = witness(`0b6e1111-1111-4111-8111-00000000000${n}`);
-      return processes[n % 2]!.createMachine({ unused, hostname, witness: mark }, live);
-    }),
-  );
-  const lost = results.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
-  expect(lost).toMatchObject(Array(9).fill({ code: 'race-lost', outcome: 'not-done' }));
-  expect(stand.fake.devices()).toHaveLength(1);
-});
-
 test('vector 13 (driver): a refused reservation is listed on; to shelve it is the core’s', async () => {
   stand = await startStand(ONE_FREE);
   const refused = await order();

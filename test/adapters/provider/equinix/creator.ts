@@ -1,0 +1,45 @@
+import { witness } from '../../../../src/domain/ids.ts';
+import { fleetOver } from './fleet.ts';
+import { configFor, recordingDeps } from './setup.ts';
+
+/** What a process of {@link CreatorDone} is started with. */
+export interface CreatorSetup {
+  readonly baseUrl: string;
+  readonly token: string;
+  readonly projectId: string;
+  readonly slot: string;
+  readonly witnesses: readonly string[];
+}
+/** How each of its creations ended, in the order of its witnesses. */
+export interface CreatorDone {
+  readonly results: readonly { id?: string; code?: string; outcome?: string }[];
+}
+
+/**
+ * A process that wants the free reservation several times at once: it lists, says that it is ready,
+ * and begins when it is told to.
+ */
+const live = { signal: new AbortController().signal };
+process.on('disconnect', () => process.exit(0));
+process.once('message', async ({ slot, witnesses, token, ...access }: CreatorSetup) => {
+  const config = configFor(access.baseUrl, { ...access, token: () => token });
+  const provider = fleetOver(config, recordingDeps());
+  const { machines } = await provider.listMachines(live);
+  const unused = machines.find(({ reservationId }) => reservationId === slot);
+  if (!unused) throw new Error('the reservation is not listed');
+  process.once('message', async () => {
+    const hostname = provider.hostnameFor(slot);
+    const creations = witnesses.map((mark) =>
+      provider.createMachine({ unused, hostname, witness: witness(mark) }, live),
+    );
+    const settled = await Promise.allSettled(creations);
+    const results = settled.map((one) => {
+      if (one.status === 'fulfilled') return { id: one.value.id };
+      const { code, outcome } = one.reason as { code: string; outcome: string };
+      return { code, outcome };
+    });
+    process.send?.({ results } satisfies CreatorDone);
+    await provider.stop();
+  });
+  process.send?.('ready');
+});
