@@ -62,7 +62,10 @@ export const PROVISIONING_STEPS = [
   { code: '103', body: 'Configuration written', at: 85 / 240 },
   { code: '104', body: 'Device connected to DHCP system, installer reached', at: 115 / 240 },
   { code: '104.01', body: 'Device booted from the network', at: 120 / 240, networkBoot: true },
+  { code: '105', body: 'Server partitions created', at: 125 / 240 },
+  { code: '106', body: 'Operating system packages installed', at: 135 / 240 },
   { code: '107', body: 'Network interfaces configured', at: 145 / 240 },
+  { code: '108', body: 'Cloud-init packages installed and configured', at: 180 / 240 },
   { code: '109', body: 'Operating system installed', at: 210 / 240 },
   { code: '110', body: 'Provision complete! Your device is ready to go.', at: 1 },
 ] as const;
