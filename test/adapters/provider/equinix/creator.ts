@@ -12,7 +12,7 @@ export interface CreatorSetup {
 }
 /** How each of its creations ended, in the order of its witnesses. */
 export interface CreatorDone {
-  readonly results: readonly { id?: string; code?: string; outcome?: string }[];
+  readonly results: readonly { id?: string | null; code?: string; outcome?: string }[];
 }
 
 /**
