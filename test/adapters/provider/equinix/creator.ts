@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { witness } from '../../../../src/domain/ids.ts';
 import { fleetOver } from './fleet.ts';
 import { configFor, recordingDeps } from './setup.ts';
@@ -21,25 +22,25 @@ export interface CreatorDone {
  */
 const live = { signal: new AbortController().signal };
 process.on('disconnect', () => process.exit(0));
-process.once('message', async ({ slot, witnesses, token, ...access }: CreatorSetup) => {
-  const config = configFor(access.baseUrl, { ...access, token: () => token });
-  const provider = fleetOver(config, recordingDeps());
-  const { machines } = await provider.listMachines(live);
-  const unused = machines.find(({ reservationId }) => reservationId === slot);
-  if (!unused) throw new Error('the reservation is not listed');
-  process.once('message', async () => {
-    const hostname = provider.hostnameFor(slot);
-    const creations = witnesses.map((mark) =>
-      provider.createMachine({ unused, hostname, witness: witness(mark) }, live),
-    );
-    const settled = await Promise.allSettled(creations);
-    const results = settled.map((one) => {
-      if (one.status === 'fulfilled') return { id: one.value.id };
-      const { code, outcome } = one.reason as { code: string; outcome: string };
-      return { code, outcome };
-    });
-    process.send?.({ results } satisfies CreatorDone);
-    await provider.stop();
-  });
-  process.send?.('ready');
+const [setup] = (await once(process, 'message')) as [CreatorSetup];
+const { slot, token, baseUrl, projectId } = setup;
+const config = configFor(baseUrl, { projectId, token: () => token });
+const provider = fleetOver(config, recordingDeps());
+const { machines } = await provider.listMachines(live);
+const unused = machines.find(({ reservationId }) => reservationId === slot);
+if (!unused) throw new Error('the reservation is not listed');
+const told = once(process, 'message');
+process.send?.('ready');
+await told;
+const hostname = provider.hostnameFor(slot);
+const creations = setup.witnesses.map((mark) =>
+  provider.createMachine({ unused, hostname, witness: witness(mark) }, live),
+);
+const settled = await Promise.allSettled(creations);
+const results = settled.map((one) => {
+  if (one.status === 'fulfilled') return { id: one.value.id };
+  const { code, outcome } = one.reason as { code: string; outcome: string };
+  return { code, outcome };
 });
+process.send?.({ results } satisfies CreatorDone);
+await provider.stop();
