@@ -18,3 +18,17 @@ export interface Mutation {
   /** Why nobody can notice: behaviour is the same. Such a mutation is listed, and not counted. */
   readonly equivalent?: string;
 }
+
+/** A mistake as id, piece, what takes its place, and why nobody can notice where that is so. */
+type Mistake = readonly [id: string, find: string, replace: string, equivalent?: string];
+
+/** Mistakes in one file that the same tests have to notice. */
+export const mistakesIn = (
+  file: string,
+  tests: readonly string[],
+  mistakes: readonly Mistake[],
+): Mutation[] =>
+  mistakes.map(([id, find, replace, equivalent]) => ({
+    ...{ id, file, find, replace, tests },
+    ...(equivalent === undefined ? {} : { equivalent }),
+  }));
