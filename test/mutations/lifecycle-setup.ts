@@ -81,6 +81,7 @@ export const mutations: readonly Mutation[] = [
         `event.view.state === context.view.state &&
       `,
         '',
+        'no two states have a substate of one name',
       ],
       [
         'life-same-view-whatever-its-substate',
