@@ -40,6 +40,8 @@ let facts: Map<Slot, SlotFacts>;
 /** Devices as the provider knows them now. */
 let devices: Map<string, ProviderMachine | Error>;
 let looked: string[];
+/** The slots that were named with each look, for drivers that find a device by it. */
+let named: (string | null | undefined)[];
 let listed: DatedListing | null;
 let listings: number;
 let written: [MachineId, ProvidedPatch][];
@@ -52,6 +54,7 @@ beforeEach(() => {
   clock = createWatchedClock();
   log = recordingLog();
   [facts, devices, looked, listed, listings, written] = [new Map(), new Map(), [], null, 0, []];
+  named = [];
   isLeaseOurs = true;
   imposed = [];
   update = async (id, patch) => void written.push([id, patch]);
@@ -60,8 +63,9 @@ beforeEach(() => {
     updateProvided: (id: MachineId, patch: ProvidedPatch) => update(id, patch),
   } as BmdbSession;
   const provider = scriptedProvider({
-    getMachine: async (id) => {
+    getMachine: async (id, { reservationId }) => {
       looked.push(id);
+      named.push(reservationId);
       const found = devices.get(id) ?? new ProviderError('not-found', `no device ${id}`);
       if (found instanceof Error) throw found;
       return found;
@@ -117,6 +121,7 @@ describe('which machines are looked at', () => {
     given(2, { status: 'Provisioning' }, {});
     await run();
     expect(looked.splice(0).toSorted()).toEqual(['device-1', 'device-2']);
+    expect(named.toSorted(), 'each by its slot, too').toEqual(['rack-1', 'rack-2']);
     for (let minutes = 0; minutes < 26; minutes += 1) {
       await advance(clock, 67_000);
       await run();

@@ -432,6 +432,18 @@ describe('http2 agent server', () => {
     expect((await beat()).installationRequest).toBeUndefined();
   });
 
+  test.each([4n, 6n, 0n, -1n])(
+    'B2: nor does one of generation 5 that calls itself %s: it would be installed for ever',
+    async (inner) => {
+      const said: string[] = [];
+      await start({ log: { ...silentLog, error: (_fields, message) => void said.push(message) } });
+      const raw = installationRequestCodec.encode({ generation: inner, metropolis: {} });
+      stored.request = { generation: 5n, raw };
+      expect((await beat()).installationRequest).toBeUndefined();
+      expect(said).toEqual(['stored installation request misnumbered']);
+    },
+  );
+
   test('limits the calls of one key', async () => {
     await start({ limits: { callsPerKey: { perSecond: 0.001, burst: 2 } } });
     await beat();

@@ -72,6 +72,7 @@ function recordOne(
     kind: 'accepted',
     atMs,
     installationRequest: done ? null : (machine.request?.raw ?? null),
+    ...(requested !== null && { requestGeneration: requested }),
     ...(done && report?.result === 'Success' && { mayReboot: true }),
   };
 }

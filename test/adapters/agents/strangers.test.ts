@@ -12,6 +12,7 @@ import { networkOf } from '../../../src/domain/network.ts';
 import type { AgentServerOptions } from '../../../src/adapters/agents/http2-agent-server.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { defaultLimits } from '../../../src/adapters/agents/limits.ts';
+import { createClientIdentity } from '../../../src/agent/client-certificate.ts';
 import { generateRawKeyPair } from '../../../src/agent/keys.ts';
 import { machineId } from '../../../src/domain/ids.ts';
 import { heartbeatRequestCodec } from '../../../src/wire/codec.ts';
@@ -145,6 +146,28 @@ describe('B3: strangers at the agent server', () => {
     await rawCall(session, body);
     await over;
     expect(store.batches).toEqual([1]);
+  });
+
+  test('B2: refusals before an agent was heard do not count against it', async () => {
+    const { address, trust, store } = await start({ refusedCallsMax: 5 });
+    const [key, machine] = [generateRawKeyPair(), machineId(randomUUID())];
+    store.start(machine, key.publicKey);
+    const { key: own, certificate: cert } = await createClientIdentity(key);
+    const session = openRawClient({ address, trust, identity: { key: own, cert } });
+    cleanUps.push(() => session.destroy());
+    const statuses: unknown[] = [];
+    const call = async (of: string) => {
+      const body = writeFrame(heartbeatRequestCodec.encode({ machineId: of }));
+      statuses.push((await rawCall(session, body)).status);
+    };
+    for (let round = 0; round < 3; round += 1) {
+      for (let refused = 0; refused < 5; refused += 1) await call(randomUUID());
+      await call(machine);
+    }
+    const refused = Array.from({ length: 5 }, () => String(GrpcStatus.unauthenticated));
+    const once = [...refused, String(GrpcStatus.ok)];
+    expect(statuses).toEqual([...once, ...once, ...once]);
+    expect(session.destroyed).toBe(false);
   });
 
   test.each([
