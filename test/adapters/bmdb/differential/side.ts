@@ -46,7 +46,8 @@ const WRONG_KEY = new Uint8Array(32).fill(9);
 /** Two of the sessions belong to one daemon. */
 const daemonOf = ({ h }: Side, session: number): Bmdb => (session < 2 ? h.bmdb : h.other);
 
-const NOT_APPLICABLE: Outcome = { value: 'nothing to do it with' };
+/** What came of a command that found nothing it could be about. */
+export const NOT_APPLICABLE: Outcome = { value: 'nothing to do it with' };
 
 /** Does it and tells what came of it. Errors that are none of ours are passed on. */
 export async function perform(side: Side, command: Command): Promise<Outcome> {
