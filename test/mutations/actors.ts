@@ -7,14 +7,14 @@ export const mutations: readonly Mutation[] = [
     file: 'src/actors/take-over.ts',
     find: '  if (turn.signal.aborted) {\n    shell.close();',
     replace: '  if (turn.signal.aborted && shell === undefined) {\n    shell.close();',
-    tests: ['test/actors/take-over.test.ts'],
+    tests: ['test/actors/ended-turns.test.ts'],
   },
   {
     id: 'giving-up-leaves-the-connection-open',
     file: 'src/actors/take-over.ts',
     find: '    turn.shell?.close();\n    const cause',
     replace: '    const cause',
-    tests: ['test/actors/take-over-failures.test.ts'],
+    tests: ['test/actors/ended-turns.test.ts'],
   },
   {
     id: 'foreign-device-is-taken-over',
@@ -28,7 +28,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/actors/take-over.ts',
     find: "    await work.cancel('the task ended while it claimed the machine');\n",
     replace: '',
-    tests: ['test/actors/take-over.test.ts'],
+    tests: ['test/actors/ended-turns.test.ts'],
   },
   {
     id: 'attempt-noted-after-the-agent-started',
@@ -154,14 +154,14 @@ export const mutations: readonly Mutation[] = [
     file: 'src/actors/provisioning/creations.ts',
     find: '          terms.population.count -= added;\n',
     replace: '',
-    tests: ['test/actors/provisioning/creations.test.ts'],
+    tests: ['test/actors/provisioning/population.test.ts'],
   },
   {
     id: 'a-creation-that-failed-counts',
     file: 'src/actors/provisioning/creations.ts',
     find: "  if (intent === 'failed') terms.population.count -= 1;\n",
     replace: '',
-    tests: ['test/actors/provisioning/creations.test.ts'],
+    tests: ['test/actors/provisioning/population.test.ts'],
   },
   {
     id: 'holds-of-a-found-device-are-forgotten',
@@ -169,6 +169,13 @@ export const mutations: readonly Mutation[] = [
     find: '    await restoreHolds(deps, { provider, slotId, witness, device: device! }, session);\n',
     replace: '',
     tests: ['test/actors/provisioning/record.test.ts', 'test/actors/provisioning/settle.test.ts'],
+  },
+  {
+    id: 'holds-of-a-searched-device-are-forgotten',
+    file: 'src/actors/provisioning/settle.ts',
+    find: '    await restoreHolds(deps, { ...intent, device }, session);\n',
+    replace: '',
+    tests: ['test/actors/provisioning/settle.test.ts'],
   },
   {
     id: 'holds-of-an-orphan-are-forgotten',
@@ -252,7 +259,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/actors/recovery/ask.ts',
     find: '  if (!attempt.asked) {\n',
     replace: '  if (attempt.asked === null) {\n',
-    tests: ['test/actors/recovery/reboot.test.ts', 'test/actors/recovery/power-cycle.test.ts'],
+    tests: ['test/actors/recovery/unsent.test.ts'],
   },
   {
     id: 'a-lost-reply-is-a-refusal',
@@ -273,7 +280,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/actors/recovery/ask.ts',
     find: "    throw new ProviderError('transient', 'the machine was looked at too long ago to ask again');\n",
     replace: '    await Promise.resolve();\n',
-    tests: ['test/actors/recovery/reboot.test.ts'],
+    tests: ['test/actors/recovery/unsent.test.ts'],
   },
   {
     id: 'a-check-holds-for-ever',

@@ -35,24 +35,21 @@ export const mutations: readonly Mutation[] = [
     file: 'src/adapters/agents/front-thread.ts',
     find: "level !== 'debug' || debugLines.take('')",
     replace: "level !== 'debug' || debugLines.has('') || true",
-    tests: [
-      'test/adapters/agents/renewal.test.ts',
-      'test/adapters/agents/http2-agent-server.test.ts',
-    ],
+    tests: ['test/adapters/agents/front-thread.test.ts'],
   },
   {
     id: 'unusable-keys-reach-the-thread',
     file: 'src/adapters/agents/agent-server-thread.ts',
     find: '      assertUsable(tls);\n      tell(',
     replace: '      tell(',
-    tests: ['test/adapters/agents/renewal.test.ts', 'test/adapters/agents/agents.contract.test.ts'],
+    tests: ['test/adapters/agents/front-thread.test.ts'],
   },
   {
     id: 'new-keys-are-not-presented',
     file: 'src/adapters/agents/front-thread.ts',
     find: "if (message.kind === 'present') front.present(message.tls);",
     replace: "if (message.kind === 'present') metrics.flush();",
-    tests: ['test/adapters/agents/renewal.test.ts'],
+    tests: ['test/adapters/agents/front-thread.test.ts'],
   },
   {
     id: 'the-thread-takes-in-without-a-session',
@@ -80,20 +77,14 @@ export const mutations: readonly Mutation[] = [
     file: 'src/adapters/agents/heartbeat-service.ts',
     find: '(isKnown || refusalsOfNetwork.has(network))',
     replace: 'refusalsOfNetwork.has(network)',
-    tests: [
-      'test/adapters/agents/http2-agent-server.test.ts',
-      'test/adapters/agents/strangers.test.ts',
-    ],
+    tests: ['test/adapters/agents/http2-agent-server.test.ts'],
   },
   {
     id: 'refusals-cost-nothing',
     file: 'src/adapters/agents/heartbeat-service.ts',
     find: '      refusalsOfNetwork.take(network);\n',
     replace: '',
-    tests: [
-      'test/adapters/agents/http2-agent-server.test.ts',
-      'test/adapters/agents/strangers.test.ts',
-    ],
+    tests: ['test/adapters/agents/http2-agent-server.test.ts'],
   },
   {
     id: 'a-password-for-any-host',
@@ -107,7 +98,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/adapters/ssh/ssh2-shell.ts',
     find: '      if (hostKey.equals(key)) return true;\n',
     replace: '      if (hostKey !== undefined) return true;\n',
-    tests: ['test/adapters/ssh/ssh2-shell.test.ts'],
+    tests: ['test/adapters/ssh/algorithms.test.ts'],
   },
   {
     id: 'a-part-of-another-content-is-continued',
@@ -145,11 +136,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/adapters/provider/core/sending.ts',
     find: '        refused = { cause };\n',
     replace: '',
-    tests: [
-      'test/adapters/provider/core/calls.test.ts',
-      'test/adapters/provider/core/announcements.test.ts',
-      'test/adapters/provider/core/fleet-provider.test.ts',
-    ],
+    tests: ['test/adapters/provider/equinix/turns.test.ts'],
   },
   {
     id: 'a-foreign-machine-is-acted-on',
@@ -211,36 +198,21 @@ export const mutations: readonly Mutation[] = [
     file: 'src/adapters/provider/equinix/client/call.ts',
     find: '    await request.beforeAttempt?.();\n    if (signal.aborted) throw ended();\n',
     replace: '    await request.beforeAttempt?.();\n',
-    tests: [
-      'test/adapters/provider/equinix/client/client.test.ts',
-      'test/adapters/provider/equinix/client/vectors-calls.test.ts',
-      'test/adapters/provider/equinix/client/vectors-mutations.test.ts',
-      'test/adapters/provider/equinix/client/vectors-creation.test.ts',
-    ],
+    tests: ['test/adapters/provider/equinix/client/vectors-creation.test.ts'],
   },
   {
     id: 'sent-before-it-is-checked',
     file: 'src/adapters/provider/equinix/client/call.ts',
     find: '    await request.beforeAttempt?.();\n',
     replace: '    void request.beforeAttempt?.();\n',
-    tests: [
-      'test/adapters/provider/equinix/client/client.test.ts',
-      'test/adapters/provider/equinix/client/vectors-calls.test.ts',
-      'test/adapters/provider/equinix/client/vectors-mutations.test.ts',
-      'test/adapters/provider/equinix/client/vectors-creation.test.ts',
-    ],
+    tests: ['test/adapters/provider/equinix/client/vectors-creation.test.ts'],
   },
   {
     id: 'a-refused-token-is-tried-again',
     file: 'src/adapters/provider/equinix/client/call.ts',
     find: '    if (transport.isRefused(token)) {',
     replace: "    if (transport.isRefused(token) && token === '') {",
-    tests: [
-      'test/adapters/provider/equinix/client/client.test.ts',
-      'test/adapters/provider/equinix/client/vectors-calls.test.ts',
-      'test/adapters/provider/equinix/client/vectors-mutations.test.ts',
-      'test/adapters/provider/equinix/client/vectors-creation.test.ts',
-    ],
+    tests: ['test/adapters/provider/equinix/client/vectors-calls.test.ts'],
   },
   {
     id: 'an-answer-that-was-lost-is-asked-again',
@@ -248,10 +220,8 @@ export const mutations: readonly Mutation[] = [
     find: "    if (type === 'ambiguous') throw toError(failure, { ambiguous: true });\n",
     replace: "    if (type === 'ambiguous') return 'timeout';\n",
     tests: [
-      'test/adapters/provider/equinix/client/client.test.ts',
-      'test/adapters/provider/equinix/client/vectors-calls.test.ts',
-      'test/adapters/provider/equinix/client/vectors-mutations.test.ts',
       'test/adapters/provider/equinix/client/vectors-creation.test.ts',
+      'test/adapters/provider/equinix/client/vectors-mutations.test.ts',
     ],
   },
   {
@@ -259,11 +229,6 @@ export const mutations: readonly Mutation[] = [
     file: 'src/adapters/provider/equinix/client/call.ts',
     find: '!rotated || ++spent.rotations > 1',
     replace: '!rotated',
-    tests: [
-      'test/adapters/provider/equinix/client/client.test.ts',
-      'test/adapters/provider/equinix/client/vectors-calls.test.ts',
-      'test/adapters/provider/equinix/client/vectors-mutations.test.ts',
-      'test/adapters/provider/equinix/client/vectors-creation.test.ts',
-    ],
+    tests: ['test/adapters/provider/equinix/client/vectors-calls.test.ts'],
   },
 ];

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import { ProviderError, WorkConflict } from '../../../src/domain/errors.ts';
-import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
+import { IDLE_TAG, WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { HOUR_MS } from '../../support/provision-parts.ts';
 import { createProvisionStand, type ProvisionStand } from '../../support/provision-stand.ts';
 import { advance, settled } from '../../support/watched-clock.ts';
@@ -207,9 +207,14 @@ describe('a creation that came to nothing', () => {
       await two.step(name);
     }
     isShown = true;
+    const { id } = devices()[0]!;
+    await stand.provider.setTags(id!, { [IDLE_TAG]: 'drain' }, { signal: AbortSignal.any([]) });
     await two.step('recordFindings');
     expect(stand.states()).toEqual(['adopted']);
-    expect(stand.machines()).toMatchObject([{ provided: { providerId: devices()[0]!.id } }]);
+    expect(stand.machines()).toMatchObject([{ provided: { providerId: id } }]);
+    expect(stand.bmdb.tables.holds, 'B2: with what its tags tell of').toMatchObject([
+      { kind: 'no-start', setBy: 'shepherd' },
+    ]);
   });
 
   test('one that was never asked for is not searched for', async () => {

@@ -302,6 +302,15 @@ test('a token that was rotated meanwhile gets one more try', async () => {
   expect(stand!.metrics.count('equinixRetry', 'GetDevice', 'token')).toBe(1);
 });
 
+test('B2: one that is rotated each time, and refused each time, gets no third try', async () => {
+  let reads = 0;
+  const { client, failureOf: failure } = await begin({ token: () => `old-token-${(reads += 1)}` });
+  expect(await failure(client.getDevice(ID, live))).toMatchObject({
+    ...{ kind: 'Unauthorized', status: 401, attempts: 2 },
+  });
+  expect(stand!.calls().map(({ status }) => status)).toEqual([401, 401]);
+});
+
 test('a token that cannot be read, or cannot be sent, is no reason to try for long', async () => {
   const unreadable = new Error('no such file');
   let token: () => string = () => {

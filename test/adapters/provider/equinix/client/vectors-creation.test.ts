@@ -252,6 +252,17 @@ test('what onAttempt throws ends the creation before the post', async () => {
   expect(posts()).toBe(0);
 });
 
+test('B2: an abort while the attempt was announced: no post is attempted, and nothing is in doubt', async () => {
+  const controller = new AbortController();
+  const onAttempt = async () => controller.abort();
+  const creation = stand.client.createDevice({ ...order, onAttempt }, controller.signal);
+  const looks = 1;
+  expect(await stand.failureOf(creation)).toMatchObject({
+    ...{ kind: 'Cancelled', ambiguous: false, attempts: looks },
+  });
+  expect(stand.routes()).toEqual([GET_RESERVATION]);
+});
+
 test('an abort in the middle of the post is Cancelled and ambiguous; the device is found later', async () => {
   stand.fake.addFault({ match: CREATE, times: 1, effect: { type: 'hang', phase: 'after' } });
   const controller = new AbortController();
