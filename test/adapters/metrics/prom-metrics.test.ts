@@ -1,76 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { createMemMetrics } from '../../../src/adapters/metrics/mem-metrics.ts';
-import type { Metrics } from '../../../src/adapters/metrics/port.ts';
 import { silentMetrics } from '../../../src/adapters/metrics/port.ts';
 import { createPromMetrics } from '../../../src/adapters/metrics/prom-metrics.ts';
+import { touchAll } from './every-metric.ts';
 
 const create = () => createPromMetrics({ version: '1.2.3', schema: '7', commit: 'abc1234' });
-
-/** Every method once, so that every family has a series. */
-function touchAll(metrics: Metrics): void {
-  metrics.transition('equinix', 'Reserved', 'Provisioned');
-  metrics.machines([{ provider: 'equinix', state: 'Running', substate: 'healthy', count: 3 }]);
-  metrics.workStarted('ShepherdAgentStart');
-  metrics.workFinished('ShepherdAgentStart', 'finished');
-  metrics.workFinished('ShepherdRecovery', 'lost');
-  metrics.claimConflict('ShepherdRecovery');
-  metrics.heartbeat('ok');
-  metrics.adapterCall('equinix', 'list', 'ok');
-  metrics.driverOpened('rack', ['List', 'Create']);
-  metrics.driverCall('rack', 'Create', true, 12);
-  metrics.agentStartFailure('connect');
-  metrics.insecureConnection('equinix');
-  metrics.reboot('equinix', 'ok');
-  metrics.provisioner('equinix', {
-    ...{ bmdb: 5, used: 6, free: 4, failed: 1, orphan: 1, missing: 0, penalised: 2 },
-    ...{ managed: 6, max: 5, overLimit: 1, intents: 1, isBreakerOpen: true },
-  });
-  metrics.creation('equinix', 'created');
-  metrics.disappeared('Running');
-  metrics.deprovisionStuck('equinix');
-  metrics.sessionStarted('shepherd');
-  metrics.sessionExpired('shepherd');
-  metrics.transaction('executed', 'bmsrv');
-  metrics.transaction('retried', 'shepherd-recoverer');
-  metrics.transaction('failed', 'scruffy-stats');
-  metrics.actorCrash();
-  metrics.serviceCrash('guard');
-  metrics.guard(
-    [
-      { scope: 'fleet', state: 'suspicious', sinceMs: 1, reason: 'nine are silent' },
-      { scope: 'equinix', state: 'frozen', sinceMs: 1, reason: 'nine are silent' },
-    ],
-    [
-      {
-        ...{ scope: 'equinix', machines: 21, started: 20, silent: 9 },
-        ...{ newlySilent: 9, quiet: 9, unreachable: 0 },
-      },
-    ],
-  );
-  metrics.guardFrozen('equinix', 12.5);
-  metrics.recoveryBudget([{ scope: 'location am6', permits: 1, budget: 2 }]);
-  metrics.ladderAttempt('equinix', 'rebooting', 'asked');
-  metrics.ladderAttempt('equinix', 'reinstalling', 'proved');
-  metrics.escalation('equinix', 'reinstalling');
-  metrics.observe(
-    'work_duration_seconds',
-    { process: 'ShepherdAgentStart', result: 'finished' },
-    4,
-  );
-  metrics.observe(
-    'work_queue_wait_seconds',
-    { process: 'ShepherdAgentStart', result: 'finished' },
-    1,
-  );
-  metrics.observe('heartbeat_seconds', { outcome: 'ok' }, 0.01);
-  metrics.equinixCall('ListDevices', '200', 0.2);
-  metrics.equinixSlots(2, 1);
-  metrics.equinixRetry('GetDevice', 'status');
-  metrics.equinixPaused('rate_limit', 7);
-  metrics.equinixCreate('adopted');
-  metrics.equinixReservations({ available: 4, in_use: 1 });
-  metrics.equinixWalk('ListDevices', true);
-}
 
 const isOurs = (line: string) => !/^(# (HELP|TYPE) )?(process|nodejs)_/.test(line) && line !== '';
 
