@@ -1,6 +1,6 @@
 import type { Mutation } from './mutation.ts';
 
-/** The adapters for agents, SSH and providers. */
+/** The adapters for agents, SSH, providers and metrics. */
 export const mutations: readonly Mutation[] = [
   {
     id: 'connections-come-at-any-rate',
@@ -230,5 +230,26 @@ export const mutations: readonly Mutation[] = [
     find: '!rotated || ++spent.rotations > 1',
     replace: '!rotated',
     tests: ['test/adapters/provider/equinix/client/vectors-calls.test.ts'],
+  },
+  {
+    id: 'silent-machines-are-the-newly-silent',
+    file: 'src/adapters/metrics/prom-metrics.ts',
+    find: 'for (const { scope, silent: machines } of counts) {',
+    replace: 'for (const { scope, newlySilent: machines } of counts) {',
+    tests: ['test/adapters/metrics/prom-metrics.test.ts'],
+  },
+  {
+    id: 'failed-devices-are-told-as-orphans',
+    file: 'src/adapters/metrics/prom-metrics.ts',
+    find: 'Object.entries({ orphan, missing, failed })',
+    replace: 'Object.entries({ orphan: failed, missing, failed })',
+    tests: ['test/adapters/metrics/prom-metrics.test.ts'],
+  },
+  {
+    id: 'managed-machines-are-told-as-used',
+    file: 'src/adapters/metrics/prom-metrics.ts',
+    find: 'const capacity = { bmdb, used, free, penalised, managed, max };',
+    replace: 'const capacity = { bmdb, used: managed, free, penalised, managed, max };',
+    tests: ['test/adapters/metrics/prom-metrics.test.ts'],
   },
 ];

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ProviderMachine } from '../../../src/domain/machine.ts';
-import { witness } from '../../../src/domain/ids.ts';
+import { providerName, witness } from '../../../src/domain/ids.ts';
 import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { reconcile, type ReconcileInput } from '../../../src/domain/provisioning/reconcile.ts';
 import {
@@ -16,6 +16,7 @@ import {
   provided,
 } from '../../support/facts.ts';
 
+const OTHER = providerName('another');
 const rack = (at: number) => `rack-${String(at).padStart(3, '0')}`;
 const racks = (count: number) =>
   Array.from({ length: count }, (_, at) => free({ reservationId: rack(at) }));
@@ -171,10 +172,25 @@ describe('reconcile', () => {
     ['a slot with an intent', { intents: [intentRow()] }, ['rack-2']],
     ['a slot with a machine', { machines: [machineRow()] }, ['rack-2']],
     ['a slot that must not be used', { holds: [hold('no-allocate')] }, ['rack-2']],
+    [
+      'B2: one that must not be used for a while',
+      { holds: [hold('no-allocate', NOW_MS + 1)] },
+      ['rack-2'],
+    ],
     ['a slot on the shelf', { penalties: [penaltyRow(NOW_MS + 1)] }, ['rack-2']],
     ['not: a hold of the past', { holds: [hold('no-allocate', NOW_MS)] }, ['rack-1', 'rack-2']],
     ['not: another kind of hold', { holds: [hold('preserve')] }, ['rack-1', 'rack-2']],
     ['not: shelf time that is over', { penalties: [penaltyRow(NOW_MS)] }, ['rack-1', 'rack-2']],
+    [
+      'B2: not: a hold on the slot of that name of another provider',
+      { holds: [{ ...hold('no-allocate'), provider: OTHER }] },
+      ['rack-1', 'rack-2'],
+    ],
+    [
+      'B2: not: another provider’s shelf',
+      { penalties: [penaltyRow(NOW_MS + 1, { provider: OTHER })] },
+      ['rack-1', 'rack-2'],
+    ],
   ])('leaves out %s', (_, change, expected) => {
     const listed = [free(), free({ reservationId: 'rack-2' })];
     expect(slotsOf({ listed, ...change })).toEqual(expected);
