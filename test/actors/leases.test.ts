@@ -68,6 +68,24 @@ test('it ends with the session, and so does waiting for it', async () => {
   expect(clock.pending).toBe(0);
 });
 
+test('a job of another daemon is asked for every three seconds, more or less', async () => {
+  const [one, two] = [await daemon(), await daemon()];
+  await one.leases.take(JOB, forever);
+  const asked: number[] = [];
+  two.keeper.require().lease = async () => (asked.push(clock.monotonic()), null);
+  const leaving = new AbortController();
+  const waiting = two.leases.take(JOB, leaving.signal);
+  const left = expect(waiting).rejects.toBeDefined();
+  await advance(clock, 60_000);
+  leaving.abort();
+  await left;
+  const gaps = asked.slice(1).map((ms, at) => ms - asked[at]!);
+  expect(gaps.length).toBeGreaterThan(15);
+  expect(Math.min(...gaps)).toBeGreaterThanOrEqual(2_400);
+  expect(Math.max(...gaps)).toBeLessThanOrEqual(3_601);
+  expect(new Set(gaps).size, 'daemons do not ask in step').toBeGreaterThan(5);
+});
+
 test('waiting for it ends with whoever waits', async () => {
   const [one, two] = [await daemon(), await daemon()];
   await one.leases.take(JOB, forever);

@@ -124,6 +124,18 @@ describe('the keeper', () => {
     await expect(watching).rejects.toMatchObject({ code: 'session-expired' });
   });
 
+  test('one that is being closed is given to nobody', async () => {
+    await open();
+    const { promise, reject } = Promise.withResolvers<never>();
+    broken.close = promise;
+    const closing = keeper.close();
+    expect(keeper.current()).toBeNull();
+    expect(() => keeper.require()).toThrow('no live session');
+    delete broken.close;
+    reject(new Unreachable('no database'));
+    await expect(closing).rejects.toMatchObject({ code: 'unreachable' });
+  });
+
   test('a close that failed can be repeated', async () => {
     const id = await open();
     broken.close = failing();

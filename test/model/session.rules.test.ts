@@ -22,6 +22,9 @@ tableTests({
   input: { intervalMs: 10_000 },
   slots: { openSession: 'promise', poke: 'promise', watchDeadline: 'promise' },
   actions: ['reportPokeFailure'],
+  // What the supervisor sees of it is the tag.
+  stateOf: ({ value, tags }) =>
+    [...tags, ...(typeof value === 'string' ? [value] : Object.values(value as object))].join('.'),
   start: { to: 'opening', effects: [['calls', 'openSession', { intervalMs: 10_000 }]] },
   ways: {
     opening: [],

@@ -52,6 +52,7 @@ export interface Story {
 interface Snapshot {
   readonly status: string;
   readonly value: unknown;
+  readonly tags: ReadonlySet<string>;
   readonly context: Readonly<Record<string, unknown>>;
   readonly output?: unknown;
   readonly children: Readonly<Record<string, AnyActorRef | undefined>>;

@@ -89,6 +89,46 @@ test('when every place is taken by creations that hang, iterations go on', async
   expect(stand.states()).toEqual(Array.from({ length: 6 }, () => 'adopted'));
 });
 
+test('creations wait for a place as long as one may become free, and no more run than have one', async () => {
+  const one = await stand.life({ limits: { chunkSize: 3, parallelism: 1, creationGapMs: 0 } });
+  let [running, most] = [0, 0];
+  const { createMachine } = stand.provider;
+  stand.provider.createMachine = async (...args) => {
+    most = Math.max(most, (running += 1));
+    return createMachine(...args).finally(() => (running -= 1));
+  };
+  await one.round();
+  await advance(stand.clock, 10_000);
+  expect([most, devices().length]).toEqual([1, 3]);
+});
+
+test('what finds no place in time is left to the next iteration', async () => {
+  stand.provider.inject({ operation: 'create', effect: 'hang', times: 2 });
+  const limits = { chunkSize: 3, parallelism: 2, placeWaitMs: 10_000, creationGapMs: 0 };
+  const one = await stand.life({ limits });
+  const beganMs = stand.clock.monotonic();
+  await one.round();
+  expect(stand.clock.monotonic() - beganMs).toBe(10_000);
+  expect(stand.log.count('the rest is left to the next iteration: no place is free')).toBe(1);
+  expect(stand.intents()).toHaveLength(2);
+  const drained = one.drain(0);
+  await advance(stand.clock, 1);
+  await drained;
+});
+
+test('a job that was lost ends the chunk, but for the creation that waits for its moment already', async () => {
+  const one = await stand.life({ limits: { chunkSize: 6 } });
+  for (const name of ['takeLease', 'listBoth', 'planRound'] as const) await one.step(name);
+  let asked = 0;
+  one.keeper.require().intents.open = async () => {
+    asked += 1;
+    throw new LeaseLost('another daemon has it');
+  };
+  await expect(one.step('beginCreations')).rejects.toMatchObject({ code: 'lease-lost' });
+  expect(asked).toBeLessThanOrEqual(2);
+  expect(devices()).toEqual([]);
+});
+
 describe('an error of a creation', () => {
   const failing = async (error: Error, chunkSize = 1) => {
     stand.provider.inject({ operation: 'create', effect: 'failBefore', error });

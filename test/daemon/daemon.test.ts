@@ -1,0 +1,132 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { hostname } from 'node:os';
+import { createServer, type AddressInfo } from 'node:net';
+import { NEVER } from 'rxjs';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../src/adapters/log/port.ts';
+import type { AgentServer } from '../../src/adapters/agents/port.ts';
+import {
+  openSimWorld,
+  parseSimConfig,
+  simInput,
+  type SimWorld,
+} from '../../src/commands/sim-world.ts';
+import { SIM_TUNING } from '../../src/commands/sim.ts';
+import { startDaemon } from '../../src/daemon/daemon.ts';
+import type { HeartbeatStore } from '../../src/domain/heartbeat.ts';
+import { startPgServer, type PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
+import { recordingLog, type RecordingLog } from '../support/recording-log.ts';
+
+/** A whole daemon in this process; only the listener for agents is played. */
+let server: PgServer;
+let world: SimWorld;
+beforeAll(async () => {
+  [server, world] = await Promise.all([
+    startPgServer(),
+    openSimWorld({ machines: 1, log: silentLog }),
+  ]);
+});
+afterAll(() => Promise.all([server.stop(), world.close()]));
+
+let log: RecordingLog;
+/** What there still was when the agent server was closed. */
+let atItsClose: { sessions: number; consoleAnswers: boolean; databaseAnswers: boolean }[];
+let consoleUrl: string;
+beforeEach(() => {
+  [log, atItsClose, consoleUrl] = [recordingLog(), [], 'http://127.0.0.1:1'];
+});
+
+const answers = (path: string) =>
+  fetch(new URL(path, consoleUrl)).then(
+    ({ status }) => status,
+    () => null,
+  );
+const playedAgents = (store: HeartbeatStore): AgentServer => ({
+  ...{ address: '127.0.0.1:1', heard$: NEVER, isTakingIn: () => true, present: () => undefined },
+  async close() {
+    const { rows } = await server.sql.query<{ n: number }>(
+      'SELECT count(*)::int AS n FROM sessions',
+    );
+    const consoleAnswers = (await answers('/livez')) !== null;
+    const databaseAnswers = await store.withoutHardware!().then(
+      () => true,
+      () => false,
+    );
+    atItsClose.push({ sessions: rows[0]!.n, consoleAnswers, databaseAnswers });
+  },
+});
+const start = async (listen = '127.0.0.1:0', token?: string) => {
+  const known = simInput(world);
+  const { equinix } = known.providers;
+  const input = {
+    ...known,
+    providers: { equinix: { ...equinix, token: token ?? equinix.token } },
+    ...{ database: { url: '${TEST_DATABASE}' }, console: { listen } },
+  };
+  const daemon = await startDaemon({
+    config: parseSimConfig(world, input, { TEST_DATABASE: server.url, WRONG: 'wrong' }),
+    ...{ clock: systemClock, random: systemRandom, log, version: '0.0.0', tuning: TUNING },
+    standIns: { agents: playedAgents },
+  });
+  ({ consoleUrl } = daemon);
+  return daemon;
+};
+/** Work under way may not keep a stop waiting here. */
+const TUNING = { ...SIM_TUNING, drainMs: 500 };
+const WAIT = { timeout: 30_000, interval: 50 };
+/** Connections of the daemon's role: of its pool, and of whoever listens. */
+const noConnectionIsLeft = () =>
+  vi.waitFor(async () => {
+    const { rows } = await server.sql.query<{ n: number }>(
+      `SELECT count(*)::int AS n FROM pg_stat_activity WHERE usename = $1`,
+      [new URL(server.url).username],
+    );
+    expect(rows[0]!.n, 'connections to the database').toBe(0);
+  }, WAIT);
+
+test('a stop ends the session, then the console, the agent server and the database', async () => {
+  const daemon = await start();
+  await vi.waitFor(async () => expect(await answers('/readyz')).toBe(200), WAIT);
+  expect(log.count('recovery may reinstall machines, which erases their disks')).toBe(1);
+  await daemon.reload();
+  expect(log.count('the provider was read again')).toBe(1);
+  const { rows } = await server.sql.query(
+    'SELECT session_component_name AS name, session_runtime_info AS runtime FROM sessions',
+  );
+  expect(rows).toEqual([{ name: 'shepherd', runtime: `host ${hostname()}` }]);
+  await Promise.all([daemon.stop(), daemon.stop()]);
+  await daemon.stopped;
+  expect(atItsClose).toEqual([{ sessions: 0, consoleAnswers: false, databaseAnswers: true }]);
+  expect([log.count('stopping'), log.count('stopped')]).toEqual([1, 1]);
+  await noConnectionIsLeft();
+  expect(log.lines.filter(({ level }) => level === 'error')).toEqual([]);
+});
+
+test('a daemon that cannot start closes what it had opened', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  await expect(start(`127.0.0.1:${port}`)).rejects.toThrow(/console\.listen/);
+  other.close();
+  expect(atItsClose).toEqual([{ sessions: 0, consoleAnswers: false, databaseAnswers: true }]);
+  await noConnectionIsLeft();
+});
+
+test('nor does one start whose token a provider refuses', async () => {
+  await expect(start('127.0.0.1:0', '${WRONG}')).rejects.toThrow(/^provider \S+ refused our token/);
+  expect(atItsClose).toEqual([]);
+  await noConnectionIsLeft();
+});
+
+test('the thread of the agent server is no program', async () => {
+  const child = spawn(process.execPath, ['src/daemon/agent-thread.ts'], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  child.stderr.on('data', (text: Buffer) => (said += text.toString()));
+  const [code] = (await once(child, 'close')) as [number];
+  expect(code).not.toBe(0);
+  expect(said).toMatch(/runs as a thread of the daemon only/);
+});

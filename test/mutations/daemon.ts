@@ -1,0 +1,171 @@
+import type { Mutation } from './mutation.ts';
+
+/** How a daemon is put together, what it says of its health, and how it is closed. */
+
+type Change = readonly [id: string, find: string, replace: string];
+
+/** Mistakes in one file, noticed by the same tests. */
+const mistakes = (
+  file: string,
+  tests: readonly string[],
+  changes: readonly Change[],
+): readonly Mutation[] =>
+  changes.map(([id, find, replace]) => ({ id, file, find, replace, tests }));
+
+const closer = mistakes(
+  'src/daemon/closer.ts',
+  ['test/daemon/closer.test.ts'],
+  [
+    ['closer-closes-first-what-was-opened-first', `open.push({`, `open.unshift({`],
+    ['closer-closes-all-at-once', `await last.close();`, `void last.close();`],
+    [
+      'closer-failure-leaves-the-rest-open',
+      `log.warn({ part: last.name, cause: explain(error) }, 'a part could not be closed');`,
+      `throw error;`,
+    ],
+    [
+      'closer-does-not-tell-what-failed',
+      `log.warn({ part: last.name, cause: explain(error) }, 'a part could not be closed');`,
+      `void explain(error);`,
+    ],
+    [
+      'closer-closes-only-the-last',
+      `for (let last = open.pop(); last; last = open.pop()) {`,
+      `for (const last of open.splice(-1)) {`,
+    ],
+  ],
+);
+
+const health = mistakes(
+  'src/daemon/health.ts',
+  ['test/daemon/health.test.ts'],
+  [
+    ['health-never-scanned-is-ready', `age !== null && age <`, `age === null || age <`],
+    ['health-stale-rows-are-fresh', `PERIODS_MAX * scanMs)`, `100 * PERIODS_MAX * scanMs)`],
+    [
+      'health-has-no-patience',
+      `Math.max(PATIENCE_MIN_MS, PERIODS_MAX * scanMs)`,
+      `PERIODS_MAX * scanMs`,
+    ],
+    ['health-rows-are-fresh-a-moment-too-long', `&& age < Math`, `&& age <= Math`],
+    ['health-silent-database-is-well', `ok: fresh && silence === null,`, `ok: fresh,`],
+    ['health-stale-rows-are-well', `ok: fresh && silence === null,`, `ok: silence === null,`],
+    ['health-needs-no-session', `ok: session !== null,`, `ok: true,`],
+    ['health-asks-the-database-never-again', `ANSWER_MS = 1_000`, `ANSWER_MS = 1_000_000`],
+    ['health-asks-the-database-each-time', `ANSWER_MS = 1_000`, `ANSWER_MS = 0`],
+    ['health-asks-twice-at-once', `validUntilMs = Number.POSITIVE_INFINITY;`, ''],
+    ['health-hides-providers', `...Object.fromEntries(unlisted().map(checkOf)),`, ''],
+    ['health-of-a-provider-ends-the-daemon', `ok: false, degraded: true`, `ok: false`],
+  ],
+);
+
+const WHOLE = ['test/daemon/daemon.test.ts'];
+
+const daemon = mistakes('src/daemon/daemon.ts', WHOLE, [
+  [
+    'daemon-failed-start-leaves-all-open',
+    `await closer.close();
+    throw error;`,
+    `throw error;`,
+  ],
+  ['daemon-stop-closes-nothing', `() => closer.close(),`, `() => undefined,`],
+  ['daemon-stops-twice', `stop: () => (stopping ??= stop()),`, `stop: () => (stopping = stop()),`],
+  [
+    'daemon-stop-does-not-wait',
+    `await stopped;
+    log.info({}, 'stopped');`,
+    `log.info({}, 'stopped');`,
+  ],
+  ['daemon-console-stays-open', `closer.add('console', () => web.close());`, ''],
+  [
+    'daemon-reload-reads-no-provider',
+    `await provider.prepare({ signal: AbortSignal.timeout(RELOAD_MS) });`,
+    `throw new Error('not now');`,
+  ],
+  ['daemon-erases-disks-in-silence', `warnOfErasing(means, parts);\n  log`, `log`],
+]);
+
+const adapters = mistakes('src/daemon/adapters.ts', WHOLE, [
+  ['daemon-database-stays-connected', `closer.add('bmdb', () => bmdb.close());`, ''],
+  [
+    'daemon-agent-server-stays-open',
+    `closer.add('agent server', () => server.close(tuning.agentServerGraceMs));`,
+    '',
+  ],
+]);
+
+const thread = mistakes('src/daemon/agent-thread.ts', WHOLE, [
+  [
+    'daemon-thread-is-a-program',
+    `if (!parentPort) throw new Error('runs as a thread of the daemon only');`,
+    `if (!parentPort) process.exit(0);`,
+  ],
+]);
+
+const parts = mistakes('src/daemon/parts.ts', WHOLE, [
+  ['daemon-sessions-do-not-tell-of-whom', "component: 'shepherd',", "component: '',"],
+  ['daemon-sessions-do-not-tell-where', "hostname() || 'UNKNOWN'", "'UNKNOWN'"],
+  ['daemon-does-not-prepare-its-providers', 'await prepareProviders(providers, log);', ''],
+  [
+    'daemon-does-not-say-what-token-is-refused',
+    'throw new Denied(`provider ${name} refused our token; ${mend}`, { cause: error });',
+    'throw new Denied(mend);',
+  ],
+]);
+
+const check = mistakes(
+  'src/daemon/check.ts',
+  ['test/daemon/check.test.ts'],
+  [
+    [
+      'check-any-database-directory-is-good',
+      `return complaint === null ? [] : [{ path, message`,
+      `return complaint !== null ? [] : [{ path, message`,
+    ],
+    ['check-forgets-the-database', `    checkDatabase(config),\n`, ''],
+    ['check-forgets-the-programs', `    checkPrograms(config),\n`, ''],
+    ['check-forgets-the-ssh-keys', `    checkSshKeys(config),\n`, ''],
+    ['check-forgets-the-agent-server', `    checkAgentServer(config, means),\n`, ''],
+    [
+      'check-program-of-any-processor-is-good',
+      `if (machine === ELF_MACHINES[processor]) return [];`,
+      `return [];`,
+    ],
+    [
+      'check-keys-may-be-read-by-all',
+      `complaintAboutPrivacy(path, found, 0o027)`,
+      `complaintAboutPrivacy(path, found, 0o022)`,
+    ],
+    [
+      'check-a-group-that-may-read-is-a-mistake',
+      `message, isWarning: true }];\n}\n\nfunction checkDev`,
+      `message }];\n}\n\nfunction checkDev`,
+    ],
+    [
+      'check-refused-provider-is-good',
+      `return refusal === null ? findings : [...findings, { path, message: refusal }];`,
+      `return findings;`,
+    ],
+    ['check-names-the-wrong-key', `path === ssh.keyPath`, `path !== ssh.keyPath`],
+    [
+      'check-wrong-endpoint-is-good',
+      `host: agent.endpoint === undefined ? listen.host : hostOf(agent.endpoint),`,
+      `host: listen.host,`,
+    ],
+    [
+      'check-strangers-may-keep-certificates',
+      `complaintAboutKeepingIn(dir) ?? complaintAboutStrangers(dir)`,
+      `complaintAboutKeepingIn(dir)`,
+    ],
+  ],
+);
+
+export const mutations: readonly Mutation[] = [
+  ...closer,
+  ...health,
+  ...daemon,
+  ...adapters,
+  ...thread,
+  ...parts,
+  ...check,
+];
