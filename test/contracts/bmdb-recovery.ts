@@ -5,7 +5,7 @@ import type { QuarantineKind, Rung } from '../../src/domain/machine.ts';
 import { codeOf } from '../../src/domain/errors.ts';
 import { DEFAULT_LOSS, LADDER_RESET_MS } from '../../src/domain/policy.ts';
 import { MINUTE, machineRow, providedOf, startedAt } from './bmdb-rows.ts';
-import { SIGNAL, STEADY, DOUBLING, refusedWith, holdOn } from './bmdb-stage.ts';
+import { SIGNAL, STEADY, refusedWith, holdOn } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 
 export function recoveryContract(s: Stage): void {
@@ -84,20 +84,21 @@ export function recoveryContract(s: Stage): void {
     });
 
     it('that failed keeps its permit while it cools down, longer each time', async () => {
+      const growing = { initialMs: MINUTE, exponent: 2, maximumMs: 5 * MINUTE };
       const id = await addLost();
-      for (const seconds of [1, 2, 4]) {
-        await (await asked(id)).fail(DOUBLING, 'no evidence');
+      for (const minutes of [1, 2, 4]) {
+        await (await asked(id)).fail(growing, 'no evidence');
         const row = await read(id);
         expect(row.permit).toBe(true);
-        expect(row.recovery!.nextAtMs! - (await now())).toBeGreaterThan((seconds - 1) * 1000);
+        expect(row.recovery!.nextAtMs! - (await now())).toBeGreaterThan((minutes - 1) * MINUTE);
         expect(await refusedWith(s.session.claim('ShepherdRecovery', id))).toBe('nothing-to-do');
-        await s.h.pass(seconds * 1000 + 1);
+        await s.h.pass(minutes * MINUTE + 1);
       }
       const work = await asked(id);
-      await work.finish({ kind: 'recovered', coolDown: DOUBLING, bootSeconds: null });
+      await work.finish({ kind: 'recovered', coolDown: growing, bootSeconds: null });
       const left = (await read(id)).recovery!.nextAtMs! - (await now());
-      expect(left).toBeGreaterThan(4_000);
-      expect(left).toBeLessThanOrEqual(5_000);
+      expect(left).toBeGreaterThan(4 * MINUTE);
+      expect(left).toBeLessThanOrEqual(5 * MINUTE);
     });
 
     it('gives the permit back when the machine is parked', async () => {
