@@ -34,6 +34,7 @@ let log: RecordingLog;
 /** What there still was when the agent server was closed. */
 let atItsClose: { sessions: number; consoleAnswers: boolean; databaseAnswers: boolean }[];
 let consoleUrl: string;
+let itsStore: HeartbeatStore;
 beforeEach(() => {
   [log, atItsClose, consoleUrl] = [recordingLog(), [], 'http://127.0.0.1:1'];
 });
@@ -46,6 +47,7 @@ const answers = (path: string) =>
 const playedAgents = (store: HeartbeatStore): AgentServer => ({
   ...{ address: '127.0.0.1:1', heard$: NEVER, isTakingIn: () => true, present: () => undefined },
   async close() {
+    itsStore = store;
     const { rows } = await server.sql.query<{ n: number }>(
       'SELECT count(*)::int AS n FROM sessions',
     );
@@ -76,15 +78,9 @@ const start = async (listen = '127.0.0.1:0', token?: string) => {
 /** Work under way may not keep a stop waiting here. */
 const TUNING = { ...SIM_TUNING, drainMs: 500 };
 const WAIT = { timeout: 30_000, interval: 50 };
-/** Connections of the daemon's role: of its pool, and of whoever listens. */
-const noConnectionIsLeft = () =>
-  vi.waitFor(async () => {
-    const { rows } = await server.sql.query<{ n: number }>(
-      `SELECT count(*)::int AS n FROM pg_stat_activity WHERE usename = $1`,
-      [new URL(server.url).username],
-    );
-    expect(rows[0]!.n, 'connections to the database').toBe(0);
-  }, WAIT);
+/** The pool that the agent server wrote by answers nobody any more. */
+const databaseIsLetGo = () =>
+  expect(itsStore.withoutHardware!()).rejects.toThrow(/after calling end/);
 
 test('a stop ends the session, then the console, the agent server and the database', async () => {
   const daemon = await start();
@@ -97,10 +93,10 @@ test('a stop ends the session, then the console, the agent server and the databa
   );
   expect(rows).toEqual([{ name: 'shepherd', runtime: `host ${hostname()}` }]);
   await Promise.all([daemon.stop(), daemon.stop()]);
-  await daemon.stopped;
   expect(atItsClose).toEqual([{ sessions: 0, consoleAnswers: false, databaseAnswers: true }]);
   expect([log.count('stopping'), log.count('stopped')]).toEqual([1, 1]);
-  await noConnectionIsLeft();
+  await daemon.stopped;
+  await databaseIsLetGo();
   expect(log.lines.filter(({ level }) => level === 'error')).toEqual([]);
 });
 
@@ -111,13 +107,12 @@ test('a daemon that cannot start closes what it had opened', async () => {
   await expect(start(`127.0.0.1:${port}`)).rejects.toThrow(/console\.listen/);
   other.close();
   expect(atItsClose).toEqual([{ sessions: 0, consoleAnswers: false, databaseAnswers: true }]);
-  await noConnectionIsLeft();
+  await databaseIsLetGo();
 });
 
 test('nor does one start whose token a provider refuses', async () => {
   await expect(start('127.0.0.1:0', '${WRONG}')).rejects.toThrow(/^provider \S+ refused our token/);
   expect(atItsClose).toEqual([]);
-  await noConnectionIsLeft();
 });
 
 test('the thread of the agent server is no program', async () => {

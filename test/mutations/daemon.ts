@@ -1,18 +1,8 @@
-import type { Mutation } from './mutation.ts';
+import { mistakesIn, type Mutation } from './mutation.ts';
 
 /** How a daemon is put together, what it says of its health, and how it is closed. */
 
-type Change = readonly [id: string, find: string, replace: string];
-
-/** Mistakes in one file, noticed by the same tests. */
-const mistakes = (
-  file: string,
-  tests: readonly string[],
-  changes: readonly Change[],
-): readonly Mutation[] =>
-  changes.map(([id, find, replace]) => ({ id, file, find, replace, tests }));
-
-const closer = mistakes(
+const closer = mistakesIn(
   'src/daemon/closer.ts',
   ['test/daemon/closer.test.ts'],
   [
@@ -36,7 +26,7 @@ const closer = mistakes(
   ],
 );
 
-const health = mistakes(
+const health = mistakesIn(
   'src/daemon/health.ts',
   ['test/daemon/health.test.ts'],
   [
@@ -61,7 +51,7 @@ const health = mistakes(
 
 const WHOLE = ['test/daemon/daemon.test.ts'];
 
-const daemon = mistakes('src/daemon/daemon.ts', WHOLE, [
+const daemon = mistakesIn('src/daemon/daemon.ts', WHOLE, [
   [
     'daemon-failed-start-leaves-all-open',
     `await closer.close();
@@ -85,7 +75,7 @@ const daemon = mistakes('src/daemon/daemon.ts', WHOLE, [
   ['daemon-erases-disks-in-silence', `warnOfErasing(means, parts);\n  log`, `log`],
 ]);
 
-const adapters = mistakes('src/daemon/adapters.ts', WHOLE, [
+const adapters = mistakesIn('src/daemon/adapters.ts', WHOLE, [
   ['daemon-database-stays-connected', `closer.add('bmdb', () => bmdb.close());`, ''],
   [
     'daemon-agent-server-stays-open',
@@ -94,7 +84,7 @@ const adapters = mistakes('src/daemon/adapters.ts', WHOLE, [
   ],
 ]);
 
-const thread = mistakes('src/daemon/agent-thread.ts', WHOLE, [
+const thread = mistakesIn('src/daemon/agent-thread.ts', WHOLE, [
   [
     'daemon-thread-is-a-program',
     `if (!parentPort) throw new Error('runs as a thread of the daemon only');`,
@@ -102,7 +92,7 @@ const thread = mistakes('src/daemon/agent-thread.ts', WHOLE, [
   ],
 ]);
 
-const parts = mistakes('src/daemon/parts.ts', WHOLE, [
+const parts = mistakesIn('src/daemon/parts.ts', WHOLE, [
   ['daemon-sessions-do-not-tell-of-whom', "component: 'shepherd',", "component: '',"],
   ['daemon-sessions-do-not-tell-where', "hostname() || 'UNKNOWN'", "'UNKNOWN'"],
   ['daemon-does-not-prepare-its-providers', 'await prepareProviders(providers, log);', ''],
@@ -113,7 +103,7 @@ const parts = mistakes('src/daemon/parts.ts', WHOLE, [
   ],
 ]);
 
-const check = mistakes(
+const check = mistakesIn(
   'src/daemon/check.ts',
   ['test/daemon/check.test.ts'],
   [
