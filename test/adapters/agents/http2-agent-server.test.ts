@@ -353,7 +353,8 @@ describe('http2 agent server', () => {
       }),
       { numRuns: 40 },
     );
-    expect(await beat()).toBeDefined();
+    // A busy machine may need longer than these calls have: as an agent, it tries again.
+    await expect.poll(() => beat().then(() => 'taken in', String)).toBe('taken in');
   });
 
   test('bytes that are no TLS or no HTTP/2, and connections cut in the handshake', async () => {
