@@ -129,7 +129,8 @@ export async function readAudit({ sql }: RestartablePostgres): Promise<AuditReco
      FROM audit.log WHERE tbl = 'guard_pulse' ORDER BY id`,
   );
   const tags = await sql<TagWrite>(
-    `SELECT ${COMMON}, tbl AS "table", new->>'machine_id' AS "machineId"
+    `SELECT ${COMMON}, tbl AS "table", new->>'machine_id' AS "machineId",
+       ${ms(`coalesce(new->>'attempted_at', new->>'asked_at')::timestamptz`)} AS "askedMs"
      FROM audit.log WHERE tbl = ANY ($1) AND op <> 'DELETE' ORDER BY id`,
     [Object.keys(WATCHED).filter((name) => name.startsWith('machine_'))],
   );

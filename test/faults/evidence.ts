@@ -57,6 +57,8 @@ export interface PulseWrite extends Noted {
 export interface TagWrite extends Noted {
   readonly table: string;
   readonly machineId: string;
+  /** When it was last noted that something is about to be done to the machine; null: never. */
+  readonly askedMs: number | null;
 }
 /** A heartbeat was taken away. */
 export interface Deletion extends Noted {
@@ -95,7 +97,10 @@ export interface Evidence {
     readonly kind: string;
     readonly machineId: string;
     readonly atMs: number;
+    readonly sentAtMs: number;
   }[];
+  /** Runs that fence nothing themselves: what they do is allowed when the database allowed it. */
+  readonly unfenced: ReadonlySet<string>;
   /** The start of a daemon that wrote something; null: nobody we know. */
   readonly writerOf: (change: Noted) => string | null;
   readonly budget: Budget;

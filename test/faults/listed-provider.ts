@@ -31,8 +31,10 @@ export function createListedProvider(
       return deviceOf(find(id));
     },
     async rebootMachine(id, _mode, options) {
+      const device = find(id);
       unlessAborted(options);
-      await reboot(find(id));
+      await options.beforeSending?.();
+      await reboot(device);
       return { operationRef: `reboot of ${id}` };
     },
   });

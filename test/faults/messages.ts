@@ -9,6 +9,8 @@ export interface Setup {
   /** File that acknowledgements are appended to. */
   readonly logPath: string;
   readonly machines: readonly MachineInfo[];
+  /** The process fences nothing itself, as one that is stopped would, and keeps its pokes back. */
+  readonly isUnfenced?: boolean;
 }
 export interface MachineInfo {
   readonly machineId: string;
@@ -39,8 +41,9 @@ export type ToDaemon =
 export type FromDaemon =
   | { readonly type: 'ready' }
   /**
-   * An effect on a machine; `atMs` is when the daemon heard from the database that it may, by the
-   * clock that all share. From there to the effect it waits for nothing, but may be stopped anywhere.
+   * An effect on a machine. By the clock that all share, `atMs` is when the daemon last compared the
+   * time with its own deadline, after the database had told it that it may; `sentAtMs` is when this
+   * was sent. In between it waits for nothing, but a process may be stopped anywhere.
    */
   | {
       readonly type: 'effect';
@@ -48,6 +51,7 @@ export type FromDaemon =
       readonly kind: 'execute' | 'reboot';
       readonly address: string;
       readonly atMs: number;
+      readonly sentAtMs: number;
       /** Base64; empty for a reboot. */
       readonly stdin: string;
     };

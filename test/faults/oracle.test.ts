@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Evidence, HistoryRow, Lease } from './evidence.ts';
+import type { Evidence, HistoryRow, Lease, TagWrite } from './evidence.ts';
 import { judge, type Rule } from './oracle.ts';
 
 /**
@@ -35,6 +35,13 @@ const row = (
   ...noted(xid, by, atMs),
   ...{ machineId: MACHINE, process: of.process, event, sessionId: of.sessionId },
   ...{ epoch: of.epoch, seq: String(xid), cause },
+});
+
+const tag = (xid: number, by: typeof A, atMs: number, table: string): TagWrite => ({
+  ...{ ...noted(xid, by, atMs), table, machineId: MACHINE, askedMs: null },
+});
+const effect = (run: string, kind: string, atMs: number) => ({
+  ...{ run, kind, machineId: MACHINE, atMs, sentAtMs: atMs },
 });
 
 const [first, second, third] = [lease(A, 1), lease(A, 2), lease(B, 3, 'ShepherdRecovery')];
@@ -73,8 +80,9 @@ const good: Evidence = {
     { ...noted(6, B, 6_000), granted: false, machineId: MACHINE, provider: 'p', location: 'l' },
   ],
   tags: [
-    { ...noted(2, A, 200), table: 'machine_agent_started', machineId: MACHINE },
-    { ...noted(7, B, 5_500), table: 'machine_recovery', machineId: MACHINE },
+    { ...tag(8, A, 140, 'machine_agent_start_attempt'), askedMs: 140 },
+    tag(2, A, 200, 'machine_agent_started'),
+    { ...tag(7, B, 5_500, 'machine_recovery'), askedMs: 5_500 },
   ],
   silenced: [{ ...noted(6, B, 6_000), machineId: MACHINE }],
   beats: [
@@ -89,10 +97,8 @@ const good: Evidence = {
       { machine: MACHINE, epoch: '2', how: 'finish', result: 'work-lost' },
     ],
   },
-  effects: [
-    { run: 'a', kind: 'execute', machineId: MACHINE, atMs: 150 },
-    { run: 'b', kind: 'reboot', machineId: MACHINE, atMs: 5_600 },
-  ],
+  effects: [effect('a', 'execute', 150), effect('b', 'reboot', 5_600)],
+  unfenced: new Set(),
   writerOf: ({ port }) => (port === 1 ? 'a' : port === 2 ? 'b' : null),
   budget: {
     fleet: 1,
@@ -113,6 +119,11 @@ const fourth = lease(B, 4);
 
 test('a good record is judged to be good', () => {
   expect(judge(good)).toEqual([]);
+});
+
+test('what an unfenced run does late, though the database allowed it in time, is good', () => {
+  const late = { effects: [effect('a', 'execute', 4_501)] };
+  expect(judge({ ...good, ...late, unfenced: new Set(['a']) })).toEqual([]);
 });
 
 test.each<readonly [Rule, string, Partial<Evidence>]>([
@@ -164,7 +175,7 @@ test.each<readonly [Rule, string, Partial<Evidence>]>([
   [
     'dead-session-wrote',
     'a tag after the deadline',
-    { tags: swapped(good.tags, 0, { begunAtMs: 4_600 }) },
+    { tags: swapped(good.tags, 1, { begunAtMs: 4_600 }) },
   ],
   [
     'dead-session-wrote',
@@ -184,27 +195,51 @@ test.each<readonly [Rule, string, Partial<Evidence>]>([
   [
     'wrote-without-lease',
     'a tag written by somebody else',
-    { tags: swapped(good.tags, 1, { port: 1 }) },
+    { tags: swapped(good.tags, 2, { port: 1 }) },
   ],
   [
     'wrote-without-lease',
     'a tag written after the end of the work',
-    { tags: swapped(good.tags, 1, { atMs: 8_000 }) },
+    { tags: swapped(good.tags, 2, { atMs: 8_000 }) },
   ],
   [
     'effect-without-lease',
     'an effect after the deadline',
-    { effects: [{ run: 'a', kind: 'execute', machineId: MACHINE, atMs: 4_501 }] },
+    { effects: [effect('a', 'execute', 4_501)] },
   ],
   [
     'effect-without-lease',
     'an effect of another than the holder',
-    { effects: [{ run: 'a', kind: 'reboot', machineId: MACHINE, atMs: 5_500 }] },
+    { effects: [effect('a', 'reboot', 5_500)] },
   ],
   [
     'effect-without-lease',
     'an effect on a free machine',
-    { effects: [{ run: 'a', kind: 'execute', machineId: MACHINE, atMs: 300 }] },
+    { effects: [effect('a', 'execute', 300)] },
+  ],
+  [
+    'effect-without-lease',
+    'an effect that an unfenced run noted with a session that was dead by then',
+    {
+      unfenced: new Set(['a']),
+      tags: swapped(good.tags, 0, { begunAtMs: 4_600, askedMs: 4_600, atMs: 4_700 }),
+      effects: [effect('a', 'execute', 4_900)],
+    },
+  ],
+  [
+    'effect-unnoted',
+    'an effect that is noted when it was done',
+    { effects: swapped(good.effects, 0, { sentAtMs: 139 }) },
+  ],
+  [
+    'effect-unnoted',
+    'a second effect on the strength of one note',
+    { effects: [...good.effects, effect('b', 'reboot', 5_700)] },
+  ],
+  [
+    'effect-unnoted',
+    'an effect after a change that is no note',
+    { tags: swapped(good.tags, 2, { askedMs: 5_400 }) },
   ],
   [
     'ack-lost',

@@ -1,4 +1,12 @@
-import type { Evidence, HistoryRow, Lease, LeaseChange, Noted, SessionChange } from './evidence.ts';
+import type {
+  Evidence,
+  HistoryRow,
+  Lease,
+  LeaseChange,
+  Noted,
+  SessionChange,
+  TagWrite,
+} from './evidence.ts';
 
 /**
  * Judges the record of a run. It knows nothing of our code: only what the tables mean and what must
@@ -19,6 +27,7 @@ export type Rule =
   | 'dead-session-wrote'
   | 'wrote-without-lease'
   | 'effect-without-lease'
+  | 'effect-unnoted'
   | 'ack-lost'
   | 'heartbeat-lost'
   | 'budget-exceeded'
@@ -177,20 +186,57 @@ function leaseAt(changes: readonly LeaseChange[], { xid, atMs }: Noted): Lease |
   return changes.findLast((change) => change.atMs <= atMs)?.to ?? null;
 }
 
-/** S4: no effect on a machine begins but under a lease of a live session. */
-function judgeEffects({ effects, leases }: Evidence, lives: Lives): Violation[] {
-  const byMachine = groupBy(leases, (change) => change.machineId);
-  return effects.flatMap(({ run, kind, machineId, atMs }): Violation[] => {
+/** Where it is noted that something is about to be done. */
+const NOTED_IN: Readonly<Record<string, string>> = {
+  execute: 'machine_agent_start_attempt',
+  reboot: 'machine_recovery',
+};
+
+/**
+ * S4, S8: no effect on a machine begins but under a lease of a live session, and each is noted before
+ * it begins. A run that fences nothing itself can only be held to what the database allowed: its lease
+ * and its session count as they were when it noted the effect.
+ */
+function judgeEffects(evidence: Evidence, lives: Lives): Violation[] {
+  const byMachine = groupBy(evidence.leases, (change) => change.machineId);
+  const notes = notesOf(evidence);
+  const done = new Map<string, number>();
+  return evidence.effects.flatMap(({ run, kind, machineId, atMs, sentAtMs }): Violation[] => {
+    const key = noteKey(run, NOTED_IN[kind]!, machineId);
+    const count = done.get(key) ?? 0;
+    done.set(key, count + 1);
+    const before = (notes.get(key) ?? []).filter((note) => note.atMs <= sentAtMs);
+    const found: Violation[] = [];
+    const say = (rule: Rule, why: string) =>
+      found.push({ rule, detail: `${machineId}: ${kind} by ${run}, ${why}` });
+    if (before.length <= count)
+      say('effect-unnoted', `number ${count + 1}, ${before.length} noted`);
+    const note = before.at(-1);
+    const judged =
+      evidence.unfenced.has(run) && note
+        ? { atMs: note.atMs, begunAtMs: note.begunAtMs }
+        : { atMs, begunAtMs: atMs };
     const changes = byMachine.get(machineId) ?? [];
-    const lease = changes.findLast((change) => change.atMs <= atMs)?.to ?? null;
-    const ours = lease && lives.runOf(lease.sessionId) === run;
-    if (ours && lives.isAlive(lease.sessionId, atMs)) return [];
-    const why = ours
-      ? `${lives.lateMs(lease.sessionId, atMs)} ms after the deadline`
-      : `the lease is ${lease ? 'another’s' : 'free'}`;
-    return [{ rule: 'effect-without-lease', detail: `${machineId}: ${kind} by ${run}, ${why}` }];
+    const lease = changes.findLast((change) => change.atMs <= judged.atMs)?.to ?? null;
+    const isOurs = lease !== null && lives.runOf(lease.sessionId) === run;
+    if (!isOurs) say('effect-without-lease', `the lease is ${lease ? 'another’s' : 'free'}`);
+    else if (!lives.isAlive(lease.sessionId, judged.begunAtMs)) {
+      const lateMs = lives.lateMs(lease.sessionId, judged.begunAtMs);
+      say('effect-without-lease', `${lateMs} ms after the deadline`);
+    }
+    return found;
   });
 }
+
+const noteKey = (run: string | null, table: string, machineId: string) =>
+  `${run} ${table} ${machineId}`;
+
+/** Of each run, table and machine, in order: a note writes the time of its own transaction. */
+const notesOf = ({ tags, writerOf }: Evidence): Map<string, TagWrite[]> =>
+  groupBy(
+    tags.filter(({ askedMs, begunAtMs }) => askedMs === begunAtMs),
+    (tag) => noteKey(writerOf(tag), tag.table, tag.machineId),
+  );
 
 /** I8: what a caller was told is in the database. */
 function judgeAcknowledged(evidence: Evidence): Violation[] {

@@ -23,6 +23,8 @@ export interface TcpProxy {
   release(): void;
   /** Delays everything by this much. */
   slow(latencyMs: number): void;
+  /** From now on each COMMIT of a transaction that may write reaches the server so much later. */
+  delayCommits(delayMs: number): void;
   /**
    * Breaks the connection of the next COMMIT of a transaction that may write: before the server
    * gets it, when it answers, or `during`, so that the client may look what became of it while it
@@ -35,7 +37,14 @@ export interface TcpProxy {
 }
 export type CommitBreak = 'before' | 'during' | 'after';
 export type ProxyFault =
-  'cut' | 'held' | 'slowed' | 'commitBefore' | 'commitDuring' | 'commitAfter' | 'cutInMessage';
+  | 'cut'
+  | 'held'
+  | 'slowed'
+  | 'commitDelayed'
+  | 'commitBefore'
+  | 'commitDuring'
+  | 'commitAfter'
+  | 'cutInMessage';
 
 const COMMIT_FAULTS = {
   before: 'commitBefore',
@@ -46,6 +55,7 @@ const COMMIT_FAULTS = {
 interface State {
   held: boolean;
   latencyMs: number;
+  commitDelayMs: number;
   commit: CommitBreak | null;
   message: boolean;
   readonly fired: Record<ProxyFault, number>;
@@ -54,11 +64,12 @@ interface State {
 /** @param targetPort of the server on 127.0.0.1, asked for each new connection. */
 export async function startTcpProxy(targetPort: () => number): Promise<TcpProxy> {
   const state: State = {
-    ...{ held: false, latencyMs: 0, commit: null, message: false },
+    ...{ held: false, latencyMs: 0, commitDelayMs: 0, commit: null, message: false },
     fired: {
       cut: 0,
       held: 0,
       slowed: 0,
+      commitDelayed: 0,
       commitBefore: 0,
       commitDuring: 0,
       commitAfter: 0,
@@ -96,6 +107,7 @@ export async function startTcpProxy(targetPort: () => number): Promise<TcpProxy>
       pump();
     },
     slow: (latencyMs) => void (state.latencyMs = latencyMs),
+    delayCommits: (delayMs) => void (state.commitDelayMs = delayMs),
     breakNextCommit: (when) => void (state.commit = when),
     cutNextMessage: () => void (state.message = true),
     async close() {
@@ -124,7 +136,8 @@ function join(client: Socket, upstream: Socket, state: State) {
     }
     const { commit } = state;
     if (bytes.includes('BEGIN')) readOnly = bytes.includes('READ ONLY');
-    if (commit && !readOnly && bytes.includes('COMMIT')) {
+    const isCommit = !readOnly && bytes.includes('COMMIT');
+    if (commit && isCommit) {
       state.commit = null;
       state.fired[COMMIT_FAULTS[commit]] += 1;
       if (commit === 'before') return destroy();
@@ -135,7 +148,10 @@ function join(client: Socket, upstream: Socket, state: State) {
       }
       deaf = true;
     }
-    up.push(bytes);
+    if (isCommit && state.commitDelayMs > 0) {
+      state.fired.commitDelayed += 1;
+      up.push(bytes, state.commitDelayMs);
+    } else up.push(bytes);
   });
   upstream.on('data', (bytes: Buffer) => (deaf ? destroy() : down.push(bytes)));
   for (const [socket, lane] of [
@@ -172,10 +188,10 @@ function createLane(to: Socket, state: State) {
   };
   return {
     pump,
-    push(bytes: Buffer | null) {
+    push(bytes: Buffer | null, delayMs = 0) {
       if (state.held) state.fired.held += 1;
       else if (state.latencyMs > 0) state.fired.slowed += 1;
-      queue.push({ bytes, dueMs: performance.now() + state.latencyMs });
+      queue.push({ bytes, dueMs: performance.now() + state.latencyMs + delayMs });
       if (queue.length === 1 || state.latencyMs === 0) pump();
     },
   };

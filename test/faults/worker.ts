@@ -1,7 +1,9 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { openSync, writeSync } from 'node:fs';
 import { createMemAgentServer } from '../../src/adapters/agents/mem-agent-server.ts';
 import { createPgBmdb } from '../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb, BmdbSession, Work } from '../../src/adapters/bmdb/port.ts';
+import type { Clock } from '../../src/adapters/clock/port.ts';
 import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import type { Log } from '../../src/adapters/log/port.ts';
@@ -23,7 +25,9 @@ import { HURRY } from './pace.ts';
  * process that started this one.
  */
 type Answer = { readonly exitCode: number; readonly stdout: Buffer };
-/** When a note was last answered, by machine. */
+/** When this daemon last compared the time with its own deadline, in the call that is under way. */
+const looking = new AsyncLocalStorage<{ atMs: number | null }>();
+/** When it did so after a note was answered, by machine. */
 const allowedAtMs = new Map<string, number>();
 const pending = new Map<number, (answer: Answer) => void>();
 const hosts = new Map<string, FakeHost>();
@@ -59,9 +63,16 @@ function start(setup: Setup): void {
   const note = openNotes(setup.logPath);
   const log = errorsTo(note);
   const random = createSeededRandom(setup.seed);
-  const clock = systemClock;
+  const clock: Clock = {
+    ...systemClock,
+    monotonic: () => {
+      const look = looking.getStore();
+      if (look) look.atMs = Date.now();
+      return systemClock.monotonic();
+    },
+  };
   const bmdb = noting(
-    note,
+    { note, isUnfenced: setup.isUnfenced ?? false },
     createPgBmdb({
       ...{ url: setup.url, clock, random, log, loss: HURRY.loss, budget: HURRY.budget },
       ...{ guard: HURRY.guard, poolMax: 6, timeoutMs: 1_500, jitter: 0.1 },
@@ -132,8 +143,17 @@ function effect(
   stdin?: Buffer,
 ): Promise<Answer> {
   const id = (effects += 1);
-  const atMs = allowedAtMs.get(machineId) ?? Date.now();
-  send({ type: 'effect', id, kind, address, atMs, stdin: stdin?.toString('base64') ?? '' });
+  const sentAtMs = Date.now();
+  const atMs = allowedAtMs.get(machineId) ?? sentAtMs;
+  send({
+    type: 'effect',
+    id,
+    kind,
+    address,
+    atMs,
+    sentAtMs,
+    stdin: stdin?.toString('base64') ?? '',
+  });
   return new Promise((resolve) => pending.set(id, resolve));
 }
 
@@ -162,15 +182,31 @@ const explainFields = (fields: object): string =>
     .map(([key, value]) => `${key}=${value instanceof Error ? explain(value) : String(value)}`)
     .join(' ');
 
+interface Noting {
+  readonly note: (note: Note) => void;
+  readonly isUnfenced: boolean;
+}
+
 /** Notes what the BMDB acknowledged to us. */
-function noting(note: (note: Note) => void, bmdb: Bmdb): Bmdb {
+function noting({ note, isUnfenced }: Noting, bmdb: Bmdb): Bmdb {
   return {
     ...bmdb,
     async openSession(options) {
       const session = await bmdb.openSession(options);
       note({ t: 'session', session: session.sessionId });
-      return { ...session, claim: notedClaim(note, session) };
+      const poke = isUnfenced ? withheldPokes(session) : session.poke;
+      return { ...session, poke, claim: notedClaim(note, session) };
     },
+  };
+}
+
+/** So long a session is not extended, though its daemon believes so: it is dead most of that time. */
+const WITHHELD_MS = 2.5 * HURRY.sessionIntervalMs;
+
+function withheldPokes(session: BmdbSession): BmdbSession['poke'] {
+  const openedMs = performance.now();
+  return async () => {
+    if (performance.now() - openedMs >= WITHHELD_MS) await session.poke();
   };
 }
 
@@ -203,8 +239,9 @@ function notedWork(note: (note: Note) => void, work: Work): Work {
   return {
     ...work,
     async note(what) {
-      await work.note(what);
-      allowedAtMs.set(machine, Date.now());
+      const look: { atMs: number | null } = { atMs: null };
+      await looking.run(look, () => work.note(what));
+      allowedAtMs.set(machine, look.atMs ?? Date.now());
     },
     finish: noted('finish', work.finish),
     fail: noted('fail', work.fail),

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { FromDaemon, Setup, ToDaemon } from './messages.ts';
 
 const WORKER = join(import.meta.dirname, 'worker.ts');
+const UNFENCED = join(import.meta.dirname, 'unfenced.ts');
 
 /** One start of one daemon. */
 export interface Run {
@@ -15,6 +16,7 @@ export interface Run {
   ended: boolean;
   /** We ended it; any other end is a failure of the test. */
   expected: boolean;
+  readonly isUnfenced: boolean;
   readonly startedAtMs: number;
   readyAtMs: number | null;
 }
@@ -75,15 +77,19 @@ export function createWorkers({ cacheDir, setupFor, onEffect }: WorkersOptions):
       const count = (starts.get(place) ?? 0) + 1;
       starts.set(place, count);
       const name = `daemon ${place} run ${count}`;
+      const setup = setupFor(place, name);
       const child = fork(WORKER, [], {
         execPath: process.execPath,
-        execArgv: ['--disable-warning=ExperimentalWarning'],
+        execArgv: [
+          '--disable-warning=ExperimentalWarning',
+          ...(setup.isUnfenced ? ['--import', UNFENCED] : []),
+        ],
         env: { ...process.env, NODE_COMPILE_CACHE: cacheDir },
         stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       });
       const run: Run = {
         ...{ name, place, child, ready: false, frozen: false, ended: false, expected: false },
-        ...{ startedAtMs: Date.now(), readyAtMs: null },
+        ...{ isUnfenced: setup.isUnfenced ?? false, startedAtMs: Date.now(), readyAtMs: null },
       };
       let said = '';
       child.stderr!.on('data', (bytes: Buffer) => {
@@ -102,7 +108,7 @@ export function createWorkers({ cacheDir, setupFor, onEffect }: WorkersOptions):
       });
       runs.push(run);
       places.set(place, run);
-      send(run, { type: 'setup', setup: setupFor(place, name) });
+      send(run, { type: 'setup', setup });
     },
     async kill(place) {
       const run = places.get(place);

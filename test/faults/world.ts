@@ -24,6 +24,7 @@ export interface Effect {
   readonly machineId: string;
   /** See `FromDaemon`. */
   readonly atMs: number;
+  readonly sentAtMs: number;
 }
 
 export interface World {
@@ -38,6 +39,8 @@ export interface World {
   dueBeats(): Beat[];
   /** The agent of some machine ends for good. */
   silenceOne(): void;
+  /** Those of all machines. */
+  silenceAll(): void;
   /** The agent of some machine hangs for a while. */
   muteOne(forMs: number): void;
   info(): MachineInfo[];
@@ -95,9 +98,9 @@ export function createWorld({ random, tell, ...options }: WorldOptions): World {
 
   return {
     ...{ machines, effects, counts },
-    act(run, { id, kind, address, atMs, stdin }, reply) {
+    act(run, { id, kind, address, atMs, sentAtMs, stdin }, reply) {
       const machine = byAddress.get(address)!;
-      effects.push({ run, kind, atMs, machineId: machine.machineId });
+      effects.push({ run, kind, atMs, sentAtMs, machineId: machine.machineId });
       if (kind === 'reboot') {
         counts.reboots += 1;
         power(machine, false);
@@ -121,6 +124,12 @@ export function createWorld({ random, tell, ...options }: WorldOptions): World {
       if (!machine) return;
       counts.silenced += 1;
       machine.agent = null;
+    },
+    silenceAll() {
+      for (const machine of machines) {
+        if (machine.agent) counts.silenced += 1;
+        machine.agent = null;
+      }
     },
     muteOne(forMs) {
       const machine = someAgent();

@@ -1,0 +1,67 @@
+import { setTimeout } from 'node:timers/promises';
+import { afterEach, expect, test } from 'vitest';
+import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
+import { figuresOf } from './figures.ts';
+import { judge } from './oracle.ts';
+import { HURRY } from './pace.ts';
+import { ALL_WELL, calm, gather, samplesOf, setStage, trace } from './stage.ts';
+import type { Stage } from './stage.ts';
+
+/**
+ * What holds when nothing else does: one daemon fences nothing itself, and all COMMITs are late. So
+ * only the checks that the database makes keep machines apart, and the budget.
+ */
+const DAEMONS = 3;
+const UNFENCED = 0;
+const MACHINES = 48;
+/** All agents end at once so often. */
+const WAVES = 1;
+/** Less than anybody waits for a lock. */
+const COMMIT_DELAY_MS = 150;
+const SEED = Number(process.env['FAULTS_SEED'] ?? Math.floor(Math.random() * 1e9));
+
+const cleanups: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+test('a daemon that goes on when its session has ended writes nothing, with late COMMITs', async () => {
+  console.log(`seed ${SEED}; repeat with FAULTS_SEED=${SEED}`);
+  const begunAtMs = performance.now();
+  const random = createSeededRandom(SEED);
+  const stage = await setStage({
+    ...{ random, daemons: DAEMONS, machines: MACHINES, unfenced: UNFENCED, cleanups },
+  });
+  const { proxies, workers, world } = stage;
+  for (const proxy of proxies) proxy.delayCommits(COMMIT_DELAY_MS);
+  for (const place of proxies.keys()) workers.start(place);
+
+  const first = await calm(stage);
+  const waves = [];
+  for (let wave = 0; wave < WAVES; wave += 1) {
+    trace('wave');
+    world.silenceAll();
+    await untilLost(stage);
+    waves.push(await calm(stage));
+  }
+  await workers.stop();
+
+  const evidence = await gather(stage);
+  const figures = figuresOf(stage, evidence);
+  const tookMs = Math.round(performance.now() - begunAtMs);
+  const calmMs = [first, ...waves].map((each) => each.calmMs);
+  console.log(JSON.stringify({ ...figures, calmMs, tookMs }));
+  expect(workers.surprises).toEqual([]);
+  expect(figures.crashes).toEqual([]);
+  const violations = judge(evidence);
+  expect(samplesOf(violations), `${violations.length} violations`).toEqual({});
+  for (const { left } of [first, ...waves]) expect(left).toEqual(ALL_WELL);
+  const { 'session-expired': refused } = figures.claims;
+  const { commitDelayed } = figures.fired;
+  for (const [what, count] of Object.entries({ ...figures.must, refused, commitDelayed })) {
+    expect(count, `${what} must have happened`).toBeGreaterThan(0);
+  }
+}, 420_000);
+
+/** The silence is long enough for all that were started to be lost. */
+const untilLost = (_: Stage) => setTimeout(HURRY.loss.heartbeatMs + HURRY.loss.periodMs);
