@@ -78,6 +78,14 @@ export function backoffContract(s: Stage): void {
       expect((await read(id)).backoffs[0]?.lastIntervalSeconds).toBe(2);
     });
 
+    it('B2: keeps the process from a machine that it never had, too', async () => {
+      const untilMs = (await s.now()) + MINUTE;
+      const wait = { cause: 'x', lastIntervalSeconds: 60, untilMs };
+      const id = await add({ backoffs: [{ process: 'UnitTest1', ...wait }] });
+      expect(await refusedWith(s.session.claim('UnitTest1', id))).toBe('nothing-to-do');
+      expect(await s.h.history(id)).toEqual([]);
+    });
+
     it('is of one process alone', async () => {
       const id = await add();
       await (await s.session.claim('UnitTest1', id)).fail(DOUBLING, 'x');

@@ -144,6 +144,15 @@ export function changesContract(s: Stage): void {
       await short.close();
     });
 
+    it('B2: are told for a while yet, whoever sweeps', async () => {
+      const id = await add();
+      const cursor = await quiet(id);
+      await s.session.updateProvided(id, { location: 'la' });
+      await s.h.pass(4 * MINUTE);
+      await s.h.bmdb.sweep();
+      expect((await since(cursor)).machines).toMatchObject([{ provided: { location: 'la' } }]);
+    });
+
     it('cannot be told once they are forgotten', async () => {
       const id = await add();
       const old = await quiet(id);

@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { witness } from '../../src/domain/ids.ts';
+import { providerName, witness } from '../../src/domain/ids.ts';
+import type { HoldRow } from '../../src/domain/machine.ts';
 import { MINUTE, PROVIDER, providedOf } from './bmdb-rows.ts';
 import { SIGNAL, refusedWith } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
+
+const OTHER = providerName('other');
 
 export function intentsContract(s: Stage): void {
   const { read, openOn } = s;
@@ -141,6 +144,62 @@ export function intentsContract(s: Stage): void {
       expect(await s.session.intents.resume(ours.witness)).toMatchObject({ attempts: 1 });
       await s.session.intents.end(ours.witness, { state: 'abandoned', cause: 'never seen' });
       expect(await unsettled()).toEqual([]);
+    });
+
+    it('B2: are barred by no-allocate on their very slot, for as long as it holds', async () => {
+      const hold: HoldRow = {
+        ...{ provider: PROVIDER, slotId: slot.slotId, kind: 'no-allocate' },
+        ...{ setBy: 'ann', reason: 'being moved', untilMs: null },
+      };
+      await s.h.hold({ ...hold, provider: OTHER });
+      await s.h.hold({ ...hold, slotId: 'reservation-2' });
+      await s.h.hold({ ...hold, kind: 'preserve' });
+      const ours = await s.session.intents.open(slot);
+      const attempt = (attempts: number) => s.session.intents.progress(ours.witness, { attempts });
+      await attempt(1);
+      await s.h.hold({ ...hold, untilMs: (await s.now()) + 10 * MINUTE });
+      expect(await refusedWith(attempt(2))).toBe('nothing-to-do');
+      await s.session.intents.end(ours.witness, { state: 'abandoned', cause: 'never seen' });
+      expect(await refusedWith(s.session.intents.open(slot))).toBe('nothing-to-do');
+      await s.h.pass(11 * MINUTE);
+      const again = await s.session.intents.open(slot);
+      await s.session.intents.progress(again.witness, { attempts: 1 });
+    });
+
+    it('B2: mind no machine and no penalty of a slot that another provider calls the same', async () => {
+      const elsewhere = { ...slot, provider: OTHER };
+      const failed = { state: 'failed', cause: 'no luck', penaltyMs: MINUTE } as const;
+      const abandoned = { state: 'abandoned', cause: 'never seen' } as const;
+      const theirs = await s.session.intents.open(elsewhere);
+      await s.session.intents.end(theirs.witness, failed);
+      const ours = await s.session.intents.open(slot);
+      await s.session.intents.end(ours.witness, abandoned);
+      await s.h.pass(2 * MINUTE);
+      const { witness: tag } = await s.session.intents.open(elsewhere);
+      await s.session.intents.adopt(tag, providedOf('1', { provider: OTHER }));
+      await s.session.intents.end((await s.session.intents.open(slot)).witness, abandoned);
+    });
+
+    it('B2: that lead to a machine forgive the penalty of their slot, and no other', async () => {
+      const failed = { state: 'failed', cause: 'no luck', penaltyMs: 60 * MINUTE } as const;
+      const fail = async (slotId: string) => {
+        const { witness: tag } = await s.session.intents.open({ ...slot, slotId });
+        await s.session.intents.end(tag, failed);
+      };
+      await fail(slot.slotId);
+      await s.h.pass(61 * MINUTE);
+      await fail('reservation-2');
+      const { witness: tag } = await s.session.intents.open(slot);
+      const id = await s.session.intents.adopt(tag, providedOf('1'));
+      await s.h.remove(id);
+      await fail(slot.slotId);
+      const { penalties, nowMs } = await s.h.bmdb.scan(SIGNAL);
+      expect(penalties.map(({ slotId }) => slotId).toSorted()).toEqual([
+        ...['reservation-1', 'reservation-2'],
+      ]);
+      for (const { untilMs } of penalties) {
+        expect(untilMs).toBeLessThan(nowMs + 61 * MINUTE);
+      }
     });
 
     it('are not opened under a hold, and not known by another name', async () => {

@@ -20,6 +20,7 @@ import { leasesContract } from './bmdb-leases.ts';
 import { listingsContract } from './bmdb-listings.ts';
 import { ordersContract } from './bmdb-orders.ts';
 import { withdrawalsContract } from './bmdb-withdrawals.ts';
+import { permitsContract } from './bmdb-permits.ts';
 import { providedContract } from './bmdb-provided.ts';
 import { providerHoldsContract } from './bmdb-provider-holds.ts';
 import { readingContract } from './bmdb-reading.ts';
@@ -52,7 +53,7 @@ export const AREAS = {
     ...[requestsContract, decisionsContract, ordersContract, withdrawalsContract],
     deprovisionContract,
   ],
-  guard: [freezesContract, guardContract, smallGuardContract],
+  guard: [freezesContract, guardContract, smallGuardContract, permitsContract],
 };
 
 export type Area = keyof typeof AREAS;
