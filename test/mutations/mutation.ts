@@ -32,3 +32,13 @@ export const mistakesIn = (
     ...{ id, file, find, replace, tests },
     ...(equivalent === undefined ? {} : { equivalent }),
   }));
+
+type NamedMistake = readonly [id: string, find: string, replace: string, named?: string];
+type Where = Pick<Mutation, 'file' | 'tests'> & { readonly named?: string };
+
+/** The same, each with its own `named`, or that of all of them. */
+export const mistakesNamed = (where: Where, ...mistakes: readonly NamedMistake[]): Mutation[] =>
+  mistakes.map(([id, find, replace, named]) => ({
+    ...{ id, find, replace, ...where },
+    ...(named === undefined ? {} : { named }),
+  }));

@@ -1,0 +1,44 @@
+import type { Mutation } from './mutation.ts';
+
+/**
+ * What keeps daemons apart though one of them fences nothing itself. Each takes as long as a fault
+ * test, which must turn red every time.
+ */
+const tests = ['test/faults/unfenced.test.ts'];
+
+export const mutations: readonly Mutation[] = [
+  {
+    id: 'unfenced-claim-without-session-check',
+    file: 'src/adapters/bmdb/pg/claim.ts',
+    find: 'WITH me AS MATERIALIZED (${liveSession(session)})',
+    replace:
+      'WITH me AS MATERIALIZED (SELECT * FROM sessions WHERE session_id = ${session} FOR KEY SHARE)',
+    tests,
+  },
+  {
+    id: 'attempt-noted-after-the-call',
+    file: 'src/actors/take-over.ts',
+    find: `      await turn.work!.note({ kind: 'agentStartAttempt' });
+      const { stdout, stderr } = await turn.shell!.execute(
+        [deps.agent.targetPath],
+        deps.protocol.request(input.machineId, toldOf(deps, turn)),
+        stepSignal(deps, turn, signal),
+      );
+`,
+    replace: `      const { stdout, stderr } = await turn.shell!.execute(
+        [deps.agent.targetPath],
+        deps.protocol.request(input.machineId, toldOf(deps, turn)),
+        stepSignal(deps, turn, signal),
+      );
+      await turn.work!.note({ kind: 'agentStartAttempt' });
+`,
+    tests,
+  },
+  {
+    id: 'unfenced-guard-lock-removed',
+    file: 'src/adapters/bmdb/pg/permits.ts',
+    find: '    await lockGuard(q);\n',
+    replace: '',
+    tests,
+  },
+];
