@@ -69,7 +69,7 @@ describe('capacity', () => {
     expect(await levels()).toEqual(['limited', 'unavailable', 'limited']);
   });
 
-  it('says of each wish whether it can be met, in the number or the text that was sent', async () => {
+  it('says of each wish whether it can be met, in the text that is declared', async () => {
     const fake = await start({ world, knobs: { onDemandStock: 3 } });
     const ask = async (path: string, servers: object[]) =>
       (await clientOf(fake)('POST', path, { servers })).body['servers'];
@@ -82,7 +82,7 @@ describe('capacity', () => {
       ]),
     ).toEqual([
       { ...inMetro, quantity: '6', available: true },
-      { ...inMetro, quantity: 7, available: false },
+      { ...inMetro, quantity: '7', available: false },
       { ...inMetro, quantity: '1', available: true },
     ]);
     const inFacility = { facility: 'fr8', plan };

@@ -72,7 +72,7 @@ const left = (core: Core, place: Place, code: string, plan: string): number =>
     .map((facility) => leftOnDemand(core, facility, plan))
     .reduce((sum, one) => sum + one, 0);
 
-/** As it was sent, and whether it can be had. @throws {ApiError} 422 naming the field. */
+/** What was asked for, and whether it can be had. @throws {ApiError} 422 naming the field. */
 function checked(core: Core, place: Place, server: Server, index: number) {
   const code = server[place];
   const at = `servers.${index}`;
@@ -81,5 +81,5 @@ function checked(core: Core, place: Place, server: Server, index: number) {
   if (problems.length > 0) throw invalid(...problems.map((problem) => `${at}.${problem}`));
   const quantity = server.quantity ?? '1';
   const available = left(core, place, code, server.plan) >= Number(quantity);
-  return { [place]: code, plan: server.plan, quantity, available };
+  return { [place]: code, plan: server.plan, quantity: String(quantity), available };
 }

@@ -1,0 +1,34 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { startFakequinix } from '../../src/simulator/fakequinix/fakequinix.ts';
+import type { Fakequinix, FakequinixOptions } from '../../src/simulator/fakequinix/options.ts';
+
+/** @throws {Error} the Debian package that brings the file is not installed. */
+export function requireFile(path: string, packageName: string): void {
+  if (existsSync(path)) return;
+  throw new Error(`${path} is missing: install it with "apt-get install ${packageName}"`);
+}
+
+/** Runs a program of somebody else's, and answers what it printed. */
+export async function runProgram(
+  program: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const { stdout } = await promisify(execFile)(program, args, {
+    env: {
+      PATH: '/usr/bin:/bin',
+      HOME: '/nonexistent',
+      PYTHONDONTWRITEBYTECODE: '1',
+      ...env,
+    },
+    maxBuffer: 16 * 1024 * 1024,
+    timeout: 120_000,
+  });
+  return stdout;
+}
+
+/** An emulator as a program of its own would find it: time runs, a hundred times as fast. */
+export const startService = (options: Partial<FakequinixOptions>): Promise<Fakequinix> =>
+  startFakequinix({ listen: { host: '127.0.0.1', port: 0 }, profile: 'fast', ...options });
