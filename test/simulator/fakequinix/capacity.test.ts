@@ -69,6 +69,13 @@ describe('capacity', () => {
     expect(await levels()).toEqual(['limited', 'unavailable', 'limited']);
   });
 
+  it('does not count what stands on reservations', async () => {
+    const fake = await start({ knobs: { onDemandStock: 3 } });
+    await createDevice(fake, 0);
+    const { body } = await clientOf(fake)('GET', '/capacity');
+    expect(String(body['capacity']!['fr2']!['m3.large.x86']!['level'])).toBe('normal');
+  });
+
   it('says of each wish whether it can be met, in the text that is declared', async () => {
     const fake = await start({ world, knobs: { onDemandStock: 3 } });
     const ask = async (path: string, servers: object[]) =>

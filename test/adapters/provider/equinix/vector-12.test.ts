@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { startFakequinix } from '../../../../src/simulator/fakequinix/fakequinix.ts';
 import type { Fakequinix } from '../../../../src/simulator/fakequinix/options.ts';
 import { parseWorld } from '../../../../src/simulator/fakequinix/world.ts';
+import { PATIENCE } from '../../../support/patience.ts';
 import type { CreatorDone, CreatorSetup } from './creator.ts';
 import { reservationId } from './stand.ts';
 
@@ -69,7 +70,7 @@ test('vector 12 (driver): with a reply lost one POST is all, and the process tha
   const [first, second] = await Promise.all([creator(1), creator(2)]);
   fake.addFault({ match: CREATE, times: 1, effect: { type: 'drop', phase: 'after' } });
   const ofFirst = first.run();
-  await vi.waitFor(() => expect(fake.devices()).toHaveLength(1), { timeout: 20_000 });
+  await vi.waitFor(() => expect(fake.devices()).toHaveLength(1), PATIENCE);
   expect(await second.run()).toEqual(Array(5).fill(LOST));
   const results = await ofFirst;
   const [device] = fake.devices();
