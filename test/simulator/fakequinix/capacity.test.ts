@@ -69,14 +69,7 @@ describe('capacity', () => {
     expect(await levels()).toEqual(['limited', 'unavailable', 'limited']);
   });
 
-  it('does not count what stands on reservations', async () => {
-    const fake = await start({ knobs: { onDemandStock: 3 } });
-    await createDevice(fake, 0);
-    const { body } = await clientOf(fake)('GET', '/capacity');
-    expect(String(body['capacity']!['fr2']!['m3.large.x86']!['level'])).toBe('normal');
-  });
-
-  it('says of each wish whether it can be met, in the text that is declared', async () => {
+  it('says of each wish whether it can be met, and of what quantity, as a text', async () => {
     const fake = await start({ world, knobs: { onDemandStock: 3 } });
     const ask = async (path: string, servers: object[]) =>
       (await clientOf(fake)('POST', path, { servers })).body['servers'];
@@ -129,6 +122,13 @@ describe('capacity', () => {
     fake.addFault({ match: { route: '/capacity/metros' }, times: 1, effect });
     expect((await clientOf(fake)('POST', '/capacity/metros', { servers: [] })).status).toBe(503);
     expect((await clientOf(fake)('POST', '/capacity/metros', { servers: [] })).status).toBe(200);
+  });
+
+  it('does not count what stands on reservations', async () => {
+    const fake = await start({ knobs: { onDemandStock: 3 } });
+    await createDevice(fake, 0);
+    const { body } = await clientOf(fake)('GET', '/capacity');
+    expect(String(body['capacity']!['fr2']!['m3.large.x86']!['level'])).toBe('normal');
   });
 
   it('is turned while it runs', async () => {
