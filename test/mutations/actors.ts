@@ -119,7 +119,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/actors/cell-pool.ts',
     find: '    dropWork(slot);\n    options.onCrash(slot, error);',
     replace: '    options.onCrash(slot, error);',
-    tests: ['test/actors/cell-pool.test.ts', 'test/actors/crash-isolation.test.ts'],
+    tests: ['test/actors/cell-pool.test.ts'],
   },
   {
     id: 'a-machine-respawns-as-soon-each-time',
