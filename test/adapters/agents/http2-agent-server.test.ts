@@ -329,9 +329,10 @@ describe('http2 agent server', () => {
     store.gate = new Promise((resolve) => (open = resolve));
     await rawCall(session, frame({ machineId: machine }));
     open();
-    expect(await rawCall(session, frame({ machineId: machine }))).toMatchObject(
-      status(GrpcStatus.ok),
-    );
+    // On a busy machine the next call may be too late as well.
+    await expect
+      .poll(async () => (await rawCall(session, frame({ machineId: machine }))).status)
+      .toBe(String(GrpcStatus.ok));
   });
 
   test('clients that break off anywhere do no harm to others', async () => {
