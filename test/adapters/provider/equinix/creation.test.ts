@@ -73,7 +73,6 @@ test('vector 1: looks first, posts once, tags with witness and owner', async () 
   const body = fake.requests().at(-1)!.body as Record<string, unknown>;
   expect(body).toMatchObject({
     operating_system: 'ubuntu_22_04',
-    project_id: fake.projectId,
     hardware_reservation_id: unused.reservationId,
     metro: expect.any(String),
   });

@@ -77,7 +77,6 @@ export function bodyFor({ config }: Scene, order: DeviceOrder, target: Target): 
     plan: target.plan,
     operating_system: order.operatingSystem ?? config.os,
     hardware_reservation_id: order.reservationId,
-    project_id: config.projectId,
     tags: tagsOf(config, order),
     ...(sshKeyId !== undefined && { project_ssh_keys: [sshKeyId] }),
     ...(target.metro !== undefined && { metro: target.metro }),

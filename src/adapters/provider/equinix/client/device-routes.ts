@@ -21,7 +21,6 @@ export interface CreateDeviceBody {
   readonly plan: string;
   readonly operating_system: string;
   readonly hardware_reservation_id: string;
-  readonly project_id: string;
   readonly tags: readonly string[];
   /** Absent: all keys of project and account reach the machine. */
   readonly project_ssh_keys?: readonly string[];

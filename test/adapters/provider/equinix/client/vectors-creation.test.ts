@@ -59,7 +59,6 @@ test('vector 1: one look, one post, one witness, and the request stays as it was
     metro: expect.any(String),
     operating_system: 'ubuntu_22_04',
     hardware_reservation_id: order.reservationId,
-    project_id: stand.fake.projectId,
     project_ssh_keys: [order.sshKeyId],
   });
   expect(outcomes()).toEqual(['created']);
