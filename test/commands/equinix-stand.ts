@@ -49,7 +49,7 @@ export interface OperatorStand {
   close(): Promise<void>;
 }
 
-const SPEED = 1_000;
+const SPEED = 200;
 
 export async function startOperatorStand(
   world: object,
