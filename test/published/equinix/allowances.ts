@@ -16,7 +16,6 @@ export const allowances = {
   noSuchProject: 'the keys of a project that there is not are answered 404',
   occupiedMove: 'a reservation in use cannot be moved: 422, which is declared for no move',
   noneFree: 'next-available finds no reservation: 503, as clients know it',
-  projectInUse: 'a project with machines in it cannot be deleted: 422',
   keyOwner: 'an SSH key has its owner beside its entity: real clients read it',
   opened: 'include opens what is declared as a plain href',
   postProvisioning:
@@ -59,7 +58,6 @@ export const undeclaredStatuses: readonly {
     operations: /^POST \/hardware-reservations\/\{id\}\/move$/,
   },
   { allowance: 'noneFree', status: 503, operations: /^POST \/projects\/\{id\}\/devices$/ },
-  { allowance: 'projectInUse', status: 422, operations: /^DELETE \/projects\/\{id\}$/ },
 ];
 
 /** Undeclared operations, with what is expected of them. */

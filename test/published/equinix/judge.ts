@@ -36,7 +36,7 @@ export const emptyTally = (): Tally => ({
 });
 
 /** The daemon and its commands say who they are; tests that knock at the door do not. */
-const isOurs = ({ userAgent }: Exchange): boolean => userAgent.startsWith('shepherd/');
+const isOurs = ({ userAgent }: Exchange): boolean => userAgent.startsWith('shepherd');
 
 /**
  * Judges one exchange with the emulator by the published description: its reply, and its request if

@@ -18,7 +18,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'POST /capacity': {
     statuses: [200, 401, 422],
     query: '',
-    reply: 'CapacityCheckPerMetroList',
+    reply: 'CapacityCheckPerFacilityList',
     body: 'CapacityInput',
   },
   'GET /capacity/metros': { statuses: [200, 401], query: '', reply: 'CapacityList' },

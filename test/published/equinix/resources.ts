@@ -4,7 +4,8 @@
  *
  * A type is `text`, `uuid`, `time` (RFC 3339), `date`, `ipv4`, `boolean`, `integer`, `number`,
  * `object` (of anything), the name of another resource, `=a|b` (one of these texts), `#4|6` (one of
- * these numbers), or a list of any of them in brackets. `!` at the end: the field is required.
+ * these numbers), a list of any of them in brackets, or an object of them by any name in braces. `!`
+ * at the end: the field is required.
  */
 export type Fields = Readonly<Record<string, string>>;
 
@@ -286,7 +287,8 @@ export const resources: Readonly<Record<string, Fields>> = {
     href: 'text!',
   },
   CapacityList: {
-    capacity: 'CapacityReport',
+    // A CapacityReport has no fields of its own: by place, then by plan.
+    capacity: '{{CapacityLevelPerBaremetal}}',
   },
   CapacityLevelPerBaremetal: {
     level: 'text',
@@ -317,6 +319,14 @@ export const resources: Readonly<Record<string, Fields>> = {
     meta: 'Meta',
   },
 
+  // The same by facility, of which the facts name only the one by metro.
+  CapacityCheckPerFacilityList: { servers: '[CapacityCheckPerFacilityInfo]' },
+  CapacityCheckPerFacilityInfo: {
+    available: 'boolean',
+    facility: 'text',
+    plan: 'text',
+    quantity: 'text',
+  },
   // Lists of one field, which the operations answer with.
   FacilityList: { facilities: '[Facility]' },
   IPAssignmentList: { ip_addresses: '[IPAssignment]' },
@@ -331,7 +341,6 @@ export const resources: Readonly<Record<string, Fields>> = {
 /** Resources of which no field is known here: any object will do. */
 export const opaque: ReadonlySet<string> = new Set([
   'BondPortData',
-  'CapacityReport',
   'Coordinates',
   'ParentBlock',
   'Storage',

@@ -1,6 +1,6 @@
-import { isIPv4 } from 'node:net';
-import { linked, openedBy, undeclaredFields, type Allowance } from './allowances.ts';
+import { linked, openedBy, type Allowance } from './allowances.ts';
 import { opaque, type Fields } from './resources.ts';
+import { fieldsOf, isObject, type Field, type Type } from './types.ts';
 
 /** What is being judged, and where its findings go. */
 export interface Hearing {
@@ -19,177 +19,138 @@ export interface Hearing {
   readonly excuse: (field: string, value: unknown) => Allowance | undefined;
 }
 
-/** The field that holds a value. */
+/** Where a value is: in which field of what, and at which place of the field's list. */
 interface Place {
   /** `Device.created_by` */
   readonly name: string;
-  /** Where it is, for a reader: `devices[3].created_by`. */
-  readonly path: string;
-  /** Where it is for `include` and `exclude`: below the resource, dotted. */
-  readonly selector: string;
+  readonly field: string;
+  readonly index?: number | string;
+  readonly outer: Place | null;
 }
-
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
-const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
-const isText = (value: unknown): value is string => typeof value === 'string';
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-const FORMATS: ReadonlyMap<string, (value: unknown) => boolean> = new Map<
-  string,
-  (value: unknown) => boolean
->([
-  ['any', () => true],
-  ['text', isText],
-  ['uuid', (value) => isText(value) && UUID.test(value)],
-  ['time', (value) => isText(value) && TIME.test(value) && !Number.isNaN(Date.parse(value))],
-  ['date', (value) => isText(value) && /^\d{4}-\d\d-\d\d$/.test(value)],
-  ['ipv4', (value) => isText(value) && isIPv4(value)],
-  ['boolean', (value) => typeof value === 'boolean'],
-  ['integer', (value) => Number.isInteger(value)],
-  ['number', (value) => typeof value === 'number'],
-  ['object', isObject],
-]);
 
 /** Judges a whole body: a resource or an input. */
 export function judgeBody(hearing: Hearing, type: string, body: unknown): void {
-  if (isObject(body)) judgeFields(hearing, type, body, { path: '', selector: '' });
+  if (isObject(body)) judgeFields(hearing, type, body, null);
   else hearing.refuse(`${type} is expected and ${kindOf(body)} is there`);
 }
 
 function judgeFields(
   hearing: Hearing,
-  type: string,
+  resource: string,
   value: Readonly<Record<string, unknown>>,
-  at: Pick<Place, 'path' | 'selector'>,
+  outer: Place | null,
 ): void {
-  const fields = hearing.table[type]!;
-  for (const [field, declared] of Object.entries(fields)) {
-    if (!declared.endsWith('!') || (value[field] ?? null) !== null) continue;
-    hearing.refuse(`${type}.${field} is required and absent${whereIs(at.path)}`);
+  const fields = fieldsOf(resource, hearing.table[resource]!);
+  for (const [field, { name, isRequired }] of fields) {
+    if (!isRequired || (value[field] ?? null) !== null) continue;
+    hearing.refuse(`${name} is required and absent${whereIs(outer)}`);
   }
-  for (const [field, inner] of Object.entries(value)) {
-    const name = `${type}.${field}`;
-    const place = {
-      name,
-      path: at.path === '' ? field : `${at.path}.${field}`,
-      selector: LISTS.has(type) ? '' : join(at.selector, field),
-    };
-    const undeclared = hearing.isReply ? undeclaredFields[name] : undefined;
-    if (undeclared) hearing.allow(undeclared.allowance);
-    const declared = fields[field] ?? undeclared?.type;
-    if (declared === undefined) hearing.refuse(`${name} is not declared${whereIs(place.path)}`);
-    else judgeValue(hearing, declared.replace(/!$/, ''), inner, place);
+  for (const field in value) {
+    const declared = fields.get(field);
+    if (declared && (hearing.isReply || declared.allowance === undefined)) {
+      judgeField(hearing, declared, value[field], { name: declared.name, field, outer });
+    } else {
+      const name = `${resource}.${field}`;
+      hearing.refuse(`${name} is not declared${whereIs({ name, field, outer })}`);
+    }
   }
 }
 
-function judgeValue(hearing: Hearing, type: string, value: unknown, place: Place): void {
+function judgeField(hearing: Hearing, { type, allowance }: Field, value: unknown, at: Place): void {
+  if (allowance !== undefined) hearing.allow(allowance);
   if (value === null) {
-    const allowance = hearing.isReply ? 'null' : NULL_SENT.get(place.name);
-    if (allowance) hearing.allow(allowance);
-    else hearing.refuse(`${place.name} is null`);
+    const mayBe = hearing.isReply ? 'null' : NULL_SENT[at.name];
+    if (mayBe) hearing.allow(mayBe);
+    else hearing.refuse(`${at.name} is null`);
     return;
   }
-  if (type.startsWith('[')) {
-    if (!Array.isArray(value)) return wrongType(hearing, type, value, place);
-    hearing.met(place.name);
-    value.forEach((item, i) => {
-      judgeItem(hearing, type.slice(1, -1), item, { ...place, path: `${place.path}[${i}]` });
-    });
-    return;
-  }
-  hearing.met(place.name);
-  judgeItem(hearing, type, value, place);
+  hearing.met(at.name);
+  judgeValue(hearing, type, value, at);
 }
 
-function judgeItem(hearing: Hearing, type: string, value: unknown, place: Place): void {
-  const fits = FORMATS.get(type) ?? oneOf(type);
-  if (fits) {
-    if (!fits(value)) return wrongType(hearing, type, value, place);
-    if (place.name.endsWith('.href')) judgeHref(hearing, value, place);
-  } else if (!isObject(value)) wrongType(hearing, type, value, place);
-  else if (!opaque.has(type)) judgeResource(hearing, type, value, place);
-}
-
-/** One of the listed texts or numbers. */
-function oneOf(type: string): ((value: unknown) => boolean) | undefined {
-  if (!/^[=#]/.test(type)) return undefined;
-  const values = new Set<unknown>(
-    type.startsWith('#') ? type.slice(1).split('|').map(Number) : type.slice(1).split('|'),
-  );
-  return (value) => values.has(value);
+function judgeValue(hearing: Hearing, type: Type, value: unknown, at: Place): void {
+  if (type.kind === 'plain') {
+    if (!type.fits(value)) wrongType(hearing, type.text, value, at);
+    else if (at.field === 'href') judgeHref(hearing, value, at);
+  } else if (type.kind === 'list') {
+    if (!Array.isArray(value)) return wrongType(hearing, type.text, value, at);
+    value.forEach((item, index) => judgeValue(hearing, type.of, item, { ...at, index }));
+  } else if (!isObject(value)) wrongType(hearing, type.text, value, at);
+  else if (type.kind === 'map') {
+    for (const [index, item] of Object.entries(value)) {
+      judgeValue(hearing, type.of, item, { ...at, index });
+    }
+  } else if (!opaque.has(type.text)) judgeResource(hearing, type.text, value, at);
 }
 
 function judgeResource(
   hearing: Hearing,
-  type: string,
+  resource: string,
   value: Readonly<Record<string, unknown>>,
-  place: Place,
+  at: Place,
 ): void {
-  const isHref = Object.keys(value).join() === 'href';
-  if (isHref && hearing.isReply && type !== 'Href') {
-    const mayBe = linked.has(place.name) || hearing.exclude.has(place.selector);
-    if (mayBe) judgeHref(hearing, value['href'], place);
-    else hearing.refuse(`${place.name} is an href and nobody excluded it${whereIs(place.path)}`);
+  const isHref = 'href' in value && Object.keys(value).length === 1;
+  if (isHref && hearing.isReply && resource !== 'Href') {
+    const mayBe = linked.has(at.name) || hearing.exclude.has(selectorOf(at));
+    if (mayBe) judgeHref(hearing, value['href'], at);
+    else hearing.refuse(`${at.name} is an href and nobody excluded it${whereIs(at)}`);
     return;
   }
-  const opened = type === 'Href' && !isHref ? openedBy[place.name] : undefined;
-  if (opened === undefined || !isNamed(hearing.include, place.selector)) {
-    judgeFields(hearing, type, value, place);
+  const opened = resource === 'Href' && !isHref ? openedBy[at.name] : undefined;
+  if (opened === undefined || !isNamed(hearing.include, selectorOf(at))) {
+    judgeFields(hearing, resource, value, at);
     return;
   }
   hearing.allow('opened');
-  judgeOpened(hearing, opened, value, place);
+  judgeOpened(hearing, opened, value, at);
 }
 
 /** The value is one of several resources: the one in which least is wrong. */
 function judgeOpened(
   hearing: Hearing,
-  types: readonly string[],
+  resources: readonly string[],
   value: Readonly<Record<string, unknown>>,
-  place: Place,
+  at: Place,
 ): void {
-  const found = types.map((type) => {
+  const found = resources.map((resource) => {
     const problems: string[] = [];
-    judgeFields({ ...hearing, refuse: (one) => problems.push(one) }, type, value, place);
+    const refuse = (problem: string) => void problems.push(problem);
+    judgeFields({ ...hearing, refuse }, resource, value, at);
     return problems;
   });
   for (const problem of found.toSorted((a, b) => a.length - b.length)[0]!) hearing.refuse(problem);
 }
 
-function judgeHref(hearing: Hearing, href: unknown, place: Place): void {
-  if (isText(href) && href.startsWith('/')) hearing.allow('relativeHref');
-  else if (!isText(href) || !URL.canParse(href)) wrongType(hearing, 'href', href, place);
+function judgeHref(hearing: Hearing, href: unknown, at: Place): void {
+  if (typeof href === 'string' && href.startsWith('/')) hearing.allow('relativeHref');
+  else if (typeof href !== 'string' || !URL.canParse(href)) wrongType(hearing, 'href', href, at);
 }
 
-/** Lists begin a resource: what is included is named from there. */
-const LISTS: ReadonlySet<string> = new Set([
-  'DeviceList',
-  'EventList',
-  'FacilityList',
-  'HardwareReservationList',
-  'IPAssignmentList',
-  'MetroList',
-  'OperatingSystemList',
-  'OrganizationList',
-  'PlanList',
-  'ProjectList',
-  'SSHKeyList',
-]);
-const NULL_SENT: ReadonlyMap<string, Allowance> = new Map([
-  ['SSHKeyCreateInput.instances_ids', 'nullInstances'],
-]);
+function wrongType(hearing: Hearing, type: string, value: unknown, at: Place): void {
+  const excuse = hearing.excuse(at.name, value);
+  if (excuse) hearing.allow(excuse);
+  else hearing.refuse(`${at.name} is to be ${type} and is ${kindOf(value)}${whereIs(at)}`);
+}
 
+const NULL_SENT: Readonly<Record<string, Allowance>> = {
+  'SSHKeyCreateInput.instances_ids': 'nullInstances',
+};
+
+/** Where a value is, for a reader: `devices[3].created_by`. */
+function pathOf({ outer, field, index }: Place): string {
+  const own = index === undefined ? field : `${field}[${index}]`;
+  return outer ? `${pathOf(outer)}.${own}` : own;
+}
+const whereIs = (at: Place | null) => (at ? ` (at ${pathOf(at)})` : '');
+
+/** As `include` and `exclude` name it: from the resource on, a list of which is left out. */
+function selectorOf({ outer, field }: Place): string {
+  const isOutermost = outer === null || /^\w+List\./.test(outer.name);
+  return isOutermost ? field : `${selectorOf(outer)}.${field}`;
+}
 /** `include=a.b` opens `a`, too. */
 const isNamed = (names: ReadonlySet<string>, selector: string): boolean =>
   names.has(selector) || [...names].some((name) => name.startsWith(`${selector}.`));
-const join = (outer: string, field: string) => (outer === '' ? field : `${outer}.${field}`);
-const whereIs = (path: string) => (path === '' ? '' : ` (at ${path})`);
+
 const kindOf = (value: unknown) =>
   Array.isArray(value) ? 'a list' : value === undefined ? 'nothing' : JSON.stringify(value);
-
-function wrongType(hearing: Hearing, type: string, value: unknown, { name, path }: Place): void {
-  const excuse = hearing.excuse(name, value);
-  if (excuse) hearing.allow(excuse);
-  else hearing.refuse(`${name} is to be ${type} and is ${kindOf(value)}${whereIs(path)}`);
-}

@@ -34,7 +34,7 @@ describe('ten thousand devices on ten thousand reservations', () => {
       expect(ids.size).toBe(SIZE);
     }
     expect(fake.violations()).toEqual([]);
-  });
+  }, 120_000);
 });
 
 describe('the cache of lists', () => {

@@ -7,13 +7,26 @@ import { ApiError, forbidden } from './api-error.ts';
 import { created, noContent, ok, readBody, type Call, type Route } from './call.ts';
 import { isLeaving } from '../lifecycle/lifecycle.ts';
 import { createProject } from '../state/genesis.ts';
+import { given } from '../state/knobs.ts';
 import { removeKey } from './ssh-keys.ts';
 
+const name = z.string().min(1).max(80);
+const details = {
+  tags: z.array(z.string()).optional(),
+  customdata: z.record(z.string(), z.unknown()).optional(),
+  payment_method_id: z.uuid().optional(),
+};
 const createBody = z.looseObject({
-  name: z.string().min(1).max(80),
+  name,
+  ...details,
   organization_id: z.string().optional(),
+  type: z.enum(['default', 'vmce']).optional(),
 });
-const updateBody = z.looseObject({ name: z.string().min(1).max(80).optional() });
+const updateBody = z.looseObject({
+  name: name.optional(),
+  ...details,
+  backend_transfer_enabled: z.boolean().optional(),
+});
 
 /** The account: user, organisations, projects, what is on sale. */
 export const accountRoutes = (api: Api): Route[] => [
@@ -53,8 +66,8 @@ function projectRoutes(api: Api): Route[] {
   const find = (call: Call) => projectFor(core, call.caller, call.params['id']!);
   const update = (call: Call) => {
     const project = find(call);
-    project.name = readBody(updateBody, call.body).name ?? project.name;
-    project.updatedAtMs = core.now();
+    const body = readBody(updateBody, call.body);
+    Object.assign(project, detailsOf(body), { updatedAtMs: core.now() });
     core.changed();
     return ok(api.show(call, views.project(project)));
   };
@@ -88,6 +101,7 @@ function projectRoutes(api: Api): Route[] {
         const home = body.organization_id ?? call.caller.organizationId;
         const organization = organizationFor(core, call.caller, home);
         const project = createProject(core.ids, { name: body.name }, organization.id, core.now());
+        Object.assign(project, detailsOf(body));
         core.state.projects.set(project.id, project);
         core.changed();
         return created(api.show(call, views.project(project)));
@@ -110,6 +124,19 @@ function projectRoutes(api: Api): Route[] {
     },
   ];
 }
+
+/** What a body says of a project, under the names of the state. */
+const detailsOf = (
+  body: z.output<typeof updateBody> & Partial<Pick<z.output<typeof createBody>, 'type'>>,
+) =>
+  given({
+    name: body.name,
+    type: body.type,
+    tags: body.tags,
+    customdata: body.customdata,
+    paymentMethodId: body.payment_method_id,
+    backendTransferEnabled: body.backend_transfer_enabled,
+  });
 
 /**
  * Devices that are leaving do not hold it. The description declares no 422 here: what still holds

@@ -1,33 +1,22 @@
 import type { Disturbance } from './call.ts';
 import type { Core } from '../core.ts';
-import type {
-  Address,
-  Device,
-  EventRecord,
-  Project,
-  Reservation,
-  SshKey,
-  Token,
-} from '../state/state.ts';
-import type { Facility, Metro, OperatingSystem, Plan } from '../state/catalogue.ts';
+import type { Address, Device, EventRecord, Reservation, SshKey, Token } from '../state/state.ts';
+import type { Metro } from '../state/catalogue.ts';
+import { createAccountViews, type AccountViews } from './account-views.ts';
+import { createCatalogueViews, type CatalogueViews } from './catalogue-views.ts';
 import { isVisible, timeText } from '../core.ts';
 import { isProvisionable } from '../state/state.ts';
 import { inline, linkTo, type Node, type Ref } from './expansion.ts';
+import { planFactsOf } from '../state/catalogue-facts.ts';
+import { networkPortsOf } from './network-ports.ts';
 import { fingerprintOf } from '../state/ssh-key-text.ts';
 
 /** Resources as the API shows them, before expansion. */
-export interface Views {
+export interface Views extends AccountViews, CatalogueViews {
   device(device: Device, reader: Reader): Node;
   reservation(reservation: Reservation, reader: Reader): Node;
   sshKey(key: SshKey): Node;
   event(event: EventRecord, subject: string): Node;
-  project(project: Project): Node;
-  organization(id: string): Node;
-  user(organizationId: string): Node;
-  plan(plan: Plan): Node;
-  operatingSystem(system: OperatingSystem): Node;
-  facility(facility: Facility): Node;
-  metro(metro: Metro): Node;
 }
 
 /** Who reads, and how far behind. */
@@ -56,14 +45,10 @@ export function createViews(core: Core): Views {
     const facility = find(state.catalogue.facilities, (one) => one.code === code);
     return linkTo(href(`/facilities/${facility.id}`), () => views.facility(facility));
   };
-  const metroRef = (metro: Metro, make = linkTo): Ref =>
-    make(href(`/locations/metros/${metro.id}`), () => views.metro(metro));
+  const metroRef = (metro: Metro): Ref =>
+    linkTo(href(`/locations/metros/${metro.id}`), () => views.metro(metro));
   const projectRef = (id: string): Ref =>
-    linkTo(href(`/projects/${id}`), () => views.project(state.projects.get(id)!));
-  const userRef = (organizationId: string): Ref => {
-    const { userId } = find(state.organizations, (one) => one.id === organizationId);
-    return linkTo(href(`/users/${userId}`), () => views.user(organizationId));
-  };
+    linkTo(href(`/projects/${id}`), () => account.summary(state.projects.get(id)!));
 
   const provisioning = (device: Device) => ({
     provisioning_percentage: device.state === 'provisioning' ? percentageOf(device) : undefined,
@@ -77,18 +62,24 @@ export function createViews(core: Core): Views {
       };
     }),
   });
-  const address = (one: Address, deviceHref: string): Node => ({
+  const address = (one: Address, device: Device): Node => ({
     id: one.id,
+    type: 'IPAssignment',
+    state: 'active',
+    created_at: time(device.createdAtMs),
     address: one.address,
     address_family: one.family,
     public: one.public,
     management: true,
+    manageable: true,
+    global_ip: false,
     enabled: true,
+    metro: views.metro(metroOf(device.facility)),
     cidr: one.cidr,
     netmask: one.netmask,
     network: one.network,
     gateway: one.gateway,
-    assigned_to: { href: deviceHref },
+    assigned_to: { href: href(`/devices/${device.id}`) },
     href: href(`/ips/${one.id}`),
   });
 
@@ -101,23 +92,25 @@ export function createViews(core: Core): Views {
     return linkTo(href(`/devices/${id}`), () => views.device(device, reader));
   };
 
+  const account = createAccountViews(core, (key) => views.sshKey(key));
   const views: Views = {
+    ...account,
+    ...createCatalogueViews(core),
     device: (device, reader) => {
-      const self = href(`/devices/${device.id}`);
       const reservation = state.reservations.get(device.reservationId ?? '');
       const owner = !reader.caller.readOnly;
       return {
         id: device.id,
         short_id: device.id.slice(0, 8),
-        href: self,
+        href: href(`/devices/${device.id}`),
         hostname: device.hostname,
         description: device.description ?? undefined,
         state: asItWas(core, device.past, reader.disturbance.staleDeviceMs)?.state ?? device.state,
         tags: device.tags,
         created_at: time(device.createdAtMs),
         updated_at: time(device.updatedAtMs),
-        created_by: inline(userRef(organizationIdOf(device)).href, () =>
-          views.user(organizationIdOf(device)),
+        created_by: inline(account.userRef(organizationIdOf(device)).href, () =>
+          account.userLite(organizationIdOf(device)),
         ),
         locked: device.locked,
         billing_cycle: device.billingCycle,
@@ -141,8 +134,12 @@ export function createViews(core: Core): Views {
         storage: device.storage ?? undefined,
         firmware_set_id: device.firmwareSetId ?? undefined,
         ...provisioning(device),
-        ip_addresses: device.addresses.map((one) => address(one, self)),
-        network_ports: [],
+        ip_addresses: device.addresses.map((one) => address(one, device)),
+        network_ports: networkPortsOf(device.id, href),
+        bonding_mode: 4,
+        switch_uuid: reservation?.switchUuid ?? device.id.slice(0, 6),
+        iqn: `iqn.2026-08.example.fakequinix:device.${device.id.slice(0, 8)}`,
+        sos: `${device.id}@sos.${device.facility}.fakequinix.example`,
         volumes: [],
         actions: actionsOf(device).map((type) => ({ type, name: type })),
         plan: planRef(device.plan),
@@ -179,6 +176,7 @@ export function createViews(core: Core): Views {
         need_of_service: reservation.needOfService,
         switch_uuid: reservation.switchUuid,
         created_at: time(reservation.createdAtMs),
+        custom_rate: planFactsOf(reservation.plan).hourPrice,
         termination_time:
           reservation.terminationTimeMs === null ? undefined : time(reservation.terminationTimeMs),
         plan: planRef(reservation.plan),
@@ -189,7 +187,7 @@ export function createViews(core: Core): Views {
     },
     sshKey: (key) => {
       const owner =
-        key.projectId === null ? userRef(key.organizationId) : projectRef(key.projectId);
+        key.projectId === null ? account.userRef(key.organizationId) : projectRef(key.projectId);
       return {
         id: key.id,
         label: key.label,
@@ -211,59 +209,6 @@ export function createViews(core: Core): Views {
       created_at: time(event.atMs),
       relationships: [{ href: href(subject) }],
       href: href(`/events/${event.id}`),
-    }),
-    project: (project) => ({
-      id: project.id,
-      name: project.name,
-      created_at: time(project.createdAtMs),
-      updated_at: time(project.updatedAtMs),
-      organization: linkTo(href(`/organizations/${project.organizationId}`), () =>
-        views.organization(project.organizationId),
-      ),
-      href: href(`/projects/${project.id}`),
-    }),
-    organization: (id) => ({
-      id,
-      name: find(state.organizations, (one) => one.id === id).name,
-      href: href(`/organizations/${id}`),
-    }),
-    user: (organizationId) => {
-      const { userId, name } = find(state.organizations, (one) => one.id === organizationId);
-      return {
-        id: userId,
-        first_name: 'Fleet',
-        last_name: 'Operator',
-        full_name: 'Fleet Operator',
-        email: `operator@${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}.example`,
-        href: href(`/users/${userId}`),
-      };
-    },
-    plan: (plan) => ({
-      id: plan.id,
-      slug: plan.slug,
-      name: plan.name,
-      line: 'baremetal',
-      href: href(`/plans/${plan.id}`),
-    }),
-    operatingSystem: (system) => ({
-      id: system.id,
-      slug: system.slug,
-      name: system.name,
-      href: href(`/operating-systems/${system.id}`),
-    }),
-    facility: (facility) => ({
-      id: facility.id,
-      code: facility.code,
-      name: facility.name,
-      metro: metroRef(metroOf(facility.code), inline),
-      href: href(`/facilities/${facility.id}`),
-    }),
-    metro: (metro) => ({
-      id: metro.id,
-      code: metro.code,
-      name: metro.name,
-      country: metro.country,
-      href: href(`/locations/metros/${metro.id}`),
     }),
   };
   const systemOf = (device: Device) =>

@@ -55,6 +55,11 @@ export interface Project {
   events: EventRecord[];
   /** Deleted for everybody; kept until the last device that was leaving it is gone. */
   deleted?: boolean;
+  type?: 'default' | 'vmce';
+  tags?: readonly string[];
+  customdata?: Readonly<Record<string, unknown>>;
+  backendTransferEnabled?: boolean;
+  paymentMethodId?: string;
 }
 
 export interface Token {
