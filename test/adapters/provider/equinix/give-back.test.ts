@@ -134,8 +134,9 @@ test('a device that is hidden, as the withdrawn are, and shown nowhere has been 
 test('vector 36: it is refused while the device is provisioned, which passes', async () => {
   stand = await startStand(
     { reservations: [{ id: SLOT }] },
-    { fakequinix: { timings: { queuedMs: 5, provisioningMs: 300, cleaningMs: 20 } } },
+    { fakequinix: { timings: { queuedMs: 5, cleaningMs: 20 } } },
   );
+  stand.fake.addFault({ effect: { type: 'stuck' } });
   await stand.provider.prepare(live);
   const [unused] = (await stand.provider.listMachines(live)).machines;
   const witness = '0b6e1111-1111-4111-8111-111111111111' as never;
@@ -143,8 +144,7 @@ test('vector 36: it is refused while the device is provisioned, which passes', a
   const { id } = await stand.provider.createMachine(order, live);
   const early = giveBack(id!);
   await expect(early).rejects.toMatchObject({ code: 'transient', outcome: 'not-done' });
-  const running = () => stand.fake.devices()[0]?.state;
-  await expect.poll(running, PATIENCE).toBe('active');
+  stand.fake.setDeviceState(id!, 'active');
   await giveBack(id!);
   await expect.poll(() => stand.provider.isReusable(SLOT, live), PATIENCE).toBe(true);
 });
