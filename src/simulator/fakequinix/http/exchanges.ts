@@ -14,7 +14,7 @@ export interface Exchange {
   readonly status: number;
   /** The text of the answer; empty for none. */
   readonly reply: string;
-  /** A fault rule made this answer, or spoiled it. */
+  /** A fault rule made this answer, spoiled it, or kept it back: only the request is genuine. */
   readonly isInjected: boolean;
   /** States that somebody put devices into by hand; the service may not know them. */
   readonly forcedStates: ReadonlySet<string>;

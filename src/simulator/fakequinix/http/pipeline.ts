@@ -117,7 +117,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     outcome: Outcome,
     request: FastifyRequest,
   ) => {
-    if (outcome.fate !== undefined || !exchanges.hasSubscribers) return;
+    if (!exchanges.hasSubscribers) return;
     const exchange: Exchange = {
       method: request.method,
       route: route?.path ?? null,
