@@ -126,6 +126,7 @@ async function cutting(havoc: Havoc): Promise<void> {
     },
     (proxy) => hold(havoc, proxy),
     (proxy) => slow(havoc, proxy),
+    (proxy) => delay(havoc, proxy),
     (proxy) => proxy.cutNextMessage(),
     ...COMMIT_BREAKS.map((when) => (proxy: TcpProxy) => proxy.breakNextCommit(when)),
   ];
@@ -151,6 +152,13 @@ async function slow({ random }: Havoc, proxy: TcpProxy): Promise<void> {
   proxy.slow(between(random, 5, 100));
   await setTimeout(between(random, 500, 2_000));
   proxy.slow(0);
+}
+
+/** What is committed late is answered late, and seen late by everybody else. */
+async function delay({ random }: Havoc, proxy: TcpProxy): Promise<void> {
+  proxy.delayCommits(between(random, 50, 400));
+  await setTimeout(between(random, 500, 2_000));
+  proxy.delayCommits(0);
 }
 
 /** Ends early: what is not yet known to be lost in the end would only be waited for. */

@@ -15,9 +15,9 @@ const DAEMONS = 3;
 const UNFENCED = 0;
 const MACHINES = 48;
 /** All agents end at once so often. */
-const WAVES = 1;
+const WAVES = 2;
 /** Less than anybody waits for a lock. */
-const COMMIT_DELAY_MS = 150;
+const COMMIT_DELAY_MS = 300;
 const SEED = Number(process.env['FAULTS_SEED'] ?? Math.floor(Math.random() * 1e9));
 
 const cleanups: (() => Promise<void> | void)[] = [];
