@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     // What the emulator of Equinix Metal says is judged wherever a test talks to it.
-    globalSetup: ['test/published/tally.ts'],
+    globalSetup: ['test/published/tally.ts', 'test/support/shared-postgres.ts'],
     setupFiles: ['test/published/setup.ts'],
     pool: 'forks',
     // Most tests wait for databases and machines more than they compute.

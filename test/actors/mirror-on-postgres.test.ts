@@ -9,7 +9,7 @@ import { silentLog } from '../../src/adapters/log/port.ts';
 import { slotOf } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { insertMachine, startPgServer, type PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
+import { insertMachine, startOwnPgServer, type PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
 import { machineRow } from '../contracts/bmdb-rows.ts';
 import { runService, type FleetStandIn } from '../support/fleet-stand-in.ts';
 import { PATIENCE } from '../support/patience.ts';
@@ -24,7 +24,7 @@ let mirror: Mirror;
 let fleet: FleetStandIn | undefined;
 
 beforeAll(async () => {
-  server = await startPgServer();
+  server = await startOwnPgServer();
 });
 afterAll(() => server.stop());
 beforeEach(() => server.clear());
@@ -105,7 +105,7 @@ describe('the mirror on PostgreSQL', () => {
     await moveSilently(row, 'la');
     await server.sql.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-       WHERE application_name = 'shepherd wakes'`,
+       WHERE application_name = 'shepherd wakes' AND datname = current_database()`,
     );
     await at(row, 'la');
     expect(reads.scans).toBe(2);
@@ -116,7 +116,7 @@ describe('the mirror on PostgreSQL', () => {
     for (let times = 0; times < 3; times += 1) {
       await server.sql.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-         WHERE application_name IN ('shepherd', 'shepherd wakes')`,
+         WHERE application_name IN ('shepherd', 'shepherd wakes') AND datname = current_database()`,
       );
       await seen(await add());
     }

@@ -40,10 +40,8 @@ export type { BmdbHarness, MakeHarness } from './bmdb-stage.ts';
  */
 export const AREAS = {
   work: [sessionsContract, workContract, exclusionContract, backoffContract, leasesContract],
-  reading: [
-    ...[readingContract, listingsContract, changesContract, historyContract, eventsContract],
-    textsContract,
-  ],
+  reading: [readingContract, listingsContract, historyContract, eventsContract, textsContract],
+  changes: [changesContract],
   recovery: [
     ...[eligibilityContract, agentStartContract, recoveryContract, ladderContract],
     ...[intentsContract, heartbeatsContract],

@@ -6,14 +6,14 @@ import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock
 import { silentLog } from '../../src/adapters/log/port.ts';
 import { healthOf } from '../../src/daemon/health.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { startPgServer, type PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
+import { startOwnPgServer, type PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
 import { PATIENCE } from '../support/patience.ts';
 
 let server: PgServer;
 let bmdb: Bmdb;
 let session: BmdbSession;
 beforeEach(async () => {
-  server = await startPgServer();
+  server = await startOwnPgServer();
   bmdb = createPgBmdb({
     ...{ url: server.url, clock: systemClock, random: systemRandom, log: silentLog },
     ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, poolMax: 2 },

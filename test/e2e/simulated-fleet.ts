@@ -1,13 +1,12 @@
 import { expect, vi } from 'vitest';
 import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import { type Log, silentLog } from '../../src/adapters/log/port.ts';
-import { migrate } from '../../src/adapters/bmdb/schema/migrate.ts';
 import { openSimWorld, parseSimConfig, simInput } from '../../src/commands/sim-world.ts';
 import type { SimWorld } from '../../src/commands/sim-world.ts';
 import { SIM_TUNING } from '../../src/commands/sim.ts';
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts';
 import type { FaultRule } from '../../src/simulator/fakequinix/fault-rules.ts';
-import { isOtherPostgres, startTestPostgres } from '../support/postgres.ts';
+import { openTestDatabase } from '../support/test-database.ts';
 
 export interface SimulatedFleet {
   readonly world: SimWorld;
@@ -29,14 +28,17 @@ export async function withFleet(
   use: (fleet: SimulatedFleet) => Promise<void>,
 ): Promise<void> {
   const world = await openSimWorld({ ...hardware, log: silentLog });
-  const database = await openDatabase();
+  const database = await openTestDatabase();
   try {
     for (const fault of faults) world.fakequinix.addFault(fault);
     const daemon = await startDaemon({
       config: parseSimConfig(
         world,
-        { ...simInput(world), ...database.input, console: { listen: '127.0.0.1:0' } },
-        database.env,
+        {
+          ...simInput(world),
+          ...{ database: { url: `\${${DATABASE}}` }, console: { listen: '127.0.0.1:0' } },
+        },
+        { [DATABASE]: database.url },
       ),
       clock: systemClock,
       random: systemRandom,
@@ -51,21 +53,10 @@ export async function withFleet(
     }
   } finally {
     await world.close();
-    await database.close();
+    await database.stop();
   }
 }
 
-/** The fleet's own, unless tests are to run on another PostgreSQL. */
-async function openDatabase() {
-  if (!isOtherPostgres()) return { input: {}, env: {}, close: async () => undefined };
-  const server = await startTestPostgres();
-  await migrate(server.ownerUrl, silentLog, { grantTo: server.role });
-  return {
-    input: { database: { url: `\${${DATABASE}}` } },
-    env: { [DATABASE]: server.url },
-    close: () => server.stop(),
-  };
-}
 const DATABASE = 'SHEPHERD_TEST_DATABASE';
 
 const WAIT = { timeout: 60_000, interval: 100 };

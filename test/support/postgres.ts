@@ -20,9 +20,6 @@ export async function startTestPostgres(dataDir?: string): Promise<EmbeddedPostg
   });
 }
 
-/** Whether tests run on another PostgreSQL than the embedded one. */
-export const isOtherPostgres = (): boolean => installationOf(process.env) !== undefined;
-
 /** Nothing of a test must survive a power cut, so nobody waits for the disk. */
 const UNSAFE = ['fsync=off', 'full_page_writes=off'];
 

@@ -10,7 +10,7 @@ import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { codeOf, explain, isRetryable } from '../../../../src/domain/errors.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { machineRow } from '../../../contracts/bmdb-rows.ts';
-import { insertMachine, startPgServer } from './pg-harness.ts';
+import { insertMachine, startOwnPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 import { createSmallDisk } from './small-disk.ts';
 import type { SmallDisk } from './small-disk.ts';
@@ -22,7 +22,7 @@ const DAY = 86_400_000;
 let server: PgServer;
 let disk: SmallDisk;
 beforeAll(async () => {
-  server = await startPgServer();
+  server = await startOwnPgServer();
   disk = await createSmallDisk(server.sql);
 });
 afterAll(async () => {

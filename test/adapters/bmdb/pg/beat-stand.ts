@@ -105,7 +105,8 @@ const transactionOn = (client: pg.Client): Transaction => ({
 
 async function blocked(sql: pg.Pool): Promise<number> {
   const { rows } = await sql.query<{ count: number }>(
-    `SELECT count(*)::int AS count FROM pg_stat_activity WHERE wait_event_type = 'Lock'`,
+    `SELECT count(*)::int AS count FROM pg_stat_activity 
+         WHERE wait_event_type = 'Lock' AND datname = current_database()`,
   );
   return rows[0]!.count;
 }

@@ -13,7 +13,7 @@ import type { Cursor, MachineId } from '../../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { ladderOn, machineRow } from '../../../contracts/bmdb-rows.ts';
-import { insertMachine, startPgServer } from './pg-harness.ts';
+import { insertMachine, startOwnPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 
@@ -27,7 +27,7 @@ const open = (wakes: WakesMode = 'listen'): Bmdb =>
     ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, jitter: 0 },
   });
 beforeAll(async () => {
-  server = await startPgServer();
+  server = await startOwnPgServer();
 });
 afterAll(() => server.stop());
 beforeEach(async () => {
@@ -281,7 +281,7 @@ describe('wakes', () => {
   const cut = async () => {
     const { rowCount } = await server.sql.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-       WHERE application_name = 'shepherd wakes'`,
+       WHERE application_name = 'shepherd wakes' AND datname = current_database()`,
     );
     return rowCount;
   };
@@ -311,7 +311,7 @@ describe('wakes', () => {
     await vi.waitUntil(() => readers.every(({ heard }) => heard.length > 0), PATIENCE);
     const listening = async () => {
       const { rowCount } = await server.sql.query(
-        `SELECT 1 FROM pg_stat_activity WHERE application_name = 'shepherd wakes'`,
+        `SELECT 1 FROM pg_stat_activity WHERE application_name = 'shepherd wakes' AND datname = current_database()`,
       );
       return rowCount;
     };

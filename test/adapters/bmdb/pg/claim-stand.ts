@@ -102,7 +102,8 @@ export const untilBlocked = ({ server }: ClaimStand, count: number): Promise<unk
   vi.waitUntil(
     async () => {
       const { rows } = await server.sql.query(
-        `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`,
+        `SELECT 1 FROM pg_stat_activity 
+         WHERE wait_event_type = 'Lock' AND datname = current_database()`,
       );
       return rows.length === count;
     },

@@ -5,10 +5,10 @@ import { pgHarness, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 
 /** One area of the BMDB's contract, on PostgreSQL. */
-export function contractOnPg(area: Area): void {
+export function contractOnPg(area: Area, start = startPgServer): void {
   let server: PgServer;
   beforeAll(async () => {
-    server = await startPgServer();
+    server = await start();
   });
   afterAll(() => server.stop());
 

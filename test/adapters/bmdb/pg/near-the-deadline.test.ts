@@ -150,7 +150,8 @@ it.each([
       const claimed = codeOfRefusal(session.claim(process, row.machineId));
       await vi.waitUntil(async () => {
         const { rows } = await server.sql.query(
-          `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`,
+          `SELECT 1 FROM pg_stat_activity 
+         WHERE wait_event_type = 'Lock' AND datname = current_database()`,
         );
         return rows.length > 0;
       }, PATIENCE);

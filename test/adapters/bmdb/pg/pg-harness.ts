@@ -7,12 +7,13 @@ import { silentLog } from '../../../../src/adapters/log/port.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { startTestPostgres } from '../../../support/postgres.ts';
+import { openTestDatabase, type TestDatabase } from '../../../support/test-database.ts';
 import { notTakenInSql, takenInSql, TRUSTING_GUARD } from '../../../support/ingest.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb.ts';
 import { createLeapingClock } from './leaping-clock.ts';
 import { pgHooks } from './pg-hooks.ts';
 
-/** One server for a whole test file. */
+/** A database for a whole test file. */
 export interface PgServer {
   /** Of the running role: what the BMDB under test uses. */
   readonly url: string;
@@ -25,30 +26,59 @@ export interface PgServer {
   stop(): Promise<void>;
 }
 
+/** On the server that all tests of a run share. */
 export async function startPgServer(): Promise<PgServer> {
+  return openServer(await openTestDatabase());
+}
+
+/** On a server of its own: see `openTestDatabase` for when it takes one. */
+export async function startOwnPgServer(): Promise<PgServer> {
   const server = await startTestPostgres();
   await migrate(server.ownerUrl, silentLog, { grantTo: server.role });
-  const sql = new pg.Pool({ connectionString: server.ownerUrl, max: 4 });
+  return openServer(server);
+}
+
+type Database = Pick<TestDatabase, 'url' | 'ownerUrl' | 'stop'>;
+
+function openServer({ url, ownerUrl, stop }: Database): PgServer {
+  const sql = new pg.Pool({ connectionString: ownerUrl, max: 4 });
   // A client that the ending pool let go of may still hear that the server stops.
   sql.on('connect', (client) => client.on('error', () => undefined));
   sql.on('error', () => undefined);
   return {
-    url: server.url,
-    ownerUrl: server.ownerUrl,
-    sql,
-    clear: async () => {
-      const { rows } = await sql.query<{ all: string }>(
-        `SELECT string_agg(quote_ident(tablename), ', ') AS all FROM pg_tables
-         WHERE schemaname = 'public' AND tablename <> 'schema_migrations'`,
-      );
-      await sql.query(`TRUNCATE ${rows[0]!.all} CASCADE`);
-      await takenInSql(sql);
-    },
+    ...{ url, ownerUrl, sql },
+    clear: () => empty(sql),
     stop: async () => {
       await sql.end();
-      await server.stop();
+      await stop();
     },
   };
+}
+
+/**
+ * Deletes what is there, which is ten times as fast as truncating: that makes a new file for each
+ * table and index. A table in which much was deleted is truncated, since what is deleted goes on
+ * taking time. As with TRUNCATE, whoever still writes is waited for, no trigger sees it, and numbers
+ * are not given out again.
+ */
+const EMPTY = `DO $$ DECLARE name text; size bigint; BEGIN
+  EXECUTE (SELECT format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', string_agg(quote_ident(tablename), ', '
+      ORDER BY tablename))
+    FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'schema_migrations');
+  SET LOCAL session_replication_role = replica;
+  FOR name, size IN
+    SELECT tablename, pg_relation_size(quote_ident(tablename)::regclass) FROM pg_tables
+    WHERE schemaname = 'public' AND tablename <> 'schema_migrations'
+  LOOP
+    IF size > 200 * 1024 THEN EXECUTE format('TRUNCATE %I CASCADE', name);
+    ELSIF size > 0 THEN EXECUTE format('DELETE FROM %I', name);
+    END IF;
+  END LOOP;
+END $$`;
+
+async function empty(sql: pg.Pool): Promise<void> {
+  await sql.query(EMPTY);
+  await takenInSql(sql);
 }
 
 /** A fresh BMDB on the server, as two daemons see it. */

@@ -5,7 +5,7 @@ import { systemClock, systemRandom } from '../../../../src/adapters/clock/system
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { machineRow } from '../../../contracts/bmdb-rows.ts';
-import { insertMachine, startPgServer } from './pg-harness.ts';
+import { insertMachine, startOwnPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -13,7 +13,7 @@ const SIGNAL = new AbortController().signal;
 let server: PgServer;
 let bmdb: Bmdb;
 beforeAll(async () => {
-  server = await startPgServer();
+  server = await startOwnPgServer();
 });
 afterAll(() => server.stop());
 beforeEach(() => {

@@ -10,7 +10,7 @@ import type { Wake } from '../../../../src/adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { sources } from '../../../repo/sources.ts';
-import { startPgServer } from './pg-harness.ts';
+import { startOwnPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 
@@ -43,7 +43,7 @@ const OURS = {
 
 let server: PgServer;
 beforeAll(async () => {
-  server = await startPgServer();
+  server = await startOwnPgServer();
   for (const role of ['shepherd', 'shepherd_owner']) {
     for (const [name, value] of Object.entries(STRANGE)) {
       await server.sql.query(`ALTER ROLE ${role} SET ${name} = ${pg.escapeLiteral(value)}`);

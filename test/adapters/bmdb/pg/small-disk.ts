@@ -11,6 +11,7 @@ const run = promisify(execFile);
 export interface SmallDisk {
   /** False: none could be mounted, so the server only says what it would on a full one. */
   readonly isReal: boolean;
+  /** Empties `work_history` as well. */
   fill(): Promise<void>;
   empty(): Promise<void>;
   /** After the server has stopped. */
@@ -33,7 +34,11 @@ export async function createSmallDisk(sql: pg.Pool): Promise<SmallDisk> {
   const filler = path.join(root, 'filler');
   return {
     isReal: true,
-    fill: () => writeUntilFull(filler),
+    fill: async () => {
+      // What was deleted would leave room that is already on the disk.
+      await sql.query('TRUNCATE work_history');
+      await writeUntilFull(filler);
+    },
     empty: () => rm(filler, { force: true }),
     remove: async () => {
       await run('umount', [root]);

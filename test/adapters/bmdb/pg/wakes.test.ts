@@ -66,7 +66,7 @@ afterEach(async () => {
 
 const listening = async () => {
   const { rowCount } = await server.sql.query(
-    `SELECT 1 FROM pg_stat_activity WHERE application_name = 'shepherd wakes'`,
+    `SELECT 1 FROM pg_stat_activity WHERE application_name = 'shepherd wakes' AND datname = current_database()`,
   );
   return rowCount;
 };

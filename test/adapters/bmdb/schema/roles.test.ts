@@ -4,13 +4,13 @@ import { checkSchema, migrate } from '../../../../src/adapters/bmdb/schema/migra
 import { readPrivileges } from '../../../../src/adapters/bmdb/schema/privileges.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { codeOf, explain } from '../../../../src/domain/errors.ts';
-import { startPgServer } from '../pg/pg-harness.ts';
+import { startOwnPgServer } from '../pg/pg-harness.ts';
 import type { PgServer } from '../pg/pg-harness.ts';
 
 let server: PgServer;
 let running: pg.Pool;
 beforeAll(async () => {
-  server = await startPgServer();
+  server = await startOwnPgServer();
   running = new pg.Pool({ connectionString: server.url, max: 1 });
   await server.sql.query('INSERT INTO machines DEFAULT VALUES');
 });
