@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseWorld } from '../../../src/simulator/fakequinix/world.ts';
-import { clientOf, createDevice, createOn, start } from './harness.ts';
+import { clientOf, createDevice, createOn, KEY, start } from './harness.ts';
 
 const twoProjects = parseWorld({
   organizations: [{ name: 'ours' }, { name: 'theirs' }],
@@ -64,6 +64,25 @@ describe('who may call', () => {
     expect((await foreign('GET', `/hardware-reservations/${c!.id}`)).status).toBe(200);
   });
 
+  it('A: refuses what is of another organisation with declared statuses alone', async () => {
+    const fake = await start({ world: twoProjects });
+    const foreign = clientOf(fake, 'other-token');
+    const keys = `/projects/${fake.projectId}/ssh-keys`;
+    expect((await foreign('GET', keys)).status).toBe(404);
+    expect((await foreign('POST', keys, { label: 'x', key: KEY })).status).toBe(404);
+    for (const organization of [fake.organizationId, 'nobody']) {
+      const reply = await foreign('POST', '/projects', {
+        name: 'x',
+        organization_id: organization,
+      });
+      expect(reply.status).toBe(422);
+      expect(reply.body['errors']![0]).toMatch(/^organization_id: /);
+    }
+    const [own] = (await foreign('GET', '/organizations')).body['organizations']!;
+    const sent = { name: 'x', organization_id: own!['id'] };
+    expect((await foreign('POST', '/projects', sent)).status).toBe(201);
+  });
+
   it('shows the root password to who owns the device, for a day', async () => {
     const fake = await start();
     const id = await createDevice(fake);
@@ -85,6 +104,21 @@ describe('malformed requests', () => {
       const reply = await call('GET', path);
       expect([path, reply.status, reply.body]).toEqual([path, 404, { errors: ['Not found'] }]);
     }
+  });
+
+  it('A: says that what it answers is JSON, and of nothing that it is anything', async () => {
+    const fake = await start();
+    const typeOf = async (method: string, path: string, body?: object) =>
+      (await clientOf(fake)(method, path, body)).headers.get('content-type');
+    const json = 'application/json; charset=utf-8';
+    for (const path of ['/user', '/nowhere', `/projects/${fake.projectId}/devices`]) {
+      expect(await typeOf('GET', path)).toBe(json);
+    }
+    const device = `/devices/${await createDevice(fake)}`;
+    expect(await typeOf('DELETE', device)).toBe(json);
+    await fake.advance(300_000);
+    expect(await typeOf('POST', `${device}/actions`, { type: 'reboot' })).toBeNull();
+    expect(await typeOf('DELETE', device)).toBeNull();
   });
 
   it('answers 405 to a known path with another method, and names the right ones', async () => {

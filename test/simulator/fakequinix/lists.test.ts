@@ -91,10 +91,41 @@ describe('filters', () => {
     ['metro=fr', 5],
     ['reserved=true', 0],
     ['reserved=false', 9],
+    ['has_termination_time=true', 0],
+    ['has_termination_time=false', 9],
+    ['mac_address=02:00:00:00:00:00', 0],
   ])('devices by %s', async (query, count) => {
     const fake = await start({ world: many(9) });
     const { body } = await clientOf(fake)('GET', `/projects/${fake.projectId}/devices?${query}`);
     expect(body['meta']!['total']).toBe(count);
+  });
+
+  it('A: devices by the address of a network card, and those that end', async () => {
+    const fake = await start({ world: many(9) });
+    const call = clientOf(fake);
+    const path = `/projects/${fake.projectId}/devices`;
+    const end = { metro: 'fr', termination_time: '2030-01-01T00:00:00Z' };
+    const id = await createDevice(fake, 0, { ...end, hardware_reservation_id: '' });
+    const device = (await call('GET', `/devices/${id}`)).body;
+    const ports = device['network_ports'] as unknown as { data: { mac?: string } }[];
+    const macs = ports.flatMap(({ data }) => data.mac?.toUpperCase() ?? []);
+    expect(macs).toHaveLength(2);
+    for (const query of ['has_termination_time=true', ...macs.map((mac) => `mac_address=${mac}`)]) {
+      const { devices } = (await call('GET', `${path}?${query}`)).body;
+      expect(devices!.map((one) => one['id'])).toEqual([id]);
+    }
+  });
+
+  it.each([
+    ['slug=c3.small.x86', ['c3.small.x86']],
+    ['slug=c3', []],
+    ['type=standard&slug=c3.small.x86', ['c3.small.x86']],
+    ['type=custom', []],
+    ['categories[]=compute&slug=c3.small.x86', ['c3.small.x86']],
+    ['categories[]=storage&categories[]=gpu', []],
+  ])('A: plans by %s', async (query, slugs) => {
+    const { body } = await clientOf(await start())('GET', `/plans?${query}`);
+    expect(body['plans']!.map((one) => one['slug'])).toEqual(slugs);
   });
 
   it('a tag fits as a whole only', async () => {

@@ -3,7 +3,7 @@ import type { Project } from '../state/state.ts';
 import type { Api } from './api.ts';
 import type { Node } from './expansion.ts';
 import { organizationFor, projectFor, visibleProjects } from './access.ts';
-import { ApiError, forbidden } from './api-error.ts';
+import { ApiError, forbidden, invalid } from './api-error.ts';
 import { created, noContent, ok, readBody, type Call, type Route } from './call.ts';
 import { isLeaving } from '../lifecycle/lifecycle.ts';
 import { createProject } from '../state/genesis.ts';
@@ -98,9 +98,11 @@ function projectRoutes(api: Api): Route[] {
       handle: (call) => {
         const body = readBody(createBody, call.body);
         if (call.caller.projectId !== null) throw forbidden('create projects');
-        const home = body.organization_id ?? call.caller.organizationId;
-        const organization = organizationFor(core, call.caller, home);
-        const project = createProject(core.ids, { name: body.name }, organization.id, core.now());
+        const { organizationId } = call.caller;
+        if ((body.organization_id ?? organizationId) !== organizationId) {
+          throw invalid(`organization_id: no such organization "${body.organization_id}"`);
+        }
+        const project = createProject(core.ids, { name: body.name }, organizationId, core.now());
         Object.assign(project, detailsOf(body));
         core.state.projects.set(project.id, project);
         core.changed();
@@ -167,14 +169,20 @@ function catalogueRoutes({ core, views, show }: Api): Route[] {
     name: string,
     items: () => readonly T[],
     view: (item: T) => Node,
+    isWanted: (shown: Node, call: Call) => boolean = () => true,
   ) => ({
     method: 'GET' as const,
     path,
-    handle: (call: Call) => ok({ [name]: items().map((item) => show(call, view(item))) }),
+    handle: (call: Call) => {
+      const nodes = items().map((item) => view(item));
+      return ok({
+        [name]: nodes.filter((node) => isWanted(node, call)).map((node) => show(call, node)),
+      });
+    },
   });
   const catalogue = () => core.state.catalogue;
   return [
-    whole('/plans', 'plans', () => catalogue().plans, views.plan),
+    whole('/plans', 'plans', () => catalogue().plans, views.plan, isPlanWanted),
     whole(
       '/operating-systems',
       'operating_systems',
@@ -184,6 +192,16 @@ function catalogueRoutes({ core, views, show }: Api): Route[] {
     whole('/facilities', 'facilities', () => catalogue().facilities, views.facility),
     whole('/locations/metros', 'metros', () => catalogue().metros, views.metro),
   ];
+}
+
+/** Of several categories one is enough. */
+function isPlanWanted({ slug, type, categories }: Node, { query }: Call): boolean {
+  const wanted = query.get('categories[]')?.split(',');
+  return (
+    (query.get('slug') ?? slug) === slug &&
+    (query.get('type') ?? type) === type &&
+    (wanted?.some((one) => (categories as readonly string[]).includes(one)) ?? true)
+  );
 }
 
 const same = (node: Node) => node;

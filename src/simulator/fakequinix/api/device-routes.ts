@@ -8,6 +8,7 @@ import { accepted, created, noContent, ok, readBody, type Call, type Route } fro
 import { create, editedBy, hostnameProblems } from './device-create.ts';
 import { updateBody } from './inputs.ts';
 import { isLeaving } from '../lifecycle/lifecycle.ts';
+import { macsOf } from './network-ports.ts';
 
 const actionBody = z.looseObject({
   type: z.string(),
@@ -162,6 +163,11 @@ function filter({ core }: Api, { query }: Call, device: Device): boolean {
     wants('facility', (wanted) => wanted.split(',').includes(device.facility)) &&
     wants('metro', (wanted) => wanted.split(',').includes(facility?.metro ?? '')) &&
     wants('reserved', (wanted) => (wanted === 'true') === (device.reservationId !== null)) &&
+    wants(
+      'has_termination_time',
+      (wanted) => (wanted === 'true') === (device.terminationTimeMs !== null),
+    ) &&
+    wants('mac_address', (wanted) => macsOf(device.id).includes(wanted.toLowerCase())) &&
     wants('search', (wanted) =>
       [device.hostname, device.id, device.description ?? '', ...device.tags].some((text) =>
         contains(text, wanted),

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { Api } from './api.ts';
 import type { Core } from '../core.ts';
 import type { Device, SshKey } from '../state/state.ts';
-import { covers, projectFor, seesKey, sshKeyFor } from './access.ts';
-import { forbidden, invalid } from './api-error.ts';
+import { covers, seesKey, sshKeyFor } from './access.ts';
+import { forbidden, invalid, notFound } from './api-error.ts';
 import { created, noContent, ok, readBody, type Call, type Route } from './call.ts';
 import { checkKey, removeKey, storeKey } from './ssh-keys.ts';
 
@@ -33,6 +33,12 @@ export function keyRoutes(api: Api): Route[] {
     return ok({ ssh_keys: keys.map((key) => show(call, key)) });
   };
   const update = (call: Call) => ok(show(call, edit(api, find(call), call)));
+  /** The description declares no 403 here: a project of others is none. */
+  const projectOf = (call: Call) => {
+    const project = core.state.projects.get(call.params['id']!);
+    if (project && covers(call.caller, project)) return project;
+    throw notFound();
+  };
 
   return [
     {
@@ -44,7 +50,7 @@ export function keyRoutes(api: Api): Route[] {
       method: 'GET',
       path: '/projects/{id}/ssh-keys',
       handle: (call) => {
-        const project = projectFor(core, call.caller, call.params['id']!);
+        const project = projectOf(call);
         return list(call, (key) => key.projectId === project.id);
       },
     },
@@ -60,8 +66,7 @@ export function keyRoutes(api: Api): Route[] {
       method: 'POST',
       path: '/projects/{id}/ssh-keys',
       handle: (call) => {
-        const project = projectFor(core, call.caller, call.params['id']!);
-        return created(show(call, add(api, call, project.id)));
+        return created(show(call, add(api, call, projectOf(call).id)));
       },
     },
     { method: 'GET', path: '/ssh-keys/{id}', handle: (call) => ok(show(call, find(call))) },
