@@ -12,8 +12,8 @@ export const allowances = {
 
   // What the description leaves out of operations that it has.
   notJson: 'a body that is not JSON is answered 400 everywhere; nothing declares that',
-  mayNotChange: 'a token that may only read, or only its project, is answered 403 for a change',
-  noSuchProject: 'the keys of a project that there is not are answered 404',
+  mayNotChange: 'a token that may only read, or only its own, is answered 403 for a change',
+  noSuchProject: 'the keys of a project that there is not, or of others, are answered 404',
   occupiedMove: 'a reservation in use cannot be moved: 422, which is declared for no move',
   noneFree: 'next-available finds no reservation: 503, as clients know it',
   keyOwner: 'an SSH key has its owner beside its entity: real clients read it',
@@ -46,7 +46,11 @@ export const undeclaredStatuses: readonly {
   readonly operations: RegExp;
 }[] = [
   { allowance: 'notJson', status: 400, operations: /^(POST|PUT|DELETE) / },
-  { allowance: 'mayNotChange', status: 403, operations: /^(POST|PUT|DELETE) / },
+  {
+    allowance: 'mayNotChange',
+    status: 403,
+    operations: /^POST (\/devices\/\{id\}\/actions|\/projects|(\/projects\/\{id\})?\/ssh-keys)$/,
+  },
   {
     allowance: 'noSuchProject',
     status: 404,
