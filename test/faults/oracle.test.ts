@@ -121,6 +121,11 @@ test('a good record is judged to be good', () => {
   expect(judge(good)).toEqual([]);
 });
 
+test('an effect in the millisecond of its note, which daemons round down, is good', () => {
+  const tags = swapped(good.tags, 0, { atMs: 150.9 });
+  expect(judge({ ...good, tags })).toEqual([]);
+});
+
 test('what an unfenced run does late, though the database allowed it in time, is good', () => {
   const late = { effects: [effect('a', 'execute', 4_501)] };
   expect(judge({ ...good, ...late, unfenced: new Set(['a']) })).toEqual([]);

@@ -205,7 +205,8 @@ function judgeEffects(evidence: Evidence, lives: Lives): Violation[] {
     const key = noteKey(run, NOTED_IN[kind]!, machineId);
     const count = done.get(key) ?? 0;
     done.set(key, count + 1);
-    const before = (notes.get(key) ?? []).filter((note) => note.atMs <= sentAtMs);
+    // A daemon tells whole milliseconds, rounded down.
+    const before = (notes.get(key) ?? []).filter(({ atMs }) => Math.floor(atMs) <= sentAtMs);
     const found: Violation[] = [];
     const say = (rule: Rule, why: string) =>
       found.push({ rule, detail: `${machineId}: ${kind} by ${run}, ${why}` });
