@@ -5,12 +5,15 @@
  *     npm run mutate -- [FILE …] [--only ID] [--jobs N]
  *
  * FILE is a list (`test/mutations/sql.ts`, or `sql`), or a file or folder of `src/` whose mutations are
- * meant; all without one. Exits with 1 when less than 95 % of the mutations were noticed, when a
- * mutation no longer applies, or when the tests are red without any.
+ * meant; all without one. Only a test that fails by what it expects has noticed a mutation: a run that
+ * was red by time, hooks or a crash counts if the same tests are then green without it, and one that
+ * could not be loaded never does. Exits with 1 when less than 95 % of the mutations were noticed, when
+ * a mutation no longer applies or cannot be loaded, or when the tests are red without any.
  */
 import { spawn } from 'node:child_process';
 import {
   cpSync,
+  existsSync,
   globSync,
   mkdtempSync,
   readFileSync,
@@ -24,17 +27,21 @@ import { parseArgs } from 'node:util';
 import pLimit from 'p-limit';
 import { table } from 'table';
 import type { Mutation } from '../test/mutations/mutation.ts';
+import { verdictOf, type Report, type RunEnd } from './verdict.ts';
 
 const AIM = 0.95;
-/** A run that hangs has noticed something, but nobody can wait for it. */
+/** A run that hangs may have noticed something, but nobody can wait for it. */
 const LIMIT_S = 240;
+/** What each file of tests may take where all of them run at once. */
+const LIMIT_PER_FILE_S = 60;
 const root = join(import.meta.dirname, '..');
 const LISTS = 'test/mutations/*.ts';
 
 interface Listed extends Mutation {
   readonly area: string;
 }
-type Verdict = 'killed' | 'survived' | 'hung' | 'stale';
+/** `late`: noticed only by time, hooks or a crash. `unsure`: the tests are red without it, too. */
+type Found = 'killed' | 'late' | 'survived' | 'unsure' | 'broken' | 'stale';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -60,8 +67,9 @@ const isMeant = (mutation: Listed): boolean =>
     ));
 
 /** A copy of the tree to make mistakes in; the installed packages are shared. */
-function copyTree(): string {
+function copyTree(): void {
   const copy = mkdtempSync(join(tmpdir(), 'shepherd-mutate-'));
+  copies.push(copy);
   for (const part of ['src', 'test', 'proto', 'bin', 'scripts', 'docs', 'README.md']) {
     cpSync(join(root, part), join(copy, part), { recursive: true });
   }
@@ -69,33 +77,71 @@ function copyTree(): string {
     cpSync(join(root, part), join(copy, part));
   }
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
-  return copy;
 }
 
-/** Runs tests in a copy until the first is red. Null: it did not end in time. */
-async function areGreen(copy: string, tests: readonly string[], named?: string) {
-  const args = ['run', '--bail=1', '--reporter=dot', ...(named ? ['-t', named] : []), ...tests];
+/** Groups of processes that run now. */
+const running = new Set<number>();
+const copies: string[] = [];
+
+function cleanUp(): void {
+  for (const group of running) killGroup(group);
+  for (const copy of copies) rmSync(copy, { recursive: true, force: true, maxRetries: 5 });
+}
+
+function killGroup(group: number): void {
+  try {
+    process.kill(-group, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+// The tests run in groups of their own, which an interrupt of ours does not reach.
+for (const [signal, code] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+  ['SIGHUP', 129],
+] as const) {
+  process.once(signal, () => {
+    cleanUp();
+    process.exit(code);
+  });
+}
+
+type Tests = Pick<Mutation, 'tests' | 'named'>;
+
+/** Runs tests in a copy until the first is red. */
+async function run(copy: string, { tests, named }: Tests, limitS = LIMIT_S) {
+  const file = join(copy, 'report.json');
+  rmSync(file, { force: true });
+  const reporters = ['--reporter=dot', '--reporter=json', `--outputFile.json=${file}`];
+  const args = ['run', '--bail=1', ...reporters, ...(named ? ['-t', named] : []), ...tests];
   const child = spawn(join(root, 'node_modules/.bin/vitest'), args, {
     cwd: copy,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, CI: 'true' },
   });
+  const group = child.pid!;
+  running.add(group);
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk: Buffer) => void (output += chunk.toString('utf8')));
   }
-  let hung = false;
+  let isLate = false;
   const limit = setTimeout(() => {
-    hung = true;
-    process.kill(-child.pid!, 'SIGKILL');
-  }, LIMIT_S * 1_000);
+    isLate = true;
+    killGroup(group);
+  }, limitS * 1_000);
   const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
   clearTimeout(limit);
-  return { green: hung ? null : code === 0, output };
+  running.delete(group);
+  const report = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Report) : null;
+  const end: RunEnd = { code: isLate ? null : code, report };
+  return { end, output };
 }
 
-async function judge(copy: string, mutation: Mutation): Promise<Verdict> {
+async function judge(copy: string, mutation: Mutation): Promise<Found> {
   const path = join(copy, mutation.file);
   const original = readFileSync(path, 'utf8');
   if (original.split(mutation.find).length !== 2) return 'stale';
@@ -104,19 +150,24 @@ async function judge(copy: string, mutation: Mutation): Promise<Verdict> {
     original.replace(mutation.find, () => mutation.replace),
   );
   try {
-    const { green } = await areGreen(copy, mutation.tests, mutation.named);
-    return green === null ? 'hung' : green ? 'survived' : 'killed';
+    const { end } = await run(copy, mutation);
+    const verdict = verdictOf(end);
+    if (verdict !== 'doubtful') return verdict;
   } finally {
     writeFileSync(path, original);
   }
+  const { end } = await run(copy, mutation);
+  return verdictOf(end) === 'survived' ? 'late' : 'unsure';
 }
 
 /** The tests must be green before a red one means anything. */
 async function checkUnchanged(copy: string, mutations: readonly Listed[]): Promise<void> {
   const all = [...new Set(mutations.flatMap(({ tests }) => tests))];
-  const { green, output } = await areGreen(copy, all);
-  if (green) return;
+  const limitS = LIMIT_S + LIMIT_PER_FILE_S * all.length;
+  const { end, output } = await run(copy, { tests: all }, limitS);
+  if (end.code === 0) return;
   process.stderr.write(output);
+  if (end.code === null) throw new Error(`mutate: the tests did not end within ${limitS} s`);
   throw new Error('mutate: the tests are red without a mutation; mend them first');
 }
 
@@ -124,9 +175,9 @@ const mutations = (await readLists()).filter(isMeant);
 const counted = mutations.filter(({ equivalent }) => equivalent === undefined);
 if (counted.length === 0) throw new Error(`mutate: no mutation of ${positionals.join(', ')}`);
 const jobs = Math.max(1, Number(values.jobs));
-const copies = Array.from({ length: Math.min(jobs, counted.length) }, copyTree);
-const verdicts = new Map<string, Verdict>();
+const verdicts = new Map<string, Found>();
 try {
+  for (let job = 0; job < Math.min(jobs, counted.length); job += 1) copyTree();
   await checkUnchanged(copies[0]!, counted);
   const free = [...copies];
   const turn = pLimit(copies.length);
@@ -138,11 +189,11 @@ try {
     console.log(`${verdict.padEnd(8)} ${mutation.area}: ${mutation.id} (${mutation.file})`);
   });
 } finally {
-  for (const copy of copies) rmSync(copy, { recursive: true, force: true });
+  cleanUp();
 }
 
 const isNoticed = (mutation: Listed): boolean =>
-  ['killed', 'hung'].includes(verdicts.get(mutation.id) ?? '');
+  ['killed', 'late'].includes(verdicts.get(mutation.id) ?? '');
 const percent = (of: readonly Listed[]): string =>
   `${((100 * of.filter(isNoticed).length) / of.length).toFixed(1)} %`;
 const areas = [...new Set(counted.map(({ area }) => area))];
@@ -158,7 +209,7 @@ console.log(
   ]),
 );
 const unnoticed = counted.filter((mutation) => !isNoticed(mutation));
-for (const { id, file } of unnoticed) console.log(`not noticed: ${id} in ${file}`);
-const isStale = [...verdicts.values()].includes('stale');
+for (const { id, file } of unnoticed) console.log(`${verdicts.get(id)}: ${id} in ${file}`);
+const isUnjudged = [...verdicts.values()].some((found) => found === 'stale' || found === 'broken');
 const score = 1 - unnoticed.length / counted.length;
-process.exitCode = score >= AIM && !isStale ? 0 : 1;
+process.exitCode = score >= AIM && !isUnjudged ? 0 : 1;
