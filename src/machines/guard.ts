@@ -111,6 +111,7 @@ export const guard = setup({
           { guard: { type: 'stands', params: { state: 'grace' } }, target: '.grace' },
           { guard: { type: 'stands', params: { state: 'suspicious' } }, target: '.suspicious' },
           { guard: { type: 'stands', params: { state: 'watching' } }, target: '.watching' },
+          { target: '.blind' },
         ],
       },
       states: {

@@ -19,8 +19,9 @@ const late = new Error('the database did not answer in time');
 const nudge: Act = ['told', { type: 'guard.nudged' }];
 
 const look = (state: GuardState, others: readonly GuardState[] = []): GuardLook => ({
-  rows: [],
-  counts: [],
+  // Of no meaning to the chart, which has to keep the newest.
+  rows: [{ of: state }] as unknown as GuardLook['rows'],
+  counts: [{ of: state }] as unknown as GuardLook['counts'],
   standings: [state, ...others].map((each, at) => ({
     scope: at === 0 ? 'fleet' : `provider-${at}`,
     state: each,
@@ -48,14 +49,14 @@ const found = (given: GuardLook, state: GuardState): Rule => ({
     ['calls', 'settleGuardRequests', undefined],
   ],
   knows: {
-    standings: given.standings,
+    ...given,
     reason: state === 'watching' ? null : `it is ${state}`,
     failure: null,
   },
 });
 /** What each of the four looks, and no look, lead to, from whatever was known before. */
 const assessing = (standing: string): readonly Rule[] => [
-  ...(['watching', 'grace', 'suspicious', 'frozen'] as const).map((state) =>
+  ...(['watching', 'grace', 'suspicious', 'frozen', 'blind'] as const).map((state) =>
     found(look(state), state),
   ),
   found(look('watching', ['frozen']), 'frozen'),
@@ -117,6 +118,7 @@ tableTests({
     [at('watching', 'resting')]: [...watching, settled],
     [at('watching', 'assessing')]: [...watching, settled, nudge],
     [at('blind', 'resting')]: [['fails', 'assess', lost]],
+    [`${at('blind', 'assessing')}#after a failure`]: [['fails', 'assess', lost], nudge],
   },
   rules: {
     [at('blind', 'assessing')]: assessing('blind'),
@@ -127,6 +129,7 @@ tableTests({
     [at('watching', 'resting')]: resting('watching'),
     [at('watching', 'assessing')]: assessing('watching'),
     [at('blind', 'resting')]: resting('blind'),
+    [`${at('blind', 'assessing')}#after a failure`]: assessing('blind'),
   },
   stories: [
     {

@@ -256,7 +256,7 @@ export const guardSubject: Subject = {
   events: () => [{ type: 'guard.nudged' }],
   slots: {
     assess: {
-      done: (['grace', 'watching', 'suspicious', 'frozen'] as const).map(lookAt),
+      done: (['grace', 'watching', 'suspicious', 'frozen', 'blind'] as const).map(lookAt),
       errors: [fault],
     },
     settleGuardRequests: step,
