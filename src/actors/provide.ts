@@ -4,7 +4,7 @@ import type { Metrics } from '../adapters/metrics/port.ts';
 import type { Clock } from '../adapters/clock/port.ts';
 import type { Slot } from '../domain/ids.ts';
 import { cell } from '../machines/cell.ts';
-import { fleet, type FleetEvent } from '../machines/fleet.ts';
+import { fleet, sessionPauseMs, type FleetEvent } from '../machines/fleet.ts';
 import { deprovision } from '../machines/deprovision.ts';
 import { lifecycle } from '../machines/lifecycle.ts';
 import { provisioner } from '../machines/provisioner.ts';
@@ -110,6 +110,11 @@ export function provideFleet(deps: ProvideDeps) {
         metrics.serviceCrash('guard');
         log.error({ err: error }, 'the guard crashed; it is rebuilt, and nothing else is touched');
       },
+    },
+    delays: {
+      // Daemons that lost their sessions together do not come back in one moment.
+      sessionRetry: ({ context }) =>
+        sessionPauseMs(context) * (0.8 + 0.4 * deps.turns.random.next()),
     },
   });
 }

@@ -18,7 +18,7 @@ export interface Tuning {
   readonly drainMs: number;
   /** The agent server ends its calls within this at a stop. */
   readonly agentServerGraceMs: number;
-  /** Pause before another session after one was lost; doubles up to 30 s. */
+  /** Pause before another session after one was lost; doubles up to 30 s, ± 20 %. */
   readonly sessionRetryMs: number;
   /** A granted turn that no task began is taken back after this. */
   readonly turnUnusedMs: number;

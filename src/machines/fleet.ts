@@ -46,6 +46,13 @@ const SESSION_RETRY_MAX_MS = 30_000;
 /** Work for so long without a crash of a service, and earlier crashes are forgotten. */
 const QUIET_MS = 60_000;
 
+/** Before another session, milliseconds: doubles with each in a row that did not come to life. */
+export const sessionPauseMs = ({
+  sessionRetryMs,
+  sessionLosses,
+}: Pick<Context, 'sessionRetryMs' | 'sessionLosses'>): number =>
+  Math.min(SESSION_RETRY_MAX_MS, sessionRetryMs * 2 ** (Math.min(sessionLosses, 11) - 1));
+
 const crashed = {
   target: '#fleet.restarting',
   actions: ['countCrash', { type: 'reportServiceCrash', params: errorOf }],
@@ -108,11 +115,7 @@ export const fleet = setup({
       Math.min(SESSION_RETRY_MAX_MS, context.sessionRetryMs * 2 ** (context.guardCrashes - 1)),
     rebuild: ({ context }) =>
       Math.min(SESSION_RETRY_MAX_MS, context.sessionRetryMs * 2 ** (context.crashes - 1)),
-    sessionRetry: ({ context }) =>
-      Math.min(
-        SESSION_RETRY_MAX_MS,
-        context.sessionRetryMs * 2 ** Math.min(context.sessionLosses, 10),
-      ),
+    sessionRetry: ({ context }) => sessionPauseMs(context),
   },
 }).createMachine({
   id: 'fleet',

@@ -120,6 +120,27 @@ test('provide fills every slot of every chart that the daemon runs', async () =>
   actor.stop();
 });
 
+test('pauses between sessions double from the first, and no two daemons keep the same', () => {
+  world = createSmallWorld({ machines: 1 });
+  const { sessionRetry } = provideFleet(world.deps).implementations.delays as unknown as {
+    sessionRetry: (about: { context: unknown }) => number;
+  };
+  const pauses = (sessionLosses: number) =>
+    Array.from({ length: 50 }, () =>
+      sessionRetry({ context: { sessionRetryMs: 500, sessionLosses } }),
+    );
+  for (const [losses, ms] of [
+    [1, 500],
+    [2, 1_000],
+    [50, 30_000],
+  ] as const) {
+    const drawn = pauses(losses);
+    expect(Math.min(...drawn)).toBeGreaterThanOrEqual(0.8 * ms);
+    expect(Math.max(...drawn)).toBeLessThanOrEqual(1.2 * ms);
+    expect(new Set(drawn).size).toBeGreaterThan(10);
+  }
+});
+
 test('what a crashed machine still holds is released before it comes back', async () => {
   const released: string[] = [];
   let breaks = true;

@@ -146,7 +146,7 @@ const fleet = mistakesIn(
     ['fleet-guard-that-ended-is-missed-by-nobody', `onDone: { target: 'unguarded' },`, ''],
     ['fleet-guard-is-rebuilt-without-pause', `* 2 ** (context.guardCrashes - 1)`, ''],
     ['fleet-is-rebuilt-without-pause', `* 2 ** (context.crashes - 1)`, ''],
-    ['fleet-session-is-retried-without-pause', `* 2 ** Math.min(context.sessionLosses, 10)`, ''],
+    ['fleet-session-is-retried-without-pause', `* 2 ** (Math.min(sessionLosses, 11) - 1)`, ''],
     [
       'fleet-pauses-grow-for-ever',
       `SESSION_RETRY_MAX_MS = 30_000`,
