@@ -32,6 +32,8 @@ test('neither a task nor another chart is taken for a machine', () => {
     states: { life: { initial: 'alive', states: { alive: {} } } },
   });
   expect(leafOf(createActor(other).getSnapshot())).toBeNull();
+  expect(shown('alive')).toBeNull();
+  expect(shown({ alive: 'well' })).toBeNull();
   expect(leafOf(createActor(takeover, { input: JOB }).getSnapshot())).toBeNull();
 });
 

@@ -95,6 +95,19 @@ describe('a request that cannot be settled', () => {
     await run.stop();
   });
 
+  test('news do not lengthen the wait', async () => {
+    const run = inHealth();
+    await asked(run, 'ann-1');
+    await answer(run, 'ann-1', false);
+    for (const substate of ['late', 'healthy']) {
+      await run.wait(SETTLE_PAUSE_MS / 2 - 1);
+      expect(await told(run, { substate })).toEqual([]);
+      expect(regionsOf(run).requests).toBe('pausing');
+    }
+    expect(await effectsOf(run, () => run.wait(2))).toEqual([settles('ann-1')]);
+    await run.stop();
+  });
+
   test('is let go when it is asked no more', async () => {
     const run = inHealth();
     await asked(run, 'ann-1');
@@ -121,6 +134,18 @@ describe('a request that cannot be settled', () => {
     },
   );
 });
+
+test.each([[[]], [['preserve']]] as const)(
+  'a machine that is released is over, whatever holds it: %j',
+  async (holds) => {
+    const run = inHealth();
+    await told(run, { holds });
+    await told(run, { ...viewAt('Released', 'gone'), holds });
+    expect(run.snapshot().status).toBe('done');
+    expect(regionsOf(run)).toEqual({ requests: 'over', holds: 'over' });
+    await run.stop();
+  },
+);
 
 test('what operators ask outlasts news of a release that a task of ours then disproves', async () => {
   const view = viewAt('Deprovisioning', 'cleaning', { next: 'deprovision' });

@@ -1,4 +1,4 @@
-import { SessionExpired, Unreachable } from '../../src/domain/errors.ts';
+import { codeOf, SessionExpired, Unreachable } from '../../src/domain/errors.ts';
 import { provisioner } from '../../src/machines/provisioner.ts';
 import { tableTests, type Act, type Done, type Rule } from '../support/chart-table.ts';
 
@@ -21,6 +21,7 @@ const fails = (slot: string, error: Error): Rule => ({
   when: ['fails', slot, error],
   to: 'backingOff',
   effects: [['does', 'reportFailure', { ...ROUND, error }]],
+  knows: { failure: { code: codeOf(error), message: error.message } },
 });
 const paused = (pauseMs: number): Rule => ({
   when: ends('listBoth', pause(pauseMs)),
@@ -48,7 +49,7 @@ const idleRound: readonly Rule[] = [
   { when: ends('settleIntents'), to: 'listing', effects: [calls('listBoth')] },
   { when: ends('listBoth', listed), to: 'planning', effects: [calls('planRound')] },
   { when: ends('planRound', 0), to: 'observing', effects: [calls('recordFindings')] },
-  { when: ends('recordFindings'), to: 'resting', effects: [told] },
+  { when: ends('recordFindings'), to: 'resting', effects: [told], knows: { failure: null } },
 ];
 
 tableTests({
@@ -114,6 +115,13 @@ tableTests({
         again(PERIOD_MS),
         refused,
         again(60_000),
+      ],
+    },
+    {
+      name: 'a pause between failures is no success',
+      steps: [
+        ...[refused, again(60_000), ...idleRound.slice(0, 2), paused(250), again(250)],
+        ...[refused, again(120_000)],
       ],
     },
     {
