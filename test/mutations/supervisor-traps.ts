@@ -162,11 +162,6 @@ const guard = mistakesIn(
           on: { 'guard.nudged': { target: 'assessing', reenter: true } },`,
     ],
     [
-      'trap-failed-look-counts-only-after-another',
-      `'look.failed': { target: '.blind' },`,
-      `'look.failed': { target: '.blind', guard: ({ context }) => context.rows.length > 0 },`,
-    ],
-    [
       'trap-reason-outlasts-a-failed-look',
       `standings: [BLIND],
       reason: BLIND.reason,
