@@ -4,7 +4,13 @@ import {
   type ScriptedApi,
   startScriptedApi,
 } from '../adapters/provider/equinix/scripted-api.ts';
-import { type OperatorStand, reservationId, SOURCE, startOperatorStand } from './equinix-stand.ts';
+import {
+  type OperatorStand,
+  reservationId,
+  SOURCE,
+  startOperatorStand,
+  TARGET,
+} from './equinix-stand.ts';
 
 let stand: OperatorStand;
 let api: ScriptedApi;
@@ -42,4 +48,21 @@ test('A5: delete names what it cannot read, and leaves it alone', async () => {
   const { notes } = await stand.run(args);
   expect(notes.join('\n')).toContain('other devices that stay: 1');
   expect(notes).toContain(`device ${reservationId(2)} cannot be read, so it stays`);
+});
+
+test.each([
+  ['reboot', ['reboot', SOURCE, '--all', '--prefix', 't-'], 'device'],
+  ['move', ['move', SOURCE, TARGET], 'reservation'],
+  [
+    'yoink',
+    [
+      ...['yoink', '--source-project', SOURCE, '--target-project', TARGET, '--prefix', 't-'],
+      ...['--spec', 'c3', '--metro', 'fr2'],
+    ],
+    'reservation',
+  ],
+])('A5: %s names what it cannot read, and leaves it alone', async (_, command, what) => {
+  await begin({ hostname: 't-one', state: 'active', plan: { slug: 'c3' } });
+  const { notes } = await stand.run([...command, '--base-url', api.url, '--dry-run']);
+  expect(notes).toContain(`${what} ${reservationId(2)} cannot be read, so it stays`);
 });

@@ -21,6 +21,7 @@ import {
   type Outcome,
   outcomeOf,
   planned,
+  unreadText,
 } from './report.ts';
 
 export interface DeleteFlags extends AccessFlags, ConsentFlags {
@@ -47,14 +48,14 @@ export async function deleteDevices(flags: DeleteFlags, operator: Operator): Pro
         ...meant.map(({ name, device }) => `${name}  ${device.id}  ${ownerText(device)}`),
         `to be deleted with all data, of project ${flags.project}: ${meant.length};` +
           ` other devices that stay: ${otherDevices}`,
-        ...unread.map(({ id }) => `device ${id} cannot be read, so it stays`),
+        ...unreadText('device', unread),
       ],
       prompt: `Type the last ${TAIL_LENGTH} characters of the project's id to delete them:`,
       answer: flags.project.slice(-TAIL_LENGTH),
       count: meant.length,
     };
     if (meant.length === 0) {
-      unread.forEach(({ id }) => operator.note(`device ${id} cannot be read, so it stays`));
+      unreadText('device', unread).forEach((line) => operator.note(line));
       return outcomeOf([], more);
     }
     if (flags.dryRun) {

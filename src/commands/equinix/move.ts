@@ -4,7 +4,7 @@ import { type AccessFlags, openAccess, requireUuid } from './access.ts';
 import { agrees, type ConsentFlags, requireWayToAsk } from './consent.ts';
 import { count, kindOf, tableOf } from './list.ts';
 import type { Operator } from './operator.ts';
-import { carryOutAll, declined, type Outcome, outcomeOf, planned } from './report.ts';
+import { carryOutAll, declined, type Outcome, outcomeOf, planned, unreadText } from './report.ts';
 
 export interface MoveFlags extends AccessFlags, ConsentFlags {
   readonly source: string;
@@ -20,7 +20,8 @@ export async function moveReservations(flags: MoveFlags, operator: Operator): Pr
   const { client } = openAccess(flags, source, operator);
   const { signal, clock } = operator;
   try {
-    const { items } = await client.listReservations(signal, { insist: true });
+    const { items, unread } = await client.listReservations(signal, { insist: true });
+    unreadText('reservation', unread).forEach((line) => operator.note(line));
     const meant = items.filter(({ project }) => idOf(project) !== target).map(subjectOf);
     const more = { source, target };
     if (meant.length === 0) return outcomeOf([], more);

@@ -5,7 +5,7 @@ import { agrees, type ConsentFlags, requireWayToAsk } from './consent.ts';
 import { spareMachines } from './fleet-machines.ts';
 import type { Operator } from './operator.ts';
 import { isMeant, ownerText, requireReach, stillMeant } from './reach.ts';
-import { carryOutAll, declined, type Outcome, outcomeOf, planned } from './report.ts';
+import { carryOutAll, declined, type Outcome, outcomeOf, planned, unreadText } from './report.ts';
 
 export interface RebootFlags extends AccessFlags, ConsentFlags {
   readonly project: string;
@@ -27,7 +27,7 @@ export async function rebootDevices(flags: RebootFlags, operator: Operator): Pro
   const { client } = access;
   const { signal } = operator;
   try {
-    const found = device === undefined ? await allOf(access, signal) : [await one(device)];
+    const found = device === undefined ? await allOf(access, operator) : [await one(device)];
     const { others: meant, machines } = await spareMachines(
       ...([found, ({ id }: Device) => id, 'reboot', flags, operator] as const),
     );
@@ -66,8 +66,9 @@ export async function rebootDevices(flags: RebootFlags, operator: Operator): Pro
   }
 }
 
-async function allOf(access: Access, signal: AbortSignal): Promise<Device[]> {
-  const { items } = await access.client.listDevices(signal, { insist: true });
+async function allOf(access: Access, { signal, note }: Operator): Promise<Device[]> {
+  const { items, unread } = await access.client.listDevices(signal, { insist: true });
+  unreadText('device', unread).forEach((line) => note(line));
   return items.filter((device) => isMeant(device, access));
 }
 

@@ -65,6 +65,12 @@ export const planned = ({ id, name }: Subject): Item => ({
   ...{ id, name, result: 'planned', steps: [] },
 });
 
+/** Entries of a list that cannot be read are in nobody's way, and are not touched. */
+export const unreadText = (
+  what: 'device' | 'reservation',
+  unread: readonly { readonly id: string | null }[],
+): string[] => unread.map(({ id }) => `${what} ${id} cannot be read, so it stays`);
+
 /** The end of a command that was about several things. */
 export function outcomeOf(
   items: readonly Item[],

@@ -10,7 +10,7 @@ import { count, kindOf, tableOf } from './list.ts';
 import { spareMachines } from './fleet-machines.ts';
 import type { Operator } from './operator.ts';
 import { deviceOn, isTakeable, ownerText, requireReach } from './reach.ts';
-import { carryOut, declined, type Outcome, outcomeOf, planned } from './report.ts';
+import { carryOut, declined, type Outcome, outcomeOf, planned, unreadText } from './report.ts';
 
 export interface YoinkFlags extends AccessFlags, ConsentFlags {
   readonly sourceProject: string;
@@ -46,7 +46,9 @@ export async function yoink(flags: YoinkFlags, operator: Operator): Promise<Outc
   requireReach(access);
   const more = { source, target };
   try {
-    const { items } = await access.client.listReservations(operator.signal, { insist: true });
+    const list = access.client.listReservations(operator.signal, { insist: true });
+    const { items, unread } = await list;
+    unreadText('reservation', unread).forEach((line) => operator.note(line));
     operator.note(tableOf(count(items, operator.clock.now(), kindOf)));
     const found = await candidatesOf(items.filter(matches(flags)), access, operator);
     const { others: candidates } = await spareMachines(
