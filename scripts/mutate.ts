@@ -116,7 +116,7 @@ async function run(copy: string, { tests, named }: Tests, limitS = LIMIT_S) {
   rmSync(file, { force: true });
   const reporters = ['--reporter=dot', '--reporter=json', `--outputFile.json=${file}`];
   const args = ['run', '--bail=1', ...reporters, ...(named ? ['-t', named] : []), ...tests];
-  const child = spawn(join(root, 'node_modules/.bin/vitest'), args, {
+  const child = spawn(process.execPath, [join(root, 'node_modules/.bin/vitest'), ...args], {
     cwd: copy,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],

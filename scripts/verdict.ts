@@ -22,7 +22,7 @@ export interface RunEnd {
 /**
  * - `killed`: a test failed by what it expects.
  * - `survived`: all were green.
- * - `broken`: a file of tests could not even be loaded, so no test has judged the mutation.
+ * - `broken`: a file of tests could not even be loaded, or the runner broke: no test has judged it.
  * - `doubtful`: red by nothing but time, hooks or a crash, which a busy machine or a broken copy can
  *   do as well; the same tests have to be green without the mutation before it means anything.
  */
@@ -30,7 +30,8 @@ export type Verdict = 'killed' | 'survived' | 'broken' | 'doubtful';
 
 export function verdictOf({ code, report }: RunEnd): Verdict {
   if (code === 0) return 'survived';
-  if (code === null || report === null) return 'doubtful';
+  if (code === null) return 'doubtful';
+  if (report === null) return 'broken';
   const failures = report.testResults.flatMap(({ assertionResults }) =>
     assertionResults
       .filter(({ status }) => status === 'failed')

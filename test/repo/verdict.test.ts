@@ -31,5 +31,5 @@ test.each([
 });
 
 test('a run that wrote no report', () => {
-  expect(verdictOf({ code: 1, report: null })).toBe('doubtful');
+  expect(verdictOf({ code: 1, report: null })).toBe('broken');
 });
