@@ -102,7 +102,7 @@ async function pagesOf({ daemon }: SimulatedFleet): Promise<string> {
 
 test('no secret of the daemon, a machine or an agent is in a log, a page or the database', async () => {
   const log = recordingLog();
-  await withFleet({ machines: 2, log }, async (fleet) => {
+  await withFleet({ machines: 2, log, embedded: true }, async (fleet) => {
     const { world, daemon } = fleet;
     await becomesTrue(() => healthy(daemon) === 2, 'both machines run');
     // A reboot and a new start of the agent are in the logs and the histories, too.

@@ -20,15 +20,17 @@ export interface FleetOptions {
   readonly diskBytes?: number;
   /** The daemon's. */
   readonly log?: Log;
+  /** The daemon has its embedded database, below the world's directory; else one of the run's. */
+  readonly embedded?: boolean;
 }
 
 /** A whole simulated fleet with its daemon; everything is closed when `use` is done. */
 export async function withFleet(
-  { faults = [], log = silentLog, ...hardware }: FleetOptions,
+  { faults = [], log = silentLog, embedded = false, ...hardware }: FleetOptions,
   use: (fleet: SimulatedFleet) => Promise<void>,
 ): Promise<void> {
   const world = await openSimWorld({ ...hardware, log: silentLog });
-  const database = await openTestDatabase();
+  const database = embedded ? null : await openTestDatabase();
   try {
     for (const fault of faults) world.fakequinix.addFault(fault);
     const daemon = await startDaemon({
@@ -36,9 +38,10 @@ export async function withFleet(
         world,
         {
           ...simInput(world),
-          ...{ database: { url: `\${${DATABASE}}` }, console: { listen: '127.0.0.1:0' } },
+          ...(database && { database: { url: `\${${DATABASE}}` } }),
+          console: { listen: '127.0.0.1:0' },
         },
-        { [DATABASE]: database.url },
+        database ? { [DATABASE]: database.url } : {},
       ),
       clock: systemClock,
       random: systemRandom,
@@ -53,7 +56,7 @@ export async function withFleet(
     }
   } finally {
     await world.close();
-    await database.stop();
+    await database?.stop();
   }
 }
 
