@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   Cancelled,
   CommandFailed,
@@ -11,10 +11,17 @@ import {
 } from '../../src/domain/errors.ts';
 import { outputBytesMax } from '../../src/adapters/ssh/limits.ts';
 import type { RemoteShell, ShellSession, ShellTarget } from '../../src/adapters/ssh/port.ts';
+import { PATIENCE } from '../support/patience.ts';
+import type { WatchedClock } from '../support/watched-clock.ts';
 import { uploadOf } from './upload-of.ts';
 
-/** Machines and a shell towards them, with a limit of `shortMs` on handshake and execution. */
+/** Limit on handshake and execution, in the time of the stand: of no other step. */
+export const LIMIT_MS = 700;
+
+/** Machines and a shell towards them, with a limit of `LIMIT_MS` on handshake and execution. */
 export interface ShellStand {
+  /** Of the shell: no step is late unless time is let pass. */
+  readonly clock: WatchedClock;
   readonly shell: RemoteShell;
   /** Lets us in and knows the programs below. */
   readonly open: ShellTarget;
@@ -62,6 +69,11 @@ export function shellContract(name: string, start: () => Promise<ShellStand>): v
     });
     const execute = (argv: readonly string[], stdin = nothing) =>
       session.execute(argv, stdin, live);
+    /** Lets the limit of the step that is under way pass, or will be at once. */
+    const passLimit = async () => {
+      await vi.waitUntil(() => stand.clock.untilNext() === LIMIT_MS, PATIENCE);
+      stand.clock.increment(LIMIT_MS);
+    };
 
     test('reports the host key that was proved', async () => {
       expect(session.hostKey).toBe(stand.openHostKey);
@@ -78,8 +90,10 @@ export function shellContract(name: string, start: () => Promise<ShellStand>): v
       await expect(attempt).rejects.toBeInstanceOf(Unreachable);
     });
     test('a machine that never answers is TimedOut', async () => {
-      const attempt = stand.shell.connect(stand.silent, live);
-      await expect(attempt).rejects.toBeInstanceOf(TimedOut);
+      const attempt = expect(stand.shell.connect(stand.silent, live));
+      const ended = attempt.rejects.toBeInstanceOf(TimedOut);
+      await passLimit();
+      await ended;
     });
 
     test('gives stdin to the command, then EOF, and returns what it wrote', async () => {
@@ -124,7 +138,9 @@ export function shellContract(name: string, start: () => Promise<ShellStand>): v
       expect((await execute(['cat'], full)).stdout).toHaveLength(outputBytesMax);
     });
     test('a command that does not end is TimedOut, and the session with it', async () => {
-      await expect(execute(stand.programs.hangs)).rejects.toBeInstanceOf(TimedOut);
+      const ended = expect(execute(stand.programs.hangs)).rejects.toBeInstanceOf(TimedOut);
+      await passLimit();
+      await ended;
       await expect(execute(['cat'])).rejects.toBeInstanceOf(Unreachable);
     });
 

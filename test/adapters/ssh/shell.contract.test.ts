@@ -1,8 +1,8 @@
-import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { createFakeHost, createFakeShell } from '../../../src/adapters/ssh/fake-shell.ts';
 import { outputBytesMax } from '../../../src/adapters/ssh/limits.ts';
-import { shellContract } from '../../contracts/shell.ts';
-import { shortMs, startSimulatedStand } from './simulated-stand.ts';
+import { LIMIT_MS, shellContract } from '../../contracts/shell.ts';
+import { createWatchedClock } from '../../support/watched-clock.ts';
+import { startSimulatedStand } from './simulated-stand.ts';
 
 shellContract('ssh2 over loopback', startSimulatedStand);
 
@@ -23,9 +23,11 @@ shellContract('fake', async () => {
     ['machine:3', createFakeHost({ refusesKey: true })],
     ['machine:4', createFakeHost({ hangs: 'handshake' })],
   ]);
-  const limits = { handshakeMs: shortMs, executeMs: shortMs };
+  const limits = { handshakeMs: LIMIT_MS, executeMs: LIMIT_MS };
+  const clock = createWatchedClock();
   return {
-    shell: createFakeShell({ hosts, clock: systemClock, limits }),
+    clock,
+    shell: createFakeShell({ hosts, clock, limits }),
     open: target(1),
     openHostKey: open.hostKey,
     other: target(2),

@@ -1,15 +1,14 @@
 import { chmod, mkdir, mkdtemp, readFile, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { systemClock, systemRandom } from '../../../src/adapters/clock/system-clock.ts';
+import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { parseSshKey } from '../../../src/adapters/ssh/key-file.ts';
 import { createSsh2Shell } from '../../../src/adapters/ssh/ssh2-shell.ts';
 import { createSimulatedHosts } from '../../../src/simulator/hosts/simulated-hosts.ts';
 import { rawKey } from './keys.ts';
-import type { ShellStand } from '../../contracts/shell.ts';
-
-export const shortMs = 700;
+import { LIMIT_MS, type ShellStand } from '../../contracts/shell.ts';
+import { createWatchedClock } from '../../support/watched-clock.ts';
 
 const scripts = {
   'prints-arguments': '#!/bin/sh\nfor arg; do printf "%s\\n" "$arg"; done\n',
@@ -52,11 +51,13 @@ export async function startSimulatedStand(): Promise<ShellStand> {
     await writeFile(path, text);
     await chmod(path, 0o755);
   }
+  const clock = createWatchedClock();
   return {
+    clock,
     shell: createSsh2Shell({
       signers: [key],
-      limits: { handshakeMs: shortMs, executeMs: shortMs },
-      clock: systemClock,
+      limits: { handshakeMs: LIMIT_MS, executeMs: LIMIT_MS },
+      clock,
       log: silentLog,
     }),
     open,

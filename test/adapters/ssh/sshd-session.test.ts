@@ -14,6 +14,7 @@ import {
 } from '../../../src/domain/errors.ts';
 import { parseSshKey } from '../../../src/adapters/ssh/key-file.ts';
 import { rawKey } from './keys.ts';
+import { createWatchedClock } from '../../support/watched-clock.ts';
 import { commandOf, createSshdStand, key, live, nothing, patient } from './sshd-stand.ts';
 import type { Sshd } from './sshd.ts';
 
@@ -130,10 +131,12 @@ describe('a command', () => {
 
   test('that never ends is TimedOut, and the connection is given up', async () => {
     const sshd = await stand.sshd();
-    const session = await stand.connect(sshd, { limits: { executeMs: 700 } });
+    const clock = createWatchedClock();
+    const session = await stand.connect(sshd, { clock, limits: { executeMs: 700 } });
     const hanging = session.execute(['sleep', '1000'], nothing, live);
     hanging.catch(() => undefined);
     await expect.poll(running(sshd, 'sleep'), patient).toHaveLength(1);
+    clock.increment(700);
     await expect(hanging).rejects.toBeInstanceOf(TimedOut);
     await expect(session.execute(['true'], nothing, live)).rejects.toBeInstanceOf(Unreachable);
   });
@@ -165,7 +168,7 @@ describe('a command', () => {
   test('on a line that fell silent is noticed by keepalive, before its own limit', async () => {
     const sshd = await stand.sshd();
     const line = await stand.proxy(sshd, {});
-    const keepalive = { intervalMs: 300, missesMax: 3 };
+    const keepalive = { intervalMs: 1_000, missesMax: 3 };
     const session = await stand.connect(line, { keepalive });
     const waiting = session.execute(['sleep', '1000'], nothing, live);
     waiting.catch(() => undefined);

@@ -23,6 +23,8 @@ export const nothing = Buffer.alloc(0);
 /** For polls of what real processes do on a busy machine. */
 export const patient = PATIENCE;
 export const key = parseSshKey(rawKey(), 'key');
+/** A real server may need long for a log-in on a busy machine. */
+const AMPLE = { connectMs: 30_000, handshakeMs: 60_000 };
 
 /** What a test opened; all of it is closed at its end, the last first. */
 export function createSshdStand() {
@@ -30,7 +32,11 @@ export function createSshdStand() {
   const log = recordingLog();
   /** Tests run as anybody, who is root of their own files. */
   const shellWith = (options: Partial<Ssh2ShellOptions> = {}) =>
-    createSsh2Shell({ signers: [key], sudo: 'never', clock: systemClock, log, ...options });
+    createSsh2Shell({
+      ...{ signers: [key], sudo: 'never', clock: systemClock, log },
+      ...options,
+      limits: { ...AMPLE, ...options.limits },
+    });
   return {
     log,
     shellWith,

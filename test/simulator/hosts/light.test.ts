@@ -5,7 +5,7 @@ import { takeoverInitCodec } from '../../../src/wire/codec.ts';
 import { readTakeoverResponse } from '../../../src/wire/takeover.ts';
 import { uploadOf } from '../../contracts/upload-of.ts';
 import { createListener, machineId, type Listener } from './listener.ts';
-import { createStand, live, nothing, processesUnder } from './stand.ts';
+import { createStand, live, nothing, processesUnder, SOON } from './stand.ts';
 import type { Stand } from './stand.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
@@ -130,7 +130,7 @@ describe('a light agent', () => {
     await takeOver('a');
     await beats(1);
     await stand.hosts().hang('a', true);
-    await expect(stand.connect('a')).rejects.toBeInstanceOf(TimedOut);
+    await expect(stand.connect('a', SOON)).rejects.toBeInstanceOf(TimedOut);
     const from = listener.heard.length;
     await stand.hosts().hang('a', false);
     await beats(from + 1);

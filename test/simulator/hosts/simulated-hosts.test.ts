@@ -17,6 +17,7 @@ import {
   openFilesUnder,
   processesUnder,
   processState,
+  SOON,
 } from './stand.ts';
 import type { Stand } from './stand.ts';
 import { PATIENCE } from '../../support/patience.ts';
@@ -143,7 +144,7 @@ describe('a fault', () => {
     const { pid } = await takeOver('a');
     await stand.hosts().hang('a', true);
     await expect.poll(() => processState(pid)).toBe('T');
-    await expect(stand.connect('a')).rejects.toBeInstanceOf(TimedOut);
+    await expect(stand.connect('a', SOON)).rejects.toBeInstanceOf(TimedOut);
     const waiting = session.execute(['echo', 'late'], nothing, live);
     await stand.hosts().hang('a', false);
     expect((await waiting).stdout.toString()).toBe('late\n');
@@ -151,7 +152,8 @@ describe('a fault', () => {
     expect(await bootIdSeen('a')).toBe(stand.snapshot('a').bootId);
   });
   test('hang: keepalive notices long before the limit of the command', async () => {
-    const session = await stand.raise('a', undefined, { intervalMs: 50, missesMax: 2 });
+    const keepalive = { intervalMs: 500, missesMax: 2 };
+    const session = await stand.raise('a', undefined, { keepalive });
     await session.execute(['cat'], nothing, live);
     await stand.hosts().hang('a', true);
     const frozen = session.execute(['true'], nothing, live);

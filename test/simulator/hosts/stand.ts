@@ -17,6 +17,12 @@ export const live = new AbortController().signal;
 export const nothing = Buffer.alloc(0);
 export const key = parseSshKey(rawKey(), 'key');
 
+type Changes = Pick<Partial<Ssh2ShellOptions>, 'limits' | 'keepalive'>;
+/** On a busy machine a good log-in takes its time; a test of a bad one gives it less. */
+const AMPLE = { connectMs: 30_000, handshakeMs: 30_000 };
+/** Of a log-in that is never answered. */
+export const SOON: Changes = { limits: { handshakeMs: 700 } };
+
 /** A directory of simulated machines, a shell towards them, and the end of both. */
 export async function createStand() {
   const dir = await mkdtemp(join(tmpdir(), 'shepherd-hosts-'));
@@ -31,13 +37,10 @@ export async function createStand() {
     authorizedKeys: [key.publicLine],
     ...more,
   });
-  const connect = async (id: string, keepalive?: Ssh2ShellOptions['keepalive']) => {
+  const connect = async (id: string, changes: Changes = {}) => {
     const shell = createSsh2Shell({
-      signers: [key],
-      limits: { handshakeMs: 700 },
-      clock: systemClock,
-      log: silentLog,
-      ...(keepalive && { keepalive }),
+      ...{ signers: [key], limits: AMPLE, clock: systemClock, log: silentLog },
+      ...changes,
     });
     const target = { host: '127.0.0.1', port: ports.get(id)!, username: 'root' };
     const session = await shell.connect(target, live);
@@ -49,15 +52,11 @@ export async function createStand() {
     connect,
     hosts: () => hosts,
     port: (id: string) => ports.get(id)!,
-    async raise(
-      id: string,
-      authorizedKeys = [key.publicLine],
-      keepalive?: Ssh2ShellOptions['keepalive'],
-    ) {
+    async raise(id: string, authorizedKeys = [key.publicLine], changes?: Changes) {
       const { sshPort } = await hosts.assign(described(id, { authorizedKeys }));
       ports.set(id, sshPort);
       await hosts.up(id);
-      return connect(id, keepalive);
+      return connect(id, changes);
     },
     /** As `raise`, with user data. */
     async install(id: string, userdata: string) {
