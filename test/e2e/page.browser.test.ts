@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { withBrowser } from '../support/browser.ts';
 import { becomesTrue, withFleet } from './simulated-fleet.ts';
 
-/** Reserved lasts some milliseconds otherwise: nobody, human or test, could see it. */
+/** Reserved lasts some milliseconds otherwise: nobody, human or page on a busy machine, could see it. */
 const SLOW_CREATION = {
   match: { method: 'POST', route: '/projects/{id}/devices' },
-  effect: { type: 'latency', ms: 3_000 },
+  effect: { type: 'latency', ms: 8_000 },
 } as const;
 
 test('the page shows a machine of a real fleet go from Reserved to Running', async () => {
@@ -25,7 +25,7 @@ test('the page shows a machine of a real fleet go from Reserved to Running', asy
       expect(complaints).toEqual([]);
     });
   });
-}, 150_000);
+}, 600_000);
 
 test('the page says that recovery is frozen, by whom and why, and when that is over', async () => {
   await withBrowser(async ({ page, complaints }) => {
@@ -52,4 +52,4 @@ test('the page says that recovery is frozen, by whom and why, and when that is o
       expect(complaints).toEqual([]);
     });
   });
-}, 150_000);
+}, 600_000);

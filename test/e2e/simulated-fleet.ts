@@ -62,7 +62,8 @@ export async function withFleet(
 
 const DATABASE = 'SHEPHERD_TEST_DATABASE';
 
-const WAIT = { timeout: 60_000, interval: 100 };
+/** What a busy machine needs for a fleet of real processes. */
+const WAIT = { timeout: 180_000, interval: 100 };
 
 export const becomesTrue = (question: () => boolean | Promise<boolean>, what: string) =>
   vi.waitFor(async () => expect(await question(), what).toBe(true), WAIT);
