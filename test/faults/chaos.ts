@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Random } from '../../src/adapters/clock/port.ts';
+import { sum } from './figures.ts';
 import { HURRY } from './pace.ts';
 import type { RestartablePostgres } from './postgres.ts';
 import type { TcpProxy } from './tcp-proxy.ts';
@@ -27,13 +28,25 @@ export interface ChaosOptions {
   readonly postgres: RestartablePostgres;
 }
 
-/** Does everything that can go wrong for as long as asked, and stops doing it. */
+/** Longer than silence is left before the end, so that nothing has ended yet if more is needed. */
+const MORE_MS = 15_000;
+/** The daemons of a busy machine do little in the time asked; what must happen does in this. */
+const MORE_MAX_MS = 240_000;
+
+/** Does everything that can go wrong for as long as asked, or until it happened; stops doing it. */
 export async function wreakHavoc(options: ChaosOptions): Promise<Faults> {
   const faults: Faults = { kills: 0, freezes: 0, restarts: 0, holds: 0, cuts: 0, stops: 0 };
-  const endAtMs = performance.now() + options.durationMs;
+  let endAtMs = performance.now() + options.durationMs;
+  const lastMs = endAtMs + MORE_MAX_MS;
   const { surprises } = options.workers;
-  // When a daemon has failed by itself, all is said.
-  const left = () => (surprises.length > 0 ? 0 : endAtMs - performance.now());
+  const seen = { enough: false };
+  const left = () => {
+    // When a daemon has failed by itself, all is said.
+    if (surprises.length > 0) return 0;
+    const nowMs = performance.now();
+    if (!seen.enough && nowMs < lastMs) endAtMs = Math.max(endAtMs, nowMs + MORE_MS);
+    return endAtMs - nowMs;
+  };
   const havoc = { ...options, faults, left };
   await Promise.all([
     killing(havoc),
@@ -42,6 +55,7 @@ export async function wreakHavoc(options: ChaosOptions): Promise<Faults> {
     cutting(havoc),
     cutting(havoc),
     silencing(havoc),
+    watching(havoc, seen),
   ]);
   return faults;
 }
@@ -168,5 +182,20 @@ async function silencing(havoc: Havoc): Promise<void> {
   while ((await pause(havoc, between(random, 100, 400))) && havoc.left() > untilMs) {
     if (random.next() < 0.8) world.silenceOne();
     else world.muteOne(between(random, 3_000, 6_000));
+  }
+}
+
+/** Looks whether all that the test must see was done, to daemons that were at work. */
+async function watching(havoc: Havoc, seen: { enough: boolean }): Promise<void> {
+  const { faults, proxies, world, postgres } = havoc;
+  while (!seen.enough && (await pause(havoc, 500))) {
+    const counts = { ...faults, ...world.counts, ...sum(proxies.map(({ fired }) => fired)) };
+    if (Object.values(counts).includes(0)) continue;
+    const [work] = await postgres.sql<{ done: boolean }>(
+      `SELECT EXISTS (SELECT FROM work_history WHERE failed_cause = 'session expired')
+         AND EXISTS (SELECT FROM work_history
+           WHERE process = 'ShepherdRecovery' AND event = 'Finished') AS done`,
+    );
+    seen.enough = work!.done;
   }
 }

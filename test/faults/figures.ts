@@ -65,7 +65,7 @@ function countOf(all: readonly string[]): Record<string, number> {
   return counts;
 }
 
-function sum(all: readonly Readonly<Record<string, number>>[]): Record<string, number> {
+export function sum(all: readonly Readonly<Record<string, number>>[]): Record<string, number> {
   const total: Record<string, number> = {};
   for (const counts of all) {
     for (const [name, count] of Object.entries(counts)) total[name] = (total[name] ?? 0) + count;
