@@ -1,19 +1,42 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
+const ALL = 'test/**/*.test.ts';
+/**
+ * Rooms that keep no state in modules and change nothing of their process, or put it back: their
+ * files share workers, and what they import is loaded once.
+ */
+const PURE = [
+  'test/{actors,config,conformance,domain,machines,model,settings,wire}/**/*.test.ts',
+  'test/adapters/{inspector,metrics,provider}/**/*.test.ts',
+];
+/** Fleets that are struck for minutes, and the benches: `npm run test:faults`. */
+const LONG = [
+  'test/{bench,faults}/**/*.test.ts',
+  'test/actors/crash-isolation.test.ts',
+  'test/e2e/scenarios.test.ts',
+];
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     // What the emulator of Equinix Metal says is judged wherever a test talks to it.
     globalSetup: ['test/published/tally.ts', 'test/support/shared-postgres.ts'],
     setupFiles: ['test/published/setup.ts'],
     pool: 'forks',
-    // Most tests wait for databases and machines more than they compute.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // Most tests wait for databases and machines more than they compute: more workers than cores.
+    maxWorkers: Math.max(4, 2 * availableParallelism()),
     // A busy machine is slow, not wrong.
     expect: { poll: { timeout: 25_000 } },
     testTimeout: 60_000,
     hookTimeout: 60_000,
     teardownTimeout: 20_000,
+    projects: [
+      { extends: true, test: { name: 'tests', include: [ALL], exclude: [...PURE, ...LONG] } },
+      {
+        extends: true,
+        test: { name: 'pure', include: PURE, exclude: LONG, isolate: false, restoreMocks: true },
+      },
+      { extends: true, test: { name: 'faults', include: LONG } },
+    ],
   },
 });
