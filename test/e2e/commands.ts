@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { judgedChild } from '../published/children.ts';
 
 const LAUNCHER = join(import.meta.dirname, '../../bin/shepherd.mjs');
 
@@ -20,7 +21,7 @@ export interface Started {
 export function shepherd(args: readonly string[], env: NodeJS.ProcessEnv = {}): Started {
   const child = spawn(process.execPath, [LAUNCHER, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...env },
+    env: { ...process.env, ...judgedChild, ...env },
   });
   const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]).then(
     ([stdout, stderr, [code]]): Ended => ({ stdout, stderr, code: code as number | null }),

@@ -2,12 +2,14 @@ import { appendFileSync } from 'node:fs';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterAll, afterEach, inject } from 'vitest';
 import type { Exchange } from '../../src/simulator/fakequinix/http/exchanges.ts';
+import { takeExchangesOfChildren } from './children.ts';
 import type * as Court from './equinix/court.ts';
 import { textOfTally } from './tally.ts';
 
 /*
- * Runs before every test file: each exchange with an emulator in this process is judged by the
- * published description of its API, and the test in which one violates it fails.
+ * Runs before every test file: each exchange with an emulator in this process, or in a child that was
+ * started with `judgedChild`, is judged by the published description of its API, and the test in which
+ * one violates it fails.
  */
 const CHANNEL = 'shepherd:fakequinix:exchange';
 
@@ -29,6 +31,7 @@ function listen(message: unknown): void {
 }
 
 async function giveVerdict(): Promise<void> {
+  takeExchangesOfChildren().forEach(listen);
   const problems = (await loading)?.takeProblems() ?? [];
   if (problems.length > 0) throw new Error(['not as published:', ...problems].join('\n  '));
 }

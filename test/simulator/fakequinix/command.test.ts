@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { judgedChild } from '../../published/children.ts';
 import { ROOT } from './document.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'fakequinix-command-'));
@@ -18,6 +19,7 @@ const file = (name: string, content: string): string => {
 
 const run = (...args: string[]) => {
   const child = spawn(process.execPath, [join(ROOT, 'bin/shepherd.mjs'), 'fakequinix', ...args], {
+    env: { ...process.env, ...judgedChild },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));

@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { parseWorld } from '../../../src/simulator/fakequinix/world.ts';
+import { judgedChild } from '../../published/children.ts';
 import { blocksOf, differences, looksLike, ROOT, type Block } from './document.ts';
 
 const blocks = blocksOf();
@@ -51,7 +52,7 @@ async function runAll(): Promise<Map<number, string>> {
   const path = [installShepherd(), process.env['PATH']].join(delimiter);
   const shell = spawn('bash', ['-c', script], {
     cwd: directory,
-    env: { ...process.env, PATH: path },
+    env: { ...process.env, ...judgedChild, PATH: path },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
@@ -105,7 +106,10 @@ test('the example of the library prints what is shown', async () => {
   );
   const file = join(directory, 'example.mts');
   writeFileSync(file, source);
-  const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [file], {
+    env: { ...process.env, ...judgedChild },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   onTestFinished(() => void child.kill('SIGKILL'));
   expect((await text(child.stdout)).trim()).toBe(shownAfter(example!)!.text.trim());
 });

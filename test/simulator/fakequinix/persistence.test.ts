@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { PLAIN_ORDER } from '../../../src/simulator/fakequinix/state/device-order.ts';
+import { judgedChild } from '../../published/children.ts';
 import { clientOf, createDevice, KEY, start } from './harness.ts';
 
 async function stateFilePath(): Promise<string> {
@@ -134,6 +135,7 @@ describe('the state file', () => {
     const stateFile = await stateFilePath();
     const script = fileURLToPath(new URL('./child.ts', import.meta.url));
     const child = spawn(process.execPath, [script, stateFile], {
+      env: { ...process.env, ...judgedChild },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     onTestFinished(() => void child.kill('SIGKILL'));

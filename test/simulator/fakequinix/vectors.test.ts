@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createManualClock } from '../../../src/simulator/fakequinix/time/clock.ts';
+import { judgedChild } from '../../published/children.ts';
 import { adminOf, clientOf, createDevice, createOn, start } from './harness.ts';
 
 const SECOND = 1_000;
@@ -57,6 +58,7 @@ describe('vector 36: create, then delete in provisioning; wait; delete', () => {
 async function launch(stateFile: string) {
   const script = fileURLToPath(new URL('./child.ts', import.meta.url));
   const child = spawn(process.execPath, [script, stateFile], {
+    env: { ...process.env, ...judgedChild },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
