@@ -4,5 +4,7 @@ import { appendFileSync } from 'node:fs';
 
 const asLists = (_name, value) => (value instanceof Set ? [...value] : value);
 subscribe('shepherd:fakequinix:exchange', (exchange) =>
-  appendFileSync(process.env.PUBLISHED_EXCHANGES, `${JSON.stringify(exchange, asLists)}\n`),
+  appendFileSync(process.env.PUBLISHED_EXCHANGES, `${JSON.stringify(exchange, asLists)}\n`, {
+    mode: 0o600,
+  }),
 );
