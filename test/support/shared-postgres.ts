@@ -12,7 +12,7 @@ const KEEPER = fileURLToPath(new URL('./postgres-keeper.ts', import.meta.url));
  * Lets all tests of a run share one PostgreSQL: started when the first of them asks, and stopped in
  * the end. Its keeper is a process of its own, which ends with this one, however this one ends.
  */
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
   let keeper: ChildProcess | null = null;
   let answer: Promise<string> | null = null;
   const start = () => {
