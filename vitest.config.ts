@@ -20,7 +20,11 @@ const LONG = [
 export default defineConfig({
   test: {
     // What the emulator of Equinix Metal says is judged wherever a test talks to it.
-    globalSetup: ['test/published/tally.ts', 'test/support/shared-postgres.ts'],
+    globalSetup: [
+      'test/support/reaped.ts',
+      'test/published/tally.ts',
+      'test/support/shared-postgres.ts',
+    ],
     setupFiles: ['test/published/setup.ts'],
     pool: 'forks',
     // Most tests wait for databases and machines more than they compute: more workers than cores.

@@ -2,6 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import config from '../../vitest.config.ts';
+import { AREAS } from '../contracts/bmdb.ts';
 import { root } from './sources.ts';
 
 interface Project {
@@ -43,4 +44,11 @@ test('every test file is run by one script of those that a change has to pass, a
 test('each of those scripts is counted in the summary', () => {
   const [, counted = ''] = /test-summary\.ts "\$reports"\/\{([^}]*)\}\.json/.exec(run) ?? [];
   expect(counted.split(',').toSorted()).toEqual(passed.toSorted());
+});
+
+test('each area of the contract of the BMDB is run on PostgreSQL', () => {
+  const areas = globSync('test/adapters/bmdb/pg/contract-*.test.ts', { cwd: root }).map(
+    (file) => /contractOnPg\('(\w+)'/.exec(readFileSync(join(root, file), 'utf8'))?.[1],
+  );
+  expect(areas.toSorted()).toEqual(Object.keys(AREAS).toSorted());
 });

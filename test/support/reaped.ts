@@ -1,0 +1,18 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+
+const REAPER = fileURLToPath(new URL('./reaper.ts', import.meta.url));
+
+/** Before all test files: whatever they start is ended after them, however the run ends. */
+export function setup(): void {
+  const run = randomUUID();
+  process.env['SHEPHERD_TEST_RUN'] = run;
+  const reaper = spawn(process.execPath, [REAPER, `SHEPHERD_TEST_RUN=${run}`], {
+    detached: true, // Ctrl-C at a terminal is not for it.
+    stdio: ['pipe', 'ignore', 'inherit'],
+  });
+  reaper.stdin.on('error', () => undefined);
+  reaper.unref();
+  (reaper.stdin as unknown as { unref(): void }).unref();
+}
