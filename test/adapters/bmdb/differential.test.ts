@@ -10,7 +10,6 @@ import { idOf } from './differential/rows.ts';
 import { scripts } from './differential/scripts.ts';
 import { createSide, NOT_APPLICABLE, perform } from './differential/side.ts';
 import type { Side } from './differential/side.ts';
-import { takenInSql } from '../../support/ingest.ts';
 import { memHarness } from './mem/mem-harness.ts';
 import { pgHarness, startPgServer } from './pg/pg-harness.ts';
 import type { PgServer } from './pg/pg-harness.ts';
@@ -46,7 +45,7 @@ it(
   async () => {
     const checking = fc.assert(
       fc.asyncProperty(scripts, async (script) => {
-        await empty(server);
+        await server.clear();
         const pg = createSide(onPostgres, true);
         const mem = createSide(await memHarness(LOSS, BUDGET), false);
         try {
@@ -65,17 +64,6 @@ it(
   },
   LIMIT_MS + 30_000,
 );
-
-/** Like `clear`, but quicker where there are few rows. */
-async function empty({ sql }: PgServer): Promise<void> {
-  const { rows } = await sql.query<{ name: string }>(
-    `SELECT quote_ident(tablename) AS name FROM pg_tables
-     WHERE schemaname = 'public' AND tablename <> 'schema_migrations'`,
-  );
-  const deletes = rows.map(({ name }) => `DELETE FROM ${name};`).join(' ');
-  await sql.query(`BEGIN; SET LOCAL session_replication_role = replica; ${deletes} COMMIT`);
-  await takenInSql(sql);
-}
 
 async function compare(pg: Side, mem: Side, script: readonly Command[]): Promise<void> {
   let syncedMs = performance.now();
