@@ -11,7 +11,7 @@ import { scripts } from './differential/scripts.ts';
 import { createSide, NOT_APPLICABLE, perform } from './differential/side.ts';
 import type { Side } from './differential/side.ts';
 import { memHarness } from './mem/mem-harness.ts';
-import { pgHarness, startPgServer } from './pg/pg-harness.ts';
+import { pgHarness, startOwnPgServer } from './pg/pg-harness.ts';
 import type { PgServer } from './pg/pg-harness.ts';
 
 /**
@@ -32,7 +32,7 @@ const figures = { runs: 0, commands: 0, applied: 0 };
 let server: PgServer;
 let onPostgres: BmdbHarness;
 beforeAll(async () => {
-  server = await startPgServer();
+  server = await startOwnPgServer();
   onPostgres = await pgHarness(server, LOSS, BUDGET);
 });
 afterAll(async () => {

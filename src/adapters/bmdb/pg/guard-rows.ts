@@ -26,7 +26,7 @@ export const statements = {
       SELECT scope, ${ms('frozen_at')} AS frozen_at, frozen_by, frozen_kind, reason,
         ${ms('calm_since')} AS calm, ${ms('thawed_at')} AS thawed,
         ${ms('ingest_up_since')} AS ingest
-      FROM fleet_guard`,
+      FROM fleet_guard ORDER BY scope COLLATE "C"`,
   }),
   writeRow: statement({
     name: 'guard-write-row',
