@@ -140,10 +140,16 @@ function installations(time: fc.Arbitrary<number>, generation: fc.Arbitrary<bigi
   const any = fc
     .tuple(fc.oneof(fc.constant(none), request), fc.oneof(fc.constant(unreported), report))
     .map(([asked, answered]) => ({ ...asked, ...answered }));
-  // Seldom by chance, and it must be met together with everything else.
-  const done = { requestGeneration: 2n, reportGeneration: 2n, reportResult: 'Success' as const };
-  const doneAround = time.map((handedOutAtMs) => ({ ...done, handedOutAtMs }));
-  return fc.oneof({ weight: 5, arbitrary: any }, { weight: 1, arbitrary: doneAround });
+  // Seldom by chance, and both ends must be met together with everything else.
+  const ended = (reportResult: 'Success' | 'Error') =>
+    time.map((handedOutAtMs) => ({
+      ...{ requestGeneration: 2n, reportGeneration: 2n, reportResult, handedOutAtMs },
+    }));
+  return fc.oneof(
+    { weight: 10, arbitrary: any },
+    { weight: 2, arbitrary: ended('Success') },
+    { weight: 1, arbitrary: ended('Error') },
+  );
 }
 
 const STATES = ['alive', 'dead', 'gone', 'free'] as const;
