@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const ALL = 'test/**/*.test.ts';
 /**
@@ -10,25 +11,46 @@ const PURE = [
   'test/{actors,config,conformance,domain,machines,model,settings,wire}/**/*.test.ts',
   'test/adapters/{inspector,metrics,provider}/**/*.test.ts',
 ];
-/** Fleets that are struck for minutes, and the benches: `npm run test:faults`. */
+/** Fleets that are struck for a while, and the benches: `npm run test:faults`. */
 const LONG = [
   'test/{bench,faults}/**/*.test.ts',
   'test/actors/crash-isolation.test.ts',
-  'test/e2e/scenarios.test.ts',
+  'test/adapters/bmdb/differential.test.ts',
+  'test/e2e/{crash,recovery,scenarios,sim-killed}.test.ts',
 ];
+
+/** Files that take half a minute, mostly of waiting: started last, they would run on alone. */
+const SLOW = [
+  'adapters/bmdb/pg/contract-',
+  'adapters/bmdb/pg/locked-rows',
+  'adapters/bmdb/embedded/',
+  'conformance/broken-drivers',
+  'e2e/',
+];
+
+class SlowFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const slow = (file: TestSpecification) =>
+      SLOW.some((name) => file.moduleId.includes(`/test/${name}`));
+    return [...sorted.filter(slow), ...sorted.filter((file) => !slow(file))];
+  }
+}
 
 export default defineConfig({
   test: {
     // What the emulator of Equinix Metal says is judged wherever a test talks to it.
     globalSetup: [
+      'test/support/compile-cache.ts',
       'test/support/reaped.ts',
       'test/published/tally.ts',
       'test/support/shared-postgres.ts',
     ],
     setupFiles: ['test/published/setup.ts'],
     pool: 'forks',
+    sequence: { sequencer: SlowFirst },
     // Most tests wait for databases and machines more than they compute: more workers than cores.
-    maxWorkers: Math.max(4, 2 * availableParallelism()),
+    maxWorkers: Math.max(4, 3 * availableParallelism()),
     // A busy machine is slow, not wrong.
     expect: { poll: { timeout: 25_000 } },
     testTimeout: 60_000,

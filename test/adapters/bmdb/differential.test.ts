@@ -11,7 +11,7 @@ import { scripts } from './differential/scripts.ts';
 import { createSide, NOT_APPLICABLE, perform } from './differential/side.ts';
 import type { Side } from './differential/side.ts';
 import { memHarness } from './mem/mem-harness.ts';
-import { pgHarness, startOwnPgServer } from './pg/pg-harness.ts';
+import { openTwoBmdbs, pgHarness, startOwnPgServer } from './pg/pg-harness.ts';
 import type { PgServer } from './pg/pg-harness.ts';
 
 /**
@@ -33,7 +33,7 @@ let server: PgServer;
 let onPostgres: BmdbHarness;
 beforeAll(async () => {
   server = await startOwnPgServer();
-  onPostgres = await pgHarness(server, LOSS, BUDGET);
+  onPostgres = await pgHarness(server, openTwoBmdbs(server, LOSS, BUDGET));
 });
 afterAll(async () => {
   await onPostgres.close();

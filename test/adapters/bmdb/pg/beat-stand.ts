@@ -50,12 +50,16 @@ const PATIENT_MS = 120_000;
 /**
  * Registers what sets it up; its fields may be used in tests.
  * @param timeoutMs of the BMDB; heartbeats wait for locks an eighth of it.
+ * @param start on the shared server when absent.
  */
-export function beatStand(timeoutMs: number = PATIENT_MS): BeatStand {
+export function beatStand(
+  timeoutMs: number = PATIENT_MS,
+  start: () => Promise<PgServer> = startPgServer,
+): BeatStand {
   const stand = {} as BeatStand;
   const clients = new Set<pg.Client>();
   beforeAll(async () => {
-    stand.server = await startPgServer();
+    stand.server = await start();
   });
   afterAll(() => stand.server.stop());
   beforeEach(async () => {

@@ -12,9 +12,11 @@ import { machineId } from '../../../../src/domain/ids.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import { KEY, MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { beatOn, beatStand, recordOf } from './beat-stand.ts';
+import { startOwnPgServer } from './pg-harness.ts';
 import { complaintsAboutPlan, genericPlan, outlineOf } from './query-plans.ts';
 
-const stand = beatStand();
+// A server of its own: a transaction in any database keeps old versions of rows, and so their pages.
+const stand = beatStand(undefined, startOwnPgServer);
 const sql = (text: string, values: unknown[] = []) => stand.server.sql.query(text, values);
 const countOf = async (table: string): Promise<number> =>
   (await sql(`SELECT 1 FROM ${table}`)).rowCount ?? 0;

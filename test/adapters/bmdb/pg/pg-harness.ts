@@ -10,7 +10,7 @@ import { startTestPostgres } from '../../../support/postgres.ts';
 import { openTestDatabase, type TestDatabase } from '../../../support/test-database.ts';
 import { notTakenInSql, takenInSql, TRUSTING_GUARD } from '../../../support/ingest.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb.ts';
-import { createLeapingClock } from './leaping-clock.ts';
+import { createLeapingClock, type LeapingClock } from './leaping-clock.ts';
 import { pgHooks } from './pg-hooks.ts';
 
 /** A database for a whole test file. */
@@ -84,22 +84,40 @@ const emptyFrom = (bytes: number) => `DO $$ DECLARE name text; size bigint; BEGI
 END $$`;
 const BLOATED_BYTES = 200 * 1024;
 
-/** A fresh BMDB on the server, as two daemons see it. */
-export async function pgHarness(
-  server: PgServer,
+/** Two daemons' BMDBs on one database. */
+export interface TwoBmdbs {
+  readonly bmdb: Bmdb;
+  readonly other: Bmdb;
+  readonly clock: LeapingClock;
+  close(): Promise<void>;
+}
+
+/** Under these policies. */
+export function openTwoBmdbs(
+  { url }: PgServer,
   loss = DEFAULT_LOSS,
   budget = DEFAULT_BUDGET,
   guard = TRUSTING_GUARD,
-): Promise<BmdbHarness> {
-  await server.clear();
+): TwoBmdbs {
   const clock = createLeapingClock();
   const open = (): Bmdb =>
     createPgBmdb({
-      ...{ url: server.url, clock, random: systemRandom, log: silentLog, poolMax: 6 },
+      ...{ url, clock, random: systemRandom, log: silentLog, poolMax: 6 },
       ...{ loss, budget, guard, jitter: 0 },
     });
   const bmdb = open();
   const other = open();
+  const close = async () => void (await Promise.all([bmdb.close(), other.close()]));
+  return { bmdb, other, clock, close };
+}
+
+/** The emptied database on the server, as two daemons see it. */
+export async function pgHarness(
+  server: PgServer,
+  two: TwoBmdbs = openTwoBmdbs(server),
+): Promise<BmdbHarness> {
+  await server.clear();
+  const { bmdb, other, clock } = two;
   const { sql } = server;
   return {
     bmdb,
@@ -156,9 +174,7 @@ export async function pgHarness(
       );
       return rows.map((row) => row.actor);
     },
-    close: async () => {
-      await Promise.all([bmdb.close(), other.close()]);
-    },
+    close: () => two.close(),
   };
 }
 
