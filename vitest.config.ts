@@ -9,14 +9,14 @@ const ALL = 'test/**/*.test.ts';
  */
 const PURE = [
   'test/{actors,config,conformance,domain,machines,model,settings,wire}/**/*.test.ts',
-  'test/adapters/{inspector,metrics,provider}/**/*.test.ts',
+  'test/adapters/{bmdb,inspector,metrics,provider}/**/*.test.ts',
 ];
-/** Fleets that are struck for a while, and the benches: `npm run test:faults`. */
+/** Fleets that are watched or struck for a while, and the benches: `npm run test:faults`. */
 const LONG = [
   'test/{bench,faults}/**/*.test.ts',
   'test/actors/crash-isolation.test.ts',
   'test/adapters/bmdb/differential.test.ts',
-  'test/e2e/{crash,recovery,scenarios,sim-killed}.test.ts',
+  'test/e2e/{crash,machine-commands,recovery,scenarios,sim-killed}.test.ts',
 ];
 
 /** Files that take half a minute, mostly of waiting: started last, they would run on alone. */
