@@ -210,8 +210,13 @@ function judgeEffects(evidence: Evidence, lives: Lives): Violation[] {
     const found: Violation[] = [];
     const say = (rule: Rule, why: string) =>
       found.push({ rule, detail: `${machineId}: ${kind} by ${run}, ${why}` });
-    if (before.length <= count)
-      say('effect-unnoted', `number ${count + 1}, ${before.length} noted`);
+    if (before.length <= count) {
+      const last = evidence.tags.findLast(
+        (tag) => tag.table === NOTED_IN[kind] && tag.machineId === machineId,
+      );
+      const why = `number ${count + 1}, ${before.length} noted`;
+      say('effect-unnoted', `${why}, sent ${sentAtMs}; ${toldOf(last, evidence)}`);
+    }
     const note = before.at(-1);
     const judged =
       evidence.unfenced.has(run) && note
@@ -228,6 +233,12 @@ function judgeEffects(evidence: Evidence, lives: Lives): Violation[] {
     return found;
   });
 }
+
+/** What else is known when a note is missed: it may have been there, and not been recognized. */
+const toldOf = (tag: TagWrite | undefined, { writerOf }: Evidence): string =>
+  tag
+    ? `last written ${tag.atMs} by ${writerOf(tag)} in a transaction of ${tag.begunAtMs}, asked ${tag.askedMs}`
+    : 'never written';
 
 const noteKey = (run: string | null, table: string, machineId: string) =>
   `${run} ${table} ${machineId}`;
