@@ -225,6 +225,13 @@ export const mutations: readonly Mutation[] = [
     ],
   },
   {
+    id: 'waits-for-a-turn-count-against-the-limit',
+    file: 'src/adapters/provider/equinix/client/call.ts',
+    find: 'context.deps.waitsForTurn?.()',
+    replace: 'undefined',
+    tests: ['test/adapters/provider/equinix/three-daemons.test.ts'],
+  },
+  {
     id: 'tokens-may-rotate-for-ever',
     file: 'src/adapters/provider/equinix/client/call.ts',
     find: '!rotated || ++spent.rotations > 1',

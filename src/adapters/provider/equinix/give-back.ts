@@ -50,7 +50,7 @@ export function createGiveBack(
 
   async function renameAndDelete(device: Device, how: Removal): Promise<void> {
     const { signal, beforeSending } = how;
-    const { id, hostname = '' } = device;
+    const { id, hostname = '', state: before = '' } = device;
     if (device.locked) throw new ProviderError('conflict', `device ${id} is locked`);
     const renamed = deletedName(hostname);
     if (hostname !== renamed) {
@@ -63,8 +63,10 @@ export function createGiveBack(
       if (!isEquinixError(error, 'Rejected')) throw error;
       const { state = '' } = await view.get(id, signal);
       if (isGoing({ state })) return;
-      if (!NOT_YET.has(state)) throw error;
-      throw new ProviderError('transient', `device ${id} cannot be deleted while ${state}`, {
+      // Its installation may have ended between the refusal and this look.
+      const installing = [state, before].find((each) => NOT_YET.has(each));
+      if (installing === undefined) throw error;
+      throw new ProviderError('transient', `device ${id} cannot be deleted while ${installing}`, {
         cause: error,
       });
     }

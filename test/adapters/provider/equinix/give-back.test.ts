@@ -149,6 +149,24 @@ test('vector 36: it is refused while the device is provisioned, which passes', a
   await expect.poll(() => stand.provider.isReusable(SLOT, live), PATIENCE).toBe(true);
 });
 
+test('vector 36: nor is it refused for good when the device is active by the time it is looked at', async () => {
+  stand = await startStand(ONE_OF_OURS, SLOW);
+  const id = stand.deviceId(NAME);
+  stand.fake.setDeviceState(id, 'provisioning');
+  stand.fake.addFault({
+    match: { method: 'DELETE' },
+    times: 1,
+    effect: { type: 'status', code: 422, body: { errors: ['still provisioning'] } },
+  });
+  const beforeSending = async () => {
+    if (stand.count(RENAME) > 0) stand.fake.setDeviceState(id, 'active');
+  };
+  const early = stand.provider.deprovisionMachine(id, { ...live, beforeSending });
+  await expect(early).rejects.toMatchObject({ code: 'transient', outcome: 'not-done' });
+  await giveBack(id);
+  expect(stand.fake.devices()).toMatchObject([{ state: 'deprovisioning' }]);
+});
+
 test('a locked device keeps its name', async () => {
   stand = await startStand({ devices: [{ hostname: NAME, tags: OURS, locked: true }] });
   await expect(giveBack(stand.deviceId(NAME))).rejects.toMatchObject({ code: 'conflict' });

@@ -16,7 +16,7 @@ import type {
   FakequinixOptions,
 } from '../../../../../src/simulator/fakequinix/options.ts';
 import { configFor, publicKeyLine } from '../setup.ts';
-import { createSteppedClock, type SteppedClock } from './stepped-clock.ts';
+import { createSteppedClock, settle, type SteppedClock } from './stepped-clock.ts';
 
 export const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
 export const KEY_LABEL = 'shepherd-ci';
@@ -57,13 +57,6 @@ export interface StandOptions {
   readonly config?: Partial<EquinixConfig>;
   readonly daemons?: () => number;
 }
-
-/** A free turn of the event loop, in which sockets are read. */
-const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
-/** Turns without traffic after which nothing more will come by itself. */
-const QUIET_TURNS = 4;
-/** Turns without traffic and without a timer after which it is over. */
-const DEAD_TURNS = 10_000;
 
 export async function createStand(options: StandOptions = {}): Promise<Stand> {
   const clock = createSteppedClock();
@@ -108,18 +101,8 @@ export async function createStand(options: StandOptions = {}): Promise<Stand> {
   }
   const inFlight = () => flights.reduce((sum, { now }) => sum + now, 0);
 
-  async function run<T>(promise: Promise<T>, hung = 0): Promise<T> {
-    let settled = false;
-    const end = () => void (settled = true);
-    promise.then(end, end);
-    for (let quiet = 0; !settled;) {
-      await turn();
-      if (inFlight() > hung) quiet = 0;
-      else if (++quiet >= QUIET_TURNS && clock.step()) quiet = 0;
-      if (quiet > DEAD_TURNS) throw new Error('nothing is left that could settle the promise');
-    }
-    return promise;
-  }
+  const run = <T>(promise: Promise<T>, hung = 0): Promise<T> =>
+    settle(clock, () => inFlight() - hung, promise);
 
   const calls = () => fake.requests(fromSeq);
   return {

@@ -50,3 +50,31 @@ export function createSteppedClock(): SteppedClock {
     },
   };
 }
+
+/** A free turn of the event loop, in which sockets are read. */
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+/** Turns without traffic after which nothing more will come by itself. */
+const QUIET_TURNS = 4;
+/** Turns without traffic and without a timer after which it is over. */
+const DEAD_TURNS = 10_000;
+
+/**
+ * Steps the clock until the promise settles, whenever no request is under way.
+ * @param inFlight requests that have no reply yet, without those that never get one.
+ */
+export async function settle<T>(
+  clock: SteppedClock,
+  inFlight: () => number,
+  promise: Promise<T>,
+): Promise<T> {
+  let settled = false;
+  const end = () => void (settled = true);
+  promise.then(end, end);
+  for (let quiet = 0; !settled;) {
+    await turn();
+    if (inFlight() > 0) quiet = 0;
+    else if (++quiet >= QUIET_TURNS && clock.step()) quiet = 0;
+    if (quiet > DEAD_TURNS) throw new Error('nothing is left that could settle the promise');
+  }
+  return promise;
+}
