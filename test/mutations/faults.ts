@@ -9,7 +9,7 @@ const tests = ['test/faults/unfenced.test.ts'];
 export const mutations: readonly Mutation[] = [
   {
     id: 'unfenced-claim-without-session-check',
-    file: 'src/adapters/bmdb/pg/claim.ts',
+    file: 'src/adapters/bmdb/pg/tasks/claim.ts',
     find: 'WITH me AS MATERIALIZED (${liveSession(session)})',
     replace:
       'WITH me AS MATERIALIZED (SELECT * FROM sessions WHERE session_id = ${session} FOR KEY SHARE)',
@@ -36,7 +36,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     id: 'unfenced-guard-lock-removed',
-    file: 'src/adapters/bmdb/pg/permits.ts',
+    file: 'src/adapters/bmdb/pg/recovery/permits.ts',
     find: '    await lockGuard(q);\n',
     replace: '',
     tests,

@@ -18,7 +18,7 @@ const claims: readonly Mutation[] = [
     'keeps the session',
   ]),
   ...mistakesNamed(
-    { file: `${PG}/claim.ts`, tests: [`${TESTS}/claims.test.ts`] },
+    { file: `${PG}/tasks/claim.ts`, tests: [`${TESTS}/claims.test.ts`] },
     [
       'claim-without-session-check',
       'WITH me AS MATERIALIZED (${liveSession(session)})',
@@ -37,19 +37,19 @@ const claims: readonly Mutation[] = [
       '        FROM taken, me WHERE false\n',
     ],
   ),
-  ...mistakesNamed({ file: `${PG}/claim.ts`, tests: [`${TESTS}/race-guards.test.ts`] }, [
+  ...mistakesNamed({ file: `${PG}/tasks/claim.ts`, tests: [`${TESTS}/race-guards.test.ts`] }, [
     'claim-waits-for-a-lease',
     'FOR UPDATE OF w SKIP LOCKED',
     'FOR UPDATE OF w',
     'not waited for',
   ]),
-  ...mistakesNamed({ file: `${PG}/claim.ts`, tests: area('work'), named: 'never had' }, [
+  ...mistakesNamed({ file: `${PG}/tasks/claim.ts`, tests: area('work'), named: 'never had' }, [
     'claim-of-what-was-refused',
     'WHERE seen.refusal IS NULL AND seen.permitted AND seen.epoch',
     'WHERE seen.permitted AND seen.epoch',
   ]),
   ...mistakesNamed(
-    { file: `${PG}/cancel.ts`, tests: [`${TESTS}/race-guards.test.ts`] },
+    { file: `${PG}/claims/cancel.ts`, tests: [`${TESTS}/race-guards.test.ts`] },
     ['cancel-dead-without-not-live', ' AND NOT ${LIVE}\n', '\n', 'left to it'],
     [
       'cancel-what-was-taken-since',
@@ -59,29 +59,33 @@ const claims: readonly Mutation[] = [
     ],
   ),
   ...mistakesNamed(
-    { file: `${PG}/cancel.ts`, tests: [`${TESTS}/near-the-deadline.test.ts`], named: 'extended' },
+    {
+      file: `${PG}/claims/cancel.ts`,
+      tests: [`${TESTS}/near-the-deadline.test.ts`],
+      named: 'extended',
+    },
     ['cancel-dead-does-not-lock-the-session', 'FOR NO KEY UPDATE SKIP LOCKED', ''],
   ),
   ...mistakesNamed(
-    { file: `${PG}/cancel.ts`, tests: [`${TESTS}/locked-rows.test.ts`], named: 'the sweep' },
+    { file: `${PG}/claims/cancel.ts`, tests: [`${TESTS}/locked-rows.test.ts`], named: 'the sweep' },
     ['cancel-of-sessions-waits', "${wait ? '' : 'SKIP LOCKED'}", ''],
   ),
-  ...mistakesNamed({ file: `${PG}/cancel.ts`, tests: area('recovery'), named: 'recovery' }, [
+  ...mistakesNamed({ file: `${PG}/claims/cancel.ts`, tests: area('recovery'), named: 'recovery' }, [
     'used-permit-is-given-back',
     'AND (l.asked_at >= e.granted_at OR',
     'AND (false OR',
   ]),
-  ...mistakesNamed({ file: `${PG}/ends.ts`, tests: [`${TESTS}/race-guards.test.ts`] }, [
+  ...mistakesNamed({ file: `${PG}/tasks/ends.ts`, tests: [`${TESTS}/race-guards.test.ts`] }, [
     'ends-without-for-update',
     'w.exclusion_group FOR UPDATE OF w\n',
     'w.exclusion_group\n',
     'its end waited',
   ]),
   ...mistakesNamed(
-    { file: `${PG}/ends.ts`, tests: [`${TESTS}/claims.test.ts`], named: 'old claim' },
+    { file: `${PG}/tasks/ends.ts`, tests: [`${TESTS}/claims.test.ts`], named: 'old claim' },
     ['end-with-an-old-claim', 'w.epoch = e.epoch AND w.session_id', 'w.session_id'],
   ),
-  ...mistakesNamed({ file: `${PG}/ends.ts`, tests: area('work'), named: 'backoff' }, [
+  ...mistakesNamed({ file: `${PG}/tasks/ends.ts`, tests: area('work'), named: 'backoff' }, [
     'backoff-of-all-processes-ends',
     ' AND b.process = r.process',
     '',
@@ -105,7 +109,7 @@ const claims: readonly Mutation[] = [
 
 const notes: readonly Mutation[] = [
   ...mistakesNamed(
-    { file: `${PG}/notes.ts`, tests: [`${TESTS}/race-guards.test.ts`] },
+    { file: `${PG}/tasks/notes.ts`, tests: [`${TESTS}/race-guards.test.ts`] },
     [
       'note-does-not-lock-the-lease',
       'AND session_id = ${session} FOR UPDATE`',
@@ -121,10 +125,10 @@ const notes: readonly Mutation[] = [
     ],
   ),
   ...mistakesNamed(
-    { file: `${PG}/notes.ts`, tests: [`${TESTS}/claims.test.ts`], named: 'old claim' },
+    { file: `${PG}/tasks/notes.ts`, tests: [`${TESTS}/claims.test.ts`], named: 'old claim' },
     ['note-of-an-old-claim', 'AND epoch = ${epoch} AND session_id', 'AND session_id'],
   ),
-  ...mistakesNamed({ file: `${PG}/may-ask.ts`, tests: [`${TESTS}/race-guards.test.ts`] }, [
+  ...mistakesNamed({ file: `${PG}/claims/may-ask.ts`, tests: [`${TESTS}/race-guards.test.ts`] }, [
     'note-does-not-hold-its-permit',
     'WHERE machine_id = ${machine} FOR KEY SHARE',
     'WHERE machine_id = ${machine}',
@@ -134,22 +138,32 @@ const notes: readonly Mutation[] = [
 
 const permits: readonly Mutation[] = [
   ...mistakesNamed(
-    { file: `${PG}/permits.ts`, tests: [`${TESTS}/claims.test.ts`], named: 'sessions that race' },
+    {
+      file: `${PG}/recovery/permits.ts`,
+      tests: [`${TESTS}/claims.test.ts`],
+      named: 'sessions that race',
+    },
     ['guard-lock-removed', '    await lockGuard(q);\n', ''],
   ),
-  ...mistakesNamed({ file: `${PG}/permits.ts`, tests: [`${TESTS}/permits-of-the-taken.test.ts`] }, [
-    'no-second-look-under-the-guard',
-    '    rows = await readCandidates(q, asking, machines);\n  }',
-    '  }',
-  ]),
-  ...mistakesNamed({ file: `${PG}/claim.ts`, tests: [`${TESTS}/permits-of-the-taken.test.ts`] }, [
-    'permit-for-whom-somebody-else-has',
-    'await grantPermits(q, takenOf(grants, verdicts));',
-    'await grantPermits(q, grants);',
-  ]),
+  ...mistakesNamed(
+    { file: `${PG}/recovery/permits.ts`, tests: [`${TESTS}/permits-of-the-taken.test.ts`] },
+    [
+      'no-second-look-under-the-guard',
+      '    rows = await readCandidates(q, asking, machines);\n  }',
+      '  }',
+    ],
+  ),
+  ...mistakesNamed(
+    { file: `${PG}/tasks/claim.ts`, tests: [`${TESTS}/permits-of-the-taken.test.ts`] },
+    [
+      'permit-for-whom-somebody-else-has',
+      'await grantPermits(q, takenOf(grants, verdicts));',
+      'await grantPermits(q, grants);',
+    ],
+  ),
   ...mistakesNamed(
     {
-      file: `${PG}/guard-rows.ts`,
+      file: `${PG}/guard/guard-rows.ts`,
       tests: [`${TESTS}/claims.test.ts`],
       named: 'sessions that race',
     },
@@ -160,18 +174,18 @@ const permits: readonly Mutation[] = [
     ],
   ),
   ...mistakesNamed(
-    { file: `${PG}/permits.ts`, tests: [`${TESTS}/permits.test.ts`] },
+    { file: `${PG}/recovery/permits.ts`, tests: [`${TESTS}/permits.test.ts`] },
 
     ['a-batch-does-not-count-its-own', 'tally.recovering += 1;', ''],
   ),
-  ...mistakesNamed({ file: `${PG}/guard.ts`, tests: [`${TESTS}/guard.test.ts`] }, [
+  ...mistakesNamed({ file: `${PG}/guard/guard.ts`, tests: [`${TESTS}/guard.test.ts`] }, [
     'looks-wait-for-each-other',
     'FROM guard_pulse FOR UPDATE SKIP LOCKED',
     'FROM guard_pulse FOR UPDATE',
   ]),
   ...mistakesNamed(
     {
-      file: `${PG}/guard.ts`,
+      file: `${PG}/guard/guard.ts`,
       tests: [`${TESTS}/race-guards.test.ts`],
       named: 'has thawed it meanwhile',
     },
@@ -181,14 +195,14 @@ const permits: readonly Mutation[] = [
       'if (!isDue) {',
     ],
   ),
-  ...mistakesNamed({ file: `${PG}/guard.ts`, tests: [`${TESTS}/race-guards.test.ts`] }, [
+  ...mistakesNamed({ file: `${PG}/guard/guard.ts`, tests: [`${TESTS}/race-guards.test.ts`] }, [
     'same-guard-ignores-thaws',
     'rows.map(({ scope, frozen, thawedAtMs }) => ({ scope, frozen, thawedAtMs }))',
     'rows.map(({ scope, frozen }) => ({ scope, frozen }))',
     'has thawed it meanwhile',
   ]),
   ...mistakesNamed(
-    { file: `${PG}/guard.ts`, tests: area('guard'), named: 'the guard' },
+    { file: `${PG}/guard/guard.ts`, tests: area('guard'), named: 'the guard' },
 
     [
       'grace-is-for-orders-too',
@@ -200,7 +214,7 @@ const permits: readonly Mutation[] = [
 
 const budget: readonly Mutation[] = [
   ...mistakesNamed(
-    { file: `${PG}/permits.ts`, tests: area('guard'), named: 'permits' },
+    { file: `${PG}/recovery/permits.ts`, tests: area('guard'), named: 'permits' },
     [
       'permits-of-a-location-count-where-the-machine-is',
       'coalesce(e.location, p.provider_location)',
@@ -213,19 +227,19 @@ const budget: readonly Mutation[] = [
     ],
     ['budget-of-locations-is-none', '...(location === null ? [] : [`location ${location}`]),', ''],
   ),
-  ...mistakesNamed({ file: `${PG}/guard.ts`, tests: area('guard'), named: 'permits' }, [
+  ...mistakesNamed({ file: `${PG}/guard/guard.ts`, tests: area('guard'), named: 'permits' }, [
     'freeze-of-one-provider-is-of-all',
     'frozen.find(({ scope }) => scope === provider)',
     'frozen[0]',
   ]),
-  ...mistakesNamed({ file: `${PG}/cancel.ts`, tests: area('guard'), named: 'permits' }, [
+  ...mistakesNamed({ file: `${PG}/claims/cancel.ts`, tests: area('guard'), named: 'permits' }, [
     'permit-of-a-cool-down-is-given-back',
     ' OR l.next_at > now())',
     ')',
   ]),
   ...mistakesNamed(
     {
-      file: `${PG}/settle-effects.ts`,
+      file: `${PG}/people/settle-effects.ts`,
       tests: [`${TESTS}/race-guards.test.ts`],
       named: 'not lifted',
     },
@@ -235,7 +249,7 @@ const budget: readonly Mutation[] = [
 
 const intents: readonly Mutation[] = [
   ...mistakesNamed(
-    { file: `${PG}/intents.ts`, tests: area('recovery'), named: 'intents' },
+    { file: `${PG}/provisioning/intents.ts`, tests: area('recovery'), named: 'intents' },
     [
       'hold-of-another-provider-bars',
       'FROM slot_holds WHERE provider = ${provider} AND slot_id',
@@ -293,13 +307,13 @@ const intents: readonly Mutation[] = [
       'WHERE witness = ${witness} AND state IN',
     ],
   ),
-  ...mistakesNamed({ file: `${PG}/intents.ts`, tests: [`${TESTS}/intents.test.ts`] }, [
+  ...mistakesNamed({ file: `${PG}/provisioning/intents.ts`, tests: [`${TESTS}/intents.test.ts`] }, [
     'resume-does-not-wait',
     'await q.rows(statements.awaitIntent, { witness });',
     '',
   ]),
   ...mistakesNamed(
-    { file: `${PG}/intent-ends.ts`, tests: [`${TESTS}/intents.test.ts`] },
+    { file: `${PG}/provisioning/intent-ends.ts`, tests: [`${TESTS}/intents.test.ts`] },
     [
       'end-of-an-intent-does-not-lock',
       'WHERE witness = ${witness} FOR UPDATE`',
@@ -308,7 +322,7 @@ const intents: readonly Mutation[] = [
     ['settled-by-anybody', 'if (!isUnsettled || owner !== sessionId)', 'if (!isUnsettled)'],
   ),
   ...mistakesNamed(
-    { file: `${PG}/intent-ends.ts`, tests: area('recovery'), named: 'intents' },
+    { file: `${PG}/provisioning/intent-ends.ts`, tests: area('recovery'), named: 'intents' },
     ['penalty-never-grows', 'least(h.level, 30)', '0'],
     [
       'adoption-forgives-no-penalty',

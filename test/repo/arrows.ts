@@ -49,6 +49,44 @@ const DRIVERS: Room = {
   ours: [/^src\/adapters\/provider\/(port|[a-z][a-z0-9-]*\/driver)\.ts$/],
 };
 
+const PG = 'src/adapters/bmdb/pg/';
+/** What every room of the database on PostgreSQL is built on. */
+const PG_BASE: readonly string[] = [
+  'eligibility',
+  'errors',
+  'forget-tag',
+  'live',
+  'pool',
+  'repeat',
+  'settings',
+  'sql',
+  'statement',
+];
+/** Which of its neighbours a room of the database on PostgreSQL may import. */
+const PG_ROOMS: Readonly<Record<string, readonly string[]>> = {
+  claims: [],
+  guard: [],
+  requests: [],
+  heartbeats: [],
+  reading: ['guard', 'requests'],
+  people: ['guard', 'reading', 'requests'],
+  provisioning: ['reading'],
+  recovery: ['claims', 'guard', 'reading', 'requests'],
+  tasks: ['claims', 'guard', 'reading', 'recovery'],
+};
+
+/** Imports inside the database on PostgreSQL: its entries (`pg-bmdb.ts`, …) may import every room. */
+function mayImportInPg(path: string, resolved: string): boolean {
+  const room = path.startsWith(PG) ? path.slice(PG.length) : '';
+  const target = resolved.startsWith(PG) ? resolved.slice(PG.length) : '';
+  if (room === '' || target === '') return true;
+  const isBase = PG_BASE.some((name) => target === `${name}.ts`);
+  const [own = ''] = room.split('/');
+  const [other = ''] = target.split('/');
+  if (PG_BASE.some((name) => room === `${name}.ts`)) return isBase;
+  return !room.includes('/') || isBase || own === other || (PG_ROOMS[own] ?? []).includes(other);
+}
+
 /** Each adapter is a room of its own: its system's port, and its own folder. */
 function adapterRoom(path: string): Room | undefined {
   const folder = /^src\/adapters\/(?:provider\/)?[^/]+(?=\/)/.exec(path)?.[0];
@@ -85,6 +123,7 @@ function mayImport(room: Room | undefined, path: string, target: string): boolea
   if (resolved === 'src/main.ts') return false;
   if (!room) return true;
   if (!own) return room.packages?.test(target) ?? true;
+  if (!mayImportInPg(path, resolved)) return false;
   return room.files.test(resolved) || room.ours.some((allowed) => allowed.test(resolved));
 }
 

@@ -4,17 +4,17 @@ import type { MachineId, SessionId } from '../../../domain/ids.ts';
 import type { Clock } from '../../clock/port.ts';
 import { createLifeline } from './lifeline.ts';
 import type { Lifeline } from './lifeline.ts';
-import { cancelOfSessions, cancelOnMachine } from './cancel.ts';
-import { createDesk } from './desk.ts';
-import { createIntentBook } from './intents.ts';
-import { takeLease } from './leases.ts';
+import { cancelOfSessions, cancelOnMachine } from './claims/cancel.ts';
+import { createDesk } from './tasks/desk.ts';
+import { createIntentBook } from './provisioning/intents.ts';
+import { takeLease } from './provisioning/leases.ts';
 import { transactLive } from './live.ts';
 import type { LiveSession, PgContext } from './live.ts';
 import type { Database, Queries } from './pool.ts';
 import { repeated } from './repeat.ts';
-import { settle } from './settle.ts';
+import { settle } from './people/settle.ts';
 import { statement } from './statement.ts';
-import { updateProvided } from './provided.ts';
+import { updateProvided } from './provisioning/provided.ts';
 import type { BmdbSession, SessionOptions } from '../port.ts';
 
 export const statements = {

@@ -1,11 +1,11 @@
 import type { LossPolicy } from '../../../domain/policy.ts';
-import { statements as changes } from './changes.ts';
-import { cancelOfSessions, cancelOrphaned } from './cancel.ts';
+import { statements as changes } from './reading/changes.ts';
+import { cancelOfSessions, cancelOrphaned } from './claims/cancel.ts';
 import { FROM, refusalSql } from './eligibility.ts';
 import type { PgContext } from './live.ts';
 import type { Queries } from './pool.ts';
-import { statements as holds } from './provider-holds.ts';
-import { noteSilences } from './silences.ts';
+import { statements as holds } from './provisioning/provider-holds.ts';
+import { noteSilences } from './guard/silences.ts';
 import { statement } from './statement.ts';
 import type { Swept } from '../port.ts';
 

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import { queriesOf } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import type { Queries } from '../../../../src/adapters/bmdb/pg/pool.ts';
-import { readAllMachines, statements } from '../../../../src/adapters/bmdb/pg/rows.ts';
+import { readAllMachines, statements } from '../../../../src/adapters/bmdb/pg/reading/rows.ts';
 import type { WakesMode } from '../../../../src/adapters/bmdb/pg/wakes.ts';
 import type { Bmdb, Wake } from '../../../../src/adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LiveSession } from '../../../../src/adapters/bmdb/pg/live.ts';
-import { fatesOf } from '../../../../src/adapters/bmdb/pg/outcome.ts';
+import { fatesOf } from '../../../../src/adapters/bmdb/pg/tasks/outcome.ts';
 import { createDatabase } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import type { Work } from '../../../../src/adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';

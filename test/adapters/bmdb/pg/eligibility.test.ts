@@ -16,13 +16,13 @@ import {
 } from '../../../../src/adapters/bmdb/pg/eligibility.ts';
 import { queriesOf } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import type { Queries } from '../../../../src/adapters/bmdb/pg/pool.ts';
-import { readAllMachines, readSnapshot } from '../../../../src/adapters/bmdb/pg/rows.ts';
+import { readAllMachines, readSnapshot } from '../../../../src/adapters/bmdb/pg/reading/rows.ts';
 import { statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
 import {
   readCandidates,
   readStatistics,
   statementsFor,
-} from '../../../../src/adapters/bmdb/pg/statistics.ts';
+} from '../../../../src/adapters/bmdb/pg/reading/statistics.ts';
 import {
   askRefusal,
   ineligibility,

@@ -5,8 +5,8 @@ import {
   countGuard,
   countQuiet,
   statementsFor,
-} from '../../../../src/adapters/bmdb/pg/guard-counts.ts';
-import { readGuardRows, writeGuardRow } from '../../../../src/adapters/bmdb/pg/guard-rows.ts';
+} from '../../../../src/adapters/bmdb/pg/guard/guard-counts.ts';
+import { readGuardRows, writeGuardRow } from '../../../../src/adapters/bmdb/pg/guard/guard-rows.ts';
 import { queriesOf } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import type { GuardRow, HoldRow, MachineRow } from '../../../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';

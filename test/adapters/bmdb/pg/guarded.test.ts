@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { describe, expect, it } from 'vitest';
-import { statements as cancelling } from '../../../../src/adapters/bmdb/pg/cancel.ts';
-import { statements as guarding } from '../../../../src/adapters/bmdb/pg/guard-rows.ts';
+import { statements as cancelling } from '../../../../src/adapters/bmdb/pg/claims/cancel.ts';
+import { statements as guarding } from '../../../../src/adapters/bmdb/pg/guard/guard-rows.ts';
 import { createDatabase } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import { statementsFor as sweepStatementsFor } from '../../../../src/adapters/bmdb/pg/sweep.ts';
 import { statement } from '../../../../src/adapters/bmdb/pg/statement.ts';

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
-import { statements as reports } from '../../../../src/adapters/bmdb/pg/agent-reports.ts';
-import { statements as beats } from '../../../../src/adapters/bmdb/pg/beats.ts';
-import { statements as locks } from '../../../../src/adapters/bmdb/pg/report-locks.ts';
-import { statements as episodes } from '../../../../src/adapters/bmdb/pg/episodes.ts';
+import { statements as reports } from '../../../../src/adapters/bmdb/pg/heartbeats/agent-reports.ts';
+import { statements as beats } from '../../../../src/adapters/bmdb/pg/heartbeats/beats.ts';
+import { statements as locks } from '../../../../src/adapters/bmdb/pg/heartbeats/report-locks.ts';
+import { statements as episodes } from '../../../../src/adapters/bmdb/pg/heartbeats/episodes.ts';
 import { createDatabase } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import type { BmdbSession } from '../../../../src/adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
-import { statements as cancelling } from '../../../../src/adapters/bmdb/pg/cancel.ts';
+import { statements as cancelling } from '../../../../src/adapters/bmdb/pg/claims/cancel.ts';
 import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import { statements as sessions } from '../../../../src/adapters/bmdb/pg/session.ts';
 import type { Statement } from '../../../../src/adapters/bmdb/pg/statement.ts';

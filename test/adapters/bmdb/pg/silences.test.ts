@@ -2,13 +2,13 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FROM } from '../../../../src/adapters/bmdb/pg/eligibility.ts';
 import { queriesOf } from '../../../../src/adapters/bmdb/pg/pool.ts';
-import { readSnapshot } from '../../../../src/adapters/bmdb/pg/rows.ts';
+import { readSnapshot } from '../../../../src/adapters/bmdb/pg/reading/rows.ts';
 import {
   isHeardAgainSql,
   silentSinceSql,
   STATE_AFTER,
   STATE_BEFORE,
-} from '../../../../src/adapters/bmdb/pg/silences.ts';
+} from '../../../../src/adapters/bmdb/pg/guard/silences.ts';
 import { ms } from '../../../../src/adapters/bmdb/pg/sql.ts';
 import { statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
 import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';

@@ -23,7 +23,7 @@ interface StatementModule {
 
 /** Every statement of the BMDB on PostgreSQL, as its modules export them. */
 export async function registeredStatements(): Promise<Registered[]> {
-  const files = sources('src/adapters/bmdb/pg/*.ts').map(({ path }) => path);
+  const files = sources('src/adapters/bmdb/pg/**/*.ts').map(({ path }) => path);
   const found = await Promise.all(files.map(statementsOf));
   return found.flat();
 }

@@ -45,7 +45,7 @@ describe('every declared statement', () => {
 });
 
 describe('the sources', () => {
-  const files = sources('src/adapters/bmdb/pg/*.ts');
+  const files = sources('src/adapters/bmdb/pg/**/*.ts');
 
   test('run no SQL but declared statements', () => {
     expect(files.flatMap(undeclaredSql)).toEqual([]);

@@ -1,0 +1,193 @@
+import type { MachineId } from '../../../../domain/ids.ts';
+import type { Queries } from '../pool.ts';
+import { LIVE } from '../sql.ts';
+import { statement } from '../statement.ts';
+import type { ArgsOf, RowOf } from '../statement.ts';
+
+const COLUMNS = { machine_id: 'uuid', session_id: 'uuid', released: 'bool' } as const;
+
+interface Which {
+  /** A condition over `work w`. */
+  readonly leases: string;
+  /** More to be read before leases are locked. */
+  readonly before?: string;
+  /** A condition on `seen`, and what `before` read: of those only these. */
+  readonly only?: string;
+  /** What to do with a lease that somebody has locked: passed over, or waited for. */
+  readonly wait?: boolean;
+}
+
+/**
+ * Releases leases, each with a Canceled line in the history, in the order of the machines. Only those
+ * as they were when the statement began: of what came later (another holder, whose session it cannot
+ * see yet) it does not know whether that is to be released. Tells of each whether it was.
+ */
+const cancelSql = (cause: string, { leases, before = '', only = 'true', wait = false }: Which) => `
+  WITH seen AS MATERIALIZED (
+    SELECT w.machine_id, w.exclusion_group, w.session_id, w.epoch FROM work w WHERE ${leases}
+  ), ${before} held AS MATERIALIZED (
+    SELECT w.machine_id, w.exclusion_group, w.process, w.session_id, w.epoch
+    FROM seen JOIN work w
+      ON w.machine_id = seen.machine_id AND w.exclusion_group = seen.exclusion_group
+    WHERE w.epoch = seen.epoch AND w.session_id = seen.session_id AND ${only}
+    ORDER BY w.machine_id, w.exclusion_group FOR UPDATE OF w ${wait ? '' : 'SKIP LOCKED'}
+  ), released AS (
+    UPDATE work w SET session_id = NULL, process = NULL, work_started_at = NULL FROM held h
+    WHERE w.machine_id = h.machine_id AND w.exclusion_group = h.exclusion_group
+    RETURNING h.machine_id, h.exclusion_group, h.process, h.session_id, h.epoch
+  ), written AS (
+    INSERT INTO work_history
+      (machine_id, process, event, failed_cause, session_id, component, epoch)
+    SELECT r.machine_id, r.process, 'Canceled', ${cause}, r.session_id, s.session_component_name,
+      r.epoch
+    FROM released r LEFT JOIN sessions s USING (session_id)
+  )
+  SELECT seen.machine_id, seen.session_id, r.epoch IS NOT NULL AS released
+  FROM seen LEFT JOIN released r USING (machine_id, exclusion_group)`;
+
+const GONE = 'NOT EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = seen.session_id)';
+
+export const statements = {
+  /**
+   * Leases of sessions that are dead or gone; one that somebody else is busy with is left alone. A
+   * dead session is locked first: one that is being extended just now is passed over.
+   */
+  cancelDead: statement({
+    name: 'work-cancel-dead',
+    params: { machines: 'uuid[]', group: 'text' },
+    columns: COLUMNS,
+    text: ({ machines, group }) =>
+      cancelSql(`'session expired'`, {
+        leases: `w.machine_id = ANY (${machines}) AND w.exclusion_group = ${group}
+          AND w.session_id IS NOT NULL`,
+        before: `dead AS MATERIALIZED (
+          SELECT s.session_id FROM sessions s
+          WHERE s.session_id IN (SELECT seen.session_id FROM seen) AND NOT ${LIVE}
+          ORDER BY s.session_id FOR NO KEY UPDATE SKIP LOCKED
+        ),`,
+        only: `(seen.session_id IN (SELECT d.session_id FROM dead d) OR ${GONE})`,
+      }),
+  }),
+  /** The sessions must be locked. A lease that somebody has locked is passed over. */
+  cancelOfSessions: statement({
+    name: 'work-cancel-of-sessions',
+    params: { sessions: 'uuid[]', cause: 'text' },
+    columns: COLUMNS,
+    text: ({ sessions, cause }) => cancelSql(cause, { leases: `w.session_id = ANY (${sessions})` }),
+  }),
+  /** Of sessions that somebody deleted. */
+  cancelOrphaned: statement({
+    name: 'work-cancel-orphaned',
+    params: { limit: 'int8' },
+    columns: COLUMNS,
+    text: ({ limit }) =>
+      cancelSql(`'session expired'`, {
+        leases: `w.session_id IS NOT NULL
+          AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = w.session_id)
+          LIMIT ${limit}`,
+      }),
+  }),
+  cancelOnMachine: statement({
+    name: 'work-cancel-on-machine',
+    params: { machine: 'uuid', session: 'uuid', epoch: 'int8?', cause: 'text' },
+    columns: COLUMNS,
+    text: ({ machine, session, epoch, cause }) =>
+      cancelSql(cause, {
+        leases: `w.machine_id = ${machine} AND w.session_id = ${session}
+          AND w.epoch = coalesce(${epoch}, w.epoch)`,
+        wait: true,
+      }),
+  }),
+  /** The machines must be locked: nobody takes such a lease meanwhile. */
+  cancelOnMachines: statement({
+    name: 'work-cancel-on-machines',
+    params: { machines: 'uuid[]', cause: 'text' },
+    columns: COLUMNS,
+    text: ({ machines, cause }) =>
+      cancelSql(cause, {
+        leases: `w.machine_id = ANY (${machines}) AND w.session_id IS NOT NULL`,
+        wait: true,
+      }),
+  }),
+  // A permit is used once a provider was asked for something after it was granted.
+  returnUnusedPermits: statement({
+    name: 'permits-return-unused',
+    params: { machines: 'uuid[]' },
+    columns: {},
+    text: ({ machines }) =>
+      `DELETE FROM recovery_permits e WHERE e.machine_id = ANY (${machines}) AND NOT EXISTS (
+         SELECT 1 FROM machine_recovery l
+         WHERE l.machine_id = e.machine_id
+           AND (l.asked_at >= e.granted_at OR l.next_at > now())
+       )`,
+  }),
+};
+
+/** Dead work on these machines; the unused permits are given back. */
+export async function cancelDead(
+  q: Queries,
+  machines: readonly MachineId[],
+  group: string,
+): Promise<void> {
+  await returnPermitsOf(q, await q.rows(statements.cancelDead, { machines, group }));
+}
+
+interface Cancelled {
+  /** How much work was cancelled. */
+  readonly work: number;
+  /** Sessions with work that somebody else had locked, which is left. */
+  readonly left: ReadonlySet<string>;
+}
+
+/** All work of these sessions, which the transaction has locked. */
+export async function cancelOfSessions(
+  q: Queries,
+  sessions: readonly string[],
+  cause: string,
+): Promise<Cancelled> {
+  const seen = await q.rows(statements.cancelOfSessions, { sessions, cause });
+  const work = await returnPermitsOf(q, seen);
+  const left = seen.filter(({ released }) => !released);
+  return { work, left: new Set(left.map((row) => row.session_id)) };
+}
+
+/** So much work at most, of sessions that are no longer there. @returns how much it was. */
+export const cancelOrphaned = async (q: Queries, limit: number): Promise<number> =>
+  returnPermitsOf(q, await q.rows(statements.cancelOrphaned, { limit }));
+
+/** All work of a session on one machine; when `epoch` is not null, of that claim only. */
+export async function cancelOnMachine(
+  q: Queries,
+  which: ArgsOf<(typeof statements)['cancelOnMachine']['params']>,
+): Promise<void> {
+  await returnPermitsOf(q, await q.rows(statements.cancelOnMachine, which));
+}
+
+/** All work on these machines, whoever's it is. */
+export async function cancelOnMachines(
+  q: Queries,
+  machines: readonly string[],
+  cause: string,
+): Promise<void> {
+  await q.rows(statements.cancelOnMachines, { machines, cause });
+}
+
+/** @returns how many were released. */
+async function returnPermitsOf(
+  q: Queries,
+  seen: readonly RowOf<typeof COLUMNS>[],
+): Promise<number> {
+  const released = seen.filter((row) => row.released);
+  await returnUnusedPermits(q, released);
+  return released.length;
+}
+
+/** Gives back permits under which nothing was asked of a provider yet. */
+export async function returnUnusedPermits(
+  q: Queries,
+  cancelled: readonly { readonly machine_id: string }[],
+): Promise<void> {
+  if (cancelled.length === 0) return;
+  const machines = cancelled.map((row) => row.machine_id);
+  await q.run(statements.returnUnusedPermits, { machines });
+}

@@ -1,0 +1,58 @@
+import type { BackoffDescriptor } from '../../../../domain/backoff.ts';
+import { NothingToDo, WorkConflict, WorkLost } from '../../../../domain/errors.ts';
+import type { MachineId } from '../../../../domain/ids.ts';
+import type { MachineRow, Process } from '../../../../domain/machine.ts';
+import type { FailureEffects, FinishChange } from '../../port.ts';
+import type { LiveSession } from '../live.ts';
+import type { MayAsk } from './may-ask.ts';
+
+/** What a claim got: its epoch, and the machine as it was then. */
+export interface Taken {
+  readonly epoch: string;
+  readonly row: MachineRow;
+}
+
+/** A claim, as everything that follows it sees it. */
+export interface Held extends Taken {
+  readonly session: LiveSession;
+  readonly process: Process;
+  readonly machineId: MachineId;
+}
+
+/** Names a claim, to find out what became of it. */
+export type ClaimName = Pick<Held, 'process' | 'machineId' | 'epoch'>;
+
+interface Ending {
+  readonly held: Held;
+  readonly cause: string | null;
+}
+export interface Finish extends Ending {
+  readonly event: 'Finished';
+  readonly change: FinishChange;
+  /** What must be true of the machine still; absent: nothing. */
+  readonly condition?: MayAsk;
+}
+export interface Failure extends Ending {
+  readonly event: 'Failed';
+  readonly cause: string;
+  readonly backoff: BackoffDescriptor;
+  readonly also: FailureEffects;
+}
+export interface Cancel extends Ending {
+  readonly event: 'Canceled';
+}
+/** How a work is to end. */
+export type End = Finish | Failure | Cancel;
+
+/**
+ * Why a machine was not claimed.
+ * @param refusal null: nothing forbids it, but somebody else was faster.
+ */
+export const refusalError = (process: Process, id: MachineId, refusal: string | null) =>
+  refusal === null || refusal === 'it is being worked on'
+    ? new WorkConflict(`machine ${id} is being worked on, not free for ${process}`)
+    : new NothingToDo(`machine ${id} is not for ${process}: ${refusal}`);
+
+/** The lease is somebody else's, or free. */
+export const workLost = ({ process, machineId, epoch }: ClaimName, cause?: unknown) =>
+  new WorkLost(`${process} on ${machineId} (claim ${epoch}) is no longer ours`, { cause });

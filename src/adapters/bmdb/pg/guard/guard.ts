@@ -1,0 +1,221 @@
+import { z } from 'zod';
+import { NoPermit } from '../../../../domain/errors.ts';
+import { sameData } from '../../../../domain/same-data.ts';
+import {
+  FLEET,
+  freezeRefusal,
+  graceRefusal,
+  isNear,
+  judgeGuard,
+  markIngest,
+} from '../../../../domain/recovery/guard.ts';
+import type { GuardCounts, GuardPolicy, Ingest } from '../../../../domain/recovery/guard.ts';
+import type { GuardRow } from '../../../../domain/machine.ts';
+import type { LossPolicy } from '../../../../domain/policy.ts';
+import { countGuard, statementsFor as countStatementsFor } from './guard-counts.ts';
+import type { GuardCountStatements, LastLook } from './guard-counts.ts';
+import { lockGuard, readGuardRows, time, writeGuardRow } from './guard-rows.ts';
+import type { PgContext } from '../live.ts';
+import type { Queries } from '../pool.ts';
+import { ms } from '../sql.ts';
+import { statement } from '../statement.ts';
+import type { GuardAssessment, GuardBook } from '../../port.ts';
+
+export const statements = {
+  /** One daemon looks at the fleet at a time; the others do not wait for it. */
+  lockPulse: statement({
+    name: 'guard-lock-pulse',
+    params: {},
+    columns: { single: 'bool' },
+    text: () => `SELECT single FROM guard_pulse FOR UPDATE SKIP LOCKED`,
+  }),
+  addPulse: statement({
+    name: 'guard-add-pulse',
+    params: {},
+    columns: {},
+    text: () => `INSERT INTO guard_pulse DEFAULT VALUES ON CONFLICT DO NOTHING`,
+  }),
+  // The time of the statement: the transaction may have waited for the lock.
+  pulse: statement({
+    name: 'guard-pulse',
+    params: {},
+    columns: {
+      ...{ now: 'float8', up: 'float8?', seen: 'float8?', lost: 'float8?' },
+      ...{ assessed: 'float8?', counts: 'jsonb?', there: 'bool' },
+    },
+    text: () => `
+      SELECT ${ms('clock_timestamp()')} AS now, ${ms('f.ingest_up_since')} AS up,
+        ${ms('u.ingest_seen_at')} AS seen, ${ms('u.ingest_lost_at')} AS lost,
+        ${ms('u.assessed_at')} AS assessed, u.counts,
+        u.single IS NOT NULL AS there
+      FROM (SELECT 1) one LEFT JOIN fleet_guard f ON f.scope = '${FLEET}'
+        LEFT JOIN guard_pulse u ON true`,
+  }),
+  writePulse: statement({
+    name: 'guard-write-pulse',
+    params: { seen: 'float8?', lost: 'float8?', assessed: 'float8?', counts: 'jsonb' },
+    columns: {},
+    text: ({ seen, lost, assessed, counts }) =>
+      `UPDATE guard_pulse SET ingest_seen_at = ${time(seen)}, ingest_lost_at = ${time(lost)},
+         assessed_at = ${time(assessed)}, counts = ${counts}`,
+  }),
+};
+
+/** What was written of the guard, and when that was read. */
+interface Pulse {
+  /** It was written before. */
+  readonly isThere: boolean;
+  readonly nowMs: number;
+  readonly ingest: Ingest;
+  readonly assessedAtMs: number | null;
+  readonly counts: readonly GuardCounts[];
+}
+
+const COUNTS = z.array(
+  z.object({
+    ...{ scope: z.string(), machines: z.number(), started: z.number(), silent: z.number() },
+    ...{ newlySilent: z.number(), quiet: z.number(), unreachable: z.number() },
+  }),
+);
+
+/** What another program wrote otherwise is as if nobody had looked. */
+function readCounts(stored: unknown): readonly GuardCounts[] {
+  const counts = COUNTS.safeParse(stored);
+  return counts.success ? counts.data : [];
+}
+
+async function readPulse(q: Queries): Promise<Pulse> {
+  const [row] = await q.rows(statements.pulse, {});
+  const { now, up, seen, lost, assessed, counts, there: isThere } = row!;
+  return {
+    isThere,
+    nowMs: now,
+    ingest: { upSinceMs: up, seenAtMs: seen, lostAtMs: lost },
+    assessedAtMs: assessed,
+    counts: readCounts(counts),
+  };
+}
+
+/** See `GuardBook`. */
+export function createGuardBook(context: PgContext): GuardBook {
+  const { db, loss, guard: policy } = context;
+  const counting = countStatementsFor(loss, policy);
+  const options = { doing: 'look at the whole fleet', isolation: 'READ COMMITTED' } as const;
+  return {
+    assess: ({ ingestUp: up }) =>
+      db.transact(options, (q) => assess(q, { up, policy, loss, counting })),
+  };
+}
+
+interface Look {
+  readonly up: boolean;
+  readonly policy: GuardPolicy;
+  readonly loss: LossPolicy;
+  readonly counting: GuardCountStatements;
+}
+
+async function assess(q: Queries, look: Look): Promise<GuardAssessment> {
+  const seen = await readPulse(q);
+  if (!seen.isThere) await q.run(statements.addPulse, {});
+  const isMine = !isFresh(seen, look) && (await q.rows(statements.lockPulse, {})).length > 0;
+  if (isMine) return lookAtFleet(q, look);
+  return { rows: await readGuardRows(q), counts: seen.counts, changes: [] };
+}
+
+/** Nothing is to be done after a look that was so lately. */
+const isFresh = (pulse: Pulse, { up, policy }: Look): boolean =>
+  isLately(pulse, pulse.assessedAtMs, policy) &&
+  (!up || (isLately(pulse, pulse.ingest.seenAtMs, policy) && pulse.ingest.upSinceMs !== null));
+
+const isLately = ({ nowMs }: Pulse, atMs: number | null, { assessMs }: GuardPolicy): boolean =>
+  isNear(atMs, nowMs, assessMs);
+
+/**
+ * The pulse must be locked. The fleet is counted before the guard is locked, so that no claim waits
+ * for that; when the guard was changed meanwhile, the next look judges.
+ */
+async function lookAtFleet(q: Queries, look: Look): Promise<GuardAssessment> {
+  const { up, policy, loss, counting } = look;
+  const pulse = await readPulse(q);
+  const { nowMs, assessedAtMs } = pulse;
+  const ingest = markIngest(pulse.ingest, { up, nowMs }, limitsOf(policy, loss));
+  const before = await readGuardRows(q);
+  const isDue = !isLately(pulse, assessedAtMs, policy);
+  const counts = isDue ? await countGuard(q, counting, ingest) : pulse.counts;
+  await lockGuard(q);
+  const rows = (await readGuardRows(q)).map((row) =>
+    row.scope === FLEET ? { ...row, ingestUpSinceMs: ingest.upSinceMs } : row,
+  );
+  const fleet = rows.find(({ scope }) => scope === FLEET);
+  if (fleet && ingest.upSinceMs !== pulse.ingest.upSinceMs) await writeGuardRow(q, fleet);
+  if (!isDue || !isSameGuard(before, rows)) {
+    await writePulse(q, ingest, assessedAtMs, pulse.counts);
+    return { rows, counts: pulse.counts, changes: [] };
+  }
+  const judged = judgeGuard(rows, counts, { assessedAtMs }, policy, nowMs);
+  for (const row of judged.written) await writeGuardRow(q, row);
+  await writePulse(q, ingest, nowMs, counts);
+  return { rows: judged.rows, counts, changes: judged.changes };
+}
+
+/** Neither frozen nor thawed meanwhile. */
+function isSameGuard(before: readonly GuardRow[], after: readonly GuardRow[]): boolean {
+  const decided = (rows: readonly GuardRow[]) =>
+    rows.map(({ scope, frozen, thawedAtMs }) => ({ scope, frozen, thawedAtMs }));
+  const sorted = (rows: readonly GuardRow[]) =>
+    decided(rows).toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
+  return sameData(sorted(before), sorted(after));
+}
+
+/** An array would be sent as one of PostgreSQL's: hence as text. */
+const writePulse = (
+  q: Queries,
+  { seenAtMs: seen, lostAtMs: lost }: Ingest,
+  assessed: number | null,
+  counts: readonly GuardCounts[],
+) => q.run(statements.writePulse, { seen, lost, assessed, counts: JSON.stringify(counts) });
+
+const limitsOf = (policy: GuardPolicy, loss: LossPolicy) => ({
+  gapMs: policy.ingestGapMs,
+  heartbeatMs: loss.heartbeatMs,
+});
+
+/** What keeps anybody from being recovered now. */
+export interface GuardGate {
+  /** Why nothing of the provider may be recovered, whoever wants it; null: it may. */
+  frozen(provider: string | null): string | null;
+  /** Why silence means nothing now; null: it does. */
+  readonly grace: string | null;
+  readonly last: LastLook;
+}
+
+export async function readGate(
+  q: Queries,
+  { guard: policy, loss }: Pick<PgContext, 'guard' | 'loss'>,
+): Promise<GuardGate> {
+  const rows = await readGuardRows(q);
+  const last = await readPulse(q);
+  const { ingest, nowMs } = last;
+  return {
+    frozen: (provider) => {
+      const frozen = rows.filter(({ frozen: it }) => it !== null);
+      const found =
+        frozen.find(({ scope }) => scope === FLEET) ??
+        frozen.find(({ scope }) => scope === provider);
+      return found ? freezeRefusal(found) : null;
+    },
+    last,
+    grace: graceRefusal(ingest, nowMs, limitsOf(policy, loss)),
+  };
+}
+
+/** @throws {NoPermit} the fleet or the provider is frozen; or, where no order is, it is grace. */
+export async function refuseGuarded(
+  q: Queries,
+  context: Pick<PgContext, 'guard' | 'loss'>,
+  { provider, order }: { readonly provider: string | null; readonly order: string | null },
+): Promise<void> {
+  const gate = await readGate(q, context);
+  const why = gate.frozen(provider) ?? (order === null ? gate.grace : null);
+  if (why !== null) throw new NoPermit(why);
+}

@@ -1,0 +1,301 @@
+import type { HeartbeatRecord } from '../../../../domain/heartbeat.ts';
+import { FLEET } from '../../../../domain/recovery/guard.ts';
+import type { Beats } from './beats.ts';
+import type { Queries } from '../pool.ts';
+import { answeredRequest } from '../../install-image.ts';
+import { installationHandedOut, installationReported } from '../../installation-events.ts';
+import type { HeartbeatEvent } from '../../installation-events.ts';
+import { handOutRefusalSql, SLOT_ID } from '../eligibility.ts';
+import { statement } from '../statement.ts';
+import type { RowOf } from '../statement.ts';
+
+export const statements = {
+  writeHardware: statement({
+    name: 'hardware-write',
+    params: { machines: 'uuid[]', reports: 'bytea[]' },
+    columns: {},
+    text: ({ machines, reports }) =>
+      `INSERT INTO machine_hardware_report AS h (machine_id, hardware_report_raw)
+       SELECT b.machine_id, b.raw FROM unnest(${machines}, ${reports}) AS b (machine_id, raw)
+       ORDER BY b.machine_id
+       ON CONFLICT (machine_id) DO UPDATE SET hardware_report_raw = excluded.hardware_report_raw
+       WHERE h.hardware_report_raw <> excluded.hardware_report_raw`,
+  }),
+  /** What is asked for, which stays so until the end of the transaction, and what was reported. */
+  lockRequests: statement({
+    name: 'installation-requests-lock',
+    params: { machines: 'uuid[]' },
+    columns: {
+      ...{ machine_id: 'uuid', generation: 'int8', raw: 'bytea', reported: 'int8?' },
+      result: 'machine_os_installation_result?',
+    },
+    text: ({ machines }) =>
+      `SELECT r.machine_id, r.generation, r.os_installation_request_raw AS raw,
+         o.generation AS reported,
+         o.os_installation_result AS result
+       FROM machine_os_installation_request r
+         LEFT JOIN machine_os_installation_report o ON o.machine_id = r.machine_id
+       WHERE r.machine_id = ANY (${machines}) ORDER BY r.machine_id
+       FOR NO KEY UPDATE OF r`,
+  }),
+  /** An error after a success was not about the result. */
+  writeInstallations: statement({
+    name: 'installations-write',
+    params: {
+      ...{ machines: 'uuid[]', generations: 'int8[]' },
+      ...{ results: 'machine_os_installation_result[]', reports: 'bytea[]' },
+    },
+    columns: {},
+    text: ({ machines, generations, results, reports }) =>
+      `INSERT INTO machine_os_installation_report AS o
+         (machine_id, generation, os_installation_result, os_installation_report_raw)
+       SELECT b.* FROM unnest(${machines}, ${generations}, ${results}, ${reports})
+         AS b (machine_id, generation, result, raw)
+       ORDER BY b.machine_id
+       ON CONFLICT (machine_id) DO UPDATE SET generation = excluded.generation,
+         os_installation_result = excluded.os_installation_result,
+         os_installation_report_raw = excluded.os_installation_report_raw
+       WHERE o.generation <> excluded.generation OR o.os_installation_result <> 'Success'`,
+  }),
+  /** Of requests that are locked. */
+  keepAnswered: statement({
+    name: 'installation-requests-answered',
+    params: { machines: 'uuid[]', raws: 'bytea[]' },
+    columns: {},
+    text: ({ machines, raws }) =>
+      `UPDATE machine_os_installation_request r SET os_installation_request_raw = b.raw
+       FROM unnest(${machines}, ${raws}) AS b (machine_id, raw)
+       WHERE r.machine_id = b.machine_id AND r.os_installation_request_raw <> b.raw`,
+  }),
+  /** Who forbids that they are handed out waits, or has said so already. */
+  lockNew: statement({
+    name: 'installation-requests-lock-new',
+    params: { machines: 'uuid[]' },
+    columns: {},
+    text: ({ machines }) =>
+      `SELECT FROM machine_os_installation_request
+       WHERE machine_id = ANY (${machines}) AND handed_out_at IS NULL
+       ORDER BY machine_id FOR NO KEY UPDATE`,
+  }),
+  readRequests: statement({
+    name: 'installation-requests-read',
+    params: { machines: 'uuid[]' },
+    columns: { machine_id: 'uuid', generation: 'int8', raw: 'bytea', handed_out: 'bool' },
+    text: ({ machines }) =>
+      `SELECT r.machine_id, r.generation, r.os_installation_request_raw AS raw,
+         r.handed_out_at IS NOT NULL AS handed_out
+       FROM machine_os_installation_request r
+         LEFT JOIN machine_provided p ON p.machine_id = r.machine_id
+         LEFT JOIN machine_quarantined q ON q.machine_id = r.machine_id
+         LEFT JOIN machine_deprovision_request d ON d.machine_id = r.machine_id
+       WHERE r.machine_id = ANY (${machines}) AND r.generation IS DISTINCT FROM (
+         SELECT o.generation FROM machine_os_installation_report o
+         WHERE o.machine_id = r.machine_id)
+         AND (${handOutRefusalSql()}) IS NULL`,
+  }),
+  /** Answers with what is marked: it may be newer than what was read. */
+  handOut: statement({
+    name: 'installation-requests-hand-out',
+    params: { machines: 'uuid[]' },
+    columns: { machine_id: 'uuid', generation: 'int8', raw: 'bytea' },
+    text: ({ machines }) =>
+      `UPDATE machine_os_installation_request SET handed_out_at = now()
+       WHERE machine_id = ANY (${machines}) AND handed_out_at IS NULL
+       RETURNING machine_id, generation, os_installation_request_raw AS raw`,
+  }),
+  /** Whose system is in place, as long as no freeze forbids it, nor what forbids to hand out. */
+  mayReboot: statement({
+    name: 'installations-may-reboot',
+    params: { machines: 'uuid[]' },
+    columns: { machine_id: 'uuid' },
+    text: ({ machines }) =>
+      `SELECT r.machine_id
+       FROM machine_os_installation_request r
+         JOIN machine_os_installation_report o USING (machine_id, generation)
+         JOIN machine_provided p USING (machine_id)
+         LEFT JOIN machine_quarantined q USING (machine_id)
+         LEFT JOIN machine_deprovision_request d USING (machine_id)
+       WHERE r.machine_id = ANY (${machines}) AND o.os_installation_result = 'Success'
+         AND (${handOutRefusalSql()}) IS NULL
+         AND NOT EXISTS (SELECT 1 FROM fleet_guard g
+           WHERE g.frozen_at IS NOT NULL AND g.scope IN ('${FLEET}', p.provider))`,
+  }),
+  /** Lines in the logs of slots. */
+  writeEvents: statement({
+    name: 'installation-events-write',
+    params: { machines: 'uuid[]', kinds: 'text[]', actors: 'text[]', reasons: 'text[]' },
+    columns: {},
+    text: ({ machines, kinds, actors, reasons }) =>
+      `INSERT INTO slot_events (provider, slot_id, machine_id, kind, actor, reason)
+       SELECT p.provider, ${SLOT_ID}, p.machine_id, e.kind, e.actor, e.reason
+       FROM unnest(${machines}, ${kinds}, ${actors}, ${reasons}) WITH ORDINALITY
+         AS e (machine_id, kind, actor, reason, at)
+         JOIN machine_provided p ON p.machine_id = e.machine_id
+       ORDER BY e.at`,
+  }),
+};
+
+interface RawReport {
+  readonly machineId: string;
+  readonly raw: Uint8Array;
+}
+/** In one statement; a batch of the largest reports would be too long for one. */
+const CHUNK_BYTES = 4 * 1024 * 1024;
+
+function chunksOf<Report extends RawReport>(reports: readonly Report[]): Report[][] {
+  const chunks: Report[][] = [];
+  let room = 0;
+  for (const report of reports) {
+    if (report.raw.length > room) {
+      chunks.push([]);
+      room = CHUNK_BYTES;
+    }
+    chunks.at(-1)!.push(report);
+    room -= report.raw.length;
+  }
+  return chunks;
+}
+
+/** Stores the hardware reports that came, of agents whose heartbeat was taken. */
+export async function writeHardware(q: Queries, beats: Beats): Promise<void> {
+  const reports: RawReport[] = [];
+  for (const { machineId, hardwareReport: raw } of beats.keys()) {
+    if (raw && raw.length > 0) reports.push({ machineId, raw });
+  }
+  for (const chunk of chunksOf(reports)) {
+    await q.run(statements.writeHardware, {
+      machines: chunk.map(({ machineId }) => machineId),
+      reports: chunk.map(({ raw }) => raw),
+    });
+  }
+}
+
+/**
+ * Stores reports of exactly the generation asked for; an earlier one says nothing any more.
+ * @returns what is wrong with reports of a generation that was never asked for.
+ */
+export async function writeInstallations(
+  q: Queries,
+  beats: Beats,
+): Promise<Map<HeartbeatRecord, string>> {
+  const faults = new Map<HeartbeatRecord, string>();
+  const reported = [...beats.keys()].filter((record) => record.installationReport !== undefined);
+  if (reported.length === 0) return faults;
+  const machines = reported.map((record) => record.machineId);
+  const rows = await q.rows(statements.lockRequests, { machines });
+  const asked = new Map(rows.map((row) => [row.machine_id, row]));
+  const answers: Answer[] = [];
+  const news: Line[] = [];
+  for (const record of reported) {
+    const { machineId, installationReport: report } = record;
+    const before = asked.get(machineId);
+    if (before === undefined || report!.generation < BigInt(before.generation)) continue;
+    if (report!.generation > BigInt(before.generation)) {
+      faults.set(record, aheadText(report!.generation, before.generation));
+      continue;
+    }
+    answers.push({ machineId, ...report! });
+    if (isNews(before, report!)) news.push([machineId, installationReported(report!)]);
+  }
+  await writeAnswers(q, answers);
+  const answered = answers.map(({ machineId }) => asked.get(machineId)!);
+  if (answered.length > 0) {
+    await q.run(statements.keepAnswered, {
+      machines: answered.map((row) => row.machine_id),
+      raws: answered.map((row) => answeredRequest(row.raw)),
+    });
+  }
+  await writeEvents(q, news);
+  return faults;
+}
+
+/** Not what was reported of this generation before, and no error after its success. */
+const isNews = (
+  before: RowOf<(typeof statements.lockRequests)['columns']>,
+  { generation, result }: Report,
+): boolean =>
+  before.reported === null ||
+  BigInt(before.reported) !== generation ||
+  (before.result !== result && before.result !== 'Success');
+
+type Report = NonNullable<HeartbeatRecord['installationReport']>;
+type Answer = RawReport & Report;
+
+async function writeAnswers(q: Queries, answers: readonly Answer[]): Promise<void> {
+  for (const chunk of chunksOf(answers)) {
+    await q.run(statements.writeInstallations, {
+      machines: chunk.map(({ machineId }) => machineId),
+      generations: chunk.map(({ generation }) => generation),
+      results: chunk.map(({ result }) => result),
+      reports: chunk.map(({ raw }) => raw),
+    });
+  }
+}
+
+const aheadText = (reported: bigint, asked: string) =>
+  `installation report of generation ${reported}, but only ${asked} was asked for`;
+
+type Line = readonly [machineId: string, event: HeartbeatEvent];
+
+/** Lines in the logs of slots, of what came with heartbeats. */
+export async function writeEvents(q: Queries, lines: readonly Line[]): Promise<void> {
+  if (lines.length === 0) return;
+  await q.run(statements.writeEvents, {
+    machines: lines.map(([machine]) => machine),
+    kinds: lines.map(([, { kind }]) => kind),
+    actors: lines.map(([, { actor }]) => actor),
+    reasons: lines.map(([, { reason }]) => reason),
+  });
+}
+
+/** Machines whose installed image was reported just now, and that may be rebooted into it. */
+export async function mayReboot(
+  q: Queries,
+  beats: Beats,
+  faults: ReadonlyMap<HeartbeatRecord, string>,
+): Promise<ReadonlySet<string>> {
+  const machines = [...beats.keys()]
+    .filter((record) => record.installationReport?.result === 'Success' && !faults.has(record))
+    .map(({ machineId }) => machineId);
+  if (machines.length === 0) return new Set();
+  const rows = await q.rows(statements.mayReboot, { machines });
+  return new Set(rows.map((row) => row.machine_id));
+}
+
+/** A request, and the generation that its row has. */
+export interface HandedOut {
+  readonly installationRequest: Uint8Array;
+  readonly requestGeneration: bigint;
+}
+
+/**
+ * What is to be installed on which machine, unless it is forbidden now (see `handOutRefusal`);
+ * marked as handed out, with a line in the slot's log, the first time. Agents that sent
+ * something wrong are answered with that alone.
+ */
+export async function handOutRequests(
+  q: Queries,
+  beats: Beats,
+  faults: ReadonlyMap<HeartbeatRecord, string>,
+): Promise<Map<string, HandedOut>> {
+  const machines: string[] = [];
+  for (const [record, { pending }] of beats) {
+    if (pending && !faults.has(record)) machines.push(record.machineId);
+  }
+  if (machines.length === 0) return new Map();
+  await q.rows(statements.lockNew, { machines });
+  const rows = await q.rows(statements.readRequests, { machines });
+  const fresh = rows.filter((row) => !row.handed_out).map((row) => row.machine_id);
+  const marked = fresh.length > 0 ? await q.rows(statements.handOut, { machines: fresh }) : [];
+  const old = rows.filter((row) => row.handed_out);
+  await writeEvents(
+    q,
+    marked.map((row): Line => [row.machine_id, installationHandedOut(BigInt(row.generation))]),
+  );
+  return new Map(
+    [...old, ...marked].map(({ machine_id, generation, raw }) => [
+      machine_id,
+      { installationRequest: raw, requestGeneration: BigInt(generation) },
+    ]),
+  );
+}

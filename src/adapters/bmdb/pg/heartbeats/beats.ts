@@ -1,0 +1,214 @@
+import type { HeartbeatRecord } from '../../../../domain/heartbeat.ts';
+import { LADDER_RESET_MS, PERMIT_RETURNED_AFTER } from '../../../../domain/policy.ts';
+import type { LossPolicy } from '../../../../domain/policy.ts';
+import type { Queries } from '../pool.ts';
+import { ms } from '../sql.ts';
+import { statement } from '../statement.ts';
+import type { ArgsOf, RowOf } from '../statement.ts';
+
+// No joins here: whatever the tables held when the plan was made, each row costs a look-up by its
+// key. IS TRUE keeps IN from becoming a join: the list goes into a hash table. A subquery that
+// yields a value is evaluated for its row; for EXISTS the server might read all of the table.
+const isIn = (row: string, list: string) => `((${row}) IN (${list})) IS TRUE`;
+/** Spares the look-ups while the table is empty. */
+const ifAny = (table: string, found: string) =>
+  `(SELECT EXISTS (SELECT 1 FROM ${table})) AND ${found}`;
+
+const interval = (milliseconds: string) => `${milliseconds} * interval '1 millisecond'`;
+const unbroken = (gapMs: string) => `h.agent_heartbeat_at + ${interval(gapMs)} >= now()`;
+
+const PENDING = (machines: string) => `SELECT r.machine_id FROM machine_os_installation_request r
+  WHERE r.machine_id = ANY (${machines}) AND r.generation IS DISTINCT FROM (
+    SELECT o.generation FROM machine_os_installation_report o WHERE o.machine_id = r.machine_id)`;
+const listedIn = (table: string) => (machines: string) =>
+  `SELECT machine_id FROM ${table} WHERE machine_id = ANY (${machines})`;
+const PERMIT = listedIn('recovery_permits');
+const LADDER = listedIn('machine_recovery');
+const PARKED = (machines: string) =>
+  `${listedIn('machine_quarantined')(machines)} AND kind = 'needsHuman'`;
+
+const SENT = (machine: string, key: string) =>
+  `a.machine_id = ${machine} AND a.agent_public_key IS NOT DISTINCT FROM ${key}`;
+
+/**
+ * Known agents. Makes the rows that `beat` updates, as of the start and not yet counted, and notes
+ * new boots. Both rows stay as they are until the end of the transaction: for the start SHARE, as
+ * replacing its key would pass by a KEY SHARE. Who is not `ready` is known, or was a moment ago, but
+ * one of its rows belongs to somebody else.
+ */
+const admitting = <const Name extends string>(name: Name, locked: 'SKIP LOCKED' | '') =>
+  statement({
+    name,
+    params: { machines: 'uuid[]', keys: 'bytea[]', boots: 'text?[]' },
+    columns: { place: 'int4', ready: 'bool' },
+    text: ({ machines, keys, boots }) => `
+      WITH known AS MATERIALIZED (
+        SELECT b.place, b.boot_id, b.machine_id, started.at
+        FROM (
+          SELECT * FROM unnest(${machines}, ${keys}, ${boots}) WITH ORDINALITY
+            AS sent (machine_id, key, boot_id, place)
+          ORDER BY machine_id
+        ) b LEFT JOIN LATERAL (
+          SELECT a.agent_started_at AS at FROM machine_agent_started a
+          WHERE ${SENT('b.machine_id', 'b.key')}
+          FOR SHARE ${locked}
+        ) started ON true
+        WHERE (SELECT true FROM machine_agent_started a WHERE ${SENT('b.machine_id', 'b.key')})
+      ), heard AS MATERIALIZED (
+        SELECT h.machine_id FROM machine_agent_heartbeat h
+        WHERE h.machine_id = ANY (ARRAY (SELECT machine_id FROM known WHERE at IS NOT NULL))
+        FOR NO KEY UPDATE ${locked}
+      ), checked AS MATERIALIZED (
+        SELECT *, at IS NOT NULL AND (${isIn('machine_id', 'SELECT machine_id FROM heard')} OR (
+          SELECT true FROM machine_agent_heartbeat h WHERE h.machine_id = known.machine_id
+        ) IS NULL) AS ready
+        FROM known
+      ), fresh AS (
+        INSERT INTO machine_agent_heartbeat AS h
+          (machine_id, agent_heartbeat_at, boot_id, unbroken_count)
+        SELECT machine_id, at, boot_id, 0 FROM checked WHERE ready
+        ON CONFLICT (machine_id) DO UPDATE SET boot_id = excluded.boot_id
+        WHERE excluded.boot_id IS DISTINCT FROM h.boot_id AND excluded.boot_id IS NOT NULL
+      )
+      SELECT place::int4 AS place, ready FROM checked`,
+  });
+
+export const statements = {
+  /**
+   * Heartbeats of machines that were heard before under the same start. It waits for nobody: rows
+   * that somebody else has locked are passed over. Whoever replaces or forgets a start deletes this
+   * row next, in the same transaction: that waits for us, or has locked the row, or there is nothing
+   * left to update. So the row of the start need not be locked.
+   *
+   * By its place (ctid) a row is found without a second look into the index, which is what taking
+   * the lock first would cost. One that moved since the statement began is passed over, too.
+   */
+  beat: statement({
+    name: 'heartbeats-beat',
+    params: { machines: 'uuid[]', keys: 'bytea[]', gapMs: 'float8', resetMs: 'float8' },
+    // Each line of `heard` is a machine and, from its 37th character on, the boot id recorded. The
+    // other lists have commas. `pending`: something is to be installed. `permit`: there is one that
+    // is no longer needed. `ladder`: it remembers the machine, and need not any longer. `parked`: a
+    // human was needed, and is not any longer.
+    columns: {
+      ...{ at: 'float8', heard: 'text', pending: 'text?', permit: 'text?', ladder: 'text?' },
+      parked: 'text?',
+    },
+    text: ({ machines, keys, gapMs, resetMs }) => `
+      WITH beats AS (
+        UPDATE machine_agent_heartbeat h
+        SET agent_heartbeat_at = greatest(h.agent_heartbeat_at, now()),
+          unbroken_since = CASE WHEN ${unbroken(gapMs)} THEN h.unbroken_since ELSE now() END,
+          unbroken_count = CASE WHEN ${unbroken(gapMs)} THEN h.unbroken_count + 1 ELSE 1 END
+        WHERE h.ctid = ANY (ARRAY (
+          SELECT f.ctid FROM machine_agent_heartbeat f
+          WHERE f.machine_id = ANY (ARRAY (
+            SELECT a.machine_id FROM machine_agent_started a
+            WHERE a.machine_id = ANY (${machines}) AND ${isIn(
+              'a.machine_id, a.agent_public_key',
+              `SELECT * FROM unnest(${machines}, ${keys})`,
+            )}))
+          FOR NO KEY UPDATE SKIP LOCKED))
+        RETURNING h.machine_id, h.boot_id, h.agent_heartbeat_at,
+          h.unbroken_count >= ${PERMIT_RETURNED_AFTER} AS well,
+          now() >= h.unbroken_since + ${interval(resetMs)} AS steady
+      ), told AS (
+        SELECT machine_id, boot_id, agent_heartbeat_at,
+          ${ifAny('machine_os_installation_request', isIn('beats.machine_id', PENDING(machines)))} AS pending,
+          well AND ${ifAny('recovery_permits', isIn('beats.machine_id', PERMIT(machines)))} AS permit,
+          steady AND ${ifAny('machine_recovery', isIn('beats.machine_id', LADDER(machines)))} AS ladder,
+          steady AND ${ifAny('machine_quarantined', isIn('beats.machine_id', PARKED(machines)))} AS parked
+        FROM beats
+      )
+      SELECT ${ms('agent_heartbeat_at')} AS at,
+        string_agg(machine_id::text || coalesce(boot_id, ''), E'\\n') AS heard,
+        string_agg(machine_id::text, ',') FILTER (WHERE pending) AS pending,
+        string_agg(machine_id::text, ',') FILTER (WHERE permit) AS permit,
+        string_agg(machine_id::text, ',') FILTER (WHERE ladder) AS ladder,
+        string_agg(machine_id::text, ',') FILTER (WHERE parked) AS parked
+      FROM told GROUP BY agent_heartbeat_at`,
+  }),
+  /** Passes over whom somebody else has locked. */
+  admit: admitting('heartbeats-admit', 'SKIP LOCKED'),
+  /** Waits for whom somebody else has locked, as long as the transaction may. */
+  admitPatiently: admitting('heartbeats-admit-patiently', ''),
+};
+
+/** What becomes known by a heartbeat. */
+export interface Beat {
+  /** Database time, epoch ms. */
+  readonly atMs: number;
+  /** The boot id, if it came with one, is the one recorded. */
+  readonly isSameBoot: boolean;
+  readonly pending: boolean;
+  readonly permit: boolean;
+  readonly ladder: boolean;
+  readonly parked: boolean;
+}
+export type Beats = ReadonlyMap<HeartbeatRecord, Beat>;
+
+type BeatArgs = ArgsOf<(typeof statements.beat)['params']>;
+type BeatRow = RowOf<(typeof statements.beat)['columns']>;
+
+/** Records by their machines: one for each. */
+export type Round = ReadonlyMap<string, HeartbeatRecord>;
+
+/** For `statements.beat`; `toBeats` reads its answer. */
+export const beatArgs = (round: Round, loss: LossPolicy): BeatArgs => ({
+  machines: [...round.keys()],
+  keys: Array.from(round.values(), (record) => record.publicKey),
+  gapMs: 2 * loss.periodMs,
+  resetMs: loss.ladderResetMs ?? LADDER_RESET_MS,
+});
+
+const UUID_LENGTH = 36;
+const NOBODY: ReadonlySet<string> = new Set();
+const listed = (list: string | null) => (list === null ? NOBODY : new Set(list.split(',')));
+
+/** Those heartbeats that were taken. */
+export function toBeats(rows: readonly BeatRow[], round: Round): Beats {
+  const beats = new Map<HeartbeatRecord, Beat>();
+  for (const row of rows) {
+    const lists = [row.pending, row.permit, row.ladder, row.parked].map(listed);
+    const [pending, permit, ladder, parked] = lists;
+    for (const line of row.heard.split('\n')) {
+      const machine = line.slice(0, UUID_LENGTH);
+      const record = round.get(machine)!;
+      beats.set(record, {
+        atMs: row.at,
+        isSameBoot: record.bootId === null || record.bootId === line.slice(UUID_LENGTH),
+        pending: pending!.has(machine),
+        permit: permit!.has(machine),
+        ladder: ladder!.has(machine),
+        parked: parked!.has(machine),
+      });
+    }
+  }
+  return beats;
+}
+
+/** Whether to wait for those who hold rows of some machines, or to pass these machines over. */
+export type Manner = 'passing' | 'patient';
+
+export interface Admitted {
+  /** At most one of a machine; `beat` will take them from now on. */
+  readonly known: readonly HeartbeatRecord[];
+  /** Somebody else holds a row of theirs: nothing can be said about them. */
+  readonly held: readonly HeartbeatRecord[];
+}
+
+/** Finds out who is known; the others are not among the answer. */
+export async function admit(
+  q: Queries,
+  records: readonly HeartbeatRecord[],
+  manner: Manner,
+): Promise<Admitted> {
+  const rows = await q.rows(manner === 'passing' ? statements.admit : statements.admitPatiently, {
+    machines: records.map((record) => record.machineId),
+    keys: records.map((record) => record.publicKey),
+    boots: records.map((record) => record.bootId),
+  });
+  const those = (ready: boolean) =>
+    rows.filter((row) => row.ready === ready).map(({ place }) => records[place - 1]!);
+  return { known: those(true), held: those(false) };
+}

@@ -1,0 +1,218 @@
+import { Locked } from '../../../../domain/errors.ts';
+import { storable } from '../../../../domain/heartbeat.ts';
+import type {
+  HeartbeatOutcome,
+  HeartbeatRecord,
+  HeartbeatRefusal,
+  HeartbeatStore,
+} from '../../../../domain/heartbeat.ts';
+import { isUuid } from '../../../../domain/ids.ts';
+import type { LossPolicy } from '../../../../domain/policy.ts';
+import { handOutRequests, mayReboot, writeHardware, writeInstallations } from './agent-reports.ts';
+import type { HandedOut } from './agent-reports.ts';
+import { admit, beatArgs, statements, toBeats } from './beats.ts';
+import type { Beat, Beats, Manner, Round } from './beats.ts';
+import { endEpisodes } from './episodes.ts';
+import { readHardwareGaps } from './hardware-gaps.ts';
+import type { PgContext } from '../live.ts';
+import type { Database, Queries } from '../pool.ts';
+import { lockReports } from './report-locks.ts';
+
+type Outcomes = Map<HeartbeatRecord, HeartbeatOutcome | HeartbeatRefusal>;
+
+export interface HeartbeatsContext extends Pick<PgContext, 'loss'> {
+  /** Made with `byKeys`. */
+  readonly db: Database;
+  /** How long heartbeats wait for somebody else to let go of rows of theirs. */
+  readonly lockTimeoutMs: number;
+}
+interface RoundContext extends HeartbeatsContext {
+  /** Machines whose rows were held too long the last time. They are not waited for again. */
+  readonly refused: Set<string>;
+}
+
+/**
+ * See `HeartbeatStore`. Heartbeat rows are locked before anything else but the starts they belong
+ * to, in the order of machines: batches of several agent servers wait for each other, but never in
+ * a circle.
+ */
+export function createHeartbeats(context: HeartbeatsContext): HeartbeatStore {
+  const refused = new Set<string>();
+  return {
+    recordHeartbeats: async (batch) => {
+      const checked = batch.map(storable);
+      const outcomes: Outcomes = new Map();
+      for (const records of roundsOf(checked.map(({ record }) => record))) {
+        await recordRound({ ...context, refused }, records, outcomes);
+      }
+      for (const [{ machineId }, { kind }] of outcomes) {
+        if (kind === 'unavailable') refused.add(machineId);
+        else refused.delete(machineId);
+      }
+      return checked.map(({ record, fault }) => {
+        const outcome = outcomes.get(record) ?? { kind: 'unauthenticated' };
+        const spoilt = outcome.kind === 'accepted' && fault !== null;
+        return spoilt ? { kind: 'invalid', message: fault } : outcome;
+      });
+    },
+    withoutHardware: () => readHardwareGaps(context.db),
+  };
+}
+
+/** What an agent says twice in one batch is told one after the other. */
+function roundsOf(records: readonly HeartbeatRecord[]): HeartbeatRecord[][] {
+  const distinct = [...new Set(records)].filter(({ machineId }) => isUuid(machineId));
+  if (distinct.length === 0) return [];
+  if (byMachine(distinct).size === distinct.length) return [distinct];
+  const rounds: HeartbeatRecord[][] = [];
+  const seen = new Map<string, number>();
+  for (const record of distinct) {
+    // Of several keys only one is the machine's, so false ones make no rounds.
+    const claim = `${record.machineId}/${Buffer.from(record.publicKey).toString('hex')}`;
+    const at = seen.get(claim) ?? 0;
+    seen.set(claim, at + 1);
+    (rounds[at] ??= []).push(record);
+  }
+  return rounds;
+}
+
+function byMachine(records: readonly HeartbeatRecord[]): Round {
+  const round = new Map<string, HeartbeatRecord>();
+  for (const record of records) round.set(record.machineId, record);
+  return round;
+}
+
+const PROCESSOR = { processor: 'bmsrv' } as const;
+
+/** What one statement did not settle. */
+interface Rest {
+  readonly records: readonly HeartbeatRecord[];
+  /** Heartbeats that are recorded already. */
+  readonly beats: Beats;
+}
+
+/**
+ * Agents that were heard before and have nothing else to say or to hear take one statement. The
+ * others go on in a transaction, and those whose rows somebody else holds in another: so nobody
+ * waits for these but they themselves.
+ */
+async function recordRound(
+  context: RoundContext,
+  records: readonly HeartbeatRecord[],
+  outcomes: Outcomes,
+): Promise<void> {
+  const { db, loss, refused } = context;
+  const asked = byMachine(records);
+  const doing = doingOf(records);
+  const rows = await db.once({ ...PROCESSOR, doing }, statements.beat, beatArgs(asked, loss));
+  const beats = toBeats(rows, asked);
+  const others: HeartbeatRecord[] = [];
+  for (const record of records) {
+    const beat = beats.get(record);
+    if (beat && isAll(record, beat)) outcomes.set(record, accepted(beat));
+    else others.push(record);
+  }
+  const held = await settle(context, { records: others, beats }, 'passing', outcomes);
+  const isStuck = (record: HeartbeatRecord) => refused.has(record.machineId);
+  const stuck = held.records.filter(isStuck);
+  const hopeful = { ...held, records: held.records.filter((record) => !isStuck(record)) };
+  const waited = await settle(context, hopeful, 'patient', outcomes);
+  // One that goes on being held had all of them wait in vain.
+  const last = await settle(context, waited, 'passing', outcomes);
+  for (const record of [...stuck, ...last.records]) outcomes.set(record, unavailable(record));
+}
+
+const doingOf = (records: readonly HeartbeatRecord[]) => `record ${records.length} heartbeats`;
+
+/** Nothing but the heartbeat. */
+const isAll = (
+  { hardwareReport, installationReport }: HeartbeatRecord,
+  { isSameBoot, pending, permit, ladder, parked }: Beat,
+): boolean =>
+  isSameBoot &&
+  !(pending || permit || ladder || parked) &&
+  !hardwareReport?.length &&
+  !installationReport;
+
+const unavailable = ({ machineId }: HeartbeatRecord): HeartbeatRefusal => ({
+  kind: 'unavailable',
+  error: new Locked(`could not record a heartbeat of machine ${machineId}: its rows are locked`),
+});
+
+const accepted = ({ atMs }: Beat, request?: HandedOut): HeartbeatOutcome => ({
+  kind: 'accepted',
+  atMs,
+  installationRequest: null,
+  ...request,
+});
+
+/** In one transaction. @returns those of which somebody else holds a row. */
+async function settle(
+  context: RoundContext,
+  rest: Rest,
+  manner: Manner,
+  outcomes: Outcomes,
+): Promise<Rest> {
+  const { db, loss, lockTimeoutMs } = context;
+  const { records } = rest;
+  if (records.length === 0) return rest;
+  const options = { ...PROCESSOR, isolation: 'READ COMMITTED', lockTimeoutMs } as const;
+  try {
+    const settled = await db.transact({ ...options, doing: doingOf(records) }, async (q) => {
+      const { beats, held } = await beatOthers(q, { rest, loss, manner });
+      const locked = manner === 'passing' ? await lockReports(q, beats) : NOBODY;
+      const free = [...beats].filter(([record]) => !locked.has(record.machineId));
+      const others = [...beats.keys()].filter((record) => locked.has(record.machineId));
+      const left = { records: [...held, ...others], beats: new Map([...rest.beats, ...beats]) };
+      return { told: await complete(q, new Map(free), loss), held: left };
+    });
+    for (const [record, outcome] of settled.told) outcomes.set(record, outcome);
+    return settled.held;
+  } catch (error) {
+    // Nothing was written: what is locked is not among that which can be passed over.
+    if (error instanceof Locked) return rest;
+    throw error;
+  }
+}
+
+const NOBODY: ReadonlySet<string> = new Set();
+
+interface BeatOthersOptions {
+  readonly rest: Rest;
+  readonly loss: LossPolicy;
+  readonly manner: Manner;
+}
+
+/** Those of known agents, which stay known until the end of the transaction. */
+async function beatOthers(
+  q: Queries,
+  { rest, loss, manner }: BeatOthersOptions,
+): Promise<{ readonly beats: Beats; readonly held: readonly HeartbeatRecord[] }> {
+  const { known, held } = await admit(q, rest.records, manner);
+  const fresh = byMachine(known.filter((record) => !rest.beats.has(record)));
+  const rows = fresh.size > 0 ? await q.rows(statements.beat, beatArgs(fresh, loss)) : [];
+  const taken = new Map([...rest.beats, ...toBeats(rows, fresh)]);
+  return { beats: new Map(known.map((record) => [record, taken.get(record)!])), held };
+}
+
+/** Everything else that comes with heartbeats. */
+async function complete(q: Queries, beats: Beats, loss: LossPolicy): Promise<Outcomes> {
+  await endEpisodes(q, beats, loss);
+  await writeHardware(q, beats);
+  const faults = await writeInstallations(q, beats);
+  const requests = await handOutRequests(q, beats, faults);
+  const installed = await mayReboot(q, beats, faults);
+  const outcomes: Outcomes = new Map();
+  for (const [record, beat] of beats) {
+    const { machineId } = record;
+    const message = faults.get(record);
+    const word = installed.has(machineId) ? ({ mayReboot: true } as const) : {};
+    outcomes.set(
+      record,
+      message === undefined
+        ? { ...accepted(beat, requests.get(machineId)), ...word }
+        : { kind: 'invalid', message },
+    );
+  }
+  return outcomes;
+}

@@ -1,0 +1,240 @@
+import { exclusionGroup } from '../../../../domain/eligibility.ts';
+import { frozenByOperator, thawedByOperator } from '../../../../domain/recovery/guard.ts';
+import type { Effect, Scene } from '../../settlement.ts';
+import { writeGuardRow } from '../guard/guard-rows.ts';
+import type { Queries } from '../pool.ts';
+import { endRequests } from '../requests/request-ends.ts';
+import { statements as requests } from '../requests/requests.ts';
+import { LIVE } from '../sql.ts';
+import { statement } from '../statement.ts';
+
+const MACHINE = { machine: 'uuid' } as const;
+const GROUP = exclusionGroup('ShepherdRecovery');
+
+/** Deletes a tag of one machine. */
+const drop = <const Table extends string>(table: Table) =>
+  statement({
+    name: `settle-drop-${table}`,
+    params: MACHINE,
+    columns: {},
+    text: ({ machine }) => `DELETE FROM ${table} WHERE machine_id = ${machine}`,
+  });
+
+export const statements = {
+  hold: statement({
+    name: 'settle-hold',
+    params: {
+      ...{ provider: 'text', slot: 'text', kind: 'text' },
+      ...{ by: 'text', reason: 'text', until: 'float8?' },
+    },
+    columns: {},
+    text: ({ provider, slot, kind, by, reason, until }) =>
+      `INSERT INTO slot_holds (provider, slot_id, kind, set_by, reason, until)
+       VALUES (${provider}, ${slot}, ${kind}, ${by}, ${reason}, to_timestamp(${until} / 1000))
+       ON CONFLICT (provider, slot_id, kind) DO UPDATE SET set_by = excluded.set_by,
+         reason = excluded.reason, set_at = now(), until = excluded.until`,
+  }),
+  unhold: statement({
+    name: 'settle-unhold',
+    params: { provider: 'text', slot: 'text', kind: 'text' },
+    columns: {},
+    text: ({ provider, slot, kind }) =>
+      `DELETE FROM slot_holds
+       WHERE provider = ${provider} AND slot_id = ${slot} AND kind = ${kind}`,
+  }),
+  /** Never instead of a contradiction, which may have been found meanwhile. */
+  quarantine: statement({
+    name: 'settle-quarantine',
+    params: { ...MACHINE, by: 'text', reason: 'text', until: 'float8?' },
+    columns: { machine_id: 'uuid' },
+    text: ({ machine, by, reason, until }) =>
+      `INSERT INTO machine_quarantined AS q (machine_id, kind, reason, until, set_by)
+       VALUES (${machine}, 'byOperator', ${reason}, to_timestamp(${until} / 1000), ${by})
+       ON CONFLICT (machine_id) DO UPDATE SET kind = excluded.kind, reason = excluded.reason,
+         until = excluded.until, set_by = excluded.set_by
+         WHERE q.kind <> 'conflict' OR q.until <= now()
+       RETURNING q.machine_id`,
+  }),
+  /** Whoever works under it needs it to the end. */
+  returnPermit: statement({
+    name: 'settle-return-permit',
+    params: MACHINE,
+    columns: {},
+    text: ({ machine }) =>
+      `DELETE FROM recovery_permits e WHERE e.machine_id = ${machine} AND NOT EXISTS (
+         SELECT 1 FROM work w JOIN sessions s ON s.session_id = w.session_id AND ${LIVE}
+         WHERE w.machine_id = e.machine_id AND w.exclusion_group = '${GROUP}')`,
+  }),
+  liftQuarantine: statement({
+    name: 'settle-lift-quarantine',
+    params: MACHINE,
+    columns: {},
+    text: ({ machine }) =>
+      `DELETE FROM machine_quarantined WHERE machine_id = ${machine} AND kind <> 'conflict'`,
+  }),
+  deprovision: statement({
+    name: 'settle-deprovision',
+    params: { ...MACHINE, by: 'text', reason: 'text' },
+    columns: {},
+    text: ({ machine, by, reason }) =>
+      `INSERT INTO machine_deprovision_request (machine_id, requested_by, reason)
+       VALUES (${machine}, ${by}, ${reason}) ON CONFLICT DO NOTHING`,
+  }),
+  /** A new generation was not handed out yet: a trigger says so. */
+  install: statement({
+    name: 'settle-install',
+    params: { ...MACHINE, generation: 'int8', raw: 'bytea' },
+    columns: {},
+    text: ({ machine, generation, raw }) =>
+      `INSERT INTO machine_os_installation_request
+         (machine_id, generation, os_installation_request_raw)
+       VALUES (${machine}, ${generation}, ${raw})
+       ON CONFLICT (machine_id) DO UPDATE SET generation = excluded.generation,
+         os_installation_request_raw = excluded.os_installation_request_raw`,
+  }),
+  cancelInstall: statement({
+    name: 'settle-cancel-install',
+    params: { ...MACHINE, generation: 'int8' },
+    columns: { machine_id: 'uuid' },
+    text: ({ machine, generation }) =>
+      `DELETE FROM machine_os_installation_request
+       WHERE machine_id = ${machine} AND generation = ${generation} AND handed_out_at IS NULL
+       RETURNING machine_id`,
+  }),
+  endCoolDown: statement({
+    name: 'settle-end-cool-down',
+    params: MACHINE,
+    columns: {},
+    text: ({ machine }) =>
+      `UPDATE machine_recovery SET next_at = NULL
+       WHERE machine_id = ${machine} AND next_at IS NOT NULL`,
+  }),
+  /** That the power was asked off is no attempt: whoever takes the machine next switches it on first. */
+  resetLadder: statement({
+    name: 'settle-reset-ladder',
+    params: MACHINE,
+    columns: {},
+    text: ({ machine }) =>
+      `UPDATE machine_recovery SET rung = 'restartingAgent', attempts = 0, next_at = NULL,
+         cool_down_seconds = NULL, asked_at = NULL, asked_rung = NULL, order_key = NULL,
+         operation_ref = NULL, boot_id_before = NULL, host_key_before = NULL, off_seen_at = NULL
+       WHERE machine_id = ${machine} AND power_off_asked_at IS NOT NULL`,
+  }),
+  dropLadder: statement({
+    name: 'settle-drop-ladder',
+    params: MACHINE,
+    columns: {},
+    text: ({ machine }) =>
+      `DELETE FROM machine_recovery WHERE machine_id = ${machine} AND power_off_asked_at IS NULL`,
+  }),
+  /** One whose power is owed comes to the ladder as before. */
+  dropAttempt: statement({
+    name: 'settle-drop-attempt',
+    params: MACHINE,
+    columns: {},
+    text: ({ machine }) =>
+      `DELETE FROM machine_agent_start_attempt WHERE machine_id = ${machine} AND NOT EXISTS (
+         SELECT 1 FROM machine_recovery l WHERE l.machine_id = ${machine})`,
+  }),
+  /** See `wasAskedFor`. */
+  askedFor: statement({
+    name: 'settle-asked-for',
+    params: { ...MACHINE, order: 'text' },
+    columns: { machine_id: 'uuid' },
+    text: ({ machine, order }) =>
+      `SELECT machine_id FROM machine_recovery
+       WHERE machine_id = ${machine} AND order_key = ${order}`,
+  }),
+  dropQuarantine: drop('machine_quarantined'),
+  dropBackoffs: drop('work_backoff'),
+  dropHostKey: drop('machine_ssh_host_key'),
+};
+
+/**
+ * Writes what a request brings about. Its subject is locked.
+ * @returns false: something else was written meanwhile that forbids it; nothing was done.
+ */
+export async function applyEffect(q: Queries, scene: Scene, effect: Effect): Promise<boolean> {
+  const { request } = scene;
+  switch (effect.do) {
+    case 'hold':
+    case 'unhold':
+      await applyHold(q, scene, effect);
+      return true;
+    case 'freeze':
+      await writeGuardRow(q, frozenByOperator(scene.guard!, request, scene.now.nowMs));
+      return true;
+    case 'thaw':
+      await writeGuardRow(q, thawedByOperator(scene.guard!, scene.now.nowMs));
+      return true;
+    default:
+      return applyToMachine(q, scene, effect);
+  }
+}
+
+type OnSlot = Extract<Effect, { do: 'hold' | 'unhold' }>;
+type OnMachine = Exclude<Effect, OnSlot | { do: 'freeze' | 'thaw' }>;
+
+async function applyHold(q: Queries, { request }: Scene, effect: OnSlot): Promise<void> {
+  const { by, reason } = request;
+  const name = { provider: request.provider!, slot: request.slotId!, kind: effect.kind };
+  if (effect.do === 'unhold') await q.run(statements.unhold, name);
+  else await q.run(statements.hold, { ...name, by, reason, until: effect.untilMs });
+}
+
+async function applyToMachine(q: Queries, scene: Scene, effect: OnMachine): Promise<boolean> {
+  const { machineId, by, reason } = scene.request;
+  const machine = machineId!;
+  switch (effect.do) {
+    case 'quarantine': {
+      const until = effect.untilMs;
+      const written = await q.rows(statements.quarantine, { machine, by, reason, until });
+      if (written.length === 0) return false;
+      await q.run(statements.returnPermit, { machine });
+      return true;
+    }
+    case 'release':
+      await release(q, machine, effect.forgetHostKey);
+      return true;
+    case 'deprovision':
+      await q.run(statements.deprovision, { machine, by, reason });
+      await q.run(statements.liftQuarantine, { machine });
+      return true;
+    case 'install':
+      await q.run(statements.install, { ...effect, machine, raw: Buffer.from(effect.raw) });
+      return true;
+    case 'cancelInstall': {
+      const { generation } = effect;
+      return (await q.rows(statements.cancelInstall, { machine, generation })).length > 0;
+    }
+    case 'withdraw':
+      return withdraw(q, machine, effect);
+    case 'clearBackoff':
+      await q.run(statements.dropBackoffs, { machine });
+      await q.run(statements.endCoolDown, { machine });
+      return true;
+  }
+}
+
+/** Whoever notes that it is asked for holds the order's row, or waits for us and finds it ended. */
+async function withdraw(
+  q: Queries,
+  machine: string,
+  { order: key, outcome }: Extract<OnMachine, { do: 'withdraw' }>,
+): Promise<boolean> {
+  const [row] = await q.rows(requests.lock, { key });
+  if (row?.state !== 'open') return false;
+  if ((await q.rows(statements.askedFor, { machine, order: key })).length > 0) return false;
+  await endRequests(q, null, [{ key, state: 'refused', outcome, event: null }]);
+  return true;
+}
+
+/** Ends a quarantine, and all that led to it. */
+async function release(q: Queries, machine: string, forgetHostKey: boolean): Promise<void> {
+  const { dropBackoffs, dropAttempt, dropLadder, dropQuarantine, dropHostKey } = statements;
+  const drops = [dropBackoffs, dropLadder, statements.resetLadder, dropAttempt, dropQuarantine];
+  for (const each of forgetHostKey ? [...drops, dropHostKey] : drops) {
+    await q.run(each, { machine });
+  }
+  await q.run(statements.returnPermit, { machine });
+}

@@ -1,0 +1,121 @@
+import { NotFound } from '../../../../domain/errors.ts';
+import { calmRow, FLEET } from '../../../../domain/recovery/guard.ts';
+import type { GuardRow, MachineRow, RequestRow } from '../../../../domain/machine.ts';
+import { isOrder } from '../../../../domain/requests.ts';
+import type { RequestState } from '../../port.ts';
+import { isKey } from '../../request-door.ts';
+import { settlementOf } from '../../settlement.ts';
+import type { Scene } from '../../settlement.ts';
+import { lockGuard, readGuardRows } from '../guard/guard-rows.ts';
+import { transactLive } from '../live.ts';
+import type { LiveSession } from '../live.ts';
+import type { Queries } from '../pool.ts';
+import { repeatedOnce } from '../repeat.ts';
+import { endRequests } from '../requests/request-ends.ts';
+import { statements as requests, toRequest, toState } from '../requests/requests.ts';
+import { readMachines } from '../reading/rows.ts';
+import { applyEffect } from './settle-effects.ts';
+import { MOMENT, MOMENT_COLUMNS, readHoldsOf } from '../reading/surroundings.ts';
+import { statement } from '../statement.ts';
+
+export const statements = {
+  /** Work goes on beside it: only who forgets the machine, or settles something of it, waits. */
+  lockMachine: statement({
+    name: 'settle-lock-machine',
+    params: { machine: 'uuid' },
+    columns: { machine_id: 'uuid' },
+    text: ({ machine }) =>
+      `SELECT machine_id FROM machines WHERE machine_id = ${machine} FOR NO KEY UPDATE`,
+  }),
+  /** Whoever hands it to an agent waits, or we for them: so it is known whether it was. */
+  lockInstallation: statement({
+    name: 'settle-lock-installation',
+    params: { provider: 'text', slot: 'text' },
+    columns: { installing: 'bool' },
+    text: ({ provider, slot }) =>
+      `SELECT r.handed_out_at IS NOT NULL AND r.generation IS DISTINCT FROM (
+         SELECT o.generation FROM machine_os_installation_report o
+         WHERE o.machine_id = r.machine_id) AS installing
+       FROM machine_provided p JOIN machine_os_installation_request r USING (machine_id)
+       WHERE p.provider = ${provider} AND (p.provider_reservation_id = ${slot}
+         OR (p.provider_reservation_id IS NULL AND p.provider_id = ${slot}))
+       FOR NO KEY UPDATE OF r`,
+  }),
+  moment: statement({
+    name: 'settle-moment',
+    params: {},
+    columns: MOMENT_COLUMNS,
+    text: () => `SELECT ${MOMENT}`,
+  }),
+};
+
+/** See `BmdbSession.settle`. What was settled before stays, so a lost COMMIT is no trouble. */
+export async function settle(session: LiveSession, key: string): Promise<RequestState | null> {
+  const unknown = () => new NotFound(`there is no request ${key}`);
+  if (!isKey(key)) throw unknown();
+  const options = { doing: `settle request ${key}`, isolation: 'READ COMMITTED' } as const;
+  return repeatedOnce(() =>
+    transactLive(session, options, async (q) => {
+      const [row] = await q.rows(requests.lock, { key });
+      if (!row) throw unknown();
+      if (row.state !== 'open') return toState(row);
+      const isInstalling = await lockSubject(q, toRequest(row));
+      const asked = { request: toRequest(row), parameters: row.parameters, isInstalling };
+      return settleLocked(q, session, asked);
+    }),
+  );
+}
+
+/**
+ * What a decision is about; work is ended by those who hold it, whom this must not keep waiting.
+ * @returns an installation was handed to the agent there, and not reported.
+ */
+async function lockSubject(
+  q: Queries,
+  { verb, provider, slotId: slot, machineId: machine }: RequestRow,
+): Promise<boolean> {
+  if (isOrder(verb)) return false;
+  if (verb === 'freeze' || verb === 'thaw') await lockGuard(q);
+  else if (machine !== null) await q.rows(statements.lockMachine, { machine });
+  if (provider === null || slot === null) return false;
+  const rows = await q.rows(statements.lockInstallation, { provider, slot });
+  return rows.some(({ installing }) => installing);
+}
+
+type Asked = Pick<Scene, 'request' | 'parameters' | 'isInstalling'>;
+
+async function settleLocked(
+  q: Queries,
+  session: LiveSession,
+  asked: Asked,
+): Promise<RequestState | null> {
+  const { request } = asked;
+  const scene = await readScene(q, session, asked);
+  const settlement = settlementOf(scene);
+  if (!settlement) return null;
+  const { effect } = settlement;
+  if (effect && !(await applyEffect(q, scene, effect))) {
+    // Somebody else's commit came between: what it wrote is seen now.
+    return settleLocked(q, session, asked);
+  }
+  await endRequests(q, session.sessionId, [{ key: request.key, ...settlement }]);
+  const [row] = await q.rows(requests.named, { keys: [request.key] });
+  return toState(row!);
+}
+
+async function readScene(q: Queries, { loss }: LiveSession, asked: Asked): Promise<Scene> {
+  const [moment] = await q.rows(statements.moment, {});
+  const { request } = asked;
+  const { provider, slotId, machineId } = request;
+  const holds = provider === null || slotId === null ? [] : await readHoldsOf(q, provider, slotId);
+  const row: MachineRow | null = machineId && ((await readMachines(q, [machineId]))[0] ?? null);
+  const now = { holds, nowMs: moment!.at, loss };
+  return { ...asked, row, guard: await readGuardOf(q, request), now };
+}
+
+async function readGuardOf(q: Queries, { verb, provider }: RequestRow): Promise<GuardRow | null> {
+  if (verb !== 'freeze' && verb !== 'thaw') return null;
+  const scope = provider ?? FLEET;
+  const rows = await readGuardRows(q);
+  return rows.find((each) => each.scope === scope) ?? calmRow(scope);
+}

@@ -1,0 +1,66 @@
+import { holdForMs } from '../../door.ts';
+import type { Database, Queries } from '../pool.ts';
+import { repeatedOnce } from '../repeat.ts';
+import { statement } from '../statement.ts';
+import type { ProviderHoldBook } from '../../port.ts';
+
+export const statements = {
+  /** A later end is never shortened; one that never comes stays so. */
+  impose: statement({
+    name: 'provider-hold-impose',
+    params: {
+      ...{ provider: 'text', kind: 'text', key: 'text', forMs: 'float8' },
+      ...{ level: 'int8', amount: 'int8?', cause: 'text' },
+    },
+    columns: {},
+    text: ({ provider, kind, key, forMs, level, amount, cause }) =>
+      `INSERT INTO provider_holds AS h (provider, kind, key, until, level, amount, cause)
+       VALUES (${provider}, ${kind}, ${key}, now() + ${forMs} * interval '1 millisecond',
+         ${level}, ${amount}, ${cause})
+       ON CONFLICT (provider, kind, key) DO UPDATE SET level = excluded.level,
+         amount = excluded.amount, cause = excluded.cause,
+         until = CASE WHEN h.until IS NOT NULL THEN greatest(h.until, excluded.until) END`,
+  }),
+  lift: statement({
+    name: 'provider-hold-lift',
+    params: { provider: 'text', kind: 'text', key: 'text?', seenUntil: 'float8?' },
+    columns: {},
+    // What was read are whole milliseconds, rounded down.
+    text: ({ provider, kind, key, seenUntil }) =>
+      `DELETE FROM provider_holds
+       WHERE provider = ${provider} AND kind = ${kind} AND key = coalesce(${key}, key)
+         AND coalesce(until < to_timestamp((${seenUntil} + 1) / 1000), ${seenUntil} IS NULL)`,
+  }),
+  /** Penalties stay until their slot proves itself. */
+  trim: statement({
+    name: 'sweep-trim-provider-holds',
+    params: { limit: 'int8' },
+    columns: {},
+    text: ({ limit }) =>
+      `DELETE FROM provider_holds WHERE (provider, kind, key) IN (
+         SELECT provider, kind, key FROM provider_holds
+         WHERE kind <> 'penalty' AND until < now() - interval '1 day'
+         LIMIT ${limit} FOR UPDATE SKIP LOCKED)`,
+  }),
+};
+
+/** See `ProviderHoldBook`. Both may safely be done twice, so a lost COMMIT is no trouble. */
+export const createProviderHolds = (db: Database): ProviderHoldBook => {
+  const write = (doing: string, body: (q: Queries) => Promise<number>) =>
+    repeatedOnce(() => db.transact({ doing, isolation: 'READ COMMITTED' }, body));
+  return {
+    impose: async (hold) => {
+      const { provider, kind, key, level, amount = null, cause } = hold;
+      const args = { provider, kind, key, level, amount, cause, forMs: holdForMs(hold) };
+      const doing = `hold ${kind} ${key} of provider ${provider}`;
+      await write(doing, (q) => q.run(statements.impose, args));
+    },
+    lift: (provider, kind, key, seenUntilMs) =>
+      write(`lift ${kind} ${key ?? ''} of provider ${provider}`, (q) =>
+        q.run(statements.lift, {
+          ...{ provider, kind, key: key ?? null },
+          seenUntil: seenUntilMs ?? null,
+        }),
+      ),
+  };
+};

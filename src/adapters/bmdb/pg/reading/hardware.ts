@@ -1,0 +1,41 @@
+import { machineId, providerName } from '../../../../domain/ids.ts';
+import type { HardwarePage, HardwareQuery } from '../../port.ts';
+import { inspectField } from '../../reflection/fields.ts';
+import type { MessageReader } from '../../reflection/messages.ts';
+import type { Queries } from '../pool.ts';
+import { FIRST } from '../sql.ts';
+import { statement } from '../statement.ts';
+
+const PAGE_MAX = 100;
+const COLUMN = { name: 'hardware_report_raw', type: 'bytea' };
+
+export const statements = {
+  hardwareAfter: statement({
+    name: 'inspect-hardware',
+    params: { after: 'uuid', limit: 'int8' },
+    columns: { machine_id: 'uuid', provider: 'text', provider_id: 'text', report: 'text' },
+    text: ({ after, limit }) =>
+      `SELECT r.machine_id, p.provider, p.provider_id::text AS provider_id,
+         encode(r.hardware_report_raw, 'hex') AS report
+       FROM machine_provided p JOIN machine_hardware_report r USING (machine_id)
+       WHERE r.machine_id > ${after} ORDER BY r.machine_id LIMIT ${limit}`,
+  }),
+};
+
+/** See `BmdbInspection.hardware`. */
+export async function readHardware(
+  q: Pick<Queries, 'rows'>,
+  { after, limit = PAGE_MAX }: HardwareQuery,
+  messages: MessageReader,
+): Promise<HardwarePage> {
+  const size = Math.max(1, Math.min(limit, PAGE_MAX));
+  // One more tells whether there are more.
+  const rows = await q.rows(statements.hardwareAfter, { after: after ?? FIRST, limit: size + 1 });
+  const machines = rows.slice(0, size).map((row) => ({
+    machineId: machineId(row.machine_id),
+    provider: providerName(row.provider),
+    providerId: row.provider_id,
+    report: inspectField(COLUMN, row.report, messages),
+  }));
+  return { machines, next: rows.length > size ? (machines.at(-1)?.machineId ?? null) : null };
+}

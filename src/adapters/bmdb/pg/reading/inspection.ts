@@ -1,0 +1,199 @@
+import pg from 'pg';
+import { machineId, sessionId } from '../../../../domain/ids.ts';
+import type { MachineId, SessionId } from '../../../../domain/ids.ts';
+import type {
+  BmdbInspection,
+  HistoryLine,
+  InspectedField,
+  InspectedMachine,
+  InspectedMachines,
+  InspectionQuery,
+} from '../../port.ts';
+import { inspectField } from '../../reflection/fields.ts';
+import { createMessageReader } from '../../reflection/messages.ts';
+import type { MessageReader } from '../../reflection/messages.ts';
+import { readEvents } from './events.ts';
+import { readHardware } from './hardware.ts';
+import type { PgContext } from '../live.ts';
+import type { Queries } from '../pool.ts';
+import { FIRST, LIVE, ms } from '../sql.ts';
+import { statement, valuesOf } from '../statement.ts';
+import type { ArgsOf, Params, Statement } from '../statement.ts';
+import { readCandidates, readStatistics, statementsFor } from './statistics.ts';
+import { readSchema, readTagTypes, tagStatement } from './tag-types.ts';
+
+const PAGE_MAX = 200;
+const SNAPSHOT = 'REPEATABLE READ READ ONLY';
+
+const IDS = { machine_id: 'uuid', created_at: 'float8' } as const;
+const RANGE = { first: 'uuid', last: 'uuid' } as const;
+
+export const statements = {
+  machine: statement({
+    name: 'inspect-machine',
+    params: { id: 'uuid' },
+    columns: IDS,
+    text: ({ id }) =>
+      `SELECT m.machine_id, ${ms('m.machine_created_at')} AS created_at
+       FROM machines m WHERE m.machine_id = ${id}`,
+  }),
+  machinesAfter: statement({
+    name: 'inspect-machines',
+    params: { after: 'uuid', limit: 'int8' },
+    columns: IDS,
+    text: ({ after, limit }) =>
+      `SELECT m.machine_id, ${ms('m.machine_created_at')} AS created_at
+       FROM machines m WHERE m.machine_id > ${after} ORDER BY m.machine_id LIMIT ${limit}`,
+  }),
+  backoffs: statement({
+    name: 'inspect-backoffs',
+    params: { ...RANGE, expired: 'bool' },
+    columns: { machine_id: 'uuid', process: 'process', until: 'float8', cause: 'text' },
+    text: ({ first, last, expired }) =>
+      `SELECT b.machine_id, b.process, ${ms('b.until')} AS until, b.cause
+       FROM work_backoff b WHERE b.machine_id BETWEEN ${first} AND ${last}
+         AND (${expired} OR b.until > now())
+       ORDER BY b.machine_id, b.process`,
+  }),
+  work: statement({
+    name: 'inspect-work',
+    params: RANGE,
+    columns: { machine_id: 'uuid', process: 'process', session_id: 'uuid' },
+    text: ({ first, last }) =>
+      `SELECT w.machine_id, w.process, s.session_id
+       FROM work w JOIN sessions s USING (session_id)
+       WHERE w.machine_id BETWEEN ${first} AND ${last} AND ${LIVE}
+       ORDER BY w.machine_id, w.process`,
+  }),
+  history: statement({
+    name: 'inspect-history',
+    params: { machine: 'uuid' },
+    columns: {
+      ...{ seq: 'int8', at: 'float8', process: 'process', event: 'work_history_event' },
+      ...{ cause: 'text?', session_id: 'uuid?', component: 'text?' },
+    },
+    text: ({ machine }) =>
+      `SELECT y.seq, ${ms('y."timestamp"')} AS at, y.process, y.event, y.failed_cause AS cause,
+         y.session_id, y.component
+       FROM work_history y WHERE y.machine_id = ${machine} ORDER BY y.seq`,
+  }),
+};
+
+/** See `BmdbInspection`. Every answer is of one snapshot. */
+export function createInspection({ db, loss }: PgContext): BmdbInspection {
+  const counting = statementsFor(loss);
+  const messages = createMessageReader();
+  const isolation = SNAPSHOT;
+  const processor = 'scruffy-stats';
+  return {
+    statistics: (signal) =>
+      db.transact({ doing: 'count the fleet', processor, isolation, signal }, (q) =>
+        readStatistics(q, counting),
+      ),
+    candidates: (query, signal) =>
+      db.transact({ doing: `find work for ${query.process}`, isolation, signal }, (q) =>
+        readCandidates(q, counting, query),
+      ),
+    schema: (signal) =>
+      db.transact({ doing: 'read the schema', isolation, signal }, (q) => readSchema(q)),
+    machines: (query, signal) =>
+      db.transact({ doing: 'inspect machines', isolation, signal }, (q) =>
+        inspect(q, query, messages),
+      ),
+    hardware: (query, signal) =>
+      db.transact({ doing: 'inspect hardware', isolation, signal }, (q) =>
+        readHardware(q, query, messages),
+      ),
+    history: (id, signal) =>
+      db.transact({ doing: `read the history of machine ${id}`, isolation, signal }, (q) =>
+        readHistory(q, id),
+      ),
+    events: (query, signal) =>
+      db.transact({ doing: 'read the log of a slot', isolation, signal }, (q) =>
+        readEvents(q, query),
+      ),
+  };
+}
+
+async function readHistory(q: Queries, machine: MachineId): Promise<HistoryLine[]> {
+  const rows = await q.rows(statements.history, { machine });
+  return rows.map(({ at, session_id, ...line }) => ({
+    ...line,
+    atMs: at,
+    sessionId: session_id === null ? null : sessionId(session_id),
+  }));
+}
+
+/** A machine while its parts come together. */
+interface Draft extends InspectedMachine {
+  readonly tags: Record<string, readonly InspectedField[]>;
+  readonly backoffs: Record<string, { untilMs: number; cause: string }>;
+  readonly work: Record<string, SessionId>;
+}
+
+/** One statement for each kind of thing, so that nothing is multiplied by anything else. */
+async function inspect(
+  queries: Queries,
+  query: InspectionQuery,
+  messages: MessageReader,
+): Promise<InspectedMachines> {
+  const { q, sql } = recording(queries);
+  const { machines, next } = await readPage(q, query);
+  const [first, last] = [machines.at(0)?.machineId, machines.at(-1)?.machineId];
+  if (!first || !last) return { machines, sql, next };
+  const byId = new Map<string, Draft>(machines.map((each) => [each.machineId, each]));
+  const range = { first, last };
+  for (const type of await readTagTypes(q)) {
+    for (const { machine_id, fields } of await q.rows(tagStatement(type), range)) {
+      const raw = fields as readonly (string | null)[];
+      byId.get(machine_id)!.tags[type.name] = type.columns.map((column, at) =>
+        inspectField(column, raw[at] ?? null, messages),
+      );
+    }
+  }
+  const expired = query.expiredBackoffs ?? false;
+  for (const row of await q.rows(statements.backoffs, { ...range, expired })) {
+    const { process, until, cause } = row;
+    byId.get(row.machine_id)!.backoffs[process] = { untilMs: until, cause };
+  }
+  for (const row of await q.rows(statements.work, range)) {
+    byId.get(row.machine_id)!.work[row.process] = sessionId(row.session_id);
+  }
+  return { machines, sql, next };
+}
+
+async function readPage(
+  q: Pick<Queries, 'rows'>,
+  { machineId: id, after, limit = PAGE_MAX }: InspectionQuery,
+): Promise<{ machines: Draft[]; next: MachineId | null }> {
+  const size = Math.max(1, Math.min(limit, PAGE_MAX));
+  const rows = id
+    ? await q.rows(statements.machine, { id })
+    : await q.rows(statements.machinesAfter, { after: after ?? FIRST, limit: size + 1 });
+  const machines = rows.slice(0, size).map((row) => ({
+    machineId: machineId(row.machine_id),
+    createdAtMs: row.created_at,
+    ...{ tags: {}, backoffs: {}, work: {} },
+  }));
+  return { machines, next: rows.length > size ? (machines.at(-1)?.machineId ?? null) : null };
+}
+
+/** The same queries, and what they ran, with the values in their places. */
+function recording(q: Queries): { readonly q: Pick<Queries, 'rows'>; readonly sql: string[] } {
+  const sql: string[] = [];
+  const rows = (asked: Statement, args: ArgsOf<Params>) => {
+    sql.push(effectiveSql(asked, args));
+    return q.rows(asked, args);
+  };
+  return { q: { rows: rows as Queries['rows'] }, sql };
+}
+
+/** Text that can be run as it is. */
+function effectiveSql(asked: Statement, args: ArgsOf<Params>): string {
+  const values = valuesOf(asked, args);
+  const text = asked.text.replace(/\$(\d+)(?=::)/g, (_, place: string) => {
+    const value = values[Number(place) - 1];
+    return value === null ? 'NULL' : pg.escapeLiteral(String(value));
+  });
+  return text.replace(/\s+/g, ' ').trim();
+}

@@ -1,0 +1,209 @@
+import { nextBackoffSeconds } from '../../../../domain/backoff.ts';
+import type { BackoffDescriptor } from '../../../../domain/backoff.ts';
+import { isLadder } from '../../../../domain/eligibility.ts';
+import { BOOT_TIMES_KEPT } from '../../../../domain/policy.ts';
+import { failedText } from '../../../../domain/requests.ts';
+import { statements as tags } from '../forget-tag.ts';
+import type { Failure, Held } from '../claims/held.ts';
+import type { LiveSession } from '../live.ts';
+import type { Queries } from '../pool.ts';
+import { endRequests } from '../requests/request-ends.ts';
+import { statement } from '../statement.ts';
+import type { FinishChange } from '../../port.ts';
+import { provedText } from '../../settlement.ts';
+
+export const statements = {
+  /** In the order of the machines. */
+  lock: statement({
+    name: 'ladders-lock',
+    params: { machines: 'uuid[]' },
+    columns: {
+      ...{ machine_id: 'uuid', rung: 'recovery_rung', asked_rung: 'recovery_rung?' },
+      ...{ cool_down_seconds: 'int8?', order_key: 'text?' },
+    },
+    text: ({ machines }) =>
+      `SELECT machine_id, rung, asked_rung, cool_down_seconds, order_key FROM machine_recovery
+       WHERE machine_id = ANY (${machines}) ORDER BY machine_id FOR UPDATE`,
+  }),
+  coolDown: statement({
+    name: 'ladders-cool-down',
+    params: { machines: 'uuid[]', waits: 'float8[]', seconds: 'int8[]' },
+    columns: {},
+    text: ({ machines, waits, seconds }) =>
+      `UPDATE machine_recovery l
+       SET next_at = now() + e.wait * interval '1 second', cool_down_seconds = e.seconds
+       FROM unnest(${machines}, ${waits}, ${seconds}) AS e (machine_id, wait, seconds)
+       WHERE l.machine_id = e.machine_id`,
+  }),
+  /** What was asked for has come true. */
+  prove: statement({
+    name: 'ladders-prove',
+    params: { machines: 'uuid[]' },
+    columns: {},
+    text: ({ machines }) =>
+      `UPDATE machine_recovery SET asked_at = NULL, asked_rung = NULL, order_key = NULL,
+         operation_ref = NULL, boot_id_before = NULL, host_key_before = NULL, off_seen_at = NULL,
+         power_off_asked_at = CASE WHEN asked_rung = 'powerCycling' THEN NULL
+           ELSE power_off_asked_at END
+       WHERE machine_id = ANY (${machines})`,
+  }),
+  /** The machines must be locked by their ladders. */
+  addBootTimes: statement({
+    name: 'boot-times-add',
+    params: { machines: 'uuid[]', seconds: 'int8[]' },
+    columns: {},
+    text: ({ machines, seconds }) => `
+      INSERT INTO machine_boot_times AS t (machine_id, reboot_seconds, reinstall_seconds)
+      SELECT l.machine_id,
+        CASE WHEN l.asked_rung <> 'reinstalling' THEN ARRAY[e.seconds] ELSE '{}' END,
+        CASE WHEN l.asked_rung = 'reinstalling' THEN ARRAY[e.seconds] ELSE '{}' END
+      FROM unnest(${machines}, ${seconds}) AS e (machine_id, seconds)
+        JOIN machine_recovery l ON l.machine_id = e.machine_id
+      WHERE l.asked_rung IS NOT NULL ORDER BY 1
+      ON CONFLICT (machine_id) DO UPDATE SET
+        reboot_seconds = (excluded.reboot_seconds || t.reboot_seconds)[1:${BOOT_TIMES_KEPT}],
+        reinstall_seconds =
+          (excluded.reinstall_seconds || t.reinstall_seconds)[1:${BOOT_TIMES_KEPT}]`,
+  }),
+  /** Attempts that failed before anything was asked for. */
+  count: statement({
+    name: 'ladders-count',
+    params: { machines: 'uuid[]', rungs: 'recovery_rung[]' },
+    columns: {},
+    text: ({ machines, rungs }) =>
+      `INSERT INTO machine_recovery AS l (machine_id, rung, attempts)
+       SELECT e.machine_id, e.rung, 1 FROM unnest(${machines}, ${rungs}) AS e (machine_id, rung)
+       ORDER BY 1
+       ON CONFLICT (machine_id) DO UPDATE SET rung = excluded.rung,
+         attempts = CASE WHEN l.rung = excluded.rung THEN l.attempts + 1 ELSE 1 END`,
+  }),
+  /** Of attempts that were ordered: the ladder's own, which cools down, keeps its permit. */
+  returnPermits: statement({
+    name: 'permits-return-of-orders',
+    params: { machines: 'uuid[]' },
+    columns: {},
+    text: ({ machines }) =>
+      `DELETE FROM recovery_permits e WHERE e.machine_id = ANY (${machines}) AND NOT EXISTS (
+         SELECT 1 FROM machine_recovery l
+         WHERE l.machine_id = e.machine_id AND l.next_at > now())`,
+  }),
+};
+
+type Recovered = Extract<FinishChange, { kind: 'recovered' }>;
+export interface Recovery {
+  readonly held: Held;
+  readonly change: Recovered;
+}
+/** What was done to machines. */
+export type Rungs = ReadonlyMap<string, string>;
+
+/** The end of attempts that succeeded, in the transaction that ends the work. */
+export async function recordRecoveries(
+  q: Queries,
+  session: LiveSession,
+  recovered: readonly Recovery[],
+): Promise<Rungs> {
+  const own = recovered.filter(({ change }) => change.order === undefined);
+  await coolDown(
+    q,
+    session,
+    own.map(({ held, change }) => ({ held, descriptor: change.coolDown })),
+  );
+  const ladder = recovered.filter(({ held }) => isLadder(held.process));
+  if (ladder.length === 0) return new Map();
+  const machines = ladder.map(({ held }) => held.machineId);
+  const rows = await q.rows(statements.lock, { machines });
+  const booted = ladder.filter(({ change }) => change.bootSeconds !== null);
+  if (booted.length > 0) {
+    await q.run(statements.addBootTimes, {
+      machines: booted.map(({ held }) => held.machineId),
+      seconds: booted.map(({ change }) => Math.max(0, Math.round(change.bootSeconds!))),
+    });
+  }
+  await q.run(statements.prove, { machines });
+  const rungs = new Map(rows.map((row) => [row.machine_id, row.asked_rung ?? row.rung]));
+  await endRequests(
+    q,
+    session.sessionId,
+    ladder.flatMap(({ held, change: { order } }) => {
+      const outcome = provedText(rungs.get(held.machineId) ?? null);
+      return order === undefined
+        ? []
+        : [{ key: order, state: 'done' as const, outcome, event: null }];
+    }),
+  );
+  return rungs;
+}
+
+/** The end of ordered attempts that failed. */
+export async function refuseOrders(
+  q: Queries,
+  session: LiveSession,
+  failed: readonly Failure[],
+): Promise<void> {
+  if (failed.length === 0) return;
+  const machines = failed.map(({ held }) => held.machineId);
+  await q.run(statements.returnPermits, { machines });
+  const asked = new Map(
+    (await q.rows(statements.lock, { machines })).map((row) => [row.machine_id, row.order_key]),
+  );
+  const ends = failed.map(({ held, cause, also }) => {
+    const outcome = failedText(cause, asked.get(held.machineId) === also.order);
+    return { key: also.order!, state: 'refused' as const, outcome, event: null };
+  });
+  await endRequests(q, session.sessionId, ends);
+}
+
+/** Of failures before anything was asked for: some count, and none keeps its permit. */
+export async function endUnasked(q: Queries, failed: readonly Failure[]): Promise<void> {
+  const unasked = failed.filter(({ held, also }) => isLadder(held.process) && also.unasked);
+  if (unasked.length === 0) return;
+  await q.run(tags.returnPermits, { machines: unasked.map(({ held }) => held.machineId) });
+  const counted = unasked.flatMap(({ held, also }) => {
+    const rung = also.unasked!.countsOn;
+    return rung === null ? [] : [{ id: held.machineId, rung }];
+  });
+  if (counted.length === 0) return;
+  await q.run(statements.count, {
+    machines: counted.map(({ id }) => id),
+    rungs: counted.map(({ rung }) => rung),
+  });
+}
+
+interface CoolDown {
+  readonly held: Held;
+  readonly descriptor: BackoffDescriptor;
+}
+
+/**
+ * No rung starts again before the cool-down, which grows over the whole episode. Nothing to cool
+ * down from while nothing was asked for.
+ */
+export async function coolDown(
+  q: Queries,
+  session: LiveSession,
+  wanted: readonly CoolDown[],
+): Promise<void> {
+  const ladder = wanted.filter(({ held }) => isLadder(held.process));
+  if (ladder.length === 0) return;
+  const machines = ladder.map(({ held }) => held.machineId);
+  const descriptors = new Map<string, BackoffDescriptor>(
+    ladder.map(({ held, descriptor }) => [held.machineId, descriptor]),
+  );
+  const rows = await q.rows(statements.lock, { machines });
+  if (rows.length === 0) return;
+  const waits = rows.map((row) => {
+    const previous = row.cool_down_seconds === null ? null : Number(row.cool_down_seconds);
+    const seconds = nextBackoffSeconds(descriptors.get(row.machine_id)!, previous);
+    return { id: row.machine_id, seconds, wait: jittered(session, seconds) };
+  });
+  await q.run(statements.coolDown, {
+    machines: waits.map(({ id }) => id),
+    waits: waits.map(({ wait }) => wait),
+    seconds: waits.map(({ seconds }) => seconds),
+  });
+}
+
+/** A wait, lengthened at random. */
+export const jittered = ({ random, jitter }: LiveSession, seconds: number): number =>
+  seconds * (1 + random.next() * jitter);

@@ -1,0 +1,187 @@
+import type { Outcome } from '../../../../domain/batcher.ts';
+import { exclusionGroup, isLadder } from '../../../../domain/eligibility.ts';
+import type { MachineId } from '../../../../domain/ids.ts';
+import { PROCESSES } from '../../../../domain/machine.ts';
+import type { MachineRow, Process } from '../../../../domain/machine.ts';
+import type { LossPolicy } from '../../../../domain/policy.ts';
+import { cancelDead } from '../claims/cancel.ts';
+import { refusalSql } from '../eligibility.ts';
+import { refusalError } from '../claims/held.ts';
+import type { Taken } from '../claims/held.ts';
+import type { GuardCountStatements } from '../guard/guard-counts.ts';
+import { declareDead, liveSession, statements as live } from '../live.ts';
+import type { LiveSession } from '../live.ts';
+import { MACHINE, MACHINE_COLUMNS, MACHINE_TABLES, toMachine } from '../reading/machine-row.ts';
+import { askPermits, grantPermits } from '../recovery/permits.ts';
+import type { Grants, PermitStatements } from '../recovery/permits.ts';
+import type { Queries } from '../pool.ts';
+import { ms } from '../sql.ts';
+import { statement } from '../statement.ts';
+import type { RowOf } from '../statement.ts';
+
+const COLUMNS = {
+  ...MACHINE_COLUMNS,
+  /** Null: nothing forbids it. */
+  refusal: 'text?',
+  /** Somebody had the lease; where nothing forbids the claim, a session that is dead. */
+  held: 'bool',
+  /** The claim got the lease. */
+  taken_epoch: 'int8?',
+  taken_at: 'float8',
+  alive: 'bool',
+} as const;
+
+/**
+ * Takes those machines that the process may be started on and nobody works on.
+ *
+ * Predicate and leases are read in one snapshot. A lease that somebody locked is passed over; one
+ * that changed since the snapshot (then the predicate may have, too) has another epoch or holder,
+ * which READ COMMITTED looks at again once the row is locked. So nothing is taken on what was true
+ * before another claim began, and no claim waits for another, so that none can block in a circle.
+ * Where there is no lease yet, inserting the row is the claim, and its key excludes all others.
+ */
+const claimStatement = (process: Process, loss: LossPolicy) =>
+  statement({
+    name: `claim-${process}`,
+    params: { session: 'uuid', machines: 'uuid[]', granted: 'uuid[]' },
+    columns: COLUMNS,
+    text: ({ session, machines, granted }) => {
+      const group = `'${exclusionGroup(process)}'`;
+      const permitted = isLadder(process)
+        ? `e.machine_id IS NOT NULL OR m.machine_id = ANY (${granted})`
+        : `cardinality(${granted}) = 0`;
+      return `
+        WITH me AS MATERIALIZED (${liveSession(session)}),
+        seen AS MATERIALIZED (
+          SELECT ${MACHINE}, ${refusalSql(process, loss)} AS refusal,
+            (${permitted}) AS permitted, lease.epoch, lease.session_id AS holder
+          FROM ${MACHINE_TABLES}
+            LEFT JOIN work lease
+              ON lease.machine_id = m.machine_id AND lease.exclusion_group = ${group}
+          WHERE m.machine_id = ANY (${machines})
+        ), free AS MATERIALIZED (
+          SELECT w.machine_id FROM seen JOIN work w
+            ON w.machine_id = seen.machine_id AND w.exclusion_group = ${group}
+          WHERE EXISTS (SELECT 1 FROM me) AND seen.refusal IS NULL AND seen.permitted
+            AND w.session_id IS NULL AND w.epoch = seen.epoch
+          ORDER BY w.machine_id FOR UPDATE OF w SKIP LOCKED
+        ), leased AS (
+          UPDATE work w SET session_id = me.session_id, process = '${process}',
+            epoch = nextval('work_epoch'), work_started_at = now()
+          FROM free, me WHERE w.machine_id = free.machine_id AND w.exclusion_group = ${group}
+          RETURNING w.machine_id, w.epoch
+        ), first AS (
+          INSERT INTO work (machine_id, exclusion_group, session_id, process, work_started_at)
+          SELECT seen.machine_id, ${group}, me.session_id, '${process}', now() FROM seen, me
+          WHERE seen.refusal IS NULL AND seen.permitted AND seen.epoch IS NULL
+          ORDER BY seen.machine_id
+          ON CONFLICT DO NOTHING RETURNING machine_id, epoch
+        ), taken AS (
+          SELECT machine_id, epoch FROM leased UNION ALL SELECT machine_id, epoch FROM first
+        ), started AS (
+          INSERT INTO work_history (machine_id, process, event, session_id, component, epoch)
+          SELECT taken.machine_id, '${process}', 'Started', me.session_id,
+            me.session_component_name, taken.epoch
+          FROM taken, me
+        )
+        SELECT ${Object.keys(MACHINE_COLUMNS)
+          .map((column) => `seen.${column}`)
+          .join(', ')},
+          seen.refusal, seen.holder IS NOT NULL AS held, taken.epoch AS taken_epoch,
+          ${ms('now()')} AS taken_at, EXISTS (SELECT 1 FROM me) AS alive
+        FROM seen LEFT JOIN taken ON taken.machine_id = seen.machine_id`;
+    },
+  });
+
+type ClaimStatement = ReturnType<typeof claimStatement>;
+type ClaimRow = RowOf<typeof COLUMNS>;
+
+export const statementsFor = (loss: LossPolicy): Record<Process, ClaimStatement> =>
+  Object.fromEntries(
+    PROCESSES.map((process) => [process, claimStatement(process, loss)]),
+  ) as Record<Process, ClaimStatement>;
+
+/** What a batch of claims is about, and the statements for it. */
+export interface Claiming {
+  readonly session: LiveSession;
+  readonly process: Process;
+  readonly statement: ClaimStatement;
+  readonly permits: PermitStatements;
+  readonly counting: GuardCountStatements;
+}
+
+/** For each machine: the claim, or why there is none. */
+export type Verdicts = Map<MachineId, Outcome<Taken>>;
+
+/** Claims machines. Part of a transaction at READ COMMITTED. @throws {SessionExpired} */
+export async function take(
+  q: Queries,
+  claiming: Claiming,
+  machines: readonly MachineId[],
+): Promise<Verdicts> {
+  const { process } = claiming;
+  if (!isLadder(process)) return takeLeases(q, claiming, { machines, granted: [] });
+  const { refused, grants } = await askPermits(q, claiming, machines);
+  const open = machines.filter((id) => !refused.has(id));
+  if (open.length === 0) return refused;
+  const granted = [...grants.keys()];
+  const verdicts = await takeLeases(q, claiming, { machines: open, granted });
+  await grantPermits(q, takenOf(grants, verdicts));
+  return new Map([...refused, ...verdicts]);
+}
+
+const takenOf = (grants: Grants, verdicts: Verdicts): Grants =>
+  new Map([...grants].filter(([id]) => 'ok' in (verdicts.get(id) ?? {})));
+
+interface Wanted {
+  readonly machines: readonly MachineId[];
+  readonly granted: readonly MachineId[];
+}
+
+/** Leases of dead sessions are released, and taken in a second turn. */
+async function takeLeases(q: Queries, claiming: Claiming, wanted: Wanted): Promise<Verdicts> {
+  const rows = await claimRows(q, claiming, wanted);
+  const dead = wanted.machines.filter((id) => isDead(rows.get(id)));
+  if (dead.length > 0) {
+    await cancelDead(q, dead, exclusionGroup(claiming.process));
+    const again = await claimRows(q, claiming, { ...wanted, machines: dead });
+    for (const [id, row] of again) rows.set(id, row);
+  }
+  return new Map(wanted.machines.map((id) => [id, verdictOf(claiming, id, rows.get(id))]));
+}
+
+const isDead = (row: ClaimRow | undefined): boolean =>
+  row !== undefined && row.refusal === null && row.held && row.taken_epoch === null;
+
+async function claimRows(
+  q: Queries,
+  { session, process, statement: sql }: Claiming,
+  wanted: Wanted,
+): Promise<Map<string, ClaimRow>> {
+  const args = { session: session.sessionId, ...wanted };
+  const rows = await q.rows(sql, args);
+  const alive = rows[0]?.alive ?? (await isAlive(q, session));
+  if (!alive) throw declareDead(session, `claim machines for ${process}`);
+  return new Map(rows.map((row) => [row.machine_id, row]));
+}
+
+/** For a claim of machines of which none exists. */
+const isAlive = async (q: Queries, session: LiveSession): Promise<boolean> =>
+  (await q.rows(live.checkSession, { session: session.sessionId })).length > 0;
+
+function verdictOf(
+  { session, process }: Claiming,
+  machineId: MachineId,
+  row: ClaimRow | undefined,
+): Outcome<Taken> {
+  if (row?.taken_epoch) return { ok: takenFrom(session, process, row, row.taken_epoch) };
+  return { error: refusalError(process, machineId, row ? row.refusal : 'unknown machine') };
+}
+
+/** The row as the claim made it: its own work and permit were not there yet when it was read. */
+function takenFrom(session: LiveSession, process: Process, flat: ClaimRow, epoch: string): Taken {
+  const row: MachineRow = toMachine(flat);
+  const mine = { process, sessionId: session.sessionId, epoch, startedAtMs: flat.taken_at };
+  const permit = row.permit || isLadder(process);
+  return { epoch, row: { ...row, permit, work: [...row.work, mine] } };
+}

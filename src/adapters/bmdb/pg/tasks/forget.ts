@@ -1,0 +1,128 @@
+import { exclusionGroup } from '../../../../domain/eligibility.ts';
+import type { MachineId } from '../../../../domain/ids.ts';
+import { PROCESSES } from '../../../../domain/machine.ts';
+import { farewellLines, type Deprovisioned } from '../../door.ts';
+import { cancelOnMachines } from '../claims/cancel.ts';
+import { SLOT_ID } from '../eligibility.ts';
+import { forget, statements as tags } from '../forget-tag.ts';
+import type { Finish } from '../claims/held.ts';
+import { writeEvents } from '../live.ts';
+import type { LiveSession } from '../live.ts';
+import type { Queries } from '../pool.ts';
+import { statement } from '../statement.ts';
+import { readTagTypes } from '../reading/tag-types.ts';
+
+export const statements = {
+  /** The leases that nobody has claimed yet, so that nobody does from here on. */
+  addLeases: statement({
+    name: 'forget-add-leases',
+    params: { machines: 'uuid[]', groups: 'text[]' },
+    columns: {},
+    text: ({ machines, groups }) =>
+      `INSERT INTO work (machine_id, exclusion_group)
+       SELECT m.id, g.name FROM unnest(${machines}) AS m (id), unnest(${groups}) AS g (name)
+       ORDER BY 1, 2 ON CONFLICT DO NOTHING`,
+  }),
+  lockLeases: statement({
+    name: 'forget-lock-leases',
+    params: { machines: 'uuid[]' },
+    columns: { machine_id: 'uuid' },
+    text: ({ machines }) =>
+      `SELECT machine_id FROM work WHERE machine_id = ANY (${machines})
+       ORDER BY machine_id, exclusion_group FOR UPDATE`,
+  }),
+  /** From here on nothing can refer to them: a reference locks its machine, too. */
+  lockMachines: statement({
+    name: 'forget-lock-machines',
+    params: { machines: 'uuid[]' },
+    columns: { machine_id: 'uuid' },
+    text: ({ machines }) =>
+      `SELECT machine_id FROM machines WHERE machine_id = ANY (${machines})
+       ORDER BY machine_id FOR UPDATE`,
+  }),
+  /** One without an end stays as it is. */
+  bar: statement({
+    name: 'forget-bar',
+    params: { machines: 'uuid[]', by: 'text[]', reasons: 'text[]' },
+    columns: {},
+    text: ({ machines, by, reasons }) =>
+      `INSERT INTO slot_holds AS h (provider, slot_id, kind, set_by, reason)
+       SELECT p.provider, ${SLOT_ID}, 'no-allocate', e.set_by, e.reason
+       FROM unnest(${machines}, ${by}, ${reasons}) AS e (machine_id, set_by, reason)
+         JOIN machine_provided p ON p.machine_id = e.machine_id
+       ORDER BY 1, 2
+       ON CONFLICT (provider, slot_id, kind) DO UPDATE SET set_by = excluded.set_by,
+         reason = excluded.reason, set_at = now(), until = NULL WHERE h.until IS NOT NULL`,
+  }),
+  removeLeases: statement({
+    name: 'forget-leases',
+    params: { machines: 'uuid[]' },
+    columns: {},
+    text: ({ machines }) => `DELETE FROM work WHERE machine_id = ANY (${machines})`,
+  }),
+  /** Backoffs go with them. */
+  removeMachines: statement({
+    name: 'forget-machines',
+    params: { machines: 'uuid[]' },
+    columns: {},
+    text: ({ machines }) => `DELETE FROM machines WHERE machine_id = ANY (${machines})`,
+  }),
+};
+
+/** Nothing is made any more on slots whose machine is there still and not to be ours again. */
+async function barSlots(q: Queries, finished: readonly Finish[]): Promise<void> {
+  const barred = finished.flatMap(({ held, change }) => {
+    const { bar } = change as Deprovisioned;
+    return bar ? [{ machine: held.machineId, ...bar }] : [];
+  });
+  if (barred.length === 0) return;
+  await q.run(statements.bar, {
+    machines: barred.map(({ machine }) => machine),
+    by: barred.map(({ setBy }) => setBy),
+    reasons: barred.map(({ reason }) => reason),
+  });
+}
+
+const GROUPS = [...new Set(PROCESSES.map(exclusionGroup))];
+
+/**
+ * What others lock before they wait for something else of the machine, in their order: agents the
+ * start and the heartbeat, an updater what is provided, all of them the permit after that. Once it is
+ * gone they have no business with the machine any more.
+ */
+const BEFORE = [
+  ...[tags.forgetAgents, tags.forgetHeartbeats, tags.forgetProvided],
+  tags.returnPermits,
+] as const;
+
+/**
+ * Deletes machines that were given back, with everything but their histories, in the transaction
+ * that ends the work on them. Leases first, then what agents and updaters lock, then the machines:
+ * nobody who waits for one of these holds a later one. Each in the order of the machines.
+ *
+ * The schema says which tags there are, so that one which a newer program brought is not left.
+ */
+export async function forgetMachines(
+  q: Queries,
+  session: LiveSession,
+  finished: readonly Finish[],
+): Promise<void> {
+  if (finished.length === 0) return;
+  const machines: MachineId[] = finished.map(({ held }) => held.machineId);
+  await q.run(statements.addLeases, { machines, groups: GROUPS });
+  await q.rows(statements.lockLeases, { machines });
+  await writeEvents(
+    q,
+    session,
+    finished.flatMap(({ held: { machineId, row }, change }) =>
+      farewellLines(row, change as Deprovisioned).map((line) => ({ machineId, ...line })),
+    ),
+  );
+  await barSlots(q, finished);
+  for (const forgetting of BEFORE) await q.run(forgetting, { machines });
+  await q.rows(statements.lockMachines, { machines });
+  await cancelOnMachines(q, machines, 'deprovisioned');
+  await q.run(statements.removeLeases, { machines });
+  for (const { table } of await readTagTypes(q)) await q.run(forget(table), { machines });
+  await q.run(statements.removeMachines, { machines });
+}
