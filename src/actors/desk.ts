@@ -8,7 +8,7 @@ import type { Slot } from '../domain/ids.ts';
 import type { ProviderMachine } from '../domain/machine.ts';
 import type { LadderStep } from '../domain/recovery/ladder.ts';
 import type { NextWork } from '../domain/view.ts';
-import type { HostKeyEvidence } from './host-key-proof.ts';
+import type { HostKeyEvidence } from './tasks/host-key-proof.ts';
 import { createPlaces } from './places.ts';
 
 export type Kind = Exclude<NextWork, null>;

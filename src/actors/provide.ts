@@ -15,7 +15,7 @@ import type { Job } from '../machines/task.ts';
 import type { MachineView } from '../domain/view.ts';
 import { awaitTurn, type AwaitTurnDeps } from './await-turn.ts';
 import { cellPool, type CellHooks } from './cell-pool.ts';
-import { deprovisionSlots, type DeprovisionDeps } from './deprovision.ts';
+import { deprovisionSlots, type DeprovisionDeps } from './tasks/deprovision.ts';
 import type { Desk } from './desk.ts';
 import { every } from './every.ts';
 import { provideGuard, type GuardDeps } from './guard.ts';
@@ -23,10 +23,10 @@ import type { Mirror } from './mirror.ts';
 import { createOrphanWatch } from './orphans.ts';
 import type { ProvisionDeps } from './provisioning/deps.ts';
 import { createProvisioning, type Provisioning } from './provisioning/slots.ts';
-import { recoverSlots, type RecoverDeps } from './recovery/slots.ts';
+import { recoverSlots, type RecoverDeps } from './tasks/recovery/slots.ts';
 import type { SessionKeeper } from './session-keeper.ts';
 import { settleRequest } from './settle-request.ts';
-import { takeOverSlots, type TakeOverDeps } from './take-over.ts';
+import { takeOverSlots, type TakeOverDeps } from './tasks/agent-start.ts';
 import { createUpdater, type UpdaterDeps } from './updater.ts';
 
 export interface ProvideDeps {

@@ -1,6 +1,6 @@
 import { ladderOf, machinesMaxOf, policyOf } from '../config.ts';
 import type { ProvideDeps } from '../actors/provide.ts';
-import type { TaskDeps } from '../actors/take-over.ts';
+import type { TaskDeps } from '../actors/tasks/task.ts';
 import type { Means } from './adapters.ts';
 import type { Parts } from './parts.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readBootId } from '../../src/actors/take-over.ts';
+import { readBootId } from '../../src/actors/tasks/task.ts';
 import type { Turn } from '../../src/actors/desk.ts';
 
 /** A machine whose shell prints this before what a command prints. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { fromPromise } from 'xstate';
-import { deprovisionSlots } from '../../src/actors/deprovision.ts';
+import { deprovisionSlots } from '../../src/actors/tasks/deprovision.ts';
 import type { FleetProvider } from '../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../src/domain/errors.ts';
 import type { MachineView } from '../../src/domain/view.ts';

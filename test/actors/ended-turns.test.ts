@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { TaskDeps } from '../../src/actors/take-over.ts';
+import type { TaskDeps } from '../../src/actors/tasks/task.ts';
 import { rowOf } from '../../src/adapters/bmdb/mem/rows.ts';
 import type { ShellSession } from '../../src/adapters/ssh/port.ts';
 import { Cancelled, Unreachable } from '../../src/domain/errors.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type HostKeyPolicy, proveHostKey } from '../../src/actors/host-key-proof.ts';
+import { type HostKeyPolicy, proveHostKey } from '../../src/actors/tasks/host-key-proof.ts';
 import { hashOf, newSecret } from '../../src/adapters/provider/core/instance-secret.ts';
 import type { FleetProvider } from '../../src/adapters/provider/port.ts';
 import type { ShellSession } from '../../src/adapters/ssh/port.ts';

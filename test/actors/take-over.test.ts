@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { HostKeyPolicy, TaskDeps } from '../../src/actors/take-over.ts';
+import type { TaskDeps } from '../../src/actors/tasks/task.ts';
+import type { HostKeyPolicy } from '../../src/domain/policy.ts';
 import { hashOf, newSecret } from '../../src/adapters/provider/core/instance-secret.ts';
 import { AGENT_START_BACKOFF } from '../../src/domain/backoff.ts';
 import { Denied, Unreachable } from '../../src/domain/errors.ts';

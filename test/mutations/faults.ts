@@ -17,7 +17,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     id: 'attempt-noted-after-the-call',
-    file: 'src/actors/take-over.ts',
+    file: 'src/actors/tasks/agent-start.ts',
     find: `      await turn.work!.note({ kind: 'agentStartAttempt' });
       const { stdout, stderr } = await turn.shell!.execute(
         [deps.agent.targetPath],

@@ -62,10 +62,10 @@ test.each([
   ['src/adapters/agents/a.ts', '../../wire/b.ts'],
   ['src/console/a.ts', '../machines/b.ts'],
   ['src/conformance/steps/a.ts', '../../adapters/ssh/port.ts'],
-  ['src/conformance/steps/a.ts', '../../actors/host-key-proof.ts'],
   ['src/adapters/bmdb/pg/tasks/a.ts', '../claims/b.ts'],
   ['src/adapters/bmdb/pg/tasks/a.ts', '../pool.ts'],
   ['src/adapters/bmdb/pg/pg-bmdb.ts', './tasks/b.ts'],
+  ['src/conformance/steps/a.ts', '../../actors/tasks/host-key-proof.ts'],
   ['src/agent/a.ts', '../wire/b.ts'],
   ['src/main.ts', './adapters/bmdb/pg/pg-bmdb.ts'],
 ])('%s may import %s', (path, target) => {

@@ -17,7 +17,7 @@ const inside = (room: string) => new RegExp(`^src/${room}/`);
 const PORTS = /^src\/adapters\/.+\/port\.ts$/;
 const SHARED_PORTS = /^src\/adapters\/(clock|log|metrics)\/port\.ts$/;
 /** Hosts are proved in one way, by the fleet and by the test of its drivers. */
-const HOST_KEY_PROOF = /^src\/actors\/host-key-proof\.ts$/;
+const HOST_KEY_PROOF = /^src\/actors\/tasks\/host-key-proof\.ts$/;
 const NOTHING = /(?!)/;
 
 /** The arrows, as docs/ARCHITECTURE.md draws them. A room may always import itself. */

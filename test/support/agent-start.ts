@@ -1,12 +1,9 @@
 import { fromPromise } from 'xstate';
-import {
-  takeOverSlots,
-  type HostKeyPolicy,
-  type TakeOverDeps,
-  type TaskDeps,
-} from '../../src/actors/take-over.ts';
+import { takeOverSlots, type TakeOverDeps } from '../../src/actors/tasks/agent-start.ts';
+import type { TaskDeps } from '../../src/actors/tasks/task.ts';
 import { createTakeoverProtocol } from '../../src/adapters/agents/takeover-protocol.ts';
 import { AGENT_START_BACKOFF } from '../../src/domain/backoff.ts';
+import type { HostKeyPolicy } from '../../src/domain/policy.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import { takeover } from '../../src/machines/takeover.ts';
 import type { Job } from '../../src/machines/task.ts';

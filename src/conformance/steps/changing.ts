@@ -1,4 +1,4 @@
-import { proveHostKey } from '../../actors/host-key-proof.ts';
+import { proveHostKey } from '../../actors/tasks/host-key-proof.ts';
 import { HostKeyRejected, isProviderError, RemoteFailure } from '../../domain/errors.ts';
 import {
   IDLE_TAG,

@@ -1,4 +1,4 @@
-import { type HostKeyEvidence, proveHostKey } from '../../actors/host-key-proof.ts';
+import { type HostKeyEvidence, proveHostKey } from '../../actors/tasks/host-key-proof.ts';
 import type { ShellSession } from '../../adapters/ssh/port.ts';
 import { parseAddress } from '../../adapters/ssh/port.ts';
 import {

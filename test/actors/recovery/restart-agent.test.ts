@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { stopAgentCommand } from '../../../src/actors/recovery/restart-agent.ts';
+import { stopAgentCommand } from '../../../src/actors/tasks/stop-agent.ts';
 import {
   Denied,
   NotListening,

@@ -1,5 +1,5 @@
 import { fromPromise } from 'xstate';
-import { recoverSlots, type RecoverDeps } from '../../../src/actors/recovery/slots.ts';
+import { recoverSlots, type RecoverDeps } from '../../../src/actors/tasks/recovery/slots.ts';
 import type { NewRequest } from '../../../src/adapters/bmdb/port.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import type { MachineView } from '../../../src/domain/view.ts';

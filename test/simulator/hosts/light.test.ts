@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { TimedOut, Unreachable } from '../../../src/domain/errors.ts';
-import { stopAgentCommand } from '../../../src/actors/recovery/restart-agent.ts';
+import { stopAgentCommand } from '../../../src/actors/tasks/stop-agent.ts';
 import { takeoverInitCodec } from '../../../src/wire/codec.ts';
 import { readTakeoverResponse } from '../../../src/wire/takeover.ts';
 import { uploadOf } from '../../contracts/upload-of.ts';

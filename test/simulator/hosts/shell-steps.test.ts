@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { readFile, readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { stopAgentCommand } from '../../../src/actors/recovery/restart-agent.ts';
+import { stopAgentCommand } from '../../../src/actors/tasks/stop-agent.ts';
 import { uploadSteps } from '../../../src/adapters/ssh/upload-scripts.ts';
 import { CommandFailed } from '../../../src/domain/errors.ts';
 import type { ShellSession } from '../../../src/adapters/ssh/port.ts';

@@ -1,5 +1,5 @@
-import type { Job } from '../../machines/task.ts';
-import { workEnded } from '../take-over.ts';
+import type { Job } from '../../../machines/task.ts';
+import { workEnded } from '../task.ts';
 import { attemptOf, orderPart, providerOfTurn, type RecoverDeps } from './deps.ts';
 
 /** Ends the attempt: the machine is ready for a new agent start, and its permit is free. */

@@ -4,11 +4,11 @@ import {
   NotImplemented,
   ProviderError,
   TimedOut,
-} from '../../domain/errors.ts';
-import { facetsOf } from '../../domain/provisioning/provider-facets.ts';
-import type { Job } from '../../machines/task.ts';
-import type { Turn } from '../desk.ts';
-import { locate, providerFor, stepSignal } from '../take-over.ts';
+} from '../../../domain/errors.ts';
+import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
+import type { Job } from '../../../machines/task.ts';
+import type { Turn } from '../../desk.ts';
+import { locate, providerFor, stepSignal } from '../task.ts';
 import { askProvider, hasBootedLate } from './ask.ts';
 import { attemptOf, providerOfTurn, rungPolicy, type RecoverDeps } from './deps.ts';
 import { pause } from './evidence.ts';

@@ -1,17 +1,17 @@
-import type { Random } from '../../adapters/clock/port.ts';
-import type { BackoffDescriptor } from '../../domain/backoff.ts';
-import { isHeld } from '../../domain/eligibility.ts';
-import type { ProviderName, Slot } from '../../domain/ids.ts';
-import type { MachineRow, SlotFacts } from '../../domain/machine.ts';
+import type { Random } from '../../../adapters/clock/port.ts';
+import type { BackoffDescriptor } from '../../../domain/backoff.ts';
+import { isHeld } from '../../../domain/eligibility.ts';
+import type { ProviderName, Slot } from '../../../domain/ids.ts';
+import type { MachineRow, SlotFacts } from '../../../domain/machine.ts';
 import type {
   LadderCircumstances,
   LadderPolicy,
   LadderStep,
   RungPolicy,
-} from '../../domain/recovery/ladder.ts';
-import type { Attempt, Turn } from '../desk.ts';
-import type { HoldKeeper } from '../provider-holds.ts';
-import type { TaskDeps } from '../take-over.ts';
+} from '../../../domain/recovery/ladder.ts';
+import type { Attempt, Turn } from '../../desk.ts';
+import type { HoldKeeper } from '../../provider-holds.ts';
+import type { TaskDeps } from '../task.ts';
 
 export interface RecoverDeps extends TaskDeps {
   readonly random: Random;

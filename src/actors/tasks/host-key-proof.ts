@@ -1,10 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { FleetProvider } from '../adapters/provider/port.ts';
-import { fingerprintOf, type ShellSession } from '../adapters/ssh/port.ts';
-import { HostKeyRejected, isProviderError, RemoteFailure } from '../domain/errors.ts';
-import type { ProviderMachine } from '../domain/machine.ts';
-import type { HostKeyPolicy } from '../domain/policy.ts';
-import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../domain/provisioning/provider-tags.ts';
+import type { FleetProvider } from '../../adapters/provider/port.ts';
+import { fingerprintOf, type ShellSession } from '../../adapters/ssh/port.ts';
+import { HostKeyRejected, isProviderError, RemoteFailure } from '../../domain/errors.ts';
+import type { ProviderMachine } from '../../domain/machine.ts';
+import type { HostKeyPolicy } from '../../domain/policy.ts';
+import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../domain/provisioning/provider-tags.ts';
 
 export type { HostKeyPolicy };
 

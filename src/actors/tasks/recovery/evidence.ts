@@ -1,6 +1,6 @@
-import { sleep } from '../../adapters/clock/port.ts';
-import { TimedOut } from '../../domain/errors.ts';
-import type { Proof, Turn } from '../desk.ts';
+import { sleep } from '../../../adapters/clock/port.ts';
+import { TimedOut } from '../../../domain/errors.ts';
+import type { Proof, Turn } from '../../desk.ts';
 import type { RecoverDeps } from './deps.ts';
 import { heardBootId, look, type Look } from './look.ts';
 

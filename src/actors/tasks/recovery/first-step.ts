@@ -1,8 +1,8 @@
-import { codeOf, explain, ProviderError } from '../../domain/errors.ts';
-import { facetsOf } from '../../domain/provisioning/provider-facets.ts';
-import type { Job } from '../../machines/task.ts';
-import type { Turn } from '../desk.ts';
-import { stepSignal } from '../take-over.ts';
+import { codeOf, explain, ProviderError } from '../../../domain/errors.ts';
+import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
+import type { Job } from '../../../machines/task.ts';
+import type { Turn } from '../../desk.ts';
+import { stepSignal } from '../task.ts';
 import { attemptOf, providerOfTurn, type RecoverDeps } from './deps.ts';
 
 /** Codes of failures that are the provider's, the database's or our own, not the machine's. */

@@ -1,8 +1,8 @@
-import { FleetError, HostKeyRejected, TimedOut } from '../../domain/errors.ts';
-import { patienceOf } from '../../domain/recovery/ladder.ts';
-import type { Job } from '../../machines/task.ts';
-import type { Proof, Turn } from '../desk.ts';
-import { connectTo, locate, readBootId, stepSignal } from '../take-over.ts';
+import { FleetError, HostKeyRejected, TimedOut } from '../../../domain/errors.ts';
+import { patienceOf } from '../../../domain/recovery/ladder.ts';
+import type { Job } from '../../../machines/task.ts';
+import type { Proof, Turn } from '../../desk.ts';
+import { connectTo, locate, readBootId, stepSignal } from '../task.ts';
 import { askProvider } from './ask.ts';
 import { attemptOf, rungPolicy, type RecoverDeps } from './deps.ts';
 import { pause } from './evidence.ts';

@@ -1,14 +1,14 @@
 import { fromPromise } from 'xstate';
-import { sleep, type Random } from '../adapters/clock/port.ts';
-import type { BackoffDescriptor } from '../domain/backoff.ts';
-import { isProviderError, TimedOut } from '../domain/errors.ts';
-import { providerOf, slotIdOf } from '../domain/ids.ts';
-import type { Job } from '../machines/task.ts';
-import type { Turn } from './desk.ts';
+import { sleep, type Random } from '../../adapters/clock/port.ts';
+import type { BackoffDescriptor } from '../../domain/backoff.ts';
+import { isProviderError, TimedOut } from '../../domain/errors.ts';
+import { providerOf, slotIdOf } from '../../domain/ids.ts';
+import type { Job } from '../../machines/task.ts';
+import type { Turn } from '../desk.ts';
 import { endAgent, type EndAgentDeps } from './end-agent.ts';
-import type { HoldKeeper } from './provider-holds.ts';
-import { createSendCheck } from './send-check.ts';
-import { claim, giveUpSlot, providerFor, stepSignal, workEnded } from './take-over.ts';
+import type { HoldKeeper } from '../provider-holds.ts';
+import { createSendCheck } from '../send-check.ts';
+import { claim, giveUpSlot, providerFor, stepSignal, workEnded } from './task.ts';
 
 export interface DeprovisionDeps extends EndAgentDeps {
   readonly random: Random;

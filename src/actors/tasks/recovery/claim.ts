@@ -1,10 +1,10 @@
-import { NothingToDo } from '../../domain/errors.ts';
-import { nextStep, type LadderProcess } from '../../domain/recovery/ladder.ts';
-import { lastFailures } from '../../domain/recovery/last-failures.ts';
-import type { OnRung } from '../../machines/recovery.ts';
-import type { Job } from '../../machines/task.ts';
-import type { Turn } from '../desk.ts';
-import { claim, stepSignal, workEnded } from '../take-over.ts';
+import { NothingToDo } from '../../../domain/errors.ts';
+import { nextStep, type LadderProcess } from '../../../domain/recovery/ladder.ts';
+import { lastFailures } from '../../../domain/recovery/last-failures.ts';
+import type { OnRung } from '../../../machines/recovery.ts';
+import type { Job } from '../../../machines/task.ts';
+import type { Turn } from '../../desk.ts';
+import { claim, stepSignal, workEnded } from '../task.ts';
 import { circumstancesOf, providerOfTurn, type RecoverDeps } from './deps.ts';
 import { leaveSwitchedOn } from './power-cycle.ts';
 

@@ -1,8 +1,7 @@
-import { FleetError, HostKeyRejected, NotListening, TimedOut } from '../../domain/errors.ts';
-import type { Clock } from '../../adapters/clock/port.ts';
-import type { Turn } from '../desk.ts';
+import { FleetError, HostKeyRejected, NotListening } from '../../../domain/errors.ts';
+import type { Turn } from '../../desk.ts';
 import { type HostKeyEvidence, proveHostKey } from '../host-key-proof.ts';
-import { connectTo, locate, policyFor, providerFor, readBootId } from '../take-over.ts';
+import { connectTo, locate, policyFor, providerFor, readBootId } from '../task.ts';
 import { attemptOf, providerOfTurn, type RecoverDeps } from './deps.ts';
 
 /**
@@ -81,24 +80,4 @@ export function heardBootId(deps: RecoverDeps, turn: Turn, afterMs: number): str
   const row = deps.facts().get(turn.slot)?.row;
   if (!row?.heartbeat || row.machineId !== turn.work!.machineId) return null;
   return row.heartbeat.atMs > afterMs ? row.heartbeat.bootId : null;
-}
-
-/** Gives a step so much time. @throws {TimedOut} it took longer. */
-export async function withLimit<T>(
-  clock: Clock,
-  limit: { readonly ms: number; readonly what: string; readonly signal: AbortSignal },
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const over = new AbortController();
-  const timer = clock.setTimeout(
-    () => over.abort(new TimedOut(`${limit.what}: no end after ${limit.ms} ms`)),
-    limit.ms,
-  );
-  try {
-    return await work(AbortSignal.any([limit.signal, over.signal]));
-  } catch (error) {
-    throw over.signal.aborted && !limit.signal.aborted ? over.signal.reason : error;
-  } finally {
-    clock.clearTimeout(timer);
-  }
 }

@@ -1,5 +1,5 @@
-import { sleep } from '../adapters/clock/port.ts';
-import { parseAddress } from '../adapters/ssh/port.ts';
+import { sleep } from '../../adapters/clock/port.ts';
+import { parseAddress } from '../../adapters/ssh/port.ts';
 import {
   Denied,
   explain,
@@ -7,14 +7,14 @@ import {
   HostKeyRejected,
   isProviderError,
   Unreachable,
-} from '../domain/errors.ts';
-import type { ProviderMachine } from '../domain/machine.ts';
-import { plainText } from '../domain/texts.ts';
-import type { Turn } from './desk.ts';
+} from '../../domain/errors.ts';
+import type { ProviderMachine } from '../../domain/machine.ts';
+import { plainText } from '../../domain/texts.ts';
+import type { Turn } from '../desk.ts';
 import { proveHostKey } from './host-key-proof.ts';
-import { withLimit } from './recovery/look.ts';
-import { stopAgentCommand } from './recovery/restart-agent.ts';
-import { connectTo, policyFor, providerFor, type TaskDeps } from './take-over.ts';
+import { withLimit } from './task.ts';
+import { stopAgentCommand } from './stop-agent.ts';
+import { connectTo, policyFor, providerFor, type TaskDeps } from './task.ts';
 
 export interface EndAgentDeps extends TaskDeps {
   /** Distance of two tries, milliseconds. */

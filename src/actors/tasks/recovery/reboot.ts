@@ -1,7 +1,7 @@
-import { patienceOf } from '../../domain/recovery/ladder.ts';
-import type { Job } from '../../machines/task.ts';
-import type { Turn } from '../desk.ts';
-import { stepSignal } from '../take-over.ts';
+import { patienceOf } from '../../../domain/recovery/ladder.ts';
+import type { Job } from '../../../machines/task.ts';
+import type { Turn } from '../../desk.ts';
+import { stepSignal } from '../task.ts';
 import { askProvider, hasBootedLate } from './ask.ts';
 import { attemptOf, providerOfTurn, rungPolicy, type RecoverDeps } from './deps.ts';
 import { requireEvidence } from './evidence.ts';

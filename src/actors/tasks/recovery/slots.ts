@@ -1,7 +1,7 @@
 import { fromPromise } from 'xstate';
-import type { OnRung } from '../../machines/recovery.ts';
-import type { Job } from '../../machines/task.ts';
-import { giveUpSlot, stepSignal } from '../take-over.ts';
+import type { OnRung } from '../../../machines/recovery.ts';
+import type { Job } from '../../../machines/task.ts';
+import { giveUpSlot, stepSignal } from '../task.ts';
 import { claimStep } from './claim.ts';
 import { beforeAsked } from './first-step.ts';
 import { orderPart, providerOfTurn, type RecoverDeps } from './deps.ts';
