@@ -64,7 +64,7 @@ test('A6: power that is answered with errors is looked at, and then it is known'
 test('A6: a list of keys that is a list of errors is not empty', async () => {
   await changesAndReads(ERRORS, ERRORS);
   const key = { label: 'ours', key: publicKeyLine(1) };
-  await expect(client.createSshKey(key, signal)).rejects.toMatchObject({ kind: 'Protocol' });
+  await expect(client.ensureSshKey(key, signal)).rejects.toMatchObject({ kind: 'Protocol' });
   expect(changes(), 'so no second key of that name is made').toBe(0);
 });
 
@@ -76,24 +76,24 @@ test('A6: errors that are none are no errors', async () => {
 const READS: readonly (readonly [string, () => Promise<unknown>])[] = [
   ['a device', () => client.getDevice(ID, signal)],
   ['a reservation', () => client.getReservation(ID, signal)],
-  ['an SSH key', () => client.getSshKey(ID, signal)],
 ];
 test.each(READS)('A6: the reply about another %s is no reply', async (_, read) => {
-  const key = { label: 'a', key: publicKeyLine(1) };
-  await changesAndReads(null, { id: OTHER, state: 'active', ...key });
+  await changesAndReads(null, { id: OTHER, state: 'active' });
   await expect(read()).rejects.toMatchObject({
     ...{ kind: 'Protocol', messages: [expect.stringContaining('$.id')] },
   });
 });
 
+const OLD_KEY = { label: 'ours', key: publicKeyLine(1) };
+const NEW_KEY = { label: 'ours', key: publicKeyLine(2) };
 const CHANGES: readonly (readonly [string, () => Promise<unknown>])[] = [
   ['an update', () => client.updateDevice(ID, { hostname: 'new' }, signal)],
   ['a move', () => client.moveReservation(ID, PROJECT_ID, signal)],
-  ['a change of a key', () => client.updateSshKey({ id: ID, label: 'new' }, signal)],
+  ['a change of a key', async () => ({ id: await client.ensureSshKey(NEW_KEY, signal) })],
 ];
 test.each(CHANGES)('A6: %s that is answered with another id is looked at', async (_, change) => {
-  const key = { label: 'new', key: publicKeyLine(1) };
-  const wanted = { id: ID, hostname: 'new', project: { id: PROJECT_ID }, ...key };
+  const before = { ssh_keys: [{ id: ID, ...OLD_KEY }] };
+  const wanted = { id: ID, hostname: 'new', project: { id: PROJECT_ID }, ...NEW_KEY, ...before };
   await changesAndReads({ ...wanted, id: OTHER }, wanted);
   expect(await change()).toMatchObject({ id: ID });
   expect(changes()).toBe(1);

@@ -17,14 +17,7 @@ import { findByWitness, isDevice, type Sought, strangerThere } from './probe.ts'
 import type { BeforeSending, Expansion } from './request-parts.ts';
 import { createRoutes } from './routes.ts';
 import type { Device } from './schema.ts';
-import {
-  createSshKey,
-  deleteSshKey,
-  ensureSshKey,
-  type KeyChange,
-  type NamedKey,
-  updateSshKey,
-} from './ssh-keys.ts';
+import { deleteSshKey, ensureSshKey, type NamedKey } from './ssh-keys.ts';
 import type { EquinixDeps } from './transport.ts';
 
 /**
@@ -105,10 +98,6 @@ export function createEquinixClient(config: EquinixConfig, deps: EquinixDeps) {
       onDevice('rebootDevice', id, signal, (call) =>
         actOnce(routes, call, { ...how, id, action: { type: 'reboot' } }),
       ),
-    rescueDevice: (id: string, signal: AbortSignal) =>
-      onDevice('rescueDevice', id, signal, (call) =>
-        actOnce(routes, call, { id, action: { type: 'rescue' } }),
-      ),
     reinstallDevice: (
       id: string,
       options: ReinstallOptions,
@@ -116,10 +105,8 @@ export function createEquinixClient(config: EquinixConfig, deps: EquinixDeps) {
       how: BeforeSending = {},
     ) =>
       onDevice('reinstallDevice', id, signal, (call) =>
-        actOnce(routes, call, { ...how, id, action: reinstallAction(call, options) }),
+        actOnce(routes, call, { ...how, id, action: reinstallAction(options) }),
       ),
-    listDeviceEvents: (id: string, signal: AbortSignal) =>
-      run('listDeviceEvents', signal, (call) => routes.listDeviceEvents(call, id)),
     listReservations: (signal: AbortSignal, options?: ListOptions) =>
       run('listReservations', signal, (call) => routes.listReservations(call, options)),
     listOrganizationReservations: (
@@ -136,17 +123,10 @@ export function createEquinixClient(config: EquinixConfig, deps: EquinixDeps) {
       alone(`reservation ${id}`, 'moveReservation', signal, (call) =>
         moveReservation(routes, call, { id, projectId }),
       ),
-    listSshKeys: (signal: AbortSignal) => run('listSshKeys', signal, routes.listSshKeys),
     listProjectSshKeys: (
       signal: AbortSignal,
       options?: { readonly projectId?: string; readonly query?: string },
     ) => run('listProjectSshKeys', signal, (call) => routes.listProjectSshKeys(call, options)),
-    getSshKey: (id: string, signal: AbortSignal) =>
-      run('getSshKey', signal, (call) => routes.getSshKey(call, id)),
-    createSshKey: (key: NamedKey, signal: AbortSignal) =>
-      run('createSshKey', signal, (call) => createSshKey(routes, call, key)),
-    updateSshKey: (change: KeyChange, signal: AbortSignal) =>
-      run('updateSshKey', signal, (call) => updateSshKey(routes, call, change)),
     deleteSshKey: (id: string, signal: AbortSignal) =>
       run('deleteSshKey', signal, (call) => deleteSshKey(routes, call, id)),
     /** Resolves with the id of the key that has this label, which then holds this key. */

@@ -2,7 +2,7 @@ import type { Call } from './call.ts';
 import type { DeviceAction, DeviceRoutes } from './device-routes.ts';
 import { asAmbiguous, isEquinixError } from './errors.ts';
 import { unsettled } from './mutation.ts';
-import { type BeforeSending, givenOf } from './request-parts.ts';
+import type { BeforeSending } from './request-parts.ts';
 import type { DeviceEvent } from './schema.ts';
 
 /** When to look for a trace of an action whose reply was lost, milliseconds after each other. */
@@ -10,34 +10,18 @@ const LOOKS_AFTER_MS = [0, 2_000, 5_000];
 
 /** An action that must not happen twice. */
 export interface OnceAction extends DeviceAction {
-  readonly type: 'reboot' | 'reinstall' | 'rescue';
+  readonly type: 'reboot' | 'reinstall';
 }
 
 export interface ReinstallOptions {
   /** Slug; the same system as before when absent. */
   readonly operatingSystem?: string;
-  readonly preserveData?: boolean;
-  /** Skips the wiping of disks. */
-  readonly deprovisionFast?: boolean;
-  /** Only with the system `custom_ipxe`. */
-  readonly ipxeScriptUrl?: string;
 }
 
-const CUSTOM_IPXE = 'custom_ipxe';
-
-/** @throws {EquinixError} InvalidArgument: a boot script for a system that takes none. */
-export function reinstallAction(call: Call, options: ReinstallOptions): OnceAction {
-  if (options.ipxeScriptUrl !== undefined && options.operatingSystem !== CUSTOM_IPXE) {
-    throw call.error('InvalidArgument', `an iPXE script goes with ${CUSTOM_IPXE} only`);
-  }
-  const fields = {
-    operating_system: options.operatingSystem,
-    preserve_data: options.preserveData,
-    deprovision_fast: options.deprovisionFast,
-    ipxe_script_url: options.ipxeScriptUrl,
-  };
-  return { ...(givenOf(fields) as Partial<DeviceAction>), type: 'reinstall' };
-}
+export const reinstallAction = ({ operatingSystem }: ReinstallOptions): OnceAction => ({
+  type: 'reinstall',
+  ...(operatingSystem !== undefined && { operating_system: operatingSystem }),
+});
 
 export interface ActOnce extends BeforeSending {
   readonly id: string;
@@ -96,7 +80,7 @@ async function traceAppears(routes: DeviceRoutes, call: Call, trace: Trace): Pro
   return false;
 }
 
-/** A reboot or rescue leaves the state as it is. */
+/** A reboot leaves the state as it is. */
 async function showsInState(routes: DeviceRoutes, call: Call, { id, type }: Trace) {
   return type === 'reinstall' && (await routes.getDevice(call, id, {})).state === 'reinstalling';
 }

@@ -8,7 +8,6 @@ import {
   device,
   type DeviceEvent,
   devicePage,
-  eventPage,
   events,
   nothing,
   ofId,
@@ -48,11 +47,8 @@ export interface DevicePatch {
 
 /** Body of an action; only `reinstall` has more than its type. */
 export interface DeviceAction {
-  readonly type: 'reboot' | 'power_on' | 'power_off' | 'reinstall' | 'rescue';
+  readonly type: 'reboot' | 'power_on' | 'power_off' | 'reinstall';
   readonly operating_system?: string;
-  readonly preserve_data?: boolean;
-  readonly deprovision_fast?: boolean;
-  readonly ipxe_script_url?: string;
 }
 
 const WITH_RESERVATION = { include: 'facility,hardware_reservation' };
@@ -163,27 +159,9 @@ export function createDeviceRoutes(config: Pick<EquinixConfig, 'projectId'>, lis
       const query = { per_page: '100' };
       return (await call.send({ method: 'GET', path, query, schema: events })).events.items;
     },
-    /** All events, newest first. */
-    listDeviceEvents: async (call: Call, id: string): Promise<Walked<DeviceEvent>> => {
-      const path = `${pathOf(call, id)}/events`;
-      const fetchPage = async (query: Paging) => {
-        const request = { method: 'GET', path, query, bulk: true } as const;
-        const page = await call.send({ ...request, schema: eventPage });
-        const { items, unread } = page.events;
-        return { items: items.map(identified), unread, meta: page.meta };
-      };
-      const found = await list(call, { endpoint: 'ListDeviceEvents', fetchPage });
-      return { ...found, items: found.items.map(({ event }) => event) };
-    },
   };
 }
 export type DeviceRoutes = ReturnType<typeof createDeviceRoutes>;
 
 const checkOf = (beforeAttempt: BeforeSending['beforeSending']) =>
   beforeAttempt === undefined ? {} : { beforeAttempt };
-
-/** Expected events have no id yet. */
-const identified = (event: DeviceEvent) => ({
-  id: event.id ?? `${event.type} ${event.created_at}`,
-  event,
-});

@@ -13,7 +13,6 @@ const ENDPOINTS: readonly (readonly [methods: string, path: RegExp, name: string
   ['GET', /^\/organizations\/[^/]+\/hardware-reservations$/, 'ListOrganizationReservations'],
   ['GET', /^\/hardware-reservations\/[^/]+$/, 'GetReservation'],
   ['POST', /^\/hardware-reservations\/[^/]+\/move$/, 'MoveReservation'],
-  ['GET', /^\/ssh-keys$/, 'ListSSHKeys'],
   ['GET', /^\/projects\/[^/]+\/ssh-keys$/, 'ListProjectSSHKeys'],
   ['POST', /^(\/projects\/[^/]+)?\/ssh-keys$/, 'CreateSSHKey'],
   ['GET', /^\/ssh-keys\/[^/]+$/, 'GetSSHKey'],

@@ -10,9 +10,6 @@ export function createKeyRoutes(config: Pick<EquinixConfig, 'projectId'>) {
   const pathOf = (call: Call, id: string) => `/ssh-keys/${checkedId(call, id)}`;
 
   return {
-    /** Every key the token can see, those of projects included. */
-    listSshKeys: async (call: Call): Promise<readonly SshKey[]> =>
-      (await call.send({ method: 'GET', path: '/ssh-keys', schema: sshKeyList })).ssh_keys.items,
     listProjectSshKeys: async (
       call: Call,
       { projectId = config.projectId, query }: { projectId?: string; query?: string } = {},
@@ -23,18 +20,14 @@ export function createKeyRoutes(config: Pick<EquinixConfig, 'projectId'>) {
     },
     getSshKey: (call: Call, id: string): Promise<SshKey> =>
       call.send({ method: 'GET', path: pathOf(call, id), schema: ofId(sshKey, id) }),
-    /** `projectId` null: a key of the token's user. */
     postSshKey: (
       call: Call,
       body: { readonly label: string; readonly key: string },
-      projectId: string | null = config.projectId,
-    ): Promise<SshKey> => {
-      const path = projectId === null ? '/ssh-keys' : keysOf(call, projectId);
-      return call.send({ method: 'POST', path, body, schema: sshKey });
-    },
+    ): Promise<SshKey> =>
+      call.send({ method: 'POST', path: keysOf(call, config.projectId), body, schema: sshKey }),
     changeSshKey: (
       call: Call,
-      { id, ...body }: { readonly id: string; readonly label?: string; readonly key?: string },
+      { id, ...body }: { readonly id: string; readonly key: string },
       method: 'PATCH' | 'PUT',
     ): Promise<SshKey> =>
       call.send({ method, path: pathOf(call, id), body, schema: ofId(sshKey, id) }),

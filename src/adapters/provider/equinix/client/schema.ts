@@ -170,7 +170,6 @@ const jsonPath = (path: readonly PropertyKey[]): string =>
 
 export const devicePage = z.object({ devices: entriesOf(listedDevice), meta });
 export const reservationPage = z.object({ hardware_reservations: entriesOf(reservation), meta });
-export const eventPage = z.object({ events: entriesOf(deviceEvent), meta });
 /** The newest events; servers that do not page them send no `meta`. */
 export const events = z.object({ events: entriesOf(deviceEvent) });
 export const sshKeyList = z.object({ ssh_keys: entriesOf(sshKey) });

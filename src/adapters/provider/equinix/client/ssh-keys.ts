@@ -8,71 +8,32 @@ import type { SshKey } from './schema.ts';
 export const sameKey = (one: string, other: string): boolean => blobOf(one) === blobOf(other);
 const blobOf = (line: string): string => line.trim().split(/\s+/).slice(0, 2).join(' ');
 
+/** A key of the configured project. */
 export interface NamedKey {
   readonly label: string;
   /** OpenSSH line. */
   readonly key: string;
-  /** Where it belongs: the configured project if absent, the token's user if null. */
-  readonly projectId?: string | null;
-}
-
-/**
- * Creates a key, unless the label already has the same one.
- * @throws {EquinixError} KeyLabelConflict: the label has another key, or several that differ.
- */
-export async function createSshKey(
-  routes: KeyRoutes,
-  call: Call,
-  wanted: NamedKey,
-): Promise<SshKey> {
-  return (await findSame(routes, call, wanted)) ?? (await storeKey(routes, call, wanted));
 }
 
 /** With project tokens the key is stored although the answer says 404. */
-const storeKey = (routes: KeyRoutes, call: Call, wanted: NamedKey): Promise<SshKey> =>
+const storeKey = (routes: KeyRoutes, call: Call, { label, key }: NamedKey): Promise<SshKey> =>
   mutate(call, {
     endpoint: 'CreateSSHKey',
-    send: () => {
-      const { label, key, projectId } = wanted;
-      return routes.postSshKey(call, { label, key }, projectId);
-    },
+    send: () => routes.postSshKey(call, { label, key }),
     look: async () => {
-      const value = await findSame(routes, call, wanted);
-      return value ? { value } : null;
+      const value = await findByLabel(routes, call, { label, key });
+      if (!value || sameKey(value.key, key)) return value ? { value } : null;
+      throw call.error('KeyLabelConflict', `label ${label} has another key`);
     },
     looksAfter: isNotFound,
   });
 
-/** The key of this label if it is the wanted one, undefined when there is none. */
-async function findSame(
+/** The same change twice is the same as once, so it is repeated until seen. */
+async function replaceKey(
   routes: KeyRoutes,
   call: Call,
-  wanted: NamedKey,
-): Promise<SshKey | undefined> {
-  const existing = await findByLabel(routes, call, wanted);
-  if (!existing || sameKey(existing.key, wanted.key)) return existing;
-  throw call.error('KeyLabelConflict', `label ${wanted.label} has another key`);
-}
-
-/** What is to become of a key. */
-export interface KeyChange {
-  readonly id: string;
-  readonly label?: string;
-  readonly key?: string;
-}
-
-/**
- * Changes label or key. The same change twice is the same as once, so it is repeated until seen.
- * @throws {EquinixError} InvalidArgument: nothing to change.
- */
-export async function updateSshKey(
-  routes: KeyRoutes,
-  call: Call,
-  change: KeyChange,
+  change: { readonly id: string; readonly key: string },
 ): Promise<SshKey> {
-  if (change.label === undefined && change.key === undefined) {
-    throw call.error('InvalidArgument', 'neither label nor key is given');
-  }
   let method: 'PATCH' | 'PUT' = 'PATCH';
   const send = async (): Promise<SshKey> => {
     try {
@@ -87,16 +48,12 @@ export async function updateSshKey(
   };
   const look = async () => {
     const value = await routes.getSshKey(call, change.id);
-    return agrees(value, change) ? { value } : null;
+    return sameKey(value.key, change.key) ? { value } : null;
   };
   return mutate(call, { endpoint: 'UpdateSSHKey', send, look });
 }
 
 const WRONG_METHOD: ReadonlySet<number> = new Set([404, 405]);
-
-const agrees = (stored: SshKey, { label, key }: KeyChange): boolean =>
-  (label === undefined || stored.label === label) &&
-  (key === undefined || sameKey(stored.key, key));
 
 /** Removes a key; one that is gone already has been removed. */
 export async function deleteSshKey(routes: KeyRoutes, call: Call, id: string): Promise<void> {
@@ -115,7 +72,10 @@ export async function deleteSshKey(routes: KeyRoutes, call: Call, id: string): P
   });
 }
 
-/** Makes the label hold our key, so that new machines let us in. Resolves with the key's id. */
+/**
+ * Makes the label hold our key, so that new machines let us in. Resolves with the key's id.
+ * @throws {EquinixError} KeyLabelConflict: several keys that differ have the label.
+ */
 export async function ensureSshKey(
   routes: KeyRoutes,
   call: Call,
@@ -123,20 +83,17 @@ export async function ensureSshKey(
 ): Promise<string> {
   const existing = await findByLabel(routes, call, wanted);
   if (existing && sameKey(existing.key, wanted.key)) return existing.id;
-  if (existing) return (await updateSshKey(routes, call, { id: existing.id, key: wanted.key })).id;
+  const { key } = wanted;
+  if (existing) return (await replaceKey(routes, call, { id: existing.id, key })).id;
   return (await storeKey(routes, call, wanted)).id;
 }
 
 async function findByLabel(
   routes: KeyRoutes,
   call: Call,
-  { label, key: wanted, projectId }: NamedKey,
+  { label, key: wanted }: NamedKey,
 ): Promise<SshKey | undefined> {
-  const keys =
-    projectId === null
-      ? (await routes.listSshKeys(call)).filter((key) => !belongsToProject(key))
-      : await routes.listProjectSshKeys(call, projectId === undefined ? {} : { projectId });
-  const found = keys
+  const found = (await routes.listProjectSshKeys(call))
     .filter((key) => key.label === label)
     .toSorted((a, b) => (a.id < b.id ? -1 : 1));
   // Daemons that start together may each have stored our key: any of them will do.
@@ -146,7 +103,3 @@ async function findByLabel(
   }
   return found[0];
 }
-
-/** The list for a user holds the keys of its projects too. */
-const belongsToProject = ({ entity, owner }: SshKey): boolean =>
-  [entity, owner].some((of) => /\/projects\/[^/]+\/?$/.test(of?.href ?? ''));

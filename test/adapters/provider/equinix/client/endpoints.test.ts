@@ -15,7 +15,6 @@ test.each([
   ['GET', '/organizations/x/hardware-reservations', 'ListOrganizationReservations'],
   ['GET', '/hardware-reservations/x', 'GetReservation'],
   ['POST', '/hardware-reservations/x/move', 'MoveReservation'],
-  ['GET', '/ssh-keys', 'ListSSHKeys'],
   ['GET', '/projects/x/ssh-keys', 'ListProjectSSHKeys'],
   ['POST', '/projects/x/ssh-keys', 'CreateSSHKey'],
   ['POST', '/ssh-keys', 'CreateSSHKey'],

@@ -142,7 +142,7 @@ export async function orderFor(
   change: Partial<DeviceOrder> = {},
 ): Promise<DeviceOrder> {
   const key = { label: KEY_LABEL, key: publicKeyLine(1) };
-  const { id: sshKeyId } = await stand.run(stand.client.createSshKey(key, live));
+  const sshKeyId = await stand.run(stand.client.ensureSshKey(key, live));
   stand.forget();
   const reservationId = stand.fake.reservations()[0]!.id;
   const hostname = `shepherd-ci-${reservationId.slice(0, 18)}`;

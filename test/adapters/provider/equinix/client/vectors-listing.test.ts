@@ -180,22 +180,6 @@ test('reservations come sorted by age, with device and facility, of any project'
   expect(others.items).toHaveLength(3);
 });
 
-test('events are paged, newest first', async () => {
-  const { client, run, fake, calls } = await begin(devices(1), { pageSize: 2 });
-  const [device] = fake.devices();
-  for (let n = 0; n < 5; n++) {
-    await run(client.rebootDevice(device!.id, live));
-    stand!.clock.advance(1_000);
-  }
-  stand!.forget();
-  const { items, complete } = await run(client.listDeviceEvents(device!.id, live));
-  expect(complete).toBe(true);
-  expect(items).toHaveLength(5);
-  const times = items.map(({ created_at }) => Date.parse(created_at!));
-  expect(times).toEqual(times.toSorted((one, other) => other - one));
-  expect(calls()).toHaveLength(3);
-});
-
 test('an id of a project or organisation that is no UUID never leaves', async () => {
   const { client, failureOf, calls } = await begin({});
   const projectId = '../organizations';
