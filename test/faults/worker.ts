@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { openSync, writeSync } from 'node:fs';
-import { createMemAgentServer } from '../../src/adapters/agents/mem-agent-server.ts';
+import { createMemAgentServer } from '../doubles/mem-agent-server.ts';
 import { createPgBmdb } from '../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb, BmdbSession, Work } from '../../src/adapters/bmdb/port.ts';
 import type { Clock } from '../../src/adapters/clock/port.ts';

@@ -9,7 +9,7 @@ import { createPermitQueue, type PermitQueue } from '../../src/actors/permit-que
 import { provideFleet, type ProvideDeps } from '../../src/actors/provide.ts';
 import type { ProvisionLimits } from '../../src/actors/provisioning/deps.ts';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
-import { createMemAgentServer } from '../../src/adapters/agents/mem-agent-server.ts';
+import { createMemAgentServer } from '../doubles/mem-agent-server.ts';
 import { createTakeoverProtocol } from '../../src/adapters/agents/takeover-protocol.ts';
 import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem/mem-bmdb.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';

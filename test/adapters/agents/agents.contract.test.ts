@@ -1,5 +1,5 @@
 import { describe } from 'vitest';
-import { createMemAgentServer } from '../../../src/adapters/agents/mem-agent-server.ts';
+import { createMemAgentServer } from '../../doubles/mem-agent-server.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { isRetryable } from '../../../src/domain/errors.ts';
 import type { HeartbeatOutcome } from '../../../src/domain/heartbeat.ts';

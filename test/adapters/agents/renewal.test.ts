@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { startAgentServer } from '../../../src/adapters/agents/http2-agent-server.ts';
-import { createMemAgentServer } from '../../../src/adapters/agents/mem-agent-server.ts';
+import { createMemAgentServer } from '../../doubles/mem-agent-server.ts';
 import type { AgentServer } from '../../../src/adapters/agents/port.ts';
 import { createTakeoverProtocol } from '../../../src/adapters/agents/takeover-protocol.ts';
 import { createDevCertificates } from '../../../src/adapters/agents/tls-material.ts';

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AnyActorRef } from 'xstate';
-import { createMemAgentServer } from '../../../src/adapters/agents/mem-agent-server.ts';
+import { createMemAgentServer } from '../../doubles/mem-agent-server.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import type { HeartbeatRecord } from '../../../src/domain/heartbeat.ts';
 import { machineId } from '../../../src/domain/ids.ts';

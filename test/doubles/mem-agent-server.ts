@@ -1,12 +1,12 @@
-import { Unreachable } from '../../domain/errors.ts';
-import type { HeartbeatOutcome, HeartbeatRecord, HeartbeatStore } from '../../domain/heartbeat.ts';
-import { silentLog } from '../log/port.ts';
-import type { Log } from '../log/port.ts';
-import { createIntake } from './intake.ts';
-import type { BatchOptions, IntakeOptions } from './intake.ts';
-import { defaultLimits } from './limits.ts';
-import type { AgentServer } from './port.ts';
-import { createStoreDoor } from './store-door.ts';
+import { Unreachable } from '../../src/domain/errors.ts';
+import type { HeartbeatOutcome, HeartbeatRecord, HeartbeatStore } from '../../src/domain/heartbeat.ts';
+import { silentLog } from '../../src/adapters/log/port.ts';
+import type { Log } from '../../src/adapters/log/port.ts';
+import { createIntake } from '../../src/adapters/agents/intake.ts';
+import type { BatchOptions, IntakeOptions } from '../../src/adapters/agents/intake.ts';
+import { defaultLimits } from '../../src/adapters/agents/limits.ts';
+import type { AgentServer } from '../../src/adapters/agents/port.ts';
+import { createStoreDoor } from '../../src/adapters/agents/store-door.ts';
 
 /** An agent server without network: simulated agents call it directly. */
 export interface MemAgentServer extends AgentServer {
