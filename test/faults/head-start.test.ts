@@ -9,7 +9,7 @@ import {
   createFakeHost,
   createFakeShell,
   type FakeHost,
-} from '../../src/adapters/ssh/fake-shell.ts';
+} from '../doubles/fake-shell.ts';
 import { NothingToDo } from '../../src/domain/errors.ts';
 import { slot, type SessionId, type Slot } from '../../src/domain/ids.ts';
 import { rankOf } from '../../src/domain/preference.ts';

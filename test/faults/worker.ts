@@ -12,7 +12,7 @@ import {
   createFakeHost,
   createFakeShell,
   type FakeHost,
-} from '../../src/adapters/ssh/fake-shell.ts';
+} from '../doubles/fake-shell.ts';
 import { codeOf, explain } from '../../src/domain/errors.ts';
 import { machineId, providerName } from '../../src/domain/ids.ts';
 import { AGENT_PATH, startDaemon, type RunningDaemon } from './daemon.ts';

@@ -22,7 +22,7 @@ import {
   createFakeHost,
   createFakeShell,
   type FakeHost,
-} from '../../src/adapters/ssh/fake-shell.ts';
+} from '../doubles/fake-shell.ts';
 import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../../src/domain/backoff.ts';
 import { machineId } from '../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../src/domain/machine.ts';

@@ -14,7 +14,7 @@ import {
   createFakeHost,
   createFakeShell,
   type FakeHost,
-} from '../../src/adapters/ssh/fake-shell.ts';
+} from '../doubles/fake-shell.ts';
 import type { Capabilities } from '../../src/adapters/provider/port.ts';
 import type { RemoteShell } from '../../src/adapters/ssh/port.ts';
 import { RECOVERY_BACKOFF } from '../../src/domain/backoff.ts';

@@ -1,4 +1,4 @@
-import { createFakeHost, createFakeShell } from '../../../src/adapters/ssh/fake-shell.ts';
+import { createFakeHost, createFakeShell } from '../../doubles/fake-shell.ts';
 import { outputBytesMax } from '../../../src/adapters/ssh/limits.ts';
 import { LIMIT_MS, shellContract } from '../../contracts/shell.ts';
 import { createWatchedClock } from '../../support/watched-clock.ts';

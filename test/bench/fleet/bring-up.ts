@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { performance } from 'node:perf_hooks';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
-import { createFakeHost, createFakeShell } from '../../../src/adapters/ssh/fake-shell.ts';
+import { createFakeHost, createFakeShell } from '../../doubles/fake-shell.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../../src/wire/codec.ts';
 import type { Server } from './database.ts';
 import { startBenchDaemon } from './daemon.ts';

@@ -7,13 +7,13 @@ import {
   RemoteFailure,
   TimedOut,
   Unreachable,
-} from '../../domain/errors.ts';
-import { INSTANCE_SECRET_PATH } from '../../domain/provisioning/provider-tags.ts';
-import { sleep } from '../clock/port.ts';
-import type { Clock } from '../clock/port.ts';
-import { defaultShellLimits, outputBytesMax } from './limits.ts';
-import type { ShellLimits } from './limits.ts';
-import type { RemoteShell, ShellSession, ShellTarget, UploadFile } from './port.ts';
+} from '../../src/domain/errors.ts';
+import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/provider-tags.ts';
+import { sleep } from '../../src/adapters/clock/port.ts';
+import type { Clock } from '../../src/adapters/clock/port.ts';
+import { defaultShellLimits, outputBytesMax } from '../../src/adapters/ssh/limits.ts';
+import type { ShellLimits } from '../../src/adapters/ssh/limits.ts';
+import type { RemoteShell, ShellSession, ShellTarget, UploadFile } from '../../src/adapters/ssh/port.ts';
 
 /** What a command answered; exit code 0 and empty outputs unless said otherwise. */
 export interface FakeAnswer {
