@@ -3,7 +3,7 @@ import { complaintsAboutTls } from '../adapters/agents/tls-check.ts';
 import { complaintAboutDataDirectory } from '../adapters/bmdb/embedded/data-directory.ts';
 import type { Clock, Random } from '../adapters/clock/port.ts';
 import { silentLog } from '../adapters/log/port.ts';
-import { createMemMetrics } from '../adapters/metrics/mem-metrics.ts';
+import { silentMetrics } from '../adapters/metrics/port.ts';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
 import { complaintsAboutKeys } from '../adapters/ssh/key-ring.ts';
 import { publicBlob } from '../adapters/ssh/openssh-key.ts';
@@ -69,7 +69,7 @@ async function checkProvider(config: Config, name: string, means: CheckMeans): P
     openProvider(providerName(name), settings, {
       ...means,
       log: silentLog,
-      metrics: createMemMetrics(),
+      metrics: silentMetrics,
       publicKey: SOME_KEY,
     }),
   );

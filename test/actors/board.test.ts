@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { InspectionEvent } from 'xstate';
 import { createBoard, type Board, type BoardChange } from '../../src/actors/board.ts';
-import { createMemMetrics, type MemMetrics } from '../../src/adapters/metrics/mem-metrics.ts';
+import { createMemMetrics, type MemMetrics } from '../doubles/mem-metrics.ts';
 import { providerName, slot } from '../../src/domain/ids.ts';
 import type { MachineState, MachineView } from '../../src/domain/view.ts';
 import { viewAt } from '../support/views.ts';

@@ -3,7 +3,7 @@ import { createActor } from 'xstate';
 import { createGuardWatch, type GuardWatch } from '../../src/actors/guard-watch.ts';
 import { provideGuard, STRAY_MS, type GuardDeps } from '../../src/actors/guard.ts';
 import type { BmdbSession, GuardAssessment, RequestState } from '../../src/adapters/bmdb/port.ts';
-import { createMemMetrics, type MemMetrics } from '../../src/adapters/metrics/mem-metrics.ts';
+import { createMemMetrics, type MemMetrics } from '../doubles/mem-metrics.ts';
 import { NotFound, SessionExpired, Unreachable } from '../../src/domain/errors.ts';
 import { sessionId, type SessionId, type Slot } from '../../src/domain/ids.ts';
 import type { GuardRow, RequestRow, SlotFacts } from '../../src/domain/machine.ts';

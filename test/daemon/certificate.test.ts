@@ -9,7 +9,7 @@ import { createDevCertificates } from '../../src/adapters/agents/tls-material.ts
 import type { TlsMaterial } from '../../src/adapters/agents/tls-material.ts';
 import { createSimulatedClock } from '../../src/adapters/clock/simulated-clock.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
-import { createMemMetrics } from '../../src/adapters/metrics/mem-metrics.ts';
+import { createMemMetrics } from '../doubles/mem-metrics.ts';
 import { parseConfig } from '../../src/config.ts';
 import { openAgentServer } from '../../src/daemon/adapters.ts';
 import { createCloser } from '../../src/daemon/closer.ts';

@@ -4,7 +4,7 @@ import type { ProvisionDeps } from '../../src/actors/provisioning/deps.ts';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
 import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem/mem-bmdb.ts';
 import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
-import { createMemMetrics, type MemMetrics } from '../../src/adapters/metrics/mem-metrics.ts';
+import { createMemMetrics, type MemMetrics } from '../doubles/mem-metrics.ts';
 import type { FleetProvider } from '../../src/adapters/provider/port.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { provisioner, type Round } from '../../src/machines/provisioner.ts';

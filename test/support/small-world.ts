@@ -15,7 +15,7 @@ import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem/mem-bmd
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
 import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
-import { createMemMetrics, type MemMetrics } from '../../src/adapters/metrics/mem-metrics.ts';
+import { createMemMetrics, type MemMetrics } from '../doubles/mem-metrics.ts';
 import { createMemProvider, type MemProvider } from './mem-provider.ts';
 import { provisionParts } from './provision-parts.ts';
 import {

@@ -9,7 +9,7 @@ import { newMachine } from '../../src/adapters/bmdb/mem/tables.ts';
 import type { RecoverDeps } from '../../src/actors/tasks/recovery/slots.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
 import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
-import { createMemMetrics, type MemMetrics } from '../../src/adapters/metrics/mem-metrics.ts';
+import { createMemMetrics, type MemMetrics } from '../doubles/mem-metrics.ts';
 import {
   createFakeHost,
   createFakeShell,

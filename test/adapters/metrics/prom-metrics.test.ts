@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createMemMetrics } from '../../../src/adapters/metrics/mem-metrics.ts';
+import { createMemMetrics } from '../../doubles/mem-metrics.ts';
 import { silentMetrics } from '../../../src/adapters/metrics/port.ts';
 import { createPromMetrics } from '../../../src/adapters/metrics/prom-metrics.ts';
 import { touchAll } from './every-metric.ts';

@@ -3,8 +3,8 @@ import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb, BmdbSession } from '../../../../src/adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
-import { createMemMetrics } from '../../../../src/adapters/metrics/mem-metrics.ts';
-import type { MemMetrics } from '../../../../src/adapters/metrics/mem-metrics.ts';
+import { createMemMetrics } from '../../../doubles/mem-metrics.ts';
+import type { MemMetrics } from '../../../doubles/mem-metrics.ts';
 import type { Rung } from '../../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import {

@@ -1,4 +1,4 @@
-import { createMemMetrics } from '../../../../src/adapters/metrics/mem-metrics.ts';
+import { createMemMetrics } from '../../../doubles/mem-metrics.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import {
   createFleetProvider,

@@ -1,4 +1,4 @@
-import { createMemMetrics, type MemMetrics } from '../../../../src/adapters/metrics/mem-metrics.ts';
+import { createMemMetrics, type MemMetrics } from '../../../doubles/mem-metrics.ts';
 import type {
   CallOptions,
   DriverMachine,

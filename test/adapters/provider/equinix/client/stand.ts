@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { createSeededRandom } from '../../../../../src/adapters/clock/simulated-clock.ts';
 import type { Log } from '../../../../../src/adapters/log/port.ts';
-import { createMemMetrics } from '../../../../../src/adapters/metrics/mem-metrics.ts';
+import { createMemMetrics } from '../../../../doubles/mem-metrics.ts';
 import {
   createEquinixClient,
   type EquinixClient,

@@ -1,4 +1,4 @@
-import type { Metrics } from './port.ts';
+import type { Metrics } from '../../src/adapters/metrics/port.ts';
 
 /** One call of a method of the port, with its arguments. */
 export interface MetricsCall {
