@@ -8,7 +8,7 @@ import type {
   ProvidedPatch,
   ProviderHoldBook,
 } from '../../src/adapters/bmdb/port.ts';
-import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
+import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { ProviderError, SessionExpired, Unreachable } from '../../src/domain/errors.ts';
 import { machineId, providerName, slot, type MachineId, type Slot } from '../../src/domain/ids.ts';
 import type { ProviderMachine, SlotFacts } from '../../src/domain/machine.ts';

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { Command } from 'commander';
-import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
+import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { addEquinixCommands } from '../../src/commands/equinix-program.ts';
 import { startFakequinix } from '../../src/simulator/fakequinix/fakequinix.ts';
 import type { Fakequinix, FakequinixOptions } from '../../src/simulator/fakequinix/options.ts';

@@ -5,7 +5,7 @@ import {
   createSeededRandom,
   createSimulatedClock,
   type VirtualClock,
-} from '../../src/adapters/clock/simulated-clock.ts';
+} from '../doubles/simulated-clock.ts';
 import type { Means, Told } from '../../src/commands/machine/command.ts';
 import { runVerb, type VerbOptions } from '../../src/commands/machine/verb.ts';
 import type { Wish } from '../../src/commands/machine/verbs.ts';

@@ -7,7 +7,7 @@ import { connect } from 'node:tls';
 import { expect, onTestFinished, test } from 'vitest';
 import { createDevCertificates } from '../../src/adapters/agents/tls-material.ts';
 import type { TlsMaterial } from '../../src/adapters/agents/tls-material.ts';
-import { createSimulatedClock } from '../../src/adapters/clock/simulated-clock.ts';
+import { createSimulatedClock } from '../doubles/simulated-clock.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import { createMemMetrics } from '../doubles/mem-metrics.ts';
 import { parseConfig } from '../../src/config.ts';

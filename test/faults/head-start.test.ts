@@ -2,7 +2,7 @@ import { NEVER } from 'rxjs';
 import { afterEach, expect, test } from 'vitest';
 import { createMemBmdb } from '../../src/adapters/bmdb/mem/mem-bmdb.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
-import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
+import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../src/adapters/metrics/port.ts';
 import {

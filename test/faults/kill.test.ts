@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
+import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { wreakHavoc } from './chaos.ts';
 import { figuresOf } from './figures.ts';
 import { judge } from './oracle.ts';

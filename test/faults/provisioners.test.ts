@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
 import { stringify } from 'yaml';
-import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
+import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { startFakequinix } from '../../src/simulator/fakequinix/fakequinix.ts';
 import type { Fakequinix } from '../../src/simulator/fakequinix/options.ts';
 import { startRestartablePostgres, type RestartablePostgres } from './postgres.ts';

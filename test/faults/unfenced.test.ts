@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
-import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
+import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { figuresOf } from './figures.ts';
 import { judge } from './oracle.ts';
 import { HURRY } from './pace.ts';

@@ -4,7 +4,7 @@ import { createMemAgentServer } from '../doubles/mem-agent-server.ts';
 import { createPgBmdb } from '../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb, BmdbSession, Work } from '../../src/adapters/bmdb/port.ts';
 import type { Clock } from '../../src/adapters/clock/port.ts';
-import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
+import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import type { Log } from '../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../src/adapters/metrics/port.ts';

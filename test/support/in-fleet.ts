@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/adapters/clock/port.ts';
-import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
+import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../src/adapters/metrics/port.ts';

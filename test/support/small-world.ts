@@ -14,7 +14,7 @@ import { createTakeoverProtocol } from '../../src/adapters/agents/takeover-proto
 import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem/mem-bmdb.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
-import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
+import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { createMemMetrics, type MemMetrics } from '../doubles/mem-metrics.ts';
 import { createMemProvider, type MemProvider } from './mem-provider.ts';
 import { provisionParts } from './provision-parts.ts';

@@ -8,7 +8,7 @@ import { rowOf } from '../../src/adapters/bmdb/mem/rows.ts';
 import { newMachine } from '../../src/adapters/bmdb/mem/tables.ts';
 import type { RecoverDeps } from '../../src/actors/tasks/recovery/slots.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
-import { createSeededRandom } from '../../src/adapters/clock/simulated-clock.ts';
+import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { createMemMetrics, type MemMetrics } from '../doubles/mem-metrics.ts';
 import {
   createFakeHost,

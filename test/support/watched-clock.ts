@@ -1,7 +1,7 @@
 import {
   createSimulatedClock,
   type VirtualClock,
-} from '../../src/adapters/clock/simulated-clock.ts';
+} from '../doubles/simulated-clock.ts';
 
 /** Virtual time that knows which timers are set, so that a test can find one left behind. */
 export interface WatchedClock extends VirtualClock {

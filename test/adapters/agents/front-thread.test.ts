@@ -8,7 +8,7 @@ import { runFrontThread } from '../../../src/adapters/agents/front-thread.ts';
 import type { FromThread, ToThread } from '../../../src/adapters/agents/thread-messages.ts';
 import { createDevCertificates } from '../../../src/adapters/agents/tls-material.ts';
 import type { TlsMaterial } from '../../../src/adapters/agents/tls-material.ts';
-import { createSimulatedClock } from '../../../src/adapters/clock/simulated-clock.ts';
+import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { UsageError } from '../../../src/domain/errors.ts';
 import { createMemHeartbeatStore } from './mem-heartbeat-store.ts';
 import { startTestServer } from './test-server.ts';

@@ -33,7 +33,7 @@ import {
   reset,
 } from './raw-http2.ts';
 import { createClients, startTestServer } from './test-server.ts';
-import { createSimulatedClock } from '../../../src/adapters/clock/simulated-clock.ts';
+import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
 const MIB = 1024 * 1024;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createRateLimit, createRecentSet } from '../../../src/adapters/agents/limits.ts';
-import { createSimulatedClock } from '../../../src/adapters/clock/simulated-clock.ts';
+import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
 describe('limits', () => {
   test('a rate grants its burst, then its average, for each key by itself', () => {

@@ -9,7 +9,7 @@ import { createTakeoverProtocol } from '../../../src/adapters/agents/takeover-pr
 import { createDevCertificates } from '../../../src/adapters/agents/tls-material.ts';
 import type { TlsMaterial } from '../../../src/adapters/agents/tls-material.ts';
 import { startTlsRenewal } from '../../../src/adapters/agents/tls-renewal.ts';
-import { createSimulatedClock } from '../../../src/adapters/clock/simulated-clock.ts';
+import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { generateRawKeyPair } from '../../../src/agent/keys.ts';
 import { UsageError } from '../../../src/domain/errors.ts';

@@ -4,7 +4,7 @@ import { createMemBmdb } from '../../../src/adapters/bmdb/mem/mem-bmdb.ts';
 import type { MemBmdb } from '../../../src/adapters/bmdb/mem/mem-bmdb.ts';
 import { emptyRow, newMachine } from '../../../src/adapters/bmdb/mem/tables.ts';
 import type { BmdbSession, Work } from '../../../src/adapters/bmdb/port.ts';
-import { createSeededRandom } from '../../../src/adapters/clock/simulated-clock.ts';
+import { createSeededRandom } from '../../doubles/simulated-clock.ts';
 import { createMemMetrics } from '../../doubles/mem-metrics.ts';
 import type { MemMetrics } from '../../doubles/mem-metrics.ts';
 import { Unreachable, WorkConflict, WorkLost } from '../../../src/domain/errors.ts';

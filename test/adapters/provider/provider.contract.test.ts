@@ -1,4 +1,4 @@
-import { createSeededRandom } from '../../../src/adapters/clock/simulated-clock.ts';
+import { createSeededRandom } from '../../doubles/simulated-clock.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { providerContract } from '../../contracts/provider.ts';
 import { createMemProvider } from '../../support/mem-provider.ts';

@@ -5,7 +5,7 @@ import { newMachine } from '../../../src/adapters/bmdb/mem/tables.ts';
 import {
   createSeededRandom,
   createSimulatedClock,
-} from '../../../src/adapters/clock/simulated-clock.ts';
+} from '../../doubles/simulated-clock.ts';
 import { codeOf } from '../../../src/domain/errors.ts';
 import { machineId, providerName, slot } from '../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';

@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Denied, RemoteFailure, TimedOut, Unreachable } from '../../../src/domain/errors.ts';
-import { createSeededRandom } from '../../../src/adapters/clock/simulated-clock.ts';
+import { createSeededRandom } from '../../doubles/simulated-clock.ts';
 import { uploadOf } from '../../contracts/upload-of.ts';
 import {
   createStand,

@@ -3,7 +3,7 @@ import { createMemBmdb } from '../../../../src/adapters/bmdb/mem/mem-bmdb.ts';
 import {
   createSeededRandom,
   createSimulatedClock,
-} from '../../../../src/adapters/clock/simulated-clock.ts';
+} from '../../../doubles/simulated-clock.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { DAY } from '../../../contracts/bmdb-stage.ts';
 import { PROVIDER } from '../../../contracts/bmdb-rows.ts';

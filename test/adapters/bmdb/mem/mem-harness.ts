@@ -6,7 +6,7 @@ import type { Memory } from '../../../../src/adapters/bmdb/mem/tables.ts';
 import {
   createSeededRandom,
   createSimulatedClock,
-} from '../../../../src/adapters/clock/simulated-clock.ts';
+} from '../../../doubles/simulated-clock.ts';
 import { sessionId } from '../../../../src/domain/ids.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import type { HoldRow, MachineRow } from '../../../../src/domain/machine.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb, BmdbSession, Work } from '../../../../src/adapters/bmdb/port.ts';
-import { createSeededRandom } from '../../../../src/adapters/clock/simulated-clock.ts';
+import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import type { BackoffDescriptor } from '../../../../src/domain/backoff.ts';

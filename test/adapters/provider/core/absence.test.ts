@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createSimulatedClock } from '../../../../src/adapters/clock/simulated-clock.ts';
+import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
 import type { DriverListing, Provider } from '../../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import { fleetOf, free, live, machine, order, scripted } from './scripted-driver.ts';

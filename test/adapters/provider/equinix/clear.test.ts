@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { createHoldKeeper } from '../../../../src/actors/provider-holds.ts';
 import { createMemBmdb } from '../../../../src/adapters/bmdb/mem/mem-bmdb.ts';
-import { createSeededRandom } from '../../../../src/adapters/clock/simulated-clock.ts';
+import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { DEFAULT_GUARD } from '../../../../src/domain/recovery/guard.ts';
 import { recordingLog } from '../../../support/recording-log.ts';

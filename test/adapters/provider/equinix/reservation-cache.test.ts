@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSimulatedClock } from '../../../../src/adapters/clock/simulated-clock.ts';
+import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
 import type { Walked } from '../../../../src/adapters/provider/equinix/client/pages.ts';
 import {
   type Reservation,

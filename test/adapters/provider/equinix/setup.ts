@@ -1,4 +1,4 @@
-import { createSeededRandom } from '../../../../src/adapters/clock/simulated-clock.ts';
+import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
 import type { Log } from '../../../../src/adapters/log/port.ts';
 import {
   EQUINIX_DEFAULTS,

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { createSeededRandom } from '../../../../src/adapters/clock/simulated-clock.ts';
+import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import { equinixDriver } from '../../../../src/adapters/provider/equinix/driver.ts';

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { once } from 'node:events';
-import { createSeededRandom } from '../../../../src/adapters/clock/simulated-clock.ts';
+import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import type { DriverContext } from '../../../../src/adapters/provider/port.ts';

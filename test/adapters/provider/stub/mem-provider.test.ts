@@ -3,7 +3,7 @@ import {
   createSeededRandom,
   createSimulatedClock,
   type VirtualClock,
-} from '../../../../src/adapters/clock/simulated-clock.ts';
+} from '../../../doubles/simulated-clock.ts';
 import { createMemProvider, type MemProvider } from '../../../support/mem-provider.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import { witness } from '../../../../src/domain/ids.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createSimulatedClock } from '../../../../../src/adapters/clock/simulated-clock.ts';
+import { createSimulatedClock } from '../../../../doubles/simulated-clock.ts';
 import { systemClock } from '../../../../../src/adapters/clock/system-clock.ts';
 import type { Clock } from '../../../../../src/adapters/clock/port.ts';
 import { createSlots } from '../../../../../src/adapters/provider/equinix/client/slots.ts';

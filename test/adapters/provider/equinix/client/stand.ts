@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { createSeededRandom } from '../../../../../src/adapters/clock/simulated-clock.ts';
+import { createSeededRandom } from '../../../../doubles/simulated-clock.ts';
 import type { Log } from '../../../../../src/adapters/log/port.ts';
 import { createMemMetrics } from '../../../../doubles/mem-metrics.ts';
 import {

@@ -1,5 +1,5 @@
 import { SimulatedClock } from 'xstate';
-import type { Clock, Random } from './port.ts';
+import type { Clock, Random } from '../../src/adapters/clock/port.ts';
 
 /** Virtual time for tests: nothing happens until `increment`. Starts at `startMs` (epoch). */
 export interface VirtualClock extends Clock {
