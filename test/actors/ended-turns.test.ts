@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { TaskDeps } from '../../src/actors/tasks/task.ts';
-import { rowOf } from '../../src/adapters/bmdb/mem/rows.ts';
+import { rowOf } from '../doubles/mem-bmdb/rows.ts';
 import type { ShellSession } from '../../src/adapters/ssh/port.ts';
 import { Cancelled, Unreachable } from '../../src/domain/errors.ts';
 import { MACHINE, SLOT } from '../support/facts.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { createLeases, provisionerJob, type Leases } from '../../src/actors/leases.ts';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
-import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem/mem-bmdb.ts';
+import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { Unreachable } from '../../src/domain/errors.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';

@@ -1,7 +1,7 @@
 import { createActor } from 'xstate';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
-import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem/mem-bmdb.ts';
+import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { Unreachable } from '../../src/domain/errors.ts';

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { newMachine } from '../../src/adapters/bmdb/mem/tables.ts';
+import { newMachine } from '../doubles/mem-bmdb/tables.ts';
 import { machineId, providerName, slot } from '../../src/domain/ids.ts';
 import { machineRow, provided, PROVIDER } from '../support/facts.ts';
 import { createSmallWorld, type SmallWorld } from '../support/small-world.ts';

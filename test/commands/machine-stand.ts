@@ -1,5 +1,5 @@
-import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem/mem-bmdb.ts';
-import { newMachine } from '../../src/adapters/bmdb/mem/tables.ts';
+import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
+import { newMachine } from '../doubles/mem-bmdb/tables.ts';
 import type { BmdbSession } from '../../src/adapters/bmdb/port.ts';
 import {
   createSeededRandom,
@@ -14,7 +14,7 @@ import { machineId, type MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { DEFAULT_LADDER } from '../../src/domain/recovery/ladder.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { emptyRow } from '../../src/adapters/bmdb/mem/tables.ts';
+import { emptyRow } from '../doubles/mem-bmdb/tables.ts';
 import { KEY_HEX, PROVIDER, providedOf } from '../contracts/bmdb-rows.ts';
 
 export const idOf = (at: number): MachineId =>

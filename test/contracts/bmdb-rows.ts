@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { emptyRow } from '../../src/adapters/bmdb/mem/tables.ts';
+import { emptyRow } from '../doubles/mem-bmdb/tables.ts';
 import { machineId, providerName } from '../../src/domain/ids.ts';
 import type { LadderRow, MachineRow, Provided, Rung } from '../../src/domain/machine.ts';
 

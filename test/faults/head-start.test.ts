@@ -1,6 +1,6 @@
 import { NEVER } from 'rxjs';
 import { afterEach, expect, test } from 'vitest';
-import { createMemBmdb } from '../../src/adapters/bmdb/mem/mem-bmdb.ts';
+import { createMemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';

@@ -1,7 +1,7 @@
 import { mistakesNamed, type Mutation } from './mutation.ts';
 
 /** What the database in memory does instead of statements. */
-const MEM = 'src/adapters/bmdb/mem';
+const MEM = 'test/doubles/mem-bmdb';
 /** The contract of the port. */
 const ON_MEM = ['test/adapters/bmdb/mem/mem-bmdb.test.ts'];
 

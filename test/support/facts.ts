@@ -1,4 +1,4 @@
-import { emptyRow } from '../../src/adapters/bmdb/mem/tables.ts';
+import { emptyRow } from '../doubles/mem-bmdb/tables.ts';
 import { machineId, providerName, sessionId, slot, witness } from '../../src/domain/ids.ts';
 import type {
   BackoffRow,

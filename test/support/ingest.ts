@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { Memory } from '../../src/adapters/bmdb/mem/tables.ts';
+import type { Memory } from '../doubles/mem-bmdb/tables.ts';
 import { calmRow, DEFAULT_GUARD, FLEET } from '../../src/domain/recovery/guard.ts';
 import type { GuardPolicy } from '../../src/domain/recovery/guard.ts';
 

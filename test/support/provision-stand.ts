@@ -2,7 +2,7 @@ import { createActor } from 'xstate';
 import { createProvisioning } from '../../src/actors/provisioning/slots.ts';
 import type { ProvisionDeps } from '../../src/actors/provisioning/deps.ts';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
-import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem/mem-bmdb.ts';
+import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { createMemMetrics, type MemMetrics } from '../doubles/mem-metrics.ts';
 import type { FleetProvider } from '../../src/adapters/provider/port.ts';

@@ -11,7 +11,7 @@ import type { ProvisionLimits } from '../../src/actors/provisioning/deps.ts';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
 import { createMemAgentServer } from '../doubles/mem-agent-server.ts';
 import { createTakeoverProtocol } from '../../src/adapters/agents/takeover-protocol.ts';
-import { createMemBmdb, type MemBmdb } from '../../src/adapters/bmdb/mem/mem-bmdb.ts';
+import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
 import { createSeededRandom } from '../doubles/simulated-clock.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { MemBmdb } from '../../../src/adapters/bmdb/mem/mem-bmdb.ts';
+import type { MemBmdb } from '../../doubles/mem-bmdb/mem-bmdb.ts';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import type { MemFault } from '../../support/mem-provider.ts';

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { countingBmdb } from '../../../src/adapters/bmdb/counting-bmdb.ts';
-import { createMemBmdb } from '../../../src/adapters/bmdb/mem/mem-bmdb.ts';
-import type { MemBmdb } from '../../../src/adapters/bmdb/mem/mem-bmdb.ts';
-import { emptyRow, newMachine } from '../../../src/adapters/bmdb/mem/tables.ts';
+import { createMemBmdb } from '../../doubles/mem-bmdb/mem-bmdb.ts';
+import type { MemBmdb } from '../../doubles/mem-bmdb/mem-bmdb.ts';
+import { emptyRow, newMachine } from '../../doubles/mem-bmdb/tables.ts';
 import type { BmdbSession, Work } from '../../../src/adapters/bmdb/port.ts';
 import { createSeededRandom } from '../../doubles/simulated-clock.ts';
 import { createMemMetrics } from '../../doubles/mem-metrics.ts';

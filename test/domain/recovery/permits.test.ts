@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createMemBmdb } from '../../../src/adapters/bmdb/mem/mem-bmdb.ts';
-import { newMachine } from '../../../src/adapters/bmdb/mem/tables.ts';
+import { createMemBmdb } from '../../doubles/mem-bmdb/mem-bmdb.ts';
+import { newMachine } from '../../doubles/mem-bmdb/tables.ts';
 import {
   createSeededRandom,
   createSimulatedClock,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createMemBmdb } from '../../../../src/adapters/bmdb/mem/mem-bmdb.ts';
+import { createMemBmdb } from '../../../doubles/mem-bmdb/mem-bmdb.ts';
 import {
   createSeededRandom,
   createSimulatedClock,

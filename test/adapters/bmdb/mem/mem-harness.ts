@@ -1,8 +1,8 @@
-import { createMemBmdb } from '../../../../src/adapters/bmdb/mem/mem-bmdb.ts';
-import { writeHistory } from '../../../../src/adapters/bmdb/mem/records.ts';
-import { guardRow } from '../../../../src/adapters/bmdb/mem/guard-rows.ts';
-import { newMachine, patch } from '../../../../src/adapters/bmdb/mem/tables.ts';
-import type { Memory } from '../../../../src/adapters/bmdb/mem/tables.ts';
+import { createMemBmdb } from '../../../doubles/mem-bmdb/mem-bmdb.ts';
+import { writeHistory } from '../../../doubles/mem-bmdb/records.ts';
+import { guardRow } from '../../../doubles/mem-bmdb/guard-rows.ts';
+import { newMachine, patch } from '../../../doubles/mem-bmdb/tables.ts';
+import type { Memory } from '../../../doubles/mem-bmdb/tables.ts';
 import {
   createSeededRandom,
   createSimulatedClock,

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { createHoldKeeper } from '../../../../src/actors/provider-holds.ts';
-import { createMemBmdb } from '../../../../src/adapters/bmdb/mem/mem-bmdb.ts';
+import { createMemBmdb } from '../../../doubles/mem-bmdb/mem-bmdb.ts';
 import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { DEFAULT_GUARD } from '../../../../src/domain/recovery/guard.ts';

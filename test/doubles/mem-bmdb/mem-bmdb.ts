@@ -1,4 +1,4 @@
-import { Cancelled } from '../../../domain/errors.ts';
+import { Cancelled } from '../../../src/domain/errors.ts';
 import { createGuardBook } from './guard.ts';
 import { createHeartbeats } from './heartbeats.ts';
 import { createInspection } from './inspection.ts';
@@ -11,8 +11,8 @@ import { moment, readChanges, readSnapshot } from './snapshot.ts';
 import { sweep } from './sweep.ts';
 import { createMemory, requireReachable } from './tables.ts';
 import type { MemBmdbOptions, Memory } from './tables.ts';
-import { plainBmdb } from '../plain-bmdb.ts';
-import type { Bmdb } from '../port.ts';
+import { plainBmdb } from '../../../src/adapters/bmdb/plain-bmdb.ts';
+import type { Bmdb } from '../../../src/adapters/bmdb/port.ts';
 
 /** The rows lie open, for tests to set up and to look at. */
 export interface MemBmdb extends Bmdb {

@@ -1,20 +1,20 @@
-import { jitteredUntil, nextBackoffSeconds } from '../../../domain/backoff.ts';
-import type { BackoffDescriptor } from '../../../domain/backoff.ts';
-import { askRefusal, isLadder } from '../../../domain/eligibility.ts';
-import { NoPermit, NothingToDo } from '../../../domain/errors.ts';
-import type { MachineRow, Rung } from '../../../domain/machine.ts';
-import { BOOT_TIMES_KEPT } from '../../../domain/policy.ts';
-import { orderedText } from '../door.ts';
+import { jitteredUntil, nextBackoffSeconds } from '../../../src/domain/backoff.ts';
+import type { BackoffDescriptor } from '../../../src/domain/backoff.ts';
+import { askRefusal, isLadder } from '../../../src/domain/eligibility.ts';
+import { NoPermit, NothingToDo } from '../../../src/domain/errors.ts';
+import type { MachineRow, Rung } from '../../../src/domain/machine.ts';
+import { BOOT_TIMES_KEPT } from '../../../src/domain/policy.ts';
+import { orderedText } from '../../../src/adapters/bmdb/door.ts';
 import { forgetMachine, noteDeprovisionAsked } from './deprovision.ts';
 import { refuseGuarded } from './guard.ts';
-import { provedText } from '../settlement.ts';
+import { provedText } from '../../../src/adapters/bmdb/settlement.ts';
 import { writeEvent } from './records.ts';
 import { circumstances, rowOf } from './rows.ts';
 import { endRequests } from './request-ends.ts';
 import { dropPermit, patch } from './tables.ts';
 import type { MemMachine, Memory } from './tables.ts';
 import type { Held } from './held.ts';
-import type { FinishChange, WorkNote } from '../port.ts';
+import type { FinishChange, WorkNote } from '../../../src/adapters/bmdb/port.ts';
 
 /** What a finished task makes true. */
 export function applyChange(held: Held, change: FinishChange): void {

@@ -1,20 +1,20 @@
-import { storable } from '../../../domain/heartbeat.ts';
+import { storable } from '../../../src/domain/heartbeat.ts';
 import type {
   HeartbeatOutcome,
   HeartbeatRecord,
   HeartbeatStore,
-} from '../../../domain/heartbeat.ts';
-import { handOutRefusal, installState } from '../../../domain/eligibility.ts';
-import type { MachineRow } from '../../../domain/machine.ts';
-import { FLEET } from '../../../domain/recovery/guard.ts';
-import { LADDER_RESET_MS, PERMIT_RETURNED_AFTER } from '../../../domain/policy.ts';
+} from '../../../src/domain/heartbeat.ts';
+import { handOutRefusal, installState } from '../../../src/domain/eligibility.ts';
+import type { MachineRow } from '../../../src/domain/machine.ts';
+import { FLEET } from '../../../src/domain/recovery/guard.ts';
+import { LADDER_RESET_MS, PERMIT_RETURNED_AFTER } from '../../../src/domain/policy.ts';
 import {
   humanNeededNoMore,
   installationHandedOut,
   installationReported,
-} from '../installation-events.ts';
+} from '../../../src/adapters/bmdb/installation-events.ts';
 import { guardRow } from './guard-rows.ts';
-import { answeredRequest } from '../install-image.ts';
+import { answeredRequest } from '../../../src/adapters/bmdb/install-image.ts';
 import { writeEvent } from './records.ts';
 import { circumstances, liveWork } from './rows.ts';
 import { dropPermit, patch, requireReachable } from './tables.ts';

@@ -1,7 +1,7 @@
-import { exclusionGroup, isLadder } from '../../../domain/eligibility.ts';
-import { NothingToDo, WorkConflict } from '../../../domain/errors.ts';
-import type { MachineId } from '../../../domain/ids.ts';
-import type { Process } from '../../../domain/machine.ts';
+import { exclusionGroup, isLadder } from '../../../src/domain/eligibility.ts';
+import { NothingToDo, WorkConflict } from '../../../src/domain/errors.ts';
+import type { MachineId } from '../../../src/domain/ids.ts';
+import type { Process } from '../../../src/domain/machine.ts';
 import type { SessionGate } from './gate.ts';
 import { cancelOn } from './leases.ts';
 import { grantPermit } from './permits.ts';
@@ -9,7 +9,7 @@ import { writeHistory } from './records.ts';
 import { refusalFor, rowOf } from './rows.ts';
 import type { Memory, MemWork } from './tables.ts';
 import { createWork } from './work.ts';
-import type { Work } from '../port.ts';
+import type { Work } from '../../../src/adapters/bmdb/port.ts';
 
 /** See `BmdbSession.claim`. */
 export function claim(

@@ -1,5 +1,5 @@
-import { NoPermit } from '../../../domain/errors.ts';
-import { countGuarded } from '../../../domain/recovery/guard-counts.ts';
+import { NoPermit } from '../../../src/domain/errors.ts';
+import { countGuarded } from '../../../src/domain/recovery/guard-counts.ts';
 import {
   DEFAULT_GUARD,
   FLEET,
@@ -8,13 +8,13 @@ import {
   isNear,
   judgeGuard,
   markIngest,
-} from '../../../domain/recovery/guard.ts';
-import type { GuardCounts, GuardPolicy, IngestLimits } from '../../../domain/recovery/guard.ts';
+} from '../../../src/domain/recovery/guard.ts';
+import type { GuardCounts, GuardPolicy, IngestLimits } from '../../../src/domain/recovery/guard.ts';
 import { guardRow, ingestOf } from './guard-rows.ts';
 import { circumstances, rowOf } from './rows.ts';
 import type { MemMachine, Memory } from './tables.ts';
 import { requireReachable } from './tables.ts';
-import type { GuardAssessment, GuardBook } from '../port.ts';
+import type { GuardAssessment, GuardBook } from '../../../src/adapters/bmdb/port.ts';
 
 export const guardPolicyOf = ({ options }: Memory): GuardPolicy => options.guard ?? DEFAULT_GUARD;
 

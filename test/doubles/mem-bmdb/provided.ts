@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { NotFound } from '../../../domain/errors.ts';
-import type { MachineId } from '../../../domain/ids.ts';
-import type { MachineRow } from '../../../domain/machine.ts';
+import { NotFound } from '../../../src/domain/errors.ts';
+import type { MachineId } from '../../../src/domain/ids.ts';
+import type { MachineRow } from '../../../src/domain/machine.ts';
 import type { SessionGate } from './gate.ts';
 import { dropPermit, patch } from './tables.ts';
 import type { Memory } from './tables.ts';
-import type { ProvidedPatch } from '../port.ts';
+import type { ProvidedPatch } from '../../../src/adapters/bmdb/port.ts';
 
 /** See `BmdbSession.updateProvided`. */
 export function updateProvided(

@@ -1,7 +1,7 @@
-import { SessionExpired } from '../../../domain/errors.ts';
-import { sessionId as asSessionId } from '../../../domain/ids.ts';
-import { createLifeline } from '../pg/lifeline.ts';
-import type { Lifeline } from '../pg/lifeline.ts';
+import { SessionExpired } from '../../../src/domain/errors.ts';
+import { sessionId as asSessionId } from '../../../src/domain/ids.ts';
+import { createLifeline } from '../../../src/adapters/bmdb/pg/lifeline.ts';
+import type { Lifeline } from '../../../src/adapters/bmdb/pg/lifeline.ts';
 import { createIntentBook } from './intents.ts';
 import { takeJob } from './jobs.ts';
 import { cancelOn, cancelWork } from './leases.ts';
@@ -12,7 +12,7 @@ import { requireReachable } from './tables.ts';
 import type { Memory, MemSession, MemWork } from './tables.ts';
 import { claim } from './claim.ts';
 import type { SessionGate } from './gate.ts';
-import type { BmdbSession, SessionOptions } from '../port.ts';
+import type { BmdbSession, SessionOptions } from '../../../src/adapters/bmdb/port.ts';
 
 /** See `Bmdb.openSession`. */
 export function openSession(memory: Memory, options: SessionOptions): BmdbSession {

@@ -1,8 +1,8 @@
-import { refusal } from '../../../domain/eligibility.ts';
-import { slotIdOf, slotOf } from '../../../domain/ids.ts';
-import type { Provided } from '../../../domain/machine.ts';
-import { farewellLines, type Deprovisioned } from '../door.ts';
-import { NothingToDo } from '../../../domain/errors.ts';
+import { refusal } from '../../../src/domain/eligibility.ts';
+import { slotIdOf, slotOf } from '../../../src/domain/ids.ts';
+import type { Provided } from '../../../src/domain/machine.ts';
+import { farewellLines, type Deprovisioned } from '../../../src/adapters/bmdb/door.ts';
+import { NothingToDo } from '../../../src/domain/errors.ts';
 import type { Held } from './held.ts';
 import { cancelOn } from './leases.ts';
 import { writeEvent } from './records.ts';

@@ -1,10 +1,10 @@
-import type { MachineRow } from '../../../domain/machine.ts';
-import { candidatesOf, statisticsOf } from '../../../domain/statistics.ts';
-import { inspectField } from '../reflection/fields.ts';
-import { createMessageReader } from '../reflection/messages.ts';
-import type { MessageReader } from '../reflection/messages.ts';
-import { tagName } from '../reflection/names.ts';
-import { latestMigration } from '../schema/migrations.ts';
+import type { MachineRow } from '../../../src/domain/machine.ts';
+import { candidatesOf, statisticsOf } from '../../../src/domain/statistics.ts';
+import { inspectField } from '../../../src/adapters/bmdb/reflection/fields.ts';
+import { createMessageReader } from '../../../src/adapters/bmdb/reflection/messages.ts';
+import type { MessageReader } from '../../../src/adapters/bmdb/reflection/messages.ts';
+import { tagName } from '../../../src/adapters/bmdb/reflection/names.ts';
+import { latestMigration } from '../../../src/adapters/bmdb/schema/migrations.ts';
 import { eventsOf } from './events.ts';
 import { historyOf } from './records.ts';
 import { circumstances, liveWork, rowsOf } from './rows.ts';
@@ -18,7 +18,7 @@ import type {
   InspectedMachines,
   InspectionQuery,
   TagType,
-} from '../port.ts';
+} from '../../../src/adapters/bmdb/port.ts';
 
 /**
  * See `BmdbInspection`. The tables are those that the newest migration makes.

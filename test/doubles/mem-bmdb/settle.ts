@@ -1,10 +1,10 @@
-import { NotFound } from '../../../domain/errors.ts';
-import { installState } from '../../../domain/eligibility.ts';
-import type { HoldKind, LadderRow, MachineRow, RequestRow } from '../../../domain/machine.ts';
-import { isOnSlot } from '../../../domain/requests.ts';
-import { FLEET, frozenByOperator, thawedByOperator } from '../../../domain/recovery/guard.ts';
-import { settlementOf } from '../settlement.ts';
-import type { Effect, Scene } from '../settlement.ts';
+import { NotFound } from '../../../src/domain/errors.ts';
+import { installState } from '../../../src/domain/eligibility.ts';
+import type { HoldKind, LadderRow, MachineRow, RequestRow } from '../../../src/domain/machine.ts';
+import { isOnSlot } from '../../../src/domain/requests.ts';
+import { FLEET, frozenByOperator, thawedByOperator } from '../../../src/domain/recovery/guard.ts';
+import { settlementOf } from '../../../src/adapters/bmdb/settlement.ts';
+import type { Effect, Scene } from '../../../src/adapters/bmdb/settlement.ts';
 import type { SessionGate } from './gate.ts';
 import { guardRow } from './guard-rows.ts';
 import { endRequests } from './request-ends.ts';
@@ -12,7 +12,7 @@ import { toRequest, toState } from './requests.ts';
 import { circumstances, liveWork, rowOf } from './rows.ts';
 import { dropPermit, patch } from './tables.ts';
 import type { MemMachine, Memory, MemRequest } from './tables.ts';
-import type { RequestState } from '../port.ts';
+import type { RequestState } from '../../../src/adapters/bmdb/port.ts';
 
 /** See `BmdbSession.settle`. */
 export function settle(memory: Memory, gate: SessionGate, key: string): RequestState | null {

@@ -1,13 +1,13 @@
-import { NotFound, NothingToDo } from '../../../domain/errors.ts';
-import type { RequestRow } from '../../../domain/machine.ts';
-import { EXPIRED, isOnSlot, isOrder } from '../../../domain/requests.ts';
-import { filedRequest, requireSame } from '../request-door.ts';
-import type { FiledRequest } from '../request-door.ts';
-import { refused } from '../settlement.ts';
+import { NotFound, NothingToDo } from '../../../src/domain/errors.ts';
+import type { RequestRow } from '../../../src/domain/machine.ts';
+import { EXPIRED, isOnSlot, isOrder } from '../../../src/domain/requests.ts';
+import { filedRequest, requireSame } from '../../../src/adapters/bmdb/request-door.ts';
+import type { FiledRequest } from '../../../src/adapters/bmdb/request-door.ts';
+import { refused } from '../../../src/adapters/bmdb/settlement.ts';
 import { endRequests, touchRequest } from './request-ends.ts';
 import { requireReachable } from './tables.ts';
 import type { Memory, MemRequest } from './tables.ts';
-import type { RequestBook, RequestState } from '../port.ts';
+import type { RequestBook, RequestState } from '../../../src/adapters/bmdb/port.ts';
 
 const LIST_MAX = 1_000;
 

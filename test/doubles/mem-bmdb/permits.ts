@@ -1,8 +1,8 @@
-import { orderFor } from '../../../domain/eligibility.ts';
-import { NoPermit } from '../../../domain/errors.ts';
-import type { Process } from '../../../domain/machine.ts';
-import { fleetBudget, groupBudget } from '../../../domain/policy.ts';
-import { FLEET, suspicionRefusal } from '../../../domain/recovery/guard.ts';
+import { orderFor } from '../../../src/domain/eligibility.ts';
+import { NoPermit } from '../../../src/domain/errors.ts';
+import type { Process } from '../../../src/domain/machine.ts';
+import { fleetBudget, groupBudget } from '../../../src/domain/policy.ts';
+import { FLEET, suspicionRefusal } from '../../../src/domain/recovery/guard.ts';
 import { rowOf } from './rows.ts';
 import { countNow, guardPolicyOf, refuseGuarded } from './guard.ts';
 import type { MemMachine, Memory } from './tables.ts';

@@ -1,4 +1,4 @@
-import type { SessionId } from '../../../domain/ids.ts';
+import type { SessionId } from '../../../src/domain/ids.ts';
 
 /** What the parts of a session ask before they write. */
 export interface SessionGate {

@@ -1,4 +1,4 @@
-import type { MachineRow } from '../../../domain/machine.ts';
+import type { MachineRow } from '../../../src/domain/machine.ts';
 import type { SessionGate } from './gate.ts';
 import type { MemMachine, Memory, MemWork } from './tables.ts';
 

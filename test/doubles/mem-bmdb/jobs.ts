@@ -1,10 +1,10 @@
-import { LeaseLost, SessionExpired } from '../../../domain/errors.ts';
-import type { LeaseRow } from '../../../domain/machine.ts';
-import { requireJobName } from '../door.ts';
+import { LeaseLost, SessionExpired } from '../../../src/domain/errors.ts';
+import type { LeaseRow } from '../../../src/domain/machine.ts';
+import { requireJobName } from '../../../src/adapters/bmdb/door.ts';
 import type { SessionGate } from './gate.ts';
 import { isSessionAlive } from './rows.ts';
 import type { MemJob, Memory } from './tables.ts';
-import type { Lease } from '../port.ts';
+import type { Lease } from '../../../src/adapters/bmdb/port.ts';
 
 /** See `BmdbSession.lease`. */
 export function takeJob(memory: Memory, gate: SessionGate, name: string): Lease | null {

@@ -1,8 +1,8 @@
-import { refusal } from '../../../domain/eligibility.ts';
-import type { Circumstances, Refusal } from '../../../domain/eligibility.ts';
-import type { SessionId } from '../../../domain/ids.ts';
-import type { MachineRow, OrderRow, OrderVerb, Process } from '../../../domain/machine.ts';
-import { isOnSlot } from '../../../domain/requests.ts';
+import { refusal } from '../../../src/domain/eligibility.ts';
+import type { Circumstances, Refusal } from '../../../src/domain/eligibility.ts';
+import type { SessionId } from '../../../src/domain/ids.ts';
+import type { MachineRow, OrderRow, OrderVerb, Process } from '../../../src/domain/machine.ts';
+import { isOnSlot } from '../../../src/domain/requests.ts';
 import type { MemMachine, Memory, MemWork } from './tables.ts';
 
 export const isSessionAlive = (memory: Memory, id: SessionId): boolean =>

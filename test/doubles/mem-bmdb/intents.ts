@@ -1,15 +1,15 @@
-import { NotFound, NothingToDo, WorkConflict } from '../../../domain/errors.ts';
-import { machineId, slot, slotOf, witness as asWitness } from '../../../domain/ids.ts';
-import type { Witness } from '../../../domain/ids.ts';
-import type { IntentRow, MachineRow } from '../../../domain/machine.ts';
-import { PENALTY_MAX_MS } from '../../../domain/policy.ts';
+import { NotFound, NothingToDo, WorkConflict } from '../../../src/domain/errors.ts';
+import { machineId, slot, slotOf, witness as asWitness } from '../../../src/domain/ids.ts';
+import type { Witness } from '../../../src/domain/ids.ts';
+import type { IntentRow, MachineRow } from '../../../src/domain/machine.ts';
+import { PENALTY_MAX_MS } from '../../../src/domain/policy.ts';
 import type { SessionGate } from './gate.ts';
 import { requireJob } from './jobs.ts';
 import { writeEvent } from './records.ts';
 import { isSessionAlive } from './rows.ts';
 import { emptyRow, newMachine } from './tables.ts';
 import type { MemIntent, Memory } from './tables.ts';
-import type { IntentBook } from '../port.ts';
+import type { IntentBook } from '../../../src/adapters/bmdb/port.ts';
 
 /** See `IntentBook`. */
 export const createIntentBook = (memory: Memory, gate: SessionGate): IntentBook => ({

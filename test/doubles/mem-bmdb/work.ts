@@ -1,10 +1,10 @@
-import { nextBackoffSeconds } from '../../../domain/backoff.ts';
-import type { BackoffDescriptor } from '../../../domain/backoff.ts';
-import { isQuarantined, previousWaitSeconds } from '../../../domain/eligibility.ts';
-import type { MachineRow } from '../../../domain/machine.ts';
-import { AlreadyFinished, WorkLost } from '../../../domain/errors.ts';
-import { failedText, wasAskedFor } from '../../../domain/requests.ts';
-import { requireFitting } from '../door.ts';
+import { nextBackoffSeconds } from '../../../src/domain/backoff.ts';
+import type { BackoffDescriptor } from '../../../src/domain/backoff.ts';
+import { isQuarantined, previousWaitSeconds } from '../../../src/domain/eligibility.ts';
+import type { MachineRow } from '../../../src/domain/machine.ts';
+import { AlreadyFinished, WorkLost } from '../../../src/domain/errors.ts';
+import { failedText, wasAskedFor } from '../../../src/domain/requests.ts';
+import { requireFitting } from '../../../src/adapters/bmdb/door.ts';
 import type { Held } from './held.ts';
 import { cancelOn, dropLease } from './leases.ts';
 import { writeEvent, writeHistory } from './records.ts';
@@ -19,7 +19,7 @@ import {
   untilMs,
   writeNote,
 } from './tags.ts';
-import type { FailureEffects, Quarantine, Work } from '../port.ts';
+import type { FailureEffects, Quarantine, Work } from '../../../src/adapters/bmdb/port.ts';
 import { endRequests } from './request-ends.ts';
 
 /** See `Work`. */

@@ -6,7 +6,7 @@ import { noteSilences } from './silences.ts';
 import { trimChanges } from './snapshot.ts';
 import { dropPermit } from './tables.ts';
 import type { Memory } from './tables.ts';
-import type { Swept } from '../port.ts';
+import type { Swept } from '../../../src/adapters/bmdb/port.ts';
 
 const SESSIONS_MAX = 100;
 const PERMIT_AGE_MS = 60_000;

@@ -1,11 +1,11 @@
-import { cursor as asCursor } from '../../../domain/ids.ts';
-import type { Cursor, MachineId } from '../../../domain/ids.ts';
+import { cursor as asCursor } from '../../../src/domain/ids.ts';
+import type { Cursor, MachineId } from '../../../src/domain/ids.ts';
 import { isUnsettled, toIntentRow } from './intents.ts';
 import { readJobs } from './jobs.ts';
 import { readOpenRequests } from './requests.ts';
 import { isSessionAlive, rowOf, rowsOf } from './rows.ts';
 import type { Memory } from './tables.ts';
-import type { BmdbChanges, BmdbSnapshot, BmdbSurroundings, ReadingMoment } from '../port.ts';
+import type { BmdbChanges, BmdbSnapshot, BmdbSurroundings, ReadingMoment } from '../../../src/adapters/bmdb/port.ts';
 
 /** See `Bmdb.scan`. */
 export const readSnapshot = (memory: Memory): BmdbSnapshot => ({

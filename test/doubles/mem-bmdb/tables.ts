@@ -1,7 +1,7 @@
 import { Subject } from 'rxjs';
-import { Unreachable } from '../../../domain/errors.ts';
-import { machineId } from '../../../domain/ids.ts';
-import type { MachineId, ProviderName, SessionId, Witness } from '../../../domain/ids.ts';
+import { Unreachable } from '../../../src/domain/errors.ts';
+import { machineId } from '../../../src/domain/ids.ts';
+import type { MachineId, ProviderName, SessionId, Witness } from '../../../src/domain/ids.ts';
 import type {
   HoldRow,
   IntentRow,
@@ -10,15 +10,15 @@ import type {
   PenaltyRow,
   Process,
   ProviderHoldRow,
-} from '../../../domain/machine.ts';
-import type { LossPolicy, RecoveryBudget } from '../../../domain/policy.ts';
-import type { GuardPolicy } from '../../../domain/recovery/guard.ts';
-import type { Clock, Random } from '../../clock/port.ts';
+} from '../../../src/domain/machine.ts';
+import type { LossPolicy, RecoveryBudget } from '../../../src/domain/policy.ts';
+import type { GuardPolicy } from '../../../src/domain/recovery/guard.ts';
+import type { Clock, Random } from '../../../src/adapters/clock/port.ts';
 import type { MemGuard } from './guard-rows.ts';
 import { createMemGuard } from './guard-rows.ts';
-import type { RequestState, Wake } from '../port.ts';
-import type { RequestDetails } from '../request-door.ts';
-import type { Unlisted } from '../listing-port.ts';
+import type { RequestState, Wake } from '../../../src/adapters/bmdb/port.ts';
+import type { RequestDetails } from '../../../src/adapters/bmdb/request-door.ts';
+import type { Unlisted } from '../../../src/adapters/bmdb/listing-port.ts';
 
 export interface MemBmdbOptions {
   readonly clock: Clock;

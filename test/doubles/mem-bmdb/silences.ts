@@ -4,7 +4,7 @@ import {
   isHeardAgain,
   mayBeSilent,
   silentSinceMs,
-} from '../../../domain/recovery/silence.ts';
+} from '../../../src/domain/recovery/silence.ts';
 import { graceOf } from './guard.ts';
 import { writeEvent } from './records.ts';
 import { circumstances, rowOf } from './rows.ts';

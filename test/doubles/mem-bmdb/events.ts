@@ -1,5 +1,5 @@
-import { providerOf, slot, slotIdOf, type Slot } from '../../../domain/ids.ts';
-import type { EventLine, EventQuery } from '../port.ts';
+import { providerOf, slot, slotIdOf, type Slot } from '../../../src/domain/ids.ts';
+import type { EventLine, EventQuery } from '../../../src/adapters/bmdb/port.ts';
 import type { Memory } from './tables.ts';
 
 /** See `BmdbInspection.events`. */

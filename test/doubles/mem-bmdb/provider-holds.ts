@@ -1,9 +1,9 @@
-import type { ProviderName } from '../../../domain/ids.ts';
-import type { ProviderHoldKind } from '../../../domain/machine.ts';
-import { holdForMs } from '../door.ts';
+import type { ProviderName } from '../../../src/domain/ids.ts';
+import type { ProviderHoldKind } from '../../../src/domain/machine.ts';
+import { holdForMs } from '../../../src/adapters/bmdb/door.ts';
 import { requireReachable } from './tables.ts';
 import type { Memory } from './tables.ts';
-import type { ProviderHoldBook } from '../port.ts';
+import type { ProviderHoldBook } from '../../../src/adapters/bmdb/port.ts';
 
 const KEPT_MS = 86_400_000;
 

@@ -1,7 +1,7 @@
-import { slotOf } from '../../../domain/ids.ts';
-import type { MachineRow } from '../../../domain/machine.ts';
+import { slotOf } from '../../../src/domain/ids.ts';
+import type { MachineRow } from '../../../src/domain/machine.ts';
 import type { MemEvent, MemHistory, Memory, MemWork } from './tables.ts';
-import type { HistoryLine, Swept } from '../port.ts';
+import type { HistoryLine, Swept } from '../../../src/adapters/bmdb/port.ts';
 
 /** One line of work history. */
 export function writeHistory(
