@@ -13,7 +13,12 @@ import { sleep } from '../../src/adapters/clock/port.ts';
 import type { Clock } from '../../src/adapters/clock/port.ts';
 import { defaultShellLimits, outputBytesMax } from '../../src/adapters/ssh/limits.ts';
 import type { ShellLimits } from '../../src/adapters/ssh/limits.ts';
-import type { RemoteShell, ShellSession, ShellTarget, UploadFile } from '../../src/adapters/ssh/port.ts';
+import type {
+  RemoteShell,
+  ShellSession,
+  ShellTarget,
+  UploadFile,
+} from '../../src/adapters/ssh/port.ts';
 
 /** What a command answered; exit code 0 and empty outputs unless said otherwise. */
 export interface FakeAnswer {

@@ -1,5 +1,9 @@
 import { Unreachable } from '../../src/domain/errors.ts';
-import type { HeartbeatOutcome, HeartbeatRecord, HeartbeatStore } from '../../src/domain/heartbeat.ts';
+import type {
+  HeartbeatOutcome,
+  HeartbeatRecord,
+  HeartbeatStore,
+} from '../../src/domain/heartbeat.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import type { Log } from '../../src/adapters/log/port.ts';
 import { createIntake } from '../../src/adapters/agents/intake.ts';

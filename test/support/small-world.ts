@@ -18,11 +18,7 @@ import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { createMemMetrics, type MemMetrics } from '../doubles/mem-metrics.ts';
 import { createMemProvider, type MemProvider } from './mem-provider.ts';
 import { provisionParts } from './provision-parts.ts';
-import {
-  createFakeHost,
-  createFakeShell,
-  type FakeHost,
-} from '../doubles/fake-shell.ts';
+import { createFakeHost, createFakeShell, type FakeHost } from '../doubles/fake-shell.ts';
 import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../../src/domain/backoff.ts';
 import { machineId } from '../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../src/domain/machine.ts';

@@ -10,11 +10,7 @@ import type { RecoverDeps } from '../../src/actors/tasks/recovery/slots.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
 import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { createMemMetrics, type MemMetrics } from '../doubles/mem-metrics.ts';
-import {
-  createFakeHost,
-  createFakeShell,
-  type FakeHost,
-} from '../doubles/fake-shell.ts';
+import { createFakeHost, createFakeShell, type FakeHost } from '../doubles/fake-shell.ts';
 import type { Capabilities } from '../../src/adapters/provider/port.ts';
 import type { RemoteShell } from '../../src/adapters/ssh/port.ts';
 import { RECOVERY_BACKOFF } from '../../src/domain/backoff.ts';

@@ -1,7 +1,4 @@
-import {
-  createSimulatedClock,
-  type VirtualClock,
-} from '../doubles/simulated-clock.ts';
+import { createSimulatedClock, type VirtualClock } from '../doubles/simulated-clock.ts';
 
 /** Virtual time that knows which timers are set, so that a test can find one left behind. */
 export interface WatchedClock extends VirtualClock {

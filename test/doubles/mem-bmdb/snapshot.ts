@@ -5,7 +5,12 @@ import { readJobs } from './jobs.ts';
 import { readOpenRequests } from './requests.ts';
 import { isSessionAlive, rowOf, rowsOf } from './rows.ts';
 import type { Memory } from './tables.ts';
-import type { BmdbChanges, BmdbSnapshot, BmdbSurroundings, ReadingMoment } from '../../../src/adapters/bmdb/port.ts';
+import type {
+  BmdbChanges,
+  BmdbSnapshot,
+  BmdbSurroundings,
+  ReadingMoment,
+} from '../../../src/adapters/bmdb/port.ts';
 
 /** See `Bmdb.scan`. */
 export const readSnapshot = (memory: Memory): BmdbSnapshot => ({
