@@ -5,11 +5,7 @@ import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../src/adapters/metrics/port.ts';
-import {
-  createFakeHost,
-  createFakeShell,
-  type FakeHost,
-} from '../doubles/fake-shell.ts';
+import { createFakeHost, createFakeShell, type FakeHost } from '../doubles/fake-shell.ts';
 import { NothingToDo } from '../../src/domain/errors.ts';
 import { slot, type SessionId, type Slot } from '../../src/domain/ids.ts';
 import { rankOf } from '../../src/domain/preference.ts';

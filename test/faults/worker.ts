@@ -8,11 +8,7 @@ import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import type { Log } from '../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../src/adapters/metrics/port.ts';
-import {
-  createFakeHost,
-  createFakeShell,
-  type FakeHost,
-} from '../doubles/fake-shell.ts';
+import { createFakeHost, createFakeShell, type FakeHost } from '../doubles/fake-shell.ts';
 import { codeOf, explain } from '../../src/domain/errors.ts';
 import { machineId, providerName } from '../../src/domain/ids.ts';
 import { AGENT_PATH, startDaemon, type RunningDaemon } from './daemon.ts';

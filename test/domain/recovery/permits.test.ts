@@ -2,10 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createMemBmdb } from '../../doubles/mem-bmdb/mem-bmdb.ts';
 import { newMachine } from '../../doubles/mem-bmdb/tables.ts';
-import {
-  createSeededRandom,
-  createSimulatedClock,
-} from '../../doubles/simulated-clock.ts';
+import { createSeededRandom, createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { codeOf } from '../../../src/domain/errors.ts';
 import { machineId, providerName, slot } from '../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';

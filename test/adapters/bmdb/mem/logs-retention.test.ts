@@ -1,9 +1,6 @@
 import { expect, it } from 'vitest';
 import { createMemBmdb } from '../../../doubles/mem-bmdb/mem-bmdb.ts';
-import {
-  createSeededRandom,
-  createSimulatedClock,
-} from '../../../doubles/simulated-clock.ts';
+import { createSeededRandom, createSimulatedClock } from '../../../doubles/simulated-clock.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { DAY } from '../../../contracts/bmdb-stage.ts';
 import { PROVIDER } from '../../../contracts/bmdb-rows.ts';

@@ -3,10 +3,7 @@ import { writeHistory } from '../../../doubles/mem-bmdb/records.ts';
 import { guardRow } from '../../../doubles/mem-bmdb/guard-rows.ts';
 import { newMachine, patch } from '../../../doubles/mem-bmdb/tables.ts';
 import type { Memory } from '../../../doubles/mem-bmdb/tables.ts';
-import {
-  createSeededRandom,
-  createSimulatedClock,
-} from '../../../doubles/simulated-clock.ts';
+import { createSeededRandom, createSimulatedClock } from '../../../doubles/simulated-clock.ts';
 import { sessionId } from '../../../../src/domain/ids.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import type { HoldRow, MachineRow } from '../../../../src/domain/machine.ts';
