@@ -1,34 +1,16 @@
-import type Long from 'long';
-import type { Reader, Writer } from 'protobufjs/minimal.js';
-import { cloud } from './messages.js';
+import protobuf from 'protobufjs/light.js';
+import { descriptor } from './descriptor.ts';
+import type * as messages from './messages.ts';
 
-const agent = cloud.agent.api;
-const server = cloud.bmaas.server.api;
-
-/** A generated message as plain data: int64 fields are bigint, unknown fields are left out. */
-export type Plain<T> = [Extract<T, Long>] extends [never]
-  ? PlainEach<T>
-  : bigint | Extract<T, null | undefined>;
-type PlainEach<T> = T extends Uint8Array | string | number | boolean | null | undefined
-  ? T
-  : T extends readonly (infer Item)[]
-    ? readonly Plain<Item>[]
-    : { readonly [Key in keyof T as Exclude<Key, '$unknowns'>]: Plain<T[Key]> };
-
-export type TakeoverInit = Plain<cloud.agent.api.TakeoverInit.$Properties>;
-export type TakeoverResponse = Plain<cloud.agent.api.TakeoverResponse.$Properties>;
-export type AgentInit = Plain<cloud.agent.api.AgentInit.$Properties>;
-export type HardwareNode = Plain<cloud.agent.api.Node.$Properties>;
-export type Cpu = Plain<cloud.agent.api.CPU.$Properties>;
-export type BlockDevice = Plain<cloud.agent.api.BlockDevice.$Properties>;
-export type NetworkInterface = Plain<cloud.agent.api.NetworkInterface.$Properties>;
-export type HardwareReport = Plain<cloud.bmaas.server.api.AgentHardwareReport.$Properties>;
-export type HeartbeatRequest = Plain<cloud.bmaas.server.api.HeartbeatRequest.$Properties>;
-export type HeartbeatResponse = Plain<cloud.bmaas.server.api.HeartbeatResponse.$Properties>;
-export type InstallationReport = Plain<cloud.bmaas.server.api.OSInstallationReport.$Properties>;
-export type InstallationRequest = Plain<cloud.bmaas.server.api.OSInstallationRequest.$Properties>;
-export type GenericImage = Plain<cloud.bmaas.server.api.GenericImageInstallation.$Properties>;
-export type RootDeviceSelector = Plain<cloud.bmaas.server.api.RootDeviceSelector.$Properties>;
+export type { AgentInit, BlockDevice, HeartbeatRequest, HeartbeatResponse } from './messages.ts';
+export type { NetworkInterface, RootDeviceSelector, TakeoverInit } from './messages.ts';
+export type { TakeoverResponse } from './messages.ts';
+export type HardwareNode = messages.Node;
+export type Cpu = messages.CPU;
+export type HardwareReport = messages.AgentHardwareReport;
+export type InstallationReport = messages.OSInstallationReport;
+export type InstallationRequest = messages.OSInstallationRequest;
+export type GenericImage = messages.GenericImageInstallation;
 
 /** Bytes that are no message of the expected type, or a message that cannot be written. */
 export class WireError extends Error {
@@ -42,14 +24,6 @@ export interface Codec<Message> {
   decode(bytes: Uint8Array): Message;
 }
 
-/** The part of a generated class that is used here. */
-interface GeneratedType<Instance> {
-  fromObject(object: Record<string, unknown>): Instance;
-  toObject(message: Instance, options: object): unknown;
-  encode(message: Instance): Writer;
-  decode(reader: Reader | Uint8Array): Instance;
-}
-
 /** Runs one step of encoding or decoding; its errors become {WireError}. */
 export function onWire<Result>(what: string, step: () => Result): Result {
   try {
@@ -61,50 +35,39 @@ export function onWire<Result>(what: string, step: () => Result): Result {
   }
 }
 
-/** Plain data of a decoded instance. */
-const plain = <Message, Instance>(type: GeneratedType<Instance>, message: Instance) =>
-  type.toObject(message, { longs: BigInt, arrays: true, oneofs: true }) as Message;
+const schemas = protobuf.Root.fromJSON(descriptor);
 
-function codec<Message, Instance>(name: string, type: GeneratedType<Instance>): Codec<Message> {
+/** By its full name; its reader and its writer are made when they are first used. */
+export const messageType = (name: string): protobuf.Type => schemas.lookupType(name);
+
+/** 64-bit integers are bigint; fields that the schema does not know are left out. */
+const PLAIN = { longs: BigInt, arrays: true, oneofs: true };
+
+/** What a decoded message says, as data. */
+export const plain = (message: protobuf.Message): object => message.$type.toObject(message, PLAIN);
+
+function codec<Message extends object>(name: string): Codec<Message> {
+  const type = messageType(name);
   return {
     encode: (message) =>
-      onWire(`cannot write ${name}`, () =>
-        type.encode(type.fromObject(message as Record<string, unknown>)).finish(),
-      ),
+      onWire(`cannot write ${type.name}`, () => type.encode(type.fromObject(message)).finish()),
     decode: (bytes) =>
-      onWire(`cannot read ${name}`, () => plain<Message, Instance>(type, type.decode(bytes))),
+      onWire(`cannot read ${type.name}`, () => type.toObject(type.decode(bytes), PLAIN) as Message),
   };
 }
 
-export const takeoverInitCodec = codec<TakeoverInit, cloud.agent.api.TakeoverInit>(
-  'TakeoverInit',
-  agent.TakeoverInit,
+const AGENT = 'cloud.agent.api';
+export const takeoverInitCodec = codec<messages.TakeoverInit>(`${AGENT}.TakeoverInit`);
+export const takeoverResponseCodec = codec<messages.TakeoverResponse>(`${AGENT}.TakeoverResponse`);
+export const agentInitCodec = codec<messages.AgentInit>(`${AGENT}.AgentInit`);
+
+const SERVER = 'cloud.bmaas.server.api';
+export const hardwareReportCodec = codec<HardwareReport>(`${SERVER}.AgentHardwareReport`);
+export const heartbeatRequestCodec = codec<messages.HeartbeatRequest>(`${SERVER}.HeartbeatRequest`);
+export const heartbeatResponseCodec = codec<messages.HeartbeatResponse>(
+  `${SERVER}.HeartbeatResponse`,
 );
-export const takeoverResponseCodec = codec<TakeoverResponse, cloud.agent.api.TakeoverResponse>(
-  'TakeoverResponse',
-  agent.TakeoverResponse,
+export const installationReportCodec = codec<InstallationReport>(`${SERVER}.OSInstallationReport`);
+export const installationRequestCodec = codec<InstallationRequest>(
+  `${SERVER}.OSInstallationRequest`,
 );
-export const agentInitCodec = codec<AgentInit, cloud.agent.api.AgentInit>(
-  'AgentInit',
-  agent.AgentInit,
-);
-export const hardwareReportCodec = codec<
-  HardwareReport,
-  cloud.bmaas.server.api.AgentHardwareReport
->('AgentHardwareReport', server.AgentHardwareReport);
-export const heartbeatRequestCodec = codec<
-  HeartbeatRequest,
-  cloud.bmaas.server.api.HeartbeatRequest
->('HeartbeatRequest', server.HeartbeatRequest);
-export const heartbeatResponseCodec = codec<
-  HeartbeatResponse,
-  cloud.bmaas.server.api.HeartbeatResponse
->('HeartbeatResponse', server.HeartbeatResponse);
-export const installationReportCodec = codec<
-  InstallationReport,
-  cloud.bmaas.server.api.OSInstallationReport
->('OSInstallationReport', server.OSInstallationReport);
-export const installationRequestCodec = codec<
-  InstallationRequest,
-  cloud.bmaas.server.api.OSInstallationRequest
->('OSInstallationRequest', server.OSInstallationRequest);

@@ -1,10 +1,14 @@
-import protobuf from 'protobufjs/minimal.js';
-import type { Reader } from 'protobufjs/minimal.js';
-import { onWire } from './codec.ts';
-import type { TakeoverInit } from './codec.ts';
-import { cloud } from './messages.js';
+import protobuf from 'protobufjs/light.js';
+import { messageType, onWire, plain } from './codec.ts';
+import type { TakeoverInit, TakeoverResponse } from './codec.ts';
+import type { TakeoverSuccess } from './messages.ts';
 
-const { TakeoverResponse } = cloud.agent.api;
+/** What a reader keeps of fields that the schema does not know. */
+interface Unknowns {
+  readonly $unknowns?: readonly Uint8Array[];
+}
+
+const RESPONSE = messageType('cloud.agent.api.TakeoverResponse');
 
 /** Raw Ed25519 public keys have this many bytes. */
 export const PUBLIC_KEY_BYTES = 32;
@@ -22,25 +26,27 @@ export type TakeoverVerdict =
   /** Not the answer to what was sent: garbage, another echo, a key of the wrong size. */
   | { readonly kind: 'malformed'; readonly message: string };
 
+const ANOTHER_ECHO = 'the takeover echoed another message than the one it was sent';
+
 const malformed = (message: string): TakeoverVerdict => ({ kind: 'malformed', message });
 
 /** Judges all that the takeover wrote to its standard output. Never throws. */
 export function readTakeoverResponse(sent: TakeoverInit, stdout: Uint8Array): TakeoverVerdict {
-  let response: cloud.agent.api.TakeoverResponse;
+  let message: protobuf.Message;
   try {
-    response = onWire('cannot read TakeoverResponse', () =>
-      TakeoverResponse.decode(keepUnknown(stdout)),
-    );
+    message = onWire('cannot read TakeoverResponse', () => RESPONSE.decode(keepUnknown(stdout)));
   } catch (error) {
     return malformed(error instanceof Error ? error.message : String(error));
   }
+  const response: TakeoverResponse = plain(message);
   if (response.error) return { kind: 'refused', message: response.error.message ?? '' };
   if (!response.success) return malformed('the takeover answered without a result');
+  if (echoesUnknown(message)) return malformed(ANOTHER_ECHO);
   return readSuccess(sent, response.success);
 }
 
 /** By default a reader drops the fields it does not know; here they decide. */
-function keepUnknown(bytes: Uint8Array): Reader {
+function keepUnknown(bytes: Uint8Array): protobuf.Reader {
   const reader = protobuf.Reader.create(bytes);
   reader.discardUnknown = false;
   return reader;
@@ -48,23 +54,22 @@ function keepUnknown(bytes: Uint8Array): Reader {
 
 function readSuccess(
   sent: TakeoverInit,
-  { initMessage, key, warning }: cloud.agent.api.TakeoverSuccess.$Properties,
+  { initMessage, key, warning }: TakeoverSuccess,
 ): TakeoverVerdict {
-  if (!initMessage || !isSameInit(sent, initMessage)) {
-    return malformed('the takeover echoed another message than the one it was sent');
-  }
+  if (!initMessage || !isSameInit(sent, initMessage)) return malformed(ANOTHER_ECHO);
   if (key?.length !== PUBLIC_KEY_BYTES) {
     return malformed(`the agent's key has ${key?.length ?? 0} bytes, not ${PUBLIC_KEY_BYTES}`);
   }
   return { kind: 'started', publicKey: Uint8Array.from(key), warnings: [...(warning ?? [])] };
 }
 
-/**
- * Compares decoded fields, not encodings, which may differ for one message. A field that we do not
- * know was not in what we sent, so it makes the echo another message.
- */
-function isSameInit(sent: TakeoverInit, echo: cloud.agent.api.TakeoverInit.$Properties): boolean {
-  if ((echo.$unknowns ?? []).length > 0) return false;
+/** A field that we do not know was not in what we sent, so it makes the echo another message. */
+const echoesUnknown = (
+  response: protobuf.Message & { readonly success?: { initMessage?: Unknowns } },
+) => (response.success?.initMessage?.$unknowns ?? []).length > 0;
+
+/** Compares decoded fields, not encodings, which may differ for one message. */
+function isSameInit(sent: TakeoverInit, echo: TakeoverInit): boolean {
   return (
     (sent.machineId ?? '') === (echo.machineId ?? '') &&
     (sent.bmaasEndpoint ?? '') === (echo.bmaasEndpoint ?? '') &&

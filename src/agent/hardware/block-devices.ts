@@ -1,9 +1,7 @@
 import { basename } from 'node:path';
 import type { BlockDevice } from '../../wire/codec.ts';
-import { cloud } from '../../wire/messages.js';
+import { BlockDevice_Protocol as Protocol } from '../../wire/messages.ts';
 import type { Tree } from './tree.ts';
-
-const { Protocol } = cloud.agent.api.BlockDevice;
 
 /** Whole disks by their kernel names; not boot partitions of eMMC, not the paths behind one NVMe. */
 const DISK = /^(?:sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+)$/;

@@ -1,8 +1,7 @@
 import type { BlockDevice } from '../../wire/codec.ts';
-import { cloud } from '../../wire/messages.js';
+import { BlockDevice_Protocol as Protocol } from '../../wire/messages.ts';
 import type { HostPrograms } from '../host-programs.ts';
 
-const { Protocol } = cloud.agent.api.BlockDevice;
 const SMARTCTL = 'smartctl';
 const NVME = 'nvme';
 

@@ -4,7 +4,7 @@ import type {
   HardwareReport,
   NetworkInterface,
 } from '../../wire/codec.ts';
-import { cloud } from '../../wire/messages.js';
+import { EFISupport } from '../../wire/messages.ts';
 import { noPrograms } from '../host-programs.ts';
 import type { HostPrograms } from '../host-programs.ts';
 import { readBlockDevices } from './block-devices.ts';
@@ -16,8 +16,6 @@ import { parseEntryPoint, parseSmbios } from './smbios.ts';
 import type { Smbios } from './smbios.ts';
 import { createTree } from './tree.ts';
 import type { Tree } from './tree.ts';
-
-const { EFISupport } = cloud.agent.api;
 
 /**
  * What the machine below `root` is made of (`/` outside tests). `programs` are asked for what the
