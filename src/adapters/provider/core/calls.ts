@@ -5,18 +5,18 @@ import type { Clock, Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import type { Metrics } from '../../metrics/port.ts';
 import { startTimeLimit, type TimeLimit } from '../kit/time-limit.ts';
+import type { Turns } from '../kit/turns.ts';
 import type { CallOptions, FleetCall } from '../port.ts';
 import type { CallLimits } from './call-limits.ts';
 import { isReading, type Operation, timeoutOf } from './operations.ts';
 import { repairTimes } from './repairs.ts';
 import type { Scrubber } from './scrubbing.ts';
 import { createSending } from './sending.ts';
-import type { Turns } from './turns.ts';
 import { wrappedIn } from './wrapped.ts';
 
 export interface CallsDeps {
   readonly name: ProviderName;
-  readonly turns: Turns;
+  readonly turns: Pick<Turns, 'run'>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

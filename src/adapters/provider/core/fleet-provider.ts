@@ -3,6 +3,7 @@ import type { Clock, Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import type { Metrics } from '../../metrics/port.ts';
 import type { Secret } from '../../../settings/secret.ts';
+import { createTurns } from '../kit/turns.ts';
 import type { FleetProvider, Provider } from '../port.ts';
 import { createAbsence } from './absence.ts';
 import { requireName, requireReport } from './answers.ts';
@@ -19,7 +20,6 @@ import { createScrubber } from './scrubbing.ts';
 import { createSearches } from './searches.ts';
 import { createShared } from './shared.ts';
 import { stopDriver } from './stopping.ts';
-import { createTurns } from './turns.ts';
 import { createWrittenTags } from './written-tags.ts';
 
 export interface FleetProviderOptions extends FirstBootOptions {
@@ -56,7 +56,8 @@ export function createFleetProvider(
   refuseContradictions(type, provider);
   const { capabilities } = provider;
   const { maxConcurrency } = capabilities;
-  const turns = createTurns({ maxConcurrency, callsPerSecond }, { clock, daemons });
+  const gapMs = callsPerSecond > 0 ? 1_000 / callsPerSecond : 0;
+  const turns = createTurns({ maxConcurrency, gapMs }, { clock, daemons });
   const scrubber = createScrubber(options.secrets);
   const calls = createCalls({ ...deps, name, turns, scrubber, limits });
   const { run } = calls;

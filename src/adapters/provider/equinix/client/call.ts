@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { sleep } from '../../../clock/port.ts';
 import type { TimeLimit } from '../../kit/time-limit.ts';
+import type { Turns } from '../../kit/turns.ts';
 import { createRetryWaits } from './backoff.ts';
 import type { EquinixConfig, EquinixTimings } from '../settings.ts';
 import { endpointName } from './endpoints.ts';
@@ -15,12 +16,11 @@ import {
   type Verdict,
 } from './outcome.ts';
 import { createRedact, secretsIn } from './redact.ts';
-import type { Slots } from './slots.ts';
 import type { EquinixDeps, Exchange, Transport } from './transport.ts';
 
 export interface ApiRequest<T> extends Exchange {
   readonly schema: z.ZodType<T>;
-  /** One page of a listing: more time, fewer slots. */
+  /** One page of a listing: more time, fewer turns. */
   readonly bulk?: boolean;
   /** Awaited just before each HTTP attempt, in its slot; what it throws ends the operation. */
   readonly beforeAttempt?: () => Promise<void>;
@@ -58,7 +58,7 @@ export interface CallContext {
   readonly timings: EquinixTimings;
   readonly deps: EquinixDeps;
   readonly transport: Transport;
-  readonly slots: Slots;
+  readonly turns: Turns;
   readonly op: string;
   readonly signal: AbortSignal;
   /** Begins the budget, which is not counted in the queue; the same when it has begun. */
@@ -88,7 +88,7 @@ interface Attempt<T> {
 }
 
 export function createCall(context: CallContext): Call {
-  const { config, timings, transport, slots, op, signal } = context;
+  const { config, timings, transport, turns, op, signal } = context;
   const { clock, random, metrics } = context.deps;
   const { backoffInitialMs: initialMs, backoffMaximumMs: maximumMs } = timings;
   const nextWaitMs = createRetryWaits({ initialMs, maximumMs }, random);
@@ -148,7 +148,7 @@ export function createCall(context: CallContext): Call {
       throw error('Unauthorized', 'the server refused this token a moment ago');
     }
     if (remainingMs() <= 0) throw outOfTime();
-    if (slots.pausedMs() > remainingMs()) throw slowedDown(slots.pausedMs());
+    if (turns.pausedMs() > remainingMs()) throw slowedDown(turns.pausedMs());
     return token;
   }
 
@@ -189,8 +189,8 @@ export function createCall(context: CallContext): Call {
   function heedClientLimit<T>(verdict: Verdict<T>): Verdict<T> {
     if (verdict.type !== 'retry' || verdict.limit !== 'client') return verdict;
     const waitMs = Math.max(nextWaitMs(), verdict.waitMs);
-    if (isTooLong(waitMs)) slots.sendAway(waitMs);
-    else slots.pause(waitMs);
+    if (isTooLong(waitMs)) turns.sendAway(waitMs);
+    else turns.pause(waitMs);
     return { ...verdict, waitMs };
   }
 
@@ -205,7 +205,7 @@ export function createCall(context: CallContext): Call {
     const options = { signal, bulk: request.bulk ?? false, onPause };
     const endWait = waitForTurn();
     try {
-      return await slots.run(() => {
+      return await turns.run(() => {
         endWait();
         return attempt(request);
       }, options);

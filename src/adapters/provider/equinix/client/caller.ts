@@ -1,8 +1,8 @@
 import { startTimeLimit, type TimeLimit } from '../../kit/time-limit.ts';
+import { createTurns } from '../../kit/turns.ts';
 import type { EquinixConfig, EquinixTimings } from '../settings.ts';
 import { type Call, createCall } from './call.ts';
 import { abortOutOfTime } from './out-of-time.ts';
-import { createSlots } from './slots.ts';
 import { createTransport, type EquinixDeps } from './transport.ts';
 
 /** The engine below the client. */
@@ -23,14 +23,15 @@ export function createCaller(
 ): Caller {
   const { clock, metrics, daemons } = deps;
   const transport = createTransport(config, timings, deps);
-  const slots = createSlots(config, {
+  const limits = { maxConcurrency: config.parallelism, gapMs: config.apiRateMs };
+  const turns = createTurns(limits, {
     clock,
     ...(daemons && { daemons }),
     onChange: (waiting, inFlight) => metrics.equinixSlots(waiting, inFlight),
     onPaused: (extraMs) => metrics.equinixPaused('rate_limit', extraMs / 1000),
   });
   const stopping = new AbortController();
-  const shared = { config, timings, deps, transport, slots };
+  const shared = { config, timings, deps, transport, turns };
 
   return {
     async run(op, signal, body) {
@@ -53,7 +54,7 @@ export function createCaller(
     },
     stop() {
       stopping.abort();
-      slots.stop();
+      turns.stop();
       transport.close();
     },
   };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createTurns, type TurnLimits } from '../../../../src/adapters/provider/core/turns.ts';
+import { createTurns, type TurnLimits } from '../../../../src/adapters/provider/kit/turns.ts';
 import { createWatchedClock } from '../../../support/watched-clock.ts';
 
 const live = new AbortController().signal;
@@ -7,10 +7,7 @@ const live = new AbortController().signal;
 /** Turns in virtual time, and a log of when each named task began. */
 function stand(limits: Partial<TurnLimits>, daemons = () => 1) {
   const clock = createWatchedClock();
-  const turns = createTurns(
-    { maxConcurrency: 64, callsPerSecond: 0, ...limits },
-    { clock, daemons },
-  );
+  const turns = createTurns({ maxConcurrency: 64, gapMs: 0, ...limits }, { clock, daemons });
   const begun: [string, number][] = [];
   const ends = new Map<string, () => void>();
   const run = (name: string, options: { urgent?: boolean; signal?: AbortSignal } = {}) =>
@@ -41,7 +38,7 @@ test('no more run at once than may; the others come in order', async () => {
 });
 
 test('starts keep the distance that the budget asks for, failed ones too', async () => {
-  const { clock, begun, run } = stand({ callsPerSecond: 10 });
+  const { clock, begun, run } = stand({ gapMs: 100 });
   for (const name of ['a', 'b', 'c']) void run(name);
   for (let step = 0; step < 10; step++) clock.increment(50);
   expect(begun).toEqual([
@@ -54,7 +51,7 @@ test('starts keep the distance that the budget asks for, failed ones too', async
 
 test('live daemons share the budget, and a change of their number counts at once', () => {
   let daemons = 4;
-  const { clock, begun, run } = stand({ callsPerSecond: 10 }, () => daemons);
+  const { clock, begun, run } = stand({ gapMs: 100 }, () => daemons);
   for (const name of ['a', 'b', 'c']) void run(name);
   clock.increment(400);
   daemons = 1;
@@ -78,7 +75,7 @@ test('what is urgent overtakes what waits', async () => {
 });
 
 test('who is aborted leaves the queue, and the others move up', async () => {
-  const { clock, begun, run } = stand({ callsPerSecond: 1 });
+  const { clock, begun, run } = stand({ gapMs: 1_000 });
   const leaving = new AbortController();
   void run('a');
   const gone = run('b', { signal: leaving.signal });

@@ -1,12 +1,12 @@
-import type { Clock } from '../../../clock/port.ts';
+import type { Clock } from '../../clock/port.ts';
 
-/** Which attempts may run now. A slot is held for one HTTP attempt, never while an operation sleeps. */
-export interface Slots {
+/** When calls may begin. A call holds its slot while it runs, and none while it sleeps. */
+export interface Turns {
   /**
-   * Runs the task when its turn comes: first come, first served within its class. Bulk tasks hold
-   * at most all slots but one. Rejects with the signal's reason when aborted while waiting.
+   * Runs the task when its turn comes: urgent ones first, else first come, first served. Bulk tasks
+   * hold at most all slots but one. Rejects with the signal's reason when aborted while waiting.
    */
-  run<T>(task: () => Promise<T>, options: SlotOptions): Promise<T>;
+  run<T>(task: () => Promise<T>, options: TurnOptions): Promise<T>;
   /**
    * Starts nothing for `delayMs`; afterwards one trial task runs alone first, and one more for each
    * ten seconds that it takes. No bulk task, unless no other waits.
@@ -20,31 +20,33 @@ export interface Slots {
   stop(): void;
 }
 
-export interface SlotOptions {
+export interface TurnOptions {
   readonly signal: AbortSignal;
-  readonly bulk: boolean;
+  readonly urgent?: boolean;
+  readonly bulk?: boolean;
   /** Asked when a pause of this length begins; an answer ends the waiting with it. */
-  readonly onPause: (delayMs: number) => Error | undefined;
+  readonly onPause?: (delayMs: number) => Error | undefined;
 }
 
-export interface SlotLimits {
+export interface TurnLimits {
   /** Tasks at once. */
-  readonly parallelism: number;
-  /** Least distance between two starts, milliseconds; 0 = any. */
-  readonly apiRateMs: number;
+  readonly maxConcurrency: number;
+  /** Least distance between two starts of one daemon alone, milliseconds; 0: any. */
+  readonly gapMs: number;
 }
 
-export interface SlotDeps {
+export interface TurnDeps {
   readonly clock: Clock;
   /** Daemons that share the budget of calls; the distance grows with them. 1 when absent. */
   readonly daemons?: () => number;
   /** Hears how many wait and run after every change. */
-  readonly onChange: (waiting: number, inFlight: number) => void;
-  /** Hears by how much the client as a whole is held up longer. */
+  readonly onChange?: (waiting: number, inFlight: number) => void;
+  /** Hears by how much everything is held up longer. */
   readonly onPaused?: (extraMs: number) => void;
 }
 
 interface Waiter {
+  readonly urgent: boolean;
   readonly bulk: boolean;
   start(): Promise<void>;
   paused(delayMs: number): void;
@@ -54,16 +56,16 @@ interface Waiter {
 const TRIAL_MS = 10_000;
 
 /**
- * Slots of one client. Not built on a rate limiting library (bottleneck was tried): none takes a
+ * Limits how many tasks run and how close together they begin. Not built on a rate limiting library (bottleneck was tried): none takes a
  * clock, lets a queued task leave, or holds everybody but one trial, so the queue had to be ours
  * anyway; and bottleneck keeps the distance between *planned* starts by the wall clock, so that a
  * late timer brings two real starts closer together than the budget allows.
  */
-export function createSlots(limits: SlotLimits, deps: SlotDeps): Slots {
+export function createTurns(limits: TurnLimits, deps: TurnDeps): Turns {
   const { clock } = deps;
-  const bulkMax = Math.max(1, limits.parallelism - 1);
+  const bulkMax = Math.max(1, limits.maxConcurrency - 1);
   const queue: Waiter[] = [];
-  const turn = createTurn(limits, deps);
+  const distance = createDistance(limits, deps);
   let inFlight = 0;
   let bulkInFlight = 0;
   let pausedUntilMs = 0;
@@ -74,16 +76,17 @@ export function createSlots(limits: SlotLimits, deps: SlotDeps): Slots {
   let pauses = 0;
 
   const pausedMs = () => Math.max(0, pausedUntilMs - clock.monotonic());
-  const report = () => deps.onChange(queue.length, inFlight);
+  const report = () => deps.onChange?.(queue.length, inFlight);
   function nextWaiter(): Waiter | undefined {
-    if (inFlight >= limits.parallelism || trial === 'running') return undefined;
+    if (inFlight >= limits.maxConcurrency || trial === 'running') return undefined;
     const quick = trial === 'due' ? queue.find(({ bulk }) => !bulk) : undefined;
-    return quick ?? queue.find(({ bulk }) => !bulk || bulkInFlight < bulkMax);
+    const first = quick ?? queue.find(({ urgent }) => urgent);
+    return first ?? queue.find(({ bulk }) => !bulk || bulkInFlight < bulkMax);
   }
 
   function pump() {
     for (let next = nextWaiter(); next; next = nextWaiter()) {
-      const waitMs = Math.max(pausedMs(), turn.waitMs());
+      const waitMs = Math.max(pausedMs(), distance.waitMs());
       if (waitMs > 0) return wakeIn(waitMs);
       void start(next);
     }
@@ -96,7 +99,7 @@ export function createSlots(limits: SlotLimits, deps: SlotDeps): Slots {
 
   async function start(waiter: Waiter) {
     queue.splice(queue.indexOf(waiter), 1);
-    turn.take();
+    distance.take();
     const pausesBefore = pauses;
     const tries = trial === 'due';
     if (tries) beginTrial();
@@ -131,22 +134,24 @@ export function createSlots(limits: SlotLimits, deps: SlotDeps): Slots {
   };
 
   return {
-    run: (task, { signal, bulk, onPause }) =>
+    run: (task, { signal, urgent = false, bulk = false, onPause }) =>
       new Promise((resolve, reject) => {
         const waiter: Waiter = {
+          urgent,
           bulk,
           start: async () => {
             signal.removeEventListener('abort', leave);
             await task().then(resolve, reject);
           },
           paused: (delayMs) => {
-            const error = onPause(delayMs);
+            const error = onPause?.(delayMs);
             if (error) leaveWith(error);
           },
         };
         const leaveWith = (reason: Error) => {
           signal.removeEventListener('abort', leave);
           queue.splice(queue.indexOf(waiter), 1);
+          if (queue.length === 0) clock.clearTimeout(wakeTimer);
           report();
           reject(reason);
         };
@@ -176,13 +181,13 @@ export function createSlots(limits: SlotLimits, deps: SlotDeps): Slots {
 }
 
 /** The distance between starts; counted from real starts, so that a late one puts off the next. */
-function createTurn({ apiRateMs }: SlotLimits, { clock, daemons = () => 1 }: SlotDeps) {
+function createDistance({ gapMs }: TurnLimits, { clock, daemons = () => 1 }: TurnDeps) {
   let startedMs: number | null = null;
   return {
     waitMs: () =>
       startedMs === null
         ? 0
-        : Math.max(0, startedMs + apiRateMs * Math.max(1, daemons()) - clock.monotonic()),
+        : Math.max(0, startedMs + gapMs * Math.max(1, daemons()) - clock.monotonic()),
     take: () => void (startedMs = clock.monotonic()),
   };
 }

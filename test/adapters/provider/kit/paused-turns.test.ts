@@ -1,16 +1,16 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createSimulatedClock } from '../../../../doubles/simulated-clock.ts';
-import { systemClock } from '../../../../../src/adapters/clock/system-clock.ts';
-import type { Clock } from '../../../../../src/adapters/clock/port.ts';
-import { createSlots } from '../../../../../src/adapters/provider/equinix/client/slots.ts';
+import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
+import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
+import type { Clock } from '../../../../src/adapters/clock/port.ts';
+import { createTurns } from '../../../../src/adapters/provider/kit/turns.ts';
 
 const live = new AbortController().signal;
 const quick = { signal: live, bulk: false, onPause: () => undefined };
 const bulk = { ...quick, bulk: true };
 
-const slotsFor = (parallelism: number, apiRateMs = 0, clock: Clock = systemClock) =>
-  createSlots({ parallelism, apiRateMs }, { clock, onChange: () => undefined });
+const turnsFor = (parallelism: number, gapMs = 0, clock: Clock = systemClock) =>
+  createTurns({ maxConcurrency: parallelism, gapMs }, { clock });
 
 const flush = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -28,12 +28,9 @@ function held() {
 test('starts keep their distance, also after a late one and by the number of daemons', async () => {
   const clock = createSimulatedClock();
   let daemons = 1;
-  const slots = createSlots(
-    { parallelism: 9, apiRateMs: 40 },
-    { clock, onChange: () => undefined, daemons: () => daemons },
-  );
+  const turns = createTurns({ maxConcurrency: 9, gapMs: 40 }, { clock, daemons: () => daemons });
   const startsMs: number[] = [];
-  const run = () => slots.run(async () => void startsMs.push(clock.monotonic()), quick);
+  const run = () => turns.run(async () => void startsMs.push(clock.monotonic()), quick);
   const runs = [run(), run(), run()];
   clock.increment(39);
   expect(startsMs).toEqual([0]);
@@ -50,32 +47,32 @@ test('starts keep their distance, also after a late one and by the number of dae
 });
 
 test('first come, first served', async () => {
-  const slots = slotsFor(1);
+  const turns = turnsFor(1);
   const order: number[] = [];
-  const run = (number: number) => slots.run(async () => void order.push(number), quick);
+  const run = (number: number) => turns.run(async () => void order.push(number), quick);
   await Promise.all([1, 2, 3, 4].map(run));
   expect(order).toEqual([1, 2, 3, 4]);
 });
 
 test('vector 20: bulk tasks leave one slot to the quick ones', async () => {
-  const slots = slotsFor(3);
+  const turns = turnsFor(3);
   const pages = [held(), held(), held()];
-  const runs = pages.map(({ task }) => slots.run(task, bulk));
+  const runs = pages.map(({ task }) => turns.run(task, bulk));
   await Promise.all([pages[0]!.started, pages[1]!.started]);
-  await slots.run(async () => undefined, quick);
+  await turns.run(async () => undefined, quick);
   const third = pages[2]!.started.then(() => 'started');
-  expect(await Promise.race([third, slots.run(async () => 'quick', quick)])).toBe('quick');
+  expect(await Promise.race([third, turns.run(async () => 'quick', quick)])).toBe('quick');
   for (const { release } of pages) release();
   await Promise.all(runs);
 });
 
 test('who leaves while waiting costs no turn and gets the reason', async () => {
-  const slots = slotsFor(1);
+  const turns = turnsFor(1);
   const first = held();
-  const running = slots.run(first.task, quick);
+  const running = turns.run(first.task, quick);
   const controller = new AbortController();
-  const leaving = slots.run(async () => 'never', { ...quick, signal: controller.signal });
-  const last = slots.run(async () => 'last', quick);
+  const leaving = turns.run(async () => 'never', { ...quick, signal: controller.signal });
+  const last = turns.run(async () => 'last', quick);
   controller.abort(new Error('left'));
   await expect(leaving).rejects.toThrow('left');
   first.release();
@@ -84,21 +81,21 @@ test('who leaves while waiting costs no turn and gets the reason', async () => {
 });
 
 test('a failing task gives its slot back', async () => {
-  const slots = slotsFor(1);
-  await expect(slots.run(() => Promise.reject(new Error('no')), quick)).rejects.toThrow('no');
-  expect(await slots.run(async () => 'next', quick)).toBe('next');
+  const turns = turnsFor(1);
+  await expect(turns.run(() => Promise.reject(new Error('no')), quick)).rejects.toThrow('no');
+  expect(await turns.run(async () => 'next', quick)).toBe('next');
 });
 
 test('after a pause one trial runs alone', async () => {
   const clock = createSimulatedClock();
-  const slots = slotsFor(3, 0, clock);
-  slots.pause(7_000);
+  const turns = turnsFor(3, 0, clock);
+  turns.pause(7_000);
   const trial = held();
-  const runs = [slots.run(trial.task, quick)];
+  const runs = [turns.run(trial.task, quick)];
   let others = 0;
-  for (let i = 0; i < 3; i++) runs.push(slots.run(async () => void others++, quick));
+  for (let i = 0; i < 3; i++) runs.push(turns.run(async () => void others++, quick));
   clock.increment(6_999);
-  expect(slots.pausedMs()).toBe(1);
+  expect(turns.pausedMs()).toBe(1);
   clock.increment(1);
   await trial.started;
   expect(others).toBe(0);
@@ -109,12 +106,12 @@ test('after a pause one trial runs alone', async () => {
 
 test('a trial that hangs holds the others for ten seconds, and one more each time', async () => {
   const clock = createSimulatedClock();
-  const slots = slotsFor(3, 0, clock);
-  slots.pause(1_000);
+  const turns = turnsFor(3, 0, clock);
+  turns.pause(1_000);
   const [first, second] = [held(), held()];
-  const runs = [slots.run(first.task, quick), slots.run(second.task, quick)];
+  const runs = [turns.run(first.task, quick), turns.run(second.task, quick)];
   let others = 0;
-  runs.push(slots.run(async () => void others++, quick));
+  runs.push(turns.run(async () => void others++, quick));
   let secondStarted = false;
   void second.started.then(() => void (secondStarted = true));
   clock.increment(1_000);
@@ -134,13 +131,13 @@ test('a trial that hangs holds the others for ten seconds, and one more each tim
 
 test('a pause that a late trial asks for is kept', async () => {
   const clock = createSimulatedClock();
-  const slots = slotsFor(3, 0, clock);
-  slots.pause(1_000);
+  const turns = turnsFor(3, 0, clock);
+  turns.pause(1_000);
   const [first, second, third] = [held(), held(), held()];
-  const runs = [first, second, third].map(({ task }) => slots.run(task, quick));
+  const runs = [first, second, third].map(({ task }) => turns.run(task, quick));
   clock.increment(1_000);
   await first.started;
-  slots.pause(20_000);
+  turns.pause(20_000);
   first.release();
   await runs[0];
   let thirdStarted = false;
@@ -156,12 +153,12 @@ test('a pause that a late trial asks for is kept', async () => {
 
 test('a page of a listing is no trial while others wait', async () => {
   const clock = createSimulatedClock();
-  const slots = slotsFor(3, 0, clock);
-  slots.pause(1_000);
+  const turns = turnsFor(3, 0, clock);
+  turns.pause(1_000);
   const order: string[] = [];
   const runs = [
-    slots.run(async () => void order.push('bulk'), bulk),
-    slots.run(async () => void order.push('quick'), quick),
+    turns.run(async () => void order.push('bulk'), bulk),
+    turns.run(async () => void order.push('quick'), quick),
   ];
   clock.increment(1_000);
   await Promise.all(runs);
@@ -170,16 +167,16 @@ test('a page of a listing is no trial while others wait', async () => {
 
 test('a shorter pause never ends a longer one; those who cannot wait are told', async () => {
   const clock = createSimulatedClock();
-  const slots = slotsFor(1, 0, clock);
-  slots.pause(10_000);
-  const impatient = slots.run(async () => 'never', {
+  const turns = turnsFor(1, 0, clock);
+  turns.pause(10_000);
+  const impatient = turns.run(async () => 'never', {
     ...quick,
     onPause: (delayMs) => new Error(`paused ${delayMs}`),
   });
-  slots.pause(2_000);
-  expect(slots.pausedMs()).toBe(10_000);
+  turns.pause(2_000);
+  expect(turns.pausedMs()).toBe(10_000);
   await expect(impatient).rejects.toThrow('paused 10000');
-  slots.stop();
+  turns.stop();
 });
 
 /** A run of the property below: what happens in which order. */
@@ -202,7 +199,7 @@ test('whatever happens: limits, order and distance hold, and everybody is served
   await fc.assert(
     fc.asyncProperty(limits, steps, async ({ parallelism, apiRateMs }, script) => {
       const clock = createSimulatedClock();
-      const slots = slotsFor(parallelism, apiRateMs, clock);
+      const turns = turnsFor(parallelism, apiRateMs, clock);
       const bulkMax = Math.max(1, parallelism - 1);
       const running: { readonly bulk: boolean; readonly end: () => void }[] = [];
       const waiting: { readonly left: AbortController; readonly ended: Promise<unknown> }[] = [];
@@ -217,7 +214,7 @@ test('whatever happens: limits, order and distance hold, and everybody is served
         expect(running.length).toBeLessThanOrEqual(parallelism);
         expect(running.filter((one) => one.bulk).length).toBeLessThanOrEqual(bulkMax);
         expect(clock.monotonic() - lastStartMs).toBeGreaterThanOrEqual(apiRateMs);
-        expect(slots.pausedMs()).toBe(0);
+        expect(turns.pausedMs()).toBe(0);
         lastStartMs = clock.monotonic();
         started[isBulk ? 'bulk' : 'quick']!.push(number);
         return promise.then(() => void running.splice(running.indexOf(entry), 1));
@@ -227,11 +224,11 @@ test('whatever happens: limits, order and distance hold, and everybody is served
         if (step.kind === 'run') {
           const left = new AbortController();
           const options = { ...quick, bulk: step.bulk, signal: left.signal };
-          const ended = slots.run(begin(step.bulk, count++), options).catch(() => 'left');
+          const ended = turns.run(begin(step.bulk, count++), options).catch(() => 'left');
           waiting.push({ left, ended });
         } else if (step.kind === 'finish') running[step.at]?.end();
         else if (step.kind === 'leave') waiting[step.at]?.left.abort(new Error('left'));
-        else if (step.kind === 'pause') slots.pause(step.ms);
+        else if (step.kind === 'pause') turns.pause(step.ms);
         else clock.increment(step.ms);
         await flush();
       }
