@@ -54,7 +54,7 @@ const PG = 'src/adapters/bmdb/pg/';
 const PG_BASE: readonly string[] = [
   'eligibility',
   'errors',
-  'forget-tag',
+  'delete-tags',
   'live',
   'pool',
   'repeat',

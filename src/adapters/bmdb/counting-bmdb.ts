@@ -39,23 +39,23 @@ interface Open {
 function countingSession(session: BmdbSession, metrics: WorkMetrics): BmdbSession {
   const open = new Set<Open>();
   let closing = false;
-  const settle = (claim: Open, result: WorkResult) => {
+  const countEnd = (claim: Open, result: WorkResult) => {
     if (open.delete(claim)) metrics.workFinished(claim.process, result);
   };
-  const settleAll = (result: WorkResult, which: (claim: Open) => boolean = () => true) => {
-    for (const claim of [...open]) if (!claim.ending && which(claim)) settle(claim, result);
+  const countEnds = (result: WorkResult, which: (claim: Open) => boolean = () => true) => {
+    for (const claim of [...open]) if (!claim.ending && which(claim)) countEnd(claim, result);
   };
   session.signal.addEventListener('abort', () => {
-    if (!closing) settleAll('lost');
+    if (!closing) countEnds('lost');
   });
   const ending = async (claim: Open, result: WorkResult, end: () => Promise<void>) => {
     claim.ending = true;
     try {
       await end();
-      settle(claim, result);
+      countEnd(claim, result);
     } catch (error) {
       claim.ending = false;
-      if (error instanceof WorkLost || session.signal.aborted) settle(claim, 'lost');
+      if (error instanceof WorkLost || session.signal.aborted) countEnd(claim, 'lost');
       throw error;
     }
   };
@@ -74,12 +74,12 @@ function countingSession(session: BmdbSession, metrics: WorkMetrics): BmdbSessio
     releaseWork: async (machineId, epoch) => {
       await session.releaseWork(machineId, epoch);
       const isNamed = (claim: Open) => epoch === undefined || claim.epoch === epoch;
-      settleAll('canceled', (claim) => claim.machineId === machineId && isNamed(claim));
+      countEnds('canceled', (claim) => claim.machineId === machineId && isNamed(claim));
     },
     close: async () => {
       closing = true;
       await session.close();
-      settleAll('canceled');
+      countEnds('canceled');
     },
   };
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../../clock/port.ts';
 import { createLifeline } from './lifeline.ts';
 import type { Lifeline } from './lifeline.ts';
 import { cancelOfSessions, cancelOnMachine } from './claims/cancel.ts';
-import { createDesk } from './tasks/desk.ts';
+import { createWorkBatches } from './tasks/work-batches.ts';
 import { createIntentBook } from './provisioning/intents.ts';
 import { takeLease } from './provisioning/leases.ts';
 import { transactLive } from './live.ts';
@@ -89,14 +89,14 @@ export async function openSession(
     deadlineMs: lifeline.deadlineMs,
     expire: lifeline.expire,
   };
-  const desk = createDesk(session);
+  const batches = createWorkBatches(session);
   return {
     sessionId: id,
     signal: lifeline.signal,
     remainingMs: lifeline.remainingMs,
     poke: () => poke(session, pulse, lifeline),
     close: () => close(session, pulse),
-    claim: desk.claim,
+    claim: batches.claim,
     releaseWork: (machine, epoch) => releaseWork(session, machine, epoch ?? null),
     intents: createIntentBook(session),
     lease: (name) => takeLease(session, name),

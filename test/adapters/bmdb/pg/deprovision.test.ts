@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LiveSession } from '../../../../src/adapters/bmdb/pg/live.ts';
-import { fatesOf } from '../../../../src/adapters/bmdb/pg/tasks/outcome.ts';
+import { claimStatusesOf } from '../../../../src/adapters/bmdb/pg/tasks/ambiguous-commits.ts';
 import { createDatabase } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import type { Work } from '../../../../src/adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
@@ -92,10 +92,10 @@ describe('a connection that breaks during COMMIT', () => {
       for (const table of ['work', ...TAGS, 'machines']) {
         await busy.query(`DELETE FROM ${table} WHERE machine_id = $1`, [id]);
       }
-      const fates = fatesOf(session, [{ process, machineId: id, epoch }], lost);
+      const statuses = claimStatusesOf(session, [{ process, machineId: id, epoch }], lost);
       await untilBlocked(s, 1);
       await busy.commit();
-      expect(await fates).toEqual(new Map([[epoch, 'Finished']]));
+      expect(await statuses).toEqual(new Map([[epoch, 'Finished']]));
     } finally {
       await db.close();
     }

@@ -44,7 +44,7 @@ const BY_KEYS: ReadonlySet<string> = new Set([
     'agent-reports.ts',
     'episodes.ts',
   ],
-  ...['forget.ts', 'forget-tag.ts'],
+  ...['forget.ts', 'delete-tags.ts'],
 ]);
 /** What is run with them and without. */
 const BOTH: ReadonlySet<string> = new Set([

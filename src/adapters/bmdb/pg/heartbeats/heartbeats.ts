@@ -84,7 +84,7 @@ function byMachine(records: readonly HeartbeatRecord[]): Round {
 
 const PROCESSOR = { processor: 'bmsrv' } as const;
 
-/** What one statement did not settle. */
+/** What is not recorded yet. */
 interface Rest {
   readonly records: readonly HeartbeatRecord[];
   /** Heartbeats that are recorded already. */
@@ -112,13 +112,13 @@ async function recordRound(
     if (beat && isAll(record, beat)) outcomes.set(record, accepted(beat));
     else others.push(record);
   }
-  const held = await settle(context, { records: others, beats }, 'passing', outcomes);
+  const held = await recordRest(context, { records: others, beats }, 'passing', outcomes);
   const isStuck = (record: HeartbeatRecord) => refused.has(record.machineId);
   const stuck = held.records.filter(isStuck);
   const hopeful = { ...held, records: held.records.filter((record) => !isStuck(record)) };
-  const waited = await settle(context, hopeful, 'patient', outcomes);
+  const waited = await recordRest(context, hopeful, 'patient', outcomes);
   // One that goes on being held had all of them wait in vain.
-  const last = await settle(context, waited, 'passing', outcomes);
+  const last = await recordRest(context, waited, 'passing', outcomes);
   for (const record of [...stuck, ...last.records]) outcomes.set(record, unavailable(record));
 }
 
@@ -147,7 +147,7 @@ const accepted = ({ atMs }: Beat, request?: HandedOut): HeartbeatOutcome => ({
 });
 
 /** In one transaction. @returns those of which somebody else holds a row. */
-async function settle(
+async function recordRest(
   context: RoundContext,
   rest: Rest,
   manner: Manner,
@@ -158,7 +158,7 @@ async function settle(
   if (records.length === 0) return rest;
   const options = { ...PROCESSOR, isolation: 'READ COMMITTED', lockTimeoutMs } as const;
   try {
-    const settled = await db.transact({ ...options, doing: doingOf(records) }, async (q) => {
+    const done = await db.transact({ ...options, doing: doingOf(records) }, async (q) => {
       const { beats, held } = await beatOthers(q, { rest, loss, manner });
       const locked = manner === 'passing' ? await lockReports(q, beats) : NOBODY;
       const free = [...beats].filter(([record]) => !locked.has(record.machineId));
@@ -166,8 +166,8 @@ async function settle(
       const left = { records: [...held, ...others], beats: new Map([...rest.beats, ...beats]) };
       return { told: await complete(q, new Map(free), loss), held: left };
     });
-    for (const [record, outcome] of settled.told) outcomes.set(record, outcome);
-    return settled.held;
+    for (const [record, outcome] of done.told) outcomes.set(record, outcome);
+    return done.held;
   } catch (error) {
     // Nothing was written: what is locked is not among that which can be passed over.
     if (error instanceof Locked) return rest;

@@ -3,8 +3,8 @@ import type { BackoffDescriptor } from '../../../../domain/backoff.ts';
 import { isLadder } from '../../../../domain/eligibility.ts';
 import { BOOT_TIMES_KEPT } from '../../../../domain/policy.ts';
 import { failedText } from '../../../../domain/requests.ts';
-import { statements as tags } from '../forget-tag.ts';
-import type { Failure, Held } from '../claims/held.ts';
+import { statements as tags } from '../delete-tags.ts';
+import type { Failure, HeldClaim } from '../claims/held-claim.ts';
 import type { LiveSession } from '../live.ts';
 import type { Queries } from '../pool.ts';
 import { endRequests } from '../requests/request-ends.ts';
@@ -91,7 +91,7 @@ export const statements = {
 
 type Recovered = Extract<FinishChange, { kind: 'recovered' }>;
 export interface Recovery {
-  readonly held: Held;
+  readonly held: HeldClaim;
   readonly change: Recovered;
 }
 /** What was done to machines. */
@@ -171,7 +171,7 @@ export async function endUnasked(q: Queries, failed: readonly Failure[]): Promis
 }
 
 interface CoolDown {
-  readonly held: Held;
+  readonly held: HeldClaim;
   readonly descriptor: BackoffDescriptor;
 }
 

@@ -14,8 +14,8 @@ import { countQuiet } from '../guard/guard-counts.ts';
 import type { GuardCountStatements } from '../guard/guard-counts.ts';
 import { readGate } from '../guard/guard.ts';
 import { lockGuard } from '../guard/guard-rows.ts';
-import { refusalError } from '../claims/held.ts';
-import type { Taken } from '../claims/held.ts';
+import { refusalError } from '../claims/held-claim.ts';
+import type { TakenClaim } from '../claims/held-claim.ts';
 import type { LiveSession } from '../live.ts';
 import { MACHINE_TABLES } from '../reading/machine-row.ts';
 import type { Queries } from '../pool.ts';
@@ -129,7 +129,7 @@ export type Grants = Map<MachineId, Place>;
 
 export interface Permits {
   /** Machines that may not be claimed, and why. */
-  readonly refused: Map<MachineId, Outcome<Taken>>;
+  readonly refused: Map<MachineId, Outcome<TakenClaim>>;
   readonly grants: Grants;
 }
 

@@ -6,8 +6,8 @@ import type { MachineRow, Process } from '../../../../domain/machine.ts';
 import type { LossPolicy } from '../../../../domain/policy.ts';
 import { cancelDead } from '../claims/cancel.ts';
 import { refusalSql } from '../eligibility.ts';
-import { refusalError } from '../claims/held.ts';
-import type { Taken } from '../claims/held.ts';
+import { refusalError } from '../claims/held-claim.ts';
+import type { TakenClaim } from '../claims/held-claim.ts';
 import type { GuardCountStatements } from '../guard/guard-counts.ts';
 import { declareDead, liveSession, statements as live } from '../live.ts';
 import type { LiveSession } from '../live.ts';
@@ -111,7 +111,7 @@ export interface Claiming {
 }
 
 /** For each machine: the claim, or why there is none. */
-export type Verdicts = Map<MachineId, Outcome<Taken>>;
+export type Verdicts = Map<MachineId, Outcome<TakenClaim>>;
 
 /** Claims machines. Part of a transaction at READ COMMITTED. @throws {SessionExpired} */
 export async function take(
@@ -173,13 +173,18 @@ function verdictOf(
   { session, process }: Claiming,
   machineId: MachineId,
   row: ClaimRow | undefined,
-): Outcome<Taken> {
+): Outcome<TakenClaim> {
   if (row?.taken_epoch) return { ok: takenFrom(session, process, row, row.taken_epoch) };
   return { error: refusalError(process, machineId, row ? row.refusal : 'unknown machine') };
 }
 
 /** The row as the claim made it: its own work and permit were not there yet when it was read. */
-function takenFrom(session: LiveSession, process: Process, flat: ClaimRow, epoch: string): Taken {
+function takenFrom(
+  session: LiveSession,
+  process: Process,
+  flat: ClaimRow,
+  epoch: string,
+): TakenClaim {
   const row: MachineRow = toMachine(flat);
   const mine = { process, sessionId: session.sessionId, epoch, startedAtMs: flat.taken_at };
   const permit = row.permit || isLadder(process);

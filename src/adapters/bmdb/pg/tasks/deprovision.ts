@@ -1,6 +1,6 @@
 import { NothingToDo } from '../../../../domain/errors.ts';
 import { FROM, giveBackRefusalSql } from '../eligibility.ts';
-import type { Held } from '../claims/held.ts';
+import type { HeldClaim } from '../claims/held-claim.ts';
 import { writeEvent } from '../live.ts';
 import type { Queries } from '../pool.ts';
 import { statement } from '../statement.ts';
@@ -29,7 +29,7 @@ export const statements = {
  */
 export async function noteDeprovisionAsked(
   q: Queries,
-  { machineId: machine, session }: Held,
+  { machineId: machine, session }: HeldClaim,
 ): Promise<void> {
   const [asked] = await q.rows(statements.asked, { machine });
   const [found] = await q.rows(statements.mayAsk, { machine });

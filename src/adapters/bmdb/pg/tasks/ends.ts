@@ -4,11 +4,11 @@ import { AmbiguousCommit, NothingToDo, Unreachable } from '../../../../domain/er
 import type { Process } from '../../../../domain/machine.ts';
 import { processorOf } from '../../../../domain/processor.ts';
 import { returnUnusedPermits } from '../claims/cancel.ts';
-import { workLost } from '../claims/held.ts';
-import type { End, Held } from '../claims/held.ts';
+import { workLost } from '../claims/held-claim.ts';
+import type { End, HeldClaim } from '../claims/held-claim.ts';
 import { BATCH, declareDead, liveSession, transactFenced, writeEvents } from '../live.ts';
 import type { LiveSession } from '../live.ts';
-import { fatesOf } from './outcome.ts';
+import { claimStatusesOf } from './ambiguous-commits.ts';
 import type { Queries } from '../pool.ts';
 import { repeated } from '../repeat.ts';
 import { statement } from '../statement.ts';
@@ -77,7 +77,7 @@ interface Released {
   readonly refusals: ReadonlyMap<string, string>;
 }
 
-function outcomeOf(held: Held, { epochs, refusals }: Released): Outcome<void> {
+function outcomeOf(held: HeldClaim, { epochs, refusals }: Released): Outcome<void> {
   const refusal = refusals.get(held.epoch);
   if (refusal !== undefined) {
     return { error: new NothingToDo(`${held.process} of ${held.machineId}: ${refusal}`) };
@@ -130,16 +130,16 @@ async function resolve(
   ends: readonly End[],
   lost: AmbiguousCommit,
 ): Promise<Outcome<void>[]> {
-  const fates = await fatesOf(
+  const statuses = await claimStatusesOf(
     session,
     ends.map(({ held }) => held),
     lost,
   );
-  const again = ends.filter(({ held }) => fates.get(held.epoch) === 'held');
+  const again = ends.filter(({ held }) => statuses.get(held.epoch) === 'held');
   const repeated = again.length > 0 ? await endBatch(session, process, again) : [];
   const outcomes = new Map(again.map((end, at) => [end, repeated[at]!]));
   return ends.map((end) => {
-    const ended = fates.get(end.held.epoch) === end.event;
+    const ended = statuses.get(end.held.epoch) === end.event;
     return outcomes.get(end) ?? (ended ? { ok: undefined } : { error: workLost(end.held, lost) });
   });
 }

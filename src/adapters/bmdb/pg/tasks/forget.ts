@@ -4,8 +4,8 @@ import { PROCESSES } from '../../../../domain/machine.ts';
 import { farewellLines, type Deprovisioned } from '../../door.ts';
 import { cancelOnMachines } from '../claims/cancel.ts';
 import { SLOT_ID } from '../eligibility.ts';
-import { forget, statements as tags } from '../forget-tag.ts';
-import type { Finish } from '../claims/held.ts';
+import { deleteTags, statements as tags } from '../delete-tags.ts';
+import type { Finish } from '../claims/held-claim.ts';
 import { writeEvents } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import type { Queries } from '../pool.ts';
@@ -123,6 +123,6 @@ export async function forgetMachines(
   await q.rows(statements.lockMachines, { machines });
   await cancelOnMachines(q, machines, 'deprovisioned');
   await q.run(statements.removeLeases, { machines });
-  for (const { table } of await readTagTypes(q)) await q.run(forget(table), { machines });
+  for (const { table } of await readTagTypes(q)) await q.run(deleteTags(table), { machines });
   await q.run(statements.removeMachines, { machines });
 }

@@ -2,8 +2,8 @@ import { NoPermit, NothingToDo } from '../../../../domain/errors.ts';
 import { exclusionGroup } from '../../../../domain/eligibility.ts';
 import { processorOf } from '../../../../domain/processor.ts';
 import { noteDeprovisionAsked } from './deprovision.ts';
-import { workLost } from '../claims/held.ts';
-import type { Held } from '../claims/held.ts';
+import { workLost } from '../claims/held-claim.ts';
+import type { HeldClaim } from '../claims/held-claim.ts';
 import { transactLive, writeEvent } from '../live.ts';
 import type { NoteStatements } from '../claims/may-ask.ts';
 import { refuseGuarded } from '../guard/guard.ts';
@@ -136,7 +136,7 @@ export const statements = {
 
 /** See `Work.note`. */
 export async function writeNote(
-  held: Held,
+  held: HeldClaim,
   note: WorkNote,
   conditions: NoteStatements,
 ): Promise<void> {
@@ -150,7 +150,7 @@ export async function writeNote(
 }
 
 /** Until the transaction has ended, nobody else can take the machine. @throws {WorkLost} */
-async function lockLease(q: Queries, held: Held): Promise<void> {
+async function lockLease(q: Queries, held: HeldClaim): Promise<void> {
   const { machineId, process, epoch, session } = held;
   const found = await q.rows(statements.lockLease, {
     ...{ machine: machineId, group: exclusionGroup(process), epoch, session: session.sessionId },
@@ -160,7 +160,7 @@ async function lockLease(q: Queries, held: Held): Promise<void> {
 
 async function write(
   q: Queries,
-  held: Held,
+  held: HeldClaim,
   note: WorkNote,
   conditions: NoteStatements,
 ): Promise<void> {
@@ -202,7 +202,7 @@ type Asked = Extract<WorkNote, { kind: 'recoveryAsked' }>;
  */
 async function noteAsked(
   q: Queries,
-  held: Held,
+  held: HeldClaim,
   asked: Asked,
   conditions: NoteStatements,
 ): Promise<void> {

@@ -2,8 +2,8 @@ import { nextBackoffSeconds } from '../../../../domain/backoff.ts';
 import { previousWaitSeconds } from '../../../../domain/eligibility.ts';
 import type { MachineId } from '../../../../domain/ids.ts';
 import { forgetMachines } from './forget.ts';
-import { statements as tags } from '../forget-tag.ts';
-import type { Failure, Finish } from '../claims/held.ts';
+import { statements as tags } from '../delete-tags.ts';
+import type { Failure, Finish } from '../claims/held-claim.ts';
 import type { LiveSession, SlotEvent } from '../live.ts';
 import {
   coolDown,

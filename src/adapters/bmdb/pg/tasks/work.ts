@@ -1,6 +1,6 @@
 import { AlreadyFinished, SessionExpired, WorkLost } from '../../../../domain/errors.ts';
 import { requireFitting } from '../../door.ts';
-import type { End, Held } from '../claims/held.ts';
+import type { End, HeldClaim } from '../claims/held-claim.ts';
 import { writeNote } from './notes.ts';
 import type { NoteStatements } from '../claims/may-ask.ts';
 import type { Work } from '../../port.ts';
@@ -12,7 +12,7 @@ export interface WorkDeps {
 }
 
 /** See `Work`. Ended only after a commit, so that a failed finish can still be failed. */
-export function createWork(held: Held, deps: WorkDeps): Work {
+export function createWork(held: HeldClaim, deps: WorkDeps): Work {
   const { process, machineId, epoch, row, session } = held;
   let ended = false;
   const already = () => new AlreadyFinished(`${process} on ${machineId} has ended already`);
@@ -46,7 +46,7 @@ export function createWork(held: Held, deps: WorkDeps): Work {
  * Work of a dead session counts for nothing, so only a live one has something to cancel.
  * @returns whether it is over; else it may be ended once more.
  */
-async function cancel(held: Held, cause: string, deps: WorkDeps): Promise<boolean> {
+async function cancel(held: HeldClaim, cause: string, deps: WorkDeps): Promise<boolean> {
   try {
     await deps.end({ held, event: 'Canceled', cause });
     return true;

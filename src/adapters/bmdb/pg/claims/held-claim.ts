@@ -7,23 +7,23 @@ import type { LiveSession } from '../live.ts';
 import type { MayAsk } from './may-ask.ts';
 
 /** What a claim got: its epoch, and the machine as it was then. */
-export interface Taken {
+export interface TakenClaim {
   readonly epoch: string;
   readonly row: MachineRow;
 }
 
 /** A claim, as everything that follows it sees it. */
-export interface Held extends Taken {
+export interface HeldClaim extends TakenClaim {
   readonly session: LiveSession;
   readonly process: Process;
   readonly machineId: MachineId;
 }
 
 /** Names a claim, to find out what became of it. */
-export type ClaimName = Pick<Held, 'process' | 'machineId' | 'epoch'>;
+export type ClaimName = Pick<HeldClaim, 'process' | 'machineId' | 'epoch'>;
 
 interface Ending {
-  readonly held: Held;
+  readonly held: HeldClaim;
   readonly cause: string | null;
 }
 export interface Finish extends Ending {

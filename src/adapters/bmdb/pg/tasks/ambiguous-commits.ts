@@ -2,13 +2,13 @@ import { exclusionGroup } from '../../../../domain/eligibility.ts';
 import { isRetryable } from '../../../../domain/errors.ts';
 import { sleep } from '../../../clock/port.ts';
 import { isReferenceViolation } from '../errors.ts';
-import type { ClaimName } from '../claims/held.ts';
+import type { ClaimName } from '../claims/held-claim.ts';
 import type { LiveSession } from '../live.ts';
 import type { Queries } from '../pool.ts';
 import { statement } from '../statement.ts';
 
 /** What became of a claim: still held, ended in one of three ways, or never taken. */
-export type Fate = 'held' | 'Finished' | 'Failed' | 'Canceled' | 'unknown';
+export type ClaimStatus = 'held' | 'Finished' | 'Failed' | 'Canceled' | 'unknown';
 
 const PAUSE_MS = 250;
 
@@ -18,7 +18,7 @@ export const statements = {
    * machine that is gone has no leases.
    */
   awaitLeases: statement({
-    name: 'fate-await-leases',
+    name: 'claim-status-await-leases',
     params: { machines: 'uuid[]', groups: 'text[]' },
     columns: {},
     text: ({ machines, groups }) =>
@@ -29,7 +29,7 @@ export const statements = {
   }),
   /** Waits for whoever has locked the leases. */
   heldClaims: statement({
-    name: 'fate-held-claims',
+    name: 'claim-status-held-claims',
     params: { machines: 'uuid[]', groups: 'text[]', epochs: 'int8[]' },
     columns: { epoch: 'int8', held: 'bool' },
     text: ({ machines, groups, epochs }) =>
@@ -39,7 +39,7 @@ export const statements = {
        ORDER BY w.machine_id, w.exclusion_group FOR UPDATE OF w`,
   }),
   endedClaims: statement({
-    name: 'fate-ended-claims',
+    name: 'claim-status-ended-claims',
     params: { machines: 'uuid[]', epochs: 'int8[]' },
     columns: { epoch: 'int8', event: 'work_history_event' },
     text: ({ machines, epochs }) =>
@@ -56,17 +56,17 @@ export const statements = {
  * @returns by epoch; those that are missing were never taken.
  * @throws the error of the lost commit, when it cannot be found out in time.
  */
-export async function fatesOf(
+export async function claimStatusesOf(
   session: LiveSession,
   claims: readonly ClaimName[],
   lost: unknown,
-): Promise<Map<string, Fate>> {
+): Promise<Map<string, ClaimStatus>> {
   const doing = `find out what became of ${claims.length} claims`;
   const { db, deadlineMs, signal, clock } = session;
   for (;;) {
     try {
       return await db.transact({ doing, deadlineMs, signal, isolation: 'READ COMMITTED' }, (q) =>
-        readFates(q, claims),
+        readClaimStatuses(q, claims),
       );
     } catch (error) {
       const inTime = clock.monotonic() + PAUSE_MS < deadlineMs() && !signal.aborted;
@@ -78,7 +78,10 @@ export async function fatesOf(
   }
 }
 
-async function readFates(q: Queries, claims: readonly ClaimName[]): Promise<Map<string, Fate>> {
+async function readClaimStatuses(
+  q: Queries,
+  claims: readonly ClaimName[],
+): Promise<Map<string, ClaimStatus>> {
   const machines = claims.map((claim) => claim.machineId);
   const groups = claims.map((claim) => exclusionGroup(claim.process));
   const epochs = claims.map((claim) => claim.epoch);
@@ -86,8 +89,8 @@ async function readFates(q: Queries, claims: readonly ClaimName[]): Promise<Map<
   const leases = await q.rows(statements.heldClaims, { machines, groups, epochs });
   const ended = await q.rows(statements.endedClaims, { machines, epochs });
   const held = leases.filter((lease) => lease.held);
-  return new Map<string, Fate>([
-    ...held.map(({ epoch }): [string, Fate] => [epoch, 'held']),
-    ...ended.map(({ epoch, event }): [string, Fate] => [epoch, event as Fate]),
+  return new Map<string, ClaimStatus>([
+    ...held.map(({ epoch }): [string, ClaimStatus] => [epoch, 'held']),
+    ...ended.map(({ epoch, event }): [string, ClaimStatus] => [epoch, event as ClaimStatus]),
   ]);
 }

@@ -11,18 +11,18 @@ import { eachAlone } from './each-alone.ts';
 import { endBatch } from './ends.ts';
 import { isReferenceViolation } from '../errors.ts';
 import { statementsFor as countStatementsFor } from '../guard/guard-counts.ts';
-import type { End, Taken } from '../claims/held.ts';
+import type { End, TakenClaim } from '../claims/held-claim.ts';
 import { BATCH, requireInTime, transactFenced, transactLive } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import { statementsFor as noteStatementsFor } from '../claims/may-ask.ts';
-import { fatesOf } from './outcome.ts';
+import { claimStatusesOf } from './ambiguous-commits.ts';
 import { statementsFor as permitStatementsFor } from '../recovery/permits.ts';
 import { repeated } from '../repeat.ts';
 import { createWork } from './work.ts';
 import type { Work } from '../../port.ts';
 
 /** Claims and ends of one session, in batches: what is asked for meanwhile shares a transaction. */
-export interface Desk {
+export interface WorkBatches {
   /** See `BmdbSession.claim`. */
   claim(process: Process, machineId: MachineId): Promise<Work>;
 }
@@ -32,13 +32,13 @@ const SIZE_MAX = 200;
 /** Transactions of one kind at once. */
 const CONCURRENCY = 2;
 
-export function createDesk(session: LiveSession): Desk {
+export function createWorkBatches(session: LiveSession): WorkBatches {
   const claims = claimStatementsFor(session.loss);
   const permits = permitStatementsFor(session.loss);
   const counting = countStatementsFor(session.loss, session.guard);
   const conditions = noteStatementsFor(session.loss);
   const claimers = forEachProcess((process) =>
-    createBatcher<MachineId, Taken>({
+    createBatcher<MachineId, TakenClaim>({
       ...{ collect: endOfTurn, sizeMax: SIZE_MAX },
       concurrency: isLadder(process) ? 1 : CONCURRENCY,
       keyOf: (machineId) => machineId,
@@ -105,7 +105,7 @@ function forEachProcess<Item, Answer>(
 async function claimBatch(
   claiming: Claiming,
   machines: readonly MachineId[],
-): Promise<Outcome<Taken>[]> {
+): Promise<Outcome<TakenClaim>[]> {
   const { session, process } = claiming;
   const transact = isLadder(process) ? transactLive : transactFenced;
   const what = machines.length === 1 ? `machine ${machines[0]}` : `${machines.length} machines`;
@@ -137,13 +137,13 @@ async function resolve(
   const taken = [...verdicts].flatMap(([machineId, verdict]) =>
     'ok' in verdict ? [{ process, machineId, epoch: verdict.ok.epoch }] : [],
   );
-  const fates = await fatesOf(session, taken, lost);
+  const statuses = await claimStatusesOf(session, taken, lost);
   const resolved = new Map(verdicts);
   for (const { machineId, epoch } of taken) {
-    const fate = fates.get(epoch);
-    if (fate !== undefined && fate !== 'held') resolved.set(machineId, { error: lost });
+    const status = statuses.get(epoch);
+    if (status !== undefined && status !== 'held') resolved.set(machineId, { error: lost });
   }
-  const again = taken.filter(({ epoch }) => !fates.has(epoch)).map(({ machineId }) => machineId);
+  const again = taken.filter(({ epoch }) => !statuses.has(epoch)).map(({ machineId }) => machineId);
   if (again.length === 0) return resolved;
   const repeated = await claimBatch(claiming, again);
   again.forEach((id, at) => resolved.set(id, repeated[at]!));

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { statement } from './statement.ts';
 
 /** Deletes the tags of machines; in their order, as others may delete several, too. */
-export const forget = (table: string) =>
+export const deleteTags = (table: string) =>
   statement({
     name: `forget-${table}`,
     params: { machines: 'uuid[]' },
@@ -15,9 +15,9 @@ export const forget = (table: string) =>
   });
 
 export const statements = {
-  forgetAgents: forget('machine_agent_started'),
-  forgetHeartbeats: forget('machine_agent_heartbeat'),
-  forgetProvided: forget('machine_provided'),
-  forgetAttempts: forget('machine_agent_start_attempt'),
-  returnPermits: forget('recovery_permits'),
+  forgetAgents: deleteTags('machine_agent_started'),
+  forgetHeartbeats: deleteTags('machine_agent_heartbeat'),
+  forgetProvided: deleteTags('machine_provided'),
+  forgetAttempts: deleteTags('machine_agent_start_attempt'),
+  returnPermits: deleteTags('recovery_permits'),
 };
