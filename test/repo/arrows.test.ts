@@ -45,6 +45,7 @@ test.each([
   ['src/simulator/hosts/a.ts', '../../adapters/clock/port.ts'],
   ['src/config/a.ts', '../actors/b.ts'],
   ['src/cli/a.ts', '../main.ts'],
+  ['src/daemon/a.ts', '../agent/b.ts'],
   ['src/cli/a.ts', '../../test/doubles/b.ts'],
 ])('%s must not import %s', (path, target) => {
   expect(imports(path, target)).toEqual([`${path}:2 imports ${target}`]);

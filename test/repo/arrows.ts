@@ -1,50 +1,38 @@
 import { posix } from 'node:path';
 import { Visitor, parseSync } from 'oxc-parser';
+import { PG_ROOMS, ROOMS } from './rooms.ts';
 import { lineOf } from './sources.ts';
 import type { Source } from './sources.ts';
 
-/** A room of `src/`, or one system's folder in `adapters/`. */
-interface Room {
-  /** Matches the files of the room. */
+/** What is checked of a file: where it lies, and what it may import. */
+interface Limits {
+  /** Matches the files that may import each other. */
   readonly files: RegExp;
-  /** Which other files of ours it may import. */
+  /** Which other files of ours. */
   readonly ours: readonly RegExp[];
-  /** Which packages it may import; all when absent. */
-  readonly packages?: RegExp;
+  /** Which packages; all when absent. */
+  readonly packages?: readonly string[];
 }
 
-const inside = (room: string) => new RegExp(`^src/${room}/`);
-const PORTS = /^src\/adapters\/.+\/port\.ts$/;
-const SHARED_PORTS = /^src\/adapters\/(clock|log|metrics)\/port\.ts$/;
-/** Hosts are proved in one way, by the fleet and by the test of its drivers. */
-const HOST_KEY_PROOF = /^src\/actors\/tasks\/host-key-proof\.ts$/;
-const NOTHING = /(?!)/;
+const inside = (room: string) => new RegExp(`^src/${room}(/|\\.ts$)`);
 
-/** The arrows, as docs/ARCHITECTURE.md draws them. A room may always import itself. */
-const ROOMS: readonly Room[] = [
-  { files: inside('domain'), ours: [], packages: NOTHING },
-  { files: inside('wire'), ours: [] },
-  { files: inside('settings'), ours: [inside('domain')] },
-  { files: inside('machines'), ours: [inside('domain')], packages: /^xstate$/ },
-  { files: inside('actors'), ours: [inside('domain'), inside('machines'), PORTS] },
-  { files: inside('console'), ours: [inside('domain'), inside('machines'), PORTS] },
-  {
-    files: inside('conformance'),
-    ours: [inside('domain'), inside('settings'), PORTS, HOST_KEY_PROOF],
-  },
-  { files: inside('agent'), ours: [inside('wire')] },
-  { files: inside('simulator'), ours: [inside('domain'), inside('wire')] },
-  {
-    files: /^src\/config(\/|\.ts$)/,
-    ours: [inside('domain'), inside('settings'), /^src\/adapters\/provider\/(port|drivers)\.ts$/],
-  },
+const LIMITS: readonly Limits[] = ROOMS.map(({ name, may, packages }) => ({
+  files: inside(name),
+  ours: may.map(({ files }) => files),
+  ...(packages && { packages }),
+}));
+
+/** Nothing imports the composition root, nor another program. */
+const UNIMPORTED = [
+  /^src\/main\.ts$/,
+  ...ROOMS.filter((room) => room.isProgram).map(({ name }) => inside(name)),
 ];
 
 /** What drivers share. */
 const KIT = /^src\/adapters\/provider\/kit\//;
 
 /** The table of drivers is the one place that knows them all. */
-const DRIVERS: Room = {
+const DRIVERS: Limits = {
   files: /^src\/adapters\/provider\/drivers\.ts$/,
   ours: [/^src\/adapters\/provider\/(port|[a-z][a-z0-9-]*\/driver)\.ts$/],
 };
@@ -62,19 +50,6 @@ const PG_BASE: readonly string[] = [
   'sql',
   'statement',
 ];
-/** Which of its neighbours a room of the database on PostgreSQL may import. */
-const PG_ROOMS: Readonly<Record<string, readonly string[]>> = {
-  claims: [],
-  guard: [],
-  requests: [],
-  heartbeats: [],
-  reading: ['guard', 'requests'],
-  people: ['guard', 'reading', 'requests'],
-  provisioning: ['reading'],
-  recovery: ['claims', 'guard', 'reading', 'requests'],
-  tasks: ['claims', 'guard', 'reading', 'recovery'],
-};
-
 /** Imports inside the database on PostgreSQL: its entries (`pg-bmdb.ts`, …) may import every room. */
 function mayImportInPg(path: string, resolved: string): boolean {
   const room = path.startsWith(PG) ? path.slice(PG.length) : '';
@@ -84,47 +59,45 @@ function mayImportInPg(path: string, resolved: string): boolean {
   const [own = ''] = room.split('/');
   const [other = ''] = target.split('/');
   if (PG_BASE.some((name) => room === `${name}.ts`)) return isBase;
-  return !room.includes('/') || isBase || own === other || (PG_ROOMS[own] ?? []).includes(other);
+  return (
+    !room.includes('/') || isBase || own === other || (PG_ROOMS[own]?.may ?? []).includes(other)
+  );
 }
 
-/** Each adapter is a room of its own: its system's port, and its own folder. */
-function adapterRoom(path: string): Room | undefined {
+/** Of the room of adapters, each folder is a room of its own, and so is that of each provider. */
+function adapterLimits(path: string): Limits | undefined {
   const folder = /^src\/adapters\/(?:provider\/)?[^/]+(?=\/)/.exec(path)?.[0];
   if (folder === undefined) return undefined;
   if (DRIVERS.files.test(path)) return DRIVERS;
-  const ours = [
-    inside('domain'),
-    inside('wire'),
-    inside('settings'),
-    SHARED_PORTS,
-    /^src\/adapters\/provider\/port\.ts$/,
-    ...(folder.startsWith('src/adapters/provider/') ? [KIT] : []),
-  ];
-  return { files: new RegExp(`^${folder}/`), ours };
+  const ours = ROOMS.find(({ name }) => name === 'adapters')!.may.map(({ files }) => files);
+  const kit = folder.startsWith('src/adapters/provider/') ? [KIT] : [];
+  return { files: new RegExp(`^${folder}/`), ours: [...ours, ...kit] };
 }
 
-const roomOf = (path: string): Room | undefined =>
-  adapterRoom(path) ?? ROOMS.find((room) => room.files.test(path));
+const limitsOf = (path: string): Limits | undefined =>
+  adapterLimits(path) ?? LIMITS.find(({ files }) => files.test(path));
 
 /** `file:line` and what stands there that must not. */
 export type Violation = string;
 
-/** Imports against the arrows. Files outside all rooms may import everything but `main.ts` and tests. */
+/** Imports against the arrows. Files outside all rooms may import everything but programs and tests. */
 export function importViolations({ path, text }: Source): Violation[] {
-  const room = roomOf(path);
+  const limits = limitsOf(path);
   return importsOf(path, text)
-    .filter(({ target }) => !mayImport(room, path, target))
+    .filter(({ target }) => !mayImport(limits, path, target))
     .map(({ target, offset }) => `${path}:${lineOf(text, offset)} imports ${target}`);
 }
 
-function mayImport(room: Room | undefined, path: string, target: string): boolean {
+function mayImport(limits: Limits | undefined, path: string, target: string): boolean {
   const own = target.startsWith('.');
   const resolved = own ? posix.join(posix.dirname(path), target) : target;
-  if (resolved === 'src/main.ts' || resolved.startsWith('test/')) return false;
-  if (!room) return true;
-  if (!own) return room.packages?.test(target) ?? true;
+  if (resolved.startsWith('test/')) return false;
   if (!mayImportInPg(path, resolved)) return false;
-  return room.files.test(resolved) || room.ours.some((allowed) => allowed.test(resolved));
+  if (limits?.files.test(resolved)) return true;
+  if (UNIMPORTED.some((files) => files.test(resolved))) return false;
+  if (!limits) return true;
+  if (!own) return limits.packages?.includes(target) ?? true;
+  return limits.ours.some((allowed) => allowed.test(resolved));
 }
 
 interface Import {

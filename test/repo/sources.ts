@@ -10,14 +10,10 @@ export interface Source {
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Generated from the schemas in `proto/`, hence not written to our rules. */
-const GENERATED = /^src\/wire\/messages\./;
-
-/** Hand-written files that match the patterns. */
+/** Files that match the patterns. */
 export function sources(...patterns: string[]): Source[] {
   return globSync(patterns, { cwd: root })
     .map((path) => relative(root, join(root, path)).replaceAll('\\', '/'))
-    .filter((path) => !GENERATED.test(path))
     .toSorted()
     .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
 }

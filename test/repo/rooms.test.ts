@@ -1,0 +1,72 @@
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { expectParts } from './generated-parts.ts';
+import { pgRoomTable, roomDrawing, roomTable } from './rooms-text.ts';
+import { COMPOSITION, PG_ROOMS, ROOMS } from './rooms.ts';
+import type { Room } from './rooms.ts';
+import { root } from './sources.ts';
+
+/** Folders with a slash at their end, and files. */
+const namesIn = (path: string) =>
+  globSync('*', { cwd: join(root, path), withFileTypes: true }).map((entry) =>
+    entry.isDirectory() ? `${entry.name}/` : entry.name,
+  );
+
+test('every folder and file of src is a room, or where rooms meet', () => {
+  const rooms = ROOMS.map(({ name }) => `${name}/`);
+  const known = [...rooms, 'config.ts', ...COMPOSITION];
+  expect(namesIn('src').toSorted()).toEqual(known.toSorted());
+});
+
+test('every folder of the database on PostgreSQL is a room of it', () => {
+  const folders = namesIn('src/adapters/bmdb/pg').filter((name) => name.endsWith('/'));
+  const known = Object.keys(PG_ROOMS).map((name) => `${name}/`);
+  expect(folders.toSorted()).toEqual(known.toSorted());
+});
+
+test('the tables of rooms and the drawing in the architecture are made from the map', async () => {
+  const drawn = `${roomTable()}\n\n${roomDrawing()}`;
+  await expectParts('docs/ARCHITECTURE.md', { rooms: drawn, 'pg-rooms': pgRoomTable() });
+});
+
+test('arrows lead to rooms, and in no circle', () => {
+  const visit = (name: string, path: readonly string[]): void => {
+    expect(path).not.toContain(name);
+    const room = ROOMS.find((each) => each.name === name);
+    expect(room, name).toBeDefined();
+    for (const { to, says } of room!.may) if (says === to) visit(to, [...path, name]);
+  };
+  for (const { name } of ROOMS) visit(name, []);
+});
+
+const whole = (to: string) => ({ to, says: to, files: /./ });
+const rooms: readonly Room[] = [
+  { name: 'low', holds: 'what is known', may: [], packages: [] },
+  { name: 'middle', holds: 'what is decided', may: [whole('low')], packages: ['one'] },
+  {
+    ...{ name: 'high', holds: 'what is done', note: 'doors too' },
+    may: [whole('low'), whole('middle'), { ...whole('side'), says: 'its door', label: 'door.ts' }],
+  },
+  { name: 'side', holds: 'what is outside', may: [] },
+  { name: 'apart', holds: 'a program', may: [whole('low')], isProgram: true },
+];
+
+test('a room stands in the table with what it holds and may import', () => {
+  expect(roomTable(rooms).split('\n').slice(2, 5)).toEqual([
+    '| `src/low/` | what is known | nothing of ours; no package |',
+    '| `src/middle/` | what is decided | low; one |',
+    '| `src/high/` | what is done | low, middle, its door; doors too |',
+  ]);
+});
+
+test('the drawing leaves out what follows, and dots what leads to a part', () => {
+  expect(roomDrawing(rooms).split('\n').slice(1, -1)).toEqual([
+    'flowchart LR',
+    '    main --> high & side',
+    '    middle --> low',
+    '    high --> middle',
+    '    apart --> low',
+    '    high -. "door.ts" .-> side',
+  ]);
+});

@@ -1,0 +1,153 @@
+/** What one room may import of another: all of it, or the files that are named. */
+export interface Arrow {
+  readonly to: string;
+  readonly files: RegExp;
+  /** Such as the table of rooms says it. */
+  readonly says: string;
+  /** Of the arrow in the drawing, when it leads to a part of the room. */
+  readonly label?: string;
+}
+
+/** A folder of `src/`. It may always import itself. */
+export interface Room {
+  readonly name: string;
+  readonly holds: string;
+  readonly may: readonly Arrow[];
+  /** What else the table of rooms says about imports. */
+  readonly note?: string;
+  /** Which packages it may import; all when absent. */
+  readonly packages?: readonly string[];
+  /** Started by itself: nothing imports it. */
+  readonly isProgram?: true;
+}
+
+/** `config.ts` is the entry of the room `config/`. */
+const all = (to: string): Arrow => ({ to, says: to, files: new RegExp(`^src/${to}(/|\\.ts$)`) });
+const [domain, machines, settings, wire] = ['domain', 'machines', 'settings', 'wire'].map(all) as [
+  ...[Arrow, Arrow, Arrow, Arrow],
+];
+const PORTS: Arrow = {
+  ...{ to: 'adapters', label: 'port.ts', says: 'the `port.ts` of adapters' },
+  files: /^src\/adapters\/.+\/port\.ts$/,
+};
+/** Adapters do not import each other, but for what all of them need. */
+const SHARED_PORTS: Arrow = {
+  ...{ to: 'adapters', says: 'the `port.ts` of clock, log, metrics and providers' },
+  files: /^src\/adapters\/(clock|log|metrics|provider)\/port\.ts$/,
+};
+const DRIVERS: Arrow = {
+  ...{ to: 'adapters', label: 'drivers.ts', says: 'the port and the table of drivers' },
+  files: /^src\/adapters\/provider\/(port|drivers)\.ts$/,
+};
+/** Hosts are proved in one way, by the fleet and by the test of its drivers. */
+const HOST_KEY_PROOF: Arrow = {
+  ...{ to: 'actors', label: 'host-key-proof.ts', says: 'the proof of host keys' },
+  files: /^src\/actors\/tasks\/host-key-proof\.ts$/,
+};
+
+/** The map: what each room holds, and what it may import. */
+export const ROOMS: readonly Room[] = [
+  {
+    name: 'domain',
+    holds: 'the vocabulary (ids, rows, statuses, errors) and decisions as pure functions',
+    may: [],
+    packages: [],
+  },
+  {
+    name: 'machines',
+    holds:
+      'statecharts: no I/O, no timers of their own making; every service, guard and delay injected by name',
+    may: [domain],
+    packages: ['xstate'],
+  },
+  {
+    name: 'actors',
+    holds: "what fills the charts' slots: promises, observables and callbacks over ports",
+    may: [domain, machines, PORTS],
+  },
+  {
+    name: 'adapters',
+    holds: 'one folder per outside system, each with its `port.ts` and its implementations',
+    may: [domain, wire, settings, SHARED_PORTS],
+    note: 'drivers also their kit; their table every driver',
+  },
+  {
+    name: 'console',
+    holds: 'web page, API, health',
+    may: [domain, machines, PORTS],
+  },
+  {
+    name: 'conformance',
+    holds: 'what `shepherd provider test` asks of a driver, step by step',
+    may: [domain, settings, PORTS, HOST_KEY_PROOF],
+  },
+  {
+    name: 'wire',
+    holds: 'the wire formats, generated from `proto/`, and how they are read',
+    may: [],
+  },
+  {
+    name: 'agent',
+    holds: 'the program that runs on a machine',
+    may: [wire],
+    isProgram: true,
+  },
+  {
+    name: 'simulator',
+    holds: "a provider's API, and machines that are real SSH servers",
+    may: [domain, wire],
+  },
+  {
+    name: 'config',
+    holds: 'the schema of the configuration',
+    may: [domain, settings, DRIVERS],
+  },
+  {
+    name: 'settings',
+    holds: 'the kinds of settings: durations, secrets, texts, and how each is checked',
+    may: [domain],
+  },
+];
+
+/** Where adapters meet statecharts: these may import everything, but nothing imports `main.ts`. */
+export const COMPOSITION = ['main.ts', 'commands/', 'daemon/', 'diagrams/', 'agent-bundle.ts'];
+
+/** A folder of the database on PostgreSQL. */
+export interface PgRoom {
+  readonly holds: string;
+  /** Which of its neighbours it may import; what all of them build on it may import anyway. */
+  readonly may: readonly string[];
+}
+
+export const PG_ROOMS: Readonly<Record<string, PgRoom>> = {
+  claims: {
+    holds: 'what a claim is, how dead claims are released, whether a request may be made',
+    may: [],
+  },
+  tasks: {
+    holds: 'claiming a machine, noting what was done to it, and how the work ends',
+    may: ['claims', 'guard', 'reading', 'recovery'],
+  },
+  recovery: {
+    holds: 'permits of the budget, and the rows of the ladder',
+    may: ['claims', 'guard', 'reading', 'requests'],
+  },
+  guard: {
+    holds: "the guard's rows, what it counts, and the lines about silent machines",
+    may: [],
+  },
+  requests: { holds: 'what operators ask for: filed, listed, ended', may: [] },
+  people: {
+    holds: 'carrying out what operators asked for',
+    may: ['guard', 'reading', 'requests'],
+  },
+  heartbeats: { holds: 'batches of heartbeats and what agents report', may: [] },
+  reading: {
+    holds: 'rows, changes, and what people look up',
+    may: ['guard', 'requests'],
+  },
+  provisioning: {
+    holds: 'intents, leases, listings, holds, and machines that a provider made',
+    may: ['reading'],
+  },
+};
