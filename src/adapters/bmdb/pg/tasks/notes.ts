@@ -1,7 +1,7 @@
 import { NoPermit, NothingToDo } from '../../../../domain/errors.ts';
 import { exclusionGroup } from '../../../../domain/eligibility.ts';
 import { processorOf } from '../../../../domain/processor.ts';
-import { noteDeprovisionAsked } from './deprovision.ts';
+import { FROM, giveBackRefusalSql } from '../eligibility.ts';
 import { workLost } from '../claims/held-claim.ts';
 import type { HeldClaim } from '../claims/held-claim.ts';
 import { transactLive, writeEvent } from '../live.ts';
@@ -132,6 +132,21 @@ export const statements = {
        WHERE idempotency_key = ${order} AND machine_id = ${machine} AND state = 'open'
          AND expires_at > now() FOR SHARE`,
   }),
+  deprovisionAsked: statement({
+    name: 'note-deprovision-asked',
+    params: { machine: 'uuid' },
+    columns: { attempts: 'int8' },
+    text: ({ machine }) =>
+      `UPDATE machine_deprovision_request SET attempts = attempts + 1, asked_at = now()
+       WHERE machine_id = ${machine} RETURNING attempts`,
+  }),
+  mayGiveBack: statement({
+    name: 'deprovision-may-ask',
+    params: { machine: 'uuid' },
+    columns: { refusal: 'text?' },
+    text: ({ machine }) =>
+      `SELECT ${giveBackRefusalSql()} AS refusal ${FROM} WHERE m.machine_id = ${machine}`,
+  }),
 };
 
 /** See `Work.note`. */
@@ -222,4 +237,20 @@ async function noteAsked(
   if (rung === 'reinstalling') await q.run(statements.unpin, { machine });
   const reason = orderedText(rung, row, order);
   await writeEvent(q, session, { machineId: machine, kind: 'recoveryAsked', reason });
+}
+
+/**
+ * What forbids it is looked for once the request is locked.
+ * @throws {NothingToDo} the request was taken back, or a hold preserves the machine now.
+ */
+async function noteDeprovisionAsked(q: Queries, held: HeldClaim): Promise<void> {
+  const { machineId: machine, session } = held;
+  const [asked] = await q.rows(statements.deprovisionAsked, { machine });
+  const [found] = await q.rows(statements.mayGiveBack, { machine });
+  if (!asked || found?.refusal) {
+    const why = found?.refusal ?? 'nobody asked to deprovision it';
+    throw new NothingToDo(`machine ${machine} was not given back: ${why}`);
+  }
+  const reason = `attempt ${asked.attempts}`;
+  await writeEvent(q, session, { machineId: machine, kind: 'deprovisionAsked', reason });
 }
