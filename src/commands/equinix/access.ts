@@ -2,9 +2,12 @@ import { silentLog } from '../../adapters/log/port.ts';
 import { silentMetrics } from '../../adapters/metrics/port.ts';
 import { baseUrlFault } from '../../adapters/provider/equinix/client/base-url.ts';
 import { createEquinixClient } from '../../adapters/provider/equinix/client/client.ts';
-import type { EquinixSettings } from '../../adapters/provider/equinix/driver.ts';
 import { createDeviceView } from '../../adapters/provider/equinix/device-view.ts';
-import { EQUINIX_DEFAULTS, type EquinixConfig } from '../../adapters/provider/equinix/settings.ts';
+import {
+  EQUINIX_DEFAULTS,
+  type EquinixConfig,
+  type EquinixSettings,
+} from '../../adapters/provider/equinix/settings.ts';
 import { loadConfig } from '../../config.ts';
 import { UsageError } from '../../domain/errors.ts';
 import { isUuid } from '../../domain/ids.ts';
@@ -70,6 +73,7 @@ export function openAccess(flags: AccessFlags, projectId: string, operator: Oper
     token: () => token.read(),
     devicePrefix: (allOwners ? null : prefix) ?? '',
     instanceSetId: owner ?? '',
+    sshKeyLabel: '',
     publicKeyLine: '',
     parallelism: configured?.parallelism ?? EQUINIX_DEFAULTS.parallelism,
     apiRateMs: flags.apiRate ?? configured?.apiRate ?? EQUINIX_DEFAULTS.apiRateMs,

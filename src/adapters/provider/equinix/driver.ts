@@ -1,41 +1,22 @@
-import { z } from 'zod';
-import { isUuid } from '../../../domain/ids.ts';
-import * as leaf from '../../../settings/leaves.ts';
-import type { Surroundings } from '../../../settings/secret.ts';
 import type { Driver } from '../port.ts';
-import { baseUrlFault } from './client/base-url.ts';
 import { createEquinixProvider } from './equinix-provider.ts';
-import { DELETED_PREFIX, HOSTNAME_ID_LENGTH, HOSTNAME_LENGTH_MAX } from './ownership.ts';
+import { configOf, equinixSchema, type EquinixSettings } from './settings.ts';
 
 /** Bare metal of one project at an API that speaks Equinix Metal. */
 export const equinixDriver: Driver<EquinixSettings> = {
   name: 'equinix',
-  settings,
+  settings: equinixSchema,
   open(settings, context) {
-    const { token, apiRate, reservationCacheTimeout, probeGap, settle, ...others } = settings;
-    const { connectTimeout, attemptTimeout, operationTimeout, ...more } = others;
-    const { backoffInitial, backoffMaximum, ...rest } = more;
+    const { token, ...others } = settings;
     const { name, instanceSetId, publicKey: _changing, ...deps } = context;
     return createEquinixProvider(
       {
-        ...rest,
+        ...configOf(others),
         name,
         instanceSetId,
         token: () => token.read(),
         get publicKeyLine() {
           return context.publicKey;
-        },
-        apiRateMs: apiRate,
-        reservationCacheTimeoutMs: reservationCacheTimeout,
-        timings: {
-          connectTimeoutMs: connectTimeout,
-          attemptTimeoutMs: attemptTimeout,
-          listPageTimeoutMs: 3 * attemptTimeout,
-          operationTimeoutMs: operationTimeout,
-          backoffInitialMs: backoffInitial,
-          backoffMaximumMs: backoffMaximum,
-          probeGapMs: probeGap,
-          settleMs: settle,
         },
       },
       deps,
@@ -46,88 +27,6 @@ export const equinixDriver: Driver<EquinixSettings> = {
       ? 'devicePrefix'
       : null,
 };
-
-/** The keys of a provider whose driver is `equinix`, as the program has them. */
-export type EquinixSettings = z.output<ReturnType<typeof settings>>;
-
-function settings(around: Surroundings) {
-  return z
-    .strictObject({
-      baseUrl: leaf
-        .url('Where the API is, without a slash at the end.')
-        .prefault('https://api.equinix.com/metal/v1')
-        .transform((text) => text.replace(/\/+$/, '')),
-      token: leaf.secret('API key.', around),
-      username: leaf.text('User of the API key, for the log.'),
-      projectId: projectId(),
-      devicePrefix: devicePrefix(),
-      sshKeyLabel: leaf.text('Label of our SSH key at the provider; belongs to this set alone.'),
-      os: leaf.text('Operating system a new machine gets.').prefault('ubuntu_24_04'),
-      parallelism: leaf.count('API calls in flight at once.', 1, 64).prefault(3),
-      apiRate: leaf.duration('Least time between the starts of two calls.', 0).prefault('2s'),
-      reservationCacheTimeout: leaf
-        .duration('How long a listing of reservations is believed.', 0)
-        .prefault('15m'),
-      pageSize: leaf.count('Entries per page of a listing.', 1, 1000).prefault(100),
-      connectTimeout: leaf.duration('A connection is given up after this.').prefault('10s'),
-      attemptTimeout: leaf
-        .duration(
-          'One call of the API is given up after this; a page of a listing after thrice that.',
-        )
-        .prefault('60s'),
-      operationTimeout: leaf
-        .duration('An operation with all its calls and waits is given up after this.')
-        .prefault('15m'),
-      backoffInitial: leaf
-        .duration('Wait before a call is repeated, about; longer each time.')
-        .prefault('500ms'),
-      backoffMaximum: leaf.duration('The longest of these waits, about.').prefault('60s'),
-      probeGap: leaf
-        .duration('Wait between two looks for a device whose creation went unanswered.')
-        .prefault('10s'),
-      settle: leaf.duration('How long such a device may take to show up.').prefault('2m'),
-      sshPortFromCustomdata: leaf
-        .flag('Take the SSH port from the device’s custom data; for simulated machines.')
-        .prefault(false),
-      useProjectKeys: leaf
-        .flag('INSECURE, for debugging: new machines let in every key of the project.')
-        .prefault(false),
-      allowInsecureHttp: leaf
-        .flag('Allow an http:// address beyond loopback; the token travels in clear.')
-        .prefault(false),
-    })
-    .refine(isSecure, {
-      when: () => true,
-      path: ['baseUrl'],
-      error: 'sends the token in clear; give an https URL, or set allowInsecureHttp: true',
-    });
-}
-
-function isSecure(provider: { baseUrl?: unknown; allowInsecureHttp?: unknown }): boolean {
-  if (typeof provider?.baseUrl !== 'string' || provider.allowInsecureHttp === true) return true;
-  return !/^http:/i.test(provider.baseUrl) || baseUrlFault(provider.baseUrl, false) === false;
-}
-
-const projectId = () =>
-  leaf.text('Project whose reservations are used.').refine(isUuid, {
-    error: 'is not a UUID; give the id of the project, in lower case',
-  });
-
-/** First characters of the reservation's id follow the prefix; a host name has at most 63. */
-const PREFIX_MAX = HOSTNAME_LENGTH_MAX - HOSTNAME_ID_LENGTH;
-
-const devicePrefix = () =>
-  leaf
-    .text('Start of the host name of every device of ours.', {
-      matches: /^[a-z0-9][a-z0-9-]*-$/,
-      type: 'a prefix of lower-case letters, digits and hyphens that ends in a hyphen',
-    })
-    .refine((prefix) => !prefix.startsWith(DELETED_PREFIX), {
-      error: `starts with ${DELETED_PREFIX}, which names devices that are going away; give another`,
-    })
-    .refine((prefix) => prefix.length <= PREFIX_MAX, {
-      error: `is too long for a host name; give at most ${PREFIX_MAX} characters`,
-    });
 
 const nested = (one: string, other: string): boolean =>
   one.startsWith(other) || other.startsWith(one);

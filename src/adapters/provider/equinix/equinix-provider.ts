@@ -1,4 +1,4 @@
-import { ProviderError, UsageError } from '../../../domain/errors.ts';
+import { ProviderError } from '../../../domain/errors.ts';
 import type { Metrics } from '../../metrics/port.ts';
 import type { CallOptions, OperationRef, Plan, Provider } from '../port.ts';
 import { createChanges } from './changes.ts';
@@ -12,7 +12,7 @@ import { createDoor } from './door.ts';
 import { createExclusive } from './exclusive.ts';
 import { createGiveBack } from './give-back.ts';
 import { HOSTNAME_ID_LENGTH } from './ownership.ts';
-import { checkEquinixConfig, type EquinixConfig } from './settings.ts';
+import type { EquinixConfig } from './settings.ts';
 import { createOurSshKey } from './ssh-key.ts';
 import { createStock } from './stock.ts';
 
@@ -24,10 +24,9 @@ export type EquinixProviderDeps = EquinixDeps & {
  * Bare metal of one Equinix Metal project. Shown are the devices whose hostname starts with
  * the configured prefix; ours are those that carry our owner tag and no other. Free capacity are the
  * project's available reservations. No call is made before the first one asked for.
- * @throws {UsageError} the configuration has faults; all of them are named.
+ * @throws {UsageError} the token would travel in the clear.
  */
 export function createEquinixProvider(config: EquinixConfig, deps: EquinixProviderDeps): Provider {
-  refuseFaults(config);
   const { clock, log } = deps;
   if (config.useProjectKeys) {
     log.warn({ provider: config.name }, 'INSECURE: new machines let in every key of the project');
@@ -145,8 +144,3 @@ const CAPABILITIES = {
 /** What runs out together; machines taken away at will are a supply of their own. */
 const capacityGroup = ({ name, location, spot }: Plan): string =>
   [location ?? '', name, ...(spot ? ['spot'] : [])].join(' ');
-
-function refuseFaults(config: EquinixConfig) {
-  const faults = checkEquinixConfig(config).map(({ path, message }) => `${path} ${message}`);
-  if (faults.length > 0) throw new UsageError(`provider ${config.name}: ${faults.join('; ')}`);
-}

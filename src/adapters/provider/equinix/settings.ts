@@ -1,48 +1,122 @@
+import { z } from 'zod';
 import { isUuid } from '../../../domain/ids.ts';
+import * as leaf from '../../../settings/leaves.ts';
+import type { Surroundings } from '../../../settings/secret.ts';
 import { baseUrlFault } from './client/base-url.ts';
 import { DELETED_PREFIX, HOSTNAME_ID_LENGTH, HOSTNAME_LENGTH_MAX } from './ownership.ts';
 
-/** One configured account and project at an API that speaks Equinix Metal. */
-export interface EquinixConfig {
+const fields = (around: Surroundings) =>
+  z.strictObject({
+    baseUrl: leaf
+      .url('Where the API is, without a slash at the end.')
+      .prefault('https://api.equinix.com/metal/v1')
+      .transform((text) => text.replace(/\/+$/, '')),
+    token: leaf.secret('API key.', around),
+    username: leaf.text('User of the API key, for the log.'),
+    projectId: projectId(),
+    devicePrefix: devicePrefix(),
+    sshKeyLabel: leaf.text('Label of our SSH key at the provider; belongs to this set alone.'),
+    os: leaf.text('Operating system a new machine gets.').prefault('ubuntu_24_04'),
+    parallelism: leaf.count('API calls in flight at once.', 1, 64).prefault(3),
+    apiRate: leaf.duration('Least time between the starts of two calls.', 0).prefault('2s'),
+    reservationCacheTimeout: leaf
+      .duration('How long a listing of reservations is believed.', 0)
+      .prefault('15m'),
+    pageSize: leaf.count('Entries per page of a listing.', 1, 1000).prefault(100),
+    connectTimeout: leaf.duration('A connection is given up after this.').prefault('10s'),
+    attemptTimeout: leaf
+      .duration(
+        'One call of the API is given up after this; a page of a listing after thrice that.',
+      )
+      .prefault('60s'),
+    operationTimeout: leaf
+      .duration('An operation with all its calls and waits is given up after this.')
+      .prefault('15m'),
+    backoffInitial: leaf
+      .duration('Wait before a call is repeated, about; longer each time.')
+      .prefault('500ms'),
+    backoffMaximum: leaf.duration('The longest of these waits, about.').prefault('60s'),
+    probeGap: leaf
+      .duration('Wait between two looks for a device whose creation went unanswered.')
+      .prefault('10s'),
+    settle: leaf.duration('How long such a device may take to show up.').prefault('2m'),
+    sshPortFromCustomdata: leaf
+      .flag('Take the SSH port from the device’s custom data; for simulated machines.')
+      .prefault(false),
+    useProjectKeys: leaf
+      .flag('INSECURE, for debugging: new machines let in every key of the project.')
+      .prefault(false),
+    allowInsecureHttp: leaf
+      .flag('Allow an http:// address beyond loopback; the token travels in clear.')
+      .prefault(false),
+  });
+
+/** The keys of a provider whose driver is `equinix`, as they stand in the file. */
+export const equinixSchema = (around: Surroundings) =>
+  fields(around).refine(isSecure, {
+    when: () => true,
+    path: ['baseUrl'],
+    error: 'sends the token in clear; give an https URL, or set allowInsecureHttp: true',
+  });
+
+/** The keys of a provider whose driver is `equinix`, as the program has them. */
+export type EquinixSettings = z.output<ReturnType<typeof equinixSchema>>;
+
+function isSecure(provider: { baseUrl?: unknown; allowInsecureHttp?: unknown }): boolean {
+  if (typeof provider?.baseUrl !== 'string' || provider.allowInsecureHttp === true) return true;
+  return !/^http:/i.test(provider.baseUrl) || baseUrlFault(provider.baseUrl, false) === false;
+}
+
+const projectId = () =>
+  leaf.text('Project whose reservations are used.').refine(isUuid, {
+    error: 'is not a UUID; give the id of the project, in lower case',
+  });
+
+/** First characters of the reservation's id follow the prefix; a host name has at most 63. */
+const PREFIX_MAX = HOSTNAME_LENGTH_MAX - HOSTNAME_ID_LENGTH;
+
+const devicePrefix = () =>
+  leaf
+    .text('Start of the host name of every device of ours.', {
+      matches: /^[a-z0-9][a-z0-9-]*-$/,
+      type: 'a prefix of lower-case letters, digits and hyphens that ends in a hyphen',
+    })
+    .refine((prefix) => !prefix.startsWith(DELETED_PREFIX), {
+      error: `starts with ${DELETED_PREFIX}, which names devices that are going away; give another`,
+    })
+    .refine((prefix) => prefix.length <= PREFIX_MAX, {
+      error: `is too long for a host name; give at most ${PREFIX_MAX} characters`,
+    });
+
+/** One configured account and project, in the words of the client. */
+export interface EquinixConfig extends Omit<EquinixSettings, Renamed> {
   /** Name of the provider, as slots, BMDB and metrics show it. */
   readonly name: string;
-  /** With any path prefix; a trailing slash is fine. */
-  readonly baseUrl: string;
-  /** Plain http to something that is not loopback. */
-  readonly allowInsecureHttp: boolean;
-  readonly username: string;
   /** Asked before each attempt, so that a rotated token is picked up. Never logged. */
   readonly token: () => string;
-  readonly projectId: string;
-  /** Hostnames of our devices start so; see `checkEquinixConfig`. */
-  readonly devicePrefix: string;
-  readonly sshKeyLabel: string;
   /** OpenSSH line of the key that new machines let in. */
   readonly publicKeyLine: string;
   /** `xxxxx-xxxxx-xxxxxxxxxxxxxxx`: marks what is ours at the provider. */
   readonly instanceSetId: string;
-  /** Slug of the operating system of new devices. */
-  readonly os: string;
-  /** HTTP attempts in flight. */
-  readonly parallelism: number;
-  /** Least distance between the starts of two attempts; 0 = none. */
+  /** Least distance between the starts of two attempts; 0: any. */
   readonly apiRateMs: number;
   readonly reservationCacheTimeoutMs: number;
-  /**
-   * `customdata.ssh_port` of a device is appended to its address: for machines behind port
-   * forwarding. The address counts as unknown until that port is.
-   */
-  readonly sshPortFromCustomdata: boolean;
-  /**
-   * For debugging: new machines let in every key of the project and its members, not only ours.
-   */
-  readonly useProjectKeys?: boolean;
-  /** Entries per page of a listing; 100 if absent. */
-  readonly pageSize?: number;
   /** Of all replies of one listing together; 512 MiB if absent. */
   readonly listingBytesMax?: number;
   readonly timings?: Partial<EquinixTimings>;
 }
+
+type Renamed =
+  | 'token'
+  | 'apiRate'
+  | 'reservationCacheTimeout'
+  | 'connectTimeout'
+  | 'attemptTimeout'
+  | 'operationTimeout'
+  | 'backoffInitial'
+  | 'backoffMaximum'
+  | 'probeGap'
+  | 'settle';
 
 /** Limits and waits, milliseconds. */
 export interface EquinixTimings {
@@ -68,92 +142,47 @@ export interface EquinixTimings {
   readonly settleMs: number;
 }
 
-export const EQUINIX_TIMINGS: EquinixTimings = {
-  connectTimeoutMs: 10_000,
-  attemptTimeoutMs: 60_000,
-  listPageTimeoutMs: 180_000,
-  operationTimeoutMs: 15 * 60_000,
-  backoffInitialMs: 500,
-  backoffMaximumMs: 60_000,
-  pauseMaxMs: 60_000,
-  authPauseMs: 60_000,
-  probeDelayMs: 5_000,
-  probeGapMs: 10_000,
-  settleMs: 120_000,
-};
+/** What the file says, in the words of the client. */
+export function configOf<T extends Usual>(settings: T) {
+  const { apiRate, reservationCacheTimeout, probeGap, settle, ...others } = settings;
+  const { connectTimeout, attemptTimeout, operationTimeout, ...more } = others;
+  const { backoffInitial, backoffMaximum, ...same } = more;
+  return {
+    ...same,
+    apiRateMs: apiRate,
+    reservationCacheTimeoutMs: reservationCacheTimeout,
+    timings: {
+      connectTimeoutMs: connectTimeout,
+      attemptTimeoutMs: attemptTimeout,
+      listPageTimeoutMs: 3 * attemptTimeout,
+      operationTimeoutMs: operationTimeout,
+      backoffInitialMs: backoffInitial,
+      backoffMaximumMs: backoffMaximum,
+      probeGapMs: probeGap,
+      settleMs: settle,
+    },
+  };
+}
+
+/** What has to be said. */
+const REQUIRED = {
+  token: true,
+  username: true,
+  projectId: true,
+  devicePrefix: true,
+  sshKeyLabel: true,
+} as const;
+type Usual = Omit<EquinixSettings, keyof typeof REQUIRED>;
+
+/** What counts where nothing is said. */
+export const EQUINIX_DEFAULTS = configOf(
+  fields({ env: {}, baseDirectory: '/', checkFiles: false }).omit(REQUIRED).parse({}),
+);
+
+const PAUSES = { pauseMaxMs: 60_000, authPauseMs: 60_000 };
 
 /** The configured limits and waits, defaults filled in. */
 export function timingsOf({ timings = {} }: Pick<EquinixConfig, 'timings'>): EquinixTimings {
-  const all = { ...EQUINIX_TIMINGS, ...timings };
+  const all = { ...PAUSES, ...EQUINIX_DEFAULTS.timings, ...timings };
   return { ...all, probeDelayMs: timings.probeDelayMs ?? all.probeGapMs / 2 };
 }
-
-export const EQUINIX_DEFAULTS = {
-  baseUrl: 'https://api.equinix.com/metal/v1',
-  allowInsecureHttp: false,
-  sshKeyLabel: 'shepherd-FIXME',
-  devicePrefix: 'shepherd-FIXME-',
-  os: 'ubuntu_24_04',
-  parallelism: 3,
-  apiRateMs: 2_000,
-  reservationCacheTimeoutMs: 15 * 60_000,
-  sshPortFromCustomdata: false,
-} as const;
-
-/** A fault of the configuration; `path` is a key of `EquinixConfig`. */
-export interface ConfigFault {
-  readonly path: string;
-  readonly message: string;
-}
-
-/** Everything that is wrong with a configuration, without any call; empty when it can be used. */
-export function checkEquinixConfig(config: EquinixConfig): ConfigFault[] {
-  return [
-    ...checkPresence(config),
-    ...fault('baseUrl', baseUrlFault(config.baseUrl, config.allowInsecureHttp)),
-    ...fault('projectId', config.projectId && !isUuid(config.projectId) && 'is not a UUID'),
-    ...fault('sshKeyLabel', placeholderFault(config.sshKeyLabel)),
-    ...fault('devicePrefix', placeholderFault(config.devicePrefix) || prefixFault(config)),
-    ...fault('instanceSetId', !INSTANCE_SET_ID.test(config.instanceSetId) && INSTANCE_SET_FORM),
-    ...fault('publicKeyLine', !PUBLIC_KEY.test(config.publicKeyLine) && 'is no OpenSSH public key'),
-    ...fault('parallelism', config.parallelism < 1 && 'must be at least 1'),
-    ...fault('apiRateMs', config.apiRateMs < 0 && 'must not be negative'),
-    ...fault('pageSize', pageSizeFault(config.pageSize)),
-  ];
-}
-
-const INSTANCE_SET_ID = /^[0-9a-z]{5}-[0-9a-z]{5}-[0-9a-z]{15}$/i;
-const INSTANCE_SET_FORM = 'must have the form xxxxx-xxxxx-xxxxxxxxxxxxxxx (letters and digits)';
-const PUBLIC_KEY = /^(ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/]+=*( |$)/;
-
-const fault = (path: string, message: string | false): ConfigFault[] =>
-  message ? [{ path, message }] : [];
-
-function checkPresence(config: EquinixConfig): ConfigFault[] {
-  const texts = ['username', 'projectId', 'sshKeyLabel', 'devicePrefix', 'os'] as const;
-  const missing = texts
-    .filter((path) => config[path] === '')
-    .map((path) => ({ path, message: EMPTY }));
-  return config.token() === '' ? [...missing, { path: 'token', message: EMPTY }] : missing;
-}
-const EMPTY = 'must not be empty';
-
-const placeholderFault = (text: string): string | false =>
-  /fixme/i.test(text) && 'still holds the placeholder FIXME';
-
-function prefixFault({ devicePrefix: prefix }: EquinixConfig): string | false {
-  if (prefix === '') return false;
-  if (!/^[a-z0-9][a-z0-9-]*-$/.test(prefix)) {
-    return 'must be lower-case letters, digits and hyphens, and end with a hyphen';
-  }
-  if (prefix.startsWith(DELETED_PREFIX)) return `must not start with ${DELETED_PREFIX}`;
-  return (
-    prefix.length + HOSTNAME_ID_LENGTH > HOSTNAME_LENGTH_MAX &&
-    `must not be longer than ${HOSTNAME_LENGTH_MAX - HOSTNAME_ID_LENGTH} characters`
-  );
-}
-
-const pageSizeFault = (size: number | undefined): string | false =>
-  size !== undefined &&
-  !(Number.isInteger(size) && size >= 1 && size <= 1000) &&
-  'must be a whole number from 1 to 1000';

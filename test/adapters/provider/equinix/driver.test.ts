@@ -1,13 +1,13 @@
 import { expect, onTestFinished, test } from 'vitest';
-import {
-  equinixDriver,
-  type EquinixSettings,
-} from '../../../../src/adapters/provider/equinix/driver.ts';
+import { equinixDriver } from '../../../../src/adapters/provider/equinix/driver.ts';
 import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import type { Provider } from '../../../../src/adapters/provider/port.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
 import { answer, type ScriptedApi, startScriptedApi } from './scripted-api.ts';
-import { EQUINIX_DEFAULTS } from '../../../../src/adapters/provider/equinix/settings.ts';
+import {
+  EQUINIX_DEFAULTS,
+  type EquinixSettings,
+} from '../../../../src/adapters/provider/equinix/settings.ts';
 import {
   DEFAULT_OPERATING_SYSTEM,
   standardCatalogue,

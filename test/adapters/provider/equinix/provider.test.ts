@@ -2,7 +2,6 @@ import { afterEach, expect, test } from 'vitest';
 import { createEquinixProvider } from '../../../../src/adapters/provider/equinix/equinix-provider.ts';
 import type { EquinixConfig } from '../../../../src/adapters/provider/equinix/settings.ts';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
-import { UsageError } from '../../../../src/domain/errors.ts';
 import { witness } from '../../../../src/domain/ids.ts';
 import { startFakequinix } from '../../../../src/simulator/fakequinix/fakequinix.ts';
 import type { Fakequinix } from '../../../../src/simulator/fakequinix/options.ts';
@@ -268,12 +267,6 @@ test('vector 33: the name is the prefix and eighteen characters of the slot', as
   expect(provider.hostnameFor('4f0c2d9a-7b1e-4c55-9a02-5d1f0c6be111')).toBe(
     'shepherd-ci-4f0c2d9a-7b1e-4c55',
   );
-});
-
-test('vector 33: a placeholder in the prefix refuses the start, before any call', async () => {
-  await start({});
-  expect(() => another({ devicePrefix: 'FIX' + 'ME-x-', sshKeyLabel: '' })).toThrow(UsageError);
-  expect(fake.requests()).toEqual([]);
 });
 
 test('vector 35: a failure of the whole way holds no token', async () => {

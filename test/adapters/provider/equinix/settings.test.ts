@@ -1,28 +1,33 @@
 import { expect, test } from 'vitest';
 import {
-  checkEquinixConfig,
   EQUINIX_DEFAULTS,
-  type EquinixConfig,
+  equinixSchema,
 } from '../../../../src/adapters/provider/equinix/settings.ts';
-import { configFor } from './setup.ts';
+import { PROJECT_ID, TOKEN } from './setup.ts';
 
-const pathsOf = (change: Partial<EquinixConfig>) =>
-  checkEquinixConfig({ ...configFor('https://api.example.net/metal/v1'), ...change }).map(
-    ({ path }) => path,
-  );
+const schema = equinixSchema({ env: { TOKEN }, baseDirectory: '/', checkFiles: false });
+const WHOLE = {
+  ...{ baseUrl: 'https://api.example.net/metal/v1', token: '${TOKEN}', username: 'tester' },
+  ...{ projectId: PROJECT_ID, devicePrefix: 'shepherd-ci-', sshKeyLabel: 'shepherd-ci' },
+};
+/** The keys at fault. */
+const pathsOf = (change: object) => {
+  const { error } = schema.safeParse({ ...WHOLE, ...change });
+  return [...new Set(error?.issues.map(({ path }) => path.join('.')) ?? [])];
+};
 
 test('a whole configuration has no fault', () => {
   expect(pathsOf({})).toEqual([]);
 });
 
-test('the defaults hold placeholders, which are refused', () => {
-  const { devicePrefix, sshKeyLabel } = EQUINIX_DEFAULTS;
-  expect(pathsOf({ devicePrefix, sshKeyLabel })).toEqual(['sshKeyLabel', 'devicePrefix']);
+test('what counts where nothing is said is what the schema says', () => {
+  const { apiRate, os, pageSize } = schema.parse(WHOLE);
+  expect(EQUINIX_DEFAULTS).toMatchObject({ apiRateMs: apiRate, os, pageSize });
 });
 
 test.each([
   ['username', { username: '' }],
-  ['token', { token: () => '' }],
+  ['token', { token: '${NOT_THERE}' }],
   ['projectId', { projectId: '' }],
   ['projectId', { projectId: 'my-project' }],
   ['sshKeyLabel', { sshKeyLabel: '' }],
@@ -34,14 +39,12 @@ test.each([
   ['devicePrefix', { devicePrefix: 'Upper-' }],
   ['devicePrefix', { devicePrefix: 'deleted-x-' }],
   ['devicePrefix', { devicePrefix: `${'a'.repeat(45)}-` }],
-  ['instanceSetId', { instanceSetId: 'short' }],
-  ['publicKeyLine', { publicKeyLine: '-----BEGIN OPENSSH PRIVATE KEY-----' }],
   ['baseUrl', { baseUrl: 'not a url' }],
   ['baseUrl', { baseUrl: 'ftp://api.example.net' }],
   ['baseUrl', { baseUrl: 'http://api.example.net/metal/v1' }],
   ['baseUrl', { baseUrl: 'https://user@api.example.net/' }],
   ['parallelism', { parallelism: 0 }],
-  ['apiRateMs', { apiRateMs: -1 }],
+  ['apiRate', { apiRate: '-1s' }],
   ['pageSize', { pageSize: 1001 }],
 ])('vector 33: %s is at fault in %j', (path, change) => {
   expect(pathsOf(change)).toEqual([path]);

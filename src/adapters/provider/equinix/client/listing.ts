@@ -27,13 +27,11 @@ export type List = <T extends { readonly id: string }>(
   options?: ListOptions,
 ) => Promise<Walked<T>>;
 
-const PAGE_SIZE = 100;
-
 export function createList(
   config: Pick<EquinixConfig, 'pageSize'>,
   { metrics }: Pick<EquinixDeps, 'metrics'>,
 ): List {
-  const size = { per_page: String(config.pageSize ?? PAGE_SIZE) };
+  const size = { per_page: String(config.pageSize) };
   return async (call, { endpoint, fetchPage }, { insist = false } = {}) => {
     const onWalk = (consistent: boolean) => metrics.equinixWalk(endpoint, consistent);
     const page = (number: number) => fetchPage({ page: String(number), ...size });
