@@ -52,9 +52,9 @@ export default defineConfig({
     // Most tests wait for databases and machines more than they compute: more workers than cores.
     maxWorkers: Math.max(4, 3 * availableParallelism()),
     // A busy machine is slow, not wrong.
-    expect: { poll: { timeout: 25_000 } },
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    expect: { poll: { timeout: 60_000 } },
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
     teardownTimeout: 20_000,
     projects: [
       { extends: true, test: { name: 'tests', include: [ALL], exclude: [...PURE, ...LONG] } },

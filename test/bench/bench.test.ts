@@ -39,7 +39,7 @@ test('the suite of the BMDB prints one JSON object with every figure, and leaves
   expect(machine).toMatchObject({ fsync: 'on', synchronousCommit: 'on' });
   expect(stderr).toMatch(/round 1\/1: claims 1 /);
   expect(readdirSync(temp)).toEqual([]);
-}, 120_000);
+});
 
 test('the suite of providers prints one JSON object with every figure, and leaves nothing', async () => {
   const { stdout, stderr } = await bench('provider', '--json', '--rounds', '1', '--scale', '0.01');
@@ -57,7 +57,7 @@ test('the suite of providers prints one JSON object with every figure, and leave
   }
   expect(stderr).toMatch(/round 1\/1: listing /);
   expect(readdirSync(temp)).toEqual([]);
-}, 120_000);
+});
 
 test('the suite of the fleet prints one JSON object with every figure, and leaves nothing', async () => {
   const sizes = ['--rounds', '1', '--span-ms', '200', '--scale', '0.02'];
@@ -86,7 +86,7 @@ test('the suite of the fleet prints one JSON object with every figure, and leave
   }
   expect(stderr).toMatch(/round 1: bring-up at 50/);
   expect(readdirSync(temp)).toEqual([]);
-}, 180_000);
+});
 
 test('an unknown suite is refused with the names of those there are', async () => {
   await expect(bench('nothing')).rejects.toThrow(/Allowed choices are bmdb/);

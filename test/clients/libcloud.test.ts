@@ -36,4 +36,4 @@ test('A: a program written with Libcloud sees, makes and ends devices on demand'
   expect(fake.devices()).toEqual([]);
   expect(fake.violations()).toEqual([]);
   expect(fake.requests().filter(({ status }) => status === null || status >= 400)).toEqual([]);
-}, 120_000);
+});

@@ -25,7 +25,7 @@ beforeAll(async () => {
   const program = join(dirname(fileURLToPath(import.meta.url)), 'packngo/fleet.go');
   await go('build', '-o', join(BUILT, 'fleet'), program);
   await go('test', '-c', '-o', join(BUILT, 'acceptance'), CLIENT);
-}, 180_000);
+});
 
 let fake: Fakequinix | undefined;
 afterEach(async () => {
@@ -54,7 +54,7 @@ test('A: a program written with packngo sees, makes and ends devices on reservat
   const pages = fake.requests().filter(({ route }) => route === '/projects/{id}/devices');
   expect(pages.some(({ query }) => query['page'] === '2')).toBe(true);
   expect(fake.requests().filter(({ status }) => status === null || status >= 500)).toEqual([]);
-}, 120_000);
+});
 
 /** What packngo's tests expect to be on sale. */
 const THEIR_WORLD = parseWorld({
@@ -103,4 +103,4 @@ test('A: the acceptance tests that packngo was judged by pass here too', async (
     Object.fromEntries(THEIR_TESTS.map((name) => [name, 'PASS'])),
     [],
   ]);
-}, 120_000);
+});

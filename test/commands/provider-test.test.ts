@@ -274,5 +274,5 @@ describe('as a process', () => {
     expect(stdout).toMatch(/✓ create/);
     expect(stdout).toMatch(/\nInterrupted: [^\n]*\n$/);
     expect(stdout).not.toMatch(/Left behind/);
-  }, 60_000);
+  });
 });

@@ -64,4 +64,4 @@ test('passes every step against the emulator, with machines behind it', async ()
   expect(resultOf(report, 'host-key').message).toBe('the machine showed its instance secret');
   expect(resultOf(report, 'stop').message).toBe('a creation was under way');
   expect(hosts.list(), 'no machine is left').toEqual([]);
-}, 120_000);
+});

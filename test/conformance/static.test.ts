@@ -77,6 +77,7 @@ test('B4: a listed machine without a key: its policy decides, strict unless it s
   expect(resultOf(tofu.report, 'host-key').message).toMatch(/^nothing proves it; the policy pins/);
 
   const strict = await runTest(section, { ssh: { ...ssh, hostKeyPolicy: 'tofu' } });
+  expect(badIn(strict.report)).toEqual([]);
   expect(strict.exitCode).toBe(0);
   expect(skippedIn(strict.report)).toEqual({
     ...NOT_FOR_LISTS,

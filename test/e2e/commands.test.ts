@@ -110,7 +110,7 @@ describe('a mistake ends in one clear message and a non-zero exit', () => {
     } finally {
       server.close();
     }
-  }, 60_000);
+  });
 });
 
 test('--check-config says that a good file is good, and starts nothing', async () => {
@@ -156,7 +156,7 @@ describe('C6: what cannot work is told before anything is started', () => {
     ]);
     expect(await shepherd(['run', '--config', file], env).ended).toEqual(check);
     expect(made()).toEqual(before);
-  }, 60_000);
+  });
 });
 
 test('sim --exit-when-running --json prints one line and leaves nothing behind', async () => {
@@ -172,7 +172,7 @@ test('sim --exit-when-running --json prints one line and leaves nothing behind',
   expect(report).toMatchObject({ machines: 3, running: 3, devicesCreated: 3, leaked: 0 });
   expect(readdirSync(scratch)).toEqual([]);
   expect(processesUsing(scratch), `left by ${child.pid}`).toEqual([]);
-}, 120_000);
+});
 
 /** Processes whose environment or command line names the directory. */
 function processesUsing(path: string): string[] {

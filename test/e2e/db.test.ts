@@ -159,7 +159,7 @@ describe('the life of a database', () => {
       code: 0,
       stdout: 'the database life has no schema any more\n',
     });
-  }, 120_000);
+  });
 
   test('the embedded database is looked at while a daemon runs, and else none of it', async () => {
     const config = configWith({ embedded: { dataDir: join(dir, 'never-made') } });
@@ -179,7 +179,7 @@ describe('the life of a database', () => {
       changed,
       /configures the embedded database.*"shepherd db" is for a database given/,
     );
-  }, 60_000);
+  });
 });
 
 interface Bad {
@@ -266,5 +266,5 @@ describe('a bad database is told in one line, by the daemon and by db status', (
     expect(code).toBe(1);
     expect(stdout).toMatch(/PostgreSQL [\d.]+, read-only\n/);
     expect(stdout).toMatch(/NEEDS ACTION +the server is read-only; a daemon needs the primary/);
-  }, 60_000);
+  });
 });

@@ -70,4 +70,4 @@ test('SIGHUP has a daemon read its inventory and its SSH keys again; wrong ones 
     child.kill('SIGTERM');
   }
   expect((await ended).code).toBe(0);
-}, 180_000);
+});

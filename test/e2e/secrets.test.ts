@@ -132,4 +132,4 @@ test('no secret of the daemon, a machine or an agent is in a log, a page or the 
       expect(found(text, secrets), place).toEqual([]);
     }
   });
-}, 150_000);
+});

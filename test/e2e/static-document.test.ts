@@ -28,4 +28,4 @@ test('C9: the files of the guide, made by its own commands, are a configuration 
   writeFileSync(file, only('yaml'));
   const checked = await shepherd(['run', '--config', file, '--check-config']).ended;
   expect(checked).toEqual({ code: 0, stdout: `${file}: the configuration is good\n`, stderr: '' });
-}, 60_000);
+});

@@ -100,7 +100,7 @@ test('A9: what a real BMDB knows is left alone by commands for an account', asyn
   expect(told.stderr).toContain('Without --config nobody can know');
   expect(told).toMatchObject({ code: 0, stdout: expect.stringContaining('2') });
   expect(fake.requests().filter(({ method }) => method !== 'GET')).toEqual(sent);
-}, 120_000);
+});
 
 test('A6: equinix list tells of a server that never answers, and gives up', async () => {
   const server = createServer(() => undefined).listen(0, '127.0.0.1');
@@ -117,7 +117,7 @@ test('A6: equinix list tells of a server that never answers, and gives up', asyn
   expect(ended.stderr).toMatch(/waiting for 4 s: http:\S+ has not answered yet/);
   expect(ended.stderr).toMatch(/gave up after 6 s: http:\S+ has not answered yet/);
   expect(ended.code).toBe(1);
-}, 60_000);
+});
 
 test('A3: a pause without end is capped, told, and cleared for all daemons', async () => {
   const { fake, command } = world;

@@ -143,7 +143,7 @@ describe.each(['before', 'after'] as const)('the process dies %s any one of its 
       expectSafe(stand);
       await expectWhole(stand, 3);
     }
-  }, 60_000);
+  });
 });
 
 test('lives and deaths at random, with a provider that fails at random', async () => {
@@ -181,7 +181,7 @@ test('lives and deaths at random, with a provider that fails at random', async (
     }),
     { numRuns: 60 },
   );
-}, 120_000);
+});
 
 /** A stranger takes the last free slot, if there is one. */
 function snatchFree(stand: ProvisionStand): number {

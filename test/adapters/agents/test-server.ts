@@ -41,7 +41,7 @@ export function createClients(address: string, trust: string) {
       endpoint: parseEndpoint(address),
       identity: await createClientIdentity(key),
       trust,
-      callTimeoutMs: 10_000,
+      callTimeoutMs: 60_000,
     });
     open.push(client);
     return client;

@@ -89,7 +89,7 @@ test('the driver of the document passes the test of the document, as it says', a
   }
   expect(steady(stdout)).toBe(steady(named('output')));
   expect(stdout).toMatch(/^Passed: /m);
-}, 100_000);
+});
 
 test('the code of the document has right types, and keeps to the arrows', async () => {
   const files = blocks().filter(({ name }) => name.startsWith('src/') && name.endsWith('.ts'));
@@ -107,4 +107,4 @@ test('the code of the document has right types, and keeps to the arrows', async 
     timeout: 90_000,
   }).catch((error: { stdout: string }) => error);
   expect(stdout.split('\n').filter((line) => line.startsWith(folder))).toEqual([]);
-}, 100_000);
+});

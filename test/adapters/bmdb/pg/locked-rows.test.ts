@@ -52,7 +52,7 @@ describe('ends of works, of which one is locked', () => {
     });
     await works[7]!.fail(BACKOFF, 'somebody had locked it');
     expect(await historyOf(s, ids[7]!)).toEqual(['Started', 'Failed somebody had locked it']);
-  }, 20_000);
+  });
 
   it('go through once it is let go of', async () => {
     const ids = await addMachines(s, 20);
@@ -64,7 +64,7 @@ describe('ends of works, of which one is locked', () => {
     });
     const { done, codes } = await finished.all;
     expect([done.length, codes]).toEqual([20, []]);
-  }, 20_000);
+  });
 
   it('do not wait for each of many', async () => {
     const ids = await addMachines(s, 60);
@@ -84,7 +84,7 @@ describe('ends of works, of which one is locked', () => {
     expect(done.length + codes.length).toBe(60);
     expect(new Set(codes)).toEqual(codes.length > 0 ? new Set(['timed-out']) : new Set());
     expect(await heldLeases(s)).toBe(codes.length);
-  }, 30_000);
+  });
 
   it('let a cancel that did not come through be made once more', async () => {
     const ids = await addMachines(s, 20);
@@ -96,7 +96,7 @@ describe('ends of works, of which one is locked', () => {
     await works[3]!.cancel();
     expect(await historyOf(s, ids[3]!)).toEqual(['Started', 'Canceled canceled']);
     expect(await codeOfRefusal(works[3]!.finish(STARTED))).toBe('already-finished');
-  }, 20_000);
+  });
 });
 
 it('claims of which one needs a locked row are got by the others', async () => {
@@ -165,7 +165,7 @@ describe('a session that is closed while some of its work is locked', () => {
     expect(await historyOf(s, locked!)).toEqual([
       ...['Started', 'Canceled session expired', 'Started', 'Finished'],
     ]);
-  }, 20_000);
+  });
 
   it('is closed as soon as it can be', async () => {
     const id = await addMachine(s);
@@ -181,7 +181,7 @@ describe('a session that is closed while some of its work is locked', () => {
     await closed.close;
     expect(await historyOf(s, id)).toEqual(['Started', 'Canceled session closed']);
     expect(await rowsOf('sessions')).toBe(1);
-  }, 20_000);
+  });
 
   it('can be closed once more by its keeper', async () => {
     const keeper = createSessionKeeper({
@@ -199,5 +199,5 @@ describe('a session that is closed while some of its work is locked', () => {
     await keeper.close();
     expect(await heldLeases(s)).toBe(0);
     expect(await rowsOf('sessions')).toBe(2);
-  }, 20_000);
+  });
 });

@@ -70,7 +70,7 @@ beforeAll(async () => {
      WHERE relkind IN ('r', 'i') AND relnamespace = 'public'::regnamespace`,
   );
   for (const { name, size } of rows) sizes.set(name, size);
-}, 60_000);
+});
 
 /** Years of what operators asked for; hardly anything of it is open, mostly orders. */
 async function loadRequests(sql: PgServer['sql']): Promise<void> {
