@@ -70,8 +70,13 @@ interface Draft {
 }
 const NONE: readonly never[] = [];
 const NOTHING = {
-  ...{ rows: NONE, used: NONE, free: null, intent: null },
-  ...{ holds: NONE, penalty: null, requests: NONE },
+  rows: NONE,
+  used: NONE,
+  free: null,
+  intent: null,
+  holds: NONE,
+  penalty: null,
+  requests: NONE,
 };
 
 /** An entry of a listing, with its slot: names are made once, since fleets are large. */

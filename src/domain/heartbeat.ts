@@ -60,7 +60,9 @@ export function storable(record: HeartbeatRecord): {
   if (boot && hardware && installation) return { record, fault: null };
   const { machineId, publicKey } = record;
   const kept: HeartbeatRecord = {
-    ...{ machineId, publicKey, bootId: boot ? bootId : null },
+    machineId,
+    publicKey,
+    bootId: boot ? bootId : null,
     ...(hardwareReport && hardware ? { hardwareReport } : {}),
     ...(installationReport && installation ? { installationReport } : {}),
   };

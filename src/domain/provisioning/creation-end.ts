@@ -80,7 +80,11 @@ function reasonOf(error: unknown, code: string): CreationOutcome {
 export function failureOfCall(error: unknown, clockMs: number): CallFailure {
   const { outcome, retryAtMs, quota, capacity } = facetsOf(error);
   return {
-    ...{ code: codeOf(error), outcome, quota, capacity, cause: explain(error) },
+    code: codeOf(error),
+    outcome,
+    quota,
+    capacity,
+    cause: explain(error),
     retryInMs: retryAtMs === null ? null : retryAtMs - clockMs,
   };
 }

@@ -258,6 +258,8 @@ export function holdsAfterSuccess({ call, holds, nowMs, creation }: CallContext)
 }
 
 const liftOf = ({ kind, key, untilMs }: ProviderHoldRow): HoldOrder => ({
-  ...{ order: 'lift', kind, key },
+  order: 'lift',
+  kind,
+  key,
   seenUntilMs: untilMs,
 });

@@ -111,8 +111,14 @@ export function reconcile(input: ReconcileInput): Reconciliation {
   const { nowMs, listedAtMs = nowMs, running = NONE, self = null, unreadable = [] } = input;
   const stock = takeStock(input);
   const findings = judge({
-    ...{ provider: input.provider, stock, listedAtMs, nowMs, self, running },
-    ...{ listedCount: input.listed.length + unreadable.length, unreadable },
+    provider: input.provider,
+    stock,
+    listedAtMs,
+    nowMs,
+    self,
+    running,
+    listedCount: input.listed.length + unreadable.length,
+    unreadable,
     listingComplete: input.listingComplete,
     assimilate: input.assimilate ?? false,
     abandonMs: input.abandonMs ?? ABANDON_MS,
@@ -233,7 +239,9 @@ function admissions(input: ReconcileInput, managed: number, choice: Choice) {
     }
     if (chosen >= chunkSize) return `not among the first ${chunkSize}`;
     const admission: AdmissionInput = {
-      ...{ holds, nowMs: input.nowMs, payload: input.payload ?? null },
+      holds,
+      nowMs: input.nowMs,
+      payload: input.payload ?? null,
       ...groupsOf(input, groups, unused),
       machines: count - 1,
       running: underWay,

@@ -70,7 +70,13 @@ export function countGuarded(
 
 /** Counts of nothing. */
 export const noCounts = (scope: string): GuardCounts => ({
-  ...{ scope, machines: 0, started: 0, silent: 0, newlySilent: 0, quiet: 0, unreachable: 0 },
+  scope,
+  machines: 0,
+  started: 0,
+  silent: 0,
+  newlySilent: 0,
+  quiet: 0,
+  unreachable: 0,
 });
 
 /** The counts of the fleet, then those of its providers by name. */

@@ -174,7 +174,11 @@ const scopeName = (scope: string) => (scope === FLEET ? 'the fleet' : `provider 
 
 /** A row of a scope that nothing was decided for yet. */
 export const calmRow = (scope: string): GuardRow => ({
-  ...{ scope, frozen: null, calmSinceMs: null, thawedAtMs: null, ingestUpSinceMs: null },
+  scope,
+  frozen: null,
+  calmSinceMs: null,
+  thawedAtMs: null,
+  ingestUpSinceMs: null,
 });
 
 /** The scope as an operator froze it; only an operator thaws it again. */
@@ -191,7 +195,9 @@ export const frozenByOperator = (
 /** The scope as an operator thawed it: who was lost before freezes nothing any more. */
 export const thawedByOperator = (row: GuardRow, nowMs: number): GuardRow => ({
   ...row,
-  ...{ frozen: null, calmSinceMs: null, thawedAtMs: nowMs },
+  frozen: null,
+  calmSinceMs: null,
+  thawedAtMs: nowMs,
 });
 
 export interface GuardChange {

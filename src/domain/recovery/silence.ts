@@ -69,14 +69,19 @@ export const mayBeSilent = (grace: string | null, counts: readonly GuardCounts[]
   grace === null && counts.find(({ scope }) => scope === FLEET)?.silent !== 0;
 
 export const fellSilent = (row: MachineRow): SilenceLine => ({
-  ...{ kind: 'fellSilent', actor: SILENCE_ACTOR, reason: SILENCE_REASONS.fell },
-  ...{ from: runningState(row), to: SILENT },
+  kind: 'fellSilent',
+  actor: SILENCE_ACTOR,
+  reason: SILENCE_REASONS.fell,
+  from: runningState(row),
+  to: SILENT,
 });
 
 export const heardAgain = (row: MachineRow, nowMs: number): SilenceLine => ({
-  ...{ kind: 'heardAgain', actor: SILENCE_ACTOR },
+  kind: 'heardAgain',
+  actor: SILENCE_ACTOR,
   reason: installState(row) === 'DONE' ? SILENCE_REASONS.installed : SILENCE_REASONS.heard,
-  ...{ from: SILENT, to: stateWhenHeard(row, nowMs) },
+  from: SILENT,
+  to: stateWhenHeard(row, nowMs),
 });
 
 /** How it was when it was heard last. */
