@@ -1,19 +1,16 @@
-import type { FailureEffects, Work } from '../adapters/bmdb/port.ts';
+import type { Work } from '../adapters/bmdb/port.ts';
 import type { Clock } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { ShellSession } from '../adapters/ssh/port.ts';
 import type { Seniority } from '../domain/eligibility.ts';
 import { Cancelled } from '../domain/errors.ts';
 import type { Slot } from '../domain/ids.ts';
-import type { ProviderMachine } from '../domain/machine.ts';
-import type { LadderStep } from '../domain/recovery/ladder.ts';
 import type { NextWork } from '../domain/view.ts';
-import type { HostKeyEvidence } from './tasks/host-key-proof.ts';
 import { createPlaces } from './places.ts';
 
 export type Kind = Exclude<NextWork, null>;
 
-/** What a task of one machine holds while it runs. The chart sees none of it. */
+/** The time in which one task works on one machine. The chart sees none of it. */
 export interface Turn {
   readonly slot: Slot;
   readonly kind: Kind;
@@ -21,48 +18,8 @@ export interface Turn {
   readonly signal: AbortSignal;
   /** Monotonic milliseconds at which the task began. */
   readonly begunAt: number;
-  work?: Work;
-  workEnded?: boolean;
-  shell?: ShellSession;
-  machine?: ProviderMachine;
-  bootId?: string | null;
-  /** How often the provider was asked to take the machine back. */
-  asked?: number;
-  /** What became of its agent, of a machine that is given back; for the history. */
-  farewell?: string;
-  agent?: { readonly publicKey: Uint8Array; readonly warnings: readonly string[] };
-  attempt?: Attempt;
-  /** Which part of an agent start is under way. */
-  stage?: StartStage;
-}
-
-/** What an agent start is doing, for telling what it failed at. */
-export type StartStage =
-  'locating' | 'connecting' | 'verifying' | 'uploading' | 'executing' | 'reading' | 'recording';
-
-/** What a recovery knows of its attempt. */
-export interface Attempt {
-  step: LadderStep;
-  /** What is waited for was asked for then, by the database clock. */
-  askedAtMs?: number;
-  /** Something was asked for in this attempt, and not refused for certain by an outage. */
-  asked?: boolean;
-  /** Its host let us in. */
-  reached?: boolean;
-  /** It failed before anything was asked for. */
-  unasked?: NonNullable<FailureEffects['unasked']>;
-  /** What was asked of the power last, and perhaps done. */
-  power?: 'off' | 'on';
-  /** The host key that was believed last, and what for. */
-  believed?: { readonly hostKey: string; readonly evidence: HostKeyEvidence };
-  proof?: Proof;
-}
-
-/** What tells that the machine booted. */
-export interface Proof {
-  readonly what: string;
-  /** From the request to the proof, by the database clock; null: not known, or not a boot. */
-  readonly bootSeconds: number | null;
+  /** What is given back when the turn ends: work that is not over yet, and the last connection. */
+  readonly held: { work?: Work; shell?: ShellSession };
 }
 
 export interface DeskOptions {
@@ -124,8 +81,9 @@ export function createDesk({ places, unusedMs, clock, log }: DeskOptions): Desk 
   };
 
   const cancelWork = (entry: Entry): void => {
-    if (!entry.work || entry.workEnded) return;
-    const farewell = entry.work
+    const { work } = entry.held;
+    if (!work) return;
+    const farewell = work
       .cancel('the task ended before its time')
       .catch((err: unknown) => log.warn({ err, slot: entry.slot }, 'work could not be cancelled'))
       .finally(() => farewells.delete(farewell));
@@ -138,7 +96,7 @@ export function createDesk({ places, unusedMs, clock, log }: DeskOptions): Desk 
     entries.delete(slot);
     clock.clearTimeout(entry.reclaim);
     entry.controller.abort(new Cancelled(`the task on ${slot} was ended`));
-    entry.shell?.close();
+    entry.held.shell?.close();
     cancelWork(entry);
     leavePlace(entry);
     if (entries.size === 0) onIdle?.();
@@ -176,6 +134,7 @@ export function createDesk({ places, unusedMs, clock, log }: DeskOptions): Desk 
         placed: true,
         begun: false,
         begunAt: 0,
+        held: {},
       });
     },
     begin(slot) {

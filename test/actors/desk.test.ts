@@ -79,8 +79,8 @@ describe('a turn', () => {
   test('ends with its I/O, its connection, its work and its place', async () => {
     const turn = await begun(RACK);
     const ended: string[] = [];
-    turn.shell = { close: () => ended.push('shell') } as unknown as ShellSession;
-    turn.work = workOf(async () => void ended.push('work'));
+    turn.held.shell = { close: () => ended.push('shell') } as unknown as ShellSession;
+    turn.held.work = workOf(async () => void ended.push('work'));
     turn.signal.addEventListener('abort', () => ended.push('signal'));
     const other = granted(OTHER);
     desk.end(RACK);
@@ -92,15 +92,15 @@ describe('a turn', () => {
 
   test('whose work has ended cancels nothing', async () => {
     const turn = await begun(RACK);
-    turn.work = workOf(() => Promise.reject(new Error('must not be called')));
-    turn.workEnded = true;
+    turn.held.work = workOf(() => Promise.reject(new Error('must not be called')));
+    delete turn.held.work;
     desk.end(RACK);
     await settled();
     expect(log.lines).toEqual([]);
   });
 
   test('whose work cannot be cancelled says so', async () => {
-    (await begun(RACK)).work = workOf(() => Promise.reject(new Unreachable('no database')));
+    (await begun(RACK)).held.work = workOf(() => Promise.reject(new Unreachable('no database')));
     desk.end(RACK);
     await settled();
     expect(log.count('work could not be cancelled')).toBe(1);
@@ -164,7 +164,7 @@ describe('drain', () => {
   test('cancels what takes too long, and waits until that is written', async () => {
     const turn = await begun(RACK);
     let written!: () => void;
-    turn.work = workOf(() => new Promise((resolve) => (written = resolve)));
+    turn.held.work = workOf(() => new Promise((resolve) => (written = resolve)));
     let drained = false;
     void desk.drain(10_000).then(() => (drained = true));
     await advance(clock, 10_000);

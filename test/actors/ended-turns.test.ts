@@ -104,7 +104,7 @@ test('B2: a task that is given up hangs up before it writes why', async () => {
   const slots = startSlots(stand, 'tofu', change);
   await runSlot(slots.claimStart, JOB).result;
   await runSlot(slots.connect, JOB).result;
-  const { work } = stand.desk.turn(SLOT);
+  const { work } = stand.desk.turn(SLOT).held;
   const { fail } = work!;
   const whenWritten: number[][] = [];
   Object.assign(work!, {

@@ -298,6 +298,7 @@ describe('the attempt', () => {
   test('is not made when it cannot be put on record', async () => {
     stand.given();
     const slots = await upTo('verified');
+    await runSlot(slots.upload, JOB).result;
     await stand.keeper.require().releaseWork(MACHINE);
     const before = stand.done.length;
     await expect(runSlot(slots.execute, JOB).result).rejects.toMatchObject({ code: 'work-lost' });

@@ -12,7 +12,7 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'giving-up-leaves-the-connection-open',
     file: 'src/actors/tasks/task.ts',
-    find: '    turn.shell?.close();\n    const cause',
+    find: '    shell?.close();\n    const cause',
     replace: '    const cause',
     tests: ['test/actors/ended-turns.test.ts'],
   },
@@ -33,14 +33,14 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'attempt-noted-after-the-agent-started',
     file: 'src/actors/tasks/agent-start.ts',
-    find: "      await turn.work!.note({ kind: 'agentStartAttempt' });\n",
+    find: "    await work.note({ kind: 'agentStartAttempt' });\n",
     replace: '',
     tests: ['test/actors/take-over.test.ts'],
   },
   {
     id: 'a-proved-host-key-is-pinned-later',
     file: 'src/actors/tasks/agent-start.ts',
-    find: "if (hostKey !== work!.row.hostKey) await work!.note({ kind: 'hostKeyProved', hostKey });",
+    find: "if (hostKey !== row.hostKey) await work.note({ kind: 'hostKeyProved', hostKey });",
     replace: "deps.log.debug({ hostKey }, 'believed');",
     tests: ['test/actors/take-over.test.ts', 'test/actors/host-key-proof.test.ts'],
   },
@@ -54,8 +54,8 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'insecure-pins-what-it-saw',
     file: 'src/actors/tasks/agent-start.ts',
-    find: "policyFor(deps, turn) === 'insecure' ? null : turn.shell!.hostKey",
-    replace: 'turn.shell!.hostKey',
+    find: "policyFor(deps, given) === 'insecure' ? null : shell.hostKey",
+    replace: 'shell.hostKey',
     tests: ['test/actors/take-over.test.ts', 'test/actors/host-key-proof.test.ts'],
   },
   {
@@ -82,7 +82,7 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'an-ended-turn-keeps-its-connection',
     file: 'src/actors/desk.ts',
-    find: '    entry.shell?.close();\n',
+    find: '    entry.held.shell?.close();\n',
     replace: '',
     tests: ['test/actors/desk.test.ts'],
   },
@@ -306,21 +306,21 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'unknown-power-counts-as-off',
     file: 'src/actors/tasks/recovery/power-cycle.ts',
-    find: "while ((await powerOf(deps, turn, ends)) !== 'off') {",
-    replace: "while ((await powerOf(deps, turn, ends)) === 'on') {",
+    find: "while ((await powerOf(deps, given, signal)) !== 'off') {",
+    replace: "while ((await powerOf(deps, given, signal)) === 'on') {",
     tests: ['test/actors/recovery/power-cycle.test.ts'],
   },
   {
     id: 'a-cycle-that-fails-leaves-it-off',
     file: 'src/actors/tasks/recovery/power-cycle.ts',
-    find: "  if (attemptOf(turn).power !== 'off') return;\n",
-    replace: "  if (attemptOf(turn).power !== 'on') return;\n",
+    find: "  if (attempt.power !== 'off') return given;\n",
+    replace: "  if (attempt.power !== 'on') return given;\n",
     tests: ['test/actors/recovery/power-cycle.test.ts'],
   },
   {
     id: 'an-order-gives-way-to-the-next-rung',
     file: 'src/actors/tasks/recovery/restart-agent.ts',
-    find: '  if (step.order !== null) throw silence;\n',
+    find: '  if (attempt.step.order !== null) throw found;\n',
     replace: '',
     tests: ['test/actors/recovery/restart-agent.test.ts'],
   },
@@ -348,7 +348,7 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'a-second-request-is-not-preceded-by-a-look',
     file: 'src/actors/tasks/deprovision.ts',
-    find: "if (turn.asked > 0 && (await look(deps, turn, ends)) === 'gone') return;\n",
+    find: "if (before.asked > 0 && (await look(deps, given, signal)) === 'gone') return before;\n",
     replace: '',
     tests: ['test/actors/deprovision.test.ts'],
   },
@@ -362,8 +362,8 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'a-look-that-fails-means-gone',
     file: 'src/actors/tasks/deprovision.ts',
-    find: "tellPassing(deps, turn, error, 'there')",
-    replace: "tellPassing(deps, turn, error, 'gone')",
+    find: "tellPassing(deps, slot, error, 'there')",
+    replace: "tellPassing(deps, slot, error, 'gone')",
     tests: ['test/actors/deprovision.test.ts'],
   },
 ];

@@ -18,19 +18,19 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'attempt-noted-after-the-call',
     file: 'src/actors/tasks/agent-start.ts',
-    find: `      await turn.work!.note({ kind: 'agentStartAttempt' });
-      const { stdout, stderr } = await turn.shell!.execute(
-        [deps.agent.targetPath],
-        deps.protocol.request(input.machineId, toldOf(deps, turn)),
-        stepSignal(deps, turn, signal),
-      );
+    find: `    await work.note({ kind: 'agentStartAttempt' });
+    const { stdout, stderr } = await shell.execute(
+      [targetPath],
+      protocol.request(work.machineId, toldOf(given)),
+      signal,
+    );
 `,
-    replace: `      const { stdout, stderr } = await turn.shell!.execute(
-        [deps.agent.targetPath],
-        deps.protocol.request(input.machineId, toldOf(deps, turn)),
-        stepSignal(deps, turn, signal),
-      );
-      await turn.work!.note({ kind: 'agentStartAttempt' });
+    replace: `    const { stdout, stderr } = await shell.execute(
+      [targetPath],
+      protocol.request(work.machineId, toldOf(given)),
+      signal,
+    );
+    await work.note({ kind: 'agentStartAttempt' });
 `,
     tests,
   },

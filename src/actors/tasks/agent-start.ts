@@ -1,23 +1,24 @@
-import { fromPromise } from 'xstate';
 import type { TakeoverProtocol } from '../../adapters/agents/port.ts';
 import type { Work } from '../../adapters/bmdb/port.ts';
-import type { UploadFile } from '../../adapters/ssh/port.ts';
+import type { ShellSession, ShellTarget, UploadFile } from '../../adapters/ssh/port.ts';
 import type { BackoffDescriptor } from '../../domain/backoff.ts';
 import { RemoteFailure } from '../../domain/errors.ts';
+import type { ProviderMachine } from '../../domain/machine.ts';
 import { plainText } from '../../domain/texts.ts';
-import type { Failure, Job } from '../../machines/task.ts';
-import type { StartStage, Turn } from '../desk.ts';
+import type { Failure } from '../../machines/task.ts';
+import type { Turn } from '../desk.ts';
 import { type HostKeyEvidence, proveHostKey } from './host-key-proof.ts';
+import { firstStep, slotOf, stepAfter, type Step } from './steps.ts';
 import {
   claim,
-  connectTo,
+  connect,
   giveUpSlot,
-  locate,
   policyFor,
-  providerFor,
   readBootId,
-  stepSignal,
+  requireOurs,
+  targetOf,
   workEnded,
+  type Claimed,
   type TaskDeps,
 } from './task.ts';
 
@@ -35,101 +36,132 @@ const PROCESSOR_MAX = 64;
 const DENIED_BACKOFF_MS = 30 * 60_000;
 const NOTHING = new Uint8Array(0);
 
+interface Located extends Claimed {
+  readonly machine: ProviderMachine;
+  readonly target: ShellTarget;
+}
+interface Connected extends Located {
+  readonly shell: ShellSession;
+}
+/** The host proved to be the machine; only now may anything of ours run there. */
+interface Trusted extends Connected {
+  readonly bootId: string;
+}
+interface Executed extends Trusted {
+  readonly stdout: Uint8Array;
+}
+interface Answered extends Trusted {
+  readonly agent: ReturnType<TakeoverProtocol['answer']>;
+}
+
 /** Fills the slots of the `takeover` chart. Each step may run again after a crash. */
 export function takeOverSlots(deps: TakeOverDeps) {
-  const at = (stage: StartStage, { slot }: Job): Turn => {
-    const turn = deps.desk.turn(slot);
-    turn.stage = stage;
-    return turn;
+  const { desk, log, protocol } = deps;
+  const { file, targetPath } = deps.agent;
+
+  const claimed = firstStep<Claimed>(desk, (turn, job) =>
+    claim(deps, 'ShepherdAgentStart', turn, job),
+  );
+
+  const located = stepAfter<Claimed, Located>(desk, claimed, async (given, signal) => {
+    const machine = await requireOurs(given, signal);
+    return { ...given, machine, target: targetOf(deps, given, machine) };
+  });
+
+  const connected = stepAfter<Located, Connected>(desk, located, async (given, signal) => ({
+    ...given,
+    shell: await connect(deps, given, given.target, signal),
+  }));
+
+  const trusted = stepAfter<Connected, Trusted>(desk, connected, async (given, signal) => {
+    const { provider, machine, shell: session, row } = given;
+    const policy = policyFor(deps, given);
+    const question = { provider, machine, session, policy, pinned: row.hostKey, signal };
+    await believe(deps, given, await proveHostKey(question));
+    return { ...given, bootId: await readBootId(session, signal) };
+  });
+
+  const uploaded = stepAfter<Trusted, Trusted>(desk, trusted, async (given, signal) => {
+    const { shell } = given;
+    const program = 'content' in file ? file : await programFor(file, shell, signal);
+    await shell.upload(targetPath, program, signal);
+    return given;
+  });
+
+  const executed = stepAfter<Trusted, Executed>(desk, uploaded, async (given, signal) => {
+    const { slot, work, shell } = given;
+    await work.note({ kind: 'agentStartAttempt' });
+    const { stdout, stderr } = await shell.execute(
+      [targetPath],
+      protocol.request(work.machineId, toldOf(given)),
+      signal,
+    );
+    if (stderr.length > 0) {
+      const text = plainText(stderr.toString('utf8'));
+      log.warn({ slot, stderr: text }, 'the agent wrote to standard error');
+    }
+    return { ...given, stdout };
+  });
+
+  const answered = stepAfter<Executed, Answered>(desk, executed, async (given) => ({
+    ...given,
+    agent: protocol.answer(given.work.machineId, given.stdout, toldOf(given)),
+  }));
+
+  const recorded = stepAfter<Answered, Answered>(desk, answered, async (given) => {
+    const { slot, work, shell, bootId, agent } = given;
+    const { publicKey, warnings } = agent;
+    await work.finish({
+      kind: 'agentStarted',
+      publicKey,
+      warnings,
+      bootId,
+      hostKey: policyFor(deps, given) === 'insecure' ? null : shell.hostKey,
+    });
+    workEnded(deps, given, 'finished');
+    const told = warnings.map((each) => plainText(each));
+    const fields = { slot, machine: work.machineId, warnings: told };
+    log[told.length > 0 ? 'warn' : 'info'](fields, 'agent started');
+    return given;
+  });
+
+  /** Whether a failed start had come so far. */
+  const wasConnecting = (turn: Turn) => !connected.of(turn) && located.of(turn) !== undefined;
+  /** What an agent start fails at, in the order in which it comes to it. */
+  const classes: readonly (readonly [Step<unknown>, StartFailureClass])[] = [
+    [connected, 'connect'],
+    [trusted, 'hostkey'],
+    [uploaded, 'upload'],
+    [executed, 'execute'],
+    [answered, 'protocol'],
+  ];
+  const classOf = (failure: Failure | null, turn: Turn): StartFailureClass => {
+    if (failure?.code === 'denied' && wasConnecting(turn)) return 'auth';
+    return classes.find(([step]) => !step.of(turn))?.[1] ?? 'record';
   };
+
   return {
-    claimStart: fromPromise<void, Job>(async ({ input }) => {
-      const turn = deps.desk.begin(input.slot);
-      await claim(deps, 'ShepherdAgentStart', turn, input);
-    }),
-
-    connect: fromPromise<void, Job>(async ({ input, signal }) => {
-      const turn = at('locating', input);
-      const ends = stepSignal(deps, turn, signal);
-      const target = await locate(deps, turn, ends);
-      turn.stage = 'connecting';
-      await connectTo(deps, turn, target, ends);
-    }),
-
-    verifyHost: fromPromise<void, Job>(async ({ input, signal }) => {
-      const turn = at('verifying', input);
-      const step = stepSignal(deps, turn, signal);
-      const evidence = await proveHostKey({
-        provider: providerFor(deps, turn),
-        machine: turn.machine!,
-        session: turn.shell!,
-        policy: policyFor(deps, turn),
-        pinned: turn.work!.row.hostKey,
-        signal: step,
-      });
-      await believe(deps, turn, evidence);
-      turn.bootId = await readBootId(turn, step);
-    }),
-
-    upload: fromPromise<void, Job>(async ({ input, signal }) => {
-      const turn = at('uploading', input);
-      const step = stepSignal(deps, turn, signal);
-      const { file, targetPath } = deps.agent;
-      await turn.shell!.upload(
-        targetPath,
-        'content' in file ? file : await programFor(file, turn, step),
-        step,
-      );
-    }),
-
-    execute: fromPromise<void, Job>(async ({ input, signal }) => {
-      const turn = at('executing', input);
-      await turn.work!.note({ kind: 'agentStartAttempt' });
-      const { stdout, stderr } = await turn.shell!.execute(
-        [deps.agent.targetPath],
-        deps.protocol.request(input.machineId, toldOf(deps, turn)),
-        stepSignal(deps, turn, signal),
-      );
-      if (stderr.length > 0) {
-        const text = plainText(stderr.toString('utf8'));
-        deps.log.warn({ slot: input.slot, stderr: text }, 'the agent wrote to standard error');
-      }
-      turn.stage = 'reading';
-      turn.agent = deps.protocol.answer(input.machineId, stdout, toldOf(deps, turn));
-    }),
-
-    recordStart: fromPromise<void, Job>(async ({ input }) => {
-      const turn = at('recording', input);
-      const { publicKey, warnings } = turn.agent!;
-      await turn.work!.finish({
-        kind: 'agentStarted',
-        publicKey,
-        warnings,
-        bootId: turn.bootId ?? null,
-        hostKey: policyFor(deps, turn) === 'insecure' ? null : turn.shell!.hostKey,
-      });
-      workEnded(deps, turn, 'finished');
-      const told = warnings.map((each) => plainText(each));
-      const fields = { slot: input.slot, machine: input.machineId, warnings: told };
-      deps.log[told.length > 0 ? 'warn' : 'info'](fields, 'agent started');
-    }),
-
+    claimStart: slotOf(claimed),
+    connect: slotOf(located, connected),
+    verifyHost: slotOf(trusted),
+    upload: slotOf(uploaded),
+    execute: slotOf(executed, answered),
+    recordStart: slotOf(recorded),
     giveUp: giveUpSlot(deps, {
       message: 'agent start failed',
       backoffFor: (failure, work) =>
         failure?.code === 'denied' ? deniedBackoff(deps.backoff, work) : deps.backoff,
       effects: (failure, turn) => ({
-        ...(isOutOfReach(failure, turn) && { unreachable: true }),
-        ...(neverReached(failure, turn) && { unreached: true }),
+        ...(wasConnecting(turn) && OUT_OF_REACH.has(failure?.code ?? '') && { unreachable: true }),
+        ...(!connected.of(turn) && OF_THE_WAY.has(failure?.code ?? '') && { unreached: true }),
       }),
-      onFailed: (failure, turn) =>
-        deps.metrics.agentStartFailure(failureClass(failure?.code, turn.stage)),
+      onFailed: (failure, turn) => deps.metrics.agentStartFailure(classOf(failure, turn)),
     }),
   };
 }
 
-const toldOf = (deps: TakeOverDeps, turn: Turn) => ({
-  throwAway: providerFor(deps, turn).capabilities.throwAway === true,
+const toldOf = ({ provider }: Claimed) => ({
+  throwAway: provider.capabilities.throwAway === true,
 });
 
 /** What `uname -m` calls the processors that agents are built for. */
@@ -141,10 +173,10 @@ const PROCESSORS: ReadonlyMap<string, string> = new Map([
 /** @throws {RemoteFailure} the configuration names no program for such a machine. */
 async function programFor(
   programs: ReadonlyMap<string, UploadFile>,
-  { shell }: Turn,
+  shell: ShellSession,
   signal: AbortSignal,
 ): Promise<UploadFile> {
-  const { stdout } = await shell!.execute(['uname', '-m'], NOTHING, signal);
+  const { stdout } = await shell.execute(['uname', '-m'], NOTHING, signal);
   const found = plainText(stdout.toString('utf8').trim(), PROCESSOR_MAX);
   const program = programs.get(PROCESSORS.get(found) ?? '');
   if (program) return program;
@@ -158,49 +190,31 @@ async function programFor(
  * A host key that was proved is pinned at once: were it only pinned with the agent's start, a crash
  * in between would lose it. One that passed only because any does, is not.
  */
-async function believe(deps: TakeOverDeps, turn: Turn, evidence: HostKeyEvidence): Promise<void> {
-  const { slot, shell, work } = turn;
+async function believe(
+  deps: TakeOverDeps,
+  given: Connected,
+  evidence: HostKeyEvidence,
+): Promise<void> {
+  const { slot, shell, work, row, provided } = given;
   deps.log.debug({ slot, evidence }, 'the host key is believed');
-  if (policyFor(deps, turn) === 'insecure') {
+  if (policyFor(deps, given) === 'insecure') {
     deps.log.warn({ slot, evidence }, 'INSECURE: host keys are not verified');
-    deps.metrics.insecureConnection(work!.row.provided!.provider);
+    deps.metrics.insecureConnection(provided.provider);
     return;
   }
-  const { hostKey } = shell!;
-  if (hostKey !== work!.row.hostKey) await work!.note({ kind: 'hostKeyProved', hostKey });
+  const { hostKey } = shell;
+  if (hostKey !== row.hostKey) await work.note({ kind: 'hostKeyProved', hostKey });
 }
 
 /** What an agent start failed at. */
-export type StartFailureClass =
+type StartFailureClass =
   'connect' | 'hostkey' | 'auth' | 'upload' | 'execute' | 'protocol' | 'record';
 
-const CLASS: Readonly<Record<StartStage, StartFailureClass>> = {
-  locating: 'connect',
-  connecting: 'connect',
-  verifying: 'hostkey',
-  uploading: 'upload',
-  executing: 'execute',
-  reading: 'protocol',
-  recording: 'record',
-};
-
-/** `code`: of the error. */
-export function failureClass(
-  code: string | undefined,
-  stage: StartStage = 'locating',
-): StartFailureClass {
-  return code === 'denied' && stage === 'connecting' ? 'auth' : CLASS[stage];
-}
-
 /** The machine could not be reached, or did not let us in. */
-const isOutOfReach = (failure: Failure | null, { stage }: Turn): boolean =>
-  stage === 'connecting' && ['unreachable', 'timed-out', 'denied'].includes(failure?.code ?? '');
-
-const OF_THE_WAY = new Set(['unreachable', 'timed-out', 'transient', 'throttled', 'auth']);
+const OUT_OF_REACH = new Set(['unreachable', 'timed-out', 'denied']);
 
 /** Nothing came to the machine: the network, or the provider that knows where it is, was out. */
-const neverReached = (failure: Failure | null, { stage }: Turn): boolean =>
-  (stage === 'locating' || stage === 'connecting') && OF_THE_WAY.has(failure?.code ?? '');
+const OF_THE_WAY = new Set(['unreachable', 'timed-out', 'transient', 'throttled', 'auth']);
 
 /** Never less than `DENIED_BACKOFF_MS`, even where a shorter wait went before and would grow. */
 function deniedBackoff(backoff: BackoffDescriptor, { process, row }: Work): BackoffDescriptor {

@@ -1,14 +1,13 @@
-import { fromPromise } from 'xstate';
 import { sleep, type Random } from '../../adapters/clock/port.ts';
 import type { BackoffDescriptor } from '../../domain/backoff.ts';
 import { isProviderError, TimedOut } from '../../domain/errors.ts';
-import { providerOf, slotIdOf } from '../../domain/ids.ts';
-import type { Job } from '../../machines/task.ts';
-import type { Turn } from '../desk.ts';
-import { endAgent, type EndAgentDeps } from './end-agent.ts';
+import { providerOf, slotIdOf, type Slot } from '../../domain/ids.ts';
+import type { MachineRow } from '../../domain/machine.ts';
 import type { HoldKeeper } from '../provider-holds.ts';
 import { createSendCheck } from '../send-check.ts';
-import { claim, giveUpSlot, providerFor, stepSignal, workEnded } from './task.ts';
+import { endAgent, type EndAgentDeps } from './end-agent.ts';
+import { firstStep, slotOf, stepAfter } from './steps.ts';
+import { claim, giveUpSlot, required, workEnded, type Claimed } from './task.ts';
 
 export interface DeprovisionDeps extends EndAgentDeps {
   readonly random: Random;
@@ -29,78 +28,98 @@ const LOOK_MS = 60_000;
 /** Between two tries of the whole task. */
 const BACKOFF: BackoffDescriptor = { initialMs: 10_000, exponent: 2, maximumMs: ASK_MAX_MS };
 
+/** A machine that is to be given back. */
+interface Leaving extends Claimed {
+  readonly request: NonNullable<MachineRow['deprovision']>;
+}
+interface AgentEnded extends Leaving {
+  /** What became of its agent, for the history; null: it goes with the device. */
+  readonly farewell: string | null;
+}
+interface Asked extends AgentEnded {
+  /** How often the provider was asked to take the machine back. */
+  readonly asked: number;
+}
+
 /** Fills the slots of the `deprovision` chart. Each step may run again after a crash. */
-export const deprovisionSlots = (deps: DeprovisionDeps) => ({
-  claimDeprovision: fromPromise<void, Job>(async ({ input }) => {
-    const turn = deps.desk.begin(input.slot);
-    await claim(deps, 'ShepherdDeprovision', turn, input);
-  }),
+export function deprovisionSlots(deps: DeprovisionDeps) {
+  const { desk, clock, log } = deps;
 
-  endAgent: fromPromise<void, Job>(async ({ input, signal }) => {
-    const turn = deps.desk.turn(input.slot);
+  const claimed = firstStep<Leaving>(desk, async (turn, job) => {
+    const given = await claim(deps, 'ShepherdDeprovision', turn, job);
+    return { ...given, request: required(given.row.deprovision, 'request to be given back') };
+  });
+
+  const agentEnded = stepAfter<Leaving, AgentEnded>(desk, claimed, async (given, signal) => {
     // Where the device is deleted its agent is, too.
-    if (!providerFor(deps, turn).inventory) return;
-    turn.farewell = await endAgent(deps, turn, orStop(deps, stepSignal(deps, turn, signal)));
-    const fields = { slot: input.slot, machine: input.machineId, farewell: turn.farewell };
-    deps.log.info(fields, 'the machine is let go');
-  }),
+    if (!given.provider.inventory) return { ...given, farewell: null };
+    const farewell = await endAgent(deps, given, orStop(deps, signal));
+    log.info({ ...fieldsOf(given), farewell }, 'the machine is let go');
+    return { ...given, farewell };
+  });
 
-  askDestroy: fromPromise<void, Job>(async ({ input, signal }) => {
-    const turn = deps.desk.turn(input.slot);
-    const ends = stepSignal(deps, turn, signal);
-    const { deprovision } = turn.work!.row;
-    turn.asked = deprovision?.attempts ?? 0;
+  const asked = stepAfter<AgentEnded, Asked>(desk, agentEnded, async (given, signal) => {
+    const before = { ...given, asked: given.request.attempts };
     // One that was asked for before may be gone by now; a first request finds that out itself.
-    if (turn.asked > 0 && (await look(deps, turn, ends)) === 'gone') return;
-    await ask(deps, turn, ends);
-  }),
+    if (before.asked > 0 && (await look(deps, given, signal)) === 'gone') return before;
+    return { ...given, asked: await ask(deps, before, signal) };
+  });
 
-  awaitGone: fromPromise<void, Job>(async ({ input, signal }) => {
-    const turn = deps.desk.turn(input.slot);
+  const gone = stepAfter<Asked, Asked>(desk, asked, async (given, signal) => {
     // It stays where it is, and may be somebody's again at once.
-    if (providerFor(deps, turn).inventory) return;
-    deps.desk.leavePlace(input.slot);
-    const ends = stepSignal(deps, turn, signal);
-    let askedAtMs = deps.clock.monotonic();
+    if (given.provider.inventory) return given;
+    desk.leavePlace(given.slot);
+    let times = given.asked;
+    let askedAtMs = clock.monotonic();
     for (;;) {
-      const seen = await look(deps, turn, ends);
+      const seen = await look(deps, given, signal);
       if (seen === 'gone') break;
-      const waitedMs = deps.clock.monotonic() - askedAtMs;
-      if (waitedMs >= askAgainMs(deps.pollMs, turn.asked ?? 1, seen)) {
-        await ask(deps, turn, ends);
-        askedAtMs = deps.clock.monotonic();
+      const waitedMs = clock.monotonic() - askedAtMs;
+      if (waitedMs >= askAgainMs(deps.pollMs, times, seen)) {
+        times = await ask(deps, { ...given, asked: times }, signal);
+        askedAtMs = clock.monotonic();
       }
-      await pause(deps, ends);
+      await pause(deps, signal);
     }
-    deps.log.info({ slot: input.slot, machine: input.machineId }, 'the device is gone');
-  }),
+    log.info(fieldsOf(given), 'the device is gone');
+    return { ...given, asked: times };
+  });
 
-  awaitReusable: fromPromise<void, Job>(async ({ input, signal }) => {
-    const turn = deps.desk.turn(input.slot);
+  const reusable = stepAfter<Asked, Asked>(desk, gone, async (given, signal) => {
     // Without a reservation the slot is the device, and gone with it.
-    if ((turn.work!.row.provided?.reservationId ?? null) === null) return;
-    const ends = stepSignal(deps, turn, signal);
-    const untilMs = deps.clock.monotonic() + REUSABLE_LIMIT_MS;
-    while (!(await isReusable(deps, turn, ends))) {
-      if (deps.clock.monotonic() >= untilMs) {
-        throw new TimedOut(`${input.slot} is not reusable after ${REUSABLE_LIMIT_MS} ms`);
+    if (given.provided.reservationId === null) return given;
+    const untilMs = clock.monotonic() + REUSABLE_LIMIT_MS;
+    while (!(await isReusable(deps, given, signal))) {
+      if (clock.monotonic() >= untilMs) {
+        throw new TimedOut(`${given.slot} is not reusable after ${REUSABLE_LIMIT_MS} ms`);
       }
-      await pause(deps, ends);
+      await pause(deps, signal);
     }
-  }),
+    return given;
+  });
 
-  recordDeprovision: fromPromise<void, Job>(async ({ input }) => {
-    const turn = deps.desk.turn(input.slot);
-    await turn.work!.finish({ kind: 'deprovisioned', ...farewellOf(deps, turn) });
-    workEnded(deps, turn, 'finished');
-    deps.log.info({ slot: input.slot, machine: input.machineId }, 'machine given back');
-  }),
+  const recorded = stepAfter<Asked, Asked>(desk, reusable, async (given) => {
+    await given.work.finish({ kind: 'deprovisioned', ...farewellOf(given) });
+    workEnded(deps, given, 'finished');
+    log.info(fieldsOf(given), 'machine given back');
+    return given;
+  });
 
-  giveUp: giveUpSlot(deps, {
-    message: 'a machine could not be given back',
-    backoffFor: () => BACKOFF,
-  }),
-});
+  return {
+    claimDeprovision: slotOf(claimed),
+    endAgent: slotOf(agentEnded),
+    askDestroy: slotOf(asked),
+    awaitGone: slotOf(gone),
+    awaitReusable: slotOf(reusable),
+    recordDeprovision: slotOf(recorded),
+    giveUp: giveUpSlot(deps, {
+      message: 'a machine could not be given back',
+      backoffFor: () => BACKOFF,
+    }),
+  };
+}
+
+const fieldsOf = ({ slot, work }: Claimed) => ({ slot, machine: work.machineId });
 
 /** What is going away by itself is given all the time there is. */
 const askAgainMs = (minMs: number, asked: number, seen: 'there' | 'going'): number =>
@@ -117,74 +136,75 @@ const pause = (deps: DeprovisionDeps, signal: AbortSignal): Promise<void> =>
  * The machines of an inventory are there afterwards as before: one that was given back is not to be
  * taken in again at once, nor after years, unless somebody says so.
  */
-function farewellOf(deps: DeprovisionDeps, turn: Turn) {
-  if (!providerFor(deps, turn).inventory) return {};
-  const { requestedBy, reason } = turn.work!.row.deprovision!;
+function farewellOf({ provider, request, farewell }: AgentEnded) {
+  if (!provider.inventory) return {};
+  const { requestedBy, reason } = request;
   return {
     bar: { setBy: requestedBy, reason: `given back: ${reason}` },
-    ...(turn.farewell !== undefined && { remark: turn.farewell }),
+    ...(farewell !== null && { remark: farewell }),
   };
 }
 
-/** Asks the provider once; that is noted just before anything is sent. */
-async function ask(deps: DeprovisionDeps, turn: Turn, signal: AbortSignal): Promise<void> {
-  const { slot } = turn;
+/**
+ * Asks the provider once; that is noted just before anything is sent.
+ * @returns how often it was asked.
+ */
+async function ask(deps: DeprovisionDeps, given: Asked, signal: AbortSignal): Promise<number> {
+  const { slot, work, provided, provider } = given;
   const name = providerOf(slot);
   deps.holds.check(name, 'destroy');
   const begun = { holds: deps.holds.holds(name), nowMs: deps.nowMs() };
-  const { providerId, reservationId } = turn.work!.row.provided!;
-  const beforeSending = createSendCheck(deps.clock, () =>
-    turn.work!.note({ kind: 'deprovisionAsked' }),
-  );
-  turn.asked = (turn.asked ?? 0) + 1;
-  const fields = { slot, machine: turn.work!.machineId, attempts: turn.asked };
-  if (turn.asked === STUCK_AFTER) {
+  const { providerId, reservationId } = provided;
+  const beforeSending = createSendCheck(deps.clock, () => work.note({ kind: 'deprovisionAsked' }));
+  const attempts = given.asked + 1;
+  const fields = { ...fieldsOf(given), attempts };
+  if (attempts === STUCK_AFTER) {
     deps.metrics.deprovisionStuck(name);
     deps.log.error({ ...fields, alarm: 'stuck-deprovision' }, 'a machine does not go away');
   }
   try {
-    const how = { signal, beforeSending, reservationId };
-    await providerFor(deps, turn).deprovisionMachine(providerId, how);
+    await provider.deprovisionMachine(providerId, { signal, beforeSending, reservationId });
   } catch (error) {
     await deps.holds.failed(name, 'destroy', error);
     throw error;
   }
   await deps.holds.succeeded(name, 'destroy', begun);
   deps.log.info(fields, 'the provider was asked to take the machine back');
+  return attempts;
 }
 
 /** `going`: the provider says that it is being taken away. */
 async function look(
   deps: DeprovisionDeps,
-  turn: Turn,
+  { slot, provided, provider }: Claimed,
   signal: AbortSignal,
 ): Promise<'there' | 'going' | 'gone'> {
-  const { providerId, reservationId } = turn.work!.row.provided!;
+  const { providerId, reservationId } = provided;
   try {
     const options = { signal, timeoutMs: LOOK_MS, reservationId };
-    const { status } = await deps.holds.guard(providerOf(turn.slot), 'get', () =>
-      providerFor(deps, turn).getMachine(providerId, options),
+    const { status } = await deps.holds.guard(providerOf(slot), 'get', () =>
+      provider.getMachine(providerId, options),
     );
     return status === 'Missing' ? 'going' : 'there';
   } catch (error) {
     if (isProviderError(error, 'not-found')) return 'gone';
-    if (isPassing(error, signal)) return tellPassing(deps, turn, error, 'there');
+    if (isPassing(error, signal)) return tellPassing(deps, slot, error, 'there');
     throw error;
   }
 }
 
 async function isReusable(
   deps: DeprovisionDeps,
-  turn: Turn,
+  { slot, provider }: Claimed,
   signal: AbortSignal,
 ): Promise<boolean> {
   try {
     const options = { signal, timeoutMs: LOOK_MS };
-    return await deps.holds.guard(providerOf(turn.slot), 'get', () =>
-      providerFor(deps, turn).isReusable(slotIdOf(turn.slot), options),
+    return await deps.holds.guard(providerOf(slot), 'get', () =>
+      provider.isReusable(slotIdOf(slot), options),
     );
   } catch (error) {
-    if (isPassing(error, signal)) return tellPassing(deps, turn, error, false);
+    if (isPassing(error, signal)) return tellPassing(deps, slot, error, false);
     throw error;
   }
 }
@@ -193,7 +213,7 @@ async function isReusable(
 const isPassing = (error: unknown, signal: AbortSignal): boolean =>
   !signal.aborted && isProviderError(error, 'transient');
 
-function tellPassing<T>({ log }: DeprovisionDeps, { slot }: Turn, err: unknown, answer: T): T {
+function tellPassing<T>({ log }: DeprovisionDeps, slot: Slot, err: unknown, answer: T): T {
   log.debug({ slot, err }, 'the provider could not be asked');
   return answer;
 }

@@ -1,20 +1,16 @@
 import { sleep } from '../../adapters/clock/port.ts';
-import { parseAddress } from '../../adapters/ssh/port.ts';
 import {
   Denied,
   explain,
   FleetError,
   HostKeyRejected,
   isProviderError,
-  Unreachable,
 } from '../../domain/errors.ts';
 import type { ProviderMachine } from '../../domain/machine.ts';
 import { plainText } from '../../domain/texts.ts';
-import type { Turn } from '../desk.ts';
 import { proveHostKey } from './host-key-proof.ts';
-import { withLimit } from './task.ts';
 import { stopAgentCommand } from './stop-agent.ts';
-import { connectTo, policyFor, providerFor, type TaskDeps } from './task.ts';
+import { connect, policyFor, targetOf, withLimit, type Claimed, type TaskDeps } from './task.ts';
 
 export interface EndAgentDeps extends TaskDeps {
   /** Distance of two tries, milliseconds. */
@@ -38,59 +34,49 @@ const NOTHING = new Uint8Array(0);
  */
 export async function endAgent(
   deps: EndAgentDeps,
-  turn: Turn,
+  claimed: Claimed,
   signal: AbortSignal,
 ): Promise<string> {
-  const { agentStarted, startAttempt } = turn.work!.row;
+  const { slot, turn, row } = claimed;
   // An attempt may have started one that was never recorded.
-  if (agentStarted === null && (startAttempt?.atMs ?? null) === null) return 'it had no agent';
+  if (row.agentStarted === null && (row.startAttempt?.atMs ?? null) === null) {
+    return 'it had no agent';
+  }
   let cause = '';
   for (let tries = 1; tries <= TRIES; tries += 1) {
-    const limit = { ms: TRY_MS, what: `stop the agent of ${turn.slot}`, signal };
+    const limit = { ms: TRY_MS, what: `stop the agent of ${slot}`, signal };
     try {
-      await withLimit(deps.clock, limit, (within) => stopOnce(deps, turn, within));
+      await withLimit(deps.clock, limit, (within) => stopOnce(deps, claimed, within));
       return 'its agent was stopped, and none runs there any more';
     } catch (error) {
       if (signal.aborted || !(error instanceof FleetError)) throw error;
       cause = plainText(explain(error), CAUSE_MAX);
-      deps.log.info({ slot: turn.slot, tries, cause }, 'the agent could not be stopped yet');
+      deps.log.info({ slot, tries, cause }, 'the agent could not be stopped yet');
       // The same would be said again.
       if (error instanceof HostKeyRejected || error instanceof Denied) break;
     } finally {
-      turn.shell?.close();
+      turn.held.shell?.close();
     }
     if (tries < TRIES) await sleep(deps.clock, deps.pollMs, signal);
   }
   return `its agent could not be stopped (${cause}); it ends by itself once it was refused for 30 min`;
 }
 
-async function stopOnce(deps: EndAgentDeps, turn: Turn, signal: AbortSignal): Promise<void> {
-  const machine = await whereIs(deps, turn, signal);
-  if (!machine.address) throw new Unreachable(`${turn.slot} has no address`);
-  const { host, port } = parseAddress(machine.address, deps.ssh.port);
-  const hostKey = machine.hostKey ?? turn.work!.row.hostKey;
-  const { remoteUser: username, sshPassword: password } = machine;
-  const target = { host, port, username, hostKey, ...(password && { password }) };
-  await connectTo(deps, turn, target, signal);
-  await proveHostKey({
-    provider: providerFor(deps, turn),
-    machine,
-    session: turn.shell!,
-    policy: policyFor(deps, turn),
-    pinned: turn.work!.row.hostKey,
-    signal,
-  });
-  await turn.shell!.execute(stopAgentCommand(deps.agentPath), NOTHING, signal);
+async function stopOnce(deps: EndAgentDeps, claimed: Claimed, signal: AbortSignal): Promise<void> {
+  const { provider, row } = claimed;
+  const machine = await whereIs(claimed, signal);
+  const session = await connect(deps, claimed, targetOf(deps, claimed, machine), signal);
+  const policy = policyFor(deps, claimed);
+  await proveHostKey({ provider, machine, session, policy, pinned: row.hostKey, signal });
+  await session.execute(stopAgentCommand(deps.agentPath), NOTHING, signal);
 }
 
 /** One that is not listed any more is where it was seen last. @throws {ProviderError} */
 async function whereIs(
-  deps: EndAgentDeps,
-  turn: Turn,
+  { provider, provided }: Claimed,
   signal: AbortSignal,
 ): Promise<ProviderMachine> {
-  const provider = providerFor(deps, turn);
-  const { providerId, address } = turn.work!.row.provided!;
+  const { providerId, address } = provided;
   try {
     return await provider.getMachine(providerId, { signal });
   } catch (error) {

@@ -5,18 +5,11 @@ import type { Log } from '../../adapters/log/port.ts';
 import type { Metrics } from '../../adapters/metrics/port.ts';
 import type { FleetProvider } from '../../adapters/provider/port.ts';
 import { parseAddress } from '../../adapters/ssh/port.ts';
-import type { RemoteShell, ShellTarget } from '../../adapters/ssh/port.ts';
+import type { RemoteShell, ShellSession, ShellTarget } from '../../adapters/ssh/port.ts';
 import type { BackoffDescriptor } from '../../domain/backoff.ts';
-import {
-  Cancelled,
-  Denied,
-  NotFound,
-  NothingToDo,
-  TimedOut,
-  Unreachable,
-} from '../../domain/errors.ts';
-import { providerOf } from '../../domain/ids.ts';
-import type { Process } from '../../domain/machine.ts';
+import { Cancelled, Denied, NothingToDo, TimedOut, Unreachable } from '../../domain/errors.ts';
+import { providerOf, type Slot } from '../../domain/ids.ts';
+import type { MachineRow, Process, Provided, ProviderMachine } from '../../domain/machine.ts';
 import type { HostKeyPolicy } from '../../domain/policy.ts';
 import { plainText } from '../../domain/texts.ts';
 import type { Failure, Job } from '../../machines/task.ts';
@@ -43,72 +36,85 @@ const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 const BOOT_ID_MAX = 128;
 const NOTHING = new Uint8Array(0);
 
+/** A machine that is claimed for a task, and what its rows said at the claim. */
+export interface Claimed {
+  readonly turn: Turn;
+  readonly slot: Slot;
+  readonly work: Work;
+  readonly row: MachineRow;
+  readonly provided: Provided;
+  readonly provider: FleetProvider;
+}
+
 /** The signal of one step: the actor's, the turn's and the session's. */
-export const stepSignal = (deps: TaskDeps, turn: Turn, signal: AbortSignal): AbortSignal =>
-  AbortSignal.any([signal, turn.signal, (turn.work ?? deps.keeper.require()).signal]);
+export const signalOf = ({ turn, work }: Claimed, signal: AbortSignal): AbortSignal =>
+  AbortSignal.any([signal, turn.signal, work.signal]);
 
-/** What counts for the host key of the turn's machine. */
-export const policyFor = (deps: TaskDeps, turn: Turn): HostKeyPolicy =>
-  deps.ssh.policyOf(turn.work!.row.provided?.provider ?? '');
-
-export const providerFor = (deps: TaskDeps, turn: Turn): FleetProvider => {
-  const name = turn.work?.row.provided?.provider ?? '';
-  const provider = deps.providers.get(name);
-  if (!provider) throw new NotFound(`${turn.slot} belongs to "${name}", which is not configured`);
-  return provider;
-};
+/** What counts for the host key of the machine. */
+export const policyFor = (deps: TaskDeps, { provided }: Claimed): HostKeyPolicy =>
+  deps.ssh.policyOf(provided.provider);
 
 /**
  * Asks the provider what it knows of the machine now.
  * @throws {ProviderError}
  * @throws {Denied} the device is not marked as ours.
  */
-export async function requireOurs(deps: TaskDeps, turn: Turn, signal: AbortSignal) {
-  const machine = await providerFor(deps, turn).getMachine(turn.work!.row.provided!.providerId, {
-    signal,
-  });
+export async function requireOurs(
+  { slot, provider, provided }: Claimed,
+  signal: AbortSignal,
+): Promise<ProviderMachine> {
+  const machine = await provider.getMachine(provided.providerId, { signal });
   if (machine.ownership !== 'ours') {
-    throw new Denied(`device ${machine.id} of ${turn.slot} does not carry our ownership tag`);
+    throw new Denied(`device ${machine.id} of ${slot} does not carry our ownership tag`);
   }
-  turn.machine = machine;
   return machine;
 }
 
-/**
- * Asks the provider where the machine is now.
- * @throws {Unreachable} it has no address. Else see `requireOurs`.
- */
-export async function locate(deps: TaskDeps, turn: Turn, signal: AbortSignal) {
-  const machine = await requireOurs(deps, turn, signal);
-  if (!machine.address) throw new Unreachable(`${turn.slot} has no available addresses`);
-  const { host, port } = parseAddress(machine.address, deps.ssh.port);
+/** Where and as whom to connect. @throws {Unreachable} the machine has no address. */
+export function targetOf(
+  { ssh }: TaskDeps,
+  { slot, row }: Claimed,
+  machine: ProviderMachine,
+): ShellTarget {
+  if (!machine.address) throw new Unreachable(`${slot} has no available addresses`);
+  const { host, port } = parseAddress(machine.address, ssh.port);
   // What the proof will compare with: a machine with several keys is asked for this one.
-  const hostKey = machine.hostKey ?? turn.work!.row.hostKey;
-  const { sshPassword: password } = machine;
-  return { host, port, username: machine.remoteUser, hostKey, ...(password && { password }) };
+  const hostKey = machine.hostKey ?? row.hostKey;
+  const { remoteUser: username, sshPassword: password } = machine;
+  return { host, port, username, hostKey, ...(password && { password }) };
 }
 
-/** Opens the connection of the turn; a turn that ended meanwhile gets none. */
-export async function connectTo(
+/** Opens a connection, which ends with the turn; a turn that ended meanwhile gets none. */
+export async function connect(
   deps: TaskDeps,
-  turn: Turn,
+  { turn }: Claimed,
   target: ShellTarget,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<ShellSession> {
   const shell = await deps.shell.connect(target, signal);
   if (turn.signal.aborted) {
     shell.close();
     throw new Cancelled(`the task on ${turn.slot} ended while it connected`);
   }
-  turn.shell = shell;
+  turn.held.shell = shell;
+  return shell;
 }
 
-export async function readBootId(turn: Turn, signal: AbortSignal): Promise<string> {
-  const { stdout } = await turn.shell!.execute(['cat', BOOT_ID], NOTHING, signal);
+export async function readBootId(
+  shell: Pick<ShellSession, 'execute'>,
+  signal: AbortSignal,
+): Promise<string> {
+  const { stdout } = await shell.execute(['cat', BOOT_ID], NOTHING, signal);
   // A shell's start-up files may print lines before it; those may differ each time, a boot id not.
-  const line = stdout.toString('utf8').trim().split('\n').at(-1)!;
+  const line = stdout.toString('utf8').trim().split('\n').at(-1) ?? '';
   // As it will be stored, so that it can be compared with what was.
   return plainText(line.trim(), BOOT_ID_MAX);
+}
+
+/** A part of the machine's row that whoever may claim it has. */
+export function required<Value>(value: Value | null | undefined, what: string): Value {
+  if (value === null || value === undefined) throw new Error(`a claimed machine has no ${what}`);
+  return value;
 }
 
 /** Gives a step so much time. @throws {TimedOut} it took longer. */
@@ -134,13 +140,12 @@ export async function withLimit<T>(
 /** The work has ended, by a commit: nothing is left to cancel, and it can be timed. */
 export function workEnded(
   { metrics, clock }: TaskDeps,
-  turn: Turn,
+  { turn, work }: Pick<Claimed, 'turn' | 'work'>,
   result: 'finished' | 'failed' | 'canceled',
 ): void {
-  const { process } = turn.work!;
-  turn.workEnded = true;
+  delete turn.held.work;
   const seconds = (clock.monotonic() - turn.begunAt) / 1_000;
-  metrics.observe('work_duration_seconds', { process, result }, seconds);
+  metrics.observe('work_duration_seconds', { process: work.process, result }, seconds);
 }
 
 /**
@@ -153,21 +158,24 @@ export async function claim(
   process: Process,
   turn: Turn,
   { machineId }: Job,
-): Promise<Work> {
-  if (!providers.has(providerOf(turn.slot))) throw notConfigured(turn, providerOf(turn.slot));
+): Promise<Claimed> {
+  const { slot } = turn;
+  if (!providers.has(providerOf(slot))) throw notConfigured(turn, providerOf(slot));
   const work = await keeper.require().claim(process, machineId);
-  const { provider } = work.row.provided ?? {};
-  if (provider !== undefined && !providers.has(provider)) {
-    const refusal = notConfigured(turn, provider);
+  const { row } = work;
+  const { provided } = row;
+  const provider = provided && providers.get(provided.provider);
+  if (!provider) {
+    const refusal = notConfigured(turn, provided?.provider ?? 'of no name');
     await work.cancel(refusal.message);
     throw refusal;
   }
   if (turn.signal.aborted) {
     await work.cancel('the task ended while it claimed the machine');
-    throw new Cancelled(`the task on ${turn.slot} ended while it claimed the machine`);
+    throw new Cancelled(`the task on ${slot} ended while it claimed the machine`);
   }
-  turn.work = work;
-  return work;
+  turn.held.work = work;
+  return { turn, slot, work, row, provided, provider };
 }
 
 const notConfigured = ({ slot }: Turn, provider: string) =>
@@ -197,19 +205,19 @@ export function giveUpSlot(deps: TaskDeps, how: GivingUp) {
   return fromPromise<void, Job & { readonly failure: Failure | null }>(async ({ input }) => {
     const { slot, machineId, failure } = input;
     const turn = deps.desk.turn(slot);
-    const { work } = turn;
+    const { work, shell } = turn.held;
     if (!work) return;
-    turn.shell?.close();
+    shell?.close();
     const cause = failure?.message ?? 'unknown';
     if (failure && OUR_OWN.has(failure.code)) {
       await work.cancel(cause);
-      workEnded(deps, turn, 'canceled');
+      workEnded(deps, { turn, work }, 'canceled');
       return;
     }
     deps.log.warn({ slot, machine: machineId, code: failure?.code, cause }, how.message);
     const effects = { ...how.effects?.(failure, turn), ...quarantineFor(failure) };
     await work.fail(how.backoffFor(failure, work), cause, effects);
-    workEnded(deps, turn, 'failed');
+    workEnded(deps, { turn, work }, 'failed');
     how.onFailed?.(failure, turn);
   });
 }

@@ -1,3 +1,5 @@
+import type { FailureEffects } from '../../../adapters/bmdb/port.ts';
+import type { FleetProvider } from '../../../adapters/provider/port.ts';
 import type { Random } from '../../../adapters/clock/port.ts';
 import type { BackoffDescriptor } from '../../../domain/backoff.ts';
 import { isHeld } from '../../../domain/eligibility.ts';
@@ -9,9 +11,9 @@ import type {
   LadderStep,
   RungPolicy,
 } from '../../../domain/recovery/ladder.ts';
-import type { Attempt, Turn } from '../../desk.ts';
 import type { HoldKeeper } from '../../provider-holds.ts';
-import type { TaskDeps } from '../task.ts';
+import type { HostKeyEvidence } from '../host-key-proof.ts';
+import type { Claimed, TaskDeps } from '../task.ts';
 
 export interface RecoverDeps extends TaskDeps {
   readonly random: Random;
@@ -31,31 +33,72 @@ export interface RecoverDeps extends TaskDeps {
   readonly askAgainMs: number;
 }
 
-/** The attempt that the turn is at; there is one from the claim on. */
-export const attemptOf = (turn: Turn): Attempt => turn.attempt!;
-export const providerOfTurn = (turn: Turn): ProviderName => turn.work!.row.provided!.provider;
+/** A machine that is being brought back. */
+export interface Recovering extends Claimed {
+  readonly attempt: Attempt;
+}
+
+/** What was asked for, and what tells when it came true. */
+export interface Asked extends Recovering {
+  /** By the database clock; null: nothing was asked for, since it had booted already. */
+  readonly askedAtMs: number | null;
+  /** Null: not known. */
+  readonly bootIdBefore: string | null;
+  /** An earlier request turned out to have come true. */
+  readonly proof: Proof | null;
+}
+
+export interface Proved extends Recovering {
+  readonly proof: Proof;
+}
+
+/** What tells that the machine booted. */
+export interface Proof {
+  readonly what: string;
+  /** From the request to the proof, by the database clock; null: not known, or not a boot. */
+  readonly bootSeconds: number | null;
+}
+
+/**
+ * How far an attempt has come. A step that fails returns nothing, and whoever gives the attempt up
+ * has to know what was sent all the same: so this is written down while the steps go on.
+ */
+export interface Attempt {
+  step: LadderStep;
+  /** Something was asked for in this attempt, and not refused for certain by an outage. */
+  asked?: boolean;
+  /** Its host let us in. */
+  reached?: boolean;
+  /** It failed before anything was asked for. */
+  unasked?: NonNullable<FailureEffects['unasked']>;
+  /** What was asked of the power last, and perhaps done. */
+  power?: 'off' | 'on';
+  /** The host key that was believed last, and what for. */
+  believed?: { readonly hostKey: string; readonly evidence: HostKeyEvidence };
+}
+
+/** The boot that the agent was last heard of in, as its rows say. */
+export const knownBootId = ({ row }: Claimed): string | null =>
+  row.heartbeat?.bootId ?? row.agentStarted?.bootId ?? null;
 
 /** What the ladder's next step depends on. */
 export function circumstancesOf(
   deps: RecoverDeps,
-  slot: Slot,
-  row: MachineRow,
+  { slot, row, provider }: { slot: Slot; row: MachineRow; provider: FleetProvider },
 ): LadderCircumstances {
-  const provider = row.provided!.provider;
-  const { capabilities } = deps.providers.get(provider)!;
   const nowMs = deps.nowMs();
   const holds = deps.facts().get(slot)?.holds ?? [];
   return {
-    means: capabilities,
-    policy: deps.ladder(provider),
+    means: provider.capabilities,
+    policy: deps.ladder(provider.name),
     preserved: isHeld(row, 'preserve', { holds, nowMs }),
     nowMs,
     askAgainMs: deps.askAgainMs,
   };
 }
 
-export const rungPolicy = (deps: RecoverDeps, turn: Turn): RungPolicy =>
-  deps.ladder(providerOfTurn(turn))[attemptOf(turn).step.rung];
+export const rungPolicy = (deps: RecoverDeps, { provided, attempt }: Recovering): RungPolicy =>
+  deps.ladder(provided.provider)[attempt.step.rung];
 
 /** For notes and ends of work: which order it is, if it is one. */
 export const orderPart = ({ order }: LadderStep): { readonly order?: string } =>

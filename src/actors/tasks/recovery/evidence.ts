@@ -1,7 +1,6 @@
 import { sleep } from '../../../adapters/clock/port.ts';
 import { TimedOut } from '../../../domain/errors.ts';
-import type { Proof, Turn } from '../../desk.ts';
-import type { RecoverDeps } from './deps.ts';
+import type { Proof, RecoverDeps, Recovering } from './deps.ts';
 import { heardBootId, look, type Look } from './look.ts';
 
 /** What was asked for, and what the machine was like before. */
@@ -27,7 +26,7 @@ export interface BootQuestion {
  */
 export async function evidenceOfBoot(
   deps: RecoverDeps,
-  turn: Turn,
+  given: Recovering,
   question: BootQuestion & { readonly forMs: number },
   signal: AbortSignal,
 ): Promise<Proof | null> {
@@ -36,8 +35,8 @@ export async function evidenceOfBoot(
   let first = true;
   do {
     await pause(deps, signal);
-    const heard = heardBootId(deps, turn, question.askedAtMs ?? Number.POSITIVE_INFINITY);
-    const what = judge.take(await look(deps, turn, signal), heard);
+    const heard = heardBootId(deps, given, question.askedAtMs ?? Number.POSITIVE_INFINITY);
+    const what = judge.take(await look(deps, given, signal), heard);
     if (what !== null) {
       const isMeasured = question.askedAtMs !== null && (question.isMeasured || !first);
       return { what, bootSeconds: isMeasured ? secondsSince(deps, question.askedAtMs) : null };
@@ -49,11 +48,11 @@ export async function evidenceOfBoot(
 
 /** The same, where it must be proved. @throws {TimedOut} it was not. */
 export async function requireEvidence(
-  ...[deps, turn, question, signal]: Parameters<typeof evidenceOfBoot>
+  ...[deps, given, question, signal]: Parameters<typeof evidenceOfBoot>
 ): Promise<Proof> {
-  const proof = await evidenceOfBoot(deps, turn, question, signal);
+  const proof = await evidenceOfBoot(deps, given, question, signal);
   if (proof) return proof;
-  throw new TimedOut(`no evidence that ${turn.slot} booted within ${question.forMs} ms`);
+  throw new TimedOut(`no evidence that ${given.slot} booted within ${question.forMs} ms`);
 }
 
 export const pause = (

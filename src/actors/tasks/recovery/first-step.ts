@@ -1,9 +1,6 @@
 import { codeOf, explain, ProviderError } from '../../../domain/errors.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
-import type { Job } from '../../../machines/task.ts';
-import type { Turn } from '../../desk.ts';
-import { stepSignal } from '../task.ts';
-import { attemptOf, providerOfTurn, type RecoverDeps } from './deps.ts';
+import type { RecoverDeps, Recovering } from './deps.ts';
 
 /** Codes of failures that are the provider's, the database's or our own, not the machine's. */
 const OUTAGES = new Set([
@@ -20,7 +17,7 @@ function refusesUs(error: unknown): boolean {
   return codeOf(error) === 'auth' || quota || capacity !== null || retryAtMs !== null;
 }
 
-type Act<Output> = (deps: RecoverDeps, job: Job, signal: AbortSignal) => Promise<Output>;
+type Act<Given, Output> = (given: Given, signal: AbortSignal) => Promise<Output>;
 
 /**
  * A step before anything was asked for, or that asks. When it fails before it asked, the attempt is
@@ -28,22 +25,27 @@ type Act<Output> = (deps: RecoverDeps, job: Job, signal: AbortSignal) => Promise
  * of the machine.
  */
 export const beforeAsked =
-  <Output>(act: Act<Output>): Act<Output> =>
-  async (deps, job, signal) => {
-    const turn = deps.desk.turn(job.slot);
+  <Given extends Recovering, Output>(
+    deps: RecoverDeps,
+    act: Act<Given, Output>,
+  ): Act<Given, Output> =>
+  async (given, signal) => {
     try {
-      return await act(deps, job, signal);
+      return await act(given, signal);
     } catch (error) {
-      throw failed(deps, turn, inTime(error, stepSignal(deps, turn, signal)));
+      throw failed(deps, given, inTime(error, signal));
     }
   };
 
-function failed(deps: RecoverDeps, turn: Turn, error: unknown): unknown {
-  const attempt = attemptOf(turn);
+function failed(
+  { log }: RecoverDeps,
+  { slot, provided, attempt }: Recovering,
+  error: unknown,
+): unknown {
   const { step, asked } = attempt;
   if (refusesUs(error)) {
-    const fields = { provider: providerOfTurn(turn), slot: turn.slot, cause: explain(error) };
-    deps.log.error(fields, 'the provider refuses us');
+    const fields = { provider: provided.provider, slot, cause: explain(error) };
+    log.error(fields, 'the provider refuses us');
   }
   if (!asked && !step.resumed) attempt.unasked = { countsOn: isOutage(error) ? null : step.rung };
   return error;

@@ -1,8 +1,9 @@
 import { FleetError, HostKeyRejected, NotListening } from '../../../domain/errors.ts';
-import type { Turn } from '../../desk.ts';
+import type { ProviderMachine } from '../../../domain/machine.ts';
+import type { ShellSession } from '../../../adapters/ssh/port.ts';
 import { type HostKeyEvidence, proveHostKey } from '../host-key-proof.ts';
-import { connectTo, locate, policyFor, providerFor, readBootId } from '../task.ts';
-import { attemptOf, providerOfTurn, type RecoverDeps } from './deps.ts';
+import { connect, policyFor, readBootId, requireOurs, targetOf } from '../task.ts';
+import type { RecoverDeps, Recovering } from './deps.ts';
 
 /**
  * What one look at the machine showed. `closed`: nobody listens at its SSH port. `unclear`: it could
@@ -10,7 +11,7 @@ import { attemptOf, providerOfTurn, type RecoverDeps } from './deps.ts';
  */
 export interface Look {
   readonly ssh: { readonly bootId: string } | 'closed' | 'unclear';
-  readonly power: 'on' | 'off' | 'unknown';
+  readonly power: ProviderMachine['power'];
 }
 
 /**
@@ -18,66 +19,78 @@ export interface Look {
  * its secret runs there before its host key was proved.
  * @throws {HostKeyRejected} it is another host.
  */
-export async function look(deps: RecoverDeps, turn: Turn, signal: AbortSignal): Promise<Look> {
-  delete turn.machine;
+export async function look(
+  deps: RecoverDeps,
+  given: Recovering,
+  signal: AbortSignal,
+): Promise<Look> {
+  let power: Look['power'] = 'unknown';
   try {
-    const bootId = await bootIdOf(deps, turn, signal);
-    return { ssh: { bootId }, power: powerSeen(turn) };
+    const machine = await requireOurs(given, signal);
+    power = machine.power;
+    return { ssh: { bootId: await bootIdOf(deps, given, machine, signal) }, power };
   } catch (error) {
     if (signal.aborted || error instanceof HostKeyRejected) throw error;
     if (!(error instanceof FleetError)) throw error;
-    if (error instanceof NotListening) return { ssh: 'closed', power: powerSeen(turn) };
-    deps.log.debug({ slot: turn.slot, err: error }, 'the machine does not answer yet');
-    return { ssh: 'unclear', power: powerSeen(turn) };
-  } finally {
-    turn.shell?.close();
+    if (error instanceof NotListening) return { ssh: 'closed', power };
+    deps.log.debug({ slot: given.slot, err: error }, 'the machine does not answer yet');
+    return { ssh: 'unclear', power };
   }
 }
 
-/** Of the last look at the provider. */
-export const powerSeen = ({ machine }: Turn): Look['power'] => machine?.power ?? 'unknown';
+async function bootIdOf(
+  deps: RecoverDeps,
+  given: Recovering,
+  machine: ProviderMachine,
+  signal: AbortSignal,
+): Promise<string> {
+  const shell = await connect(deps, given, targetOf(deps, given, machine), signal);
+  try {
+    await prove(deps, given, { machine, shell, pinned: given.row.hostKey }, signal);
+    return await readBootId(shell, signal);
+  } finally {
+    shell.close();
+  }
+}
 
-async function bootIdOf(deps: RecoverDeps, turn: Turn, signal: AbortSignal): Promise<string> {
-  await connectTo(deps, turn, await locate(deps, turn, signal), signal);
-  await prove(deps, turn, signal);
-  return readBootId(turn, signal);
+/** A host that somebody is connected to, and what it is compared with. */
+export interface Host {
+  readonly machine: ProviderMachine;
+  readonly shell: ShellSession;
+  /** Null: none is known, or it is that of the system that was there before. */
+  readonly pinned: string | null;
 }
 
 /**
- * Judges the host at the other end of the turn's connection; a key that was believed a moment ago is
- * not asked about again.
+ * Judges the host at the other end of a connection; a key that was believed a moment ago is not
+ * asked about again.
  * @returns what it was believed for.
  * @throws see `proveHostKey`.
  */
 export async function prove(
   deps: RecoverDeps,
-  turn: Turn,
+  given: Recovering,
+  { machine, shell, pinned }: Host,
   signal: AbortSignal,
 ): Promise<HostKeyEvidence> {
-  const attempt = attemptOf(turn);
-  const policy = policyFor(deps, turn);
-  const { hostKey } = turn.shell!;
-  if (policy === 'insecure') deps.metrics.insecureConnection(providerOfTurn(turn));
+  const { attempt, provider, provided } = given;
+  const policy = policyFor(deps, given);
+  const { hostKey } = shell;
+  if (policy === 'insecure') deps.metrics.insecureConnection(provided.provider);
   if (attempt.believed?.hostKey === hostKey) return attempt.believed.evidence;
-  const evidence = await proveHostKey({
-    provider: providerFor(deps, turn),
-    machine: turn.machine!,
-    session: turn.shell!,
-    policy,
-    pinned: isForgotten(turn) ? null : turn.work!.row.hostKey,
-    signal,
-  });
+  const question = { provider, machine, session: shell, policy, pinned, signal };
+  const evidence = await proveHostKey(question);
   attempt.believed = { hostKey, evidence };
   return evidence;
 }
 
-/** The pin is that of the system that was there before. */
-const isForgotten = (turn: Turn): boolean =>
-  attemptOf(turn).step.rung === 'reinstalling' && attemptOf(turn).askedAtMs !== undefined;
-
 /** The boot id of the newest heartbeat, if it came after that time (database clock). */
-export function heardBootId(deps: RecoverDeps, turn: Turn, afterMs: number): string | null {
-  const row = deps.facts().get(turn.slot)?.row;
-  if (!row?.heartbeat || row.machineId !== turn.work!.machineId) return null;
+export function heardBootId(
+  deps: RecoverDeps,
+  { slot, work }: Recovering,
+  afterMs: number,
+): string | null {
+  const row = deps.facts().get(slot)?.row;
+  if (!row?.heartbeat || row.machineId !== work.machineId) return null;
   return row.heartbeat.atMs > afterMs ? row.heartbeat.bootId : null;
 }

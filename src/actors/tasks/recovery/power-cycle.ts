@@ -5,14 +5,12 @@ import {
   ProviderError,
   TimedOut,
 } from '../../../domain/errors.ts';
+import type { ProviderMachine } from '../../../domain/machine.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
-import type { Job } from '../../../machines/task.ts';
-import type { Turn } from '../../desk.ts';
-import { locate, providerFor, stepSignal } from '../task.ts';
-import { askProvider, hasBootedLate } from './ask.ts';
-import { attemptOf, providerOfTurn, rungPolicy, type RecoverDeps } from './deps.ts';
+import { requireOurs, type Claimed } from '../task.ts';
+import { askProvider, lookBeforeBoot } from './ask.ts';
+import { rungPolicy, type Asked, type Attempt, type RecoverDeps, type Recovering } from './deps.ts';
 import { pause } from './evidence.ts';
-import { powerSeen } from './look.ts';
 import { resume } from './reboot.ts';
 
 /** Power is asked back for so long when an attempt ends half-way. */
@@ -21,100 +19,102 @@ const RESTORE_MS = 5 * 60_000;
 /** Asks for the power to be switched off, unless that was done already. */
 export async function switchOff(
   deps: RecoverDeps,
-  { slot }: Job,
+  given: Recovering,
   signal: AbortSignal,
-): Promise<void> {
-  const turn = deps.desk.turn(slot);
-  const attempt = attemptOf(turn);
-  const ends = stepSignal(deps, turn, signal);
+): Promise<Asked> {
+  const { attempt } = given;
   if (attempt.step.resumed) {
     attempt.power = 'off';
-    return resume(turn);
+    return resume(given);
   }
-  if (await hasBootedLate(deps, turn, ends)) return;
-  await askProvider(
+  const { bootIdBefore, proof } = await lookBeforeBoot(deps, given, signal);
+  if (proof) return { ...given, askedAtMs: null, bootIdBefore, proof };
+  return askProvider(
     deps,
-    turn,
+    given,
     {
       call: 'power',
+      bootIdBefore,
       ask: (provider, id, how) => {
         attempt.power = 'off';
         return provider.setPower(id, 'off', how);
       },
     },
-    ends,
+    signal,
   );
 }
 
 /** Looks until the power is seen off, which is noted. @throws {TimedOut} within the patience. */
 export async function awaitOff(
   deps: RecoverDeps,
-  { slot }: Job,
+  given: Asked,
   signal: AbortSignal,
-): Promise<void> {
-  const turn = deps.desk.turn(slot);
-  const { step, proof } = attemptOf(turn);
-  if (proof || (step.resumed && turn.work!.row.recovery!.offSeenAtMs !== null)) return;
+): Promise<Asked> {
+  const { slot, work, row, attempt, proof } = given;
+  const wasSeenOff = attempt.step.resumed && (row.recovery?.offSeenAtMs ?? null) !== null;
+  if (proof || wasSeenOff) return given;
   deps.desk.leavePlace(slot);
-  const ends = stepSignal(deps, turn, signal);
-  const { patienceMs } = rungPolicy(deps, turn);
+  const { patienceMs } = rungPolicy(deps, given);
   const deadline = deps.clock.monotonic() + patienceMs;
-  while ((await powerOf(deps, turn, ends)) !== 'off') {
+  while ((await powerOf(deps, given, signal)) !== 'off') {
     if (deps.clock.monotonic() >= deadline) {
       throw new TimedOut(`${slot} was not seen switched off within ${patienceMs} ms`);
     }
-    await pause(deps, ends);
+    await pause(deps, signal);
   }
-  await turn.work!.note({ kind: 'powerSeenOff' });
+  await work.note({ kind: 'powerSeenOff' });
+  return given;
 }
 
 /** A look that fails shows nothing; `unknown` is not `off`. */
-async function powerOf(deps: RecoverDeps, turn: Turn, signal: AbortSignal) {
-  delete turn.machine;
+async function powerOf(
+  deps: RecoverDeps,
+  claimed: Claimed,
+  signal: AbortSignal,
+): Promise<ProviderMachine['power']> {
   try {
-    await locate(deps, turn, signal);
+    return (await requireOurs(claimed, signal)).power;
   } catch (error) {
     if (signal.aborted || !(error instanceof FleetError)) throw error;
-    deps.log.debug({ slot: turn.slot, err: error }, 'the power could not be looked at');
+    deps.log.debug({ slot: claimed.slot, err: error }, 'the power could not be looked at');
+    return 'unknown';
   }
-  return powerSeen(turn);
 }
 
 /** Asks for power until that is accepted, at most as long as patience. */
 export async function switchOn(
   deps: RecoverDeps,
-  { slot }: Job,
+  given: Asked,
   signal: AbortSignal,
-): Promise<void> {
-  const turn = deps.desk.turn(slot);
-  if (attemptOf(turn).proof) return;
-  const { patienceMs } = rungPolicy(deps, turn);
-  await powerOn(deps, turn, patienceMs, stepSignal(deps, turn, signal));
-  attemptOf(turn).askedAtMs = deps.nowMs();
+): Promise<Asked> {
+  if (given.proof) return given;
+  const { patienceMs } = rungPolicy(deps, given);
+  await powerOn(deps, given, { forMs: patienceMs, attempt: given.attempt }, signal);
+  return { ...given, askedAtMs: deps.nowMs() };
 }
 
 /** The attempt failed: power that was asked off and not on again is asked for. */
 export async function restorePower(
   deps: RecoverDeps,
-  { slot, machineId }: Job,
+  given: Recovering,
   signal: AbortSignal,
-): Promise<void> {
-  const turn = deps.desk.turn(slot);
-  if (attemptOf(turn).power !== 'off') return;
+): Promise<Recovering> {
+  const { slot, work, attempt } = given;
+  if (attempt.power !== 'off') return given;
   try {
-    await powerOn(deps, turn, RESTORE_MS, stepSignal(deps, turn, signal));
+    await powerOn(deps, given, { forMs: RESTORE_MS, attempt }, signal);
+    return given;
   } catch (error) {
-    const fields = { slot, machine: machineId, cause: explain(error) };
-    const isOn = attemptOf(turn).power !== 'off';
-    deps.log.error(
-      fields,
-      isOn
-        ? 'the machine is switched on, which could not be noted'
-        : 'the machine may be switched off, and could not be switched on',
-    );
+    const fields = { slot, machine: work.machineId, cause: explain(error) };
+    deps.log.error(fields, isSwitchedOff(attempt) ? PERHAPS_OFF : ON_UNNOTED);
     throw error;
   }
 }
+
+/** Asked again, since `powerOn` writes it down. */
+const isSwitchedOff = ({ power }: Attempt): boolean => power === 'off';
+const ON_UNNOTED = 'the machine is switched on, which could not be noted';
+const PERHAPS_OFF = 'the machine may be switched off, and could not be switched on';
 
 /**
  * Before any other step: a machine whose power was asked off and not accepted to be on again is
@@ -122,20 +122,24 @@ export async function restorePower(
  * step may help all the same.
  * @throws {ProviderError} it was not accepted now; it may be later.
  */
-export async function powerFirst(deps: RecoverDeps, turn: Turn, signal: AbortSignal) {
-  const { step, power } = attemptOf(turn);
-  const isCycle = step.resumed && step.rung === 'powerCycling';
-  if (!isAskedOff(turn) || isCycle || power !== undefined) return;
+export async function powerFirst(
+  deps: RecoverDeps,
+  given: Recovering,
+  signal: AbortSignal,
+): Promise<void> {
+  const { attempt } = given;
+  const isCycle = attempt.step.resumed && attempt.step.rung === 'powerCycling';
+  if (!isAskedOff(given) || isCycle || attempt.power !== undefined) return;
   try {
-    await powerOn(deps, turn, 0, signal);
+    await powerOn(deps, given, { forMs: 0, attempt }, signal);
   } catch (error) {
     if (signal.aborted || !(error instanceof ProviderError) || mayPass(error)) throw error;
-    deps.log.error({ slot: turn.slot, cause: explain(error) }, LEFT_OFF);
+    deps.log.error({ slot: given.slot, cause: explain(error) }, LEFT_OFF);
   }
 }
 
-const isAskedOff = (turn: Turn): boolean =>
-  (turn.work!.row.recovery?.powerOffAskedAtMs ?? null) !== null;
+const isAskedOff = ({ row }: Claimed): boolean =>
+  (row.recovery?.powerOffAskedAtMs ?? null) !== null;
 
 const LEFT_OFF = 'the machine is left switched off';
 
@@ -146,52 +150,57 @@ const LEFT_OFF = 'the machine is left switched off';
  */
 export async function leaveSwitchedOn(
   deps: RecoverDeps,
-  turn: Turn,
+  claimed: Claimed,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const provider = providerFor(deps, turn);
-  if (!provider.capabilities.power || !turn.work!.row.recovery) return !isAskedOff(turn);
+  const { slot, provider, row } = claimed;
+  if (!provider.capabilities.power || !row.recovery) return !isAskedOff(claimed);
   try {
-    if (!isAskedOff(turn) && (await powerOf(deps, turn, signal)) !== 'off') return true;
-    deps.desk.leavePlace(turn.slot);
-    await powerOn(deps, turn, RESTORE_MS, signal);
+    if (!isAskedOff(claimed) && (await powerOf(deps, claimed, signal)) !== 'off') return true;
+    deps.desk.leavePlace(slot);
+    await powerOn(deps, claimed, { forMs: RESTORE_MS }, signal);
     return true;
   } catch (error) {
     if (signal.aborted) throw error;
-    deps.log.error({ slot: turn.slot, cause: explain(error) }, LEFT_OFF);
+    deps.log.error({ slot, cause: explain(error) }, LEFT_OFF);
     return false;
   }
 }
 
-const providerIdOf = (turn: Turn): string => turn.work!.row.provided!.providerId;
+interface PowerOn {
+  /** For how long it is asked again, milliseconds; it is asked at least once. */
+  readonly forMs: number;
+  /** Where it is written down that it was accepted. */
+  readonly attempt?: Attempt;
+}
 
 async function powerOn(
   deps: RecoverDeps,
-  turn: Turn,
-  forMs: number,
+  { slot, work, provider, provided }: Claimed,
+  { forMs, attempt }: PowerOn,
   signal: AbortSignal,
 ): Promise<void> {
-  const provider = providerOfTurn(turn);
+  const name = provided.provider;
   const deadline = deps.clock.monotonic() + forMs;
   for (;;) {
     let isAsked = false;
     try {
-      deps.holds.check(provider, 'power');
+      deps.holds.check(name, 'power');
       isAsked = true;
-      const begun = { holds: deps.holds.holds(provider), nowMs: deps.nowMs() };
-      await providerFor(deps, turn).setPower(providerIdOf(turn), 'on', { signal });
-      await deps.holds.succeeded(provider, 'power', begun);
+      const begun = { holds: deps.holds.holds(name), nowMs: deps.nowMs() };
+      await provider.setPower(provided.providerId, 'on', { signal });
+      await deps.holds.succeeded(name, 'power', begun);
       break;
     } catch (error) {
-      if (isAsked) await deps.holds.failed(provider, 'power', error);
+      if (isAsked) await deps.holds.failed(name, 'power', error);
       if (signal.aborted || !mayPass(error) || deps.clock.monotonic() >= deadline) throw error;
-      deps.log.warn({ slot: turn.slot, cause: explain(error) }, 'power on is asked for again');
+      deps.log.warn({ slot, cause: explain(error) }, 'power on is asked for again');
     }
     await pause(deps, signal);
   }
-  if (turn.attempt) turn.attempt.power = 'on';
-  deps.log.info({ slot: turn.slot, machine: turn.work!.machineId }, 'power on asked for');
-  await turn.work!.note({ kind: 'powerOnAccepted' });
+  if (attempt) attempt.power = 'on';
+  deps.log.info({ slot, machine: work.machineId }, 'power on asked for');
+  await work.note({ kind: 'powerOnAccepted' });
 }
 
 const mayPass = (error: unknown): boolean =>

@@ -1,73 +1,62 @@
 import { patienceOf } from '../../../domain/recovery/ladder.ts';
-import type { Job } from '../../../machines/task.ts';
-import type { Turn } from '../../desk.ts';
-import { stepSignal } from '../task.ts';
-import { askProvider, hasBootedLate } from './ask.ts';
-import { attemptOf, providerOfTurn, rungPolicy, type RecoverDeps } from './deps.ts';
+import { required } from '../task.ts';
+import { askProvider, lookBeforeBoot } from './ask.ts';
+import { rungPolicy, type Asked, type Proved, type RecoverDeps, type Recovering } from './deps.ts';
 import { requireEvidence } from './evidence.ts';
 
 /** Asks for a reboot, unless an earlier request may still come true, or just did. */
 export async function askReboot(
   deps: RecoverDeps,
-  { slot }: Job,
+  given: Recovering,
   signal: AbortSignal,
-): Promise<void> {
-  const turn = deps.desk.turn(slot);
-  const { step } = attemptOf(turn);
-  const ends = stepSignal(deps, turn, signal);
-  if (step.resumed) return resume(turn);
-  if (await hasBootedLate(deps, turn, ends)) return;
-  await askProvider(
+): Promise<Asked> {
+  const { step } = given.attempt;
+  if (step.resumed) return resume(given);
+  const { bootIdBefore, proof } = await lookBeforeBoot(deps, given, signal);
+  if (proof) return { ...given, askedAtMs: null, bootIdBefore, proof };
+  const asked = await askProvider(
     deps,
-    turn,
+    given,
     {
       call: 'reboot',
+      bootIdBefore,
       ask: (provider, id, how) => provider.rebootMachine(id, step.mode, how),
     },
-    ends,
+    signal,
   );
-  deps.metrics.reboot(providerOfTurn(turn), 'asked');
+  deps.metrics.reboot(given.provided.provider, 'asked');
+  return asked;
 }
 
 /** Goes on with what somebody asked for and did not live to see. */
-export function resume(turn: Turn): void {
-  const { askedAtMs, bootIdBefore } = turn.work!.row.recovery!;
-  attemptOf(turn).askedAtMs = askedAtMs!;
-  turn.bootId = bootIdBefore;
+export function resume(given: Recovering): Asked {
+  const { askedAtMs, bootIdBefore } = required(given.row.recovery, 'recovery to go on with');
+  return { ...given, askedAtMs, bootIdBefore, proof: null };
 }
 
 /** Waits, without a place, for evidence that the machine booted. @throws {TimedOut} */
 export async function awaitBoot(
   deps: RecoverDeps,
-  { slot, machineId }: Job,
+  given: Asked,
   signal: AbortSignal,
-): Promise<void> {
-  const turn = deps.desk.turn(slot);
-  const attempt = attemptOf(turn);
+): Promise<Proved> {
+  const { slot, work, attempt, bootIdBefore } = given;
+  const { rung, resumed } = attempt.step;
   deps.desk.leavePlace(slot);
-  const { step } = attempt;
-  const askedAtMs = attempt.askedAtMs ?? deps.nowMs();
-  const forMs = remainingMs(deps, turn, askedAtMs);
-  attempt.proof ??= await requireEvidence(
-    deps,
-    turn,
-    {
-      askedAtMs,
-      bootIdBefore: turn.bootId ?? null,
-      offSeen: step.rung === 'powerCycling',
-      isMeasured: !step.resumed,
-      forMs,
-    },
-    stepSignal(deps, turn, signal),
-  );
-  deps.log.info({ slot, machine: machineId, proof: attempt.proof.what }, 'boot proved');
+  const askedAtMs = given.askedAtMs ?? deps.nowMs();
+  const forMs = remainingMs(deps, given, askedAtMs);
+  const offSeen = rung === 'powerCycling';
+  const question = { askedAtMs, bootIdBefore, offSeen, isMeasured: !resumed, forMs };
+  const proof = given.proof ?? (await requireEvidence(deps, given, question, signal));
+  deps.log.info({ slot, machine: work.machineId, proof: proof.what }, 'boot proved');
+  return { ...given, proof };
 }
 
 /** Of the patience that the attempt deserves; a request that was taken over gets all its time. */
-function remainingMs(deps: RecoverDeps, turn: Turn, askedAtMs: number): number {
-  const { step } = attemptOf(turn);
-  const policy = rungPolicy(deps, turn);
-  if (!step.resumed) return patienceOf(step, policy, turn.work!.row.bootTimes);
+function remainingMs(deps: RecoverDeps, given: Recovering, askedAtMs: number): number {
+  const { step } = given.attempt;
+  const policy = rungPolicy(deps, given);
+  if (!step.resumed) return patienceOf(step, policy, given.row.bootTimes);
   const wholeMs = Math.max(policy.patienceMs, deps.askAgainMs);
   return askedAtMs + wholeMs - deps.nowMs();
 }

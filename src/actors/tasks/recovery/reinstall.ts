@@ -1,83 +1,92 @@
+import type { ShellSession } from '../../../adapters/ssh/port.ts';
 import { FleetError, HostKeyRejected, TimedOut } from '../../../domain/errors.ts';
 import { patienceOf } from '../../../domain/recovery/ladder.ts';
-import type { Job } from '../../../machines/task.ts';
-import type { Proof, Turn } from '../../desk.ts';
-import { connectTo, locate, readBootId, stepSignal } from '../task.ts';
+import { connect, readBootId, required, requireOurs, targetOf } from '../task.ts';
 import { askProvider } from './ask.ts';
-import { attemptOf, rungPolicy, type RecoverDeps } from './deps.ts';
+import {
+  knownBootId,
+  rungPolicy,
+  type Asked,
+  type Proof,
+  type Proved,
+  type RecoverDeps,
+  type Recovering,
+} from './deps.ts';
 import { pause } from './evidence.ts';
-import { look, prove } from './look.ts';
+import { look, prove, type Host } from './look.ts';
 import { resume } from './reboot.ts';
 
 /** Asks for a new system, unless an earlier request may still come true. */
 export async function askReinstall(
   deps: RecoverDeps,
-  { slot }: Job,
+  given: Recovering,
   signal: AbortSignal,
-): Promise<void> {
-  const turn = deps.desk.turn(slot);
-  const { step } = attemptOf(turn);
-  const ends = stepSignal(deps, turn, signal);
-  if (step.resumed) return resume(turn);
-  if (await hasComeTrue(deps, turn, ends)) return;
-  const { ssh } = await look(deps, turn, ends);
-  const { row } = turn.work!;
-  const known = row.heartbeat?.bootId ?? row.agentStarted?.bootId ?? null;
-  turn.bootId = typeof ssh === 'string' ? known : ssh.bootId;
-  await askProvider(
+): Promise<Asked> {
+  if (given.attempt.step.resumed) return resume(given);
+  const late = await cameTrue(deps, given, signal);
+  if (late) return late;
+  const { ssh } = await look(deps, given, signal);
+  const bootIdBefore = typeof ssh === 'string' ? knownBootId(given) : ssh.bootId;
+  return askProvider(
     deps,
-    turn,
+    given,
     {
       call: 'reinstall',
+      bootIdBefore,
       ask: (provider, id, how) => provider.reinstallMachine(id, how),
     },
-    ends,
+    signal,
   );
 }
 
-/** An earlier request, whose wait was over, did what it should in the end. */
-async function hasComeTrue(deps: RecoverDeps, turn: Turn, signal: AbortSignal): Promise<boolean> {
-  const attempt = attemptOf(turn);
-  const { recovery } = turn.work!.row;
-  if (attempt.step.order !== null || recovery?.askedRung !== 'reinstalling') return false;
-  turn.bootId = recovery.bootIdBefore;
-  const what = await createWatch(turn, recovery.hostKeyBefore).see(deps, signal);
-  if (what !== null) attempt.proof = proofOf(`${what}, after the wait for it was over`, null);
-  return what !== null;
+/** An earlier request, whose wait was over, did what it should in the end. Null: it did not. */
+async function cameTrue(
+  deps: RecoverDeps,
+  given: Recovering,
+  signal: AbortSignal,
+): Promise<Asked | null> {
+  const { row, attempt } = given;
+  const { recovery } = row;
+  if (attempt.step.order !== null || recovery?.askedRung !== 'reinstalling') return null;
+  const { bootIdBefore, hostKeyBefore } = recovery;
+  const watch = createWatch(deps, given, { bootIdBefore, hostKeyBefore, pinned: row.hostKey });
+  const what = await watch(signal);
+  if (what === null) return null;
+  const proof = proofOf(`${what}, after the wait for it was over`, null);
+  return { ...given, askedAtMs: null, bootIdBefore, proof };
 }
 
 /** Waits, without a place, for a new system that proves to be the machine. @throws {TimedOut} */
 export async function awaitSystem(
   deps: RecoverDeps,
-  { slot, machineId }: Job,
+  given: Asked,
   signal: AbortSignal,
-): Promise<void> {
-  const turn = deps.desk.turn(slot);
-  const attempt = attemptOf(turn);
-  if (attempt.proof) return;
+): Promise<Proved> {
+  const { slot, work, row, bootIdBefore } = given;
+  const { step } = given.attempt;
+  if (given.proof) return { ...given, proof: given.proof };
   deps.desk.leavePlace(slot);
-  const ends = stepSignal(deps, turn, signal);
-  const { row } = turn.work!;
-  const askedAtMs = attempt.askedAtMs!;
-  const policy = rungPolicy(deps, turn);
-  const waitMs = attempt.step.resumed
-    ? policy.patienceMs
-    : patienceOf(attempt.step, policy, row.bootTimes);
+  const askedAtMs = required(given.askedAtMs, 'request for a new system');
+  const policy = rungPolicy(deps, given);
+  const waitMs = step.resumed ? policy.patienceMs : patienceOf(step, policy, row.bootTimes);
   const deadline = deps.clock.monotonic() + askedAtMs + waitMs - deps.nowMs();
-  const watch = createWatch(turn, attempt.step.resumed ? row.recovery!.hostKeyBefore : row.hostKey);
+  const hostKeyBefore = step.resumed ? (row.recovery?.hostKeyBefore ?? null) : row.hostKey;
+  // The pin is that of the system that was there before.
+  const watch = createWatch(deps, given, { bootIdBefore, hostKeyBefore, pinned: null });
   let what: string | null = null;
   let looks = 0;
   do {
-    await pause(deps, ends);
+    await pause(deps, signal);
     looks += 1;
-    what = await watch.see(deps, ends);
+    what = await watch(signal);
   } while (what === null && deps.clock.monotonic() < deadline);
   if (what === null) {
     throw new TimedOut(`no evidence that ${slot} was reinstalled within ${waitMs} ms`);
   }
-  const isMeasured = looks > 1 || !attempt.step.resumed;
-  attempt.proof = proofOf(what, isMeasured ? deps.nowMs() - askedAtMs : null);
-  deps.log.info({ slot, machine: machineId, proof: what }, 'new system proved');
+  const isMeasured = looks > 1 || !step.resumed;
+  const proof = proofOf(what, isMeasured ? deps.nowMs() - askedAtMs : null);
+  deps.log.info({ slot, machine: work.machineId, proof: what }, 'new system proved');
+  return { ...given, proof };
 }
 
 const proofOf = (what: string, tookMs: number | null): Proof => ({
@@ -85,48 +94,59 @@ const proofOf = (what: string, tookMs: number | null): Proof => ({
   bootSeconds: tookMs === null ? null : Math.max(1, Math.round(tookMs / 1_000)),
 });
 
+/** The system that was there before; null: not known. */
+interface OldSystem {
+  readonly bootIdBefore: string | null;
+  readonly hostKeyBefore: string | null;
+  /** The host key that still counts. */
+  readonly pinned: string | null;
+}
+
 /**
  * What is seen of a reinstallation. The old system may answer for a while: it is new once the
  * provider was seen at work on it, or the host key is another one; or, where none was known before,
  * once the secret or the provider proves the key. It counts when the provider says Running, the boot
  * is another one, and the host proves to be the machine.
+ * @returns looks once, and returns what proves it; null: nothing yet. It throws {HostKeyRejected}
+ *   when a new host is not the machine.
  */
-function createWatch(turn: Turn, hostKeyBefore: string | null) {
+function createWatch(
+  deps: RecoverDeps,
+  given: Recovering,
+  { bootIdBefore, hostKeyBefore, pinned }: OldSystem,
+): (signal: AbortSignal) => Promise<string | null> {
   let seenProvisioning = false;
   // Without an old key the old system may be what answers: only work that was seen tells.
-  const isNewHost = () =>
-    hostKeyBefore === null ? seenProvisioning : turn.shell?.hostKey !== hostKeyBefore;
+  const isNewHost = (shell: ShellSession | null) =>
+    hostKeyBefore === null ? seenProvisioning : shell?.hostKey !== hostKeyBefore;
 
-  const judge = async (deps: RecoverDeps, signal: AbortSignal): Promise<string | null> => {
-    const hasNewKey = hostKeyBefore !== null && isNewHost();
+  const judge = async (host: Host, signal: AbortSignal): Promise<string | null> => {
+    const hasNewKey = hostKeyBefore !== null && isNewHost(host.shell);
     if (!hasNewKey && !seenProvisioning && hostKeyBefore !== null) return null;
-    const evidence = await prove(deps, turn, signal);
+    const evidence = await prove(deps, given, host, signal);
     const isProved = evidence === 'secret' || evidence === 'provider';
     if (!hasNewKey && !seenProvisioning && !isProved) return null;
-    const bootId = await readBootId(turn, signal);
-    if (turn.bootId === bootId) return null;
+    const bootId = await readBootId(host.shell, signal);
+    if (bootIdBefore === bootId) return null;
     if (hasNewKey) return 'new host key, new boot';
     return seenProvisioning ? 'installed by the provider, new boot' : 'proved host, new boot';
   };
 
-  return {
-    /** What proves it; null: nothing yet. @throws {HostKeyRejected} a new host is not the machine. */
-    async see(deps: RecoverDeps, signal: AbortSignal): Promise<string | null> {
-      try {
-        const target = await locate(deps, turn, signal).finally(() => {
-          if (turn.machine?.status === 'Provisioning') seenProvisioning = true;
-        });
-        if (turn.machine!.status !== 'Running') return null;
-        await connectTo(deps, turn, target, signal);
-        return await judge(deps, signal);
-      } catch (error) {
-        if (signal.aborted || !(error instanceof FleetError)) throw error;
-        if (error instanceof HostKeyRejected && isNewHost()) throw error;
-        deps.log.debug({ slot: turn.slot, err: error }, 'the new system does not answer yet');
-        return null;
-      } finally {
-        turn.shell?.close();
-      }
-    },
+  return async (signal) => {
+    let shell: ShellSession | null = null;
+    try {
+      const machine = await requireOurs(given, signal);
+      if (machine.status === 'Provisioning') seenProvisioning = true;
+      if (machine.status !== 'Running') return null;
+      shell = await connect(deps, given, targetOf(deps, given, machine), signal);
+      return await judge({ machine, shell, pinned }, signal);
+    } catch (error) {
+      if (signal.aborted || !(error instanceof FleetError)) throw error;
+      if (error instanceof HostKeyRejected && isNewHost(shell)) throw error;
+      deps.log.debug({ slot: given.slot, err: error }, 'the new system does not answer yet');
+      return null;
+    } finally {
+      shell?.close();
+    }
   };
 }

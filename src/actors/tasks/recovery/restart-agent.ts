@@ -1,3 +1,4 @@
+import type { ShellSession } from '../../../adapters/ssh/port.ts';
 import {
   FleetError,
   HostKeyRejected,
@@ -6,71 +7,72 @@ import {
   Unreachable,
 } from '../../../domain/errors.ts';
 import { stepBeyondAgent } from '../../../domain/recovery/ladder.ts';
-import type { OnRung } from '../../../machines/recovery.ts';
-import type { Job } from '../../../machines/task.ts';
-import type { Turn } from '../../desk.ts';
-import { connectTo, locate, readBootId, stepSignal, withLimit } from '../task.ts';
-import { noteAsked } from './ask.ts';
-import { isOutage } from './first-step.ts';
-import {
-  attemptOf,
-  circumstancesOf,
-  providerOfTurn,
-  rungPolicy,
-  type RecoverDeps,
-} from './deps.ts';
-import { prove } from './look.ts';
 import { stopAgentCommand } from '../stop-agent.ts';
+import { connect, readBootId, requireOurs, targetOf, withLimit } from '../task.ts';
+import { noteAsked } from './ask.ts';
+import {
+  circumstancesOf,
+  knownBootId,
+  rungPolicy,
+  type Proved,
+  type RecoverDeps,
+  type Recovering,
+} from './deps.ts';
+import { isOutage } from './first-step.ts';
+import { prove } from './look.ts';
 
 const NOTHING = new Uint8Array(0);
+
+/** A machine that answers by SSH and proved to be the one it should be. */
+export interface Reached extends Recovering {
+  readonly shell: ShellSession;
+  readonly bootId: string;
+}
 
 /**
  * Connects to the machine and finds out in which boot it is. Where SSH does not answer, the attempt
  * goes on with the next rung; an operator's order to restart the agent does not. Where no other rung
  * is left, what never reached the machine counts as no attempt on it, so it is tried again and again.
- * @returns the rung to go on with.
+ * @returns null: the attempt goes on with another rung.
  */
 export async function reachAgent(
   deps: RecoverDeps,
-  { slot }: Job,
+  given: Recovering,
   signal: AbortSignal,
-): Promise<OnRung> {
-  const turn = deps.desk.turn(slot);
-  const { step } = attemptOf(turn);
-  const limit = { ms: rungPolicy(deps, turn).patienceMs, what: `connect to ${slot}` };
-  const ends = stepSignal(deps, turn, signal);
-  const silence = await withLimit(deps.clock, { ...limit, signal: ends }, (within) =>
-    silenceOf(deps, turn, within),
-  ).catch(onlyIf(TimedOut));
-  if (silence === null) return { rung: step.rung };
-  turn.shell?.close();
-  if (step.order !== null) throw silence;
-  const { row } = turn.work!;
-  const next = stepBeyondAgent(row, circumstancesOf(deps, slot, row));
+): Promise<Reached | null> {
+  const { slot, turn, work, row, attempt } = given;
+  const limit = { ms: rungPolicy(deps, given).patienceMs, what: `connect to ${slot}`, signal };
+  const found = await withLimit(deps.clock, limit, (within) => reach(deps, given, within)).catch(
+    onlyIf(TimedOut),
+  );
+  if (!(found instanceof FleetError)) return found;
+  turn.held.shell?.close();
+  if (attempt.step.order !== null) throw found;
+  const next = stepBeyondAgent(row, circumstancesOf(deps, given));
   const isLast = 'end' in next;
-  if (isLast || next.process !== turn.work!.process) {
-    if (!isLast || attemptOf(turn).reached || !isOutage(silence)) await noteAsked(turn);
-    throw silence;
+  if (isLast || next.process !== work.process) {
+    if (!isLast || attempt.reached || !isOutage(found)) await noteAsked(given, null);
+    throw found;
   }
-  attemptOf(turn).step = next;
-  deps.log.info({ slot, cause: silence.message, rung: next.rung }, 'SSH does not answer');
-  return { rung: next.rung };
+  attempt.step = next;
+  deps.log.info({ slot, cause: found.message, rung: next.rung }, 'SSH does not answer');
+  return null;
 }
 
-/** Why the machine does not answer; null: it does. */
-async function silenceOf(
+/** The machine, or why it does not answer. */
+async function reach(
   deps: RecoverDeps,
-  turn: Turn,
+  given: Recovering,
   signal: AbortSignal,
-): Promise<FleetError | null> {
-  const target = await locate(deps, turn, signal).catch(onlyIf(Unreachable));
-  if (target instanceof Unreachable) return target;
+): Promise<Reached | FleetError> {
+  const machine = await requireOurs(given, signal).catch(onlyIf(Unreachable));
+  if (machine instanceof Unreachable) return machine;
   try {
-    await connectTo(deps, turn, target, signal);
-    attemptOf(turn).reached = true;
-    await prove(deps, turn, signal);
-    turn.bootId = await readBootId(turn, signal);
-    return null;
+    const target = targetOf(deps, given, machine);
+    const shell = await connect(deps, given, target, signal);
+    given.attempt.reached = true;
+    await prove(deps, given, { machine, shell, pinned: given.row.hostKey }, signal);
+    return { ...given, shell, bootId: await readBootId(shell, signal) };
   } catch (error) {
     const isAnswer = error instanceof HostKeyRejected || error instanceof ProviderError;
     if (signal.aborted || isAnswer || !(error instanceof FleetError)) throw error;
@@ -91,25 +93,24 @@ const onlyIf =
  */
 export async function stopAgent(
   deps: RecoverDeps,
-  { slot, machineId }: Job,
+  given: Reached,
   signal: AbortSignal,
-): Promise<void> {
-  const turn = deps.desk.turn(slot);
-  const { row } = turn.work!;
-  await noteAsked(turn);
-  deps.metrics.ladderAttempt(providerOfTurn(turn), 'restartingAgent', 'asked');
-  const known = row.heartbeat?.bootId ?? row.agentStarted?.bootId ?? null;
-  const hasBooted = known !== null && known !== turn.bootId;
-  if (!hasBooted) await stop(deps, turn, stepSignal(deps, turn, signal));
-  turn.shell!.close();
+): Promise<Proved> {
+  const { slot, work, provided, shell, bootId } = given;
+  await noteAsked(given, bootId);
+  deps.metrics.ladderAttempt(provided.provider, 'restartingAgent', 'asked');
+  const known = knownBootId(given);
+  const hasBooted = known !== null && known !== bootId;
+  if (!hasBooted) await stop(deps, given, signal);
+  shell.close();
   const what = hasBooted ? 'it booted by itself since its agent was started' : 'no agent runs';
-  attemptOf(turn).proof = { what, bootSeconds: null };
-  deps.log.info({ slot, machine: machineId, what }, 'agent stopped');
+  deps.log.info({ slot, machine: work.machineId, what }, 'agent stopped');
+  return { ...given, proof: { what, bootSeconds: null } };
 }
 
-const stop = (deps: RecoverDeps, turn: Turn, signal: AbortSignal) =>
+const stop = (deps: RecoverDeps, given: Reached, signal: AbortSignal) =>
   withLimit(
     deps.clock,
-    { ms: rungPolicy(deps, turn).patienceMs, what: `stop the agent of ${turn.slot}`, signal },
-    (within) => turn.shell!.execute(stopAgentCommand(deps.agentPath), NOTHING, within),
+    { ms: rungPolicy(deps, given).patienceMs, what: `stop the agent of ${given.slot}`, signal },
+    (within) => given.shell.execute(stopAgentCommand(deps.agentPath), NOTHING, within),
   );

@@ -1,58 +1,92 @@
 import { fromPromise } from 'xstate';
 import type { OnRung } from '../../../machines/recovery.ts';
 import type { Job } from '../../../machines/task.ts';
-import { giveUpSlot, stepSignal } from '../task.ts';
+import { eitherOf, firstStep, slotOf, stepAfter, type Step } from '../steps.ts';
+import { giveUpSlot } from '../task.ts';
 import { claimStep } from './claim.ts';
+import { orderPart, type Proved, type RecoverDeps, type Recovering } from './deps.ts';
 import { beforeAsked } from './first-step.ts';
-import { orderPart, providerOfTurn, type RecoverDeps } from './deps.ts';
-import { awaitBoot, askReboot } from './reboot.ts';
 import { awaitOff, powerFirst, restorePower, switchOff, switchOn } from './power-cycle.ts';
+import { askReboot, awaitBoot } from './reboot.ts';
 import { recordRecovery } from './record.ts';
 import { askReinstall, awaitSystem } from './reinstall.ts';
-import { reachAgent, stopAgent } from './restart-agent.ts';
+import { reachAgent, stopAgent, type Reached } from './restart-agent.ts';
 
 export type { RecoverDeps } from './deps.ts';
 
+/** What a step does, given what the steps before it returned. */
+type Act<Given, Value> = (deps: RecoverDeps, given: Given, signal: AbortSignal) => Promise<Value>;
+
 /** Fills the slots of the `recovery` chart. Each step may run again after a crash. */
 export function recoverSlots(deps: RecoverDeps) {
-  const slot = <Output>(
-    act: (deps: RecoverDeps, job: Job, signal: AbortSignal) => Promise<Output>,
-  ) => fromPromise<Output, Job>(({ input, signal }) => act(deps, input, signal));
+  const { desk } = deps;
+  const claimed = firstStep(desk, (turn, job, signal) => claimStep(deps, turn, job, signal));
+  const after = <Given extends Recovering, Value extends object>(
+    before: Pick<Step<Given>, 'of'>,
+    act: Act<Given, Value>,
+  ) => stepAfter(desk, before, (given, signal) => act(deps, given, signal));
   /** Whatever a rung begins with. */
-  const first = <Output>(
-    act: (deps: RecoverDeps, job: Job, signal: AbortSignal) => Promise<Output>,
-  ) =>
-    slot<Output>(
-      beforeAsked(async (_, job, signal) => {
-        const turn = deps.desk.turn(job.slot);
-        await powerFirst(deps, turn, stepSignal(deps, turn, signal));
-        return act(deps, job, signal);
+  const first = <Value extends object>(act: Act<Recovering, Value>) =>
+    stepAfter(
+      desk,
+      claimed,
+      beforeAsked(deps, async (given, signal) => {
+        await powerFirst(deps, given, signal);
+        return act(deps, given, signal);
       }),
     );
+  /** The step is the ladder's next one, on whichever rung that is. */
+  const onRung = (step: Step<Recovering>) =>
+    fromPromise<OnRung, Job>(async ({ input, signal }) => {
+      const { attempt } = await step.run(input, signal);
+      return { rung: attempt.step.rung };
+    });
+
+  const reached = first(async (_, given, signal) => ({
+    ...given,
+    answer: await reachAgent(deps, given, signal),
+  }));
+  const stopped = stepAfter<Reached, Proved>(
+    desk,
+    { of: (turn) => reached.of(turn)?.answer ?? undefined },
+    beforeAsked(deps, (given, signal) => stopAgent(deps, given, signal)),
+  );
+  const rebootAsked = first(askReboot);
+  const offAsked = first(switchOff);
+  const off = after(offAsked, awaitOff);
+  const on = after(off, switchOn);
+  const booted = after(eitherOf(rebootAsked, on), awaitBoot);
+  const reinstallAsked = first(askReinstall);
+  const installed = after(reinstallAsked, awaitSystem);
+
   return {
-    claimRecovery: slot<OnRung>(claimStep),
-    reachAgent: first<OnRung>(reachAgent),
-    stopAgent: slot<void>(beforeAsked(stopAgent)),
-    askReboot: first<void>(askReboot),
-    awaitBoot: slot<void>(awaitBoot),
-    switchOff: first<void>(switchOff),
-    awaitOff: slot<void>(awaitOff),
-    switchOn: slot<void>(switchOn),
-    restorePower: slot<void>(restorePower),
-    askReinstall: first<void>(askReinstall),
-    awaitSystem: slot<void>(awaitSystem),
-    recordRecovery: slot<void>(recordRecovery),
+    claimRecovery: onRung(claimed),
+    reachAgent: onRung(reached),
+    stopAgent: slotOf(stopped),
+    askReboot: slotOf(rebootAsked),
+    awaitBoot: slotOf(booted),
+    switchOff: slotOf(offAsked),
+    awaitOff: slotOf(off),
+    switchOn: slotOf(on),
+    restorePower: slotOf(after(claimed, restorePower)),
+    askReinstall: slotOf(reinstallAsked),
+    awaitSystem: slotOf(installed),
+    recordRecovery: slotOf(after(eitherOf<Proved>(stopped, booted, installed), recordRecovery)),
     giveUp: giveUpSlot(deps, {
       message: 'recovery attempt failed',
       backoffFor: () => deps.backoff,
-      effects: (_, { attempt }) => ({
-        ...(attempt && orderPart(attempt.step)),
-        ...(attempt?.unasked && { unasked: attempt.unasked }),
-      }),
+      effects: (_, turn) => {
+        const attempt = claimed.of(turn)?.attempt;
+        return {
+          ...(attempt && orderPart(attempt.step)),
+          ...(attempt?.unasked && { unasked: attempt.unasked }),
+        };
+      },
       onFailed: (_, turn) => {
-        if (!turn.attempt) return;
-        const { rung } = turn.attempt.step;
-        deps.metrics.ladderAttempt(providerOfTurn(turn), rung, 'failed');
+        const given = claimed.of(turn);
+        if (!given) return;
+        const { rung } = given.attempt.step;
+        deps.metrics.ladderAttempt(given.provided.provider, rung, 'failed');
       },
     }),
   };

@@ -1,0 +1,62 @@
+import { fromPromise } from 'xstate';
+import type { Job } from '../../machines/task.ts';
+import type { Desk, Turn } from '../desk.ts';
+import { signalOf, type Claimed } from './task.ts';
+
+/**
+ * One step of a task. What it returns is kept for the turn, so that the steps after it get it as a
+ * value. A step says what it needs and never when it is due: which one follows which is the chart's.
+ */
+export interface Step<Value> {
+  run(job: Job, signal: AbortSignal): Promise<Value>;
+  /** What it returned in this turn; undefined: it has not come to its end. */
+  of(turn: Turn): Value | undefined;
+}
+
+/** A step that needs nothing but the turn: the claim. */
+export const firstStep = <Value extends object>(
+  desk: Pick<Desk, 'begin'>,
+  act: (turn: Turn, job: Job, signal: AbortSignal) => Promise<Value>,
+): Step<Value> => createStep(desk.begin, act);
+
+/** A step that needs what another one returned. Its signal ends with the turn and the session, too. */
+export const stepAfter = <Before extends Claimed, Value extends object>(
+  desk: Pick<Desk, 'turn'>,
+  before: Pick<Step<Before>, 'of'>,
+  act: (given: Before, signal: AbortSignal) => Promise<Value>,
+): Step<Value> =>
+  createStep(desk.turn, async (turn, _, signal) => {
+    const given = before.of(turn);
+    // Only a chart that was drawn wrong comes here.
+    if (!given) throw new Error(`a step on ${turn.slot} began before the one that it needs`);
+    return act(given, signalOf(given, signal));
+  });
+
+/** For a step to which several ways lead, of which a turn goes one: what that one returned. */
+export const eitherOf = <Value>(
+  ...steps: readonly Pick<Step<Value>, 'of'>[]
+): Pick<Step<Value>, 'of'> => ({
+  of: (turn) => steps.map((step) => step.of(turn)).findLast((value) => value !== undefined),
+});
+
+/** Fills a slot of a chart by one step, or by several that the chart shows as one. */
+export const slotOf = (...steps: readonly Step<unknown>[]) =>
+  fromPromise<void, Job>(async ({ input, signal }) => {
+    for (const step of steps) await step.run(input, signal);
+  });
+
+function createStep<Value extends object>(
+  turnOf: Desk['turn'],
+  act: (turn: Turn, job: Job, signal: AbortSignal) => Promise<Value>,
+): Step<Value> {
+  const values = new WeakMap<Turn, Value>();
+  return {
+    async run(job, signal) {
+      const turn = turnOf(job.slot);
+      const value = await act(turn, job, signal);
+      values.set(turn, value);
+      return value;
+    },
+    of: (turn) => values.get(turn),
+  };
+}
