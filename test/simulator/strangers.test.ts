@@ -171,7 +171,7 @@ describe('B1: simulated machines', () => {
         expect(host?.up).toBe(true);
         return host!.port;
       };
-      const port = await vi.waitFor(upAndReady, { timeout: 30_000, interval: 50 });
+      const port = await vi.waitFor(upAndReady, { timeout: 60_000, interval: 50 });
       expect(await logIn(port, strangers.privateKey)).toBe(REFUSED);
       expect(await logIn(port, own.privateKey)).toBe('let in');
     } finally {
