@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import type { Secret } from '../../../settings/secret.ts';
 import { explain, ProviderError } from '../../../domain/errors.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
+import { HIDDEN, spellingsOf } from '../kit/redact.ts';
 import { wrappedIn } from './wrapped.ts';
 
 /** What must not leave the core in a text, and how it is taken out. */
@@ -15,7 +16,6 @@ export interface Scrubber {
   clean(error: unknown): unknown;
 }
 
-const CENSOR = '[secret]';
 /** Shorter ones would make holes in ordinary words. */
 const SHORTEST = 6;
 /** More than calls at once ever need. */
@@ -38,8 +38,8 @@ export function createScrubber(configured: readonly Secret[] = []): Scrubber {
 
   function scrub(text: string): string {
     // Longest first: a script holds secrets of its own.
-    const forms = [...known].flatMap(formsOf).toSorted((a, b) => b.length - a.length);
-    return forms.reduce((rest, form) => rest.replaceAll(form, CENSOR), text);
+    const forms = [...known].flatMap(spellingsOf).toSorted((a, b) => b.length - a.length);
+    return forms.reduce((rest, form) => rest.replaceAll(form, HIDDEN), text);
   }
 
   return {
@@ -71,16 +71,6 @@ function readable(secret: Secret): string[] {
     return [];
   }
 }
-
-/** As it is, and as it stands in JSON, in a URL and in user data. */
-const formsOf = (text: string): string[] => [
-  ...new Set([
-    text,
-    JSON.stringify(text).slice(1, -1),
-    encodeURIComponent(text.toWellFormed()),
-    Buffer.from(text).toString('base64'),
-  ]),
-];
 
 /** False: a part of it could not be changed. */
 function cleanChain(error: Error, scrub: (text: string) => string, depth: number): boolean {

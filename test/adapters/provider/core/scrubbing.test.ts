@@ -53,7 +53,7 @@ test('kind, facets and causes stay as they are', async () => {
     return new ProviderError('conflict', 'no', { cause: inner, capacity: { scope: 'plan' } });
   });
   expect(error).toMatchObject({ kind: 'conflict', message: 'no' });
-  expect(explain(error)).toBe('no: 429 [secret]');
+  expect(explain(error)).toBe('no: 429 [redacted]');
   const found = { retryAtMs: retryAt.getTime(), capacity: 'plan', outcome: 'not-done' };
   expect(facetsOf(error)).toMatchObject(found);
 });
@@ -64,7 +64,7 @@ test('one that cannot be changed is replaced by one that says the same', async (
     const inner = new ProviderError('race-lost', initCommand, { capacity });
     return new Error('outer', { cause: Object.freeze(inner) });
   });
-  expect(error).toMatchObject({ kind: 'race-lost', message: 'outer: [secret]' });
+  expect(error).toMatchObject({ kind: 'race-lost', message: 'outer: [redacted]' });
   expect(facetsOf(error)).toMatchObject({ capacity: 'all', outcome: 'not-done' });
   const getMachine: Provider['getMachine'] = () =>
     Promise.reject(Object.freeze(new Error('token-1234')));
@@ -86,7 +86,7 @@ test('secrets of the settings leave neither in an error nor in a log line, rotat
   };
   const { fleet, log } = fleetOf(scripted({ getMachine: fail, stop: fail }), { secrets });
   const before = await rejection(fleet.getMachine('a', live));
-  expect(explain(before)).toBe('Get failed in the driver: 401 for [secret]');
+  expect(explain(before)).toBe('Get failed in the driver: 401 for [redacted]');
   env.TOKEN = 'token-5678';
   expect(explain(await rejection(fleet.getMachine('a', live)))).not.toContain('token-');
   env.TOKEN = '';

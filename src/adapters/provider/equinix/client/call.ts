@@ -15,7 +15,7 @@ import {
   type RetryReason,
   type Verdict,
 } from './outcome.ts';
-import { createRedact, secretsIn } from './redact.ts';
+import { createRedact, secretsIn } from '../../kit/redact.ts';
 import type { EquinixDeps, Exchange, Transport } from './transport.ts';
 
 export interface ApiRequest<T> extends Exchange {

@@ -3,7 +3,7 @@ import type { EquinixKind } from './errors.ts';
 import { dateOf, retryAfterMs } from '../../kit/retry-time.ts';
 import type { HttpFailure, HttpReply } from './http.ts';
 import { errorBody, foreignReply } from './own-form.ts';
-import type { Redact } from './redact.ts';
+import type { Redact } from '../../kit/redact.ts';
 import { placesOf } from './schema.ts';
 
 /** What one HTTP attempt means for its operation. */

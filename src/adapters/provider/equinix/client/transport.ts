@@ -5,7 +5,7 @@ import type { EquinixConfig, EquinixTimings } from '../settings.ts';
 import { endpointName, UNKNOWN_ENDPOINT } from './endpoints.ts';
 import { createHttp, HttpFailure, type HttpReply } from './http.ts';
 import { isOutOfTime } from './out-of-time.ts';
-import { type Redact, shownUrl, shownValue } from './redact.ts';
+import { type Redact, shownUrl, shownValue } from '../../kit/redact.ts';
 import { createRefusal } from './refusal.ts';
 
 export interface EquinixDeps {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { HttpFailure } from '../../../../../src/adapters/provider/equinix/client/http.ts';
-import { createRedact } from '../../../../../src/adapters/provider/equinix/client/redact.ts';
+import { createRedact } from '../../../../../src/adapters/provider/kit/redact.ts';
 import {
   judgeFailure,
   judgeReply,

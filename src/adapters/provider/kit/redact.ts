@@ -1,7 +1,7 @@
 /** Takes secrets out of a text. */
 export type Redact = (text: string) => string;
 
-const HIDDEN = '[redacted]';
+export const HIDDEN = '[redacted]';
 /** Shorter pieces are no secrets, and would tear ordinary words out of a message. */
 const SECRET_LENGTH_MIN = 4;
 /** What agrees with a secret for so many characters is a piece of it, */
@@ -42,11 +42,11 @@ export function createRedact(secrets: Iterable<string>, tokens: Iterable<string>
 }
 
 /** A text and how else it may be quoted; base64 depends on where in three bytes it begins. */
-function spellingsOf(text: string): string[] {
+export function spellingsOf(text: string): string[] {
   const bytes = Buffer.from(text);
   const encoded = [0, 1, 2].map((from) => bytes.subarray(from).toString('base64'));
-  const others = [JSON.stringify(text), encodeURIComponent(text.toWellFormed()), ...encoded];
-  return [text, ...others];
+  const quoted = JSON.stringify(text).slice(1, -1);
+  return [...new Set([text, quoted, encodeURIComponent(text.toWellFormed()), ...encoded])];
 }
 
 interface Sources {
