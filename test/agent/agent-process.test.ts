@@ -24,7 +24,7 @@ import { createTestMachine, ends, runs } from './machine-fixture.ts';
 import type { TestMachine, TestMachineOptions } from './machine-fixture.ts';
 import { bytesOf, plantTree } from './tree-fixture.ts';
 
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 60_000 };
 
 describe('agent program', () => {
   let program: AgentProgram;

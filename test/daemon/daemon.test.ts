@@ -77,7 +77,7 @@ const start = async (listen = '127.0.0.1:0', token?: string) => {
 };
 /** Work under way may not keep a stop waiting here. */
 const TUNING = { ...SIM_TUNING, drainMs: 500 };
-const WAIT = { timeout: 30_000, interval: 50 };
+const WAIT = { timeout: 60_000, interval: 50 };
 /** The pool that the agent server wrote by answers nobody any more. */
 const databaseIsLetGo = () =>
   expect(itsStore.withoutHardware!()).rejects.toThrow(/after calling end/);

@@ -10,7 +10,7 @@ import { createListener, type Listener } from './listener.ts';
 import { createStand, live, nothing, type Stand } from './stand.ts';
 
 const agentPath = '/root/agent';
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 60_000 };
 let real: Buffer;
 beforeAll(async () => {
   ({ content: real } = await buildAgent());
