@@ -64,6 +64,16 @@ function mayImportInPg(path: string, resolved: string): boolean {
   );
 }
 
+const TASKS = /^src\/actors\/tasks\//;
+/** What tasks are built on, of all that fills the charts' slots. */
+const BELOW_TASKS = /^src\/actors\/(desk|provider-holds|send-check|session-keeper)\.ts$/;
+/** Imports inside the room of actors: tasks stand alone, so that each is read by itself. */
+const mayImportInActors = (path: string, resolved: string): boolean =>
+  !TASKS.test(path) ||
+  !resolved.startsWith('src/actors/') ||
+  TASKS.test(resolved) ||
+  BELOW_TASKS.test(resolved);
+
 /** Of the room of adapters, each folder is a room of its own, and so is that of each provider. */
 function adapterLimits(path: string): Limits | undefined {
   const folder = /^src\/adapters\/(?:provider\/)?[^/]+(?=\/)/.exec(path)?.[0];
@@ -93,6 +103,7 @@ function mayImport(limits: Limits | undefined, path: string, target: string): bo
   const resolved = own ? posix.join(posix.dirname(path), target) : target;
   if (resolved.startsWith('test/')) return false;
   if (!mayImportInPg(path, resolved)) return false;
+  if (!mayImportInActors(path, resolved)) return false;
   if (limits?.files.test(resolved)) return true;
   if (UNIMPORTED.some((files) => files.test(resolved))) return false;
   if (!limits) return true;

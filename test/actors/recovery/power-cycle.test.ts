@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ProviderError } from '../../../src/domain/errors.ts';
 import type { LadderRow } from '../../../src/domain/machine.ts';
-import { device, ladderRow } from '../../support/facts.ts';
+import { device, ladderRow, MACHINE } from '../../support/facts.ts';
 import { advance, settled } from '../../support/watched-clock.ts';
 import { createRecoveryStage, MINUTE, type RecoveryStage } from './stage.ts';
 
@@ -39,6 +39,25 @@ test('is off, seen off, on, and another boot', async () => {
   expect(recovery()).toMatchObject({ rung: 'powerCycling', attempts: 1, askedAtMs: null });
   expect(stand.row()).toMatchObject({ agentStarted: null });
   expect(stand.row().bootTimes.reboot).toHaveLength(1);
+});
+
+test('is not asked on twice where only its acceptance could not be put on record', async () => {
+  onRung();
+  obeys();
+  await stage.claim();
+  for (const slot of ['switchOff', 'awaitOff'] as const) {
+    const result = stage.run(slot);
+    await advance(stand.clock, MINUTE);
+    await result;
+  }
+  const { setPower } = stand;
+  stand.setPower = async (want) => {
+    await stand.keeper.require().releaseWork(MACHINE);
+    return setPower(want);
+  };
+  await expect(stage.run('switchOn')).rejects.toMatchObject({ code: 'work-lost' });
+  await stage.run('restorePower');
+  expect(stage.deeds()).toEqual(['power off', 'power on']);
 });
 
 test('is on record before the power goes', async () => {
