@@ -57,7 +57,9 @@ describe('agent program', () => {
     const verdict = readTakeoverResponse(init(), stdout);
     expect({ code, stderr, verdict }).toMatchObject({ code: 0, verdict: { kind: 'started' } });
     if (verdict.kind !== 'started') throw new Error(verdict.message);
-    expect(verdict.warnings).toEqual([]);
+    // An agent may report before its key is stored, and says so.
+    const others = verdict.warnings.filter((text) => !/machine or key not known$/.test(text));
+    expect(others).toEqual([]);
     return store.start(id, verdict.publicKey);
   };
 
