@@ -53,19 +53,23 @@ describe('B3: strangers at the agent server', () => {
       cleanUps.push(() => socket.destroy());
       return socket;
     };
-    return { ...started, store, address, agent, stranger };
+    const connected = async () => {
+      const socket = await stranger();
+      await once(socket, 'secureConnect');
+      return socket;
+    };
+    return { ...started, store, address, agent, stranger, connected };
   };
   afterEach(async () => {
     for (const cleanUp of cleanUps.splice(0)) await cleanUp();
   });
 
   test('connections that no agent was heard on are bounded by address; agents do not count', async () => {
-    const { agent, stranger } = await start({ strangersPerAddress: 3 });
+    const { agent, stranger, connected } = await start({ strangersPerAddress: 3 });
     const agents = Array.from({ length: 6 }, agent);
     // Each counts as a stranger until it is heard.
     for (const { beat } of agents) await beat();
-    const waiting = await Promise.all([stranger(), stranger(), stranger()]);
-    await Promise.all(waiting.map((socket) => once(socket, 'secureConnect')));
+    const waiting = await Promise.all([connected(), connected(), connected()]);
     await closed(await stranger());
     for (const { beat } of agents) await beat();
     expect(agents.map(({ stored }) => stored.heartbeats)).toEqual(agents.map(() => 2));
@@ -82,9 +86,8 @@ describe('B3: strangers at the agent server', () => {
   });
 
   test('so are those of all addresses together', async () => {
-    const { stranger } = await start({ strangersMax: 2 });
-    const waiting = await Promise.all([stranger(), stranger()]);
-    await Promise.all(waiting.map((socket) => once(socket, 'secureConnect')));
+    const { stranger, connected } = await start({ strangersMax: 2 });
+    const waiting = await Promise.all([connected(), connected()]);
     await closed(await stranger());
     expect(waiting.some(({ destroyed }) => destroyed)).toBe(false);
   });
