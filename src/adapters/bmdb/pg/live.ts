@@ -16,6 +16,8 @@ export interface PgContext {
   readonly loss: LossPolicy;
   readonly budget: RecoveryBudget;
   readonly guard: GuardPolicy;
+  /** How long batches and heartbeats wait for somebody else to let go of rows of theirs. */
+  readonly lockTimeoutMs: number;
   /** Share by which waits are lengthened at random. */
   readonly jitter: number;
 }
@@ -68,7 +70,8 @@ export function liveSession(session: string): string {
  * How batches run: row locks, keys and epochs give the guarantees, not the isolation level. They do
  * not wait long for what somebody else has locked: see `eachAlone`.
  */
-export const BATCH = { isolation: 'READ COMMITTED', byKeys: true, lockTimeoutMs: 500 } as const;
+export const batchOptions = ({ lockTimeoutMs }: Pick<PgContext, 'lockTimeoutMs'>) =>
+  ({ isolation: 'READ COMMITTED', byKeys: true, lockTimeoutMs }) as const;
 
 /** What is being done, and how. */
 export type LiveOptions = Omit<TransactionOptions, 'deadlineMs' | 'signal'>;

@@ -45,8 +45,8 @@ export interface PgBmdbOptions {
   /** Whether to listen for wakes (`listen`), which needs a connection of its own. */
   readonly wakes?: WakesMode;
   /**
-   * For one statement, and for the pause between two (4 s). Below the session interval. Heartbeats
-   * wait for locks an eighth of it.
+   * For one statement, and for the pause between two (4 s). Below the session interval. Batches
+   * of work and heartbeats wait for locks an eighth of it.
    */
   readonly timeoutMs?: number;
   /** For one poke of a session (1.5 s). Well below the session interval: one must leave time for others. */
@@ -77,7 +77,8 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
   const db = createDatabase({ ...connection, poolMax: options.poolMax ?? 10 });
   const pulse = createDatabase({ ...connection, ...PULSE, timeoutMs: pulseTimeoutMs });
   const beats = createDatabase({ ...connection, ...BEATS });
-  const context: PgContext = { db, clock, random, log, loss, budget, guard, jitter };
+  const lockTimeoutMs = Math.ceil(timeoutMs / 8);
+  const context: PgContext = { db, clock, random, log, loss, budget, guard, lockTimeoutMs, jitter };
   const stopped$ = new Subject<void>();
   const bmdb: Bmdb = {
     openSession: (session) => openSession(context, pulse, session),
@@ -98,11 +99,7 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
       ),
     sweep: () => sweep(context),
     wakes$: createWakes({ url, mode: wakes, clock, random, log, timeoutMs, stopped$ }),
-    heartbeats: createHeartbeats({
-      ...context,
-      db: beats,
-      lockTimeoutMs: Math.ceil(timeoutMs / 8),
-    }),
+    heartbeats: createHeartbeats({ ...context, db: beats }),
     providerHolds: createProviderHolds(db),
     listings: createListingBook(db),
     requests: createRequests(db),

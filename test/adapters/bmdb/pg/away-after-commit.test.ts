@@ -10,7 +10,7 @@ import {
 } from './claim-stand.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 
-const s = claimStand();
+const s = claimStand(4_000);
 const MOODS: Mood[] = ['break before commit, then down', 'break after commit, then down'];
 
 /** The answer to its COMMIT is lost, and the database cannot be reached for some time after. */

@@ -35,8 +35,14 @@ export interface ClaimStand {
   readonly clients: Set<pg.Client>;
 }
 
-/** Registers what sets it up; its fields may be used in tests. */
-export function claimStand(): ClaimStand {
+/** So long that no claim is refused because the test was slow. */
+const PATIENT_MS = 240_000;
+
+/**
+ * Registers what sets it up; its fields may be used in tests.
+ * @param timeoutMs of the BMDBs; batches wait for locks an eighth of it.
+ */
+export function claimStand(timeoutMs = PATIENT_MS): ClaimStand {
   const stand = { clients: new Set() } as ClaimStand;
   beforeAll(async () => {
     stand.server = await startPgServer();
@@ -45,8 +51,8 @@ export function claimStand(): ClaimStand {
   beforeEach(async () => {
     await stand.server.clear();
     stand.proxy = await startBreakingProxy(stand.server.url);
-    stand.bmdb = connect(stand.proxy.url);
-    stand.other = connect(stand.server.url);
+    stand.bmdb = connect(stand.proxy.url, timeoutMs);
+    stand.other = connect(stand.server.url, timeoutMs);
     stand.session = await openOn(stand.bmdb);
     stand.rival = await openOn(stand.other);
   });
@@ -60,10 +66,10 @@ export function claimStand(): ClaimStand {
   return stand;
 }
 
-const connect = (url: string): Bmdb =>
+const connect = (url: string, timeoutMs: number): Bmdb =>
   createPgBmdb({
     ...{ url, clock: systemClock, random: systemRandom, log: silentLog },
-    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, jitter: 0 },
+    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, jitter: 0, timeoutMs },
   });
 export const openOn = (bmdb: Bmdb): Promise<BmdbSession> =>
   bmdb.openSession({ component: 'shepherd', runtimeInfo: 'host test', intervalMs: 3_600_000 });

@@ -12,7 +12,7 @@ import { addMachines, claimStand, openOn } from './claim-stand.ts';
 
 const COUNT = 40;
 const DOUBLING: BackoffDescriptor = { initialMs: 100_000, exponent: 2, maximumMs: 400_000 };
-const s = claimStand();
+const s = claimStand(4_000);
 
 let bmdb: Bmdb;
 let session: BmdbSession;

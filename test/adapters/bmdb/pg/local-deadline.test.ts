@@ -16,7 +16,7 @@ import {
 import { createLeapingClock } from './leaping-clock.ts';
 
 const INTERVAL_MS = 60_000;
-const s = claimStand();
+const s = claimStand(4_000);
 
 let bmdb: Bmdb;
 afterEach(() => bmdb.close());

@@ -20,7 +20,7 @@ import {
 import { PATIENCE } from '../../../support/patience.ts';
 
 // Somebody (an operator's transaction, a daemon that stopped in the middle) has locked one row.
-const s = claimStand();
+const s = claimStand(4_000);
 const BACKOFF = { initialMs: 1_000, exponent: 2, maximumMs: 60_000 };
 
 const lease = (id: MachineId) => `SELECT 1 FROM work WHERE machine_id = '${id}' FOR UPDATE`;

@@ -4,7 +4,7 @@ import { providedOf } from '../../../contracts/bmdb-rows.ts';
 import { askToGiveBack } from '../../../contracts/requests-of.ts';
 import { addMachine, claimStand, codeOfRefusal, SIGNAL, transactionOn } from './claim-stand.ts';
 
-const s = claimStand();
+const s = claimStand(4_000);
 
 /** What operators are told to run to give a machine back, in the order of the page. */
 function statementsOf(): string[] {

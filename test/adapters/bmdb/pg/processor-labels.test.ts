@@ -17,7 +17,7 @@ import {
 } from '../../../contracts/bmdb-rows.ts';
 import { addMachine, claimStand, openOn, SIGNAL, STARTED } from './claim-stand.ts';
 
-const s = claimStand();
+const s = claimStand(4_000);
 
 let metrics: MemMetrics;
 let bmdb: Bmdb;

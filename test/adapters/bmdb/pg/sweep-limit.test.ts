@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { claimStand } from './claim-stand.ts';
 
-const s = claimStand();
+const s = claimStand(4_000);
 
 it('a sweep removes at most 100 sessions, the longest dead first, and the next one goes on', async () => {
   await s.server.sql.query(

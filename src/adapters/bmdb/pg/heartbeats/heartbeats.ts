@@ -20,11 +20,9 @@ import { lockReports } from './report-locks.ts';
 
 type Outcomes = Map<HeartbeatRecord, HeartbeatOutcome | HeartbeatRefusal>;
 
-export interface HeartbeatsContext extends Pick<PgContext, 'loss'> {
+export interface HeartbeatsContext extends Pick<PgContext, 'loss' | 'lockTimeoutMs'> {
   /** Made with `byKeys`. */
   readonly db: Database;
-  /** How long heartbeats wait for somebody else to let go of rows of theirs. */
-  readonly lockTimeoutMs: number;
 }
 interface RoundContext extends HeartbeatsContext {
   /** Machines whose rows were held too long the last time. They are not waited for again. */

@@ -6,7 +6,7 @@ import { processorOf } from '../../../../domain/processor.ts';
 import { returnUnusedPermits } from '../claims/cancel.ts';
 import { workLost } from '../claims/held-claim.ts';
 import type { End, HeldClaim } from '../claims/held-claim.ts';
-import { BATCH, declareDead, liveSession, transactFenced, writeEvents } from '../live.ts';
+import { batchOptions, declareDead, liveSession, transactFenced, writeEvents } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import { claimStatusesOf } from './ambiguous-commits.ts';
 import type { Queries } from '../pool.ts';
@@ -104,7 +104,7 @@ async function endOnce(
 ): Promise<Outcome<void>[]> {
   const doing = `end ${process} on ${describe(ends)}`;
   try {
-    const options = { doing, ...BATCH, processor: processorOf(process) };
+    const options = { doing, ...batchOptions(session), processor: processorOf(process) };
     const released = await transactFenced(session, options, async (q) => {
       const refusals = await refusalsOf(q, ends);
       const wanted = ends.filter(({ held }) => !refusals.has(held.epoch));

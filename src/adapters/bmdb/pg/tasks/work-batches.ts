@@ -12,7 +12,7 @@ import { endBatch } from './ends.ts';
 import { isReferenceViolation } from '../errors.ts';
 import { statementsFor as countStatementsFor } from '../guard/guard-counts.ts';
 import type { End, TakenClaim } from '../claims/held-claim.ts';
-import { BATCH, requireInTime, transactFenced, transactLive } from '../live.ts';
+import { batchOptions, requireInTime, transactFenced, transactLive } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import { statementsFor as noteStatementsFor } from '../claims/may-ask.ts';
 import { claimStatusesOf } from './ambiguous-commits.ts';
@@ -110,7 +110,7 @@ async function claimBatch(
   const transact = isLadder(process) ? transactLive : transactFenced;
   const what = machines.length === 1 ? `machine ${machines[0]}` : `${machines.length} machines`;
   const doing = `claim ${what} for ${process}`;
-  const options = { doing, ...BATCH, processor: processorOf(process) };
+  const options = { doing, ...batchOptions(session), processor: processorOf(process) };
   let verdicts: Verdicts = new Map();
   try {
     await transact(session, options, async (q) => {
