@@ -180,7 +180,10 @@ export async function pgHarness(
 
 const TIME = (at: number) => `to_timestamp($${at}::float8 / 1000)`;
 
-/** Moves every timestamp back, as if so much time had passed. No trigger sees it. */
+/**
+ * Moves every timestamp back, as if so much time had passed, and the time that a request names: it is
+ * kept among the details of its verb. No trigger sees it.
+ */
 async function shiftTimes(sql: pg.Pool, ms: number): Promise<void> {
   const { rows } = await sql.query<{ text: string }>(
     `SELECT format('UPDATE %I SET %s', t.relname, string_agg(
@@ -191,7 +194,12 @@ async function shiftTimes(sql: pg.Pool, ms: number): Promise<void> {
      GROUP BY t.relname`,
   );
   const shifts = rows.map(({ text }) => text).join('; ');
-  await sql.query(`BEGIN; SET LOCAL session_replication_role = replica; ${shifts}; COMMIT`);
+  const named = `UPDATE operator_intents
+    SET parameters = parameters || jsonb_build_object('untilMs', (parameters->'untilMs')::float8 - ${ms})
+    WHERE jsonb_typeof(parameters->'untilMs') = 'number'`;
+  await sql.query(
+    `BEGIN; SET LOCAL session_replication_role = replica; ${shifts}; ${named}; COMMIT`,
+  );
 }
 
 /** Inserts a machine with exactly these tags (but without work, which needs a session). */
