@@ -49,7 +49,9 @@ export function createMirrorRows(clock: Pick<Clock, 'monotonic'>): MirrorRows {
   const busy = new Set<MachineId>();
 
   const entryOf = (row: MachineRow | null, version: number): Entry => ({
-    ...{ row, version, takenAtMs: clock.monotonic() },
+    row,
+    version,
+    takenAtMs: clock.monotonic(),
   });
   /** What is known of all others, since the last scan: that there are none. */
   let absent: Entry = { row: null, version: -Infinity, takenAtMs: -Infinity };

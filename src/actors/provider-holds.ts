@@ -104,7 +104,7 @@ export function createHoldKeeper(deps: HoldKeeperDeps): HoldKeeper {
   const impose = async (provider: ProviderName, order: Impose): Promise<void> => {
     const { order: _, ...hold } = order;
     const { kind, key, forMs, level, cause, amount = null } = hold;
-    const row = { ...{ provider, kind, key, level, cause, amount }, untilMs: nowMs() + forMs };
+    const row = { provider, kind, key, level, cause, amount, untilMs: nowMs() + forMs };
     const atMs = clock.monotonic();
     own.set(`${provider} ${kind} ${key}`, { provider, row, liftedUntilMs: -Infinity, atMs });
     await book.impose({ provider, ...hold });

@@ -57,7 +57,9 @@ export function createCallbackClient(options: CallbackClientOptions): CallbackCl
       try {
         const body = heartbeatRequestCodec.encode(request);
         const answer = await callUnary(session(), {
-          ...{ path: HEARTBEAT_PATH, body, answerBytesMax: RESPONSE_LIMIT_BYTES },
+          path: HEARTBEAT_PATH,
+          body,
+          answerBytesMax: RESPONSE_LIMIT_BYTES,
           signal: AbortSignal.any([signal, limit]),
         });
         return heartbeatResponseCodec.decode(answer);

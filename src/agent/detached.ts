@@ -92,7 +92,12 @@ function installerOf(system: System, trust: string | null): Installer {
     return () => Promise.reject(new Error('this machine has no disks to install to'));
   }
   return createImageInstaller({
-    ...{ root: diskRoot, isReal, programs, trust, time: systemTime, log },
+    root: diskRoot,
+    isReal,
+    programs,
+    trust,
+    time: systemTime,
+    log,
     dropCaches: () => system.dropCaches(),
     // Half of what nobody uses: the rest is for unpacking, and for all else that runs there.
     roomBytes: () => freemem() / 2,

@@ -24,8 +24,14 @@ export async function withDatabase<T>(
   const { embedded } = config.database;
   const url = embedded ? await embeddedUrl(embedded.dataDir, options) : databaseUrlOf(options);
   const bmdb = createPgBmdb({
-    ...{ url, clock: systemClock, random: systemRandom, log: silentLog, poolMax: 1 },
-    ...{ loss: lossPolicyOf(config), budget: config.guard, timeoutMs: TIMEOUT_MS },
+    url,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    poolMax: 1,
+    loss: lossPolicyOf(config),
+    budget: config.guard,
+    timeoutMs: TIMEOUT_MS,
     wakes: 'poll',
   });
   try {

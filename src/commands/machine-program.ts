@@ -86,7 +86,10 @@ function addVerb<Flags extends VerbFlags>(
     const { expectCount, dryRun, yes = false } = flags;
     const options = {
       ...askOptionsOf(flags),
-      ...{ selector: selectorOf(name, flags), expectCount, dryRun, yes },
+      selector: selectorOf(name, flags),
+      expectCount,
+      dryRun,
+      yes,
       wish: (nowMs: number) => wishOf(flags, nowMs),
     };
     await tell(flags, (means) => runVerb(options, means));
@@ -146,7 +149,9 @@ function addDecisions(machine: Command): void {
       .addOption(untilOption()),
     SHORT_WAIT,
     ({ kind, until }: HoldFlags, nowMs) => ({
-      ...{ verb: 'hold', kind, untilMs: untilMsOf(until, nowMs) },
+      verb: 'hold',
+      kind,
+      untilMs: untilMsOf(until, nowMs),
     }),
   ).addHelpText('after', HOLD_HELP);
   addVerb(
@@ -169,7 +174,8 @@ function addDecisions(machine: Command): void {
       .option('--forget-host-key', 'its SSH host key changed for a reason that you know', false),
     SHORT_WAIT,
     ({ forgetHostKey }: VerbFlags & { readonly forgetHostKey: boolean }) => ({
-      ...{ verb: 'release', forgetHostKey },
+      verb: 'release',
+      forgetHostKey,
     }),
   );
   addVerb(

@@ -109,12 +109,7 @@ export async function providerTest(
           subject,
           wishes: wishesOf(options, around.pause ?? askToGoOn),
           patience: { ...PATIENCE, ...around.patience },
-          shell: createSsh2Shell({
-            signers: keys.keys(),
-            sudo: ssh?.sudo ?? 'auto',
-            clock,
-            log,
-          }),
+          shell: createSsh2Shell({ signers: keys.keys(), sudo: ssh?.sudo ?? 'auto', clock, log }),
           ssh: {
             port: ssh?.port ?? 22,
             policy: subject.hostKeyPolicy ?? ssh?.hostKeyPolicy ?? 'tofu',

@@ -166,10 +166,7 @@ export const parseSimConfig = (
   input: ConfigInput,
   env: Readonly<Record<string, string>> = {},
 ): Config =>
-  parseConfig(input, {
-    env: { [TOKEN]: fakequinix.tokens.project, ...env },
-    baseDirectory: dir,
-  });
+  parseConfig(input, { env: { [TOKEN]: fakequinix.tokens.project, ...env }, baseDirectory: dir });
 
 /** The same as {@link simConfig}, as it would be written. */
 export const simInput = ({ dir, fakequinix, machines, agentPort = 0 }: ConfiguredWorld) =>
@@ -204,11 +201,7 @@ export const simInput = ({ dir, fakequinix, machines, agentPort = 0 }: Configure
       concurrentCreations: 20,
       penalty: '10s',
     },
-    agent: {
-      heartbeatPeriod: '1s',
-      heartbeatDeadline: '5s',
-      firstHeartbeatDeadline: '20s',
-    },
+    agent: { heartbeatPeriod: '1s', heartbeatDeadline: '5s', firstHeartbeatDeadline: '20s' },
     ssh: { keyPath: sshKeyPath(dir) },
     agentServer: {
       listen: `127.0.0.1:${agentPort}`,

@@ -43,9 +43,11 @@ const commonShape = (around: Surroundings) => ({
 });
 
 const tagKey = () =>
-  z.string().refine((key) => /^[!-~]{1,100}$/.test(key) && !key.startsWith(TAG_PREFIX), {
-    error: `is no key for a tag of yours; give printable characters, not ${TAG_PREFIX}… at the start`,
-  });
+  z
+    .string()
+    .refine((key) => /^[!-~]{1,100}$/.test(key) && !key.startsWith(TAG_PREFIX), {
+      error: `is no key for a tag of yours; give printable characters, not ${TAG_PREFIX}… at the start`,
+    });
 
 /** What all configured providers have, as the program has it. */
 export type CommonSettings = z.output<z.ZodObject<ReturnType<typeof commonShape>>>;
@@ -96,9 +98,11 @@ export function providerSchema(around: Surroundings, drivers = DRIVERS) {
 export const providersSchema = (around: Surroundings, drivers = DRIVERS) =>
   z
     .record(
-      z.string().regex(/^[a-z][a-z0-9-]{0,30}$/, {
-        error: 'is no name for a provider; give a-z first, then a-z, 0-9 or -, at most 31 in all',
-      }),
+      z
+        .string()
+        .regex(/^[a-z][a-z0-9-]{0,30}$/, {
+          error: 'is no name for a provider; give a-z first, then a-z, 0-9 or -, at most 31 in all',
+        }),
       providerSchema(around, drivers),
       { error: 'is missing; give at least one provider by its name' },
     )

@@ -191,10 +191,7 @@ async function end(stage: Stage): Promise<CleanedUp> {
   const timeoutMs = patience.stopMs + patience.cleanUpMs * CLEAN_UP_PARTS;
   const limits = { clock, timeoutMs, signal: new AbortController().signal };
   const left = await within('the clean-up', limits, (signal) => cleanUp(stage, signal)).catch(
-    (error: unknown) => ({
-      leftBehind: unclean(stage),
-      errors: [explain(error)],
-    }),
+    (error: unknown) => ({ leftBehind: unclean(stage), errors: [explain(error)] }),
   );
   if (found.opened === null) return left;
   const stopping = { ...limits, timeoutMs: patience.stopMs };

@@ -56,11 +56,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   };
   requireSafeListen(gate);
   const { mayEraseDisks = [] } = deps;
-  const about = {
-    version: deps.version,
-    inspectorUrl: deps.inspectorUrl ?? null,
-    mayEraseDisks,
-  };
+  const about = { version: deps.version, inspectorUrl: deps.inspectorUrl ?? null, mayEraseDisks };
   const hub = createEventHub({ fleet, clock, log, about, limits: deps.eventLimits ?? {} });
   const app = Fastify({ logger: false, forceCloseConnections: true, requestTimeout: 10_000 });
   addGate(app, gate);

@@ -132,7 +132,10 @@ async function checkAgentServer(config: Config, { clock }: CheckMeans): Promise<
   const certificate = textOf(certificatePath!);
   const authority = authorityPath === undefined ? null : textOf(authorityPath);
   const complaints = await complaintsAboutTls({
-    ...{ key, certificate, authority, nowMs: clock.now() },
+    key,
+    certificate,
+    authority,
+    nowMs: clock.now(),
     host: agent.endpoint === undefined ? listen.host : hostOf(agent.endpoint),
   });
   return [...privacy, ...complaints.map(({ about, ...rest }) => ({ path: paths[about], ...rest }))];

@@ -87,9 +87,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
 }
 
 type Built = Means &
-  Pick<DaemonOptions, 'consoleOption'> & {
-    readonly metrics: ReturnType<typeof createPromMetrics>;
-  };
+  Pick<DaemonOptions, 'consoleOption'> & { readonly metrics: ReturnType<typeof createPromMetrics> };
 
 async function build(means: Built): Promise<Daemon> {
   const { log } = means;
@@ -221,7 +219,10 @@ async function openConsole(
       },
     },
     health: healthOf({
-      ...{ keeper, mirror, clock, scanMs: config.mirror.scanInterval },
+      keeper,
+      mirror,
+      clock,
+      scanMs: config.mirror.scanInterval,
       unlisted: health.unlisted,
     }),
     clock,

@@ -19,10 +19,7 @@ export function fleetDeps(means: Means, parts: Parts, watching: Watching): Provi
     metrics,
     shell: parts.shell,
     log: log.child({ component: 'tasks' }),
-    ssh: {
-      port: config.ssh.port,
-      policyOf: (name) => policyOf(config, name),
-    },
+    ssh: { port: config.ssh.port, policyOf: (name) => policyOf(config, name) },
   };
   return {
     ...watching,

@@ -60,7 +60,10 @@ export function fleetView(deps: FleetViewDeps): FleetView {
   });
   const ofGuard = (): FleetChange => ({
     ...frame(),
-    ...{ upserts: [], removed: [], guard: guardSummary(deps.guard()), unlisted: deps.unlisted() },
+    upserts: [],
+    removed: [],
+    guard: guardSummary(deps.guard()),
+    unlisted: deps.unlisted(),
   });
   return {
     snapshot: () => ({

@@ -12,7 +12,11 @@ export function guardPolicyOf(
 ): GuardPolicy {
   const { silentMin, silentPercent, newFor, calmPercent, calmFor, unreachablePercent } = guard;
   return {
-    ...{ silentMin, silentPercent, calmPercent, unreachablePercent, assessMs },
+    silentMin,
+    silentPercent,
+    calmPercent,
+    unreachablePercent,
+    assessMs,
     newForMs: newFor,
     calmForMs: calmFor,
     ingestGapMs: ingestGapMs ?? Math.max(2 * agent.heartbeatPeriod, LOOKS * assessMs),

@@ -55,7 +55,8 @@ export function healthOf(deps: HealthDeps): () => Promise<HealthReport> {
 const checkOf = ({ provider, sinceMs, cause }: UnlistedHere): [string, HealthCheck] => [
   `provider ${provider}`,
   {
-    ...{ ok: false, degraded: true },
+    ok: false,
+    degraded: true,
     detail: `cannot be listed since ${new Date(sinceMs).toISOString()}: ${cause}`,
   },
 ];

@@ -132,16 +132,8 @@ export const fleet = setup({
   states: {
     active: {
       invoke: [
-        {
-          id: 'cellPool',
-          src: 'cellPool',
-          onError: crashed,
-        },
-        {
-          id: 'mirror',
-          src: 'mirror',
-          onError: crashed,
-        },
+        { id: 'cellPool', src: 'cellPool', onError: crashed },
+        { id: 'mirror', src: 'mirror', onError: crashed },
       ],
       on: {
         'slots.changed': { actions: 'toCells' },
@@ -149,10 +141,7 @@ export const fleet = setup({
           target: 'restarting',
           actions: [
             'countCrash',
-            {
-              type: 'reportServiceCrash',
-              params: ({ event }) => ({ error: event.error }),
-            },
+            { type: 'reportServiceCrash', params: ({ event }) => ({ error: event.error }) },
           ],
         },
       },

@@ -84,10 +84,7 @@ export const guard = setup({
       event.type === 'look.taken' && event.state === state,
     anotherRound: ({ context }) => context.again,
   },
-  delays: {
-    assessPeriod: ({ context }) => context.assessMs,
-    answer: ANSWER_MS,
-  },
+  delays: { assessPeriod: ({ context }) => context.assessMs, answer: ANSWER_MS },
 }).createMachine({
   id: 'guard',
   context: ({ input }) => ({
@@ -159,17 +156,11 @@ export const guard = setup({
             id: 'settleGuardRequests',
             src: 'settleGuardRequests',
             onDone: [{ guard: 'anotherRound', target: 'assessing' }, { target: 'resting' }],
-            onError: {
-              target: 'resting',
-              actions: { type: 'reportUnsettled', params: errorOf },
-            },
+            onError: { target: 'resting', actions: { type: 'reportUnsettled', params: errorOf } },
           },
           on: { 'guard.nudged': { actions: 'wantRound' } },
           after: {
-            answer: {
-              target: 'resting',
-              actions: { type: 'reportUnsettled', params: unanswered },
-            },
+            answer: { target: 'resting', actions: { type: 'reportUnsettled', params: unanswered } },
           },
         },
         resting: {

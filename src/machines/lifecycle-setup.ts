@@ -126,10 +126,7 @@ export const awaitTurn = (...tasks: readonly (keyof typeof TASKS)[]) => ({
 });
 
 /** Only entered with that work due; news that end it leave the wait. */
-export const awaitOrderedTurn = {
-  ...awaitTurn(),
-  onDone: { target: TASKS.recovery },
-};
+export const awaitOrderedTurn = { ...awaitTurn(), onDone: { target: TASKS.recovery } };
 
 /** A task child moved on: show its step as our substate. */
 export const step = (name: string) => ({

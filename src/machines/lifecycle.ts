@@ -49,9 +49,7 @@ export const lifecycle = lifecycleSetup.createMachine({
         Reserved: {
           id: 'Reserved',
           description: 'The provider lists the slot as free, or its device is being created.',
-          on: {
-            'machine.observed': follow('Reserved', 'Provisioned', 'Quarantined', 'Released'),
-          },
+          on: { 'machine.observed': follow('Reserved', 'Provisioned', 'Quarantined', 'Released') },
           initial: 'placing',
           states: {
             placing: { always: [placed('creating'), placed('penalised'), { target: 'available' }] },
@@ -127,9 +125,7 @@ export const lifecycle = lifecycleSetup.createMachine({
               tags: 'busy',
               description: 'This daemon takes the machine over; news wait until the task ends.',
               exit: { type: 'endTurn', params: place },
-              on: {
-                'machine.observed': { actions: { type: 'remember', params: observed } },
-              },
+              on: { 'machine.observed': { actions: { type: 'remember', params: observed } } },
               invoke: {
                 id: 'takeover',
                 src: 'takeover',
@@ -145,10 +141,7 @@ export const lifecycle = lifecycleSetup.createMachine({
                   target: '#resyncing',
                   actions: { type: 'rememberResult', params: result },
                 },
-                onError: {
-                  target: '#resyncing',
-                  actions: { type: 'countSetback', params: crash },
-                },
+                onError: { target: '#resyncing', actions: { type: 'countSetback', params: crash } },
               },
               initial: 'claiming',
               states: {
@@ -213,9 +206,7 @@ export const lifecycle = lifecycleSetup.createMachine({
           description: 'Being brought back, one rung of the ladder at a time.',
           initial: 'placing',
           states: {
-            placing: {
-              always: [placed('coolingDown'), { target: 'elsewhere' }],
-            },
+            placing: { always: [placed('coolingDown'), { target: 'elsewhere' }] },
             elsewhere: {
               tags: 'settled',
               description: 'Another daemon works on it; ends when its work or its session does.',
@@ -232,9 +223,7 @@ export const lifecycle = lifecycleSetup.createMachine({
               tags: 'busy',
               description: 'This daemon recovers the machine; news wait until the task ends.',
               exit: { type: 'endTurn', params: place },
-              on: {
-                'machine.observed': { actions: { type: 'remember', params: observed } },
-              },
+              on: { 'machine.observed': { actions: { type: 'remember', params: observed } } },
               invoke: {
                 id: 'recovery',
                 src: 'recovery',
@@ -250,10 +239,7 @@ export const lifecycle = lifecycleSetup.createMachine({
                   target: '#resyncing',
                   actions: { type: 'rememberResult', params: result },
                 },
-                onError: {
-                  target: '#resyncing',
-                  actions: { type: 'countSetback', params: crash },
-                },
+                onError: { target: '#resyncing', actions: { type: 'countSetback', params: crash } },
               },
               initial: 'claiming',
               states: {
@@ -320,9 +306,7 @@ export const lifecycle = lifecycleSetup.createMachine({
           description: 'On its way back to the provider, on explicit request only.',
           initial: 'placing',
           states: {
-            placing: {
-              always: [placed('draining'), placed('deleting'), { target: 'cleaning' }],
-            },
+            placing: { always: [placed('draining'), placed('deleting'), { target: 'cleaning' }] },
             draining: {
               tags: 'settled',
               description: 'Still a member of a load balancer.',
@@ -346,9 +330,7 @@ export const lifecycle = lifecycleSetup.createMachine({
               tags: 'busy',
               description: 'This daemon gives the machine back; news wait until the task ends.',
               exit: { type: 'endTurn', params: place },
-              on: {
-                'machine.observed': { actions: { type: 'remember', params: observed } },
-              },
+              on: { 'machine.observed': { actions: { type: 'remember', params: observed } } },
               invoke: {
                 id: 'deprovision',
                 src: 'deprovision',
@@ -363,10 +345,7 @@ export const lifecycle = lifecycleSetup.createMachine({
                   target: '#resyncing',
                   actions: { type: 'rememberResult', params: result },
                 },
-                onError: {
-                  target: '#resyncing',
-                  actions: { type: 'countSetback', params: crash },
-                },
+                onError: { target: '#resyncing', actions: { type: 'countSetback', params: crash } },
               },
               initial: 'claiming',
               states: {

@@ -58,11 +58,7 @@ export const failureOf = (error: unknown): Failure => ({
 
 export const errorOf = ({ event }: { event: ErrorActorEvent }) => ({ error: event.error });
 
-export const taskTypes = {
-  context: {} as TaskContext,
-  input: {} as Job,
-  output: {} as TaskResult,
-};
+export const taskTypes = { context: {} as TaskContext, input: {} as Job, output: {} as TaskResult };
 
 /** Slots that every task has. */
 export const taskActors = {

@@ -100,7 +100,10 @@ describe('the numbers', () => {
     show(4, { ...viewAt('Running', 'healthy'), provider: providerName('metal') });
     show(5, viewAt('Provisioned', 'healthy'));
     const group = (provider: string, state: MachineState, substate: string, count: number) => ({
-      ...{ provider, state, substate, count },
+      provider,
+      state,
+      substate,
+      count,
     });
     expect(board.census()).toEqual([
       group('stub', 'Running', 'healthy', 2),

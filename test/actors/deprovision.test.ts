@@ -60,7 +60,10 @@ const begin = (): Promise<TaskResult> => {
   const slots = deprovisionSlots({
     ...stand.deps(),
     providers: new Map([[PROVIDER, provider]]),
-    ...{ random: stand.random, holds: stand.holds, nowMs: stand.clock.now, pollMs: 10_000 },
+    random: stand.random,
+    holds: stand.holds,
+    nowMs: stand.clock.now,
+    pollMs: 10_000,
     agentPath: '/root/agent',
   });
   const reread = fromPromise<MachineView | null, Job>(async () => null);

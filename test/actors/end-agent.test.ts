@@ -55,7 +55,10 @@ const begin = (): Promise<TaskResult> => {
   const slots = deprovisionSlots({
     ...stand.deps(),
     providers: new Map([[PROVIDER, provider]]),
-    ...{ random: stand.random, holds: stand.holds, nowMs: stand.clock.now, pollMs: 10_000 },
+    random: stand.random,
+    holds: stand.holds,
+    nowMs: stand.clock.now,
+    pollMs: 10_000,
     agentPath: '/root/agent',
   });
   const reread = fromPromise<MachineView | null, Job>(async () => null);
@@ -65,7 +68,8 @@ const given = (change = {}) =>
   stand.given({
     deprovision: deprovisionAsked({ reason: 'moved out' }),
     agentStarted: agentStarted(NOW_MS - MINUTE),
-    ...{ hostKey: stand.host.hostKey, ...change },
+    hostKey: stand.host.hostKey,
+    ...change,
   });
 const isThere = () => stand.bmdb.tables.machines.has(MACHINE);
 const lines = () => stand.bmdb.tables.events.map(({ kind, reason }) => `${kind} ${reason}`);
@@ -151,8 +155,12 @@ describe('C3: a machine of an inventory that was given back', () => {
     await finished(begin());
     expect(stand.bmdb.tables.holds).toEqual([
       {
-        ...{ provider: PROVIDER, slotId: SLOT_ID, kind: 'no-allocate', untilMs: null },
-        ...{ setBy: 'ann', reason: 'given back: moved out' },
+        provider: PROVIDER,
+        slotId: SLOT_ID,
+        kind: 'no-allocate',
+        untilMs: null,
+        setBy: 'ann',
+        reason: 'given back: moved out',
       },
     ]);
     expect(lines()).toContain('held no-allocate: given back: moved out');

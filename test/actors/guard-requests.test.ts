@@ -57,7 +57,9 @@ describe.each([['fleet'], [PROVIDER]] as const)('a freeze of %s by an operator',
       state: 'frozen',
       standings: expect.arrayContaining([
         {
-          ...{ scope, state: 'frozen', reason: 'ann: works on the switches' },
+          scope,
+          state: 'frozen',
+          reason: 'ann: works on the switches',
           sinceMs: expect.any(Number),
         },
       ]),

@@ -20,7 +20,8 @@ let actor: ReturnType<SmallWorld['fleet']>;
 
 async function begin(options: SmallWorldOptions) {
   world = createSmallWorld({
-    ...{ places: 50, limits: { chunkSize: 100, creationGapMs: 0, parallelism: 50 } },
+    places: 50,
+    limits: { chunkSize: 100, creationGapMs: 0, parallelism: 50 },
     ...options,
   });
   actor = world.fleet();
@@ -83,7 +84,8 @@ describe('all machines of a provider fall silent at once', () => {
     expect(world.watch.view().state).toBe('watching');
     expect(world.log.lines.filter(({ message }) => message.includes('thawed'))).toHaveLength(2);
     expect({ starts: starts(), permits: world.permits.heldMax }).toEqual({
-      ...{ starts: begun, permits: 0 },
+      starts: begun,
+      permits: 0,
     });
     expect(world.watch.view().frozenSeconds).toBeGreaterThan(30 * 60);
   });

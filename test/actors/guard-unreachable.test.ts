@@ -90,9 +90,17 @@ test('a machine that was left switched off is switched on again in a freeze', as
     agentStarted: { ...machine!.row.agentStarted!, atMs: nowMs - 60 * MINUTE },
     heartbeat: { atMs: nowMs - 50 * MINUTE, bootId: null },
     recovery: {
-      ...{ rung: 'powerCycling', attempts: 1, nextAtMs: null, orderKey: null, operationRef: null },
-      ...{ askedAtMs: nowMs - 1_000, askedRung: 'powerCycling', bootIdBefore: 'an old one' },
-      ...{ hostKeyBefore: null, offSeenAtMs: nowMs, powerOffAskedAtMs: nowMs - 1_000 },
+      rung: 'powerCycling',
+      attempts: 1,
+      nextAtMs: null,
+      orderKey: null,
+      operationRef: null,
+      askedAtMs: nowMs - 1_000,
+      askedRung: 'powerCycling',
+      bootIdBefore: 'an old one',
+      hostKeyBefore: null,
+      offSeenAtMs: nowMs,
+      powerOffAskedAtMs: nowMs - 1_000,
     },
   };
   world.bmdb.tables.touch(machine!.row.machineId);

@@ -41,7 +41,8 @@ let settledKeys: string[];
 let actor: ReturnType<typeof start>;
 
 const fleetRow = (change: Partial<GuardRow> = {}): GuardRow => ({
-  ...{ ...calmRow('fleet'), ingestUpSinceMs: clock.now() - 20 * MINUTE },
+  ...calmRow('fleet'),
+  ingestUpSinceMs: clock.now() - 20 * MINUTE,
   ...change,
 });
 const calm = (): GuardAssessment => ({ rows: [fleetRow()], counts: [], changes: [] });
@@ -52,13 +53,14 @@ const frozen = (): GuardAssessment => ({
       frozen: { atMs: clock.now(), by: 'guard', kind: 'silence', reason: '9 of 20 fell silent' },
     }),
   ],
-  counts: [
-    { ...{ scope: 'fleet', machines: 20, started: 20, silent: 9 }, newlySilent: 9, ...REST },
-  ],
+  counts: [{ scope: 'fleet', machines: 20, started: 20, silent: 9, newlySilent: 9, ...REST }],
 });
 const REST = { quiet: 9, unreachable: 0 };
 const done = (request: RequestRow): RequestState => ({
-  ...{ ...request, state: 'done', outcome: ANN, settledAtMs: clock.now() },
+  ...request,
+  state: 'done',
+  outcome: ANN,
+  settledAtMs: clock.now(),
 });
 
 function start() {
@@ -73,9 +75,7 @@ function start() {
   );
   const session = fault.wrap(
     { sessionId: SESSION, settle: (key: string) => settle(key) },
-    {
-      settle: 'settle',
-    },
+    { settle: 'settle' },
   ) as BmdbSession;
   const deps: GuardDeps = {
     bmdb: { guard: guarded },
@@ -108,8 +108,13 @@ beforeEach(() => {
     return done(request);
   };
   watch = createGuardWatch({
-    ...{ policy: DEFAULT_GUARD, heartbeatMs: 10 * MINUTE, nowMs: () => clock.now() },
-    ...{ clock, metrics, log, onChange: () => (changes += 1) },
+    policy: DEFAULT_GUARD,
+    heartbeatMs: 10 * MINUTE,
+    nowMs: () => clock.now(),
+    clock,
+    metrics,
+    log,
+    onChange: () => (changes += 1),
   });
   actor = start();
 });
@@ -169,7 +174,9 @@ describe('looks', () => {
     const hanging = createActor(
       provideGuard({
         ...({} as GuardDeps),
-        ...{ watch, log, isTakingIn: () => true },
+        watch,
+        log,
+        isTakingIn: () => true,
         mirror: { requests: () => [] } as unknown as GuardDeps['mirror'],
         bmdb: { guard: { assess: () => (answers ? Promise.resolve(calm()) : never) } },
       }),
@@ -253,8 +260,13 @@ describe('what is told', () => {
 describe('requests', () => {
   const freeze = (key: string, change: Partial<RequestRow> = {}) =>
     requestRow({
-      ...{ key, verb: 'freeze', provider: null, slotId: null, machineId: null },
-      ...{ createdAtMs: clock.now(), ...change },
+      key,
+      verb: 'freeze',
+      provider: null,
+      slotId: null,
+      machineId: null,
+      createdAtMs: clock.now(),
+      ...change,
     });
   const ask = async (...asked: RequestRow[]) => {
     await settled();
@@ -327,7 +339,10 @@ describe('each slot fails once, and runs twice: the next round mends it', () => 
     await settled();
     found = frozen();
     const request = requestRow({
-      ...{ verb: 'thaw', slotId: null, machineId: null, createdAtMs: clock.now() },
+      verb: 'thaw',
+      slotId: null,
+      machineId: null,
+      createdAtMs: clock.now(),
     });
     requests = [request];
     fault.arm(step, effect);
@@ -343,7 +358,10 @@ describe('each slot fails once, and runs twice: the next round mends it', () => 
     requests = [requestRow({ verb: 'thaw', slotId: null, machineId: null })];
     const lonely = createActor(
       provideGuard({
-        ...{ watch, log, isTakingIn: () => true, headStartMs: 1_000 },
+        watch,
+        log,
+        isTakingIn: () => true,
+        headStartMs: 1_000,
         bmdb: { guard: { assess: async () => calm() } },
         keeper: {
           require: () => {
@@ -351,8 +369,10 @@ describe('each slot fails once, and runs twice: the next round mends it', () => 
           },
         },
         mirror: {
-          ...{ requests: () => requests, facts: () => facts },
-          ...{ sessions: () => sessions, nowMs: () => clock.now() },
+          requests: () => requests,
+          facts: () => facts,
+          sessions: () => sessions,
+          nowMs: () => clock.now(),
         },
       }),
       { clock, input: { assessMs: PERIOD_MS } },

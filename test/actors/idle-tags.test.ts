@@ -38,7 +38,10 @@ beforeEach(() => {
     },
   });
   const idle = createIdleTags({
-    ...{ facts: () => facts, nowMs: clock.now, clock, log },
+    facts: () => facts,
+    nowMs: clock.now,
+    clock,
+    log,
     holds: { guard: (_, __, ask) => ask() },
   });
   round = () => idle(provider, new AbortController().signal);
@@ -55,7 +58,8 @@ function given(
   facts.set(
     name,
     slotFacts({
-      ...{ slot: name, holds },
+      slot: name,
+      holds,
       row: machineRow({ provided: provided({ providerId, reservationId }), ...row }),
       listed: device({ id: providerId, reservationId, tags, ...listed }),
     }),

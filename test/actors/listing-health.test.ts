@@ -30,7 +30,9 @@ beforeEach(() => {
       succeeded: (provider, by) => write(`${provider} ${by.at(-1)!} listed`),
     },
     keeper: { current: () => (session ? ({ sessionId: session } as never) : null) },
-    ...{ log, nowMs: () => nowMs, onChange: () => (changes += 1) },
+    log,
+    nowMs: () => nowMs,
+    onChange: () => (changes += 1),
   });
 });
 

@@ -45,7 +45,9 @@ beforeEach(() => {
       succeeded: async () => undefined,
       failed: async (_, error) => void told.push(explain(error)),
     },
-    ...{ clock, nowMs: clock.now, maxAgeMs: 30_000 },
+    clock,
+    nowMs: clock.now,
+    maxAgeMs: 30_000,
   });
 });
 const list = (signal = forever) => listings.list(PROVIDER, signal);

@@ -53,8 +53,14 @@ beforeEach(() => {
   mirror = createMirror({
     bmdb: script.bmdb,
     providers: new Map([[PROVIDER, scriptedProvider({ listMachines: async () => listing })]]),
-    ...{ heard$, loss: DEFAULT_LOSS, clock, scheduler: clockScheduler(clock) },
-    ...{ scanMs: LONG_MS, listMs: LONG_MS, scanGapMs: GAP_MS, pollMs: null },
+    heard$,
+    loss: DEFAULT_LOSS,
+    clock,
+    scheduler: clockScheduler(clock),
+    scanMs: LONG_MS,
+    listMs: LONG_MS,
+    scanGapMs: GAP_MS,
+    pollMs: null,
     random: { next: () => 0.5, uuid: () => 'unused' },
     log: recordingLog(),
     onFacts: () => (factsTold += 1),
@@ -293,9 +299,9 @@ describe('what is newer stays', () => {
     await settled();
     await advance(clock, 1_000);
     await reread(null);
-    script.scans.shift()!.answer({
-      ...{ cursor: MARK, machines: [machineRow()], intents: [intentRow()] },
-    });
+    script.scans
+      .shift()!
+      .answer({ cursor: MARK, machines: [machineRow()], intents: [intentRow()] });
     await settled();
     expect(rowOf()).toBeNull();
     await advance(clock, 10_000);

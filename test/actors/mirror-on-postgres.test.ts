@@ -35,8 +35,14 @@ afterEach(async () => {
 
 const begin = async (options: Partial<MirrorOptions>, wakes: WakesMode = 'listen') => {
   bmdb = createPgBmdb({
-    ...{ url: server.url, clock: systemClock, random: systemRandom, log: silentLog, wakes },
-    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, jitter: 0 },
+    url: server.url,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    wakes,
+    loss: DEFAULT_LOSS,
+    budget: DEFAULT_BUDGET,
+    jitter: 0,
   });
   reads = { scans: 0, changes: 0 };
   const counted: Bmdb = {
@@ -45,10 +51,20 @@ const begin = async (options: Partial<MirrorOptions>, wakes: WakesMode = 'listen
     changesSince: (cursor, signal) => ((reads.changes += 1), bmdb.changesSince(cursor, signal)),
   };
   mirror = createMirror({
-    ...{ bmdb: counted, providers: new Map(), heard$: NEVER, loss: DEFAULT_LOSS },
-    ...{ scanMs: NEVER_MS, scanGapMs: 20, pollMs: null, listMs: NEVER_MS },
-    ...{ clock: systemClock, random: systemRandom, log: silentLog },
-    ...{ onFacts: () => undefined, onView: () => undefined, onVanished: () => undefined },
+    bmdb: counted,
+    providers: new Map(),
+    heard$: NEVER,
+    loss: DEFAULT_LOSS,
+    scanMs: NEVER_MS,
+    scanGapMs: 20,
+    pollMs: null,
+    listMs: NEVER_MS,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    onFacts: () => undefined,
+    onView: () => undefined,
+    onVanished: () => undefined,
     ...options,
   });
   fleet = runService(mirror.service);
@@ -133,7 +149,9 @@ describe('the mirror on PostgreSQL', () => {
     await begin({ pollMs: 100 });
     const row = await add();
     const session = await bmdb.openSession({
-      ...{ component: 'shepherd', runtimeInfo: 'host test', intervalMs: 2_000 },
+      component: 'shepherd',
+      runtimeInfo: 'host test',
+      intervalMs: 2_000,
     });
     await session.claim('ShepherdAgentStart', row.machineId);
     await vi.waitUntil(() => factsOf(row)?.row?.work.length === 1, PATIENCE);

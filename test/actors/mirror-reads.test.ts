@@ -29,7 +29,12 @@ let subscription: Subscription;
 
 const start = (pollMs: number | null = null) => {
   const options = {
-    ...{ bmdb: script.bmdb, scanMs: SCAN_MS, scanGapMs: GAP_MS, pollMs, clock, log },
+    bmdb: script.bmdb,
+    scanMs: SCAN_MS,
+    scanGapMs: GAP_MS,
+    pollMs,
+    clock,
+    log,
     random: { next: () => chance, uuid: () => 'unused' },
   };
   const within = { signal: stopping.signal, scheduler: clockScheduler(clock) };

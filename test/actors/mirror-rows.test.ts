@@ -5,9 +5,15 @@ import type { MachineRow } from '../../src/domain/machine.ts';
 import { machineRow, MACHINE } from '../support/facts.ts';
 
 const around = {
-  ...{ cursor: null, intents: [], holds: [], penalties: [], sessions: [] },
-  ...{ requests: [], guard: [] },
-  ...{ providerHolds: [], leases: [] },
+  cursor: null,
+  intents: [],
+  holds: [],
+  penalties: [],
+  sessions: [],
+  requests: [],
+  guard: [],
+  providerHolds: [],
+  leases: [],
 };
 
 /** A read of one machine: it begins, its snapshot is taken, and later it comes in. */

@@ -108,7 +108,9 @@ describe('a decision', () => {
     await file('quarantine', { untilMs: null });
     await advance(world.clock, 1_000);
     expect(view()).toMatchObject({
-      ...{ state: 'Quarantined', substate: 'byOperator', reason: 'because' },
+      state: 'Quarantined',
+      substate: 'byOperator',
+      reason: 'because',
       endedBy: 'an operator: shepherd machine release',
     });
     await file('release', { forgetHostKey: false });

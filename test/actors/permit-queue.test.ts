@@ -24,7 +24,10 @@ const fleet = (count: number, ...recovering: Slot[]): Map<Slot, SlotFacts> =>
   );
 
 const standing = (state: GuardState, scope = 'fleet'): GuardStanding => ({
-  ...{ scope, state, sinceMs: null, reason: `${scope} is ${state}` },
+  scope,
+  state,
+  sinceMs: null,
+  reason: `${scope} is ${state}`,
 });
 
 let queue: PermitQueue;
@@ -74,8 +77,15 @@ test('the oldest attempt goes on first, then by machine id, whoever came first',
   ] as const) {
     const facts = tried.get(rack(at))!;
     const recovery: LadderRow = {
-      ...{ attempts: 1, operationRef: null, nextAtMs: null, orderKey: null, offSeenAtMs: null },
-      ...{ rung: 'rebooting', askedRung: 'rebooting', bootIdBefore: null, hostKeyBefore: null },
+      attempts: 1,
+      operationRef: null,
+      nextAtMs: null,
+      orderKey: null,
+      offSeenAtMs: null,
+      rung: 'rebooting',
+      askedRung: 'rebooting',
+      bootIdBefore: null,
+      hostKeyBefore: null,
       powerOffAskedAtMs: null,
       askedAtMs: NOW_MS - agoMs,
     };
@@ -88,9 +98,17 @@ test('the oldest attempt goes on first, then by machine id, whoever came first',
 
 describe('what was asked for under a permit that is still held', () => {
   const ASKED: LadderRow = {
-    ...{ attempts: 1, operationRef: null, orderKey: null, bootIdBefore: null, hostKeyBefore: null },
-    ...{ rung: 'powerCycling', askedRung: 'powerCycling', askedAtMs: NOW_MS - 60_000 },
-    ...{ nextAtMs: null, offSeenAtMs: NOW_MS, powerOffAskedAtMs: null },
+    attempts: 1,
+    operationRef: null,
+    orderKey: null,
+    bootIdBefore: null,
+    hostKeyBefore: null,
+    rung: 'powerCycling',
+    askedRung: 'powerCycling',
+    askedAtMs: NOW_MS - 60_000,
+    nextAtMs: null,
+    offSeenAtMs: NOW_MS,
+    powerOffAskedAtMs: null,
   };
   const under = (change: Partial<LadderRow>, ...recovering: Slot[]) => {
     const facts = fleet(60, ...recovering);
@@ -181,7 +199,11 @@ test('the end of an earlier wait does not end the one that came after it', async
 
 describe('the guard', () => {
   const ORDER: OrderRow = {
-    ...{ key: 'order-1', verb: 'reboot', by: 'ann', reason: 'it hangs', force: false },
+    key: 'order-1',
+    verb: 'reboot',
+    by: 'ann',
+    reason: 'it hangs',
+    force: false,
     expiresAtMs: NOW_MS + 3_600_000,
   };
   const ordered = (facts: Map<Slot, SlotFacts>, at: number) => {
@@ -189,11 +211,7 @@ describe('the guard', () => {
     return facts.set(rack(at), { ...known, row: { ...known.row!, order: ORDER } });
   };
   /** Who asks: a machine that is lost, one with a permit already, one that an operator ordered. */
-  const ASKERS = {
-    lost: fleet(60),
-    held: fleet(60, rack(1)),
-    ordered: ordered(fleet(60), 1),
-  };
+  const ASKERS = { lost: fleet(60), held: fleet(60, rack(1)), ordered: ordered(fleet(60), 1) };
   const CASES: readonly (readonly [GuardStanding[], (keyof typeof ASKERS)[]])[] = [
     [[standing('watching')], ['lost', 'held', 'ordered']],
     [

@@ -25,7 +25,10 @@ beforeEach(() => {
   };
   keeper = createHoldKeeper({
     book: { impose: (hold) => book.impose(hold), lift: (...what) => book.lift(...what) },
-    ...{ rows: () => rows, nowMs: clock.now, clock, log },
+    rows: () => rows,
+    nowMs: clock.now,
+    clock,
+    log,
   });
 });
 const limited = (ms: number) =>
@@ -33,8 +36,13 @@ const limited = (ms: number) =>
     rateLimit: { retryAt: new Date(clock.now() + ms) },
   });
 const hold = (change: Partial<ProviderHoldRow> = {}): ProviderHoldRow => ({
-  ...{ provider: PROVIDER, kind: 'throttle', key: 'reboot', level: 1, amount: null },
-  ...{ untilMs: clock.now() + 60_000, cause: 'slow down' },
+  provider: PROVIDER,
+  kind: 'throttle',
+  key: 'reboot',
+  level: 1,
+  amount: null,
+  untilMs: clock.now() + 60_000,
+  cause: 'slow down',
   ...change,
 });
 
@@ -79,9 +87,7 @@ test('a success lifts nothing that was imposed since it was begun', async () => 
 
 test('what another daemon imposed after ours was lifted holds at once', async () => {
   rows = [hold({ untilMs: clock.now() })];
-  await keeper.succeeded(PROVIDER, 'reboot', {
-    ...{ holds: keeper.holds(PROVIDER), nowMs: clock.now() },
-  });
+  await keeper.succeeded(PROVIDER, 'reboot', { holds: keeper.holds(PROVIDER), nowMs: clock.now() });
   rows = [hold()];
   expect(() => keeper.check(PROVIDER, 'reboot')).toThrow('throttled');
 });

@@ -90,8 +90,12 @@ describe('provider vector 23: the boot probe never passes', () => {
     const [slot] = world.views.keys();
     for (const kind of holds) {
       world.bmdb.tables.holds.push({
-        ...{ provider: PROVIDER, slotId: slotIdOf(slot as never), kind, untilMs: null },
-        ...{ setBy: 'ann', reason: 'under inspection' },
+        provider: PROVIDER,
+        slotId: slotIdOf(slot as never),
+        kind,
+        untilMs: null,
+        setBy: 'ann',
+        reason: 'under inspection',
       });
     }
     while (world.hosts.size === 0) await advance(world.clock, 100);
@@ -100,7 +104,9 @@ describe('provider vector 23: the boot probe never passes', () => {
     const asked = (call: 'reboot' | (typeof TAKEN)[number]) =>
       world.provider.account.calls.count(call);
     return {
-      ...{ world, probes, asked },
+      world,
+      probes,
+      asked,
       view: () => [...world.views.values()][0]!,
       device: () => world.provider.devices().map(({ id }) => id),
       /** Until it is true; three hours at most. */

@@ -23,15 +23,22 @@ beforeEach(() => {
 afterEach(() => stand.close());
 
 const deps = (): SettleRequestDeps => ({
-  ...{ keeper: stand.keeper, clock: stand.clock, log: stand.log },
-  ...{ headStartMs: HEAD_START_MS, sessions: () => sessions },
+  keeper: stand.keeper,
+  clock: stand.clock,
+  log: stand.log,
+  headStartMs: HEAD_START_MS,
+  sessions: () => sessions,
   facts: () => new Map([[SLOT, slotFacts({ requests: known.map((key) => requestRow({ key })) })]]),
 });
 const hold = () =>
   stand.bmdb.requests.file({
-    ...{ key: KEY, by: 'ann', reason: 'under inspection' },
+    key: KEY,
+    by: 'ann',
+    reason: 'under inspection',
     what: {
-      ...{ verb: 'hold', kind: 'no-start', untilMs: null },
+      verb: 'hold',
+      kind: 'no-start',
+      untilMs: null,
       target: { provider: PROVIDER, slotId: SLOT_ID, machineId: null },
     },
   });

@@ -40,10 +40,16 @@ test('machines of a provider that is not configured here are shown and left alon
   expect(bmdb.tables.history.filter(({ machineId: id }) => strangers.includes(id))).toEqual([]);
   const reason = 'provider elsewhere is not configured here';
   expect(views.get(slot(ELSEWHERE, 'fresh'))).toMatchObject({
-    ...{ state: 'Provisioned', substate: 'waiting', next: null, reason },
+    state: 'Provisioned',
+    substate: 'waiting',
+    next: null,
+    reason,
   });
   expect(views.get(slot(ELSEWHERE, 'silent'))).toMatchObject({
-    ...{ state: 'Running', substate: 'silent', next: null, reason },
+    state: 'Running',
+    substate: 'silent',
+    next: null,
+    reason,
   });
   const own = [...views.values()].filter(({ provider }) => provider === PROVIDER);
   expect(own.map(({ state, substate }) => `${state} ${substate}`)).toEqual([

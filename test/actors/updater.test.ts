@@ -72,7 +72,11 @@ beforeEach(() => {
     },
   });
   const deps: UpdaterDeps = {
-    ...{ clock, log, random: createSeededRandom(1), facts: () => facts, nowMs: clock.now },
+    clock,
+    log,
+    random: createSeededRandom(1),
+    facts: () => facts,
+    nowMs: clock.now,
     keeper: { current: () => session } as UpdaterDeps['keeper'],
     leases: { held: () => (isLeaseOurs ? ({} as Lease) : null) },
     providers: new Map([
@@ -82,7 +86,9 @@ beforeEach(() => {
     holds: createHoldKeeper({
       book: { impose: async (hold) => void imposed.push(hold), lift: async () => 0 },
       rows: () => imposed.map((each) => ({ ...each, amount: null, untilMs: each.forMs + EPOCH })),
-      ...{ nowMs: clock.now, clock, log },
+      nowMs: clock.now,
+      clock,
+      log,
     }),
     listings: {
       list: async (name) => {
@@ -98,7 +104,8 @@ beforeEach(() => {
 });
 const listingOf = (complete = true): DatedListing => ({
   machines: [...devices.values()].flatMap((each) => (each instanceof Error ? [] : [each])),
-  ...{ complete, beganAtMs: clock.monotonic() },
+  complete,
+  beganAtMs: clock.monotonic(),
 });
 
 const idAt = (at: number) => machineId(`aaaaaaaa-0000-4000-8000-${String(at).padStart(12, '0')}`);

@@ -17,12 +17,7 @@ export async function runProgram(
   env: Readonly<Record<string, string>> = {},
 ): Promise<string> {
   const { stdout } = await promisify(execFile)(program, args, {
-    env: {
-      PATH: '/usr/bin:/bin',
-      HOME: '/nonexistent',
-      PYTHONDONTWRITEBYTECODE: '1',
-      ...env,
-    },
+    env: { PATH: '/usr/bin:/bin', HOME: '/nonexistent', PYTHONDONTWRITEBYTECODE: '1', ...env },
     maxBuffer: 16 * 1024 * 1024,
     timeout: 120_000,
   });

@@ -20,7 +20,10 @@ test('A: a program written with Libcloud sees, makes and ends devices on demand'
   });
   const seen = JSON.parse(printed) as Record<string, unknown>;
   expect(seen).toMatchObject({
-    ...{ projects: ['fleet'], created: true, deleted: true, description: 'renamed' },
+    projects: ['fleet'],
+    created: true,
+    deleted: true,
+    description: 'renamed',
     sizes: { 'm3.large.x86': true, 'c3.small.x86': true },
     images: { ubuntu_24_04: 'ubuntu', debian_12: 'debian' },
     locations: ['am6', 'fr2', 'ny5', 'sv15'],

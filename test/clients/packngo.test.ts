@@ -15,7 +15,10 @@ const BUILT = join(ROOT, 'node_modules/.cache/packngo');
 
 const go = (...args: string[]) =>
   runProgram('/usr/bin/go', args, {
-    ...{ GOPATH, GO111MODULE: 'off', GOCACHE: join(BUILT, 'cache'), GOTOOLCHAIN: 'local' },
+    GOPATH,
+    GO111MODULE: 'off',
+    GOCACHE: join(BUILT, 'cache'),
+    GOTOOLCHAIN: 'local',
   });
 
 beforeAll(async () => {
@@ -39,15 +42,24 @@ test('A: a program written with packngo sees, makes and ends devices on reservat
     FAKEQUINIX_TOKEN: fake.tokens.user,
   });
   expect(JSON.parse(printed)).toEqual({
-    ...{ reservations: 13, devices: 13, left: 0, steps: 10 },
+    reservations: 13,
+    devices: 13,
+    left: 0,
+    steps: 10,
     customdata: { made: 'by packngo' },
-    ...{ plan: 'm3.large.x86', facility: 'fr2', networkType: 'layer3' },
+    plan: 'm3.large.x86',
+    facility: 'fr2',
+    networkType: 'layer3',
     address: expect.stringMatching(/^198\.18\./),
     reserved: 'packngo-00',
     locked: 'true',
     events: expect.objectContaining({
-      ...{ 'device.created': true, 'provisioning.101': true, 'provisioning.110': true },
-      ...{ 'power_off.requested': true, 'power_on.requested': true, 'reboot.requested': true },
+      'device.created': true,
+      'provisioning.101': true,
+      'provisioning.110': true,
+      'power_off.requested': true,
+      'power_on.requested': true,
+      'reboot.requested': true,
     }),
     capacity: 'normal',
   });
@@ -88,10 +100,12 @@ test('A: the acceptance tests that packngo was judged by pass here too', async (
     join(BUILT, 'acceptance'),
     ['-test.v', '-test.parallel=20', `-test.run=^(${THEIR_TESTS.join('|')})$`],
     {
-      ...{ PACKNGO_TEST_ACTUAL_API: '1', PACKNGO_TEST_FACILITY: 'ewr1' },
+      PACKNGO_TEST_ACTUAL_API: '1',
+      PACKNGO_TEST_FACILITY: 'ewr1',
       // Whatever they are after, the internet they do not reach.
       HTTPS_PROXY: 'http://127.0.0.1:9',
-      ...{ PACKET_API_URL: `${fake.url}/`, PACKET_AUTH_TOKEN: fake.tokens.user },
+      PACKET_API_URL: `${fake.url}/`,
+      PACKET_AUTH_TOKEN: fake.tokens.user,
     },
   ).catch((error: { stdout?: string }) => error.stdout ?? String(error));
   const results = [...printed.matchAll(/^--- (\w+): (\w+)/gm)].map(([, result, name]) => [

@@ -33,10 +33,13 @@ const configFor = ({ username, host, pathname }: URL) => ({
   database: { url: `postgresql://${username}:\${DB_PASSWORD}@${host}${pathname}` },
   providers: {
     metal: {
-      ...{ driver: 'equinix', token: '${METAL_TOKEN}', username: 'test' },
+      driver: 'equinix',
+      token: '${METAL_TOKEN}',
+      username: 'test',
       projectId: '3fa85f64-5717-4562-b3fc-2c963f66afa6',
       instanceSetId: 'tests-shell-000000000000001',
-      ...{ devicePrefix: 'shepherd-db-', sshKeyLabel: 'shepherd-db' },
+      devicePrefix: 'shepherd-db-',
+      sshKeyLabel: 'shepherd-db',
     },
   },
   ssh: { keyPath: join(dir, 'ssh-key') },
@@ -56,8 +59,10 @@ async function addMachines(): Promise<void> {
     ...startedAt(NOW - 5 * MINUTE),
     heartbeat: { atMs: NOW, bootId: null },
     installation: {
-      ...{ requestGeneration: 3n, handedOutAtMs: NOW },
-      ...{ reportGeneration: null, reportResult: null },
+      requestGeneration: 3n,
+      handedOutAtMs: NOW,
+      reportGeneration: null,
+      reportResult: null,
     },
     backoffs: [
       { ...backoff, untilMs: NOW - MINUTE, cause: 'no route' },
@@ -166,7 +171,8 @@ describe('db show', () => {
   test('refuses what is no machine', async () => {
     const unknown = '00000000-0000-4000-8000-00000000000c';
     await expect(showMachines({ file, machine: unknown })).rejects.toMatchObject({
-      ...{ code: 'not-found', message: `there is no machine ${unknown}` },
+      code: 'not-found',
+      message: `there is no machine ${unknown}`,
     });
     await expect(showMachines({ file, machine: 'rack7' })).rejects.toMatchObject({ code: 'usage' });
   });
@@ -185,7 +191,9 @@ describe('db hardware', () => {
     expect(JSON.parse(await showHardware({ file, json: true }))).toMatchObject({
       machines: [
         {
-          ...{ machineId: A, provider: 'metal', providerId: 'device-one' },
+          machineId: A,
+          provider: 'metal',
+          providerId: 'device-one',
           report: { message: { report: { cpu: [{ cores: 8 }] } } },
         },
       ],

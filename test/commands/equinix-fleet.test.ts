@@ -38,8 +38,14 @@ async function start(knows = async () => new Map([[deviceId('t-machine'), SLOT]]
   chmodSync(token, 0o600);
   const providers = {
     equinix: {
-      ...{ driver: 'equinix', baseUrl: stand.fake.url, token: 'file:token', username: 'tester' },
-      ...{ projectId: SOURCE, devicePrefix: 't-', sshKeyLabel: 'fleet', instanceSetId: OURS },
+      driver: 'equinix',
+      baseUrl: stand.fake.url,
+      token: 'file:token',
+      username: 'tester',
+      projectId: SOURCE,
+      devicePrefix: 't-',
+      sshKeyLabel: 'fleet',
+      instanceSetId: OURS,
     },
   };
   const parts = {

@@ -95,9 +95,9 @@ export async function startOperatorStand(
       signal: ending.signal,
     };
     let exitCode = -1;
-    const cli = new Command('shepherd').exitOverride().configureOutput({
-      writeErr: (text) => void notes.push(text),
-    });
+    const cli = new Command('shepherd')
+      .exitOverride()
+      .configureOutput({ writeErr: (text) => void notes.push(text) });
     addEquinixCommands(
       cli,
       () => ({ operator, release: () => void input.destroy() }),

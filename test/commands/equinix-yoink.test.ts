@@ -25,7 +25,10 @@ const YOINK = [
 const MOVE = 'POST /hardware-reservations/{id}/move';
 const inFrankfurt = (n: number) => ({ id: reservationId(n), facility: 'fr2' });
 const device = (hostname: string, n: number, change: object = {}) => ({
-  ...{ hostname, reservation: reservationId(n), tags: ownedBy(OURS), ...change },
+  hostname,
+  reservation: reservationId(n),
+  tags: ownedBy(OURS),
+  ...change,
 });
 const projectOf = (n: number) =>
   stand.fake.reservations().find(({ id }) => id === reservationId(n))?.projectId;

@@ -190,7 +190,12 @@ describe('list', () => {
     devices: [{ hostname: 'x', reservation: reservationId(4) }],
   };
   const line = (metro: string, plan: string, counts: object) => ({
-    ...{ metro, plan, available: 0, inUse: 0, notProvisionable: 0, ...counts },
+    metro,
+    plan,
+    available: 0,
+    inUse: 0,
+    notProvisionable: 0,
+    ...counts,
   });
 
   test('counts a project by metro, plan and class, with its name', async () => {

@@ -37,10 +37,13 @@ function addFleet(): void {
   s.add(4, { agentStarted: started, heartbeat: { atMs: nowMs - 20 * MINUTE, bootId: null } });
   const provided = s.bmdb.tables.machines.get(idOf(1))!.row.provided!;
   s.add(5, {
-    ...{ agentStarted: null, heartbeat: null },
+    agentStarted: null,
+    heartbeat: null,
     provided: {
       ...provided,
-      ...{ providerId: 'device-5', reservationId: 'slot-5', location: 'fr' },
+      providerId: 'device-5',
+      reservationId: 'slot-5',
+      location: 'fr',
       status: 'ProvisioningFailedPermanent',
     },
   });
@@ -149,11 +152,16 @@ describe('machines', () => {
     await s.verb({ verb: 'reboot', force: true }, slotName(1));
     const { text } = await listMachines({ json: true }, s.means);
     expect(JSON.parse(text)).toMatchObject({
-      ...{ total: 1, withoutHardware: 1, daemons: 0 },
+      total: 1,
+      withoutHardware: 1,
+      daemons: 0,
       counts: { Running: 1, Quarantined: 0 },
       machines: [
         {
-          ...{ slot: 'metal/slot-1', machineId: idOf(1), state: 'Running', substate: 'healthy' },
+          slot: 'metal/slot-1',
+          machineId: idOf(1),
+          state: 'Running',
+          substate: 'healthy',
           requests: [{ verb: 'reboot', by: 'ann' }],
         },
       ],
@@ -180,9 +188,16 @@ describe('one machine', () => {
     const nowMs = s.clock.now();
     const key = Buffer.from('a host key');
     const recovery: LadderRow = {
-      ...{ rung: 'rebooting', attempts: 2, nextAtMs: nowMs + 5 * MINUTE },
-      ...{ askedAtMs: nowMs - MINUTE, askedRung: 'rebooting', orderKey: null },
-      ...{ operationRef: 'op-7', bootIdBefore: 'boot-1', hostKeyBefore: null, offSeenAtMs: null },
+      rung: 'rebooting',
+      attempts: 2,
+      nextAtMs: nowMs + 5 * MINUTE,
+      askedAtMs: nowMs - MINUTE,
+      askedRung: 'rebooting',
+      orderKey: null,
+      operationRef: 'op-7',
+      bootIdBefore: 'boot-1',
+      hostKeyBefore: null,
+      offSeenAtMs: null,
       powerOffAskedAtMs: null,
     };
     s.add(1, {
@@ -192,7 +207,9 @@ describe('one machine', () => {
       quarantine: { kind: 'needsHuman', reason: 'two power cycles did not help', untilMs: null },
       backoffs: [
         {
-          ...{ process: 'ShepherdRecovery', untilMs: nowMs + 90_000, lastIntervalSeconds: 60 },
+          process: 'ShepherdRecovery',
+          untilMs: nowMs + 90_000,
+          lastIntervalSeconds: 60,
           cause: 'the provider does not answer',
         },
       ],
@@ -229,16 +246,22 @@ describe('one machine', () => {
   test('as JSON is shown with its rows', async () => {
     s.add(1, {
       installation: {
-        ...{ requestGeneration: 3n, handedOutAtMs: null },
-        ...{ reportGeneration: null, reportResult: null },
+        requestGeneration: 3n,
+        handedOutAtMs: null,
+        reportGeneration: null,
+        reportResult: null,
       },
     });
     const { text } = await showMachine(idOf(1), true, s.means);
     expect(JSON.parse(text)).toMatchObject({
-      ...{ slot: 'metal/slot-1', provider: 'metal', slotId: 'slot-1' },
+      slot: 'metal/slot-1',
+      provider: 'metal',
+      slotId: 'slot-1',
       summary: { state: 'Running', needsHuman: false },
       machine: { machineId: idOf(1), installation: { requestGeneration: '3' } },
-      ...{ hostKeyFingerprint: null, holds: [], requests: [] },
+      hostKeyFingerprint: null,
+      holds: [],
+      requests: [],
     });
   });
 
@@ -256,14 +279,19 @@ describe('one machine', () => {
 
 describe('an installation', () => {
   const installed = (change: object) => ({
-    ...{ requestGeneration: 1n, handedOutAtMs: s.clock.now(), reportGeneration: null },
-    ...{ reportResult: null, ...change },
+    requestGeneration: 1n,
+    handedOutAtMs: s.clock.now(),
+    reportGeneration: null,
+    reportResult: null,
+    ...change,
   });
 
   test('that failed is shown with what its agent said', async () => {
     const id = s.add(1, { installation: installed({}) });
     const raw = installationReportCodec.encode({
-      ...{ generation: 1n, error: { error: 'no disk\n\u001b[31msda' }, result: 'error' },
+      generation: 1n,
+      error: { error: 'no disk\n\u001b[31msda' },
+      result: 'error',
     });
     const report = { generation: 1n, result: 'Error', raw } as const;
     const publicKey = Buffer.from(KEY_HEX, 'hex');
@@ -317,12 +345,24 @@ describe('the history of a machine', () => {
   test('stays when the machine is gone', async () => {
     const id = s.add(1);
     s.bmdb.tables.events.push({
-      ...{ slot: slotName(1), machineId: id, atMs: s.clock.now(), kind: 'deprovisioned' },
-      ...{ actor: 'shepherd', reason: 'device device-1', from: null, to: null },
+      slot: slotName(1),
+      machineId: id,
+      atMs: s.clock.now(),
+      kind: 'deprovisioned',
+      actor: 'shepherd',
+      reason: 'device device-1',
+      from: null,
+      to: null,
     });
     s.bmdb.tables.history.push({
-      ...{ seq: 1, atMs: s.clock.now(), machineId: id, process: 'ShepherdDeprovision' },
-      ...{ event: 'Finished', cause: null, sessionId: sessionId('x'), component: 'shepherd' },
+      seq: 1,
+      atMs: s.clock.now(),
+      machineId: id,
+      process: 'ShepherdDeprovision',
+      event: 'Finished',
+      cause: null,
+      sessionId: sessionId('x'),
+      component: 'shepherd',
       epoch: '1',
     });
     s.bmdb.tables.machines.delete(id);
@@ -335,9 +375,7 @@ describe('the history of a machine', () => {
 
 describe('the fleet', () => {
   const guard = (verb: 'freeze' | 'thaw', change: object = {}) =>
-    s.driven(
-      runGuardVerb({ ...{ verb, reason: 'storm', by: 'ann', json: false }, ...change }, s.means),
-    );
+    s.driven(runGuardVerb({ verb, reason: 'storm', by: 'ann', json: false, ...change }, s.means));
   const status = async () => (await fleetStatus(false, s.means)).text;
 
   test('is frozen and thawed by the guard of a daemon', async () => {
@@ -374,7 +412,8 @@ describe('the fleet', () => {
     addFleet();
     s.bmdb.tables.machines.get(idOf(4))!.permitGrantedAtMs = s.clock.now();
     s.bmdb.tables.machines.get(idOf(4))!.permitScope = {
-      ...{ provider: providerName('metal'), location: 'ny' },
+      provider: providerName('metal'),
+      location: 'ny',
     };
     await s.daemon();
     await s.verb({ verb: 'reboot', force: false }, slotName(1));
@@ -386,7 +425,8 @@ describe('the fleet', () => {
     fitting(text);
     const { text: json } = await fleetStatus(true, s.means);
     expect(JSON.parse(json)).toMatchObject({
-      ...{ needsHuman: 2, counts: { Quarantined: 2 } },
+      needsHuman: 2,
+      counts: { Quarantined: 2 },
       budgets: [
         { scope: 'fleet', permits: 1, limit: 1 },
         { scope: 'provider metal', permits: 1 },

@@ -66,7 +66,9 @@ describe('an image', () => {
 
   test('is what the flags say', () => {
     expect(imageOf(flags)).toEqual({
-      ...{ url: flags.imageUrl, sha256: 'ab'.repeat(32), compression: 'zstd' },
+      url: flags.imageUrl,
+      sha256: 'ab'.repeat(32),
+      compression: 'zstd',
       rootDevice: { serial: 'S1' },
     });
   });

@@ -40,7 +40,11 @@ export function machineStand(): MachineStand {
   const random = createSeededRandom(1);
   const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
   const means: Means = {
-    ...{ bmdb, clock, random, width: 80, signal: new AbortController().signal },
+    bmdb,
+    clock,
+    random,
+    width: 80,
+    signal: new AbortController().signal,
     config: {
       agent: {
         heartbeatPeriod: DEFAULT_LOSS.periodMs,
@@ -64,7 +68,10 @@ export function machineStand(): MachineStand {
     return task;
   };
   return {
-    ...{ bmdb, clock, means, driven },
+    bmdb,
+    clock,
+    means,
+    driven,
     add: (at, change = {}) => {
       const id = idOf(at);
       const nowMs = clock.now();
@@ -81,7 +88,9 @@ export function machineStand(): MachineStand {
     },
     daemon: async () => {
       const session = await bmdb.openSession({
-        ...{ component: 'shepherd', runtimeInfo: 'host test', intervalMs: 86_400_000 },
+        component: 'shepherd',
+        runtimeInfo: 'host test',
+        intervalMs: 86_400_000,
       });
       const settleAll = async () => {
         const { requests } = await bmdb.scan(means.signal);
@@ -94,9 +103,14 @@ export function machineStand(): MachineStand {
       driven(
         runVerb(
           {
-            ...{ wish: () => wish, reason: 'because', by: 'ann', json: false },
+            wish: () => wish,
+            reason: 'because',
+            by: 'ann',
+            json: false,
             selector: typeof selector === 'string' ? { name: selector } : selector,
-            ...{ dryRun: false, yes: false, ...change },
+            dryRun: false,
+            yes: false,
+            ...change,
           },
           means,
         ),

@@ -82,7 +82,8 @@ describe('one machine', () => {
     expect(text).toContain(says);
     expect((await s.verb({ ...HOLD, kind: 'no-allocate' }, slotName(1))).text).not.toContain(says);
     expect(await s.verb({ verb: 'unhold', kind: 'preserve' }, 'metal/slot-l')).toMatchObject({
-      ...{ exitCode: 0, text: expect.stringContaining('there was none') },
+      exitCode: 0,
+      text: expect.stringContaining('there was none'),
     });
   });
 
@@ -147,7 +148,9 @@ describe('what cannot be undone', () => {
     {
       verb: 'install',
       image: {
-        ...{ url: 'https://images.example/a', sha256: '0'.repeat(64), compression: 'none' },
+        url: 'https://images.example/a',
+        sha256: '0'.repeat(64),
+        compression: 'none',
         rootDevice: { name: 'sda' },
       },
     },
@@ -283,12 +286,16 @@ describe('as JSON', () => {
     await s.daemon();
     const { text } = await s.verb(HOLD, slotName(1), { json: true, key: 'k-1' });
     expect(JSON.parse(text)).toMatchObject({
-      ...{ verb: 'hold', key: 'k-1', dryRun: false },
+      verb: 'hold',
+      key: 'k-1',
+      dryRun: false,
       requests: [{ slot: 'metal/slot-1', key: 'k-1', state: 'done', outcome: expect.any(String) }],
     });
     const dry = await s.verb({ verb: 'reinstall' }, slotName(1), { json: true });
     expect(JSON.parse(dry.text)).toEqual({
-      ...{ verb: 'reinstall', key: null, dryRun: true },
+      verb: 'reinstall',
+      key: null,
+      dryRun: true,
       requests: [{ slot: 'metal/slot-1', machineId: idOf(1), state: 'untried' }],
     });
   });

@@ -14,7 +14,8 @@ afterEach(() => rmSync(dir, { recursive: true }));
 async function said(text: string, rows: number | null, env: NodeJS.ProcessEnv): Promise<string> {
   let written = '';
   const stream = {
-    ...{ isTTY: rows !== null, rows: rows ?? undefined },
+    isTTY: rows !== null,
+    rows: rows ?? undefined,
     write: (part: string) => (written += part),
   };
   await sayPaged(text, stream as unknown as NodeJS.WriteStream, {

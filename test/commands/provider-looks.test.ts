@@ -30,8 +30,13 @@ let fake: Fakequinix;
 beforeAll(async () => {
   server = await startPgServer();
   bmdb = createPgBmdb({
-    ...{ url: server.url, clock: systemClock, random: systemRandom, log: silentLog },
-    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, wakes: 'poll' },
+    url: server.url,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    loss: DEFAULT_LOSS,
+    budget: DEFAULT_BUDGET,
+    wakes: 'poll',
   });
   vi.stubEnv('DB_PASSWORD', new URL(server.url).password);
 });
@@ -44,7 +49,9 @@ afterAll(async () => {
 beforeEach(async () => {
   await server.clear();
   fake = await startFakequinix({
-    ...{ listen: { host: '127.0.0.1', port: 0 }, profile: 'fast', reservations: 5 },
+    listen: { host: '127.0.0.1', port: 0 },
+    profile: 'fast',
+    reservations: 5,
   });
   vi.stubEnv('METAL_TOKEN', fake.tokens.project);
   writeConfig(fake.url);
@@ -57,9 +64,15 @@ function writeConfig(baseUrl: string, more: object = {}, metal: object = {}) {
     database: { url: `postgresql://${username}:\${DB_PASSWORD}@${host}${pathname}` },
     providers: {
       metal: {
-        ...{ driver: 'equinix', baseUrl, token: '${METAL_TOKEN}', username: 'test', apiRate: '0s' },
-        ...{ projectId: fake.projectId, instanceSetId: 'tests-looks-000000000000001' },
-        ...{ devicePrefix: 'shepherd-looks-', sshKeyLabel: 'shepherd-looks' },
+        driver: 'equinix',
+        baseUrl,
+        token: '${METAL_TOKEN}',
+        username: 'test',
+        apiRate: '0s',
+        projectId: fake.projectId,
+        instanceSetId: 'tests-looks-000000000000001',
+        devicePrefix: 'shepherd-looks-',
+        sshKeyLabel: 'shepherd-looks',
         ...metal,
       },
       ...more,
@@ -72,7 +85,10 @@ function writeConfig(baseUrl: string, more: object = {}, metal: object = {}) {
 }
 
 const looking = (): LookOptions => ({
-  ...{ file, json: false, version: 'test', signal: AbortSignal.timeout(30_000) },
+  file,
+  json: false,
+  version: 'test',
+  signal: AbortSignal.timeout(30_000),
 });
 const slotIds = () =>
   fake
@@ -112,14 +128,12 @@ test('a plan honours the shelf and the holds, and says so for each slot', async 
   expect(shelved.text.match(/^ {2}create /gm)).toHaveLength(3);
 
   await bmdb.providerHolds.impose({
-    ...{
-      provider: METAL,
-      kind: 'capacity',
-      key: 'all',
-      forMs: 60_000,
-      level: 1,
-      cause: 'sold out',
-    },
+    provider: METAL,
+    kind: 'capacity',
+    key: 'all',
+    forMs: 60_000,
+    level: 1,
+    cause: 'sold out',
   });
   const held = JSON.parse((await plan({ ...looking(), json: true, all: false })).text);
   expect(held.providers[0].create).toEqual([]);
@@ -151,7 +165,8 @@ test('a provider that does not answer is said to be so', async () => {
 
 test('a plan from an incomplete listing creates nothing, and says so', async () => {
   const part = {
-    ...{ driver: 'stub', instanceSetId: 'tests-looks-000000000000002' },
+    driver: 'stub',
+    instanceSetId: 'tests-looks-000000000000002',
     faults: [{ fault: 'partial-page', operation: 'list' }],
   };
   writeConfig(fake.url, { part });
@@ -183,7 +198,10 @@ describe('leftovers', () => {
     await fake.close();
     const clock = createManualClock(Date.now() - 3 * HOUR_MS);
     fake = await startFakequinix({
-      ...{ listen: { host: '127.0.0.1', port: 0 }, profile: 'fast', reservations: 1, clock },
+      listen: { host: '127.0.0.1', port: 0 },
+      profile: 'fast',
+      reservations: 1,
+      clock,
     });
     vi.stubEnv('METAL_TOKEN', fake.tokens.user);
     writeConfig(fake.url);
@@ -226,13 +244,19 @@ describe('leftovers', () => {
 test('the status shows holds with cause and end, the shelf, and unfinished creations', async () => {
   const [slotId] = slotIds();
   await bmdb.providerHolds.impose({
-    ...{ provider: METAL, kind: 'throttle', key: 'create', forMs: 90_000, level: 2 },
+    provider: METAL,
+    kind: 'throttle',
+    key: 'create',
+    forMs: 90_000,
+    level: 2,
     cause: 'too many requests',
   });
   await server.sql.query(`INSERT INTO provider_holds (provider, kind, key, until, cause)
     VALUES ('metal', 'penalty', 'slot-x', now() + interval '1 hour', 'it was refused')`);
   const session = await bmdb.openSession({
-    ...{ component: 'shepherd', runtimeInfo: 'test', intervalMs: 60_000 },
+    component: 'shepherd',
+    runtimeInfo: 'test',
+    intervalMs: 60_000,
   });
   await session.lease('provisioner/metal');
   await session.intents.open({ provider: METAL, slotId: slotId!, hostname: 'h' });

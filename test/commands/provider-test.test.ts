@@ -115,10 +115,7 @@ describe('refused before anything is opened', () => {
       return {};
     });
     const own = 'Fleet-fleet-000000000000001';
-    const providers = {
-      one: { driver: 'stub' },
-      two: { driver: 'stub', instanceSetId: own },
-    };
+    const providers = { one: { driver: 'stub' }, two: { driver: 'stub', instanceSetId: own } };
     const options = { configFile: configFile({ providers }), provider: 'one' };
     const says = /^the instance set fleet-.* is the one of provider two: .*--set-id$/;
     const setId = own.toLowerCase();
@@ -215,10 +212,7 @@ test('the log-in line is shown, and the tester waited for', async () => {
   const { report } = await runTest(
     STUB,
     { only: ['pause'], pause: true },
-    {
-      drivers,
-      pause: async (line) => void shown.push(line),
-    },
+    { drivers, pause: async (line) => void shown.push(line) },
   );
   expect(shown).toEqual([expect.stringMatching(/^ssh -p \d+ root@127\.0\.0\.1$/)]);
   expect(report.steps.at(-1)).toMatchObject({ id: 'pause', outcome: 'passed' });

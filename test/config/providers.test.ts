@@ -44,13 +44,14 @@ test('every driver has the common keys, and each its own', () => {
   const { providers } = parse({ rack, here });
   expect(providers['rack']).toMatchObject({ callsPerSecond: 10, sharedTags: {} });
   expect(ownSettingsOf(providers['rack']!)).toEqual({
-    ...{
-      inventory: join(directory, 'machines.json'),
-      refresh: 300_000,
-      sshUser: 'root',
-      sshPasswords: {},
-    },
-    ...{ probePort: 22, probeInterval: 60_000, probeTimeout: 3_000, probeParallelism: 32 },
+    inventory: join(directory, 'machines.json'),
+    refresh: 300_000,
+    sshUser: 'root',
+    sshPasswords: {},
+    probePort: 22,
+    probeInterval: 60_000,
+    probeTimeout: 3_000,
+    probeParallelism: 32,
   });
   expect(ownSettingsOf(providers['here']!)).toEqual({ dataDir: join(directory, 'here') });
 });

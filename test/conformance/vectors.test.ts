@@ -65,10 +65,7 @@ test('provider vector 22: a destruction is asked for again while the machine is 
   const running = runTest(
     { ...STUB, ssh: false, faults },
     { only: ['destroy-again'], timeoutMs: 3_600_000 },
-    {
-      clock,
-      patience: { syncMs: 1_000, destroyMs: 600_000, callMs: 60_000, cleanUpMs: 60_000 },
-    },
+    { clock, patience: { syncMs: 1_000, destroyMs: 600_000, callMs: 60_000, cleanUpMs: 60_000 } },
   );
   const { report } = await runOut(clock, running);
   expect(badIn(report)).toEqual([]);

@@ -66,8 +66,12 @@ test('the guard as JSON: where it stands, who needs a human, and the budget', as
   const fleet = scriptedFleet(...FLEET);
   const { url } = await start({ fleet });
   const frozen: GuardScope = {
-    ...{ scope: 'equinix', state: 'frozen', sinceMs: AT_MS, reason: 'provider equinix is frozen' },
-    ...{ started: 20, silent: 9 },
+    scope: 'equinix',
+    state: 'frozen',
+    sinceMs: AT_MS,
+    reason: 'provider equinix is frozen',
+    started: 20,
+    silent: 9,
   };
   fleet.guard({ state: 'frozen', scopes: [...WATCHING.scopes, frozen] });
   const { status, body } = await ask(`${url}api/v1/guard`);
@@ -275,7 +279,9 @@ describe('the door', () => {
     for (const token of ['another guess', 'sesame']) {
       const { status, headers, body } = await withToken(token);
       expect({ token, status, wait: headers['retry-after'] }).toEqual({
-        ...{ token, status: 429, wait: '59' },
+        token,
+        status: 429,
+        wait: '59',
       });
       expect(JSON.parse(body)).toEqual({
         error: { code: 'limited', message: 'Too many wrong tokens from this address: wait 59 s' },

@@ -146,8 +146,12 @@ describe('page', () => {
       expect(await page.locator('#guard').isVisible()).toBe(false);
       const attack = `<img src=x onerror="document.title='owned'">`;
       const frozen: GuardScope = {
-        ...{ scope: 'equinix', state: 'frozen', sinceMs: AT_MS - 125_000, reason: attack },
-        ...{ started: 20, silent: 9 },
+        scope: 'equinix',
+        state: 'frozen',
+        sinceMs: AT_MS - 125_000,
+        reason: attack,
+        started: 20,
+        silent: 9,
       };
       fleet.guard({ state: 'frozen', scopes: [...WATCHING.scopes, frozen] });
       await becomes(page, '#guard-title', /^Recovery is frozen$/);

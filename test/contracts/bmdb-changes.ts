@@ -67,9 +67,7 @@ export function changesContract(s: Stage): void {
       expect(await told(() => agent.note({ kind: 'agentStartAttempt' }))).toMatchObject({
         startAttempt: { count: 0 },
       });
-      expect(await told(() => agent.finish(agentStarted()))).toMatchObject({
-        hostKey: 'host-key',
-      });
+      expect(await told(() => agent.finish(agentStarted()))).toMatchObject({ hostKey: 'host-key' });
       expect(await told(() => s.session.updateProvided(id, { location: 'la' }))).toMatchObject({
         provided: { location: 'la' },
       });
@@ -100,14 +98,17 @@ export function changesContract(s: Stage): void {
       });
       const quarantine = { kind: 'needsHuman', reason: 'dead' } as const;
       expect(await told(() => work.fail(STEADY, 'x', { quarantine }))).toMatchObject({
-        ...{ quarantine, permit: false },
+        quarantine,
+        permit: false,
       });
     });
 
     it('are machines that come and go', async () => {
       const before = await scanned();
       const intent = await s.session.intents.open({
-        ...{ provider: PROVIDER, slotId: 'reservation-1', hostname: 'm-1' },
+        provider: PROVIDER,
+        slotId: 'reservation-1',
+        hostname: 'm-1',
       });
       await s.session.intents.adopt(intent.witness, providedOf('1'));
       const { machines } = await since(before);

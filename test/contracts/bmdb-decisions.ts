@@ -115,12 +115,16 @@ export function decisionsContract(s: Stage): void {
       const target = await targetFor(id);
       const untilMs = (await s.now()) + 10 * MINUTE;
       expect(await settle({ verb: 'hold', target, kind, untilMs })).toMatchObject({
-        ...{ state: 'done', outcome: `${kind} holds until ${new Date(untilMs).toISOString()}` },
+        state: 'done',
+        outcome: `${kind} holds until ${new Date(untilMs).toISOString()}`,
       });
       const [first] = await holds();
       expect(first).toMatchObject({
-        ...{ provider: target.provider, slotId: target.slotId, kind },
-        ...{ setBy: 'ann', reason: 'no longer needed' },
+        provider: target.provider,
+        slotId: target.slotId,
+        kind,
+        setBy: 'ann',
+        reason: 'no longer needed',
       });
       expect(Math.abs(first!.untilMs! - untilMs)).toBeLessThan(2);
       const by = { by: 'bob', reason: 'for good' };
@@ -129,11 +133,13 @@ export function decisionsContract(s: Stage): void {
       });
       expect(await holds()).toMatchObject([{ kind, setBy: 'bob', untilMs: null }]);
       expect(await settle({ verb: 'unhold', target, kind })).toMatchObject({
-        ...{ state: 'done', outcome: `${kind} is taken away; bob had set it (for good)` },
+        state: 'done',
+        outcome: `${kind} is taken away; bob had set it (for good)`,
       });
       expect(await holds()).toEqual([]);
       expect(await settle({ verb: 'unhold', target, kind })).toMatchObject({
-        ...{ state: 'done', outcome: 'there was none' },
+        state: 'done',
+        outcome: 'there was none',
       });
       expect(await log(id)).toEqual([
         `ann held ${kind}: no longer needed`,
@@ -172,7 +178,8 @@ export function decisionsContract(s: Stage): void {
       const target = await targetFor(await add());
       const untilMs = (await s.now()) - 1_000;
       expect(await settle({ verb: 'hold', target, kind: 'no-start', untilMs })).toMatchObject({
-        ...{ state: 'refused', outcome: 'its end is over already' },
+        state: 'refused',
+        outcome: 'its end is over already',
       });
       expect(await holds()).toEqual([]);
     });
@@ -218,7 +225,8 @@ export function decisionsContract(s: Stage): void {
       expect(await park(human)).toMatchObject({ state: 'done' });
       expect((await read(human)).quarantine).toMatchObject({ kind: 'byOperator' });
       expect(await park(conflict)).toMatchObject({
-        ...{ state: 'refused', outcome: 'it is quarantined (conflict: x) already' },
+        state: 'refused',
+        outcome: 'it is quarantined (conflict: x) already',
       });
       expect((await read(conflict)).quarantine).toMatchObject({ kind: 'conflict' });
     });
@@ -241,7 +249,8 @@ export function decisionsContract(s: Stage): void {
       const target = await targetFor(await add());
       const untilMs = (await s.now()) - 1_000;
       expect(await settle({ verb: 'quarantine', target, untilMs })).toMatchObject({
-        ...{ state: 'refused', outcome: 'its end is over already' },
+        state: 'refused',
+        outcome: 'its end is over already',
       });
     });
   });
@@ -266,12 +275,18 @@ export function decisionsContract(s: Stage): void {
     it.each(QUARANTINE_KINDS)('ends a quarantine %s and the whole episode', async (kind) => {
       const id = await spoilt(kind);
       const state = await settle({
-        ...{ verb: 'release', target: await targetFor(id), forgetHostKey: false },
+        verb: 'release',
+        target: await targetFor(id),
+        forgetHostKey: false,
       });
       expect(state).toMatchObject({ state: 'done' });
       expect(state!.outcome).toMatch(new RegExp(`^released; it was quarantined .${kind}: x.`));
       expect(await read(id)).toMatchObject({
-        ...{ quarantine: null, recovery: null, startAttempt: null, backoffs: [], permit: false },
+        quarantine: null,
+        recovery: null,
+        startAttempt: null,
+        backoffs: [],
+        permit: false,
         hostKey: 'pinned',
       });
       expect(await log(id)).toEqual(['ann released no longer needed']);
@@ -282,15 +297,20 @@ export function decisionsContract(s: Stage): void {
       const at = await s.now();
       const startAttempt = { atMs: at - 50 * MINUTE, count: 9 };
       const recovery = ladderOn('powerCycling', {
-        ...{ attempts: 1, askedAtMs: at - MINUTE, askedRung: 'powerCycling' },
-        ...{ bootIdBefore: 'boot-1', powerOffAskedAtMs: at - MINUTE },
+        attempts: 1,
+        askedAtMs: at - MINUTE,
+        askedRung: 'powerCycling',
+        bootIdBefore: 'boot-1',
+        powerOffAskedAtMs: at - MINUTE,
       });
       const id = await add({ ...quarantined('needsHuman'), recovery, startAttempt });
       await settle({ verb: 'release', target: await targetFor(id), forgetHostKey: false });
       expect(await read(id)).toMatchObject({
-        ...{ quarantine: null, startAttempt },
+        quarantine: null,
+        startAttempt,
         recovery: ladderOn('restartingAgent', {
-          ...{ attempts: 0, powerOffAskedAtMs: recovery.powerOffAskedAtMs },
+          attempts: 0,
+          powerOffAskedAtMs: recovery.powerOffAskedAtMs,
         }),
       });
       const work = await s.session.claim('ShepherdRecovery', id);
@@ -354,7 +374,8 @@ export function decisionsContract(s: Stage): void {
       });
       await (await s.session.claim('ShepherdRecovery', id)).cancel();
       expect(await settle({ verb: 'clear-backoff', target })).toMatchObject({
-        ...{ state: 'done', outcome: 'nothing was waited for' },
+        state: 'done',
+        outcome: 'nothing was waited for',
       });
       expect(await log(id)).toEqual([
         'ann backoffCleared no longer needed',

@@ -23,12 +23,16 @@ export function deprovisionContract(s: Stage): void {
       expect(await request(id)).toMatchObject({ state: 'done', outcome: 'it is to be given back' });
       const { deprovision } = await read(id);
       expect(deprovision).toMatchObject({
-        ...{ requestedBy: 'ann', reason: 'no longer needed', attempts: 0, askedAtMs: null },
+        requestedBy: 'ann',
+        reason: 'no longer needed',
+        attempts: 0,
+        askedAtMs: null,
       });
       expect(Math.abs(deprovision!.requestedAtMs - (await s.now()))).toBeLessThan(MINUTE);
       const again = await askToGiveBack(s.h.other, s.rival, id, { by: 'bob', reason: 'me too' });
       expect(again).toMatchObject({
-        ...{ state: 'done', outcome: 'ann asked for it already: no longer needed' },
+        state: 'done',
+        outcome: 'ann asked for it already: no longer needed',
       });
       expect((await read(id)).deprovision).toEqual(deprovision);
       expect(await s.h.events(id)).toEqual([
@@ -48,9 +52,7 @@ export function deprovisionContract(s: Stage): void {
       const row = await read(id);
       await s.h.hold(holdOn(row, 'no-start'));
       await s.h.hold({ ...holdOn(row, 'preserve'), untilMs: (await s.now()) + MINUTE });
-      expect(await request(id)).toMatchObject({
-        ...{ state: 'refused', outcome: 'a hold preserves it' },
-      });
+      expect(await request(id)).toMatchObject({ state: 'refused', outcome: 'a hold preserves it' });
       expect(await reading(id)).toMatchObject({ deprovision: null });
       expect(await s.h.events(id)).toEqual(['requestRefused deprovision: a hold preserves it']);
       await s.h.pass(2 * MINUTE);
@@ -88,7 +90,8 @@ export function deprovisionContract(s: Stage): void {
       const id = await add();
       await request(id, { by: 'ann\0', reason: 'bad\ud800' });
       expect((await read(id)).deprovision).toMatchObject({
-        ...{ requestedBy: 'ann\ufffd', reason: 'bad\ufffd' },
+        requestedBy: 'ann\ufffd',
+        reason: 'bad\ufffd',
       });
     });
   });
@@ -215,12 +218,16 @@ export function deprovisionContract(s: Stage): void {
         agentStarted: { atMs: nowMs - MINUTE, publicKey: KEY_HEX, bootId: 'boot-1' },
         heartbeat: { atMs: nowMs, bootId: 'boot-1' },
         installation: {
-          ...{ requestGeneration: 2n, handedOutAtMs: nowMs },
-          ...{ reportGeneration: 1n, reportResult: 'Error' },
+          requestGeneration: 2n,
+          handedOutAtMs: nowMs,
+          reportGeneration: 1n,
+          reportResult: 'Error',
         },
         startAttempt: { atMs: nowMs, count: 2 },
         recovery: ladderOn('rebooting', {
-          ...{ askedAtMs: nowMs, askedRung: 'rebooting', operationRef: 'op' },
+          askedAtMs: nowMs,
+          askedRung: 'rebooting',
+          operationRef: 'op',
         }),
         permit: true,
         quarantine: { kind: 'needsHuman', reason: 'x', untilMs: null },
@@ -228,8 +235,10 @@ export function deprovisionContract(s: Stage): void {
         hostKey: 'key',
         backoffs: [
           {
-            ...{ process: 'ShepherdAgentStart', untilMs: nowMs + MINUTE },
-            ...{ cause: 'x', lastIntervalSeconds: 60 },
+            process: 'ShepherdAgentStart',
+            untilMs: nowMs + MINUTE,
+            cause: 'x',
+            lastIntervalSeconds: 60,
           },
         ],
       });

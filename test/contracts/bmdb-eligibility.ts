@@ -39,7 +39,8 @@ export function eligibilityContract(s: Stage): void {
       const silent = agentTags(at, 40, null);
       const provider = providerName('lost');
       const lost = await add({
-        ...{ ...installation, ...silent },
+        ...installation,
+        ...silent,
         provided: providedOf('lost', { provider }),
       });
       const fresh = await add(installation);

@@ -94,7 +94,9 @@ export function eventsContract(s: Stage): void {
       expect(await silences(fine)).toEqual([]);
       const [fell, back] = await events({ machineId: id, limit: 2 });
       expect(fell).toMatchObject({
-        ...{ provider: PROVIDER, actor: 'shepherd', reason: 'no heartbeat within the deadline' },
+        provider: PROVIDER,
+        actor: 'shepherd',
+        reason: 'no heartbeat within the deadline',
         slotId: (await s.read(id)).provided!.reservationId,
       });
       expect(back).toMatchObject({ actor: 'shepherd', reason: '3 heartbeats without a break' });
@@ -106,7 +108,10 @@ export function eventsContract(s: Stage): void {
     it('in what state it was, as far as it was heard at all', async () => {
       const at = await s.now();
       const installing = (handedOutAtMs: number) => ({
-        ...{ requestGeneration: 1n, reportGeneration: null, reportResult: null, handedOutAtMs },
+        requestGeneration: 1n,
+        reportGeneration: null,
+        reportResult: null,
+        handedOutAtMs,
       });
       const never = await s.addLost();
       const during = await running({ installation: installing(at) });

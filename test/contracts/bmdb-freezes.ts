@@ -20,17 +20,21 @@ export function freezesContract(s: Stage): void {
         const state = await settle({ verb: 'freeze', scope }, { reason: 'fire' });
         expect(state).toMatchObject({ state: 'done', outcome: 'frozen until somebody thaws it' });
         expect(await rowOf(scope)).toMatchObject({
-          ...{ scope, calmSinceMs: null, thawedAtMs: null },
+          scope,
+          calmSinceMs: null,
+          thawedAtMs: null,
           frozen: { by: 'ann', kind: 'manual', reason: 'fire' },
         });
         expect(await refusedWith(s.rival.claim('ShepherdRecovery', id))).toBe('no-permit');
         const again = await settle({ verb: 'freeze', scope }, { by: 'bob', reason: 'flood' });
         expect(again).toMatchObject({
-          ...{ state: 'done', outcome: 'it was frozen already by ann (manual: fire)' },
+          state: 'done',
+          outcome: 'it was frozen already by ann (manual: fire)',
         });
         expect((await rowOf(scope))!.frozen).toMatchObject({ by: 'ann' });
         expect(await settle({ verb: 'thaw', scope })).toMatchObject({
-          ...{ state: 'done', outcome: 'thawed; it was frozen by ann (manual: fire)' },
+          state: 'done',
+          outcome: 'thawed; it was frozen by ann (manual: fire)',
         });
         const thawed = await rowOf(scope);
         expect(thawed).toMatchObject({ scope, frozen: null });

@@ -11,7 +11,8 @@ export function heartbeatsContract(s: Stage): void {
   const { now, read, add, addLost, beat } = s;
   describe('heartbeats', () => {
     const report = (generation: number, result: 'Success' | 'Error' = 'Success') => ({
-      ...{ generation: BigInt(generation), result },
+      generation: BigInt(generation),
+      result,
       raw: new Uint8Array([9]),
     });
     const asking = (generation: number): Pick<MachineRow, 'installation'> => ({

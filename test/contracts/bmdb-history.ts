@@ -20,7 +20,11 @@ export function historyContract(s: Stage): void {
       await (await s.rival.claim('ShepherdAgentStart', id)).cancel('stopped');
       const lines = await historyOf(id);
       const by = (sessionId: string, process: string, event: string, cause: string | null) => ({
-        ...{ sessionId, process, event, cause, component: 'shepherd' },
+        sessionId,
+        process,
+        event,
+        cause,
+        component: 'shepherd',
         atMs: expect.any(Number) as number,
         seq: expect.any(String) as string,
       });

@@ -21,17 +21,26 @@ import { agentTags, installing } from './bmdb-vectors.ts';
 
 const idOf = (at: number): MachineId => machineId(`00000000-0000-4000-8000-0000000000${at}`);
 const NOTHING: Counts = {
-  ...{ machines: 0, provided: 0, heartbeating: 0 },
-  ...{ installationPending: 0, installed: 0, installationFailed: 0 },
-  ...{ pendingAgentStart: 0, pendingRecovery: 0 },
+  machines: 0,
+  provided: 0,
+  heartbeating: 0,
+  installationPending: 0,
+  installed: 0,
+  installationFailed: 0,
+  pendingAgentStart: 0,
+  pendingRecovery: 0,
   activeWork: none(),
   activeBackoffs: none(),
 };
 function none(): Counts['activeWork'] {
   return {
-    ...{ UnitTest1: 0, UnitTest2: 0, ShepherdAccess: 0 },
-    ...{ ShepherdAgentStart: 0, ShepherdRecovery: 0 },
-    ...{ ShepherdReinstall: 0, ShepherdDeprovision: 0 },
+    UnitTest1: 0,
+    UnitTest2: 0,
+    ShepherdAccess: 0,
+    ShepherdAgentStart: 0,
+    ShepherdRecovery: 0,
+    ShepherdReinstall: 0,
+    ShepherdDeprovision: 0,
   };
 }
 
@@ -60,9 +69,14 @@ export function inspectionContract(s: Stage): void {
       const { fleet, providers } = await statistics();
       expect(fleet).toEqual({
         ...NOTHING,
-        ...{ machines: 6, provided: 5, heartbeating: 1 },
-        ...{ installationPending: 2, installed: 1, installationFailed: 1 },
-        ...{ pendingAgentStart: 1, pendingRecovery: 1 },
+        machines: 6,
+        provided: 5,
+        heartbeating: 1,
+        installationPending: 2,
+        installed: 1,
+        installationFailed: 1,
+        pendingAgentStart: 1,
+        pendingRecovery: 1,
       });
       expect(providers).toEqual(
         new Map([
@@ -70,8 +84,12 @@ export function inspectionContract(s: Stage): void {
             PROVIDER,
             {
               ...NOTHING,
-              ...{ machines: 3, provided: 3, heartbeating: 1, pendingRecovery: 1 },
-              ...{ installationPending: 2, installationFailed: 1 },
+              machines: 3,
+              provided: 3,
+              heartbeating: 1,
+              pendingRecovery: 1,
+              installationPending: 2,
+              installationFailed: 1,
             },
           ],
           [other, { ...NOTHING, machines: 2, provided: 2, installed: 1, pendingAgentStart: 1 }],
@@ -122,7 +140,8 @@ export function inspectionContract(s: Stage): void {
           minutes === null
             ? null
             : ladderOn('rebooting', {
-                ...{ askedAtMs: at - minutes * MINUTE, askedRung: 'rebooting' },
+                askedAtMs: at - minutes * MINUTE,
+                askedRung: 'rebooting',
                 nextAtMs: at - MINUTE,
               });
         const lost = { ...startedAt(at - 40 * MINUTE), recovery };
@@ -172,9 +191,12 @@ export function inspectionContract(s: Stage): void {
       const { machines, next } = await hardware();
       expect([machines.length, next]).toEqual([1, null]);
       expect(machines[0]).toMatchObject({
-        ...{ machineId: id, provider: 'other', providerId: providedOf('one').providerId },
+        machineId: id,
+        provider: 'other',
+        providerId: providedOf('one').providerId,
         report: {
-          ...{ name: 'hardware_report_raw', type: 'bytea' },
+          name: 'hardware_report_raw',
+          type: 'bytea',
           value: 'report {\n  cpu {\n    cores: 8\n  }\n}',
           message: { report: { cpu: [{ cores: 8 }] } },
         },
@@ -239,19 +261,20 @@ export function inspectionContract(s: Stage): void {
         AgentStartAttempt: { attempted_at: iso(at - MINUTE), count: '3' },
         AgentStarted: {
           agent_started_at: iso(at - 40 * MINUTE),
-          ...{ agent_public_key: KEY_HEX, boot_id: 'boot-1' },
+          agent_public_key: KEY_HEX,
+          boot_id: 'boot-1',
         },
         HardwareReport: {
           hardware_report_raw:
             'report {\n  cpu {\n    cores: 8\n    vendor: "ACME"\n  }\n}\nwarning: "hot"',
         },
         OSInstallationReport: { generation: '4', os_installation_result: 'Error' },
-        OSInstallationRequest: {
-          ...{ generation: '5', handed_out_at: iso(installation.handedOutAtMs!) },
-        },
+        OSInstallationRequest: { generation: '5', handed_out_at: iso(installation.handedOutAtMs!) },
         Provided: {
-          ...{ provider: PROVIDER, provider_id: provided!.providerId },
-          ...{ provider_status: 'Running', provider_missing_since: '<unknown>' },
+          provider: PROVIDER,
+          provider_id: provided!.providerId,
+          provider_status: 'Running',
+          provider_missing_since: '<unknown>',
         },
         Quarantined: { kind: 'byOperator', reason: 'being moved', until: iso(at - MINUTE) },
         SshHostKey: { key: 'host-key' },
@@ -265,7 +288,8 @@ export function inspectionContract(s: Stage): void {
       const at = await now();
       const id = await addLost({
         ...installing([5, 5, 'Error']),
-        ...{ heartbeat: { atMs: at - 20 * MINUTE, bootId: null }, hostKey: 'host-key' },
+        heartbeat: { atMs: at - 20 * MINUTE, bootId: null },
+        hostKey: 'host-key',
         startAttempt: { atMs: at, count: 1 },
         quarantine: { kind: 'conflict', reason: 'x', untilMs: at - MINUTE },
       });

@@ -17,14 +17,14 @@ export function installsContract(s: Stage): void {
 
   describe('an installation', () => {
     const image: InstallImage = {
-      ...{ url: 'https://images.test/a.img?token=1', sha256: 'ab'.repeat(32) },
-      ...{ compression: 'zstd', rootDevice: { wwn: 'naa.5000C500A1B2C3D4' } },
+      url: 'https://images.test/a.img?token=1',
+      sha256: 'ab'.repeat(32),
+      compression: 'zstd',
+      rootDevice: { wwn: 'naa.5000C500A1B2C3D4' },
       cloudInit: new TextEncoder().encode('#cloud-config\n'),
     };
     const install = async (id: MachineId, change: Partial<InstallImage> = {}) =>
-      settle({
-        ...{ verb: 'install', target: await targetFor(id), image: { ...image, ...change } },
-      });
+      settle({ verb: 'install', target: await targetFor(id), image: { ...image, ...change } });
     const handedOut = async (id: MachineId) => {
       const [outcome] = await s.beat(id);
       return outcome?.kind === 'accepted' ? outcome.installationRequest : null;
@@ -33,10 +33,13 @@ export function installsContract(s: Stage): void {
     it('is handed to the agent with its next heartbeat, as it was asked for', async () => {
       const id = await add(startedAt((await s.now()) - MINUTE));
       expect(await install(id)).toMatchObject({
-        ...{ state: 'done', outcome: 'it is handed to the agent as generation 1' },
+        state: 'done',
+        outcome: 'it is handed to the agent as generation 1',
       });
       expect((await read(id)).installation).toMatchObject({
-        ...{ requestGeneration: 1n, handedOutAtMs: null, reportGeneration: null },
+        requestGeneration: 1n,
+        handedOutAtMs: null,
+        reportGeneration: null,
       });
       expect(await s.h.events(id)).toEqual(['installRequested generation 1: no longer needed']);
       expect(await s.h.actors(id)).toEqual(['ann']);
@@ -69,10 +72,7 @@ export function installsContract(s: Stage): void {
       const publicKey = Buffer.from(KEY);
       for (const time of ['first', 'after its answer was lost']) {
         const [outcome] = await s.h.other.heartbeats.recordHeartbeats([
-          {
-            ...{ machineId: id, publicKey, bootId: null },
-            installationReport: report,
-          },
+          { machineId: id, publicKey, bootId: null, installationReport: report },
         ]);
         expect(outcome, time).toMatchObject({ kind: 'accepted', installationRequest: null });
       }
@@ -107,7 +107,9 @@ export function installsContract(s: Stage): void {
       );
       expect((await install(id))!.outcome).toMatch(/generation 9, instead of 8$/);
       expect((await read(id)).installation).toMatchObject({
-        ...{ requestGeneration: 9n, reportGeneration: 7n, handedOutAtMs: null },
+        requestGeneration: 9n,
+        reportGeneration: 7n,
+        handedOutAtMs: null,
       });
       expect(installationRequestCodec.decode((await handedOut(id))!).generation).toBe(9n);
     });
@@ -118,8 +120,10 @@ export function installsContract(s: Stage): void {
       const changes = [
         async (id: MachineId) => {
           await settle({
-            ...{ verb: 'hold', target: { ...(await targetFor(id)), machineId: null } },
-            ...{ kind: 'preserve', untilMs: null },
+            verb: 'hold',
+            target: { ...(await targetFor(id)), machineId: null },
+            kind: 'preserve',
+            untilMs: null,
           });
         },
         async (id: MachineId) => {
@@ -160,8 +164,10 @@ export function installsContract(s: Stage): void {
       expect(await handedOut(id)).not.toBeNull();
       const target = await targetFor(id);
       const held = await settle({
-        ...{ verb: 'hold', target: { ...target, machineId: null } },
-        ...{ kind: 'preserve', untilMs: null },
+        verb: 'hold',
+        target: { ...target, machineId: null },
+        kind: 'preserve',
+        untilMs: null,
       });
       const late = 'an installation was handed to its agent before, and may be under way';
       expect(held!.outcome).toBe(`preserve holds until it is taken away; ${late}`);
@@ -187,14 +193,15 @@ export function installsContract(s: Stage): void {
         outcome: 'generation 1 is not installed',
       });
       expect((await read(id)).installation).toMatchObject({
-        ...{ requestGeneration: null, handedOutAtMs: null },
+        requestGeneration: null,
+        handedOutAtMs: null,
       });
       expect(await handedOut(id)).toBeNull();
       expect(await s.h.events(id)).toContain('installCancelled generation 1: no longer needed');
       await install(id);
       expect(await handedOut(id)).not.toBeNull();
       expect(await cancel()).toMatchObject({
-        ...{ state: 'refused' },
+        state: 'refused',
         outcome: 'generation 1 was handed to its agent: it may be under way',
       });
       expect((await read(id)).installation.requestGeneration).toBe(1n);
@@ -217,7 +224,8 @@ export function installsContract(s: Stage): void {
       await handedOut(id);
       await handedOut(id);
       const report = (result: 'Success' | 'Error', error: string) => ({
-        ...{ generation: 1n, result },
+        generation: 1n,
+        result,
         raw: installationReportCodec.encode({
           generation: 1n,
           ...(result === 'Error' ? { error: { error }, result: 'error' } : {}),
@@ -256,7 +264,7 @@ export function installsContract(s: Stage): void {
         { state: 'refused', outcome: 'it is to be deprovisioned' },
         { state: 'refused', outcome: 'a hold preserves it' },
         {
-          ...{ state: 'refused' },
+          state: 'refused',
           outcome: 'it is quarantined (needsHuman: it is broken): release it first',
         },
       ]);

@@ -17,8 +17,13 @@ export function intentsContract(s: Stage): void {
       const intent = await s.session.intents.open(slot);
       expect(intent).toMatchObject({
         ...slot,
-        ...{ state: 'open', ambiguous: false, attempts: 0, lastError: null },
-        ...{ emptySinceMs: null, sessionId: s.session.sessionId, sessionAlive: true },
+        state: 'open',
+        ambiguous: false,
+        attempts: 0,
+        lastError: null,
+        emptySinceMs: null,
+        sessionId: s.session.sessionId,
+        sessionAlive: true,
       });
       expect(await refusedWith(s.session.intents.open(slot))).toBe('work-conflict');
       expect(await refusedWith(s.rival.intents.open(slot))).toBe('work-conflict');
@@ -114,7 +119,9 @@ export function intentsContract(s: Stage): void {
         expect(snapshot.intents).toEqual([]);
         expect(snapshot.penalties).toEqual([
           {
-            ...{ provider: PROVIDER, slotId: slot.slotId, cause: 'no luck' },
+            provider: PROVIDER,
+            slotId: slot.slotId,
+            cause: 'no luck',
             untilMs: expect.closeTo(snapshot.nowMs + hours * 60 * MINUTE, -4) as number,
           },
         ]);
@@ -134,8 +141,12 @@ export function intentsContract(s: Stage): void {
       const ours = await s.session.intents.open(slot);
       await s.session.intents.progress(ours.witness, { attempts: 1 });
       await s.h.hold({
-        ...{ provider: PROVIDER, slotId: slot.slotId, kind: 'no-allocate' },
-        ...{ setBy: 'ann', reason: 'being moved', untilMs: null },
+        provider: PROVIDER,
+        slotId: slot.slotId,
+        kind: 'no-allocate',
+        setBy: 'ann',
+        reason: 'being moved',
+        untilMs: null,
       });
       const again = s.session.intents.progress(ours.witness, { attempts: 2, empty: false });
       expect(await refusedWith(again)).toBe('nothing-to-do');
@@ -148,8 +159,12 @@ export function intentsContract(s: Stage): void {
 
     it('B2: are barred by no-allocate on their very slot, for as long as it holds', async () => {
       const hold: HoldRow = {
-        ...{ provider: PROVIDER, slotId: slot.slotId, kind: 'no-allocate' },
-        ...{ setBy: 'ann', reason: 'being moved', untilMs: null },
+        provider: PROVIDER,
+        slotId: slot.slotId,
+        kind: 'no-allocate',
+        setBy: 'ann',
+        reason: 'being moved',
+        untilMs: null,
       };
       await s.h.hold({ ...hold, provider: OTHER });
       await s.h.hold({ ...hold, slotId: 'reservation-2' });
@@ -204,8 +219,12 @@ export function intentsContract(s: Stage): void {
 
     it('are not opened under a hold, and not known by another name', async () => {
       await s.h.hold({
-        ...{ provider: PROVIDER, slotId: slot.slotId, kind: 'no-allocate' },
-        ...{ setBy: 'ann', reason: 'being moved', untilMs: null },
+        provider: PROVIDER,
+        slotId: slot.slotId,
+        kind: 'no-allocate',
+        setBy: 'ann',
+        reason: 'being moved',
+        untilMs: null,
       });
       expect(await refusedWith(s.session.intents.open(slot))).toBe('nothing-to-do');
       const unknown = witness('00000000-0000-4000-8000-00000000beef');

@@ -31,10 +31,17 @@ export function ladderContract(s: Stage): void {
       const work = await ask(id, 'powerCycling', 'boot-1');
       const { recovery } = await read(id);
       expect(recovery).toEqual({
-        ...{ rung: 'powerCycling', attempts: 1, nextAtMs: null },
-        ...{ askedAtMs: recovery!.askedAtMs, askedRung: 'powerCycling', orderKey: null },
-        ...{ operationRef: null, bootIdBefore: 'boot-1', hostKeyBefore: 'old-key' },
-        ...{ offSeenAtMs: null, powerOffAskedAtMs: recovery!.askedAtMs },
+        rung: 'powerCycling',
+        attempts: 1,
+        nextAtMs: null,
+        askedAtMs: recovery!.askedAtMs,
+        askedRung: 'powerCycling',
+        orderKey: null,
+        operationRef: null,
+        bootIdBefore: 'boot-1',
+        hostKeyBefore: 'old-key',
+        offSeenAtMs: null,
+        powerOffAskedAtMs: recovery!.askedAtMs,
       });
       expect(Math.abs(recovery!.askedAtMs! - (await s.now()))).toBeLessThan(MINUTE);
       await work.note({ kind: 'recoveryAsked', rung: 'powerCycling', bootId: null });
@@ -210,8 +217,11 @@ export function ladderContract(s: Stage): void {
       const { recovery } = await read(id);
       expect(recovery).toEqual(
         ladderOn('restartingAgent', {
-          ...{ attempts: 0, askedAtMs: recovery!.askedAtMs, askedRung: 'rebooting' },
-          ...{ orderKey: key, bootIdBefore: 'boot-1' },
+          attempts: 0,
+          askedAtMs: recovery!.askedAtMs,
+          askedRung: 'rebooting',
+          orderKey: key,
+          bootIdBefore: 'boot-1',
         }),
       );
       expect((await s.h.events(id)).at(-1)).toBe(
@@ -244,7 +254,9 @@ export function ladderContract(s: Stage): void {
       await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null, order: key });
       await work.fail(DOUBLING, 'no evidence', { order: key });
       expect(await read(id)).toMatchObject({
-        ...{ permit: false, backoffs: [], order: null },
+        permit: false,
+        backoffs: [],
+        order: null,
         recovery: { rung: 'rebooting', attempts: 2, nextAtMs: null },
       });
       // It is lost still, and the ladder goes on at once.
@@ -272,7 +284,9 @@ export function ladderContract(s: Stage): void {
       await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null, order: key });
       await work.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: 80, order: key });
       expect(await read(id)).toMatchObject({
-        ...{ permit: false, agentStarted: null, order: null },
+        permit: false,
+        agentStarted: null,
+        order: null,
         bootTimes: { reboot: [80] },
         recovery: { rung: 'rebooting', attempts: 2, nextAtMs: null, askedAtMs: null },
       });

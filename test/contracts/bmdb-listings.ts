@@ -18,7 +18,10 @@ export function listingsContract(s: Stage): void {
     }));
   };
   const by = ({ sessionId }: typeof s.session, cause: string, minutes: number) => ({
-    ...{ provider: PROVIDER, sessionId, cause, minutes },
+    provider: PROVIDER,
+    sessionId,
+    cause,
+    minutes,
   });
 
   describe('A8: a provider that cannot be listed', () => {

@@ -48,7 +48,11 @@ export function ordersContract(s: Stage): void {
       const { key, expiresAtMs } = await s.h.bmdb.requests.file(request);
       const { order: found } = await read(id);
       expect(found).toMatchObject({
-        ...{ key, verb: 'reboot', by: 'bob', reason: 'no longer needed', force: true },
+        key,
+        verb: 'reboot',
+        by: 'bob',
+        reason: 'no longer needed',
+        force: true,
       });
       expect(Math.abs(found!.expiresAtMs - expiresAtMs)).toBeLessThan(MINUTE);
       const { machines } = await s.h.other.scan(SIGNAL);
@@ -86,7 +90,8 @@ export function ordersContract(s: Stage): void {
       expect(await refusedWith(claim(id))).toBe('nothing-to-do');
       const next = await order(id, 'restart-agent');
       expect(await stateOf(key)).toMatchObject({
-        ...{ state: 'refused', outcome: 'it expired before it was carried out' },
+        state: 'refused',
+        outcome: 'it expired before it was carried out',
       });
       expect(await read(id)).toMatchObject({ order: { key: next, verb: 'restart-agent' } });
       expect(await s.h.events(id)).toEqual([
@@ -177,7 +182,11 @@ export function ordersContract(s: Stage): void {
         const row = await read(id);
         expect(row).toMatchObject({ order: null, agentStarted: null, permit: false });
         expect(row.recovery).toMatchObject({
-          ...{ rung: 'powerCycling', attempts: 1, nextAtMs: null, askedAtMs: null, orderKey: null },
+          rung: 'powerCycling',
+          attempts: 1,
+          nextAtMs: null,
+          askedAtMs: null,
+          orderKey: null,
         });
         const mine = (await s.h.events(id)).findIndex((line) => line.startsWith('requestDone'));
         expect((await s.h.actors(id))[mine]).toBe('ann');
@@ -218,9 +227,7 @@ export function ordersContract(s: Stage): void {
       await s.h.expireSession(short.sessionId);
       const third = await claim(id);
       expect(third.row.order?.key).toBe(key);
-      await third.finish({
-        ...{ kind: 'recovered', coolDown: STEADY, bootSeconds: null, order: key },
-      });
+      await third.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: null, order: key });
       expect(await stateOf(key)).toMatchObject({ state: 'done' });
       await short.close();
     });
@@ -232,9 +239,7 @@ export function ordersContract(s: Stage): void {
       await asked(work, 'reboot', key);
       await s.h.pass(2 * MINUTE);
       expect(await s.rival.settle(key)).toBeNull();
-      await work.finish({
-        ...{ kind: 'recovered', coolDown: STEADY, bootSeconds: 60, order: key },
-      });
+      await work.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: 60, order: key });
       expect(await stateOf(key)).toMatchObject({ state: 'done' });
     });
 
@@ -248,9 +253,7 @@ export function ordersContract(s: Stage): void {
       expect(settled).toMatchObject({ state: 'refused' });
       const lost = await s.addLost();
       const late = await claim(lost);
-      await late.finish({
-        ...{ kind: 'recovered', coolDown: STEADY, bootSeconds: null, order: key },
-      });
+      await late.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: null, order: key });
       expect(await stateOf(key)).toMatchObject({ state: 'refused', outcome: settled!.outcome });
     });
   });

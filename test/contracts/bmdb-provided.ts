@@ -14,7 +14,10 @@ export function providedContract(s: Stage): void {
       expect((await read(id)).provided).toEqual({ ...before, status: 'Stopped' });
       await s.session.updateProvided(id, { address: null, location: 'la' });
       expect((await read(id)).provided).toEqual({
-        ...{ ...before, status: 'Stopped', address: null, location: 'la' },
+        ...before,
+        status: 'Stopped',
+        address: null,
+        location: 'la',
       });
       await s.session.updateProvided(id, {});
       expect(await refusedWith(s.session.updateProvided(UNKNOWN, { status: 'Running' }))).toBe(

@@ -9,7 +9,10 @@ export function readingContract(s: Stage): void {
     it('finds nothing where there is nothing', async () => {
       expect((await s.h.bmdb.readMachine(UNKNOWN, SIGNAL)).row).toBeNull();
       expect(await s.h.bmdb.scan(SIGNAL)).toMatchObject({
-        ...{ machines: [], intents: [], holds: [], penalties: [] },
+        machines: [],
+        intents: [],
+        holds: [],
+        penalties: [],
       });
     });
 

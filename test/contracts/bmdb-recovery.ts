@@ -300,7 +300,10 @@ export function recoveryContract(s: Stage): void {
       await work.note({ kind: 'recoveryAccepted', operationRef: 'op-1' });
       await work.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: null });
       expect((await read(id)).recovery).toMatchObject({
-        ...{ rung: 'rebooting', attempts: 1, askedAtMs: null, operationRef: null },
+        rung: 'rebooting',
+        attempts: 1,
+        askedAtMs: null,
+        operationRef: null,
       });
     });
 

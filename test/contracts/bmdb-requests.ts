@@ -17,7 +17,9 @@ export function requestsContract(s: Stage): void {
   const keysOf = (states: readonly { readonly key: string }[]) => states.map(({ key }) => key);
   const targetFor = async (id: MachineId) => targetOf(await s.read(id));
   const hold: RequestedThing = {
-    ...{ verb: 'hold', kind: 'no-start', untilMs: null },
+    verb: 'hold',
+    kind: 'no-start',
+    untilMs: null,
     target: { ...OTHER_SLOT, machineId: null },
   };
 
@@ -29,9 +31,16 @@ export function requestsContract(s: Stage): void {
         requestFor({ verb: 'reboot', target, force: true }, { key: 'one', reason: 'it hangs' }),
       );
       expect(filed).toMatchObject({
-        ...{ key: 'one', verb: 'reboot', by: 'ann', reason: 'it hangs', machineId: id },
-        ...{ provider: target.provider, slotId: target.slotId },
-        ...{ state: 'open', outcome: null, settledAtMs: null },
+        key: 'one',
+        verb: 'reboot',
+        by: 'ann',
+        reason: 'it hangs',
+        machineId: id,
+        provider: target.provider,
+        slotId: target.slotId,
+        state: 'open',
+        outcome: null,
+        settledAtMs: null,
       });
       expect(Math.abs(filed.createdAtMs - (await s.now()))).toBeLessThan(MINUTE);
       expect(filed.expiresAtMs - filed.createdAtMs).toBe(HOUR);
@@ -81,8 +90,15 @@ export function requestsContract(s: Stage): void {
       for (const state of [again, beside]) {
         const { createdAtMs, expiresAtMs, ...rest } = state;
         expect({ ...rest, lastsMs: expiresAtMs - createdAtMs }).toEqual({
-          ...{ key: 'one', verb: 'reboot', by: 'ann', reason: 'no longer needed' },
-          ...{ ...target, state: 'open', outcome: null, settledAtMs: null, lastsMs: HOUR },
+          key: 'one',
+          verb: 'reboot',
+          by: 'ann',
+          reason: 'no longer needed',
+          ...target,
+          state: 'open',
+          outcome: null,
+          settledAtMs: null,
+          lastsMs: HOUR,
         });
       }
       expect(await list()).toHaveLength(1);
@@ -149,7 +165,8 @@ export function requestsContract(s: Stage): void {
 
   describe('a request that makes no sense is refused when it is made:', () => {
     const slot = (slotId: string, provider = PROVIDER): RequestedThing => ({
-      ...{ verb: 'unhold', kind: 'preserve' },
+      verb: 'unhold',
+      kind: 'preserve',
       target: { provider, slotId, machineId: null },
     });
     const image: InstallImage = {

@@ -31,14 +31,25 @@ export const startedAt = (atMs: number): Pick<MachineRow, 'agentStarted'> => ({
 
 /** Ann asked then to give it back, and nothing was done about it yet. */
 export const requestedAt = (atMs: number): NonNullable<MachineRow['deprovision']> => ({
-  ...{ requestedAtMs: atMs, requestedBy: 'ann', reason: 'no longer needed' },
-  ...{ attempts: 0, askedAtMs: null },
+  requestedAtMs: atMs,
+  requestedBy: 'ann',
+  reason: 'no longer needed',
+  attempts: 0,
+  askedAtMs: null,
 });
 
 /** On a rung of the ladder, of which nothing else is known. */
 export const ladderOn = (rung: Rung, change: Partial<LadderRow> = {}): LadderRow => ({
-  ...{ rung, attempts: 1, nextAtMs: null, askedAtMs: null, askedRung: null, orderKey: null },
-  ...{ operationRef: null, bootIdBefore: null, hostKeyBefore: null, offSeenAtMs: null },
+  rung,
+  attempts: 1,
+  nextAtMs: null,
+  askedAtMs: null,
+  askedRung: null,
+  orderKey: null,
+  operationRef: null,
+  bootIdBefore: null,
+  hostKeyBefore: null,
+  offSeenAtMs: null,
   powerOffAskedAtMs: null,
   ...change,
 });

@@ -125,7 +125,10 @@ export function createStage(make: MakeHarness): Stage {
     get rival() {
       return on!.rival;
     },
-    ...{ openOn, now, add, begin },
+    openOn,
+    now,
+    add,
+    begin,
     read: async (id) => (await on!.h.bmdb.readMachine(id, SIGNAL)).row!,
     addLost: async (change = {}) => add({ ...startedAt((await now()) - 40 * MINUTE), ...change }),
     beat: (id, publicKey = KEY, bootId = null) =>
@@ -145,5 +148,8 @@ export const agentStarted = (warnings: readonly string[] = []) => ({
 export const holdOn = (row: MachineRow, kind: HoldKind): HoldRow => ({
   provider: PROVIDER,
   slotId: row.provided!.reservationId!,
-  ...{ kind, setBy: 'ann', reason: 'being looked at', untilMs: null },
+  kind,
+  setBy: 'ann',
+  reason: 'being looked at',
+  untilMs: null,
 });

@@ -17,7 +17,8 @@ export function textsContract(s: Stage): void {
       const work = await s.session.claim('ShepherdAgentStart', id);
       await work.fail(STEADY, FOUL, { quarantine: { kind: 'needsHuman', reason: FOUL } });
       expect(await read(id)).toMatchObject({
-        ...{ work: [], startAttempt: { count: 1 } },
+        work: [],
+        startAttempt: { count: 1 },
         backoffs: [{ process: 'ShepherdAgentStart', cause: PLAIN }],
         quarantine: { kind: 'needsHuman', reason: PLAIN },
       });

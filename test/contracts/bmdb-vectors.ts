@@ -82,7 +82,8 @@ export const INSTALL_TABLE: readonly {
 function row(state: InstallState, installation: Installing, yes: string) {
   const is = (name: string) => yes.split(' ').includes(name);
   return {
-    ...{ state, installation },
+    state,
+    installation,
     agentStart: is('agentStart'),
     recovery: is('recovery'),
     handedOut: is('handedOut'),

@@ -45,10 +45,12 @@ export function withdrawalsContract(s: Stage): void {
       const id = await addWell();
       const key = await order(id, 'reinstall');
       expect(await withdraw(id)).toMatchObject({
-        ...{ state: 'done', outcome: 'the reinstall that ann asked for is withdrawn' },
+        state: 'done',
+        outcome: 'the reinstall that ann asked for is withdrawn',
       });
       expect(await stateOf(key)).toMatchObject({
-        ...{ state: 'refused', outcome: 'bob withdrew it: it is well' },
+        state: 'refused',
+        outcome: 'bob withdrew it: it is well',
       });
       expect((await read(id)).order).toBeNull();
       expect(await refusedWith(s.session.claim('ShepherdReinstall', id))).toBe('nothing-to-do');
@@ -85,12 +87,11 @@ export function withdrawalsContract(s: Stage): void {
       const key = await order(id);
       const work = await begun(id, 'restart-agent', key);
       expect(await withdraw(id)).toMatchObject({
-        ...{ state: 'refused', outcome: 'the restart-agent that ann asked for is under way' },
+        state: 'refused',
+        outcome: 'the restart-agent that ann asked for is under way',
       });
       expect(await stateOf(key)).toMatchObject({ state: 'open' });
-      await work.finish({
-        ...{ kind: 'recovered', coolDown: STEADY, bootSeconds: null, order: key },
-      });
+      await work.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: null, order: key });
       expect(await stateOf(key)).toMatchObject({ state: 'done' });
     });
   });
@@ -101,7 +102,8 @@ export function withdrawalsContract(s: Stage): void {
       const key = await order(id);
       await (await begun(id, 'restart-agent', key)).fail(STEADY, 'no evidence', { order: key });
       expect(await stateOf(key)).toMatchObject({
-        ...{ state: 'refused', outcome: 'it was asked for, and not seen to be done: no evidence' },
+        state: 'refused',
+        outcome: 'it was asked for, and not seen to be done: no evidence',
       });
     });
 

@@ -111,8 +111,18 @@ export function createScene({ start, without = [] }: ContractOptions) {
 
   const lacks = (needs: readonly Need[]) => without.find((need) => needs.includes(need));
   const scene = {
-    ...{ live, provider, list, firstFree, orderFor, create, eventually, statusOf, untilRunning },
-    ...{ runningMachine, firstOfStock, without },
+    live,
+    provider,
+    list,
+    firstFree,
+    orderFor,
+    create,
+    eventually,
+    statusOf,
+    untilRunning,
+    runningMachine,
+    firstOfStock,
+    without,
     stand: the,
     strangers: () => the().strangers!,
     hang: () => the().hang!(),

@@ -42,8 +42,13 @@ async function openWithFiles() {
   const closer = createCloser(silentLog);
   onTestFinished(() => closer.close());
   const means = {
-    ...{ config, clock, closer, log: silentLog, metrics: createMemMetrics() },
-    ...{ tuning: { ...TUNING, agentServerGraceMs: 0 }, version: '0' },
+    config,
+    clock,
+    closer,
+    log: silentLog,
+    metrics: createMemMetrics(),
+    tuning: { ...TUNING, agentServerGraceMs: 0 },
+    version: '0',
     random: { next: () => 0.5, uuid: () => '' },
   };
   const parts = await openAgentServer(means, createMemHeartbeatStore(), () => true);

@@ -45,7 +45,10 @@ const answers = (path: string) =>
     () => null,
   );
 const playedAgents = (store: HeartbeatStore): AgentServer => ({
-  ...{ address: '127.0.0.1:1', heard$: NEVER, isTakingIn: () => true, present: () => undefined },
+  address: '127.0.0.1:1',
+  heard$: NEVER,
+  isTakingIn: () => true,
+  present: () => undefined,
   async close() {
     itsStore = store;
     const { rows } = await server.sql.query<{ n: number }>(
@@ -65,11 +68,16 @@ const start = async (listen = '127.0.0.1:0', token?: string) => {
   const input = {
     ...known,
     providers: { equinix: { ...equinix, token: token ?? equinix.token } },
-    ...{ database: { url: '${TEST_DATABASE}' }, console: { listen } },
+    database: { url: '${TEST_DATABASE}' },
+    console: { listen },
   };
   const daemon = await startDaemon({
     config: parseSimConfig(world, input, { TEST_DATABASE: server.url, WRONG: 'wrong' }),
-    ...{ clock: systemClock, random: systemRandom, log, version: '0.0.0', tuning: TUNING },
+    clock: systemClock,
+    random: systemRandom,
+    log,
+    version: '0.0.0',
+    tuning: TUNING,
     standIns: { agents: playedAgents },
   });
   ({ consoleUrl } = daemon);

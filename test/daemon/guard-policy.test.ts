@@ -13,13 +13,22 @@ test('a minimal configuration is the policy of the design', () => {
 
 test("every figure is the configuration's", () => {
   const guard = {
-    ...{ silentMin: 7, silentPercent: 30, newFor: '5m' },
-    ...{ calmPercent: 15, calmFor: '20m', unreachablePercent: 40 },
+    silentMin: 7,
+    silentPercent: 30,
+    newFor: '5m',
+    calmPercent: 15,
+    calmFor: '20m',
+    unreachablePercent: 40,
   };
   expect(guardPolicyOf(config({ guard }), TUNING)).toEqual({
-    ...{ silentMin: 7, silentPercent: 30, newForMs: 300_000 },
-    ...{ calmPercent: 15, calmForMs: 1_200_000, unreachablePercent: 40 },
-    ...{ assessMs: DEFAULT_GUARD.assessMs, ingestGapMs: DEFAULT_GUARD.ingestGapMs },
+    silentMin: 7,
+    silentPercent: 30,
+    newForMs: 300_000,
+    calmPercent: 15,
+    calmForMs: 1_200_000,
+    unreachablePercent: 40,
+    assessMs: DEFAULT_GUARD.assessMs,
+    ingestGapMs: DEFAULT_GUARD.ingestGapMs,
   });
 });
 
@@ -32,7 +41,8 @@ test.each([
   'agents report every %s, looks are %i ms apart, set: %s; the intake may pause for %i ms',
   (heartbeatPeriod, assessMs, ingestGapMs, expected) => {
     const policy = guardPolicyOf(config({ agent: { ...minimal().agent, heartbeatPeriod } }), {
-      ...{ assessMs, ingestGapMs },
+      assessMs,
+      ingestGapMs,
     });
     expect(policy.ingestGapMs).toBe(expected);
   },

@@ -21,7 +21,9 @@ const healthEach = (scanMs: number): (() => Promise<HealthReport>) =>
   healthOf({
     keeper: { current: () => session },
     mirror: { lastScanAt: () => scannedAt },
-    ...{ clock, scanMs, unlisted: () => unlisted },
+    clock,
+    scanMs,
+    unlisted: () => unlisted,
   } as unknown as HealthDeps);
 const checks = async (health = healthEach(60_000)) => (await health()).checks;
 
@@ -88,7 +90,8 @@ test('A8: readiness names a provider that cannot be listed, and is not lost for 
   expect(Object.keys(await checks())).toEqual(['session', 'database']);
   unlisted = [{ provider: PROVIDER, sinceMs: 0, cause: 'connect ECONNREFUSED' }];
   expect((await checks())[`provider ${PROVIDER}`]).toEqual({
-    ...{ ok: false, degraded: true },
+    ok: false,
+    degraded: true,
     detail: 'cannot be listed since 1970-01-01T00:00:00.000Z: connect ECONNREFUSED',
   });
 });

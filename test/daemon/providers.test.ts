@@ -25,8 +25,12 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true }));
 
 const means = () => ({
-  ...{ clock: systemClock, random: systemRandom, log: recordingLog(), metrics: silentMetrics },
-  ...{ version: '1.2.3', publicKey: 'ssh-ed25519 AAAA' },
+  clock: systemClock,
+  random: systemRandom,
+  log: recordingLog(),
+  metrics: silentMetrics,
+  version: '1.2.3',
+  publicKey: 'ssh-ed25519 AAAA',
 });
 
 test('every configured provider is opened by its driver, and stopped with the daemon', async () => {
@@ -69,8 +73,14 @@ test('a driver gets its own keys and its surroundings, the core the common ones'
     },
   };
   const settings = {
-    ...{ driver: 'rack', instanceSetId: SET_ID, sharedTags: { team: 'red' }, image: 'debian' },
-    ...{ callsPerSecond: 0, initCommand: undefined, maxMachines: 3, height: 42 },
+    driver: 'rack',
+    instanceSetId: SET_ID,
+    sharedTags: { team: 'red' },
+    image: 'debian',
+    callsPerSecond: 0,
+    initCommand: undefined,
+    maxMachines: 3,
+    height: 42,
     recoveryMayEraseDisks: false,
   };
   let publicKey = 'ssh-ed25519 AAAA';
@@ -100,7 +110,10 @@ test('a driver gets its own keys and its surroundings, the core the common ones'
 
 test('a driver that there is not is a mistake of use', () => {
   const settings = {
-    ...{ driver: 'none', instanceSetId: SET_ID, sharedTags: {}, callsPerSecond: 0 },
+    driver: 'none',
+    instanceSetId: SET_ID,
+    sharedTags: {},
+    callsPerSecond: 0,
     recoveryMayEraseDisks: false,
   };
   expect(() => openProvider(providerName('r1'), settings, means())).toThrow(UsageError);

@@ -15,12 +15,19 @@ let session: BmdbSession;
 beforeEach(async () => {
   server = await startOwnPgServer();
   bmdb = createPgBmdb({
-    ...{ url: server.url, clock: systemClock, random: systemRandom, log: silentLog },
-    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, poolMax: 2 },
+    url: server.url,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    loss: DEFAULT_LOSS,
+    budget: DEFAULT_BUDGET,
+    poolMax: 2,
   });
   // So long that neither its end nor the age of a scan tells of the database in this test.
   session = await bmdb.openSession({
-    ...{ component: 'shepherd', runtimeInfo: 'host test', intervalMs: 3_600_000 },
+    component: 'shepherd',
+    runtimeInfo: 'host test',
+    intervalMs: 3_600_000,
   });
 });
 afterEach(async () => {
@@ -60,10 +67,7 @@ test('C7: a database that was stopped is told by /readyz, whatever the session a
   process.kill(postmaster!, 'SIGINT');
   await vi.waitFor(async () => {
     const { database, session: alive } = (await report()).checks;
-    expect(database).toMatchObject({
-      ok: false,
-      detail: expect.stringMatching(/extend session/),
-    });
+    expect(database).toMatchObject({ ok: false, detail: expect.stringMatching(/extend session/) });
     expect(alive!.ok).toBe(true);
   }, WAIT);
 });

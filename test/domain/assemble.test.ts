@@ -57,7 +57,8 @@ describe('assembleFacts', () => {
 
   test('holds, penalties and requests alone make no slot', () => {
     const rows = {
-      ...{ holds: [hold('preserve')], penalties: [penaltyRow(NOW_MS)] },
+      holds: [hold('preserve')],
+      penalties: [penaltyRow(NOW_MS)],
       requests: [requestRow(), requestRow({ verb: 'freeze', slotId: null, machineId: null })],
     };
     expect(assemble(rows).size).toBe(0);
@@ -272,7 +273,9 @@ describe('mergeListing', () => {
     };
     const latest = { machines: [], complete: true, unreadable };
     expect(mergeListing(PROVIDER, before, latest)).toEqual({
-      ...{ machines: [device(), free3], complete: true, unreadable },
+      machines: [device(), free3],
+      complete: true,
+      unreadable,
     });
   });
 

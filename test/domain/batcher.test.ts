@@ -20,7 +20,9 @@ function createBench({ sizeMax = 3, concurrency = 1 } = {}) {
   const waits: (() => void)[] = [];
   const batcher = createBatcher<string, string>({
     collect: () => new Promise((resolve) => waits.push(resolve)),
-    ...{ sizeMax, concurrency, keyOf },
+    sizeMax,
+    concurrency,
+    keyOf,
     run: (items) =>
       new Promise((resolve, reject) => {
         const finish = () => resolve(items.map((item) => ({ ok: `${item}!` })));
@@ -144,7 +146,11 @@ describe('batcher', () => {
   ])('a wait that %s is over', async (_, collect) => {
     const run = (items: readonly string[]) => Promise.resolve(items.map((ok) => ({ ok })));
     const batcher = createBatcher<string, string>({
-      ...{ collect, sizeMax: 3, concurrency: 1, keyOf, run },
+      collect,
+      sizeMax: 3,
+      concurrency: 1,
+      keyOf,
+      run,
     });
     expect(await Promise.all(['a', 'b'].map((item) => batcher.submit(item)))).toEqual(['a', 'b']);
     expect(await batcher.submit('c')).toBe('c');

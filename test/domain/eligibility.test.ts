@@ -48,8 +48,11 @@ const row = (change: Partial<MachineRow> = {}): MachineRow => ({
   ...change,
 });
 const ASKED = {
-  ...{ requestedAtMs: NOW, requestedBy: 'ann', reason: 'test' },
-  ...{ attempts: 0, askedAtMs: null },
+  requestedAtMs: NOW,
+  requestedBy: 'ann',
+  reason: 'test',
+  attempts: 0,
+  askedAtMs: null,
 };
 const started = (minutesAgo: number) => ({ atMs: ago(minutesAgo), publicKey: '00', bootId: null });
 const beat = (minutesAgo: number) => ({ atMs: ago(minutesAgo), bootId: null });
@@ -68,7 +71,9 @@ function install(
 }
 const hold = (kind: HoldKind, slotId = 'r1', untilMs: number | null = null): HoldRow => ({
   provider: provided.provider,
-  ...{ slotId, kind, untilMs },
+  slotId,
+  kind,
+  untilMs,
   setBy: 'ann',
   reason: 'test',
 });
@@ -160,7 +165,11 @@ describe('recovery', () => {
 
   it('is for machines with an order, lost or not, and waits for nothing then', () => {
     const order: OrderRow = {
-      ...{ key: 'one', verb: 'reboot', by: 'ann', reason: 'x', force: false },
+      key: 'one',
+      verb: 'reboot',
+      by: 'ann',
+      reason: 'x',
+      force: false,
       expiresAtMs: NOW + 1,
     };
     const wait = { untilMs: NOW + 1, cause: '', lastIntervalSeconds: 60 };

@@ -8,7 +8,10 @@ import { agentStarted, machineRow, NOW_MS, slotFacts } from '../support/facts.ts
 const HOUR = 3_600_000;
 const REFUSED = 'connect to root@192.0.2.1:22: every key was refused';
 const failed = (process: Process, cause: string, endsInMs: number): BackoffRow => ({
-  ...{ process, cause, untilMs: NOW_MS + endsInMs, lastIntervalSeconds: 60 },
+  process,
+  cause,
+  untilMs: NOW_MS + endsInMs,
+  lastIntervalSeconds: 60,
 });
 const view = (row: Partial<MachineRow>) =>
   viewOf(slotFacts({ row: machineRow(row) }), { nowMs: NOW_MS, loss: DEFAULT_LOSS });

@@ -8,7 +8,9 @@ import { dueRequest, isOnSlot, isOrder, orderRefusal } from '../../src/domain/re
 import { hold, liveWork, machineRow, NOW_MS, provided, requestRow } from '../support/facts.ts';
 
 const now = (...kinds: HoldKind[]): Circumstances => ({
-  ...{ holds: kinds.map((kind) => hold(kind)), nowMs: NOW_MS, loss: DEFAULT_LOSS },
+  holds: kinds.map((kind) => hold(kind)),
+  nowMs: NOW_MS,
+  loss: DEFAULT_LOSS,
 });
 const refusalOf = (
   verb: OrderVerb,

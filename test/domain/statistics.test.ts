@@ -21,14 +21,23 @@ const started = { agentStarted: { atMs: NOW - 30 * MINUTE - 1, publicKey: '07', 
 const heard = (minutes: number) => ({ heartbeat: { atMs: NOW - minutes * MINUTE, bootId: null } });
 const installation = (request: bigint | null, report: bigint | null, result = 'Success') => ({
   installation: {
-    ...{ requestGeneration: request, handedOutAtMs: null, reportGeneration: report },
+    requestGeneration: request,
+    handedOutAtMs: null,
+    reportGeneration: report,
     reportResult: report === null ? null : (result as 'Success' | 'Error'),
   },
 });
 const ZERO: Counts = {
-  ...{ machines: 0, provided: 0, heartbeating: 0, installationPending: 0, installed: 0 },
-  ...{ installationFailed: 0, pendingAgentStart: 0, pendingRecovery: 0 },
-  ...{ activeWork: byProcess(() => 0), activeBackoffs: byProcess(() => 0) },
+  machines: 0,
+  provided: 0,
+  heartbeating: 0,
+  installationPending: 0,
+  installed: 0,
+  installationFailed: 0,
+  pendingAgentStart: 0,
+  pendingRecovery: 0,
+  activeWork: byProcess(() => 0),
+  activeBackoffs: byProcess(() => 0),
 };
 
 test('nine machines in all conditions are counted', () => {
@@ -45,8 +54,13 @@ test('nine machines in all conditions are counted', () => {
   );
   const counts = {
     ...ZERO,
-    ...{ machines: 9, provided: 9, heartbeating: 3, installationPending: 3, installed: 1 },
-    ...{ pendingAgentStart: 1, pendingRecovery: 4 },
+    machines: 9,
+    provided: 9,
+    heartbeating: 3,
+    installationPending: 3,
+    installed: 1,
+    pendingAgentStart: 1,
+    pendingRecovery: 4,
   };
   expect(statisticsOf(fleet, now)).toEqual({
     fleet: counts,
@@ -77,10 +91,7 @@ describe('counted as they are meant:', () => {
     [
       'work',
       { work: [liveWork('ShepherdAgentStart')] },
-      {
-        activeWork: byProcess((process) => Number(process === 'ShepherdAgentStart')),
-        ...idle,
-      },
+      { activeWork: byProcess((process) => Number(process === 'ShepherdAgentStart')), ...idle },
     ],
     [
       'a heartbeat of the agent before',

@@ -81,11 +81,7 @@ const TRUTH: readonly (readonly [string, Partial<SlotFacts>, Partial<MachineView
   [
     'a deprovision request is due at once, and says who asked',
     row({ deprovision: deprovisionAsked() }),
-    {
-      state: 'Deprovisioning',
-      next: 'deprovision',
-      reason: 'ann asked for it: it is not needed',
-    },
+    { state: 'Deprovisioning', next: 'deprovision', reason: 'ann asked for it: it is not needed' },
   ],
   [
     'not while somebody works on the machine',
@@ -350,6 +346,8 @@ test('nothing is due for a machine whose provider is not configured here', () =>
     expect(viewOf(facts, elsewhere)).toMatchObject({ ...shown, next: null, reason });
   }
   expect(viewOf(slotFacts(row(heard(0))), elsewhere)).toMatchObject({
-    ...{ state: 'Running', substate: 'healthy', reason: null },
+    state: 'Running',
+    substate: 'healthy',
+    reason: null,
   });
 });

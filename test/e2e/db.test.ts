@@ -37,7 +37,8 @@ async function owner(name: string, text: string): Promise<void> {
 }
 const urlOf = (role: string, name: string, secret?: string) =>
   Object.assign(new URL(role === 'shepherd_owner' ? server.ownerUrl : server.url), {
-    ...{ username: role, pathname: `/${name}` },
+    username: role,
+    pathname: `/${name}`,
     ...(secret !== undefined && { password: secret }),
   }).href;
 /** As a configuration writes it: the password is a reference. */
@@ -72,7 +73,8 @@ function configWith(databaseSection: object): string {
 }
 const runWith = (config: string, args: string[], secret = password) =>
   shepherd([...args, '--config', config], {
-    ...{ DB_PASSWORD: secret, METAL_TOKEN: 'none' },
+    DB_PASSWORD: secret,
+    METAL_TOKEN: 'none',
     OWNER_PASSWORD: new URL(server.ownerUrl).password,
   }).ended;
 const db = (name: string, args: string[], secret = password) =>

@@ -23,7 +23,10 @@ test('SIGHUP has a daemon read its inventory and its SSH keys again; wrong ones 
     database: { embedded: { dataDir: join(dir, 'postgres') } },
     providers: {
       racks: {
-        ...{ driver: 'static', inventory: `file:${inventory}`, refresh: '1h', probePort: 1 },
+        driver: 'static',
+        inventory: `file:${inventory}`,
+        refresh: '1h',
+        probePort: 1,
         instanceSetId: 'tests-racks-000000000000001',
       },
     },

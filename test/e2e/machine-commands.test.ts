@@ -22,9 +22,15 @@ test('what operators ask for is carried out by the daemon', async () => {
       fleet.run((means) =>
         runVerb(
           {
-            ...{ wish: () => wish, selector, reason: 'a test', by: 'ann', json: false },
+            wish: () => wish,
+            selector,
+            reason: 'a test',
+            by: 'ann',
+            json: false,
             waitMs: WAIT_MS,
-            ...{ dryRun: false, yes: false, ...change },
+            dryRun: false,
+            yes: false,
+            ...change,
           },
           means,
         ),
@@ -54,10 +60,7 @@ interface Scene {
     wish: Wish,
     selector: VerbOptions['selector'],
     change?: object,
-  ) => Promise<{
-    readonly text: string;
-    readonly exitCode: number;
-  }>;
+  ) => Promise<{ readonly text: string; readonly exitCode: number }>;
   readonly on: (name: string) => VerbOptions['selector'];
   readonly first: string;
   readonly fleet: CommandedFleet;
@@ -91,14 +94,14 @@ test('a machine is reinstalled, and given back for good, when an operator asks f
       fleet.run((means) =>
         runVerb(
           {
-            ...{
-              wish: () => wish,
-              selector: { name },
-              reason: 'a test',
-              by: 'ann',
-              waitMs: WAIT_MS,
-            },
-            ...{ json: false, dryRun: false, yes: true },
+            wish: () => wish,
+            selector: { name },
+            reason: 'a test',
+            by: 'ann',
+            waitMs: WAIT_MS,
+            json: false,
+            dryRun: false,
+            yes: true,
           },
           means,
         ),

@@ -59,9 +59,13 @@ const configFor = ({ world }: SimulatedFleet, dir: string) => ({
   database: { embedded: { dataDir: join(world.dir, 'postgres') } },
   providers: {
     equinix: {
-      ...{ driver: 'equinix', baseUrl: world.fakequinix.url, token: `\${${TOKEN}}` },
-      ...{ username: 'simulation', projectId: world.fakequinix.projectId },
-      ...{ devicePrefix: 'shepherd-sim-', sshKeyLabel: 'shepherd-sim' },
+      driver: 'equinix',
+      baseUrl: world.fakequinix.url,
+      token: `\${${TOKEN}}`,
+      username: 'simulation',
+      projectId: world.fakequinix.projectId,
+      devicePrefix: 'shepherd-sim-',
+      sshKeyLabel: 'shepherd-sim',
       instanceSetId: 'simul-fleet-000000000000001',
     },
   },

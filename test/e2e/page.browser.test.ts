@@ -34,7 +34,9 @@ test('the page says that recovery is frozen, by whom and why, and when that is o
       await becomesTrue(() => daemon.guard().state !== 'blind', 'the guard looked');
       const ask = (verb: 'freeze' | 'thaw') =>
         daemon.bmdb.requests.file({
-          ...{ key: `${verb}-1`, by: 'ann', reason: 'works on the switches' },
+          key: `${verb}-1`,
+          by: 'ann',
+          reason: 'works on the switches',
           what: { verb, scope: 'fleet' },
         });
       await ask('freeze');

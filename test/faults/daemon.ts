@@ -74,31 +74,56 @@ export function startDaemon(world: DaemonWorld) {
 function partsOf(world: DaemonWorld): ProvideDeps {
   const { bmdb, providers, clock, random, log, metrics, pace } = world;
   const watch = createGuardWatch({
-    ...{ policy: pace.guard, heartbeatMs: pace.loss.heartbeatMs, clock, metrics, log },
+    policy: pace.guard,
+    heartbeatMs: pace.loss.heartbeatMs,
+    clock,
+    metrics,
+    log,
     nowMs: () => mirror.nowMs(),
     onChange: () => permits.reconsider(),
   });
   const permits = createPermitQueue({ budget: pace.budget, barOf: watch.barOf });
   const mirror: Mirror = createMirror({
-    ...{ bmdb, providers, clock, random, log, heard$: world.heard$, loss: pace.loss },
-    ...{ scanMs: pace.scanMs, scanGapMs: pace.scanGapMs, pollMs: null, listMs: pace.listMs },
+    bmdb,
+    providers,
+    clock,
+    random,
+    log,
+    heard$: world.heard$,
+    loss: pace.loss,
+    scanMs: pace.scanMs,
+    scanGapMs: pace.scanGapMs,
+    pollMs: null,
+    listMs: pace.listMs,
     ...(world.scheduler && { scheduler: world.scheduler }),
     onFacts: permits.offer,
     onView: () => undefined,
     onVanished: () => undefined,
   });
-  const keeper = createSessionKeeper({
-    ...{ bmdb, log, component: 'shepherd', runtimeInfo: world.name },
-  });
+  const keeper = createSessionKeeper({ bmdb, log, component: 'shepherd', runtimeInfo: world.name });
   const places = { agentStart: pace.places, recovery: pace.places, deprovision: pace.places };
   const desk = createDesk({ places, unusedMs: 5_000, clock, log });
   const tasks = {
-    ...{ desk, keeper, providers, shell: world.shell, clock, metrics, log },
+    desk,
+    keeper,
+    providers,
+    shell: world.shell,
+    clock,
+    metrics,
+    log,
     ssh: { port: 22, policyOf: () => 'tofu' as const },
   };
   const parts = provisionParts({
-    ...{ bmdb, keeper, providers, clock, random, log, metrics },
-    ...{ holdRows: mirror.providerHolds, facts: mirror.facts, nowMs: mirror.nowMs },
+    bmdb,
+    keeper,
+    providers,
+    clock,
+    random,
+    log,
+    metrics,
+    holdRows: mirror.providerHolds,
+    facts: mirror.facts,
+    nowMs: mirror.nowMs,
     limits: { parallelism: 1 },
     maxAgeMs: pace.listMs / 2,
   });
@@ -118,29 +143,51 @@ function partsOf(world: DaemonWorld): ProvideDeps {
     recover: {
       ...tasks,
       holds: parts.holds,
-      ...{ random, nowMs: mirror.nowMs, backoff: pace.backoff },
-      ...{ facts: mirror.facts, agentPath: AGENT_PATH },
-      ...{ pollMs: pace.pollMs, askAgainMs: pace.askAgainMs },
+      random,
+      nowMs: mirror.nowMs,
+      backoff: pace.backoff,
+      facts: mirror.facts,
+      agentPath: AGENT_PATH,
+      pollMs: pace.pollMs,
+      askAgainMs: pace.askAgainMs,
       ladder: () => rebootsAlone(pace.patienceMs),
     },
     deprovision: parts.deprovision(tasks),
     provision: parts.provision,
     update: parts.update,
     turns: {
-      ...{ desk, keeper, permits, clock, random },
-      ...{ sessions: mirror.sessions, facts: mirror.facts, headStartMs: pace.headStartMs },
+      desk,
+      keeper,
+      permits,
+      clock,
+      random,
+      sessions: mirror.sessions,
+      facts: mirror.facts,
+      headStartMs: pace.headStartMs,
     },
     guard: {
-      ...{ bmdb, keeper, mirror, watch, log, headStartMs: pace.headStartMs },
+      bmdb,
+      keeper,
+      mirror,
+      watch,
+      log,
+      headStartMs: pace.headStartMs,
       isTakingIn: world.isTakingIn,
     },
-    ...{ desk, keeper, mirror, clock, log, metrics },
+    desk,
+    keeper,
+    mirror,
+    clock,
+    log,
+    metrics,
     sweep: async () => {
       await bmdb.sweep();
     },
     periods: {
-      ...{ sweepMs: pace.sweepMs, updateMs: pace.listMs },
-      ...{ reconcileMs: 60_000, drainMs: pace.drainMs },
+      sweepMs: pace.sweepMs,
+      updateMs: pace.listMs,
+      reconcileMs: 60_000,
+      drainMs: pace.drainMs,
     },
     inspectCell: () => undefined,
   };

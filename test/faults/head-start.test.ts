@@ -80,28 +80,34 @@ async function createTown(options: {
   });
   const daemons: RunningDaemon[] = [0, 1, 2].map((at) =>
     startDaemon({
-      ...{
-        clock,
-        random,
-        bmdb: watching(bmdb),
-        heard$: NEVER,
-        isTakingIn: () => true,
-        pace: PACE,
-        name: `daemon ${at}`,
-      },
-      ...{ log: silentLog, metrics: silentMetrics, scheduler: clockScheduler(clock) },
+      clock,
+      random,
+      bmdb: watching(bmdb),
+      heard$: NEVER,
+      isTakingIn: () => true,
+      pace: PACE,
+      name: `daemon ${at}`,
+      log: silentLog,
+      metrics: silentMetrics,
+      scheduler: clockScheduler(clock),
       providers: new Map([[PROVIDER, createListedProvider(machines, async () => undefined)]]),
       shell: createFakeShell({ hosts, clock }),
     }),
   );
   await advance(clock, 2 * PACE.scanMs);
   return {
-    ...{ clock, bmdb, asks, daemons, hosts },
+    clock,
+    bmdb,
+    asks,
+    daemons,
+    hosts,
     sessions: () => daemons.map(({ keeper }) => keeper.require().sessionId),
     /** All machines become known at once. */
     async fill(): Promise<number> {
       const stranger = await bmdb.openSession({
-        ...{ component: 'not a daemon', runtimeInfo: '', intervalMs: 3_600_000 },
+        component: 'not a daemon',
+        runtimeInfo: '',
+        intervalMs: 3_600_000,
       });
       const atMs = clock.monotonic();
       for (const { reservationId, deviceId, address } of machines) {
@@ -117,8 +123,14 @@ async function createTown(options: {
 }
 
 const machineAt = (at: number): MachineInfo => ({
-  ...{ provider: PROVIDER, deviceId: `device-${at}`, reservationId: `rack-${at}` },
-  ...{ machineId: '', address: `10.0.0.${at + 1}`, location: 'lab', bootId: 'boot-1', up: true },
+  provider: PROVIDER,
+  deviceId: `device-${at}`,
+  reservationId: `rack-${at}`,
+  machineId: '',
+  address: `10.0.0.${at + 1}`,
+  location: 'lab',
+  bootId: 'boot-1',
+  up: true,
 });
 
 test('rank 0 asks at once, and rank n after n head starts', async () => {

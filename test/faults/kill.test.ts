@@ -19,7 +19,10 @@ test('four daemons, killed and cut off again and again, never share, lose or loc
   console.log(`seed ${SEED}; repeat with FAULTS_SEED=${SEED}`);
   const begunAtMs = performance.now();
   const stage = await setStage({
-    ...{ random: createSeededRandom(SEED), daemons: DAEMONS, machines: MACHINES, cleanups },
+    random: createSeededRandom(SEED),
+    daemons: DAEMONS,
+    machines: MACHINES,
+    cleanups,
   });
   const { world, workers, proxies, postgres, random } = stage;
   for (let place = 0; place < DAEMONS; place += 1) workers.start(place);

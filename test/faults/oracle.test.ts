@@ -11,18 +11,28 @@ const B = { sessionId: 'session-b', run: 'b', port: 2 };
 const MACHINE = 'machine-1';
 
 const noted = (xid: number, { port }: { readonly port: number }, atMs: number) => ({
-  ...{ xid: String(xid), port, begunAtMs: atMs, atMs: atMs + 1 },
+  xid: String(xid),
+  port,
+  begunAtMs: atMs,
+  atMs: atMs + 1,
 });
 const life = (who: typeof A, atMs: number, deadlineMs: number | null) => ({
   ...noted(0, who, atMs),
-  ...{ sessionId: who.sessionId, run: who.run, deadlineMs },
+  sessionId: who.sessionId,
+  run: who.run,
+  deadlineMs,
 });
 const lease = (who: typeof A, epoch: number, process = 'ShepherdAgentStart'): Lease => ({
-  ...{ sessionId: who.sessionId, epoch: String(epoch), process },
+  sessionId: who.sessionId,
+  epoch: String(epoch),
+  process,
 });
 const change = (xid: number, by: typeof A, atMs: number, from: Lease | null, to: Lease | null) => ({
   ...noted(xid, by, atMs),
-  ...{ machineId: MACHINE, group: 'shepherd', from, to },
+  machineId: MACHINE,
+  group: 'shepherd',
+  from,
+  to,
 });
 const row = (
   xid: number,
@@ -33,15 +43,27 @@ const row = (
   cause: string | null = null,
 ): HistoryRow => ({
   ...noted(xid, by, atMs),
-  ...{ machineId: MACHINE, process: of.process, event, sessionId: of.sessionId },
-  ...{ epoch: of.epoch, seq: String(xid), cause },
+  machineId: MACHINE,
+  process: of.process,
+  event,
+  sessionId: of.sessionId,
+  epoch: of.epoch,
+  seq: String(xid),
+  cause,
 });
 
 const tag = (xid: number, by: typeof A, atMs: number, table: string): TagWrite => ({
-  ...{ ...noted(xid, by, atMs), table, machineId: MACHINE, askedMs: null },
+  ...noted(xid, by, atMs),
+  table,
+  machineId: MACHINE,
+  askedMs: null,
 });
 const effect = (run: string, kind: string, atMs: number) => ({
-  ...{ run, kind, machineId: MACHINE, atMs, sentAtMs: atMs },
+  run,
+  kind,
+  machineId: MACHINE,
+  atMs,
+  sentAtMs: atMs,
 });
 
 const [first, second, third] = [lease(A, 1), lease(A, 2), lease(B, 3, 'ShepherdRecovery')];

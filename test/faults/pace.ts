@@ -51,6 +51,9 @@ export const HURRY: Pace = {
   // Machines fail in scores here, and are to be recovered all the same.
   guard: {
     ...DEFAULT_GUARD,
-    ...{ silentPercent: 100, unreachablePercent: 100, assessMs: 500, ingestGapMs: 4_000 },
+    silentPercent: 100,
+    unreachablePercent: 100,
+    assessMs: 500,
+    ingestGapMs: 4_000,
   },
 };

@@ -39,8 +39,10 @@ test('two daemons, killed again and again, lose no device and use no reservation
   const postgres = await startRestartablePostgres(join(dir, 'postgres'));
   cleanups.push(() => postgres.stop());
   const fake = await startFakequinix({
-    ...{ listen: { host: '127.0.0.1', port: 0 }, profile: 'fast' },
-    ...{ reservations: RESERVATIONS, seed: SEED },
+    listen: { host: '127.0.0.1', port: 0 },
+    profile: 'fast',
+    reservations: RESERVATIONS,
+    seed: SEED,
   });
   cleanups.push(() => fake.close());
   const strangers = [fake.snatch(fake.reservations()[0]!.id)];
@@ -110,25 +112,35 @@ const configOf = (dir: string, place: number, fake: Fakequinix) => ({
   providers: {
     equinix: {
       driver: 'equinix',
-      ...{ baseUrl: fake.url, token: '${FAULTS_TOKEN}', username: 'faults' },
-      ...{ projectId: fake.projectId, devicePrefix: PREFIX, sshKeyLabel: 'shepherd-faults' },
-      ...{ instanceSetId: OWNER, parallelism: 8, apiRate: '2ms', callsPerSecond: 0 },
-      ...{ reservationCacheTimeout: '1s', probeGap: '200ms', settle: '2s', attemptTimeout: '2s' },
+      baseUrl: fake.url,
+      token: '${FAULTS_TOKEN}',
+      username: 'faults',
+      projectId: fake.projectId,
+      devicePrefix: PREFIX,
+      sshKeyLabel: 'shepherd-faults',
+      instanceSetId: OWNER,
+      parallelism: 8,
+      apiRate: '2ms',
+      callsPerSecond: 0,
+      reservationCacheTimeout: '1s',
+      probeGap: '200ms',
+      settle: '2s',
+      attemptTimeout: '2s',
       // No address is known without a port, so no machine of this world is ever called.
       sshPortFromCustomdata: true,
     },
   },
   provisioner: {
-    ...{
-      maxMachines: MACHINES_MAX,
-      reconcilerRate: '500ms',
-      deviceCreationRate: `${SECONDS * 2}ms`,
-    },
-    ...{ reservationChunkSize: 20, penalty: '1s' },
+    maxMachines: MACHINES_MAX,
+    reconcilerRate: '500ms',
+    deviceCreationRate: `${SECONDS * 2}ms`,
+    reservationChunkSize: 20,
+    penalty: '1s',
   },
   ssh: { keyPath: join(dir, 'ssh-key') },
   agentServer: {
-    ...{ listen: '127.0.0.1:0', devCertificates: { dir: join(dir, `certificates-${place}`) } },
+    listen: '127.0.0.1:0',
+    devCertificates: { dir: join(dir, `certificates-${place}`) },
   },
   console: { listen: '127.0.0.1:0' },
   mirror: { listInterval: '5s' },
@@ -280,7 +292,9 @@ async function judge(
   return {
     wrong: Object.fromEntries(Object.entries(wrong).filter(([, found]) => found.length > 0)),
     figures: {
-      ...{ ours: ours.length, foreign: foreign.length, requests: journal.length },
+      ours: ours.length,
+      foreign: foreign.length,
+      requests: journal.length,
       creations: journal.filter(
         ({ method, path }) => method === 'POST' && path.endsWith('/devices'),
       ).length,

@@ -52,15 +52,21 @@ export async function setStage({ random, cleanups, ...options }: StageOptions): 
     proxies.push(proxy);
   }
   const world = createWorld({
-    ...{ random, machines: options.machines, periodMs: HURRY.loss.periodMs, refusals: 0.05 },
+    random,
+    machines: options.machines,
+    periodMs: HURRY.loss.periodMs,
+    refusals: 0.05,
     tell: (message) => workers.tellAll(message),
   });
   cleanups.push(() => world.end());
   const workers = createWorkers({
     cacheDir: join(dir, 'cache'),
     setupFor: (place, run) => ({
-      ...{ run, url: postgres.daemonUrl(proxies[place]!.port), machines: world.info() },
-      ...{ seed: Math.floor(random.next() * 1e9), logPath: join(dir, `daemon-${place}.log`) },
+      run,
+      url: postgres.daemonUrl(proxies[place]!.port),
+      machines: world.info(),
+      seed: Math.floor(random.next() * 1e9),
+      logPath: join(dir, `daemon-${place}.log`),
       isUnfenced: place === options.unfenced,
     }),
     onEffect: world.act,
@@ -179,11 +185,7 @@ export async function gather(stage: Stage): Promise<Evidence & Noticed> {
     writerOf: writerFinder(proxies, workers),
     budget: budgetOf(world),
     grace: { heartbeatMs: HURRY.loss.heartbeatMs, gapMs: HURRY.guard.ingestGapMs },
-    end: {
-      machines,
-      held: held.map((row) => row.machine_id),
-      historyRows: counted!.count,
-    },
+    end: { machines, held: held.map((row) => row.machine_id), historyRows: counted!.count },
   };
 }
 

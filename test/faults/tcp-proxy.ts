@@ -64,7 +64,11 @@ interface State {
 /** @param targetPort of the server on 127.0.0.1, asked for each new connection. */
 export async function startTcpProxy(targetPort: () => number): Promise<TcpProxy> {
   const state: State = {
-    ...{ held: false, latencyMs: 0, commitDelayMs: 0, commit: null, message: false },
+    held: false,
+    latencyMs: 0,
+    commitDelayMs: 0,
+    commit: null,
+    message: false,
     fired: {
       cut: 0,
       held: 0,

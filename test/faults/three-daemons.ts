@@ -49,7 +49,9 @@ export async function openThreeDaemons() {
     cleanups.push(() => hosts.close());
     const fake = await startFakequinix({
       listen: { host: '127.0.0.1', port: 0 },
-      ...{ profile: 'fast', reservations: MACHINES, hooks: hosts },
+      profile: 'fast',
+      reservations: MACHINES,
+      hooks: hosts,
     });
     cleanups.push(() => fake.close());
     const ports = new Set<number>();
@@ -62,9 +64,15 @@ export async function openThreeDaemons() {
       database: { url: '${SHEPHERD_TEST_DATABASE}' },
       providers: {
         equinix: {
-          ...{ driver: 'equinix', baseUrl, token: '${SHEPHERD_TEST_TOKEN}', username: 'three' },
-          ...{ projectId: fake.projectId, devicePrefix: PREFIX, instanceSetId: OWNER },
-          ...{ sshKeyLabel: 'shepherd-three', sshPortFromCustomdata: true },
+          driver: 'equinix',
+          baseUrl,
+          token: '${SHEPHERD_TEST_TOKEN}',
+          username: 'three',
+          projectId: fake.projectId,
+          devicePrefix: PREFIX,
+          instanceSetId: OWNER,
+          sshKeyLabel: 'shepherd-three',
+          sshPortFromCustomdata: true,
         },
       },
       agent: { endpoint: `127.0.0.1:${agentPort}` },
@@ -93,7 +101,13 @@ export async function openThreeDaemons() {
     const first = createDaemonProcess(dir, 'hurried', hurried, env);
     cleanups.push(() => first.stop());
     return {
-      ...{ dir, postgres, fake, hosts, first, env, close },
+      dir,
+      postgres,
+      fake,
+      hosts,
+      first,
+      env,
+      close,
       daemons: daemons as unknown as readonly [ProxiedDaemon, ProxiedDaemon, ProxiedDaemon],
       /** Runs a command with the configuration of the first daemon. */
       command: (...args: readonly string[]) =>
@@ -110,7 +124,9 @@ const hurry = (config: ConfigInput): ConfigInput => ({
   providers: {
     equinix: {
       ...config.providers['equinix'],
-      ...{ apiRate: '5ms', callsPerSecond: 0, reservationCacheTimeout: '1s' },
+      apiRate: '5ms',
+      callsPerSecond: 0,
+      reservationCacheTimeout: '1s',
     } as never,
   },
   provisioner: { reconcilerRate: '1s', deviceCreationRate: '20ms' },

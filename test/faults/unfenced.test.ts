@@ -30,7 +30,11 @@ test('a daemon that goes on when its session has ended writes nothing, with late
   const begunAtMs = performance.now();
   const random = createSeededRandom(SEED);
   const stage = await setStage({
-    ...{ random, daemons: DAEMONS, machines: MACHINES, unfenced: UNFENCED, cleanups },
+    random,
+    daemons: DAEMONS,
+    machines: MACHINES,
+    unfenced: UNFENCED,
+    cleanups,
   });
   const { proxies, workers, world } = stage;
   for (const proxy of proxies) proxy.delayCommits(COMMIT_DELAY_MS);

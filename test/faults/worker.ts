@@ -70,17 +70,30 @@ function start(setup: Setup): void {
   const bmdb = noting(
     { note, isUnfenced: setup.isUnfenced ?? false },
     createPgBmdb({
-      ...{ url: setup.url, clock, random, log, loss: HURRY.loss, budget: HURRY.budget },
-      ...{ guard: HURRY.guard, poolMax: 6, timeoutMs: 1_500, jitter: 0.1 },
+      url: setup.url,
+      clock,
+      random,
+      log,
+      loss: HURRY.loss,
+      budget: HURRY.budget,
+      guard: HURRY.guard,
+      poolMax: 6,
+      timeoutMs: 1_500,
+      jitter: 0.1,
     }),
   );
   const agents = createMemAgentServer({
-    ...{ store: bmdb.heartbeats, clock, log, batch: { maxMs: 20, max: 500 } },
+    store: bmdb.heartbeats,
+    clock,
+    log,
+    batch: { maxMs: 20, max: 500 },
     isReady: () => daemon?.keeper.current() !== null,
   });
   for (const { machineId, address, bootId, up } of setup.machines) {
     const host = createFakeHost({
-      ...{ bootId, unreachable: !up, hostKey: Buffer.from(address).toString('base64') },
+      bootId,
+      unreachable: !up,
+      hostKey: Buffer.from(address).toString('base64'),
       run: (argv, stdin) => runOn({ machineId, address }, argv, stdin),
     });
     hosts.set(`${address}:22`, host);
@@ -94,9 +107,16 @@ function start(setup: Setup): void {
     }),
   );
   daemon = startDaemon({
-    ...{ bmdb, providers, clock, random, log, heard$: agents.heard$, pace: HURRY },
+    bmdb,
+    providers,
+    clock,
+    random,
+    log,
+    heard$: agents.heard$,
+    pace: HURRY,
     isTakingIn: agents.isTakingIn,
-    ...{ shell: createFakeShell({ hosts, clock }), name: setup.run },
+    shell: createFakeShell({ hosts, clock }),
+    name: setup.run,
     metrics: { ...silentMetrics, actorCrash: () => note({ t: 'crash', what: 'actor' }) },
   });
   report = (beats) => {
@@ -162,7 +182,9 @@ function openNotes(path: string): (note: Note) => void {
 function errorsTo(note: (note: Note) => void): Log {
   const nothing = () => undefined;
   const log: Log = {
-    ...{ debug: nothing, info: nothing, child: () => log },
+    debug: nothing,
+    info: nothing,
+    child: () => log,
     warn: (fields, message) => {
       if (process.env['FAULTS_LOG']) console.error(process.pid, message, explainFields(fields));
     },

@@ -71,7 +71,9 @@ export function createWorkers({ cacheDir, setupFor, onEffect }: WorkersOptions):
   };
 
   return {
-    ...{ runs, surprises, send },
+    runs,
+    surprises,
+    send,
     at: (place) => places.get(place),
     start(place) {
       const count = (starts.get(place) ?? 0) + 1;
@@ -88,8 +90,16 @@ export function createWorkers({ cacheDir, setupFor, onEffect }: WorkersOptions):
         stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       });
       const run: Run = {
-        ...{ name, place, child, ready: false, frozen: false, ended: false, expected: false },
-        ...{ isUnfenced: setup.isUnfenced ?? false, startedAtMs: Date.now(), readyAtMs: null },
+        name,
+        place,
+        child,
+        ready: false,
+        frozen: false,
+        ended: false,
+        expected: false,
+        isUnfenced: setup.isUnfenced ?? false,
+        startedAtMs: Date.now(),
+        readyAtMs: null,
       };
       let said = '';
       child.stderr!.on('data', (bytes: Buffer) => {

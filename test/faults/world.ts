@@ -97,7 +97,9 @@ export function createWorld({ random, tell, ...options }: WorldOptions): World {
   };
 
   return {
-    ...{ machines, effects, counts },
+    machines,
+    effects,
+    counts,
     act(run, { id, kind, address, atMs, sentAtMs, stdin }, reply) {
       const machine = byAddress.get(address)!;
       effects.push({ run, kind, atMs, sentAtMs, machineId: machine.machineId });

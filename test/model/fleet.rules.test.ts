@@ -60,11 +60,7 @@ const breaks = (running: readonly string[], to: string, then: readonly Done[] = 
   const report = does('reportServiceCrash', { error: bug });
   const services = running.filter((each) => [...LASTING, ...WORK].includes(each));
   return [
-    {
-      when: ['told', crash],
-      to,
-      effects: [...stops(...running), ...forgets, report, ...then],
-    },
+    { when: ['told', crash], to, effects: [...stops(...running), ...forgets, report, ...then] },
     ...services.map((each): Rule => ({
       when: ['fails', each, bug],
       to,

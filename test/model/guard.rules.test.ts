@@ -48,11 +48,7 @@ const found = (given: GuardLook, state: GuardState): Rule => ({
     ['does', 'reportLook', { look: given }],
     ['calls', 'settleGuardRequests', undefined],
   ],
-  knows: {
-    ...given,
-    reason: state === 'watching' ? null : `it is ${state}`,
-    failure: null,
-  },
+  knows: { ...given, reason: state === 'watching' ? null : `it is ${state}`, failure: null },
 });
 /** What each of the four looks, and no look, lead to, from whatever was known before. */
 const assessing = (standing: string): readonly Rule[] => [

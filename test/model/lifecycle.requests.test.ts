@@ -60,7 +60,9 @@ describe.each(PLACES)('in %s', (_, reach) => {
     expect(await asked(run, 'ann-1')).toEqual([]);
     expect(await answer(run, 'ann-1')).toEqual([]);
     expect({ ...regionsOf(run), leaf: leafOf(run.snapshot()) }).toEqual({
-      ...{ requests: 'idle', holds: 'free', leaf: before },
+      requests: 'idle',
+      holds: 'free',
+      leaf: before,
     });
     expect(await asked(run, 'ann-1'), 'the mirror lags a little').toEqual([]);
     expect(await asked(run, 'ann-2')).toEqual([settles('ann-2')]);
@@ -74,7 +76,9 @@ describe.each(PLACES)('in %s', (_, reach) => {
     for (const holds of [['no-start'], ['no-start', 'preserve'], ['preserve'], []] as const) {
       expect(await told(run, { holds })).toEqual([]);
       expect({ ...regionsOf(run), leaf: leafOf(run.snapshot()) }).toEqual({
-        ...{ requests: 'idle', holds: holds.length > 0 ? 'held' : 'free', leaf: before },
+        requests: 'idle',
+        holds: holds.length > 0 ? 'held' : 'free',
+        leaf: before,
       });
     }
     await run.stop();

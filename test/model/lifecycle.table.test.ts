@@ -62,8 +62,11 @@ const lateFor = (run: Run): EventObject[] =>
     .filter((slot) => !run.stage.live.has(slot))
     .flatMap((slot) => [
       ends(slot, {
-        ...{ outcome: 'done', failure: null, view: viewAt('Running', 'healthy') },
-        ...{ key: 'request-1', settled: true },
+        outcome: 'done',
+        failure: null,
+        view: viewAt('Running', 'healthy'),
+        key: 'request-1',
+        settled: true,
       }),
       shows(slot, 'recording'),
     ]);

@@ -15,10 +15,7 @@ const lifecycle = mistakesIn(
                   target: '#resyncing',
                   actions: { type: 'rememberResult', params: result },
                 },
-                onError: {
-                  target: '#resyncing',
-                  actions: { type: 'countSetback', params: crash },
-                },`,
+                onError: { target: '#resyncing', actions: { type: 'countSetback', params: crash } },`,
       `step('executing'),
                   step('recording'),
                 ],
@@ -37,10 +34,7 @@ const lifecycle = mistakesIn(
                   target: '#resyncing',
                   actions: { type: 'rememberResult', params: result },
                 },
-                onError: {
-                  target: '#resyncing',
-                  actions: { type: 'countSetback', params: crash },
-                },`,
+                onError: { target: '#resyncing', actions: { type: 'countSetback', params: crash } },`,
       `step('reinstalling'),
                   step('recording'),
                 ],
@@ -67,9 +61,7 @@ const lifecycle = mistakesIn(
       'trap-recovery-keeps-the-view-it-began-with',
       `description: 'This daemon recovers the machine; news wait until the task ends.',
               exit: { type: 'endTurn', params: place },
-              on: {
-                'machine.observed': { actions: { type: 'remember', params: observed } },
-              },`,
+              on: { 'machine.observed': { actions: { type: 'remember', params: observed } } },`,
       `description: 'This daemon recovers the machine; news wait until the task ends.',
               exit: { type: 'endTurn', params: place },`,
     ],
@@ -84,12 +76,10 @@ const lifecycle = mistakesIn(
       'trap-news-restart-a-takeover',
       `description: 'This daemon takes the machine over; news wait until the task ends.',
               exit: { type: 'endTurn', params: place },
-              on: {
-                'machine.observed': { `,
+              on: { 'machine.observed': {`,
       `description: 'This daemon takes the machine over; news wait until the task ends.',
               exit: { type: 'endTurn', params: place },
-              on: {
-                'machine.observed': { target: '#AgentStarting.ours', reenter: true, `,
+              on: { 'machine.observed': {target: '#AgentStarting.ours', reenter: true, `,
     ],
     [
       'trap-order-is-seen-after-the-first-heartbeat-only',
@@ -130,8 +120,8 @@ const lifecycle = mistakesIn(
     ],
     [
       'trap-work-of-another-shows-as-cooling-down',
-      `always: [placed('coolingDown'), { target: 'elsewhere' }],`,
-      `always: [placed('elsewhere'), { target: 'coolingDown' }],`,
+      `always: [placed('coolingDown'), { target: 'elsewhere' }] }`,
+      `always: [placed('elsewhere'), { target: 'coolingDown' }] }`,
     ],
     [
       'trap-turn-ends-where-a-deprovision-begins',

@@ -45,7 +45,12 @@ const health = mistakesIn(
     ['health-asks-the-database-each-time', `ANSWER_MS = 1_000`, `ANSWER_MS = 0`],
     ['health-asks-twice-at-once', `validUntilMs = Number.POSITIVE_INFINITY;`, ''],
     ['health-hides-providers', `...Object.fromEntries(unlisted().map(checkOf)),`, ''],
-    ['health-of-a-provider-ends-the-daemon', `ok: false, degraded: true`, `ok: false`],
+    [
+      'health-of-a-provider-ends-the-daemon',
+      `ok: false,
+    degraded: true`,
+      `ok: false`,
+    ],
   ],
 );
 

@@ -36,8 +36,8 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'emulator-key-is-trimmed',
     file: `${API}ssh-keys.ts`,
-    find: '{ label, key: text, projectId, organizationId },\n',
-    replace: '{ label, key: text.trim(), projectId, organizationId },\n',
+    find: '    key: text,\n',
+    replace: '    key: text.trim(),\n',
     tests: [`${TESTS}keys.test.ts`],
   },
   {

@@ -104,24 +104,14 @@ const fleet = mistakesIn(
     ],
     [
       'fleet-crash-of-the-mirror-goes-unnoticed',
-      `src: 'mirror',
-          onError: crashed,`,
-      `src: 'mirror',
-          onError: {},`,
+      `src: 'mirror', onError: crashed`,
+      `src: 'mirror', onError: {}`,
     ],
     [
       'fleet-news-before-there-are-cells',
       `invoke: [
-        {
-          id: 'cellPool',
-          src: 'cellPool',
-          onError: crashed,
-        },
-        {
-          id: 'mirror',
-          src: 'mirror',
-          onError: crashed,
-        },
+        { id: 'cellPool', src: 'cellPool', onError: crashed },
+        { id: 'mirror', src: 'mirror', onError: crashed },
       ],`,
       `invoke: [
         { id: 'mirror', src: 'mirror', onError: crashed },
@@ -293,17 +283,10 @@ const guard = mistakesIn(
     ['guard-begins-with-confidence', `initial: 'blind',`, `initial: 'watching',`],
     [
       'guard-failed-request-goes-unnoticed',
-      `onError: {
-              target: 'resting',
-              actions: { type: 'reportUnsettled', params: errorOf },
-            },`,
+      `onError: { target: 'resting', actions: { type: 'reportUnsettled', params: errorOf } },`,
       `onError: { target: 'resting' },`,
     ],
-    [
-      'guard-looks-half-as-often',
-      `context.assessMs,\n    answer`,
-      `context.assessMs * 2,\n    answer`,
-    ],
+    ['guard-looks-half-as-often', `context.assessMs, answer`, `context.assessMs * 2,\n    answer`],
   ],
 );
 

@@ -46,8 +46,8 @@ export const mutations: readonly Mutation[] = [
       ],
       [
         'life-order-begins-a-takeover',
-        'onDone: { target: TASKS.recovery },',
-        'onDone: { target: TASKS.agentStart },',
+        'onDone: { target: TASKS.recovery } }',
+        'onDone: { target: TASKS.agentStart } }',
       ],
       [
         'life-unused-turn-is-kept',

@@ -196,12 +196,10 @@ export const mutations: readonly Mutation[] = [
         'life-takeover-is-interrupted-by-news',
         `description: 'This daemon takes the machine over; news wait until the task ends.',
               exit: { type: 'endTurn', params: place },
-              on: {
-                'machine.observed': { `,
+              on: { 'machine.observed': {`,
         `description: 'This daemon takes the machine over; news wait until the task ends.',
               exit: { type: 'endTurn', params: place },
-              on: {
-                'machine.observed': { target: '#resyncing', `,
+              on: { 'machine.observed': {target: '#resyncing', `,
       ],
       [
         'life-recovery-keeps-its-turn',
@@ -213,12 +211,10 @@ export const mutations: readonly Mutation[] = [
         'life-recovery-is-interrupted-by-news',
         `description: 'This daemon recovers the machine; news wait until the task ends.',
               exit: { type: 'endTurn', params: place },
-              on: {
-                'machine.observed': { `,
+              on: { 'machine.observed': {`,
         `description: 'This daemon recovers the machine; news wait until the task ends.',
               exit: { type: 'endTurn', params: place },
-              on: {
-                'machine.observed': { target: '#resyncing', `,
+              on: { 'machine.observed': {target: '#resyncing', `,
       ],
       [
         'life-deprovision-keeps-its-turn',
@@ -230,20 +226,16 @@ export const mutations: readonly Mutation[] = [
         'life-deprovision-is-interrupted-by-news',
         `description: 'This daemon gives the machine back; news wait until the task ends.',
               exit: { type: 'endTurn', params: place },
-              on: {
-                'machine.observed': { `,
+              on: { 'machine.observed': {`,
         `description: 'This daemon gives the machine back; news wait until the task ends.',
               exit: { type: 'endTurn', params: place },
-              on: {
-                'machine.observed': { target: '#resyncing', `,
+              on: { 'machine.observed': {target: '#resyncing', `,
       ],
       [
         'life-takeover-forgets-news',
         `description: 'This daemon takes the machine over; news wait until the task ends.',
               exit: { type: 'endTurn', params: place },
-              on: {
-                'machine.observed': { actions: { type: 'remember', params: observed } },
-              },`,
+              on: { 'machine.observed': { actions: { type: 'remember', params: observed } } },`,
         `description: 'This daemon takes the machine over; news wait until the task ends.',
               exit: { type: 'endTurn', params: place },`,
       ],

@@ -145,10 +145,7 @@ const guard = mistakesIn(
     [
       'trap-settling-waits-for-ever',
       `after: {
-            answer: {
-              target: 'resting',
-              actions: { type: 'reportUnsettled', params: unanswered },
-            },
+            answer: { target: 'resting', actions: { type: 'reportUnsettled', params: unanswered } },
           },`,
       '',
     ],

@@ -45,7 +45,9 @@ const rooms: readonly Room[] = [
   { name: 'low', holds: 'what is known', may: [], packages: [] },
   { name: 'middle', holds: 'what is decided', may: [whole('low')], packages: ['one'] },
   {
-    ...{ name: 'high', holds: 'what is done', note: 'doors too' },
+    name: 'high',
+    holds: 'what is done',
+    note: 'doors too',
     may: [whole('low'), whole('middle'), { ...whole('side'), says: 'its door', label: 'door.ts' }],
   },
   { name: 'side', holds: 'what is outside', may: [] },

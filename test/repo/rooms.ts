@@ -27,21 +27,28 @@ const [domain, machines, settings, wire] = ['domain', 'machines', 'settings', 'w
   ...[Arrow, Arrow, Arrow, Arrow],
 ];
 const PORTS: Arrow = {
-  ...{ to: 'adapters', label: 'port.ts', says: 'the `port.ts` of adapters' },
+  to: 'adapters',
+  label: 'port.ts',
+  says: 'the `port.ts` of adapters',
   files: /^src\/adapters\/.+\/port\.ts$/,
 };
 /** Adapters do not import each other, but for what all of them need. */
 const SHARED_PORTS: Arrow = {
-  ...{ to: 'adapters', says: 'the `port.ts` of clock, log, metrics and providers' },
+  to: 'adapters',
+  says: 'the `port.ts` of clock, log, metrics and providers',
   files: /^src\/adapters\/(clock|log|metrics|provider)\/port\.ts$/,
 };
 const DRIVERS: Arrow = {
-  ...{ to: 'adapters', label: 'drivers.ts', says: 'the port and the table of drivers' },
+  to: 'adapters',
+  label: 'drivers.ts',
+  says: 'the port and the table of drivers',
   files: /^src\/adapters\/provider\/(port|drivers)\.ts$/,
 };
 /** Hosts are proved in one way, by the fleet and by the test of its drivers. */
 const HOST_KEY_PROOF: Arrow = {
-  ...{ to: 'actors', label: 'host-key-proof.ts', says: 'the proof of host keys' },
+  to: 'actors',
+  label: 'host-key-proof.ts',
+  says: 'the proof of host keys',
   files: /^src\/actors\/tasks\/host-key-proof\.ts$/,
 };
 
@@ -71,11 +78,7 @@ export const ROOMS: readonly Room[] = [
     may: [domain, wire, settings, SHARED_PORTS],
     note: 'drivers also their kit; their table every driver',
   },
-  {
-    name: 'console',
-    holds: 'web page, API, health',
-    may: [domain, machines, PORTS],
-  },
+  { name: 'console', holds: 'web page, API, health', may: [domain, machines, PORTS] },
   {
     name: 'conformance',
     holds: 'what `shepherd provider test` asks of a driver, step by step',
@@ -86,22 +89,13 @@ export const ROOMS: readonly Room[] = [
     holds: 'the wire formats, generated from `proto/`, and how they are read',
     may: [],
   },
-  {
-    name: 'agent',
-    holds: 'the program that runs on a machine',
-    may: [wire],
-    isProgram: true,
-  },
+  { name: 'agent', holds: 'the program that runs on a machine', may: [wire], isProgram: true },
   {
     name: 'simulator',
     holds: "a provider's API, and machines that are real SSH servers",
     may: [domain, wire],
   },
-  {
-    name: 'config',
-    holds: 'the schema of the configuration',
-    may: [domain, settings, DRIVERS],
-  },
+  { name: 'config', holds: 'the schema of the configuration', may: [domain, settings, DRIVERS] },
   {
     name: 'settings',
     holds: 'the kinds of settings: durations, secrets, texts, and how each is checked',
@@ -137,15 +131,9 @@ export const PG_ROOMS: Readonly<Record<string, PgRoom>> = {
     may: [],
   },
   requests: { holds: 'what operators ask for: filed, listed, ended', may: [] },
-  people: {
-    holds: 'carrying out what operators asked for',
-    may: ['guard', 'reading', 'requests'],
-  },
+  people: { holds: 'carrying out what operators asked for', may: ['guard', 'reading', 'requests'] },
   heartbeats: { holds: 'batches of heartbeats and what agents report', may: [] },
-  reading: {
-    holds: 'rows, changes, and what people look up',
-    may: ['guard', 'requests'],
-  },
+  reading: { holds: 'rows, changes, and what people look up', may: ['guard', 'requests'] },
   provisioning: {
     holds: 'intents, leases, listings, holds, and machines that a provider made',
     may: ['reading'],

@@ -9,6 +9,9 @@ const LONG_FILES: Readonly<Record<string, string>> = {
   'test/actors/mirror.test.ts': 'one service, one suite in virtual time',
   'test/adapters/provider/equinix/client/vectors-calls.test.ts':
     'the vectors of calls, in their order',
+  'test/actors/mirror-changes.test.ts': 'one mirror, one suite over what changes',
+  'test/commands/machine-looks.test.ts': 'the texts of every look, in full',
+  'test/domain/recovery/ladder.test.ts': 'one decision, one suite over its tables',
   'test/domain/recovery/guard.test.ts': 'one decision, one suite over its tables',
   'src/console/page/app.js': 'the page is served as it is, without a build',
 };

@@ -28,8 +28,10 @@ function derivedTokens(seed: number) {
   for (const _ of [1, 2, 3]) ids.uuid();
   const [user, project, readOnly, admin] = [1, 2, 3, 4].map(() => ids.hex(32));
   return {
-    ...{ user: `user-${user}`, project: `project-${project}` },
-    ...{ readOnly: `readonly-${readOnly}`, admin: `admin-${admin}` },
+    user: `user-${user}`,
+    project: `project-${project}`,
+    readOnly: `readonly-${readOnly}`,
+    admin: `admin-${admin}`,
   };
 }
 
@@ -89,7 +91,9 @@ describe('B1: tokens', () => {
       const fake = await start({ seed: 3 });
       const call = clientOf(fake);
       const made = await call('POST', `/projects/${fake.projectId}/devices`, {
-        ...{ hostname: 'a', plan: 'm3.large.x86', operating_system: 'ubuntu_22_04' },
+        hostname: 'a',
+        plan: 'm3.large.x86',
+        operating_system: 'ubuntu_22_04',
         hardware_reservation_id: 'next-available',
       });
       const device = await call('GET', `/devices/${text(made.body['id'])}`);
@@ -163,7 +167,9 @@ describe('B1: simulated machines', () => {
         expect(status).toBe(201);
       }
       await call('POST', `/projects/${fakequinix.projectId}/devices`, {
-        ...{ hostname: 'a', plan: 'm3.large.x86', operating_system: 'ubuntu_22_04' },
+        hostname: 'a',
+        plan: 'm3.large.x86',
+        operating_system: 'ubuntu_22_04',
         hardware_reservation_id: 'next-available',
       });
       const upAndReady = () => {

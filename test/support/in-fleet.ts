@@ -19,8 +19,12 @@ export const inFleet = (
   createFleetProvider(
     driven,
     {
-      ...{ name: providerName('stub'), type: 'stub', sharedTags: {}, image: null },
-      ...{ initCommand: '', publicKey: '' },
+      name: providerName('stub'),
+      type: 'stub',
+      sharedTags: {},
+      image: null,
+      initCommand: '',
+      publicKey: '',
       ...options,
     },
     { clock, random: createSeededRandom(1), log: silentLog, metrics: silentMetrics },

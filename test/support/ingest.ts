@@ -6,7 +6,8 @@ import type { GuardPolicy } from '../../src/domain/recovery/guard.ts';
 /** However many fall silent together, the guard takes it for their own fault. */
 export const TRUSTING_GUARD: GuardPolicy = {
   ...DEFAULT_GUARD,
-  ...{ silentPercent: 100, unreachablePercent: 100 },
+  silentPercent: 100,
+  unreachablePercent: 100,
 };
 
 /**

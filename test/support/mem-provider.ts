@@ -92,10 +92,17 @@ export function createMemProvider(config: MemProviderConfig, deps: MemProviderDe
   const shown = (device: StubDevice): ProviderMachine =>
     toProviderMachine(
       {
-        ...{ id: device.id, reservationId: device.reservationId, hostname: device.hostname },
-        ...{ plan: device.plan.name, location: device.plan.location, availability: 'KnownUsed' },
-        ...{ address: device.addresses[0] ?? null, failed: device.failed, tags: device.tags },
-        ...{ status: device.status, power: device.boots === 0 ? 'unknown' : device.power },
+        id: device.id,
+        reservationId: device.reservationId,
+        hostname: device.hostname,
+        plan: device.plan.name,
+        location: device.plan.location,
+        availability: 'KnownUsed',
+        address: device.addresses[0] ?? null,
+        failed: device.failed,
+        tags: device.tags,
+        status: device.status,
+        power: device.boots === 0 ? 'unknown' : device.power,
       },
       { instanceSetId, observedAtMs: clock.now() },
     );
@@ -126,25 +133,42 @@ export function createMemProvider(config: MemProviderConfig, deps: MemProviderDe
     {
       plans: Object.entries(config.locations ?? { sim1: reservations }).map(
         ([location, count]) => ({
-          ...{ name: 'm3.large.x86', location, spot: false, reservations: count },
+          name: 'm3.large.x86',
+          location,
+          spot: false,
+          reservations: count,
         }),
       ),
       timing: { provisioningMs, deprovisioningMs, bootMs: 0 },
-      ...{ latencyMs, devicePrefix, inventory: null, seed, faults: [] },
+      latencyMs,
+      devicePrefix,
+      inventory: null,
+      seed,
+      faults: [],
     },
     {
-      ...{ clock, log: silentLog, metrics: silentMetrics, machines: () => machines },
+      clock,
+      log: silentLog,
+      metrics: silentMetrics,
+      machines: () => machines,
       newId: (...purpose) => (purpose[0] === 'boot' ? purpose.join('-') : random.uuid()),
     },
   );
   const raw = createStubProvider(account, {
-    ...{ instanceSetId, without: config.without ?? ['hostKey'], maxConcurrency: 64 },
+    instanceSetId,
+    without: config.without ?? ['hostKey'],
+    maxConcurrency: 64,
   });
   const provider = createFleetProvider(
     raw,
     {
-      ...{ name: providerName('stub'), type: 'stub', instanceSetId, sharedTags: {} },
-      ...{ image: null, initCommand: '', publicKey: '' },
+      name: providerName('stub'),
+      type: 'stub',
+      instanceSetId,
+      sharedTags: {},
+      image: null,
+      initCommand: '',
+      publicKey: '',
     },
     { clock, random, log: silentLog, metrics: silentMetrics },
   );
@@ -167,5 +191,7 @@ export function createMemProvider(config: MemProviderConfig, deps: MemProviderDe
 
 const ruleOf = ({ operation, effect, times = 1, error }: MemFault): FaultRule => ({
   fault: EFFECTS[effect],
-  ...{ operation, times, error },
+  operation,
+  times,
+  error,
 });

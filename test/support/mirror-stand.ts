@@ -52,9 +52,15 @@ export function mirrorStand(): MirrorStand {
         scriptedProvider({ listMachines: async () => ({ machines: [], complete: true }) }),
       ],
     ]),
-    ...{ heard$: new Subject<Heard>(), loss: DEFAULT_LOSS, clock },
-    ...{ scheduler: clockScheduler(clock), log: recordingLog() },
-    ...{ scanMs: LONG_MS, listMs: LONG_MS, scanGapMs: GAP_MS, pollMs: null },
+    heard$: new Subject<Heard>(),
+    loss: DEFAULT_LOSS,
+    clock,
+    scheduler: clockScheduler(clock),
+    log: recordingLog(),
+    scanMs: LONG_MS,
+    listMs: LONG_MS,
+    scanGapMs: GAP_MS,
+    pollMs: null,
     random: { next: () => 0.5, uuid: () => 'unused' },
     onFacts: (_, changed) => {
       factsTold += 1;
@@ -69,7 +75,11 @@ export function mirrorStand(): MirrorStand {
     await advance(clock, GAP_MS);
   };
   return {
-    ...{ mirror, fleet, views, changedTold, factsTold: () => factsTold },
+    mirror,
+    fleet,
+    views,
+    changedTold,
+    factsTold: () => factsTold,
     async reread(row) {
       await advance(clock, 1);
       script.reading = { nowMs: clock.now(), version: clock.now(), row };

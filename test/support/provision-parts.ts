@@ -17,8 +17,14 @@ import type { ProviderHoldRow, SlotFacts } from '../../src/domain/machine.ts';
 
 export const HOUR_MS = 3_600_000;
 export const LIMITS: ProvisionLimits = {
-  ...{ machinesMax: 0, chunkSize: 20, creationGapMs: 5_000, parallelism: 3 },
-  ...{ placeWaitMs: 60_000, creationMs: 900_000, penaltyMs: HOUR_MS, abandonMs: HOUR_MS },
+  machinesMax: 0,
+  chunkSize: 20,
+  creationGapMs: 5_000,
+  parallelism: 3,
+  placeWaitMs: 60_000,
+  creationMs: 900_000,
+  penaltyMs: HOUR_MS,
+  abandonMs: HOUR_MS,
 };
 
 export interface ProvisionWorld {
@@ -44,27 +50,55 @@ export function provisionParts(world: ProvisionWorld) {
   const { bmdb, keeper, providers, clock, random, log, metrics } = world;
   const nowMs = world.nowMs ?? clock.now;
   const holds = createHoldKeeper({
-    ...{ book: bmdb.providerHolds, rows: world.holdRows ?? (() => []), nowMs, clock, log },
+    book: bmdb.providerHolds,
+    rows: world.holdRows ?? (() => []),
+    nowMs,
+    clock,
+    log,
   });
   const { maxAgeMs = 0 } = world;
   const health = createListingHealth({
-    ...{ book: bmdb.listings, keeper, nowMs, log, onChange: () => undefined },
+    book: bmdb.listings,
+    keeper,
+    nowMs,
+    log,
+    onChange: () => undefined,
   });
   const listings = createListings({ providers, holds, health, nowMs, clock, maxAgeMs });
   const leases = createLeases({ keeper, clock, random, log, retryMs: 3_000 });
   const provision: ProvisionDeps = {
-    ...{ bmdb, keeper, leases, holds, listings, providers, clock, log, metrics },
+    bmdb,
+    keeper,
+    leases,
+    holds,
+    listings,
+    providers,
+    clock,
+    log,
+    metrics,
     nowMs,
     limits: { ...LIMITS, ...world.limits },
     assimilate: world.assimilate ?? false,
   };
   const update: UpdaterDeps = {
-    ...{ keeper, leases, listings, holds, providers, nowMs, clock, random, log },
+    keeper,
+    leases,
+    listings,
+    holds,
+    providers,
+    nowMs,
+    clock,
+    random,
+    log,
     facts: world.facts ?? (() => new Map()),
   };
   const deprovision = (tasks: TaskDeps): DeprovisionDeps => ({
     ...tasks,
-    ...{ random, holds, nowMs, pollMs: 10_000, agentPath: '/root/agent' },
+    random,
+    holds,
+    nowMs,
+    pollMs: 10_000,
+    agentPath: '/root/agent',
   });
   return { holds, listings, leases, provision, update, deprovision };
 }

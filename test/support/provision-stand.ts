@@ -63,8 +63,12 @@ export function createProvisionStand(config: Partial<MemProviderConfig> = {}): P
   const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
   const provider = createMemProvider(
     {
-      ...{ devicePrefix: 'machine-', instanceSetId: 'test', reservations: 6 },
-      ...{ provisioningMs: 1_000, latencyMs: 0, ...config },
+      devicePrefix: 'machine-',
+      instanceSetId: 'test',
+      reservations: 6,
+      provisioningMs: 1_000,
+      latencyMs: 0,
+      ...config,
     },
     { clock, random },
   );
@@ -72,12 +76,21 @@ export function createProvisionStand(config: Partial<MemProviderConfig> = {}): P
   async function life(change: LifeChange = {}): Promise<Life> {
     const own = change.bmdb?.(bmdb) ?? bmdb;
     const keeper = createSessionKeeper({
-      ...{ bmdb: own, log, component: 'shepherd', runtimeInfo: 'test' },
+      bmdb: own,
+      log,
+      component: 'shepherd',
+      runtimeInfo: 'test',
     });
     await runSlot(keeper.slots.openSession, { intervalMs: 100 * HOUR_MS }).result;
     const providers = new Map([[PROVIDER, change.provider ?? provider]]);
     const parts = provisionParts({
-      ...{ bmdb: own, keeper, providers, clock, random, log, metrics },
+      bmdb: own,
+      keeper,
+      providers,
+      clock,
+      random,
+      log,
+      metrics,
       holdRows: () => [...bmdb.tables.providerHolds.values()],
       limits: { chunkSize: 2, ...change.limits },
       ...(change.assimilate && { assimilate: true }),
@@ -93,7 +106,10 @@ export function createProvisionStand(config: Partial<MemProviderConfig> = {}): P
       );
     };
     return {
-      ...{ keeper, parts, step, drain },
+      keeper,
+      parts,
+      step,
+      drain,
       async round() {
         for (const name of ['takeLease', 'settleIntents', 'listBoth'] as const) await step(name);
         const planned = (await step('planRound')) as number;
@@ -125,7 +141,13 @@ export function createProvisionStand(config: Partial<MemProviderConfig> = {}): P
   }
   const intents = () => [...bmdb.tables.intents.values()];
   return {
-    ...{ clock, bmdb, provider, log, metrics, life, intents },
+    clock,
+    bmdb,
+    provider,
+    log,
+    metrics,
+    life,
+    intents,
     states: () => intents().map(({ state }) => state),
     machines: () => machinesOf(bmdb),
   };

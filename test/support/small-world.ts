@@ -101,10 +101,16 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
   const log = recordingLog();
   const metrics = createMemMetrics();
   const bmdb = createMemBmdb({
-    ...{ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, guard: guardPolicy },
+    clock,
+    random,
+    loss: DEFAULT_LOSS,
+    budget: DEFAULT_BUDGET,
+    guard: guardPolicy,
   });
   const agents = createMemAgentServer({
-    ...{ store: bmdb.heartbeats, clock, log },
+    store: bmdb.heartbeats,
+    clock,
+    log,
     isReady: () => options.isListening?.() ?? true,
   });
   const land = createLand({
@@ -123,7 +129,9 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
       latencyMs: 0,
     },
     {
-      ...{ clock, random, onUp: land.raise },
+      clock,
+      random,
+      onUp: land.raise,
       onReboot: ({ address }) => land.reboot(address!),
       onDown: ({ address }) => land.down(address!),
       onUpAgain: ({ address }, initCommand) => land.up(address!, initCommand),
@@ -140,7 +148,10 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
     policy: guardPolicy,
     heartbeatMs: DEFAULT_LOSS.heartbeatMs,
     nowMs: () => mirror.nowMs(),
-    ...{ clock, metrics, log, onChange: () => permits.reconsider() },
+    clock,
+    metrics,
+    log,
+    onChange: () => permits.reconsider(),
   });
   const permits = createPermitQueue({ budget: DEFAULT_BUDGET, barOf: watch.barOf });
   const mirror: Mirror = createMirror({
@@ -176,22 +187,33 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
   });
   const shell = createFakeShell({ hosts: land.hosts, clock });
   const tasks = {
-    ...{ desk, keeper, providers, shell, clock, metrics, log },
+    desk,
+    keeper,
+    providers,
+    shell,
+    clock,
+    metrics,
+    log,
     ssh: { port: 22, policyOf: () => 'tofu' as const },
   };
   const parts = provisionParts({
-    ...{ bmdb, keeper, providers, clock, random, log, metrics },
-    ...{ holdRows: mirror.providerHolds, facts: mirror.facts, nowMs: mirror.nowMs },
+    bmdb,
+    keeper,
+    providers,
+    clock,
+    random,
+    log,
+    metrics,
+    holdRows: mirror.providerHolds,
+    facts: mirror.facts,
+    nowMs: mirror.nowMs,
     limits: { machinesMax: options.machinesMax ?? 0, ...options.limits },
     maxAgeMs: 30_000,
   });
   const deps: ProvideDeps = {
     takeOver: {
       ...tasks,
-      agent: {
-        file: { content, sha256: sha256(content), mode: 0o755 },
-        targetPath: AGENT_PATH,
-      },
+      agent: { file: { content, sha256: sha256(content), mode: 0o755 }, targetPath: AGENT_PATH },
       protocol: createTakeoverProtocol({
         endpoint: '192.0.2.100:7000',
         caCertificate: new Uint8Array(0),
@@ -214,14 +236,22 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
     provision: parts.provision,
     update: parts.update,
     turns: {
-      ...{ desk, keeper, permits, clock, random },
-      ...{ sessions: mirror.sessions, facts: mirror.facts, headStartMs: 1_000 },
+      desk,
+      keeper,
+      permits,
+      clock,
+      random,
+      sessions: mirror.sessions,
+      facts: mirror.facts,
+      headStartMs: 1_000,
     },
-    guard: {
-      ...{ bmdb, keeper, mirror, watch, log, headStartMs: 1_000 },
-      isTakingIn: agents.isTakingIn,
-    },
-    ...{ desk, keeper, mirror, clock, log, metrics },
+    guard: { bmdb, keeper, mirror, watch, log, headStartMs: 1_000, isTakingIn: agents.isTakingIn },
+    desk,
+    keeper,
+    mirror,
+    clock,
+    log,
+    metrics,
     sweep: async () => {
       sweeps += 1;
       await bmdb.sweep();
@@ -232,8 +262,19 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
   let sweeps = 0;
   const all = options.change?.(deps) ?? deps;
   return {
-    ...{ clock, random, bmdb, provider, desk, keeper, mirror, board, metrics, log, views },
-    ...{ watch, permits },
+    clock,
+    random,
+    bmdb,
+    provider,
+    desk,
+    keeper,
+    mirror,
+    board,
+    metrics,
+    log,
+    views,
+    watch,
+    permits,
     hosts: land.hosts,
     deps: all,
     sweeps: () => sweeps,

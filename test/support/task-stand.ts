@@ -75,7 +75,10 @@ export function createTaskStand(): TaskStand {
   const log = recordingLog();
   const metrics = createMemMetrics();
   const bmdb = createMemBmdb({
-    ...{ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET },
+    clock,
+    random,
+    loss: DEFAULT_LOSS,
+    budget: DEFAULT_BUDGET,
     guard: { ...DEFAULT_GUARD, ingestGapMs: SESSION_MS },
   });
   takeInHeartbeats(bmdb, clock.now());
@@ -107,15 +110,26 @@ export function createTaskStand(): TaskStand {
   const fake = createFakeShell({ hosts: new Map([['192.0.2.1:22', host]]), clock });
   const shell = watched(fake, done, () => stand.connecting);
   const holds = createHoldKeeper({
-    ...{ book: bmdb.providerHolds, nowMs: clock.now, clock, log },
+    book: bmdb.providerHolds,
+    nowMs: clock.now,
+    clock,
+    log,
     rows: () => [...bmdb.tables.providerHolds.values()],
   });
   const stand: TaskStand = {
     holds,
-    ...{ clock, random, bmdb, desk, keeper, log, metrics, host, done },
+    clock,
+    random,
+    bmdb,
+    desk,
+    keeper,
+    log,
+    metrics,
+    host,
+    done,
     whereIs: async () => {
       const { power, status } = stand;
-      return device({ ...{ address: '192.0.2.1', power, status } });
+      return device({ address: '192.0.2.1', power, status });
     },
     reboot: async () => 'operation-1',
     reinstall: async () => 'operation-1',
@@ -123,15 +137,29 @@ export function createTaskStand(): TaskStand {
       stand.power = want;
       return 'operation-1';
     },
-    ...{ power: 'on', status: 'Running', capabilities },
+    power: 'on',
+    status: 'Running',
+    capabilities,
     connecting: null,
     deps: (policy = 'tofu') => ({
-      ...{ desk, keeper, shell, clock, log, metrics, ssh: { port: 22, policyOf: () => policy } },
+      desk,
+      keeper,
+      shell,
+      clock,
+      log,
+      metrics,
+      ssh: { port: 22, policyOf: () => policy },
       providers: new Map([[PROVIDER, provider]]),
     }),
     recoverDeps: (change) => ({
-      ...{ ...stand.deps(), random, holds, backoff: RECOVERY_BACKOFF, agentPath: '/root/agent' },
-      ...{ pollMs: 5_000, askAgainMs: 5 * 60_000, nowMs: clock.now },
+      ...stand.deps(),
+      random,
+      holds,
+      backoff: RECOVERY_BACKOFF,
+      agentPath: '/root/agent',
+      pollMs: 5_000,
+      askAgainMs: 5 * 60_000,
+      nowMs: clock.now,
       ladder: () => ERASING_LADDER,
       facts: () => {
         const row = rowOf(bmdb.tables, bmdb.tables.machines.get(MACHINE)!);

@@ -245,7 +245,10 @@ async function create(
   try {
     device = await provider.createMachine(
       {
-        ...{ unused: creation.unused, hostname, witness, resumed: isResumed },
+        unused: creation.unused,
+        hostname,
+        witness,
+        resumed: isResumed,
         onAttempt: async (progress) => {
           await intents.progress(witness, {
             ambiguous: progress.ambiguous,

@@ -160,9 +160,7 @@ export function takeOverSlots(deps: TakeOverDeps) {
   };
 }
 
-const toldOf = ({ provider }: Claimed) => ({
-  throwAway: provider.capabilities.throwAway === true,
-});
+const toldOf = ({ provider }: Claimed) => ({ throwAway: provider.capabilities.throwAway === true });
 
 /** What `uname -m` calls the processors that agents are built for. */
 const PROCESSORS: ReadonlyMap<string, string> = new Map([

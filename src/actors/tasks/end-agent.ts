@@ -90,7 +90,16 @@ async function whereIs(
 
 /** Of a machine that this process never saw listed only its address is known. */
 const FORGOTTEN: Omit<ProviderMachine, 'id' | 'address'> = {
-  ...{ reservationId: null, hostname: null, plan: '', location: null, remoteUser: 'root' },
-  ...{ availability: 'PossiblyUsed', failed: false, status: null, power: 'unknown', tags: {} },
-  ...{ ownership: 'ours', observedAtMs: 0 },
+  reservationId: null,
+  hostname: null,
+  plan: '',
+  location: null,
+  remoteUser: 'root',
+  availability: 'PossiblyUsed',
+  failed: false,
+  status: null,
+  power: 'unknown',
+  tags: {},
+  ownership: 'ours',
+  observedAtMs: 0,
 };

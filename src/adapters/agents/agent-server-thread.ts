@@ -82,7 +82,10 @@ function startWorker(options: AgentServerThreadOptions): Worker {
   const { module, listen, tls, heartbeatIntervalSeconds, batch, limits, store } = options;
   assertUsable(tls);
   const start: ThreadStart = {
-    ...{ listen, tls: { key: tls.key, cert: tls.cert }, heartbeatIntervalSeconds, batch },
+    listen,
+    tls: { key: tls.key, cert: tls.cert },
+    heartbeatIntervalSeconds,
+    batch,
     ...(limits ? { limits } : {}),
     knowsHardware: store.withoutHardware !== undefined,
   };

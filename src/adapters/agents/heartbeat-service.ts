@@ -160,11 +160,7 @@ function toBeat({ envelope }: ReceivedHeartbeat, publicKey: Uint8Array): Heartbe
   const claimed = readUuid(envelope.machineId ?? '');
   if (claimed === null) throw invalid('machine_id is not a UUID');
   const bootId = envelope.bootId ?? '';
-  return {
-    machineId: machineId(claimed),
-    publicKey,
-    bootId: BOOT_ID.test(bootId) ? bootId : null,
-  };
+  return { machineId: machineId(claimed), publicKey, bootId: BOOT_ID.test(bootId) ? bootId : null };
 }
 
 /**

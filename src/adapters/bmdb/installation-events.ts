@@ -26,7 +26,9 @@ export function humanNeededNoMore({ ladderResetMs = LADDER_RESET_MS }: LossPolic
 
 /** An agent was told for the first time to install it. */
 export const installationHandedOut = (generation: bigint): HeartbeatEvent => ({
-  ...{ kind: 'installHandedOut', actor: ACTOR, reason: `generation ${generation}` },
+  kind: 'installHandedOut',
+  actor: ACTOR,
+  reason: `generation ${generation}`,
 });
 
 /** An agent told what became of it. */

@@ -44,11 +44,7 @@ const plainListings = (listings: ListingBook): ListingBook => ({
 const plainRequests = (requests: RequestBook): RequestBook => ({
   ...requests,
   file: (request) =>
-    requests.file({
-      ...request,
-      by: plainText(request.by),
-      reason: plainText(request.reason),
-    }),
+    requests.file({ ...request, by: plainText(request.by), reason: plainText(request.reason) }),
 });
 
 const plainSession = (session: BmdbSession): BmdbSession => ({

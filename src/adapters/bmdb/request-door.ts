@@ -50,7 +50,7 @@ export function filedRequest(request: NewRequest): FiledRequest {
   }
   const place = 'scope' in what ? scopeOf(what.scope) : placeOf(what.verb, what.target);
   const parameters = parametersOf(what);
-  return { ...{ key, by, reason, validForMs, verb: what.verb }, ...place, parameters };
+  return { key, by, reason, validForMs, verb: what.verb, ...place, parameters };
 }
 
 type Place = Pick<FiledRequest, 'provider' | 'slotId' | 'machineId'>;

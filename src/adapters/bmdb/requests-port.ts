@@ -14,11 +14,7 @@ export interface RequestBook {
   read(keys: readonly string[], signal: AbortSignal): Promise<readonly RequestState[]>;
   /** What was asked, newest first, settled ones too. */
   list(
-    query: {
-      readonly provider?: ProviderName;
-      readonly slotId?: string;
-      readonly limit: number;
-    },
+    query: { readonly provider?: ProviderName; readonly slotId?: string; readonly limit: number },
     signal: AbortSignal,
   ): Promise<readonly RequestState[]>;
 }

@@ -102,7 +102,10 @@ export const provedText = (rung: string | null): string =>
   PROVED_BY.get(rung ?? '') ?? 'it was done';
 
 export const refused = (outcome: string): Settlement => ({
-  ...{ state: 'refused', outcome, effect: null, event: null },
+  state: 'refused',
+  outcome,
+  effect: null,
+  event: null,
 });
 
 const done = (

@@ -109,7 +109,9 @@ function namesFor(path: string, file: UploadFile, elevated: boolean): UploadName
     // Who logs in may not write beside the target, but at home.
     directory: elevated ? '' : beside,
     copy: elevated ? posix.join(beside, own) : '',
-    ...{ stem, parts, own },
+    stem,
+    parts,
+    own,
     target: path,
     sizeBytes: file.content.length,
     sha256: file.sha256,

@@ -69,7 +69,11 @@ export function openAccess(flags: AccessFlags, projectId: string, operator: Oper
   const { allOwners } = flags;
   const config: EquinixConfig = {
     ...EQUINIX_DEFAULTS,
-    ...{ name: flags.provider ?? 'equinix', projectId, baseUrl, allowInsecureHttp, username },
+    name: flags.provider ?? 'equinix',
+    projectId,
+    baseUrl,
+    allowInsecureHttp,
+    username,
     token: () => token.read(),
     devicePrefix: (allOwners ? null : prefix) ?? '',
     instanceSetId: owner ?? '',
@@ -81,7 +85,9 @@ export function openAccess(flags: AccessFlags, projectId: string, operator: Oper
   const { clock, random } = operator;
   const watch = createWatch(baseUrl);
   const client = createEquinixClient(config, {
-    ...{ clock, random, log: silentLog },
+    clock,
+    random,
+    log: silentLog,
     metrics: { ...silentMetrics, ...watch.metrics },
     userAgent: 'shepherd-operator',
   });

@@ -74,7 +74,9 @@ const TAIL_LENGTH = 4;
 const WAITS_MAX = 8;
 
 const subjectOf = (device: Device) => ({
-  ...{ id: device.id, name: device.hostname ?? device.id, device },
+  id: device.id,
+  name: device.hostname ?? device.id,
+  device,
 });
 type Doomed = ReturnType<typeof subjectOf>;
 

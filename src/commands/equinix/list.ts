@@ -81,7 +81,10 @@ function show(
       ...(items.length === 0 ? [] : ['', tableOf(byPlan), '', tableOf(byProject)]),
     ].join('\n'),
     json: {
-      ...{ reservations: items.length, complete, byPlan, byProject },
+      reservations: items.length,
+      complete,
+      byPlan,
+      byProject,
       ...(unread > 0 && { unreadable: unread }),
     },
     isGood: complete && unread === 0,

@@ -62,7 +62,10 @@ export async function carryOutAll<T extends Subject>(
 }
 
 export const planned = ({ id, name }: Subject): Item => ({
-  ...{ id, name, result: 'planned', steps: [] },
+  id,
+  name,
+  result: 'planned',
+  steps: [],
 });
 
 /** Entries of a list that cannot be read are in nobody's way, and are not touched. */

@@ -123,15 +123,15 @@ function questionFor(chosen: readonly Candidate[], { targetProject }: YoinkFlags
   return doomed.length > 0
     ? {
         lines: [...lines, `devices to be deleted before that, with all data: ${doomed.length}`],
-        ...{ prompt: 'Type the number of devices to delete:', answer: String(size), count: size },
+        prompt: 'Type the number of devices to delete:',
+        answer: String(size),
+        count: size,
       }
     : {
         lines,
-        ...{
-          prompt: 'Type the number of reservations to move:',
-          answer: String(size),
-          count: size,
-        },
+        prompt: 'Type the number of reservations to move:',
+        answer: String(size),
+        count: size,
       };
 }
 

@@ -80,8 +80,13 @@ function refusedAs(error: FleetError): Standing {
 }
 
 const answerOf = (ask: Ask, state: Standing, outcome: string): Answer => ({
-  ...{ of: ask.of, machineId: ask.machineId, key: ask.request.key },
-  ...{ state, outcome, settledAtMs: null, expiresAtMs: null },
+  of: ask.of,
+  machineId: ask.machineId,
+  key: ask.request.key,
+  state,
+  outcome,
+  settledAtMs: null,
+  expiresAtMs: null,
 });
 
 const standing = (

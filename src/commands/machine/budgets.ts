@@ -26,7 +26,9 @@ export function budgetsOf({ entries }: Pick<Census, 'entries'>, budget: Recovery
   return [
     { scope: 'fleet', permits: fleet.permits, limit: fleetBudget(budget, fleet.counted) },
     ...groups.map(({ scope, permits, counted }) => ({
-      ...{ scope, permits, limit: groupBudget(budget, counted) },
+      scope,
+      permits,
+      limit: groupBudget(budget, counted),
     })),
   ];
 }

@@ -37,7 +37,11 @@ export const withMeans = <T>(
 ): Promise<T> =>
   withDatabase(database, (bmdb, config) =>
     task({
-      ...{ bmdb, config, signal, clock: systemClock, random: systemRandom },
+      bmdb,
+      config,
+      signal,
+      clock: systemClock,
+      random: systemRandom,
       width: outputWidth(process.stdout),
     }),
   );
@@ -45,10 +49,7 @@ export const withMeans = <T>(
 /** What the BMDB knows of the whole fleet now. */
 export async function readCensus({ bmdb, config, signal }: Means): Promise<Census> {
   const names = new Set(Object.keys(config.providers));
-  return takeCensus(await bmdb.scan(signal), {
-    loss: lossPolicyOf(config),
-    providers: names,
-  });
+  return takeCensus(await bmdb.scan(signal), { loss: lossPolicyOf(config), providers: names });
 }
 
 /** How a request is made, whatever it is for. */

@@ -96,7 +96,10 @@ export const selectorOf = (name: string | undefined, flags: VerbFlags): Selector
 
 /** How the flags ask. */
 export const askOptionsOf = ({ reason, by, key, wait, validFor, json }: AskFlags): AskOptions => ({
-  ...{ reason, by, key, json },
+  reason,
+  by,
+  key,
+  json,
   waitMs: wait,
   validForMs: validFor,
 });

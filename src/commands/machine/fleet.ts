@@ -32,7 +32,10 @@ export async function runGuardVerb(options: GuardOptions, means: Means): Promise
   const key = options.key ?? means.random.uuid();
   const waitMs = options.waitMs ?? WAIT_MS;
   const request = {
-    ...{ key, by, reason, what: { verb, scope } },
+    key,
+    by,
+    reason,
+    what: { verb, scope },
     ...(validForMs !== undefined && { validForMs }),
   };
   const answers = await askAll([{ of: scope, machineId: null, request }], { ...means, waitMs });

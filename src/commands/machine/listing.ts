@@ -36,7 +36,9 @@ export async function listMachines(
   if (filter.provider !== undefined) requireProvider(census, filter.provider);
   if (filter.location !== undefined) requireLocation(census, filter.location);
   const list = {
-    ...{ census, entries: listed(census, filter), loose: looseHolds(census, filter) },
+    census,
+    entries: listed(census, filter),
+    loose: looseHolds(census, filter),
     unlisted: await means.bmdb.listings.unlisted(means.signal),
   };
   const text = json ? jsonLine(listJson(list)) : listText(list, means.width);

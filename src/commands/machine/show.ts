@@ -38,7 +38,11 @@ async function look(name: string, means: Means): Promise<Sight> {
   }
   const row = rowMeant(selected);
   return {
-    ...{ nowMs: census.read.nowMs, selected, row, holds, requests },
+    nowMs: census.read.nowMs,
+    selected,
+    row,
+    holds,
+    requests,
     ladder: ladderOf(means.config, provider),
     quarantinedBy: row?.quarantine ? await quarantinedBy(row, means) : null,
     installFailure: row && installState(row) === 'FAILED' ? await installFailure(row, means) : null,

@@ -104,7 +104,9 @@ function asksOf(
   const keyOf = isBulk(options.selector) ? (slot: string) => `${key}/${slot}` : () => key;
   return selected.map(({ slot, provider, slotId, machineId }): Ask => {
     const request: NewRequest = {
-      ...{ key: keyOf(slot), by, reason },
+      key: keyOf(slot),
+      by,
+      reason,
       ...(validForMs !== undefined && { validForMs }),
       what: at(wish, { provider, slotId, machineId }),
     };
@@ -116,12 +118,10 @@ function asksOf(
 }
 
 const asJson = ({ verb }: Wish, key: string, answers: readonly Answer[]) => ({
-  ...{
-    verb,
-    key,
-    dryRun: false,
-    requests: answers.map(({ of, ...rest }) => ({ slot: of, ...rest })),
-  },
+  verb,
+  key,
+  dryRun: false,
+  requests: answers.map(({ of, ...rest }) => ({ slot: of, ...rest })),
 });
 
 function told(

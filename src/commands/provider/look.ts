@@ -68,8 +68,12 @@ export function openAll(
     throw new UsageError(`no provider is named ${printable(wanted)}; there is ${names.join(', ')}`);
   }
   const means = {
-    ...{ clock: systemClock, random: systemRandom, log: silentLog, metrics: silentMetrics },
-    ...{ version, publicKey },
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    metrics: silentMetrics,
+    version,
+    publicKey,
   };
   return new Map(
     Object.entries(config.providers)

@@ -99,7 +99,10 @@ const asJson = ({ provider, plan: made, listingComplete, failure, mayEraseDisks:
         decisions: made.decisions,
         findings: made.machines.map(
           ({ case: found, action, slot, device, row, intent, reason }) => ({
-            ...{ case: found, action, slot, reason },
+            case: found,
+            action,
+            slot,
+            reason,
             device: device?.id ?? null,
             machine: row?.machineId ?? intent?.machineId ?? null,
           }),

@@ -85,7 +85,10 @@ async function statusOf(
       .filter((hold) => hold.provider === name && hold.untilMs > rows.nowMs)
       .toSorted((a, b) => a.untilMs - b.untilMs)
       .map(({ kind, key, untilMs, level, cause }) => ({
-        ...{ what: `${kind} ${key}`, until: time(untilMs), level, cause },
+        what: `${kind} ${key}`,
+        until: time(untilMs),
+        level,
+        cause,
       })),
     shelf: rows.penalties
       .filter((penalty) => penalty.provider === name)
@@ -94,7 +97,11 @@ async function statusOf(
     unfinished: rows.intents
       .filter((intent) => intent.provider === name)
       .map(({ slotId, witness, state, attempts, createdAtMs, lastError }) => ({
-        ...{ slot: slotId, witness, state, attempts, lastError },
+        slot: slotId,
+        witness,
+        state,
+        attempts,
+        lastError,
         ageMs: Math.round(rows.nowMs - createdAtMs),
       })),
     ...(live && { listing: await listingOf(sight, provider, rows, signal) }),

@@ -121,7 +121,8 @@ function disagreements(
     ...same('reboots', { provider: report.reboots, log: asked['rebooting'] ?? 0 }),
     ...same('power cycles', { provider: report.powerCycles, log: asked['powerCycling'] ?? 0 }),
     ...same('reinstallations', {
-      ...{ provider: report.reinstalls, machines: seen.installs },
+      provider: report.reinstalls,
+      machines: seen.installs,
       log: asked['reinstalling'] ?? 0,
     }),
     ...same('agents that run', { machines: agents, daemon: report.running }),
@@ -130,10 +131,7 @@ function disagreements(
       daemon: stage.shown('Quarantined', 'needsHuman').size,
       database: report.needsHuman,
     }),
-    ...same('boots', {
-      machines: seen.boots,
-      provider: bootsCaused(stage, deeds),
-    }),
+    ...same('boots', { machines: seen.boots, provider: bootsCaused(stage, deeds) }),
     ...unless(
       Math.abs(frozenHere - frozenSeconds) <= FREEZE_TOLERANCE,
       `frozen for ${frozenSeconds} s by the database, ${frozenHere} s by the daemon`,

@@ -86,7 +86,12 @@ function stageOf({ world, witness, daemon, signal }: Opened): Omit<Stage, 'mark'
   const now = () => systemClock.monotonic();
   const pass = (ms: number) => sleep(systemClock, ms, signal);
   return {
-    ...{ machines, hosts, daemon, witness, now, pass },
+    machines,
+    hosts,
+    daemon,
+    witness,
+    now,
+    pass,
     truth: watchWorld(world),
     times: FAST,
     host: (deviceId) => hosts.list().find((host) => host.deviceId === deviceId)!,

@@ -51,12 +51,7 @@ const reusable: Step = {
     const { clock, patience, found } = stage;
     const { reservationId, id } = found.unused!;
     const slotId = reservationId ?? id!;
-    const wait = {
-      clock,
-      signal,
-      timeoutMs: patience.destroyMs,
-      intervalMs: patience.probeMs,
-    };
+    const wait = { clock, signal, timeoutMs: patience.destroyMs, intervalMs: patience.probeMs };
     await until(`slot ${slotId} is reusable`, wait, async () =>
       (await stage.opened().fleet.isReusable(slotId, callOf(signal))) ? true : pending('it is not'),
     );

@@ -27,7 +27,12 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
     const { admitted, diskBytes } = options;
     const home = join(dir, record.deviceId);
     const machine = createMachine(record, {
-      ...{ home, log, random, nodeExecutable, env, light },
+      home,
+      log,
+      random,
+      nodeExecutable,
+      env,
+      light,
       ...(admitted && { admitted }),
       ...(diskBytes !== undefined && { diskBytes }),
     });

@@ -45,7 +45,9 @@ describe('two daemons', () => {
     const [slotId] = stand.provider.reservationIds();
     const asked = Array.from({ length: 10 }, (_, at) =>
       lives[at % 2]!.keeper.require().intents.open({
-        ...{ provider: PROVIDER, slotId: slotId!, hostname: 'x' },
+        provider: PROVIDER,
+        slotId: slotId!,
+        hostname: 'x',
       }),
     );
     const results = await Promise.allSettled(asked);

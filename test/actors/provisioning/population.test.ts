@@ -23,7 +23,8 @@ async function begun(createMachine?: FleetProvider['createMachine'], taken = fal
   if (taken) await session.intents.open({ provider: PROVIDER, slotId: slotId!, hostname: 'x' });
   const { machines } = await stand.provider.listMachines({ signal: new AbortController().signal });
   const creation: Creation = {
-    ...{ slot: slot(PROVIDER, slotId!), slotId: slotId! },
+    slot: slot(PROVIDER, slotId!),
+    slotId: slotId!,
     unused: machines.find((each) => each.reservationId === slotId)!,
   };
   const lease = (await session.lease(`provisioner/${PROVIDER}`))!;
@@ -41,26 +42,32 @@ async function begun(createMachine?: FleetProvider['createMachine'], taken = fal
 
 test('B2: a machine that is created counts from the moment it is begun', async () => {
   expect(await begun()).toEqual({
-    ...{ isBegun: true, counts: [MACHINES + 1, MACHINES + 1], states: ['adopted'] },
+    isBegun: true,
+    counts: [MACHINES + 1, MACHINES + 1],
+    states: ['adopted'],
   });
 });
 
 test('B2: one that was not begun, as somebody else has its slot, counts no more', async () => {
   expect(await begun(undefined, true)).toMatchObject({
-    ...{ isBegun: false, counts: [MACHINES + 1, MACHINES] },
+    isBegun: false,
+    counts: [MACHINES + 1, MACHINES],
   });
 });
 
 test('B2: one that was refused counts no more', async () => {
   const refused = new ProviderError('permanent', 'no such plan', { outcome: 'not-done' });
   expect(await begun(() => Promise.reject(refused))).toEqual({
-    ...{ isBegun: true, counts: [MACHINES + 1, MACHINES], states: ['failed'] },
+    isBegun: true,
+    counts: [MACHINES + 1, MACHINES],
+    states: ['failed'],
   });
 });
 
 test('B2: one of which nobody knows what became counts on', async () => {
   const lost = new ProviderError('transient', 'the reply was lost', { outcome: 'unknown' });
   expect(await begun(() => Promise.reject(lost))).toMatchObject({
-    ...{ isBegun: true, counts: [MACHINES + 1, MACHINES + 1] },
+    isBegun: true,
+    counts: [MACHINES + 1, MACHINES + 1],
   });
 });

@@ -332,8 +332,18 @@ describe('one line for each iteration', () => {
     const lines = stand.log.lines.filter(({ message }) => message === 'provisioner iteration');
     expect(lines.map(({ level }) => level)).toEqual(['info', 'info']);
     expect(lines[1]!.fields).toEqual({
-      ...{ provider: PROVIDER, bmdb: 2, used: 2, free: 6, failed: 0, orphan: 0, missing: 0 },
-      ...{ penalised: 0, managed: 2, max: 3, created: 1, create_failed: 0 },
+      provider: PROVIDER,
+      bmdb: 2,
+      used: 2,
+      free: 6,
+      failed: 0,
+      orphan: 0,
+      missing: 0,
+      penalised: 0,
+      managed: 2,
+      max: 3,
+      created: 1,
+      create_failed: 0,
       duration: expect.any(Number) as number,
     });
   });

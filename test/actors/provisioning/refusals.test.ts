@@ -72,8 +72,12 @@ describe('a hold that is set while a creation goes on', () => {
   const bar = () => {
     const [slotId] = stand.provider.reservationIds().toSorted();
     stand.bmdb.tables.holds.push({
-      ...{ provider: PROVIDER, slotId: slotId!, kind: 'no-allocate', setBy: 'ann' },
-      ...{ reason: 'being moved', untilMs: null },
+      provider: PROVIDER,
+      slotId: slotId!,
+      kind: 'no-allocate',
+      setBy: 'ann',
+      reason: 'being moved',
+      untilMs: null,
     });
   };
 
@@ -147,7 +151,12 @@ describe('what the provider said of itself is kept', () => {
 
   test('when a creation that was begun earlier succeeds later', async () => {
     await stand.bmdb.providerHolds.impose({
-      ...{ provider: PROVIDER, kind: 'throttle', key: 'create', forMs: 0, level: 1, cause: 'old' },
+      provider: PROVIDER,
+      kind: 'throttle',
+      key: 'create',
+      forMs: 0,
+      level: 1,
+      cause: 'old',
     });
     await advance(stand.clock, 1);
     let answer!: () => void;

@@ -63,7 +63,9 @@ describe('what an earlier life left open', () => {
     await one.round();
     expect(resumed).toEqual([false, true]);
     expect(stand.bmdb.tables.intents.values().next().value).toMatchObject({
-      ...{ state: 'unresolved', attempts: 2, emptySinceMs: null },
+      state: 'unresolved',
+      attempts: 2,
+      emptySinceMs: null,
     });
   });
 

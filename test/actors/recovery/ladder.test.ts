@@ -204,7 +204,9 @@ describe('an order', () => {
 
   test('does not move the ladder, waits for no cool-down, and fails once', async () => {
     const recovery = ladderRow({
-      ...{ rung: 'powerCycling', attempts: 1, nextAtMs: stand.clock.now() + HOUR },
+      rung: 'powerCycling',
+      attempts: 1,
+      nextAtMs: stand.clock.now() + HOUR,
     });
     const wait = backoff('ShepherdRecovery', stand.clock.now() + HOUR);
     stage.silent('gone', { recovery, backoffs: [wait] });
@@ -212,7 +214,9 @@ describe('an order', () => {
     await stage.order('reboot');
     expect(await stage.attempted()).toMatchObject({ failure: { code: 'timed-out' } });
     expect(stand.row().recovery).toMatchObject({
-      ...{ rung: 'powerCycling', attempts: 1, nextAtMs: recovery.nextAtMs },
+      rung: 'powerCycling',
+      attempts: 1,
+      nextAtMs: recovery.nextAtMs,
     });
     const { state, outcome } = await request();
     expect({ state, outcome }).toEqual({

@@ -171,8 +171,11 @@ describe('a machine is never left off', () => {
 
   test('at the end of the ladder', async () => {
     onRung({
-      ...{ rung: 'reinstalling', attempts: 2, nextAtMs: stand.clock.now() - 1 },
-      ...{ askedAtMs: stand.clock.now() - 60 * MINUTE, askedRung: 'powerCycling' },
+      rung: 'reinstalling',
+      attempts: 2,
+      nextAtMs: stand.clock.now() - 1,
+      askedAtMs: stand.clock.now() - 60 * MINUTE,
+      askedRung: 'powerCycling',
     });
     stand.power = 'off';
     expect(await stage.attempted()).toMatchObject({ outcome: 'refused' });
@@ -183,8 +186,11 @@ describe('a machine is never left off', () => {
   test('nor switched on at the end of the ladder where it is on, or unknown', async () => {
     for (const power of ['on', 'unknown'] as const) {
       onRung({
-        ...{ rung: 'reinstalling', attempts: 2, nextAtMs: stand.clock.now() - 1 },
-        ...{ askedAtMs: stand.clock.now() - 60 * MINUTE, askedRung: 'powerCycling' },
+        rung: 'reinstalling',
+        attempts: 2,
+        nextAtMs: stand.clock.now() - 1,
+        askedAtMs: stand.clock.now() - 60 * MINUTE,
+        askedRung: 'powerCycling',
       });
       stand.power = power;
       await stage.attempted();
@@ -196,8 +202,11 @@ describe('a machine is never left off', () => {
 describe('a machine that was asked off, and not accepted to be on again', () => {
   const leftOff = (change: Partial<LadderRow> = {}) =>
     onRung({
-      ...{ rung: 'reinstalling', attempts: 0, nextAtMs: stand.clock.now() - 1 },
-      ...{ powerOffAskedAtMs: stand.clock.now() - 60 * MINUTE, ...change },
+      rung: 'reinstalling',
+      attempts: 0,
+      nextAtMs: stand.clock.now() - 1,
+      powerOffAskedAtMs: stand.clock.now() - 60 * MINUTE,
+      ...change,
     });
   const begun = async () => {
     const { result } = stage.attempt();
@@ -279,8 +288,11 @@ describe('a machine that was asked off, and not accepted to be on again', () => 
 describe('a power cycle that somebody began who is gone', () => {
   const begun = (change: Partial<LadderRow> = {}) =>
     onRung({
-      ...{ attempts: 1, askedAtMs: stand.clock.now() - MINUTE, askedRung: 'powerCycling' },
-      ...{ bootIdBefore: stand.host.bootId, ...change },
+      attempts: 1,
+      askedAtMs: stand.clock.now() - MINUTE,
+      askedRung: 'powerCycling',
+      bootIdBefore: stand.host.bootId,
+      ...change,
     });
 
   test('goes on with power, where it was seen off', async () => {

@@ -48,7 +48,10 @@ describe('the request', () => {
     await stage.claim();
     await ask();
     const noted = {
-      ...{ rung: 'rebooting', attempts: 1, askedRung: 'rebooting', bootIdBefore: 'boot-1' },
+      rung: 'rebooting',
+      attempts: 1,
+      askedRung: 'rebooting',
+      bootIdBefore: 'boot-1',
       askedAtMs: stand.clock.now(),
     };
     expect(known).toMatchObject({ ...noted, operationRef: null });

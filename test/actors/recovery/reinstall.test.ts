@@ -71,8 +71,11 @@ test('is on record, and the old host key forgotten, before the provider hears of
   await settled();
   await settled();
   expect(known).toMatchObject({
-    ...{ attempts: 1, askedRung: 'reinstalling', bootIdBefore: stand.host.bootId },
-    ...{ hostKey: null, hostKeyBefore: oldKey },
+    attempts: 1,
+    askedRung: 'reinstalling',
+    bootIdBefore: stand.host.bootId,
+    hostKey: null,
+    hostKeyBefore: oldKey,
   });
   await stage.dies();
   void result;
@@ -247,9 +250,12 @@ describe('one that somebody asked for who is gone', () => {
   const begun = () =>
     stage.silent(stand.host.bootId, {
       recovery: ladderRow({
-        ...{ rung: 'reinstalling', attempts: 1, askedRung: 'reinstalling' },
-        ...{ askedAtMs: stand.clock.now() - 10 * MINUTE },
-        ...{ bootIdBefore: stand.host.bootId, hostKeyBefore: oldKey },
+        rung: 'reinstalling',
+        attempts: 1,
+        askedRung: 'reinstalling',
+        askedAtMs: stand.clock.now() - 10 * MINUTE,
+        bootIdBefore: stand.host.bootId,
+        hostKeyBefore: oldKey,
       }),
     });
 

@@ -34,7 +34,10 @@ describe('an agent that is silent on a machine that answers', () => {
       `execute ${stopAgentCommand('/root/agent').join(' ')}`,
     ]);
     expect(stand.row()).toMatchObject({
-      ...{ agentStarted: null, heartbeat: null, backoffs: [], quarantine: null },
+      agentStarted: null,
+      heartbeat: null,
+      backoffs: [],
+      quarantine: null,
       recovery: { rung: 'restartingAgent', attempts: 1, askedAtMs: null },
       bootTimes: { reboot: [], reinstall: [] },
     });
@@ -51,7 +54,9 @@ describe('an agent that is silent on a machine that answers', () => {
     stage.silent(stand.host.bootId);
     await stage.attempted();
     expect(known).toMatchObject({
-      ...{ rung: 'restartingAgent', attempts: 1, askedRung: 'restartingAgent' },
+      rung: 'restartingAgent',
+      attempts: 1,
+      askedRung: 'restartingAgent',
       bootIdBefore: stand.host.bootId,
     });
   });

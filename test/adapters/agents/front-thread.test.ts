@@ -68,8 +68,11 @@ test('B2: strangers cause only so many lines for debugging, and the others come 
     // Time stands still: nothing is added to what may be told at once.
     clock: createSimulatedClock(),
     start: {
-      ...{ listen: { host: '127.0.0.1', port: 0 }, tls: { key, cert }, knowsHardware: false },
-      ...{ heartbeatIntervalSeconds: 30, batch: { maxMs: 5, max: 500 } },
+      listen: { host: '127.0.0.1', port: 0 },
+      tls: { key, cert },
+      knowsHardware: false,
+      heartbeatIntervalSeconds: 30,
+      batch: { maxMs: 5, max: 500 },
     },
   });
   await expect.poll(() => told.map(({ kind }) => kind)).toEqual(['listening']);

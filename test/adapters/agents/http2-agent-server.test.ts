@@ -119,10 +119,7 @@ describe('http2 agent server', () => {
 
   test('tells the agent its period, and asks for the hardware report', async () => {
     await start({ heartbeatIntervalSeconds: 7, hardwareReportWanted: (id) => id === machine });
-    expect(await beat()).toMatchObject({
-      heartbeatIntervalSeconds: 7n,
-      sendHardwareReport: true,
-    });
+    expect(await beat()).toMatchObject({ heartbeatIntervalSeconds: 7n, sendHardwareReport: true });
   });
 
   test.each([
@@ -187,9 +184,7 @@ describe('http2 agent server', () => {
   });
 
   test('no message, whatever its bytes, does more than fail its own call', async () => {
-    await start({
-      limits: { callsPerKey: { perSecond: 1e6, burst: 1e6 }, refusedCallsMax: 1e6 },
-    });
+    await start({ limits: { callsPerKey: { perSecond: 1e6, burst: 1e6 }, refusedCallsMax: 1e6 } });
     const session = await rawAgent();
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (message) => {

@@ -246,7 +246,11 @@ describe('missing hardware reports', () => {
       },
     };
     const server = await startAgentServer({
-      ...{ tls, store, clock, log: silentLog, heartbeatIntervalSeconds: 30 },
+      tls,
+      store,
+      clock,
+      log: silentLog,
+      heartbeatIntervalSeconds: 30,
       listen: { host: '127.0.0.1', port: 0 },
       batch: { maxMs: 0, max: 1 },
     });

@@ -135,7 +135,8 @@ describe('B3: strangers at the agent server', () => {
 
   test('a connection whose calls are refused again and again is ended', async () => {
     const { address, trust, store } = await start({
-      ...{ refusedCallsMax: 5, refusalMs: 60_000 },
+      refusedCallsMax: 5,
+      refusalMs: 60_000,
       // What ends it is not that no agent was heard on it.
       strangerMs: 3_600_000,
     });

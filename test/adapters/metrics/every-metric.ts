@@ -25,8 +25,18 @@ export function touchAll(metrics: Metrics): void {
   metrics.insecureConnection('equinix');
   metrics.reboot('equinix', 'ok');
   metrics.provisioner('equinix', {
-    ...{ bmdb: 15, used: 16, free: 14, failed: 11, orphan: 10, missing: 9, penalised: 12 },
-    ...{ managed: 17, max: 13, overLimit: 4, intents: 8, isBreakerOpen: true },
+    bmdb: 15,
+    used: 16,
+    free: 14,
+    failed: 11,
+    orphan: 10,
+    missing: 9,
+    penalised: 12,
+    managed: 17,
+    max: 13,
+    overLimit: 4,
+    intents: 8,
+    isBreakerOpen: true,
   });
   metrics.creation('equinix', 'created');
   metrics.disappeared('Running');
@@ -45,8 +55,13 @@ export function touchAll(metrics: Metrics): void {
     ],
     [
       {
-        ...{ scope: 'equinix', machines: 21, started: 20, silent: 9 },
-        ...{ newlySilent: 8, quiet: 10, unreachable: 7 },
+        scope: 'equinix',
+        machines: 21,
+        started: 20,
+        silent: 9,
+        newlySilent: 8,
+        quiet: 10,
+        unreachable: 7,
       },
     ],
   );

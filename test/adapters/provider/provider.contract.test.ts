@@ -13,8 +13,11 @@ providerContract('in memory', {
   start: async () => {
     const provider = createMemProvider(
       {
-        ...{ devicePrefix: 'mem-', instanceSetId: INSTANCE_SET_ID },
-        ...{ reservations: 4, provisioningMs: 20, latencyMs: 0 },
+        devicePrefix: 'mem-',
+        instanceSetId: INSTANCE_SET_ID,
+        reservations: 4,
+        provisioningMs: 20,
+        latencyMs: 0,
       },
       { clock: systemClock, random: createSeededRandom(1) },
     );

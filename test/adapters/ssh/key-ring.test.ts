@@ -41,9 +41,7 @@ describe('our keys', () => {
     expect(fingerprints(ring)).toEqual([fingerprint]);
     expect(ring.publicLine).toBe(publicLine);
     expect(log.lines).toMatchObject([{ level: 'info', message: 'SSH key loaded' }]);
-    expect(log.lines[0]!.fields).toEqual({
-      ...{ fingerprint, previous: [], authorizedKey: publicLine },
-    });
+    expect(log.lines[0]!.fields).toEqual({ fingerprint, previous: [], authorizedKey: publicLine });
     expect(inspect(log.lines)).not.toContain(privateKey.slice(60, 120));
   });
 
@@ -77,7 +75,10 @@ describe('our keys', () => {
 
   test('may be encrypted', async () => {
     const { private: pem } = ssh2.utils.generateKeyPairSync('ecdsa', {
-      ...{ bits: 256, passphrase: 'open sesame', cipher: 'aes256-ctr', rounds: 4 },
+      bits: 256,
+      passphrase: 'open sesame',
+      cipher: 'aes256-ctr',
+      rounds: 4,
     });
     await writeFile(at('key'), pem, { mode: 0o400 });
     await expect(open()).rejects.toThrow(/needs a passphrase/);

@@ -44,12 +44,12 @@ async function machineFromList() {
   await list([entry]);
   const driver = createStaticProvider(
     {
-      ...{ inventory, refreshMs: 1, sshPasswords: {}, sshUser: 'nobody', probePort: 22 },
-      probes: {
-        ...{ timeoutMs: 1_000, intervalMs: 1, parallelism: 1 },
-        gapMs: 0,
-        patienceMs: 1_000,
-      },
+      inventory,
+      refreshMs: 1,
+      sshPasswords: {},
+      sshUser: 'nobody',
+      probePort: 22,
+      probes: { timeoutMs: 1_000, intervalMs: 1, parallelism: 1, gapMs: 0, patienceMs: 1_000 },
     },
     context({ name: PROVIDER }),
   );
@@ -68,7 +68,8 @@ async function machineFromList() {
       agent: { file: { ...program, mode: 0o755 }, targetPath: agentPath },
       // Nobody listens there; the agent goes on trying.
       protocol: createTakeoverProtocol({
-        ...{ endpoint: '127.0.0.1:9', caCertificate: new Uint8Array(0) },
+        endpoint: '127.0.0.1:9',
+        caCertificate: new Uint8Array(0),
       }),
       backoff: AGENT_START_BACKOFF,
     });
@@ -79,7 +80,10 @@ async function machineFromList() {
     stand.given({ provided: DEVICE, agentStarted, hostKey, deprovision: deprovisionAsked() });
     const slots = deprovisionSlots({
       ...deps,
-      ...{ random: stand.random, holds: stand.holds, nowMs: stand.clock.now, pollMs: 10_000 },
+      random: stand.random,
+      holds: stand.holds,
+      nowMs: stand.clock.now,
+      pollMs: 10_000,
       agentPath,
     });
     return stand.runTask('deprovision', deprovision.provide({ actors: { ...slots, reread } }));

@@ -33,7 +33,10 @@ export function createSshdStand() {
   /** Tests run as anybody, who is root of their own files. */
   const shellWith = (options: Partial<Ssh2ShellOptions> = {}) =>
     createSsh2Shell({
-      ...{ signers: [key], sudo: 'never', clock: systemClock, log },
+      signers: [key],
+      sudo: 'never',
+      clock: systemClock,
+      log,
       ...options,
       limits: { ...AMPLE, ...options.limits },
     });

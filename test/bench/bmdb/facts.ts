@@ -27,7 +27,9 @@ export async function measureCommits(sql: pg.Pool): Promise<number> {
   try {
     await client.query('CREATE TABLE IF NOT EXISTS bench_commits (at float8)');
     const { perSecond } = await measureRate({
-      ...{ callers: 1, warmMs: 100, spanMs: 500 },
+      callers: 1,
+      warmMs: 100,
+      spanMs: 500,
       once: async () => {
         await client.query('INSERT INTO bench_commits VALUES ($1)', [performance.now()]);
         return true;

@@ -45,7 +45,9 @@ export function figuresOf(samples: Samples, machine: Figures['machine']): Figure
   };
   const one = (name: string) => rounded(median(all(name)));
   const byCallers = (name: string) => ({
-    ...{ 1: one(`${name} 1`), 10: one(`${name} 10`), 50: one(`${name} 50`) },
+    1: one(`${name} 1`),
+    10: one(`${name} 10`),
+    50: one(`${name} 50`),
   });
   const quantiles = (name: string) => ({ p50: one(`${name} p50`), p99: one(`${name} p99`) });
   const ratio = (above: readonly number[], below: readonly number[]) =>

@@ -23,7 +23,9 @@ export async function measureHeartbeats(
   options: BeatOptions & { readonly bmdb: Bmdb },
 ): Promise<number> {
   const records = options.machines.map((id): HeartbeatRecord => ({
-    ...{ machineId: id, publicKey: publicKeyOf(id), bootId: id },
+    machineId: id,
+    publicKey: publicKeyOf(id),
+    bootId: id,
   }));
   return measureBatches(options, BATCHES_IN_FLIGHT, records, async (batch) => {
     const outcomes = await options.bmdb.heartbeats.recordHeartbeats(batch);
@@ -81,7 +83,9 @@ async function measureBatches<Item>(
   const mine = shares(items, callers);
   const waiting: Item[][][] = mine.map(() => []);
   const { perSecond } = await measureRate({
-    ...{ callers, warmMs, spanMs },
+    callers,
+    warmMs,
+    spanMs,
     once: async (caller) => {
       const queue = waiting[caller]!;
       if (queue.length === 0) queue.push(...batchesOf(shuffled(mine[caller]!)));

@@ -33,9 +33,15 @@ const PATIENCE_MS = 10_000;
 export async function measureMirror(options: MirrorBenchOptions): Promise<number[]> {
   const news = createNews();
   const mirror = createMirror({
-    ...{ bmdb: options.bmdb, providers: new Map(), heard$: EMPTY, loss: DEFAULT_LOSS },
-    ...{ ...PERIODS, scanGapMs: TUNING.scanGapMs },
-    ...{ clock: systemClock, random: systemRandom, log: silentLog },
+    bmdb: options.bmdb,
+    providers: new Map(),
+    heard$: EMPTY,
+    loss: DEFAULT_LOSS,
+    ...PERIODS,
+    scanGapMs: TUNING.scanGapMs,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
     onFacts: () => news.started(),
     onView: ({ location }) => news.came(location),
     onVanished: () => undefined,

@@ -70,6 +70,11 @@ export async function createWorld(size: FleetSize): Promise<World> {
 
 const openBmdb = (url: string): Bmdb =>
   createPgBmdb({
-    ...{ url, clock: systemClock, random: systemRandom, log: silentLog, poolMax: POOL_MAX },
-    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET },
+    url,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    poolMax: POOL_MAX,
+    loss: DEFAULT_LOSS,
+    budget: DEFAULT_BUDGET,
   });

@@ -42,8 +42,13 @@ async function run({ port, path, ca, callers, warmMs, spanMs }: LoadRequest): Pr
 function open(port: number, ca: string, { key, certificate }: LoadRequest['callers'][number]) {
   const createConnection = () => {
     const socket = connectTls({
-      ...{ host: '127.0.0.1', port, ca: [ca], key, cert: certificate },
-      ...{ minVersion: 'TLSv1.3' as const, ALPNProtocols: ['h2'] },
+      host: '127.0.0.1',
+      port,
+      ca: [ca],
+      key,
+      cert: certificate,
+      minVersion: 'TLSv1.3' as const,
+      ALPNProtocols: ['h2'],
     });
     return socket.setNoDelay(true);
   };

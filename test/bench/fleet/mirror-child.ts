@@ -55,7 +55,9 @@ async function run({ url, machines, spanMs }: MirrorRequest): Promise<MirrorResu
       },
       agents: (store) => {
         const server = createMemAgentServer({
-          ...{ store, clock: systemClock, batch: { maxMs: 20, max: 500 } },
+          store,
+          clock: systemClock,
+          batch: { maxMs: 20, max: 500 },
         });
         report = server.report;
         return server;

@@ -20,12 +20,21 @@ const serve = (request: ServeRequest): Promise<number> =>
 /** Ours: mutual TLS, and answered after the commit. */
 async function serveAgents({ tls }: ServeRequest, url: string): Promise<number> {
   const bmdb = createPgBmdb({
-    ...{ url, clock: systemClock, random: systemRandom, log: silentLog, poolMax: 10 },
-    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET },
+    url,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    poolMax: 10,
+    loss: DEFAULT_LOSS,
+    budget: DEFAULT_BUDGET,
   });
   const { address } = await startAgentServer({
-    ...{ listen: { host: '127.0.0.1', port: 0 }, tls, store: bmdb.heartbeats },
-    ...{ clock: systemClock, log: silentLog, heartbeatIntervalSeconds: 30 },
+    listen: { host: '127.0.0.1', port: 0 },
+    tls,
+    store: bmdb.heartbeats,
+    clock: systemClock,
+    log: silentLog,
+    heartbeatIntervalSeconds: 30,
     batch: { maxMs: 20, max: 500 },
     // The callers here call as fast as they can, which no agent may.
     limits: { connects: NO_LIMIT, callsPerKey: NO_LIMIT },

@@ -16,7 +16,10 @@ export async function measureCallsPerMachine(machines: number) {
   try {
     const daemon = await startDaemon({
       config: simConfig(world, { console: { listen: '127.0.0.1:0' } }),
-      ...{ clock: systemClock, random: systemRandom, log: silentLog, version: 'bench' },
+      clock: systemClock,
+      random: systemRandom,
+      log: silentLog,
+      version: 'bench',
     });
     try {
       const isHealthy = ({ substate }: { substate: string }) => substate === 'healthy';

@@ -13,10 +13,16 @@ const config = parseConfig(
     database: { url: 'postgresql://nobody@127.0.0.1/none' },
     providers: {
       bench: {
-        ...{ driver: 'equinix', baseUrl: process.env['LISTER_URL']!, token: '${LISTER_TOKEN}' },
-        ...{ username: 'bench', projectId: process.env['LISTER_PROJECT']! },
-        ...{ devicePrefix: PREFIX, sshKeyLabel: 'bench', instanceSetId: SET_ID },
-        ...{ apiRate: '0s', callsPerSecond: 0 },
+        driver: 'equinix',
+        baseUrl: process.env['LISTER_URL']!,
+        token: '${LISTER_TOKEN}',
+        username: 'bench',
+        projectId: process.env['LISTER_PROJECT']!,
+        devicePrefix: PREFIX,
+        sshKeyLabel: 'bench',
+        instanceSetId: SET_ID,
+        apiRate: '0s',
+        callsPerSecond: 0,
       },
     },
     ssh: { keyPath: '/nonexistent/key' },
@@ -25,8 +31,12 @@ const config = parseConfig(
   { env: process.env, baseDirectory: '/' },
 );
 const { provider } = openProvider(providerName('bench'), config.providers['bench']!, {
-  ...{ clock: systemClock, random: systemRandom, log: silentLog, metrics: silentMetrics },
-  ...{ version: 'bench', publicKey: `ssh-ed25519 ${'A'.repeat(68)} bench` },
+  clock: systemClock,
+  random: systemRandom,
+  log: silentLog,
+  metrics: silentMetrics,
+  version: 'bench',
+  publicKey: `ssh-ed25519 ${'A'.repeat(68)} bench`,
 });
 
 const usedMb = () => process.memoryUsage().rss / 2 ** 20;

@@ -24,7 +24,9 @@ export async function measureListing(size: {
   readonly reservations: number;
 }): Promise<ListingFigures> {
   const fake = await startFakequinix({
-    ...{ listen: { host: '127.0.0.1', port: 0 }, profile: 'fast', world: worldOf(size) },
+    listen: { host: '127.0.0.1', port: 0 },
+    profile: 'fast',
+    world: worldOf(size),
   });
   try {
     const { stdout } = await run(process.execPath, [LISTER], {

@@ -35,9 +35,17 @@ function fleetOf(size: number): Parameters<typeof reconcile>[0] {
   const used = machines.filter((_, at) => at % 1_000 !== 7).map((_, at) => deviceOf(at));
   const free = Array.from({ length: Math.ceil(size / 10) }, (_, at) => freeOf(at));
   return {
-    ...{ provider: PROVIDER, listed: [...used, ...free], listingComplete: true, machines },
-    ...{ intents: [], holds: [], penalties: [], providerHolds: [], nowMs: NOW },
-    ...{ machinesMax: 0, chunkSize: 20 },
+    provider: PROVIDER,
+    listed: [...used, ...free],
+    listingComplete: true,
+    machines,
+    intents: [],
+    holds: [],
+    penalties: [],
+    providerHolds: [],
+    nowMs: NOW,
+    machinesMax: 0,
+    chunkSize: 20,
   };
 }
 
@@ -49,20 +57,37 @@ const rowOf = (at: number): MachineRow =>
     machineId: machineId(uuid('1', at)),
     provided: {
       ...providedOf(uuid('2', at)),
-      ...{ provider: PROVIDER, providerId: uuid('2', at), reservationId: uuid('3', at) },
+      provider: PROVIDER,
+      providerId: uuid('2', at),
+      reservationId: uuid('3', at),
     },
   });
 
 const deviceOf = (at: number): ProviderMachine => ({
   ...freeOf(at),
-  ...{ id: uuid('2', at), reservationId: uuid('3', at), availability: 'KnownUsed' },
-  ...{ hostname: `m-${at}`, status: 'Running', power: 'on', address: '192.0.2.1' },
+  id: uuid('2', at),
+  reservationId: uuid('3', at),
+  availability: 'KnownUsed',
+  hostname: `m-${at}`,
+  status: 'Running',
+  power: 'on',
+  address: '192.0.2.1',
   tags: { [SET_ID_TAG]: 'bench-fleet-000000000000001' },
 });
 
 const freeOf = (at: number): ProviderMachine => ({
-  ...{ id: null, reservationId: uuid('4', at), hostname: null, plan: 'm3.large.x86' },
-  ...{ location: 'fr2', address: null, remoteUser: 'root', availability: 'KnownUnused' },
-  ...{ failed: false, status: null, power: 'unknown', tags: {}, ownership: 'ours' },
+  id: null,
+  reservationId: uuid('4', at),
+  hostname: null,
+  plan: 'm3.large.x86',
+  location: 'fr2',
+  address: null,
+  remoteUser: 'root',
+  availability: 'KnownUnused',
+  failed: false,
+  status: null,
+  power: 'unknown',
+  tags: {},
+  ownership: 'ours',
   observedAtMs: NOW,
 });

@@ -70,14 +70,20 @@ function stepsOf(world: World, options: SuiteOptions): Step[] {
     step('agentStartCycles', async () => {
       const { bmdb, sql, fleet } = world;
       const measured = await measureAgentStarts({
-        ...{ bmdb, sql, machines: fleet.free, callers: 50, ...timing },
+        bmdb,
+        sql,
+        machines: fleet.free,
+        callers: 50,
+        ...timing,
       });
       return measured.perSecond;
     }),
     ...[1_000, 10_000].map((count) =>
       step(`heartbeats ${count}`, () =>
         measureHeartbeats({
-          ...{ bmdb: world.bmdb, machines: world.fleet.started.slice(0, count), ...timing },
+          bmdb: world.bmdb,
+          machines: world.fleet.started.slice(0, count),
+          ...timing,
         }),
       ),
     ),

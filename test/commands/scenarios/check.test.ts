@@ -31,10 +31,28 @@ interface Told {
 }
 
 const quiet: Told = {
-  ...{ scenario: 'storm', machines: 40, struck: [], running: 40, agents: 40 },
-  ...{ boots: 0, stops: 0, programs: 0, installs: 0, actions: {}, asked: {}, agentStarts: 0 },
-  ...{ shownHuman: 0, human: 0, peak: 0, peakOfPlace: 0, budget: 2, frozen: 12, frozenHere: 12.5 },
-  ...{ noticed: {}, left: {}, violations: [] },
+  scenario: 'storm',
+  machines: 40,
+  struck: [],
+  running: 40,
+  agents: 40,
+  boots: 0,
+  stops: 0,
+  programs: 0,
+  installs: 0,
+  actions: {},
+  asked: {},
+  agentStarts: 0,
+  shownHuman: 0,
+  human: 0,
+  peak: 0,
+  peakOfPlace: 0,
+  budget: 2,
+  frozen: 12,
+  frozenHere: 12.5,
+  noticed: {},
+  left: {},
+  violations: [],
 };
 const many = (count: number, name = 'm') =>
   new Set(Array.from({ length: count }, (_, at) => `${name}${at}`));
@@ -44,7 +62,9 @@ async function verdictOn(change: Partial<Told>) {
   const { boots, stops, programs, installs, actions } = told;
   const seen = { boots, stops, programs, installs };
   const hosts = [...many(told.machines)].map((deviceId, at) => ({
-    ...{ deviceId, powerless: false, agents: at < told.agents ? 1 : 0 },
+    deviceId,
+    powerless: false,
+    agents: at < told.agents ? 1 : 0,
   })) as unknown as HostSnapshot[];
   const entries = hosts.map(({ deviceId }) => [deviceId, { view: { location: 'place' } }] as const);
   const stage = {
@@ -72,7 +92,9 @@ async function verdictOn(change: Partial<Told>) {
     shown: (state: string) => many(state === 'Running' ? told.running : told.shownHuman),
   } as unknown as Stage;
   const around: Surroundings = {
-    ...{ name: told.scenario, stage, frozenBefore: 100 },
+    name: told.scenario,
+    stage,
+    frozenBefore: 100,
     violations: () => told.violations,
     left: new Map(Object.entries(told.left)),
     budget: { percent: 5, perGroupMax: 10, fleetMax: 50 },
@@ -82,16 +104,34 @@ async function verdictOn(change: Partial<Told>) {
 }
 
 const restarted: Partial<Told> = {
-  ...{ scenario: 'dead-agent', struck: ['m0'], stops: 1, asked: { restartingAgent: 1 } },
-  ...{ programs: 1, agentStarts: 1, peak: 1, peakOfPlace: 1, frozen: 0, frozenHere: 0 },
+  scenario: 'dead-agent',
+  struck: ['m0'],
+  stops: 1,
+  asked: { restartingAgent: 1 },
+  programs: 1,
+  agentStarts: 1,
+  peak: 1,
+  peakOfPlace: 1,
+  frozen: 0,
+  frozenHere: 0,
   noticed: { m0: 'recoveryAsked restartingAgent' },
   left: { m0: 'Recovering' },
 };
 const lost: Partial<Told> = {
-  ...{ scenario: 'rack', struck: ['m0', 'm1'], running: 38, agents: 38, human: 2, shownHuman: 2 },
+  scenario: 'rack',
+  struck: ['m0', 'm1'],
+  running: 38,
+  agents: 38,
+  human: 2,
+  shownHuman: 2,
   actions: { reboot: 6, power_off: 4, power_on: 4, reinstall: 4 },
   asked: { rebooting: 6, powerCycling: 4, reinstalling: 4 },
-  ...{ installs: 4, boots: 14, peak: 2, peakOfPlace: 2, frozen: 0, frozenHere: 0 },
+  installs: 4,
+  boots: 14,
+  peak: 2,
+  peakOfPlace: 2,
+  frozen: 0,
+  frozenHere: 0,
 };
 
 test('the report has its keys in order, from what machines, provider and database say', async () => {

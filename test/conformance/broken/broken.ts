@@ -43,9 +43,7 @@ export const losing = (key: string) =>
 export const declaring = (
   provider: Provider,
   change: Partial<Capabilities>,
-): Partial<Provider> => ({
-  capabilities: { ...provider.capabilities, ...change },
-});
+): Partial<Provider> => ({ capabilities: { ...provider.capabilities, ...change } });
 
 export const faults = (...rules: readonly object[]) => ({ settings: { faults: rules } });
 

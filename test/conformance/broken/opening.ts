@@ -61,12 +61,7 @@ export const BROKEN_OPENING: readonly Broken[] = [
     step: 'unknown',
     says: /get: permanent instead of not-found|get: succeeded/,
     change: () => ({
-      getMachine: async (id) => ({
-        id,
-        reservationId: 'r',
-        availability: 'KnownUsed',
-        plan: 'p',
-      }),
+      getMachine: async (id) => ({ id, reservationId: 'r', availability: 'KnownUsed', plan: 'p' }),
     }),
   },
   {

@@ -25,8 +25,16 @@ const witnessed = (change: Partial<ProviderMachine> = {}) =>
 
 const judge = (change: Partial<ReconcileInput>) =>
   reconcile({
-    ...{ provider: PROVIDER, listed: [], listingComplete: true, nowMs: NOW_MS },
-    ...{ machines: [], intents: [], holds: [], penalties: [], machinesMax: 0, chunkSize: 20 },
+    provider: PROVIDER,
+    listed: [],
+    listingComplete: true,
+    nowMs: NOW_MS,
+    machines: [],
+    intents: [],
+    holds: [],
+    penalties: [],
+    machinesMax: 0,
+    chunkSize: 20,
     ...change,
   });
 const found = (change: Partial<ReconcileInput>) =>

@@ -22,8 +22,13 @@ const groupOf = ({ name, location, spot }: CapacityPlan) =>
   `${name} in ${location}${spot ? ' spot' : ''}`;
 
 const row = (change: Partial<ProviderHoldRow>): ProviderHoldRow => ({
-  ...{ provider: PROVIDER, kind: 'throttle', key: 'create', level: 1, amount: null },
-  ...{ untilMs: NOW_MS + MINUTE, cause: 'it said so' },
+  provider: PROVIDER,
+  kind: 'throttle',
+  key: 'create',
+  level: 1,
+  amount: null,
+  untilMs: NOW_MS + MINUTE,
+  cause: 'it said so',
   ...change,
 });
 const failure = (facets: ProviderErrorFacets = {}, kind: 'transient' | 'auth' = 'transient') =>
@@ -37,13 +42,22 @@ interface Given {
   readonly of?: CapacityPlan;
 }
 const creating = ({ rows = [], nowMs = NOW_MS, machines = 6, of = plan }: Given): CallContext => ({
-  ...{ call: 'create', holds: indexHolds(rows), nowMs },
+  call: 'create',
+  holds: indexHolds(rows),
+  nowMs,
   creation: { plan: of, group: groupOf(of), machines },
 });
 const may = ({ rows = [], nowMs = NOW_MS, machines = 5, of = plan }: Given, running = 0) => {
   const input: AdmissionInput = {
-    ...{ holds: indexHolds(rows), nowMs, payload: null, plan: of, group: groupOf(of), machines },
-    ...{ running, runningMax: 3, onTrial: new Set() },
+    holds: indexHolds(rows),
+    nowMs,
+    payload: null,
+    plan: of,
+    group: groupOf(of),
+    machines,
+    running,
+    runningMax: 3,
+    onTrial: new Set(),
   };
   return admissionRefusal(input) === null;
 };
@@ -119,8 +133,15 @@ describe('quota', () => {
     const rows = [row({ kind: 'quota', key: 'machines', amount: 5, untilMs: NOW_MS })];
     expect(may({ rows }, 1), 'while another is under way').toBe(false);
     const input: AdmissionInput = {
-      ...{ holds: indexHolds(rows), nowMs: NOW_MS, payload: null, plan, group: groupOf(plan) },
-      ...{ machines: 5, running: 0, runningMax: 3, onTrial: new Set() },
+      holds: indexHolds(rows),
+      nowMs: NOW_MS,
+      payload: null,
+      plan,
+      group: groupOf(plan),
+      machines: 5,
+      running: 0,
+      runningMax: 3,
+      onTrial: new Set(),
     };
     expect([admissionRefusal(input), admissionRefusal(input)]).toEqual([
       null,
@@ -197,8 +218,15 @@ describe('capacity', () => {
 
 describe('what stops creations besides', () => {
   const base: AdmissionInput = {
-    ...{ holds: indexHolds([]), nowMs: NOW_MS, payload: null, plan, group: groupOf(plan) },
-    ...{ machines: 5, running: 0, runningMax: 1, onTrial: new Set() },
+    holds: indexHolds([]),
+    nowMs: NOW_MS,
+    payload: null,
+    plan,
+    group: groupOf(plan),
+    machines: 5,
+    running: 0,
+    runningMax: 1,
+    onTrial: new Set(),
   };
 
   test('the reasons come in their order', () => {

@@ -82,10 +82,7 @@ describe('reconcile', () => {
       const listed = [
         ...racks(100).filter(({ reservationId }) => !taken.has(reservationId)),
         ...machines.map((row) =>
-          device({
-            id: row.provided!.providerId,
-            reservationId: row.provided!.reservationId,
-          }),
+          device({ id: row.provided!.providerId, reservationId: row.provided!.reservationId }),
         ),
       ];
       const { creations } = plan({ listed, machines, machinesMax: 10, chunkSize: 4 });

@@ -86,7 +86,9 @@ describe('a machine is counted', () => {
 });
 
 const installed = (request: bigint, report: bigint | null): MachineRow['installation'] => ({
-  ...{ requestGeneration: request, handedOutAtMs: null, reportGeneration: report },
+  requestGeneration: request,
+  handedOutAtMs: null,
+  reportGeneration: report,
   reportResult: report === null ? null : 'Success',
 });
 const handedOut = (minutes: number): Partial<MachineRow> => ({
@@ -115,12 +117,20 @@ describe('a machine that agent start cannot reach since 30 min ago', () => {
     ...change,
   });
   const backoff = (process: 'ShepherdAgentStart' | 'ShepherdRecovery', minutes: number) => ({
-    ...{ process, untilMs: NOW + minutes * MINUTE, cause: 'x', lastIntervalSeconds: 300 },
+    process,
+    untilMs: NOW + minutes * MINUTE,
+    cause: 'x',
+    lastIntervalSeconds: 300,
   });
   const SEEN = ['machines', 'unreachable'];
   const slotId = providedOf('one').reservationId!;
   const hold = (kind: HoldRow['kind'], untilMs: number | null): HoldRow => ({
-    ...{ provider: providerName('metal'), slotId, kind, setBy: 'ann', reason: 'x', untilMs },
+    provider: providerName('metal'),
+    slotId,
+    kind,
+    setBy: 'ann',
+    reason: 'x',
+    untilMs,
   });
   const provided = providedOf('one');
 

@@ -22,7 +22,13 @@ const MINUTE = 60_000;
 const NOW = 1_700_000_000_000;
 const WATCHED = { assessedAtMs: NOW - 5_000 };
 const countsOf = (scope: string, change: Partial<GuardCounts>): GuardCounts => ({
-  ...{ scope, machines: 100, started: 100, silent: 0, newlySilent: 0, quiet: 0, unreachable: 0 },
+  scope,
+  machines: 100,
+  started: 100,
+  silent: 0,
+  newlySilent: 0,
+  quiet: 0,
+  unreachable: 0,
   ...change,
 });
 const judge = (
@@ -247,7 +253,12 @@ it('a judgement is written once', () => {
   const few = fc.nat({ max: 60 });
   const counts = fc.uniqueArray(
     fc.record({
-      ...{ scope, machines: few, started: few, silent: few, newlySilent: few, quiet: few },
+      scope,
+      machines: few,
+      started: few,
+      silent: few,
+      newlySilent: few,
+      quiet: few,
       unreachable: few,
     }),
     { selector: (each) => each.scope, maxLength: 3 },

@@ -20,9 +20,17 @@ const now = (change: Partial<LadderCircumstances> = {}): LadderCircumstances => 
 });
 /** So many attempts on the rung, the last one an hour ago, and it failed. */
 const failed = (rung: Rung, attempts: number): LadderRow => ({
-  ...{ rung, attempts, askedRung: rung, askedAtMs: NOW_MS - HOUR, nextAtMs: NOW_MS - HOUR / 2 },
-  ...{ orderKey: null, operationRef: null, bootIdBefore: null, hostKeyBefore: null },
-  ...{ offSeenAtMs: null, powerOffAskedAtMs: null },
+  rung,
+  attempts,
+  askedRung: rung,
+  askedAtMs: NOW_MS - HOUR,
+  nextAtMs: NOW_MS - HOUR / 2,
+  orderKey: null,
+  operationRef: null,
+  bootIdBefore: null,
+  hostKeyBefore: null,
+  offSeenAtMs: null,
+  powerOffAskedAtMs: null,
 });
 const lost = (recovery: LadderRow | null) =>
   machineRow({ agentStarted: agentStarted(NOW_MS - HOUR), recovery });

@@ -6,11 +6,13 @@ import { DEFAULT_LADDER, nextStep } from '../../../src/domain/recovery/ladder.ts
 import { agentStarted, ladderRow, machineRow, NOW_MS } from '../../support/facts.ts';
 
 const now = (means: { reboot: boolean; power: boolean; reinstall: boolean }) => ({
-  ...{ means, policy: DEFAULT_LADDER, preserved: false, nowMs: NOW_MS, askAgainMs: 300_000 },
+  means,
+  policy: DEFAULT_LADDER,
+  preserved: false,
+  nowMs: NOW_MS,
+  askAgainMs: 300_000,
 });
-const anyMeans = fc.record({
-  ...{ reboot: fc.boolean(), power: fc.boolean(), reinstall: fc.boolean() },
-});
+const anyMeans = fc.record({ reboot: fc.boolean(), power: fc.boolean(), reinstall: fc.boolean() });
 
 describe('C4: failures that never reached a machine', () => {
   test('C4: call for no human, as long as fewer than six others did', () => {
@@ -67,7 +69,8 @@ describe('C4: a wait grows from the one before', () => {
   ];
   const heard = (atMs: number) =>
     machineRow({
-      ...{ backoffs, agentStarted: agentStarted(NOW_MS - 3_600_000) },
+      backoffs,
+      agentStarted: agentStarted(NOW_MS - 3_600_000),
       heartbeat: { atMs, bootId: null },
     });
 

@@ -30,15 +30,24 @@ const now = (change: Partial<LadderCircumstances> = {}): LadderCircumstances => 
 });
 
 const ladder = (rung: Rung, attempts: number, change: Partial<LadderRow> = {}): LadderRow => ({
-  ...{ rung, attempts, nextAtMs: null, askedAtMs: null, askedRung: null, orderKey: null },
-  ...{ operationRef: null, bootIdBefore: null, hostKeyBefore: null, offSeenAtMs: null },
+  rung,
+  attempts,
+  nextAtMs: null,
+  askedAtMs: null,
+  askedRung: null,
+  orderKey: null,
+  operationRef: null,
+  bootIdBefore: null,
+  hostKeyBefore: null,
+  offSeenAtMs: null,
   powerOffAskedAtMs: null,
   ...change,
 });
 /** A request that was made so long ago and ended in a failure. */
 const failed = (rung: Rung, attempts: number, agoMs = HOUR): LadderRow =>
   ladder(rung, attempts, {
-    ...{ askedAtMs: NOW_MS - agoMs, askedRung: rung },
+    askedAtMs: NOW_MS - agoMs,
+    askedRung: rung,
     nextAtMs: NOW_MS - agoMs / 2,
   });
 /** A request that was made so long ago by somebody who is gone. */
@@ -50,7 +59,11 @@ const lost = (recovery: LadderRow | null, change: Partial<MachineRow> = {}) =>
 const givenUp = (recovery: LadderRow | null) =>
   machineRow({ startAttempt: { atMs: NOW_MS - HOUR, count: 6 }, recovery });
 const order = (verb: OrderRow['verb'], change: Partial<OrderRow> = {}): OrderRow => ({
-  ...{ key: 'ann-1', verb, by: 'ann', reason: 'because', force: false },
+  key: 'ann-1',
+  verb,
+  by: 'ann',
+  reason: 'because',
+  force: false,
   expiresAtMs: NOW_MS + HOUR,
   ...change,
 });
@@ -295,7 +308,9 @@ describe('an episode, whatever happens in it', () => {
       ),
     ) as unknown as fc.Arbitrary<LadderCircumstances['policy']>;
   const anyMeans = fc.record({
-    ...{ reboot: fc.boolean(), power: fc.boolean(), reinstall: fc.boolean() },
+    reboot: fc.boolean(),
+    power: fc.boolean(),
+    reinstall: fc.boolean(),
   });
   const anyClaim = fc.record({
     end: fc.constantFrom(...ENDS),
@@ -372,7 +387,9 @@ describe('an episode, whatever happens in it', () => {
           expect(seen.length).toBeLessThan(30);
         }
         const can: Readonly<Record<Rung, boolean>> = {
-          ...{ restartingAgent: true, rebooting: means.reboot, powerCycling: means.power },
+          restartingAgent: true,
+          rebooting: means.reboot,
+          powerCycling: means.power,
           reinstalling: means.reinstall && !preserved,
         };
         const expected = RUNGS.flatMap((rung) =>

@@ -139,7 +139,11 @@ test('the forecast is what the BMDB decides in the claim', async () => {
         const clock = createSimulatedClock(NOW_MS);
         const random = createSeededRandom(1);
         const bmdb = createMemBmdb({
-          ...{ clock, random, loss: DEFAULT_LOSS, budget, guard: TRUSTING_GUARD },
+          clock,
+          random,
+          loss: DEFAULT_LOSS,
+          budget,
+          guard: TRUSTING_GUARD,
         });
         takenIn(bmdb.tables);
         const lost = {

@@ -18,12 +18,20 @@ const up = (agoMs: number | null, change: Partial<GuardRow> = {}): GuardRow => (
   ...change,
 });
 const counts = (change: Partial<GuardCounts> = {}): GuardCounts => ({
-  ...{ scope: 'fleet', machines: 100, started: 100 },
-  ...{ silent: 0, newlySilent: 0, quiet: 0, unreachable: 0 },
+  scope: 'fleet',
+  machines: 100,
+  started: 100,
+  silent: 0,
+  newlySilent: 0,
+  quiet: 0,
+  unreachable: 0,
   ...change,
 });
 const frozen = (change: Partial<NonNullable<GuardRow['frozen']>> = {}) => ({
-  ...{ atMs: NOW_MS - MINUTE, by: 'guard', kind: 'silence' as const, reason: 'many are silent' },
+  atMs: NOW_MS - MINUTE,
+  by: 'guard',
+  kind: 'silence' as const,
+  reason: 'many are silent',
   ...change,
 });
 const judge = (rows: GuardRow[], found: GuardCounts[] = []) =>
@@ -53,7 +61,10 @@ describe('the fleet', () => {
   test('grace is dated by the intake, a freeze by itself', () => {
     expect(judge([up(MINUTE)])[0]).toMatchObject({ state: 'grace', sinceMs: NOW_MS - MINUTE });
     expect(judge([up(null, { frozen: frozen() })])[0]).toEqual({
-      ...{ scope: 'fleet', state: 'frozen', sinceMs: NOW_MS - MINUTE, reason: 'many are silent' },
+      scope: 'fleet',
+      state: 'frozen',
+      sinceMs: NOW_MS - MINUTE,
+      reason: 'many are silent',
     });
     const byHand = frozen({ kind: 'manual', by: 'ann', reason: 'power works' });
     expect(judge([up(null, { frozen: byHand })])[0]!.reason).toBe('ann: power works');

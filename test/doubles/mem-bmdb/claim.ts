@@ -32,7 +32,9 @@ export function claim(
   cancelOn(memory, machine, 'session expired', isDead);
   if (isLadder(process)) grantPermit(memory, machine, process);
   const work: MemWork = {
-    ...{ machineId, process, sessionId: gate.sessionId },
+    machineId,
+    process,
+    sessionId: gate.sessionId,
     epoch: String(memory.nextNumber()),
     startedAtMs: memory.now(),
   };

@@ -21,7 +21,9 @@ export function noteDeprovisionAsked({ memory, gate, machine }: Held): void {
   patch(machine, { deprovision: { ...deprovision!, attempts, askedAtMs: memory.now() } });
   const { component: actor } = gate;
   writeEvent(memory, machine.row, {
-    ...{ kind: 'deprovisionAsked', actor, reason: `attempt ${attempts}` },
+    kind: 'deprovisionAsked',
+    actor,
+    reason: `attempt ${attempts}`,
   });
 }
 

@@ -15,7 +15,10 @@ export interface MemGuard {
 
 export const createMemGuard = (): MemGuard => ({
   rows: new Map([[FLEET, calmRow(FLEET)]]),
-  ...{ seenAtMs: null, lostAtMs: null, assessedAtMs: null, counts: [] },
+  seenAtMs: null,
+  lostAtMs: null,
+  assessedAtMs: null,
+  counts: [],
 });
 
 export const guardRow = ({ rows }: MemGuard, scope: string): GuardRow =>

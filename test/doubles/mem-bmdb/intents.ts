@@ -22,7 +22,10 @@ export const createIntentBook = (memory: Memory, gate: SessionGate): IntentBook 
       ...input,
       witness: asWitness(random.uuid()),
       machineId: machineId(random.uuid()),
-      ...{ state: 'open', ambiguous: false, attempts: 0, lastError: null },
+      state: 'open',
+      ambiguous: false,
+      attempts: 0,
+      lastError: null,
       emptySinceMs: null,
       sessionId: gate.sessionId,
       createdAtMs: memory.now(),
@@ -159,7 +162,9 @@ function penalise(memory: Memory, intent: MemIntent, penaltyMs: number, cause: s
   const doubled = Math.min(PENALTY_MAX_MS, penaltyMs * 2 ** (before?.level ?? 0));
   const untilMs = memory.now() + Math.max(penaltyMs, doubled);
   memory.penalties.set(name, {
-    ...{ provider, slotId, cause },
+    provider,
+    slotId,
+    cause,
     untilMs: Math.max(untilMs, before?.untilMs ?? 0),
     level: (before?.level ?? 0) + 1,
   });

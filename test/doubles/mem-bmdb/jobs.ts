@@ -21,7 +21,8 @@ export function takeJob(memory: Memory, gate: SessionGate, name: string): Lease 
 }
 
 const createLease = (memory: Memory, gate: SessionGate, { name, epoch }: MemJob): Lease => ({
-  ...{ name, epoch },
+  name,
+  epoch,
   release: async () => {
     if (!isAlive(gate)) return;
     const held = memory.jobs.get(name);
@@ -52,6 +53,7 @@ export function requireJob(memory: Memory, gate: SessionGate, { name, epoch }: L
 /** All jobs that were ever taken and not released. */
 export const readJobs = (memory: Memory): LeaseRow[] =>
   [...memory.jobs.values()].map(({ name, sessionId }) => ({
-    ...{ name, sessionId },
+    name,
+    sessionId,
     held: isSessionAlive(memory, sessionId),
   }));

@@ -15,7 +15,12 @@ export const createProviderHolds = (memory: Memory): ProviderHoldBook => ({
     const name = nameOf(provider, kind, key);
     const before = memory.providerHolds.get(name)?.untilMs ?? Number.NEGATIVE_INFINITY;
     memory.providerHolds.set(name, {
-      ...{ provider, kind, key, level, cause, amount: amount ?? null },
+      provider,
+      kind,
+      key,
+      level,
+      cause,
+      amount: amount ?? null,
       untilMs: Math.max(before, memory.now() + lastsMs),
     });
     memory.wake();

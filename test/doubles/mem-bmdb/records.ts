@@ -13,7 +13,10 @@ export function writeHistory(
   memory.history.push({
     seq: memory.nextNumber(),
     atMs: memory.now(),
-    ...{ machineId: work.machineId, process: work.process, event, cause },
+    machineId: work.machineId,
+    process: work.process,
+    event,
+    cause,
     sessionId: work.sessionId,
     component: memory.sessions.get(work.sessionId)?.component ?? null,
     epoch: work.epoch,

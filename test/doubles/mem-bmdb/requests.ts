@@ -67,8 +67,11 @@ function file(memory: Memory, asked: FiledRequest): MemRequest {
   const nowMs = memory.now();
   const request: MemRequest = {
     ...rest,
-    ...{ createdAtMs: nowMs, expiresAtMs: nowMs + validForMs },
-    ...{ state: 'open', outcome: null, settledAtMs: null },
+    createdAtMs: nowMs,
+    expiresAtMs: nowMs + validForMs,
+    state: 'open',
+    outcome: null,
+    settledAtMs: null,
   };
   memory.requests.set(request.key, request);
   const { machineId, verb, key } = request;

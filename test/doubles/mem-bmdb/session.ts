@@ -22,7 +22,9 @@ export function openSession(memory: Memory, options: SessionOptions): BmdbSessio
   const intervalMs = 1000 * Math.max(1, Math.ceil(options.intervalMs / 1000));
   const sessionId = asSessionId(random.uuid());
   const row: MemSession = {
-    ...{ sessionId, component, intervalMs },
+    sessionId,
+    component,
+    intervalMs,
     deadlineMs: memory.now() + intervalMs,
   };
   memory.sessions.set(sessionId, row);
@@ -65,7 +67,8 @@ const createGate = (
   lifeline: Lifeline,
   { sessionId, component }: MemSession,
 ): SessionGate => ({
-  ...{ sessionId, component },
+  sessionId,
+  component,
   signal: lifeline.signal,
   check: () => {
     if (!lifeline.signal.aborted) {

@@ -32,7 +32,8 @@ function sceneOf(memory: Memory, found: MemRequest): Scene {
   const request = toRequest(found);
   const machine = request.machineId === null ? undefined : memory.machines.get(request.machineId);
   return {
-    ...{ request, parameters: found.parameters },
+    request,
+    parameters: found.parameters,
     row: machine ? rowOf(memory, machine) : null,
     guard: guardRow(memory.guard, scopeOf(request)),
     now: circumstances(memory),
@@ -107,7 +108,11 @@ function applyToMachine(
       if (machine.row.quarantine?.kind !== 'conflict') patch(machine, { quarantine: null });
       patch(machine, {
         deprovision: {
-          ...{ requestedAtMs: nowMs, requestedBy: by, reason, attempts: 0, askedAtMs: null },
+          requestedAtMs: nowMs,
+          requestedBy: by,
+          reason,
+          attempts: 0,
+          askedAtMs: null,
         },
       });
       return;
@@ -116,7 +121,9 @@ function applyToMachine(
       machine.request = effect.raw;
       patch(machine, {
         installation: {
-          ...{ ...installation, requestGeneration: effect.generation, handedOutAtMs: null },
+          ...installation,
+          requestGeneration: effect.generation,
+          handedOutAtMs: null,
         },
       });
       return;
@@ -156,9 +163,17 @@ function afterRelease({ recovery, startAttempt }: MachineRow) {
 }
 
 const NOT_BEGUN: LadderRow = {
-  ...{ rung: 'restartingAgent', attempts: 0, nextAtMs: null, askedAtMs: null, askedRung: null },
-  ...{ orderKey: null, operationRef: null, bootIdBefore: null, hostKeyBefore: null },
-  ...{ offSeenAtMs: null, powerOffAskedAtMs: null },
+  rung: 'restartingAgent',
+  attempts: 0,
+  nextAtMs: null,
+  askedAtMs: null,
+  askedRung: null,
+  orderKey: null,
+  operationRef: null,
+  bootIdBefore: null,
+  hostKeyBefore: null,
+  offSeenAtMs: null,
+  powerOffAskedAtMs: null,
 };
 
 /** Whoever works under it needs it to the end. */

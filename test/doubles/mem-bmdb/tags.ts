@@ -61,7 +61,8 @@ function prove({ memory, machine }: Held, { bootSeconds, order }: Recovered): Ru
     addBootTime(machine, recovery.askedRung, Math.max(0, Math.round(bootSeconds)));
   }
   patchLadder(machine, ({ askedRung, powerOffAskedAtMs }) => ({
-    ...{ ...NOTHING_ASKED, hostKeyBefore: null },
+    ...NOTHING_ASKED,
+    hostKeyBefore: null,
     powerOffAskedAtMs: askedRung === 'powerCycling' ? null : powerOffAskedAtMs,
   }));
   if (order !== undefined) {
@@ -79,8 +80,12 @@ function addBootTime(machine: MemMachine, rung: Rung, seconds: number): void {
 }
 
 const NOTHING_ASKED = {
-  ...{ askedAtMs: null, askedRung: null, orderKey: null, operationRef: null },
-  ...{ bootIdBefore: null, offSeenAtMs: null },
+  askedAtMs: null,
+  askedRung: null,
+  orderKey: null,
+  operationRef: null,
+  bootIdBefore: null,
+  offSeenAtMs: null,
 } as const;
 
 function forgetAgent({ memory, machine }: Held): void {
@@ -194,7 +199,8 @@ function noteAsked(held: Held, { rung, bootId, order }: Asked): void {
     hostKey: rung === 'reinstalling' ? null : hostKey,
   });
   writeEvent(memory, machine.row, {
-    ...{ kind: 'recoveryAsked', actor: gate.component },
+    kind: 'recoveryAsked',
+    actor: gate.component,
     reason: orderedText(rung, held.row, order ?? null),
   });
 }

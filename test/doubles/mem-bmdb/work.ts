@@ -38,7 +38,11 @@ export function createWork(held: Held): Work {
     memory.touch(machineId);
   };
   return {
-    ...{ process, machineId, epoch, row, signal: gate.signal },
+    process,
+    machineId,
+    epoch,
+    row,
+    signal: gate.signal,
     note: async (note) => {
       gate.check();
       requireWork(held);
@@ -104,7 +108,8 @@ function backOff(held: Held, { backoff, cause, also }: Failure): void {
     ? (machine.unreachableSinceMs ?? memory.now())
     : null;
   const attempt: NonNullable<MachineRow['startAttempt']> = machine.row.startAttempt ?? {
-    ...{ atMs: null, count: 0 },
+    atMs: null,
+    count: 0,
   };
   const unreached = (attempt.unreached ?? 0) + Number(also.unreached ?? false);
   patch(machine, {

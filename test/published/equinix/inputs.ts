@@ -2,15 +2,8 @@ import type { Fields } from './resources.ts';
 
 /** What a client sends as a body, written as `resources.ts` says. */
 const declared = {
-  CapacityInput: {
-    servers: '[ServerInfo]',
-  },
-  ServerInfo: {
-    facility: 'text',
-    metro: 'text',
-    plan: 'text',
-    quantity: 'text',
-  },
+  CapacityInput: { servers: '[ServerInfo]' },
+  ServerInfo: { facility: 'text', metro: 'text', plan: 'text', quantity: 'text' },
   DeviceCreateInput: {
     operating_system: 'text!',
     plan: 'text!',
@@ -60,17 +53,8 @@ const declared = {
     operating_system: 'text',
     preserve_data: 'boolean',
   },
-  SSHKeyCreateInput: {
-    instances_ids: '[uuid]',
-    key: 'text',
-    label: 'text',
-    tags: '[text]',
-  },
-  SSHKeyInput: {
-    key: 'text',
-    label: 'text',
-    tags: '[text]',
-  },
+  SSHKeyCreateInput: { instances_ids: '[uuid]', key: 'text', label: 'text', tags: '[text]' },
+  SSHKeyInput: { key: 'text', label: 'text', tags: '[text]' },
   ProjectCreateFromRootInput: {
     name: 'text!',
     customdata: 'object',

@@ -21,9 +21,17 @@ const CREATOR = { id: ID, short_id: '0b6e1111' };
 const exchangeOf = (change: Partial<Exchange> & { readonly shown?: unknown } = {}): Exchange => {
   const { shown = { id: ID, created_by: CREATOR }, ...rest } = change;
   return {
-    ...{ method: 'GET', route: '/devices/{id}', path: `/devices/${ID}`, query: {} },
-    ...{ body: undefined, userAgent: '', status: 200, reply: JSON.stringify(shown) },
-    ...{ isInjected: false, forcedStates: new Set<string>(), ...rest },
+    method: 'GET',
+    route: '/devices/{id}',
+    path: `/devices/${ID}`,
+    query: {},
+    body: undefined,
+    userAgent: '',
+    status: 200,
+    reply: JSON.stringify(shown),
+    isInjected: false,
+    forcedStates: new Set<string>(),
+    ...rest,
   };
 };
 const problemsOf = (change: Parameters<typeof exchangeOf>[0]) =>

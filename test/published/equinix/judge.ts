@@ -149,7 +149,10 @@ function judgeSent({ body }: Exchange, operation: Operation, verdicts: Verdicts)
   const found = typesOf(operation.body, body, verdicts).map((type) => {
     const problems: string[] = [];
     const hearing: Hearing = {
-      ...{ table: inputs, include: NONE, exclude: NONE, isReply: false },
+      table: inputs,
+      include: NONE,
+      exclude: NONE,
+      isReply: false,
       allow: verdicts.allow,
       refuse: (problem) => void problems.push(problem),
       met: () => undefined,

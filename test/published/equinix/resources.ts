@@ -123,12 +123,7 @@ export const resources: Readonly<Record<string, Fields>> = {
     specs: 'object',
     type: '=standard|workload_optimized|custom',
   },
-  Metro: {
-    code: 'text',
-    country: 'text',
-    id: 'uuid',
-    name: 'text',
-  },
+  Metro: { code: 'text', country: 'text', id: 'uuid', name: 'text' },
   Facility: {
     address: 'Address',
     code: 'text',
@@ -269,10 +264,7 @@ export const resources: Readonly<Record<string, Fields>> = {
     type: '=NetworkPort|NetworkBondPort',
     virtual_networks: '[VirtualNetwork]',
   },
-  PortData: {
-    bonded: 'boolean',
-    mac: 'text',
-  },
+  PortData: { bonded: 'boolean', mac: 'text' },
   Meta: {
     current_page: 'integer',
     first: 'Href',
@@ -283,41 +275,23 @@ export const resources: Readonly<Record<string, Fields>> = {
     self: 'Href',
     total: 'integer',
   },
-  Href: {
-    href: 'text!',
-  },
+  Href: { href: 'text!' },
   CapacityList: {
     // A CapacityReport has no fields of its own: by place, then by plan.
     capacity: '{{CapacityLevelPerBaremetal}}',
   },
-  CapacityLevelPerBaremetal: {
-    level: 'text',
-  },
-  CapacityCheckPerMetroList: {
-    servers: '[CapacityCheckPerMetroInfo]',
-  },
+  CapacityLevelPerBaremetal: { level: 'text' },
+  CapacityCheckPerMetroList: { servers: '[CapacityCheckPerMetroInfo]' },
   CapacityCheckPerMetroInfo: {
     available: 'boolean',
     metro: 'text',
     plan: 'text',
     quantity: 'text',
   },
-  Error: {
-    error: 'text',
-    errors: '[text]',
-  },
-  DeviceList: {
-    devices: '[Device]',
-    meta: 'Meta',
-  },
-  HardwareReservationList: {
-    hardware_reservations: '[HardwareReservation]',
-    meta: 'Meta',
-  },
-  EventList: {
-    events: '[Event]',
-    meta: 'Meta',
-  },
+  Error: { error: 'text', errors: '[text]' },
+  DeviceList: { devices: '[Device]', meta: 'Meta' },
+  HardwareReservationList: { hardware_reservations: '[HardwareReservation]', meta: 'Meta' },
+  EventList: { events: '[Event]', meta: 'Meta' },
 
   // The same by facility, of which the facts name only the one by metro.
   CapacityCheckPerFacilityList: { servers: '[CapacityCheckPerFacilityInfo]' },

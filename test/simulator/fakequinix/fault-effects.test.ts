@@ -306,9 +306,7 @@ describe('stale', () => {
   it('shows the state that a device had', async () => {
     const fake = await start();
     const id = await createDevice(fake);
-    fake.addFault({
-      effect: { type: 'stale', resource: 'device', view: 'single', lagMs: LAG_MS },
-    });
+    fake.addFault({ effect: { type: 'stale', resource: 'device', view: 'single', lagMs: LAG_MS } });
     await fake.advance(245 * SECOND);
     const state = async () => (await clientOf(fake)('GET', `/devices/${id}`)).body['state'];
     expect(await state()).toBe('provisioning');

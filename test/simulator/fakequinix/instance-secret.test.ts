@@ -23,12 +23,7 @@ async function setUp() {
   onTestFinished(() => hosts.close());
   const fake = await start({ hooks: hosts });
   await clientOf(fake)('POST', '/ssh-keys', { label: 'fleet', key: key.publicLine });
-  const shell = createSsh2Shell({
-    signers: [key],
-    limits: {},
-    clock: systemClock,
-    log: silentLog,
-  });
+  const shell = createSsh2Shell({ signers: [key], limits: {}, clock: systemClock, log: silentLog });
   const read = async (path = PATH) => {
     const { sshPort } = fake.devices()[0]!;
     const target = { host: '127.0.0.1', port: sshPort!, username: 'root' };

@@ -31,9 +31,7 @@ describe('pages', () => {
     const fake = await start({ world: many(25) });
     const path = `/projects/${fake.projectId}/devices`;
     const { body } = await clientOf(fake)('GET', `${path}?page=2&per_page=10&sort_by=hostname`);
-    const link = (page: number) => ({
-      href: `${path}?per_page=10&sort_by=hostname&page=${page}`,
-    });
+    const link = (page: number) => ({ href: `${path}?per_page=10&sort_by=hostname&page=${page}` });
     expect(body['meta']).toEqual({
       total: 25,
       current_page: 2,

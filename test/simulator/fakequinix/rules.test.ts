@@ -289,8 +289,10 @@ describe('projects', () => {
     const listed = (await call('GET', '/projects')).body['projects']!;
     const path = `/projects/${listed.find((one) => String(one['name']) === 'new')!['id']}`;
     const made = await call('POST', `${path}/devices`, {
-      ...{ hostname: 'leaving', metro: 'fr' },
-      ...{ plan: 'c3.small.x86', operating_system: 'ubuntu_22_04' },
+      hostname: 'leaving',
+      metro: 'fr',
+      plan: 'c3.small.x86',
+      operating_system: 'ubuntu_22_04',
     });
     const device = `/devices/${made.body['id']}`;
     await fake.advance(ACTIVE_MS);

@@ -24,7 +24,11 @@ export async function createListener(dir: string) {
   const heard: Heard[] = [];
   const sockets = new Set<TLSSocket>();
   const server: Http2SecureServer = createSecureServer({
-    ...{ key, cert, requestCert: true, rejectUnauthorized: false, minVersion: 'TLSv1.3' },
+    key,
+    cert,
+    requestCert: true,
+    rejectUnauthorized: false,
+    minVersion: 'TLSv1.3',
   });
   server.on('secureConnection', (socket: TLSSocket) => {
     sockets.add(socket);

@@ -14,9 +14,15 @@ import type { Stand } from './stand.ts';
 const content = Buffer.from('the new program');
 const sha256 = createHash('sha256').update(content).digest('hex');
 const names = {
-  ...{ directory: '/root', stem: '.agent.part-', parts: '.agent.part-0123-', copy: '' },
-  ...{ own: '.agent.part-0123-mine', target: '/root/agent' },
-  ...{ sizeBytes: content.length, sha256, mode: '755' },
+  directory: '/root',
+  stem: '.agent.part-',
+  parts: '.agent.part-0123-',
+  copy: '',
+  own: '.agent.part-0123-mine',
+  target: '/root/agent',
+  sizeBytes: content.length,
+  sha256,
+  mode: '755',
 };
 const steps = uploadSteps(names, []);
 

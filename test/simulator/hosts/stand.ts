@@ -39,7 +39,10 @@ export async function createStand() {
   });
   const connect = async (id: string, changes: Changes = {}) => {
     const shell = createSsh2Shell({
-      ...{ signers: [key], limits: AMPLE, clock: systemClock, log: silentLog },
+      signers: [key],
+      limits: AMPLE,
+      clock: systemClock,
+      log: silentLog,
       ...changes,
     });
     const target = { host: '127.0.0.1', port: ports.get(id)!, username: 'root' };

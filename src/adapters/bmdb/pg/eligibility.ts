@@ -160,10 +160,7 @@ const unreturnable = (): Case[] => [
 /** See `isQuarantined`; over `q`. False, too, where there is none. */
 export const QUARANTINED_NOW =
   '(q.machine_id IS NOT NULL AND (q.until IS NULL OR q.until > now()))';
-const QUARANTINED: Case = {
-  when: QUARANTINED_NOW,
-  then: 'it is quarantined',
-};
+const QUARANTINED: Case = { when: QUARANTINED_NOW, then: 'it is quarantined' };
 const LEAVING: Case = { when: 'd.machine_id IS NOT NULL', then: 'it is to be deprovisioned' };
 
 const bars = (process: Process): Case[] => [
@@ -195,10 +192,7 @@ function needless(loss: LossPolicy): Case[] {
     OR coalesce(now() > t.attempted_at + ${interval(attemptAgeMs)}, false))`;
   return [
     { when: `a.machine_id IS NOT NULL AND NOT (${lost(loss)})`, then: 'it is not lost' },
-    {
-      when: `a.machine_id IS NULL AND NOT (${givenUp})`,
-      then: 'its agent start is not given up',
-    },
+    { when: `a.machine_id IS NULL AND NOT (${givenUp})`, then: 'its agent start is not given up' },
   ];
 }
 

@@ -50,11 +50,7 @@ const KINDS: readonly Kind[] = [
     error: Unreachable,
     advice: 'the database does not answer; see that it runs, and check database.url',
   },
-  {
-    code: /^25006$/,
-    error: NotWritable,
-    advice: READ_ONLY,
-  },
+  { code: /^25006$/, error: NotWritable, advice: READ_ONLY },
   {
     code: /^53100$/,
     error: NotWritable,
@@ -99,11 +95,7 @@ const KINDS: readonly Kind[] = [
 
 /** What `pg` says without any code. */
 const UNCODED: readonly (Omit<Kind, 'code'> & { readonly says: RegExp })[] = [
-  {
-    says: /hot standby|during recovery/i,
-    error: NotWritable,
-    advice: READ_ONLY,
-  },
+  { says: /hot standby|during recovery/i, error: NotWritable, advice: READ_ONLY },
   {
     says: /does not support SSL/i,
     error: Denied,

@@ -45,8 +45,11 @@ export const statements = {
   writeEvents: statement({
     name: 'events-write',
     params: {
-      ...{ machines: 'uuid[]', kinds: 'text[]', reasons: 'text[]' },
-      ...{ actor: 'text', session: 'uuid' },
+      machines: 'uuid[]',
+      kinds: 'text[]',
+      reasons: 'text[]',
+      actor: 'text',
+      session: 'uuid',
     },
     columns: {},
     text: ({ machines, kinds, reasons, actor, session }) =>

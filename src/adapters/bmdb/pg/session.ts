@@ -76,7 +76,9 @@ export async function openSession(
   const intervalSeconds = Math.max(1, Math.ceil(options.intervalMs / 1000));
   const startedMs = context.clock.monotonic();
   const [row] = await pulse.rows(`open a session of ${options.component}`, statements.open, {
-    ...{ component: options.component, runtime: options.runtimeInfo, seconds: intervalSeconds },
+    component: options.component,
+    runtime: options.runtimeInfo,
+    seconds: intervalSeconds,
   });
   const id = sessionId(row!.session_id);
   const lifeline = createLifeline(context.clock, id, options.intervalMs);

@@ -61,10 +61,7 @@ function refuseUnheeded(made: DriverMachine, fault: ReturnType<Announcements['un
   throw new ProviderError(
     'permanent',
     `the driver made machine ${nameOfEntry(made)}, but ${what}`,
-    {
-      cause,
-      outcome: 'unknown',
-    },
+    { cause, outcome: 'unknown' },
   );
 }
 
@@ -75,9 +72,7 @@ function refuseUnlikely(made: DriverMachine, { reservationId }: ProviderMachine)
   throw new ProviderError(
     'permanent',
     `the driver answered with machine ${nameOfEntry(made)}: ${fault}`,
-    {
-      outcome: 'unknown',
-    },
+    { outcome: 'unknown' },
   );
 }
 

@@ -59,7 +59,9 @@ export function createReservationCache(
     return { items: [...found.values()], unread, complete };
   }
   const whatIsKept = (): Walked<Reservation> => ({
-    ...{ items: [...kept.values()], unread: keptUnread, complete: true },
+    items: [...kept.values()],
+    unread: keptUnread,
+    complete: true,
   });
 
   return {

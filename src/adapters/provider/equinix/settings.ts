@@ -68,9 +68,9 @@ function isSecure(provider: { baseUrl?: unknown; allowInsecureHttp?: unknown }):
 }
 
 const projectId = () =>
-  leaf.text('Project whose reservations are used.').refine(isUuid, {
-    error: 'is not a UUID; give the id of the project, in lower case',
-  });
+  leaf
+    .text('Project whose reservations are used.')
+    .refine(isUuid, { error: 'is not a UUID; give the id of the project, in lower case' });
 
 /** First characters of the reservation's id follow the prefix; a host name has at most 63. */
 const PREFIX_MAX = HOSTNAME_LENGTH_MAX - HOSTNAME_ID_LENGTH;

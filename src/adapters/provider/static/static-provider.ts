@@ -33,7 +33,11 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
   const lifetime = createLifetime();
   const source = createSource(options.inventory, { clock, userAgent });
   const inventory = createInventory({
-    ...{ name, source, refreshMs: options.refreshMs, clock, log },
+    name,
+    source,
+    refreshMs: options.refreshMs,
+    clock,
+    log,
     passwords: new Set(Object.keys(options.sshPasswords)),
   });
   const probes = createProbes(options.probes, clock, lifetime.signal);
@@ -56,9 +60,7 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
       status: probes.answers(sshOf(entry)) === true ? 'Running' : 'Unknown',
       tags: { [SET_ID_TAG]: instanceSetId },
       ...(entry.hostKey !== null && { hostKey: entry.hostKey }),
-      ...(entry.sshPassword !== null && {
-        sshPassword: options.sshPasswords[entry.sshPassword]!,
-      }),
+      ...(entry.sshPassword !== null && { sshPassword: options.sshPasswords[entry.sshPassword]! }),
     };
   }
 

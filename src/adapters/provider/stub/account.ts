@@ -106,7 +106,15 @@ export function createStubAccount(
   }
 
   return {
-    ...{ options, clock, world, machines, faults, calls, listings, views, isManaged },
+    options,
+    clock,
+    world,
+    machines,
+    faults,
+    calls,
+    listings,
+    views,
+    isManaged,
     checkCreateGap,
     snatch(reservationId, { hostname, tags = {} } = {}) {
       strangers += 1;

@@ -67,7 +67,9 @@ function accountOf(
   return createStubAccount(
     { plans, timing, latencyMs: settings.latency, devicePrefix, inventory, seed, faults },
     {
-      ...{ clock, log, metrics },
+      clock,
+      log,
+      metrics,
       machines: (known) =>
         settings.ssh ? createSshMachines({ clock, log, faults: known }) : noMachines,
     },

@@ -91,7 +91,9 @@ export function createViews({ world, faults, stateless, nowMs }: ViewsDeps): Vie
       tags: tagsOf(device),
     }),
     free: ({ id, plan }) => ({
-      ...{ id: null, reservationId: id, availability: 'KnownUnused' },
+      id: null,
+      reservationId: id,
+      availability: 'KnownUnused',
       plan: plan.name,
       location: plan.location,
       spot: plan.spot,

@@ -31,9 +31,7 @@ const numberOrText = z.union(
       .regex(/^\d+(\.\d+)?$/)
       .transform(Number),
   ],
-  {
-    error: 'expected a number',
-  },
+  { error: 'expected a number' },
 );
 /** Empty text stands for what is not given. */
 const noText = z.literal('').transform(() => undefined);

@@ -19,7 +19,10 @@ export function storeKey(
 ): SshKey {
   const { label, key: text, projectId, organizationId } = given;
   const key: SshKey = {
-    ...{ label, key: text, projectId, organizationId },
+    label,
+    key: text,
+    projectId,
+    organizationId,
     tags: given.tags ?? [],
     id: core.ids.uuid(),
     createdAtMs: core.now(),

@@ -62,12 +62,14 @@ export function createLifecycle(core: Core, machines: DeviceMachines): Lifecycle
     scheduler.cancel(device.id);
     scheduler.cancel(terminationOf(device.id));
     move(core, device, 'deleted');
-    state.projects.get(device.projectId)?.events.push({
-      id: core.ids.uuid(),
-      type: 'device.deleted',
-      body: `Device ${device.hostname} deleted`,
-      atMs: core.now(),
-    });
+    state.projects
+      .get(device.projectId)
+      ?.events.push({
+        id: core.ids.uuid(),
+        type: 'device.deleted',
+        body: `Device ${device.hostname} deleted`,
+        atMs: core.now(),
+      });
     release(core, device);
     scheduler.add('forget', device.id, timings.tombstoneMs);
     machines.gone(device, () => forget(device));

@@ -7,7 +7,11 @@ const VERSION = 1;
 const MAPS = ['projects', 'reservations', 'devices', 'sshKeys'] as const;
 /** What a file of an earlier release does not hold. */
 const LATER_FIELDS = {
-  ...{ knobs: {}, timings: {}, faults: [], faultCount: 0, requestCount: 0 },
+  knobs: {},
+  timings: {},
+  faults: [],
+  faultCount: 0,
+  requestCount: 0,
   tokensAreRandom: false,
 };
 

@@ -63,8 +63,14 @@ const anySeed: fc.Arbitrary<Seed> = plain({
 const sound = (change: Partial<Seed>): fc.Arbitrary<Seed> =>
   anySeed.map((any) => ({
     ...any,
-    ...{ provider: 0, status: 'Running', asked: null, reported: null, handedOutAge: null },
-    ...{ quarantine: 'none', deprovision: false, permit: false },
+    provider: 0,
+    status: 'Running',
+    asked: null,
+    reported: null,
+    handedOutAge: null,
+    quarantine: 'none',
+    deprovision: false,
+    permit: false,
     ...change,
   }));
 export const seed: fc.Arbitrary<Seed> = fc.oneof(
@@ -171,7 +177,8 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
   kind(1, 'withdraw', { machine }),
   kind(1, 'resumeIntent', { session, intent: recent }),
   kind(1, 'progressIntent', {
-    ...{ session, intent: recent },
+    session,
+    intent: recent,
     change: sparse(
       plain({
         attempts: optional(fc.nat(5)),
@@ -184,7 +191,9 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
   }),
   kind(2, 'adoptIntent', { session, intent: recent, device: fc.nat(2) }),
   kind(2, 'endIntent', {
-    ...{ session, intent: recent, penalty: fc.boolean() },
+    session,
+    intent: recent,
+    penalty: fc.boolean(),
     state: fc.constantFrom('failed', 'abandoned'),
   }),
   kind(5, 'beats', { beats: fc.array(beat, { minLength: 1, maxLength: 4 }) }),
@@ -194,7 +203,8 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
   kind(1, 'freeze', { scope }),
   kind(2, 'thaw', { scope }),
   kind(2, 'updateProvided', {
-    ...{ session, machine },
+    session,
+    machine,
     patch: sparse(
       plain({
         status: optional(fc.constantFrom('Missing', ...PROVIDER_STATUSES)),
@@ -211,7 +221,8 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
   kind(1, 'statistics', {}),
   kind(1, 'inspect', {}),
   kind(1, 'candidates', {
-    ...{ process, provider: maybe(below(PROVIDERS.length)) },
+    process,
+    provider: maybe(below(PROVIDERS.length)),
     limit: fc.integer({ min: 1, max: MACHINES }),
   }),
 );

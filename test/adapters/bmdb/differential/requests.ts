@@ -24,7 +24,9 @@ interface RequestSide {
 
 const SHA256 = createHash('sha256').update('image').digest('hex');
 const IMAGE: InstallImage = {
-  ...{ url: 'https://images.test/a.img', sha256: SHA256, compression: 'zstd' as const },
+  url: 'https://images.test/a.img',
+  sha256: SHA256,
+  compression: 'zstd' as const,
   rootDevice: { serial: 'S1' },
 };
 
@@ -39,7 +41,10 @@ export async function file(
   const key = (reuse === null ? undefined : keys.at(-1 - reuse)) ?? `key ${keys.length}`;
   if (reuse === null) keys.push(key);
   const request: NewRequest = {
-    ...{ key, by: 'ann', reason: 'no longer needed', validForMs: validS * SECOND },
+    key,
+    by: 'ann',
+    reason: 'no longer needed',
+    validForMs: validS * SECOND,
     what: thingOf(asked, target, nowMs),
   };
   const filed = await h.other.requests.file(request);

@@ -51,7 +51,11 @@ function rowOf(id: MachineId, at: number, seed: Seed, nowMs: number): MachineRow
     ...machineRow(nowMs),
     machineId: id,
     provided: provider && {
-      ...{ provider, providerId: `seed-${at}`, location, status, address: null },
+      provider,
+      providerId: `seed-${at}`,
+      location,
+      status,
+      address: null,
       reservationId: seed.reserved ? `slot-${at}` : null,
     },
     agentStarted: started && { ...started, publicKey: KEY_HEX, bootId: null },

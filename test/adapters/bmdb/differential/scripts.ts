@@ -61,9 +61,7 @@ const dying: fc.Arbitrary<Command[]> = fc
   .tuple(session, below(2), several(task, 3), fc.constantFrom(16, 64, 304), fc.boolean())
   .map(([by, interval, tasks, seconds, swept]) => {
     const claims = (heir: number) =>
-      tasks.map(([on, process]): Command => ({
-        ...{ do: 'claim', session: heir, machine: on, process },
-      }));
+      tasks.map(([on, process]): Command => ({ do: 'claim', session: heir, machine: on, process }));
     return [
       { do: 'openSession', session: by, interval },
       ...claims(by),
@@ -110,10 +108,20 @@ const lasting: fc.Arbitrary<Command[]> = fc
     { do: 'read', machine: on },
   ]);
 const filed = (by: number, on: number, asked: Asked, at: 'once' | 'later'): Command => ({
-  ...{ do: 'file', session: by, machine: on, asked, reuse: null, validS: 604, at },
+  do: 'file',
+  session: by,
+  machine: on,
+  asked,
+  reuse: null,
+  validS: 604,
+  at,
 });
 const askedTo = (verb: Verb, flag = false): Asked => ({
-  ...{ verb, flag, kind: 'no-start', untilS: null, elsewhere: false },
+  verb,
+  flag,
+  kind: 'no-start',
+  untilS: null,
+  elsewhere: false,
 });
 
 /** Work is ordered and done, by whoever gets it; something may come between. */
@@ -131,7 +139,9 @@ const ordering: fc.Arbitrary<Command[]> = fc
     ...between,
     { do: 'changes' },
     {
-      ...{ do: 'claim', session: next, machine: on },
+      do: 'claim',
+      session: next,
+      machine: on,
       process: verb === 'reinstall' ? 'ShepherdReinstall' : 'ShepherdRecovery',
     },
     { do: 'note', work: 0, note: noted },
@@ -219,7 +229,9 @@ export const scripts: fc.Arbitrary<Command[]> = fc
   )
   .map(([seeds, rest]) => [
     ...Array.from({ length: SESSIONS }, (_, at): Command => ({
-      ...{ do: 'openSession', session: at, interval: INTERVALS_S.length - 1 },
+      do: 'openSession',
+      session: at,
+      interval: INTERVALS_S.length - 1,
     })),
     ...seeds.map((each, at): Command => ({ do: 'insert', machine: at, seed: each })),
     ...rest.flat(),

@@ -37,9 +37,17 @@ export interface Side {
 }
 
 export const createSide = (h: BmdbHarness, agesRows: boolean): Side => ({
-  ...{ h, agesRows, names: new Map(), sessions: [], opened: [], works: [], witnesses: [] },
-  ...{ leases: [], keys: [] },
-  ...{ mirror: new Map(), cursor: null },
+  h,
+  agesRows,
+  names: new Map(),
+  sessions: [],
+  opened: [],
+  works: [],
+  witnesses: [],
+  leases: [],
+  keys: [],
+  mirror: new Map(),
+  cursor: null,
 });
 
 const WRONG_KEY = new Uint8Array(32).fill(9);
@@ -122,7 +130,8 @@ function withSession(side: Side, command: Command): Run {
     case 'endIntent':
       return () =>
         session.intents.end(witness!, {
-          ...{ state: command.state, cause: 'no luck' },
+          state: command.state,
+          cause: 'no luck',
           ...penaltyMs(command.penalty),
         });
   }
@@ -211,7 +220,9 @@ const providedOf = (device: number): Provided => ({
   provider: PROVIDERS[0]!,
   providerId: `device-${device}`,
   reservationId: device === 2 ? null : `slot-${device}`,
-  ...{ address: null, location: 'ny', status: 'Running' },
+  address: null,
+  location: 'ny',
+  status: 'Running',
 });
 
 function withWork(side: Side, command: Command): Run {
@@ -353,7 +364,8 @@ async function changes(side: Side): Promise<unknown> {
   const alive = new Set(found.sessions.map((each) => each.sessionId));
   const { machines: _, gone: __, cursor: ___, ...small } = found;
   return {
-    ...{ told: true, ...small },
+    told: true,
+    ...small,
     machines: [...side.mirror.values()].map(({ heartbeat: ____, ...row }) => ({
       ...row,
       work: row.work.filter((work) => alive.has(work.sessionId)),

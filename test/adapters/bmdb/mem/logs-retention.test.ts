@@ -11,7 +11,9 @@ it('A10: settled creations are kept for 90 days or as the newest 1000, open ones
   const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
   const { intents } = bmdb.tables;
   const session = await bmdb.openSession({
-    ...{ component: 'shepherd', runtimeInfo: 'host test', intervalMs: 1_000 * DAY },
+    component: 'shepherd',
+    runtimeInfo: 'host test',
+    intervalMs: 1_000 * DAY,
   });
   const slot = (slotId: string) => ({ provider: PROVIDER, slotId, hostname: 'm-1' });
   const settle = async (count: number) => {

@@ -9,7 +9,9 @@ bmdbContract('in memory', memHarness);
 it('wakes once for all that an operation changes, and not for what tells nothing new', async () => {
   const h = await memHarness();
   const session = await h.bmdb.openSession({
-    ...{ component: 'shepherd', runtimeInfo: 'host test', intervalMs: 60_000 },
+    component: 'shepherd',
+    runtimeInfo: 'host test',
+    intervalMs: 60_000,
   });
   const { nowMs } = await h.bmdb.scan(new AbortController().signal);
   const row = machineRow(nowMs, startedAt(nowMs - 40 * MINUTE));

@@ -19,9 +19,7 @@ export async function memHarness(
 ): Promise<BmdbHarness> {
   const clock = createSimulatedClock();
   const random = createSeededRandom(1);
-  const bmdb = createMemBmdb({
-    ...{ clock, random, loss, budget, guard, jitter: 0 },
-  });
+  const bmdb = createMemBmdb({ clock, random, loss, budget, guard, jitter: 0 });
   const { tables } = bmdb;
   takenIn(tables);
   return {
@@ -110,16 +108,25 @@ function addOrder(tables: Memory, { machineId, provided, order }: MachineRow): v
   if (!provided || !order) return;
   const { force, ...rest } = order;
   tables.requests.set(order.key, {
-    ...{ ...rest, machineId, provider: provided.provider, parameters: { force } },
+    ...rest,
+    machineId,
+    provider: provided.provider,
+    parameters: { force },
     slotId: provided.reservationId ?? provided.providerId,
-    ...{ createdAtMs: tables.now(), state: 'open', outcome: null, settledAtMs: null },
+    createdAtMs: tables.now(),
+    state: 'open',
+    outcome: null,
+    settledAtMs: null,
   });
   tables.orders.set(machineId, order.key);
 }
 
 function addHistory(tables: Memory, machineId: MachineId, count: number): void {
   const work = {
-    ...{ machineId, process: 'UnitTest1' as const, epoch: '0', startedAtMs: tables.now() },
+    machineId,
+    process: 'UnitTest1' as const,
+    epoch: '0',
+    startedAtMs: tables.now(),
     sessionId: sessionId('00000000-0000-4000-8000-00000000feed'),
   };
   for (let at = 1; at <= count; at++) writeHistory(tables, work, 'Failed', `line ${at}`);

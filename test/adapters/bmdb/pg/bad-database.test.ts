@@ -39,8 +39,13 @@ afterEach(async () => {
 
 function open(url = server.url): Bmdb {
   bmdb = createPgBmdb({
-    ...{ url, clock: systemClock, random: systemRandom, log: silentLog },
-    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, jitter: 0 },
+    url,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    loss: DEFAULT_LOSS,
+    budget: DEFAULT_BUDGET,
+    jitter: 0,
   });
   return bmdb;
 }

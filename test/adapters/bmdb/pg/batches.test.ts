@@ -122,7 +122,8 @@ describe('a connection that breaks during COMMIT of a batch', () => {
     const work = await s.session.claim('ShepherdRecovery', id!);
     expect([s.proxy.broken, work.row.permit]).toEqual([1, true]);
     expect((await s.bmdb.readMachine(id!, SIGNAL)).row).toMatchObject({
-      ...{ permit: true, work: [{ epoch: work.epoch }] },
+      permit: true,
+      work: [{ epoch: work.epoch }],
     });
     await work.cancel();
   });

@@ -118,8 +118,13 @@ async function blocked(sql: pg.Pool): Promise<number> {
 const connect = (stand: BeatStand, timeoutMs: number): Bmdb =>
   createPgBmdb({
     timeoutMs,
-    ...{ url: stand.server.url, clock: systemClock, random: systemRandom, log: silentLog },
-    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, jitter: 0 },
+    url: stand.server.url,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    loss: DEFAULT_LOSS,
+    budget: DEFAULT_BUDGET,
+    jitter: 0,
     metrics: {
       ...silentMetrics,
       transaction: (outcome, processor) => {

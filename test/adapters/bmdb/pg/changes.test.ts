@@ -23,8 +23,14 @@ let server: PgServer;
 let bmdb: Bmdb;
 const open = (wakes: WakesMode = 'listen'): Bmdb =>
   createPgBmdb({
-    ...{ url: server.url, clock: systemClock, random: systemRandom, log: silentLog, wakes },
-    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, jitter: 0 },
+    url: server.url,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    wakes,
+    loss: DEFAULT_LOSS,
+    budget: DEFAULT_BUDGET,
+    jitter: 0,
   });
 beforeAll(async () => {
   server = await startOwnPgServer();
@@ -242,8 +248,10 @@ describe('values that this program does not know', () => {
       quarantine: { kind: 'needsHuman', reason: 'x', untilMs: null },
       recovery: ladderOn('rebooting'),
       installation: {
-        ...{ requestGeneration: 1n, handedOutAtMs: null },
-        ...{ reportGeneration: 1n, reportResult: 'Error' },
+        requestGeneration: 1n,
+        handedOutAtMs: null,
+        reportGeneration: 1n,
+        reportResult: 'Error',
       },
       backoffs: [{ process: 'UnitTest1', untilMs: 0, cause: 'x', lastIntervalSeconds: null }],
     };
@@ -263,14 +271,17 @@ describe('values that this program does not know', () => {
     await learn('process');
     const id = await add();
     const session = await bmdb.openSession({
-      ...{ component: 'shepherd', runtimeInfo: 'host test', intervalMs: 60_000 },
+      component: 'shepherd',
+      runtimeInfo: 'host test',
+      intervalMs: 60_000,
     });
     await session.claim('ShepherdAgentStart', id);
     await server.sql.query(`UPDATE work SET process = 'New' WHERE session_id = $1`, [
       session.sessionId,
     ]);
     expect(await statusOf(id)).toMatchObject({
-      ...{ unreadable: expect.stringContaining('process "New"') as unknown, work: [] },
+      unreadable: expect.stringContaining('process "New"') as unknown,
+      work: [],
     });
     await session.close();
   });

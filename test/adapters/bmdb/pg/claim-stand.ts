@@ -17,7 +17,11 @@ import { PATIENCE } from '../../../support/patience.ts';
 
 export const SIGNAL = new AbortController().signal;
 export const STARTED: Extract<FinishChange, { kind: 'agentStarted' }> = {
-  ...{ kind: 'agentStarted', publicKey: KEY, bootId: null, hostKey: null, warnings: [] },
+  kind: 'agentStarted',
+  publicKey: KEY,
+  bootId: null,
+  hostKey: null,
+  warnings: [],
 };
 
 /** Two daemons on one database, fresh for each test. */
@@ -68,8 +72,14 @@ export function claimStand(timeoutMs = PATIENT_MS): ClaimStand {
 
 const connect = (url: string, timeoutMs: number): Bmdb =>
   createPgBmdb({
-    ...{ url, clock: systemClock, random: systemRandom, log: silentLog },
-    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, jitter: 0, timeoutMs },
+    url,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    loss: DEFAULT_LOSS,
+    budget: DEFAULT_BUDGET,
+    jitter: 0,
+    timeoutMs,
   });
 export const openOn = (bmdb: Bmdb): Promise<BmdbSession> =>
   bmdb.openSession({ component: 'shepherd', runtimeInfo: 'host test', intervalMs: 3_600_000 });

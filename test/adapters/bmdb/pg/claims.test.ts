@@ -156,7 +156,9 @@ describe('a session', () => {
     expect(await codeOfRefusal(old.finish(STARTED))).toBe('work-lost');
     expect(await codeOfRefusal(old.note({ kind: 'agentStartAttempt' }))).toBe('work-lost');
     expect((await s.bmdb.readMachine(id, SIGNAL)).row).toMatchObject({
-      ...{ agentStarted: null, startAttempt: null, work: [{ epoch: work.epoch }] },
+      agentStarted: null,
+      startAttempt: null,
+      work: [{ epoch: work.epoch }],
     });
     await work.finish(STARTED);
     expect(await historyOf(s, id)).toEqual(['Started', 'Canceled released', 'Started', 'Finished']);

@@ -50,8 +50,13 @@ async function prepare(): Promise<Storm> {
   const repeated: string[] = [];
   const open = async () => {
     const bmdb = createPgBmdb({
-      ...{ url: server.url, clock: systemClock, random: systemRandom, log: silentLog },
-      ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, jitter: 0 },
+      url: server.url,
+      clock: systemClock,
+      random: systemRandom,
+      log: silentLog,
+      loss: DEFAULT_LOSS,
+      budget: DEFAULT_BUDGET,
+      jitter: 0,
       // So long that nobody is refused because the test is slow: a circle would be found first.
       timeoutMs: 240_000,
       metrics: {
@@ -123,7 +128,9 @@ it(
       return rounds;
     };
     const record = (machineId: MachineId, at: number) => ({
-      ...{ machineId, publicKey: KEY, bootId: `boot-${at % 3}` },
+      machineId,
+      publicKey: KEY,
+      bootId: `boot-${at % 3}`,
       ...(at % 4 === 0 ? { hardwareReport: new Uint8Array([at % 250]) } : {}),
     });
     const beats = ({ bmdb }: Storm['daemons'][number]) =>

@@ -74,12 +74,19 @@ describe('a connection that breaks during COMMIT', () => {
   it('that the server is still busy with is told once it has ended', async () => {
     const [id, { epoch, process }] = await addClaimed();
     const db = createDatabase({
-      ...{ url: s.server.url, clock: systemClock, random: systemRandom, log: silentLog },
-      ...{ poolMax: 1, timeoutMs: 10_000 },
+      url: s.server.url,
+      clock: systemClock,
+      random: systemRandom,
+      log: silentLog,
+      poolMax: 1,
+      timeoutMs: 10_000,
     });
     const lost = new AmbiguousCommit('lost');
     const session = {
-      ...{ db, clock: systemClock, log: silentLog, signal: SIGNAL },
+      db,
+      clock: systemClock,
+      log: silentLog,
+      signal: SIGNAL,
       deadlineMs: () => Number.POSITIVE_INFINITY,
     } as unknown as LiveSession;
     try {
@@ -198,7 +205,8 @@ describe('whoever comes to a machine while it is being given back', () => {
     await other.commit();
     expect(await Promise.all(codes)).toEqual(['nothing-to-do', 'not-found']);
     expect(await settled).toMatchObject({
-      ...{ state: 'refused', outcome: expect.stringContaining('is not on slot') },
+      state: 'refused',
+      outcome: expect.stringContaining('is not on slot'),
     });
     expect(await heartbeat(id)).toEqual([{ kind: 'unauthenticated' }]);
   });

@@ -114,18 +114,20 @@ function rowAround(nowMs: number): fc.Arbitrary<MachineRow> {
     missing: seldom(fc.record({ sinceMs: time, seen: fc.nat(5) })),
     hostKey: maybe(fc.constant('key')),
     work: fc.constant([]),
-    backoffs: fc.uniqueArray(fc.constantFrom(...PROCESSES), { maxLength: 2 }).chain((processes) =>
-      fc.tuple(
-        ...processes.map((process) =>
-          fc.record({
-            process: fc.constant(process),
-            untilMs: anyTime,
-            cause: fc.constant('x'),
-            lastIntervalSeconds: maybe(fc.nat(1000)),
-          }),
+    backoffs: fc
+      .uniqueArray(fc.constantFrom(...PROCESSES), { maxLength: 2 })
+      .chain((processes) =>
+        fc.tuple(
+          ...processes.map((process) =>
+            fc.record({
+              process: fc.constant(process),
+              untilMs: anyTime,
+              cause: fc.constant('x'),
+              lastIntervalSeconds: maybe(fc.nat(1000)),
+            }),
+          ),
         ),
       ),
-    ),
   });
 }
 
@@ -143,7 +145,10 @@ function installations(time: fc.Arbitrary<number>, generation: fc.Arbitrary<bigi
   // Seldom by chance, and both ends must be met together with everything else.
   const ended = (reportResult: 'Success' | 'Error') =>
     time.map((handedOutAtMs) => ({
-      ...{ requestGeneration: 2n, reportGeneration: 2n, reportResult, handedOutAtMs },
+      requestGeneration: 2n,
+      reportGeneration: 2n,
+      reportResult,
+      handedOutAtMs,
     }));
   return fc.oneof(
     { weight: 10, arbitrary: any },
@@ -204,7 +209,8 @@ export interface CaseRequest {
 /** Sixty machines at times around the limits of the policy, for `now()` about `nowMs`. */
 export const casesAround = (nowMs: number): fc.Arbitrary<Case[]> =>
   fc.uniqueArray(caseAround(nowMs), {
-    ...{ minLength: 60, maxLength: 60 },
+    minLength: 60,
+    maxLength: 60,
     selector: ({ row }) => row.machineId,
   });
 
@@ -239,21 +245,34 @@ function caseAround(nowMs: number): fc.Arbitrary<Case> {
 function onlyOrdered({ row, hold, request }: Case, nowMs: number): Case {
   const untilMs = nowMs + 600_000;
   const backoffs = PROCESSES.map((process) => ({
-    ...{ process, untilMs, cause: 'x', lastIntervalSeconds: null },
+    process,
+    untilMs,
+    cause: 'x',
+    lastIntervalSeconds: null,
   }));
   const waits = row.hostKey === null ? { backoffs } : { backoffs: [] };
   const recovery = ladderOn('rebooting', { nextAtMs: untilMs });
   const installation = { ...row.installation, requestGeneration: null, handedOutAtMs: null };
   return {
-    ...{ hold, leases: [], newer: null },
+    hold,
+    leases: [],
+    newer: null,
     row: {
-      ...{ ...row, installation, quarantine: null, deprovision: null, heartbeat: null },
-      ...{ ...waits, recovery },
+      ...row,
+      installation,
+      quarantine: null,
+      deprovision: null,
+      heartbeat: null,
+      ...waits,
+      recovery,
       provided: row.provided && { ...row.provided, status: 'Running' },
       agentStarted: row.agentStarted && { ...row.agentStarted, atMs: nowMs - 50 * 60_000 },
     },
     request: request && {
-      ...{ ...request, state: 'open', elsewhere: null, expiresAtMs: nowMs + 600_000 },
+      ...request,
+      state: 'open',
+      elsewhere: null,
+      expiresAtMs: nowMs + 600_000,
     },
   };
 }

@@ -31,8 +31,13 @@ beforeEach(async () => {
   await server.clear();
   proxy = await startBreakingProxy(server.url);
   bmdb = createPgBmdb({
-    ...{ url: proxy.url, clock: systemClock, random: systemRandom, log: silentLog },
-    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, jitter: 0 },
+    url: proxy.url,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    loss: DEFAULT_LOSS,
+    budget: DEFAULT_BUDGET,
+    jitter: 0,
   });
 });
 afterEach(async () => {
@@ -169,11 +174,13 @@ const NOTHING = { params: {}, columns: {} };
 const one = statement({ ...NOTHING, name: 'test-one', text: () => 'SELECT' });
 const dream = statement({ ...NOTHING, name: 'test-dream', text: () => 'SELECT FROM pg_sleep(10)' });
 const addAny = statement({
-  ...{ ...NOTHING, name: 'test-add-any' },
+  ...NOTHING,
+  name: 'test-add-any',
   text: () => 'INSERT INTO machines DEFAULT VALUES',
 });
 const anyMachine = statement({
-  ...{ ...NOTHING, name: 'test-any-machine' },
+  ...NOTHING,
+  name: 'test-any-machine',
   text: () => 'SELECT FROM machines',
 });
 const counter = statement({

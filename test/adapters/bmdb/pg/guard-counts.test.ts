@@ -131,7 +131,9 @@ function everyKind(nowMs: number): Scene {
   ): Scene['machines'][number] => ({
     row: machineRow(nowMs, { provided: providedOf(name), ...change }),
     unbroken: { sinceMs: at(55), count: 100 },
-    ...{ unreachableSinceMs: null, hold: null, ...seen },
+    unreachableSinceMs: null,
+    hold: null,
+    ...seen,
   });
   const started = (heardAtMs: number): Partial<MachineRow> => ({
     ...startedAt(at(60)),
@@ -140,8 +142,10 @@ function everyKind(nowMs: number): Scene {
   const waiting: Partial<MachineRow> = {
     backoffs: [
       {
-        ...{ process: 'ShepherdAgentStart', untilMs: nowMs + 5 * MINUTE },
-        ...{ cause: 'x', lastIntervalSeconds: 300 },
+        process: 'ShepherdAgentStart',
+        untilMs: nowMs + 5 * MINUTE,
+        cause: 'x',
+        lastIntervalSeconds: 300,
       },
     ],
   };
@@ -158,10 +162,7 @@ function everyKind(nowMs: number): Scene {
       { ...machine('held', {}), row: heldRow, ...unreachable, hold: holdOf(heldRow, held) },
     ],
     rows: [
-      {
-        ...calmRow(FLEET),
-        frozen: { atMs: at(13), by: 'x', kind: 'silence', reason: 'x' },
-      },
+      { ...calmRow(FLEET), frozen: { atMs: at(13), by: 'x', kind: 'silence', reason: 'x' } },
       calmRow('metal'),
     ],
     ingest: { seenAtMs: nowMs, upSinceMs: at(55 * 24), lostAtMs: null },

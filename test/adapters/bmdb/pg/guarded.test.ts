@@ -80,7 +80,8 @@ describe('a permit that is being taken back', () => {
 
   it('is kept by the sweep when a claim has come to rely on it', async () => {
     const id = await addLost({
-      ...{ permit: true, quarantine: { kind: 'byOperator', reason: 'test', untilMs: null } },
+      permit: true,
+      quarantine: { kind: 'byOperator', reason: 'test', untilMs: null },
     });
     await s.server.sql.query(`UPDATE recovery_permits SET granted_at = now() - interval '1 hour'`);
     // The claim is in its transaction: the machine is free again, but nobody can see it yet.
@@ -160,8 +161,12 @@ describe('a schema that is changed under way', () => {
 
   it('costs no more when the server has forgotten a plan, as behind a pooler', async () => {
     const db = createDatabase({
-      ...{ url: s.server.url, clock: systemClock, random: systemRandom, log: silentLog },
-      ...{ poolMax: 1, timeoutMs: 4_000 },
+      url: s.server.url,
+      clock: systemClock,
+      random: systemRandom,
+      log: silentLog,
+      poolMax: 1,
+      timeoutMs: 4_000,
     });
     const forget = (name: string) =>
       db.rows(

@@ -47,16 +47,19 @@ const CASES: readonly Case[] = [
   },
   { name: 'the start, not heard yet', table: 'machine_agent_started', heard: false },
   {
-    ...{ name: 'the hardware report', table: 'machine_hardware_report' },
+    name: 'the hardware report',
+    table: 'machine_hardware_report',
     report: { hardwareReport: new Uint8Array([1, 2]) },
   },
   { name: 'a new request', table: 'machine_os_installation_request' },
   {
-    ...{ name: 'the request that is reported on', table: 'machine_os_installation_request' },
+    name: 'the request that is reported on',
+    table: 'machine_os_installation_request',
     report: { installationReport: REPORT },
   },
   {
-    ...{ name: 'the installation report', table: 'machine_os_installation_report' },
+    name: 'the installation report',
+    table: 'machine_os_installation_report',
     report: { installationReport: REPORT },
   },
 ];
@@ -154,7 +157,8 @@ it('the intake fails the call of that agent alone', async () => {
   const intake = createIntake({
     record: (batch) => stand.bmdb.heartbeats.recordHeartbeats(batch),
     clock: systemClock,
-    ...{ batch: { maxMs: 1_000, max: ids.length }, limits: defaultLimits },
+    batch: { maxMs: 1_000, max: ids.length },
+    limits: defaultLimits,
   });
   const answers = await Promise.allSettled(ids.map((id) => intake.record(recordOf(id))));
   await intake.close();

@@ -67,7 +67,7 @@ describe.each([
       const records = new Map([[id, recordOf(id)]]);
       await heartbeat.run(heard ? beats.beat : beats.admit, {
         ...beatArgs(records, DEFAULT_LOSS),
-        ...{ boots: [null] },
+        boots: [null],
       });
       const finish = await stand.begin();
       const ended = endStart(finish, id).then(() => dropBeat(finish, id));
@@ -123,18 +123,18 @@ describe('a recovery that ends', () => {
       );
     }
     const session = await stand.other.openSession({
-      ...{ component: 'shepherd', runtimeInfo: 'host test', intervalMs: 60_000 },
+      component: 'shepherd',
+      runtimeInfo: 'host test',
+      intervalMs: 60_000,
     });
     const work = await session.claim('ShepherdRecovery', id);
     const heartbeat = await stand.begin();
     const args = { ...beatArgs(new Map([[id, recordOf(id)]]), DEFAULT_LOSS), boots: [null] };
     await heartbeat.run(beats[what], args);
     const finished = work.finish({
-      ...{
-        kind: 'recovered',
-        coolDown: { initialMs: 60_000, exponent: 1, maximumMs: 0 },
-        bootSeconds: null,
-      },
+      kind: 'recovered',
+      coolDown: { initialMs: 60_000, exponent: 1, maximumMs: 0 },
+      bootSeconds: null,
     });
     await stand.untilBlocked();
     await heartbeat.commit();

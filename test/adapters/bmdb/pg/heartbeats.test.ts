@@ -195,7 +195,9 @@ describe('heartbeats of a machine that was recovering', () => {
   let session: BmdbSession;
   beforeEach(async () => {
     session = await stand.other.openSession({
-      ...{ component: 'shepherd', runtimeInfo: 'host test', intervalMs: MINUTE },
+      component: 'shepherd',
+      runtimeInfo: 'host test',
+      intervalMs: MINUTE,
     });
   });
   afterEach(() => session.close());
@@ -280,8 +282,13 @@ describe('a plan made while the tables are empty', () => {
   test.each(Object.entries(all))('looks rows up by their keys: %s', async (_, { text }) => {
     await sql('VACUUM ANALYZE');
     const db = createDatabase({
-      ...{ url: stand.server.url, clock: systemClock, random: systemRandom, log: silentLog },
-      ...{ poolMax: 1, timeoutMs: 10_000, byKeys: true },
+      url: stand.server.url,
+      clock: systemClock,
+      random: systemRandom,
+      log: silentLog,
+      poolMax: 1,
+      timeoutMs: 10_000,
+      byKeys: true,
     });
     try {
       const plan = await genericPlan(db, text.replaceAll(ASKS_FOR_ANY, ''));

@@ -116,8 +116,10 @@ describe('machines', () => {
       ...startedAt(now - MINUTE),
       startAttempt: { atMs: now - 2 * MINUTE, count: 3 },
       installation: {
-        ...{ requestGeneration: 5n, handedOutAtMs: null },
-        ...{ reportGeneration: 5n, reportResult: 'Error' },
+        requestGeneration: 5n,
+        handedOutAtMs: null,
+        reportGeneration: 5n,
+        reportResult: 'Error',
       },
     });
     const raw = installationReportCodec.encode({ generation: 5n, error: { error: 'no disk' } });
@@ -139,7 +141,9 @@ describe('machines', () => {
       os_installation_report_raw: 'generation: 5\nerror {\n  error: "no disk"\n}',
     });
     expect(valuesOf(machine, 'Provided')).toMatchObject({
-      ...{ provider: PROVIDER, provider_status: 'Running', provider_missing_since: '<unknown>' },
+      provider: PROVIDER,
+      provider_status: 'Running',
+      provider_missing_since: '<unknown>',
     });
   });
 

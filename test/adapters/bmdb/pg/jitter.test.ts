@@ -18,8 +18,12 @@ let bmdb: Bmdb;
 let session: BmdbSession;
 beforeEach(async () => {
   bmdb = createPgBmdb({
-    ...{ url: s.server.url, clock: systemClock, random: createSeededRandom(7), log: silentLog },
-    ...{ loss: DEFAULT_LOSS, budget: { percent: 100, perGroupMax: COUNT, fleetMax: COUNT } },
+    url: s.server.url,
+    clock: systemClock,
+    random: createSeededRandom(7),
+    log: silentLog,
+    loss: DEFAULT_LOSS,
+    budget: { percent: 100, perGroupMax: COUNT, fleetMax: COUNT },
   });
   session = await openOn(bmdb);
 });
@@ -41,10 +45,7 @@ async function waitsIn(table: Table): Promise<{ waits: number[]; intervals: Set<
      ) h USING (machine_id)`,
   );
   expect(rows).toHaveLength(COUNT);
-  return {
-    waits: rows.map((row) => row.wait),
-    intervals: new Set(rows.map((row) => row.seconds)),
-  };
+  return { waits: rows.map((row) => row.wait), intervals: new Set(rows.map((row) => row.seconds)) };
 }
 
 const endWaits = (table: Table) =>

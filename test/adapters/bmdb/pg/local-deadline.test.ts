@@ -23,8 +23,13 @@ afterEach(() => bmdb.close());
 
 const connect = (clock: Clock): Bmdb =>
   createPgBmdb({
-    ...{ url: s.server.url, clock, random: systemRandom, log: silentLog },
-    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, jitter: 0 },
+    url: s.server.url,
+    clock,
+    random: systemRandom,
+    log: silentLog,
+    loss: DEFAULT_LOSS,
+    budget: DEFAULT_BUDGET,
+    jitter: 0,
   });
 const open = () =>
   bmdb.openSession({ component: 'shepherd', runtimeInfo: 'host test', intervalMs: INTERVAL_MS });

@@ -185,7 +185,10 @@ describe('a session that is closed while some of its work is locked', () => {
 
   it('can be closed once more by its keeper', async () => {
     const keeper = createSessionKeeper({
-      ...{ bmdb: s.bmdb, component: 'shepherd', runtimeInfo: 'host test', log: silentLog },
+      bmdb: s.bmdb,
+      component: 'shepherd',
+      runtimeInfo: 'host test',
+      log: silentLog,
     });
     const timing = { intervalMs: 3_600_000 } as never;
     createActor(keeper.slots.openSession, { input: timing }).start();

@@ -29,8 +29,13 @@ beforeEach(async () => {
   await server.clear();
   proxy = await startBreakingProxy(server.url);
   bmdb = createPgBmdb({
-    ...{ url: proxy.url, clock: systemClock, random: systemRandom, log: silentLog },
-    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, jitter: 0 },
+    url: proxy.url,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    loss: DEFAULT_LOSS,
+    budget: DEFAULT_BUDGET,
+    jitter: 0,
   });
 });
 afterEach(async () => {
@@ -135,8 +140,13 @@ it.each([
   async (process, change) => {
     const late = createLateClock();
     const daemon = createPgBmdb({
-      ...{ url: server.url, clock: late.clock, random: systemRandom, log: silentLog },
-      ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, jitter: 0 },
+      url: server.url,
+      clock: late.clock,
+      random: systemRandom,
+      log: silentLog,
+      loss: DEFAULT_LOSS,
+      budget: DEFAULT_BUDGET,
+      jitter: 0,
     });
     const holder = await server.sql.connect();
     try {
@@ -144,7 +154,9 @@ it.each([
       const row = machineRow(Date.now(), change);
       await insertMachine(server.sql, row);
       const session = await daemon.openSession({
-        ...{ component: 'shepherd', runtimeInfo: 'host test', intervalMs: 60_000 },
+        component: 'shepherd',
+        runtimeInfo: 'host test',
+        intervalMs: 60_000,
       });
       await holder.query('BEGIN; SELECT pg_advisory_xact_lock(4712)');
       const claimed = codeOfRefusal(session.claim(process, row.machineId));

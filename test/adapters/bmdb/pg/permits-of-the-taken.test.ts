@@ -13,8 +13,13 @@ let bmdb: Bmdb;
 let session: BmdbSession;
 beforeEach(async () => {
   bmdb = createPgBmdb({
-    ...{ url: s.server.url, clock: systemClock, random: systemRandom, log: silentLog, jitter: 0 },
-    ...{ loss: DEFAULT_LOSS, budget: { percent: 100, perGroupMax: 10, fleetMax: 10 } },
+    url: s.server.url,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    jitter: 0,
+    loss: DEFAULT_LOSS,
+    budget: { percent: 100, perGroupMax: 10, fleetMax: 10 },
   });
   session = await openOn(bmdb);
 });

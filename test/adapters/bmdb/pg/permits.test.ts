@@ -49,12 +49,19 @@ const factsOf = (row: MachineRow) =>
 
 async function claimed(rows: readonly MachineRow[], budget: RecoveryBudget) {
   const bmdb = createPgBmdb({
-    ...{ url: server.url, clock: systemClock, random: systemRandom, log: silentLog },
-    ...{ loss: DEFAULT_LOSS, budget, jitter: 0 },
+    url: server.url,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    loss: DEFAULT_LOSS,
+    budget,
+    jitter: 0,
   });
   try {
     const session = await bmdb.openSession({
-      ...{ component: 'shepherd', runtimeInfo: 'host test', intervalMs: 60_000 },
+      component: 'shepherd',
+      runtimeInfo: 'host test',
+      intervalMs: 60_000,
     });
     const claims = await Promise.allSettled(
       rows.map((row) => session.claim('ShepherdRecovery', row.machineId)),

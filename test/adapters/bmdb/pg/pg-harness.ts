@@ -49,7 +49,9 @@ function openServer({ url, ownerUrl, stop }: Database): PgServer {
   // the empty ones that were looked at after the migrations.
   let from = 0;
   return {
-    ...{ url, ownerUrl, sql },
+    url,
+    ownerUrl,
+    sql,
     clear: async () => {
       await sql.query(emptyFrom(from));
       from = BLOATED_BYTES;
@@ -102,8 +104,15 @@ export function openTwoBmdbs(
   const clock = createLeapingClock();
   const open = (): Bmdb =>
     createPgBmdb({
-      ...{ url, clock, random: systemRandom, log: silentLog, poolMax: 6 },
-      ...{ loss, budget, guard, jitter: 0 },
+      url,
+      clock,
+      random: systemRandom,
+      log: silentLog,
+      poolMax: 6,
+      loss,
+      budget,
+      guard,
+      jitter: 0,
     });
   const bmdb = open();
   const other = open();
@@ -257,8 +266,11 @@ async function insertHardware(add: Add, { provided, hostKey, ...row }: MachineRo
   if (row.deprovision) {
     const { requestedAtMs, requestedBy, reason, attempts, askedAtMs } = row.deprovision;
     await add('machine_deprovision_request', {
-      ...{ requested_at: requestedAtMs, requested_by: requestedBy, reason },
-      ...{ attempts, asked_at: askedAtMs },
+      requested_at: requestedAtMs,
+      requested_by: requestedBy,
+      reason,
+      attempts,
+      asked_at: askedAtMs,
     });
   }
 }
@@ -304,16 +316,17 @@ async function insertLadder(add: Add, row: MachineRow): Promise<void> {
     const { rung, attempts, askedAtMs, askedRung, orderKey, operationRef, nextAtMs } = row.recovery;
     const { bootIdBefore, hostKeyBefore, offSeenAtMs, powerOffAskedAtMs } = row.recovery;
     await add('machine_recovery', {
-      ...{
-        rung,
-        attempts,
-        asked_rung: askedRung,
-        order_key: orderKey,
-        operation_ref: operationRef,
-      },
-      ...{ asked_at: askedAtMs, next_at: nextAtMs, off_seen_at: offSeenAtMs },
+      rung,
+      attempts,
+      asked_rung: askedRung,
+      order_key: orderKey,
+      operation_ref: operationRef,
+      asked_at: askedAtMs,
+      next_at: nextAtMs,
+      off_seen_at: offSeenAtMs,
       power_off_asked_at: powerOffAskedAtMs,
-      ...{ boot_id_before: bootIdBefore, host_key_before: hostKeyBefore },
+      boot_id_before: bootIdBefore,
+      host_key_before: hostKeyBefore,
     });
   }
   const { reboot, reinstall } = row.bootTimes;
@@ -324,8 +337,14 @@ async function insertLadder(add: Add, row: MachineRow): Promise<void> {
     const { key, verb, by, reason, force, expiresAtMs } = row.order;
     const { provider, reservationId, providerId } = row.provided;
     await add('operator_intents', {
-      ...{ idempotency_key: key, verb, provider, slot_id: reservationId ?? providerId },
-      ...{ parameters: { force }, actor: by, reason, expires_at: expiresAtMs },
+      idempotency_key: key,
+      verb,
+      provider,
+      slot_id: reservationId ?? providerId,
+      parameters: { force },
+      actor: by,
+      reason,
+      expires_at: expiresAtMs,
     });
   }
   if (row.permit) {

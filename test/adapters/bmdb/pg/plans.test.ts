@@ -112,10 +112,7 @@ const cases = hot.flatMap(({ file, name, statement }) =>
 /** What is wrong with the plan of a statement; the plan itself, for whoever has to mend it. */
 async function complaintsAbout(text: string, settings: Settings) {
   const plan = await genericPlan(databases[settings]!, text);
-  return {
-    outline: outlineOf(plan),
-    complaints: complaintsAboutPlan(plan, { sizes, ...LIMITS }),
-  };
+  return { outline: outlineOf(plan), complaints: complaintsAboutPlan(plan, { sizes, ...LIMITS }) };
 }
 
 test.each(cases)('%s (%s) reads by an index', async (_, settings, text) => {

@@ -18,8 +18,13 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 beforeEach(() => {
   bmdb = createPgBmdb({
-    ...{ url: server.url, clock: systemClock, random: systemRandom, log: silentLog },
-    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, wakes: 'poll' },
+    url: server.url,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    loss: DEFAULT_LOSS,
+    budget: DEFAULT_BUDGET,
+    wakes: 'poll',
   });
 });
 

@@ -25,8 +25,14 @@ let session: BmdbSession;
 beforeEach(async () => {
   metrics = createMemMetrics();
   bmdb = createPgBmdb({
-    ...{ url: s.server.url, clock: systemClock, random: systemRandom, log: silentLog, metrics },
-    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, jitter: 0 },
+    url: s.server.url,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    metrics,
+    loss: DEFAULT_LOSS,
+    budget: DEFAULT_BUDGET,
+    jitter: 0,
   });
   session = await openOn(bmdb);
 });

@@ -243,8 +243,10 @@ describe('a look at the fleet', () => {
 it('a job is not inherited from a holder that was extended since somebody looked', async () => {
   const { epoch } = (await s.rival.lease('janitor'))!;
   const taken = await run(leases.inheritLease, {
-    ...{ name: 'janitor', session: s.session.sessionId },
-    ...{ holder: s.rival.sessionId, from: epoch },
+    name: 'janitor',
+    session: s.session.sessionId,
+    holder: s.rival.sessionId,
+    from: epoch,
   });
   expect(taken).toEqual([]);
   expect((await s.rival.lease('janitor'))?.epoch).toBe(epoch);
@@ -265,10 +267,7 @@ describe('an installation', () => {
   const beat = (id: MachineId) =>
     s.other.heartbeats.recordHeartbeats([{ machineId: id, publicKey: KEY, bootId: null }]);
   const asked = async () => {
-    const id = await addMachine(s, {
-      ...startedAt(Date.now() - MINUTE),
-      ...installing([3, null]),
-    });
+    const id = await addMachine(s, { ...startedAt(Date.now() - MINUTE), ...installing([3, null]) });
     await beat(id);
     await s.server.sql.query(`UPDATE machine_os_installation_request SET handed_out_at = NULL`);
     return id;

@@ -31,8 +31,14 @@ let server: PgServer;
 let bmdb: Bmdb;
 const open = (url: string): Bmdb =>
   createPgBmdb({
-    ...{ url, clock: systemClock, random: systemRandom, log: silentLog, wakes: 'poll' },
-    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, jitter: 0 },
+    url,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    wakes: 'poll',
+    loss: DEFAULT_LOSS,
+    budget: DEFAULT_BUDGET,
+    jitter: 0,
   });
 beforeAll(async () => {
   server = await startPgServer();

@@ -21,10 +21,14 @@ const MOODS: Mood[] = ['break before commit', 'break after commit'];
 const read = async (id: MachineId) => (await s.other.readMachine(id, SIGNAL)).row!;
 const targetFor = async (id: MachineId) => targetOf(await read(id));
 const reboot = async (id: MachineId): Promise<RequestedThing> => ({
-  ...{ verb: 'reboot', target: await targetFor(id), force: false },
+  verb: 'reboot',
+  target: await targetFor(id),
+  force: false,
 });
 const park = async (id: MachineId): Promise<RequestedThing> => ({
-  ...{ verb: 'quarantine', target: await targetFor(id), untilMs: null },
+  verb: 'quarantine',
+  target: await targetFor(id),
+  untilMs: null,
 });
 const open = async () => (await s.other.scan(SIGNAL)).requests.map(({ key }) => key);
 async function linesOf(id: MachineId): Promise<string[]> {
@@ -143,7 +147,8 @@ describe('settling', () => {
     await untilBlocked(s, 1);
     await other.commit();
     expect(await settled).toMatchObject({
-      ...{ state: 'refused', outcome: 'it is quarantined (conflict: two of it) already' },
+      state: 'refused',
+      outcome: 'it is quarantined (conflict: two of it) already',
     });
     expect((await read(id)).quarantine).toMatchObject({ kind: 'conflict', reason: 'two of it' });
   });
@@ -213,8 +218,11 @@ describe('settling', () => {
   it('keeps no longer what a first boot is told', async () => {
     const id = await addMachine(s);
     const image: InstallImage = {
-      ...{ url: 'https://images.test/a.img', sha256: 'ab'.repeat(32), compression: 'none' },
-      ...{ rootDevice: { name: 'vda' }, cloudInit: new TextEncoder().encode('password: hush') },
+      url: 'https://images.test/a.img',
+      sha256: 'ab'.repeat(32),
+      compression: 'none',
+      rootDevice: { name: 'vda' },
+      cloudInit: new TextEncoder().encode('password: hush'),
     };
     const what: RequestedThing = { verb: 'install', target: await targetFor(id), image };
     const request = requestFor(what, { key: 'one' });
@@ -250,7 +258,8 @@ describe('settling', () => {
     expect((await open()).toSorted()).toEqual(['odd hold', 'odd release']);
     for (const key of ['odd hold', 'odd release']) {
       expect(await s.session.settle(key)).toMatchObject({
-        ...{ state: 'refused', outcome: 'this program cannot read it; upgrade it' },
+        state: 'refused',
+        outcome: 'this program cannot read it; upgrade it',
       });
     }
     expect(await open()).toEqual([]);

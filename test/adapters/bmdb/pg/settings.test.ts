@@ -34,11 +34,20 @@ const STRANGE: Readonly<Record<string, string>> = {
   synchronous_commit: 'off',
 };
 const OURS = {
-  ...{ jit: 'off', TimeZone: 'UTC', DateStyle: 'ISO, MDY', IntervalStyle: 'postgres' },
-  ...{ extra_float_digits: '1', bytea_output: 'hex', search_path: 'public' },
-  ...{ standard_conforming_strings: 'on', default_transaction_isolation: 'read committed' },
-  ...{ default_transaction_deferrable: 'off', lock_timeout: '0', idle_session_timeout: '0' },
-  ...{ plan_cache_mode: 'auto', synchronous_commit: 'local' },
+  jit: 'off',
+  TimeZone: 'UTC',
+  DateStyle: 'ISO, MDY',
+  IntervalStyle: 'postgres',
+  extra_float_digits: '1',
+  bytea_output: 'hex',
+  search_path: 'public',
+  standard_conforming_strings: 'on',
+  default_transaction_isolation: 'read committed',
+  default_transaction_deferrable: 'off',
+  lock_timeout: '0',
+  idle_session_timeout: '0',
+  plan_cache_mode: 'auto',
+  synchronous_commit: 'local',
 };
 
 let server: PgServer;
@@ -59,7 +68,9 @@ afterAll(() => server.stop());
 const READ = `SELECT jsonb_object_agg(name, setting) AS settings FROM pg_settings
   WHERE name = ANY ('{${Object.keys(STRANGE).join(',')}}')`;
 const read = statement({
-  ...{ name: 'settings', params: {}, columns: { settings: 'jsonb' } },
+  name: 'settings',
+  params: {},
+  columns: { settings: 'jsonb' },
   text: () => READ,
 });
 const asDaemon = { clock: systemClock, random: systemRandom, log: silentLog };

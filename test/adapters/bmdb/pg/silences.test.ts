@@ -37,7 +37,11 @@ describe('silence in SQL', () => {
       name: 'compare-silences',
       params: {},
       columns: {
-        ...{ id: 'uuid', since: 'float8?', again: 'bool', before: 'text', after: 'text' },
+        id: 'uuid',
+        since: 'float8?',
+        again: 'bool',
+        before: 'text',
+        after: 'text',
         count: 'int8?',
       },
       text: () => `SELECT m.machine_id AS id, ${ms(silentSinceSql(DEFAULT_LOSS))} AS since,

@@ -26,8 +26,13 @@ const wrongBy = (ms: number): Clock => ({ ...systemClock, now: () => systemClock
 
 const open = (clock: Clock): Bmdb =>
   createPgBmdb({
-    ...{ url: server.url, clock, random: systemRandom, log: silentLog, jitter: 0 },
-    ...{ loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET },
+    url: server.url,
+    clock,
+    random: systemRandom,
+    log: silentLog,
+    jitter: 0,
+    loss: DEFAULT_LOSS,
+    budget: DEFAULT_BUDGET,
   });
 const codeOfRefusal = (call: Promise<unknown>) =>
   call.then(

@@ -32,6 +32,8 @@ async function statementsOf(path: string): Promise<Registered[]> {
   const module = (await import(pathToFileURL(join(root, path)).href)) as StatementModule;
   const registry = { ...module.statements, ...module.statementsFor?.(DEFAULT_LOSS, DEFAULT_GUARD) };
   return Object.entries(registry).map(([name, statement]) => ({
-    ...{ file: basename(path), name, statement },
+    file: basename(path),
+    name,
+    statement,
   }));
 }

@@ -26,7 +26,9 @@ beforeEach(async () => {
 afterEach(() => db.close());
 
 const addMachine = statement({
-  ...{ name: 'test-add-machine', params: {}, columns: {} },
+  name: 'test-add-machine',
+  params: {},
+  columns: {},
   text: () => 'INSERT INTO machines DEFAULT VALUES',
 });
 const settings = statement({

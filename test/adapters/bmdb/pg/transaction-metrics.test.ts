@@ -21,8 +21,13 @@ afterAll(() => server.stop());
 beforeEach(() => {
   metrics = createMemMetrics();
   db = createDatabase({
-    ...{ url: server.url, clock: systemClock, random: createSeededRandom(1), log: silentLog },
-    ...{ poolMax: 2, timeoutMs: 4_000, metrics },
+    url: server.url,
+    clock: systemClock,
+    random: createSeededRandom(1),
+    log: silentLog,
+    poolMax: 2,
+    timeoutMs: 4_000,
+    metrics,
   });
 });
 afterEach(() => db.close());

@@ -49,8 +49,12 @@ beforeEach(async () => {
   url.port = String((proxy.address() as AddressInfo).port);
   clock = createWatchedClock();
   const wakes$ = createWakes({
-    ...{ url: url.href, mode: 'listen', clock, random: { next: () => 0.5, uuid: () => 'unused' } },
-    ...{ log: { ...silentLog, debug: () => (failures += 1) }, timeoutMs: 300 },
+    url: url.href,
+    mode: 'listen',
+    clock,
+    random: { next: () => 0.5, uuid: () => 'unused' },
+    log: { ...silentLog, debug: () => (failures += 1) },
+    timeoutMs: 300,
     stopped$: new Subject(),
   });
   subscription = wakes$.subscribe((wake) => heard.push(wake));

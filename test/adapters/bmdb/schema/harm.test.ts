@@ -65,7 +65,11 @@ test('C1: db status names a database of another encoding', async () => {
 });
 
 const GOOD = {
-  ...{ fsync: true, autovacuum: true, encoding: 'UTF8', jit: false, connections: 97 },
+  fsync: true,
+  autovacuum: true,
+  encoding: 'UTF8',
+  jit: false,
+  connections: 97,
   neverAnalysed: [],
 };
 test.each([

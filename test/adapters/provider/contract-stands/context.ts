@@ -10,6 +10,11 @@ import { INSTANCE_SET_ID } from '../equinix/setup.ts';
 export const driverContext = (name: string): DriverContext => ({
   name: providerName(name),
   instanceSetId: INSTANCE_SET_ID,
-  ...{ clock: systemClock, random: createSeededRandom(1), log: silentLog, metrics: silentMetrics },
-  ...{ publicKey: '', userAgent: 'test', daemons: () => 1 },
+  clock: systemClock,
+  random: createSeededRandom(1),
+  log: silentLog,
+  metrics: silentMetrics,
+  publicKey: '',
+  userAgent: 'test',
+  daemons: () => 1,
 });

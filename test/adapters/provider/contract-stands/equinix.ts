@@ -25,7 +25,9 @@ export const equinixStand: ContractOptions = {
     const open = () => {
       const driven = createEquinixProvider(config, recordingDeps());
       const provider = inFleet(driven, {
-        ...{ name: providerName('equinix'), type: 'equinix', instanceSetId: INSTANCE_SET_ID },
+        name: providerName('equinix'),
+        type: 'equinix',
+        instanceSetId: INSTANCE_SET_ID,
       });
       opened.push(provider);
       return provider;

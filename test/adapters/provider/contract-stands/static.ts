@@ -27,7 +27,11 @@ export const staticStand: ContractOptions = {
     const open = () => {
       const driven = createStaticProvider(
         {
-          ...{ inventory, refreshMs: 60_000, sshPasswords: {}, sshUser: 'root', probePort: 22 },
+          inventory,
+          refreshMs: 60_000,
+          sshPasswords: {},
+          sshUser: 'root',
+          probePort: 22,
           probes: {
             timeoutMs: 1_000,
             intervalMs: 60_000,

@@ -65,18 +65,19 @@ export const stubStand = ({
       {
         plans: [{ name: 'c3', location: 'm1', spot: false, reservations: 4 }],
         timing: { provisioningMs: 20, bootMs: 5, deprovisioningMs: 10 },
-        ...{ latencyMs: 1, devicePrefix: 'stub-', seed: 1, faults: [] },
+        latencyMs: 1,
+        devicePrefix: 'stub-',
+        seed: 1,
+        faults: [],
         inventory: inventory ? { publicKey: '', tags } : null,
       },
-      {
-        ...{ clock: systemClock, log: silentLog, metrics: silentMetrics },
-        machines: () => noMachines,
-      },
+      { clock: systemClock, log: silentLog, metrics: silentMetrics, machines: () => noMachines },
     );
     const { strangers, ...stand } = standOn(account, () =>
       inFleet(
         createStubProvider(account, {
-          ...{ instanceSetId: INSTANCE_SET_ID, maxConcurrency: 2 },
+          instanceSetId: INSTANCE_SET_ID,
+          maxConcurrency: 2,
           without: without.filter(isAbility),
         }),
         { instanceSetId: INSTANCE_SET_ID },

@@ -98,7 +98,8 @@ test('A2: a listing that takes longer than the look goes on, and answers the nex
   );
   const first = fleet.getMachine('a', { ...live, timeoutMs: 1_000 });
   const late = expect(first).rejects.toMatchObject({
-    ...{ kind: 'transient', message: expect.stringContaining('did not come in time') },
+    kind: 'transient',
+    message: expect.stringContaining('did not come in time'),
   });
   await expect.poll(() => asked, PATIENCE).toBe(1);
   clock.increment(1_000);
@@ -129,7 +130,8 @@ test('A2: nor does a listing that was begun before the creation and ended after 
   before.resolve(complete());
   await listing;
   await expect(fleet.getMachine('new', live)).rejects.toMatchObject({
-    ...{ kind: 'transient', message: expect.stringContaining('the listing shows it') },
+    kind: 'transient',
+    message: expect.stringContaining('the listing shows it'),
   });
 });
 

@@ -23,8 +23,15 @@ export const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
 export const NAME = providerName('rack');
 
 export const EVERYTHING: Capabilities = {
-  ...{ create: true, deprovision: true, reboot: true, reinstall: true, power: true, tags: true },
-  ...{ hostKey: true, consistentList: true, maxConcurrency: 64 },
+  create: true,
+  deprovision: true,
+  reboot: true,
+  reinstall: true,
+  power: true,
+  tags: true,
+  hostKey: true,
+  consistentList: true,
+  maxConcurrency: 64,
 };
 
 /** A machine of ours. */
@@ -45,13 +52,26 @@ export const free = (slot: string): DriverMachine => ({
 
 /** Free capacity as a listing of the fleet has it. */
 export const unused = (slot: string, change: Partial<ProviderMachine> = {}): ProviderMachine => ({
-  ...{ id: null, reservationId: slot, hostname: null, plan: 'small', location: null },
-  ...{ address: null, remoteUser: 'root', availability: 'KnownUnused', failed: false },
-  ...{ status: null, power: 'unknown', tags: {}, ownership: 'ours', observedAtMs: 0 },
+  id: null,
+  reservationId: slot,
+  hostname: null,
+  plan: 'small',
+  location: null,
+  address: null,
+  remoteUser: 'root',
+  availability: 'KnownUnused',
+  failed: false,
+  status: null,
+  power: 'unknown',
+  tags: {},
+  ownership: 'ours',
+  observedAtMs: 0,
   ...change,
 });
 export const order = (change: Partial<FleetCreateRequest> = {}): FleetCreateRequest => ({
-  ...{ unused: unused('slot-1'), hostname: 'one', witness: WITNESS },
+  unused: unused('slot-1'),
+  hostname: 'one',
+  witness: WITNESS,
   ...change,
 });
 
@@ -88,8 +108,13 @@ export function fleetOf(
   const fleet = createFleetProvider(
     driver,
     {
-      ...{ name: NAME, type: 'scripted', instanceSetId: SET_ID, sharedTags: {}, image: null },
-      ...{ initCommand: '', publicKey: 'ssh-ed25519 AAAA' },
+      name: NAME,
+      type: 'scripted',
+      instanceSetId: SET_ID,
+      sharedTags: {},
+      image: null,
+      initCommand: '',
+      publicKey: 'ssh-ed25519 AAAA',
       ...options,
     },
     { clock: systemClock, random: systemRandom, log, metrics, ...deps },

@@ -26,14 +26,18 @@ test.each<[string, unknown]>([
 ])('A5: an entry with %s is there, and spoils no other', async (_, address) => {
   const wrong = { ...machine('a'), address };
   expect(await seen([wrong, machine('b')])).toEqual({
-    ...{ ids: ['b'], unreadable: ['a'], complete: true },
+    ids: ['b'],
+    unreadable: ['a'],
+    complete: true,
   });
 });
 
 test('A5: an entry that may be anything leaves the listing incomplete', async () => {
   for (const wrong of [nested, null, { ...machine('a'), id: nested }, { availability: 'x' }]) {
     expect(await seen([wrong, machine('b')])).toEqual({
-      ...{ ids: ['b'], unreadable: [], complete: false },
+      ids: ['b'],
+      unreadable: [],
+      complete: false,
     });
   }
 });
@@ -56,18 +60,24 @@ test('A5: a tag that is a list is no text', async () => {
 test('A5: free capacity that cannot be read is named by its slot', async () => {
   const wrong = { ...free('s1'), plan: 7 };
   expect(await seen([wrong, free('s2')])).toEqual({
-    ...{ ids: ['s2'], unreadable: ['s1'], complete: true },
+    ids: ['s2'],
+    unreadable: ['s1'],
+    complete: true,
   });
 });
 
 test('A5: what a driver says that it could not read is believed as far as it has a name', async () => {
   const told = { id: 'a', reservationId: 's1', fault: 'no hostname' };
   expect(await seen([free('s1'), machine('b')], [told])).toEqual({
-    ...{ ids: ['b'], unreadable: ['a'], complete: true },
+    ids: ['b'],
+    unreadable: ['a'],
+    complete: true,
   });
   for (const nameless of [{ id: null, reservationId: null, fault: '' }, null, 7]) {
     expect(await seen([machine('b')], [nameless])).toMatchObject({
-      ...{ ids: ['b'], unreadable: [], complete: false },
+      ids: ['b'],
+      unreadable: [],
+      complete: false,
     });
   }
 });

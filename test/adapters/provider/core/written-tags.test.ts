@@ -35,7 +35,9 @@ function stand() {
   });
   const { fleet } = fleetOf(driver, {}, { clock });
   return {
-    ...{ fleet, clock, written },
+    fleet,
+    clock,
+    written,
     last: () => written.at(-1)?.[SECRET_TAG],
     failNext: (error: Error | null) => void (fault = error),
   };

@@ -16,12 +16,18 @@ test('A3: a long pause is in the BMDB alone, and clearing it there ends it in al
   const { fake, deps, provider } = stand;
   const { clock } = deps;
   const bmdb = createMemBmdb({
-    ...{ clock, random: createSeededRandom(1), loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET },
+    clock,
+    random: createSeededRandom(1),
+    loss: DEFAULT_LOSS,
+    budget: DEFAULT_BUDGET,
     guard: DEFAULT_GUARD,
   });
   const daemon = (of: typeof provider) => {
     const holds = createHoldKeeper({
-      ...{ book: bmdb.providerHolds, nowMs: clock.now, clock, log: recordingLog() },
+      book: bmdb.providerHolds,
+      nowMs: clock.now,
+      clock,
+      log: recordingLog(),
       rows: () => [...bmdb.tables.providerHolds.values()],
     });
     const id = fake.devices()[0]!.id;

@@ -15,13 +15,16 @@ import {
 import { callOf } from './fleet.ts';
 import { INSTANCE_SET_ID, PROJECT_ID, publicKeyLine, recordingDeps, TOKEN } from './setup.ts';
 
-const schema = equinixDriver.settings({
-  ...{ env: { TOKEN }, baseDirectory: '/', checkFiles: false },
-});
+const schema = equinixDriver.settings({ env: { TOKEN }, baseDirectory: '/', checkFiles: false });
 const settings = (change: object = {}) =>
   schema.parse({
-    ...{ token: '${TOKEN}', username: 'tester', projectId: PROJECT_ID },
-    ...{ devicePrefix: 'shepherd-ci-', sshKeyLabel: 'shepherd-ci', apiRate: '0s', ...change },
+    token: '${TOKEN}',
+    username: 'tester',
+    projectId: PROJECT_ID,
+    devicePrefix: 'shepherd-ci-',
+    sshKeyLabel: 'shepherd-ci',
+    apiRate: '0s',
+    ...change,
   }) as EquinixSettings;
 
 let api: ScriptedApi;
@@ -35,8 +38,13 @@ async function start(status: number, change: object) {
   const deps = recordingDeps();
   const metrics = { ...silentMetrics, ...deps.metrics };
   provider = equinixDriver.open(settings({ baseUrl: api.url, ...change }), {
-    ...{ ...deps, metrics, name: providerName('equinix'), instanceSetId: INSTANCE_SET_ID },
-    ...{ publicKey: publicKeyLine(1), userAgent: 'shepherd', daemons: () => 1 },
+    ...deps,
+    metrics,
+    name: providerName('equinix'),
+    instanceSetId: INSTANCE_SET_ID,
+    publicKey: publicKeyLine(1),
+    userAgent: 'shepherd',
+    daemons: () => 1,
   });
   onTestFinished(stop);
   return deps;
@@ -48,8 +56,12 @@ async function stop() {
 
 test('limits and waits have their defaults', () => {
   expect(settings()).toMatchObject({
-    ...{ pageSize: 100, connectTimeout: 10_000, attemptTimeout: 60_000 },
-    ...{ operationTimeout: 900_000, backoffInitial: 500, backoffMaximum: 60_000 },
+    pageSize: 100,
+    connectTimeout: 10_000,
+    attemptTimeout: 60_000,
+    operationTimeout: 900_000,
+    backoffInitial: 500,
+    backoffMaximum: 60_000,
   });
 });
 

@@ -44,7 +44,9 @@ test('no capacity is about the plan', async () => {
   const asked = await order();
   answer(503, 'There are no available hardware reservations');
   await expect(stand.provider.createMachine(asked, live)).rejects.toMatchObject({
-    ...{ code: 'transient', outcome: 'not-done', capacity: { scope: 'plan' } },
+    code: 'transient',
+    outcome: 'not-done',
+    capacity: { scope: 'plan' },
   });
 });
 
@@ -57,7 +59,9 @@ test.each([
   const asked = await order();
   answer(code, message);
   await expect(stand.provider.createMachine(asked, live)).rejects.toMatchObject({
-    ...{ code: 'transient', outcome: 'not-done', quota: true },
+    code: 'transient',
+    outcome: 'not-done',
+    quota: true,
   });
 });
 
@@ -88,7 +92,12 @@ test('the first-boot script goes with the creation, and into no log', async () =
   stand = await start();
   const { unused, hostname } = await order();
   const request: CreateRequest = {
-    ...{ unused, hostname, plan: unused.plan, image: 'debian_12', publicKey: '', resumed: false },
+    unused,
+    hostname,
+    plan: unused.plan,
+    image: 'debian_12',
+    publicKey: '',
+    resumed: false,
     tags: { team: 'a' },
     initCommand: '#!/bin/sh\necho very-secret',
     onAttempt: async () => undefined,
@@ -109,7 +118,8 @@ test('a device that could not be told to be ours is not made', async () => {
   stand = await start();
   const asked = { ...(await order()), hostname: 'stranger' };
   await expect(stand.provider.createMachine(asked, live)).rejects.toMatchObject({
-    ...{ code: 'invalid', outcome: 'not-done' },
+    code: 'invalid',
+    outcome: 'not-done',
   });
   expect(stand.fake.devices()).toEqual([]);
 });

@@ -36,7 +36,8 @@ async function behind(
     }
     if (path.endsWith(`/hardware-reservations`)) {
       return answer(res, 200, {
-        ...{ hardware_reservations: reservations, meta: meta(reservations.length) },
+        hardware_reservations: reservations,
+        meta: meta(reservations.length),
       });
     }
     return script(request, res, count);
@@ -148,7 +149,5 @@ test('A2: that there is nothing to delete is believed of what the list shows on 
 
 test('A2: a reservation that only a proxy does not know is not out of our hands', async () => {
   await behind((_, res) => answer(res, 404, 'no backend', { 'Content-Type': 'text/plain' }));
-  await expect(provider.isReusable(RESERVATION, call)).rejects.toMatchObject({
-    code: 'transient',
-  });
+  await expect(provider.isReusable(RESERVATION, call)).rejects.toMatchObject({ code: 'transient' });
 });

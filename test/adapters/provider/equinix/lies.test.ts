@@ -35,7 +35,8 @@ const changes = () => api.seen.filter(({ method }) => method !== 'GET').length;
 test('A6: a reboot that is answered 200 with errors is no success, and is not repeated', async () => {
   await changesAndReads(ERRORS, { events: [] });
   await expect(client.rebootDevice(ID, signal)).rejects.toMatchObject({
-    ...{ kind: 'OutcomeUnknown', ambiguous: true },
+    kind: 'OutcomeUnknown',
+    ambiguous: true,
     cause: { messages: [expect.stringContaining('it was refused')] },
   });
   expect(changes()).toBe(1);
@@ -50,7 +51,8 @@ test.each([
 ])('A6: nor is one that is answered with errors in another form, such as %j', async (body) => {
   await changesAndReads(body, { events: [] });
   await expect(client.rebootDevice(ID, signal)).rejects.toMatchObject({
-    ...{ kind: 'OutcomeUnknown', ambiguous: true },
+    kind: 'OutcomeUnknown',
+    ambiguous: true,
   });
   expect(changes()).toBe(1);
 });
@@ -80,7 +82,8 @@ const READS: readonly (readonly [string, () => Promise<unknown>])[] = [
 test.each(READS)('A6: the reply about another %s is no reply', async (_, read) => {
   await changesAndReads(null, { id: OTHER, state: 'active' });
   await expect(read()).rejects.toMatchObject({
-    ...{ kind: 'Protocol', messages: [expect.stringContaining('$.id')] },
+    kind: 'Protocol',
+    messages: [expect.stringContaining('$.id')],
   });
 });
 
@@ -125,7 +128,8 @@ test('A6: a page has a limit, and the error says so', async () => {
     more();
   });
   await expect(client.listDevices(signal)).rejects.toMatchObject({
-    ...{ kind: 'Protocol', messages: ['the reply is larger than 32 MiB'] },
+    kind: 'Protocol',
+    messages: ['the reply is larger than 32 MiB'],
   });
 });
 
@@ -140,6 +144,8 @@ test('A6: a listing that goes on and on has a limit, and the error says so', asy
     { listingBytesMax: 2 * 1024 * 1024 },
   );
   await expect(client.listDevices(signal)).rejects.toMatchObject({
-    ...{ kind: 'Protocol', messages: ['the listing is larger than 2 MiB'], attempts: 6 },
+    kind: 'Protocol',
+    messages: ['the listing is larger than 2 MiB'],
+    attempts: 6,
   });
 });

@@ -88,11 +88,7 @@ const DEVICE = deviceSchema.parse({
   never_heard_of: 1,
 });
 
-const VIEW = {
-  devicePrefix: 'shepherd-ci-',
-  instanceSetId: 'o-1',
-  sshPortFromCustomdata: false,
-};
+const VIEW = { devicePrefix: 'shepherd-ci-', instanceSetId: 'o-1', sshPortFromCustomdata: false };
 
 test('a device as the port shows it', () => {
   expect(toMachine(DEVICE, VIEW)).toEqual({

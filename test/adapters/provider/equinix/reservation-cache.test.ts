@@ -11,9 +11,7 @@ import { reservationId } from './stand.ts';
 const { signal } = new AbortController();
 const [X, Y] = [reservationId(1), reservationId(2)];
 const free = (id: string): Reservation =>
-  reservation.parse({
-    ...{ id, provisionable: true, plan: { slug: 'm3' }, facility: { code: 'fr2' } },
-  });
+  reservation.parse({ id, provisionable: true, plan: { slug: 'm3' }, facility: { code: 'fr2' } });
 
 /** A cache whose listings end when the test says so. */
 function start() {

@@ -7,8 +7,12 @@ import { PROJECT_ID, TOKEN } from './setup.ts';
 
 const schema = equinixSchema({ env: { TOKEN }, baseDirectory: '/', checkFiles: false });
 const WHOLE = {
-  ...{ baseUrl: 'https://api.example.net/metal/v1', token: '${TOKEN}', username: 'tester' },
-  ...{ projectId: PROJECT_ID, devicePrefix: 'shepherd-ci-', sshKeyLabel: 'shepherd-ci' },
+  baseUrl: 'https://api.example.net/metal/v1',
+  token: '${TOKEN}',
+  username: 'tester',
+  projectId: PROJECT_ID,
+  devicePrefix: 'shepherd-ci-',
+  sshKeyLabel: 'shepherd-ci',
 };
 /** The keys at fault. */
 const pathsOf = (change: object) => {

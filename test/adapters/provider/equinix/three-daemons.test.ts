@@ -32,10 +32,16 @@ afterEach(async () => {
 /** A daemon's provider, with the settings that it has when nothing is said of them. */
 function open(n: number): FleetProvider {
   const around = { env: { TOKEN: fake.tokens.user }, baseDirectory: '/', checkFiles: false };
-  const settings = equinixDriver.settings(around).parse({
-    ...{ baseUrl: fake.url, token: '${TOKEN}', username: 'tester', projectId: fake.projectId },
-    ...{ devicePrefix: 'shepherd-ci-', sshKeyLabel: 'shepherd-ci' },
-  });
+  const settings = equinixDriver
+    .settings(around)
+    .parse({
+      baseUrl: fake.url,
+      token: '${TOKEN}',
+      username: 'tester',
+      projectId: fake.projectId,
+      devicePrefix: 'shepherd-ci-',
+      sshKeyLabel: 'shepherd-ci',
+    });
   const metrics = {
     ...silentMetrics,
     equinixSlots: (_waiting: number, running: number) => void flights.set(n, running),
@@ -45,8 +51,13 @@ function open(n: number): FleetProvider {
     providerName('equinix'),
     { driver: 'equinix', ...common, ...settings } as never,
     {
-      ...{ clock, random: createSeededRandom(n + 1), log: silentLog, metrics },
-      ...{ version: '1', publicKey: publicKeyLine(1), daemons: () => DAEMONS },
+      clock,
+      random: createSeededRandom(n + 1),
+      log: silentLog,
+      metrics,
+      version: '1',
+      publicKey: publicKeyLine(1),
+      daemons: () => DAEMONS,
     },
   );
   return provider;

@@ -28,22 +28,36 @@ async function start(device: object = {}): Promise<void> {
   stand = await startStand({ devices: [{ hostname: NAME, tags: OURS, ...device }] });
   const { fake } = stand;
   const schema = equinixDriver.settings({
-    ...{ env: { TOKEN: fake.tokens.user }, baseDirectory: '/', checkFiles: false },
+    env: { TOKEN: fake.tokens.user },
+    baseDirectory: '/',
+    checkFiles: false,
   });
   const settings = schema.parse({
-    ...{ baseUrl: fake.url, token: '${TOKEN}', username: 'tester', projectId: fake.projectId },
-    ...{ devicePrefix: 'shepherd-ci-', sshKeyLabel: 'shepherd-ci' },
+    baseUrl: fake.url,
+    token: '${TOKEN}',
+    username: 'tester',
+    projectId: fake.projectId,
+    devicePrefix: 'shepherd-ci-',
+    sshKeyLabel: 'shepherd-ci',
   });
   const { clock, random, log, metrics } = recordingDeps(SPEED);
   ({ provider } = openProvider(
     providerName('equinix'),
     {
-      ...{ driver: 'equinix', instanceSetId: INSTANCE_SET_ID, sharedTags: {}, callsPerSecond: 0 },
+      driver: 'equinix',
+      instanceSetId: INSTANCE_SET_ID,
+      sharedTags: {},
+      callsPerSecond: 0,
       ...settings,
     } as never,
     {
-      ...{ clock, random, log, metrics: { ...silentMetrics, ...metrics } },
-      ...{ version: '1', publicKey: publicKeyLine(1), daemons: () => DAEMONS },
+      clock,
+      random,
+      log,
+      metrics: { ...silentMetrics, ...metrics },
+      version: '1',
+      publicKey: publicKeyLine(1),
+      daemons: () => DAEMONS,
     },
   ));
 }

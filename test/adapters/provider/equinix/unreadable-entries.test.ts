@@ -94,7 +94,10 @@ test('A5: our own machine that cannot be read is there, and its slot is not offe
 test('A5: a reservation that cannot be read is not offered, the others are', async () => {
   const free = (n: number, change: object = {}) => ({
     id: RESERVATION.slice(0, -1) + n,
-    ...{ provisionable: true, plan: { slug: 'c3' }, facility: {}, project: { id: PROJECT_ID } },
+    provisionable: true,
+    plan: { slug: 'c3' },
+    facility: {},
+    project: { id: PROJECT_ID },
     ...change,
   });
   const { machines, complete, unreadable } = await listed(

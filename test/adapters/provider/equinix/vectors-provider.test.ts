@@ -76,7 +76,9 @@ test('vector 11 (driver): with a new token the device of the lost reply is found
   stand.fake.addFault({ match: { ...look, token }, effect: { type: 'status', code: 401 } });
   const creation = stand.provider.createMachine(lost, live);
   await expect(creation).rejects.toMatchObject({
-    ...{ code: 'auth', outcome: 'unknown', cause: { kind: 'Unauthorized', ambiguous: true } },
+    code: 'auth',
+    outcome: 'unknown',
+    cause: { kind: 'Unauthorized', ambiguous: true },
   });
   token = stand.fake.tokens.project;
   const found = await stand.provider.findByWitness(WITNESS, SLOT, live);
@@ -128,7 +130,8 @@ const STATES = [
 
 test('vector 31 (driver): a device per state, listed and alone; a new state is told once', async () => {
   const named = STATES.map(([state]) => ({
-    ...{ hostname: `shepherd-ci-${state.replace('_', '-')}`, tags: OURS },
+    hostname: `shepherd-ci-${state.replace('_', '-')}`,
+    tags: OURS,
   }));
   const fakequinix = { timings: { tombstoneMs: 600_000, deprovisioningMs: 600_000 } };
   stand = await startStand({ devices: named }, { fakequinix });
@@ -149,8 +152,11 @@ test('vector 31 (driver): a device per state, listed and alone; a new state is t
 });
 
 const SETTINGS = {
-  ...{ token: '${TOKEN}', username: 'tester', projectId: '9d1c0000-0000-4000-8000-000000000001' },
-  ...{ devicePrefix: 't-', sshKeyLabel: 't' },
+  token: '${TOKEN}',
+  username: 'tester',
+  projectId: '9d1c0000-0000-4000-8000-000000000001',
+  devicePrefix: 't-',
+  sshKeyLabel: 't',
 };
 const around = { env: { TOKEN: 'secret' }, baseDirectory: '/', checkFiles: false };
 const faultsIn = (change: object) => {

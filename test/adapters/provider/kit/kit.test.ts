@@ -57,10 +57,12 @@ test("A2: 404 and 410 tell of absence only in the API's own form", () => {
   for (const status of [404, 410]) {
     const doing = { doing: 'x', status, changing: false, headers: new Headers(), nowMs: NOW };
     expect(httpRefusal(doing)).toMatchObject({
-      ...{ kind: 'transient', message: expect.stringContaining('a proxy may have answered') },
+      kind: 'transient',
+      message: expect.stringContaining('a proxy may have answered'),
     });
     expect(httpRefusal({ ...doing, isApisOwn: true })).toMatchObject({
-      ...{ kind: 'not-found', outcome: 'not-done' },
+      kind: 'not-found',
+      outcome: 'not-done',
     });
   }
 });

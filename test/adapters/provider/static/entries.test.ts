@@ -3,7 +3,9 @@ import { parseInventory, targetOf } from '../../../../src/adapters/provider/stat
 import { UsageError } from '../../../../src/domain/errors.ts';
 
 const entry = (change: object = {}) => ({
-  ...{ ID: 'srv-1', Addr: '192.0.2.10', Location: 'rack-7' },
+  ID: 'srv-1',
+  Addr: '192.0.2.10',
+  Location: 'rack-7',
   ...change,
 });
 const parse = (...entries: unknown[]) => parseInventory(JSON.stringify(entries));
@@ -27,18 +29,33 @@ const blob = Buffer.concat([
 
 test('an entry with the least, and one with everything', () => {
   const full = entry({
-    ...{ ID: 'srv-2', Addr: '2001:db8::2', Location: '' },
-    ...{ SshUser: 'admin', SshPort: 2222, HostKey: `${KEY_TYPE} ${blob} a comment` },
+    ID: 'srv-2',
+    Addr: '2001:db8::2',
+    Location: '',
+    SshUser: 'admin',
+    SshPort: 2222,
+    HostKey: `${KEY_TYPE} ${blob} a comment`,
     Bmc: 'https://bmc-2.example/redfish/v1/Systems/1',
   });
   const [first, second] = parse(entry(), full);
   expect(first).toEqual({
-    ...{ id: 'srv-1', address: '192.0.2.10', location: 'rack-7' },
-    ...{ sshUser: null, sshPort: null, hostKey: null, sshPassword: null, bmc: null },
+    id: 'srv-1',
+    address: '192.0.2.10',
+    location: 'rack-7',
+    sshUser: null,
+    sshPort: null,
+    hostKey: null,
+    sshPassword: null,
+    bmc: null,
   });
   expect(second).toEqual({
-    ...{ id: 'srv-2', address: '2001:db8::2', location: null },
-    ...{ sshUser: 'admin', sshPort: 2222, hostKey: blob, sshPassword: null },
+    id: 'srv-2',
+    address: '2001:db8::2',
+    location: null,
+    sshUser: 'admin',
+    sshPort: 2222,
+    hostKey: blob,
+    sshPassword: null,
     bmc: 'https://bmc-2.example/redfish/v1/Systems/1',
   });
   expect([first!, second!].map(targetOf)).toEqual(['192.0.2.10', '[2001:db8::2]:2222']);

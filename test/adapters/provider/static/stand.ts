@@ -11,14 +11,22 @@ import { recordingLog } from '../../../support/recording-log.ts';
 export const SET_ID = 'aaaaa-bbbbb-ccccccccccccccc';
 
 export const context = (change: Partial<DriverContext> = {}): DriverContext => ({
-  ...{ name: providerName('rack'), instanceSetId: SET_ID, clock: systemClock },
-  ...{ random: createSeededRandom(1), log: recordingLog(), metrics: silentMetrics },
-  ...{ publicKey: '', userAgent: 'test/1', daemons: () => 1 },
+  name: providerName('rack'),
+  instanceSetId: SET_ID,
+  clock: systemClock,
+  random: createSeededRandom(1),
+  log: recordingLog(),
+  metrics: silentMetrics,
+  publicKey: '',
+  userAgent: 'test/1',
+  daemons: () => 1,
   ...change,
 });
 
 export const call = (signal = new AbortController().signal) => ({
-  ...{ signal, deadline: new Date(Date.now() + 60_000), operationId: 'x' },
+  signal,
+  deadline: new Date(Date.now() + 60_000),
+  operationId: 'x',
 });
 
 /** A page on loopback. */

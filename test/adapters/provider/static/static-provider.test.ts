@@ -27,7 +27,10 @@ afterEach(async () => {
 });
 
 const entry = (id: string, change: object = {}) => ({
-  ...{ ID: id, Addr: '127.0.0.1', Location: 'rack-7', SshPort: 1 },
+  ID: id,
+  Addr: '127.0.0.1',
+  Location: 'rack-7',
+  SshPort: 1,
   ...change,
 });
 const write = (...entries: object[]) => writeFileSync(path, JSON.stringify(entries));

@@ -27,8 +27,13 @@ afterEach(async () => {
 const context = (name = 'stub'): DriverContext => ({
   name: providerName(name),
   instanceSetId: SET_ID,
-  ...{ clock: systemClock, random: createSeededRandom(1), log: silentLog, metrics: silentMetrics },
-  ...{ publicKey: '', userAgent: 'test', daemons: () => 1 },
+  clock: systemClock,
+  random: createSeededRandom(1),
+  log: silentLog,
+  metrics: silentMetrics,
+  publicKey: '',
+  userAgent: 'test',
+  daemons: () => 1,
 });
 function open(given: object = {}, name?: string): Provider {
   const provider = driver.open(settings(given), context(name));
@@ -36,7 +41,9 @@ function open(given: object = {}, name?: string): Provider {
   return provider;
 }
 const call = (operationId = 'x') => ({
-  ...{ signal: new AbortController().signal, deadline: new Date(0), operationId },
+  signal: new AbortController().signal,
+  deadline: new Date(0),
+  operationId,
 });
 const idsOf = async (provider: Provider) =>
   (await provider.listMachines({}, call())).machines.map(

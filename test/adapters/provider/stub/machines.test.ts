@@ -84,7 +84,9 @@ test('a reinstall keeps id and address; host key, secret and boot id are new', a
   await stand.provider.reinstallMachine(
     id,
     {
-      ...{ image: null, tags: {}, publicKey: stand.login.publicKey },
+      image: null,
+      tags: {},
+      publicKey: stand.login.publicKey,
       initCommand: initCommand(OTHER_SECRET),
     },
     stand.call(),

@@ -36,7 +36,8 @@ export function createMachineStand(faults: readonly FaultRule[] = []): MachineSt
   }
   return {
     ...stand,
-    ...{ login, addressOf },
+    login,
+    addressOf,
     async ssh(id) {
       const session = await sshTo(await addressOf(id), login);
       open.push(session);

@@ -169,7 +169,12 @@ test('the gap between creations is the account’s, whoever asks', async () => {
     {
       unused: freeCapacity(free),
       hostname: 'stub-other',
-      ...{ plan: 'c3', image: null, resumed: false, publicKey: '', initCommand: '', tags: {} },
+      plan: 'c3',
+      image: null,
+      resumed: false,
+      publicKey: '',
+      initCommand: '',
+      tags: {},
       onAttempt: async () => undefined,
     },
     stand.call('another witness'),

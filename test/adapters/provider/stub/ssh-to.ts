@@ -37,7 +37,10 @@ export async function sshTo(address: string, { privateKey }: Login): Promise<Ssh
   let hostKey: Buffer = Buffer.alloc(0);
   const ready = new Promise<void>((resolve) => client.on('ready', resolve));
   client.connect({
-    ...{ host: host!, port: Number(port), username: 'root', privateKey },
+    host: host!,
+    port: Number(port),
+    username: 'root',
+    privateKey,
     hostVerifier: (key: Buffer) => {
       hostKey = key;
       return true;

@@ -74,17 +74,17 @@ export function createStubStand(
     {
       plans: [{ name: 'c3', location: 'm1', spot: false, reservations: 4 }],
       timing: { provisioningMs: PROVISIONING_MS, bootMs: BOOT_MS, deprovisioningMs: 0 },
-      ...{ latencyMs: 0, devicePrefix: 'stub-', inventory: null, seed: 7 },
+      latencyMs: 0,
+      devicePrefix: 'stub-',
+      inventory: null,
+      seed: 7,
       ...change,
       faults,
     },
     { clock, log, metrics, machines: (known) => machines?.(known, clock) ?? noMachines },
   );
   const open: StubStand['open'] = (other = {}) =>
-    createStubProvider(account, {
-      ...{ instanceSetId: SET_ID, without, maxConcurrency: 8 },
-      ...other,
-    });
+    createStubProvider(account, { instanceSetId: SET_ID, without, maxConcurrency: 8, ...other });
   const provider = open();
   let witnesses = 0;
 
@@ -104,7 +104,10 @@ export function createStubStand(
       {
         unused: freeCapacity(reservationId),
         hostname: provider.hostnameFor!(reservationId),
-        ...{ plan: 'c3', image: null, resumed: false, publicKey },
+        plan: 'c3',
+        image: null,
+        resumed: false,
+        publicKey,
         tags: { ...order.tags, [SET_ID_TAG]: SET_ID, [WITNESS_TAG]: witness },
         initCommand: initCommand(),
         onAttempt: async () => undefined,
@@ -114,7 +117,14 @@ export function createStubStand(
   }
 
   return {
-    ...{ clock, log, metrics, account, provider, call, create, open },
+    clock,
+    log,
+    metrics,
+    account,
+    provider,
+    call,
+    create,
+    open,
     list: async () => (await provider.listMachines({}, call())).machines,
     get: (id) => provider.getMachine(id, call()),
     async running(order) {
@@ -131,9 +141,20 @@ export function createStubStand(
 
 /** Free capacity as the core hands it to a driver. */
 export const freeCapacity = (reservationId: string): ProviderMachine => ({
-  ...{ id: null, reservationId, hostname: null, plan: 'c3', location: 'm1', address: null },
-  ...{ remoteUser: 'root', availability: 'KnownUnused', failed: false, status: null },
-  ...{ power: 'unknown', tags: {}, ownership: 'ours', observedAtMs: 0 },
+  id: null,
+  reservationId,
+  hostname: null,
+  plan: 'c3',
+  location: 'm1',
+  address: null,
+  remoteUser: 'root',
+  availability: 'KnownUnused',
+  failed: false,
+  status: null,
+  power: 'unknown',
+  tags: {},
+  ownership: 'ours',
+  observedAtMs: 0,
 });
 
 /** The error that it rejects with. */

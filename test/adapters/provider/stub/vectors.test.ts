@@ -127,7 +127,8 @@ describe('provider vector 6: 429 says when to come back', () => {
     const id = await running(stand, provider);
     const error = await errorOf(create(provider, OTHER));
     expect(facetsOf(error)).toMatchObject({
-      ...{ retryAtMs: stand.clock.now() + 2 * MINUTE_MS, outcome: 'not-done' },
+      retryAtMs: stand.clock.now() + 2 * MINUTE_MS,
+      outcome: 'not-done',
     });
     expect(await idsOf(provider)).toContain(id);
     await provider.deprovisionMachine(id, live);
@@ -225,7 +226,9 @@ test('provider vector 17: PossiblyUsed is used if the BMDB knows the id, else un
   const listed = await list(provider);
   const provided = { ...machineRow().provided!, providerId: known!, provider: PROVIDER };
   const stock = takeStock({
-    ...{ provider: PROVIDER, listed, intents: [] },
+    provider: PROVIDER,
+    listed,
+    intents: [],
     machines: [machineRow({ provided })],
   });
   expect(stock.used.map(({ device }) => device.id)).toEqual([known]);

@@ -85,8 +85,14 @@ const countStatement = (loss: LossPolicy, policy: GuardPolicy) =>
     name: 'guard-counts',
     params: { up: 'float8?', lost: 'float8?' },
     columns: {
-      ...{ scope: 'text', machines: 'int4', started: 'int4', silent: 'int4' },
-      ...{ silent_of_fleet: 'int4', newly_silent: 'int4', quiet: 'int4', unreachable: 'int4' },
+      scope: 'text',
+      machines: 'int4',
+      started: 'int4',
+      silent: 'int4',
+      silent_of_fleet: 'int4',
+      newly_silent: 'int4',
+      quiet: 'int4',
+      unreachable: 'int4',
     },
     text: ({ up, lost }) => `
       WITH ${judged({ loss, policy, from: 'machine_provided p', up, lost })}

@@ -19,8 +19,14 @@ export const statements = {
     name: 'guard-rows',
     params: {},
     columns: {
-      ...{ scope: 'text', frozen_at: 'float8?', frozen_by: 'text?', frozen_kind: 'text?' },
-      ...{ reason: 'text?', calm: 'float8?', thawed: 'float8?', ingest: 'float8?' },
+      scope: 'text',
+      frozen_at: 'float8?',
+      frozen_by: 'text?',
+      frozen_kind: 'text?',
+      reason: 'text?',
+      calm: 'float8?',
+      thawed: 'float8?',
+      ingest: 'float8?',
     },
     text: () => `
       SELECT scope, ${ms('frozen_at')} AS frozen_at, frozen_by, frozen_kind, reason,
@@ -31,8 +37,14 @@ export const statements = {
   writeRow: statement({
     name: 'guard-write-row',
     params: {
-      ...{ scope: 'text', at: 'float8?', by: 'text?', kind: 'text?', reason: 'text?' },
-      ...{ calm: 'float8?', thawed: 'float8?', up: 'float8?' },
+      scope: 'text',
+      at: 'float8?',
+      by: 'text?',
+      kind: 'text?',
+      reason: 'text?',
+      calm: 'float8?',
+      thawed: 'float8?',
+      up: 'float8?',
     },
     columns: {},
     text: ({ scope, at, by, kind, reason, calm, thawed, up }) => `
@@ -56,7 +68,9 @@ export async function readGuardRows(q: Queries): Promise<GuardRow[]> {
       row.frozen_at === null
         ? null
         : {
-            ...{ atMs: row.frozen_at, by: row.frozen_by ?? '', reason: row.reason ?? '' },
+            atMs: row.frozen_at,
+            by: row.frozen_by ?? '',
+            reason: row.reason ?? '',
             kind: row.frozen_kind as FreezeKind,
           },
     calmSinceMs: row.calm,

@@ -40,8 +40,13 @@ export const statements = {
     name: 'guard-pulse',
     params: {},
     columns: {
-      ...{ now: 'float8', up: 'float8?', seen: 'float8?', lost: 'float8?' },
-      ...{ assessed: 'float8?', counts: 'jsonb?', there: 'bool' },
+      now: 'float8',
+      up: 'float8?',
+      seen: 'float8?',
+      lost: 'float8?',
+      assessed: 'float8?',
+      counts: 'jsonb?',
+      there: 'bool',
     },
     text: () => `
       SELECT ${ms('clock_timestamp()')} AS now, ${ms('f.ingest_up_since')} AS up,
@@ -73,8 +78,13 @@ interface Pulse {
 
 const COUNTS = z.array(
   z.object({
-    ...{ scope: z.string(), machines: z.number(), started: z.number(), silent: z.number() },
-    ...{ newlySilent: z.number(), quiet: z.number(), unreachable: z.number() },
+    scope: z.string(),
+    machines: z.number(),
+    started: z.number(),
+    silent: z.number(),
+    newlySilent: z.number(),
+    quiet: z.number(),
+    unreachable: z.number(),
   }),
 );
 

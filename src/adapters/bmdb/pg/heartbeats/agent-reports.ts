@@ -26,7 +26,10 @@ export const statements = {
     name: 'installation-requests-lock',
     params: { machines: 'uuid[]' },
     columns: {
-      ...{ machine_id: 'uuid', generation: 'int8', raw: 'bytea', reported: 'int8?' },
+      machine_id: 'uuid',
+      generation: 'int8',
+      raw: 'bytea',
+      reported: 'int8?',
       result: 'machine_os_installation_result?',
     },
     text: ({ machines }) =>
@@ -42,8 +45,10 @@ export const statements = {
   writeInstallations: statement({
     name: 'installations-write',
     params: {
-      ...{ machines: 'uuid[]', generations: 'int8[]' },
-      ...{ results: 'machine_os_installation_result[]', reports: 'bytea[]' },
+      machines: 'uuid[]',
+      generations: 'int8[]',
+      results: 'machine_os_installation_result[]',
+      reports: 'bytea[]',
     },
     columns: {},
     text: ({ machines, generations, results, reports }) =>

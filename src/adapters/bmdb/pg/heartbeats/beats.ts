@@ -91,7 +91,11 @@ export const statements = {
     // is no longer needed. `ladder`: it remembers the machine, and need not any longer. `parked`: a
     // human was needed, and is not any longer.
     columns: {
-      ...{ at: 'float8', heard: 'text', pending: 'text?', permit: 'text?', ladder: 'text?' },
+      at: 'float8',
+      heard: 'text',
+      pending: 'text?',
+      permit: 'text?',
+      ladder: 'text?',
       parked: 'text?',
     },
     text: ({ machines, keys, gapMs, resetMs }) => `

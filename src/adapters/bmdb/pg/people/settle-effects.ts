@@ -24,8 +24,12 @@ export const statements = {
   hold: statement({
     name: 'settle-hold',
     params: {
-      ...{ provider: 'text', slot: 'text', kind: 'text' },
-      ...{ by: 'text', reason: 'text', until: 'float8?' },
+      provider: 'text',
+      slot: 'text',
+      kind: 'text',
+      by: 'text',
+      reason: 'text',
+      until: 'float8?',
     },
     columns: {},
     text: ({ provider, slot, kind, by, reason, until }) =>

@@ -17,8 +17,11 @@ export const statements = {
     name: 'intent-lock',
     params: { witness: 'uuid' },
     columns: {
-      ...{ machine_id: 'uuid', session_id: 'uuid', state: 'intent_state' },
-      ...{ provider: 'text', slot_id: 'text' },
+      machine_id: 'uuid',
+      session_id: 'uuid',
+      state: 'intent_state',
+      provider: 'text',
+      slot_id: 'text',
     },
     text: ({ witness }) =>
       `SELECT machine_id, session_id, state, provider, slot_id
@@ -33,8 +36,13 @@ export const statements = {
   insertProvided: statement({
     name: 'provided-insert',
     params: {
-      ...{ machine: 'uuid', provider: 'text', providerId: 'text', reservationId: 'text?' },
-      ...{ address: 'text?', location: 'text?', status: 'provider_status?' },
+      machine: 'uuid',
+      provider: 'text',
+      providerId: 'text',
+      reservationId: 'text?',
+      address: 'text?',
+      location: 'text?',
+      status: 'provider_status?',
     },
     columns: {},
     text: ({ machine, provider, providerId, reservationId, address, location, status }) =>
@@ -157,6 +165,12 @@ async function insertMachine(q: Queries, machine: MachineId, provided: Provided)
   const { provider, providerId, reservationId, address, location, status } = provided;
   await q.run(statements.insertMachine, { machine });
   await q.run(statements.insertProvided, {
-    ...{ machine, provider, providerId, reservationId, address, location, status },
+    machine,
+    provider,
+    providerId,
+    reservationId,
+    address,
+    location,
+    status,
   });
 }

@@ -22,8 +22,12 @@ export const statements = {
   openIntent: statement({
     name: 'intent-open',
     params: {
-      ...{ witness: 'uuid', machine: 'uuid', provider: 'text', slot: 'text' },
-      ...{ hostname: 'text', session: 'uuid' },
+      witness: 'uuid',
+      machine: 'uuid',
+      provider: 'text',
+      slot: 'text',
+      hostname: 'text',
+      session: 'uuid',
     },
     columns: INTENT_COLUMNS,
     text: ({ witness, machine, provider, slot, hostname, session }) =>
@@ -82,8 +86,13 @@ export const statements = {
   noteProgress: statement({
     name: 'intent-progress',
     params: {
-      ...{ witness: 'uuid', session: 'uuid', attempts: 'int8?' },
-      ...{ ambiguous: 'bool?', unresolved: 'bool?', lastError: 'text?', empty: 'bool?' },
+      witness: 'uuid',
+      session: 'uuid',
+      attempts: 'int8?',
+      ambiguous: 'bool?',
+      unresolved: 'bool?',
+      lastError: 'text?',
+      empty: 'bool?',
     },
     columns: {},
     text: ({ witness, session, attempts, ambiguous, unresolved, lastError, empty }) =>
@@ -167,7 +176,8 @@ async function progress(
 ): Promise<void> {
   await takeStep(session, `note progress of intent ${witness}`, async (q) => {
     const changed = await q.run(statements.noteProgress, {
-      ...{ witness, session: session.sessionId },
+      witness,
+      session: session.sessionId,
       attempts: change.attempts ?? null,
       ambiguous: change.ambiguous ?? null,
       unresolved: change.unresolved ?? null,

@@ -89,7 +89,8 @@ async function take(q: Queries, session: LiveSession, name: string): Promise<str
     const [taken] = held
       ? await q.rows(statements.inheritLease, {
           ...names,
-          ...{ holder: held.session_id, from: held.epoch },
+          holder: held.session_id,
+          from: held.epoch,
         })
       : await q.rows(statements.firstLease, names);
     if (taken) return taken.epoch;

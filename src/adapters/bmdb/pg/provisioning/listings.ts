@@ -69,7 +69,10 @@ export const createListingBook = (db: Database): ListingBook => {
         (q) => q.rows(statements.unlisted, {}),
       );
       return rows.map(({ provider, session_id: session, since: sinceMs, cause }) => ({
-        ...{ provider: providerName(provider), sessionId: sessionIdOf(session), sinceMs, cause },
+        provider: providerName(provider),
+        sessionId: sessionIdOf(session),
+        sinceMs,
+        cause,
       }));
     },
   };

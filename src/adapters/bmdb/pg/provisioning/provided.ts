@@ -18,8 +18,13 @@ export const statements = {
   updateProvided: statement({
     name: 'provided-update',
     params: {
-      ...{ machine: 'uuid', setAddress: 'bool', address: 'text?' },
-      ...{ setLocation: 'bool', location: 'text?', status: 'provider_status?', absent: 'bool?' },
+      machine: 'uuid',
+      setAddress: 'bool',
+      address: 'text?',
+      setLocation: 'bool',
+      location: 'text?',
+      status: 'provider_status?',
+      absent: 'bool?',
     },
     columns: {},
     text: ({ machine, setAddress, address, setLocation, location, status, absent }) => {
@@ -68,9 +73,13 @@ export async function updateProvided(
     const found = await q.rows(statements.lockProvided, { machine });
     if (found.length === 0) throw new NotFound(`machine ${machine} has no hardware recorded`);
     await q.run(statements.updateProvided, {
-      ...{ machine, setAddress: address !== undefined, address: address ?? null },
-      ...{ setLocation: location !== undefined, location: location ?? null },
-      ...{ status: status ?? null, absent: absent ?? null },
+      machine,
+      setAddress: address !== undefined,
+      address: address ?? null,
+      setLocation: location !== undefined,
+      location: location ?? null,
+      status: status ?? null,
+      absent: absent ?? null,
     });
     // A machine the provider does not know is no longer being recovered.
     if (status === 'Missing') await q.run(statements.returnPermit, { machine });

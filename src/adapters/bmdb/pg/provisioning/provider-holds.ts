@@ -9,8 +9,13 @@ export const statements = {
   impose: statement({
     name: 'provider-hold-impose',
     params: {
-      ...{ provider: 'text', kind: 'text', key: 'text', forMs: 'float8' },
-      ...{ level: 'int8', amount: 'int8?', cause: 'text' },
+      provider: 'text',
+      kind: 'text',
+      key: 'text',
+      forMs: 'float8',
+      level: 'int8',
+      amount: 'int8?',
+      cause: 'text',
     },
     columns: {},
     text: ({ provider, kind, key, forMs, level, amount, cause }) =>
@@ -58,7 +63,9 @@ export const createProviderHolds = (db: Database): ProviderHoldBook => {
     lift: (provider, kind, key, seenUntilMs) =>
       write(`lift ${kind} ${key ?? ''} of provider ${provider}`, (q) =>
         q.run(statements.lift, {
-          ...{ provider, kind, key: key ?? null },
+          provider,
+          kind,
+          key: key ?? null,
           seenUntil: seenUntilMs ?? null,
         }),
       ),

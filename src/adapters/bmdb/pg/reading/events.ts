@@ -41,13 +41,20 @@ export const statements = {
 /** See `BmdbInspection.events`. */
 export async function readEvents(q: Queries, query: EventQuery): Promise<EventLine[]> {
   const rows = await readNewest(q, query);
-  return rows.toReversed().map((row) => ({
-    ...{ seq: row.seq, atMs: row.at, kind: row.kind, actor: row.actor, reason: row.reason },
-    ...{ from: row.from, to: row.to },
-    provider: providerName(row.provider),
-    slotId: row.slot_id,
-    machineId: row.machine_id === null ? null : machineId(row.machine_id),
-  }));
+  return rows
+    .toReversed()
+    .map((row) => ({
+      seq: row.seq,
+      atMs: row.at,
+      kind: row.kind,
+      actor: row.actor,
+      reason: row.reason,
+      from: row.from,
+      to: row.to,
+      provider: providerName(row.provider),
+      slotId: row.slot_id,
+      machineId: row.machine_id === null ? null : machineId(row.machine_id),
+    }));
 }
 
 async function readNewest(q: Queries, query: EventQuery) {

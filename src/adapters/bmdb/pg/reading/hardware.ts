@@ -31,11 +31,13 @@ export async function readHardware(
   const size = Math.max(1, Math.min(limit, PAGE_MAX));
   // One more tells whether there are more.
   const rows = await q.rows(statements.hardwareAfter, { after: after ?? FIRST, limit: size + 1 });
-  const machines = rows.slice(0, size).map((row) => ({
-    machineId: machineId(row.machine_id),
-    provider: providerName(row.provider),
-    providerId: row.provider_id,
-    report: inspectField(COLUMN, row.report, messages),
-  }));
+  const machines = rows
+    .slice(0, size)
+    .map((row) => ({
+      machineId: machineId(row.machine_id),
+      provider: providerName(row.provider),
+      providerId: row.provider_id,
+      report: inspectField(COLUMN, row.report, messages),
+    }));
   return { machines, next: rows.length > size ? (machines.at(-1)?.machineId ?? null) : null };
 }

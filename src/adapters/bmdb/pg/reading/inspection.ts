@@ -69,8 +69,13 @@ export const statements = {
     name: 'inspect-history',
     params: { machine: 'uuid' },
     columns: {
-      ...{ seq: 'int8', at: 'float8', process: 'process', event: 'work_history_event' },
-      ...{ cause: 'text?', session_id: 'uuid?', component: 'text?' },
+      seq: 'int8',
+      at: 'float8',
+      process: 'process',
+      event: 'work_history_event',
+      cause: 'text?',
+      session_id: 'uuid?',
+      component: 'text?',
     },
     text: ({ machine }) =>
       `SELECT y.seq, ${ms('y."timestamp"')} AS at, y.process, y.event, y.failed_cause AS cause,
@@ -170,11 +175,15 @@ async function readPage(
   const rows = id
     ? await q.rows(statements.machine, { id })
     : await q.rows(statements.machinesAfter, { after: after ?? FIRST, limit: size + 1 });
-  const machines = rows.slice(0, size).map((row) => ({
-    machineId: machineId(row.machine_id),
-    createdAtMs: row.created_at,
-    ...{ tags: {}, backoffs: {}, work: {} },
-  }));
+  const machines = rows
+    .slice(0, size)
+    .map((row) => ({
+      machineId: machineId(row.machine_id),
+      createdAtMs: row.created_at,
+      tags: {},
+      backoffs: {},
+      work: {},
+    }));
   return { machines, next: rows.length > size ? (machines.at(-1)?.machineId ?? null) : null };
 }
 

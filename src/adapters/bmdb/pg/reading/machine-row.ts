@@ -232,10 +232,7 @@ const toAgent = (
 });
 
 function toLadder(row: FlatMachine, read: Read): Pick<MachineRow, 'startAttempt' | 'recovery'> {
-  return {
-    startAttempt: toStartAttempt(row),
-    recovery: toEpisode(row, read),
-  };
+  return { startAttempt: toStartAttempt(row), recovery: toEpisode(row, read) };
 }
 
 function toStartAttempt(row: FlatMachine): MachineRow['startAttempt'] {
@@ -270,9 +267,12 @@ const toOrder = (row: FlatMachine): OrderRow | null =>
   row.order_key === null
     ? null
     : {
-        ...{ key: row.order_key, verb: row.order_verb as OrderVerb },
-        ...{ by: row.order_by!, reason: row.order_reason! },
-        ...{ force: row.order_force!, expiresAtMs: row.order_expires_at! },
+        key: row.order_key,
+        verb: row.order_verb as OrderVerb,
+        by: row.order_by!,
+        reason: row.order_reason!,
+        force: row.order_force!,
+        expiresAtMs: row.order_expires_at!,
       };
 
 const toNumbers = (texts: readonly string[] | null): number[] => (texts ?? []).map(Number);

@@ -127,8 +127,13 @@ export const statements = {
     name: 'provider-holds',
     params: { kinds: 'text[]' },
     columns: {
-      ...{ provider: 'text', kind: 'text', key: 'text', until: 'float8' },
-      ...{ level: 'int8', amount: 'int8?', cause: 'text' },
+      provider: 'text',
+      kind: 'text',
+      key: 'text',
+      until: 'float8',
+      level: 'int8',
+      amount: 'int8?',
+      cause: 'text',
     },
     text: ({ kinds }) => `
       SELECT provider, kind, key, ${UNTIL} AS until, level, amount, cause
@@ -220,7 +225,8 @@ async function readProviderHolds(q: Queries): Promise<ProviderHoldRow[]> {
 async function readLeases(q: Queries): Promise<LeaseRow[]> {
   const rows = await q.rows(statements.leases, {});
   return rows.map((row) => ({
-    ...{ name: row.name, held: row.held },
+    name: row.name,
+    held: row.held,
     sessionId: sessionId(row.session_id),
   }));
 }

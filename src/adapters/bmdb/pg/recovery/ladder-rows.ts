@@ -18,8 +18,11 @@ export const statements = {
     name: 'ladders-lock',
     params: { machines: 'uuid[]' },
     columns: {
-      ...{ machine_id: 'uuid', rung: 'recovery_rung', asked_rung: 'recovery_rung?' },
-      ...{ cool_down_seconds: 'int8?', order_key: 'text?' },
+      machine_id: 'uuid',
+      rung: 'recovery_rung',
+      asked_rung: 'recovery_rung?',
+      cool_down_seconds: 'int8?',
+      order_key: 'text?',
     },
     text: ({ machines }) =>
       `SELECT machine_id, rung, asked_rung, cool_down_seconds, order_key FROM machine_recovery

@@ -13,8 +13,12 @@ export const statements = {
   end: statement({
     name: 'requests-end',
     params: {
-      ...{ keys: 'text[]', states: 'text[]', outcomes: 'text[]' },
-      ...{ kinds: 'text?[]', reasons: 'text?[]', session: 'uuid?' },
+      keys: 'text[]',
+      states: 'text[]',
+      outcomes: 'text[]',
+      kinds: 'text?[]',
+      reasons: 'text?[]',
+      session: 'uuid?',
     },
     columns: { key: 'text' },
     text: ({ keys, states, outcomes, kinds, reasons, session }) => `

@@ -104,8 +104,15 @@ export const statements = {
   insert: statement({
     name: 'request-insert',
     params: {
-      ...{ key: 'text', verb: 'text', provider: 'text?', slot: 'text?', machine: 'uuid?' },
-      ...{ parameters: 'jsonb', by: 'text', reason: 'text', valid: 'float8' },
+      key: 'text',
+      verb: 'text',
+      provider: 'text?',
+      slot: 'text?',
+      machine: 'uuid?',
+      parameters: 'jsonb',
+      by: 'text',
+      reason: 'text',
+      valid: 'float8',
     },
     columns: COLUMNS,
     text: ({ key, verb, provider, slot, machine, parameters, by, reason, valid }) =>

@@ -23,8 +23,13 @@ export const statements = {
   release: statement({
     name: 'work-release',
     params: {
-      ...{ session: 'uuid', machines: 'uuid[]', groups: 'text[]', epochs: 'int8[]' },
-      ...{ processes: 'process[]', events: 'work_history_event[]', causes: 'text?[]' },
+      session: 'uuid',
+      machines: 'uuid[]',
+      groups: 'text[]',
+      epochs: 'int8[]',
+      processes: 'process[]',
+      events: 'work_history_event[]',
+      causes: 'text?[]',
     },
     columns: { alive: 'bool', released: 'int8[]' },
     text: ({ session, machines, groups, epochs, processes, events, causes }) => `

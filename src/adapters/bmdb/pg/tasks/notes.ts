@@ -168,7 +168,10 @@ export async function writeNote(
 async function lockLease(q: Queries, held: HeldClaim): Promise<void> {
   const { machineId, process, epoch, session } = held;
   const found = await q.rows(statements.lockLease, {
-    ...{ machine: machineId, group: exclusionGroup(process), epoch, session: session.sessionId },
+    machine: machineId,
+    group: exclusionGroup(process),
+    epoch,
+    session: session.sessionId,
   });
   if (found.length === 0) throw workLost(held);
 }

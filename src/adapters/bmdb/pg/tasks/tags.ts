@@ -43,8 +43,12 @@ export const statements = {
   backOff: statement({
     name: 'work-back-off',
     params: {
-      ...{ machines: 'uuid[]', processes: 'process[]', waits: 'float8[]' },
-      ...{ causes: 'text[]', seconds: 'int8[]', unreachable: 'bool[]' },
+      machines: 'uuid[]',
+      processes: 'process[]',
+      waits: 'float8[]',
+      causes: 'text[]',
+      seconds: 'int8[]',
+      unreachable: 'bool[]',
     },
     columns: {},
     text: ({ machines, processes, waits, causes, seconds, unreachable }) =>
@@ -212,7 +216,8 @@ export function finishEvents({ held, change }: Finish, rungs: Rungs): SlotEvent[
     case 'recovered':
       return [
         {
-          ...{ machineId, kind: 'recovered' },
+          machineId,
+          kind: 'recovered',
           reason: orderedText(rungs.get(machineId) ?? '', row, change.order ?? null),
         },
       ];

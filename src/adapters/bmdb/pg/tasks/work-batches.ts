@@ -39,7 +39,8 @@ export function createWorkBatches(session: LiveSession): WorkBatches {
   const conditions = noteStatementsFor(session.loss);
   const claimers = forEachProcess((process) =>
     createBatcher<MachineId, TakenClaim>({
-      ...{ collect: endOfTurn, sizeMax: SIZE_MAX },
+      collect: endOfTurn,
+      sizeMax: SIZE_MAX,
       concurrency: isLadder(process) ? 1 : CONCURRENCY,
       keyOf: (machineId) => machineId,
       run: eachAlone((machines) =>
@@ -63,13 +64,17 @@ export function createWorkBatches(session: LiveSession): WorkBatches {
 function createEnding(session: LiveSession): (how: End) => Promise<void> {
   const enders = forEachProcess((process) =>
     createBatcher<End, void>({
-      ...{ collect: endOfTurn, sizeMax: SIZE_MAX, concurrency: CONCURRENCY },
+      collect: endOfTurn,
+      sizeMax: SIZE_MAX,
+      concurrency: CONCURRENCY,
       keyOf: ({ held }) => held.machineId,
       run: eachAlone((ends) => endBatch(session, process, ends)),
     }),
   );
   const stragglers = createBatcher<End, void>({
-    ...{ collect: endOfTurn, sizeMax: 1, concurrency: CONCURRENCY },
+    collect: endOfTurn,
+    sizeMax: 1,
+    concurrency: CONCURRENCY,
     keyOf: ({ held }) => held.epoch,
     run: ([how]) => endBatch(session, how!.held.process, [how!]),
   });

@@ -27,7 +27,11 @@ export function createWork(held: HeldClaim, deps: WorkDeps): Work {
     ended = true;
   };
   return {
-    ...{ process, machineId, epoch, row, signal: session.signal },
+    process,
+    machineId,
+    epoch,
+    row,
+    signal: session.signal,
     note: (note) => writeNote(held, note, deps.conditions),
     finish: async (change) => {
       requireFitting(process, change);

@@ -82,10 +82,7 @@ export function judgeReply<T>(
 const notTheApi = ({ mutates }: { mutates: boolean }, failure: Omit<Failure, 'kind'>) =>
   mutates
     ? ({ type: 'ambiguous', failure: { ...failure, kind: 'OutcomeUnknown' } } as const)
-    : ({
-        ...retry({ ...failure, kind: 'Network' }, 'malformed'),
-        limit: 'malformed',
-      } as const);
+    : ({ ...retry({ ...failure, kind: 'Network' }, 'malformed'), limit: 'malformed' } as const);
 
 const retry = (failure: Failure, reason: RetryReason, waitMs = 0) =>
   ({ type: 'retry', failure, waitMs, limit: 'none', reason }) as const;

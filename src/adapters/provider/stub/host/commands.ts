@@ -55,7 +55,9 @@ export async function runCommand(
       return said(`${Math.floor(clock.now() / 1000)}\n`);
     case 'runner':
       return createRunner(host, {
-        ...{ sticks, since, nowMs: () => clock.now() },
+        sticks,
+        since,
+        nowMs: () => clock.now(),
         wait: (delayMs) => sleep(clock, delayMs, signal),
       })(args);
     default:

@@ -21,8 +21,10 @@ export function serveConnection(socket: Socket, host: Host, deps: ConnectionDeps
   const { device } = host;
   host.connections += 1;
   const occasion: Occasion = {
-    ...{ operation: 'ssh', call: host.connections },
-    ...{ device: device.id, reservation: device.reservationId },
+    operation: 'ssh',
+    call: host.connections,
+    device: device.id,
+    reservation: device.reservationId,
   };
   const closed = new AbortController();
   socket.on('close', () => closed.abort());

@@ -24,7 +24,9 @@ test('one consistent walk is complete', async () => {
   const { fetch, asked } = scripted([page(1, ['a', 'b'], 3, 2), page(2, ['c'], 3, 2)]);
   const walked = await walkPages(fetch);
   expect(walked).toEqual({
-    ...{ items: [{ id: 'a' }, { id: 'b' }, { id: 'c' }], unread: [], complete: true },
+    items: [{ id: 'a' }, { id: 'b' }, { id: 'c' }],
+    unread: [],
+    complete: true,
   });
   expect(asked()).toBe(2);
 });
@@ -38,7 +40,9 @@ test('A5: what cannot be read counts as there; without an id it may be anything'
   const one = (id: string | null) => ({ id, reservationId: null, fault: 'x' });
   const with_ = (...ids: (string | null)[]) => ({ ...page(1, ['a'], 2, 1), unread: ids.map(one) });
   expect(await walkPages(scripted([with_('b')]).fetch)).toEqual({
-    ...{ items: [{ id: 'a' }], unread: [one('b')], complete: true },
+    items: [{ id: 'a' }],
+    unread: [one('b')],
+    complete: true,
   });
   const nameless = scripted([with_(null)]);
   expect(await walkPages(nameless.fetch)).toMatchObject({ unread: [], complete: false });
@@ -46,7 +50,9 @@ test('A5: what cannot be read counts as there; without an id it may be anything'
   // Read in one walk, it is read.
   const twice = scripted([with_('b', 'b'), { ...page(1, ['a', 'b'], 2, 1), unread: [one('a')] }]);
   expect(await walkPages(twice.fetch)).toEqual({
-    ...{ items: [{ id: 'a' }, { id: 'b' }], unread: [], complete: true },
+    items: [{ id: 'a' }, { id: 'b' }],
+    unread: [],
+    complete: true,
   });
 });
 

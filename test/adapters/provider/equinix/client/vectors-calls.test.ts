@@ -306,7 +306,9 @@ test('B2: one that is rotated each time, and refused each time, gets no third tr
   let reads = 0;
   const { client, failureOf: failure } = await begin({ token: () => `old-token-${(reads += 1)}` });
   expect(await failure(client.getDevice(ID, live))).toMatchObject({
-    ...{ kind: 'Unauthorized', status: 401, attempts: 2 },
+    kind: 'Unauthorized',
+    status: 401,
+    attempts: 2,
   });
   expect(stand!.calls().map(({ status }) => status)).toEqual([401, 401]);
 });

@@ -257,7 +257,9 @@ test('B2: an abort while the attempt was announced: no post is attempted, and no
   const creation = stand.client.createDevice({ ...order, onAttempt }, controller.signal);
   const looks = 1;
   expect(await stand.failureOf(creation)).toMatchObject({
-    ...{ kind: 'Cancelled', ambiguous: false, attempts: looks },
+    kind: 'Cancelled',
+    ambiguous: false,
+    attempts: looks,
   });
   expect(stand.routes()).toEqual([GET_RESERVATION]);
 });
