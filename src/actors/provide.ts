@@ -13,21 +13,21 @@ import { session } from '../machines/session.ts';
 import { takeover } from '../machines/takeover.ts';
 import type { Job } from '../machines/task.ts';
 import type { MachineView } from '../domain/view.ts';
-import { awaitTurn, type AwaitTurnDeps } from './await-turn.ts';
+import { awaitTurn, type AwaitTurnDeps } from './turns/await-turn.ts';
 import { cellPool, type CellHooks } from './cell-pool.ts';
 import { deprovisionSlots, type DeprovisionDeps } from './tasks/deprovision.ts';
-import type { Desk } from './desk.ts';
+import type { Desk } from './turns/desk.ts';
 import { every } from './every.ts';
-import { provideGuard, type GuardDeps } from './guard.ts';
-import type { Mirror } from './mirror.ts';
-import { createOrphanWatch } from './orphans.ts';
+import { provideGuard, type GuardDeps } from './guard/provide-guard.ts';
+import type { Mirror } from './mirror/mirror.ts';
+import { createOrphanWatch } from './turns/orphans.ts';
 import type { ProvisionDeps } from './provisioning/deps.ts';
 import { createProvisioning, type Provisioning } from './provisioning/slots.ts';
 import { recoverSlots, type RecoverDeps } from './tasks/recovery/slots.ts';
 import type { SessionKeeper } from './session-keeper.ts';
-import { settleRequest } from './settle-request.ts';
+import { settleRequest } from './turns/settle-request.ts';
 import { takeOverSlots, type TakeOverDeps } from './tasks/agent-start.ts';
-import { createUpdater, type UpdaterDeps } from './updater.ts';
+import { createUpdater, type UpdaterDeps } from './provisioning/updater.ts';
 
 export interface ProvideDeps {
   readonly takeOver: TakeOverDeps;

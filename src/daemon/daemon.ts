@@ -1,6 +1,6 @@
 import { createActor, toPromise, type InspectionEvent } from 'xstate';
 import type { Board } from '../actors/board.ts';
-import type { GuardView } from '../actors/guard-watch.ts';
+import type { GuardView } from '../actors/guard/watch.ts';
 import { provideFleet } from '../actors/provide.ts';
 import { latestMigration } from '../adapters/bmdb/schema/migrate.ts';
 import type { Bmdb } from '../adapters/bmdb/port.ts';

@@ -1,6 +1,6 @@
 import { map, merge, type Observable } from 'rxjs';
 import type { Board, BoardChange, BoardEntry } from '../actors/board.ts';
-import type { GuardView } from '../actors/guard-watch.ts';
+import type { GuardView } from '../actors/guard/watch.ts';
 import type {
   BudgetSummary,
   FleetChange,

@@ -1,5 +1,5 @@
-import type { UnlistedHere } from '../actors/listing-health.ts';
-import type { Mirror } from '../actors/mirror.ts';
+import type { UnlistedHere } from '../actors/providers/listing-health.ts';
+import type { Mirror } from '../actors/mirror/mirror.ts';
 import type { SessionKeeper } from '../actors/session-keeper.ts';
 import type { Clock } from '../adapters/clock/port.ts';
 import type { HealthCheck, HealthReport } from '../console/port.ts';

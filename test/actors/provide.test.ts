@@ -1,7 +1,7 @@
 import { createActor, type AnyActorRef, type AnyStateMachine } from 'xstate';
 import { afterEach, expect, test } from 'vitest';
 import { provideFleet } from '../../src/actors/provide.ts';
-import type { Desk } from '../../src/actors/desk.ts';
+import type { Desk } from '../../src/actors/turns/desk.ts';
 import type { BmdbSession } from '../../src/adapters/bmdb/port.ts';
 import { cell } from '../../src/machines/cell.ts';
 import { fleet } from '../../src/machines/fleet.ts';

@@ -42,7 +42,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/domain/eligibility.ts',
     find: 'return count >= failuresMax ||',
     replace: 'return count > failuresMax ||',
-    tests: ['test/domain/eligibility.test.ts', 'test/actors/provider-vectors.test.ts'],
+    tests: ['test/domain/eligibility.test.ts', 'test/actors/provisioning/provider-vectors.test.ts'],
   },
   {
     id: 'a-machine-handed-over-is-worked-on',
@@ -81,7 +81,7 @@ export const mutations: readonly Mutation[] = [
     tests: [
       'test/domain/eligibility.test.ts',
       'test/domain/requests.test.ts',
-      'test/actors/orders.test.ts',
+      'test/actors/tasks/orders.test.ts',
     ],
   },
   {
@@ -149,7 +149,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/domain/recovery/ladder.ts',
     find: 'return Math.min(patienceMs, Math.max(SHORTEST_WAIT_MS, usualMs));',
     replace: 'return Math.min(patienceMs, usualMs);',
-    tests: ['test/domain/recovery/ladder.test.ts', 'test/actors/recovery/reboot.test.ts'],
+    tests: ['test/domain/recovery/ladder.test.ts', 'test/actors/tasks/recovery/reboot.test.ts'],
   },
   {
     id: 'the-guard-never-sees-a-small-scope',
@@ -191,14 +191,14 @@ export const mutations: readonly Mutation[] = [
     file: 'src/domain/recovery/permits.ts',
     find: 'tally.recovering + tally.taken < limitOf(tally)),',
     replace: 'tally.recovering < limitOf(tally)),',
-    tests: ['test/domain/recovery/permits.test.ts', 'test/actors/permit-queue.test.ts'],
+    tests: ['test/domain/recovery/permits.test.ts', 'test/actors/turns/permit-queue.test.ts'],
   },
   {
     id: 'power-that-was-left-off-is-not-under-way',
     file: 'src/domain/recovery/permits.ts',
     find: '  if (powerOffAskedAtMs !== null) return true;\n',
     replace: '',
-    tests: ['test/domain/recovery/permits.test.ts', 'test/actors/permit-queue.test.ts'],
+    tests: ['test/domain/recovery/permits.test.ts', 'test/actors/turns/permit-queue.test.ts'],
   },
   {
     id: 'an-order-goes-past-a-freeze',
@@ -261,7 +261,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/domain/provisioning/update.ts',
     find: "seen.status !== 'Missing' && row.missing !== null",
     replace: 'row.missing !== null',
-    tests: ['test/domain/provisioning/update.test.ts', 'test/actors/updater.test.ts'],
+    tests: ['test/domain/provisioning/update.test.ts', 'test/actors/provisioning/updater.test.ts'],
   },
   {
     id: 'an-empty-listing-is-believed',
@@ -279,7 +279,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/domain/provisioning/update.ts',
     find: 'value !== null || doubtful.includes(field) ? { [field]: value } : {}',
     replace: 'value === undefined ? {} : { [field]: value }',
-    tests: ['test/domain/provisioning/update.test.ts', 'test/actors/updater.test.ts'],
+    tests: ['test/domain/provisioning/update.test.ts', 'test/actors/provisioning/updater.test.ts'],
   },
   {
     id: 'a-lost-reply-frees-the-slot',

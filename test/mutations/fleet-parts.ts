@@ -204,8 +204,8 @@ const keeper = mistakesIn(
 );
 
 const leases = mistakesIn(
-  'src/actors/leases.ts',
-  ['test/actors/leases.test.ts'],
+  'src/actors/provisioning/leases.ts',
+  ['test/actors/provisioning/leases.test.ts'],
   [
     ['leases-job-of-another-session-is-ours', `keeper.current() === found.session ?`, `true ?`],
     ['leases-job-that-was-lost-is-ours', `taken.delete(job);\n        const waits`, `const waits`],
@@ -234,7 +234,7 @@ const leases = mistakesIn(
 
 const chunk = mistakesIn(
   'src/actors/provisioning/chunk.ts',
-  ['test/actors/provisioning', 'test/actors/provider-holds.test.ts'],
+  ['test/actors/provisioning', 'test/actors/providers/holds.test.ts'],
   [
     ['chunk-creations-are-not-spaced', `if (waitMs > 0) await sleep(clock, waitMs, ends);`, ''],
     [

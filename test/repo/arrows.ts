@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import { Visitor, parseSync } from 'oxc-parser';
-import { PG_ROOMS, ROOMS } from './rooms.ts';
+import { ACTORS, PG, ROOMS } from './rooms.ts';
+import type { LargeRoom } from './rooms.ts';
 import { lineOf } from './sources.ts';
 import type { Source } from './sources.ts';
 
@@ -37,42 +38,16 @@ const DRIVERS: Limits = {
   ours: [/^src\/adapters\/provider\/(port|[a-z][a-z0-9-]*\/driver)\.ts$/],
 };
 
-const PG = 'src/adapters/bmdb/pg/';
-/** What every room of the database on PostgreSQL is built on. */
-const PG_BASE: readonly string[] = [
-  'eligibility',
-  'errors',
-  'delete-tags',
-  'live',
-  'pool',
-  'repeat',
-  'settings',
-  'sql',
-  'statement',
-];
-/** Imports inside the database on PostgreSQL: its entries (`pg-bmdb.ts`, …) may import every room. */
-function mayImportInPg(path: string, resolved: string): boolean {
-  const room = path.startsWith(PG) ? path.slice(PG.length) : '';
-  const target = resolved.startsWith(PG) ? resolved.slice(PG.length) : '';
-  if (room === '' || target === '') return true;
-  const isBase = PG_BASE.some((name) => target === `${name}.ts`);
-  const [own = ''] = room.split('/');
-  const [other = ''] = target.split('/');
-  if (PG_BASE.some((name) => room === `${name}.ts`)) return isBase;
-  return (
-    !room.includes('/') || isBase || own === other || (PG_ROOMS[own]?.may ?? []).includes(other)
-  );
+/** Imports inside a large room: its entries (`pg-bmdb.ts`, `provide.ts`, …) may import every folder. */
+function mayImportInside({ path: top, base, rooms }: LargeRoom, path: string, resolved: string) {
+  if (!path.startsWith(top) || !resolved.startsWith(top)) return true;
+  const [file, target] = [path.slice(top.length), resolved.slice(top.length)];
+  const isBase = (name: string) => base.some((each) => name === `${each}.ts`);
+  if (isBase(file)) return isBase(target);
+  if (!file.includes('/') || isBase(target)) return true;
+  const [own = '', other = ''] = [file, target].map((name) => name.split('/')[0]);
+  return own === other || (rooms[own]?.may ?? []).includes(other);
 }
-
-const TASKS = /^src\/actors\/tasks\//;
-/** What tasks are built on, of all that fills the charts' slots. */
-const BELOW_TASKS = /^src\/actors\/(desk|provider-holds|send-check|session-keeper)\.ts$/;
-/** Imports inside the room of actors: tasks stand alone, so that each is read by itself. */
-const mayImportInActors = (path: string, resolved: string): boolean =>
-  !TASKS.test(path) ||
-  !resolved.startsWith('src/actors/') ||
-  TASKS.test(resolved) ||
-  BELOW_TASKS.test(resolved);
 
 /** Of the room of adapters, each folder is a room of its own, and so is that of each provider. */
 function adapterLimits(path: string): Limits | undefined {
@@ -102,8 +77,7 @@ function mayImport(limits: Limits | undefined, path: string, target: string): bo
   const own = target.startsWith('.');
   const resolved = own ? posix.join(posix.dirname(path), target) : target;
   if (resolved.startsWith('test/')) return false;
-  if (!mayImportInPg(path, resolved)) return false;
-  if (!mayImportInActors(path, resolved)) return false;
+  if (![ACTORS, PG].every((room) => mayImportInside(room, path, resolved))) return false;
   if (limits?.files.test(resolved)) return true;
   if (UNIMPORTED.some((files) => files.test(resolved))) return false;
   if (!limits) return true;

@@ -1,5 +1,5 @@
-import { COMPOSITION, PG_ROOMS, ROOMS } from './rooms.ts';
-import type { Room } from './rooms.ts';
+import { COMPOSITION, ROOMS } from './rooms.ts';
+import type { LargeRoom, Room } from './rooms.ts';
 
 /** A table of Markdown; the formatter aligns it. */
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
@@ -26,10 +26,11 @@ export function roomTable(rooms: readonly Room[] = ROOMS): string {
   ]);
 }
 
-export const pgRoomTable = (): string =>
+/** The table of the folders in a large room. */
+export const innerRoomTable = ({ rooms }: LargeRoom): string =>
   table(
     HEAD,
-    Object.entries(PG_ROOMS).map(([name, { holds, may }]) => [
+    Object.entries(rooms).map(([name, { holds, may }]) => [
       `\`${name}/\``,
       holds,
       may.join(', ') || 'its base',

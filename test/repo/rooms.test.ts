@@ -2,8 +2,8 @@ import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { expectParts } from './generated-parts.ts';
-import { pgRoomTable, roomDrawing, roomTable } from './rooms-text.ts';
-import { COMPOSITION, PG_ROOMS, ROOMS } from './rooms.ts';
+import { innerRoomTable, roomDrawing, roomTable } from './rooms-text.ts';
+import { ACTORS, COMPOSITION, PG, ROOMS } from './rooms.ts';
 import type { Room } from './rooms.ts';
 import { root } from './sources.ts';
 
@@ -19,15 +19,33 @@ test('every folder and file of src is a room, or where rooms meet', () => {
   expect(namesIn('src').toSorted()).toEqual(known.toSorted());
 });
 
-test('every folder of the database on PostgreSQL is a room of it', () => {
-  const folders = namesIn('src/adapters/bmdb/pg').filter((name) => name.endsWith('/'));
-  const known = Object.keys(PG_ROOMS).map((name) => `${name}/`);
-  expect(folders.toSorted()).toEqual(known.toSorted());
+test.each([ACTORS, PG])('every folder of $path is a room of it', ({ path, rooms, base }) => {
+  const names = namesIn(path);
+  const folders = names.filter((name) => name.endsWith('/'));
+  expect(folders.toSorted()).toEqual(
+    Object.keys(rooms)
+      .map((name) => `${name}/`)
+      .toSorted(),
+  );
+  expect(names).toEqual(expect.arrayContaining(base.map((name) => `${name}.ts`)));
+});
+
+test.each([ACTORS, PG])('the arrows inside $path lead to its rooms, and in no circle', (large) => {
+  const visit = (name: string, path: readonly string[]): void => {
+    expect(path).not.toContain(name);
+    expect(Object.keys(large.rooms)).toContain(name);
+    for (const to of large.rooms[name]!.may) visit(to, [...path, name]);
+  };
+  for (const name of Object.keys(large.rooms)) visit(name, []);
 });
 
 test('the tables of rooms and the drawing in the architecture are made from the map', async () => {
   const drawn = `${roomTable()}\n\n${roomDrawing()}`;
-  await expectParts('docs/ARCHITECTURE.md', { rooms: drawn, 'pg-rooms': pgRoomTable() });
+  await expectParts('docs/ARCHITECTURE.md', {
+    rooms: drawn,
+    'actor-rooms': innerRoomTable(ACTORS),
+    'pg-rooms': innerRoomTable(PG),
+  });
 });
 
 test('arrows lead to rooms, and in no circle', () => {

@@ -106,36 +106,91 @@ export const ROOMS: readonly Room[] = [
 /** Where adapters meet statecharts: these may import everything, but nothing imports `main.ts`. */
 export const COMPOSITION = ['main.ts', 'commands/', 'daemon/', 'diagrams/', 'agent-bundle.ts'];
 
-/** A folder of the database on PostgreSQL. */
-export interface PgRoom {
+/** A folder of a large room. */
+export interface InnerRoom {
   readonly holds: string;
   /** Which of its neighbours it may import; what all of them build on it may import anyway. */
   readonly may: readonly string[];
 }
 
-export const PG_ROOMS: Readonly<Record<string, PgRoom>> = {
-  claims: {
-    holds: 'what a claim is, how dead claims are released, whether a request may be made',
-    may: [],
+/** A large room, and the folders in it. */
+export interface LargeRoom {
+  /** With a slash at its end. */
+  readonly path: string;
+  /** Files at its top that every folder is built on; they import only each other of this room. */
+  readonly base: readonly string[];
+  readonly rooms: Readonly<Record<string, InnerRoom>>;
+}
+
+export const ACTORS: LargeRoom = {
+  path: 'src/actors/',
+  base: ['session-keeper'],
+  rooms: {
+    mirror: {
+      holds:
+        'what is known of the fleet: rows and listings read, put together, told to the machines',
+      may: [],
+    },
+    guard: { holds: 'looking at the fleet as a whole, and telling what keeps it', may: ['mirror'] },
+    turns: {
+      holds: 'when a task may work on a machine, and what is given back when it ends',
+      may: [],
+    },
+    providers: {
+      holds: 'listings that are shared, holds on calls, what is checked before a request is sent',
+      may: [],
+    },
+    provisioning: {
+      holds: 'creating machines, recording them, copying what their provider says of them',
+      may: ['providers'],
+    },
+    tasks: {
+      holds: 'the work on one machine: agent start, recovery, deprovision',
+      may: ['providers', 'turns'],
+    },
   },
-  tasks: {
-    holds: 'claiming a machine, noting what was done to it, and how the work ends',
-    may: ['claims', 'guard', 'reading', 'recovery'],
-  },
-  recovery: {
-    holds: 'permits of the budget, and the rows of the ladder',
-    may: ['claims', 'guard', 'reading', 'requests'],
-  },
-  guard: {
-    holds: "the guard's rows, what it counts, and the lines about silent machines",
-    may: [],
-  },
-  requests: { holds: 'what operators ask for: filed, listed, ended', may: [] },
-  people: { holds: 'carrying out what operators asked for', may: ['guard', 'reading', 'requests'] },
-  heartbeats: { holds: 'batches of heartbeats and what agents report', may: [] },
-  reading: { holds: 'rows, changes, and what people look up', may: ['guard', 'requests'] },
-  provisioning: {
-    holds: 'intents, leases, listings, holds, and machines that a provider made',
-    may: ['reading'],
+};
+
+export const PG: LargeRoom = {
+  path: 'src/adapters/bmdb/pg/',
+  base: [
+    'eligibility',
+    'errors',
+    'delete-tags',
+    'live',
+    'pool',
+    'repeat',
+    'settings',
+    'sql',
+    'statement',
+  ],
+  rooms: {
+    claims: {
+      holds: 'what a claim is, how dead claims are released, whether a request may be made',
+      may: [],
+    },
+    tasks: {
+      holds: 'claiming a machine, noting what was done to it, and how the work ends',
+      may: ['claims', 'guard', 'reading', 'recovery'],
+    },
+    recovery: {
+      holds: 'permits of the budget, and the rows of the ladder',
+      may: ['claims', 'guard', 'reading', 'requests'],
+    },
+    guard: {
+      holds: "the guard's rows, what it counts, and the lines about silent machines",
+      may: [],
+    },
+    requests: { holds: 'what operators ask for: filed, listed, ended', may: [] },
+    people: {
+      holds: 'carrying out what operators asked for',
+      may: ['guard', 'reading', 'requests'],
+    },
+    heartbeats: { holds: 'batches of heartbeats and what agents report', may: [] },
+    reading: { holds: 'rows, changes, and what people look up', may: ['guard', 'requests'] },
+    provisioning: {
+      holds: 'intents, leases, listings, holds, and machines that a provider made',
+      may: ['reading'],
+    },
   },
 };

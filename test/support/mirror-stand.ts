@@ -1,5 +1,5 @@
 import { Subject } from 'rxjs';
-import { createMirror, type Mirror } from '../../src/actors/mirror.ts';
+import { createMirror, type Mirror } from '../../src/actors/mirror/mirror.ts';
 import type { Heard } from '../../src/adapters/agents/port.ts';
 import type { BmdbChanges, BmdbSnapshot } from '../../src/adapters/bmdb/port.ts';
 import { cursor } from '../../src/domain/ids.ts';

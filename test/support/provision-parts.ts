@@ -1,12 +1,12 @@
-import { createLeases } from '../../src/actors/leases.ts';
-import { createListingHealth } from '../../src/actors/listing-health.ts';
-import { createListings } from '../../src/actors/listings.ts';
+import { createLeases } from '../../src/actors/provisioning/leases.ts';
+import { createListingHealth } from '../../src/actors/providers/listing-health.ts';
+import { createListings } from '../../src/actors/providers/listings.ts';
 import type { DeprovisionDeps } from '../../src/actors/tasks/deprovision.ts';
-import { createHoldKeeper } from '../../src/actors/provider-holds.ts';
+import { createHoldKeeper } from '../../src/actors/providers/holds.ts';
 import type { ProvisionDeps, ProvisionLimits } from '../../src/actors/provisioning/deps.ts';
 import type { SessionKeeper } from '../../src/actors/session-keeper.ts';
 import type { TaskDeps } from '../../src/actors/tasks/task.ts';
-import type { UpdaterDeps } from '../../src/actors/updater.ts';
+import type { UpdaterDeps } from '../../src/actors/provisioning/updater.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import type { Clock, Random } from '../../src/adapters/clock/port.ts';
 import type { Log } from '../../src/adapters/log/port.ts';

@@ -1,6 +1,6 @@
 import { createActor, type AnyActorLogic } from 'xstate';
-import { createDesk, type Desk, type Kind } from '../../src/actors/desk.ts';
-import { createHoldKeeper, type HoldKeeper } from '../../src/actors/provider-holds.ts';
+import { createDesk, type Desk, type Kind } from '../../src/actors/turns/desk.ts';
+import { createHoldKeeper, type HoldKeeper } from '../../src/actors/providers/holds.ts';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
 import type { TaskDeps } from '../../src/actors/tasks/task.ts';
 import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';

@@ -6,9 +6,9 @@ import type { FleetProvider } from '../../adapters/provider/port.ts';
 import { NotFound } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import type { Provided, ProviderMachine } from '../../domain/machine.ts';
-import type { Leases } from '../leases.ts';
-import type { Listings } from '../listings.ts';
-import type { HoldKeeper } from '../provider-holds.ts';
+import type { Leases } from './leases.ts';
+import type { Listings } from '../providers/listings.ts';
+import type { HoldKeeper } from '../providers/holds.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
 
 export interface ProvisionDeps {

@@ -1,7 +1,7 @@
 import type { BmdbSnapshot, Lease } from '../../adapters/bmdb/port.ts';
 import type { Finding } from '../../domain/provisioning/findings.ts';
 import type { Reconciliation } from '../../domain/provisioning/reconcile.ts';
-import type { DatedListing } from '../listings.ts';
+import type { DatedListing } from '../providers/listings.ts';
 
 /** A listing, and the rows of the BMDB. */
 export interface Reading {

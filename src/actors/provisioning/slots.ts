@@ -2,7 +2,7 @@ import { fromPromise } from 'xstate';
 import type { ProviderName } from '../../domain/ids.ts';
 import { throttleOf } from '../../domain/provisioning/provider-holds.ts';
 import type { Listed, Round } from '../../machines/provisioner.ts';
-import { provisionerJob } from '../leases.ts';
+import { provisionerJob } from './leases.ts';
 import { beginCreations } from './chunk.ts';
 import { createCreations } from './creations.ts';
 import { begin, type ProvisionDeps } from './deps.ts';

@@ -6,7 +6,7 @@ import { RemoteFailure } from '../../domain/errors.ts';
 import type { ProviderMachine } from '../../domain/machine.ts';
 import { plainText } from '../../domain/texts.ts';
 import type { Failure } from '../../machines/task.ts';
-import type { Turn } from '../desk.ts';
+import type { Turn } from '../turns/desk.ts';
 import { type HostKeyEvidence, proveHostKey } from './host-key-proof.ts';
 import { firstStep, slotOf, stepAfter, type Step } from './steps.ts';
 import {

@@ -1,6 +1,6 @@
 import { fromPromise } from 'xstate';
 import type { Job } from '../../machines/task.ts';
-import type { Desk, Turn } from '../desk.ts';
+import type { Desk, Turn } from '../turns/desk.ts';
 import { signalOf, type Claimed } from './task.ts';
 
 /**

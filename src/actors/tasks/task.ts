@@ -13,7 +13,7 @@ import type { MachineRow, Process, Provided, ProviderMachine } from '../../domai
 import type { HostKeyPolicy } from '../../domain/policy.ts';
 import { plainText } from '../../domain/texts.ts';
 import type { Failure, Job } from '../../machines/task.ts';
-import type { Desk, Turn } from '../desk.ts';
+import type { Desk, Turn } from '../turns/desk.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
 
 /** What every task on a machine needs. */

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import pg from 'pg';
 import { EMPTY } from 'rxjs';
 import { createActor } from 'xstate';
-import { createMirror } from '../../../src/actors/mirror.ts';
+import { createMirror } from '../../../src/actors/mirror/mirror.ts';
 import type { Bmdb } from '../../../src/adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';

@@ -4,7 +4,7 @@ import { RUNGS } from '../../../domain/machine.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
 import type { ThrottledCall } from '../../../domain/provisioning/provider-holds.ts';
 import { askAgainInMs } from '../../../domain/recovery/ladder.ts';
-import { createSendCheck } from '../../send-check.ts';
+import { createSendCheck } from '../../providers/send-check.ts';
 import { requireOurs } from '../task.ts';
 import {
   knownBootId,

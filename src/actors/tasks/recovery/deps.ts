@@ -11,7 +11,7 @@ import type {
   LadderStep,
   RungPolicy,
 } from '../../../domain/recovery/ladder.ts';
-import type { HoldKeeper } from '../../provider-holds.ts';
+import type { HoldKeeper } from '../../providers/holds.ts';
 import type { HostKeyEvidence } from '../host-key-proof.ts';
 import type { Claimed, TaskDeps } from '../task.ts';
 

@@ -12,7 +12,7 @@ import {
   onTestFinished,
   vi,
 } from 'vitest';
-import { createMirrorRows } from '../../../../src/actors/mirror-rows.ts';
+import { createMirrorRows } from '../../../../src/actors/mirror/rows.ts';
 import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb } from '../../../../src/adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';

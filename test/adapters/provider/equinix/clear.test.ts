@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { createHoldKeeper } from '../../../../src/actors/provider-holds.ts';
+import { createHoldKeeper } from '../../../../src/actors/providers/holds.ts';
 import { createMemBmdb } from '../../../doubles/mem-bmdb/mem-bmdb.ts';
 import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';

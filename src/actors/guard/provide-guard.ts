@@ -1,0 +1,94 @@
+import { fromPromise } from 'xstate';
+import type { Bmdb, BmdbSession } from '../../adapters/bmdb/port.ts';
+import type { Log } from '../../adapters/log/port.ts';
+import { slot, type SessionId, type Slot } from '../../domain/ids.ts';
+import { GUARD_VERBS, type RequestRow } from '../../domain/machine.ts';
+import { rankOf } from '../../domain/preference.ts';
+import { guard, type GuardLook } from '../../machines/guard.ts';
+import type { GuardWatch } from './watch.ts';
+import type { Mirror } from '../mirror/mirror.ts';
+import type { SessionKeeper } from '../session-keeper.ts';
+
+export interface GuardDeps {
+  readonly bmdb: Pick<Bmdb, 'guard'>;
+  readonly keeper: Pick<SessionKeeper, 'require'>;
+  readonly mirror: Pick<Mirror, 'requests' | 'facts' | 'sessions' | 'nowMs'>;
+  readonly watch: GuardWatch;
+  /** A heartbeat that came now would be recorded. */
+  readonly isTakingIn: () => boolean;
+  /** A daemon of rank n waits n times this before it carries a request out. */
+  readonly headStartMs: number;
+  readonly log: Log;
+}
+
+const VERBS: ReadonlySet<string> = new Set(GUARD_VERBS);
+/** A request about a slot that is still unknown after so long is about none of ours. */
+export const STRAY_MS = 10_000;
+
+/** The chart of the guard over the BMDB. */
+export function provideGuard(deps: GuardDeps) {
+  const { bmdb, watch, log, isTakingIn } = deps;
+  return guard.provide({
+    actors: {
+      assess: fromPromise<GuardLook, void>(async () => {
+        const found = await bmdb.guard.assess({ ingestUp: isTakingIn() });
+        return { rows: found.rows, counts: found.counts, standings: watch.judge(found) };
+      }),
+      settleGuardRequests: fromPromise<void, void>(({ signal }) => settleDue(deps, signal)),
+    },
+    actions: {
+      reportLook: (_, { look }) => watch.take(look, look.standings),
+      reportBlind: (_, { error }) => {
+        watch.lose();
+        log.warn({ err: error }, 'the guard could not look at the fleet: nobody is recovered');
+      },
+      reportUnsettled: (_, { error }) =>
+        log.warn({ err: error }, 'what operators ask of the guard could not be carried out yet'),
+    },
+  });
+}
+
+/** One after the other, each for itself: one that cannot be settled keeps no other waiting. */
+async function settleDue(deps: GuardDeps, signal: AbortSignal): Promise<void> {
+  const { keeper, log } = deps;
+  const open = deps.mirror.requests().filter(isGuards(deps));
+  if (open.length === 0) return;
+  const session = keeper.require();
+  for (const request of open.filter(isDue(deps, session.sessionId))) {
+    if (signal.aborted) return;
+    await settle(session, request, log);
+  }
+}
+
+/** Whether it is about no slot that an actor looks after. */
+const isGuards =
+  ({ mirror }: GuardDeps) =>
+  (request: RequestRow): boolean => {
+    if (VERBS.has(request.verb)) return true;
+    const age = mirror.nowMs() - request.createdAtMs;
+    return age >= STRAY_MS && !mirror.facts().has(keyOf(request) as Slot);
+  };
+
+/** The daemon that is preferred for it goes first. */
+const isDue =
+  ({ mirror, headStartMs }: GuardDeps, self: SessionId) =>
+  (request: RequestRow): boolean => {
+    const rank = rankOf(self, mirror.sessions(), keyOf(request) as Slot);
+    return mirror.nowMs() >= request.createdAtMs + rank * headStartMs;
+  };
+
+const keyOf = ({ provider, slotId }: RequestRow): string =>
+  provider !== null && slotId !== null ? slot(provider, slotId) : (provider ?? 'fleet');
+
+async function settle(session: BmdbSession, request: RequestRow, log: Log): Promise<void> {
+  const { key, verb, by, reason } = request;
+  const fields = { request: key, verb, of: keyOf(request), by, reason };
+  try {
+    const settled = await session.settle(key);
+    if (settled) log.info({ ...fields, state: settled.state, outcome: settled.outcome }, SETTLED);
+  } catch (err) {
+    log.warn({ ...fields, err }, 'what an operator asked for could not be carried out yet');
+  }
+}
+
+const SETTLED = 'what an operator asked for was settled';

@@ -1,0 +1,105 @@
+import type { GuardAssessment } from '../../adapters/bmdb/port.ts';
+import type { Clock } from '../../adapters/clock/port.ts';
+import type { Log } from '../../adapters/log/port.ts';
+import type { GuardMetrics } from '../../adapters/metrics/port.ts';
+import type { GuardPolicy } from '../../domain/recovery/guard.ts';
+import {
+  BLIND,
+  gravest,
+  recoveryBar,
+  standingsOf,
+  type GuardPicture,
+  type GuardStanding,
+  type GuardState,
+} from '../../domain/recovery/standing.ts';
+import { sameData } from '../../domain/same-data.ts';
+import { reportGuard } from './report.ts';
+
+export interface GuardWatchDeps {
+  readonly policy: GuardPolicy;
+  /** Heartbeats must have been taken in for so long before silence means anything. */
+  readonly heartbeatMs: number;
+  /** Database clock, epoch ms. */
+  readonly nowMs: () => number;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly metrics: GuardMetrics;
+  readonly log: Log;
+  /** Told in the turn in which something shows differently. */
+  readonly onChange: () => void;
+}
+
+/** Where the guard stands, as of its last look. */
+export interface GuardView extends GuardPicture {
+  readonly state: GuardState;
+  readonly reason: string | null;
+  /** The fleet first, then providers. */
+  readonly standings: readonly GuardStanding[];
+  /** How long recovery of the fleet or a provider was seen frozen since start. */
+  readonly frozenSeconds: number;
+}
+
+/** What this daemon knows of the guard: for permits, the page, metrics and the log. */
+export interface GuardWatch {
+  view(): GuardView;
+  /** Judges what was found now; changes nothing. */
+  judge(found: GuardAssessment): readonly GuardStanding[];
+  /** A look was taken. */
+  take(picture: GuardPicture, standings: readonly GuardStanding[]): void;
+  /** Nothing is known any more. */
+  lose(): void;
+  /** Why no machine of the provider may be recovered, as far as is known; null: nothing forbids it. */
+  barOf(provider: string, isOrder: boolean): string | null;
+}
+
+interface Known extends GuardPicture {
+  readonly standings: readonly GuardStanding[];
+  readonly atMs: number;
+}
+
+export function createGuardWatch(deps: GuardWatchDeps): GuardWatch {
+  const { policy, heartbeatMs, nowMs, clock, metrics, log, onChange } = deps;
+  let known: Known = { rows: [], counts: [], standings: [BLIND], atMs: clock.monotonic() };
+  let frozenMs = 0;
+
+  const sinceLastMs = () => clock.monotonic() - known.atMs;
+  const isFrozen = () => known.rows.some(({ frozen }) => frozen !== null);
+  const show = (after: Omit<Known, 'atMs'>) => {
+    const before = known;
+    for (const { scope, frozen } of before.rows) {
+      if (frozen) metrics.guardFrozen(scope, sinceLastMs() / 1_000);
+    }
+    if (isFrozen()) frozenMs += sinceLastMs();
+    known = { ...after, atMs: clock.monotonic() };
+    metrics.guard(known.standings, known.counts);
+    reportGuard(log, before, known);
+    if (!sameData(before.standings, known.standings)) onChange();
+  };
+
+  return {
+    view: () => {
+      const { state, reason } = gravest(known.standings);
+      const { rows, counts, standings } = known;
+      const frozenSeconds = (frozenMs + (isFrozen() ? sinceLastMs() : 0)) / 1_000;
+      return { rows, counts, standings, state, reason, frozenSeconds };
+    },
+    judge: (found) => {
+      const moment = { nowMs: nowMs(), policy, heartbeatMs };
+      return standingsOf(found, moment).map((each) => withSince(each, known.standings, nowMs()));
+    },
+    take: ({ rows, counts }, standings) => show({ rows, counts, standings }),
+    lose: () => show({ rows: known.rows, counts: known.counts, standings: [BLIND] }),
+    barOf: (provider, isOrder) => recoveryBar(known.standings, provider, isOrder),
+  };
+}
+
+/** A state that no row dates began when it was seen first. */
+function withSince(
+  standing: GuardStanding,
+  before: readonly GuardStanding[],
+  nowMs: number,
+): GuardStanding {
+  if (standing.sinceMs !== null || standing.state === 'watching') return standing;
+  const known = before.find(({ scope }) => scope === standing.scope);
+  const isSame = known?.state === standing.state;
+  return { ...standing, sinceMs: isSame ? known.sinceMs : nowMs };
+}

@@ -1,0 +1,66 @@
+import type { BmdbSession, Lease } from '../../adapters/bmdb/port.ts';
+import { sleep, type Clock, type Random } from '../../adapters/clock/port.ts';
+import type { Log } from '../../adapters/log/port.ts';
+import { explain } from '../../domain/errors.ts';
+import type { ProviderName } from '../../domain/ids.ts';
+import type { SessionKeeper } from '../session-keeper.ts';
+
+/** Jobs that one daemon does at a time, and which of them are ours. */
+export interface Leases {
+  /**
+   * Resolves when the job is ours, at once if it still is; asks every few seconds until then.
+   * @throws {SessionExpired}
+   */
+  take(job: string, signal: AbortSignal): Promise<Lease>;
+  /** The lease of the living session, if the job was taken by it. */
+  held(job: string): Lease | null;
+  /** Gives all jobs back, so that others need not wait for the session to end. Never fails. */
+  releaseAll(): Promise<void>;
+}
+
+export interface LeasesDeps {
+  readonly keeper: SessionKeeper;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** How often a job that another daemon has is asked for, ± 20 %. */
+  readonly retryMs: number;
+}
+
+/** The job of provisioning and updating a provider. */
+export const provisionerJob = (provider: ProviderName): string => `provisioner/${provider}`;
+
+export function createLeases({ keeper, clock, random, log, retryMs }: LeasesDeps): Leases {
+  const taken = new Map<string, { readonly session: BmdbSession; readonly lease: Lease }>();
+  return {
+    async take(job, signal) {
+      for (;;) {
+        const session = keeper.require();
+        const lease = await session.lease(job);
+        if (lease) {
+          taken.set(job, { session, lease });
+          return lease;
+        }
+        taken.delete(job);
+        const waits = AbortSignal.any([signal, session.signal]);
+        await sleep(clock, retryMs * (0.8 + 0.4 * random.next()), waits);
+      }
+    },
+    held(job) {
+      const found = taken.get(job);
+      return found && keeper.current() === found.session ? found.lease : null;
+    },
+    async releaseAll() {
+      const leases = [...taken.values()];
+      taken.clear();
+      for (const { lease, session } of leases) {
+        // A session that died took its jobs with it.
+        if (session.signal.aborted) continue;
+        await lease.release().catch((error: unknown) => {
+          const fields = { job: lease.name, cause: explain(error) };
+          log.warn(fields, 'a job could not be given back; it is free when the session ends');
+        });
+      }
+    },
+  };
+}

@@ -1,0 +1,243 @@
+import pLimit from 'p-limit';
+import type { BmdbSession } from '../../adapters/bmdb/port.ts';
+import type { Clock, Random } from '../../adapters/clock/port.ts';
+import type { Log } from '../../adapters/log/port.ts';
+import type { FleetProvider } from '../../adapters/provider/port.ts';
+import { codeOf, explain, isProviderError, SessionExpired } from '../../domain/errors.ts';
+import type { MachineId, ProviderName, Slot } from '../../domain/ids.ts';
+import type { MachineRow, ProviderMachine, SlotFacts } from '../../domain/machine.ts';
+import { createSinbin } from '../../domain/provisioning/sinbin.ts';
+import {
+  failedLookMs,
+  RECHECK_SOON_MS,
+  recheckJitter,
+  updateOf,
+  type Clearable,
+} from '../../domain/provisioning/update.ts';
+import { createIdleTags } from './idle-tags.ts';
+import { provisionerJob, type Leases } from './leases.ts';
+import type { DatedListing, Listings } from '../providers/listings.ts';
+import type { HoldKeeper } from '../providers/holds.ts';
+import type { SessionKeeper } from '../session-keeper.ts';
+
+export interface UpdaterDeps {
+  readonly keeper: SessionKeeper;
+  readonly leases: Pick<Leases, 'held'>;
+  readonly listings: Pick<Listings, 'list'>;
+  readonly holds: Pick<HoldKeeper, 'guard'>;
+  readonly providers: ReadonlyMap<ProviderName, FleetProvider>;
+  readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
+  /** Database clock, epoch ms. */
+  readonly nowMs: () => number;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** Looks at once. */
+const AT_ONCE = 5;
+/** When there is no listing, no more machines than this are looked at one by one. */
+const LOOKS_MAX = 10;
+/** More machines than this are looked at more often than they need be, which does no harm. */
+const BENCH_MAX = 200_000;
+const LOOK_MS = 60_000;
+
+/** What is remembered of a machine between two looks. */
+interface Memory {
+  readonly failures: number;
+  readonly doubtful: readonly Clearable[];
+  /** When what is known was seen, epoch ms of the daemon's clock: what is older is no news. */
+  readonly seenAtMs: number;
+}
+const FRESH: Memory = { failures: 0, doubtful: [], seenAtMs: -Infinity };
+
+/** A machine, and its device as it is seen; null: it must be looked at. */
+interface Visit {
+  readonly slot: Slot;
+  readonly row: MachineRow;
+  readonly seen: ProviderMachine | null;
+  /** It is time for a look; else there is only news, which may be none. */
+  readonly isDue: boolean;
+}
+
+/**
+ * Writes what the providers report of known machines into the BMDB, for the providers whose job is
+ * ours. What the mirror saw change costs no call; besides, each machine is looked at when it is due:
+ * in a recent listing, else by itself. What fails with one machine keeps nothing from the others;
+ * the end of the session ends the iteration. What operators want of each machine is copied to its
+ * tags.
+ */
+export function createUpdater(deps: UpdaterDeps): (signal: AbortSignal) => Promise<void> {
+  const { clock, log } = deps;
+  const bench = createSinbin<MachineId>(BENCH_MAX);
+  const memories = new Map<MachineId, Memory>();
+  const memoryOf = (id: MachineId) => memories.get(id) ?? FRESH;
+  const tagIdle = createIdleTags(deps);
+
+  const rest = (id: MachineId, waitMs: number, memory: Memory) => {
+    const nowMs = clock.monotonic();
+    bench.remove(id);
+    bench.add(id, nowMs + recheckJitter(waitMs, deps.random.next()), nowMs);
+    memories.set(id, memory);
+  };
+
+  async function visit(
+    at: Visit,
+    provider: FleetProvider,
+    session: BmdbSession,
+    ends: AbortSignal,
+  ) {
+    const { machineId } = at.row;
+    const memory = memoryOf(machineId);
+    try {
+      const seen = at.seen ?? (await look(deps.holds, at.row, provider, session, ends));
+      if (!seen) return rest(machineId, RECHECK_SOON_MS, { ...FRESH, seenAtMs: clock.now() });
+      const { change, doubtful, recheckMs } = updateOf(at.row, seen, memory.doubtful);
+      if (change) {
+        await session.updateProvided(machineId, change);
+        tellChange(log, at, change.status);
+      }
+      const known = { failures: 0, doubtful, seenAtMs: seen.observedAtMs };
+      if (change || at.isDue) rest(machineId, recheckMs, known);
+      else memories.set(machineId, { ...memory, seenAtMs: seen.observedAtMs });
+    } catch (error) {
+      if (error instanceof SessionExpired || ends.aborted) throw error;
+      const failures = memory.failures + 1;
+      rest(machineId, failedLookMs(failures), { ...memory, failures });
+      const fields = { slot: at.slot, machine: machineId, code: codeOf(error) };
+      log.warn({ ...fields, cause: explain(error) }, 'a machine could not be looked at');
+    }
+  }
+
+  /** Those of which there is news, and those that are due, with what a listing shows of them. */
+  async function visitsOf(name: ProviderName, ends: AbortSignal): Promise<Visit[]> {
+    const nowMs = clock.monotonic();
+    const all = knownOf(deps.facts(), name, (id) => !bench.penalised(id, nowMs));
+    const due = all.filter(({ isDue }) => isDue);
+    const news = all.filter(
+      ({ isDue, row, seen }) =>
+        !isDue && seen !== null && seen.observedAtMs > memoryOf(row.machineId).seenAtMs,
+    );
+    const checked = news.length + due.length;
+    log.debug({ provider: name, checked, skipped: all.length - checked }, 'updating');
+    if (due.length === 0) return news;
+    const listed = await listedOf(deps, name, due.length, ends);
+    const visits = due.flatMap((at): Visit[] => {
+      const { machineId, provided } = at.row;
+      const seen = listed?.byId.get(provided!.providerId) ?? null;
+      const isUnclear = listed?.unreadable.has(provided!.providerId) ?? false;
+      if (seen || !listed?.complete || isUnclear) return [{ ...at, seen }];
+      // The provisioner counts what a complete listing does not show.
+      rest(machineId, RECHECK_SOON_MS, FRESH);
+      return [];
+    });
+    return [...news, ...visits];
+  }
+
+  async function iterate(name: ProviderName, signal: AbortSignal): Promise<void> {
+    const session = deps.keeper.current();
+    if (!session || !deps.leases.held(provisionerJob(name))) return;
+    const ends = AbortSignal.any([signal, session.signal]);
+    forgetGone(memories, deps.facts());
+    const limit = pLimit(AT_ONCE);
+    const provider = deps.providers.get(name)!;
+    const visits = (await visitsOf(name, ends)).map((at) =>
+      limit(async () => {
+        if (ends.aborted) throw ends.reason;
+        await visit(at, provider, session, ends);
+      }),
+    );
+    const results = await Promise.allSettled(visits);
+    const fatal = results.find((result) => result.status === 'rejected');
+    if (fatal && !signal.aborted) throw fatal.reason;
+    await tagIdle(provider, ends);
+  }
+
+  const update = async (name: ProviderName, signal: AbortSignal): Promise<void> => {
+    try {
+      await iterate(name, signal);
+    } catch (error) {
+      if (error instanceof SessionExpired || signal.aborted) throw error;
+      log.warn({ provider: name, cause: explain(error) }, 'the update failed');
+    }
+  };
+  return async (signal) => {
+    const updates = [...deps.providers.keys()].map((name) => update(name, signal));
+    const results = await Promise.allSettled(updates);
+    const fatal = results.find((result) => result.status === 'rejected');
+    if (fatal) throw fatal.reason;
+  };
+}
+
+/** All machines of the provider, with their entry in its last listing. */
+function knownOf(
+  facts: ReadonlyMap<Slot, SlotFacts>,
+  name: ProviderName,
+  isDue: (id: MachineId) => boolean,
+): Visit[] {
+  const found: Visit[] = [];
+  for (const { slot, row, listed } of facts.values()) {
+    if (row?.provided?.provider !== name || row.unreadable !== undefined) continue;
+    const seen = listed && listed.id === row.provided.providerId ? listed : null;
+    found.push({ slot, row, seen, isDue: isDue(row.machineId) });
+  }
+  return found;
+}
+
+function forgetGone(memories: Map<MachineId, Memory>, facts: ReadonlyMap<Slot, SlotFacts>): void {
+  const there = new Set<MachineId>();
+  for (const { row } of facts.values()) if (row) there.add(row.machineId);
+  for (const id of memories.keys()) if (!there.has(id)) memories.delete(id);
+}
+
+/**
+ * A listing to look machines up in. It costs nothing: the mirror takes it for its next one. Null: it
+ * failed, and the machines are few enough to be looked at one by one.
+ */
+async function listedOf(
+  { listings, log }: UpdaterDeps,
+  name: ProviderName,
+  due: number,
+  signal: AbortSignal,
+) {
+  let listing: DatedListing;
+  try {
+    listing = await listings.list(name, signal);
+  } catch (error) {
+    if (due > LOOKS_MAX || signal.aborted) throw error;
+    log.debug({ provider: name, cause: explain(error) }, 'machines are looked at one by one');
+    return null;
+  }
+  const byId = new Map<string, ProviderMachine>();
+  for (const machine of listing.machines) if (machine.id !== null) byId.set(machine.id, machine);
+  const unreadable = new Set(listing.unreadable?.map(({ id }) => id));
+  return { byId, unreadable, complete: listing.complete };
+}
+
+/** Null: the provider knows no such device, which is noted. */
+async function look(
+  holds: UpdaterDeps['holds'],
+  row: MachineRow,
+  provider: FleetProvider,
+  session: BmdbSession,
+  signal: AbortSignal,
+): Promise<ProviderMachine | null> {
+  try {
+    const { providerId, reservationId } = row.provided!;
+    const options = { signal, timeoutMs: LOOK_MS, reservationId };
+    return await holds.guard(provider.name, 'get', () => provider.getMachine(providerId, options));
+  } catch (error) {
+    if (!isProviderError(error, 'not-found')) throw error;
+    if (row.deprovision === null && row.provided!.status !== 'Missing') {
+      await session.updateProvided(row.machineId, { absent: true });
+    }
+    return null;
+  }
+}
+
+/** The actor is told by the mirror, which reads the change. */
+function tellChange(log: Log, { slot, row }: Visit, status: string | undefined): void {
+  const fields = { slot, machine: row.machineId };
+  if (status === undefined) log.debug(fields, 'provider data updated');
+  else log.info({ ...fields, from: row.provided!.status, to: status }, 'provider status changed');
+}

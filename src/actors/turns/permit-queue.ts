@@ -1,0 +1,108 @@
+import { Cancelled } from '../../domain/errors.ts';
+import { bySeniority, seniorityOf } from '../../domain/eligibility.ts';
+import type { Slot } from '../../domain/ids.ts';
+import type { MachineRow, SlotFacts } from '../../domain/machine.ts';
+import { countPermits, isUnderWay, type BudgetUse } from '../../domain/recovery/permits.ts';
+import type { RecoveryBudget } from '../../domain/policy.ts';
+
+/** Lets silent machines wait for room in the recovery budget, the oldest attempt first. */
+export interface PermitQueue {
+  /** Resolves when there seems to be room; the claim in the BMDB still decides. */
+  wait(slot: Slot, signal: AbortSignal): Promise<void>;
+  /**
+   * News of the fleet: whoever now has room goes on.
+   * @param changed slots of which something else is known than before; absent: any.
+   */
+  offer(facts: ReadonlyMap<Slot, SlotFacts>, changed?: Iterable<Slot>): void;
+  /** News of the guard: whoever it lets through now goes on. Looks only at those that wait. */
+  reconsider(): void;
+  /** How the budget is used, by scope; those let through a moment ago included. */
+  use(): readonly BudgetUse[];
+  /** The most permits that were held at once, as far as was seen. */
+  readonly heldMax: number;
+}
+
+export interface PermitQueueOptions {
+  readonly budget: RecoveryBudget;
+  /** Why the guard lets no machine of the provider through; null: it does. */
+  readonly barOf: (provider: string, isOrder: boolean) => string | null;
+}
+
+export function createPermitQueue({ budget, barOf }: PermitQueueOptions): PermitQueue {
+  const waiting = new Map<Slot, () => void>();
+  let facts: ReadonlyMap<Slot, SlotFacts> = new Map();
+  let counts = countPermits([], budget);
+  let heldMax = 0;
+
+  /**
+   * The machine, if the guard lets it through and there seems to be room. What was asked for already
+   * is brought to its end whatever the guard says: the machine may be switched off.
+   */
+  const passing = (slot: Slot, bars: typeof barOf = barOf): MachineRow | null => {
+    const row = facts.get(slot)?.row;
+    if (!row?.provided) return null;
+    if (isUnderWay(row)) return row;
+    if (bars(row.provided.provider, row.order !== null) !== null) return null;
+    return row.permit || counts.hasRoom(row.provided) ? row : null;
+  };
+  const take = (slot: Slot): boolean => {
+    const row = passing(slot);
+    if (row?.provided && !row.permit) counts.take(row.provided);
+    return row !== null;
+  };
+  /** Many may wait and few pass: only those that would pass now are put into an order. */
+  const letThrough = () => {
+    const bars = remembered(barOf);
+    const candidates = [...waiting.keys()].flatMap((slot) => {
+      const row = passing(slot, bars);
+      return row ? [{ slot, ...seniorityOf('ShepherdRecovery', row) }] : [];
+    });
+    for (const { slot } of candidates.toSorted(bySeniority)) {
+      if (!take(slot)) continue;
+      const go = waiting.get(slot)!;
+      waiting.delete(slot);
+      go();
+    }
+  };
+
+  return {
+    wait: (slot, signal) =>
+      new Promise((resolve, reject) => {
+        if (signal.aborted) return reject(new Cancelled('no longer waiting for a permit'));
+        if (take(slot)) return resolve();
+        const onAbort = () => {
+          if (waiting.get(slot) === go) waiting.delete(slot);
+          reject(new Cancelled('no longer waiting for a permit'));
+        };
+        const go = () => {
+          signal.removeEventListener('abort', onAbort);
+          resolve();
+        };
+        waiting.set(slot, go);
+        signal.addEventListener('abort', onAbort, { once: true });
+      }),
+    offer(news, changed) {
+      facts = news;
+      if (changed) counts.update([...changed].flatMap((slot) => news.get(slot) ?? []));
+      else counts = countPermits(news.values(), budget);
+      heldMax = Math.max(heldMax, counts.held);
+      letThrough();
+    },
+    reconsider: letThrough,
+    use: () => counts.use(),
+    get heldMax() {
+      return heldMax;
+    },
+  };
+}
+
+/** The same answers, each asked for once. */
+function remembered(barOf: PermitQueueOptions['barOf']): PermitQueueOptions['barOf'] {
+  const known = new Map<string, string | null>();
+  return (provider, isOrder) => {
+    const key = `${provider} ${isOrder}`;
+    let bar = known.get(key);
+    if (bar === undefined) known.set(key, (bar = barOf(provider, isOrder)));
+    return bar;
+  };
+}

@@ -1,0 +1,389 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createActor } from 'xstate';
+import { createGuardWatch, type GuardWatch } from '../../../src/actors/guard/watch.ts';
+import { provideGuard, STRAY_MS, type GuardDeps } from '../../../src/actors/guard/provide-guard.ts';
+import type {
+  BmdbSession,
+  GuardAssessment,
+  RequestState,
+} from '../../../src/adapters/bmdb/port.ts';
+import { createMemMetrics, type MemMetrics } from '../../doubles/mem-metrics.ts';
+import { NotFound, SessionExpired, Unreachable } from '../../../src/domain/errors.ts';
+import { sessionId, type SessionId, type Slot } from '../../../src/domain/ids.ts';
+import type { GuardRow, RequestRow, SlotFacts } from '../../../src/domain/machine.ts';
+import { rankOf } from '../../../src/domain/preference.ts';
+import { calmRow, DEFAULT_GUARD } from '../../../src/domain/recovery/guard.ts';
+import { requestRow, SESSION, SLOT, slotFacts } from '../../support/facts.ts';
+import { createFault, EFFECTS, type Fault } from '../../support/fault-battery.ts';
+import { recordingLog, type RecordingLog } from '../../support/recording-log.ts';
+import {
+  advance,
+  createWatchedClock,
+  settled,
+  type WatchedClock,
+} from '../../support/watched-clock.ts';
+
+const MINUTE = 60_000;
+const PERIOD_MS = DEFAULT_GUARD.assessMs;
+const ANN = 'ann asked for it';
+
+let clock: WatchedClock;
+let log: RecordingLog;
+let metrics: MemMetrics;
+let watch: GuardWatch;
+let changes: number;
+let fault: Fault;
+/** What the BMDB answers, what is asked of the guard, and who else is there. */
+let found: GuardAssessment;
+let requests: RequestRow[];
+let facts: Map<Slot, SlotFacts>;
+let sessions: SessionId[];
+let ingestUp: boolean;
+let looks: boolean[];
+let settle: BmdbSession['settle'];
+let settledKeys: string[];
+let actor: ReturnType<typeof start>;
+
+const fleetRow = (change: Partial<GuardRow> = {}): GuardRow => ({
+  ...calmRow('fleet'),
+  ingestUpSinceMs: clock.now() - 20 * MINUTE,
+  ...change,
+});
+const calm = (): GuardAssessment => ({ rows: [fleetRow()], counts: [], changes: [] });
+const frozen = (): GuardAssessment => ({
+  ...calm(),
+  rows: [
+    fleetRow({
+      frozen: { atMs: clock.now(), by: 'guard', kind: 'silence', reason: '9 of 20 fell silent' },
+    }),
+  ],
+  counts: [{ scope: 'fleet', machines: 20, started: 20, silent: 9, newlySilent: 9, ...REST }],
+});
+const REST = { quiet: 9, unreachable: 0 };
+const done = (request: RequestRow): RequestState => ({
+  ...request,
+  state: 'done',
+  outcome: ANN,
+  settledAtMs: clock.now(),
+});
+
+function start() {
+  const guarded = fault.wrap(
+    {
+      assess: async (look: { readonly ingestUp: boolean }) => {
+        looks.push(look.ingestUp);
+        return found;
+      },
+    },
+    { assess: 'assess' },
+  );
+  const session = fault.wrap(
+    { sessionId: SESSION, settle: (key: string) => settle(key) },
+    { settle: 'settle' },
+  ) as BmdbSession;
+  const deps: GuardDeps = {
+    bmdb: { guard: guarded },
+    keeper: { require: () => session },
+    mirror: {
+      requests: () => requests,
+      facts: () => facts,
+      sessions: () => sessions,
+      nowMs: () => clock.now(),
+    },
+    watch,
+    isTakingIn: () => ingestUp,
+    headStartMs: 1_000,
+    log,
+  };
+  return createActor(provideGuard(deps), { clock, input: { assessMs: PERIOD_MS } }).start();
+}
+const state = () => (actor.getSnapshot().value as { standing: string }).standing;
+
+beforeEach(() => {
+  clock = createWatchedClock();
+  [log, metrics, fault, changes] = [recordingLog(), createMemMetrics(), createFault(), 0];
+  [requests, facts, sessions, ingestUp] = [[], new Map(), [SESSION], true];
+  [looks, settledKeys, found] = [[], [], calm()];
+  settle = async (key) => {
+    settledKeys.push(key);
+    const request = requests.find((each) => each.key === key);
+    if (!request) throw new NotFound(`no request ${key}`);
+    requests = requests.filter((each) => each !== request);
+    return done(request);
+  };
+  watch = createGuardWatch({
+    policy: DEFAULT_GUARD,
+    heartbeatMs: 10 * MINUTE,
+    nowMs: () => clock.now(),
+    clock,
+    metrics,
+    log,
+    onChange: () => (changes += 1),
+  });
+  actor = start();
+});
+afterEach(async () => {
+  actor.stop();
+  await settled();
+  expect(clock.pending, 'timers left').toBe(0);
+});
+
+describe('looks', () => {
+  test('at once, then each period, and says whether heartbeats are taken in', async () => {
+    actor.stop();
+    looks.length = 0;
+    actor = start();
+    expect(state()).toBe('blind');
+    await settled();
+    expect([looks, state()]).toEqual([[true], 'watching']);
+    ingestUp = false;
+    await advance(clock, 3 * PERIOD_MS);
+    expect(looks).toEqual([true, false, false, false]);
+  });
+
+  test('a nudge is a look at once; one that comes during a look leads to one more', async () => {
+    await settled();
+    found = frozen();
+    actor.send({ type: 'guard.nudged' });
+    for (let count = 0; count < 5; count += 1) actor.send({ type: 'guard.nudged' });
+    await settled();
+    expect([looks.length, state()]).toEqual([3, 'frozen']);
+  });
+
+  test('each state is shown with its reason, and is dated', async () => {
+    await settled();
+    expect(watch.view()).toMatchObject({ state: 'watching', reason: null });
+    found = { ...calm(), rows: [fleetRow({ ingestUpSinceMs: clock.now() - MINUTE })] };
+    await advance(clock, PERIOD_MS);
+    expect(state()).toBe('grace');
+    const quiet = { ...frozen().counts[0]!, scope: 'stub' };
+    found = { ...calm(), counts: [quiet] };
+    await advance(clock, PERIOD_MS);
+    expect(state()).toBe('suspicious');
+    const sinceMs = clock.now();
+    await advance(clock, 10 * PERIOD_MS);
+    expect(watch.view().standings[1]).toMatchObject({
+      scope: 'stub',
+      state: 'suspicious',
+      sinceMs,
+    });
+    expect(actor.getSnapshot().context.reason).toBe(watch.view().reason);
+    expect(watch.view().reason).toContain('9 of 20');
+  });
+
+  test('an answer that never comes leaves it blind, and it looks again', async () => {
+    actor.stop();
+    let answers = false;
+    const never = new Promise<GuardAssessment>(() => undefined);
+    const hanging = createActor(
+      provideGuard({
+        ...({} as GuardDeps),
+        watch,
+        log,
+        isTakingIn: () => true,
+        mirror: { requests: () => [] } as unknown as GuardDeps['mirror'],
+        bmdb: { guard: { assess: () => (answers ? Promise.resolve(calm()) : never) } },
+      }),
+      { clock, input: { assessMs: PERIOD_MS } },
+    ).start();
+    await advance(clock, 30_000);
+    expect(hanging.getSnapshot().context.failure?.message).toContain('did not answer in time');
+    expect(watch.view().state).toBe('blind');
+    answers = true;
+    await advance(clock, PERIOD_MS);
+    expect(hanging.getSnapshot().value).toMatchObject({ standing: 'watching' });
+    hanging.stop();
+  });
+});
+
+describe('what is told', () => {
+  test('a freeze is an error with the numbers and what to do; a thaw is told once', async () => {
+    await settled();
+    found = frozen();
+    await advance(clock, 3 * PERIOD_MS);
+    const errors = log.lines.filter(({ level }) => level === 'error');
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toMatchObject({
+      message: expect.stringContaining('shepherd fleet thaw') as unknown,
+      fields: { scope: 'fleet', kind: 'silence', silent: 9, newlySilent: 9, started: 20 },
+    });
+    found = calm();
+    await advance(clock, 3 * PERIOD_MS);
+    const thawed = log.lines.filter(({ message }) => message.includes('thawed'));
+    expect(thawed).toMatchObject([{ level: 'info', message: expect.stringContaining('anew') }]);
+  });
+
+  test('a freeze by hand wakes nobody up', async () => {
+    await settled();
+    const [row] = frozen().rows;
+    const byHand = { ...row!.frozen!, kind: 'manual', by: 'ann' } as const;
+    found = { ...calm(), rows: [{ ...row!, frozen: byHand }] };
+    await advance(clock, PERIOD_MS);
+    expect(log.lines.filter(({ level }) => level === 'error')).toEqual([]);
+    expect(log.lines.at(-1)).toMatchObject({ level: 'warn', fields: { by: 'ann' } });
+  });
+
+  test('metrics: the state of each scope, who is silent, and for how long it was frozen', async () => {
+    await settled();
+    found = frozen();
+    await advance(clock, 4 * PERIOD_MS);
+    const told = metrics.calls.filter(({ method }) => method === 'guard').at(-1)!;
+    expect(told.args).toMatchObject([[{ scope: 'fleet', state: 'frozen' }], [{ silent: 9 }]]);
+    const seconds = metrics.calls.filter(({ method }) => method === 'guardFrozen');
+    expect(seconds.map(({ args }) => args)).toEqual(Array(3).fill(['fleet', PERIOD_MS / 1_000]));
+    await advance(clock, PERIOD_MS / 2);
+    expect(watch.view().frozenSeconds).toBe((3.5 * PERIOD_MS) / 1_000);
+    found = calm();
+    await advance(clock, 4 * PERIOD_MS);
+    expect(watch.view().frozenSeconds).toBe((4 * PERIOD_MS) / 1_000);
+  });
+
+  test('what did not change is no news', async () => {
+    await advance(clock, 10 * PERIOD_MS);
+    expect(changes).toBe(1);
+    found = frozen();
+    await advance(clock, 10 * PERIOD_MS);
+    expect(changes).toBe(2);
+  });
+
+  test('a freeze outlasts blindness and is not told again', async () => {
+    await settled();
+    found = frozen();
+    await advance(clock, PERIOD_MS);
+    fault.arm('assess', 'fails before');
+    await advance(clock, PERIOD_MS);
+    expect(state()).toBe('blind');
+    expect(watch.barOf('stub', true)).not.toBeNull();
+    await advance(clock, PERIOD_MS);
+    expect(state()).toBe('frozen');
+    expect(log.lines.filter(({ level }) => level === 'error')).toHaveLength(1);
+    expect(log.lines.filter(({ message }) => message.includes('thawed'))).toEqual([]);
+  });
+});
+
+describe('requests', () => {
+  const freeze = (key: string, change: Partial<RequestRow> = {}) =>
+    requestRow({
+      key,
+      verb: 'freeze',
+      provider: null,
+      slotId: null,
+      machineId: null,
+      createdAtMs: clock.now(),
+      ...change,
+    });
+  const ask = async (...asked: RequestRow[]) => {
+    await settled();
+    requests = asked;
+    actor.send({ type: 'guard.nudged' });
+    await settled();
+  };
+
+  test('freezes and thaws are carried out at once', async () => {
+    await ask(freeze('a'), freeze('b', { verb: 'thaw' }));
+    expect(settledKeys).toEqual(['a', 'b']);
+    expect(log.lines.at(-1)).toMatchObject({
+      message: 'what an operator asked for was settled',
+      fields: { request: 'b', verb: 'thaw', of: 'fleet', by: 'ann', state: 'done', outcome: ANN },
+    });
+  });
+
+  test('what is asked of a machine is left to its actor', async () => {
+    facts.set(SLOT, slotFacts());
+    await ask(requestRow({ createdAtMs: clock.now() }));
+    await advance(clock, 10 * MINUTE);
+    expect(settledKeys).toEqual([]);
+  });
+
+  test('what is asked of a slot that nobody knows is settled after a while', async () => {
+    await ask(requestRow({ createdAtMs: clock.now() }));
+    await advance(clock, STRAY_MS - 1);
+    expect(settledKeys).toEqual([]);
+    await advance(clock, PERIOD_MS);
+    expect(settledKeys).toEqual(['request-1']);
+  });
+
+  test('a daemon that another is preferred to gives it a head start', async () => {
+    const rivals = Array.from({ length: 40 }, (_, at) =>
+      sessionId(`bbbbbbbb-0000-4000-8000-${String(at).padStart(12, '0')}`),
+    );
+    const better = rivals.find((rival) => rankOf(SESSION, [SESSION, rival], 'fleet' as Slot) === 1);
+    sessions = [SESSION, better!];
+    await ask(freeze('a'));
+    expect(settledKeys).toEqual([]);
+    await advance(clock, PERIOD_MS);
+    expect(settledKeys).toEqual(['a']);
+  });
+
+  test('one that cannot be settled keeps no other waiting, and is tried again', async () => {
+    const settleAll = settle;
+    settle = async (key) => {
+      if (key === 'a') throw new Unreachable('not now');
+      return settleAll(key);
+    };
+    await ask(freeze('a'), freeze('b'));
+    expect(settledKeys).toEqual(['b']);
+    settle = settleAll;
+    await advance(clock, PERIOD_MS);
+    expect(settledKeys).toEqual(['b', 'a']);
+  });
+
+  test('one that stays open is not told', async () => {
+    settle = async () => null;
+    await ask(freeze('a'));
+    expect(log.count('what an operator asked for was settled')).toBe(0);
+  });
+});
+
+describe('each slot fails once, and runs twice: the next round mends it', () => {
+  const cases = ['assess', 'settle'].flatMap((step) =>
+    EFFECTS.map((effect) => [step, effect] as const),
+  );
+  test.each(cases)('%s %s', async (step, effect) => {
+    await settled();
+    found = frozen();
+    const request = requestRow({
+      verb: 'thaw',
+      slotId: null,
+      machineId: null,
+      createdAtMs: clock.now(),
+    });
+    requests = [request];
+    fault.arm(step, effect);
+    await advance(clock, 3 * PERIOD_MS);
+    expect(fault.struck).toBe(true);
+    expect(state()).toBe('frozen');
+    expect(requests).toEqual([]);
+    expect(watch.view().state).toBe('frozen');
+  });
+
+  test('without a session nothing is settled, and the looks go on', async () => {
+    actor.stop();
+    requests = [requestRow({ verb: 'thaw', slotId: null, machineId: null })];
+    const lonely = createActor(
+      provideGuard({
+        watch,
+        log,
+        isTakingIn: () => true,
+        headStartMs: 1_000,
+        bmdb: { guard: { assess: async () => calm() } },
+        keeper: {
+          require: () => {
+            throw new SessionExpired('none');
+          },
+        },
+        mirror: {
+          requests: () => requests,
+          facts: () => facts,
+          sessions: () => sessions,
+          nowMs: () => clock.now(),
+        },
+      }),
+      { clock, input: { assessMs: PERIOD_MS } },
+    ).start();
+    await advance(clock, 3 * PERIOD_MS);
+    expect(log.count('what operators ask of the guard could not be carried out yet')).toBe(4);
+    expect(lonely.getSnapshot().value).toMatchObject({ standing: 'watching' });
+    lonely.stop();
+  });
+});

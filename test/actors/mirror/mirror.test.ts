@@ -1,0 +1,424 @@
+import fc from 'fast-check';
+import { Subject } from 'rxjs';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createMirror, type Mirror } from '../../../src/actors/mirror/mirror.ts';
+import type { Heard } from '../../../src/adapters/agents/port.ts';
+import type { BmdbSnapshot } from '../../../src/adapters/bmdb/port.ts';
+import type { Listing } from '../../../src/adapters/provider/port.ts';
+import { Unreachable } from '../../../src/domain/errors.ts';
+import { machineId, sessionId, slot } from '../../../src/domain/ids.ts';
+import type { MachineRow } from '../../../src/domain/machine.ts';
+import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
+import type { MachineView } from '../../../src/domain/view.ts';
+import { clockScheduler } from '../../support/clock-scheduler.ts';
+import {
+  agentStarted,
+  device,
+  free,
+  machineRow,
+  MACHINE,
+  PROVIDER,
+  provided,
+  SLOT,
+} from '../../support/facts.ts';
+import { runService, type FleetStandIn } from '../../support/fleet-stand-in.ts';
+import { recordingLog } from '../../support/recording-log.ts';
+import { scriptedBmdb, type ScriptedBmdb } from '../../support/scripted-bmdb.ts';
+import { scriptedProvider } from '../../support/scripted-provider.ts';
+import {
+  advance,
+  createWatchedClock,
+  settled,
+  type WatchedClock,
+} from '../../support/watched-clock.ts';
+
+const MINUTE = 60_000;
+const SCAN_MS = MINUTE;
+const GAP_MS = 250;
+
+let clock: WatchedClock;
+let startMs: number;
+let script: ScriptedBmdb;
+let listing: () => Promise<Listing>;
+let heard$: Subject<Heard>;
+let mirror: Mirror;
+let log: ReturnType<typeof recordingLog>;
+let views: MachineView[];
+let vanished: string[];
+let fleet: FleetStandIn;
+
+const start = () => {
+  fleet = runService(mirror.service);
+};
+
+beforeEach(() => {
+  clock = createWatchedClock();
+  startMs = clock.now();
+  script = scriptedBmdb(() => clock.now());
+  listing = async () => ({ machines: [], complete: true });
+  heard$ = new Subject();
+  log = recordingLog();
+  [views, vanished] = [[], []];
+  mirror = createMirror({
+    bmdb: script.bmdb,
+    providers: new Map([[PROVIDER, scriptedProvider({ listMachines: () => listing() })]]),
+    heard$,
+    loss: DEFAULT_LOSS,
+    scanMs: SCAN_MS,
+    scanGapMs: GAP_MS,
+    pollMs: null,
+    listMs: MINUTE,
+    clock,
+    random: { next: () => 0.5, uuid: () => 'unused' },
+    scheduler: clockScheduler(clock),
+    log,
+    onFacts: () => undefined,
+    onView: (view) => views.push(view),
+    onVanished: (name) => vanished.push(name),
+  });
+  start();
+});
+
+afterEach(async () => {
+  fleet.stop();
+  await settled();
+  expect(fleet.crashes).toEqual([]);
+  expect(clock.pending, 'timers left').toBe(0);
+  expect(heard$.observed).toBe(false);
+});
+
+/** Answers the oldest open scan, and those that follow it. */
+const answer = async (rows: Partial<BmdbSnapshot> = {}) => {
+  await advance(clock, GAP_MS);
+  expect(script.scans.length).toBeGreaterThan(0);
+  while (script.scans.length > 0) await answerOne(rows);
+};
+/** What began long ago is followed by as long a pause. */
+const answerOne = async (rows: Partial<BmdbSnapshot> = {}) => {
+  const { beganAtMs, answer: give } = script.scans.shift()!;
+  const tookMs = clock.now() - beganAtMs;
+  give(rows);
+  await advance(clock, Math.max(GAP_MS, tookMs));
+};
+const reread = () =>
+  mirror.reread({ slot: SLOT, machineId: MACHINE }, new AbortController().signal);
+const fresh = () => fleet.news.splice(0);
+const running = (change: Partial<MachineRow> = {}) =>
+  machineRow({
+    agentStarted: agentStarted(clock.now() - MINUTE),
+    heartbeat: { atMs: clock.now(), bootId: 'boot-1' },
+    ...change,
+  });
+const observed = (state: string, substate: string) =>
+  expect.objectContaining({
+    type: 'observed',
+    view: expect.objectContaining({ state, substate }) as unknown,
+  }) as unknown;
+
+describe('scans', () => {
+  test('rows and listings become news, once', async () => {
+    listing = async () => ({
+      machines: [device(), free({ reservationId: 'rack-2' })],
+      complete: true,
+    });
+    const row = running();
+    await answer({ machines: [row] });
+    expect(fresh()).toEqual([observed('Running', 'healthy'), observed('Reserved', 'available')]);
+    script.wake();
+    await answer({ machines: [row] });
+    expect(fresh()).toEqual([]);
+  });
+
+  test('a wake during a scan leads to exactly one more, however many they are', async () => {
+    await advance(clock, 0);
+    expect(script.begun()).toBe(1);
+    for (let count = 0; count < 5; count += 1) script.wake();
+    await advance(clock, 10_000);
+    expect(script.begun()).toBe(1);
+    await answerOne();
+    expect(script.begun()).toBe(2);
+    await answerOne();
+    await advance(clock, 10_000);
+    expect(script.begun()).toBe(2);
+  });
+
+  test('wakes lead to scans that are a gap apart, and the last wake is never dropped', async () => {
+    await answer();
+    const before = script.begun();
+    script.wake();
+    await settled();
+    script.scans.shift()!.answer();
+    await settled();
+    script.wake();
+    await advance(clock, GAP_MS - 1);
+    expect(script.begun()).toBe(before + 1);
+    await advance(clock, 1);
+    expect(script.begun()).toBe(before + 2);
+  });
+
+  test('come by period too, when no wake is heard', async () => {
+    await answer();
+    const before = script.begun();
+    await advance(clock, SCAN_MS);
+    expect(script.begun()).toBeGreaterThan(before);
+  });
+
+  test('that fail are repeated, later each time, and the mirror lives on', async () => {
+    await advance(clock, 0);
+    for (const pauseMs of [500, 1_000, 2_000]) {
+      const before = script.begun();
+      script.scans.shift()!.fail(new Unreachable('no database'));
+      await advance(clock, pauseMs - 1);
+      expect(script.begun()).toBe(before);
+      await advance(clock, 1);
+      expect(script.begun()).toBe(before + 1);
+    }
+    expect(log.count('the BMDB could not be read')).toBe(3);
+    await answer({ machines: [running()] });
+    expect(fresh()).toEqual([observed('Running', 'healthy')]);
+    expect(mirror.lastScanAt()).not.toBeNull();
+  });
+
+  test('tell which daemons are alive', async () => {
+    const ours = sessionId('bbbbbbbb-0000-4000-8000-000000000001');
+    const sessions = [
+      { sessionId: ours, component: 'shepherd' },
+      { sessionId: sessionId('bbbbbbbb-0000-4000-8000-000000000002'), component: 'console' },
+    ];
+    await answer({ sessions });
+    expect(mirror.sessions()).toEqual([ours]);
+  });
+
+  test('teach the clock of the database', async () => {
+    await answer({ nowMs: clock.now() + 7_000 });
+    expect(mirror.nowMs() - clock.now()).toBeGreaterThan(6_000);
+    expect(mirror.nowMs() - clock.now()).toBeLessThanOrEqual(7_000);
+  });
+});
+
+describe('listings', () => {
+  /** A minute, at the end of which everything is scanned and listed. */
+  const later = async (rows: Partial<BmdbSnapshot> = {}) => {
+    await advance(clock, 0);
+    while (script.scans.length > 0) await answerOne(rows);
+    await advance(clock, MINUTE - ((clock.now() - startMs) % MINUTE));
+    await answer(rows);
+  };
+
+  test('a failed one keeps the last', async () => {
+    listing = async () => ({ machines: [free()], complete: true });
+    await later();
+    expect(fresh()).toEqual([observed('Reserved', 'available')]);
+    listing = () => Promise.reject(new Unreachable('no provider'));
+    await later();
+    await later();
+    expect(fresh()).toEqual([]);
+    expect(log.count('the provider could not be listed')).toBeGreaterThan(0);
+    expect(mirror.facts().has(SLOT)).toBe(true);
+  });
+
+  test('one with gaps lets nothing go; a complete one does, for good', async () => {
+    listing = async () => ({ machines: [free()], complete: true });
+    await later();
+    fresh();
+    listing = async () => ({ machines: [], complete: false });
+    await later();
+    expect(fresh()).toEqual([]);
+    listing = async () => ({ machines: [], complete: true });
+    await later();
+    expect(fresh()).toEqual([observed('Released', 'gone'), { type: 'vanished', slot: SLOT }]);
+    expect(vanished).toEqual([SLOT]);
+    await later();
+    expect(fresh()).toEqual([]);
+  });
+
+  test('a machine whose rows are gone is no longer told, whatever the listing knows', async () => {
+    listing = async () => ({ machines: [], complete: false });
+    await later({ machines: [machineRow()] });
+    expect(fresh()).toEqual([observed('Provisioned', 'waiting')]);
+    await later();
+    expect(fresh()).toEqual([{ type: 'vanished', slot: SLOT }]);
+  });
+
+  test('one that comes during a scan waits for the next: rows must not be older', async () => {
+    let give!: (listing: Listing) => void;
+    listing = () => new Promise((resolve) => (give = resolve));
+    await answer();
+    await advance(clock, MINUTE);
+    expect(script.scans).toHaveLength(1);
+    give({ machines: [device()], complete: true });
+    await settled();
+    await answerOne();
+    expect(fresh()).toEqual([]);
+    await answer({ machines: [machineRow()] });
+    expect(fresh()).toEqual([observed('Provisioned', 'waiting')]);
+  });
+});
+
+describe('what is newer stays', () => {
+  test('a scan that began before a single read does not undo it', async () => {
+    await answer({ machines: [machineRow()] });
+    fresh();
+    script.wake();
+    await settled();
+    await advance(clock, 1_000);
+    script.reading = { nowMs: clock.now(), version: clock.now(), row: running() };
+    expect(await reread()).toMatchObject({ state: 'Running' });
+    expect(fresh()).toEqual([observed('Running', 'healthy')]);
+    script.scans.shift()!.answer({ machines: [machineRow()] });
+    await settled();
+    expect(fresh()).toEqual([]);
+    expect(mirror.facts().get(SLOT)?.row?.agentStarted).not.toBeNull();
+    await advance(clock, MINUTE);
+    await answer({ machines: [machineRow()] });
+    expect(fresh()).toEqual([observed('Provisioned', 'waiting')]);
+  });
+
+  test('a scan that began after a single read counts at once', async () => {
+    await answer({ machines: [machineRow()] });
+    fresh();
+    script.reading = { nowMs: clock.now(), version: clock.now(), row: running() };
+    expect(await reread()).toMatchObject({ state: 'Running' });
+    expect(fresh()).toEqual([observed('Running', 'healthy')]);
+    await advance(clock, 1_000);
+    script.wake();
+    await settled();
+    expect(script.scans).toHaveLength(1);
+    script.scans.shift()!.answer({ machines: [machineRow()] });
+    await settled();
+    expect(fresh()).toEqual([observed('Provisioned', 'waiting')]);
+  });
+
+  test('neither a scan nor a single read that began before a heartbeat undoes it', async () => {
+    const row = running();
+    await answer({ machines: [row] });
+    script.wake();
+    await settled();
+    script.reading = { nowMs: clock.now(), version: clock.now(), row };
+    await advance(clock, 30_000);
+    heard$.next({ machineId: MACHINE, atMs: clock.now(), bootId: 'boot-1' });
+    const heardAtMs = clock.now();
+    const heartbeat = () => mirror.facts().get(SLOT)?.row?.heartbeat?.atMs;
+    expect(heartbeat()).toBe(heardAtMs);
+    await reread();
+    expect(heartbeat()).toBe(heardAtMs);
+    script.scans.shift()!.answer({ machines: [row] });
+    await settled();
+    expect(heartbeat()).toBe(heardAtMs);
+  });
+
+  test('a heartbeat of an agent that was started anew since is forgotten', async () => {
+    await answer({ machines: [running()] });
+    heard$.next({ machineId: MACHINE, atMs: clock.now(), bootId: 'boot-1' });
+    fresh();
+    await advance(clock, 1_000);
+    script.wake();
+    const anew = machineRow({ agentStarted: agentStarted(clock.now(), 'boot-2') });
+    await answer({ machines: [anew] });
+    expect(fresh()).toEqual([observed('Running', 'awaitingHeartbeat')]);
+  });
+
+  test('a machine that is not placed cannot be reread', async () => {
+    await answer();
+    expect(await reread()).toBeNull();
+  });
+});
+
+describe('heartbeats and the clock', () => {
+  test('a heartbeat is shown but is no news, unless it changes the state', async () => {
+    const row = running();
+    await answer({ machines: [row] });
+    expect(fresh()).toHaveLength(1);
+    const before = views.length;
+    await advance(clock, 30_000);
+    heard$.next({ machineId: MACHINE, atMs: clock.now(), bootId: 'boot-1' });
+    expect(fresh()).toEqual([]);
+    expect(views.slice(before)).toEqual([
+      expect.objectContaining({ lastHeartbeatAtMs: clock.now(), state: 'Running' }),
+    ]);
+  });
+
+  test('a heartbeat of a stranger, or an old one, is nothing', async () => {
+    await answer({ machines: [running()] });
+    const before = views.length;
+    heard$.next({ machineId: machineId('nobody'), atMs: clock.now(), bootId: null });
+    heard$.next({ machineId: MACHINE, atMs: clock.now() - 10 * MINUTE, bootId: 'boot-0' });
+    expect(views).toHaveLength(before);
+  });
+
+  test('silence alone makes healthy late and late silent', async () => {
+    const row = running();
+    listing = () => new Promise(() => undefined);
+    await answer({ machines: [row] });
+    expect(fresh()).toEqual([observed('Running', 'healthy')]);
+    await quiet(2 * DEFAULT_LOSS.periodMs);
+    expect(fresh()).toEqual([observed('Running', 'late')]);
+    await quiet(DEFAULT_LOSS.heartbeatMs - 2 * DEFAULT_LOSS.periodMs);
+    expect(fresh()).toEqual([observed('Running', 'silent')]);
+    heard$.next({ machineId: MACHINE, atMs: clock.now(), bootId: 'boot-1' });
+    expect(fresh()).toEqual([observed('Running', 'healthy')]);
+  });
+
+  /** Time passes, and the database does not answer meanwhile. */
+  const quiet = async (ms: number) => {
+    await advance(clock, ms);
+    expect(script.scans.length).toBeLessThanOrEqual(1);
+  };
+});
+
+describe('restarted', () => {
+  test('it tells everything again, and that which vanished meanwhile', async () => {
+    const other = machineRow({
+      machineId: machineId('other'),
+      provided: provided({ providerId: 'device-2', reservationId: 'rack-2' }),
+    });
+    await answer({ machines: [running(), other] });
+    expect(fresh()).toHaveLength(2);
+    fleet.stop();
+    script.scans.length = 0;
+    start();
+    await answer({ machines: [running()] });
+    expect(fresh()).toEqual([
+      observed('Running', 'healthy'),
+      observed('Released', 'gone'),
+      { type: 'vanished', slot: slot('stub', 'rack-2') },
+    ]);
+    expect(vanished).toEqual(['stub/rack-2']);
+  });
+});
+
+test('after any scans in any order, what was told is what there is', async () => {
+  const rows = fc.uniqueArray(
+    fc.record({ at: fc.nat(3), started: fc.boolean(), permit: fc.boolean() }),
+    { selector: ({ at }) => at, maxLength: 4 },
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(rows, { minLength: 1, maxLength: 5 }), async (scans) => {
+      const told = new Map<string, MachineView>();
+      fresh();
+      for (const scan of [...scans, []]) {
+        const machines = scan.map(({ at, started, permit }) =>
+          machineRow({
+            machineId: machineId(`machine-${at}`),
+            provided: provided({ providerId: `device-${at}`, reservationId: `rack-${at}` }),
+            agentStarted: started ? agentStarted(clock.now()) : null,
+            permit,
+          }),
+        );
+        script.wake();
+        await answer({ machines });
+        for (const item of fresh()) {
+          if (item.type === 'vanished') told.delete(item.slot);
+          else told.set(item.view.slot, item.view);
+        }
+        expect([...told.keys()].toSorted()).toEqual([...mirror.facts().keys()].toSorted());
+        for (const row of machines) {
+          const view = told.get(`stub/${row.provided!.reservationId}`);
+          const state = row.permit ? 'Recovering' : row.agentStarted ? 'Running' : 'Provisioned';
+          expect(view).toMatchObject({ state, machineId: row.machineId });
+        }
+      }
+    }),
+    { numRuns: 25 },
+  );
+});

@@ -1,0 +1,69 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { createMirrorRows } from '../../../src/actors/mirror/rows.ts';
+import type { MachineRow } from '../../../src/domain/machine.ts';
+import { machineRow, MACHINE } from '../../support/facts.ts';
+
+const around = {
+  cursor: null,
+  intents: [],
+  holds: [],
+  penalties: [],
+  sessions: [],
+  requests: [],
+  guard: [],
+  providerHolds: [],
+  leases: [],
+};
+
+/** A read of one machine: it begins, its snapshot is taken, and later it comes in. */
+interface Read {
+  readonly kind: 'scan' | 'changes' | 'reading';
+  readonly beganAtMs: number;
+  readonly seenAtMs: number;
+  readonly takenAtMs: number;
+}
+const reads = fc.array(
+  fc
+    .record({
+      kind: fc.constantFrom<Read['kind']>('scan', 'changes', 'reading'),
+      began: fc.nat(30),
+      until: fc.nat(10),
+      after: fc.nat(10),
+    })
+    .map(({ kind, began, until, after }): Read => {
+      const seenAtMs = began + until;
+      return { kind, beganAtMs: began, seenAtMs, takenAtMs: seenAtMs + after };
+    }),
+  { minLength: 1, maxLength: 12 },
+);
+
+/** Rows of a machine that is written each millisecond, and is not there at some of them. */
+const rowAt = (atMs: number, gone: ReadonlySet<number>): MachineRow | null =>
+  gone.has(atMs) ? null : machineRow({ hostKey: `key ${atMs}` });
+
+test('whatever the order in which reads begin, see and come in, the newest seen is kept', () => {
+  const gone = fc.uniqueArray(fc.nat(50)).map((all) => new Set(all));
+  fc.assert(
+    fc.property(reads, gone, (all, away) => {
+      let now = 0;
+      const rows = createMirrorRows({ monotonic: () => now });
+      let newest = -1;
+      for (const read of all.toSorted((a, b) => a.takenAtMs - b.takenAtMs)) {
+        const { kind, beganAtMs, seenAtMs } = read;
+        now = read.takenAtMs;
+        const row = rowAt(seenAtMs, away);
+        // `now()` of the transaction, which is no order.
+        const moment = { nowMs: beganAtMs, version: seenAtMs };
+        const machines = row ? [row] : [];
+        const some = { ...around, ...moment, machines };
+        if (kind === 'scan') rows.takeScan(some, beganAtMs);
+        else if (kind === 'reading') rows.takeReading(MACHINE, { ...moment, row }, beganAtMs);
+        else rows.takeChanges({ ...some, gone: row ? [] : [MACHINE] }, beganAtMs);
+        newest = Math.max(newest, seenAtMs);
+        expect(rows.get(MACHINE)).toEqual(rowAt(newest, away));
+      }
+    }),
+    { numRuns: 2_000 },
+  );
+});

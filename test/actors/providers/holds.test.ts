@@ -1,0 +1,131 @@
+import { beforeEach, expect, test } from 'vitest';
+import { createHoldKeeper, type HoldKeeper } from '../../../src/actors/providers/holds.ts';
+import type { ProviderHoldBook } from '../../../src/adapters/bmdb/port.ts';
+import { ProviderError, Unreachable } from '../../../src/domain/errors.ts';
+import { providerName } from '../../../src/domain/ids.ts';
+import type { ProviderHoldRow } from '../../../src/domain/machine.ts';
+import { PROVIDER } from '../../support/facts.ts';
+import { recordingLog, type RecordingLog } from '../../support/recording-log.ts';
+import { advance, createWatchedClock, type WatchedClock } from '../../support/watched-clock.ts';
+
+let clock: WatchedClock;
+let log: RecordingLog;
+/** As the BMDB was read last. */
+let rows: ProviderHoldRow[];
+let written: unknown[];
+let book: ProviderHoldBook;
+let keeper: HoldKeeper;
+beforeEach(() => {
+  clock = createWatchedClock();
+  log = recordingLog();
+  [rows, written] = [[], []];
+  book = {
+    impose: async (hold) => void written.push(hold),
+    lift: async (...what) => written.push(what),
+  };
+  keeper = createHoldKeeper({
+    book: { impose: (hold) => book.impose(hold), lift: (...what) => book.lift(...what) },
+    rows: () => rows,
+    nowMs: clock.now,
+    clock,
+    log,
+  });
+});
+const limited = (ms: number) =>
+  new ProviderError('transient', 'slow down', {
+    rateLimit: { retryAt: new Date(clock.now() + ms) },
+  });
+const hold = (change: Partial<ProviderHoldRow> = {}): ProviderHoldRow => ({
+  provider: PROVIDER,
+  kind: 'throttle',
+  key: 'reboot',
+  level: 1,
+  amount: null,
+  untilMs: clock.now() + 60_000,
+  cause: 'slow down',
+  ...change,
+});
+
+test('what is imposed holds at once, before any read of the BMDB has it', async () => {
+  await keeper.failed(PROVIDER, 'reboot', limited(60_000));
+  expect(written).toMatchObject([{ kind: 'throttle', key: 'reboot', forMs: 60_000 }]);
+  expect(() => keeper.check(PROVIDER, 'reboot')).toThrow('reboot of stub is throttled');
+  expect(() => keeper.check(PROVIDER, 'destroy')).not.toThrow();
+  expect(() => keeper.check(providerName('other'), 'reboot')).not.toThrow();
+});
+
+test('what another daemon imposed holds too, until its time', async () => {
+  rows = [hold()];
+  try {
+    keeper.check(PROVIDER, 'reboot');
+    expect.unreachable();
+  } catch (error) {
+    expect(error).toMatchObject({ rateLimit: { retryAt: new Date(clock.now() + 60_000) } });
+  }
+  await advance(clock, 60_000);
+  expect(() => keeper.check(PROVIDER, 'reboot')).not.toThrow();
+});
+
+test('what is lifted is gone at once, although a read still shows it; not for ever', async () => {
+  rows = [hold({ untilMs: clock.now() })];
+  const begun = { holds: keeper.holds(PROVIDER), nowMs: clock.now() };
+  await keeper.succeeded(PROVIDER, 'reboot', begun);
+  expect(written).toEqual([[PROVIDER, 'throttle', 'reboot', clock.now() + 1_000]]);
+  expect(keeper.holds(PROVIDER).size).toBe(0);
+  await advance(clock, 10_001);
+  expect(keeper.holds(PROVIDER).size, 'the BMDB knows better in the end').toBe(1);
+});
+
+test('a success lifts nothing that was imposed since it was begun', async () => {
+  rows = [hold({ untilMs: clock.now() })];
+  const begun = { holds: keeper.holds(PROVIDER), nowMs: clock.now() };
+  await keeper.failed(PROVIDER, 'reboot', limited(120_000));
+  await keeper.succeeded(PROVIDER, 'reboot', begun);
+  expect(written, 'nothing is lifted').toHaveLength(1);
+  expect(() => keeper.check(PROVIDER, 'reboot')).toThrow('throttled');
+});
+
+test('what another daemon imposed after ours was lifted holds at once', async () => {
+  rows = [hold({ untilMs: clock.now() })];
+  await keeper.succeeded(PROVIDER, 'reboot', { holds: keeper.holds(PROVIDER), nowMs: clock.now() });
+  rows = [hold()];
+  expect(() => keeper.check(PROVIDER, 'reboot')).toThrow('throttled');
+});
+
+test('a hold that cannot be written is honoured here all the same', async () => {
+  book.impose = async () => {
+    throw new Unreachable('no database');
+  };
+  await keeper.failed(PROVIDER, 'list', limited(60_000));
+  expect(log.count('a hold could not be written')).toBe(1);
+  expect(() => keeper.check(PROVIDER, 'list')).toThrow();
+});
+
+test('A3: a wait of days is held for 15 minutes, and then one call tries', async () => {
+  await keeper.failed(PROVIDER, 'get', limited(999_999_000));
+  expect(written).toMatchObject([{ kind: 'throttle', key: 'get', forMs: 15 * 60_000 }]);
+  rows = [hold({ key: 'get', untilMs: clock.now() + 15 * 60_000 })];
+  await advance(clock, 15 * 60_000);
+
+  const trial = Promise.withResolvers<string>();
+  const trying = keeper.guard(PROVIDER, 'get', () => trial.promise);
+  expect(() => keeper.check(PROVIDER, 'get'), 'one at a time').toThrow('get of stub is throttled');
+  expect(() => keeper.check(PROVIDER, 'reboot'), 'others go on').not.toThrow();
+  trial.reject(limited(999_999_000));
+  await expect(trying).rejects.toThrow('slow down');
+  expect(written, 'held again').toHaveLength(2);
+  expect(() => keeper.check(PROVIDER, 'get')).toThrow('throttled');
+
+  rows = [hold({ key: 'get', untilMs: clock.now() + 15 * 60_000 })];
+  await advance(clock, 15 * 60_000);
+  expect(await keeper.guard(PROVIDER, 'get', async () => 'well')).toBe('well');
+  for (const _ of [1, 2]) expect(() => keeper.check(PROVIDER, 'get')).not.toThrow();
+});
+
+test('A3: a trial of which nobody tells how it ended bars the others for a minute only', async () => {
+  rows = [hold({ untilMs: clock.now() })];
+  keeper.check(PROVIDER, 'reboot');
+  expect(() => keeper.check(PROVIDER, 'reboot')).toThrow('throttled');
+  await advance(clock, 60_000);
+  expect(() => keeper.check(PROVIDER, 'reboot')).not.toThrow();
+});

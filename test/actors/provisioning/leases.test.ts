@@ -1,0 +1,133 @@
+import { beforeEach, expect, test } from 'vitest';
+import {
+  createLeases,
+  provisionerJob,
+  type Leases,
+} from '../../../src/actors/provisioning/leases.ts';
+import { createSessionKeeper, type SessionKeeper } from '../../../src/actors/session-keeper.ts';
+import { createMemBmdb, type MemBmdb } from '../../doubles/mem-bmdb/mem-bmdb.ts';
+import { createSeededRandom } from '../../doubles/simulated-clock.ts';
+import { Unreachable } from '../../../src/domain/errors.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../src/domain/policy.ts';
+import { PROVIDER } from '../../support/facts.ts';
+import { recordingLog, type RecordingLog } from '../../support/recording-log.ts';
+import { runSlot } from '../../support/run-slot.ts';
+import {
+  advance,
+  createWatchedClock,
+  settled,
+  type WatchedClock,
+} from '../../support/watched-clock.ts';
+
+const JOB = provisionerJob(PROVIDER);
+const forever = new AbortController().signal;
+let clock: WatchedClock;
+let bmdb: MemBmdb;
+beforeEach(() => {
+  clock = createWatchedClock();
+  const random = createSeededRandom(1);
+  bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
+});
+
+let log: RecordingLog;
+async function daemon(): Promise<{ keeper: SessionKeeper; leases: Leases }> {
+  log = recordingLog();
+  const keeper = createSessionKeeper({ bmdb, log, component: 'shepherd', runtimeInfo: 'test' });
+  await runSlot(keeper.slots.openSession, { intervalMs: 3_600_000 }).result;
+  const random = createSeededRandom(2);
+  return { keeper, leases: createLeases({ keeper, clock, random, log, retryMs: 3_000 }) };
+}
+
+test('one daemon has the job; the other gets it within seconds after it was given back', async () => {
+  const [one, two] = [await daemon(), await daemon()];
+  await one.leases.take(JOB, forever);
+  let taken = false;
+  const waiting = two.leases.take(JOB, forever).then(() => (taken = true));
+  await advance(clock, 60_000);
+  expect([taken, one.leases.held(JOB) !== null, two.leases.held(JOB)]).toEqual([false, true, null]);
+  await one.leases.releaseAll();
+  expect(one.leases.held(JOB)).toBeNull();
+  await advance(clock, 3_600);
+  await waiting;
+  expect(two.leases.held(JOB)).not.toBeNull();
+});
+
+test('the holder keeps it, as often as it asks', async () => {
+  const { leases } = await daemon();
+  const first = await leases.take(JOB, forever);
+  expect((await leases.take(JOB, forever)).epoch).toBe(first.epoch);
+});
+
+test('it ends with the session, and so does waiting for it', async () => {
+  const [one, two] = [await daemon(), await daemon()];
+  await one.leases.take(JOB, forever);
+  const waiting = two.leases.take(JOB, forever);
+  const refused = expect(waiting).rejects.toMatchObject({ code: 'session-expired' });
+  await settled();
+  await two.keeper.close();
+  await refused;
+  await one.keeper.close();
+  expect(one.leases.held(JOB)).toBeNull();
+  await one.leases.releaseAll();
+  expect(clock.pending).toBe(0);
+});
+
+test('a job of another daemon is asked for every three seconds, more or less', async () => {
+  const [one, two] = [await daemon(), await daemon()];
+  await one.leases.take(JOB, forever);
+  const asked: number[] = [];
+  two.keeper.require().lease = async () => (asked.push(clock.monotonic()), null);
+  const leaving = new AbortController();
+  const waiting = two.leases.take(JOB, leaving.signal);
+  const left = expect(waiting).rejects.toBeDefined();
+  await advance(clock, 60_000);
+  leaving.abort();
+  await left;
+  const gaps = asked.slice(1).map((ms, at) => ms - asked[at]!);
+  expect(gaps.length).toBeGreaterThan(15);
+  expect(Math.min(...gaps)).toBeGreaterThanOrEqual(2_400);
+  expect(Math.max(...gaps)).toBeLessThanOrEqual(3_601);
+  expect(new Set(gaps).size, 'daemons do not ask in step').toBeGreaterThan(5);
+});
+
+test('waiting for it ends with whoever waits', async () => {
+  const [one, two] = [await daemon(), await daemon()];
+  await one.leases.take(JOB, forever);
+  const leaving = new AbortController();
+  const waiting = two.leases.take(JOB, leaving.signal);
+  const left = expect(waiting).rejects.toBeDefined();
+  await settled();
+  leaving.abort();
+  await left;
+});
+
+test('a job that another daemon has by now is not ours, though our session lives', async () => {
+  const { keeper, leases } = await daemon();
+  await leases.take(JOB, forever);
+  keeper.require().lease = async () => null;
+  const leaving = new AbortController();
+  const waiting = leases.take(JOB, leaving.signal);
+  const left = expect(waiting).rejects.toBeDefined();
+  await settled();
+  expect(leases.held(JOB)).toBeNull();
+  leaving.abort();
+  await left;
+});
+
+test('one that cannot be given back is told of, and keeps no other; a dead session keeps none', async () => {
+  const [one, two] = [await daemon(), await daemon()];
+  const [stuck, other] = [provisionerJob(PROVIDER), 'provisioner/other'];
+  const lease = await two.leases.take(stuck, forever);
+  await two.leases.take(other, forever);
+  lease.release = () => Promise.reject(new Unreachable('no database'));
+  await two.leases.releaseAll();
+  expect(log.count('a job could not be given back; it is free when the session ends')).toBe(1);
+  await one.leases.take(other, forever);
+  expect([one.leases.held(other) !== null, two.leases.held(stuck)]).toEqual([true, null]);
+  const kept = one.leases.held(other)!;
+  let released = 0;
+  kept.release = async () => void (released += 1);
+  await one.keeper.close();
+  await one.leases.releaseAll();
+  expect(released, 'it went with its session').toBe(0);
+});

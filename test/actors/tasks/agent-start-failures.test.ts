@@ -1,0 +1,193 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { hashOf, newSecret } from '../../../src/adapters/provider/core/instance-secret.ts';
+import { Denied, NotListening, ProviderError, TimedOut } from '../../../src/domain/errors.ts';
+import { SECRET_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
+import { takeoverInitCodec, takeoverResponseCodec } from '../../../src/wire/codec.ts';
+import { agentAnswer, startAgent } from '../../support/agent-start.ts';
+import { device, MACHINE } from '../../support/facts.ts';
+import { createTaskStand, type TaskStand } from '../../support/task-stand.ts';
+import { advance } from '../../support/watched-clock.ts';
+
+const MINUTE = 60_000;
+const OTHER_KEY = 'b3RoZXIga2V5';
+
+let stand: TaskStand;
+beforeEach(async () => {
+  stand = createTaskStand();
+  await stand.openSession();
+  stand.host.run = (_, stdin) => agentAnswer(stdin);
+});
+afterEach(async () => {
+  await stand.close();
+  expect(stand.clock.pending).toBe(0);
+});
+
+describe('what an agent start fails at', () => {
+  const SECRET_TAGS = { [SECRET_TAG]: hashOf(newSecret()) };
+  const NEVER_REACHED = new Set([
+    ...['nobody listens', 'nobody answers', 'the provider cannot be asked', 'it has no address'],
+  ]);
+  /** Class, whether the guard may take it for our own fault, wait in minutes, quarantine. */
+  test.each<readonly [string, () => void, readonly [string, boolean, number, string | null]]>([
+    [
+      'nobody listens',
+      () => (stand.connecting = new NotListening('refused')),
+      ['connect', true, 5, null],
+    ],
+    [
+      'nobody answers',
+      () => (stand.connecting = new TimedOut('handshake')),
+      ['connect', true, 5, null],
+    ],
+    [
+      'our keys are refused',
+      () => (stand.connecting = new Denied('no key is good enough')),
+      ['auth', true, 30, null],
+    ],
+    [
+      'the provider cannot be asked',
+      () => (stand.whereIs = () => Promise.reject(new ProviderError('transient', 'no provider'))),
+      ['connect', false, 5, null],
+    ],
+    [
+      'it has no address',
+      () => (stand.whereIs = async () => device({ address: null })),
+      ['connect', false, 5, null],
+    ],
+    [
+      'the device is not ours',
+      () => (stand.whereIs = async () => device({ address: '192.0.2.1', ownership: 'foreign' })),
+      ['connect', false, 30, null],
+    ],
+    [
+      'it is another host',
+      () => (stand.host.hostKey = OTHER_KEY),
+      ['hostkey', false, 5, 'conflict'],
+    ],
+    [
+      'it cannot show its secret yet',
+      () => {
+        stand.whereIs = async () => device({ address: '192.0.2.1', tags: SECRET_TAGS });
+        stand.host.run = () => ({ exitCode: 1 });
+        stand.given();
+      },
+      ['hostkey', false, 5, null],
+    ],
+    ['the upload hangs', () => (stand.host.hangs = 'upload'), ['upload', false, 5, null]],
+    [
+      'the agent does not start',
+      () => (stand.host.run = () => ({ exitCode: 126 })),
+      ['execute', false, 5, null],
+    ],
+    [
+      'the agent says nothing that makes sense',
+      () => (stand.host.run = () => ({ stdout: Buffer.from('hello') })),
+      ['protocol', false, 5, null],
+    ],
+    [
+      'the agent says that it failed',
+      () =>
+        (stand.host.run = () => ({
+          stdout: takeoverResponseCodec.encode({ error: { message: 'no room' } }),
+        })),
+      ['protocol', false, 5, null],
+    ],
+    [
+      'the agent says that it is about another machine',
+      () =>
+        (stand.host.run = (_, stdin) => {
+          const initMessage = { ...takeoverInitCodec.decode(stdin), machineId: 'another' };
+          const success = { initMessage, key: Buffer.alloc(32, 7) };
+          return { stdout: takeoverResponseCodec.encode({ success }) };
+        }),
+      ['protocol', false, 5, null],
+    ],
+    [
+      'C2: the agent takes its system for one to throw away, and was not told so',
+      () =>
+        (stand.host.run = (_, stdin) => {
+          const initMessage = { ...takeoverInitCodec.decode(stdin), throwAway: true };
+          const success = { initMessage, key: Buffer.alloc(32, 7) };
+          return { stdout: takeoverResponseCodec.encode({ success }) };
+        }),
+      ['protocol', false, 5, null],
+    ],
+    [
+      'its key is too short',
+      () =>
+        (stand.host.run = (_, stdin) => {
+          const initMessage = takeoverInitCodec.decode(stdin);
+          const success = { initMessage, key: Buffer.alloc(31, 7) };
+          return { stdout: takeoverResponseCodec.encode({ success }) };
+        }),
+      ['protocol', false, 5, null],
+    ],
+  ])('%s', async (name, begins, [cls, isOurs, minutes, quarantine]) => {
+    stand.given({ hostKey: stand.host.hostKey });
+    const { bootId } = stand.host;
+    begins();
+    const failing = startAgent(stand);
+    await advance(stand.clock, 10 * MINUTE);
+    expect((await failing).outcome).toBe('failed');
+    expect(stand.metrics.count('agentStartFailure')).toBe(1);
+    expect(stand.metrics.count('agentStartFailure', cls)).toBe(1);
+    const machine = stand.bmdb.tables.machines.get(MACHINE)!;
+    expect(machine.unreachableSinceMs !== null).toBe(isOurs);
+    expect(stand.row().backoffs[0]?.lastIntervalSeconds).toBe(minutes * 60);
+    expect(stand.row().quarantine?.kind ?? null).toBe(quarantine);
+    expect(stand.host.bootId).toBe(bootId);
+    const { count, unreached = 0 } = stand.row().startAttempt!;
+    expect(count).toBe(1);
+    expect(unreached, 'C4: what came to it is an attempt on it').toBe(
+      Number(NEVER_REACHED.has(name)),
+    );
+  });
+
+  test.each(['upload', 'execute'] as const)(
+    'C4: a network that is cut during the %s had reached the machine',
+    async (hangs) => {
+      stand.given({ hostKey: stand.host.hostKey });
+      stand.host.hangs = hangs;
+      const failing = startAgent(stand);
+      await advance(stand.clock, 10 * MINUTE);
+      expect(await failing).toMatchObject({ outcome: 'failed', failure: { code: 'timed-out' } });
+      expect(stand.row().startAttempt).toMatchObject({ count: 1 });
+      expect(stand.row().startAttempt).not.toHaveProperty('unreached');
+    },
+  );
+
+  test.each([
+    ['says nothing of it', undefined],
+    ['keeps it', false],
+    ['says so', true],
+  ] as const)(
+    'C2: an agent hears that its system may be thrown away only where the provider %s',
+    async (_, throwAway) => {
+      const { throwAway: _usual, ...others } = stand.capabilities;
+      stand.capabilities = { ...others, ...(throwAway !== undefined && { throwAway }) };
+      const told: unknown[] = [];
+      stand.host.run = (_command, stdin) => {
+        if (stdin.length > 0) told.push(takeoverInitCodec.decode(stdin).throwAway ?? false);
+        return agentAnswer(stdin);
+      };
+      stand.given();
+      expect((await startAgent(stand)).outcome).toBe('done');
+      expect(told).toEqual([throwAway === true]);
+    },
+  );
+
+  test('warnings of an agent that started are told, and kept in its history', async () => {
+    stand.host.run = (_, stdin) => {
+      const initMessage = takeoverInitCodec.decode(stdin);
+      const success = { initMessage, key: Buffer.alloc(32, 7), warning: ['no log file'] };
+      return { stdout: takeoverResponseCodec.encode({ success }), stderr: Buffer.from('hm') };
+    };
+    stand.given();
+    expect((await startAgent(stand)).outcome).toBe('done');
+    const told = stand.log.lines.find(({ message }) => message === 'agent started');
+    expect(told?.fields['warnings']).toEqual(['no log file']);
+    expect(stand.log.count('the agent wrote to standard error')).toBe(1);
+    const kept = stand.bmdb.tables.events.find(({ kind }) => kind === 'agentStarted');
+    expect(kept?.reason).toBe('no log file');
+  });
+});

@@ -1,0 +1,355 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { TaskDeps } from '../../../src/actors/tasks/task.ts';
+import type { HostKeyPolicy } from '../../../src/domain/policy.ts';
+import { hashOf, newSecret } from '../../../src/adapters/provider/core/instance-secret.ts';
+import { AGENT_START_BACKOFF } from '../../../src/domain/backoff.ts';
+import { Denied, Unreachable } from '../../../src/domain/errors.ts';
+import { providerName } from '../../../src/domain/ids.ts';
+import {
+  INSTANCE_SECRET_PATH,
+  SECRET_TAG,
+} from '../../../src/domain/provisioning/provider-tags.ts';
+import { backoff, device, MACHINE, provided, SLOT } from '../../support/facts.ts';
+import { runSlot } from '../../support/run-slot.ts';
+import {
+  agentAnswer,
+  AGENT_PATH as AGENT,
+  startAgent,
+  startSlots,
+} from '../../support/agent-start.ts';
+import { createTaskStand, JOB, type TaskStand } from '../../support/task-stand.ts';
+import { advance, settled } from '../../support/watched-clock.ts';
+
+const MINUTE = 60_000;
+const BOOT_ID = 'execute cat /proc/sys/kernel/random/boot_id';
+const ALL = ['connect', BOOT_ID, `upload ${AGENT}`, `execute ${AGENT}`];
+const OTHER_KEY = 'b3RoZXIga2V5';
+
+let stand: TaskStand;
+beforeEach(async () => {
+  stand = createTaskStand();
+  await stand.openSession();
+  stand.host.run = (_, stdin) => agentAnswer(stdin);
+});
+afterEach(async () => {
+  await stand.close();
+  expect(stand.clock.pending).toBe(0);
+});
+
+const slotsOf = (policy?: HostKeyPolicy, change?: Partial<TaskDeps>) =>
+  startSlots(stand, policy, change);
+const takeOver = (policy?: HostKeyPolicy, slots = slotsOf(policy)) => startAgent(stand, slots);
+
+describe('taking a machine over', () => {
+  test('is done step by step, and pins the key that was seen first', async () => {
+    stand.given();
+    expect(await takeOver()).toMatchObject({ outcome: 'done', failure: null });
+    expect(stand.done).toEqual(ALL);
+    expect(stand.row()).toMatchObject({
+      agentStarted: { publicKey: '07'.repeat(32), bootId: stand.host.bootId },
+      hostKey: stand.host.hostKey,
+      quarantine: null,
+      startAttempt: null,
+    });
+  });
+
+  describe('C7: with a program for each kind of processor', () => {
+    const program = (name: string) => ({ content: Buffer.from(name), sha256: '', mode: 0o755 });
+    const slots = () =>
+      startSlots(stand, 'tofu', {
+        agent: {
+          file: new Map(['x64', 'arm64'].map((name) => [name, program(name)])),
+          targetPath: AGENT,
+        },
+      });
+    const on = (processor: string) => {
+      stand.host.run = (argv, stdin) =>
+        argv[0] === 'uname' ? { stdout: Buffer.from(`${processor}\n`) } : agentAnswer(stdin);
+      stand.given();
+      return startAgent(stand, slots());
+    };
+
+    test.each([
+      ['x86_64', 'x64'],
+      ['aarch64', 'arm64'],
+    ])('%s gets its own', async (processor, name) => {
+      expect((await on(processor)).outcome).toBe('done');
+      expect(stand.done).toContain('execute uname -m');
+      expect(stand.host.files.get(AGENT)?.content.toString()).toBe(name);
+    });
+
+    test('another one gets none, and the cause names what is missing', async () => {
+      const { outcome, failure } = await on('riscv64');
+      expect(outcome).toBe('failed');
+      expect(failure?.message).toMatch(/processor "riscv64".*agent\.executables.*x64, arm64/);
+      expect(stand.host.files.size).toBe(0);
+    });
+  });
+
+  test('goes on where the pinned key is seen again, under every policy', async () => {
+    for (const policy of ['strict', 'tofu', 'insecure'] as const) {
+      stand.given({ hostKey: stand.host.hostKey });
+      expect((await takeOver(policy)).outcome, policy).toBe('done');
+      expect(stand.row().hostKey).toBe(stand.host.hostKey);
+    }
+  });
+
+  test.each<readonly [HostKeyPolicy, string | null]>([
+    ['tofu', OTHER_KEY],
+    ['strict', OTHER_KEY],
+    ['strict', null],
+  ])('%s, %s pinned: a stranger gets nothing and is set aside', async (policy, hostKey) => {
+    stand.given({ hostKey });
+    const { outcome, failure } = await takeOver(policy);
+    expect({ outcome, code: failure?.code }).toEqual({
+      outcome: 'failed',
+      code: 'host-key-rejected',
+    });
+    expect(stand.done, 'nothing is read, written or run there').toEqual(['connect']);
+    expect(stand.host.files.size).toBe(0);
+    expect(stand.row()).toMatchObject({
+      hostKey,
+      agentStarted: null,
+      quarantine: { kind: 'conflict', reason: failure!.message },
+    });
+    await advance(stand.clock, 24 * 60 * MINUTE);
+    expect((await takeOver(policy)).failure?.code).toBe('nothing-to-do');
+    expect(stand.done).toEqual(['connect']);
+  });
+
+  test.each([null, OTHER_KEY])('insecure, %s pinned: goes on and pins nothing', async (hostKey) => {
+    stand.given({ hostKey });
+    expect((await takeOver('insecure')).outcome).toBe('done');
+    expect(stand.row().hostKey).toBe(hostKey);
+  });
+
+  describe('whose provider knows the hash of its instance secret', () => {
+    const SECRET = newSecret();
+    const READ = `execute cat ${INSTANCE_SECRET_PATH}`;
+    const given = (secret: string | null) => {
+      stand.given();
+      stand.host.secret = secret;
+      const tags = { [SECRET_TAG]: hashOf(SECRET) };
+      stand.whereIs = async () => device({ address: '192.0.2.1', tags });
+    };
+
+    test.each(['strict', 'tofu', 'insecure'] as const)('shows it (%s)', async (policy) => {
+      given(SECRET);
+      expect(await takeOver(policy)).toMatchObject({ outcome: 'done' });
+      expect(stand.done).toEqual(['connect', READ, ...ALL.slice(1)]);
+      const pinned = policy === 'insecure' ? null : stand.host.hostKey;
+      expect(stand.row().hostKey).toBe(pinned);
+      expect(JSON.stringify(stand.log.lines)).not.toContain(SECRET);
+    });
+
+    test.each(['strict', 'tofu', 'insecure'] as const)(
+      'shows another one: nothing else runs, and it is set aside (%s)',
+      async (policy) => {
+        given(newSecret());
+        expect((await takeOver(policy)).failure?.code).toBe('host-key-rejected');
+        expect(stand.done).toEqual(['connect', READ]);
+        expect(stand.row()).toMatchObject({
+          hostKey: null,
+          agentStarted: null,
+          quarantine: { kind: 'conflict', reason: 'bad instance secret' },
+        });
+      },
+    );
+
+    test('does not show it yet: it is tried again later', async () => {
+      given(null);
+      stand.host.run = ([program], stdin) =>
+        program === 'cat' ? { exitCode: 1 } : agentAnswer(stdin);
+      expect((await takeOver()).failure?.code).toBe('remote-failure');
+      expect(stand.done).toEqual(['connect', READ]);
+      expect(stand.row()).toMatchObject({ quarantine: null, agentStarted: null });
+      stand.host.secret = SECRET;
+      await advance(stand.clock, 24 * 60 * MINUTE);
+      expect((await takeOver()).outcome).toBe('done');
+    });
+  });
+
+  test.each(['untagged', 'foreign'] as const)(
+    'a device that is not marked as ours (%s) is not even connected to',
+    async (ownership) => {
+      stand.given();
+      stand.whereIs = async () => device({ address: '192.0.2.1', ownership });
+      expect((await takeOver()).failure?.code).toBe('denied');
+      expect(stand.done).toEqual([]);
+    },
+  );
+});
+
+describe('the host key that was proved', () => {
+  const upToVerified = async () => {
+    stand.given();
+    const slots = await upTo('connected');
+    await runSlot(slots.verifyHost, JOB).result;
+    return slots;
+  };
+
+  test('is pinned before anything else is done: a crash does not lose it', async () => {
+    await upToVerified();
+    expect(stand.row()).toMatchObject({ hostKey: stand.host.hostKey, agentStarted: null });
+    stand.desk.end(SLOT);
+    await settled();
+    stand.host.hostKey = OTHER_KEY;
+    expect((await takeOver()).failure?.code).toBe('host-key-rejected');
+    expect(stand.row().quarantine).toMatchObject({ kind: 'conflict' });
+  });
+
+  test('is not written again where it was pinned before', async () => {
+    stand.given({ hostKey: stand.host.hostKey });
+    const slots = await upTo('connected');
+    const before = stand.bmdb.tables.changes.length;
+    await runSlot(slots.verifyHost, JOB).result;
+    expect(stand.bmdb.tables.changes).toHaveLength(before);
+  });
+
+  test('is neither asked nor pinned where any will do, which is told and counted', async () => {
+    stand.given();
+    await takeOver('insecure');
+    await advance(stand.clock, 1);
+    expect(stand.row().hostKey).toBeNull();
+    expect(stand.metrics.count('insecureConnection', 'stub')).toBe(1);
+    expect(stand.log.count('INSECURE: host keys are not verified')).toBe(1);
+    stand.given();
+    await takeOver('tofu');
+    expect(stand.metrics.count('insecureConnection')).toBe(1);
+  });
+});
+
+describe('a machine whose provider is not configured here', () => {
+  const history = () => stand.bmdb.tables.history.map(({ event }) => event);
+
+  test('is not even claimed', async () => {
+    stand.given();
+    const slots = slotsOf('tofu', { providers: new Map() });
+    expect((await takeOver('tofu', slots)).failure?.code).toBe('nothing-to-do');
+    expect(history()).toEqual([]);
+  });
+
+  test('is let go without a wait or an attempt, where its rows tell only at the claim', async () => {
+    stand.given({ provided: provided({ provider: providerName('elsewhere') }) });
+    const { failure } = await takeOver();
+    expect(failure).toMatchObject({
+      code: 'nothing-to-do',
+      message: expect.stringContaining('elsewhere, which is not configured here') as string,
+    });
+    expect(history()).toEqual(['Started', 'Canceled']);
+    expect(stand.row()).toMatchObject({ work: [], backoffs: [], startAttempt: null });
+  });
+});
+
+describe('the wait after a failure', () => {
+  const waitOf = async (failure: Error) => {
+    stand.connecting = failure;
+    expect((await takeOver()).outcome).toBe('failed');
+    const [wait] = stand.row().backoffs;
+    expect(wait!.untilMs - stand.clock.now()).toBeGreaterThanOrEqual(
+      wait!.lastIntervalSeconds! * 1_000,
+    );
+    return wait!.lastIntervalSeconds! / 60;
+  };
+
+  test('is five minutes, and half an hour where our keys are refused', async () => {
+    stand.given();
+    expect(await waitOf(new Unreachable('down'))).toBe(5);
+    stand.given();
+    expect(await waitOf(new Denied('no key is good enough'))).toBe(30);
+  });
+
+  test('is half an hour for a refusal, whatever failed before', async () => {
+    stand.given({ backoffs: [backoff('ShepherdAgentStart', 0)] });
+    expect(await waitOf(new Denied('no key is good enough'))).toBe(30);
+  });
+
+  test('grows with each refusal, up to the limit of all waits', async () => {
+    stand.given();
+    const waits = [];
+    for (let at = 0; at < 15; at += 1) {
+      waits.push(await waitOf(new Denied('no key is good enough')));
+      await advance(stand.clock, 5 * 60 * MINUTE);
+    }
+    expect(waits.slice(0, 3)).toEqual([30, 36, 43.2]);
+    expect(waits.at(-1)).toBe(AGENT_START_BACKOFF.maximumMs / MINUTE);
+  });
+});
+
+/** The steps before `execute`, one by one. */
+const upTo = async (step: 'connected' | 'verified') => {
+  const slots = slotsOf();
+  await stand.grant('agentStart');
+  await runSlot(slots.claimStart, JOB).result;
+  await runSlot(slots.connect, JOB).result;
+  if (step === 'verified') await runSlot(slots.verifyHost, JOB).result;
+  return slots;
+};
+
+describe('the attempt', () => {
+  test('is on record before the agent runs', async () => {
+    let known: unknown;
+    stand.host.run = (_, stdin) => {
+      known = stand.row().startAttempt;
+      return agentAnswer(stdin);
+    };
+    stand.given();
+    await takeOver();
+    expect(known).toEqual({ atMs: stand.clock.now(), count: 0 });
+  });
+
+  test('is not made when it cannot be put on record', async () => {
+    stand.given();
+    const slots = await upTo('verified');
+    await runSlot(slots.upload, JOB).result;
+    await stand.keeper.require().releaseWork(MACHINE);
+    const before = stand.done.length;
+    await expect(runSlot(slots.execute, JOB).result).rejects.toMatchObject({ code: 'work-lost' });
+    expect(stand.done).toHaveLength(before);
+  });
+});
+
+describe('a step that hangs', () => {
+  const hanging = async () => {
+    stand.given();
+    const slots = await upTo('verified');
+    stand.host.hangs = 'upload';
+    const run = runSlot(slots.upload, JOB);
+    const state = { code: null as string | null, stop: run.stop };
+    run.result.catch((error: unknown) => (state.code = (error as { code: string }).code));
+    await settled();
+    expect(state.code).toBeNull();
+    return state;
+  };
+
+  test('ends with the session that holds the work', async () => {
+    await stand.openSession(10_000);
+    const run = await hanging();
+    await advance(stand.clock, 10_000);
+    expect(run.code).toBe('cancelled');
+  });
+
+  test('ends with that session even if there is another by now', async () => {
+    await stand.openSession(10_000);
+    stand.given();
+    const slots = await upTo('verified');
+    await advance(stand.clock, 10_000);
+    await stand.openSession();
+    await expect(runSlot(slots.upload, JOB).result).rejects.toMatchObject({ code: 'cancelled' });
+    expect(stand.host.files.size).toBe(0);
+  });
+
+  test('ends with the turn', async () => {
+    const run = await hanging();
+    stand.desk.end(SLOT);
+    await settled();
+    expect(run.code).toBe('cancelled');
+  });
+
+  test('ends with its actor', async () => {
+    const run = await hanging();
+    run.stop();
+    await settled();
+    expect(stand.clock.pending, 'only the session has a timer').toBe(1);
+  });
+});

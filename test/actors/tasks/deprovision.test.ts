@@ -1,0 +1,345 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { fromPromise } from 'xstate';
+import { deprovisionSlots } from '../../../src/actors/tasks/deprovision.ts';
+import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
+import { ProviderError } from '../../../src/domain/errors.ts';
+import type { MachineView } from '../../../src/domain/view.ts';
+import { slot } from '../../../src/domain/ids.ts';
+import { deprovision } from '../../../src/machines/deprovision.ts';
+import type { Job, TaskResult } from '../../../src/machines/task.ts';
+import {
+  deprovisionAsked,
+  device,
+  MACHINE,
+  PROVIDER,
+  provided,
+  SLOT_ID,
+} from '../../support/facts.ts';
+import {
+  fleetOf,
+  machine as deviceOf,
+  scripted,
+} from '../../adapters/provider/core/scripted-driver.ts';
+import { scriptedProvider } from '../../support/scripted-provider.ts';
+import { createTaskStand, type TaskStand } from '../../support/task-stand.ts';
+import { advance } from '../../support/watched-clock.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+let stand: TaskStand;
+/** What the provider shows: the device, its going, or nothing; and when its slot is free. */
+let shown: 'there' | 'going' | 'gone';
+let destroys: number[];
+let reusable: () => boolean;
+let looks: number;
+let provider: FleetProvider;
+
+beforeEach(async () => {
+  stand = createTaskStand();
+  [shown, destroys, looks] = ['there', [], 0];
+  reusable = () => true;
+  provider = scriptedProvider({
+    getMachine: async (id) => {
+      looks += 1;
+      if (shown === 'gone') throw new ProviderError('not-found', `no device ${id}`);
+      return device({ status: shown === 'going' ? 'Missing' : 'Running' });
+    },
+    deprovisionMachine: async (_, { beforeSending }) => {
+      await beforeSending?.();
+      destroys.push(stand.clock.monotonic());
+    },
+    isReusable: async () => reusable(),
+  });
+  await stand.openSession();
+});
+afterEach(async () => {
+  await stand.close();
+});
+
+const begin = (): Promise<TaskResult> => {
+  const slots = deprovisionSlots({
+    ...stand.deps(),
+    providers: new Map([[PROVIDER, provider]]),
+    random: stand.random,
+    holds: stand.holds,
+    nowMs: stand.clock.now,
+    pollMs: 10_000,
+    agentPath: '/root/agent',
+  });
+  const reread = fromPromise<MachineView | null, Job>(async () => null);
+  return stand.runTask('deprovision', deprovision.provide({ actors: { ...slots, reread } }));
+};
+const asked = (change = {}) => stand.given({ deprovision: deprovisionAsked(change) });
+const isThere = () => stand.bmdb.tables.machines.has(MACHINE);
+
+test('asks, waits until it is gone and reusable, and deletes the machine; history stays', async () => {
+  asked();
+  reusable = () => false;
+  const result = begin();
+  await advance(stand.clock, SECOND);
+  expect(destroys).toHaveLength(1);
+  expect(stand.row().deprovision).toMatchObject({
+    attempts: 1,
+    askedAtMs: expect.any(Number) as number,
+  });
+  shown = 'gone';
+  await advance(stand.clock, 15 * SECOND);
+  expect(isThere(), 'its slot is not clean yet').toBe(true);
+  reusable = () => true;
+  await advance(stand.clock, 15 * SECOND);
+  expect(await result).toMatchObject({ outcome: 'done', failure: null });
+  expect(isThere()).toBe(false);
+  expect(stand.bmdb.tables.history.map(({ event }) => event)).toEqual(['Started', 'Finished']);
+  expect(stand.desk.busy).toBe(0);
+});
+
+describe('A2: a machine that somebody says is not there', () => {
+  /** The provider behind a proxy that, while `lies`, answers 404 to every question for a machine. */
+  const behindAProxy = (given: { lies: boolean; listed: boolean }) => {
+    const there = { ...deviceOf('device-1'), reservationId: SLOT_ID };
+    const driver = scripted({
+      async getMachine(id) {
+        looks += 1;
+        if (given.lies || !given.listed) throw new ProviderError('not-found', `no device ${id}`);
+        return there;
+      },
+      listMachines: async () => ({ machines: given.listed ? [there] : [], complete: true }),
+      deprovisionMachine: async () => void destroys.push(stand.clock.monotonic()),
+      isReusable: async () => reusable(),
+    });
+    const { clock, random } = stand;
+    return fleetOf(driver, { name: PROVIDER }, { clock, random }).fleet;
+  };
+
+  test('is not given back while it is listed: it is asked for once the lies end', async () => {
+    const given = { lies: true, listed: true };
+    provider = behindAProxy(given);
+    // Asked for before, so that a look comes first.
+    asked({ attempts: 1, askedAtMs: stand.clock.now() });
+    const first = begin();
+    await advance(stand.clock, 2 * MINUTE);
+    expect(await first).toMatchObject({ outcome: 'failed' });
+    expect({ isThere: isThere(), destroys }).toEqual({ isThere: true, destroys: [] });
+    expect(looks).toBeGreaterThan(0);
+    given.lies = false;
+    stand.given({ deprovision: deprovisionAsked(), backoffs: [] });
+    const second = begin();
+    await advance(stand.clock, SECOND);
+    expect(destroys).toHaveLength(1);
+    given.listed = false;
+    await advance(stand.clock, 2 * MINUTE);
+    expect(await second).toMatchObject({ outcome: 'done' });
+    expect(isThere()).toBe(false);
+  });
+
+  test.each([0, 1])('is gone once its slot is listed as free, asked %i times before', async (n) => {
+    const free = { ...deviceOf('spare'), id: null, reservationId: SLOT_ID };
+    const nameless = { ...deviceOf('x'), id: 7 } as never;
+    const driver = scripted({
+      async getMachine(id) {
+        throw new ProviderError('not-found', `no device ${id}`);
+      },
+      // One entry has no name, so this listing alone proves no absence.
+      listMachines: async () => ({
+        machines: [{ ...free, availability: 'KnownUnused' }, nameless],
+        complete: true,
+      }),
+      isReusable: async () => true,
+    });
+    const { clock, random } = stand;
+    provider = fleetOf(driver, { name: PROVIDER }, { clock, random }).fleet;
+    asked(n > 0 ? { attempts: n, askedAtMs: stand.clock.now() } : {});
+    const result = begin();
+    await advance(stand.clock, 2 * MINUTE);
+    expect(await result).toMatchObject({ outcome: 'done' });
+    expect(isThere()).toBe(false);
+  });
+});
+
+describe('a device that does not go away', () => {
+  test('provider vector 22: it is asked for again, 10 s to 10 min apart; alarm after 20', async () => {
+    asked();
+    const result = begin();
+    await advance(stand.clock, 4 * 60 * MINUTE);
+    const gaps = destroys.slice(1).map((at, index) => (at - destroys[index]!) / SECOND);
+    expect(
+      gaps.slice(0, 3).map((gap, at) => gap >= 10 * 2 ** at && gap < 10 * 2 ** at + 25),
+    ).toEqual([true, true, true]);
+    expect(Math.min(...gaps.slice(7))).toBeGreaterThanOrEqual(600);
+    expect(Math.max(...gaps)).toBeLessThan(625);
+    expect(stand.row().deprovision!.attempts).toBe(destroys.length);
+    expect(stand.metrics.count('deprovisionStuck', PROVIDER)).toBe(1);
+    expect(stand.log.count('a machine does not go away')).toBe(1);
+    shown = 'gone';
+    await advance(stand.clock, MINUTE);
+    expect((await result).outcome).toBe('done');
+  });
+
+  test('one that is going by itself is left to it', async () => {
+    asked();
+    const result = begin();
+    await advance(stand.clock, SECOND);
+    shown = 'going';
+    await advance(stand.clock, 9 * MINUTE);
+    expect(destroys).toHaveLength(1);
+    shown = 'gone';
+    await advance(stand.clock, MINUTE);
+    await result;
+  });
+
+  test('its long wait occupies no place', async () => {
+    asked();
+    const result = begin();
+    await advance(stand.clock, MINUTE);
+    let granted = false;
+    const other = slot(PROVIDER, 'rack-2');
+    void stand.desk
+      .grant(other, 'deprovision', new AbortController().signal)
+      .then(() => (granted = true));
+    await advance(stand.clock, SECOND);
+    expect(granted).toBe(true);
+    stand.desk.end(other);
+    shown = 'gone';
+    await advance(stand.clock, MINUTE);
+    await result;
+  });
+});
+
+describe('what was done already is found done', () => {
+  test('a device that is gone is not asked for again', async () => {
+    asked({ attempts: 3, askedAtMs: 1 });
+    shown = 'gone';
+    expect((await begin()).outcome).toBe('done');
+    expect(destroys).toEqual([]);
+  });
+
+  test('without a reservation the slot is gone with the device', async () => {
+    stand.given({ deprovision: deprovisionAsked(), provided: provided({ reservationId: null }) });
+    reusable = () => {
+      throw new Error('there is no slot to ask for');
+    };
+    const result = begin();
+    await advance(stand.clock, SECOND);
+    shown = 'gone';
+    await advance(stand.clock, MINUTE);
+    expect((await result).outcome).toBe('done');
+  });
+});
+
+describe('what goes wrong', () => {
+  test('equinix: not ours: nothing is deleted, the reason is shown, it is tried later', async () => {
+    asked();
+    provider = {
+      ...provider,
+      deprovisionMachine: async () => {
+        throw new ProviderError('auth', 'device-1 is not ours (untagged)');
+      },
+    };
+    const result = await begin();
+    expect(result).toMatchObject({ outcome: 'failed', failure: { code: 'auth' } });
+    expect(isThere()).toBe(true);
+    expect(stand.row().backoffs).toMatchObject([
+      { process: 'ShepherdDeprovision', cause: 'device-1 is not ours (untagged)' },
+    ]);
+  });
+
+  test('a rate limit of looks is kept, and no look is made before its time', async () => {
+    asked();
+    const error = new ProviderError('transient', 'slow down', {
+      rateLimit: { retryAt: new Date(stand.clock.now() + 5 * MINUTE) },
+    });
+    const { getMachine } = provider;
+    let isLimited = true;
+    provider = {
+      ...provider,
+      getMachine: async (...args) => {
+        if (!isLimited) return getMachine(...args);
+        looks += 1;
+        throw error;
+      },
+    };
+    const result = begin();
+    await advance(stand.clock, 4 * MINUTE);
+    expect(looks).toBe(1);
+    isLimited = false;
+    shown = 'gone';
+    await advance(stand.clock, 2 * MINUTE);
+    expect((await result).outcome).toBe('done');
+    expect(looks).toBeGreaterThan(1);
+  });
+
+  test('a rate limit of destroying holds back the next one, and nothing else', async () => {
+    asked();
+    const error = new ProviderError('transient', 'slow down', {
+      rateLimit: { retryAt: new Date(stand.clock.now() + 5 * MINUTE) },
+    });
+    const { deprovisionMachine } = provider;
+    provider = {
+      ...provider,
+      deprovisionMachine: async () => {
+        throw error;
+      },
+    };
+    expect(await begin()).toMatchObject({ outcome: 'failed' });
+    expect([...stand.bmdb.tables.providerHolds.values()]).toMatchObject([
+      { kind: 'throttle', key: 'destroy' },
+    ]);
+    provider = { ...provider, deprovisionMachine };
+    await advance(stand.clock, MINUTE);
+    expect(await begin(), 'it is not even asked').toMatchObject({ outcome: 'failed' });
+    expect(destroys).toEqual([]);
+    await advance(stand.clock, 5 * MINUTE);
+    const result = begin();
+    await advance(stand.clock, SECOND);
+    shown = 'gone';
+    await advance(stand.clock, MINUTE);
+    expect((await result).outcome).toBe('done');
+    expect(stand.bmdb.tables.providerHolds.size).toBe(0);
+  });
+
+  test('looks that fail say nothing', async () => {
+    asked();
+    const { getMachine, isReusable } = provider;
+    let failures = 4;
+    const failing =
+      <Args extends unknown[], T>(act: (...args: Args) => Promise<T>) =>
+      async (...args: Args) => {
+        if (failures-- > 0) throw new ProviderError('transient', 'try later');
+        return act(...args);
+      };
+    provider = { ...provider, getMachine: failing(getMachine), isReusable: failing(isReusable) };
+    const result = begin();
+    await advance(stand.clock, SECOND);
+    shown = 'gone';
+    await advance(stand.clock, 2 * MINUTE);
+    expect((await result).outcome).toBe('done');
+  });
+
+  test('a slot that is not cleaned within an hour is looked at again later', async () => {
+    asked();
+    reusable = () => false;
+    const result = begin();
+    await advance(stand.clock, SECOND);
+    shown = 'gone';
+    await advance(stand.clock, 61 * MINUTE);
+    expect(await result).toMatchObject({ outcome: 'failed', failure: { code: 'timed-out' } });
+    expect(isThere()).toBe(true);
+  });
+
+  test('nobody asked for it: refused', async () => {
+    stand.given();
+    expect(await begin()).toMatchObject({ outcome: 'refused', failure: { code: 'nothing-to-do' } });
+    expect(looks).toBe(0);
+  });
+
+  test('a session that ends in the middle leaves the request as it is', async () => {
+    asked();
+    const result = begin();
+    await advance(stand.clock, SECOND);
+    await stand.keeper.close();
+    await advance(stand.clock, MINUTE);
+    expect(await result).toMatchObject({ outcome: 'failed' });
+    expect(stand.row().deprovision).toMatchObject({ attempts: 1 });
+    expect(stand.row().backoffs).toEqual([]);
+  });
+});

@@ -1,0 +1,197 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { fromPromise } from 'xstate';
+import { deprovisionSlots } from '../../../src/actors/tasks/deprovision.ts';
+import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
+import { Denied, ProviderError } from '../../../src/domain/errors.ts';
+import type { ProviderMachine } from '../../../src/domain/machine.ts';
+import type { MachineView } from '../../../src/domain/view.ts';
+import { deprovision } from '../../../src/machines/deprovision.ts';
+import type { Job, TaskResult } from '../../../src/machines/task.ts';
+import {
+  agentStarted,
+  deprovisionAsked,
+  device,
+  MACHINE,
+  NOW_MS,
+  PROVIDER,
+  SLOT_ID,
+} from '../../support/facts.ts';
+import { scriptedProvider } from '../../support/scripted-provider.ts';
+import { createTaskStand, type TaskStand } from '../../support/task-stand.ts';
+import { advance } from '../../support/watched-clock.ts';
+
+const MINUTE = 60_000;
+let stand: TaskStand;
+let isListed: boolean;
+let lastSeen: ProviderMachine | null;
+let provider: FleetProvider;
+
+beforeEach(async () => {
+  stand = createTaskStand();
+  [isListed, lastSeen] = [true, device({ address: '192.0.2.1' })];
+  provider = scriptedProvider({
+    inventory: { lastSeen: () => lastSeen },
+    getMachine: async (id) => {
+      stand.done.push('get');
+      if (!isListed) throw new ProviderError('not-found', `no machine ${id}`);
+      return device({ address: '192.0.2.1' });
+    },
+    deprovisionMachine: async () => {
+      stand.done.push('let go');
+      if (!provider.inventory) isListed = false;
+    },
+    isReusable: async () => true,
+  });
+  stand.host.run = ([command, , , name]) => ({
+    exitCode: command === 'sh' && name === 'stop-agent' ? 0 : 127,
+  });
+  await stand.openSession();
+});
+afterEach(async () => {
+  await stand.close();
+});
+
+const begin = (): Promise<TaskResult> => {
+  const slots = deprovisionSlots({
+    ...stand.deps(),
+    providers: new Map([[PROVIDER, provider]]),
+    random: stand.random,
+    holds: stand.holds,
+    nowMs: stand.clock.now,
+    pollMs: 10_000,
+    agentPath: '/root/agent',
+  });
+  const reread = fromPromise<MachineView | null, Job>(async () => null);
+  return stand.runTask('deprovision', deprovision.provide({ actors: { ...slots, reread } }));
+};
+const given = (change = {}) =>
+  stand.given({
+    deprovision: deprovisionAsked({ reason: 'moved out' }),
+    agentStarted: agentStarted(NOW_MS - MINUTE),
+    hostKey: stand.host.hostKey,
+    ...change,
+  });
+const isThere = () => stand.bmdb.tables.machines.has(MACHINE);
+const lines = () => stand.bmdb.tables.events.map(({ kind, reason }) => `${kind} ${reason}`);
+const stops = () => stand.done.filter((each) => each.includes('stop-agent')).length;
+const finished = async (result: Promise<TaskResult>) => {
+  await advance(stand.clock, 5 * MINUTE);
+  expect(await result).toMatchObject({ outcome: 'done', failure: null });
+  expect(isThere()).toBe(false);
+};
+
+describe('C2: giving back a machine that lives on', () => {
+  test('stops its agent first, and says so in the history', async () => {
+    given();
+    await finished(begin());
+    expect(stops()).toBe(1);
+    const order = stand.done.filter((each) => /stop-agent|let go/.test(each));
+    expect(order.at(-1)).toBe('let go');
+    expect(order[0]).toContain('/root/agent');
+    expect(lines()).toContain(
+      'deprovisioned device device-1; its agent was stopped, and none runs there any more',
+    );
+  });
+
+  test.each([
+    ['as it was listed last', () => undefined],
+    ['as the BMDB knows it, after a restart', () => void (lastSeen = null)],
+  ])('reaches one that is listed no more %s', async (_name, arrange) => {
+    isListed = false;
+    arrange();
+    given();
+    await finished(begin());
+    expect(stops()).toBe(1);
+  });
+
+  test('one that does not answer is tried three times, and let go all the same', async () => {
+    stand.host.unreachable = true;
+    given();
+    await finished(begin());
+    expect(stand.done.filter((each) => each === 'connect')).toHaveLength(3);
+    expect(lines().join()).toMatch(
+      /its agent could not be stopped \(.*refused\); it ends by itself once it was refused for 30 min/,
+    );
+  });
+
+  test('one that hangs costs half a minute each time', async () => {
+    stand.host.hangs = 'execute';
+    given();
+    await finished(begin());
+    expect(stops()).toBe(3);
+  });
+
+  test.each([
+    ['a key that it refuses', () => void (stand.connecting = new Denied('every key was refused'))],
+    ['another host', () => void (stand.host.hostKey = 'b3RoZXI=')],
+  ])('nothing is run behind %s, and it is not tried again', async (_name, arrange) => {
+    given();
+    arrange();
+    await finished(begin());
+    expect(stand.done.filter((each) => each === 'connect')).toHaveLength(1);
+    expect(stops()).toBe(0);
+    expect(lines().join()).toContain('its agent could not be stopped');
+  });
+
+  test('one on which no agent was ever executed is not connected to', async () => {
+    given({ agentStarted: null });
+    await finished(begin());
+    expect(stand.done).not.toContain('connect');
+    expect(lines()).toContain('deprovisioned device device-1; it had no agent');
+  });
+
+  test('where the device is deleted nothing is asked of its system', async () => {
+    delete (provider as { inventory?: unknown }).inventory;
+    given();
+    await finished(begin());
+    expect(stand.done).not.toContain('connect');
+    expect(stand.bmdb.tables.holds).toEqual([]);
+  });
+});
+
+describe('C3: a machine of an inventory that was given back', () => {
+  test('is barred from being taken in again, in the name of who gave it back', async () => {
+    given();
+    await finished(begin());
+    expect(stand.bmdb.tables.holds).toEqual([
+      {
+        provider: PROVIDER,
+        slotId: SLOT_ID,
+        kind: 'no-allocate',
+        untilMs: null,
+        setBy: 'ann',
+        reason: 'given back: moved out',
+      },
+    ]);
+    expect(lines()).toContain('held no-allocate: given back: moved out');
+  });
+
+  test('a stop of the daemon does not wait for a machine that does not answer, either', async () => {
+    stand.host.unreachable = true;
+    given();
+    const result = begin();
+    await advance(stand.clock, 1_000);
+    expect(stand.done).toContain('connect');
+    const drained = stand.desk.drain(20_000);
+    await advance(stand.clock, 1);
+    expect(await result).toMatchObject({ outcome: 'failed', failure: { code: 'cancelled' } });
+    await drained;
+    expect(stand.done).not.toContain('let go');
+    expect(stand.row().deprovision).not.toBeNull();
+  });
+
+  test('a stop of the daemon does not wait for one that can only wait', async () => {
+    provider = { ...provider, deprovisionMachine: async () => undefined };
+    delete (provider as { inventory?: unknown }).inventory;
+    given();
+    const result = begin();
+    await advance(stand.clock, MINUTE);
+    expect(stand.desk.busy).toBe(1);
+    const drained = stand.desk.drain(20_000);
+    await advance(stand.clock, 1);
+    expect(await result).toMatchObject({ outcome: 'failed', failure: { code: 'cancelled' } });
+    await drained;
+    expect(stand.row().backoffs).toEqual([]);
+    expect(stand.log.count('tasks are cancelled, their time to end is over')).toBe(0);
+  });
+});

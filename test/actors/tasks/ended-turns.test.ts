@@ -1,0 +1,121 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { TaskDeps } from '../../../src/actors/tasks/task.ts';
+import { rowOf } from '../../doubles/mem-bmdb/rows.ts';
+import type { ShellSession } from '../../../src/adapters/ssh/port.ts';
+import { Cancelled, Unreachable } from '../../../src/domain/errors.ts';
+import { MACHINE, SLOT } from '../../support/facts.ts';
+import { runSlot } from '../../support/run-slot.ts';
+import { startSlots } from '../../support/agent-start.ts';
+import { createTaskStand, JOB, type TaskStand } from '../../support/task-stand.ts';
+import { settled } from '../../support/watched-clock.ts';
+
+/** What is begun for a turn and comes back when the turn is over. */
+
+let stand: TaskStand;
+beforeEach(async () => {
+  stand = createTaskStand();
+  await stand.openSession();
+  stand.given();
+  await stand.grant('agentStart');
+});
+afterEach(async () => {
+  await stand.close();
+  expect(stand.clock.pending).toBe(0);
+});
+
+/** Something that is answered when the test says so. */
+function gate() {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open };
+}
+
+const workHeld = () =>
+  rowOf(stand.bmdb.tables, stand.bmdb.tables.machines.get(MACHINE)!).work.map(
+    ({ process }) => process,
+  );
+
+/** Counts how often each connection is closed; `before` is awaited once it stands. */
+function countingShell(before: Promise<void> = Promise.resolve()) {
+  const { shell } = stand.deps();
+  const closed: number[] = [];
+  const sessions: ShellSession[] = [];
+  const change: Partial<TaskDeps> = {
+    shell: {
+      async connect(target, signal) {
+        const session = await shell.connect(target, signal);
+        const at = sessions.length;
+        closed.push(0);
+        const watched: ShellSession = {
+          ...session,
+          close: () => {
+            closed[at]! += 1;
+            session.close();
+          },
+        };
+        sessions.push(watched);
+        await before;
+        return watched;
+      },
+    },
+  };
+  return { closed, sessions, change };
+}
+
+describe('a turn that ends', () => {
+  test('B2: while it connects: the connection that comes of it is closed at once', async () => {
+    const { opened, open } = gate();
+    const { closed, change } = countingShell(opened);
+    const slots = startSlots(stand, 'tofu', change);
+    await runSlot(slots.claimStart, JOB).result;
+    const connecting = runSlot(slots.connect, JOB).result;
+    await settled();
+    expect(closed, 'it stands').toEqual([0]);
+    stand.desk.end(SLOT);
+    open();
+    await expect(connecting).rejects.toBeInstanceOf(Cancelled);
+    expect(closed).toEqual([1]);
+    expect(workHeld()).toEqual([]);
+  });
+
+  test('B2: while it claims: the work that comes of it is given back at once', async () => {
+    const { opened, open } = gate();
+    const session = stand.keeper.require();
+    const { claim } = session;
+    Object.assign(session, {
+      claim: async (...args: Parameters<typeof claim>) => {
+        const work = await claim(...args);
+        await opened;
+        return work;
+      },
+    });
+    const claiming = runSlot(startSlots(stand).claimStart, JOB).result;
+    await settled();
+    expect(workHeld()).toEqual(['ShepherdAgentStart']);
+    stand.desk.end(SLOT);
+    open();
+    await expect(claiming).rejects.toBeInstanceOf(Cancelled);
+    expect(workHeld()).toEqual([]);
+  });
+});
+
+test('B2: a task that is given up hangs up before it writes why', async () => {
+  const { closed, change } = countingShell();
+  const slots = startSlots(stand, 'tofu', change);
+  await runSlot(slots.claimStart, JOB).result;
+  await runSlot(slots.connect, JOB).result;
+  const { work } = stand.desk.turn(SLOT).held;
+  const { fail } = work!;
+  const whenWritten: number[][] = [];
+  Object.assign(work!, {
+    fail: (...args: Parameters<typeof fail>) => {
+      whenWritten.push([...closed]);
+      return fail(...args);
+    },
+  });
+  const { code, message } = new Unreachable('the connection was closed');
+  const failure = { code, message, retryable: true };
+  await runSlot(slots.giveUp, { ...JOB, failure }).result;
+  expect(whenWritten).toEqual([[1]]);
+  expect(workHeld()).toEqual([]);
+});

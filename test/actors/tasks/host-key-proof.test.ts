@@ -1,0 +1,212 @@
+import { describe, expect, test } from 'vitest';
+import { type HostKeyPolicy, proveHostKey } from '../../../src/actors/tasks/host-key-proof.ts';
+import { hashOf, newSecret } from '../../../src/adapters/provider/core/instance-secret.ts';
+import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
+import type { ShellSession } from '../../../src/adapters/ssh/port.ts';
+import {
+  explain,
+  HostKeyRejected,
+  ProviderError,
+  RemoteFailure,
+} from '../../../src/domain/errors.ts';
+import type { ProviderMachine } from '../../../src/domain/machine.ts';
+import {
+  INSTANCE_SECRET_PATH,
+  SECRET_TAG,
+} from '../../../src/domain/provisioning/provider-tags.ts';
+import { device } from '../../support/facts.ts';
+import { scriptedProvider } from '../../support/scripted-provider.ts';
+
+const KEY = Buffer.from('the key').toString('base64');
+const OTHER_KEY = Buffer.from('other key').toString('base64');
+const POLICIES: readonly HostKeyPolicy[] = ['strict', 'tofu', 'insecure'];
+const SECRET = newSecret();
+const WITH_HASH = { tags: { [SECRET_TAG]: hashOf(SECRET) } };
+const HEARING_NOTHING = { run: () => Promise.reject(new RemoteFailure('no such file')) };
+
+interface Case {
+  readonly policy?: HostKeyPolicy;
+  readonly pinned?: string | null;
+  readonly machine?: Partial<ProviderMachine>;
+  readonly verifyHostKey?: FleetProvider['verifyHostKey'];
+  /** What the machine prints; the right secret when absent. */
+  readonly run?: () => Promise<string>;
+}
+
+/** One host with `KEY`; tells what was run there, and whether it was hung up on. */
+async function prove(given: Case) {
+  const commands: string[] = [];
+  let closed = false;
+  const session: ShellSession = {
+    hostKey: KEY,
+    upload: () => Promise.reject(new Error('nothing may be uploaded')),
+    async execute(argv, stdin) {
+      expect(stdin).toHaveLength(0);
+      commands.push(argv.join(' '));
+      const stdout = Buffer.from(await (given.run ?? (async () => SECRET))());
+      return { stdout, stderr: Buffer.alloc(0) };
+    },
+    close: () => void (closed = true),
+  };
+  const result = await proveHostKey({
+    provider: scriptedProvider(given.verifyHostKey && { verifyHostKey: given.verifyHostKey }),
+    machine: device({ address: '192.0.2.1', ...given.machine }),
+    session,
+    policy: given.policy ?? 'tofu',
+    pinned: given.pinned ?? null,
+    signal: new AbortController().signal,
+  }).then(
+    (evidence) => ({ evidence, error: null }),
+    (error: unknown) => ({ evidence: null, error }),
+  );
+  expect(closed, 'closed if, and only if, it was refused').toBe(result.error !== null);
+  return { ...result, commands };
+}
+
+const REJECTED = { error: expect.any(HostKeyRejected) };
+const CAT = `cat ${INSTANCE_SECRET_PATH}`;
+
+describe('provider vector 18: a driver without means to verify', () => {
+  test.each(POLICIES)('the right secret proves the host (%s)', async (policy) => {
+    const { evidence, commands } = await prove({ policy, machine: WITH_HASH });
+    expect({ evidence, commands }).toEqual({ evidence: 'secret', commands: [CAT] });
+  });
+
+  const wrong = {
+    another: newSecret(),
+    'none at all': '',
+    'with a line end': `${SECRET}\n`,
+    'in capitals': SECRET.toUpperCase().replace(/^./, 'X'),
+    'its own hash': hashOf(SECRET),
+  };
+  for (const policy of POLICIES) {
+    test.each(Object.entries(wrong))(
+      `a wrong secret is refused (${policy}): %s`,
+      async (_, said) => {
+        const refused = await prove({ policy, machine: WITH_HASH, run: async () => said });
+        expect(refused).toMatchObject({ ...REJECTED, commands: [CAT] });
+      },
+    );
+  }
+
+  test('a secret shows in no error', async () => {
+    const said = newSecret();
+    const { error } = await prove({ machine: WITH_HASH, run: async () => said });
+    const text = JSON.stringify([String(error), (error as Error).stack]);
+    expect(text).not.toContain(said);
+    expect(text).not.toContain(hashOf(SECRET));
+  });
+
+  test.each(['', 'zz', hashOf(SECRET).slice(0, 16)])('a tag that is no hash (%j)', async (hash) => {
+    const machine = { tags: { [SECRET_TAG]: hash } };
+    expect(await prove({ machine })).toMatchObject(REJECTED);
+  });
+
+  test('a tag whose letters were made capitals is the same hash', async () => {
+    const machine = { tags: { [SECRET_TAG]: hashOf(SECRET).toUpperCase() } };
+    expect((await prove({ machine })).evidence).toBe('secret');
+  });
+
+  test('B4: no secret: strict says what it saw, and what the provider says to do', async () => {
+    const says = 'give its entry a HostKey';
+    const verifyHostKey = () => Promise.reject(new ProviderError('not-implemented', says));
+    const { error } = await prove({ policy: 'strict', verifyHostKey });
+    expect(explain(error)).toMatch(
+      /^no host key is known, and policy is strict; it shows SHA256:\S+: give its entry a HostKey$/,
+    );
+  });
+
+  test('no secret: refused under strict, and nothing runs', async () => {
+    expect(await prove({ policy: 'strict' })).toMatchObject({ ...REJECTED, commands: [] });
+  });
+
+  test.each([
+    ['tofu', 'first-use'],
+    ['insecure', 'insecure'],
+  ] as const)('no secret under %s: the policy lets it pass', async (policy, evidence) => {
+    expect(await prove({ policy })).toMatchObject({ evidence, commands: [] });
+  });
+
+  test.each(['strict', 'tofu'] as const)(
+    'a secret that is not there yet is that failure (%s)',
+    async (policy) => {
+      const { error } = await prove({ policy, machine: WITH_HASH, ...HEARING_NOTHING });
+      expect(error).toBeInstanceOf(RemoteFailure);
+    },
+  );
+
+  test('a secret that cannot be read is no obstacle where any host will do', async () => {
+    const given = { policy: 'insecure', machine: WITH_HASH, ...HEARING_NOTHING } as const;
+    expect((await prove(given)).evidence).toBe('insecure');
+  });
+});
+
+describe('provider vector 19: the host key changes', () => {
+  test.each(['strict', 'tofu'] as const)('no reinstall by us: refused (%s)', async (policy) => {
+    const accepts = async () => undefined;
+    const pinned = OTHER_KEY;
+    for (const machine of [{}, WITH_HASH, { hostKey: KEY }]) {
+      const refused = await prove({ policy, pinned, machine, verifyHostKey: accepts });
+      expect(refused).toMatchObject({ ...REJECTED, commands: [] });
+    }
+  });
+
+  test('after ours nothing is pinned: it is verified again, and accepted', async () => {
+    const { evidence, commands } = await prove({ pinned: null, machine: WITH_HASH });
+    expect({ evidence, commands }).toEqual({ evidence: 'secret', commands: [CAT] });
+  });
+
+  test('after ours, with the secret of before: refused', async () => {
+    const before = newSecret();
+    const again = await prove({ pinned: null, machine: WITH_HASH, run: async () => before });
+    expect(again).toMatchObject(REJECTED);
+  });
+});
+
+describe('a host key', () => {
+  test.each(POLICIES)('that is pinned is not asked for again (%s)', async (policy) => {
+    const verifyHostKey = () => Promise.reject(new Error('asked'));
+    const given = { policy, pinned: KEY, machine: WITH_HASH, verifyHostKey };
+    expect(await prove(given)).toMatchObject({ evidence: 'pinned', commands: [] });
+  });
+
+  test.each(POLICIES)('of the inventory is enough (%s)', async (policy) => {
+    expect(await prove({ policy, machine: { hostKey: KEY } })).toMatchObject({
+      evidence: 'inventory',
+      commands: [],
+    });
+  });
+
+  test.each(['strict', 'tofu'] as const)('that the inventory contradicts (%s)', async (policy) => {
+    const machine = { ...WITH_HASH, hostKey: OTHER_KEY };
+    expect(await prove({ policy, machine })).toMatchObject({ ...REJECTED, commands: [] });
+  });
+
+  test('that the inventory contradicts, though it was pinned: it may be of who came first', async () => {
+    const machine = { ...WITH_HASH, hostKey: OTHER_KEY };
+    const found = await prove({ policy: 'tofu', machine, pinned: KEY });
+    expect(found).toMatchObject({ ...REJECTED, commands: [] });
+  });
+
+  test.each(POLICIES)('that the provider vouches for (%s)', async (policy) => {
+    const asked: string[] = [];
+    const verifyHostKey: FleetProvider['verifyHostKey'] = async (machine, key) =>
+      void asked.push(`${machine.id} ${key.toString()}`);
+    const found = await prove({ policy, machine: WITH_HASH, verifyHostKey });
+    expect(found).toMatchObject({ evidence: 'provider', commands: [] });
+    expect(asked).toEqual(['device-1 the key']);
+  });
+
+  test.each(POLICIES)('that the provider denies (%s)', async (policy) => {
+    const verifyHostKey = () => Promise.reject(new ProviderError('conflict', 'another key'));
+    const found = await prove({ policy, machine: WITH_HASH, verifyHostKey });
+    expect(found).toMatchObject({ ...REJECTED, commands: [] });
+  });
+
+  test.each(POLICIES)('that the provider cannot be asked about now (%s)', async (policy) => {
+    const failure = new ProviderError('transient', 'no answer');
+    const verifyHostKey = () => Promise.reject(failure);
+    const found = await prove({ policy, machine: WITH_HASH, verifyHostKey });
+    expect(found).toMatchObject({ error: failure, commands: [] });
+  });
+});

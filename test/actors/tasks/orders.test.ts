@@ -1,0 +1,130 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { RequestedThing } from '../../../src/adapters/bmdb/port.ts';
+import { slotIdOf } from '../../../src/domain/ids.ts';
+import { IDLE_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
+import type { MachineView } from '../../../src/domain/view.ts';
+import { PROVIDER } from '../../support/facts.ts';
+import { createSmallWorld, type SmallWorld } from '../../support/small-world.ts';
+import { advance, settled } from '../../support/watched-clock.ts';
+
+/** What operators file, carried out by a whole daemon: charts, slots and mirror as they ship. */
+
+const MINUTE = 60_000;
+let world: SmallWorld;
+let actor: ReturnType<SmallWorld['fleet']>;
+let filed = 0;
+beforeEach(async () => {
+  world = createSmallWorld({ machines: 1 });
+  actor = world.fleet();
+  await advance(world.clock, MINUTE);
+  await until(() => view().substate === 'healthy');
+});
+afterEach(async () => {
+  actor.send({ type: 'fleet.stop' });
+  await advance(world.clock, MINUTE);
+  world.end();
+  await settled();
+  expect(world.clock.pending).toBe(0);
+});
+
+const view = (): MachineView => [...world.views.values()][0]!;
+const shown = () => [...world.board.entries.values()][0]!;
+const host = () => [...world.hosts.values()][0]!;
+async function until(holds: () => boolean, limitMs = 60 * MINUTE) {
+  for (let waitedMs = 0; !holds(); waitedMs += 1_000) {
+    if (waitedMs > limitMs) throw new Error(`not reached: ${JSON.stringify(view())}`);
+    await advance(world.clock, 1_000);
+  }
+}
+type About<Verb extends RequestedThing['verb']> = Omit<
+  Extract<RequestedThing, { verb: Verb }>,
+  'target' | 'verb'
+>;
+async function file<Verb extends RequestedThing['verb']>(verb: Verb, about: About<Verb>) {
+  const { slot, machineId } = view();
+  const target = { provider: PROVIDER, slotId: slotIdOf(slot), machineId };
+  const what = { verb, ...about, target } as unknown as RequestedThing;
+  const key = `ann-${(filed += 1)}`;
+  await world.bmdb.requests.file({ key, by: 'ann', reason: 'because', what });
+  return async () => (await world.bmdb.requests.read([key], new AbortController().signal))[0]!;
+}
+
+test('a reboot of a healthy machine: asked once, proved, and its agent started again', async () => {
+  const request = await file('reboot', { force: false });
+  const { bootId } = host();
+  await until(() => shown().state === 'Recovering');
+  await until(() => view().substate === 'healthy' && host().bootId !== bootId);
+  expect(world.provider.account.calls.count('reboot')).toBe(1);
+  expect(await request()).toMatchObject({ state: 'done' });
+});
+
+test('a restart of the agent of a healthy machine, without a reboot', async () => {
+  const before = host().executions;
+  const request = await file('restart-agent', {});
+  await until(() => host().executions > before);
+  await until(() => view().substate === 'healthy');
+  expect(world.provider.account.calls.count('reboot')).toBe(0);
+  expect(await request()).toMatchObject({ state: 'done' });
+});
+
+test('an order shows while it waits, in the state that the machine is in', async () => {
+  const slots = { provider: PROVIDER, slotId: slotIdOf(view().slot) };
+  world.bmdb.tables.guard.rows.set('fleet', {
+    ...world.bmdb.tables.guard.rows.get('fleet')!,
+    frozen: { atMs: 0, by: 'ann', kind: 'manual', reason: 'maintenance' },
+  });
+  const request = await file('reboot', { force: false });
+  await advance(world.clock, 5 * MINUTE);
+  expect(shown()).toMatchObject({ state: 'Running', substate: 'healthy' });
+  expect(view()).toMatchObject({ next: 'recovery', reason: 'ann asked for a reboot: because' });
+  await advance(world.clock, 60 * MINUTE);
+  expect(await request()).toMatchObject({ ...slots, state: 'refused' });
+  expect(view()).toMatchObject({ next: null, reason: null, request: null });
+  expect(world.provider.account.calls.count('reboot')).toBe(0);
+});
+
+test('an order that a hold forbids is refused at once, by the actor of the machine', async () => {
+  const held = await file('hold', { kind: 'no-recover', untilMs: null });
+  await advance(world.clock, 1_000);
+  expect(await held()).toMatchObject({ state: 'done' });
+  const request = await file('reboot', { force: false });
+  await advance(world.clock, 1_000);
+  expect(await request()).toMatchObject({ state: 'refused', outcome: 'a hold forbids it' });
+});
+
+describe('a decision', () => {
+  test('to hold a machine shows at once, and in the tag of its device', async () => {
+    await file('hold', { kind: 'preserve', untilMs: null });
+    await advance(world.clock, 1_000);
+    expect(view().holds).toEqual(['preserve']);
+    await advance(world.clock, 3 * MINUTE);
+    expect(world.provider.devices()[0]!.tags[IDLE_TAG]).toBe('hold');
+    await file('unhold', { kind: 'preserve' });
+    await advance(world.clock, 15 * MINUTE);
+    expect(world.provider.devices()[0]!.tags[IDLE_TAG]).toBe('run');
+  });
+
+  test('to set a machine aside, and to release it', async () => {
+    await file('quarantine', { untilMs: null });
+    await advance(world.clock, 1_000);
+    expect(view()).toMatchObject({
+      state: 'Quarantined',
+      substate: 'byOperator',
+      reason: 'because',
+      endedBy: 'an operator: shepherd machine release',
+    });
+    await file('release', { forgetHostKey: false });
+    await advance(world.clock, 1_000);
+    expect(view().state).toBe('Running');
+  });
+
+  test('is carried out while this daemon works on the machine', async () => {
+    host().killAgent();
+    host().unreachable = true;
+    await until(() => shown().state === 'Recovering' && shown().substate === 'rebooting');
+    const request = await file('hold', { kind: 'no-start', untilMs: null });
+    await advance(world.clock, 1_000);
+    expect(await request()).toMatchObject({ state: 'done' });
+    expect(shown()).toMatchObject({ state: 'Recovering', substate: 'rebooting' });
+  });
+});

@@ -1,0 +1,318 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { TimedOut, Unreachable } from '../../../../src/domain/errors.ts';
+import { ERASING_LADDER } from '../../../../src/domain/recovery/ladder.ts';
+import type { Slot } from '../../../../src/domain/ids.ts';
+import { agentStarted, device, ladderRow } from '../../../support/facts.ts';
+import { JOB } from '../../../support/task-stand.ts';
+import { advance, settled } from '../../../support/watched-clock.ts';
+import { createRecoveryStage, MINUTE, type RecoveryStage } from './stage.ts';
+
+let stage: RecoveryStage;
+let stand: RecoveryStage['stand'];
+beforeEach(async () => {
+  stage = await createRecoveryStage();
+  ({ stand } = stage);
+});
+afterEach(async () => {
+  await stage.close();
+  expect(stand.clock.pending).toBe(0);
+});
+
+/** Waits for the evidence of a reboot; the way it went, once it is known. */
+const watch = async () => {
+  await stage.claim();
+  let hasAsked = false;
+  const asking = stage.run('askReboot').finally(() => (hasAsked = true));
+  for (await settled(); !hasAsked;) await advance(stand.clock, 1_000);
+  await asking;
+  const state = { proof: null as string | null, code: null as string | null };
+  stage.run('awaitBoot').then(
+    () => {
+      const told = stand.log.lines.find(({ message }) => message === 'boot proved');
+      state.proof = String(told?.fields['proof']);
+    },
+    (error: unknown) => (state.code = (error as { code: string }).code),
+  );
+  await settled();
+  return state;
+};
+/** The boot that the machine was in is known, from its agent or since it answers when it is asked. */
+const known = () => stage.silent(stand.host.bootId, { recovery: ladderRow() });
+/** It is not: the machine does not answer, and nobody ever heard of its boots. */
+const unknown = () => {
+  stand.host.unreachable = true;
+  stage.silent(null, { recovery: ladderRow() });
+};
+const wait = (ms = MINUTE) => advance(stand.clock, ms);
+
+/** What is seen, step by step, and what it proves in the end. */
+const TABLE: readonly (readonly [string, () => void, readonly (() => void)[], string | null])[] = [
+  ['an accepted request', known, [() => undefined], null],
+  ['another boot id', known, [() => (stand.host.bootId = 'another')], 'boot id changed'],
+  [
+    'a port that closes and opens, in the same boot',
+    known,
+    [() => (stand.host.unreachable = true), () => (stand.host.unreachable = false)],
+    null,
+  ],
+  [
+    'power that goes off and on, in the same boot',
+    known,
+    [() => (stand.power = 'off'), () => (stand.power = 'on')],
+    null,
+  ],
+  [
+    'the port that closes and opens, where no boot was known',
+    unknown,
+    [() => undefined, () => (stand.host.unreachable = false)],
+    'port closed and opened',
+  ],
+  [
+    'power that goes off and on, where no boot was known, and a system that answers',
+    () => {
+      unknown();
+      stand.connecting = new TimedOut('no answer');
+    },
+    [
+      () => (stand.power = 'off'),
+      () => (stand.power = 'on'),
+      () => {
+        stand.connecting = null;
+        stand.host.unreachable = false;
+      },
+    ],
+    'power seen off and on',
+  ],
+  [
+    'power that is on all the time',
+    () => {
+      unknown();
+      stand.connecting = new TimedOut('no answer');
+    },
+    [() => (stand.power = 'on')],
+    null,
+  ],
+  [
+    'power of which nobody knows, and that is on then',
+    () => {
+      unknown();
+      stand.connecting = new TimedOut('no answer');
+    },
+    [() => (stand.power = 'unknown'), () => (stand.power = 'on'), () => (stand.connecting = null)],
+    'port closed and opened',
+  ],
+  [
+    'a boot id that changes under our eyes, where none was known',
+    () => {
+      unknown();
+      stand.connecting = new TimedOut('no answer');
+    },
+    [
+      () => {
+        stand.connecting = null;
+        stand.host.unreachable = false;
+      },
+      () => (stand.host.bootId = 'another'),
+    ],
+    'boot id changed',
+  ],
+];
+
+describe('evidence of a boot', () => {
+  test.each(TABLE.filter(([name]) => !name.startsWith('power of which')))(
+    '%s',
+    async (_, begins, changes, expected) => {
+      begins();
+      const seen = await watch();
+      await wait();
+      for (const [at, change] of changes.entries()) {
+        expect(seen.proof, `before change ${at + 1}`).toBeNull();
+        change();
+        await wait();
+      }
+      expect(seen.proof).toBe(expected);
+    },
+  );
+
+  test('is not power of which nobody knows', async () => {
+    unknown();
+    stand.connecting = new TimedOut('no answer');
+    const seen = await watch();
+    stand.power = 'unknown';
+    await wait();
+    stand.power = 'on';
+    await wait(20 * MINUTE);
+    expect(seen).toEqual({ proof: null, code: 'timed-out' });
+  });
+
+  test('is power that went off and on, at the end of patience, where nothing answers', async () => {
+    unknown();
+    const seen = await watch();
+    stand.power = 'off';
+    await wait();
+    stand.power = 'on';
+    await wait(13 * MINUTE);
+    expect(seen).toEqual({ proof: null, code: null });
+    await wait(2 * MINUTE);
+    expect(seen).toEqual({ proof: 'power seen off and on', code: null });
+    await stage.run('recordRecovery');
+    expect(stand.row().bootTimes.reboot, 'that is no measure of a boot').toEqual([]);
+  });
+
+  describe('told by a heartbeat', () => {
+    const beat = async (bootId: string) => {
+      const publicKey = Buffer.from('ab'.repeat(32), 'hex');
+      const { machineId } = JOB;
+      await stand.bmdb.heartbeats.recordHeartbeats([{ machineId, publicKey, bootId }]);
+    };
+
+    test('of another boot', async () => {
+      known();
+      const seen = await watch();
+      stand.host.unreachable = true;
+      await wait();
+      await beat('another');
+      await wait();
+      expect(seen.proof).toBe('boot id changed, as a heartbeat told');
+    });
+
+    test('is none, of the same boot', async () => {
+      known();
+      const seen = await watch();
+      await wait();
+      await beat(stand.host.bootId);
+      await wait();
+      expect(seen.proof).toBeNull();
+    });
+
+    test('is none that is older than the request', async () => {
+      const atMs = stand.clock.now() - 30 * MINUTE;
+      stage.silent('older', {
+        agentStarted: agentStarted(atMs - MINUTE, 'older'),
+        heartbeat: { atMs, bootId: 'older' },
+        recovery: ladderRow(),
+      });
+      const seen = await watch();
+      expect(stand.row().recovery?.bootIdBefore).toBe(stand.host.bootId);
+      await wait(2 * MINUTE);
+      expect(seen.proof).toBeNull();
+    });
+  });
+
+  test.each<readonly [string, () => void, () => void]>([
+    [
+      'a provider that does not answer',
+      () => (stand.whereIs = () => Promise.reject(new Unreachable('no provider'))),
+      () => (stand.whereIs = async () => device({ address: '192.0.2.1' })),
+    ],
+    [
+      'a machine without an address',
+      () => (stand.whereIs = async () => device({ address: null })),
+      () => (stand.whereIs = async () => device({ address: '192.0.2.1' })),
+    ],
+    [
+      'a machine that refuses us',
+      () => (stand.host.refusesKey = true),
+      () => (stand.host.refusesKey = false),
+    ],
+    [
+      'a machine that hangs',
+      () => (stand.host.hangs = 'execute'),
+      () => (stand.host.hangs = undefined),
+    ],
+    [
+      'a connection that is reset',
+      () => (stand.connecting = new Unreachable('reset in the middle of the handshake')),
+      () => (stand.connecting = null),
+    ],
+    [
+      'a connection that is not answered',
+      () => (stand.connecting = new TimedOut('no answer')),
+      () => (stand.connecting = null),
+    ],
+  ])('is not %s for a while', async (_, begins, ends) => {
+    stage.silent(null, { recovery: ladderRow() });
+    stand.reboot = async () => {
+      begins();
+      return 'operation-1';
+    };
+    const seen = await watch();
+    await wait(2 * MINUTE);
+    ends();
+    await wait(5 * MINUTE);
+    expect(seen).toEqual({ proof: null, code: null });
+  });
+
+  test('that does not come within the patience fails the attempt', async () => {
+    known();
+    const seen = await watch();
+    await wait(14 * MINUTE);
+    expect(seen.code).toBeNull();
+    await wait(2 * MINUTE);
+    expect(seen.code).toBe('timed-out');
+  });
+
+  test('of a host that is another one ends the wait at once', async () => {
+    stand.host.unreachable = true;
+    stage.silent('boot-1', { hostKey: 'pinned', recovery: ladderRow() });
+    const seen = await watch();
+    stand.host.unreachable = false;
+    const before = stand.done.length;
+    await wait(10_000);
+    expect(seen.code).toBe('host-key-rejected');
+    expect(stand.done.slice(before), 'nothing is run there').not.toContain(
+      expect.stringContaining('execute'),
+    );
+  });
+
+  test('of a device that is no longer marked as ours is not looked for on it', async () => {
+    known();
+    const seen = await watch();
+    const { whereIs } = stand;
+    stand.whereIs = async () => ({ ...(await whereIs()), ownership: 'foreign' });
+    stand.host.bootId = 'another';
+    const before = stand.done.length;
+    await wait();
+    expect({ proof: seen.proof, done: stand.done.slice(before) }).toEqual({
+      proof: null,
+      done: [],
+    });
+  });
+
+  test('is waited for without a place', async () => {
+    known();
+    await watch();
+    const other = 'stub/rack-2' as Slot;
+    await stand.desk.grant(other, 'recovery', new AbortController().signal);
+    stand.desk.end(other);
+  });
+
+  test('is no longer waited for when the turn ends', async () => {
+    known();
+    const seen = await watch();
+    await stage.dies();
+    expect(seen.code).toBe('cancelled');
+  });
+
+  test('is looked for every five seconds, more or less', async () => {
+    known();
+    await watch();
+    const before = stand.done.filter((what) => what === 'connect').length;
+    await wait(10 * MINUTE);
+    const looks = stand.done.filter((what) => what === 'connect').length - before;
+    expect(looks).toBeGreaterThan(100);
+    expect(looks).toBeLessThan(140);
+  });
+});
+
+test('a request that somebody else made is waited for as long as it may come true', async () => {
+  const askedAtMs = stand.clock.now() - 10 * MINUTE;
+  const bootIdBefore = stand.host.bootId;
+  const asked = { askedAtMs, askedRung: 'rebooting', bootIdBefore } as const;
+  stage.silent(bootIdBefore, { recovery: ladderRow({ attempts: 1, ...asked }) });
+  expect(await stage.attempted()).toMatchObject({ failure: { code: 'timed-out' } });
+  const waitedMs = stand.clock.now() - askedAtMs;
+  expect(waitedMs).toBeGreaterThanOrEqual(ERASING_LADDER.rebooting.patienceMs);
+  expect(waitedMs).toBeLessThan(ERASING_LADDER.rebooting.patienceMs + MINUTE);
+  expect(stage.deeds()).toEqual([]);
+});

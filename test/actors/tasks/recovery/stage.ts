@@ -1,0 +1,109 @@
+import { fromPromise } from 'xstate';
+import { recoverSlots, type RecoverDeps } from '../../../../src/actors/tasks/recovery/slots.ts';
+import type { NewRequest } from '../../../../src/adapters/bmdb/port.ts';
+import type { MachineRow } from '../../../../src/domain/machine.ts';
+import type { MachineView } from '../../../../src/domain/view.ts';
+import { recovery } from '../../../../src/machines/recovery.ts';
+import type { Failure, Job, TaskResult } from '../../../../src/machines/task.ts';
+import { agentStarted, hold, MACHINE, PROVIDER, SLOT, SLOT_ID } from '../../../support/facts.ts';
+import { runSlot } from '../../../support/run-slot.ts';
+import { createTaskStand, JOB, type TaskStand } from '../../../support/task-stand.ts';
+import { advance, settled } from '../../../support/watched-clock.ts';
+
+export const MINUTE = 60_000;
+export const ASK_AGAIN_MS = 5 * MINUTE;
+/** What reading the boot id, and stopping the agent, look like among what was done. */
+export const BOOT_ID = 'execute cat /proc/sys/kernel/random/boot_id';
+
+/** One machine in recovery, slot by slot or as a whole. */
+export interface RecoveryStage {
+  readonly stand: TaskStand;
+  readonly slots: ReturnType<typeof recoverSlots>;
+  /** An agent that was started in this boot (null: not known which) and is silent for an hour. */
+  silent(bootId: string | null, change?: Partial<MachineRow>): void;
+  /** A machine whose agent start was given up. */
+  givenUp(change?: Partial<MachineRow>): void;
+  claim(): Promise<string>;
+  run(slot: Exclude<keyof RecoveryStage['slots'], 'giveUp'>): Promise<unknown>;
+  giveUp(failure: Failure): Promise<void>;
+  /** The whole task, as the lifecycle runs it. It goes on while time does. */
+  attempt(): Attempt;
+  /** The same, until it has ended. */
+  attempted(limitMs?: number): Promise<TaskResult>;
+  order(verb: 'restart-agent' | 'reboot' | 'reinstall', force?: boolean): Promise<void>;
+  hold(kind: Parameters<typeof hold>[0]): void;
+  /** What the daemon did to the machine and asked of its provider, without looks at it. */
+  deeds(): string[];
+  /** Ends the turn, as a crash of the actor does. */
+  dies(): Promise<void>;
+  close(): Promise<void>;
+}
+export interface Attempt {
+  readonly result: Promise<TaskResult>;
+  ended(): boolean;
+}
+
+export async function createRecoveryStage(
+  change: (deps: RecoverDeps) => Partial<RecoverDeps> = () => ({}),
+): Promise<RecoveryStage> {
+  const stand = createTaskStand();
+  await stand.openSession();
+  const deps = { ...stand.recoverDeps(), ...change(stand.recoverDeps()) };
+  const slots = recoverSlots(deps);
+  const reread = fromPromise<MachineView | null, Job>(async () => null);
+  const logic = recovery.provide({ actors: { ...slots, reread } });
+  const hourAgo = () => stand.clock.now() - 60 * MINUTE;
+  const stage: RecoveryStage = {
+    stand,
+    slots,
+    silent: (bootId, more) =>
+      stand.given({ agentStarted: agentStarted(hourAgo(), bootId), ...more }),
+    givenUp: (more) => stand.given({ startAttempt: { atMs: hourAgo(), count: 6 }, ...more }),
+    async claim() {
+      await stand.grant('recovery');
+      return (await runSlot(slots.claimRecovery, JOB).result).rung;
+    },
+    run: (slot) => runSlot<unknown, Job>(slots[slot] as never, JOB).result,
+    async giveUp(failure) {
+      await runSlot(slots.giveUp, { ...JOB, failure }).result;
+      await stage.dies();
+    },
+    attempt() {
+      let hasEnded = false;
+      const result = stand.runTask('recovery', logic).finally(() => (hasEnded = true));
+      return { result, ended: () => hasEnded };
+    },
+    async attempted(limitMs = 120 * MINUTE) {
+      const { result, ended } = stage.attempt();
+      for (let waitedMs = 0; waitedMs <= limitMs; waitedMs += 1_000) {
+        await advance(stand.clock, 1_000);
+        if (ended()) return result;
+      }
+      throw new Error(`the task did not end within ${limitMs} ms`);
+    },
+    async order(verb, force = false) {
+      const target = { provider: PROVIDER, slotId: SLOT_ID, machineId: MACHINE };
+      const what = verb === 'reboot' ? { verb, target, force } : { verb, target };
+      const request: NewRequest = { key: 'ann-1', by: 'ann', reason: 'it is slow', what };
+      await stand.bmdb.requests.file(request);
+    },
+    hold: (kind) => void stand.bmdb.tables.holds.push(hold(kind)),
+    deeds: () =>
+      stand.done
+        .filter((what) => what !== 'connect' && what !== BOOT_ID)
+        .map((what) => (what.startsWith('execute sh -c') ? 'stop the agent' : what)),
+    async dies() {
+      stand.desk.end(SLOT);
+      await settled();
+    },
+    close: () => stand.close(),
+  };
+  return stage;
+}
+
+/** How a slot that ran ended: null when it resolved, else the code of its error. */
+export const codeOf = (running: Promise<unknown>): Promise<string | null> =>
+  running.then(
+    () => null,
+    (error: unknown) => (error as { code?: string }).code ?? 'internal',
+  );

@@ -1,0 +1,85 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { stopAgentCommand } from '../../../../src/actors/tasks/stop-agent.ts';
+
+/** The command as machines run it, on processes of this one that end with a path of our own. */
+
+let dir: string;
+let agentPath: string;
+const started: ChildProcess[] = [];
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'stop-agent-'));
+  agentPath = join(dir, 'agent');
+});
+afterEach(() => {
+  for (const child of started.splice(0)) child.kill('SIGKILL');
+  rmSync(dir, { recursive: true });
+});
+
+const READY = "process.stdout.write('ready');setInterval(() => undefined, 1000)";
+/** A process that lives until it is ended, with these last words. */
+async function start(code: string, ...words: string[]): Promise<ChildProcess> {
+  const stdio = ['ignore', 'pipe', 'ignore'] as const;
+  const child = spawn(process.execPath, ['-e', code, '--', ...words], { stdio: [...stdio] });
+  started.push(child);
+  await once(child.stdout, 'data');
+  return child;
+}
+const lives = ({ exitCode, signalCode }: ChildProcess) => exitCode === null && signalCode === null;
+const shells = ['sh', 'bash', 'dash', 'busybox'].filter(
+  (name) => spawnSync(name, name === 'busybox' ? ['true'] : ['-c', 'true']).status === 0,
+);
+
+async function stop(shell: string) {
+  const [, ...rest] = stopAgentCommand(agentPath);
+  const argv = shell === 'busybox' ? ['sh', ...rest] : rest;
+  const child = spawn(shell, argv, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += text));
+  const [exitCode] = (await once(child, 'close')) as [number];
+  return { exitCode, output };
+}
+
+describe.each(shells)('run by %s', (shell) => {
+  test('ends the agent, and nothing that only speaks of it', async () => {
+    const agent = await start(READY, agentPath);
+    const others = [
+      await start(READY, agentPath, 'more'),
+      await start(READY, `${agentPath}.log`),
+      await start(READY, `x${agentPath}`),
+    ];
+    expect(await stop(shell)).toEqual({ exitCode: 0, output: '' });
+    await expect.poll(() => lives(agent)).toBe(false);
+    expect(agent.signalCode).toBe('SIGTERM');
+    expect(others.map(lives)).toEqual([true, true, true]);
+  });
+
+  test('is content where no agent runs', async () => {
+    expect(await stop(shell)).toEqual({ exitCode: 0, output: '' });
+  });
+});
+
+test('an agent that does not end when it is asked to is killed', async () => {
+  const agent = await start(`process.on('SIGTERM', () => undefined);${READY}`, agentPath);
+  expect(await stop('sh')).toEqual({ exitCode: 0, output: '' });
+  await expect.poll(() => lives(agent)).toBe(false);
+  expect(agent.signalCode).toBe('SIGKILL');
+});
+
+test('the agent is known by the file that its path leads to', async () => {
+  const real = join(dir, 'agent-2');
+  writeFileSync(real, '');
+  symlinkSync(real, agentPath);
+  const agent = await start(READY, real);
+  expect(await stop('sh')).toEqual({ exitCode: 0, output: '' });
+  await expect.poll(() => lives(agent)).toBe(false);
+});
+
+test('the command is known by its name and its arguments', () => {
+  const [shell, option, , ...rest] = stopAgentCommand('/root/agent');
+  expect([shell, option, ...rest]).toEqual(['sh', '-c', 'stop-agent', '/root/agent', 'now']);
+});

@@ -1,0 +1,239 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createDesk, type Desk, type Kind } from '../../../src/actors/turns/desk.ts';
+import type { Work } from '../../../src/adapters/bmdb/port.ts';
+import type { ShellSession } from '../../../src/adapters/ssh/port.ts';
+import { Unreachable } from '../../../src/domain/errors.ts';
+import { slot, type Slot } from '../../../src/domain/ids.ts';
+import { recordingLog, type RecordingLog } from '../../support/recording-log.ts';
+import {
+  advance,
+  createWatchedClock,
+  settled,
+  type WatchedClock,
+} from '../../support/watched-clock.ts';
+
+const RACK = slot('stub', 'rack-1');
+const OTHER = slot('stub', 'rack-2');
+const forever = new AbortController().signal;
+
+let clock: WatchedClock;
+let desk: Desk;
+let log: RecordingLog;
+beforeEach(() => {
+  clock = createWatchedClock();
+  log = recordingLog();
+  desk = createDesk({
+    places: { agentStart: 1, recovery: 1, deprovision: 1 },
+    unusedMs: 5_000,
+    clock,
+    log,
+  });
+});
+afterEach(async () => {
+  for (const each of [RACK, OTHER]) desk.end(each);
+  await settled();
+  expect(desk.busy).toBe(0);
+  expect(clock.pending).toBe(0);
+});
+
+const workOf = (cancel: () => Promise<void>) => ({ cancel }) as unknown as Work;
+const begun = async (name: Slot, kind: Kind = 'agentStart') => {
+  await desk.grant(name, kind, forever);
+  return desk.begin(name);
+};
+const granted = (name: Slot, kind: Kind = 'agentStart') => {
+  const state = { done: false, refused: false };
+  desk.grant(name, kind, forever).then(
+    () => (state.done = true),
+    () => (state.refused = true),
+  );
+  return state;
+};
+
+describe('a turn', () => {
+  test('must be granted before it is begun', async () => {
+    expect(() => desk.begin(RACK)).toThrow('no turn is held');
+    expect(() => desk.turn(RACK)).toThrow('no turn is held');
+    const turn = await begun(RACK);
+    expect(desk.turn(RACK)).toBe(turn);
+    expect(turn.signal.aborted).toBe(false);
+  });
+
+  test('that nobody begins is taken back', async () => {
+    await desk.grant(RACK, 'agentStart', forever);
+    const other = granted(OTHER);
+    await advance(clock, 4_999);
+    expect(other.done).toBe(false);
+    await advance(clock, 1);
+    expect(other.done).toBe(true);
+    expect(() => desk.begin(RACK)).toThrow('no turn is held');
+  });
+
+  test('that was begun is not taken back', async () => {
+    const turn = await begun(RACK);
+    await advance(clock, 60_000);
+    expect(turn.signal.aborted).toBe(false);
+  });
+
+  test('ends with its I/O, its connection, its work and its place', async () => {
+    const turn = await begun(RACK);
+    const ended: string[] = [];
+    turn.held.shell = { close: () => ended.push('shell') } as unknown as ShellSession;
+    turn.held.work = workOf(async () => void ended.push('work'));
+    turn.signal.addEventListener('abort', () => ended.push('signal'));
+    const other = granted(OTHER);
+    desk.end(RACK);
+    await settled();
+    expect(ended).toEqual(['signal', 'shell', 'work']);
+    expect(turn.signal.reason).toMatchObject({ code: 'cancelled' });
+    expect(other.done).toBe(true);
+  });
+
+  test('whose work has ended cancels nothing', async () => {
+    const turn = await begun(RACK);
+    turn.held.work = workOf(() => Promise.reject(new Error('must not be called')));
+    delete turn.held.work;
+    desk.end(RACK);
+    await settled();
+    expect(log.lines).toEqual([]);
+  });
+
+  test('whose work cannot be cancelled says so', async () => {
+    (await begun(RACK)).held.work = workOf(() => Promise.reject(new Unreachable('no database')));
+    desk.end(RACK);
+    await settled();
+    expect(log.count('work could not be cancelled')).toBe(1);
+  });
+
+  test('may leave its place early, once', async () => {
+    await begun(RACK);
+    desk.leavePlace(RACK);
+    desk.leavePlace(RACK);
+    const other = granted(OTHER);
+    await settled();
+    expect(other.done).toBe(true);
+    const third = granted(slot('stub', 'rack-3'));
+    desk.end(RACK);
+    await settled();
+    expect(third.done).toBe(false);
+    desk.end(OTHER);
+    await settled();
+    expect(third.done).toBe(true);
+    desk.end(slot('stub', 'rack-3'));
+  });
+
+  test('that is granted anew ends the one before', async () => {
+    const before = await begun(RACK, 'recovery');
+    await desk.grant(RACK, 'agentStart', forever);
+    expect(before.signal.aborted).toBe(true);
+    expect(desk.begin(RACK).kind).toBe('agentStart');
+    await begun(OTHER, 'recovery');
+  });
+
+  test('that is no longer wanted when its place comes is given on', async () => {
+    const unwanted = new AbortController();
+    const refused = desk.grant(RACK, 'agentStart', unwanted.signal);
+    unwanted.abort();
+    await expect(refused).rejects.toMatchObject({ code: 'cancelled' });
+    await begun(OTHER);
+  });
+});
+
+describe('drain', () => {
+  test('resolves at once when nothing is under way', async () => {
+    await desk.drain(1_000);
+    expect(granted(RACK).refused || (await settled(), true)).toBe(true);
+    await expect(desk.grant(RACK, 'agentStart', forever)).rejects.toMatchObject({
+      code: 'cancelled',
+    });
+  });
+
+  test('lets work end by itself, and refuses those who wait', async () => {
+    await begun(RACK);
+    const waiting = granted(OTHER);
+    let drained = false;
+    void desk.drain(10_000).then(() => (drained = true));
+    await advance(clock, 5_000);
+    expect({ drained, refused: waiting.refused }).toEqual({ drained: false, refused: true });
+    desk.end(RACK);
+    await settled();
+    expect(drained).toBe(true);
+  });
+
+  test('cancels what takes too long, and waits until that is written', async () => {
+    const turn = await begun(RACK);
+    let written!: () => void;
+    turn.held.work = workOf(() => new Promise((resolve) => (written = resolve)));
+    let drained = false;
+    void desk.drain(10_000).then(() => (drained = true));
+    await advance(clock, 10_000);
+    expect({ aborted: turn.signal.aborted, drained }).toEqual({ aborted: true, drained: false });
+    written();
+    await settled();
+    expect(drained).toBe(true);
+  });
+
+  test('a place that was granted in the very moment of the stop is not used', async () => {
+    const late = desk.grant(RACK, 'agentStart', forever);
+    const drained = desk.drain(1_000);
+    await expect(late).rejects.toMatchObject({ code: 'cancelled' });
+    await drained;
+    expect(desk.busy).toBe(0);
+  });
+});
+
+test('whatever happens in whatever order, no place is lost', async () => {
+  const racks = ['a', 'b', 'c', 'd'].map((name) => slot('stub', name));
+  const rack = fc.constantFrom(...racks);
+  const kind = fc.constantFrom<Kind>('agentStart', 'recovery');
+  const step = fc.oneof(
+    fc.record({ do: fc.constant('grant' as const), rack, kind }),
+    fc.record({ do: fc.constantFrom('begin', 'leave', 'end', 'abort'), rack }),
+    fc.record({ do: fc.constant('wait' as const), rack }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      const aborts = new Map<Slot, AbortController>();
+      const own = createDesk({
+        places: { agentStart: 2, recovery: 1, deprovision: 1 },
+        unusedMs: 5_000,
+        clock,
+        log,
+      });
+      for (const each of steps) {
+        const controller = aborts.get(each.rack) ?? new AbortController();
+        aborts.set(each.rack, controller);
+        if (each.do === 'grant' && 'kind' in each) {
+          own.grant(each.rack, each.kind, controller.signal).catch(() => undefined);
+        } else if (each.do === 'begin') {
+          try {
+            own.begin(each.rack);
+          } catch (error) {
+            expect(error).toMatchObject({ code: 'cancelled' });
+          }
+        } else if (each.do === 'leave') own.leavePlace(each.rack);
+        else if (each.do === 'end') own.end(each.rack);
+        else if (each.do === 'wait') await advance(clock, 2_000);
+        else {
+          controller.abort();
+          aborts.delete(each.rack);
+        }
+        await settled();
+      }
+      for (const controller of aborts.values()) controller.abort();
+      await settled();
+      for (const each of racks) own.end(each);
+      await settled();
+      for (const each of racks) own.end(each);
+      for (const each of racks.slice(0, 2)) await own.grant(each, 'agentStart', forever);
+      await own.grant(racks[2]!, 'recovery', forever);
+      expect(own.busy).toBe(3);
+      const drained = own.drain(0);
+      await advance(clock, 1);
+      await drained;
+      expect(own.busy).toBe(0);
+    }),
+    { numRuns: 40 },
+  );
+});

@@ -1,0 +1,336 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { createPermitQueue, type PermitQueue } from '../../../src/actors/turns/permit-queue.ts';
+import { machineId, slot, type Slot } from '../../../src/domain/ids.ts';
+import type { LadderRow, OrderRow, SlotFacts } from '../../../src/domain/machine.ts';
+import { DEFAULT_BUDGET } from '../../../src/domain/policy.ts';
+import {
+  recoveryBar,
+  type GuardStanding,
+  type GuardState,
+} from '../../../src/domain/recovery/standing.ts';
+import { agentStarted, machineRow, NOW_MS, slotFacts } from '../../support/facts.ts';
+import { settled } from '../../support/watched-clock.ts';
+
+const rack = (at: number) => slot('stub', `rack-${at}`);
+/** Started machines, so few that one may recover at a time, and those that do. */
+const fleet = (count: number, ...recovering: Slot[]): Map<Slot, SlotFacts> =>
+  new Map(
+    Array.from({ length: count }, (_, at) => {
+      const permit = recovering.includes(rack(at));
+      const id = machineId(`aaaaaaaa-0000-4000-8000-${String(at).padStart(12, '0')}`);
+      const row = machineRow({ machineId: id, agentStarted: agentStarted(NOW_MS), permit });
+      return [rack(at), slotFacts({ slot: rack(at), row })];
+    }),
+  );
+
+const standing = (state: GuardState, scope = 'fleet'): GuardStanding => ({
+  scope,
+  state,
+  sinceMs: null,
+  reason: `${scope} is ${state}`,
+});
+
+let queue: PermitQueue;
+let gone: string[];
+/** How the guard stands. */
+let standings: readonly GuardStanding[];
+beforeEach(() => {
+  standings = [standing('watching')];
+  queue = createPermitQueue({
+    budget: DEFAULT_BUDGET,
+    barOf: (provider, isOrder) => recoveryBar(standings, provider, isOrder),
+  });
+  gone = [];
+});
+
+/** Waits for a permit; `gone` tells who went on, or that it no longer waits. */
+const wait = (name: Slot, signal = new AbortController().signal) =>
+  void queue.wait(name, signal).then(
+    () => gone.push(name),
+    (error: unknown) => gone.push(`${name}: ${(error as { code: string }).code}`),
+  );
+const offer = async (facts: ReadonlyMap<Slot, SlotFacts>) => {
+  queue.offer(facts);
+  await settled();
+  return gone.splice(0);
+};
+
+test('what one takes is gone for the next, until a scan tells otherwise', async () => {
+  queue.offer(fleet(20));
+  for (const at of [1, 2, 3]) wait(rack(at));
+  await settled();
+  expect(gone.splice(0)).toEqual([rack(1)]);
+  expect(await offer(fleet(20, rack(1)))).toEqual([]);
+  expect(await offer(fleet(20))).toEqual([rack(2)]);
+  expect(await offer(fleet(20))).toEqual([rack(3)]);
+});
+
+test('the oldest attempt goes on first, then by machine id, whoever came first', async () => {
+  for (const at of [3, 1, 4, 0, 2]) wait(rack(at));
+  await settled();
+  expect(gone).toEqual([]);
+  const tried = fleet(20);
+  for (const [at, agoMs] of [
+    [0, 1_000],
+    [1, 3_000],
+    [2, 2_000],
+  ] as const) {
+    const facts = tried.get(rack(at))!;
+    const recovery: LadderRow = {
+      attempts: 1,
+      operationRef: null,
+      nextAtMs: null,
+      orderKey: null,
+      offSeenAtMs: null,
+      rung: 'rebooting',
+      askedRung: 'rebooting',
+      bootIdBefore: null,
+      hostKeyBefore: null,
+      powerOffAskedAtMs: null,
+      askedAtMs: NOW_MS - agoMs,
+    };
+    tried.set(rack(at), { ...facts, row: { ...facts.row!, recovery } });
+  }
+  const order = [];
+  for (let at = 0; at < 5; at += 1) order.push(...(await offer(tried)));
+  expect(order).toEqual([3, 4, 1, 2, 0].map(rack));
+});
+
+describe('what was asked for under a permit that is still held', () => {
+  const ASKED: LadderRow = {
+    attempts: 1,
+    operationRef: null,
+    orderKey: null,
+    bootIdBefore: null,
+    hostKeyBefore: null,
+    rung: 'powerCycling',
+    askedRung: 'powerCycling',
+    askedAtMs: NOW_MS - 60_000,
+    nextAtMs: null,
+    offSeenAtMs: NOW_MS,
+    powerOffAskedAtMs: null,
+  };
+  const under = (change: Partial<LadderRow>, ...recovering: Slot[]) => {
+    const facts = fleet(60, ...recovering);
+    const known = facts.get(rack(1))!;
+    const recovery = { ...ASKED, ...change };
+    return facts.set(rack(1), { ...known, row: { ...known.row!, recovery } });
+  };
+  const STATES = ['frozen', 'grace', 'suspicious'] as const;
+
+  test.each(STATES)('is brought to its end while it is %s', async (state) => {
+    standings = [standing(state)];
+    wait(rack(1));
+    expect(await offer(under({}, rack(1)))).toEqual([rack(1)]);
+  });
+
+  test.each<readonly [string, Partial<LadderRow>, boolean]>([
+    ['came to no end, after an earlier one', { nextAtMs: NOW_MS - 90_000 }, true],
+    ['came to its end', { nextAtMs: NOW_MS - 1_000 }, false],
+    ['came to its end with the power off', { nextAtMs: NOW_MS, powerOffAskedAtMs: NOW_MS }, true],
+    ['was refused', { askedAtMs: null, askedRung: null }, false],
+    ['was refused with the power off', { askedAtMs: null, powerOffAskedAtMs: NOW_MS }, true],
+  ])('that %s, in a freeze: %s', async (_, change, passes) => {
+    standings = [standing('frozen')];
+    wait(rack(1));
+    expect(await offer(under(change, rack(1)))).toEqual(passes ? [rack(1)] : []);
+  });
+
+  test('waits like any other once the permit is gone', async () => {
+    standings = [standing('frozen')];
+    wait(rack(1));
+    expect(await offer(under({ powerOffAskedAtMs: NOW_MS }))).toEqual([]);
+  });
+});
+
+test('as many go on as there is room for', async () => {
+  for (const at of [1, 2, 3, 4]) wait(rack(at));
+  expect(await offer(fleet(60))).toEqual([1, 2, 3].map(rack));
+});
+
+test('a machine that holds a permit passes, however full it is', async () => {
+  queue.offer(fleet(20, rack(1), rack(2)));
+  wait(rack(3));
+  wait(rack(1));
+  await settled();
+  expect(gone.splice(0)).toEqual([rack(1)]);
+  wait(rack(5));
+  expect(await offer(fleet(20, rack(1), rack(5)))).toEqual([rack(5)]);
+});
+
+test('a machine that is not known, or has no hardware, waits', async () => {
+  queue.offer(fleet(3));
+  wait(rack(7));
+  const bare = new Map(fleet(3));
+  const row = machineRow({ agentStarted: agentStarted(NOW_MS), provided: null });
+  bare.set(rack(7), slotFacts({ slot: rack(7), row }));
+  expect(await offer(bare)).toEqual([]);
+  expect(await offer(fleet(8))).toEqual([rack(7)]);
+});
+
+test('who no longer waits leaves its room to the next', async () => {
+  const leaving = new AbortController();
+  wait(rack(1), leaving.signal);
+  wait(rack(2));
+  leaving.abort();
+  await settled();
+  expect(gone.splice(0)).toEqual([`${rack(1)}: cancelled`]);
+  expect(await offer(fleet(20))).toEqual([rack(2)]);
+});
+
+test('who does not want to wait takes nothing', async () => {
+  queue.offer(fleet(20));
+  wait(rack(1), AbortSignal.abort());
+  await settled();
+  wait(rack(2));
+  await settled();
+  expect(gone).toEqual([`${rack(1)}: cancelled`, rack(2)]);
+});
+
+test('the end of an earlier wait does not end the one that came after it', async () => {
+  const earlier = new AbortController();
+  wait(rack(1), earlier.signal);
+  wait(rack(1));
+  earlier.abort();
+  await settled();
+  expect(gone.splice(0)).toEqual([`${rack(1)}: cancelled`]);
+  expect(await offer(fleet(20))).toEqual([rack(1)]);
+});
+
+describe('the guard', () => {
+  const ORDER: OrderRow = {
+    key: 'order-1',
+    verb: 'reboot',
+    by: 'ann',
+    reason: 'it hangs',
+    force: false,
+    expiresAtMs: NOW_MS + 3_600_000,
+  };
+  const ordered = (facts: Map<Slot, SlotFacts>, at: number) => {
+    const known = facts.get(rack(at))!;
+    return facts.set(rack(at), { ...known, row: { ...known.row!, order: ORDER } });
+  };
+  /** Who asks: a machine that is lost, one with a permit already, one that an operator ordered. */
+  const ASKERS = { lost: fleet(60), held: fleet(60, rack(1)), ordered: ordered(fleet(60), 1) };
+  const CASES: readonly (readonly [GuardStanding[], (keyof typeof ASKERS)[]])[] = [
+    [[standing('watching')], ['lost', 'held', 'ordered']],
+    [
+      [standing('watching'), standing('frozen', 'other')],
+      ['lost', 'held', 'ordered'],
+    ],
+    [
+      [standing('watching'), standing('suspicious', 'other')],
+      ['lost', 'held', 'ordered'],
+    ],
+    [[standing('watching'), standing('suspicious', 'stub')], ['ordered']],
+    [[standing('suspicious')], ['ordered']],
+    [[standing('grace')], ['ordered']],
+    [[standing('grace'), standing('frozen', 'stub')], []],
+    [[standing('watching'), standing('frozen', 'stub')], []],
+    [[standing('frozen'), standing('watching', 'stub')], []],
+    [[standing('blind')], []],
+    [[], []],
+  ];
+  const table = CASES.flatMap(([stands, passing]) =>
+    Object.entries(ASKERS).map(
+      ([asker, facts]) =>
+        [
+          stands.map(({ scope, state }) => `${scope} ${state}`).join(', ') || 'nothing known',
+          ...[asker, passing.includes(asker as never), stands, facts],
+        ] as const,
+    ),
+  );
+
+  test.each(table)('%s; a machine that is %s passes: %s', async (_, _asker, passes, stands, of) => {
+    standings = stands;
+    queue.offer(of);
+    wait(rack(1));
+    await settled();
+    expect(gone.splice(0)).toEqual(passes ? [rack(1)] : []);
+  });
+
+  test('on thaw all ask again, in their order and within the budget; none is replayed', async () => {
+    standings = [standing('frozen')];
+    queue.offer(fleet(60));
+    const back = new AbortController();
+    for (const at of [5, 4, 3, 2, 1]) wait(rack(at), at === 2 ? back.signal : undefined);
+    await settled();
+    expect(gone).toEqual([]);
+    back.abort();
+    await settled();
+    expect(gone.splice(0)).toEqual([`${rack(2)}: cancelled`]);
+    standings = [standing('watching')];
+    queue.reconsider();
+    await settled();
+    expect(gone.splice(0)).toEqual([1, 3, 4].map(rack));
+    queue.reconsider();
+    await settled();
+    expect(gone).toEqual([]);
+  });
+
+  test('of those that wait together, an order passes where the lost do not', async () => {
+    standings = [standing('frozen')];
+    queue.offer(ordered(fleet(60), 2));
+    for (const at of [1, 2, 3]) wait(rack(at));
+    standings = [standing('grace')];
+    queue.reconsider();
+    await settled();
+    expect(gone.splice(0)).toEqual([rack(2)]);
+    standings = [standing('watching')];
+    queue.reconsider();
+    await settled();
+    expect(gone).toEqual([1, 3].map(rack));
+  });
+
+  test('who waits is looked at, and no other, when it stands differently', async () => {
+    const facts = fleet(100);
+    let looks = 0;
+    const counting = new Proxy(facts, {
+      get(target, name) {
+        if (name === 'values' || name === 'entries' || name === Symbol.iterator) looks += 1;
+        const value: unknown = Reflect.get(target, name);
+        return typeof value === 'function' ? (value as () => unknown).bind(target) : value;
+      },
+    });
+    standings = [standing('frozen')];
+    queue.offer(counting);
+    wait(rack(1));
+    expect(looks).toBe(1);
+    standings = [standing('watching')];
+    queue.reconsider();
+    await settled();
+    expect(gone).toEqual([rack(1)]);
+    expect(looks).toBe(1);
+  });
+});
+
+test('news of some machines count as news of all do', async () => {
+  const facts = fleet(20, rack(1));
+  queue.offer(facts);
+  wait(rack(2));
+  wait(rack(3));
+  await settled();
+  expect(gone).toEqual([]);
+  facts.set(rack(1), fleet(20).get(rack(1))!);
+  queue.offer(facts, []);
+  await settled();
+  expect(gone).toEqual([]);
+  queue.offer(facts, [rack(1)]);
+  await settled();
+  expect(gone.splice(0)).toEqual([rack(2)]);
+  facts.delete(rack(4));
+  queue.offer(facts, [rack(4), rack(2)]);
+  await settled();
+  expect(gone.splice(0)).toEqual([rack(3)]);
+});
+
+test('tells how the budget is used, and the most that were held at once', async () => {
+  queue.offer(fleet(40, rack(1), rack(2)));
+  queue.offer(fleet(40, rack(1)));
+  wait(rack(3));
+  await settled();
+  expect(queue.heldMax).toBe(2);
+  expect(queue.use()).toEqual(
+    ['fleet', 'provider stub', 'location lab'].map((scope) => ({ scope, permits: 2, budget: 2 })),
+  );
+});

@@ -1,0 +1,144 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { settleRequest, type SettleRequestDeps } from '../../../src/actors/turns/settle-request.ts';
+import { rankOf } from '../../../src/domain/preference.ts';
+import type { SessionId } from '../../../src/domain/ids.ts';
+import { PROVIDER, requestRow, SESSION, SLOT, SLOT_ID, slotFacts } from '../../support/facts.ts';
+import { runSlot } from '../../support/run-slot.ts';
+import { createTaskStand, type TaskStand } from '../../support/task-stand.ts';
+import { advance, settled } from '../../support/watched-clock.ts';
+
+const HEAD_START_MS = 1_000;
+const KEY = 'ann-1';
+const INPUT = { slot: SLOT, key: KEY };
+
+let stand: TaskStand;
+let sessions: SessionId[];
+/** What the mirror knows to be asked of the slot. */
+let known: readonly string[];
+beforeEach(() => {
+  stand = createTaskStand();
+  stand.given();
+  [sessions, known] = [[], [KEY]];
+});
+afterEach(() => stand.close());
+
+const deps = (): SettleRequestDeps => ({
+  keeper: stand.keeper,
+  clock: stand.clock,
+  log: stand.log,
+  headStartMs: HEAD_START_MS,
+  sessions: () => sessions,
+  facts: () => new Map([[SLOT, slotFacts({ requests: known.map((key) => requestRow({ key })) })]]),
+});
+const hold = () =>
+  stand.bmdb.requests.file({
+    key: KEY,
+    by: 'ann',
+    reason: 'under inspection',
+    what: {
+      verb: 'hold',
+      kind: 'no-start',
+      untilMs: null,
+      target: { provider: PROVIDER, slotId: SLOT_ID, machineId: null },
+    },
+  });
+const holds = () => stand.bmdb.tables.holds.length;
+const run = () => {
+  const running = runSlot(settleRequest(deps()), INPUT, stand.clock);
+  const state = { settled: null as boolean | null, code: null as string | null };
+  running.result.then(
+    (result) => (state.settled = result.settled),
+    (error: unknown) => (state.code = (error as { code: string }).code),
+  );
+  return { state, stop: running.stop };
+};
+/** A session that ranks before or behind ours. */
+function rival(rank: 'before' | 'behind'): SessionId {
+  const own = stand.keeper.require().sessionId;
+  for (let at = 0; ; at += 1) {
+    const other = `${SESSION}-${at}` as SessionId;
+    if ((rankOf(own, [own, other], SLOT) === 1) === (rank === 'before')) return other;
+  }
+}
+
+describe('what an operator asked', () => {
+  test('is carried out at once by the first in rank', async () => {
+    await stand.openSession();
+    await hold();
+    sessions = [stand.keeper.require().sessionId, rival('behind')];
+    const { state } = run();
+    await settled();
+    expect([state.settled, holds()]).toEqual([true, 1]);
+    const told = stand.log.lines.find(({ message }) => message === 'request settled');
+    expect(told?.fields).toMatchObject({ key: KEY, verb: 'hold', by: 'ann', state: 'done' });
+  });
+
+  test('is left to a better ranked daemon for its head start', async () => {
+    await stand.openSession();
+    await hold();
+    sessions = [stand.keeper.require().sessionId, rival('before')];
+    const { state } = run();
+    await advance(stand.clock, HEAD_START_MS - 1);
+    expect([state.settled, holds()]).toEqual([null, 0]);
+    await advance(stand.clock, 1);
+    expect([state.settled, holds()]).toEqual([true, 1]);
+  });
+
+  test('is not asked of the database when somebody did it meanwhile', async () => {
+    await stand.openSession();
+    await hold();
+    sessions = [stand.keeper.require().sessionId, rival('before')];
+    const { state } = run();
+    await settled();
+    known = [];
+    await advance(stand.clock, HEAD_START_MS);
+    expect([state.settled, holds()]).toEqual([true, 0]);
+  });
+
+  test('waits for a session', async () => {
+    await hold();
+    const { state } = run();
+    await advance(stand.clock, 10_000);
+    expect(state).toEqual({ settled: null, code: null });
+    await stand.openSession();
+    await settled();
+    expect([state.settled, holds()]).toEqual([true, 1]);
+  });
+
+  test('that nobody knows any more is settled', async () => {
+    await stand.openSession();
+    const { state } = run();
+    await settled();
+    expect(state.settled).toBe(true);
+  });
+
+  test('that may still be carried out as work stays open', async () => {
+    await stand.openSession();
+    const target = { provider: PROVIDER, slotId: SLOT_ID, machineId: stand.row().machineId };
+    const what = { verb: 'reboot', force: false, target } as const;
+    await stand.bmdb.requests.file({ key: KEY, by: 'ann', reason: 'it is slow', what });
+    const { state } = run();
+    await settled();
+    expect(state.settled).toBe(false);
+  });
+
+  test('is told, and rejected, where the database does not answer', async () => {
+    await stand.openSession();
+    await hold();
+    stand.bmdb.tables.reachable = false;
+    const { state } = run();
+    await settled();
+    expect(state.code).toBe('unreachable');
+    expect(stand.log.count('a request could not be settled yet')).toBe(1);
+    stand.bmdb.tables.reachable = true;
+  });
+
+  test('is not carried out any more once its actor has gone', async () => {
+    await stand.openSession();
+    await hold();
+    sessions = [stand.keeper.require().sessionId, rival('before')];
+    run().stop();
+    await advance(stand.clock, HEAD_START_MS);
+    expect(holds()).toBe(0);
+  });
+});
