@@ -6,14 +6,14 @@ import type { MachineView } from '../../src/domain/view.ts';
 import { CELL_CAPACITY, cell } from '../../src/machines/cell.ts';
 import type { FleetEvent, SlotNews } from '../../src/machines/fleet.ts';
 import { lifecycle } from '../../src/machines/lifecycle.ts';
-import { recordingLog, type RecordingLog } from '../support/recording-log.ts';
+import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
 import { viewAt } from '../support/views.ts';
 import {
   advance,
-  createWatchedClock,
+  createSimulatedClock,
   settled,
-  type WatchedClock,
-} from '../support/watched-clock.ts';
+  type VirtualClock,
+} from '../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 const rack = (at: number) => slot('stub', `rack-${at}`);
@@ -27,7 +27,7 @@ const leap = (name: Slot) => seen(name, viewAt('Reserved', 'available'));
 const due = (name: Slot) => seen(name, viewAt('Provisioned', 'waiting', { next: 'agentStart' }));
 const gone = (name: Slot): SlotNews => ({ type: 'vanished', slot: name });
 
-let clock: WatchedClock;
+let clock: VirtualClock;
 let log: RecordingLog;
 let crashing: Set<Slot>;
 let dropped: Slot[];
@@ -102,7 +102,7 @@ function start() {
 }
 
 beforeEach(() => {
-  clock = createWatchedClock();
+  clock = createSimulatedClock();
   log = recordingLog();
   [crashing, cells] = [new Set(), new Map()];
   [dropped, crashes, waiting, failures, broken] = [[], [], [], [], []];

@@ -14,7 +14,7 @@ import {
   type SimulatedMachine,
   type SmallWorld,
 } from '../support/small-world.ts';
-import { advance, settled } from '../support/watched-clock.ts';
+import { advance, settled } from '../doubles/simulated-clock.ts';
 
 /**
  * A bug in one machine's actor, struck while each slot of each of its charts is at work. What a

@@ -1,11 +1,11 @@
 import { createActor } from 'xstate';
 import { expect, test } from 'vitest';
 import { every } from '../../src/actors/every.ts';
-import { recordingLog } from '../support/recording-log.ts';
-import { advance, createWatchedClock, settled } from '../support/watched-clock.ts';
+import { recordingLog } from '../doubles/recording-log.ts';
+import { advance, createSimulatedClock, settled } from '../doubles/simulated-clock.ts';
 
 function running(task: (signal: AbortSignal) => Promise<void>) {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const log = recordingLog();
   const actor = createActor(every(1_000, { clock, log }, task, 'the task failed')).start();
   return { clock, log, stop: () => void actor.stop() };

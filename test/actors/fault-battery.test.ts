@@ -8,7 +8,7 @@ import { slotIdOf } from '../../src/domain/ids.ts';
 import type { Rung } from '../../src/domain/machine.ts';
 import { ladderRow, PROVIDER } from '../support/facts.ts';
 import { createSmallWorld, type SmallWorld } from '../support/small-world.ts';
-import { advance, settled } from '../support/watched-clock.ts';
+import { advance, settled } from '../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 

@@ -8,7 +8,7 @@ import { fleet } from '../../src/machines/fleet.ts';
 import { provisioner } from '../../src/machines/provisioner.ts';
 import { nodesOf } from '../support/chart-map.ts';
 import { createSmallWorld, type SmallWorld } from '../support/small-world.ts';
-import { advance } from '../support/watched-clock.ts';
+import { advance } from '../doubles/simulated-clock.ts';
 
 /** Slots of a chart and of the charts inside it that end in `unprovided`, as `chart.slot`. */
 function holesOf(chart: AnyStateMachine): string[] {

@@ -3,22 +3,22 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
 import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
-import { createSeededRandom } from '../doubles/simulated-clock.ts';
+import {
+  advance,
+  createSeededRandom,
+  createSimulatedClock,
+  settled,
+  type VirtualClock,
+} from '../doubles/simulated-clock.ts';
 import { Unreachable } from '../../src/domain/errors.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { session } from '../../src/machines/session.ts';
-import { recordingLog, type RecordingLog } from '../support/recording-log.ts';
+import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
 import { runSlot } from '../support/run-slot.ts';
-import {
-  advance,
-  createWatchedClock,
-  settled,
-  type WatchedClock,
-} from '../support/watched-clock.ts';
 
 const INTERVAL_MS = 10_000;
 
-let clock: WatchedClock;
+let clock: VirtualClock;
 let bmdb: MemBmdb;
 let keeper: SessionKeeper;
 let log: RecordingLog;
@@ -26,7 +26,7 @@ let log: RecordingLog;
 let broken: { open?: Promise<never>; poke?: Promise<never>; close?: Promise<never> };
 
 beforeEach(() => {
-  clock = createWatchedClock();
+  clock = createSimulatedClock();
   log = recordingLog();
   broken = {};
   const random = createSeededRandom(1);

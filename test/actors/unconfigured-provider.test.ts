@@ -3,7 +3,7 @@ import { newMachine } from '../doubles/mem-bmdb/tables.ts';
 import { machineId, providerName, slot } from '../../src/domain/ids.ts';
 import { machineRow, provided, PROVIDER } from '../support/facts.ts';
 import { createSmallWorld, type SmallWorld } from '../support/small-world.ts';
-import { advance } from '../support/watched-clock.ts';
+import { advance } from '../doubles/simulated-clock.ts';
 
 const ELSEWHERE = providerName('elsewhere');
 const MINUTE = 60_000;

@@ -9,7 +9,7 @@ import { createDevCertificates } from '../../src/adapters/agents/tls-material.ts
 import { machineId } from '../../src/domain/ids.ts';
 import { takeoverInitCodec } from '../../src/wire/codec.ts';
 import { readTakeoverResponse } from '../../src/wire/takeover.ts';
-import { createMemHeartbeatStore } from '../adapters/agents/mem-heartbeat-store.ts';
+import { createMemHeartbeatStore } from '../doubles/mem-heartbeat-store.ts';
 import { startTestServer } from '../adapters/agents/test-server.ts';
 import { createTestMachine, ends, runs } from './machine-fixture.ts';
 

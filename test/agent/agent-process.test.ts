@@ -16,8 +16,8 @@ import {
   takeoverResponseCodec,
 } from '../../src/wire/codec.ts';
 import { readTakeoverResponse } from '../../src/wire/takeover.ts';
-import { createMemHeartbeatStore } from '../adapters/agents/mem-heartbeat-store.ts';
-import type { MemHeartbeatStore } from '../adapters/agents/mem-heartbeat-store.ts';
+import { createMemHeartbeatStore } from '../doubles/mem-heartbeat-store.ts';
+import type { MemHeartbeatStore } from '../doubles/mem-heartbeat-store.ts';
 import { startTestServer } from '../adapters/agents/test-server.ts';
 import { serve, startImageServer } from './install/image-server.ts';
 import { createTestMachine, ends, runs } from './machine-fixture.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { badIn, outcomes, resultOf, runTest, STUB, stubWith } from './stand.ts';
-import { createWatchedClock, runOut } from '../support/watched-clock.ts';
+import { createSimulatedClock, runOut } from '../doubles/simulated-clock.ts';
 
 /** The starred vectors, as the suite sees them; it does the same with a live provider. */
 const passes = async (only: readonly string[], section: object = {}) => {
@@ -61,7 +61,7 @@ test('provider vector 21: a reinstallation is refused, or keeps the id and chang
 test('provider vector 22: a destruction is asked for again while the machine is listed', async () => {
   await passes(['destroy-again']);
   const faults = [{ fault: 'destroy-listed', operation: 'destroy', calls: [1, 2], amount: 40 }];
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const running = runTest(
     { ...STUB, ssh: false, faults },
     { only: ['destroy-again'], timeoutMs: 3_600_000 },

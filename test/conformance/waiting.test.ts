@@ -3,13 +3,13 @@ import { StepFailed } from '../../src/conformance/verdict.ts';
 import { argvOf } from '../../src/conformance/steps/contact.ts';
 import { NotInTime, pending, until, within } from '../../src/conformance/waiting.ts';
 import { ProviderError, TimedOut } from '../../src/domain/errors.ts';
-import { advance, createWatchedClock, type WatchedClock } from '../support/watched-clock.ts';
+import { advance, createSimulatedClock, type VirtualClock } from '../doubles/simulated-clock.ts';
 
 const live = new AbortController().signal;
 
 /** Runs to its end in virtual time; answers it with when it looked, in ms. */
 async function waitFor(
-  clock: WatchedClock,
+  clock: VirtualClock,
   look: (count: number) => Promise<number | ReturnType<typeof pending>>,
   limits: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
 ) {
@@ -29,7 +29,7 @@ async function waitFor(
 }
 
 test('looks come slower and slower, up to the interval', async () => {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const { value, looks } = await waitFor(clock, async (count) =>
     count < 9 ? pending('not yet') : count,
   );
@@ -39,7 +39,7 @@ test('looks come slower and slower, up to the interval', async () => {
 });
 
 test('what never comes ends in time, and tells what was seen last', async () => {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const { error, looks } = await waitFor(clock, async (count) => pending(`look ${count}`), {
     timeoutMs: 2_000,
   });
@@ -50,13 +50,13 @@ test('what never comes ends in time, and tells what was seen last', async () => 
 });
 
 test('without time there is still one look', async () => {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const found = await waitFor(clock, async () => 7, { timeoutMs: 0 });
   expect(found).toMatchObject({ value: 7, looks: [0] });
 });
 
 test('a passing failure is a look that saw nothing, another one is the end', async () => {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const passing = new ProviderError('transient', 'busy');
   const found = await waitFor(clock, async (count) => {
     if (count < 3) throw passing;
@@ -69,7 +69,7 @@ test('a passing failure is a look that saw nothing, another one is the end', asy
 });
 
 test('a rate limit is kept, wherever in the chain of causes it stands', async () => {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const { looks } = await waitFor(clock, async (count) => {
     if (count > 1) return count;
     const retryAt = new Date(clock.now() + 20_000);
@@ -80,7 +80,7 @@ test('a rate limit is kept, wherever in the chain of causes it stands', async ()
 });
 
 test('a rate limit beyond the end is the end', async () => {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const retryAt = new Date(clock.now() + 3_600_000);
   const error = new ProviderError('transient', 'slow down', { rateLimit: { retryAt } });
   const { error: seen, looks } = await waitFor(clock, () => Promise.reject(error));
@@ -89,7 +89,7 @@ test('a rate limit beyond the end is the end', async () => {
 });
 
 test('a signal ends it', async () => {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const controller = new AbortController();
   const reason = new Error('enough');
   clock.setTimeout(() => controller.abort(reason), 500);
@@ -100,7 +100,7 @@ test('a signal ends it', async () => {
 });
 
 test('a look that ends with the signal hides nothing that was seen before', async () => {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const controller = new AbortController();
   const { error } = await waitFor(
     clock,
@@ -116,14 +116,14 @@ test('a look that ends with the signal hides nothing that was seen before', asyn
 
 test('called off before anything was seen, it says why', async () => {
   const reason = new Error('enough');
-  const { error } = await waitFor(createWatchedClock(), () => Promise.reject(reason), {
+  const { error } = await waitFor(createSimulatedClock(), () => Promise.reject(reason), {
     signal: AbortSignal.abort(reason),
   });
   expect(error).toBe(reason);
 });
 
 test('a limit aborts the work, and does not wait for one that ignores it', async () => {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   let seen: AbortSignal | undefined;
   const work = within('a call', { clock, timeoutMs: 1_500, signal: live }, (signal) => {
     seen = signal;

@@ -7,8 +7,8 @@ import { machineId } from '../../src/domain/ids.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import { hardwareReportCodec, installationRequestCodec } from '../../src/wire/codec.ts';
 import type { HardwareReport, InstallationReport } from '../../src/wire/codec.ts';
-import { createMemHeartbeatStore } from '../adapters/agents/mem-heartbeat-store.ts';
-import type { MemHeartbeatStore } from '../adapters/agents/mem-heartbeat-store.ts';
+import { createMemHeartbeatStore } from '../doubles/mem-heartbeat-store.ts';
+import type { MemHeartbeatStore } from '../doubles/mem-heartbeat-store.ts';
 
 /** One heartbeat of an agent that has this key. */
 export interface Beat {

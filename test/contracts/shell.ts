@@ -12,7 +12,7 @@ import {
 import { outputBytesMax } from '../../src/adapters/ssh/limits.ts';
 import type { RemoteShell, ShellSession, ShellTarget } from '../../src/adapters/ssh/port.ts';
 import { PATIENCE } from '../support/patience.ts';
-import type { WatchedClock } from '../support/watched-clock.ts';
+import type { VirtualClock } from '../doubles/simulated-clock.ts';
 import { uploadOf } from './upload-of.ts';
 
 /** Limit on handshake and execution, in the time of the stand: of no other step. */
@@ -21,7 +21,7 @@ export const LIMIT_MS = 700;
 /** Machines and a shell towards them, with a limit of `LIMIT_MS` on handshake and execution. */
 export interface ShellStand {
   /** Of the shell: no step is late unless time is let pass. */
-  readonly clock: WatchedClock;
+  readonly clock: VirtualClock;
   readonly shell: RemoteShell;
   /** Lets us in and knows the programs below. */
   readonly open: ShellTarget;

@@ -16,7 +16,7 @@ import { createCloser } from '../../src/daemon/closer.ts';
 import { TUNING } from '../../src/daemon/tuning.ts';
 import { machineId } from '../../src/domain/ids.ts';
 import { takeoverInitCodec } from '../../src/wire/codec.ts';
-import { createMemHeartbeatStore } from '../adapters/agents/mem-heartbeat-store.ts';
+import { createMemHeartbeatStore } from '../doubles/mem-heartbeat-store.ts';
 import { env, minimal } from '../config/examples.ts';
 
 /** The part of a daemon that serves agents, with its certificate in files. */

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
 import { createCloser, type Closer } from '../../src/daemon/closer.ts';
-import { recordingLog, type RecordingLog } from '../support/recording-log.ts';
+import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
 
 let log: RecordingLog;
 let closer: Closer;

@@ -17,7 +17,7 @@ import { SIM_TUNING } from '../../src/commands/sim.ts';
 import { startDaemon } from '../../src/daemon/daemon.ts';
 import type { HeartbeatStore } from '../../src/domain/heartbeat.ts';
 import { startPgServer, type PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
-import { recordingLog, type RecordingLog } from '../support/recording-log.ts';
+import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
 
 /** A whole daemon in this process; only the listener for agents is played. */
 let server: PgServer;

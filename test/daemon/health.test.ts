@@ -4,15 +4,15 @@ import type { HealthReport } from '../../src/console/port.ts';
 import { healthOf, type HealthDeps } from '../../src/daemon/health.ts';
 import { Unreachable } from '../../src/domain/errors.ts';
 import { PROVIDER } from '../support/facts.ts';
-import { createWatchedClock, settled, type WatchedClock } from '../support/watched-clock.ts';
+import { createSimulatedClock, settled, type VirtualClock } from '../doubles/simulated-clock.ts';
 
-let clock: WatchedClock;
+let clock: VirtualClock;
 let scannedAt: number | null;
 let session: { sessionId: string; poke: () => Promise<void> } | null;
 let pokes: number;
 let unlisted: readonly UnlistedHere[];
 beforeEach(() => {
-  clock = createWatchedClock();
+  clock = createSimulatedClock();
   scannedAt = clock.monotonic();
   [pokes, unlisted] = [0, []];
   session = { sessionId: 'one', poke: async () => void (pokes += 1) };

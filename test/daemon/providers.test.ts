@@ -12,9 +12,9 @@ import { openProvider, openProviders } from '../../src/daemon/providers.ts';
 import { TUNING } from '../../src/daemon/tuning.ts';
 import { UsageError } from '../../src/domain/errors.ts';
 import { providerName, witness } from '../../src/domain/ids.ts';
-import { machine, order, scripted } from '../adapters/provider/core/scripted-driver.ts';
+import { machine, order, scripted } from '../doubles/scripted-driver.ts';
 import { env, minimal } from '../config/examples.ts';
-import { recordingLog } from '../support/recording-log.ts';
+import { recordingLog } from '../doubles/recording-log.ts';
 
 const SET_ID = 'aaaaa-bbbbb-ccccccccccccccc';
 let directory: string;

@@ -6,7 +6,7 @@ import { loadOrCreateSshKey } from '../../src/adapters/ssh/key-file.ts';
 import { hashOf } from '../../src/adapters/provider/core/instance-secret.ts';
 import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import type { HostSnapshot } from '../../src/simulator/hosts/options.ts';
-import { recordingLog } from '../support/recording-log.ts';
+import { recordingLog } from '../doubles/recording-log.ts';
 import { becomesTrue, healthy, withFleet } from './simulated-fleet.ts';
 
 /** What the simulation itself puts on a machine's disk when it boots. */

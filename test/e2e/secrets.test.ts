@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { runningDatabaseUrl } from '../../src/adapters/bmdb/embedded/running-database.ts';
 import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/provider-tags.ts';
 import { agentInitCodec } from '../../src/wire/codec.ts';
-import { recordingLog } from '../support/recording-log.ts';
+import { recordingLog } from '../doubles/recording-log.ts';
 import { becomesTrue, healthy, withFleet, type SimulatedFleet } from './simulated-fleet.ts';
 
 type Secrets = Readonly<Record<string, Uint8Array>>;

@@ -2,7 +2,7 @@ import { NEVER } from 'rxjs';
 import { afterEach, expect, test } from 'vitest';
 import { createMemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
-import { createSeededRandom } from '../doubles/simulated-clock.ts';
+import { advance, createSeededRandom, createSimulatedClock } from '../doubles/simulated-clock.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../src/adapters/metrics/port.ts';
 import { createFakeHost, createFakeShell, type FakeHost } from '../doubles/fake-shell.ts';
@@ -11,7 +11,6 @@ import { slot, type SessionId, type Slot } from '../../src/domain/ids.ts';
 import { rankOf } from '../../src/domain/preference.ts';
 import { clockScheduler } from '../support/clock-scheduler.ts';
 import { PROVIDER, provided } from '../support/facts.ts';
-import { advance, createWatchedClock } from '../support/watched-clock.ts';
 import { startDaemon, type RunningDaemon } from './daemon.ts';
 import { createListedProvider } from './listed-provider.ts';
 import type { MachineInfo } from './messages.ts';
@@ -38,7 +37,7 @@ async function createTown(options: {
   readonly grants: boolean;
   readonly hosts?: Partial<FakeHost>;
 }) {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const random = createSeededRandom(7);
   const bmdb = createMemBmdb({
     clock,

@@ -1,7 +1,7 @@
 import type { FleetProvider } from '../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../src/domain/errors.ts';
 import type { ProviderMachine } from '../../src/domain/machine.ts';
-import { scriptedProvider } from '../support/scripted-provider.ts';
+import { scriptedProvider } from '../doubles/scripted-provider.ts';
 import type { MachineInfo } from './messages.ts';
 
 /** A provider whose devices are given once and for all. */

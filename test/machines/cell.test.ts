@@ -4,7 +4,7 @@ import { slot, type Slot } from '../../src/domain/ids.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import { cell } from '../../src/machines/cell.ts';
 import { lifecycle } from '../../src/machines/lifecycle.ts';
-import { createWatchedClock, settled } from '../support/watched-clock.ts';
+import { createSimulatedClock, settled } from '../doubles/simulated-clock.ts';
 import { viewAt } from '../support/views.ts';
 
 const GOOD = slot('stub', 'good');
@@ -14,7 +14,7 @@ const healthy = (name: Slot) => at(name, viewAt('Running', 'healthy'));
 
 let seen: string[];
 let aborted: string[];
-let clock: ReturnType<typeof createWatchedClock>;
+let clock: ReturnType<typeof createSimulatedClock>;
 let actor: ReturnType<typeof start>;
 
 /** A cell in which the machine `bad` crashes on every leap. */
@@ -51,7 +51,7 @@ const stateOf = (name: Slot) => actor.getSnapshot().children[name]?.getSnapshot(
 
 beforeEach(() => {
   [seen, aborted] = [[], []];
-  clock = createWatchedClock();
+  clock = createSimulatedClock();
   actor = start();
 });
 afterEach(async () => {

@@ -6,7 +6,7 @@ import { slot } from '../../src/domain/ids.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import { CELL_CAPACITY, cell } from '../../src/machines/cell.ts';
 import { lifecycle } from '../../src/machines/lifecycle.ts';
-import { createWatchedClock, settled } from '../support/watched-clock.ts';
+import { createSimulatedClock, settled } from '../doubles/simulated-clock.ts';
 import { viewAt } from '../support/views.ts';
 
 const MACHINES = 10_000;
@@ -34,7 +34,7 @@ const logic = cell.provide({
 
 /** Prints its figures, judges only what does not depend on the computer. */
 test('ten thousand machines in cells', { timeout: 300_000 }, async () => {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const cells: ActorRefFrom<typeof cell>[] = [];
   const tellAll = (view: MachineView) => {
     for (let at = 0; at < MACHINES; at += 1) {

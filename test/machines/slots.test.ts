@@ -1,7 +1,7 @@
 import { createActor, setup, type AnyActorLogic } from 'xstate';
 import { expect, test } from 'vitest';
 import { actorSlot, serviceSlot, unprovided } from '../../src/machines/slots.ts';
-import { settled } from '../support/watched-clock.ts';
+import { settled } from '../doubles/simulated-clock.ts';
 
 /** What a chart ends with that invokes this; null: it goes on. */
 async function endOf(slot: AnyActorLogic): Promise<string | null> {

@@ -4,7 +4,7 @@ import type { MachineView } from '../../src/domain/view.ts';
 import { SLOT } from '../support/facts.ts';
 import { effectsOf, ends, fails, news } from '../support/happenings.ts';
 import { createStand, type Run } from '../support/replay.ts';
-import type { Effect } from '../support/scripted-slots.ts';
+import type { Effect } from '../doubles/scripted-slots.ts';
 import { viewAt } from '../support/views.ts';
 import { RESTS, SETTLE_PAUSE_MS, TASKS } from './lifecycle.table.ts';
 import { lifecycleSubject } from './subjects.ts';

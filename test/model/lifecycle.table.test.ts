@@ -8,7 +8,7 @@ import { mayRest, nodesOf } from '../support/chart-map.ts';
 import { SLOT } from '../support/facts.ts';
 import { effectsOf, ends, fails, news, shows } from '../support/happenings.ts';
 import { createStand, type Run } from '../support/replay.ts';
-import type { Effect } from '../support/scripted-slots.ts';
+import type { Effect } from '../doubles/scripted-slots.ts';
 import { viewAt } from '../support/views.ts';
 import {
   FOLLOWS,

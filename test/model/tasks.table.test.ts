@@ -4,7 +4,7 @@ import type { Failure, Outcome, TaskResult } from '../../src/machines/task.ts';
 import { mayRest, nodesOf } from '../support/chart-map.ts';
 import { effectsOf, ends, fails } from '../support/happenings.ts';
 import { createStand, type Run, type Subject } from '../support/replay.ts';
-import type { Effect } from '../support/scripted-slots.ts';
+import type { Effect } from '../doubles/scripted-slots.ts';
 import { viewAt } from '../support/views.ts';
 import { deprovisionSubject, JOB, recoverySubject, takeoverSubject } from './subjects.ts';
 import { TASK_TABLES, type TaskTable } from './tasks.table.ts';

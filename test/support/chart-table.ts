@@ -1,7 +1,13 @@
 import { createActor, type AnyActorRef, type AnyStateMachine, type EventObject } from 'xstate';
 import { describe, expect, test } from 'vitest';
-import { createStage, scripted, type Effect, type Scripts, type Shown } from './scripted-slots.ts';
-import { advance, createWatchedClock, settled } from './watched-clock.ts';
+import {
+  createStage,
+  scripted,
+  type Effect,
+  type Scripts,
+  type Shown,
+} from '../doubles/scripted-slots.ts';
+import { advance, createSimulatedClock, settled } from '../doubles/simulated-clock.ts';
 
 /** What may happen to an actor: a slot of it ends, fails or moves, somebody tells it, time passes. */
 export type Act =
@@ -107,7 +113,7 @@ function start(table: ChartTable, input: unknown) {
     table.actions ?? [],
     theatre,
   );
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const { stage } = theatre;
   const failures: unknown[] = [];
   const actor: AnyActorRef = createActor(chart, {

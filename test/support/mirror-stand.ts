@@ -9,10 +9,10 @@ import type { MachineView } from '../../src/domain/view.ts';
 import { clockScheduler } from './clock-scheduler.ts';
 import { PROVIDER, SLOT } from './facts.ts';
 import { runService, type FleetStandIn } from './fleet-stand-in.ts';
-import { recordingLog } from './recording-log.ts';
-import { scriptedBmdb } from './scripted-bmdb.ts';
-import { scriptedProvider } from './scripted-provider.ts';
-import { advance, createWatchedClock, settled } from './watched-clock.ts';
+import { recordingLog } from '../doubles/recording-log.ts';
+import { scriptedBmdb } from '../doubles/scripted-bmdb.ts';
+import { scriptedProvider } from '../doubles/scripted-provider.ts';
+import { advance, createSimulatedClock, settled } from '../doubles/simulated-clock.ts';
 
 const GAP_MS = 250;
 const LONG_MS = 24 * 3_600_000;
@@ -39,7 +39,7 @@ export interface MirrorStand {
 }
 
 export function mirrorStand(): MirrorStand {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const script = scriptedBmdb(() => clock.now());
   const views: MachineView[] = [];
   let factsTold = 0;

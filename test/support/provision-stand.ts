@@ -3,24 +3,33 @@ import { createProvisioning } from '../../src/actors/provisioning/slots.ts';
 import type { ProvisionDeps } from '../../src/actors/provisioning/deps.ts';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
 import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
-import { createSeededRandom } from '../doubles/simulated-clock.ts';
+import {
+  advance,
+  createSeededRandom,
+  createSimulatedClock,
+  settled,
+  type VirtualClock,
+} from '../doubles/simulated-clock.ts';
 import { createMemMetrics, type MemMetrics } from '../doubles/mem-metrics.ts';
 import type { FleetProvider } from '../../src/adapters/provider/port.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { provisioner, type Round } from '../../src/machines/provisioner.ts';
 import { PROVIDER } from './facts.ts';
-import { createMemProvider, type MemProvider, type MemProviderConfig } from './mem-provider.ts';
+import {
+  createMemProvider,
+  type MemProvider,
+  type MemProviderConfig,
+} from '../doubles/mem-provider.ts';
 import { provisionParts, HOUR_MS } from './provision-parts.ts';
-import { recordingLog, type RecordingLog } from './recording-log.ts';
+import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
 import { runSlot } from './run-slot.ts';
-import { advance, createWatchedClock, settled, type WatchedClock } from './watched-clock.ts';
 
 export const PERIOD_MS = 60_000;
 const INPUT: Round = { provider: PROVIDER };
 
 /** A provider and a BMDB in memory, and daemons that come and go. */
 export interface ProvisionStand {
-  readonly clock: WatchedClock;
+  readonly clock: VirtualClock;
   readonly bmdb: MemBmdb;
   readonly provider: MemProvider;
   readonly log: RecordingLog;
@@ -56,7 +65,7 @@ export type Step =
   'takeLease' | 'settleIntents' | 'listBoth' | 'planRound' | 'recordFindings' | 'beginCreations';
 
 export function createProvisionStand(config: Partial<MemProviderConfig> = {}): ProvisionStand {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const log = recordingLog();
   const metrics = createMemMetrics();
   const random = createSeededRandom(1);
@@ -154,7 +163,7 @@ export function createProvisionStand(config: Partial<MemProviderConfig> = {}): P
 }
 
 /** Moves the clock from timer to timer until the work is done; a day at most. */
-async function whileTimePasses<T>(clock: WatchedClock, work: Promise<T>): Promise<T> {
+async function whileTimePasses<T>(clock: VirtualClock, work: Promise<T>): Promise<T> {
   let isDone = false;
   const ended = () => (isDone = true);
   work.then(ended, ended);

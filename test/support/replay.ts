@@ -3,9 +3,9 @@ import { createActor } from 'xstate';
 import type { AnyActorRef, AnyStateMachine, AnyTransitionDefinition, EventObject } from 'xstate';
 import { expect } from 'vitest';
 import { mayRest, nameOf, nodesOf, transitionsOf } from './chart-map.ts';
-import { scripted, shownSnapshot, createStage } from './scripted-slots.ts';
-import type { Scripts, Shown, Stage, Theatre } from './scripted-slots.ts';
-import { createWatchedClock, settled, type WatchedClock } from './watched-clock.ts';
+import { scripted, shownSnapshot, createStage } from '../doubles/scripted-slots.ts';
+import type { Scripts, Shown, Stage, Theatre } from '../doubles/scripted-slots.ts';
+import { createSimulatedClock, settled, type VirtualClock } from '../doubles/simulated-clock.ts';
 
 type StateNodes = ReturnType<typeof nodesOf>;
 
@@ -224,7 +224,7 @@ export interface Run {
 }
 
 function startRun(chart: AnyStateMachine, input: unknown, stage: Stage): Run {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const seen: string[] = [];
   const taken: AnyTransitionDefinition[] = [];
   const failures: unknown[] = [];
@@ -289,7 +289,7 @@ async function replayOn(run: Run, subject: Subject, path: Path, witnessed: Witne
 
 interface Play {
   readonly actor: { send(event: EventObject): void; getSnapshot(): ChartSnapshot };
-  readonly clock: WatchedClock;
+  readonly clock: VirtualClock;
   readonly stage: Stage;
 }
 

@@ -1,5 +1,5 @@
 import { createActor, type PromiseActorLogic } from 'xstate';
-import type { WatchedClock } from './watched-clock.ts';
+import type { VirtualClock } from '../doubles/simulated-clock.ts';
 
 /** One run of a promise slot. */
 export interface SlotRun<Output> {
@@ -12,7 +12,7 @@ export interface SlotRun<Output> {
 export function runSlot<Output, Input>(
   logic: PromiseActorLogic<Output, Input>,
   input: Input,
-  clock?: WatchedClock,
+  clock?: VirtualClock,
 ): SlotRun<Output> {
   const actor = createActor(logic, { input, ...(clock && { clock }) });
   const result = new Promise<Output>((resolve, reject) => {

@@ -14,9 +14,13 @@ import { createTakeoverProtocol } from '../../src/adapters/agents/takeover-proto
 import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
-import { createSeededRandom } from '../doubles/simulated-clock.ts';
+import {
+  createSeededRandom,
+  createSimulatedClock,
+  type VirtualClock,
+} from '../doubles/simulated-clock.ts';
 import { createMemMetrics, type MemMetrics } from '../doubles/mem-metrics.ts';
-import { createMemProvider, type MemProvider } from './mem-provider.ts';
+import { createMemProvider, type MemProvider } from '../doubles/mem-provider.ts';
 import { provisionParts } from './provision-parts.ts';
 import { createFakeHost, createFakeShell, type FakeHost } from '../doubles/fake-shell.ts';
 import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../../src/domain/backoff.ts';
@@ -29,15 +33,14 @@ import type { MachineView } from '../../src/domain/view.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../src/wire/codec.ts';
 import { clockScheduler } from './clock-scheduler.ts';
 import { PROVIDER } from './facts.ts';
-import { recordingLog, type RecordingLog } from './recording-log.ts';
-import { createWatchedClock, type WatchedClock } from './watched-clock.ts';
+import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
 
 const AGENT_PATH = '/root/agent';
 const content = Buffer.from('the agent');
 
 /** A whole daemon in memory and in virtual time: the real parts over in-memory adapters. */
 export interface SmallWorld {
-  readonly clock: WatchedClock;
+  readonly clock: VirtualClock;
   readonly random: Random;
   readonly bmdb: MemBmdb;
   readonly provider: MemProvider;
@@ -95,7 +98,7 @@ const startFleet = (deps: ProvideDeps) => {
 };
 
 export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const guardPolicy = { ...DEFAULT_GUARD, ...options.guard };
   const random = createSeededRandom(options.seed ?? 1);
   const log = recordingLog();
@@ -286,7 +289,7 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
 interface LandOptions {
-  readonly clock: WatchedClock;
+  readonly clock: VirtualClock;
   readonly random: Random;
   readonly bootMs: number;
   readonly report: ReturnType<typeof createMemAgentServer>['report'];

@@ -8,7 +8,12 @@ import { rowOf } from '../doubles/mem-bmdb/rows.ts';
 import { newMachine } from '../doubles/mem-bmdb/tables.ts';
 import type { RecoverDeps } from '../../src/actors/tasks/recovery/slots.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
-import { createSeededRandom } from '../doubles/simulated-clock.ts';
+import {
+  createSeededRandom,
+  createSimulatedClock,
+  settled,
+  type VirtualClock,
+} from '../doubles/simulated-clock.ts';
 import { createMemMetrics, type MemMetrics } from '../doubles/mem-metrics.ts';
 import { createFakeHost, createFakeShell, type FakeHost } from '../doubles/fake-shell.ts';
 import type { Capabilities } from '../../src/adapters/provider/port.ts';
@@ -20,10 +25,9 @@ import { calmRow, DEFAULT_GUARD, FLEET } from '../../src/domain/recovery/guard.t
 import { ERASING_LADDER } from '../../src/domain/recovery/ladder.ts';
 import type { Job, TaskResult } from '../../src/machines/task.ts';
 import { device, machineRow, MACHINE, PROVIDER, SLOT, slotFacts } from './facts.ts';
-import { recordingLog, type RecordingLog } from './recording-log.ts';
+import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
 import { runSlot } from './run-slot.ts';
-import { scriptedProvider } from './scripted-provider.ts';
-import { createWatchedClock, settled, type WatchedClock } from './watched-clock.ts';
+import { scriptedProvider } from '../doubles/scripted-provider.ts';
 
 export const JOB: Job = { slot: SLOT, machineId: MACHINE };
 /** Longer than any test waits. */
@@ -31,7 +35,7 @@ const SESSION_MS = 20 * 24 * 3_600_000;
 
 /** One machine, its provider and a BMDB in memory: what the slots of a task work on. */
 export interface TaskStand {
-  readonly clock: WatchedClock;
+  readonly clock: VirtualClock;
   readonly random: Random;
   readonly bmdb: MemBmdb;
   readonly desk: Desk;
@@ -70,7 +74,7 @@ export interface TaskStand {
 }
 
 export function createTaskStand(): TaskStand {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const random = createSeededRandom(1);
   const log = recordingLog();
   const metrics = createMemMetrics();

@@ -15,19 +15,19 @@ import { rankOf } from '../../../src/domain/preference.ts';
 import { calmRow, DEFAULT_GUARD } from '../../../src/domain/recovery/guard.ts';
 import { requestRow, SESSION, SLOT, slotFacts } from '../../support/facts.ts';
 import { createFault, EFFECTS, type Fault } from '../../support/fault-battery.ts';
-import { recordingLog, type RecordingLog } from '../../support/recording-log.ts';
+import { recordingLog, type RecordingLog } from '../../doubles/recording-log.ts';
 import {
   advance,
-  createWatchedClock,
+  createSimulatedClock,
   settled,
-  type WatchedClock,
-} from '../../support/watched-clock.ts';
+  type VirtualClock,
+} from '../../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 const PERIOD_MS = DEFAULT_GUARD.assessMs;
 const ANN = 'ann asked for it';
 
-let clock: WatchedClock;
+let clock: VirtualClock;
 let log: RecordingLog;
 let metrics: MemMetrics;
 let watch: GuardWatch;
@@ -100,7 +100,7 @@ function start() {
 const state = () => (actor.getSnapshot().value as { standing: string }).standing;
 
 beforeEach(() => {
-  clock = createWatchedClock();
+  clock = createSimulatedClock();
   [log, metrics, fault, changes] = [recordingLog(), createMemMetrics(), createFault(), 0];
   [requests, facts, sessions, ingestUp] = [[], new Map(), [SESSION], true];
   [looks, settledKeys, found] = [[], [], calm()];

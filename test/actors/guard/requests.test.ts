@@ -4,7 +4,7 @@ import type { NewRequest, RequestedThing, RequestState } from '../../../src/adap
 import { providerName } from '../../../src/domain/ids.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import { createSmallWorld, type SmallWorld } from '../../support/small-world.ts';
-import { advance, settled } from '../../support/watched-clock.ts';
+import { advance, settled } from '../../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 

@@ -6,7 +6,7 @@ import {
   type SmallWorld,
   type SmallWorldOptions,
 } from '../../support/small-world.ts';
-import { advance, settled } from '../../support/watched-clock.ts';
+import { advance, settled } from '../../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 const STEP_MS = 5_000;

@@ -7,7 +7,7 @@ import {
   type SimulatedMachine,
   type SmallWorld,
 } from '../../support/small-world.ts';
-import { advance, settled } from '../../support/watched-clock.ts';
+import { advance, settled } from '../../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 

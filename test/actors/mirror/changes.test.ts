@@ -25,17 +25,21 @@ import {
   SLOT,
 } from '../../support/facts.ts';
 import { runService, type FleetStandIn } from '../../support/fleet-stand-in.ts';
-import { recordingLog } from '../../support/recording-log.ts';
-import { scriptedBmdb, type ScriptedBmdb } from '../../support/scripted-bmdb.ts';
-import { scriptedProvider } from '../../support/scripted-provider.ts';
-import { advance, createWatchedClock, settled } from '../../support/watched-clock.ts';
-import type { WatchedClock } from '../../support/watched-clock.ts';
+import { recordingLog } from '../../doubles/recording-log.ts';
+import { scriptedBmdb, type ScriptedBmdb } from '../../doubles/scripted-bmdb.ts';
+import { scriptedProvider } from '../../doubles/scripted-provider.ts';
+import {
+  advance,
+  createSimulatedClock,
+  settled,
+  type VirtualClock,
+} from '../../doubles/simulated-clock.ts';
 
 const GAP_MS = 250;
 const LONG_MS = 24 * 3_600_000;
 const MARK = cursor('mark');
 
-let clock: WatchedClock;
+let clock: VirtualClock;
 let script: ScriptedBmdb;
 let heard$: Subject<Heard>;
 let mirror: Mirror;
@@ -45,7 +49,7 @@ let fleet: FleetStandIn;
 let listing: Listing;
 
 beforeEach(() => {
-  clock = createWatchedClock();
+  clock = createSimulatedClock();
   script = scriptedBmdb(() => clock.now());
   heard$ = new Subject();
   [views, factsTold] = [[], 0];

@@ -22,21 +22,21 @@ import {
   SLOT,
 } from '../../support/facts.ts';
 import { runService, type FleetStandIn } from '../../support/fleet-stand-in.ts';
-import { recordingLog } from '../../support/recording-log.ts';
-import { scriptedBmdb, type ScriptedBmdb } from '../../support/scripted-bmdb.ts';
-import { scriptedProvider } from '../../support/scripted-provider.ts';
+import { recordingLog } from '../../doubles/recording-log.ts';
+import { scriptedBmdb, type ScriptedBmdb } from '../../doubles/scripted-bmdb.ts';
+import { scriptedProvider } from '../../doubles/scripted-provider.ts';
 import {
   advance,
-  createWatchedClock,
+  createSimulatedClock,
   settled,
-  type WatchedClock,
-} from '../../support/watched-clock.ts';
+  type VirtualClock,
+} from '../../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 const SCAN_MS = MINUTE;
 const GAP_MS = 250;
 
-let clock: WatchedClock;
+let clock: VirtualClock;
 let startMs: number;
 let script: ScriptedBmdb;
 let listing: () => Promise<Listing>;
@@ -52,7 +52,7 @@ const start = () => {
 };
 
 beforeEach(() => {
-  clock = createWatchedClock();
+  clock = createSimulatedClock();
   startMs = clock.now();
   script = scriptedBmdb(() => clock.now());
   listing = async () => ({ machines: [], complete: true });

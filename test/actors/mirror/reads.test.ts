@@ -5,19 +5,19 @@ import type { BmdbSnapshot } from '../../../src/adapters/bmdb/port.ts';
 import { Unreachable } from '../../../src/domain/errors.ts';
 import { cursor } from '../../../src/domain/ids.ts';
 import { clockScheduler } from '../../support/clock-scheduler.ts';
-import { recordingLog } from '../../support/recording-log.ts';
-import { scriptedBmdb, type ScriptedBmdb } from '../../support/scripted-bmdb.ts';
+import { recordingLog } from '../../doubles/recording-log.ts';
+import { scriptedBmdb, type ScriptedBmdb } from '../../doubles/scripted-bmdb.ts';
 import {
   advance,
-  createWatchedClock,
+  createSimulatedClock,
   settled,
-  type WatchedClock,
-} from '../../support/watched-clock.ts';
+  type VirtualClock,
+} from '../../doubles/simulated-clock.ts';
 
 const SCAN_MS = 300_000;
 const GAP_MS = 250;
 
-let clock: WatchedClock;
+let clock: VirtualClock;
 let script: ScriptedBmdb;
 let nudges$: Subject<void>;
 let log: ReturnType<typeof recordingLog>;
@@ -44,7 +44,7 @@ const start = (pollMs: number | null = null) => {
 };
 
 beforeEach(() => {
-  clock = createWatchedClock();
+  clock = createSimulatedClock();
   script = scriptedBmdb(() => clock.now());
   nudges$ = new Subject();
   log = recordingLog();

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createWheel } from '../../../src/actors/mirror/wheel.ts';
-import { advance, createWatchedClock } from '../../support/watched-clock.ts';
+import { advance, createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
 function turning() {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const fired: { key: string; atMs: number }[] = [];
   const wheel = createWheel<string>(clock, clock.monotonic, (keys) => {
     for (const key of keys) fired.push({ key, atMs: clock.monotonic() });
@@ -70,7 +70,7 @@ test('a due time of days is slept to in short steps', async () => {
 });
 
 test('due times follow the clock they are meant in, even when it is set back', async () => {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   let offset = 0;
   const fired: number[] = [];
   const wheel = createWheel<string>(
@@ -106,7 +106,7 @@ test('every key fires once per due time, never early, however often it was moved
   });
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
-      const clock = createWatchedClock();
+      const clock = createSimulatedClock();
       const due = new Map<string, number>();
       const wheel = createWheel<string>(clock, clock.monotonic, (keys) => {
         for (const key of keys) {

@@ -5,10 +5,10 @@ import { ProviderError, Unreachable } from '../../../src/domain/errors.ts';
 import { providerName } from '../../../src/domain/ids.ts';
 import type { ProviderHoldRow } from '../../../src/domain/machine.ts';
 import { PROVIDER } from '../../support/facts.ts';
-import { recordingLog, type RecordingLog } from '../../support/recording-log.ts';
-import { advance, createWatchedClock, type WatchedClock } from '../../support/watched-clock.ts';
+import { recordingLog, type RecordingLog } from '../../doubles/recording-log.ts';
+import { advance, createSimulatedClock, type VirtualClock } from '../../doubles/simulated-clock.ts';
 
-let clock: WatchedClock;
+let clock: VirtualClock;
 let log: RecordingLog;
 /** As the BMDB was read last. */
 let rows: ProviderHoldRow[];
@@ -16,7 +16,7 @@ let written: unknown[];
 let book: ProviderHoldBook;
 let keeper: HoldKeeper;
 beforeEach(() => {
-  clock = createWatchedClock();
+  clock = createSimulatedClock();
   log = recordingLog();
   [rows, written] = [[], []];
   book = {

@@ -6,7 +6,7 @@ import {
 import { ProviderError, Unreachable } from '../../../src/domain/errors.ts';
 import { sessionId } from '../../../src/domain/ids.ts';
 import { PROVIDER } from '../../support/facts.ts';
-import { recordingLog, type RecordingLog } from '../../support/recording-log.ts';
+import { recordingLog, type RecordingLog } from '../../doubles/recording-log.ts';
 
 const [FIRST, SECOND] = ['1', '2'].map((at) =>
   sessionId(`00000000-0000-4000-8000-00000000000${at}`),

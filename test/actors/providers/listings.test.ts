@@ -7,16 +7,16 @@ import {
 import type { FleetProvider, Listing } from '../../../src/adapters/provider/port.ts';
 import { explain, ProviderError } from '../../../src/domain/errors.ts';
 import { PROVIDER } from '../../support/facts.ts';
-import { scriptedProvider } from '../../support/scripted-provider.ts';
+import { scriptedProvider } from '../../doubles/scripted-provider.ts';
 import {
   advance,
-  createWatchedClock,
+  createSimulatedClock,
   settled,
-  type WatchedClock,
-} from '../../support/watched-clock.ts';
+  type VirtualClock,
+} from '../../doubles/simulated-clock.ts';
 
 const NOTHING: Listing = { machines: [], complete: true };
-let clock: WatchedClock;
+let clock: VirtualClock;
 let listings: Listings;
 let calls: { readonly signal: AbortSignal; answer(): void; fail(error: Error): void }[];
 let noted: string[];
@@ -26,7 +26,7 @@ let provider: FleetProvider;
 const forever = new AbortController().signal;
 
 beforeEach(() => {
-  clock = createWatchedClock();
+  clock = createSimulatedClock();
   [calls, noted, told, throttled] = [[], [], [], null];
   provider = scriptedProvider({
     listMachines: ({ signal }) =>

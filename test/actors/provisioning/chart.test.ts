@@ -7,7 +7,7 @@ import {
   PERIOD_MS,
   type ProvisionStand,
 } from '../../support/provision-stand.ts';
-import { advance } from '../../support/watched-clock.ts';
+import { advance } from '../../doubles/simulated-clock.ts';
 
 let stand: ProvisionStand;
 beforeEach(() => {

@@ -3,7 +3,7 @@ import { LeaseLost, ProviderError, Unreachable } from '../../../src/domain/error
 import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import { createProvisionStand, type ProvisionStand } from '../../support/provision-stand.ts';
-import { advance, settled } from '../../support/watched-clock.ts';
+import { advance, settled } from '../../doubles/simulated-clock.ts';
 import { PROVIDER } from '../../support/facts.ts';
 
 const GAP_MS = 5_000;

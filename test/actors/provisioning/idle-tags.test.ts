@@ -14,12 +14,12 @@ import {
   PROVIDER,
   slotFacts,
 } from '../../support/facts.ts';
-import { recordingLog, type RecordingLog } from '../../support/recording-log.ts';
-import { scriptedProvider } from '../../support/scripted-provider.ts';
-import { advance, createWatchedClock, type WatchedClock } from '../../support/watched-clock.ts';
+import { recordingLog, type RecordingLog } from '../../doubles/recording-log.ts';
+import { scriptedProvider } from '../../doubles/scripted-provider.ts';
+import { advance, createSimulatedClock, type VirtualClock } from '../../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
-let clock: WatchedClock;
+let clock: VirtualClock;
 let log: RecordingLog;
 let facts: Map<Slot, SlotFacts>;
 let written: string[];
@@ -28,7 +28,7 @@ let provider: FleetProvider;
 let round: () => Promise<void>;
 
 beforeEach(() => {
-  clock = createWatchedClock();
+  clock = createSimulatedClock();
   log = recordingLog();
   [facts, written, failure] = [new Map(), [], null];
   provider = scriptedProvider({

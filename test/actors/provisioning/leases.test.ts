@@ -6,25 +6,25 @@ import {
 } from '../../../src/actors/provisioning/leases.ts';
 import { createSessionKeeper, type SessionKeeper } from '../../../src/actors/session-keeper.ts';
 import { createMemBmdb, type MemBmdb } from '../../doubles/mem-bmdb/mem-bmdb.ts';
-import { createSeededRandom } from '../../doubles/simulated-clock.ts';
+import {
+  advance,
+  createSeededRandom,
+  createSimulatedClock,
+  settled,
+  type VirtualClock,
+} from '../../doubles/simulated-clock.ts';
 import { Unreachable } from '../../../src/domain/errors.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../src/domain/policy.ts';
 import { PROVIDER } from '../../support/facts.ts';
-import { recordingLog, type RecordingLog } from '../../support/recording-log.ts';
+import { recordingLog, type RecordingLog } from '../../doubles/recording-log.ts';
 import { runSlot } from '../../support/run-slot.ts';
-import {
-  advance,
-  createWatchedClock,
-  settled,
-  type WatchedClock,
-} from '../../support/watched-clock.ts';
 
 const JOB = provisionerJob(PROVIDER);
 const forever = new AbortController().signal;
-let clock: WatchedClock;
+let clock: VirtualClock;
 let bmdb: MemBmdb;
 beforeEach(() => {
-  clock = createWatchedClock();
+  clock = createSimulatedClock();
   const random = createSeededRandom(1);
   bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
 });

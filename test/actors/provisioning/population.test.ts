@@ -6,7 +6,7 @@ import { slot } from '../../../src/domain/ids.ts';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import { createProvisionStand } from '../../support/provision-stand.ts';
-import { settled } from '../../support/watched-clock.ts';
+import { settled } from '../../doubles/simulated-clock.ts';
 
 /** How many machines a provider has is what its quota is judged by, so it follows what becomes of each. */
 

@@ -13,7 +13,7 @@ import {
   type SimulatedMachine,
   type SmallWorld,
 } from '../../support/small-world.ts';
-import { advance, settled } from '../../support/watched-clock.ts';
+import { advance, settled } from '../../doubles/simulated-clock.ts';
 
 /** Vectors that no other test of the core is about. */
 

@@ -9,7 +9,7 @@ import {
   type Life,
   type ProvisionStand,
 } from '../../support/provision-stand.ts';
-import { advance } from '../../support/watched-clock.ts';
+import { advance } from '../../doubles/simulated-clock.ts';
 
 const MINUTE_MS = 60_000;
 let stand: ProvisionStand;

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { ProviderError, Unreachable } from '../../../src/domain/errors.ts';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import { createProvisionStand, type ProvisionStand } from '../../support/provision-stand.ts';
-import { advance, settled } from '../../support/watched-clock.ts';
+import { advance, settled } from '../../doubles/simulated-clock.ts';
 import { PROVIDER } from '../../support/facts.ts';
 
 let stand: ProvisionStand;

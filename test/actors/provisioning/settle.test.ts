@@ -4,7 +4,7 @@ import { ProviderError, WorkConflict } from '../../../src/domain/errors.ts';
 import { IDLE_TAG, WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { HOUR_MS } from '../../support/provision-parts.ts';
 import { createProvisionStand, type ProvisionStand } from '../../support/provision-stand.ts';
-import { advance, settled } from '../../support/watched-clock.ts';
+import { advance, settled } from '../../doubles/simulated-clock.ts';
 
 const MINUTE_MS = 60_000;
 let stand: ProvisionStand;

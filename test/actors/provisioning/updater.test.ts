@@ -8,7 +8,13 @@ import type {
   ProvidedPatch,
   ProviderHoldBook,
 } from '../../../src/adapters/bmdb/port.ts';
-import { createSeededRandom } from '../../doubles/simulated-clock.ts';
+import {
+  advance,
+  createSeededRandom,
+  createSimulatedClock,
+  settled,
+  type VirtualClock,
+} from '../../doubles/simulated-clock.ts';
 import { ProviderError, SessionExpired, Unreachable } from '../../../src/domain/errors.ts';
 import {
   machineId,
@@ -26,21 +32,15 @@ import {
   provided,
   slotFacts,
 } from '../../support/facts.ts';
-import { recordingLog, type RecordingLog } from '../../support/recording-log.ts';
-import { scriptedProvider } from '../../support/scripted-provider.ts';
-import {
-  advance,
-  createWatchedClock,
-  settled,
-  type WatchedClock,
-} from '../../support/watched-clock.ts';
+import { recordingLog, type RecordingLog } from '../../doubles/recording-log.ts';
+import { scriptedProvider } from '../../doubles/scripted-provider.ts';
 
 const MINUTE_MS = 60_000;
 /** When the holds of these tests are imposed. */
-const EPOCH = createWatchedClock().now();
+const EPOCH = createSimulatedClock().now();
 /** Its listings hang, if it is asked for one. */
 const OTHER = providerName('another');
-let clock: WatchedClock;
+let clock: VirtualClock;
 let log: RecordingLog;
 let facts: Map<Slot, SlotFacts>;
 /** Devices as the provider knows them now. */
@@ -57,7 +57,7 @@ let imposed: Parameters<ProviderHoldBook['impose']>[0][];
 let run: () => Promise<void>;
 
 beforeEach(() => {
-  clock = createWatchedClock();
+  clock = createSimulatedClock();
   log = recordingLog();
   [facts, devices, looked, listed, listings, written] = [new Map(), new Map(), [], null, 0, []];
   named = [];

@@ -6,7 +6,7 @@ import { takeoverInitCodec, takeoverResponseCodec } from '../../../src/wire/code
 import { agentAnswer, startAgent } from '../../support/agent-start.ts';
 import { device, MACHINE } from '../../support/facts.ts';
 import { createTaskStand, type TaskStand } from '../../support/task-stand.ts';
-import { advance } from '../../support/watched-clock.ts';
+import { advance } from '../../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 const OTHER_KEY = 'b3RoZXIga2V5';

@@ -18,7 +18,7 @@ import {
   startSlots,
 } from '../../support/agent-start.ts';
 import { createTaskStand, JOB, type TaskStand } from '../../support/task-stand.ts';
-import { advance, settled } from '../../support/watched-clock.ts';
+import { advance, settled } from '../../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 const BOOT_ID = 'execute cat /proc/sys/kernel/random/boot_id';

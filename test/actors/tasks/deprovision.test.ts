@@ -15,14 +15,10 @@ import {
   provided,
   SLOT_ID,
 } from '../../support/facts.ts';
-import {
-  fleetOf,
-  machine as deviceOf,
-  scripted,
-} from '../../adapters/provider/core/scripted-driver.ts';
-import { scriptedProvider } from '../../support/scripted-provider.ts';
+import { fleetOf, machine as deviceOf, scripted } from '../../doubles/scripted-driver.ts';
+import { scriptedProvider } from '../../doubles/scripted-provider.ts';
 import { createTaskStand, type TaskStand } from '../../support/task-stand.ts';
-import { advance } from '../../support/watched-clock.ts';
+import { advance } from '../../doubles/simulated-clock.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

@@ -16,9 +16,9 @@ import {
   PROVIDER,
   SLOT_ID,
 } from '../../support/facts.ts';
-import { scriptedProvider } from '../../support/scripted-provider.ts';
+import { scriptedProvider } from '../../doubles/scripted-provider.ts';
 import { createTaskStand, type TaskStand } from '../../support/task-stand.ts';
-import { advance } from '../../support/watched-clock.ts';
+import { advance } from '../../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 let stand: TaskStand;

@@ -7,7 +7,7 @@ import { MACHINE, SLOT } from '../../support/facts.ts';
 import { runSlot } from '../../support/run-slot.ts';
 import { startSlots } from '../../support/agent-start.ts';
 import { createTaskStand, JOB, type TaskStand } from '../../support/task-stand.ts';
-import { settled } from '../../support/watched-clock.ts';
+import { settled } from '../../doubles/simulated-clock.ts';
 
 /** What is begun for a turn and comes back when the turn is over. */
 

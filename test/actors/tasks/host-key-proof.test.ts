@@ -15,7 +15,7 @@ import {
   SECRET_TAG,
 } from '../../../src/domain/provisioning/provider-tags.ts';
 import { device } from '../../support/facts.ts';
-import { scriptedProvider } from '../../support/scripted-provider.ts';
+import { scriptedProvider } from '../../doubles/scripted-provider.ts';
 
 const KEY = Buffer.from('the key').toString('base64');
 const OTHER_KEY = Buffer.from('other key').toString('base64');

@@ -5,7 +5,7 @@ import { IDLE_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import type { MachineView } from '../../../src/domain/view.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import { createSmallWorld, type SmallWorld } from '../../support/small-world.ts';
-import { advance, settled } from '../../support/watched-clock.ts';
+import { advance, settled } from '../../doubles/simulated-clock.ts';
 
 /** What operators file, carried out by a whole daemon: charts, slots and mirror as they ship. */
 

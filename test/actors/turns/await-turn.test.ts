@@ -15,12 +15,12 @@ import { agentStarted, machineRow, NOW_MS, SESSION, SLOT, slotFacts } from '../.
 import { runSlot } from '../../support/run-slot.ts';
 import {
   advance,
-  createWatchedClock,
+  createSimulatedClock,
   settled,
-  type WatchedClock,
-} from '../../support/watched-clock.ts';
+  type VirtualClock,
+} from '../../doubles/simulated-clock.ts';
 
-let clock: WatchedClock;
+let clock: VirtualClock;
 let desk: Desk;
 let permits: PermitQueue;
 let sessions: SessionId[];
@@ -29,7 +29,7 @@ let alive: { resolve(): void };
 let whenAlive: SessionKeeper['whenAlive'];
 
 beforeEach(() => {
-  clock = createWatchedClock();
+  clock = createSimulatedClock();
   const places = { agentStart: 1, recovery: 1, deprovision: 1 };
   desk = createDesk({ places, unusedMs: 5_000, clock, log: silentLog });
   permits = createPermitQueue({ budget: DEFAULT_BUDGET, barOf: () => null });

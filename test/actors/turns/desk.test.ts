@@ -5,23 +5,23 @@ import type { Work } from '../../../src/adapters/bmdb/port.ts';
 import type { ShellSession } from '../../../src/adapters/ssh/port.ts';
 import { Unreachable } from '../../../src/domain/errors.ts';
 import { slot, type Slot } from '../../../src/domain/ids.ts';
-import { recordingLog, type RecordingLog } from '../../support/recording-log.ts';
+import { recordingLog, type RecordingLog } from '../../doubles/recording-log.ts';
 import {
   advance,
-  createWatchedClock,
+  createSimulatedClock,
   settled,
-  type WatchedClock,
-} from '../../support/watched-clock.ts';
+  type VirtualClock,
+} from '../../doubles/simulated-clock.ts';
 
 const RACK = slot('stub', 'rack-1');
 const OTHER = slot('stub', 'rack-2');
 const forever = new AbortController().signal;
 
-let clock: WatchedClock;
+let clock: VirtualClock;
 let desk: Desk;
 let log: RecordingLog;
 beforeEach(() => {
-  clock = createWatchedClock();
+  clock = createSimulatedClock();
   log = recordingLog();
   desk = createDesk({
     places: { agentStart: 1, recovery: 1, deprovision: 1 },

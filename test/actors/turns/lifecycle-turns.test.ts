@@ -7,7 +7,7 @@ import { lifecycle } from '../../../src/machines/lifecycle.ts';
 import { takeover } from '../../../src/machines/takeover.ts';
 import type { Job } from '../../../src/machines/task.ts';
 import { viewAt } from '../../support/views.ts';
-import { settled } from '../../support/watched-clock.ts';
+import { settled } from '../../doubles/simulated-clock.ts';
 
 const waiting = (next: MachineView['next']) => viewAt('Provisioned', 'waiting', { next });
 

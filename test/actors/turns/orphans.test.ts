@@ -7,7 +7,7 @@ import { machineId, sessionId, slot as nameSlot } from '../../../src/domain/ids.
 import type { Slot } from '../../../src/domain/ids.ts';
 import type { LiveWork, SlotFacts } from '../../../src/domain/machine.ts';
 import { machineRow } from '../../contracts/bmdb-rows.ts';
-import { recordingLog } from '../../support/recording-log.ts';
+import { recordingLog } from '../../doubles/recording-log.ts';
 
 const SELF = sessionId('00000000-0000-4000-8000-000000000001');
 const OTHER = sessionId('00000000-0000-4000-8000-000000000002');

@@ -9,7 +9,7 @@ import {
   type GuardState,
 } from '../../../src/domain/recovery/standing.ts';
 import { agentStarted, machineRow, NOW_MS, slotFacts } from '../../support/facts.ts';
-import { settled } from '../../support/watched-clock.ts';
+import { settled } from '../../doubles/simulated-clock.ts';
 
 const rack = (at: number) => slot('stub', `rack-${at}`);
 /** Started machines, so few that one may recover at a time, and those that do. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createPlaces } from '../../../src/actors/turns/places.ts';
-import { settled } from '../../support/watched-clock.ts';
+import { settled } from '../../doubles/simulated-clock.ts';
 
 const live = () => new AbortController();
 

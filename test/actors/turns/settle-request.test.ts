@@ -5,7 +5,7 @@ import type { SessionId } from '../../../src/domain/ids.ts';
 import { PROVIDER, requestRow, SESSION, SLOT, SLOT_ID, slotFacts } from '../../support/facts.ts';
 import { runSlot } from '../../support/run-slot.ts';
 import { createTaskStand, type TaskStand } from '../../support/task-stand.ts';
-import { advance, settled } from '../../support/watched-clock.ts';
+import { advance, settled } from '../../doubles/simulated-clock.ts';
 
 const HEAD_START_MS = 1_000;
 const KEY = 'ann-1';

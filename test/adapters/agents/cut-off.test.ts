@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, test } from 'vitest';
 import { generateRawKeyPair } from '../../../src/agent/keys.ts';
 import { machineId } from '../../../src/domain/ids.ts';
-import { createMemHeartbeatStore } from './mem-heartbeat-store.ts';
+import { createMemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
 import { createClients, startTestServer } from './test-server.ts';
 
 const GRACE_BEYOND_ANY_TEST_MS = 3_600_000;

@@ -10,7 +10,7 @@ import { createDevCertificates } from '../../../src/adapters/agents/tls-material
 import type { TlsMaterial } from '../../../src/adapters/agents/tls-material.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { UsageError } from '../../../src/domain/errors.ts';
-import { createMemHeartbeatStore } from './mem-heartbeat-store.ts';
+import { createMemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
 import { startTestServer } from './test-server.ts';
 
 const cleanUps: (() => unknown)[] = [];

@@ -23,8 +23,8 @@ import {
 } from '../../../src/wire/codec.ts';
 import type { HeartbeatRequest } from '../../../src/wire/codec.ts';
 import { GrpcStatus, writeFrame } from '../../../src/wire/grpc.ts';
-import { createMemHeartbeatStore } from './mem-heartbeat-store.ts';
-import type { MemHeartbeatStore, StoredMachine } from './mem-heartbeat-store.ts';
+import { createMemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
+import type { MemHeartbeatStore, StoredMachine } from '../../doubles/mem-heartbeat-store.ts';
 import {
   ED25519,
   P256,

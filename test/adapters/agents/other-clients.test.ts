@@ -9,7 +9,7 @@ import { hardwareReportCodec, heartbeatRequestCodec } from '../../../src/wire/co
 import type { HardwareReport } from '../../../src/wire/codec.ts';
 import { GrpcStatus } from '../../../src/wire/grpc.ts';
 import { HEARTBEAT_PATH } from '../../../src/wire/heartbeat.ts';
-import { createMemHeartbeatStore } from './mem-heartbeat-store.ts';
+import { createMemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
 import { openRawCall, openRawClient } from './raw-client.ts';
 import { startTestServer } from './test-server.ts';
 

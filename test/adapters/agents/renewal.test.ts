@@ -16,8 +16,8 @@ import { UsageError } from '../../../src/domain/errors.ts';
 import { machineId } from '../../../src/domain/ids.ts';
 import type { MachineId } from '../../../src/domain/ids.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../../src/wire/codec.ts';
-import { createMemHeartbeatStore } from './mem-heartbeat-store.ts';
-import type { MemHeartbeatStore } from './mem-heartbeat-store.ts';
+import { createMemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
+import type { MemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
 import { createClients, startTestServer } from './test-server.ts';
 
 const { signal } = new AbortController();

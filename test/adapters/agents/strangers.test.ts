@@ -17,7 +17,7 @@ import { generateRawKeyPair } from '../../../src/agent/keys.ts';
 import { machineId } from '../../../src/domain/ids.ts';
 import { heartbeatRequestCodec } from '../../../src/wire/codec.ts';
 import { GrpcStatus, writeFrame } from '../../../src/wire/grpc.ts';
-import { createMemHeartbeatStore } from './mem-heartbeat-store.ts';
+import { createMemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
 import { ED25519, openRawClient, rawCall, selfSigned } from './raw-client.ts';
 import { createClients, startTestServer } from './test-server.ts';
 

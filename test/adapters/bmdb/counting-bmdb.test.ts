@@ -4,13 +4,12 @@ import { createMemBmdb } from '../../doubles/mem-bmdb/mem-bmdb.ts';
 import type { MemBmdb } from '../../doubles/mem-bmdb/mem-bmdb.ts';
 import { emptyRow, newMachine } from '../../doubles/mem-bmdb/tables.ts';
 import type { BmdbSession, Work } from '../../../src/adapters/bmdb/port.ts';
-import { createSeededRandom } from '../../doubles/simulated-clock.ts';
+import { createSeededRandom, createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { createMemMetrics } from '../../doubles/mem-metrics.ts';
 import type { MemMetrics } from '../../doubles/mem-metrics.ts';
 import { Unreachable, WorkConflict, WorkLost } from '../../../src/domain/errors.ts';
 import { machineId } from '../../../src/domain/ids.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../src/domain/policy.ts';
-import { createWatchedClock } from '../../support/watched-clock.ts';
 
 const A = machineId('00000000-0000-4000-8000-000000000001');
 const B = machineId('00000000-0000-4000-8000-000000000002');
@@ -23,7 +22,7 @@ const open = (bmdb: MemBmdb, intervalMs = 5_000) =>
   bmdb.openSession({ component: 'shepherd', runtimeInfo: 'host x', intervalMs });
 const ends = () =>
   metrics.calls.filter(({ method }) => method === 'workFinished').map(({ args }) => args[1]);
-const clock = createWatchedClock();
+const clock = createSimulatedClock();
 
 beforeEach(async () => {
   metrics = createMemMetrics();

@@ -7,8 +7,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Malformed, UsageError } from '../../../src/domain/errors.ts';
 import { loadOrCreateSshKey, parseSshKey } from '../../../src/adapters/ssh/key-file.ts';
 import { openKeyRing } from '../../../src/adapters/ssh/key-ring.ts';
-import { recordingLog } from '../../support/recording-log.ts';
-import type { RecordingLog } from '../../support/recording-log.ts';
+import { recordingLog } from '../../doubles/recording-log.ts';
+import type { RecordingLog } from '../../doubles/recording-log.ts';
 import { rawKey } from './keys.ts';
 
 let dir: string;

@@ -1,7 +1,7 @@
 import { createFakeHost, createFakeShell } from '../../doubles/fake-shell.ts';
 import { outputBytesMax } from '../../../src/adapters/ssh/limits.ts';
 import { LIMIT_MS, shellContract } from '../../contracts/shell.ts';
-import { createWatchedClock } from '../../support/watched-clock.ts';
+import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { startSimulatedStand } from './simulated-stand.ts';
 
 shellContract('ssh2 over loopback', startSimulatedStand);
@@ -24,7 +24,7 @@ shellContract('fake', async () => {
     ['machine:4', createFakeHost({ hangs: 'handshake' })],
   ]);
   const limits = { handshakeMs: LIMIT_MS, executeMs: LIMIT_MS };
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   return {
     clock,
     shell: createFakeShell({ hosts, clock, limits }),

@@ -8,7 +8,7 @@ import { createSsh2Shell } from '../../../src/adapters/ssh/ssh2-shell.ts';
 import { createSimulatedHosts } from '../../../src/simulator/hosts/simulated-hosts.ts';
 import { rawKey } from './keys.ts';
 import { LIMIT_MS, type ShellStand } from '../../contracts/shell.ts';
-import { createWatchedClock } from '../../support/watched-clock.ts';
+import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
 const scripts = {
   'prints-arguments': '#!/bin/sh\nfor arg; do printf "%s\\n" "$arg"; done\n',
@@ -51,7 +51,7 @@ export async function startSimulatedStand(): Promise<ShellStand> {
     await writeFile(path, text);
     await chmod(path, 0o755);
   }
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   return {
     clock,
     shell: createSsh2Shell({

@@ -14,7 +14,7 @@ import {
 } from '../../../src/domain/errors.ts';
 import { parseSshKey } from '../../../src/adapters/ssh/key-file.ts';
 import { rawKey } from './keys.ts';
-import { createWatchedClock } from '../../support/watched-clock.ts';
+import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { commandOf, createSshdStand, key, live, nothing, patient } from './sshd-stand.ts';
 import type { Sshd } from './sshd.ts';
 
@@ -131,7 +131,7 @@ describe('a command', () => {
 
   test('that never ends is TimedOut, and the connection is given up', async () => {
     const sshd = await stand.sshd();
-    const clock = createWatchedClock();
+    const clock = createSimulatedClock();
     const session = await stand.connect(sshd, { clock, limits: { executeMs: 700 } });
     const hanging = session.execute(['sleep', '1000'], nothing, live);
     hanging.catch(() => undefined);

@@ -3,7 +3,7 @@ import { Denied, NotListening, TimedOut, Unreachable } from '../../../../src/dom
 import { RECOVERY_BACKOFF } from '../../../../src/domain/backoff.ts';
 import { device } from '../../../support/facts.ts';
 import { JOB } from '../../../support/task-stand.ts';
-import { advance } from '../../../support/watched-clock.ts';
+import { advance } from '../../../doubles/simulated-clock.ts';
 import { createRecoveryStage, MINUTE, type RecoveryStage } from './stage.ts';
 
 const HOUR = 60 * MINUTE;

@@ -4,7 +4,7 @@ import { ERASING_LADDER } from '../../../../src/domain/recovery/ladder.ts';
 import type { Slot } from '../../../../src/domain/ids.ts';
 import { agentStarted, device, ladderRow } from '../../../support/facts.ts';
 import { JOB } from '../../../support/task-stand.ts';
-import { advance, settled } from '../../../support/watched-clock.ts';
+import { advance, settled } from '../../../doubles/simulated-clock.ts';
 import { createRecoveryStage, MINUTE, type RecoveryStage } from './stage.ts';
 
 let stage: RecoveryStage;

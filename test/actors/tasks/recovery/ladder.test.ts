@@ -3,7 +3,7 @@ import { RUNGS, type MachineRow } from '../../../../src/domain/machine.ts';
 import { ERASING_LADDER } from '../../../../src/domain/recovery/ladder.ts';
 import { backoff, ladderRow } from '../../../support/facts.ts';
 import { JOB } from '../../../support/task-stand.ts';
-import { advance, settled } from '../../../support/watched-clock.ts';
+import { advance, settled } from '../../../doubles/simulated-clock.ts';
 import { codeOf, createRecoveryStage, MINUTE, type RecoveryStage } from './stage.ts';
 
 let stage: RecoveryStage;

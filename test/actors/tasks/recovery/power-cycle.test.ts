@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import type { LadderRow } from '../../../../src/domain/machine.ts';
 import { device, ladderRow, MACHINE } from '../../../support/facts.ts';
-import { advance, settled } from '../../../support/watched-clock.ts';
+import { advance, settled } from '../../../doubles/simulated-clock.ts';
 import { createRecoveryStage, MINUTE, type RecoveryStage } from './stage.ts';
 
 let stage: RecoveryStage;

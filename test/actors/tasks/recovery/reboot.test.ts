@@ -4,7 +4,7 @@ import type { LadderRow } from '../../../../src/domain/machine.ts';
 import { ERASING_LADDER } from '../../../../src/domain/recovery/ladder.ts';
 import { device, ladderRow } from '../../../support/facts.ts';
 import { JOB } from '../../../support/task-stand.ts';
-import { advance, settled } from '../../../support/watched-clock.ts';
+import { advance, settled } from '../../../doubles/simulated-clock.ts';
 import { ASK_AGAIN_MS, codeOf, createRecoveryStage, MINUTE, type RecoveryStage } from './stage.ts';
 
 let stage: RecoveryStage;

@@ -4,7 +4,7 @@ import { ProviderError } from '../../../../src/domain/errors.ts';
 import type { LadderRow } from '../../../../src/domain/machine.ts';
 import { SECRET_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { device, ladderRow } from '../../../support/facts.ts';
-import { advance, settled } from '../../../support/watched-clock.ts';
+import { advance, settled } from '../../../doubles/simulated-clock.ts';
 import { createRecoveryStage, MINUTE, type RecoveryStage } from './stage.ts';
 
 const NEW_KEY = 'bmV3IGtleQ==';

@@ -8,7 +8,7 @@ import type { Failure, Job, TaskResult } from '../../../../src/machines/task.ts'
 import { agentStarted, hold, MACHINE, PROVIDER, SLOT, SLOT_ID } from '../../../support/facts.ts';
 import { runSlot } from '../../../support/run-slot.ts';
 import { createTaskStand, JOB, type TaskStand } from '../../../support/task-stand.ts';
-import { advance, settled } from '../../../support/watched-clock.ts';
+import { advance, settled } from '../../../doubles/simulated-clock.ts';
 
 export const MINUTE = 60_000;
 export const ASK_AGAIN_MS = 5 * MINUTE;

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import { ladderRow, PROVIDER, SLOT } from '../../../support/facts.ts';
-import { advance } from '../../../support/watched-clock.ts';
+import { advance } from '../../../doubles/simulated-clock.ts';
 import { codeOf, createRecoveryStage, type RecoveryStage } from './stage.ts';
 
 /** A request that its driver refuses before anything is sent is no request. */

@@ -3,7 +3,7 @@ import { ProviderError } from '../../../../src/domain/errors.ts';
 import type { Rung } from '../../../../src/domain/machine.ts';
 import { ladderRow } from '../../../support/facts.ts';
 import { createSmallWorld, type SmallWorld } from '../../../support/small-world.ts';
-import { advance, settled } from '../../../support/watched-clock.ts';
+import { advance, settled } from '../../../doubles/simulated-clock.ts';
 import { createRecoveryStage, MINUTE } from './stage.ts';
 
 /** Vectors of providers that are about recovery, by their numbers. */

@@ -7,8 +7,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { createWakes } from '../../../../src/adapters/bmdb/pg/wakes.ts';
 import type { Wake } from '../../../../src/adapters/bmdb/port.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
-import { advance, createWatchedClock, settled } from '../../../support/watched-clock.ts';
-import type { WatchedClock } from '../../../support/watched-clock.ts';
+import {
+  advance,
+  createSimulatedClock,
+  settled,
+  type VirtualClock,
+} from '../../../doubles/simulated-clock.ts';
 import { startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 import { PATIENCE } from '../../../support/patience.ts';
@@ -24,7 +28,7 @@ let proxy: Server;
 let loses: (data: Buffer) => boolean;
 let connections: number;
 let failures: number;
-let clock: WatchedClock;
+let clock: VirtualClock;
 let heard: Wake[];
 let subscription: Subscription;
 
@@ -47,7 +51,7 @@ beforeEach(async () => {
   await once(proxy, 'listening');
   const url = new URL(server.url);
   url.port = String((proxy.address() as AddressInfo).port);
-  clock = createWatchedClock();
+  clock = createSimulatedClock();
   const wakes$ = createWakes({
     url: url.href,
     mode: 'listen',

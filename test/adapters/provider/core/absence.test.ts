@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
 import type { DriverListing, Provider } from '../../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
-import { fleetOf, free, live, machine, order, scripted } from './scripted-driver.ts';
+import { fleetOf, free, live, machine, order, scripted } from '../../../doubles/scripted-driver.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 
 const getMachine: Provider['getMachine'] = () =>

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Provider } from '../../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
-import { fleetOf, live, machine, order, scripted } from './scripted-driver.ts';
+import { fleetOf, live, machine, order, scripted } from '../../../doubles/scripted-driver.ts';
 
 const first = { attempts: 1, ambiguous: false };
 const failure = new Error('the lease is lost');

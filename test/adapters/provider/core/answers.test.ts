@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { FleetProvider, Provider } from '../../../../src/adapters/provider/port.ts';
 import { isProviderError } from '../../../../src/domain/errors.ts';
-import { fleetOf, live, order, scripted, WITNESS } from './scripted-driver.ts';
+import { fleetOf, live, order, scripted, WITNESS } from '../../../doubles/scripted-driver.ts';
 
 const plan = { name: 'small', location: null, spot: false };
 const caught = (ask: () => unknown): unknown => {

@@ -6,8 +6,15 @@ import type {
 } from '../../../../src/adapters/provider/port.ts';
 import { isProviderError, ProviderError, UsageError } from '../../../../src/domain/errors.ts';
 import { facetsOf } from '../../../../src/domain/provisioning/provider-facets.ts';
-import { createWatchedClock } from '../../../support/watched-clock.ts';
-import { EVERYTHING, fleetOf, live, machine, order, scripted } from './scripted-driver.ts';
+import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
+import {
+  EVERYTHING,
+  fleetOf,
+  live,
+  machine,
+  order,
+  scripted,
+} from '../../../doubles/scripted-driver.ts';
 
 const opened: FleetProvider[] = [];
 const open: typeof fleetOf = (...args) => {
@@ -35,7 +42,7 @@ const hanging = ({ signal }: CallOptions) =>
   });
 
 test('a call has a deadline, and ends as aborted when it passes', async () => {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   let deadline: Date | undefined;
   const getMachine: Provider['getMachine'] = (_id, options) => {
     deadline = options.deadline;
@@ -51,7 +58,7 @@ test('a call has a deadline, and ends as aborted when it passes', async () => {
 });
 
 test('the usual limits are those of the operation', async () => {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const limits: number[] = [];
   const note = (_: unknown, { deadline }: CallOptions) => {
     limits.push((deadline.getTime() - clock.now()) / 60_000);
@@ -66,7 +73,7 @@ test('the usual limits are those of the operation', async () => {
 });
 
 test('a driver that does not heed its signal is left alone, and named', async () => {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const createMachine = () => new Promise<never>(() => undefined);
   const driver = scripted({ createMachine, capabilities: { ...EVERYTHING, maxConcurrency: 1 } });
   const { fleet, log } = open(driver, {}, { clock });
@@ -80,7 +87,7 @@ test('a driver that does not heed its signal is left alone, and named', async ()
 });
 
 test('an abort after a call is over has no effect on it', async () => {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   let after: AbortSignal | undefined;
   const getMachine: Provider['getMachine'] = async (id, { signal }) => {
     after = signal;
@@ -159,7 +166,7 @@ test('vector 25: a stop ends what is under way as aborted, and refuses what come
 });
 
 test('a driver that does not stop is waited for ten seconds, and named', async () => {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const driver = scripted({ stop: () => new Promise<never>(() => undefined) });
   const { fleet, log } = open(driver, {}, { clock });
   const stopped = fleet.stop();
@@ -168,14 +175,14 @@ test('a driver that does not stop is waited for ten seconds, and named', async (
   expect(log.count('the driver did not stop in time')).toBe(1);
   const failing = open(scripted({ stop: () => Promise.reject(new Error('no')) }));
   await failing.fleet.stop();
-  const quick = createWatchedClock();
+  const quick = createSimulatedClock();
   await open(scripted(), {}, { clock: quick }).fleet.stop();
   expect(quick.pending, 'nobody waits any more').toBe(0);
   expect(failing.log.count('the driver did not stop')).toBe(1);
 });
 
 test('calls are serialised where the driver says so, and the budget is kept to', async () => {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const begun: [string, number][] = [];
   const getMachine: Provider['getMachine'] = async (id) => {
     begun.push([id, clock.monotonic()]);
@@ -228,7 +235,7 @@ test.each([
 });
 
 test('A4: the wait for a turn among calls of the core counts against no limit', async () => {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const first = Promise.withResolvers<void>();
   const capabilities = { ...EVERYTHING, maxConcurrency: 1 };
   const getMachine: Provider['getMachine'] = async (id) => {

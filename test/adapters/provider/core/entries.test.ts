@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { DriverMachine } from '../../../../src/adapters/provider/port.ts';
-import { fleetOf, live, machine, scripted } from './scripted-driver.ts';
+import { fleetOf, live, machine, scripted } from '../../../doubles/scripted-driver.ts';
 
 const listing = (...machines: unknown[]) =>
   scripted({ listMachines: async () => ({ machines: machines as never, complete: true }) });

@@ -28,7 +28,7 @@ import {
   SET_ID,
   unused,
   WITNESS,
-} from './scripted-driver.ts';
+} from '../../../doubles/scripted-driver.ts';
 
 const kindOf = async (call: Promise<unknown>): Promise<string> => {
   try {

@@ -11,7 +11,7 @@ import {
   scripted,
   unused,
   WITNESS,
-} from './scripted-driver.ts';
+} from '../../../doubles/scripted-driver.ts';
 
 const nothing = { create: false, deprovision: false, tags: false } as const;
 const entry = (id: string): DriverMachine =>

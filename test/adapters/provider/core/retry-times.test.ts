@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import { facetsOf } from '../../../../src/domain/provisioning/provider-facets.ts';
-import { createWatchedClock } from '../../../support/watched-clock.ts';
-import { fleetOf, live, scripted } from './scripted-driver.ts';
+import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
+import { fleetOf, live, scripted } from '../../../doubles/scripted-driver.ts';
 
 const limited = (retryAt: unknown, cause?: unknown) =>
   new ProviderError('transient', '429', { cause, rateLimit: { retryAt: retryAt as Date } });
@@ -15,7 +15,7 @@ test.each<[string, unknown, number]>([
   ['in a minute', 60, 60],
   ['a minute ago', -60, -60],
 ])('when to ask again, as the core passes it on: %s', async (_, given, seconds) => {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const retryAt = typeof given === 'number' ? new Date(clock.now() + given * 1_000) : given;
   for (const error of [limited(retryAt), new Error('outer', { cause: limited(retryAt) })]) {
     const { fleet } = fleetOf(scripted({ getMachine: () => Promise.reject(error) }), {}, { clock });

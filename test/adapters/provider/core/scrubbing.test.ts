@@ -5,7 +5,7 @@ import type { CreateRequest, Provider } from '../../../../src/adapters/provider/
 import { explain, ProviderError } from '../../../../src/domain/errors.ts';
 import { facetsOf } from '../../../../src/domain/provisioning/provider-facets.ts';
 import { createSecret } from '../../../../src/settings/secret.ts';
-import { fleetOf, live, order, scripted } from './scripted-driver.ts';
+import { fleetOf, live, order, scripted } from '../../../doubles/scripted-driver.ts';
 
 const rejection = (call: Promise<unknown>): Promise<unknown> =>
   call.then(

@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest';
 import { witness } from '../../../../src/domain/ids.ts';
-import { fleetOf, free, live, machine, scripted, WITNESS } from './scripted-driver.ts';
+import {
+  fleetOf,
+  free,
+  live,
+  machine,
+  scripted,
+  WITNESS,
+} from '../../../doubles/scripted-driver.ts';
 
 const listing = (machines: readonly unknown[], unreadable?: readonly unknown[]) =>
   scripted({

@@ -6,14 +6,21 @@ import {
   SET_ID_TAG,
   type Tags,
 } from '../../../../src/domain/provisioning/provider-tags.ts';
-import { createWatchedClock } from '../../../support/watched-clock.ts';
-import { fleetOf, live, machine, order, scripted, SET_ID } from './scripted-driver.ts';
+import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
+import {
+  fleetOf,
+  live,
+  machine,
+  order,
+  scripted,
+  SET_ID,
+} from '../../../doubles/scripted-driver.ts';
 
 const IDLE = { 'shepherd-IdleBehavior': 'hold' };
 
 /** A provider whose reads lag behind: they show what was there at first. */
 function stand() {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const written: Tags[] = [];
   const stale = { [SET_ID_TAG]: SET_ID, [SECRET_TAG]: 'stale' };
   let fault: Error | null = null;

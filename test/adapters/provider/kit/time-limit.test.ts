@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { startTimeLimit } from '../../../../src/adapters/provider/kit/time-limit.ts';
-import { createWatchedClock } from '../../../support/watched-clock.ts';
+import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
 
 function start(limitMs: number) {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   let overs = 0;
   const limit = startTimeLimit(limitMs, clock, () => (overs += 1));
   return { clock, limit, overs: () => overs };

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { createTurns, type TurnLimits } from '../../../../src/adapters/provider/kit/turns.ts';
-import { createWatchedClock } from '../../../support/watched-clock.ts';
+import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
 
 const live = new AbortController().signal;
 
 /** Turns in virtual time, and a log of when each named task began. */
 function stand(limits: Partial<TurnLimits>, daemons = () => 1) {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const turns = createTurns({ maxConcurrency: 64, gapMs: 0, ...limits }, { clock, daemons });
   const begun: [string, number][] = [];
   const ends = new Map<string, () => void>();

@@ -6,7 +6,7 @@ import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import type { DriverContext } from '../../../../src/adapters/provider/port.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
-import { recordingLog } from '../../../support/recording-log.ts';
+import { recordingLog } from '../../../doubles/recording-log.ts';
 
 export const SET_ID = 'aaaaa-bbbbb-ccccccccccccccc';
 

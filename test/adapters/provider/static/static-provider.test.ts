@@ -10,8 +10,8 @@ import { staticDriver } from '../../../../src/adapters/provider/static/driver.ts
 import { witness } from '../../../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../../../src/domain/machine.ts';
 import { SET_ID_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
-import { recordingLog } from '../../../support/recording-log.ts';
-import { createWatchedClock } from '../../../support/watched-clock.ts';
+import { recordingLog } from '../../../doubles/recording-log.ts';
+import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
 import { call, context, SET_ID, startListener, startPage } from './stand.ts';
 
 let directory: string;
@@ -73,7 +73,7 @@ test('answers are believed for a while, then the machines are tried again', asyn
   const listener = await startListener();
   const { port } = listener;
   write(entry('a', { SshPort: port }));
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const provider = provide({ probeInterval: '30s' }, { clock });
   const status = async () => (await provider.listMachines({}, call())).machines[0]!.status;
   expect(await status()).toBe('Running');
@@ -86,7 +86,7 @@ test('answers are believed for a while, then the machines are tried again', asyn
 
 test('the file is read again after a while, and on demand', async () => {
   write(entry('a'));
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const provider = provide({ refresh: '1m' }, { clock });
   expect(await idsOf(provider)).toEqual(['a']);
   write(entry('a'), entry('b', { SshPort: 2 }));
@@ -100,7 +100,7 @@ test('the file is read again after a while, and on demand', async () => {
 
 test('who asks for one machine hears soon that it is gone', async () => {
   write(entry('a'), entry('b', { SshPort: 2 }));
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const provider = provide({}, { clock });
   expect((await provider.getMachine('a', call())).id).toBe('a');
   write(entry('b', { SshPort: 2 }));
@@ -112,7 +112,7 @@ test('who asks for one machine hears soon that it is gone', async () => {
 test('a list that is refused leaves the last good one in place, and is told', async () => {
   write(entry('a'));
   const log = recordingLog();
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const provider = provide({ refresh: '1m' }, { log, clock });
   expect(await idsOf(provider)).toEqual(['a']);
   write(entry('a'), entry('b', { Addr: 'nowhere' }));
@@ -180,7 +180,7 @@ test('a list that was refused is refused again, for the same reason, until it is
 
 test('a list that went bad is told once, reminded of, and told again when it changes', async () => {
   const { url, say } = await taggedPage(good('a'));
-  const [log, clock] = [recordingLog(), createWatchedClock()];
+  const [log, clock] = [recordingLog(), createSimulatedClock()];
   const provider = provide({ inventory: url }, { log, clock });
   const look = async () => {
     await provider.prepare!(call());
@@ -230,7 +230,7 @@ test('a page without end is cut off, and one without an answer given up', async 
     message: expect.stringContaining('longer than 10485760'),
   });
 
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const asked = Promise.withResolvers<void>();
   const mute = await page(() => asked.resolve());
   const outcome = provide({ inventory: mute }, { clock }).prepare!(call());

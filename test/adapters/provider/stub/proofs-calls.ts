@@ -6,7 +6,7 @@ import type {
   FaultKind,
 } from '../../../../src/adapters/provider/stub/fault-kinds.ts';
 import type { FaultRule } from '../../../../src/adapters/provider/stub/faults.ts';
-import { advance, settled } from '../../../support/watched-clock.ts';
+import { advance, settled } from '../../../doubles/simulated-clock.ts';
 import { createStubStand, errorOf, type StubStand } from './stand.ts';
 
 /** Shows that a fault does what it says, on a stub of its own. Answers that stub. */

@@ -6,7 +6,7 @@ import type { FaultRule } from '../../../../src/adapters/provider/stub/faults.ts
 import { createSshMachines } from '../../../../src/adapters/provider/stub/host/ssh-machines.ts';
 import { INSTANCE_SECRET_PATH } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
-import { advance } from '../../../support/watched-clock.ts';
+import { advance } from '../../../doubles/simulated-clock.ts';
 import type { Proof } from './proofs-calls.ts';
 import { createStubStand, errorOf, type StubStand } from './stand.ts';
 import { newLogin, type Login, type Ssh, sshTo } from './ssh-to.ts';

@@ -6,7 +6,7 @@ import {
   type FaultRule,
   type Occasion,
 } from '../../../../src/adapters/provider/stub/faults.ts';
-import { recordingLog } from '../../../support/recording-log.ts';
+import { recordingLog } from '../../../doubles/recording-log.ts';
 import { facetsOf } from '../../../../src/domain/provisioning/provider-facets.ts';
 import { createStubStand, errorOf, freeCapacity } from './stand.ts';
 

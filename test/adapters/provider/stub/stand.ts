@@ -21,8 +21,8 @@ import {
   SET_ID_TAG,
   WITNESS_TAG,
 } from '../../../../src/domain/provisioning/provider-tags.ts';
-import { recordingLog, type RecordingLog } from '../../../support/recording-log.ts';
-import { createWatchedClock, type WatchedClock } from '../../../support/watched-clock.ts';
+import { recordingLog, type RecordingLog } from '../../../doubles/recording-log.ts';
+import { createSimulatedClock, type VirtualClock } from '../../../doubles/simulated-clock.ts';
 
 export const SET_ID = 'shep0-ci000-000000000000000';
 export const PROVISIONING_MS = 60_000;
@@ -32,7 +32,7 @@ export const initCommand = (secret = SECRET): string =>
   `#!/bin/sh\numask 0177\nprintf %s ${secret} > ${INSTANCE_SECRET_PATH}\n`;
 
 export interface StubStand {
-  readonly clock: WatchedClock;
+  readonly clock: VirtualClock;
   readonly log: RecordingLog;
   readonly metrics: MemMetrics;
   readonly account: StubAccount;
@@ -57,7 +57,7 @@ export interface CreateOrder {
 }
 
 export interface StubStandOptions extends Partial<Omit<StubAccountOptions, 'faults'>> {
-  readonly machines?: (faults: Faults, clock: WatchedClock) => StubMachines;
+  readonly machines?: (faults: Faults, clock: VirtualClock) => StubMachines;
   readonly publicKey?: string;
   readonly without?: StubProviderOptions['without'];
 }
@@ -67,7 +67,7 @@ export function createStubStand(
   faults: readonly FaultRule[] = [],
   { machines, publicKey = '', without = ['hostKey'], ...change }: StubStandOptions = {},
 ): StubStand {
-  const clock = createWatchedClock();
+  const clock = createSimulatedClock();
   const log = recordingLog();
   const metrics = createMemMetrics();
   const account = createStubAccount(

@@ -13,7 +13,7 @@ import {
 import { takeStock } from '../../../../src/domain/provisioning/stock.ts';
 import { machineRow, PROVIDER } from '../../../support/facts.ts';
 import { inFleet } from '../../../support/in-fleet.ts';
-import { advance } from '../../../support/watched-clock.ts';
+import { advance } from '../../../doubles/simulated-clock.ts';
 import type { FaultRule } from '../../../../src/adapters/provider/stub/faults.ts';
 import { CAT_BOOT_ID, createMachineStand } from './proofs-machines.ts';
 import {

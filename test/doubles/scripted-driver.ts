@@ -1,21 +1,21 @@
-import { createMemMetrics } from '../../../doubles/mem-metrics.ts';
-import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
+import { createMemMetrics } from './mem-metrics.ts';
+import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import {
   createFleetProvider,
   type FleetProviderDeps,
   type FleetProviderOptions,
-} from '../../../../src/adapters/provider/core/fleet-provider.ts';
+} from '../../src/adapters/provider/core/fleet-provider.ts';
 import type {
   Capabilities,
   DriverMachine,
   FleetCreateRequest,
   Provider,
-} from '../../../../src/adapters/provider/port.ts';
-import { ProviderError } from '../../../../src/domain/errors.ts';
-import { providerName, witness } from '../../../../src/domain/ids.ts';
-import type { ProviderMachine } from '../../../../src/domain/machine.ts';
-import { SET_ID_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
-import { recordingLog } from '../../../support/recording-log.ts';
+} from '../../src/adapters/provider/port.ts';
+import { ProviderError } from '../../src/domain/errors.ts';
+import { providerName, witness } from '../../src/domain/ids.ts';
+import type { ProviderMachine } from '../../src/domain/machine.ts';
+import { SET_ID_TAG } from '../../src/domain/provisioning/provider-tags.ts';
+import { recordingLog } from './recording-log.ts';
 
 export const SET_ID = 'aaaaa-bbbbb-ccccccccccccccc';
 export const OTHER_SET_ID = 'zzzzz-bbbbb-ccccccccccccccc';

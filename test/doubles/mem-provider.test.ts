@@ -1,12 +1,8 @@
 import { beforeEach, expect, test } from 'vitest';
-import {
-  createSeededRandom,
-  createSimulatedClock,
-  type VirtualClock,
-} from '../../../doubles/simulated-clock.ts';
-import { createMemProvider, type MemProvider } from '../../../support/mem-provider.ts';
-import { ProviderError } from '../../../../src/domain/errors.ts';
-import { witness } from '../../../../src/domain/ids.ts';
+import { createSeededRandom, createSimulatedClock, type VirtualClock } from './simulated-clock.ts';
+import { createMemProvider, type MemProvider } from './mem-provider.ts';
+import { ProviderError } from '../../src/domain/errors.ts';
+import { witness } from '../../src/domain/ids.ts';
 
 const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
 const OTHER_WITNESS = witness('0b6e2222-2222-4222-8222-222222222222');

@@ -1,11 +1,11 @@
 import { timingSafeEqual } from 'node:crypto';
-import { Unreachable } from '../../../src/domain/errors.ts';
+import { Unreachable } from '../../src/domain/errors.ts';
 import type {
   HeartbeatOutcome,
   HeartbeatRecord,
   HeartbeatStore,
-} from '../../../src/domain/heartbeat.ts';
-import type { MachineId } from '../../../src/domain/ids.ts';
+} from '../../src/domain/heartbeat.ts';
+import type { MachineId } from '../../src/domain/ids.ts';
 
 /** What the store knows of one machine whose agent was started. */
 export interface StoredMachine {
