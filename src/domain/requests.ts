@@ -2,9 +2,33 @@ import { barOf, PROCESS_FOR } from './eligibility.ts';
 import type { Circumstances, Refusal } from './eligibility.ts';
 import { slotIdOf, slotOf } from './ids.ts';
 import { ORDER_VERBS } from './machine.ts';
-import type { MachineRow, OrderVerb, RequestRow, Verb } from './machine.ts';
+import type { HoldKind, MachineRow, OrderVerb, RequestRow, Verb } from './machine.ts';
 
-/** Which of the things that operators asked for are to be settled now, and which are work. */
+/** What operators ask for: which requests are to be settled now, and which are work. */
+
+/** The operating system to install: see `GenericImageInstallation` of the agents' protocol. */
+export interface InstallImage {
+  readonly url: string;
+  /** Of the image as it lies on the disk, lower-case hexadecimal. */
+  readonly sha256: string;
+  readonly compression: 'none' | 'gzip' | 'zstd' | 'xz';
+  /** Which disk: kernel name, serial, or WWN; exactly one. */
+  readonly rootDevice:
+    { readonly name: string } | { readonly serial: string } | { readonly wwn: string };
+  readonly cloudInit?: Uint8Array;
+}
+
+/** A request that is no work: it is carried out by writing it down. */
+export type Decision =
+  /** `untilMs` in epoch ms; null: until it is taken away. */
+  | { readonly verb: 'hold'; readonly kind: HoldKind; readonly untilMs: number | null }
+  | { readonly verb: 'unhold'; readonly kind: HoldKind }
+  | { readonly verb: 'quarantine'; readonly untilMs: number | null }
+  | { readonly verb: 'release'; readonly forgetHostKey: boolean }
+  /** `fault`: why the image cannot be installed; null: it can. */
+  | { readonly verb: 'install'; readonly image: InstallImage; readonly fault: string | null }
+  | { readonly verb: 'deprovision' | 'clear-backoff' | 'cancel-install' | 'withdraw' }
+  | { readonly verb: 'freeze' | 'thaw' };
 
 /**
  * How an order ends that failed: where it was asked for and neither proved nor refused for certain, it

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { InstallImage, NewRequest, RequestedThing } from '../../src/adapters/bmdb/port.ts';
+import type { NewRequest, RequestedThing } from '../../src/adapters/bmdb/port.ts';
+import type { InstallImage } from '../../src/domain/requests.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import { installationReportCodec, installationRequestCodec } from '../../src/wire/codec.ts';
 import { KEY, MINUTE, requestedAt, startedAt } from './bmdb-rows.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { InstallImage, NewRequest, RequestedThing } from '../../src/adapters/bmdb/port.ts';
+import type { NewRequest, RequestedThing } from '../../src/adapters/bmdb/port.ts';
+import type { InstallImage } from '../../src/domain/requests.ts';
 import { providerName } from '../../src/domain/ids.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import { MINUTE, PROVIDER } from './bmdb-rows.ts';

@@ -2,7 +2,7 @@ import { installationRequestCodec, WireError } from '../../wire/codec.ts';
 import type { GenericImage, RootDeviceSelector } from '../../wire/codec.ts';
 import { genericImageFault, IMAGE_COMPRESSION } from '../../wire/installation.ts';
 import { plainText } from '../../domain/texts.ts';
-import type { InstallImage } from './port.ts';
+import type { InstallImage } from '../../domain/requests.ts';
 
 /** An image to install, as the agents' protocol has it. */
 

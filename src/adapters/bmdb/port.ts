@@ -40,7 +40,6 @@ export type {
 export type { ListingBook, Unlisted } from './listing-port.ts';
 export type { GuardAssessment, GuardBook } from './guard-port.ts';
 export type {
-  InstallImage,
   NewRequest,
   RequestBook,
   RequestedThing,

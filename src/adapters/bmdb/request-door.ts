@@ -5,8 +5,9 @@ import { HOLD_KINDS } from '../../domain/machine.ts';
 import type { Verb } from '../../domain/machine.ts';
 import type { MachineId, ProviderName } from '../../domain/ids.ts';
 import { plainText } from '../../domain/texts.ts';
+import type { Decision, InstallImage } from '../../domain/requests.ts';
 import { imageFault } from './install-image.ts';
-import type { InstallImage, NewRequest, RequestedThing, RequestTarget } from './port.ts';
+import type { NewRequest, RequestedThing, RequestTarget } from './port.ts';
 
 /** What requests of operators must look like, and how they are kept; in every implementation. */
 
@@ -140,19 +141,28 @@ const IMAGE = z.object({
     z.object({ serial: NAME }),
     z.object({ wwn: NAME }),
   ]),
-  cloudInit: z
-    .string()
-    .optional()
-    .transform((text) => text && new Uint8Array(Buffer.from(text, 'base64'))),
+  cloudInit: z.string().optional(),
 });
-/** What each verb is kept with, as it comes back; a verb that is not here needs nothing. */
-export const KEPT = {
-  hold: z.object({ kind: KIND, untilMs: TIME }),
-  unhold: z.object({ kind: KIND }),
-  quarantine: z.object({ untilMs: TIME }),
-  release: z.object({ forgetHostKey: z.boolean() }),
-  install: z.object({ image: IMAGE }),
-} as const;
+const DECISION = z.discriminatedUnion('verb', [
+  z.object({ verb: z.literal('hold'), kind: KIND, untilMs: TIME }),
+  z.object({ verb: z.literal('unhold'), kind: KIND }),
+  z.object({ verb: z.literal('quarantine'), untilMs: TIME }),
+  z.object({ verb: z.literal('release'), forgetHostKey: z.boolean() }),
+  z.object({ verb: z.literal('install'), image: IMAGE }),
+  z.object({ verb: z.enum(['deprovision', 'clear-backoff', 'cancel-install', 'withdraw']) }),
+  z.object({ verb: z.enum(['freeze', 'thaw']) }),
+]);
+
+/** A decision as it was kept; null: the verb is work, or this program cannot read what was kept. */
+export function decisionOf(verb: Verb, parameters: unknown): Decision | null {
+  const { data } = DECISION.safeParse(Object.assign({}, parameters, { verb }));
+  if (data?.verb !== 'install') return data ?? null;
+  const { cloudInit, ...rest } = data.image;
+  const image: InstallImage = cloudInit
+    ? { ...rest, cloudInit: new Uint8Array(Buffer.from(cloudInit, 'base64')) }
+    : rest;
+  return { verb: data.verb, image, fault: imageFault(image) };
+}
 
 /** @throws {UsageError} what was filed under the key before is something else. */
 export function requireSame(asked: FiledRequest, before: Omit<FiledRequest, 'validForMs'>): void {

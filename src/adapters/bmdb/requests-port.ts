@@ -1,5 +1,6 @@
 import type { GuardVerb, HoldKind, RequestRow } from '../../domain/machine.ts';
 import type { MachineId, ProviderName } from '../../domain/ids.ts';
+import type { InstallImage } from '../../domain/requests.ts';
 
 /** What operators ask for: committed here, carried out by whichever daemon sees it first. */
 export interface RequestBook {
@@ -36,18 +37,6 @@ export interface RequestTarget {
   readonly slotId: string;
   /** Null: whatever is on the slot, also nothing. Orders and decisions but holds need one. */
   readonly machineId: MachineId | null;
-}
-
-/** The operating system to install: see `GenericImageInstallation` of the agents' protocol. */
-export interface InstallImage {
-  readonly url: string;
-  /** Of the image as it lies on the disk, lower-case hexadecimal. */
-  readonly sha256: string;
-  readonly compression: 'none' | 'gzip' | 'zstd' | 'xz';
-  /** Which disk: kernel name, serial, or WWN; exactly one. */
-  readonly rootDevice:
-    { readonly name: string } | { readonly serial: string } | { readonly wwn: string };
-  readonly cloudInit?: Uint8Array;
 }
 
 export type RequestedThing =

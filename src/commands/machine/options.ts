@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { imageFault } from '../../adapters/bmdb/install-image.ts';
-import type { InstallImage } from '../../adapters/bmdb/port.ts';
+import type { InstallImage } from '../../domain/requests.ts';
 import { UsageError } from '../../domain/errors.ts';
 import { parseDuration } from '../../settings/duration.ts';
 

@@ -1,7 +1,7 @@
 import { slot } from '../../../src/domain/ids.ts';
 import type { RequestRow } from '../../../src/domain/machine.ts';
 import { settledParameters } from '../../../src/adapters/bmdb/request-door.ts';
-import type { Settlement } from '../../../src/adapters/bmdb/settlement.ts';
+import type { Settlement } from '../../../src/domain/settlement.ts';
 import type { Memory } from './tables.ts';
 
 /** How a request ends. Without an event its line says what was asked for, and the outcome. */

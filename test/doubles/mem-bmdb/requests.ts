@@ -3,7 +3,7 @@ import type { RequestRow } from '../../../src/domain/machine.ts';
 import { EXPIRED, isOnSlot, isOrder } from '../../../src/domain/requests.ts';
 import { filedRequest, requireSame } from '../../../src/adapters/bmdb/request-door.ts';
 import type { FiledRequest } from '../../../src/adapters/bmdb/request-door.ts';
-import { refused } from '../../../src/adapters/bmdb/settlement.ts';
+import { refused } from '../../../src/domain/settlement.ts';
 import { endRequests, touchRequest } from './request-ends.ts';
 import { requireReachable } from './tables.ts';
 import type { Memory, MemRequest } from './tables.ts';

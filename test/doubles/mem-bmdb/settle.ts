@@ -3,8 +3,10 @@ import { installState } from '../../../src/domain/eligibility.ts';
 import type { HoldKind, LadderRow, MachineRow, RequestRow } from '../../../src/domain/machine.ts';
 import { isOnSlot } from '../../../src/domain/requests.ts';
 import { FLEET, frozenByOperator, thawedByOperator } from '../../../src/domain/recovery/guard.ts';
-import { settlementOf } from '../../../src/adapters/bmdb/settlement.ts';
-import type { Effect, Scene } from '../../../src/adapters/bmdb/settlement.ts';
+import { settlementOf } from '../../../src/domain/settlement.ts';
+import type { Effect, Scene } from '../../../src/domain/settlement.ts';
+import { installationOf } from '../../../src/adapters/bmdb/install-image.ts';
+import { decisionOf } from '../../../src/adapters/bmdb/request-door.ts';
 import type { SessionGate } from './gate.ts';
 import { guardRow } from './guard-rows.ts';
 import { endRequests } from './request-ends.ts';
@@ -33,7 +35,7 @@ function sceneOf(memory: Memory, found: MemRequest): Scene {
   const machine = request.machineId === null ? undefined : memory.machines.get(request.machineId);
   return {
     request,
-    parameters: found.parameters,
+    decision: decisionOf(request.verb, found.parameters),
     row: machine ? rowOf(memory, machine) : null,
     guard: guardRow(memory.guard, scopeOf(request)),
     now: circumstances(memory),
@@ -118,7 +120,7 @@ function applyToMachine(
       return;
     case 'install': {
       const { installation } = machine.row;
-      machine.request = effect.raw;
+      machine.request = installationOf(effect.image, effect.generation);
       patch(machine, {
         installation: {
           ...installation,

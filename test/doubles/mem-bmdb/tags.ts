@@ -7,7 +7,7 @@ import { BOOT_TIMES_KEPT } from '../../../src/domain/policy.ts';
 import { orderedText } from '../../../src/adapters/bmdb/door.ts';
 import { forgetMachine, noteDeprovisionAsked } from './deprovision.ts';
 import { refuseGuarded } from './guard.ts';
-import { provedText } from '../../../src/adapters/bmdb/settlement.ts';
+import { provedText } from '../../../src/domain/settlement.ts';
 import { writeEvent } from './records.ts';
 import { circumstances, rowOf } from './rows.ts';
 import { endRequests } from './request-ends.ts';

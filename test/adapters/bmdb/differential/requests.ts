@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type {
   BmdbSession,
-  InstallImage,
   NewRequest,
   RequestedThing,
   RequestTarget,
 } from '../../../../src/adapters/bmdb/port.ts';
+import type { InstallImage } from '../../../../src/domain/requests.ts';
 import { targetOf } from '../../../contracts/requests-of.ts';
 import { SIGNAL } from '../../../contracts/bmdb-stage.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb-stage.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { InstallImage, RequestedThing } from '../../../../src/adapters/bmdb/port.ts';
+import type { RequestedThing } from '../../../../src/adapters/bmdb/port.ts';
+import type { InstallImage } from '../../../../src/domain/requests.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import { MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { STEADY } from '../../../contracts/bmdb-stage.ts';

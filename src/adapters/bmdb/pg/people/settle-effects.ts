@@ -1,6 +1,7 @@
 import { exclusionGroup } from '../../../../domain/eligibility.ts';
 import { frozenByOperator, thawedByOperator } from '../../../../domain/recovery/guard.ts';
-import type { Effect, Scene } from '../../settlement.ts';
+import type { Effect, Scene } from '../../../../domain/settlement.ts';
+import { installationOf } from '../../install-image.ts';
 import { writeGuardRow } from '../guard/guard-rows.ts';
 import type { Queries } from '../pool.ts';
 import { endRequests } from '../requests/request-ends.ts';
@@ -204,9 +205,12 @@ async function applyToMachine(q: Queries, scene: Scene, effect: OnMachine): Prom
       await q.run(statements.deprovision, { machine, by, reason });
       await q.run(statements.liftQuarantine, { machine });
       return true;
-    case 'install':
-      await q.run(statements.install, { ...effect, machine, raw: Buffer.from(effect.raw) });
+    case 'install': {
+      const { generation, image } = effect;
+      const raw = Buffer.from(installationOf(image, generation));
+      await q.run(statements.install, { machine, generation, raw });
       return true;
+    }
     case 'cancelInstall': {
       const { generation } = effect;
       return (await q.rows(statements.cancelInstall, { machine, generation })).length > 0;

@@ -3,9 +3,9 @@ import { calmRow, FLEET } from '../../../../domain/recovery/guard.ts';
 import type { GuardRow, MachineRow, RequestRow } from '../../../../domain/machine.ts';
 import { isOrder } from '../../../../domain/requests.ts';
 import type { RequestState } from '../../port.ts';
-import { isKey } from '../../request-door.ts';
-import { settlementOf } from '../../settlement.ts';
-import type { Scene } from '../../settlement.ts';
+import { decisionOf, isKey } from '../../request-door.ts';
+import { settlementOf } from '../../../../domain/settlement.ts';
+import type { Scene } from '../../../../domain/settlement.ts';
 import { lockGuard, readGuardRows } from '../guard/guard-rows.ts';
 import { transactLive } from '../live.ts';
 import type { LiveSession } from '../live.ts';
@@ -60,8 +60,9 @@ export async function settle(session: LiveSession, key: string): Promise<Request
       if (!row) throw unknown();
       if (row.state !== 'open') return toState(row);
       const isInstalling = await lockSubject(q, toRequest(row));
-      const asked = { request: toRequest(row), parameters: row.parameters, isInstalling };
-      return settleLocked(q, session, asked);
+      const request = toRequest(row);
+      const decision = decisionOf(request.verb, row.parameters);
+      return settleLocked(q, session, { request, decision, isInstalling });
     }),
   );
 }
@@ -82,7 +83,7 @@ async function lockSubject(
   return rows.some(({ installing }) => installing);
 }
 
-type Asked = Pick<Scene, 'request' | 'parameters' | 'isInstalling'>;
+type Asked = Pick<Scene, 'request' | 'decision' | 'isInstalling'>;
 
 async function settleLocked(
   q: Queries,

@@ -10,7 +10,7 @@ import type { Queries } from '../pool.ts';
 import { endRequests } from '../requests/request-ends.ts';
 import { statement } from '../statement.ts';
 import type { FinishChange } from '../../port.ts';
-import { provedText } from '../../settlement.ts';
+import { provedText } from '../../../../domain/settlement.ts';
 
 export const statements = {
   /** In the order of the machines. */

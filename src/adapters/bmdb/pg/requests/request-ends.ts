@@ -1,5 +1,5 @@
 import type { SessionId } from '../../../../domain/ids.ts';
-import type { Settlement } from '../../settlement.ts';
+import type { Settlement } from '../../../../domain/settlement.ts';
 import type { Queries } from '../pool.ts';
 import { statement } from '../statement.ts';
 

@@ -5,7 +5,7 @@ import { EXPIRED, isOrder } from '../../../../domain/requests.ts';
 import type { RequestBook, RequestState } from '../../port.ts';
 import { filedRequest, isKey, requireSame } from '../../request-door.ts';
 import type { FiledRequest } from '../../request-door.ts';
-import { refused, VERBS } from '../../settlement.ts';
+import { refused, VERBS } from '../../../../domain/settlement.ts';
 import { OPEN_ORDER, SLOT_ID } from '../eligibility.ts';
 import { endRequests } from './request-ends.ts';
 import type { Database, Queries } from '../pool.ts';

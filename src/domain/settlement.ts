@@ -1,5 +1,5 @@
-import { installState, isHeld, isQuarantined } from '../../domain/eligibility.ts';
-import type { Circumstances } from '../../domain/eligibility.ts';
+import { installState, isHeld, isQuarantined } from './eligibility.ts';
+import type { Circumstances } from './eligibility.ts';
 import {
   EXPIRED,
   goneText,
@@ -8,28 +8,18 @@ import {
   orderRefusal,
   quarantineText,
   wasAskedFor,
-} from '../../domain/requests.ts';
-import { DECISION_VERBS, GUARD_VERBS, ORDER_VERBS } from '../../domain/machine.ts';
-import type {
-  GuardRow,
-  HoldKind,
-  MachineRow,
-  RequestRow,
-  Rung,
-  Verb,
-} from '../../domain/machine.ts';
-import type { z } from 'zod';
-import { imageFault, installationOf } from './install-image.ts';
-import { KEPT } from './request-door.ts';
-import type { RequestState } from './port.ts';
+} from './requests.ts';
+import type { Decision, InstallImage } from './requests.ts';
+import { DECISION_VERBS, GUARD_VERBS, ORDER_VERBS } from './machine.ts';
+import type { GuardRow, HoldKind, MachineRow, RequestRow, Rung, Verb } from './machine.ts';
 
-/** What becomes of a request when it is settled: decided here, for every implementation. */
+/** What becomes of a request when it is settled. */
 
 /** What is known of a request and of what it is about, in the transaction that settles it. */
 export interface Scene {
   readonly request: RequestRow;
-  /** As they were kept. */
-  readonly parameters: unknown;
+  /** What it asks, with its details; null: this program cannot read it, or it is work. */
+  readonly decision: Decision | null;
   /** The machine that it names; null: there is none. */
   readonly row: MachineRow | null;
   /** What the guard has decided for the scope that it names. */
@@ -47,14 +37,14 @@ export type Effect =
   | { readonly do: 'release'; readonly forgetHostKey: boolean }
   | { readonly do: 'deprovision' | 'clearBackoff' }
   | { readonly do: 'freeze' | 'thaw' }
-  | { readonly do: 'install'; readonly generation: bigint; readonly raw: Uint8Array }
+  | { readonly do: 'install'; readonly generation: bigint; readonly image: InstallImage }
   | { readonly do: 'cancelInstall'; readonly generation: bigint }
   /** The order ends as refused, unless it was asked for meanwhile. */
   | { readonly do: 'withdraw'; readonly order: string; readonly outcome: string };
 
 /** How a request ends. */
 export interface Settlement {
-  readonly state: Exclude<RequestState['state'], 'open'>;
+  readonly state: 'done' | 'refused';
   /** For people. */
   readonly outcome: string;
   readonly effect: Effect | null;
@@ -115,47 +105,37 @@ const done = (
 ): Settlement => ({ state: 'done', outcome, effect, event });
 
 function decide(scene: Scene): Settlement {
-  const { request } = scene;
-  switch (request.verb) {
+  const { request, decision } = scene;
+  switch (decision?.verb) {
     case 'hold':
-      return withKept(scene, 'hold', hold);
+      return hold(scene, decision);
     case 'unhold':
-      return withKept(scene, 'unhold', unhold);
+      return unhold(scene, decision);
     case 'quarantine':
-      return withKept(scene, 'quarantine', quarantine);
+      return quarantine(scene, decision);
     case 'release':
-      return withKept(scene, 'release', release);
+      return release(scene, decision);
     case 'install':
-      return withKept(scene, 'install', install);
+      return install(scene, decision);
     case 'cancel-install':
-      return cancelInstall(scene.request, scene.row!);
+      return cancelInstall(request, scene.row!);
     case 'deprovision':
       return deprovision(scene, scene.row!);
     case 'clear-backoff':
       return clearBackoff(scene, scene.row!);
     case 'withdraw':
-      return withdraw(scene.request, scene.row!);
+      return withdraw(request, scene.row!);
     case 'freeze':
       return freeze(scene);
     case 'thaw':
       return thaw(scene);
     default:
-      throw new Error(`${request.verb} is work`);
+      // A newer program may have filed what this one cannot read.
+      return refused('this program cannot read it; upgrade it');
   }
 }
 
-type Kept = { readonly [Name in keyof typeof KEPT]: z.infer<(typeof KEPT)[Name]> };
-
-/** A newer program may have kept what this one cannot read. */
-function withKept<Name extends keyof typeof KEPT>(
-  scene: Scene,
-  name: Name,
-  settle: (scene: Scene, kept: Kept[Name]) => Settlement,
-): Settlement {
-  const kept = KEPT[name].safeParse(scene.parameters);
-  if (!kept.success) return refused('this program cannot read it; upgrade it');
-  return settle(scene, kept.data as Kept[Name]);
-}
+type Of<Name extends Decision['verb']> = Extract<Decision, { readonly verb: Name }>;
 
 const OVER = 'its end is over already';
 const untilText = (untilMs: number | null, end: string): string =>
@@ -165,7 +145,7 @@ const untilText = (untilMs: number | null, end: string): string =>
 const underWayText = ({ isInstalling }: Scene): string =>
   isInstalling ? '; an installation was handed to its agent before, and may be under way' : '';
 
-function hold(scene: Scene, { kind, untilMs }: Kept['hold']): Settlement {
+function hold(scene: Scene, { kind, untilMs }: Of<'hold'>): Settlement {
   const { request, now } = scene;
   if (untilMs !== null && untilMs <= now.nowMs) return refused(OVER);
   const before = holdOf(request, kind, now);
@@ -178,7 +158,7 @@ function hold(scene: Scene, { kind, untilMs }: Kept['hold']): Settlement {
   );
 }
 
-function unhold({ request, now }: Scene, { kind }: Kept['unhold']): Settlement {
+function unhold({ request, now }: Scene, { kind }: Of<'unhold'>): Settlement {
   const before = holdOf(request, kind, now);
   // One that has ended by itself is none; its row goes, too.
   if (!before) return done('there was none', { do: 'unhold', kind });
@@ -206,7 +186,7 @@ const holdOf = (
 const isInConflict = (row: MachineRow, nowMs: number): boolean =>
   isQuarantined(row, nowMs) && row.quarantine?.kind === 'conflict';
 
-function quarantine(scene: Scene, { untilMs }: Kept['quarantine']): Settlement {
+function quarantine(scene: Scene, { untilMs }: Of<'quarantine'>): Settlement {
   const { request, now } = scene;
   const row = scene.row!;
   if (untilMs !== null && untilMs <= now.nowMs) return refused(OVER);
@@ -219,7 +199,7 @@ function quarantine(scene: Scene, { untilMs }: Kept['quarantine']): Settlement {
   );
 }
 
-function release({ request, row, now }: Scene, { forgetHostKey }: Kept['release']): Settlement {
+function release({ request, row, now }: Scene, { forgetHostKey }: Of<'release'>): Settlement {
   const was = isQuarantined(row!, now.nowMs) ? formerText(row!) : 'it was not quarantined';
   return done(
     `released; ${was}${keyText(row!, forgetHostKey)}`,
@@ -251,14 +231,11 @@ function deprovision(scene: Scene, row: MachineRow): Settlement {
   );
 }
 
-function install({ request, row, now }: Scene, { image }: Kept['install']): Settlement {
+function install({ request, row, now }: Scene, { image, fault }: Of<'install'>): Settlement {
   if (installState(row!) === 'DONE') return refused('it was handed over');
   if (row!.deprovision) return refused('it is to be deprovisioned');
   if (isQuarantined(row!, now.nowMs)) return refused(`${quarantineText(row!)}: release it first`);
   if (isHeld(row!, 'preserve', now)) return refused('a hold preserves it');
-  const { cloudInit, ...rest } = image;
-  const wanted = { ...rest, ...(cloudInit ? { cloudInit } : {}) };
-  const fault = imageFault(wanted);
   if (fault !== null) return refused(`that cannot be installed: ${fault}`);
   const { requestGeneration, reportGeneration } = row!.installation;
   const generation = [requestGeneration, reportGeneration].reduce<bigint>(
@@ -266,11 +243,10 @@ function install({ request, row, now }: Scene, { image }: Kept['install']): Sett
     0n,
   );
   const next = generation + 1n;
-  const raw = installationOf(wanted, next);
   const instead = installState(row!) === 'PENDING' ? `, instead of ${requestGeneration}` : '';
   return done(
     `it is handed to the agent as generation ${next}${instead}`,
-    { do: 'install', generation: next, raw },
+    { do: 'install', generation: next, image },
     { kind: 'installRequested', reason: `generation ${next}: ${request.reason}` },
   );
 }
