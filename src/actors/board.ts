@@ -3,8 +3,9 @@ import type { AnyActorRef, InspectionEvent } from 'xstate';
 import type { Metrics } from '../adapters/metrics/port.ts';
 import type { Slot } from '../domain/ids.ts';
 import { RUNGS } from '../domain/machine.ts';
-import type { MachineState, MachineView } from '../domain/view.ts';
-import { leafOf } from '../machines/leaf.ts';
+import type { MachineState } from '../domain/states.ts';
+import type { MachineView } from '../domain/view.ts';
+import { shownBy, type Shown } from '../machines/shown.ts';
 
 /** One machine as people see it: its actor's state, and what the rows say of it. */
 export interface BoardEntry {
@@ -42,7 +43,7 @@ export interface Board {
   readonly inspect: (event: InspectionEvent) => void;
 }
 
-const isRung = (leaf: string): boolean => (RUNGS as readonly string[]).includes(leaf);
+const isRung = (step: string): boolean => (RUNGS as readonly string[]).includes(step);
 
 /** Keeps what the page, the live line and the metrics show. */
 export function createBoard({ nowMs, metrics, changes }: BoardOptions): Board {
@@ -63,21 +64,14 @@ export function createBoard({ nowMs, metrics, changes }: BoardOptions): Board {
     entries.set(entry.view.slot, entry);
     changes.next({ type: 'changed', entry });
   };
-  /**
-   * A state that another daemon works in, that an operator's order waits in, or that the chart does
-   * not divide, shows what the rows say.
-   */
-  const shownAs = ({ view }: BoardEntry, state: MachineState, leaf: string): string =>
-    ['elsewhere', 'ordered', ''].includes(leaf) && view.state === state ? view.substate : leaf;
-
-  const setState = (slot: Slot, state: MachineState, leaf: string) => {
+  const show = ({ slot, state, substate: shown }: Shown) => {
     const entry = entries.get(slot);
     if (!entry) return;
-    const substate = shownAs(entry, state, leaf);
+    const substate = shown ?? entry.substate;
     if (entry.state === state && entry.substate === substate) return;
     const moved = entry.state !== state;
     if (moved) metrics.transition(entry.view.provider, entry.state, state);
-    if (state === 'Recovering' && entry.substate === 'claiming' && isRung(leaf)) recovered += 1;
+    if (state === 'Recovering' && entry.substate === 'claiming' && isRung(substate)) recovered += 1;
     put({ ...entry, state, substate, sinceMs: moved ? nowMs() : entry.sinceMs });
   };
 
@@ -113,8 +107,8 @@ export function createBoard({ nowMs, metrics, changes }: BoardOptions): Board {
     },
     inspect(event) {
       if (event.type !== '@xstate.snapshot') return;
-      const place = leafOf(event.snapshot);
-      if (place) setState((event.actorRef as AnyActorRef).id as Slot, place.state, place.substate);
+      const shown = shownBy(event.actorRef as AnyActorRef);
+      if (shown) show(shown);
     },
   };
 }

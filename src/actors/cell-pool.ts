@@ -224,7 +224,7 @@ function layToRest(orphan: AnyActorRef | undefined, view: MachineView | undefine
   const tell = () => orphan.send({ type: 'machine.observed', view: gone });
   orphan.subscribe({
     next: (snapshot: AnyMachineSnapshot) => {
-      if (snapshot.status === 'active' && snapshot.hasTag('settled')) tell();
+      if (snapshot.status === 'active' && !snapshot.hasTag('working')) tell();
     },
     // An end as good as any; without an observer it would end the process.
     error: () => undefined,

@@ -1,5 +1,5 @@
 import type { StateCounts } from '../console/port.ts';
-import { STATES } from '../domain/view.ts';
+import { STATES } from '../domain/states.ts';
 
 /** `12 machines: 3 Provisioned · 9 Running`, empty states left out. */
 export function countsLine(counts: StateCounts): string {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { FastifyInstance } from 'fastify';
-import { STATES } from '../domain/view.ts';
+import { STATES } from '../domain/states.ts';
 import { problem } from './gate.ts';
 import type { FleetView, MachineSummary } from './port.ts';
 

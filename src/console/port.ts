@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { Slot } from '../domain/ids.ts';
 import type { GuardState } from '../domain/recovery/standing.ts';
-import type { MachineState } from '../domain/view.ts';
+import type { MachineState } from '../domain/states.ts';
 
 /** What the console shows of one machine. Times are epoch milliseconds of the database clock. */
 export interface MachineSummary {

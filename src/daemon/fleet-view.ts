@@ -12,7 +12,8 @@ import type {
 } from '../console/port.ts';
 import type { SessionId } from '../domain/ids.ts';
 import type { SlotFacts } from '../domain/machine.ts';
-import { STATES, worksElsewhere } from '../domain/view.ts';
+import { STATES } from '../domain/states.ts';
+import { worksElsewhere } from '../domain/view.ts';
 
 export interface FleetViewDeps {
   readonly board: Board;

@@ -1,5 +1,6 @@
 import { toDirectedGraph } from '@xstate/graph';
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
+import { FOLLOWERS, FROM_ANYWHERE, STATES } from '../domain/states.ts';
 
 type Digraph = ReturnType<typeof toDirectedGraph>;
 
@@ -19,28 +20,20 @@ export function mermaidOf(machine: AnyStateMachine): string {
   return `${lines.join('\n')}\n`;
 }
 
-/**
- * The bird's-eye view: only the states right below `region`, one arrow where any transition leads
- * from one (or from inside it) to another. `hidden` states are left out.
- */
-export function overviewOf(
-  machine: AnyStateMachine,
-  region: string,
-  hidden: readonly string[],
-): string {
-  const names = Object.keys(machine.states[region]!.states).filter((n) => !hidden.includes(n));
-  const topOf = new Map<string, string>();
-  const note = (node: AnyStateNode, top: string) => {
-    topOf.set(idOf(node), top);
-    for (const child of Object.values(node.states)) note(child, top);
-  };
-  for (const name of names) note(machine.states[region]!.states[name]!, name);
-  const arrows = arrowsOf(toDirectedGraph(machine as never))
-    .map(({ from, to }) => ({ from: topOf.get(from), to: topOf.get(to) }))
-    .filter(({ from, to }) => from && to && from !== to)
-    .map(({ from, to }) => `  ${from} --> ${to}`);
-  const first = `  [*] --> ${names[0]}`;
-  return `${['stateDiagram-v2', first, ...new Set(arrows)].join('\n')}\n`;
+/** Which state of a machine may follow which, as Mermaid text, from the table that the chart is made from. */
+export function overviewOf(): string {
+  const arrows = STATES.flatMap((state) =>
+    FOLLOWERS[state].map((follower) => `  ${state} --> ${follower}`),
+  );
+  const anywhere = FROM_ANYWHERE.map((state) => `  anywhere --> ${state}`);
+  return `${[
+    'stateDiagram-v2',
+    `  [*] --> ${STATES[0]}`,
+    '  state "any state" as anywhere',
+    ...arrows,
+    ...anywhere,
+    '  Released --> [*]',
+  ].join('\n')}\n`;
 }
 
 /** Mermaid ids may not hold dots. */

@@ -10,7 +10,6 @@ import {
   refusal,
 } from './eligibility.ts';
 import type { MachineId, ProviderName, SessionId, Slot } from './ids.ts';
-import { QUARANTINE_KINDS, RUNGS } from './machine.ts';
 import type {
   HoldKind,
   MachineRow,
@@ -23,32 +22,7 @@ import type {
 import { DEFAULT_ESCALATION, type LossPolicy } from './policy.ts';
 import { RUNG_OF } from './recovery/ladder.ts';
 import { dueRequest } from './requests.ts';
-
-export const STATES = [
-  'Reserved',
-  'Provisioned',
-  'AgentStarting',
-  'Running',
-  'Recovering',
-  'HandedOver',
-  'Quarantined',
-  'Deprovisioning',
-  'Released',
-] as const;
-export type MachineState = (typeof STATES)[number];
-
-/** As rows and listings tell; who works on a machine knows more of what it is doing. */
-export const SUBSTATES: Readonly<Record<MachineState, readonly string[]>> = {
-  Reserved: ['available', 'penalised', 'creating'],
-  Provisioned: ['waiting', 'backingOff', 'installing', 'stopped', 'failed'],
-  AgentStarting: ['elsewhere'],
-  Running: ['awaitingHeartbeat', 'healthy', 'late', 'silent', 'installingOs'],
-  Recovering: [...RUNGS, 'coolingDown'],
-  HandedOver: ['installed'],
-  Quarantined: [...QUARANTINE_KINDS, 'missing'],
-  Deprovisioning: ['deleting', 'cleaning'],
-  Released: ['gone'],
-};
+import type { MachineState } from './states.ts';
 
 /** What the daemon may do with the machine next, if it gets its turn. */
 export type NextWork = 'agentStart' | 'recovery' | 'deprovision' | null;

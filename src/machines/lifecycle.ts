@@ -1,21 +1,117 @@
-import { STATES } from '../domain/view.ts';
-import { operatorRegions } from './lifecycle-operators.ts';
+import { FOLLOWERS, FROM_ANYWHERE, STATES, type MachineState } from '../domain/states.ts';
 import {
   lifecycleSetup,
-  observed,
-  crash,
-  job,
-  place,
-  result,
-  follow,
-  placed,
-  awaitOrderedTurn,
-  awaitTurn,
-  step,
-  afterRecovery,
-  afterDeprovision,
-  placedOrdered,
+  type LifecycleContext,
+  type Observed,
+  type RequestInput,
+  type TurnInput,
+  type Work,
 } from './lifecycle-setup.ts';
+import type { Job, TaskResult } from './task.ts';
+
+const observed = ({ event }: { event: Observed }) => ({ view: event.view });
+const result = ({ event }: { event: { output: TaskResult } }) => ({ result: event.output });
+const crash = ({ event }: { event: { error: unknown } }) => ({ error: event.error });
+const settled = ({ event }: { event: { output: string } }) => ({ key: event.output });
+const place = ({ context }: { context: LifecycleContext }) => ({ slot: context.slot });
+/** A task begins only where `dueFor` has seen a machine. */
+const job = ({ context }: { context: LifecycleContext }): Job => ({
+  slot: context.slot,
+  machineId: context.view.machineId!,
+});
+/** A turn is awaited only where `dueFor` has seen work. */
+const turn = ({ context }: { context: LifecycleContext }): TurnInput => ({
+  slot: context.slot,
+  next: context.view.next!,
+  setbacks: context.setbacks,
+});
+/** Only what is `asked` is settled. */
+const request = ({ context }: { context: LifecycleContext }): RequestInput => ({
+  slot: context.slot,
+  key: context.view.request!,
+});
+
+const remember = { type: 'remember', params: observed } as const;
+const afterCrash = {
+  target: '#resyncing',
+  actions: { type: 'countSetback', params: crash },
+} as const;
+
+/** News that show one of these states lead there. */
+const to = <const State extends MachineState>(...states: readonly State[]) =>
+  states.map((state) => ({
+    guard: { type: 'shows' as const, params: { state } },
+    target: `#${state}` as const,
+    actions: remember,
+  }));
+const follow = (state: MachineState) => ({ 'machine.observed': to(...FOLLOWERS[state]) });
+
+/** Only the rows say more: nothing is to be done, or another daemon does it. */
+const resting = { description: 'Nothing is to be done by this daemon now.' };
+const begin = (...works: readonly [Work, ...Work[]]) => ({
+  ...resting,
+  always: { guard: { type: 'dueFor' as const, params: { works } }, target: 'waiting' },
+});
+
+const TASKS = {
+  agentStart: '#AgentStarting.working',
+  recovery: '#Recovering.working',
+  deprovision: '#Deprovisioning.working',
+} as const;
+
+/** Waits until this daemon may do the work that is due; news of other work leave the wait. */
+const waitFor = (...works: readonly [Work, ...Work[]]) => ({
+  description: 'Waits for its turn: for budget, better ranked daemons, and a place in the pool.',
+  invoke: {
+    id: 'awaitTurn',
+    src: 'awaitTurn' as const,
+    input: turn,
+    onDone: works.map((work) => ({
+      guard: { type: 'dueFor' as const, params: { works: [work] } },
+      target: TASKS[work],
+    })),
+    onError: afterCrash,
+  },
+});
+
+/** A task of this daemon runs, in steps of its own chart; news are only kept until it ends. */
+const working = <const Task extends 'takeover' | 'recovery' | 'deprovision'>(task: Task) => ({
+  tags: 'working' as const,
+  exit: { type: 'endTurn' as const, params: place },
+  on: { 'machine.observed': { actions: remember } },
+  invoke: {
+    id: task,
+    src: task,
+    input: job,
+    onDone: { target: '#resyncing', actions: { type: 'rememberResult' as const, params: result } },
+    onError: afterCrash,
+  },
+});
+
+/** What operators ask, beside the machine's life: it lasts in every state and ends with it. */
+const requests = lifecycleSetup.createStateConfig({
+  initial: 'idle',
+  states: {
+    idle: {
+      description: 'Operators ask nothing that is to be settled now.',
+      always: { guard: 'asked', target: 'settling' },
+    },
+    settling: {
+      description: 'Carries out what an operator asked for, whatever else is under way.',
+      invoke: {
+        id: 'settleRequest',
+        src: 'settleRequest',
+        input: request,
+        onDone: { target: 'idle', actions: { type: 'rememberSettled', params: settled } },
+        onError: { target: 'pausing' },
+      },
+    },
+    pausing: {
+      description: 'It could not be settled; it is tried again after a while.',
+      after: { settlePause: { target: 'idle' } },
+    },
+  },
+});
 
 /**
  * The life of one physical machine. Its state is what rows, listing and clock say (the view); the
@@ -32,339 +128,105 @@ export const lifecycle = lifecycleSetup.createMachine({
     settledKey: null,
   }),
   options: { maxIterations: 1000 },
-  type: 'parallel',
+  initial: 'alive',
   states: {
-    life: {
-      initial: 'resyncing',
+    alive: {
+      type: 'parallel',
       states: {
-        resyncing: {
-          id: 'resyncing',
-          description:
-            'Takes the state that the rows and the listing tell, whatever it was before.',
-          always: STATES.map((state) => ({
-            guard: { type: 'stateIs' as const, params: { state } },
-            target: `#${state}`,
-          })),
-        },
-        Reserved: {
-          id: 'Reserved',
-          description: 'The provider lists the slot as free, or its device is being created.',
-          on: { 'machine.observed': follow('Reserved', 'Provisioned', 'Quarantined', 'Released') },
-          initial: 'placing',
-          states: {
-            placing: { always: [placed('creating'), placed('penalised'), { target: 'available' }] },
-            available: { tags: 'settled', description: 'Free capacity, nothing is under way.' },
-            creating: { tags: 'settled', description: 'A creation intent is open or unresolved.' },
-            penalised: { tags: 'settled', description: 'On the shelf after a failed creation.' },
-          },
-        },
-        Provisioned: {
-          id: 'Provisioned',
-          description: 'A machine without an agent.',
+        life: {
+          initial: 'resyncing',
           on: {
-            'machine.observed': follow(
-              'Provisioned',
-              'AgentStarting',
-              'Recovering',
-              'HandedOver',
-              'Quarantined',
-              'Deprovisioning',
-            ),
-          },
-          initial: 'placing',
-          states: {
-            placing: {
-              always: [
-                placed('waiting'),
-                placedOrdered,
-                placed('installing'),
-                placed('stopped'),
-                placed('failed'),
-                { target: 'backingOff' },
-              ],
-            },
-            installing: {
-              tags: 'settled',
-              description: 'The provider is still installing the throw-away system.',
-            },
-            stopped: { tags: 'settled', description: 'Switched off at the provider.' },
-            failed: { tags: 'settled', description: 'The provider gave up on this machine.' },
-            backingOff: { tags: 'settled', description: 'Waits after a failed agent start.' },
-            waiting: {
-              tags: 'settled',
-              description: 'Waits for its turn; may last for ever, since a hold may bar it.',
-              invoke: awaitTurn('agentStart', 'recovery'),
-            },
-            ordered: {
-              tags: 'settled',
-              description: 'An operator asked for work on it, which waits for its turn.',
-              invoke: awaitOrderedTurn,
-            },
-          },
-        },
-        AgentStarting: {
-          id: 'AgentStarting',
-          description: 'An agent is being started on the machine.',
-          initial: 'elsewhere',
-          states: {
-            elsewhere: {
-              tags: 'settled',
-              description: 'Another daemon works on it; ends when its work or its session does.',
-              on: {
-                'machine.observed': follow(
-                  'AgentStarting',
-                  'Running',
-                  'Provisioned',
-                  'Quarantined',
-                  'Deprovisioning',
-                ),
+            'machine.observed': [
+              { guard: 'unchanged', actions: remember },
+              { guard: 'sameState', target: '#resyncing', actions: remember },
+              ...to(...FROM_ANYWHERE),
+              {
+                target: '#resyncing',
+                actions: [remember, { type: 'countLeap', params: observed }],
               },
+            ],
+          },
+          states: {
+            resyncing: {
+              id: 'resyncing',
+              description: 'Takes the state that the view tells, whatever it was before.',
+              always: STATES.map((state) => ({
+                guard: { type: 'stateIs' as const, params: { state } },
+                target: `#${state}`,
+              })),
             },
-            ours: {
-              id: 'AgentStarting.ours',
-              tags: 'busy',
-              description: 'This daemon takes the machine over; news wait until the task ends.',
-              exit: { type: 'endTurn', params: place },
-              on: { 'machine.observed': { actions: { type: 'remember', params: observed } } },
-              invoke: {
-                id: 'takeover',
-                src: 'takeover',
-                input: job,
-                onSnapshot: [
-                  step('connecting'),
-                  step('verifying'),
-                  step('uploading'),
-                  step('executing'),
-                  step('recording'),
-                ],
-                onDone: {
-                  target: '#resyncing',
-                  actions: { type: 'rememberResult', params: result },
-                },
-                onError: { target: '#resyncing', actions: { type: 'countSetback', params: crash } },
-              },
-              initial: 'claiming',
+            Reserved: {
+              id: 'Reserved',
+              description: 'The provider lists the slot as free, or its device is being created.',
+              on: follow('Reserved'),
+            },
+            Provisioned: {
+              id: 'Provisioned',
+              description: 'A machine without an agent.',
+              on: follow('Provisioned'),
+              initial: 'resting',
               states: {
-                claiming: { description: 'Asks the BMDB for the machine.' },
-                connecting: { description: 'Opens the SSH connection.' },
-                verifying: { description: 'Judges the host key.' },
-                uploading: { description: 'Copies the agent.' },
-                executing: { description: 'Runs the agent.' },
-                recording: { description: "Stores the agent's key." },
+                resting: begin('agentStart', 'recovery'),
+                waiting: waitFor('agentStart', 'recovery'),
               },
             },
-          },
-        },
-        Running: {
-          id: 'Running',
-          description: 'An agent was started; it reports in, or its time to do so is not over.',
-          on: {
-            'machine.observed': follow(
-              'Running',
-              'Recovering',
-              'HandedOver',
-              'Quarantined',
-              'Deprovisioning',
-            ),
-          },
-          initial: 'placing',
-          states: {
-            placing: {
-              always: [
-                placed('silent'),
-                placedOrdered,
-                placed('awaitingHeartbeat'),
-                placed('late'),
-                placed('installingOs'),
-                { target: 'healthy' },
-              ],
+            AgentStarting: {
+              id: 'AgentStarting',
+              description: 'An agent is being started on the machine.',
+              on: follow('AgentStarting'),
+              initial: 'resting',
+              states: { resting, working: working('takeover') },
             },
-            awaitingHeartbeat: {
-              tags: 'settled',
-              description: 'No heartbeat since the agent was started.',
+            Running: {
+              id: 'Running',
+              description: 'An agent was started; it reports in, or its time to do so is not over.',
+              on: follow('Running'),
+              initial: 'resting',
+              states: { resting: begin('recovery'), waiting: waitFor('recovery') },
             },
-            healthy: { tags: 'settled', description: 'Heartbeats come in time.' },
-            late: { tags: 'settled', description: 'A heartbeat is overdue.' },
-            silent: {
-              tags: 'settled',
-              description: 'Past the deadline; waits for its turn and a permit to be recovered.',
-              invoke: awaitTurn('recovery'),
-            },
-            installingOs: {
-              tags: 'settled',
-              description: 'An operating system installation was handed out.',
-            },
-            ordered: {
-              tags: 'settled',
-              description: 'An operator asked for work on it, which waits for its turn.',
-              invoke: awaitOrderedTurn,
-            },
-          },
-        },
-        Recovering: {
-          id: 'Recovering',
-          description: 'Being brought back, one rung of the ladder at a time.',
-          initial: 'placing',
-          states: {
-            placing: { always: [placed('coolingDown'), { target: 'elsewhere' }] },
-            elsewhere: {
-              tags: 'settled',
-              description: 'Another daemon works on it; ends when its work or its session does.',
-              on: { 'machine.observed': afterRecovery },
-            },
-            coolingDown: {
-              tags: 'settled',
-              description: 'An attempt failed; the next waits for its time and its turn.',
-              on: { 'machine.observed': afterRecovery },
-              invoke: awaitTurn('recovery'),
-            },
-            ours: {
-              id: 'Recovering.ours',
-              tags: 'busy',
-              description: 'This daemon recovers the machine; news wait until the task ends.',
-              exit: { type: 'endTurn', params: place },
-              on: { 'machine.observed': { actions: { type: 'remember', params: observed } } },
-              invoke: {
-                id: 'recovery',
-                src: 'recovery',
-                input: job,
-                onSnapshot: [
-                  step('restartingAgent'),
-                  step('rebooting'),
-                  step('powerCycling'),
-                  step('reinstalling'),
-                  step('recording'),
-                ],
-                onDone: {
-                  target: '#resyncing',
-                  actions: { type: 'rememberResult', params: result },
-                },
-                onError: { target: '#resyncing', actions: { type: 'countSetback', params: crash } },
-              },
-              initial: 'claiming',
+            Recovering: {
+              id: 'Recovering',
+              description: 'Being brought back, one rung of the ladder at a time.',
+              on: follow('Recovering'),
+              initial: 'resting',
               states: {
-                claiming: { description: 'Asks for the machine and for a permit.' },
-                restartingAgent: { description: 'Stops what is left of the agent, over SSH.' },
-                rebooting: { description: 'Asked for a reboot; waits for evidence of it.' },
-                powerCycling: { description: 'Switched off and on; waits for evidence of it.' },
-                reinstalling: { description: 'Gets a new system; waits for evidence of it.' },
-                recording: { description: 'Forgets the old agent.' },
+                resting: begin('recovery'),
+                waiting: waitFor('recovery'),
+                working: working('recovery'),
               },
             },
-          },
-        },
-        HandedOver: {
-          id: 'HandedOver',
-          tags: 'settled',
-          description: 'Its operating system is installed: neither started nor recovered any more.',
-          on: {
-            'machine.observed': follow(
-              'HandedOver',
-              'Running',
-              'Provisioned',
-              'Quarantined',
-              'Deprovisioning',
-            ),
-          },
-        },
-        Quarantined: {
-          id: 'Quarantined',
-          description:
-            'Set aside with a reason; nothing is done to it until someone looks, or it reports again.',
-          on: {
-            'machine.observed': follow(
-              'Quarantined',
-              'Reserved',
-              'Provisioned',
-              'Running',
-              'HandedOver',
-              'Deprovisioning',
-              'Released',
-            ),
-          },
-          initial: 'placing',
-          states: {
-            placing: {
-              always: [
-                placed('missing'),
-                placed('needsHuman'),
-                placed('byOperator'),
-                { target: 'conflict' },
-              ],
-            },
-            missing: { tags: 'settled', description: 'The provider no longer knows it.' },
-            needsHuman: {
-              tags: 'settled',
-              description: 'The ladder came to its end; heartbeats end this.',
-            },
-            conflict: { tags: 'settled', description: 'Rows, devices or host key contradict.' },
-            byOperator: { tags: 'settled', description: 'An operator set it aside.' },
-          },
-        },
-        Deprovisioning: {
-          id: 'Deprovisioning',
-          description: 'On its way back to the provider, on explicit request only.',
-          initial: 'placing',
-          states: {
-            placing: { always: [placed('draining'), placed('deleting'), { target: 'cleaning' }] },
-            draining: {
-              tags: 'settled',
-              description: 'Still a member of a load balancer.',
-              on: { 'machine.observed': afterDeprovision },
-            },
-            deleting: {
-              tags: 'settled',
+            HandedOver: {
+              id: 'HandedOver',
               description:
-                'The device is to be deleted; waits for its turn, or for another daemon.',
-              on: { 'machine.observed': afterDeprovision },
-              invoke: awaitTurn('deprovision'),
+                'Its operating system is installed: neither started nor recovered any more.',
+              on: follow('HandedOver'),
             },
-            cleaning: {
-              tags: 'settled',
-              description: 'The slot is not reusable yet; waits for its turn, or another daemon.',
-              on: { 'machine.observed': afterDeprovision },
-              invoke: awaitTurn('deprovision'),
+            Quarantined: {
+              id: 'Quarantined',
+              description:
+                'Set aside with a reason; nothing is done to it until someone looks, or it reports again.',
+              on: follow('Quarantined'),
             },
-            ours: {
-              id: 'Deprovisioning.ours',
-              tags: 'busy',
-              description: 'This daemon gives the machine back; news wait until the task ends.',
-              exit: { type: 'endTurn', params: place },
-              on: { 'machine.observed': { actions: { type: 'remember', params: observed } } },
-              invoke: {
-                id: 'deprovision',
-                src: 'deprovision',
-                input: job,
-                onSnapshot: [
-                  step('asking'),
-                  step('awaitingGone'),
-                  step('awaitingReusable'),
-                  step('recording'),
-                ],
-                onDone: {
-                  target: '#resyncing',
-                  actions: { type: 'rememberResult', params: result },
-                },
-                onError: { target: '#resyncing', actions: { type: 'countSetback', params: crash } },
-              },
-              initial: 'claiming',
+            Deprovisioning: {
+              id: 'Deprovisioning',
+              description: 'On its way back to the provider, on explicit request only.',
+              on: follow('Deprovisioning'),
+              initial: 'resting',
               states: {
-                claiming: { description: 'Asks the BMDB for the machine.' },
-                asking: { description: 'Asks the provider to take the device back.' },
-                awaitingGone: { description: 'Waits until the provider no longer knows it.' },
-                awaitingReusable: { description: 'Waits until the slot can be used again.' },
-                recording: { description: 'Deletes the machine from the BMDB.' },
+                resting: begin('deprovision'),
+                waiting: waitFor('deprovision'),
+                working: working('deprovision'),
               },
             },
           },
         },
-        Released: {
-          id: 'Released',
-          type: 'final',
-          description: 'A complete listing no longer has the slot, and nothing refers to it.',
-        },
+        requests,
       },
     },
-    ...operatorRegions,
+    Released: {
+      id: 'Released',
+      type: 'final',
+      description: 'A complete listing no longer has the slot, and nothing refers to it.',
+    },
   },
 });

@@ -1,4 +1,4 @@
-import { assign, setup, type AnyEventObject, type ErrorActorEvent } from 'xstate';
+import { assign, setup, type AnyEventObject, type ErrorActorEvent, type StateValue } from 'xstate';
 import { codeOf, explain } from '../domain/errors.ts';
 import type { MachineId, Slot } from '../domain/ids.ts';
 import type { MachineView } from '../domain/view.ts';
@@ -125,3 +125,9 @@ export const endOfTask = {
   }),
   ended: task.createStateConfig({ id: 'ended', type: 'final' }),
 };
+
+/** The step that a task is at, by its outermost state; null while it ends. */
+export function stepOf({ value }: { readonly value: StateValue }): string | null {
+  const name = typeof value === 'string' ? value : (Object.keys(value)[0] ?? '');
+  return name in endOfTask ? null : name;
+}

@@ -3,7 +3,8 @@ import type { InspectionEvent } from 'xstate';
 import { createBoard, type Board, type BoardChange } from '../../src/actors/board.ts';
 import { createMemMetrics, type MemMetrics } from '../doubles/mem-metrics.ts';
 import { providerName, slot } from '../../src/domain/ids.ts';
-import type { MachineState, MachineView } from '../../src/domain/view.ts';
+import type { MachineState } from '../../src/domain/states.ts';
+import type { MachineView } from '../../src/domain/view.ts';
 import { viewAt } from '../support/views.ts';
 
 const rack = (at: number) => slot('stub', `rack-${at}`);
@@ -20,11 +21,25 @@ beforeEach(() => {
 });
 
 const show = (at: number, view: MachineView) => board.onView({ ...view, slot: rack(at) });
-/** The actor of a machine is in this state of the chart. */
-const acts = (at: number, life: unknown) => {
-  const event = { type: '@xstate.snapshot', snapshot: { value: { life } } };
-  board.inspect({ ...event, actorRef: { id: rack(at) } } as unknown as InspectionEvent);
+/** The actor of a machine shows this; `step` is that of a task of this daemon. */
+const actorOf = (at: number, view: MachineView, step?: string) => {
+  const working = step !== undefined;
+  const task = { getSnapshot: () => ({ value: step }) };
+  const life = { [view.state]: working ? 'working' : 'resting' };
+  const snapshot = {
+    machine: { id: 'lifecycle' },
+    context: { slot: rack(at), view },
+    value: view.state === 'Released' ? view.state : { alive: { life, requests: 'idle' } },
+    children: working ? { takeover: task, recovery: task, deprovision: task } : {},
+    hasTag: () => working,
+  };
+  return { id: rack(at), getSnapshot: () => snapshot };
 };
+const inspect = (actorRef: object, type = '@xstate.snapshot') =>
+  board.inspect({ type, actorRef } as unknown as InspectionEvent);
+const rests = (at: number, view: MachineView) => inspect(actorOf(at, view));
+const works = (at: number, state: MachineState, step: string) =>
+  inspect(actorOf(at, viewAt(state, ''), step));
 const shown = (at: number) => {
   const { state, substate, sinceMs } = board.entries.get(rack(at))!;
   return [state, substate, sinceMs];
@@ -35,43 +50,45 @@ describe('an entry', () => {
     show(1, viewAt('Provisioned', 'waiting'));
     expect(shown(1)).toEqual(['Provisioned', 'waiting', 1_000]);
     nowMs = 2_000;
-    acts(1, { AgentStarting: { ours: 'uploading' } });
+    works(1, 'AgentStarting', 'uploading');
     expect(shown(1)).toEqual(['AgentStarting', 'uploading', 2_000]);
     nowMs = 3_000;
-    acts(1, { AgentStarting: { ours: 'executing' } });
+    works(1, 'AgentStarting', 'executing');
     expect(shown(1), 'a step is no new state').toEqual(['AgentStarting', 'executing', 2_000]);
     show(1, viewAt('Running', 'awaitingHeartbeat'));
     expect(shown(1), 'the actor decides').toEqual(['AgentStarting', 'executing', 2_000]);
     expect(board.entries.get(rack(1))!.view.state).toBe('Running');
   });
 
-  test('shows what the rows say of work that is done elsewhere', () => {
-    show(1, viewAt('Recovering', 'rebooting'));
-    acts(1, { Recovering: 'elsewhere' });
+  test('keeps showing the last step while a task ends', () => {
+    show(1, viewAt('Running', 'silent'));
+    works(1, 'Recovering', 'rebooting');
+    works(1, 'Recovering', 'rereading');
     expect(shown(1)).toEqual(['Recovering', 'rebooting', 1_000]);
-    show(2, viewAt('Running', 'silent'));
-    acts(2, { Recovering: 'elsewhere' });
-    expect(shown(2), 'the rows say something else').toEqual(['Recovering', 'elsewhere', 1_000]);
   });
 
-  test('of a state that the chart does not divide shows what the rows say of it', () => {
-    show(1, viewAt('HandedOver', 'installed'));
-    acts(1, 'HandedOver');
+  test('hears of the steps of a task from the task itself', () => {
+    show(1, viewAt('Running', 'silent'));
+    const _parent = actorOf(1, viewAt('Recovering', ''), 'powerCycling');
+    inspect({ id: 'recovery', _parent, getSnapshot: () => ({ value: 'powerCycling' }) });
+    expect(shown(1)).toEqual(['Recovering', 'powerCycling', 1_000]);
+  });
+
+  test('shows what the rows say where no task of ours runs', () => {
+    show(1, viewAt('Running', 'silent'));
+    rests(1, viewAt('Recovering', 'rebooting'));
+    expect(shown(1)).toEqual(['Recovering', 'rebooting', 1_000]);
+    rests(1, viewAt('HandedOver', 'installed'));
     expect(shown(1)).toEqual(['HandedOver', 'installed', 1_000]);
-    show(2, viewAt('Running', 'healthy'));
-    acts(2, 'HandedOver');
-    expect(shown(2), 'the rows say something else').toEqual(['HandedOver', '', 1_000]);
   });
 
   test('comes from machines alone: other actors and events show nothing', () => {
     show(1, viewAt('Running', 'healthy'));
     const before = changes.length;
-    const snapshot = { value: 'uploading' };
-    const actorRef = { id: rack(1) };
-    board.inspect({ type: '@xstate.snapshot', snapshot, actorRef } as unknown as InspectionEvent);
-    const event = { type: '@xstate.event', snapshot: { value: { life: { Running: 'late' } } } };
-    board.inspect({ ...event, actorRef } as unknown as InspectionEvent);
-    acts(7, { Running: 'late' });
+    inspect({ id: rack(1), getSnapshot: () => ({ value: 'uploading' }) });
+    inspect({ id: 'awaitTurn', getSnapshot: () => ({ status: 'active' }) });
+    inspect(actorOf(1, viewAt('Running', 'late')), '@xstate.event');
+    rests(7, viewAt('Running', 'late'));
     expect(changes).toHaveLength(before);
     expect([...board.entries.keys()]).toEqual([rack(1)]);
   });
@@ -85,7 +102,7 @@ describe('the numbers', () => {
     show(3, viewAt('Provisioned', 'waiting'));
     expect(board.counts()).toEqual({ Running: 2, Provisioned: 1 });
     show(2, viewAt('Running', 'late'));
-    acts(2, { Recovering: { ours: { rebooting: 'asking' } } });
+    works(2, 'Recovering', 'rebooting');
     expect(board.counts()).toEqual({ Running: 1, Provisioned: 1, Recovering: 1 });
     board.onVanished(rack(3));
     board.onVanished(rack(3));
@@ -115,18 +132,18 @@ describe('the numbers', () => {
 
   test('of recoveries are those that were begun', () => {
     show(1, viewAt('Running', 'silent'));
-    acts(1, { Recovering: { ours: 'claiming' } });
-    acts(1, { Running: 'silent' });
+    works(1, 'Recovering', 'claiming');
+    rests(1, viewAt('Running', 'silent'));
     expect(board.recoveries(), 'a refused claim is none').toBe(0);
-    acts(1, { Recovering: { ours: 'claiming' } });
-    acts(1, { Recovering: { ours: 'rebooting' } });
-    acts(1, { Recovering: { ours: 'rebooting' } });
-    acts(1, { Recovering: { ours: 'recording' } });
+    works(1, 'Recovering', 'claiming');
+    works(1, 'Recovering', 'rebooting');
+    works(1, 'Recovering', 'rebooting');
+    works(1, 'Recovering', 'recording');
     expect(board.recoveries()).toBe(1);
     show(2, viewAt('Running', 'silent'));
-    acts(2, { Recovering: { ours: 'claiming' } });
-    acts(2, { Recovering: { ours: 'restartingAgent' } });
-    acts(2, { Recovering: { ours: 'rebooting' } });
+    works(2, 'Recovering', 'claiming');
+    works(2, 'Recovering', 'restartingAgent');
+    works(2, 'Recovering', 'rebooting');
     expect(board.recoveries(), 'going on to the next rung is none').toBe(2);
   });
 
@@ -135,19 +152,19 @@ describe('the numbers', () => {
     show(1, viewAt('Quarantined', 'needsHuman'));
     show(2, viewAt('Quarantined', 'conflict'));
     show(3, viewAt('Running', 'healthy'));
-    acts(3, { Quarantined: 'needsHuman' });
+    rests(3, viewAt('Quarantined', 'needsHuman'));
     expect(board.needHuman()).toBe(2);
-    acts(3, { Running: 'healthy' });
+    rests(3, viewAt('Running', 'healthy'));
     board.onVanished(rack(1));
     expect(board.needHuman()).toBe(0);
   });
 
   test('of transitions are moves from state to state', () => {
     show(1, viewAt('Running', 'silent'));
-    acts(1, { Running: 'late' });
+    rests(1, viewAt('Running', 'late'));
     expect(metrics.count('transition')).toBe(0);
-    acts(1, { Recovering: { ours: 'claiming' } });
-    acts(1, { Recovering: { ours: 'rebooting' } });
+    works(1, 'Recovering', 'claiming');
+    works(1, 'Recovering', 'rebooting');
     expect(metrics.calls).toEqual([
       { method: 'transition', args: ['stub', 'Running', 'Recovering'] },
     ]);
@@ -156,8 +173,8 @@ describe('the numbers', () => {
 
 test('every change is told, and nothing else', () => {
   show(1, viewAt('Running', 'healthy'));
-  acts(1, { Running: 'healthy' });
-  acts(1, { Running: 'late' });
+  rests(1, viewAt('Running', 'healthy'));
+  rests(1, viewAt('Running', 'late'));
   show(1, viewAt('Running', 'late'));
   board.onVanished(rack(1));
   board.onVanished(rack(1));

@@ -1,6 +1,7 @@
 import { createActor, fromPromise, setup, type ActorRefFrom } from 'xstate';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { cellPool, type CellPoolOptions } from '../../src/actors/cell-pool.ts';
+import { shownBy } from '../../src/machines/shown.ts';
 import { slot, type Slot } from '../../src/domain/ids.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import { CELL_CAPACITY, cell } from '../../src/machines/cell.ts';
@@ -146,7 +147,7 @@ describe('placing', () => {
     pool.tell(healthy(rack(1)), seen(rack(1), viewAt('Running', 'late')));
     expect(all()).toEqual([rack(1)]);
     const [child] = Object.values([...cells.values()][0]!.getSnapshot().children);
-    expect(child!.getSnapshot()).toMatchObject({ value: { life: { Running: 'late' } } });
+    expect(shownBy(child!)).toMatchObject({ state: 'Running', substate: 'late' });
   });
 
   test('what vanished is retired, and its work dropped', async () => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { MachineState } from '../../src/domain/view.ts';
+import type { MachineState } from '../../src/domain/states.ts';
 import {
   createSmallWorld,
   type SmallWorld,

@@ -9,7 +9,7 @@ import type {
 } from '../../src/console/port.ts';
 import { slot } from '../../src/domain/ids.ts';
 import type { Slot } from '../../src/domain/ids.ts';
-import { STATES } from '../../src/domain/view.ts';
+import { STATES } from '../../src/domain/states.ts';
 
 /** A fleet that does what the test says. */
 export interface ScriptedFleet extends FleetView {

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import type { HoldRow, MachineRow, SlotFacts } from '../../src/domain/machine.ts';
 import { ORDER_VERBS, PROCESSES, PROVIDER_STATUSES, RUNGS } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { STATES, SUBSTATES, viewOf, type MachineView } from '../../src/domain/view.ts';
+import { STATES, SUBSTATES } from '../../src/domain/states.ts';
+import { viewOf, type MachineView } from '../../src/domain/view.ts';
 import { RESTS } from '../model/lifecycle.table.ts';
 import { PLACES } from '../support/views.ts';
 import {

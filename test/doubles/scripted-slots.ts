@@ -178,7 +178,7 @@ type Order =
 /** Stands in for an invoked chart: moves, ends and fails as told, seen by its parent as a chart. */
 function chartSlot(src: string, theatre: Theatre): AnyActorLogic {
   const logic: ActorLogic<ShownSnapshot & { input?: unknown }, EventObject, unknown> = {
-    getInitialSnapshot: (_, input) => ({ ...shownSnapshot({ value: 'begun' }), input }),
+    getInitialSnapshot: (_, input) => ({ ...shownSnapshot({ value: 'claiming' }), input }),
     getPersistedSnapshot: (snapshot) => snapshot,
     start: ({ input }, { self }) => {
       const { stage } = theatre;

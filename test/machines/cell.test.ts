@@ -4,6 +4,7 @@ import { slot, type Slot } from '../../src/domain/ids.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import { cell } from '../../src/machines/cell.ts';
 import { lifecycle } from '../../src/machines/lifecycle.ts';
+import { shownBy } from '../../src/machines/shown.ts';
 import { createSimulatedClock, settled } from '../doubles/simulated-clock.ts';
 import { viewAt } from '../support/views.ts';
 
@@ -47,7 +48,10 @@ function start() {
 }
 const tell = (view: MachineView) => actor.send({ type: 'machine.observed', view });
 const living = () => Object.keys(actor.getSnapshot().children);
-const stateOf = (name: Slot) => actor.getSnapshot().children[name]?.getSnapshot().value as unknown;
+const shownOf = (name: Slot) => {
+  const child = actor.getSnapshot().children[name];
+  return child && shownBy(child);
+};
 
 beforeEach(() => {
   [seen, aborted] = [[], []];
@@ -66,7 +70,7 @@ test('news make a machine, and later news are told to it', () => {
   tell(at(GOOD, viewAt('Running', 'late')));
   expect(living()).toEqual([GOOD]);
   expect(Object.values(actor.getSnapshot().children)[0]).toBe(child);
-  expect(stateOf(GOOD)).toMatchObject({ life: { Running: 'late' } });
+  expect(shownOf(GOOD)).toEqual({ slot: GOOD, state: 'Running', substate: 'late' });
 });
 
 test('the crash of one machine leaves its siblings alone and frees its place', async () => {
@@ -78,10 +82,10 @@ test('the crash of one machine leaves its siblings alone and frees its place', a
   expect(living()).toEqual([GOOD]);
   expect(actor.getSnapshot().status).toBe('active');
   tell(at(GOOD, viewAt('Running', 'late')));
-  expect(stateOf(GOOD)).toMatchObject({ life: { Running: 'late' } });
+  expect(shownOf(GOOD)).toEqual({ slot: GOOD, state: 'Running', substate: 'late' });
   tell(healthy(BAD));
   expect(living()).toEqual([GOOD, BAD]);
-  expect(stateOf(BAD)).toMatchObject({ life: { Running: 'healthy' } });
+  expect(shownOf(BAD)).toEqual({ slot: BAD, state: 'Running', substate: 'healthy' });
 });
 
 test('a machine whose slot is gone ends and is forgotten', async () => {

@@ -57,7 +57,7 @@ test('ten thousand machines in cells', { timeout: 300_000 }, async () => {
   );
   expect(states).toHaveLength(MACHINES);
   expect(new Set(states.map((value) => JSON.stringify(value)))).toEqual(
-    new Set([JSON.stringify({ life: { Running: 'healthy' }, holds: 'free', requests: 'idle' })]),
+    new Set([JSON.stringify({ alive: { life: { Running: 'resting' }, requests: 'idle' } })]),
   );
   expect(perMachine).toBeLessThan(16_000);
   for (const each of cells) each.stop();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { leafOf } from '../../src/machines/leaf.ts';
+import { shownIn } from '../../src/machines/shown.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import { SLOT } from '../support/facts.ts';
 import { effectsOf, ends, fails, news } from '../support/happenings.ts';
@@ -7,6 +7,7 @@ import { createStand, type Run } from '../support/replay.ts';
 import type { Effect } from '../doubles/scripted-slots.ts';
 import { viewAt } from '../support/views.ts';
 import { RESTS, SETTLE_PAUSE_MS, TASKS } from './lifecycle.table.ts';
+import { askedIn } from './lifecycle.truth.ts';
 import { lifecycleSubject } from './subjects.ts';
 
 /** What operators ask is settled beside whatever the machine is at. */
@@ -37,49 +38,43 @@ const PLACES: readonly (readonly [string, () => Promise<Run>])[] = [
 ];
 const inHealth = () => stand.start({ view: viewAt('Running', 'healthy') });
 
-const regionsOf = (run: Run) => {
-  const { requests, holds } = run.snapshot().value as { requests: string; holds: string };
-  return { requests, holds };
-};
+const askedOf = (run: Run) => askedIn(run.snapshot().value);
+const shownOf = (run: Run) => shownIn(run.snapshot() as never);
 const told = (run: Run, change: Partial<MachineView>): Promise<Effect[]> => {
   const view = { ...(run.snapshot().context['view'] as MachineView), ...change };
   return effectsOf(run, () => run.send(news(view)));
 };
 const asked = (run: Run, request: string | null) => told(run, { request });
-const answer = (run: Run, key: string, settled = true) =>
-  effectsOf(run, () => run.play(ends('settleRequest', { key, settled })));
+const answer = (run: Run, key: string) =>
+  effectsOf(run, () => run.play(ends('settleRequest', key)));
+const refuse = (run: Run) =>
+  effectsOf(run, () => run.play(fails('settleRequest', new Error('stays open'))));
 const settles = (key: string): Effect => ['calls', 'settleRequest', { slot: SLOT, key }];
 
 describe.each(PLACES)('in %s', (_, reach) => {
   test('a request is settled once, and nothing else moves', async () => {
     const run = await reach();
-    const before = leafOf(run.snapshot());
+    const before = shownOf(run);
     expect(await asked(run, 'ann-1')).toEqual([settles('ann-1')]);
-    expect(regionsOf(run).requests).toBe('settling');
+    expect(askedOf(run)).toBe('settling');
     expect(await asked(run, 'ann-2'), 'one after the other').toEqual([]);
     expect(await asked(run, 'ann-1')).toEqual([]);
     expect(await answer(run, 'ann-1')).toEqual([]);
-    expect({ ...regionsOf(run), leaf: leafOf(run.snapshot()) }).toEqual({
-      requests: 'idle',
-      holds: 'free',
-      leaf: before,
-    });
+    expect(askedOf(run)).toBe('idle');
+    expect(shownOf(run)).toEqual(before);
     expect(await asked(run, 'ann-1'), 'the mirror lags a little').toEqual([]);
     expect(await asked(run, 'ann-2')).toEqual([settles('ann-2')]);
     expect(await answer(run, 'ann-2')).toEqual([]);
     await run.stop();
   });
 
-  test('a hold is held until no hold is left, and nothing else moves', async () => {
+  test('holds move nothing: what they bar is in what the view says is due', async () => {
     const run = await reach();
-    const before = leafOf(run.snapshot());
+    const before = shownOf(run);
     for (const holds of [['no-start'], ['no-start', 'preserve'], ['preserve'], []] as const) {
       expect(await told(run, { holds })).toEqual([]);
-      expect({ ...regionsOf(run), leaf: leafOf(run.snapshot()) }).toEqual({
-        requests: 'idle',
-        holds: holds.length > 0 ? 'held' : 'free',
-        leaf: before,
-      });
+      expect(askedOf(run)).toBe('idle');
+      expect(shownOf(run)).toEqual(before);
     }
     await run.stop();
   });
@@ -89,24 +84,24 @@ describe('a request that cannot be settled', () => {
   test.each(['fails', 'stays open'])('%s: is tried again after a while', async (how) => {
     const run = inHealth();
     await asked(run, 'ann-1');
-    if (how === 'stays open') expect(await answer(run, 'ann-1', false)).toEqual([]);
+    if (how === 'stays open') expect(await refuse(run)).toEqual([]);
     else await run.play(fails('settleRequest', new Error('no database')));
-    expect(regionsOf(run).requests).toBe('pausing');
+    expect(askedOf(run)).toBe('pausing');
     expect(await asked(run, 'ann-1'), 'news do not shorten the wait').toEqual([]);
     expect(await effectsOf(run, () => run.wait(SETTLE_PAUSE_MS - 1))).toEqual([]);
     expect(await effectsOf(run, () => run.wait(1))).toEqual([settles('ann-1')]);
-    expect(regionsOf(run).requests).toBe('settling');
+    expect(askedOf(run)).toBe('settling');
     await run.stop();
   });
 
   test('news do not lengthen the wait', async () => {
     const run = inHealth();
     await asked(run, 'ann-1');
-    await answer(run, 'ann-1', false);
+    await refuse(run);
     for (const substate of ['late', 'healthy']) {
       await run.wait(SETTLE_PAUSE_MS / 2 - 1);
       expect(await told(run, { substate })).toEqual([]);
-      expect(regionsOf(run).requests).toBe('pausing');
+      expect(askedOf(run)).toBe('pausing');
     }
     expect(await effectsOf(run, () => run.wait(2))).toEqual([settles('ann-1')]);
     await run.stop();
@@ -115,10 +110,10 @@ describe('a request that cannot be settled', () => {
   test('is let go when it is asked no more', async () => {
     const run = inHealth();
     await asked(run, 'ann-1');
-    await answer(run, 'ann-1', false);
+    await refuse(run);
     await asked(run, null);
     expect(await effectsOf(run, () => run.wait(SETTLE_PAUSE_MS))).toEqual([]);
-    expect(regionsOf(run).requests).toBe('idle');
+    expect(askedOf(run)).toBe('idle');
     await run.stop();
   });
 
@@ -127,8 +122,8 @@ describe('a request that cannot be settled', () => {
     async (at) => {
       const run = inHealth();
       await asked(run, 'ann-1');
-      if (at === 'pausing') await answer(run, 'ann-1', false);
-      expect(regionsOf(run).requests).toBe(at);
+      if (at === 'pausing') await refuse(run);
+      expect(askedOf(run)).toBe(at);
       expect(await told(run, viewAt('Released', 'gone'))).toEqual([
         ['does', 'countLeap', { view: viewAt('Released', 'gone') }],
         ...(at === 'settling' ? [['stops', 'settleRequest'] as const] : []),
@@ -146,7 +141,7 @@ test.each([[[]], [['preserve']]] as const)(
     await told(run, { holds });
     await told(run, { ...viewAt('Released', 'gone'), holds });
     expect(run.snapshot().status).toBe('done');
-    expect(regionsOf(run)).toEqual({ requests: 'over', holds: 'over' });
+    expect(run.snapshot().value).toBe('Released');
     await run.stop();
   },
 );
@@ -158,8 +153,8 @@ test('what operators ask outlasts news of a release that a task of ours then dis
   await told(run, { ...viewAt('Released', 'gone'), holds: ['preserve'] });
   const free = viewAt('Reserved', 'available');
   await run.play(ends('deprovision', { outcome: 'done', failure: null, view: free }));
-  expect(leafOf(run.snapshot())).toEqual({ state: 'Reserved', substate: 'available' });
-  expect(regionsOf(run)).toEqual({ requests: 'idle', holds: 'free' });
+  expect(shownOf(run)).toEqual({ slot: SLOT, state: 'Reserved', substate: 'available' });
+  expect(askedOf(run)).toBe('idle');
   expect(await asked(run, 'ann-1')).toEqual([settles('ann-1')]);
   await run.stop();
 });

@@ -2,11 +2,12 @@ import type { EventObject } from 'xstate';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Unreachable } from '../../src/domain/errors.ts';
 import { machineId } from '../../src/domain/ids.ts';
-import { STATES, type MachineView, type NextWork } from '../../src/domain/view.ts';
-import { leafOf } from '../../src/machines/leaf.ts';
-import { mayRest, nodesOf } from '../support/chart-map.ts';
+import { FOLLOWERS, FROM_ANYWHERE, STATES } from '../../src/domain/states.ts';
+import type { MachineView } from '../../src/domain/view.ts';
+import { shownIn } from '../../src/machines/shown.ts';
+import { nodesOf, transitionsOf } from '../support/chart-map.ts';
 import { SLOT } from '../support/facts.ts';
-import { effectsOf, ends, fails, news, shows } from '../support/happenings.ts';
+import { effectsOf, ends, fails, news } from '../support/happenings.ts';
 import { createStand, type Run } from '../support/replay.ts';
 import type { Effect } from '../doubles/scripted-slots.ts';
 import { viewAt } from '../support/views.ts';
@@ -30,23 +31,23 @@ const nameOf = ({ state, substate, next }: Rest) =>
   `${state} ${substate}${next ? `, due for ${next}` : ''}`;
 const LINES = RESTS.map((rest) => [nameOf(rest), rest] as const);
 
-const place = (run: Run) => ({
-  ...leafOf(run.snapshot()),
-  isOurs: run.snapshot().tags.has('busy'),
+const place = (run: Run) => {
+  const { state, substate } = shownIn(run.snapshot() as never)!;
+  return { state, substate, isOurs: run.snapshot().tags.has('working') };
+};
+const settledAt = ({ state, substate }: MachineView) => ({ state, substate, isOurs: false });
+const at = ({ state }: TaskOfOurs, step: string | null) => ({
+  state,
+  substate: step,
+  isOurs: true,
 });
-const settledAt = (view: MachineView) => ({
-  state: view.state,
-  substate: restOf(view).shown,
-  isOurs: false,
-});
-const at = ({ state }: TaskOfOurs, step: string) => ({ state, substate: step, isOurs: true });
 
 const asks = ({ next }: MachineView, setbacks = 0): Effect[] => [
   ['calls', 'awaitTurn', { slot: SLOT, next, setbacks }],
 ];
 /** What an actor does that comes to rest with this view. */
 const settles = (view: MachineView, setbacks = 0): Effect[] =>
-  restOf(view).waits ? asks(view, setbacks) : [];
+  begunBy(view) ? asks(view, setbacks) : [];
 const TURN_ENDED: Effect = ['does', 'endTurn', { slot: SLOT }];
 
 const played = (run: Run, event: EventObject) => effectsOf(run, () => run.play(event));
@@ -60,16 +61,11 @@ const FAULT = { code: 'unreachable', message: fault.message };
 const lateFor = (run: Run): EventObject[] =>
   ['awaitTurn', 'settleRequest', ...TASKS.map(({ slot }) => slot)]
     .filter((slot) => !run.stage.live.has(slot))
-    .flatMap((slot) => [
-      ends(slot, {
-        outcome: 'done',
-        failure: null,
-        view: viewAt('Running', 'healthy'),
-        key: 'request-1',
-        settled: true,
-      }),
-      shows(slot, 'recording'),
-    ]);
+    .map((slot) =>
+      slot === 'settleRequest'
+        ? ends(slot, 'request-1')
+        : ends(slot, { outcome: 'done', failure: null, view: viewAt('Running', 'healthy') }),
+    );
 
 // XState warns of every event that reaches an actor at its end; here that is the point.
 beforeEach(() => void vi.spyOn(console, 'warn').mockImplementation(() => undefined));
@@ -121,53 +117,38 @@ describe.each(LINES)('%s', (_, from) => {
 /** All that an actor does when news lead it from one place to another. */
 function followsOf(from: MachineView, to: MachineView): Effect[] {
   const isSame =
-    restOf(from) === restOf(to) && from.machineId === to.machineId && from.next === to.next;
+    from.state === to.state && from.machineId === to.machineId && from.next === to.next;
   if (isSame) return [];
   const isLeap = from.state !== to.state && !FOLLOWS[from.state].includes(to.state);
   return [
     ...(isLeap ? [['does', 'countLeap', { view: to }] as const] : []),
-    ...(restOf(from).waits ? [['stops', 'awaitTurn'] as const] : []),
+    ...(begunBy(from) ? [['stops', 'awaitTurn'] as const] : []),
     ...settles(to),
   ];
 }
 
-const DUE: readonly NextWork[] = [null, 'agentStart', 'recovery', 'deprovision'];
-/** Where a turn is awaited whatever is due, with work that fits and with work that must not begin. */
-const WAITING = RESTS.filter(({ waits, next }) => waits && next === null)
-  .flatMap((rest) => DUE.map((next) => ({ ...viewOf(rest), next })))
-  .concat(RESTS.filter(({ shown }) => shown === 'ordered').map(viewOf))
-  .flatMap((view) => [view, { ...view, machineId: null }])
-  .filter((view) => view.machineId !== null || restWaits(view));
+const DUE = RESTS.filter(({ next }) => next !== null).map(
+  (rest) => [nameOf(rest), viewOf(rest)] as const,
+);
 
-function restWaits({ state, substate }: MachineView): boolean {
-  return RESTS.some(
-    (each) => each.state === state && each.substate === substate && each.waits && !each.next,
-  );
-}
-
-describe.each(
-  WAITING.map((view) => {
-    const due = `due for ${String(view.next)}${view.machineId ? '' : ', without a machine'}`;
-    return [`${view.state} ${view.substate}, ${due}`, view] as const;
-  }),
-)('a turn in %s', (_, view) => {
-  test('begins the work that is due there, and is given back where none is', async () => {
-    const run = start(view);
-    const before = place(run);
-    expect(run.stage.effects).toEqual(asks(view));
-    const effects = await played(run, ends('awaitTurn'));
-    const task = begunBy(view);
-    if (task) {
-      expect(effects).toEqual([['calls', task.slot, JOB]]);
-      expect(place(run)).toEqual(at(task, 'claiming'));
-    } else {
-      expect(effects).toEqual([TURN_ENDED, ...asks(view)]);
-      expect(place(run)).toEqual(before);
-    }
+describe.each(DUE)('%s', (_, view) => {
+  test('without a machine, nothing is awaited', async () => {
+    const run = start({ ...view, machineId: null });
+    expect(run.stage.effects).toEqual([]);
+    expect(place(run)).toEqual(settledAt(view));
     await run.stop();
   });
 
-  test('that could not be awaited is a setback, and is awaited anew', async () => {
+  test('a turn begins the work that is due', async () => {
+    const run = start(view);
+    expect(run.stage.effects).toEqual(asks(view));
+    const task = begunBy(view)!;
+    expect(await played(run, ends('awaitTurn'))).toEqual([['calls', task.slot, JOB]]);
+    expect(place(run)).toEqual(at(task, 'claiming'));
+    await run.stop();
+  });
+
+  test('a turn that could not be awaited is a setback, and is awaited anew', async () => {
     const run = start(view);
     const before = place(run);
     expect(await played(run, fails('awaitTurn', fault))).toEqual(asks(view, 1));
@@ -191,23 +172,20 @@ describe.each(
   const result = (outcome: string, view: MachineView | null) =>
     ends(task.slot, { outcome, failure: outcome === 'done' ? null : FAULT, view });
 
-  test('shows each of its steps, whichever came before, and knows no others', async () => {
-    const steps = task.steps.slice(1);
-    for (const before of steps) {
-      const run = await begin();
-      for (const step of steps) {
-        // A step may have steps of its own.
-        await run.play(shows(task.slot, { [before]: 'within' }));
-        expect(place(run)).toEqual(at(task, before));
-        expect(await played(run, shows(task.slot, step))).toEqual([]);
+  test('shows each of its steps, and none while it ends', async () => {
+    const run = await begin();
+    const child = run.stage.live.get(task.slot)!;
+    for (const step of task.steps) {
+      for (const value of [step, { [step]: 'within' }]) {
+        child.show({ value });
         expect(place(run)).toEqual(at(task, step));
-        for (const closing of ['givingUp', 'rereading']) {
-          await run.play(shows(task.slot, closing));
-          expect(place(run)).toEqual(at(task, step));
-        }
       }
-      await run.stop();
     }
+    for (const value of ['givingUp', 'rereading', 'ended']) {
+      child.show({ value });
+      expect(place(run)).toEqual(at(task, null));
+    }
+    await run.stop();
   });
 
   test('no news interrupt it, and the last of them decide where nothing better is known', async () => {
@@ -294,16 +272,22 @@ describe('setbacks in a row', () => {
   });
 });
 
-test('the table speaks of all the chart has', () => {
-  const shown = RESTS.map(({ state, shown: leaf }) => `${state} ${leaf}`);
-  const steps = TASKS.flatMap((task) => task.steps.map((step) => `${task.state} ours ${step}`));
-  const leaves = nodesOf(stand.chart).filter(
-    (node) => node.path[0] === 'life' && node.key !== 'resyncing' && mayRest(node),
+test('the chart is made from the table of what follows', () => {
+  const table = STATES.map((state) => [
+    state,
+    [...FOLLOWERS[state], ...(state === 'Released' ? [] : FROM_ANYWHERE)]
+      .filter((each) => each !== state)
+      .toSorted(),
+  ]);
+  expect(Object.fromEntries(table)).toEqual(
+    Object.fromEntries(STATES.map((state) => [state, FOLLOWS[state].toSorted()])),
   );
-  expect(new Set([...shown, ...steps].map((each) => each.trim()))).toEqual(
-    new Set(leaves.map(({ path }) => path.slice(1).join(' '))),
-  );
-  expect(Object.keys(FOLLOWS)).toEqual([...STATES]);
+});
+
+test('the chart fits a page', () => {
+  const { length: nodes } = nodesOf(stand.chart);
+  const { length: transitions } = transitionsOf(stand.chart);
+  expect({ nodes, transitions }).toEqual({ nodes: 29, transitions: 60 });
 });
 
 test('no two states have a substate of one name', () => {

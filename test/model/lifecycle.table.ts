@@ -1,4 +1,5 @@
-import type { MachineState, NextWork } from '../../src/domain/view.ts';
+import type { MachineState } from '../../src/domain/states.ts';
+import type { NextWork } from '../../src/domain/view.ts';
 
 /**
  * The life of one machine as the specification has it, written by hand and not from the chart: what a
@@ -6,75 +7,63 @@ import type { MachineState, NextWork } from '../../src/domain/view.ts';
  * show the same place, due work and tenancy change nothing.
  */
 
-/** A machine at rest: its place, the work it is due for, and what its actor then is at. */
+/** A machine at rest: its place, and the work it is due for. With any work due its actor waits for a turn. */
 export interface Rest {
   readonly state: MachineState;
   /** In the words of the view. */
   readonly substate: string;
   readonly next: NextWork;
-  /**
-   * What the actor calls it: the view's word but where an operator's order waits (`ordered`), where
-   * another daemon works (`elsewhere`), and where a state has no substates (empty).
-   */
-  readonly shown: string;
-  /** Whether the actor waits for a turn: it may have work there, now or at the next news. */
-  readonly waits: boolean;
 }
 
-const rest = (
-  place: `${MachineState} ${string}`,
-  next: NextWork,
-  shown: string,
-  waits: 'waits' | 'rests',
-): Rest => {
+const rest = (place: `${MachineState} ${string}`, next: NextWork): Rest => {
   const [state, substate] = place.split(' ') as [MachineState, string];
-  return { state, substate, next, shown, waits: waits === 'waits' };
+  return { state, substate, next };
 };
 
 /** Every place with every work that may be due in it. */
 export const RESTS: readonly Rest[] = [
-  rest('Reserved available', null, 'available', 'rests'),
-  rest('Reserved creating', null, 'creating', 'rests'),
-  rest('Reserved penalised', null, 'penalised', 'rests'),
-  rest('Provisioned installing', null, 'installing', 'rests'),
-  rest('Provisioned installing', 'recovery', 'ordered', 'waits'),
-  rest('Provisioned stopped', null, 'stopped', 'rests'),
-  rest('Provisioned stopped', 'recovery', 'ordered', 'waits'),
-  rest('Provisioned failed', null, 'failed', 'rests'),
-  rest('Provisioned failed', 'recovery', 'ordered', 'waits'),
-  rest('Provisioned backingOff', null, 'backingOff', 'rests'),
-  rest('Provisioned backingOff', 'recovery', 'ordered', 'waits'),
-  rest('Provisioned waiting', null, 'waiting', 'waits'),
-  rest('Provisioned waiting', 'agentStart', 'waiting', 'waits'),
-  rest('Provisioned waiting', 'recovery', 'waiting', 'waits'),
-  rest('AgentStarting elsewhere', null, 'elsewhere', 'rests'),
-  rest('Running awaitingHeartbeat', null, 'awaitingHeartbeat', 'rests'),
-  rest('Running awaitingHeartbeat', 'recovery', 'ordered', 'waits'),
-  rest('Running healthy', null, 'healthy', 'rests'),
-  rest('Running healthy', 'recovery', 'ordered', 'waits'),
-  rest('Running late', null, 'late', 'rests'),
-  rest('Running late', 'recovery', 'ordered', 'waits'),
-  rest('Running silent', null, 'silent', 'waits'),
-  rest('Running silent', 'recovery', 'silent', 'waits'),
-  rest('Running installingOs', null, 'installingOs', 'rests'),
-  rest('Running installingOs', 'recovery', 'ordered', 'waits'),
-  rest('Recovering restartingAgent', null, 'elsewhere', 'rests'),
-  rest('Recovering rebooting', null, 'elsewhere', 'rests'),
-  rest('Recovering powerCycling', null, 'elsewhere', 'rests'),
-  rest('Recovering reinstalling', null, 'elsewhere', 'rests'),
-  rest('Recovering coolingDown', null, 'coolingDown', 'waits'),
-  rest('Recovering coolingDown', 'recovery', 'coolingDown', 'waits'),
-  rest('HandedOver installed', null, '', 'rests'),
-  rest('Quarantined missing', null, 'missing', 'rests'),
-  rest('Quarantined needsHuman', null, 'needsHuman', 'rests'),
-  rest('Quarantined conflict', null, 'conflict', 'rests'),
-  rest('Quarantined byOperator', null, 'byOperator', 'rests'),
-  rest('Deprovisioning draining', null, 'draining', 'rests'),
-  rest('Deprovisioning deleting', null, 'deleting', 'waits'),
-  rest('Deprovisioning deleting', 'deprovision', 'deleting', 'waits'),
-  rest('Deprovisioning cleaning', null, 'cleaning', 'waits'),
-  rest('Deprovisioning cleaning', 'deprovision', 'cleaning', 'waits'),
-  rest('Released gone', null, '', 'rests'),
+  rest('Reserved available', null),
+  rest('Reserved creating', null),
+  rest('Reserved penalised', null),
+  rest('Provisioned installing', null),
+  rest('Provisioned installing', 'recovery'),
+  rest('Provisioned stopped', null),
+  rest('Provisioned stopped', 'recovery'),
+  rest('Provisioned failed', null),
+  rest('Provisioned failed', 'recovery'),
+  rest('Provisioned backingOff', null),
+  rest('Provisioned backingOff', 'recovery'),
+  rest('Provisioned waiting', null),
+  rest('Provisioned waiting', 'agentStart'),
+  rest('Provisioned waiting', 'recovery'),
+  rest('AgentStarting elsewhere', null),
+  rest('Running awaitingHeartbeat', null),
+  rest('Running awaitingHeartbeat', 'recovery'),
+  rest('Running healthy', null),
+  rest('Running healthy', 'recovery'),
+  rest('Running late', null),
+  rest('Running late', 'recovery'),
+  rest('Running silent', null),
+  rest('Running silent', 'recovery'),
+  rest('Running installingOs', null),
+  rest('Running installingOs', 'recovery'),
+  rest('Recovering restartingAgent', null),
+  rest('Recovering rebooting', null),
+  rest('Recovering powerCycling', null),
+  rest('Recovering reinstalling', null),
+  rest('Recovering coolingDown', null),
+  rest('Recovering coolingDown', 'recovery'),
+  rest('HandedOver installed', null),
+  rest('Quarantined missing', null),
+  rest('Quarantined needsHuman', null),
+  rest('Quarantined conflict', null),
+  rest('Quarantined byOperator', null),
+  rest('Deprovisioning draining', null),
+  rest('Deprovisioning deleting', null),
+  rest('Deprovisioning deleting', 'deprovision'),
+  rest('Deprovisioning cleaning', null),
+  rest('Deprovisioning cleaning', 'deprovision'),
+  rest('Released gone', null),
 ];
 
 /**
@@ -82,22 +71,13 @@ export const RESTS: readonly Rest[] = [
  * acted in between: they are counted as leaps.
  */
 export const FOLLOWS: Readonly<Record<MachineState, readonly MachineState[]>> = {
-  Reserved: ['Provisioned', 'Quarantined', 'Released'],
+  Reserved: ['Provisioned', 'Quarantined', 'Deprovisioning', 'Released'],
   Provisioned: ['AgentStarting', 'Recovering', 'HandedOver', 'Quarantined', 'Deprovisioning'],
   AgentStarting: ['Provisioned', 'Running', 'Quarantined', 'Deprovisioning'],
   Running: ['Recovering', 'HandedOver', 'Quarantined', 'Deprovisioning'],
   Recovering: ['Provisioned', 'Running', 'Quarantined', 'Deprovisioning'],
   HandedOver: ['Provisioned', 'Running', 'Quarantined', 'Deprovisioning'],
-  Quarantined: [
-    ...([
-      'Reserved',
-      'Provisioned',
-      'Running',
-      'HandedOver',
-      'Deprovisioning',
-      'Released',
-    ] as const),
-  ],
+  Quarantined: ['Reserved', 'Provisioned', 'Running', 'HandedOver', 'Deprovisioning', 'Released'],
   Deprovisioning: ['Reserved', 'Quarantined', 'Released'],
   Released: [],
 };
@@ -109,9 +89,9 @@ export interface TaskOfOurs {
   readonly slot: 'takeover' | 'recovery' | 'deprovision';
   /** The state of the machine while it runs, whatever the view says. */
   readonly state: MachineState;
-  /** The states in which a turn begins it; in any other a turn is given back at once. */
+  /** The states in which a turn begins it; in any other none is awaited. */
   readonly from: readonly MachineState[];
-  /** Its steps that are shown; it begins with the first, and does not come back to that. */
+  /** Its steps that are shown, the first one first. */
   readonly steps: readonly string[];
 }
 
@@ -129,7 +109,12 @@ export const TASKS: readonly TaskOfOurs[] = [
     state: 'Recovering',
     from: ['Provisioned', 'Running', 'Recovering'],
     steps: [
-      ...['claiming', 'restartingAgent', 'rebooting', 'powerCycling', 'reinstalling', 'recording'],
+      'claiming',
+      'restartingAgent',
+      'rebooting',
+      'powerCycling',
+      'reinstalling',
+      'recording',
     ],
   },
   {

@@ -1,5 +1,5 @@
 import type { EventObject } from 'xstate';
-import { leafOf } from '../../src/machines/leaf.ts';
+import { shownIn } from '../../src/machines/shown.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import type { Run, Truth } from '../support/replay.ts';
 import { RESTS, TASKS, type Rest, type TaskOfOurs } from './lifecycle.table.ts';
@@ -9,7 +9,7 @@ interface Known {
   /** The last that rows, listing and clock said. */
   readonly view: MachineView;
   /** Work of ours: from the turn that begins it to the end of its task. */
-  readonly task: { readonly of: TaskOfOurs; readonly step: string } | null;
+  readonly task: TaskOfOurs | null;
   readonly asked: 'idle' | 'settling' | 'pausing';
   readonly settledKey: string | null;
 }
@@ -24,7 +24,7 @@ export function restOf({ state, substate, next, machineId }: MachineView): Rest 
   return found;
 }
 
-/** The task that a turn begins; undefined: the turn is given back. */
+/** The task that a turn begins; undefined: no turn is awaited. */
 export const begunBy = ({ state, next, machineId }: MachineView): TaskOfOurs | undefined =>
   machineId === null
     ? undefined
@@ -33,9 +33,9 @@ export const begunBy = ({ state, next, machineId }: MachineView): TaskOfOurs | u
 const isReleased = ({ view, task }: Known) => task === null && view.state === 'Released';
 
 /**
- * While no work of ours is under way, an actor is where the view is, and waits for a turn where the
- * table says so. While a task of ours runs, it is in the state of that work, at the step that the task
- * last showed, and news are only kept. What operators bar and ask is followed beside both.
+ * While no work of ours is under way, an actor is where the view is, and waits for a turn where work
+ * is due. While a task of ours runs, it is in the state of that work, and news are only kept. What
+ * operators ask is followed beside both.
  */
 export const lifecycleTruth: Truth = {
   expected(input, events) {
@@ -46,34 +46,38 @@ export const lifecycleTruth: Truth = {
     return {
       ...placeOf(known),
       view: known.view,
-      held: over ? 'over' : known.view.holds.length > 0 ? 'held' : 'free',
-      asked: over ? 'over' : known.asked,
+      asked: over ? null : known.asked,
       runs: over ? [] : workOf(known),
     };
   },
   seen(run: Run) {
     const { value, tags, context } = run.snapshot();
-    const { holds, requests } = value as { readonly holds: string; readonly requests: string };
+    const isOurs = tags.has('working');
+    const { state, substate } = shownIn(run.snapshot() as never)!;
     return {
-      ...leafOf(run.snapshot()),
-      isOurs: tags.has('busy'),
+      state,
+      substate: isOurs ? null : substate,
+      isOurs,
       view: context['view'],
-      held: holds,
-      asked: requests,
+      asked: askedIn(value),
       runs: [...run.stage.live.keys()].toSorted(),
     };
   },
 };
 
-function placeOf({ view, task }: Known) {
-  if (task) return { state: task.of.state, substate: task.step, isOurs: true };
-  return { state: view.state, substate: restOf(view).shown, isOurs: false };
-}
+/** Where the chart stands with what operators ask; null once the machine is released. */
+export const askedIn = (value: unknown): string | null =>
+  (value as { readonly alive?: { readonly requests: string } }).alive?.requests ?? null;
+
+const placeOf = ({ view, task }: Known) =>
+  task
+    ? { state: task.state, substate: null, isOurs: true }
+    : { state: restOf(view).state, substate: restOf(view).substate, isOurs: false };
 
 function workOf({ view, task, asked }: Known): string[] {
   const settles = asked === 'settling' ? ['settleRequest'] : [];
-  if (task) return [task.of.slot, ...settles].toSorted();
-  return restOf(view).waits ? ['awaitTurn', ...settles] : settles;
+  if (task) return [task.slot, ...settles].toSorted();
+  return begunBy(view) ? ['awaitTurn', ...settles] : settles;
 }
 
 /** A request that is named, and was not settled already, is settled at once. */
@@ -84,31 +88,21 @@ function settling(known: Known): Known {
 }
 
 function told(known: Known, event: EventObject): Known {
-  const { type, view, output, snapshot } = event as EventObject & {
+  const { type, view, output } = event as EventObject & {
     readonly view: MachineView;
-    readonly output: { readonly view?: MachineView | null; key: string; settled?: boolean };
-    readonly snapshot: { readonly value: unknown };
+    readonly output: { readonly view?: MachineView | null } | string;
   };
   if (type === 'machine.observed') return { ...known, view };
   if (type.startsWith('xstate.after.settlePause')) return { ...known, asked: 'idle' };
-  const [, how, slot] = /^xstate\.(done|error|snapshot)\.(?:actor\.)?(\w+)$/.exec(type) ?? [];
+  const [, how, slot] = /^xstate\.(done|error)\.actor\.(\w+)$/.exec(type) ?? [];
   if (slot === 'settleRequest') {
-    const isSettled = how === 'done' && output.settled === true;
-    if (!isSettled) return { ...known, asked: 'pausing' };
-    return { ...known, asked: 'idle', settledKey: output.key };
+    if (how !== 'done') return { ...known, asked: 'pausing' };
+    return { ...known, asked: 'idle', settledKey: output as string };
   }
   if (slot === 'awaitTurn') {
-    const of = how === 'done' ? begunBy(known.view) : undefined;
-    return of ? { ...known, task: { of, step: of.steps[0]! } } : known;
+    return how === 'done' ? { ...known, task: begunBy(known.view)! } : known;
   }
-  if (!known.task || slot !== known.task.of.slot) throw new Error(`nobody expects ${type}`);
-  if (how === 'snapshot') {
-    const { of, step } = known.task;
-    const shown = stepOf(snapshot.value);
-    return { ...known, task: { of, step: of.steps.indexOf(shown) > 0 ? shown : step } };
-  }
-  return { ...known, task: null, view: (how === 'done' && output.view) || known.view };
+  if (!known.task || slot !== known.task.slot) throw new Error(`nobody expects ${type}`);
+  const told = how === 'done' ? (output as { readonly view: MachineView | null }).view : null;
+  return { ...known, task: null, view: told ?? known.view };
 }
-
-const stepOf = (value: unknown): string =>
-  typeof value === 'string' ? value : Object.keys(value as object)[0]!;

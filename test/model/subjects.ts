@@ -23,7 +23,7 @@ import type { ChartSnapshot, Subject } from '../support/replay.ts';
 import { MACHINE, SLOT } from '../support/facts.ts';
 import { viewAt } from '../support/views.ts';
 import { RESTS } from './lifecycle.table.ts';
-import { lifecycleTruth } from './lifecycle.truth.ts';
+import { askedIn, lifecycleTruth } from './lifecycle.truth.ts';
 
 /** The shipped charts, each with a world in which all of it can be seen. */
 
@@ -130,9 +130,12 @@ const VIEWS: readonly MachineView[] = [
 function newsOf({ context, tags, value }: ChartSnapshot) {
   const { view, settledKey } = context as unknown as LifecycleContext;
   const tenant = { ...view, machineId: view.machineId && ANOTHER_TENANCY };
-  const { requests } = value as { requests: string };
-  const isAsked = requests !== 'idle' || settledKey !== null;
-  const told = tags.has('busy') ? TOLD_WHILE_BUSY : isAsked ? TOLD_WHILE_ASKED : [...VIEWS, tenant];
+  const isAsked = askedIn(value) !== 'idle' || settledKey !== null;
+  const told = tags.has('working')
+    ? TOLD_WHILE_BUSY
+    : isAsked
+      ? TOLD_WHILE_ASKED
+      : [...VIEWS, tenant];
   return told.map((each) => ({ type: 'machine.observed', view: each }));
 }
 
@@ -142,25 +145,9 @@ export const lifecycleSubject: Subject = {
   events: newsOf,
   slots: {
     awaitTurn: { done: [undefined], errors: [fault] },
-    settleRequest: {
-      done: [
-        { key: 'request-1', settled: true },
-        { key: 'request-1', settled: false },
-      ],
-      errors: [fault],
-    },
+    settleRequest: { done: ['request-1'], errors: [fault] },
     takeover: {
       kind: 'chart',
-      shows: [
-        'claiming',
-        'connecting',
-        'verifying',
-        'uploading',
-        'executing',
-        'recording',
-        'givingUp',
-        'rereading',
-      ].map((value) => ({ value })),
       done: results(
         viewAt('Running', 'awaitingHeartbeat'),
         viewAt('Provisioned', 'backingOff'),
@@ -170,17 +157,6 @@ export const lifecycleSubject: Subject = {
     },
     recovery: {
       kind: 'chart',
-      shows: [
-        { value: 'claiming' },
-        { value: { restartingAgent: 'stopping' } },
-        { value: { rebooting: 'asking' } },
-        { value: { rebooting: 'awaitingBoot' } },
-        { value: { powerCycling: 'awaitingOff' } },
-        { value: { reinstalling: 'awaitingSystem' } },
-        { value: 'recording' },
-        { value: 'givingUp' },
-        { value: 'rereading' },
-      ],
       done: results(
         viewAt('Provisioned', 'waiting', { next: 'agentStart' }),
         viewAt('Recovering', 'coolingDown'),
@@ -190,15 +166,6 @@ export const lifecycleSubject: Subject = {
     },
     deprovision: {
       kind: 'chart',
-      shows: [
-        'claiming',
-        'asking',
-        'awaitingGone',
-        'awaitingReusable',
-        'recording',
-        'givingUp',
-        'rereading',
-      ].map((value) => ({ value })),
       done: results(viewAt('Reserved', 'available'), viewAt('Deprovisioning', 'deleting'), null),
       errors: [fault],
     },

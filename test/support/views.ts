@@ -1,9 +1,5 @@
-import {
-  STATES,
-  type MachineState,
-  type MachineView,
-  type NextWork,
-} from '../../src/domain/view.ts';
+import { STATES, type MachineState } from '../../src/domain/states.ts';
+import type { MachineView, NextWork } from '../../src/domain/view.ts';
 import type { HoldKind } from '../../src/domain/machine.ts';
 import { MACHINE, PROVIDER, SLOT, SLOT_ID } from './facts.ts';
 

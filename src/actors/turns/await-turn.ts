@@ -36,12 +36,10 @@ const SETBACK_MAX_MS = 30_000;
 /**
  * Resolves when this daemon may work on the machine: after a pause for what went wrong before, with
  * a live session, with room in the recovery budget if it is about that, after the head start of
- * better ranked daemons, and with a place in the pool. With
- * nothing to do it never resolves; the next news of the machine ask again.
+ * better ranked daemons, and with a place in the pool.
  */
 export const awaitTurn = (deps: AwaitTurnDeps) =>
   fromPromise<void, TurnInput>(async ({ input: { slot, next, setbacks }, signal }) => {
-    if (next === null) return never(signal);
     const { clock, random, desk, keeper } = deps;
     if (setbacks > 0) {
       const longestMs = deps.setbackMaxMs ?? SETBACK_MAX_MS;
@@ -54,9 +52,4 @@ export const awaitTurn = (deps: AwaitTurnDeps) =>
     if (rank > 0) await sleep(clock, rank * deps.headStartMs, signal);
     const row = deps.facts().get(slot)?.row;
     await desk.grant(slot, next, signal, row ? seniorityOf(PROCESS[next], row) : undefined);
-  });
-
-const never = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
   });

@@ -2,7 +2,7 @@ import type { Unlisted } from '../../adapters/bmdb/port.ts';
 import type { StateCounts } from '../../console/port.ts';
 import { slot } from '../../domain/ids.ts';
 import type { HoldRow } from '../../domain/machine.ts';
-import { STATES } from '../../domain/view.ts';
+import { STATES } from '../../domain/states.ts';
 import { countsLine } from '../counts-line.ts';
 import { needsHuman, requireLocation, requireProvider, type Census, type Entry } from './census.ts';
 import { readCensus, type Means, type Told } from './command.ts';

@@ -1,5 +1,6 @@
 import { UsageError } from '../../domain/errors.ts';
-import { STATES, SUBSTATES, type MachineView } from '../../domain/view.ts';
+import { STATES, SUBSTATES } from '../../domain/states.ts';
+import type { MachineView } from '../../domain/view.ts';
 import { printable } from '../text-table.ts';
 
 type Placed = Pick<MachineView, 'state' | 'substate'>;

@@ -10,7 +10,7 @@ import { machineId, sessionId, slot, type SessionId, type Slot } from '../../../
 import type { SlotFacts } from '../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET } from '../../../src/domain/policy.ts';
 import { rankOf } from '../../../src/domain/preference.ts';
-import type { NextWork } from '../../../src/domain/view.ts';
+import type { Work } from '../../../src/machines/lifecycle-setup.ts';
 import { agentStarted, machineRow, NOW_MS, SESSION, SLOT, slotFacts } from '../../support/facts.ts';
 import { runSlot } from '../../support/run-slot.ts';
 import {
@@ -51,7 +51,7 @@ const openLater = () => {
       signal.addEventListener('abort', () => reject(new Cancelled('not waiting')));
     });
 };
-function wait(next: NextWork, setbacks = 0, at: Slot = SLOT) {
+function wait(next: Work, setbacks = 0, at: Slot = SLOT) {
   const logic = awaitTurn({
     desk,
     permits,
@@ -76,14 +76,6 @@ test('a machine that is due gets its turn at once, with a session and a place', 
   await settled();
   expect(turn.granted).toBe(true);
   expect(desk.begin(SLOT).kind).toBe('agentStart');
-});
-
-test('with nothing to do no turn ever comes', async () => {
-  const turn = wait(null);
-  await advance(clock, 3_600_000);
-  expect(turn.granted).toBe(false);
-  turn.stop();
-  await settled();
 });
 
 test.each([
@@ -166,7 +158,7 @@ test('a recovery waits for room in the budget', async () => {
   expect(turn.granted).toBe(true);
 });
 
-test.each<readonly [string, NextWork, number]>([
+test.each<readonly [string, Work, number]>([
   ['the pause', 'agentStart', 3],
   ['the budget', 'recovery', 0],
 ])('news that come while it waits for %s leave nothing behind', async (_, next, setbacks) => {

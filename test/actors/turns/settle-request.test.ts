@@ -47,7 +47,7 @@ const run = () => {
   const running = runSlot(settleRequest(deps()), INPUT, stand.clock);
   const state = { settled: null as boolean | null, code: null as string | null };
   running.result.then(
-    (result) => (state.settled = result.settled),
+    (key) => (state.settled = key === KEY),
     (error: unknown) => (state.code = (error as { code: string }).code),
   );
   return { state, stop: running.stop };
@@ -119,7 +119,8 @@ describe('what an operator asked', () => {
     await stand.bmdb.requests.file({ key: KEY, by: 'ann', reason: 'it is slow', what });
     const { state } = run();
     await settled();
-    expect(state.settled).toBe(false);
+    expect(state).toEqual({ settled: null, code: 'stays-open' });
+    expect(stand.log.lines.filter(({ level }) => level === 'warn')).toEqual([]);
   });
 
   test('is told, and rejected, where the database does not answer', async () => {

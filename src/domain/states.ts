@@ -1,0 +1,47 @@
+import { QUARANTINE_KINDS, RUNGS } from './machine.ts';
+
+export const STATES = [
+  'Reserved',
+  'Provisioned',
+  'AgentStarting',
+  'Running',
+  'Recovering',
+  'HandedOver',
+  'Quarantined',
+  'Deprovisioning',
+  'Released',
+] as const;
+export type MachineState = (typeof STATES)[number];
+
+/** As rows and listings tell; who works on a machine knows more of what it is doing. */
+export const SUBSTATES: Readonly<Record<MachineState, readonly string[]>> = {
+  Reserved: ['available', 'penalised', 'creating'],
+  Provisioned: ['waiting', 'backingOff', 'installing', 'stopped', 'failed'],
+  AgentStarting: ['elsewhere'],
+  Running: ['awaitingHeartbeat', 'healthy', 'late', 'silent', 'installingOs'],
+  Recovering: [...RUNGS, 'coolingDown'],
+  HandedOver: ['installed'],
+  Quarantined: [...QUARANTINE_KINDS, 'missing'],
+  Deprovisioning: ['deleting', 'cleaning'],
+  Released: ['gone'],
+};
+
+/** States that any other may turn into, but for `Released`. */
+export const FROM_ANYWHERE = ['Quarantined', 'Deprovisioning'] as const;
+
+/**
+ * Which other states may follow a state, besides those of `FROM_ANYWHERE`. The chart, its overview
+ * and the documents are made from this table. Rows and listings may show a state that does not
+ * follow, where somebody else acted in between: it is believed, and counted as a leap.
+ */
+export const FOLLOWERS = {
+  Reserved: ['Provisioned', 'Released'],
+  Provisioned: ['AgentStarting', 'Recovering', 'HandedOver'],
+  AgentStarting: ['Running', 'Provisioned'],
+  Running: ['Recovering', 'HandedOver'],
+  Recovering: ['Running', 'Provisioned'],
+  HandedOver: ['Running', 'Provisioned'],
+  Quarantined: ['Reserved', 'Provisioned', 'Running', 'HandedOver', 'Released'],
+  Deprovisioning: ['Reserved', 'Released'],
+  Released: [],
+} as const satisfies Readonly<Record<MachineState, readonly MachineState[]>>;
