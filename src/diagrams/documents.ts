@@ -31,7 +31,7 @@ const END = '<!-- lifecycle:end -->';
 /** All generated files below `root`, by path relative to it. The README keeps its own text. */
 export function diagramDocuments(root: string): Map<string, string> {
   const documents = new Map<string, string>();
-  const overview = overviewOf();
+  const overview = overviewOf(lifecycle);
   for (const { machine, purpose } of CHARTS) {
     const extra = machine === (lifecycle as AnyStateMachine) ? section('Overview', overview) : '';
     documents.set(`docs/machines/${machine.id}.md`, pageOf(machine, purpose, extra));

@@ -1,6 +1,6 @@
 import { toDirectedGraph } from '@xstate/graph';
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
-import { FOLLOWERS, FROM_ANYWHERE, STATES } from '../domain/states.ts';
+import { FROM_ANYWHERE, STATES } from '../domain/states.ts';
 
 type Digraph = ReturnType<typeof toDirectedGraph>;
 
@@ -20,21 +20,49 @@ export function mermaidOf(machine: AnyStateMachine): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Which state of a machine may follow which, as Mermaid text, from the table that the chart is made from. */
-export function overviewOf(): string {
-  const arrows = STATES.flatMap((state) =>
-    FOLLOWERS[state].map((follower) => `  ${state} --> ${follower}`),
-  );
-  const anywhere = FROM_ANYWHERE.map((state) => `  anywhere --> ${state}`);
+/**
+ * The life of a machine on one page, as Mermaid text: its states with what they hold, the arrows of
+ * the table that the chart is made from, and what begins a task. How news are taken in is left out.
+ */
+export function overviewOf(machine: AnyStateMachine): string {
+  const life = machine.root.states['alive']!.states['life']!;
+  const shown = Object.values(life.states).filter(({ key }) => key !== 'resyncing');
+  const ids = new Set(shown.flatMap((node) => [node, ...Object.values(node.states)]).map(nameOf));
+  const arrows = shown
+    .flatMap((node) => arrowsOf(toDirectedGraph(node as never), nameOf))
+    .filter(({ from, to }) => from !== to && (ids.has(to) || to === 'Released'))
+    .map(({ from, to, label }) => `  ${from} --> ${to}${wordsOf(label)}`);
   return `${[
     'stateDiagram-v2',
     `  [*] --> ${STATES[0]}`,
     '  state "any state" as anywhere',
-    ...arrows,
-    ...anywhere,
+    ...shown.flatMap((node) => boxOf(node, 1)),
+    ...new Set(arrows),
+    ...FROM_ANYWHERE.map((state) => `  anywhere --> ${state}`),
     '  Released --> [*]',
   ].join('\n')}\n`;
 }
+
+/** By the names below the region of life: `Running`, `Running_waiting`. */
+const nameOf = (node: AnyStateNode): string =>
+  node.path.filter((key) => key !== 'alive' && key !== 'life').join('_');
+
+function boxOf(node: AnyStateNode, depth: number): string[] {
+  const pad = '  '.repeat(depth);
+  const children = Object.values(node.states);
+  if (children.length === 0) return [`${pad}state "${node.key}" as ${nameOf(node)}`];
+  return [
+    `${pad}state ${nameOf(node)} {`,
+    ...children.flatMap((child) => boxOf(child, depth + 1)),
+    `${pad}}`,
+  ];
+}
+
+/** News need no words, for the arrow says what they show. */
+const wordsOf = (label: string): string => {
+  if (label.startsWith('[dueFor')) return ' : work is due';
+  return label.startsWith('awaitTurn done') ? ' : its turn has come' : '';
+};
 
 /** Mermaid ids may not hold dots. */
 const idOf = (node: AnyStateNode): string => [node.machine.id, ...node.path].join('_');
@@ -58,21 +86,21 @@ function inside(node: AnyStateNode, depth: number): string[] {
 }
 
 /** Event transitions come from the directed graph; eventless ones it leaves out. */
-function arrowsOf(graph: Digraph): Arrow[] {
+function arrowsOf(graph: Digraph, name = idOf): Arrow[] {
   const node = graph.stateNode as AnyStateNode;
   const evented = graph.edges.map((edge) => ({
-    from: idOf(edge.source as AnyStateNode),
-    to: idOf(edge.target as AnyStateNode),
+    from: name(edge.source as AnyStateNode),
+    to: name(edge.target as AnyStateNode),
     label: labelOf(edge.label.text, edge.transition.guard),
   }));
   const eventless = (node.always ?? []).flatMap((transition) =>
     (transition.target ?? []).map((target) => ({
-      from: idOf(node),
-      to: idOf(target),
+      from: name(node),
+      to: name(target),
       label: labelOf('', transition.guard),
     })),
   );
-  return [...evented, ...eventless, ...graph.children.flatMap(arrowsOf)];
+  return [...evented, ...eventless, ...graph.children.flatMap((child) => arrowsOf(child, name))];
 }
 
 function labelOf(event: string, guard: unknown): string {

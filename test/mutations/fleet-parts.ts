@@ -148,15 +148,6 @@ const slots = mistakesIn(
   ],
 );
 
-const leaf = mistakesIn(
-  'src/machines/leaf.ts',
-  ['test/machines/leaf.test.ts'],
-  [
-    ['leaf-shows-what-is-no-state', `NAMES.has(life) ?`, `life !== '' ?`],
-    ['leaf-shows-a-step-as-ours', `leaf = name === 'ours' ||`, `leaf = name === 'theirs' ||`],
-  ],
-);
-
 const keeper = mistakesIn(
   'src/actors/session-keeper.ts',
   ['test/actors/session-keeper.test.ts'],
@@ -252,7 +243,6 @@ export const mutations: readonly Mutation[] = [
   ...provisioner,
   ...cell,
   ...slots,
-  ...leaf,
   ...keeper,
   ...leases,
   ...chunk,
