@@ -1,30 +1,21 @@
 import { z } from 'zod';
 import { RUNGS, type Rung } from '../domain/machine.ts';
-import {
-  DEFAULT_LADDER,
-  ERASING_LADDER,
-  type LadderPolicy,
-  type RungPolicy,
-} from '../domain/recovery/ladder.ts';
+import { DEFAULT_LADDER, ERASING_LADDER, type LadderPolicy } from '../domain/recovery/ladder.ts';
+import { RUNG_FACTS, type RungPolicy } from '../domain/recovery/rungs.ts';
 import { formatDuration } from '../settings/duration.ts';
 import * as leaf from '../settings/leaves.ts';
 
 /** How often, and how long, each rung of the recovery ladder is tried. */
 
-const MEANS: Readonly<Record<Rung, string>> = {
-  restartingAgent: 'stop the agent over SSH',
-  rebooting: 'reboot the machine',
-  powerCycling: 'switch it off and on',
-  reinstalling: 'reinstall it',
-};
+const orderOf = (rung: Rung): string => RUNG_FACTS[rung].words.order;
 
 const ERASES = `which erases its disks; unset: ${ERASING_LADDER.reinstalling.attempts} where recoveryMayEraseDisks, else 0.`;
 
 const attempts = (rung: Rung) =>
   leaf.count(
-    rung === 'reinstalling'
-      ? `How often to ${MEANS[rung]} in one episode, ${ERASES}`
-      : `How often to ${MEANS[rung]} in one episode; 0 leaves it out.`,
+    RUNG_FACTS[rung].erases
+      ? `How often to ${orderOf(rung)} in one episode, ${ERASES}`
+      : `How often to ${orderOf(rung)} in one episode; 0 leaves it out.`,
     0,
     100,
   );
@@ -40,8 +31,8 @@ export const erasingSwitch = () =>
 const patience = (rung: Rung) =>
   leaf.duration(
     rung === 'restartingAgent'
-      ? `How long it may take to ${MEANS[rung]}.`
-      : `How long to wait for evidence after asking to ${MEANS[rung]}.`,
+      ? `How long it may take to ${orderOf(rung)}.`
+      : `How long to wait for evidence after asking to ${orderOf(rung)}.`,
     1000,
   );
 
@@ -59,10 +50,9 @@ export const ladderSchema = () =>
         z
           .strictObject(
             {
-              attempts:
-                rung === 'reinstalling'
-                  ? attempts(rung).optional()
-                  : attempts(rung).prefault(DEFAULT_LADDER[rung].attempts),
+              attempts: RUNG_FACTS[rung].erases
+                ? attempts(rung).optional()
+                : attempts(rung).prefault(DEFAULT_LADDER[rung].attempts),
               patience: patience(rung).prefault(formatDuration(DEFAULT_LADDER[rung].patienceMs)),
             },
             notASection,
@@ -106,7 +96,7 @@ export const ladderPolicy = (
     const usual = (recoveryMayEraseDisks ? ERASING_LADDER : DEFAULT_LADDER)[rung];
     const wanted = ladder[rung]?.attempts ?? common[rung].attempts ?? usual.attempts;
     return {
-      attempts: rung === 'reinstalling' && !recoveryMayEraseDisks ? 0 : wanted,
+      attempts: RUNG_FACTS[rung].erases && !recoveryMayEraseDisks ? 0 : wanted,
       patienceMs: ladder[rung]?.patience ?? common[rung].patience,
     };
   });

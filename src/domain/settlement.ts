@@ -10,8 +10,9 @@ import {
   wasAskedFor,
 } from './requests.ts';
 import type { Decision, InstallImage } from './requests.ts';
-import { DECISION_VERBS, GUARD_VERBS, ORDER_VERBS } from './machine.ts';
+import { DECISION_VERBS, GUARD_VERBS, ORDER_VERBS, RUNGS } from './machine.ts';
 import type { GuardRow, HoldKind, MachineRow, RequestRow, Rung, Verb } from './machine.ts';
+import { RUNG_FACTS } from './recovery/rungs.ts';
 
 /** What becomes of a request when it is settled. */
 
@@ -78,18 +79,9 @@ export function settlementOf(scene: Scene): Settlement | null {
   return decide(scene);
 }
 
-const PROVED = {
-  restartingAgent: 'its agent was restarted',
-  rebooting: 'it was rebooted',
-  powerCycling: 'its power was switched off and on',
-  reinstalling: 'it was installed anew',
-} as const satisfies Record<Rung, string>;
-
-const PROVED_BY: ReadonlyMap<string, string> = new Map(Object.entries(PROVED));
-
 /** Outcome of an order that was carried out. @param rung as the ladder's row has it, if it has one. */
 export const provedText = (rung: string | null): string =>
-  PROVED_BY.get(rung ?? '') ?? 'it was done';
+  RUNGS.includes(rung as Rung) ? RUNG_FACTS[rung as Rung].words.done : 'it was done';
 
 export const refused = (outcome: string): Settlement => ({
   state: 'refused',

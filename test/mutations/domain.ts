@@ -126,7 +126,7 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'a-resumed-request-may-be-preserved-meanwhile',
     file: 'src/domain/recovery/ladder.ts',
-    find: "  if (rung === 'reinstalling' && preserved) return false;\n",
+    find: '  if (RUNG_FACTS[rung].erases && preserved) return false;\n',
     replace: '',
     tests: ['test/domain/recovery/ladder.test.ts'],
   },
@@ -140,8 +140,8 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'erasing-is-on-by-default',
     file: 'src/domain/recovery/ladder.ts',
-    find: 'reinstalling: { attempts: 0, patienceMs: 45 * MINUTE_MS },',
-    replace: 'reinstalling: { attempts: 1, patienceMs: 45 * MINUTE_MS },',
+    find: 'RUNG_FACTS[rung].erases ? 0 : RUNG_FACTS[rung].attempts',
+    replace: 'RUNG_FACTS[rung].attempts',
     tests: ['test/domain/recovery/ladder.test.ts', 'test/config/ladder.test.ts'],
   },
   {

@@ -1,37 +1,25 @@
 import { orderFor } from '../eligibility.ts';
 import { RUNGS } from '../machine.ts';
 import { DEFAULT_ESCALATION } from '../policy.ts';
+import { RUNG_FACTS, type LadderMeans, type RungPolicy } from './rungs.ts';
 import type { BootTimes, LadderRow, MachineRow, OrderVerb, Process, Rung } from '../machine.ts';
 
-/** How often a rung is tried in one episode, and how long its evidence is waited for. */
-export interface RungPolicy {
-  /** 0: the rung is left out. */
-  readonly attempts: number;
-  readonly patienceMs: number;
-}
 export type LadderPolicy = Readonly<Record<Rung, RungPolicy>>;
 
-const MINUTE_MS = 60_000;
+const ladder = (attemptsAt: (rung: Rung) => number): LadderPolicy =>
+  Object.fromEntries(
+    RUNGS.map((rung) => [
+      rung,
+      { attempts: attemptsAt(rung), patienceMs: RUNG_FACTS[rung].patienceMs },
+    ]),
+  ) as LadderPolicy;
 
-/** Erases no disks: reinstalling is switched on for each provider by name. */
-export const DEFAULT_LADDER: LadderPolicy = {
-  restartingAgent: { attempts: 2, patienceMs: MINUTE_MS },
-  rebooting: { attempts: 3, patienceMs: 15 * MINUTE_MS },
-  powerCycling: { attempts: 2, patienceMs: 15 * MINUTE_MS },
-  reinstalling: { attempts: 0, patienceMs: 45 * MINUTE_MS },
-};
 /** Where recovery may erase disks. */
-export const ERASING_LADDER: LadderPolicy = {
-  ...DEFAULT_LADDER,
-  reinstalling: { ...DEFAULT_LADDER.reinstalling, attempts: 2 },
-};
-
-/** What a provider can be asked for. */
-export interface LadderMeans {
-  readonly reboot: boolean;
-  readonly power: boolean;
-  readonly reinstall: boolean;
-}
+export const ERASING_LADDER = ladder((rung) => RUNG_FACTS[rung].attempts);
+/** Erases no disks: reinstalling is switched on for each provider by name. */
+export const DEFAULT_LADDER = ladder((rung) =>
+  RUNG_FACTS[rung].erases ? 0 : RUNG_FACTS[rung].attempts,
+);
 
 /** What the next step depends on besides the machine's rows. */
 export interface LadderCircumstances {
@@ -156,17 +144,11 @@ const notBelow = (rung: Rung): Rung => (rung === 'restartingAgent' ? 'rebooting'
 const isUnproved = (recovery: LadderRow | null, rung: Rung): boolean =>
   rung === 'rebooting' && recovery?.askedRung === 'rebooting';
 
-const MEANS_FOR = {
-  rebooting: 'reboot',
-  powerCycling: 'power',
-  reinstalling: 'reinstall',
-} as const;
-
 /** Why a rung is never tried, whatever was tried before; null: it may be. */
 function impossibility(rung: Rung, now: LadderCircumstances): string | null {
   const { means, policy, preserved } = now;
-  if (rung !== 'restartingAgent' && !means[MEANS_FOR[rung]]) return 'its provider cannot';
-  const erases = rung === 'reinstalling';
+  const { means: needed, erases } = RUNG_FACTS[rung];
+  if (needed !== null && !means[needed]) return 'its provider cannot';
   if (policy[rung].attempts === 0) {
     return erases ? 'recovery may not erase its disks' : 'the configuration leaves it out';
   }
@@ -188,7 +170,7 @@ function isResumed(
   const { askedRung, orderKey, nextAtMs } = recovery;
   if (askedRung !== rung || orderKey !== order) return false;
   if (order !== null) return true;
-  if (rung === 'reinstalling' && preserved) return false;
+  if (RUNG_FACTS[rung].erases && preserved) return false;
   const hasEnded = nextAtMs !== null && nextAtMs > askedAtMs;
   return !hasEnded && nowMs < askedAtMs + Math.max(askAgainMs, policy[rung].patienceMs);
 }
@@ -198,7 +180,7 @@ function endOf(recovery: LadderRow | null, now: LadderCircumstances): string {
   const beyond = RUNGS.slice(recovery ? RUNGS.indexOf(recovery.rung) + 1 : 0);
   const whyNot = Map.groupBy(beyond, (rung) => impossibility(rung, now) ?? 'it is left out');
   const rest = [...whyNot].map(
-    ([why, rungs]) => `${rungs.map((rung) => WORDS[rung]).join(', ')}: ${why}`,
+    ([why, rungs]) => `${rungs.map((rung) => RUNG_FACTS[rung].words.doing).join(', ')}: ${why}`,
   );
   return [triedOf(recovery), ...(rest.length > 0 ? rest : ['no other means is left'])].join('; ');
 }
@@ -206,16 +188,10 @@ function endOf(recovery: LadderRow | null, now: LadderCircumstances): string {
 function triedOf(recovery: LadderRow | null): string {
   if (!recovery || recovery.attempts === 0) return 'it does not come back';
   const { rung, attempts } = recovery;
-  return `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'} at ${WORDS[rung]} did not help`;
+  return `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'} at ${RUNG_FACTS[rung].words.doing} did not help`;
 }
 
-const WORDS: Readonly<Record<Rung, string>> = {
-  restartingAgent: 'restarting its agent',
-  rebooting: 'rebooting it',
-  powerCycling: 'switching it off and on',
-  reinstalling: 'reinstalling it',
-};
-
+const MINUTE_MS = 60_000;
 /** A first attempt on a rung waits for three times its longest boot, but at least for this. */
 const SHORTEST_WAIT_MS = 2 * MINUTE_MS;
 const BOOTS = 3;

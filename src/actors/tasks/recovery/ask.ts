@@ -4,6 +4,7 @@ import { RUNGS } from '../../../domain/machine.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
 import type { ThrottledCall } from '../../../domain/provisioning/provider-holds.ts';
 import { askAgainInMs } from '../../../domain/recovery/ladder.ts';
+import { RUNG_FACTS } from '../../../domain/recovery/rungs.ts';
 import { createSendCheck } from '../../providers/send-check.ts';
 import { requireOurs } from '../task.ts';
 import {
@@ -159,6 +160,6 @@ export async function lookBeforeBoot(
 
 /** The boot that an earlier request, unproved until now, was to end; null: there is none. */
 function bootIdBeforeRequest({ row: { recovery } }: Recovering): string | null {
-  const isBoot = recovery?.askedRung === 'rebooting' || recovery?.askedRung === 'powerCycling';
-  return isBoot ? recovery.bootIdBefore : null;
+  if (!recovery?.askedRung) return null;
+  return RUNG_FACTS[recovery.askedRung].boots ? recovery.bootIdBefore : null;
 }

@@ -9,8 +9,8 @@ import type {
   LadderCircumstances,
   LadderPolicy,
   LadderStep,
-  RungPolicy,
 } from '../../../domain/recovery/ladder.ts';
+import type { RungPolicy } from '../../../domain/recovery/rungs.ts';
 import type { HoldKeeper } from '../../providers/holds.ts';
 import type { HostKeyEvidence } from '../host-key-proof.ts';
 import type { Claimed, TaskDeps } from '../task.ts';
