@@ -23,7 +23,7 @@ export interface HardwareScheduleDeps {
 
 const AGAIN_MS = 24 * 3600_000;
 /** How often it is looked whether anything changed. */
-const LOOK_MS = 10 * 60_000;
+const CHECK_MS = 10 * 60_000;
 
 export function createHardwareSchedule(deps: HardwareScheduleDeps): HardwareSchedule {
   const { collect, now, log } = deps;
@@ -31,11 +31,11 @@ export function createHardwareSchedule(deps: HardwareScheduleDeps): HardwareSche
   let deliveredHash: string | null = null;
   let isDue = true;
   let isCollecting = false;
-  let [againAtMs, lookAtMs] = [Infinity, -Infinity];
+  let [againAtMs, checkAtMs] = [Infinity, -Infinity];
 
-  const look = async () => {
+  const check = async () => {
     isCollecting = true;
-    lookAtMs = now() + LOOK_MS;
+    checkAtMs = now() + CHECK_MS;
     try {
       const fresh = await collect();
       if (isDue || hashOf(fresh) !== deliveredHash) report = fresh;
@@ -59,7 +59,7 @@ export function createHardwareSchedule(deps: HardwareScheduleDeps): HardwareSche
       isDue ||= wanted || now() >= againAtMs;
       if (isCollecting || report) return;
       // Heartbeats do not wait for it: programs that are asked may take their time.
-      if (isDue || now() >= lookAtMs) void look();
+      if (isDue || now() >= checkAtMs) void check();
     },
   };
 }

@@ -35,7 +35,7 @@ export async function showMachines(options: ShowOptions): Promise<string> {
   if (options.field !== undefined && machine === undefined) {
     throw new UsageError('a field is one of a machine; give its id');
   }
-  return looking(options, async (inspection, signal) => {
+  return reading(options, async (inspection, signal) => {
     const { version } = await inspection.schema(signal);
     const expiredBackoffs = options.expiredBackoffs ?? false;
     if (machine === undefined) {
@@ -71,7 +71,7 @@ function fieldOf({ machineId: id, tags }: InspectedMachine, path: string): strin
 
 /** `shepherd db hardware`: what agents found in machines that are provided. */
 export async function showHardware(options: HardwareOptions): Promise<string> {
-  return looking(options, async (inspection, signal) => {
+  return reading(options, async (inspection, signal) => {
     const machines = await readPages((after) => inspection.hardware({ ...after }, signal));
     return options.json ? jsonLine({ machines }) : hardwareText(machines);
   });
@@ -79,7 +79,7 @@ export async function showHardware(options: HardwareOptions): Promise<string> {
 
 /** `shepherd db stats`: how many machines are in which condition, in all and by provider. */
 export async function showStatistics(options: StatisticsOptions): Promise<string> {
-  return looking(options, async (inspection, signal) => {
+  return reading(options, async (inspection, signal) => {
     const statistics = await inspection.statistics(signal);
     if (!options.json) return countsText(statistics);
     const providers = Object.fromEntries(statistics.providers);
@@ -87,11 +87,11 @@ export async function showStatistics(options: StatisticsOptions): Promise<string
   });
 }
 
-const looking = <T>(
+const reading = <T>(
   options: DatabaseOptions,
-  look: (inspection: BmdbInspection, signal: AbortSignal) => Promise<T>,
+  read: (inspection: BmdbInspection, signal: AbortSignal) => Promise<T>,
 ): Promise<T> =>
-  withDatabase(options, ({ inspection }) => look(inspection, new AbortController().signal));
+  withDatabase(options, ({ inspection }) => read(inspection, new AbortController().signal));
 
 async function readAll(inspection: BmdbInspection, query: InspectionQuery, signal: AbortSignal) {
   const sql: string[] = [];

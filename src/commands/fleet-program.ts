@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { GuardVerb } from '../domain/machine.ts';
-import { askOptionsOf, asking, looking, tell } from './machine/flags.ts';
-import type { AskFlags, LookFlags } from './machine/flags.ts';
+import { askOptionsOf, asking, reading, tell } from './machine/flags.ts';
+import type { AskFlags, ReadFlags } from './machine/flags.ts';
 
 const FREEZE_HELP = `
 While it is frozen, no machine is recovered that is not being recovered already, whoever asks for it.
@@ -13,9 +13,9 @@ Exit codes: 0 done; 1 refused; 2 wrong usage; 3 filed, but not settled within --
 /** Adds `fleet` and its commands. */
 export function addFleetCommands(cli: Command): void {
   const fleet = cli.command('fleet').description('the guard over recovery: look, freeze, thaw');
-  looking(fleet.command('status'))
+  reading(fleet.command('status'))
     .description('whether machines are recovered now, and what stands in the way')
-    .action(async (flags: LookFlags) => {
+    .action(async (flags: ReadFlags) => {
       const { fleetStatus } = await import('./machine/fleet.ts');
       await tell(flags, (means) => fleetStatus(flags.json, means));
     });

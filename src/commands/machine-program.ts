@@ -2,11 +2,11 @@ import { Option, type Command } from 'commander';
 import { HOLD_KINDS, type HoldKind } from '../domain/machine.ts';
 import {
   askOptionsOf,
-  looking,
+  reading,
   selecting,
   selectorOf,
   tell,
-  type LookFlags,
+  type ReadFlags,
   type VerbFlags,
 } from './machine/flags.ts';
 import {
@@ -25,14 +25,14 @@ import type { Wish } from './machine/verbs.ts';
 export function addMachineCommands(cli: Command): void {
   addList(cli);
   const machine = cli.command('machine').description('look at a machine, or ask for something');
-  addLooks(machine);
+  addReading(machine);
   addOrders(machine);
   addWithdraw(machine);
   addDecisions(machine);
   addInstall(machine);
 }
 
-interface ListFlags extends LookFlags {
+interface ListFlags extends ReadFlags {
   readonly state?: readonly string[];
   readonly provider?: string;
   readonly location?: string;
@@ -41,7 +41,7 @@ interface ListFlags extends LookFlags {
 }
 
 function addList(cli: Command): void {
-  looking(cli.command('machines'))
+  reading(cli.command('machines'))
     .description('the machines of the fleet and how they are; asks no provider')
     .option('--state <states>', 'only those in these: Running, Quarantined/needsHuman', wordsOf)
     .option('--provider <name>', 'only those of this provider')
@@ -56,17 +56,17 @@ function addList(cli: Command): void {
 
 const HISTORY_LINES = 50;
 
-function addLooks(machine: Command): void {
-  looking(machine.command('show <machine>'))
+function addReading(machine: Command): void {
+  reading(machine.command('show <machine>'))
     .description('everything about one machine, or about a slot')
-    .action(async (name: string, flags: LookFlags) => {
+    .action(async (name: string, flags: ReadFlags) => {
       const { showMachine } = await import('./machine/show.ts');
       await tell(flags, (means) => showMachine(name, flags.json, means));
     });
-  looking(machine.command('history <machine>'))
+  reading(machine.command('history <machine>'))
     .description('what happened to a machine; of a slot, to all machines that were on it')
     .option('--limit <n>', 'at most so many lines, the latest ones', someOf, HISTORY_LINES)
-    .action(async (name: string, flags: LookFlags & { readonly limit: number }) => {
+    .action(async (name: string, flags: ReadFlags & { readonly limit: number }) => {
       const { showHistory } = await import('./machine/history.ts');
       await tell(flags, (means) => showHistory({ ...flags, name }, means));
     });

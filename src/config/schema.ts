@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../domain/backoff.ts';
 import type { BackoffDescriptor } from '../domain/backoff.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS, HOST_KEY_POLICIES } from '../domain/policy.ts';
-import { DEFAULT_GUARD } from '../domain/recovery/guard.ts';
+import { DEFAULT_GUARD } from '../domain/recovery/guard-judgement.ts';
 import { formatDuration } from '../settings/duration.ts';
 import * as leaf from '../settings/leaves.ts';
 import { ladderSchema, unwantedErasures, type LadderOfProvider } from './ladder-schema.ts';

@@ -40,14 +40,14 @@ interface CheckMeans {
  * an agent, as far as files tell. Makes and changes nothing, and connects to nobody.
  */
 export async function checkAround(config: Config, means: CheckMeans): Promise<readonly Finding[]> {
-  const looks = [
+  const checks = [
     checkDatabase(config),
     ...Object.keys(config.providers).map((name) => checkProvider(config, name, means)),
     checkPrograms(config),
     checkSshKeys(config),
     checkAgentServer(config, means),
   ];
-  return (await Promise.all(looks)).flat();
+  return (await Promise.all(checks)).flat();
 }
 
 async function checkDatabase({ database }: Config): Promise<Finding[]> {
@@ -143,7 +143,7 @@ async function checkAgentServer(config: Config, { clock }: CheckMeans): Promise<
 
 const textOf = (path: string): string => readFileSync(path, 'utf8');
 
-/** A group of its own for those who may read keys is common; other open doors are mistakes. */
+/** A group of its own for those who may read keys is common; other access rights are mistakes. */
 function checkPrivacy(path: string): Finding[] {
   const found = statSync(path);
   const complaint = complaintAboutPrivacy(path, found, 0o027);

@@ -1,9 +1,9 @@
 import type { Config } from '../config.ts';
-import type { GuardPolicy } from '../domain/recovery/guard.ts';
+import type { GuardPolicy } from '../domain/recovery/guard-judgement.ts';
 import type { Tuning } from './tuning.ts';
 
-/** Looks of the guard that may be missed before heartbeats count as not taken in. */
-const LOOKS = 4;
+/** Assessments that may be missed before heartbeats count as not taken in. */
+const MISSED_MAX = 4;
 
 /** When recovery freezes and thaws: from the configuration, and figures of the design. */
 export function guardPolicyOf(
@@ -19,6 +19,6 @@ export function guardPolicyOf(
     assessMs,
     newForMs: newFor,
     calmForMs: calmFor,
-    ingestGapMs: ingestGapMs ?? Math.max(2 * agent.heartbeatPeriod, LOOKS * assessMs),
+    ingestGapMs: ingestGapMs ?? Math.max(2 * agent.heartbeatPeriod, MISSED_MAX * assessMs),
   };
 }

@@ -1,4 +1,4 @@
-import { DEFAULT_GUARD } from '../domain/recovery/guard.ts';
+import { DEFAULT_GUARD } from '../domain/recovery/guard-judgement.ts';
 
 /** Periods and limits that are not configuration: figures of the design, changed only by tests. */
 export interface Tuning {
@@ -24,15 +24,15 @@ export interface Tuning {
   readonly turnUnusedMs: number;
   /** An intent whose device was never seen is forgotten after this. */
   readonly abandonMs: number;
-  /** A machine that is given back is looked at so often. */
+  /** The state of a machine that is given back is read so often. */
   readonly deprovisionPollMs: number;
   /** A job that another daemon has is asked for so often. */
   readonly leaseRetryMs: number;
-  /** The guard looks at the fleet so often. */
+  /** The guard assesses the fleet so often. */
   readonly assessMs: number;
   /**
    * Heartbeats not taken in anywhere for so long: the observer was out. Null: two periods of
-   * heartbeats, and some looks of the guard at least.
+   * heartbeats, and some assessments of the guard at least.
    */
   readonly ingestGapMs: number | null;
   /** Heartbeats of this long share one transaction. */

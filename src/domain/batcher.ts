@@ -131,13 +131,13 @@ async function runBatch<Item, Answer>(
     if (outcomes.length !== batch.length) {
       throw new Error(`${outcomes.length} answers to a batch of ${batch.length}`);
     }
-    outcomes.forEach((outcome, at) => settle(batch[at]!, outcome));
+    outcomes.forEach((outcome, at) => deliver(batch[at]!, outcome));
   } catch (error) {
     for (const { reject } of batch) reject(error);
   }
 }
 
-function settle<Item, Answer>(waiting: Waiting<Item, Answer>, outcome: Outcome<Answer>): void {
+function deliver<Item, Answer>(waiting: Waiting<Item, Answer>, outcome: Outcome<Answer>): void {
   if ('ok' in outcome) waiting.resolve(outcome.ok);
   else waiting.reject(outcome.error);
 }

@@ -1,5 +1,5 @@
 /**
- * The closed set of things that go wrong. Adapters translate at their door; nobody else looks at a
+ * The closed set of things that go wrong. Adapters translate at their boundary; nobody else looks at a
  * message, an HTTP status or an SQLSTATE. `retryable` means: the same call may succeed later.
  */
 export abstract class FleetError extends Error {

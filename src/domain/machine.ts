@@ -166,7 +166,7 @@ export interface GuardRow {
   } | null;
   /** While frozen: since when few enough are silent; null: too many are. */
   readonly calmSinceMs: number | null;
-  /** Who was silent before was looked at by an operator then, and freezes nothing any more. */
+  /** An operator has seen the machines that were silent before then: they freeze nothing any more. */
   readonly thawedAtMs: number | null;
   /** Fleet only: heartbeats have been taken in without a break since; null: not now. */
   readonly ingestUpSinceMs: number | null;
@@ -249,7 +249,7 @@ export interface IntentRow {
   /** The session that opened it is still alive. */
   readonly sessionAlive: boolean;
   readonly createdAtMs: number;
-  /** Since when complete listings and searches have not found its device; null: not looked yet. */
+  /** Since when complete listings and searches have not found its device; null: it was not searched for yet. */
   readonly emptySinceMs: number | null;
   readonly lastError: string | null;
 }

@@ -297,7 +297,7 @@ function freeze({ guard }: Scene): Settlement {
   return done(`frozen until somebody thaws it${before}`, { do: 'freeze' });
 }
 
-/** Who was lost before freezes nothing any more, frozen or not: somebody looked. */
+/** Machines that were lost before a thaw freeze nothing any more: an operator has seen them. */
 function thaw({ guard }: Scene): Settlement {
   const before = guard?.frozen ? `; it was frozen by ${frozenText(guard)}` : '; it was not frozen';
   return done(`thawed${before}`, { do: 'thaw' });

@@ -3,7 +3,7 @@ import { providerName } from '../../src/domain/ids.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { DEFAULT_GUARD } from '../../src/domain/recovery/guard.ts';
+import { DEFAULT_GUARD } from '../../src/domain/recovery/guard-judgement.ts';
 import { MINUTE, PROVIDER, providedOf, startedAt } from './bmdb-rows.ts';
 import { SIGNAL } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';

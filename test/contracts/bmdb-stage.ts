@@ -6,7 +6,7 @@ import { machineId } from '../../src/domain/ids.ts';
 import type { MachineId, ProviderName, SessionId } from '../../src/domain/ids.ts';
 import type { HoldKind, HoldRow, MachineRow } from '../../src/domain/machine.ts';
 import type { LossPolicy, RecoveryBudget } from '../../src/domain/policy.ts';
-import type { GuardPolicy } from '../../src/domain/recovery/guard.ts';
+import type { GuardPolicy } from '../../src/domain/recovery/guard-judgement.ts';
 import { KEY, MINUTE, machineRow, PROVIDER, startedAt } from './bmdb-rows.ts';
 
 /** What the contract needs beside the port, to set up rows and to look at what was written. */

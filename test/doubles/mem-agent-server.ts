@@ -10,7 +10,7 @@ import { createIntake } from '../../src/adapters/agents/intake.ts';
 import type { BatchOptions, IntakeOptions } from '../../src/adapters/agents/intake.ts';
 import { defaultLimits } from '../../src/adapters/agents/limits.ts';
 import type { AgentServer } from '../../src/adapters/agents/port.ts';
-import { createStoreDoor } from '../../src/adapters/agents/store-door.ts';
+import { createHeartbeatSink } from '../../src/adapters/agents/heartbeat-sink.ts';
 
 /** An agent server without network: simulated agents call it directly. */
 export interface MemAgentServer extends AgentServer {
@@ -35,9 +35,9 @@ export function createMemAgentServer({
   store,
   ...options
 }: MemAgentServerOptions): MemAgentServer {
-  const door = createStoreDoor({ store, log: silentLog, ...options });
+  const sink = createHeartbeatSink({ store, log: silentLog, ...options });
   const intake = createIntake({
-    record: door.record,
+    record: sink.record,
     batch: BATCH,
     limits: defaultLimits,
     ...options,
@@ -45,8 +45,8 @@ export function createMemAgentServer({
   let closed = false;
   return {
     address: 'memory:0',
-    heard$: door.heard$,
-    isTakingIn: () => !closed && isReady() && door.isStoring(),
+    heard$: sink.heard$,
+    isTakingIn: () => !closed && isReady() && sink.isStoring(),
     // There is no connection that could show it.
     present: () => undefined,
     async report(record) {
@@ -56,7 +56,7 @@ export function createMemAgentServer({
     async close() {
       closed = true;
       await intake.close();
-      door.close();
+      sink.close();
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { BackoffDescriptor } from '../../src/domain/backoff.ts';
-import { DEFAULT_GUARD, type GuardPolicy } from '../../src/domain/recovery/guard.ts';
+import { DEFAULT_GUARD, type GuardPolicy } from '../../src/domain/recovery/guard-judgement.ts';
 import type { LossPolicy, RecoveryBudget } from '../../src/domain/policy.ts';
 
 /** Periods and limits of a daemon under test. */

@@ -215,8 +215,8 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'a-look-names-no-reservation',
     file: 'src/actors/provisioning/updater.ts',
-    find: '{ signal, timeoutMs: LOOK_MS, reservationId };',
-    replace: '{ signal, timeoutMs: LOOK_MS };',
+    find: '{ signal, timeoutMs: READ_MS, reservationId };',
+    replace: '{ signal, timeoutMs: READ_MS };',
     tests: ['test/actors/provisioning/updater.test.ts'],
   },
   {
@@ -298,7 +298,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     id: 'a-heartbeat-older-than-the-request-proves',
-    file: 'src/actors/tasks/recovery/look.ts',
+    file: 'src/actors/tasks/recovery/probe.ts',
     find: 'return row.heartbeat.atMs > afterMs ? row.heartbeat.bootId : null;',
     replace: 'return row.heartbeat.bootId;',
     tests: [
@@ -351,7 +351,7 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'a-second-request-is-not-preceded-by-a-look',
     file: 'src/actors/tasks/deprovision.ts',
-    find: "if (before.asked > 0 && (await look(deps, given, signal)) === 'gone') return before;\n",
+    find: "if (before.asked > 0 && (await readState(deps, given, signal)) === 'gone') return before;\n",
     replace: '',
     tests: ['test/actors/tasks/deprovision.test.ts'],
   },

@@ -60,7 +60,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     id: 'a-failed-store-counts-for-ever',
-    file: 'src/adapters/agents/store-door.ts',
+    file: 'src/adapters/agents/heartbeat-sink.ts',
     find: '        brokenAtMs = -Infinity;\n        outcomes',
     replace: '        outcomes',
     tests: ['test/adapters/agents/renewal.test.ts'],

@@ -153,31 +153,37 @@ export const mutations: readonly Mutation[] = [
   },
   {
     id: 'the-guard-never-sees-a-small-scope',
-    file: 'src/domain/recovery/guard.ts',
+    file: 'src/domain/recovery/guard-judgement.ts',
     find: 'Math.min(least, Math.max(1, machines / 2))',
     replace: 'least',
-    tests: ['test/domain/recovery/small-guard.test.ts', 'test/domain/recovery/guard.test.ts'],
+    tests: [
+      'test/domain/recovery/small-guard.test.ts',
+      'test/domain/recovery/guard-judgement.test.ts',
+    ],
   },
   {
     id: 'calm-that-nobody-watched-counts',
-    file: 'src/domain/recovery/guard.ts',
+    file: 'src/domain/recovery/guard-judgement.ts',
     find: 'if (row.calmSinceMs === null || !isWatched)',
     replace: 'if (row.calmSinceMs === null)',
-    tests: ['test/domain/recovery/guard.test.ts'],
+    tests: ['test/domain/recovery/guard-judgement.test.ts'],
   },
   {
     id: 'the-guard-thaws-what-an-operator-froze',
-    file: 'src/domain/recovery/guard.ts',
+    file: 'src/domain/recovery/guard-judgement.ts',
     find: "  if (row.frozen?.kind === 'manual') return row;\n",
     replace: '',
-    tests: ['test/domain/recovery/guard.test.ts'],
+    tests: ['test/domain/recovery/guard-judgement.test.ts'],
   },
   {
     id: 'an-operator-that-thaws-is-overruled',
     file: 'src/domain/recovery/guard-counts.ts',
     find: '  if (lostAt <= lastThawMs(provider, counting)) return false;\n',
     replace: '',
-    tests: ['test/domain/recovery/guard-counts.test.ts', 'test/domain/recovery/guard.test.ts'],
+    tests: [
+      'test/domain/recovery/guard-counts.test.ts',
+      'test/domain/recovery/guard-judgement.test.ts',
+    ],
   },
   {
     id: 'a-machine-that-comes-and-goes-is-heard',
@@ -332,7 +338,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     id: 'what-cannot-be-read-is-a-thaw',
-    file: 'src/adapters/bmdb/request-door.ts',
+    file: 'src/adapters/bmdb/filed-requests.ts',
     find: "if (data?.verb !== 'install') return data ?? null;",
     replace: "if (data?.verb !== 'install') return data ?? { verb: 'thaw' };",
     tests: ['test/adapters/bmdb/pg/requests.test.ts'],

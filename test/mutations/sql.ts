@@ -178,14 +178,14 @@ const permits: readonly Mutation[] = [
 
     ['a-batch-does-not-count-its-own', 'tally.recovering += 1;', ''],
   ),
-  ...mistakesNamed({ file: `${PG}/guard/guard.ts`, tests: [`${TESTS}/guard.test.ts`] }, [
+  ...mistakesNamed({ file: `${PG}/guard/guard-book.ts`, tests: [`${TESTS}/guard.test.ts`] }, [
     'looks-wait-for-each-other',
     'FROM guard_pulse FOR UPDATE SKIP LOCKED',
     'FROM guard_pulse FOR UPDATE',
   ]),
   ...mistakesNamed(
     {
-      file: `${PG}/guard/guard.ts`,
+      file: `${PG}/guard/guard-book.ts`,
       tests: [`${TESTS}/race-guards.test.ts`],
       named: 'has thawed it meanwhile',
     },
@@ -195,14 +195,14 @@ const permits: readonly Mutation[] = [
       'if (!isDue) {',
     ],
   ),
-  ...mistakesNamed({ file: `${PG}/guard/guard.ts`, tests: [`${TESTS}/race-guards.test.ts`] }, [
+  ...mistakesNamed({ file: `${PG}/guard/guard-book.ts`, tests: [`${TESTS}/race-guards.test.ts`] }, [
     'same-guard-ignores-thaws',
     'rows.map(({ scope, frozen, thawedAtMs }) => ({ scope, frozen, thawedAtMs }))',
     'rows.map(({ scope, frozen }) => ({ scope, frozen }))',
     'has thawed it meanwhile',
   ]),
   ...mistakesNamed(
-    { file: `${PG}/guard/guard.ts`, tests: area('guard'), named: 'the guard' },
+    { file: `${PG}/guard/guard-book.ts`, tests: area('guard'), named: 'the guard' },
 
     [
       'grace-is-for-orders-too',
@@ -227,7 +227,7 @@ const budget: readonly Mutation[] = [
     ],
     ['budget-of-locations-is-none', '...(location === null ? [] : [`location ${location}`]),', ''],
   ),
-  ...mistakesNamed({ file: `${PG}/guard/guard.ts`, tests: area('guard'), named: 'permits' }, [
+  ...mistakesNamed({ file: `${PG}/guard/guard-book.ts`, tests: area('guard'), named: 'permits' }, [
     'freeze-of-one-provider-is-of-all',
     'frozen.find(({ scope }) => scope === provider)',
     'frozen[0]',

@@ -10,9 +10,9 @@ const LONG_FILES: Readonly<Record<string, string>> = {
   'test/adapters/provider/equinix/client/vectors-calls.test.ts':
     'the vectors of calls, in their order',
   'test/actors/mirror/changes.test.ts': 'one mirror, one suite over what changes',
-  'test/commands/machine-looks.test.ts': 'the texts of every look, in full',
+  'test/commands/machine-reading.test.ts': 'the texts of every command that only reads, in full',
   'test/domain/recovery/ladder.test.ts': 'one decision, one suite over its tables',
-  'test/domain/recovery/guard.test.ts': 'one decision, one suite over its tables',
+  'test/domain/recovery/guard-judgement.test.ts': 'one decision, one suite over its tables',
   'src/console/page/app.js': 'the page is served as it is, without a build',
 };
 

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { Memory } from '../doubles/mem-bmdb/tables.ts';
-import { calmRow, DEFAULT_GUARD, FLEET } from '../../src/domain/recovery/guard.ts';
-import type { GuardPolicy } from '../../src/domain/recovery/guard.ts';
+import { calmRow, DEFAULT_GUARD, FLEET } from '../../src/domain/recovery/guard-judgement.ts';
+import type { GuardPolicy } from '../../src/domain/recovery/guard-judgement.ts';
 
 /** However many fall silent together, the guard takes it for their own fault. */
 export const TRUSTING_GUARD: GuardPolicy = {

@@ -27,7 +27,7 @@ import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../../src/domain/backoff.
 import { machineId } from '../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { DEFAULT_GUARD, type GuardPolicy } from '../../src/domain/recovery/guard.ts';
+import { DEFAULT_GUARD, type GuardPolicy } from '../../src/domain/recovery/guard-judgement.ts';
 import { ERASING_LADDER } from '../../src/domain/recovery/ladder.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../src/wire/codec.ts';

@@ -21,7 +21,7 @@ import type { RemoteShell } from '../../src/adapters/ssh/port.ts';
 import { RECOVERY_BACKOFF } from '../../src/domain/backoff.ts';
 import type { MachineRow, ProviderMachine, ProviderStatus } from '../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS, type HostKeyPolicy } from '../../src/domain/policy.ts';
-import { calmRow, DEFAULT_GUARD, FLEET } from '../../src/domain/recovery/guard.ts';
+import { calmRow, DEFAULT_GUARD, FLEET } from '../../src/domain/recovery/guard-judgement.ts';
 import { ERASING_LADDER } from '../../src/domain/recovery/ladder.ts';
 import type { Job, TaskResult } from '../../src/machines/task.ts';
 import { device, machineRow, MACHINE, PROVIDER, SLOT, slotFacts } from './facts.ts';

@@ -60,7 +60,7 @@ async function settleDue(deps: GuardDeps, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Whether it is about no slot that an actor looks after. */
+/** Whether the request is about a slot that no actor is responsible for. */
 const isGuards =
   ({ mirror }: GuardDeps) =>
   (request: RequestRow): boolean => {

@@ -6,7 +6,7 @@ interface Known extends GuardPicture {
 }
 
 /**
- * Says in the log what changed between two looks. A freeze that nobody asked for is worth waking
+ * Says in the log what changed between two assessments. A freeze that nobody asked for is worth waking
  * somebody up: `error`, with the numbers and what to do.
  */
 export function reportGuard(log: Log, before: Known, after: Known): void {

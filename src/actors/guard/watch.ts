@@ -2,7 +2,7 @@ import type { GuardAssessment } from '../../adapters/bmdb/port.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import type { GuardMetrics } from '../../adapters/metrics/port.ts';
-import type { GuardPolicy } from '../../domain/recovery/guard.ts';
+import type { GuardPolicy } from '../../domain/recovery/guard-judgement.ts';
 import {
   BLIND,
   gravest,
@@ -28,7 +28,7 @@ export interface GuardWatchDeps {
   readonly onChange: () => void;
 }
 
-/** Where the guard stands, as of its last look. */
+/** Where the guard stands, as of its last assessment. */
 export interface GuardView extends GuardPicture {
   readonly state: GuardState;
   readonly reason: string | null;
@@ -43,7 +43,7 @@ export interface GuardWatch {
   view(): GuardView;
   /** Judges what was found now; changes nothing. */
   judge(found: GuardAssessment): readonly GuardStanding[];
-  /** A look was taken. */
+  /** The fleet was assessed. */
   take(picture: GuardPicture, standings: readonly GuardStanding[]): void;
   /** Nothing is known any more. */
   lose(): void;

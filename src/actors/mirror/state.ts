@@ -24,7 +24,7 @@ import {
 } from './facts.ts';
 import type { FleetRead } from './reads.ts';
 import { createMirrorRows } from './rows.ts';
-import { createWheel, type Wheel } from './wheel.ts';
+import { createDueTimes, type DueTimes } from './due-times.ts';
 
 export interface MirrorStateOptions {
   readonly loss: LossPolicy;
@@ -75,7 +75,7 @@ export function createMirrorState(options: MirrorStateOptions) {
   let requests: readonly RequestRow[] = [];
   let offset = clock.now() - clock.monotonic();
   let readAt: number | null = null;
-  let wheel: Wheel<Slot> | undefined;
+  let dueTimes: DueTimes<Slot> | undefined;
   let emitNews: (news: SlotNews[]) => void = () => undefined;
   const nowMs = () => clock.monotonic() + offset;
   const moment = () => ({ nowMs: nowMs(), loss, providers });
@@ -87,7 +87,7 @@ export function createMirrorState(options: MirrorStateOptions) {
     const view = viewOf(known, moment());
     const before = told.get(slot);
     told.set(slot, view);
-    wheel?.set(slot, view.dueAtMs);
+    dueTimes?.set(slot, view.dueAtMs);
     if (before && !untold.delete(slot) && sameButTimes(before, view)) {
       if (before.lastHeartbeatAtMs !== view.lastHeartbeatAtMs) onView(view);
       return null;
@@ -110,7 +110,7 @@ export function createMirrorState(options: MirrorStateOptions) {
     const last = viewOf(nothingOf(slot, provider, complete), moment());
     told.delete(slot);
     untold.delete(slot);
-    wheel?.set(slot, null);
+    dueTimes?.set(slot, null);
     onVanished(slot);
     const end: SlotNews = { type: 'vanished', slot };
     return complete ? [{ type: 'observed', view: last }, end] : [end];
@@ -199,12 +199,12 @@ export function createMirrorState(options: MirrorStateOptions) {
     start: (emit: (news: SlotNews[]) => void) => {
       emitNews = emit;
       for (const slot of told.keys()) untold.add(slot);
-      wheel = createWheel<Slot>(clock, nowMs, (slots) => {
+      dueTimes = createDueTimes<Slot>(clock, nowMs, (slots) => {
         const news = deriveAll(slots);
         if (news.length > 0) emit(news);
       });
       return () => {
-        wheel?.stop();
+        dueTimes?.stop();
         emitNews = () => undefined;
       };
     },

@@ -58,7 +58,7 @@ export async function beginCreations(
   await Promise.all(begun);
 }
 
-/** Waits for a place, looking again each time one may have become free; false: in vain. */
+/** Waits until one creation more may run, and tries again each time one ended; false: in vain. */
 async function placeFor(
   { clock, limits }: ProvisionDeps,
   creations: Creations,

@@ -11,7 +11,7 @@ import {
   type IdleBehaviour,
 } from '../../domain/provisioning/idle-behaviour.ts';
 import { IDLE_TAG } from '../../domain/provisioning/provider-tags.ts';
-import { createSinbin } from '../../domain/provisioning/sinbin.ts';
+import { createPenalties } from '../../domain/provisioning/penalties.ts';
 import type { HoldKeeper } from '../providers/holds.ts';
 
 export interface IdleTagsDeps {
@@ -28,7 +28,7 @@ const AT_ONCE = 5;
 const ROUND_MAX = 50;
 /** Until a listing shows what was written, or it is tried again. */
 const REST_MS = 10 * 60_000;
-const BENCH_MAX = 200_000;
+const WAITING_MAX = 200_000;
 const LIMIT_MS = 60_000;
 
 /**
@@ -37,12 +37,12 @@ const LIMIT_MS = 60_000;
  * @returns one round over the machines of a provider.
  */
 export function createIdleTags(deps: IdleTagsDeps) {
-  const bench = createSinbin<Slot>(BENCH_MAX);
+  const waiting = createPenalties<Slot>(WAITING_MAX);
 
   const write = async (provider: FleetProvider, stale: Stale, signal: AbortSignal) => {
     const { slot, id, behaviour } = stale;
     const nowMs = deps.clock.monotonic();
-    bench.add(slot, nowMs + REST_MS, nowMs);
+    waiting.add(slot, nowMs + REST_MS, nowMs);
     try {
       const call = { signal, timeoutMs: LIMIT_MS };
       await deps.holds.guard(provider.name, 'setTags', () =>
@@ -60,7 +60,7 @@ export function createIdleTags(deps: IdleTagsDeps) {
     if (!provider.capabilities.tags) return;
     const nowMs = deps.clock.monotonic();
     const due = staleOf(deps.facts(), provider.name, deps.nowMs())
-      .filter(({ slot }) => !bench.penalised(slot, nowMs))
+      .filter(({ slot }) => !waiting.penalised(slot, nowMs))
       .slice(0, ROUND_MAX);
     const limit = pLimit(AT_ONCE);
     await Promise.all(due.map((each) => limit(() => write(provider, each, signal))));

@@ -34,8 +34,8 @@ const ORDER: readonly FindingAction[] = [
   'assimilate',
 ];
 
-/** The last look before a machine is called missing. */
-const LOOK_MS = 60_000;
+/** Longest time of the last search before a machine is called missing. */
+const READ_MS = 60_000;
 
 /**
  * Writes what an iteration found into the BMDB. What goes wrong with one machine keeps nothing from
@@ -191,7 +191,7 @@ async function isThere(
 ): Promise<boolean> {
   try {
     const { status } = await deps.holds.guard(provider, 'get', () =>
-      providerNamed(deps, provider).getMachine(id, { signal, timeoutMs: LOOK_MS }),
+      providerNamed(deps, provider).getMachine(id, { signal, timeoutMs: READ_MS }),
     );
     return status !== 'Missing';
   } catch (error) {

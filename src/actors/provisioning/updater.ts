@@ -6,9 +6,9 @@ import type { FleetProvider } from '../../adapters/provider/port.ts';
 import { codeOf, explain, isProviderError, SessionExpired } from '../../domain/errors.ts';
 import type { MachineId, ProviderName, Slot } from '../../domain/ids.ts';
 import type { MachineRow, ProviderMachine, SlotFacts } from '../../domain/machine.ts';
-import { createSinbin } from '../../domain/provisioning/sinbin.ts';
+import { createPenalties } from '../../domain/provisioning/penalties.ts';
 import {
-  failedLookMs,
+  failedReadMs,
   RECHECK_SOON_MS,
   recheckJitter,
   updateOf,
@@ -34,15 +34,15 @@ export interface UpdaterDeps {
   readonly log: Log;
 }
 
-/** Looks at once. */
+/** Devices that are read at the same time. */
 const AT_ONCE = 5;
-/** When there is no listing, no more machines than this are looked at one by one. */
-const LOOKS_MAX = 10;
-/** More machines than this are looked at more often than they need be, which does no harm. */
-const BENCH_MAX = 200_000;
-const LOOK_MS = 60_000;
+/** When there is no listing, no more devices than this are read one by one. */
+const READS_MAX = 10;
+/** Of more machines than this, some are read more often than they need be, which does no harm. */
+const WAITING_MAX = 200_000;
+const READ_MS = 60_000;
 
-/** What is remembered of a machine between two looks. */
+/** What is remembered of a machine between two readings. */
 interface Memory {
   readonly failures: number;
   readonly doubtful: readonly Clearable[];
@@ -51,33 +51,33 @@ interface Memory {
 }
 const FRESH: Memory = { failures: 0, doubtful: [], seenAtMs: -Infinity };
 
-/** A machine, and its device as it is seen; null: it must be looked at. */
+/** A machine, and its device as it was seen; null: it must be read. */
 interface Visit {
   readonly slot: Slot;
   readonly row: MachineRow;
   readonly seen: ProviderMachine | null;
-  /** It is time for a look; else there is only news, which may be none. */
+  /** It is time to read it; else the mirror saw a change, which may be none. */
   readonly isDue: boolean;
 }
 
 /**
  * Writes what the providers report of known machines into the BMDB, for the providers whose job is
- * ours. What the mirror saw change costs no call; besides, each machine is looked at when it is due:
+ * ours. What the mirror saw change costs no call; besides, each machine is read when it is due:
  * in a recent listing, else by itself. What fails with one machine keeps nothing from the others;
  * the end of the session ends the iteration. What operators want of each machine is copied to its
  * tags.
  */
 export function createUpdater(deps: UpdaterDeps): (signal: AbortSignal) => Promise<void> {
   const { clock, log } = deps;
-  const bench = createSinbin<MachineId>(BENCH_MAX);
+  const waiting = createPenalties<MachineId>(WAITING_MAX);
   const memories = new Map<MachineId, Memory>();
   const memoryOf = (id: MachineId) => memories.get(id) ?? FRESH;
   const tagIdle = createIdleTags(deps);
 
   const rest = (id: MachineId, waitMs: number, memory: Memory) => {
     const nowMs = clock.monotonic();
-    bench.remove(id);
-    bench.add(id, nowMs + recheckJitter(waitMs, deps.random.next()), nowMs);
+    waiting.remove(id);
+    waiting.add(id, nowMs + recheckJitter(waitMs, deps.random.next()), nowMs);
     memories.set(id, memory);
   };
 
@@ -90,7 +90,7 @@ export function createUpdater(deps: UpdaterDeps): (signal: AbortSignal) => Promi
     const { machineId } = at.row;
     const memory = memoryOf(machineId);
     try {
-      const seen = at.seen ?? (await look(deps.holds, at.row, provider, session, ends));
+      const seen = at.seen ?? (await readDevice(deps.holds, at.row, provider, session, ends));
       if (!seen) return rest(machineId, RECHECK_SOON_MS, { ...FRESH, seenAtMs: clock.now() });
       const { change, doubtful, recheckMs } = updateOf(at.row, seen, memory.doubtful);
       if (change) {
@@ -103,7 +103,7 @@ export function createUpdater(deps: UpdaterDeps): (signal: AbortSignal) => Promi
     } catch (error) {
       if (error instanceof SessionExpired || ends.aborted) throw error;
       const failures = memory.failures + 1;
-      rest(machineId, failedLookMs(failures), { ...memory, failures });
+      rest(machineId, failedReadMs(failures), { ...memory, failures });
       const fields = { slot: at.slot, machine: machineId, code: codeOf(error) };
       log.warn({ ...fields, cause: explain(error) }, 'a machine could not be looked at');
     }
@@ -112,7 +112,7 @@ export function createUpdater(deps: UpdaterDeps): (signal: AbortSignal) => Promi
   /** Those of which there is news, and those that are due, with what a listing shows of them. */
   async function visitsOf(name: ProviderName, ends: AbortSignal): Promise<Visit[]> {
     const nowMs = clock.monotonic();
-    const all = knownOf(deps.facts(), name, (id) => !bench.penalised(id, nowMs));
+    const all = knownOf(deps.facts(), name, (id) => !waiting.penalised(id, nowMs));
     const due = all.filter(({ isDue }) => isDue);
     const news = all.filter(
       ({ isDue, row, seen }) =>
@@ -192,7 +192,7 @@ function forgetGone(memories: Map<MachineId, Memory>, facts: ReadonlyMap<Slot, S
 
 /**
  * A listing to look machines up in. It costs nothing: the mirror takes it for its next one. Null: it
- * failed, and the machines are few enough to be looked at one by one.
+ * failed, and the machines are few enough to be read one by one.
  */
 async function listedOf(
   { listings, log }: UpdaterDeps,
@@ -204,7 +204,7 @@ async function listedOf(
   try {
     listing = await listings.list(name, signal);
   } catch (error) {
-    if (due > LOOKS_MAX || signal.aborted) throw error;
+    if (due > READS_MAX || signal.aborted) throw error;
     log.debug({ provider: name, cause: explain(error) }, 'machines are looked at one by one');
     return null;
   }
@@ -215,7 +215,7 @@ async function listedOf(
 }
 
 /** Null: the provider knows no such device, which is noted. */
-async function look(
+async function readDevice(
   holds: UpdaterDeps['holds'],
   row: MachineRow,
   provider: FleetProvider,
@@ -224,7 +224,7 @@ async function look(
 ): Promise<ProviderMachine | null> {
   try {
     const { providerId, reservationId } = row.provided!;
-    const options = { signal, timeoutMs: LOOK_MS, reservationId };
+    const options = { signal, timeoutMs: READ_MS, reservationId };
     return await holds.guard(provider.name, 'get', () => provider.getMachine(providerId, options));
   } catch (error) {
     if (!isProviderError(error, 'not-found')) throw error;

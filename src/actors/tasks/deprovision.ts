@@ -14,17 +14,17 @@ export interface DeprovisionDeps extends EndAgentDeps {
   readonly holds: Pick<HoldKeeper, 'check' | 'failed' | 'guard' | 'holds' | 'succeeded'>;
   /** Database clock, epoch ms. */
   readonly nowMs: () => number;
-  /** Distance of two looks, ± 20 %; the provider is asked again no sooner (10 s). */
+  /** Time between two readings, ± 20 %; the provider is asked again no sooner (10 s). */
   readonly pollMs: number;
 }
 
-/** The provider is asked again after a look's distance, then twice as long each time, up to this. */
+/** The provider is asked again after the time between two readings, then twice that, up to this. */
 const ASK_MAX_MS = 10 * 60_000;
-/** After so many requests somebody should look. */
+/** After so many requests an operator should see to it. */
 const STUCK_AFTER = 20;
-/** Cleaning a machine takes minutes; one that takes longer is looked at again later. */
+/** Cleaning a machine takes minutes; of one that takes longer the state is read again later. */
 const REUSABLE_LIMIT_MS = 60 * 60_000;
-const LOOK_MS = 60_000;
+const READ_MS = 60_000;
 /** Between two tries of the whole task. */
 const BACKOFF: BackoffDescriptor = { initialMs: 10_000, exponent: 2, maximumMs: ASK_MAX_MS };
 
@@ -34,7 +34,7 @@ interface Leaving extends Claimed {
 }
 interface AgentEnded extends Leaving {
   /** What became of its agent, for the history; null: it goes with the device. */
-  readonly farewell: string | null;
+  readonly agentEnd: string | null;
 }
 interface Asked extends AgentEnded {
   /** How often the provider was asked to take the machine back. */
@@ -52,16 +52,16 @@ export function deprovisionSlots(deps: DeprovisionDeps) {
 
   const agentEnded = stepAfter<Leaving, AgentEnded>(desk, claimed, async (given, signal) => {
     // Where the device is deleted its agent is, too.
-    if (!given.provider.inventory) return { ...given, farewell: null };
-    const farewell = await endAgent(deps, given, orStop(deps, signal));
-    log.info({ ...fieldsOf(given), farewell }, 'the machine is let go');
-    return { ...given, farewell };
+    if (!given.provider.inventory) return { ...given, agentEnd: null };
+    const agentEnd = await endAgent(deps, given, orStop(deps, signal));
+    log.info({ ...fieldsOf(given), agentEnd }, 'the machine is let go');
+    return { ...given, agentEnd };
   });
 
   const asked = stepAfter<AgentEnded, Asked>(desk, agentEnded, async (given, signal) => {
     const before = { ...given, asked: given.request.attempts };
     // One that was asked for before may be gone by now; a first request finds that out itself.
-    if (before.asked > 0 && (await look(deps, given, signal)) === 'gone') return before;
+    if (before.asked > 0 && (await readState(deps, given, signal)) === 'gone') return before;
     return { ...given, asked: await ask(deps, before, signal) };
   });
 
@@ -72,7 +72,7 @@ export function deprovisionSlots(deps: DeprovisionDeps) {
     let times = given.asked;
     let askedAtMs = clock.monotonic();
     for (;;) {
-      const seen = await look(deps, given, signal);
+      const seen = await readState(deps, given, signal);
       if (seen === 'gone') break;
       const waitedMs = clock.monotonic() - askedAtMs;
       if (waitedMs >= askAgainMs(deps.pollMs, times, seen)) {
@@ -99,7 +99,7 @@ export function deprovisionSlots(deps: DeprovisionDeps) {
   });
 
   const recorded = stepAfter<Asked, Asked>(desk, reusable, async (given) => {
-    await given.work.finish({ kind: 'deprovisioned', ...farewellOf(given) });
+    await given.work.finish({ kind: 'deprovisioned', ...deprovisionedOf(given) });
     workEnded(deps, given, 'finished');
     log.info(fieldsOf(given), 'machine given back');
     return given;
@@ -136,12 +136,12 @@ const pause = (deps: DeprovisionDeps, signal: AbortSignal): Promise<void> =>
  * The machines of an inventory are there afterwards as before: one that was given back is not to be
  * taken in again at once, nor after years, unless somebody says so.
  */
-function farewellOf({ provider, request, farewell }: AgentEnded) {
+function deprovisionedOf({ provider, request, agentEnd }: AgentEnded) {
   if (!provider.inventory) return {};
   const { requestedBy, reason } = request;
   return {
     bar: { setBy: requestedBy, reason: `given back: ${reason}` },
-    ...(farewell !== null && { remark: farewell }),
+    ...(agentEnd !== null && { remark: agentEnd }),
   };
 }
 
@@ -174,14 +174,14 @@ async function ask(deps: DeprovisionDeps, given: Asked, signal: AbortSignal): Pr
 }
 
 /** `going`: the provider says that it is being taken away. */
-async function look(
+async function readState(
   deps: DeprovisionDeps,
   { slot, provided, provider }: Claimed,
   signal: AbortSignal,
 ): Promise<'there' | 'going' | 'gone'> {
   const { providerId, reservationId } = provided;
   try {
-    const options = { signal, timeoutMs: LOOK_MS, reservationId };
+    const options = { signal, timeoutMs: READ_MS, reservationId };
     const { status } = await deps.holds.guard(providerOf(slot), 'get', () =>
       provider.getMachine(providerId, options),
     );
@@ -199,7 +199,7 @@ async function isReusable(
   signal: AbortSignal,
 ): Promise<boolean> {
   try {
-    const options = { signal, timeoutMs: LOOK_MS };
+    const options = { signal, timeoutMs: READ_MS };
     return await deps.holds.guard(providerOf(slot), 'get', () =>
       provider.isReusable(slotIdOf(slot), options),
     );
@@ -209,7 +209,7 @@ async function isReusable(
   }
 }
 
-/** A look that fails says nothing: the next one may not. */
+/** A reading that fails says nothing; the next one may succeed. */
 const isPassing = (error: unknown, signal: AbortSignal): boolean =>
   !signal.aborted && isProviderError(error, 'transient');
 

@@ -5,7 +5,7 @@ import { Unreachable, UsageError, explain } from '../../domain/errors.ts';
 import type { HeartbeatOutcome, HeartbeatRefusal } from '../../domain/heartbeat.ts';
 import type { AgentFrontOptions } from './http2-agent-server.ts';
 import type { AgentServer, ServerKeys } from './port.ts';
-import { createStoreDoor } from './store-door.ts';
+import { createHeartbeatSink } from './heartbeat-sink.ts';
 import type { FromThread, ThreadStart, ToThread, ToldOutcome } from './thread-messages.ts';
 
 /** The thread brings a clock of its own, and asks for hardware reports by itself. */
@@ -24,7 +24,7 @@ export async function startAgentServerThread(
 ): Promise<AgentServer> {
   const { log, metrics, store } = options;
   const isReady = options.isReady ?? (() => true);
-  const door = createStoreDoor(options);
+  const sink = createHeartbeatSink(options);
   const worker = startWorker(options);
   let closing = false;
   const tell = (message: ToThread) => worker.postMessage(message);
@@ -39,7 +39,7 @@ export async function startAgentServerThread(
       const { id, batch } = message;
       answer(id, async () => {
         if (!isReady()) throw new Unreachable('the daemon has no live session');
-        return { kind: 'recorded', id, outcomes: (await door.record(batch)).map(told) };
+        return { kind: 'recorded', id, outcomes: (await sink.record(batch)).map(told) };
       });
     }
     if (message.kind === 'withoutHardware') {
@@ -61,8 +61,8 @@ export async function startAgentServerThread(
   });
   return {
     address,
-    heard$: door.heard$,
-    isTakingIn: () => !closing && isReady() && door.isStoring(),
+    heard$: sink.heard$,
+    isTakingIn: () => !closing && isReady() && sink.isStoring(),
     present(tls) {
       assertUsable(tls);
       tell({ kind: 'present', tls });
@@ -73,7 +73,7 @@ export async function startAgentServerThread(
       const ended = once(worker, 'exit');
       tell({ kind: 'close', graceMs });
       await ended;
-      door.close();
+      sink.close();
     },
   };
 }

@@ -21,7 +21,7 @@ export interface HardwareWishesOptions {
 }
 
 /** One statement of the database so often, whatever the number of heartbeats. */
-const LOOK_MS = 5 * 60_000;
+const READ_MS = 5 * 60_000;
 /** A report that was refused once will be so again. */
 const ASK_AGAIN_MS = 3600_000;
 
@@ -30,7 +30,7 @@ export function startHardwareWishes(options: HardwareWishesOptions): HardwareWis
   const stopping = new AbortController();
   const asked = createRecentSet(ASK_AGAIN_MS, clock);
   let missing: ReadonlySet<MachineId> = new Set();
-  const look = async () => {
+  const read = async () => {
     try {
       if (isReady()) missing = new Set(await store.withoutHardware?.());
     } catch (error) {
@@ -39,8 +39,8 @@ export function startHardwareWishes(options: HardwareWishesOptions): HardwareWis
   };
   const watch = async () => {
     for (;;) {
-      await sleep(clock, LOOK_MS, stopping.signal);
-      await look();
+      await sleep(clock, READ_MS, stopping.signal);
+      await read();
     }
   };
   // It ends in no other way than by `stop`.

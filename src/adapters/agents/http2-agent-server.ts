@@ -16,8 +16,8 @@ import type { BatchOptions } from './intake.ts';
 import { defaultLimits } from './limits.ts';
 import type { AgentServerLimits } from './limits.ts';
 import type { AgentServer, ServerKeys } from './port.ts';
-import { createStoreDoor } from './store-door.ts';
-import type { StoreDoor } from './store-door.ts';
+import { createHeartbeatSink } from './heartbeat-sink.ts';
+import type { HeartbeatSink } from './heartbeat-sink.ts';
 
 export interface AgentFrontOptions {
   /** Port 0 takes a free one. */
@@ -55,30 +55,30 @@ export type AgentServerOptions = AgentFrontOptions;
  */
 export async function startAgentServer(options: AgentServerOptions): Promise<AgentServer> {
   const { store } = options;
-  const door = createStoreDoor(options);
-  const front = await startAgentFront({ ...options, store: behind(door, store) });
+  const sink = createHeartbeatSink(options);
+  const front = await startAgentFront({ ...options, store: behind(sink, store) });
   return {
     address: front.address,
-    heard$: door.heard$,
-    isTakingIn: () => front.isOpen() && door.isStoring(),
+    heard$: sink.heard$,
+    isTakingIn: () => front.isOpen() && sink.isStoring(),
     present: front.present,
     async close(graceMs) {
       await front.close(graceMs);
-      door.close();
+      sink.close();
     },
   };
 }
 
 /** The store as the listener sees it. */
-export const behind = (door: StoreDoor, store: HeartbeatStore): HeartbeatStore => ({
-  recordHeartbeats: door.record,
+export const behind = (sink: HeartbeatSink, store: HeartbeatStore): HeartbeatStore => ({
+  recordHeartbeats: sink.record,
   ...(store.withoutHardware ? { withoutHardware: () => store.withoutHardware!() } : {}),
 });
 
 const HANDSHAKE_LIMIT_MS = 10_000;
 const STREAMS_PER_CONNECTION = 8;
 /** So long last answers may take to leave; a peer that is cut off never says that it has them. */
-const FAREWELL_MS = 500;
+const GOODBYE_MS = 500;
 
 /**
  * Unary gRPC on HTTP/2 with TLS 1.3. Clients present self-signed certificates, which grpc-js does
@@ -118,7 +118,7 @@ export async function startAgentFront(options: AgentFrontOptions): Promise<Agent
       for (const session of connections.sessions) session.close();
       const answered = Promise.all([intake.close(), connections.idle()]);
       await within(clock, graceMs, answered);
-      await within(clock, Math.min(graceMs, FAREWELL_MS), closed);
+      await within(clock, Math.min(graceMs, GOODBYE_MS), closed);
       connections.destroy();
       await closed;
     },

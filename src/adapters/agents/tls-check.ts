@@ -43,7 +43,7 @@ export async function complaintsAboutTls(files: TlsFiles): Promise<readonly TlsC
     ...(authority ? timesOf(authority, null, files) : []),
     ...complaintsAboutName(leaf, files.host),
     ...(key instanceof Error || pair
-      ? trustByLooking(chain, authority)
+      ? trustByInspection(chain, authority)
       : await trustByTrying(files, chain, authority)),
   ];
 }
@@ -114,7 +114,7 @@ function complaintsAboutName(leaf: X509Certificate, host: string): TlsComplaint[
 }
 
 /** As far as can be told without the right key. */
-function trustByLooking(
+function trustByInspection(
   chain: readonly X509Certificate[],
   authority: X509Certificate | undefined,
 ): TlsComplaint[] {

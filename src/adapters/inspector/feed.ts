@@ -13,12 +13,12 @@ export interface FeedDeps {
   readonly dropped: (count: number) => void;
 }
 
-/** What XState reports, thinned out to what a person can follow. Idle while nobody looks. */
+/** What XState reports, thinned out to what a person can follow. Idle while nobody watches. */
 export interface Feed {
   readonly inspect: (event: InspectionEvent) => void;
-  /** Whether anybody looks. */
-  look(active: boolean): void;
-  /** All known actors and their states, for somebody who begins to look. */
+  /** Whether anybody watches. */
+  watch(active: boolean): void;
+  /** All known actors and their states, for somebody who begins to watch. */
   replay(): readonly InspectionEvent[];
   close(): void;
 }
@@ -45,7 +45,7 @@ const nothing = (): Pending => ({
 
 /**
  * Within a tenth of a second only the latest snapshot of an actor is shown, and of the events the
- * first few hundred. While nobody looks an event costs two look-ups, and nothing is copied.
+ * first few hundred. While nobody watches an event costs two look-ups, and nothing is copied.
  */
 export function createFeed({ clock, select, emit, dropped }: FeedDeps): Feed {
   const known = new Map<string, Shown>();
@@ -81,7 +81,7 @@ export function createFeed({ clock, select, emit, dropped }: FeedDeps): Feed {
       if (!active || !gather(pending, event, shown)) return;
       timer ??= clock.setTimeout(flush, FLUSH_MS);
     },
-    look(now) {
+    watch(now) {
       active = now;
       if (!active) rest();
     },

@@ -37,7 +37,7 @@ const DEPTH_MAX = 40;
 const MESSAGE_MAX_LENGTH = 128 * 1024;
 /** A page that lags by more is cut off; it comes back and starts over. */
 const LAG_MAX_BYTES = 4 * 1024 * 1024;
-const LOOKERS_MAX = 8;
+const VIEWERS_MAX = 8;
 const SOCKET_PATH = '/events';
 
 /**
@@ -53,26 +53,26 @@ export async function startInspectorRelay(options: InspectorRelayOptions): Promi
     servePage(page, request, response),
   );
   const sockets = new WebSocketServer({ noServer: true, maxPayload: 1024 });
-  const lookers = new Map<WebSocket, (event: InspectionEvent) => void>();
+  const viewers = new Map<WebSocket, (event: InspectionEvent) => void>();
   const feed = createFeed({
     clock: options.clock,
     select: options.select,
-    emit: (event) => lookers.forEach((show) => show(event)),
-    dropped: (count) => lookers.forEach((_, socket) => sendText(socket, droppedMessage(count))),
+    emit: (event) => viewers.forEach((show) => show(event)),
+    dropped: (count) => viewers.forEach((_, socket) => sendText(socket, droppedMessage(count))),
   });
   const welcome = (socket: WebSocket) => {
     const show = translator(socket);
     socket.on('error', (err) => log.debug({ err }, 'inspector page failed'));
     socket.on('close', () => {
-      lookers.delete(socket);
-      feed.look(lookers.size > 0);
+      viewers.delete(socket);
+      feed.watch(viewers.size > 0);
     });
     feed.replay().forEach(show);
-    lookers.set(socket, show);
-    feed.look(true);
+    viewers.set(socket, show);
+    feed.watch(true);
   };
   http.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    const refusal = refusalOf(request, lookers.size);
+    const refusal = refusalOf(request, viewers.size);
     if (refusal === null) sockets.handleUpgrade(request, socket, head, welcome);
     else socket.end(`HTTP/1.1 ${refusal}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
   });
@@ -82,7 +82,7 @@ export async function startInspectorRelay(options: InspectorRelayOptions): Promi
     inspect: feed.inspect,
     async close() {
       feed.close();
-      for (const socket of lookers.keys()) socket.terminate();
+      for (const socket of viewers.keys()) socket.terminate();
       sockets.close();
       await closed(http);
     },
@@ -93,11 +93,11 @@ export async function startInspectorRelay(options: InspectorRelayOptions): Promi
  * Browsers open web sockets to any address for any page; the Origin tells them apart. Programs on
  * this machine send none.
  */
-function refusalOf(request: IncomingMessage, lookers: number): string | null {
+function refusalOf(request: IncomingMessage, viewers: number): string | null {
   if (!isOwnHost(request.headers.host)) return '421 Misdirected Request';
   if (!isOwnOrigin(request.headers.origin, request.headers.host)) return '403 Forbidden';
   if (request.url !== SOCKET_PATH) return '404 Not Found';
-  return lookers < LOOKERS_MAX ? null : '503 Service Unavailable';
+  return viewers < VIEWERS_MAX ? null : '503 Service Unavailable';
 }
 
 /** The library's translation into the inspector's wire form, with a socket at its end. */

@@ -1,7 +1,7 @@
 import type { CreationOutcome } from '../../domain/provisioning/creation-end.ts';
 import type { Process, Rung } from '../../domain/machine.ts';
 import type { Processor } from '../../domain/processor.ts';
-import type { GuardCounts } from '../../domain/recovery/guard.ts';
+import type { GuardCounts } from '../../domain/recovery/guard-judgement.ts';
 import type { BudgetUse } from '../../domain/recovery/permits.ts';
 import type { GuardStanding } from '../../domain/recovery/standing.ts';
 

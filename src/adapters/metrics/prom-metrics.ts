@@ -11,7 +11,7 @@ import {
   timingFamilies,
 } from './families.ts';
 import { CREATE_OUTCOMES, type Metrics } from './port.ts';
-import { FLEET } from '../../domain/recovery/guard.ts';
+import { FLEET } from '../../domain/recovery/guard-judgement.ts';
 import { GUARD_STATES } from '../../domain/recovery/standing.ts';
 
 /** One scrape in Prometheus' text format. */

@@ -37,8 +37,8 @@ export interface AskMeans {
   readonly waitMs: number;
 }
 
-const FIRST_LOOK_MS = 100;
-const LOOKS_MAX_MS = 1_000;
+const FIRST_READ_MS = 100;
+const READS_MAX_MS = 1_000;
 
 /**
  * Files requests one after the other, and waits until they are settled. Never throws for one of
@@ -98,10 +98,10 @@ async function waitFor(filed: Answer[], means: AskMeans): Promise<Answer[]> {
   const { clock, waitMs } = means;
   const endMs = clock.monotonic() + waitMs;
   let answers = filed;
-  for (let pauseMs = FIRST_LOOK_MS; answers.some(isOpen); pauseMs *= 2) {
+  for (let pauseMs = FIRST_READ_MS; answers.some(isOpen); pauseMs *= 2) {
     const leftMs = endMs - clock.monotonic();
-    if (leftMs <= 0 || !(await paused(Math.min(pauseMs, LOOKS_MAX_MS, leftMs), means))) break;
-    answers = await looked(answers, means);
+    if (leftMs <= 0 || !(await paused(Math.min(pauseMs, READS_MAX_MS, leftMs), means))) break;
+    answers = await readAgain(answers, means);
   }
   return answers;
 }
@@ -118,7 +118,7 @@ async function paused(pauseMs: number, { clock, signal }: AskMeans): Promise<boo
 }
 
 /** What cannot be read now is looked for again: it is filed, whatever happens to us. */
-async function looked(answers: Answer[], { bmdb, signal }: AskMeans): Promise<Answer[]> {
+async function readAgain(answers: Answer[], { bmdb, signal }: AskMeans): Promise<Answer[]> {
   const open = answers.filter(isOpen).map(({ key }) => key);
   const found = await bmdb.requests.read(open, signal).then(
     (states) => new Map(states.map((state) => [state.key, state])),

@@ -1,5 +1,5 @@
 import { fleetBudget, groupBudget, type RecoveryBudget } from '../../domain/policy.ts';
-import type { Census } from './census.ts';
+import type { RecordedFleet } from './recorded-fleet.ts';
 
 /** How many machines of a scope are being recovered, of so many that may be at once. */
 export interface Budget {
@@ -10,7 +10,10 @@ export interface Budget {
 }
 
 /** Of the fleet first, then of each provider and location where some are being recovered. */
-export function budgetsOf({ entries }: Pick<Census, 'entries'>, budget: RecoveryBudget): Budget[] {
+export function budgetsOf(
+  { entries }: Pick<RecordedFleet, 'entries'>,
+  budget: RecoveryBudget,
+): Budget[] {
   const counting = entries
     .flatMap(({ rows }) => rows)
     .filter(({ agentStarted, permit }) => agentStarted !== null || permit);

@@ -5,7 +5,7 @@ import { lossPolicyOf, type Config } from '../../config.ts';
 import { UsageError } from '../../domain/errors.ts';
 import { withDatabase } from '../database.ts';
 import type { DatabaseOptions } from '../db.ts';
-import { takeCensus, type Census } from './census.ts';
+import { recordedFleet, type RecordedFleet } from './recorded-fleet.ts';
 import { outputWidth } from './layout.ts';
 
 /** What the commands about machines work with. */
@@ -47,9 +47,9 @@ export const withMeans = <T>(
   );
 
 /** What the BMDB knows of the whole fleet now. */
-export async function readCensus({ bmdb, config, signal }: Means): Promise<Census> {
+export async function readFleet({ bmdb, config, signal }: Means): Promise<RecordedFleet> {
   const names = new Set(Object.keys(config.providers));
-  return takeCensus(await bmdb.scan(signal), { loss: lossPolicyOf(config), providers: names });
+  return recordedFleet(await bmdb.scan(signal), { loss: lossPolicyOf(config), providers: names });
 }
 
 /** How a request is made, whatever it is for. */

@@ -7,13 +7,13 @@ import { countOf, durationOf, wordsOf } from './options.ts';
 import type { Selector } from './selection.ts';
 
 /** What every command about machines takes. */
-export interface LookFlags {
+export interface ReadFlags {
   readonly config: string;
   readonly url?: string;
   readonly json: boolean;
 }
 /** What every request takes. */
-export interface AskFlags extends LookFlags {
+export interface AskFlags extends ReadFlags {
   readonly reason: string;
   readonly by: string;
   readonly key?: string;
@@ -41,14 +41,14 @@ function whoAsks(): string {
   }
 }
 
-export const looking = (command: Command): Command =>
+export const reading = (command: Command): Command =>
   configured(command)
     .option('--url <url>', 'instead of database.url, in the same form: for another role')
     .option('--json', 'print one line of JSON', false);
 
 /** @param waits how long it waits by itself, in words. */
 export const asking = (command: Command, waits: string): Command =>
-  looking(command)
+  reading(command)
     .requiredOption('--reason <text>', 'why, for the history')
     .option('--by <name>', 'who asks', whoAsks())
     .option('--key <key>', 'asking again with the same key is asking once; a fresh one is printed')
@@ -113,7 +113,7 @@ function untilInterrupt(): AbortSignal {
 
 /** Runs a command about machines, says what it has to say, and sets the exit code. */
 export async function tell(
-  { config, url, json }: LookFlags,
+  { config, url, json }: ReadFlags,
   task: (means: Means) => Promise<Told>,
 ): Promise<void> {
   const { withMeans } = await import('./command.ts');

@@ -4,8 +4,8 @@ import { countsLine } from '../counts-line.ts';
 import { answersText } from './answers-text.ts';
 import { askAll, exitCodeOf } from './ask.ts';
 import { budgetsOf, type Budget } from './budgets.ts';
-import { needsHuman, requireProvider, type Census, type Entry } from './census.ts';
-import { readCensus, requireWhoAndWhy, type AskOptions, type Means, type Told } from './command.ts';
+import { needsHuman, requireProvider, type RecordedFleet, type Entry } from './recorded-fleet.ts';
+import { readFleet, requireWhoAndWhy, type AskOptions, type Means, type Told } from './command.ts';
 import { guardLines } from './guard-text.ts';
 import { factLines, spanText, timeText, whenText } from './layout.ts';
 import { stateCounts } from './listing.ts';
@@ -50,21 +50,21 @@ export async function runGuardVerb(options: GuardOptions, means: Means): Promise
 }
 
 async function knownProvider(name: string, means: Means): Promise<ProviderName> {
-  requireProvider(await readCensus(means), name);
+  requireProvider(await readFleet(means), name);
   return providerName(name);
 }
 
 /** `shepherd fleet status`: what the guard has decided, and what stands in its way. */
 export async function fleetStatus(json: boolean, means: Means): Promise<Told> {
-  const census = await readCensus(means);
-  const budgets = budgetsOf(census, means.config.guard);
+  const fleet = await readFleet(means);
+  const budgets = budgetsOf(fleet, means.config.guard);
   const text = json
-    ? jsonLine(statusJson(census, budgets))
-    : statusText(census, budgets, means.width);
+    ? jsonLine(statusJson(fleet, budgets))
+    : statusText(fleet, budgets, means.width);
   return { text, exitCode: 0 };
 }
 
-const statusJson = ({ read, entries }: Census, budgets: readonly Budget[]) => ({
+const statusJson = ({ read, entries }: RecordedFleet, budgets: readonly Budget[]) => ({
   atMs: read.nowMs,
   guard: read.guard,
   budgets,
@@ -77,7 +77,7 @@ const statusJson = ({ read, entries }: Census, budgets: readonly Budget[]) => ({
 const REQUESTS_SHOWN = 20;
 
 function statusText(
-  { read, entries, loss }: Census,
+  { read, entries, loss }: RecordedFleet,
   budgets: readonly Budget[],
   width: number,
 ): string {

@@ -1,7 +1,7 @@
 import type { BmdbSurroundings } from '../../adapters/bmdb/port.ts';
 import type { FreezeKind, GuardRow } from '../../domain/machine.ts';
 import type { LossPolicy } from '../../domain/policy.ts';
-import { FLEET, graceEndsAtMs } from '../../domain/recovery/guard.ts';
+import { FLEET, graceEndsAtMs } from '../../domain/recovery/guard-judgement.ts';
 import { plainCell, timeText, whenText } from './layout.ts';
 
 type Read = Pick<BmdbSurroundings, 'nowMs' | 'guard' | 'sessions'>;

@@ -4,8 +4,14 @@ import { slot } from '../../domain/ids.ts';
 import type { HoldRow } from '../../domain/machine.ts';
 import { STATES } from '../../domain/states.ts';
 import { countsLine } from '../counts-line.ts';
-import { needsHuman, requireLocation, requireProvider, type Census, type Entry } from './census.ts';
-import { readCensus, type Means, type Told } from './command.ts';
+import {
+  needsHuman,
+  requireLocation,
+  requireProvider,
+  type RecordedFleet,
+  type Entry,
+} from './recorded-fleet.ts';
+import { readFleet, type Means, type Told } from './command.ts';
 import { guardLines } from './guard-text.ts';
 import { columnLines, noteLines, paragraph, plainCell, spanText, untilText } from './layout.ts';
 import { stateMatcher } from './states.ts';
@@ -32,20 +38,20 @@ export async function listMachines(
   { json, ...filter }: ListFilter & { readonly json: boolean },
   means: Means,
 ): Promise<Told> {
-  const census = await readCensus(means);
-  if (filter.provider !== undefined) requireProvider(census, filter.provider);
-  if (filter.location !== undefined) requireLocation(census, filter.location);
+  const fleet = await readFleet(means);
+  if (filter.provider !== undefined) requireProvider(fleet, filter.provider);
+  if (filter.location !== undefined) requireLocation(fleet, filter.location);
   const list = {
-    census,
-    entries: listed(census, filter),
-    loose: looseHolds(census, filter),
+    fleet,
+    entries: listed(fleet, filter),
+    loose: looseHolds(fleet, filter),
     unlisted: await means.bmdb.listings.unlisted(means.signal),
   };
   const text = json ? jsonLine(listJson(list)) : listText(list, means.width);
   return { text, exitCode: 0 };
 }
 
-function listed({ entries }: Census, filter: ListFilter): readonly Entry[] {
+function listed({ entries }: RecordedFleet, filter: ListFilter): readonly Entry[] {
   const isInState = stateMatcher(filter.states);
   return entries.filter(
     (entry) =>
@@ -59,7 +65,7 @@ function listed({ entries }: Census, filter: ListFilter): readonly Entry[] {
 
 /** What a list has. */
 interface List {
-  readonly census: Census;
+  readonly fleet: RecordedFleet;
   readonly entries: readonly Entry[];
   /** Of slots that nothing else is recorded of. */
   readonly loose: readonly HoldRow[];
@@ -69,7 +75,7 @@ interface List {
 
 /** A slot without a machine has no state and no location. */
 function looseHolds(
-  { read, bySlot }: Census,
+  { read, bySlot }: RecordedFleet,
   { held, provider, location, states, needsHuman: needing }: ListFilter,
 ): HoldRow[] {
   if (held !== true || needing === true || (location ?? states) !== undefined) return [];
@@ -92,13 +98,13 @@ export function stateCounts(entries: readonly Entry[]): StateCounts {
 }
 
 /** One document: what the page's API has of each machine, and what was asked of it. */
-function listJson({ census, entries, loose, unlisted }: List): object {
-  const { nowMs, guard, sessions } = census.read;
+function listJson({ fleet, entries, loose, unlisted }: List): object {
+  const { nowMs, guard, sessions } = fleet.read;
   return {
     atMs: nowMs,
-    counts: stateCounts(census.entries),
+    counts: stateCounts(fleet.entries),
     total: entries.length,
-    withoutHardware: census.bare.length,
+    withoutHardware: fleet.bare.length,
     daemons: sessions.length,
     guard,
     unlisted,
@@ -118,8 +124,8 @@ const HEAD = ['slot', 'state', 'heard', 'location'];
 const LAYOUTS = [HEAD.length, HEAD.length - 1, 1];
 
 /** A line for each machine, and below it what a person should know of it. */
-function listText({ census, entries, loose, unlisted }: List, width: number): string {
-  const { nowMs } = census.read;
+function listText({ fleet, entries, loose, unlisted }: List, width: number): string {
+  const { nowMs } = fleet.read;
   const { head, lines, below } = laidOut(
     entries.map((each) => cellsOf(each, nowMs)),
     width,
@@ -134,7 +140,7 @@ function listText({ census, entries, loose, unlisted }: List, width: number): st
   return [
     ...(entries.length === 0 ? [] : [head, ...rows, '']),
     ...looseText(loose, nowMs, width),
-    ...footOf(census, entries.length, unlisted).map((line) => paragraph(line, width)),
+    ...footOf(fleet, entries.length, unlisted).map((line) => paragraph(line, width)),
   ].join('\n');
 }
 
@@ -194,8 +200,8 @@ export const holdText = ({ kind, setBy, reason, untilMs }: HoldRow, nowMs: numbe
 const FROM_ROWS =
   'from the database alone: free slots, and what providers list now, are on the page and in "shepherd plan"';
 
-function footOf(census: Census, shown: number, unlisted: readonly Unlisted[]): string[] {
-  const { entries, bare, read, loss } = census;
+function footOf(fleet: RecordedFleet, shown: number, unlisted: readonly Unlisted[]): string[] {
+  const { entries, bare, read, loss } = fleet;
   const counts = countsLine(stateCounts(entries));
   return [
     shown === entries.length ? counts : `${shown} of ${counts}`,

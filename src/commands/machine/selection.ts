@@ -7,7 +7,13 @@ import {
   type ProviderName,
   type Slot,
 } from '../../domain/ids.ts';
-import { requireLocation, requireProvider, slotOfRow, type Census, type Entry } from './census.ts';
+import {
+  requireLocation,
+  requireProvider,
+  slotOfRow,
+  type RecordedFleet,
+  type Entry,
+} from './recorded-fleet.ts';
 import { printable } from '../text-table.ts';
 import { stateMatcher } from './states.ts';
 
@@ -43,12 +49,16 @@ export const isBulk = ({ name }: Selector): boolean => name === undefined;
  * @throws {UsageError} it is not said which, in more than one way, or nothing is meant by it.
  * @throws {NotFound} a name means nothing.
  */
-export function select(census: Census, selector: Selector, needsMachine: boolean): Selected[] {
+export function select(
+  fleet: RecordedFleet,
+  selector: Selector,
+  needsMachine: boolean,
+): Selected[] {
   requireOneWay(selector);
   const { name, slots } = selector;
-  if (name !== undefined) return [byName(census, name, needsMachine)];
-  if (slots !== undefined) return bySlots(census, slots, needsMachine);
-  const meant = census.entries.filter(matcherOf(census, selector));
+  if (name !== undefined) return [byName(fleet, name, needsMachine)];
+  if (slots !== undefined) return bySlots(fleet, slots, needsMachine);
+  const meant = fleet.entries.filter(matcherOf(fleet, selector));
   if (meant.length === 0) throw new UsageError('no machine is so; nothing was done');
   return meant.map((entry) => theMachineOf(entry, entry.view.slot));
 }
@@ -74,10 +84,10 @@ function requireOneWay({ name, slots, provider, location, states, all }: Selecto
   throw new UsageError(count === 0 ? `say which machine: ${how}` : `say it in one way: ${how}`);
 }
 
-function matcherOf(census: Census, { provider, location, states }: Selector) {
+function matcherOf(fleet: RecordedFleet, { provider, location, states }: Selector) {
   const isInState = stateMatcher(states);
-  if (provider !== undefined) requireProvider(census, provider);
-  if (location !== undefined) requireLocation(census, location);
+  if (provider !== undefined) requireProvider(fleet, provider);
+  if (location !== undefined) requireLocation(fleet, location);
   return ({ view, rows }: Entry): boolean =>
     rows.length > 0 &&
     (provider === undefined || view.provider === provider) &&
@@ -85,7 +95,11 @@ function matcherOf(census: Census, { provider, location, states }: Selector) {
     isInState(view);
 }
 
-function bySlots(census: Census, names: readonly string[], needsMachine: boolean): Selected[] {
+function bySlots(
+  fleet: RecordedFleet,
+  names: readonly string[],
+  needsMachine: boolean,
+): Selected[] {
   const twice = names.find((name, at) => names.indexOf(name) !== at);
   if (twice !== undefined) throw new UsageError(`--slots names ${twice} twice`);
   if (names.length === 0) throw new UsageError('--slots names nothing; nothing was done');
@@ -93,7 +107,7 @@ function bySlots(census: Census, names: readonly string[], needsMachine: boolean
   const missed: string[] = [];
   for (const name of names) {
     try {
-      found.push(byName(census, name, needsMachine));
+      found.push(byName(fleet, name, needsMachine));
     } catch (error) {
       if (!(error instanceof NotFound)) throw error;
       missed.push(error.message);
@@ -117,10 +131,10 @@ function requireDistinct(names: readonly string[], found: readonly Selected[]): 
  * What one name means.
  * @throws {UsageError} it has not the form of a name. @throws {NotFound} it means nothing.
  */
-export function byName(census: Census, name: string, needsMachine: boolean): Selected {
-  if (isUuid(name)) return byMachineId(census, name);
+export function byName(fleet: RecordedFleet, name: string, needsMachine: boolean): Selected {
+  if (isUuid(name)) return byMachineId(fleet, name);
   const slot = slotNamed(name);
-  const entry = census.bySlot.get(slot) ?? null;
+  const entry = fleet.bySlot.get(slot) ?? null;
   if (!needsMachine) return { ...placeOf(slot), machineId: null, entry };
   if (entry === null || entry.rows.length === 0) {
     throw new NotFound(`no machine is on slot ${slot}; "shepherd machines" has those there are`);
@@ -128,7 +142,7 @@ export function byName(census: Census, name: string, needsMachine: boolean): Sel
   return theMachineOf(entry, slot);
 }
 
-function byMachineId({ bySlot, read }: Census, id: string): Selected {
+function byMachineId({ bySlot, read }: RecordedFleet, id: string): Selected {
   const row = read.machines.find(({ machineId }) => machineId === id);
   if (!row) throw new NotFound(`there is no machine ${id}; "shepherd machines" has all`);
   const slot = slotOfRow(row);

@@ -4,18 +4,18 @@ import { currentHeartbeat, handOutRefusal, installState } from '../../domain/eli
 import type { HoldRow, LadderRow, MachineRow, QuarantineKind } from '../../domain/machine.ts';
 import type { LadderPolicy } from '../../domain/recovery/ladder.ts';
 import { factLines, plainCell, timeText, untilText, whenText } from './layout.ts';
-import type { Sight } from './sight.ts';
+import type { SlotDetails } from './slot-details.ts';
 
 type Fact = readonly [string, string];
 
 /** Everything a person needs to know of a slot, wrapped to so many columns. */
-export function showText(sight: Sight, width: number): string {
-  const { row } = sight;
+export function showText(details: SlotDetails, width: number): string {
+  const { row } = details;
   const facts = [
-    ...placeFacts(sight),
-    ...(row === null ? creationFacts(sight) : machineFacts(row, sight)),
-    ...holdFacts(sight),
-    ...requestFacts(sight),
+    ...placeFacts(details),
+    ...(row === null ? creationFacts(details) : machineFacts(row, details)),
+    ...holdFacts(details),
+    ...requestFacts(details),
   ];
   return factLines(
     facts.map(([name, value]): Fact => [plainCell(name), value]),
@@ -23,7 +23,7 @@ export function showText(sight: Sight, width: number): string {
   );
 }
 
-function placeFacts({ selected, row, nowMs }: Sight): Fact[] {
+function placeFacts({ selected, row, nowMs }: SlotDetails): Fact[] {
   const { slot, entry } = selected;
   const others = (entry?.rows ?? []).filter((each) => each !== row);
   return [
@@ -44,7 +44,7 @@ const stateFacts = (view: {
   ...(view.reason === null ? [] : [['why', view.reason] as const]),
 ];
 
-function creationFacts({ selected: { entry }, nowMs }: Sight): Fact[] {
+function creationFacts({ selected: { entry }, nowMs }: SlotDetails): Fact[] {
   const { intent = null, penalty = null } = entry?.facts ?? {};
   return [
     ...(intent === null
@@ -62,15 +62,15 @@ function creationFacts({ selected: { entry }, nowMs }: Sight): Fact[] {
   ];
 }
 
-function machineFacts(row: MachineRow, sight: Sight): Fact[] {
-  const { quarantinedBy, ladder, nowMs } = sight;
+function machineFacts(row: MachineRow, details: SlotDetails): Fact[] {
+  const { quarantinedBy, ladder, nowMs } = details;
   const { provided, hostKey, permit, work, backoffs, missing } = row;
   return [
     ...(provided === null ? [] : hardwareFacts(provided)),
     ...(missing === null
       ? []
       : [['missing', `not listed since ${whenText(missing.sinceMs, nowMs)}`] as const]),
-    ...agentFacts(row, sight),
+    ...agentFacts(row, details),
     ['host key', hostKey === null ? 'none pinned yet' : `${fingerprintOf(hostKey)}, pinned`],
     ...(row.quarantine === null ? [] : quarantineFacts(row, quarantinedBy, nowMs)),
     ...(row.deprovision === null ? [] : deprovisionFacts(row.deprovision, nowMs)),
@@ -95,8 +95,8 @@ const hardwareFacts = (provided: NonNullable<MachineRow['provided']>): Fact[] =>
   ['location', provided.location ?? 'not known'],
 ];
 
-function agentFacts(row: MachineRow, sight: Sight): Fact[] {
-  const { nowMs, startWarning } = sight;
+function agentFacts(row: MachineRow, details: SlotDetails): Fact[] {
+  const { nowMs, startWarning } = details;
   const { agentStarted, startAttempt, heartbeat } = row;
   return [
     [
@@ -117,14 +117,14 @@ function agentFacts(row: MachineRow, sight: Sight): Fact[] {
         ]),
     ['heartbeat', heartbeatText(row, nowMs)],
     ['boot id', heartbeat?.bootId ?? agentStarted?.bootId ?? 'not known'],
-    ...installFacts(row, sight),
+    ...installFacts(row, details),
   ];
 }
 
 const unreachedText = ({ unreached = 0 }: { readonly unreached?: number }): string =>
   unreached === 0 ? '' : ` (${unreached} never reached it)`;
 
-function installFacts(row: MachineRow, { nowMs, holds, installFailure }: Sight): Fact[] {
+function installFacts(row: MachineRow, { nowMs, holds, installFailure }: SlotDetails): Fact[] {
   const { requestGeneration, reportGeneration, handedOutAtMs } = row.installation;
   const install = installState(row);
   if (install === 'NONE') return [];
@@ -215,7 +215,7 @@ function bootFacts({ bootTimes: { reboot, reinstall } }: MachineRow): Fact[] {
   ];
 }
 
-function holdFacts({ holds, nowMs }: Sight): Fact[] {
+function holdFacts({ holds, nowMs }: SlotDetails): Fact[] {
   return holds.length === 0
     ? [['holds', 'none']]
     : holds.map((hold, at): Fact => [at === 0 ? 'holds' : '', heldText(hold, nowMs)]);
@@ -224,7 +224,7 @@ function holdFacts({ holds, nowMs }: Sight): Fact[] {
 const heldText = ({ kind, setBy, reason, untilMs }: HoldRow, nowMs: number): string =>
   `${kind} by ${setBy} ${untilText(untilMs, nowMs)}: ${reason}`;
 
-function requestFacts({ requests, nowMs }: Sight): Fact[] {
+function requestFacts({ requests, nowMs }: SlotDetails): Fact[] {
   if (requests.length === 0) return [['requests', 'none']];
   return requests.flatMap((request, at): Fact[] => [
     [at === 0 ? 'requests' : '', requestText(request, nowMs)],

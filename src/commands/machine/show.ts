@@ -4,10 +4,10 @@ import { installState } from '../../domain/eligibility.ts';
 import type { MachineRow } from '../../domain/machine.ts';
 import { summaryOf } from './listing.ts';
 import { byName, type Selected } from './selection.ts';
-import { readCensus, type Means, type Told } from './command.ts';
+import { readFleet, type Means, type Told } from './command.ts';
 import { fingerprintOf } from '../../adapters/ssh/port.ts';
 import { showText } from './show-text.ts';
-import type { Sight } from './sight.ts';
+import type { SlotDetails } from './slot-details.ts';
 import { jsonLine } from '../text-table.ts';
 
 const LAST_REQUESTS = 10;
@@ -17,18 +17,18 @@ const LAST_REQUESTS = 10;
  * @throws {UsageError} that is no name. @throws {NotFound} the BMDB knows nothing of it.
  */
 export async function showMachine(name: string, json: boolean, means: Means): Promise<Told> {
-  const sight = await look(name, means);
-  const text = json ? jsonLine(asJson(sight)) : showText(sight, means.width);
+  const details = await readDetails(name, means);
+  const text = json ? jsonLine(asJson(details)) : showText(details, means.width);
   return { text, exitCode: 0 };
 }
 
-async function look(name: string, means: Means): Promise<Sight> {
+async function readDetails(name: string, means: Means): Promise<SlotDetails> {
   const { bmdb, signal } = means;
-  const census = await readCensus(means);
-  const selected = byName(census, name, false);
+  const fleet = await readFleet(means);
+  const selected = byName(fleet, name, false);
   const { slot, provider, slotId, entry } = selected;
   const requests = await bmdb.requests.list({ provider, slotId, limit: LAST_REQUESTS }, signal);
-  const holds = census.read.holds.filter(
+  const holds = fleet.read.holds.filter(
     (hold) => hold.provider === provider && hold.slotId === slotId,
   );
   if (entry === null && requests.length + holds.length === 0) {
@@ -38,7 +38,7 @@ async function look(name: string, means: Means): Promise<Sight> {
   }
   const row = rowMeant(selected);
   return {
-    nowMs: census.read.nowMs,
+    nowMs: fleet.read.nowMs,
     selected,
     row,
     holds,
@@ -86,8 +86,8 @@ async function quarantinedBy({ machineId }: MachineRow, means: Means): Promise<s
   return fields?.find(({ name }) => name === 'set_by')?.value ?? null;
 }
 
-function asJson({ nowMs, selected, row, holds, requests, ...sight }: Sight) {
-  const { quarantinedBy, installFailure, startWarning } = sight;
+function asJson({ nowMs, selected, row, holds, requests, ...details }: SlotDetails) {
+  const { quarantinedBy, installFailure, startWarning } = details;
   const { slot, provider, slotId, entry } = selected;
   return {
     atMs: nowMs,

@@ -4,8 +4,8 @@ import { isOrder } from '../../domain/requests.ts';
 import { askAll, exitCodeOf, type Answer, type Ask } from './ask.ts';
 import { answersText } from './answers-text.ts';
 import { jsonLine, printable } from '../text-table.ts';
-import { requireProvider, type Census } from './census.ts';
-import { readCensus, requireWhoAndWhy, type AskOptions, type Means, type Told } from './command.ts';
+import { requireProvider, type RecordedFleet } from './recorded-fleet.ts';
+import { readFleet, requireWhoAndWhy, type AskOptions, type Means, type Told } from './command.ts';
 import { givingBackText } from './giving-back.ts';
 import { columnLines, paragraph } from './layout.ts';
 import { isBulk, requireCount, select, type Selected, type Selector } from './selection.ts';
@@ -34,11 +34,11 @@ const DECISION_WAIT_MS = 30_000;
  */
 export async function runVerb(options: VerbOptions, means: Means): Promise<Told> {
   requireWhoAndWhy(options);
-  const census = await readCensus(means);
-  const wish = options.wish(census.read.nowMs);
+  const fleet = await readFleet(means);
+  const wish = options.wish(fleet.read.nowMs);
   const { isDestructive, isOfSlot } = MEANINGS[wish.verb];
-  const selected = select(census, options.selector, isOfSlot !== true);
-  if (isOfSlot) requireSense(wish, selected, census);
+  const selected = select(fleet, options.selector, isOfSlot !== true);
+  if (isOfSlot) requireSense(wish, selected, fleet);
   if (options.dryRun) {
     if (options.expectCount !== undefined) requireCount(selected.length, options.expectCount);
     return told(options, wish, selected, means);
@@ -56,8 +56,8 @@ function requireConfirmed({ selector, expectCount }: VerbOptions, selected: read
  * Free slots are not recorded. So one that nothing is known of is believed, as long as its provider
  * is a provider; but only to forbid that a machine is made there, which is all that makes sense.
  */
-function requireSense(wish: Wish, selected: readonly Selected[], census: Census): void {
-  for (const { provider } of selected) requireProvider(census, provider);
+function requireSense(wish: Wish, selected: readonly Selected[], fleet: RecordedFleet): void {
+  for (const { provider } of selected) requireProvider(fleet, provider);
   const empty = selected.find(({ entry }) => entry === null || entry.rows.length === 0);
   if (empty === undefined || wish.verb !== 'hold' || wish.kind === 'no-allocate') return;
   throw new NotFound(

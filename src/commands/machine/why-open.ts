@@ -1,6 +1,6 @@
 import { explain, FleetError } from '../../domain/errors.ts';
 import { budgetsOf } from './budgets.ts';
-import { readCensus, type Means } from './command.ts';
+import { readFleet, type Means } from './command.ts';
 import { frozenLines, isAnyAlive, NO_DAEMON } from './guard-text.ts';
 
 const WAITS = 'not settled yet; it is carried out as soon as it can be, while it is valid';
@@ -17,10 +17,10 @@ export async function whyOpen({ isOrder, waited }: Asked, means: Means): Promise
   const head = waited ? [WAITS] : [];
   if (means.signal.aborted) return head;
   try {
-    const { read, ...census } = await readCensus(means);
+    const { read, ...fleet } = await readFleet(means);
     if (!isAnyAlive(read.sessions)) return [...head, NO_DAEMON];
     if (!isOrder) return head;
-    const spent = budgetsOf(census, means.config.guard)
+    const spent = budgetsOf(fleet, means.config.guard)
       .filter(({ permits, limit }) => permits >= limit)
       .map(({ scope, permits }) => `${scope}: ${permits} being recovered, and no more may be now`);
     return [...head, ...frozenLines(read), ...spent];

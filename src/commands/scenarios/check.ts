@@ -3,7 +3,7 @@ import type { SimWorld } from '../sim-world.ts';
 import type { Outcome, ScenarioName, ScenarioReport, Stage } from './scenario.ts';
 
 import type { Deeds } from './truth.ts';
-import type { PermitPeaks } from './witness.ts';
+import type { PermitPeaks } from './audit.ts';
 
 /** How far the daemon's own clock of a freeze may be from the database's, seconds. */
 const FREEZE_TOLERANCE = 3;
@@ -69,15 +69,15 @@ export async function judge(around: Surroundings, outcome: Outcome): Promise<Ver
   return { report, broken };
 }
 
-async function gather({ truth, witness, mark }: Stage): Promise<Evidence> {
+async function gather({ truth, audit, mark }: Stage): Promise<Evidence> {
   return {
     deeds: truth.deeds(),
-    asked: await witness.asked(mark),
-    agentStarts: await witness.agentStarts(mark),
-    peaks: await witness.permits(mark),
-    frozenSeconds: await witness.frozenSeconds(mark),
-    needHuman: await witness.quarantined('needsHuman'),
-    noticed: await witness.noticed(mark),
+    asked: await audit.asked(mark),
+    agentStarts: await audit.agentStarts(mark),
+    peaks: await audit.permits(mark),
+    frozenSeconds: await audit.frozenSeconds(mark),
+    needHuman: await audit.quarantined('needsHuman'),
+    noticed: await audit.noticed(mark),
   };
 }
 

@@ -28,7 +28,7 @@ export const flap: Scenario = {
     budget: BUDGET,
   }),
 
-  async play({ hosts, machines, shown, until, pass, witness, mark }) {
+  async play({ hosts, machines, shown, until, pass, audit, mark }) {
     const struck = devicesOf(pick(hosts.list(), victimsOf(machines)));
     const broken: string[] = [];
     for (const id of struck) hosts.shortenAgents(id, AGENT_LIFE_MS);
@@ -39,7 +39,7 @@ export const flap: Scenario = {
     }
     await pass(AFTER_MS);
     const wanted = RUNGS.flatMap((rung) => Array.from({ length: ATTEMPTS[rung] }, () => rung));
-    const [asked, coolDowns] = [await witness.askedOf(mark), await witness.coolDowns(mark)];
+    const [asked, coolDowns] = [await audit.askedOf(mark), await audit.coolDowns(mark)];
     for (const id of struck) {
       const done = asked.get(id) ?? [];
       if (done.join() !== wanted.join()) broken.push(`${id} was asked for: ${done.join(', ')}`);

@@ -38,7 +38,7 @@ export const rack: Scenario = {
     budget: budgetOf(machines),
   }),
 
-  async play({ hosts, machines, shown, until, pass, witness, mark, truth, daemon }) {
+  async play({ hosts, machines, shown, until, pass, audit, mark, truth, daemon }) {
     const places = [...daemon.board.entries.values()].map(({ view }) => view);
     const place = places[0]!.location;
     const rackDevices = new Set(
@@ -57,7 +57,7 @@ export const rack: Scenario = {
       broken.push(`${waiting().length} of ${size} machines without power did not end needsHuman`);
     }
     await pass(AFTER_MS);
-    const asked = await witness.askedOf(mark);
+    const asked = await audit.askedOf(mark);
     for (const id of struck) broken.push(...climbOf(id, asked.get(id) ?? []));
     const boots = struck.filter((id) => (truth.deeds().seenBy.get(id)?.boots ?? 0) > 0);
     if (boots.length > 0) broken.push(`${boots.length} machines without power booted`);

@@ -23,7 +23,7 @@ const PLAYS: Readonly<Record<ScenarioName, Scenario>> = {
 };
 const MACHINES = 40;
 /** What the daemon gave up waiting for may still come true, and is to be counted then. */
-const SETTLE_MS = 10_000;
+const AGREE_MS = 10_000;
 
 export interface ScenarioOptions {
   readonly scenario: ScenarioName;
@@ -111,7 +111,7 @@ async function playOn(
   empty: Omit<Stage, 'mark'>,
   { live, log, world }: Around,
 ): Promise<Verdict> {
-  const { daemon, witness, truth, machines } = empty;
+  const { daemon, audit, truth, machines } = empty;
   const left = new Map<string, string>();
   let begun = false;
   const shown = daemon.fleet.changes$.subscribe(({ counts, upserts }) => {
@@ -126,7 +126,7 @@ async function playOn(
     await empty.until(() => isUp(empty), Number.POSITIVE_INFINITY);
     const seconds = Math.round((empty.now() - startedAt) / 100) / 10;
     log.info({ machines, seconds, scenario: name }, `all machines run; ${scenario.summary}`);
-    const mark = await witness.mark();
+    const mark = await audit.mark();
     truth.begin();
     begun = true;
     const frozenBefore = daemon.guard().frozenSeconds;
@@ -137,7 +137,7 @@ async function playOn(
     const around = { name, stage, violations, left, frozenBefore, budget };
     let verdict = await judge(around, outcome);
     const agree = async () => (verdict = await judge(around, outcome)).broken.length === 0;
-    await stage.until(agree, SETTLE_MS);
+    await stage.until(agree, AGREE_MS);
     return verdict;
   } finally {
     shown.unsubscribe();

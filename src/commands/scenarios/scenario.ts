@@ -3,7 +3,7 @@ import { fleetBudget, groupBudget, type RecoveryBudget } from '../../domain/poli
 import type { HostSnapshot, SimulatedHosts } from '../../simulator/hosts/options.ts';
 import type { FastTimes, Profile } from './fast.ts';
 import type { Truth } from './truth.ts';
-import type { Mark, Witness } from './witness.ts';
+import type { Mark, Audit } from './audit.ts';
 
 export const SCENARIOS = ['storm', 'rack', 'flap', 'dead-agent'] as const;
 export type ScenarioName = (typeof SCENARIOS)[number];
@@ -27,7 +27,7 @@ export interface Stage {
   readonly machines: number;
   readonly hosts: SimulatedHosts;
   readonly daemon: Daemon;
-  readonly witness: Witness;
+  readonly audit: Audit;
   readonly truth: Truth;
   /** What the logs of the database held when the fault began. */
   readonly mark: Mark;

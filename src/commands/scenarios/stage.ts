@@ -11,7 +11,7 @@ import { openSimWorld, parseSimConfig, type SimWorld } from '../sim-world.ts';
 import { fastInput, fastTuning, FAST } from './fast.ts';
 import type { Scenario, Stage } from './scenario.ts';
 import { watchWorld } from './truth.ts';
-import { openWitness, type Witness } from './witness.ts';
+import { openAudit, type Audit } from './audit.ts';
 
 export interface StageOptions {
   readonly machines: number;
@@ -25,7 +25,7 @@ export interface StageOptions {
   readonly onWorld: (world: SimWorld) => void;
 }
 
-const LOOK_MS = 100;
+const POLL_MS = 100;
 
 /**
  * Opens everything, from the leaves up; what was opened is closed again when `use` has ended.
@@ -45,14 +45,14 @@ export async function withStage<T>(
     const postgres = await startEmbeddedPostgres({ dataDir: join(world.dir, 'postgres'), log });
     closer.add('embedded database', () => postgres.stop());
     await migrate(postgres.ownerUrl, log, { grantTo: postgres.role });
-    const witness = await openWitness(postgres.ownerUrl);
-    closer.add('witness', () => witness.close());
+    const audit = await openAudit(postgres.ownerUrl);
+    closer.add('audit', () => audit.close());
     const daemon = await startIn(world, postgres.url, options);
     closer.add('daemon', () => daemon.stop());
     const ended = daemon.stopped.then(() => {
       throw new RemoteFailure('the daemon ended before the scenario was over');
     });
-    return await Promise.race([use(stageOf({ world, witness, daemon, signal })), ended]);
+    return await Promise.race([use(stageOf({ world, audit, daemon, signal })), ended]);
   } finally {
     await closer.close();
   }
@@ -75,12 +75,12 @@ function startIn(world: SimWorld, databaseUrl: string, options: StageOptions): P
 
 interface Opened {
   readonly world: SimWorld;
-  readonly witness: Witness;
+  readonly audit: Audit;
   readonly daemon: Daemon;
   readonly signal: AbortSignal;
 }
 
-function stageOf({ world, witness, daemon, signal }: Opened): Omit<Stage, 'mark'> {
+function stageOf({ world, audit, daemon, signal }: Opened): Omit<Stage, 'mark'> {
   const { hosts, machines } = world;
   const entries = () => [...daemon.board.entries.values()];
   const now = () => systemClock.monotonic();
@@ -89,7 +89,7 @@ function stageOf({ world, witness, daemon, signal }: Opened): Omit<Stage, 'mark'
     machines,
     hosts,
     daemon,
-    witness,
+    audit,
     now,
     pass,
     truth: watchWorld(world),
@@ -110,7 +110,7 @@ function stageOf({ world, witness, daemon, signal }: Opened): Omit<Stage, 'mark'
         signal.throwIfAborted();
         if (await question()) return true;
         if (now() >= endAt) return false;
-        await pass(LOOK_MS);
+        await pass(POLL_MS);
       }
     },
   };

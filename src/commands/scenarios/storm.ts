@@ -6,7 +6,7 @@ const CUT_DEADLINES = 3;
 const BACK_MS = 90_000;
 const BUDGET = { percent: 5, perGroupMax: 10, fleetMax: 50 };
 
-/** The observer is out, not the machines: nothing may be done to any of them. */
+/** The audit is out, not the machines: nothing may be done to any of them. */
 export const storm: Scenario = {
   machinesMin: 10,
   summary: 'no agent reaches the agent server for three heartbeat deadlines',

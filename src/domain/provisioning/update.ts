@@ -13,7 +13,7 @@ export const CLEARABLE = ['address', 'location'] as const;
 export type Clearable = (typeof CLEARABLE)[number];
 
 const MINUTE_MS = 60_000;
-/** A machine that rests is looked at so often. */
+/** The device of a machine at rest is read so often. */
 export const RECHECK_REST_MS = 30 * MINUTE_MS;
 /** One that changes, or of which something is missing. */
 export const RECHECK_SOON_MS = MINUTE_MS;
@@ -21,15 +21,15 @@ export const RECHECK_SOON_MS = MINUTE_MS;
 export interface Update {
   /** Null: nothing new. */
   readonly change: ProvidedChange | null;
-  /** Fields that were given up: the next look that agrees clears them. */
+  /** Fields that the provider no longer gave: the next reading that agrees clears them. */
   readonly doubtful: readonly Clearable[];
   readonly recheckMs: number;
 }
 
 /**
- * What a look at a machine's device says that the BMDB does not. Each field is compared by itself. A
- * value that the provider no longer gives is cleared by the second look in a row that agrees.
- * @param doubtful fields that the look before this one did not find.
+ * What a reading of a machine's device says that the BMDB does not. Each field is compared by itself. A
+ * value that the provider no longer gives is cleared by the second reading in a row that agrees.
+ * @param doubtful fields that the reading before this one did not find.
  */
 export function updateOf(
   row: MachineRow,
@@ -64,7 +64,7 @@ function fieldOf(
   return value !== null || doubtful.includes(field) ? { [field]: value } : {};
 }
 
-/** When to look again, if nothing changed. */
+/** When to read the device again, if nothing changed. */
 export function recheckMs(seen: ProviderMachine): number {
   const isWhole = seen.reservationId !== null && seen.address !== null && seen.location !== null;
   return isWhole && isAtRest(seen) ? RECHECK_REST_MS : RECHECK_SOON_MS;
@@ -84,10 +84,10 @@ function isAtRest({ status, power }: ProviderMachine): boolean {
   }
 }
 
-/** Wait after so many failed looks in a row (from 1): 1, 2, 4 … 30 min. */
-export const failedLookMs = (failures: number): number =>
+/** Wait after so many failed readings in a row (from 1): 1, 2, 4 … 30 min. */
+export const failedReadMs = (failures: number): number =>
   Math.min(RECHECK_REST_MS, RECHECK_SOON_MS * 2 ** Math.min(failures - 1, 16));
 
-/** Within ± 10 %, so that many looks do not come together. */
+/** Within ± 10 %, so that many readings do not come together. */
 export const recheckJitter = (waitMs: number, chance: number): number =>
   waitMs * (0.9 + 0.2 * chance);

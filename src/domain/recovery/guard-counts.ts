@@ -9,8 +9,8 @@ import {
 import type { GuardRow, HoldRow, MachineRow } from '../machine.ts';
 import { PERMIT_RETURNED_AFTER } from '../policy.ts';
 import type { LossPolicy } from '../policy.ts';
-import { FLEET } from './guard.ts';
-import type { GuardCounts, GuardPolicy, Ingest } from './guard.ts';
+import { FLEET } from './guard-judgement.ts';
+import type { GuardCounts, GuardPolicy, Ingest } from './guard-judgement.ts';
 
 /** A machine as the guard counts it. */
 export interface GuardedMachine {

@@ -1,7 +1,7 @@
 import type { Slot } from '../ids.ts';
 import type { MachineRow, SlotFacts } from '../machine.ts';
 import { fleetBudget, groupBudget, type RecoveryBudget } from '../policy.ts';
-import { FLEET } from './guard.ts';
+import { FLEET } from './guard-judgement.ts';
 
 /** Where a machine counts against the budget: the fleet, its provider, its location. */
 export interface PermitPlace {

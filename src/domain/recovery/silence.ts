@@ -8,8 +8,8 @@ import {
 import type { MachineRow } from '../machine.ts';
 import { PERMIT_RETURNED_AFTER } from '../policy.ts';
 import type { LossPolicy } from '../policy.ts';
-import { FLEET } from './guard.ts';
-import type { GuardCounts } from './guard.ts';
+import { FLEET } from './guard-judgement.ts';
+import type { GuardCounts } from './guard-judgement.ts';
 import type { GuardedMachine } from './guard-counts.ts';
 
 /**
@@ -63,7 +63,7 @@ export const isHeardAgain = (
 
 /**
  * Whether it is worth looking for who fell silent: heartbeats have been taken in, or silence would mean
- * nothing, and the guard's last look counted somebody, so that a fleet in good health costs nothing.
+ * nothing, and the guard's last assessment counted somebody, so that a fleet in good health costs nothing.
  */
 export const mayBeSilent = (grace: string | null, counts: readonly GuardCounts[]): boolean =>
   grace === null && counts.find(({ scope }) => scope === FLEET)?.silent !== 0;

@@ -5,7 +5,7 @@ import {
   suspicionRefusal,
   type GuardCounts,
   type GuardPolicy,
-} from './guard.ts';
+} from './guard-judgement.ts';
 
 export const GUARD_STATES = ['blind', 'grace', 'watching', 'suspicious', 'frozen'] as const;
 /**

@@ -12,7 +12,7 @@ import { NotFound, SessionExpired, Unreachable } from '../../../src/domain/error
 import { sessionId, type SessionId, type Slot } from '../../../src/domain/ids.ts';
 import type { GuardRow, RequestRow, SlotFacts } from '../../../src/domain/machine.ts';
 import { rankOf } from '../../../src/domain/preference.ts';
-import { calmRow, DEFAULT_GUARD } from '../../../src/domain/recovery/guard.ts';
+import { calmRow, DEFAULT_GUARD } from '../../../src/domain/recovery/guard-judgement.ts';
 import { requestRow, SESSION, SLOT, slotFacts } from '../../support/facts.ts';
 import { createFault, EFFECTS, type Fault } from '../../support/fault-battery.ts';
 import { recordingLog, type RecordingLog } from '../../doubles/recording-log.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { machineId } from '../../../src/domain/ids.ts';
 import type { GuardRow } from '../../../src/domain/machine.ts';
-import { calmRow } from '../../../src/domain/recovery/guard.ts';
+import { calmRow } from '../../../src/domain/recovery/guard-judgement.ts';
 import {
   agentStarted,
   machineRow,

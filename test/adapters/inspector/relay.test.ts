@@ -218,7 +218,7 @@ describe('inspector relay', () => {
     });
   });
 
-  test('closing ends the sockets of all lookers', async () => {
+  test('closing ends the sockets of all viewers', async () => {
     const { status, closed } = looker(relay.url);
     await status;
     await relay.close();

@@ -78,7 +78,7 @@ async function verdictOn(change: Partial<Told>) {
     truth: {
       deeds: () => ({ seen, actions, actionsOf: new Map([['m0', actions]]), seenBy: new Map() }),
     },
-    witness: {
+    audit: {
       asked: async () => told.asked,
       agentStarts: async () => told.agentStarts,
       permits: async () => ({

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ProviderMachine, ProviderStatus } from '../../../src/domain/machine.ts';
-import { failedLookMs, recheckJitter, updateOf } from '../../../src/domain/provisioning/update.ts';
+import { failedReadMs, recheckJitter, updateOf } from '../../../src/domain/provisioning/update.ts';
 import { device, machineRow, NOW_MS, provided } from '../../support/facts.ts';
 
 const MINUTE = 60_000;
@@ -63,7 +63,7 @@ test('what is incomplete or has just changed is looked at again after a minute',
 });
 
 test('failed looks come after 1, 2, 4 … 30 min; all within ± 10 %', () => {
-  const waits = [1, 2, 3, 4, 5, 6, 7, 100].map((failures) => failedLookMs(failures) / MINUTE);
+  const waits = [1, 2, 3, 4, 5, 6, 7, 100].map((failures) => failedReadMs(failures) / MINUTE);
   expect(waits).toEqual([1, 2, 4, 8, 16, 30, 30, 30]);
   expect([0, 0.5, 1].map((chance) => recheckJitter(1_000, chance))).toEqual([900, 1_000, 1_100]);
 });

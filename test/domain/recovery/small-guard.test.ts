@@ -6,9 +6,9 @@ import {
   judgeGuard,
   silentLimit,
   suspicionRefusal,
-} from '../../../src/domain/recovery/guard.ts';
+} from '../../../src/domain/recovery/guard-judgement.ts';
 import { noCounts } from '../../../src/domain/recovery/guard-counts.ts';
-import type { GuardCounts } from '../../../src/domain/recovery/guard.ts';
+import type { GuardCounts } from '../../../src/domain/recovery/guard-judgement.ts';
 
 const NOW = 1_700_000_000_000;
 const NONE = noCounts('metal');

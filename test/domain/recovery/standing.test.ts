@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { GuardRow } from '../../../src/domain/machine.ts';
-import { calmRow, DEFAULT_GUARD, type GuardCounts } from '../../../src/domain/recovery/guard.ts';
+import {
+  calmRow,
+  DEFAULT_GUARD,
+  type GuardCounts,
+} from '../../../src/domain/recovery/guard-judgement.ts';
 import {
   BLIND,
   gravest,

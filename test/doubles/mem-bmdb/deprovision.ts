@@ -1,7 +1,10 @@
 import { refusal } from '../../../src/domain/eligibility.ts';
 import { slotIdOf, slotOf } from '../../../src/domain/ids.ts';
 import type { Provided } from '../../../src/domain/machine.ts';
-import { farewellLines, type Deprovisioned } from '../../../src/adapters/bmdb/door.ts';
+import {
+  deprovisionedLines,
+  type Deprovisioned,
+} from '../../../src/adapters/bmdb/preconditions.ts';
 import { NothingToDo } from '../../../src/domain/errors.ts';
 import type { Held } from './held.ts';
 import { cancelOn } from './leases.ts';
@@ -31,7 +34,7 @@ export function noteDeprovisionAsked({ memory, gate, machine }: Held): void {
 export function forgetMachine({ memory, gate, machine }: Held, change: Deprovisioned): void {
   const { machineId } = machine.row;
   cancelOn(memory, machine, 'deprovisioned', () => true);
-  for (const { kind, reason } of farewellLines(machine.row, change)) {
+  for (const { kind, reason } of deprovisionedLines(machine.row, change)) {
     writeEvent(memory, machine.row, { kind, actor: gate.component, reason });
   }
   if (change.bar && machine.row.provided) bar(memory, machine.row.provided, change.bar);

@@ -1,6 +1,6 @@
 import type { GuardRow } from '../../../src/domain/machine.ts';
-import { FLEET, calmRow } from '../../../src/domain/recovery/guard.ts';
-import type { GuardCounts, Ingest } from '../../../src/domain/recovery/guard.ts';
+import { FLEET, calmRow } from '../../../src/domain/recovery/guard-judgement.ts';
+import type { GuardCounts, Ingest } from '../../../src/domain/recovery/guard-judgement.ts';
 
 /** What the guard has decided, and what it writes all the time. */
 export interface MemGuard {

@@ -8,8 +8,12 @@ import {
   isNear,
   judgeGuard,
   markIngest,
-} from '../../../src/domain/recovery/guard.ts';
-import type { GuardCounts, GuardPolicy, IngestLimits } from '../../../src/domain/recovery/guard.ts';
+} from '../../../src/domain/recovery/guard-judgement.ts';
+import type {
+  GuardCounts,
+  GuardPolicy,
+  IngestLimits,
+} from '../../../src/domain/recovery/guard-judgement.ts';
 import { guardRow, ingestOf } from './guard-rows.ts';
 import { circumstances, rowOf } from './rows.ts';
 import type { MemMachine, Memory } from './tables.ts';

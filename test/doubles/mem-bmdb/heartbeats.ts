@@ -6,7 +6,7 @@ import type {
 } from '../../../src/domain/heartbeat.ts';
 import { handOutRefusal, installState } from '../../../src/domain/eligibility.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
-import { FLEET } from '../../../src/domain/recovery/guard.ts';
+import { FLEET } from '../../../src/domain/recovery/guard-judgement.ts';
 import { LADDER_RESET_MS, PERMIT_RETURNED_AFTER } from '../../../src/domain/policy.ts';
 import {
   humanNeededNoMore,

@@ -1,6 +1,6 @@
 import { LeaseLost, SessionExpired } from '../../../src/domain/errors.ts';
 import type { LeaseRow } from '../../../src/domain/machine.ts';
-import { requireJobName } from '../../../src/adapters/bmdb/door.ts';
+import { requireJobName } from '../../../src/adapters/bmdb/preconditions.ts';
 import type { SessionGate } from './gate.ts';
 import { isSessionAlive } from './rows.ts';
 import type { MemJob, Memory } from './tables.ts';

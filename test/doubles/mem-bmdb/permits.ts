@@ -2,7 +2,7 @@ import { orderFor } from '../../../src/domain/eligibility.ts';
 import { NoPermit } from '../../../src/domain/errors.ts';
 import type { Process } from '../../../src/domain/machine.ts';
 import { fleetBudget, groupBudget } from '../../../src/domain/policy.ts';
-import { FLEET, suspicionRefusal } from '../../../src/domain/recovery/guard.ts';
+import { FLEET, suspicionRefusal } from '../../../src/domain/recovery/guard-judgement.ts';
 import { rowOf } from './rows.ts';
 import { countNow, guardPolicyOf, refuseGuarded } from './guard.ts';
 import type { MemMachine, Memory } from './tables.ts';

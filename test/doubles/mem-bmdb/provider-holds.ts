@@ -1,6 +1,6 @@
 import type { ProviderName } from '../../../src/domain/ids.ts';
 import type { ProviderHoldKind } from '../../../src/domain/machine.ts';
-import { holdForMs } from '../../../src/adapters/bmdb/door.ts';
+import { holdForMs } from '../../../src/adapters/bmdb/preconditions.ts';
 import { requireReachable } from './tables.ts';
 import type { Memory } from './tables.ts';
 import type { ProviderHoldBook } from '../../../src/adapters/bmdb/port.ts';

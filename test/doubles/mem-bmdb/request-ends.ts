@@ -1,6 +1,6 @@
 import { slot } from '../../../src/domain/ids.ts';
 import type { RequestRow } from '../../../src/domain/machine.ts';
-import { settledParameters } from '../../../src/adapters/bmdb/request-door.ts';
+import { settledParameters } from '../../../src/adapters/bmdb/filed-requests.ts';
 import type { Settlement } from '../../../src/domain/settlement.ts';
 import type { Memory } from './tables.ts';
 

@@ -1,8 +1,8 @@
 import { NotFound, NothingToDo } from '../../../src/domain/errors.ts';
 import type { RequestRow } from '../../../src/domain/machine.ts';
 import { EXPIRED, isOnSlot, isOrder } from '../../../src/domain/requests.ts';
-import { filedRequest, requireSame } from '../../../src/adapters/bmdb/request-door.ts';
-import type { FiledRequest } from '../../../src/adapters/bmdb/request-door.ts';
+import { filedRequest, requireSame } from '../../../src/adapters/bmdb/filed-requests.ts';
+import type { FiledRequest } from '../../../src/adapters/bmdb/filed-requests.ts';
 import { refused } from '../../../src/domain/settlement.ts';
 import { endRequests, touchRequest } from './request-ends.ts';
 import { requireReachable } from './tables.ts';

@@ -1,7 +1,7 @@
 import { SessionExpired } from '../../../src/domain/errors.ts';
 import { sessionId as asSessionId } from '../../../src/domain/ids.ts';
-import { createLifeline } from '../../../src/adapters/bmdb/pg/lifeline.ts';
-import type { Lifeline } from '../../../src/adapters/bmdb/pg/lifeline.ts';
+import { createSessionDeadline } from '../../../src/adapters/bmdb/pg/session-deadline.ts';
+import type { SessionDeadline } from '../../../src/adapters/bmdb/pg/session-deadline.ts';
 import { createIntentBook } from './intents.ts';
 import { takeJob } from './jobs.ts';
 import { cancelOn, cancelWork } from './leases.ts';
@@ -29,20 +29,20 @@ export function openSession(memory: Memory, options: SessionOptions): BmdbSessio
   };
   memory.sessions.set(sessionId, row);
   memory.wake();
-  const lifeline = createLifeline(clock, sessionId, options.intervalMs);
-  lifeline.extend(clock.monotonic());
-  const gate = createGate(memory, lifeline, row);
+  const deadline = createSessionDeadline(clock, sessionId, options.intervalMs);
+  deadline.extend(clock.monotonic());
+  const gate = createGate(memory, deadline, row);
   return {
     sessionId,
-    signal: lifeline.signal,
-    remainingMs: lifeline.remainingMs,
+    signal: deadline.signal,
+    remainingMs: deadline.remainingMs,
     poke: async () => {
       gate.check();
       row.deadlineMs = memory.now() + intervalMs;
-      lifeline.extend(clock.monotonic());
+      deadline.extend(clock.monotonic());
     },
     close: async () => {
-      lifeline.expire(new SessionExpired(`session ${sessionId} was closed`));
+      deadline.expire(new SessionExpired(`session ${sessionId} was closed`));
       requireReachable(memory);
       cancelWork(memory, 'session closed', (work) => work.sessionId === sessionId);
       if (memory.sessions.delete(sessionId)) memory.wake();
@@ -64,20 +64,20 @@ export function openSession(memory: Memory, options: SessionOptions): BmdbSessio
 
 const createGate = (
   memory: Memory,
-  lifeline: Lifeline,
+  deadline: SessionDeadline,
   { sessionId, component }: MemSession,
 ): SessionGate => ({
   sessionId,
   component,
-  signal: lifeline.signal,
+  signal: deadline.signal,
   check: () => {
-    if (!lifeline.signal.aborted) {
+    if (!deadline.signal.aborted) {
       requireReachable(memory);
       if (isSessionAlive(memory, sessionId)) return;
     }
-    const cause: unknown = lifeline.signal.reason;
+    const cause: unknown = deadline.signal.reason;
     const error = new SessionExpired(`session ${sessionId} has expired`, { cause });
-    lifeline.expire(error);
+    deadline.expire(error);
     throw error;
   },
 });

@@ -2,11 +2,15 @@ import { NotFound } from '../../../src/domain/errors.ts';
 import { installState } from '../../../src/domain/eligibility.ts';
 import type { HoldKind, LadderRow, MachineRow, RequestRow } from '../../../src/domain/machine.ts';
 import { isOnSlot } from '../../../src/domain/requests.ts';
-import { FLEET, frozenByOperator, thawedByOperator } from '../../../src/domain/recovery/guard.ts';
+import {
+  FLEET,
+  frozenByOperator,
+  thawedByOperator,
+} from '../../../src/domain/recovery/guard-judgement.ts';
 import { settlementOf } from '../../../src/domain/settlement.ts';
 import type { Effect, Scene } from '../../../src/domain/settlement.ts';
 import { installationOf } from '../../../src/adapters/bmdb/install-image.ts';
-import { decisionOf } from '../../../src/adapters/bmdb/request-door.ts';
+import { decisionOf } from '../../../src/adapters/bmdb/filed-requests.ts';
 import type { SessionGate } from './gate.ts';
 import { guardRow } from './guard-rows.ts';
 import { endRequests } from './request-ends.ts';

@@ -12,12 +12,12 @@ import type {
   ProviderHoldRow,
 } from '../../../src/domain/machine.ts';
 import type { LossPolicy, RecoveryBudget } from '../../../src/domain/policy.ts';
-import type { GuardPolicy } from '../../../src/domain/recovery/guard.ts';
+import type { GuardPolicy } from '../../../src/domain/recovery/guard-judgement.ts';
 import type { Clock, Random } from '../../../src/adapters/clock/port.ts';
 import type { MemGuard } from './guard-rows.ts';
 import { createMemGuard } from './guard-rows.ts';
 import type { RequestState, Wake } from '../../../src/adapters/bmdb/port.ts';
-import type { RequestDetails } from '../../../src/adapters/bmdb/request-door.ts';
+import type { RequestDetails } from '../../../src/adapters/bmdb/filed-requests.ts';
 import type { Unlisted } from '../../../src/adapters/bmdb/listing-port.ts';
 
 export interface MemBmdbOptions {

@@ -4,7 +4,7 @@ import { askRefusal, isLadder } from '../../../src/domain/eligibility.ts';
 import { NoPermit, NothingToDo } from '../../../src/domain/errors.ts';
 import type { MachineRow, Rung } from '../../../src/domain/machine.ts';
 import { BOOT_TIMES_KEPT } from '../../../src/domain/policy.ts';
-import { orderedText } from '../../../src/adapters/bmdb/door.ts';
+import { orderedText } from '../../../src/adapters/bmdb/preconditions.ts';
 import { forgetMachine, noteDeprovisionAsked } from './deprovision.ts';
 import { refuseGuarded } from './guard.ts';
 import { provedText } from '../../../src/domain/settlement.ts';

@@ -4,7 +4,7 @@ import { isQuarantined, previousWaitSeconds } from '../../../src/domain/eligibil
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import { AlreadyFinished, WorkLost } from '../../../src/domain/errors.ts';
 import { failedText, wasAskedFor } from '../../../src/domain/requests.ts';
-import { requireFitting } from '../../../src/adapters/bmdb/door.ts';
+import { requireFitting } from '../../../src/adapters/bmdb/preconditions.ts';
 import type { Held } from './held.ts';
 import { cancelOn, dropLease } from './leases.ts';
 import { writeEvent, writeHistory } from './records.ts';

@@ -17,7 +17,7 @@ import {
 } from './deps.ts';
 import { evidenceOfBoot } from './evidence.ts';
 import { isOutage } from './first-step.ts';
-import { look } from './look.ts';
+import { probe } from './probe.ts';
 
 /** What the provider is asked for. */
 export interface ProviderCall {
@@ -29,7 +29,7 @@ export interface ProviderCall {
 }
 
 /**
- * Asks the provider once; that the device is there and ours is looked at first. The request is noted
+ * Asks the provider once, after it has shown that the device is there and ours. The request is noted
  * when its turn has come, just before it is sent; and whether it was accepted after. A certain refusal
  * is noted too, so that the next attempt may ask again.
  * @throws {ProviderError} what it cannot is not asked for, nor what is throttled; or what it said.
@@ -134,14 +134,14 @@ interface BeforeBoot {
  * Before a boot is asked for: finds out which boot the machine is in, and whether an earlier request
  * came true in the end. One that was made a short while ago is given its time.
  */
-export async function lookBeforeBoot(
+export async function probeBeforeBoot(
   deps: RecoverDeps,
   given: Recovering,
   signal: AbortSignal,
 ): Promise<BeforeBoot> {
   const { row, attempt } = given;
   const { step } = attempt;
-  const { ssh } = await look(deps, given, signal);
+  const { ssh } = await probe(deps, given, signal);
   const now = typeof ssh === 'string' ? null : ssh.bootId;
   const before = bootIdBeforeRequest(given);
   if (step.order === null && before !== null && now !== null && now !== before) {

@@ -27,7 +27,7 @@ export interface RecoverDeps extends TaskDeps {
   readonly ladder: (provider: ProviderName) => LadderPolicy;
   /** Where the agent's program is on a machine. */
   readonly agentPath: string;
-  /** Distance of two looks, ± 20 %. */
+  /** Time between two probes, ± 20 %. */
   readonly pollMs: number;
   /** What was asked for less than this ago is not asked for again. */
   readonly askAgainMs: number;

@@ -1,7 +1,7 @@
 import { sleep } from '../../../adapters/clock/port.ts';
 import { TimedOut } from '../../../domain/errors.ts';
 import type { Proof, RecoverDeps, Recovering } from './deps.ts';
-import { heardBootId, look, type Look } from './look.ts';
+import { heardBootId, probe, type Probe } from './probe.ts';
 
 /** What was asked for, and what the machine was like before. */
 export interface BootQuestion {
@@ -11,17 +11,17 @@ export interface BootQuestion {
   readonly bootIdBefore: string | null;
   /** The power was seen off since. */
   readonly offSeen: boolean;
-  /** Boots are not measured where it may have been long over when it was first looked at. */
+  /** A boot is not measured where it may have been over long before the first probe. */
   readonly isMeasured: boolean;
 }
 
 /**
- * Looks at the machine until something proves that it booted. Its boot id changed: from the one it
+ * Probes the machine until something proves that it booted. Its boot id changed: from the one it
  * had before, else from the first one seen; seen by SSH on a proved host, or told by a heartbeat
  * younger than the request. Or, where none was known: its SSH port was seen closed and then open, or
  * its power off and then on. Power alone tells little of the system, so it is waited for a while
  * longer. An accepted request proves nothing.
- * @param forMs for how long; it is looked at least once.
+ * @param forMs for how long; it is probed at least once.
  * @returns null: nothing proved it.
  */
 export async function evidenceOfBoot(
@@ -36,7 +36,7 @@ export async function evidenceOfBoot(
   do {
     await pause(deps, signal);
     const heard = heardBootId(deps, given, question.askedAtMs ?? Number.POSITIVE_INFINITY);
-    const what = judge.take(await look(deps, given, signal), heard);
+    const what = judge.take(await probe(deps, given, signal), heard);
     if (what !== null) {
       const isMeasured = question.askedAtMs !== null && (question.isMeasured || !first);
       return { what, bootSeconds: isMeasured ? secondsSince(deps, question.askedAtMs) : null };
@@ -70,8 +70,8 @@ function createJudge({ bootIdBefore, offSeen }: BootQuestion) {
   let hadPowerCycle = false;
   return {
     hadPowerCycle: () => before === null && hadPowerCycle,
-    /** What the look proves; null: nothing. */
-    take({ ssh, power }: Look, heard: string | null): string | null {
+    /** What the probe proves; null: nothing. */
+    take({ ssh, power }: Probe, heard: string | null): string | null {
       if (power === 'off') seenOff = true;
       if (power === 'on' && seenOff) hadPowerCycle = true;
       if (before !== null && heard !== null && heard !== before) {

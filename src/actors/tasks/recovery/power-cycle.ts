@@ -8,7 +8,7 @@ import {
 import type { ProviderMachine } from '../../../domain/machine.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
 import { requireOurs, type Claimed } from '../task.ts';
-import { askProvider, lookBeforeBoot } from './ask.ts';
+import { askProvider, probeBeforeBoot } from './ask.ts';
 import { rungPolicy, type Asked, type Attempt, type RecoverDeps, type Recovering } from './deps.ts';
 import { pause } from './evidence.ts';
 import { resume } from './reboot.ts';
@@ -27,7 +27,7 @@ export async function switchOff(
     attempt.power = 'off';
     return resume(given);
   }
-  const { bootIdBefore, proof } = await lookBeforeBoot(deps, given, signal);
+  const { bootIdBefore, proof } = await probeBeforeBoot(deps, given, signal);
   if (proof) return { ...given, askedAtMs: null, bootIdBefore, proof };
   return askProvider(
     deps,
@@ -44,7 +44,7 @@ export async function switchOff(
   );
 }
 
-/** Looks until the power is seen off, which is noted. @throws {TimedOut} within the patience. */
+/** Asks again until the power is seen off, which is noted. @throws {TimedOut} within the patience. */
 export async function awaitOff(
   deps: RecoverDeps,
   given: Asked,
@@ -66,7 +66,7 @@ export async function awaitOff(
   return given;
 }
 
-/** A look that fails shows nothing; `unknown` is not `off`. */
+/** A question that fails shows nothing; `unknown` is not `off`. */
 async function powerOf(
   deps: RecoverDeps,
   claimed: Claimed,

@@ -1,6 +1,6 @@
 import { patienceOf } from '../../../domain/recovery/ladder.ts';
 import { required } from '../task.ts';
-import { askProvider, lookBeforeBoot } from './ask.ts';
+import { askProvider, probeBeforeBoot } from './ask.ts';
 import { rungPolicy, type Asked, type Proved, type RecoverDeps, type Recovering } from './deps.ts';
 import { requireEvidence } from './evidence.ts';
 
@@ -12,7 +12,7 @@ export async function askReboot(
 ): Promise<Asked> {
   const { step } = given.attempt;
   if (step.resumed) return resume(given);
-  const { bootIdBefore, proof } = await lookBeforeBoot(deps, given, signal);
+  const { bootIdBefore, proof } = await probeBeforeBoot(deps, given, signal);
   if (proof) return { ...given, askedAtMs: null, bootIdBefore, proof };
   const asked = await askProvider(
     deps,

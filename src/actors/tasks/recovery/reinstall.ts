@@ -13,7 +13,7 @@ import {
   type Recovering,
 } from './deps.ts';
 import { pause } from './evidence.ts';
-import { look, prove, type Host } from './look.ts';
+import { probe, prove, type Host } from './probe.ts';
 import { resume } from './reboot.ts';
 
 /** Asks for a new system, unless an earlier request may still come true. */
@@ -25,7 +25,7 @@ export async function askReinstall(
   if (given.attempt.step.resumed) return resume(given);
   const late = await cameTrue(deps, given, signal);
   if (late) return late;
-  const { ssh } = await look(deps, given, signal);
+  const { ssh } = await probe(deps, given, signal);
   const bootIdBefore = typeof ssh === 'string' ? knownBootId(given) : ssh.bootId;
   return askProvider(
     deps,
@@ -74,16 +74,16 @@ export async function awaitSystem(
   // The pin is that of the system that was there before.
   const watch = createWatch(deps, given, { bootIdBefore, hostKeyBefore, pinned: null });
   let what: string | null = null;
-  let looks = 0;
+  let probes = 0;
   do {
     await pause(deps, signal);
-    looks += 1;
+    probes += 1;
     what = await watch(signal);
   } while (what === null && deps.clock.monotonic() < deadline);
   if (what === null) {
     throw new TimedOut(`no evidence that ${slot} was reinstalled within ${waitMs} ms`);
   }
-  const isMeasured = looks > 1 || !step.resumed;
+  const isMeasured = probes > 1 || !step.resumed;
   const proof = proofOf(what, isMeasured ? deps.nowMs() - askedAtMs : null);
   deps.log.info({ slot, machine: work.machineId, proof: what }, 'new system proved');
   return { ...given, proof };
@@ -107,7 +107,7 @@ interface OldSystem {
  * provider was seen at work on it, or the host key is another one; or, where none was known before,
  * once the secret or the provider proves the key. It counts when the provider says Running, the boot
  * is another one, and the host proves to be the machine.
- * @returns looks once, and returns what proves it; null: nothing yet. It throws {HostKeyRejected}
+ * @returns a function that probes once and returns what proves it; null: nothing yet. It throws {HostKeyRejected}
  *   when a new host is not the machine.
  */
 function createWatch(

@@ -19,7 +19,7 @@ import {
   type Recovering,
 } from './deps.ts';
 import { isOutage } from './first-step.ts';
-import { prove } from './look.ts';
+import { prove } from './probe.ts';
 
 const NOTHING = new Uint8Array(0);
 

@@ -215,7 +215,7 @@ async function stopServer(server: Server): Promise<void> {
     }
   }
   // The server takes back its pid file a moment before it ends.
-  for (let looks = 0; looks < 200 && (await isAlive(pid)); looks++) await setTimeout(25);
+  for (let tries = 0; tries < 200 && (await isAlive(pid)); tries++) await setTimeout(25);
 }
 
 /** `pg_ctl` detaches the server from our terminal, so that Ctrl-C does not end it before us. */

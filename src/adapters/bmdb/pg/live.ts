@@ -1,7 +1,7 @@
 import { SessionExpired } from '../../../domain/errors.ts';
 import type { MachineId, SessionId } from '../../../domain/ids.ts';
 import type { LossPolicy, RecoveryBudget } from '../../../domain/policy.ts';
-import type { GuardPolicy } from '../../../domain/recovery/guard.ts';
+import type { GuardPolicy } from '../../../domain/recovery/guard-judgement.ts';
 import type { Clock, Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import type { Database, Queries, TransactionOptions } from './pool.ts';

@@ -2,8 +2,8 @@ import { isRetryable, Locked, SessionExpired, TimedOut } from '../../../domain/e
 import { sessionId } from '../../../domain/ids.ts';
 import type { MachineId, SessionId } from '../../../domain/ids.ts';
 import type { Clock } from '../../clock/port.ts';
-import { createLifeline } from './lifeline.ts';
-import type { Lifeline } from './lifeline.ts';
+import { createSessionDeadline } from './session-deadline.ts';
+import type { SessionDeadline } from './session-deadline.ts';
 import { cancelOfSessions, cancelOnMachine } from './claims/cancel.ts';
 import { createWorkBatches } from './tasks/work-batches.ts';
 import { createIntentBook } from './provisioning/intents.ts';
@@ -81,22 +81,22 @@ export async function openSession(
     seconds: intervalSeconds,
   });
   const id = sessionId(row!.session_id);
-  const lifeline = createLifeline(context.clock, id, options.intervalMs);
-  lifeline.extend(startedMs);
+  const deadline = createSessionDeadline(context.clock, id, options.intervalMs);
+  deadline.extend(startedMs);
   const session: LiveSession = {
     ...context,
     sessionId: id,
     component: options.component,
-    signal: lifeline.signal,
-    deadlineMs: lifeline.deadlineMs,
-    expire: lifeline.expire,
+    signal: deadline.signal,
+    deadlineMs: deadline.deadlineMs,
+    expire: deadline.expire,
   };
   const batches = createWorkBatches(session);
   return {
     sessionId: id,
-    signal: lifeline.signal,
-    remainingMs: lifeline.remainingMs,
-    poke: () => poke(session, pulse, lifeline),
+    signal: deadline.signal,
+    remainingMs: deadline.remainingMs,
+    poke: () => poke(session, pulse, deadline),
     close: () => close(session, pulse),
     claim: batches.claim,
     releaseWork: (machine, epoch) => releaseWork(session, machine, epoch ?? null),
@@ -107,21 +107,25 @@ export async function openSession(
   };
 }
 
-async function poke(session: LiveSession, pulse: Database, lifeline: Lifeline): Promise<void> {
+async function poke(
+  session: LiveSession,
+  pulse: Database,
+  deadline: SessionDeadline,
+): Promise<void> {
   const { signal, sessionId: id } = session;
   if (signal.aborted) throw new SessionExpired(`session ${id} is dead`, { cause: signal.reason });
   const startedMs = session.clock.monotonic();
   const doing = `extend session ${id}`;
-  const limitMs = Math.max(1, lifeline.remainingMs() / 2);
+  const limitMs = Math.max(1, deadline.remainingMs() / 2);
   const alive = await withLimit(session.clock, limitMs, doing, () =>
     pulse.rows(doing, statements.poke, { session: id }),
   );
   if (alive.length > 0) {
-    lifeline.extend(startedMs);
+    deadline.extend(startedMs);
     return;
   }
   const gone = new SessionExpired(`session ${id} is no longer in the database, or too old`);
-  lifeline.expire(gone);
+  deadline.expire(gone);
   throw gone;
 }
 

@@ -12,8 +12,8 @@ import type { GuardRow, HoldRow, MachineRow } from '../../../../src/domain/machi
 import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { countGuarded } from '../../../../src/domain/recovery/guard-counts.ts';
 import type { GuardedMachine } from '../../../../src/domain/recovery/guard-counts.ts';
-import { calmRow, DEFAULT_GUARD, FLEET } from '../../../../src/domain/recovery/guard.ts';
-import type { GuardCounts, Ingest } from '../../../../src/domain/recovery/guard.ts';
+import { calmRow, DEFAULT_GUARD, FLEET } from '../../../../src/domain/recovery/guard-judgement.ts';
+import type { GuardCounts, Ingest } from '../../../../src/domain/recovery/guard-judgement.ts';
 import { machineRow, providedOf, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { casesAround } from './eligibility-cases.ts';
 import type { Case } from './eligibility-cases.ts';

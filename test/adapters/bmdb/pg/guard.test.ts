@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { GuardAssessment } from '../../../../src/adapters/bmdb/port.ts';
-import { FLEET } from '../../../../src/domain/recovery/guard.ts';
+import { FLEET } from '../../../../src/domain/recovery/guard-judgement.ts';
 import { MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { addMachine, claimStand, holding, untilBlocked } from './claim-stand.ts';
 

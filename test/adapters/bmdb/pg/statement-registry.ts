@@ -3,8 +3,8 @@ import { pathToFileURL } from 'node:url';
 import type { Statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
 import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import type { LossPolicy } from '../../../../src/domain/policy.ts';
-import { DEFAULT_GUARD } from '../../../../src/domain/recovery/guard.ts';
-import type { GuardPolicy } from '../../../../src/domain/recovery/guard.ts';
+import { DEFAULT_GUARD } from '../../../../src/domain/recovery/guard-judgement.ts';
+import type { GuardPolicy } from '../../../../src/domain/recovery/guard-judgement.ts';
 import { root, sources } from '../../../repo/sources.ts';
 
 export interface Registered {

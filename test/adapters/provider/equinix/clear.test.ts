@@ -3,7 +3,7 @@ import { createHoldKeeper } from '../../../../src/actors/providers/holds.ts';
 import { createMemBmdb } from '../../../doubles/mem-bmdb/mem-bmdb.ts';
 import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
-import { DEFAULT_GUARD } from '../../../../src/domain/recovery/guard.ts';
+import { DEFAULT_GUARD } from '../../../../src/domain/recovery/guard-judgement.ts';
 import { recordingLog } from '../../../doubles/recording-log.ts';
 import { live, OURS, type Stand, startStand } from './stand.ts';
 import { PATIENCE } from '../../../support/patience.ts';

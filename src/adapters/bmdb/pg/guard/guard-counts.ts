@@ -5,13 +5,13 @@ import {
   RETRIED_WITHIN,
   sumOfScopes,
 } from '../../../../domain/recovery/guard-counts.ts';
-import { FLEET } from '../../../../domain/recovery/guard.ts';
+import { FLEET } from '../../../../domain/recovery/guard-judgement.ts';
 import type {
   GuardCounts,
   GuardPolicy,
   Ingest,
   QuietCounts,
-} from '../../../../domain/recovery/guard.ts';
+} from '../../../../domain/recovery/guard-judgement.ts';
 import { DONE, isBarredSql, lostAtSql, PENDING } from '../eligibility.ts';
 import { time } from './guard-rows.ts';
 import type { PgContext } from '../live.ts';
@@ -140,7 +140,7 @@ export const statementsFor = (loss: LossPolicy, policy: GuardPolicy) => ({
 export type GuardCountStatements = ReturnType<typeof statementsFor>;
 
 export const statements = {
-  /** For claims, which are planned by keys, before one looks at the whole fleet; and after. */
+  /** For claims, which are planned by keys, before one assesses the whole fleet; and after. */
   plan: statement({
     name: 'guard-plan',
     params: { by_keys: 'bool' },
@@ -171,8 +171,8 @@ export async function countGuard(
 /** The transaction's time is that of its beginning. */
 const MARGIN_MS = 60_000;
 
-/** What was found at the last look at the fleet. */
-export interface LastLook {
+/** What the last assessment of the fleet found. */
+export interface LastAssessment {
   readonly nowMs: number;
   readonly ingest: Ingest;
   readonly counts: readonly GuardCounts[];
@@ -180,12 +180,12 @@ export interface LastLook {
 
 /**
  * Who is quiet at this very moment, for a claim. How many machines are started does not change that
- * fast: as at the last look; where nobody looked yet, everything is counted.
+ * fast: as at the last assessment; where there was none yet, everything is counted.
  */
 export async function countQuiet(
   q: Queries,
   statementsOf: GuardCountStatements,
-  { nowMs, ingest, counts }: LastLook,
+  { nowMs, ingest, counts }: LastAssessment,
   { loss, guard }: Pick<PgContext, 'loss' | 'guard'>,
 ): Promise<(scope: string) => QuietCounts> {
   await q.rows(statements.plan, { by_keys: false });

@@ -1,5 +1,5 @@
 import type { FreezeKind, GuardRow } from '../../../../domain/machine.ts';
-import { FLEET } from '../../../../domain/recovery/guard.ts';
+import { FLEET } from '../../../../domain/recovery/guard-judgement.ts';
 import type { Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
 import { statement } from '../statement.ts';

@@ -1,5 +1,5 @@
 import type { HeartbeatRecord } from '../../../../domain/heartbeat.ts';
-import { FLEET } from '../../../../domain/recovery/guard.ts';
+import { FLEET } from '../../../../domain/recovery/guard-judgement.ts';
 import type { Beats } from './beats.ts';
 import type { Queries } from '../pool.ts';
 import { answeredRequest } from '../../install-image.ts';

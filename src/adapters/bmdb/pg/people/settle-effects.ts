@@ -1,5 +1,5 @@
 import { exclusionGroup } from '../../../../domain/eligibility.ts';
-import { frozenByOperator, thawedByOperator } from '../../../../domain/recovery/guard.ts';
+import { frozenByOperator, thawedByOperator } from '../../../../domain/recovery/guard-judgement.ts';
 import type { Effect, Scene } from '../../../../domain/settlement.ts';
 import { installationOf } from '../../install-image.ts';
 import { writeGuardRow } from '../guard/guard-rows.ts';

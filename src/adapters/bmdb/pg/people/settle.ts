@@ -1,9 +1,9 @@
 import { NotFound } from '../../../../domain/errors.ts';
-import { calmRow, FLEET } from '../../../../domain/recovery/guard.ts';
+import { calmRow, FLEET } from '../../../../domain/recovery/guard-judgement.ts';
 import type { GuardRow, MachineRow, RequestRow } from '../../../../domain/machine.ts';
 import { isOrder } from '../../../../domain/requests.ts';
 import type { RequestState } from '../../port.ts';
-import { decisionOf, isKey } from '../../request-door.ts';
+import { decisionOf, isKey } from '../../filed-requests.ts';
 import { settlementOf } from '../../../../domain/settlement.ts';
 import type { Scene } from '../../../../domain/settlement.ts';
 import { lockGuard, readGuardRows } from '../guard/guard-rows.ts';

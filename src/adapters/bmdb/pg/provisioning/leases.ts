@@ -1,5 +1,5 @@
 import { LeaseLost, SessionExpired } from '../../../../domain/errors.ts';
-import { requireJobName } from '../../door.ts';
+import { requireJobName } from '../../preconditions.ts';
 import { transactLive } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import type { Queries } from '../pool.ts';
@@ -77,12 +77,12 @@ export async function takeLease(session: LiveSession, name: string): Promise<Lea
   return { name, epoch, release: () => release(session, name, epoch) };
 }
 
-/** Looks so often; whoever is faster each time may have the job. */
-const LOOKS_MAX = 10;
+/** Tries so often; whoever is faster each time may have the job. */
+const ATTEMPTS_MAX = 10;
 
 async function take(q: Queries, session: LiveSession, name: string): Promise<string | null> {
   const names = { name, session: session.sessionId };
-  for (let look = 0; look < LOOKS_MAX; look++) {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     const [held] = await q.rows(statements.readLease, { name });
     if (held?.session_id === session.sessionId) return held.epoch;
     if (held?.alive) return null;

@@ -1,4 +1,4 @@
-import { holdForMs } from '../../door.ts';
+import { holdForMs } from '../../preconditions.ts';
 import type { Database, Queries } from '../pool.ts';
 import { repeatedOnce } from '../repeat.ts';
 import { statement } from '../statement.ts';

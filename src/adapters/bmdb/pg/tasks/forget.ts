@@ -1,7 +1,7 @@
 import { exclusionGroup } from '../../../../domain/eligibility.ts';
 import type { MachineId } from '../../../../domain/ids.ts';
 import { PROCESSES } from '../../../../domain/machine.ts';
-import { farewellLines, type Deprovisioned } from '../../door.ts';
+import { deprovisionedLines, type Deprovisioned } from '../../preconditions.ts';
 import { cancelOnMachines } from '../claims/cancel.ts';
 import { SLOT_ID } from '../eligibility.ts';
 import { deleteTags, statements as tags } from '../delete-tags.ts';
@@ -115,7 +115,7 @@ export async function forgetMachines(
     q,
     session,
     finished.flatMap(({ held: { machineId, row }, change }) =>
-      farewellLines(row, change as Deprovisioned).map((line) => ({ machineId, ...line })),
+      deprovisionedLines(row, change as Deprovisioned).map((line) => ({ machineId, ...line })),
     ),
   );
   await barSlots(q, finished);

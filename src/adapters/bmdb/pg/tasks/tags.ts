@@ -15,7 +15,7 @@ import {
 import type { Recovery, Rungs } from '../recovery/ladder-rows.ts';
 import type { Queries } from '../pool.ts';
 import { statement } from '../statement.ts';
-import { orderedText } from '../../door.ts';
+import { orderedText } from '../../preconditions.ts';
 import type { FinishChange } from '../../port.ts';
 
 export const statements = {

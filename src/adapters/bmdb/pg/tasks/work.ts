@@ -1,5 +1,5 @@
 import { AlreadyFinished, SessionExpired, WorkLost } from '../../../../domain/errors.ts';
-import { requireFitting } from '../../door.ts';
+import { requireFitting } from '../../preconditions.ts';
 import type { End, HeldClaim } from '../claims/held-claim.ts';
 import { writeNote } from './notes.ts';
 import type { NoteStatements } from '../claims/may-ask.ts';

@@ -6,10 +6,10 @@ import { connect, policyFor, readBootId, requireOurs, targetOf } from '../task.t
 import type { RecoverDeps, Recovering } from './deps.ts';
 
 /**
- * What one look at the machine showed. `closed`: nobody listens at its SSH port. `unclear`: it could
+ * What one probe of the machine showed. `closed`: nobody listens at its SSH port. `unclear`: it could
  * not be asked, for whatever reason.
  */
-export interface Look {
+export interface Probe {
   readonly ssh: { readonly bootId: string } | 'closed' | 'unclear';
   readonly power: ProviderMachine['power'];
 }
@@ -19,12 +19,12 @@ export interface Look {
  * its secret runs there before its host key was proved.
  * @throws {HostKeyRejected} it is another host.
  */
-export async function look(
+export async function probe(
   deps: RecoverDeps,
   given: Recovering,
   signal: AbortSignal,
-): Promise<Look> {
-  let power: Look['power'] = 'unknown';
+): Promise<Probe> {
+  let power: Probe['power'] = 'unknown';
   try {
     const machine = await requireOurs(given, signal);
     power = machine.power;

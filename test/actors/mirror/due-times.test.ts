@@ -1,20 +1,20 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createWheel } from '../../../src/actors/mirror/wheel.ts';
+import { createDueTimes } from '../../../src/actors/mirror/due-times.ts';
 import { advance, createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
 function turning() {
   const clock = createSimulatedClock();
   const fired: { key: string; atMs: number }[] = [];
-  const wheel = createWheel<string>(clock, clock.monotonic, (keys) => {
+  const dueTimes = createDueTimes<string>(clock, clock.monotonic, (keys) => {
     for (const key of keys) fired.push({ key, atMs: clock.monotonic() });
   });
-  return { clock, wheel, fired };
+  return { clock, dueTimes, fired };
 }
 
 test('fires once, when due', async () => {
-  const { clock, wheel, fired } = turning();
-  wheel.set('a', 100);
+  const { clock, dueTimes, fired } = turning();
+  dueTimes.set('a', 100);
   await advance(clock, 100);
   expect(fired).toEqual([]);
   await advance(clock, 10_000);
@@ -23,9 +23,9 @@ test('fires once, when due', async () => {
 });
 
 test('a later due time replaces the earlier one', async () => {
-  const { clock, wheel, fired } = turning();
-  wheel.set('a', 100);
-  wheel.set('a', 500);
+  const { clock, dueTimes, fired } = turning();
+  dueTimes.set('a', 100);
+  dueTimes.set('a', 500);
   await advance(clock, 400);
   expect(fired).toEqual([]);
   await advance(clock, 200);
@@ -33,54 +33,54 @@ test('a later due time replaces the earlier one', async () => {
 });
 
 test('an earlier due time replaces the later one', async () => {
-  const { clock, wheel, fired } = turning();
-  wheel.set('a', 500);
-  wheel.set('a', 100);
+  const { clock, dueTimes, fired } = turning();
+  dueTimes.set('a', 500);
+  dueTimes.set('a', 100);
   await advance(clock, 1_000);
   expect(fired).toEqual([{ key: 'a', atMs: 101 }]);
 });
 
 test('a forgotten key does not fire, and may come back', async () => {
-  const { clock, wheel, fired } = turning();
-  wheel.set('a', 100);
-  wheel.set('a', null);
+  const { clock, dueTimes, fired } = turning();
+  dueTimes.set('a', 100);
+  dueTimes.set('a', null);
   await advance(clock, 200);
   expect(fired).toEqual([]);
-  wheel.set('a', 300);
+  dueTimes.set('a', 300);
   await advance(clock, 200);
   expect(fired).toEqual([{ key: 'a', atMs: 301 }]);
 });
 
 test('what is overdue fires at once', async () => {
-  const { clock, wheel, fired } = turning();
+  const { clock, dueTimes, fired } = turning();
   await advance(clock, 1_000);
-  wheel.set('a', 10);
+  dueTimes.set('a', 10);
   await advance(clock, 1);
   expect(fired).toEqual([{ key: 'a', atMs: 1_001 }]);
 });
 
 test('a due time of days is slept to in short steps', async () => {
-  const { clock, wheel, fired } = turning();
+  const { clock, dueTimes, fired } = turning();
   const day = 24 * 3_600_000;
-  wheel.set('a', 40 * day);
+  dueTimes.set('a', 40 * day);
   expect(clock.untilNext()).toBeLessThanOrEqual(60_000);
   await advance(clock, day);
   expect(fired).toEqual([]);
-  wheel.stop();
+  dueTimes.stop();
 });
 
 test('due times follow the clock they are meant in, even when it is set back', async () => {
   const clock = createSimulatedClock();
   let offset = 0;
   const fired: number[] = [];
-  const wheel = createWheel<string>(
+  const dueTimes = createDueTimes<string>(
     clock,
     () => clock.monotonic() + offset,
     () => {
       fired.push(clock.monotonic());
     },
   );
-  wheel.set('a', 1_000);
+  dueTimes.set('a', 1_000);
   offset = -500;
   await advance(clock, 1_400);
   expect(fired).toEqual([]);
@@ -89,10 +89,10 @@ test('due times follow the clock they are meant in, even when it is set back', a
 });
 
 test('after its stop it neither fires nor sets a timer', async () => {
-  const { clock, wheel, fired } = turning();
-  wheel.set('a', 100);
-  wheel.stop();
-  wheel.set('b', 50);
+  const { clock, dueTimes, fired } = turning();
+  dueTimes.set('a', 100);
+  dueTimes.stop();
+  dueTimes.set('b', 50);
   expect(clock.pending).toBe(0);
   await advance(clock, 1_000);
   expect(fired).toEqual([]);
@@ -108,7 +108,7 @@ test('every key fires once per due time, never early, however often it was moved
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
       const clock = createSimulatedClock();
       const due = new Map<string, number>();
-      const wheel = createWheel<string>(clock, clock.monotonic, (keys) => {
+      const dueTimes = createDueTimes<string>(clock, clock.monotonic, (keys) => {
         for (const key of keys) {
           const lateMs = clock.monotonic() - (due.get(key) ?? Number.NaN);
           expect([0, 1]).toContain(lateMs);
@@ -119,7 +119,7 @@ test('every key fires once per due time, never early, however often it was moved
         const atMs = inMs === null ? null : clock.monotonic() + inMs;
         if (atMs === null) due.delete(key);
         else due.set(key, atMs);
-        wheel.set(key, atMs);
+        dueTimes.set(key, atMs);
         await advance(clock, restMs);
         for (const left of due.values()) expect(left + 1).toBeGreaterThan(clock.monotonic());
       }

@@ -2,11 +2,11 @@ import pg from 'pg';
 import { Unreachable } from '../../domain/errors.ts';
 
 /**
- * Sees in the database itself what no daemon could miss or keep quiet: every permit that was given
+ * An audit of the database, which no daemon can evade: every permit that was given
  * and taken, every freeze, every cool-down; and reads the logs that daemons write. Triggers write
  * it down in the transaction that causes it.
  */
-export interface Witness {
+export interface Audit {
   /** Where the logs are now: what comes later is what the fault brought about. */
   mark(): Promise<Mark>;
   /** What was asked of machines since, by rung. */
@@ -40,59 +40,59 @@ export interface PermitPeaks {
 }
 
 const SCHEMA = `
-  CREATE SCHEMA witness;
-  CREATE TABLE witness.permits (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  CREATE SCHEMA audit;
+  CREATE TABLE audit.permits (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     machine_id uuid NOT NULL, location text, change int NOT NULL);
-  CREATE TABLE witness.freezes (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  CREATE TABLE audit.freezes (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     scope text NOT NULL, frozen boolean NOT NULL, at timestamptz DEFAULT clock_timestamp());
-  CREATE TABLE witness.cool_downs (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  CREATE TABLE audit.cool_downs (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     machine_id uuid NOT NULL, seconds bigint NOT NULL);
-  CREATE FUNCTION witness.permit() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+  CREATE FUNCTION audit.permit() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
     IF TG_OP = 'INSERT' THEN
-      INSERT INTO witness.permits (machine_id, location, change)
+      INSERT INTO audit.permits (machine_id, location, change)
       VALUES (NEW.machine_id, NEW.location, 1);
     ELSE
-      INSERT INTO witness.permits (machine_id, location, change)
+      INSERT INTO audit.permits (machine_id, location, change)
       VALUES (OLD.machine_id, OLD.location, -1);
     END IF;
     RETURN NULL;
   END $$;
-  CREATE TRIGGER witness AFTER INSERT OR DELETE ON recovery_permits
-    FOR EACH ROW EXECUTE FUNCTION witness.permit();
-  CREATE FUNCTION witness.freeze() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
-    INSERT INTO witness.freezes (scope, frozen) VALUES (NEW.scope, NEW.frozen_at IS NOT NULL);
+  CREATE TRIGGER audit AFTER INSERT OR DELETE ON recovery_permits
+    FOR EACH ROW EXECUTE FUNCTION audit.permit();
+  CREATE FUNCTION audit.freeze() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+    INSERT INTO audit.freezes (scope, frozen) VALUES (NEW.scope, NEW.frozen_at IS NOT NULL);
     RETURN NULL;
   END $$;
-  CREATE TRIGGER witness AFTER INSERT OR UPDATE OF frozen_at ON fleet_guard
-    FOR EACH ROW EXECUTE FUNCTION witness.freeze();
-  CREATE FUNCTION witness.cool_down() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+  CREATE TRIGGER audit AFTER INSERT OR UPDATE OF frozen_at ON fleet_guard
+    FOR EACH ROW EXECUTE FUNCTION audit.freeze();
+  CREATE FUNCTION audit.cool_down() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
     IF NEW.cool_down_seconds IS NOT NULL THEN
-      INSERT INTO witness.cool_downs (machine_id, seconds)
+      INSERT INTO audit.cool_downs (machine_id, seconds)
       VALUES (NEW.machine_id, NEW.cool_down_seconds);
     END IF;
     RETURN NULL;
   END $$;
-  CREATE TRIGGER witness AFTER UPDATE OF cool_down_seconds ON machine_recovery
-    FOR EACH ROW EXECUTE FUNCTION witness.cool_down();`;
+  CREATE TRIGGER audit AFTER UPDATE OF cool_down_seconds ON machine_recovery
+    FOR EACH ROW EXECUTE FUNCTION audit.cool_down();`;
 
 const MARK = `
   SELECT (SELECT coalesce(max(seq), 0) FROM slot_events)::text AS event,
     (SELECT coalesce(max(seq), 0) FROM work_history)::text AS work,
-    (SELECT coalesce(max(seq), 0) FROM witness.permits)::text AS permit,
-    (SELECT coalesce(max(seq), 0) FROM witness.cool_downs)::text AS "coolDown",
+    (SELECT coalesce(max(seq), 0) FROM audit.permits)::text AS permit,
+    (SELECT coalesce(max(seq), 0) FROM audit.cool_downs)::text AS "coolDown",
     clock_timestamp()::text AS at`;
 /** Running sums in the order of writing; grants wait for each other, so none is ahead of its time. */
 const PEAKS = (scope: string) => `
   SELECT ${scope} AS scope, max(held)::int AS most FROM (
     SELECT location, seq, sum(change) OVER (${scope === 'location' ? 'PARTITION BY location ' : ''}
-      ORDER BY seq) AS held FROM witness.permits) tally
+      ORDER BY seq) AS held FROM audit.permits) tally
   WHERE seq > $1 GROUP BY 1`;
 /** Moments at which some scope is frozen, put together. */
 const FROZEN = `
   SELECT coalesce(extract(epoch FROM sum(upper(r) - lower(r))), 0)::float8 AS seconds
   FROM unnest((SELECT range_agg(tstzrange(greatest(f.at, $1::timestamptz), f.until))
     FROM (SELECT at, frozen, coalesce(lead(at) OVER (PARTITION BY scope ORDER BY seq),
-      clock_timestamp()) AS until FROM witness.freezes) f
+      clock_timestamp()) AS until FROM audit.freezes) f
     WHERE f.frozen AND f.until > $1::timestamptz)) AS r`;
 /** What was done to devices; that one falls silent, or is heard again, is done by nobody. */
 const NOTICED = `
@@ -108,7 +108,7 @@ const ASKED = `
   WHERE e.seq > $1 AND e.kind = 'recoveryAsked' ORDER BY e.seq`;
 
 /** @param url of the owner of the tables. @throws {Unreachable} */
-export async function openWitness(url: string): Promise<Witness> {
+export async function openAudit(url: string): Promise<Audit> {
   const client = new pg.Client({ connectionString: url });
   const broken = new Promise<never>((_resolve, reject) => client.on('error', reject));
   broken.catch(() => undefined);
@@ -157,7 +157,7 @@ export async function openWitness(url: string): Promise<Witness> {
     frozenSeconds: async ({ at }) => (await rows<{ seconds: number }>(FROZEN, at))[0]!.seconds,
     async coolDowns({ coolDown }) {
       const found = await rows<{ device: string; seconds: number }>(
-        `SELECT p.provider_id AS device, c.seconds::float8 AS seconds FROM witness.cool_downs c
+        `SELECT p.provider_id AS device, c.seconds::float8 AS seconds FROM audit.cool_downs c
            JOIN machine_provided p USING (machine_id) WHERE c.seq > $1 ORDER BY c.seq`,
         coolDown,
       );

@@ -4,23 +4,23 @@ import { startEmbeddedPostgres } from '../../../src/adapters/bmdb/embedded/embed
 import type { EmbeddedPostgres } from '../../../src/adapters/bmdb/embedded/embedded-postgres.ts';
 import { migrate } from '../../../src/adapters/bmdb/schema/migrate.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
-import { openWitness, type Witness } from '../../../src/commands/scenarios/witness.ts';
+import { openAudit, type Audit } from '../../../src/commands/scenarios/audit.ts';
 
 let server: EmbeddedPostgres;
-let witness: Witness;
-/** As a daemon has it: a role that may not see the witness. */
+let audit: Audit;
+/** As a daemon has it: a role that may not see the audit. */
 let daemon: pg.Client;
 beforeAll(async () => {
   server = await startEmbeddedPostgres({ log: silentLog });
   await migrate(server.ownerUrl, silentLog, { grantTo: server.role });
-  witness = await openWitness(server.ownerUrl);
+  audit = await openAudit(server.ownerUrl);
   daemon = new pg.Client({ connectionString: server.url });
   await daemon.connect();
   for (const device of ['a', 'b', 'c', 'd']) await addMachine(device);
 });
 afterAll(async () => {
   await daemon.end();
-  await witness.close();
+  await audit.close();
   await server.stop();
 });
 
@@ -54,7 +54,7 @@ const event = (device: string, kind: string, reason: string) =>
   );
 
 test('permits are counted at their most, in the fleet and in each location', async () => {
-  const mark = await witness.mark();
+  const mark = await audit.mark();
   await grant('a');
   await give('a');
   await grant('b');
@@ -62,41 +62,41 @@ test('permits are counted at their most, in the fleet and in each location', asy
   await grant('d');
   await give('b');
   await grant('a');
-  const { fleet, byLocation } = await witness.permits(mark);
+  const { fleet, byLocation } = await audit.permits(mark);
   expect(fleet).toBe(3);
   expect(Object.fromEntries(byLocation)).toEqual({ one: 1, two: 2 });
-  const later = await witness.mark();
+  const later = await audit.mark();
   await give('a');
-  expect((await witness.permits(later)).fleet, 'those that are still held count').toBe(2);
+  expect((await audit.permits(later)).fleet, 'those that are still held count').toBe(2);
   for (const device of ['c', 'd']) await give(device);
-  expect((await witness.permits(await witness.mark())).fleet).toBe(0);
+  expect((await audit.permits(await audit.mark())).fleet).toBe(0);
 });
 
 test('what a transaction took back was never held', async () => {
-  const mark = await witness.mark();
+  const mark = await audit.mark();
   await daemon.query('BEGIN');
   await grant('a');
   await daemon.query('ROLLBACK');
-  expect((await witness.permits(mark)).fleet).toBe(0);
+  expect((await audit.permits(mark)).fleet).toBe(0);
 });
 
 test('the log tells what was asked of which machine, and who was noticed at all', async () => {
   await event('a', 'recoveryAsked', 'rebooting');
-  const mark = await witness.mark();
+  const mark = await audit.mark();
   await event('b', 'recoveryAsked', 'restartingAgent');
   await event('b', 'recoveryAsked', 'rebooting');
   await event('c', 'recoveryAsked', 'rebooting');
   await event('d', 'recovered', 'rebooting');
-  expect(await witness.asked(mark)).toEqual({ restartingAgent: 1, rebooting: 2 });
-  expect(Object.fromEntries(await witness.askedOf(mark))).toEqual({
+  expect(await audit.asked(mark)).toEqual({ restartingAgent: 1, rebooting: 2 });
+  expect(Object.fromEntries(await audit.askedOf(mark))).toEqual({
     b: ['restartingAgent', 'rebooting'],
     c: ['rebooting'],
   });
-  expect([...(await witness.noticed(mark)).keys()].toSorted()).toEqual(['b', 'c', 'd']);
+  expect([...(await audit.noticed(mark)).keys()].toSorted()).toEqual(['b', 'c', 'd']);
 });
 
 test('work of any kind is noticed too, and agents that were started are counted', async () => {
-  const mark = await witness.mark();
+  const mark = await audit.mark();
   const work = (device: string, name: string) =>
     daemon.query(
       `INSERT INTO work_history (machine_id, process, event) VALUES ($1, 'ShepherdAgentStart', $2)`,
@@ -106,8 +106,8 @@ test('work of any kind is noticed too, and agents that were started are counted'
   await work('a', 'Finished');
   await work('b', 'Started');
   await work('b', 'Failed');
-  expect(await witness.agentStarts(mark)).toBe(1);
-  expect([...(await witness.noticed(mark)).keys()].toSorted()).toEqual(['a', 'b']);
+  expect(await audit.agentStarts(mark)).toBe(1);
+  expect([...(await audit.noticed(mark)).keys()].toSorted()).toEqual(['a', 'b']);
 });
 
 test('time counts as frozen once, however many scopes are; also while it lasts', async () => {
@@ -119,11 +119,11 @@ test('time counts as frozen once, however many scopes are; also while it lasts',
          frozen_kind = excluded.frozen_kind`,
       [scope],
     );
-  const mark = await witness.mark();
-  expect(await witness.frozenSeconds(mark)).toBe(0);
+  const mark = await audit.mark();
+  expect(await audit.frozenSeconds(mark)).toBe(0);
   await freeze('fleet', 'now()');
   await freeze('p', 'now()');
-  const during = await witness.frozenSeconds(mark);
+  const during = await audit.frozenSeconds(mark);
   expect(during).toBeGreaterThan(0);
   await daemon.query('SELECT pg_sleep(0.2)');
   await freeze('fleet', 'NULL');
@@ -132,14 +132,14 @@ test('time counts as frozen once, however many scopes are; also while it lasts',
     'SELECT extract(epoch FROM clock_timestamp() - $1::timestamptz)::float8 AS seconds',
     [mark.at],
   );
-  const whole = await witness.frozenSeconds(mark);
+  const whole = await audit.frozenSeconds(mark);
   expect(whole).toBeGreaterThanOrEqual(0.2);
   expect(whole, 'not twice').toBeLessThan(sinceMark.rows[0]!.seconds);
-  expect(await witness.frozenSeconds(mark), 'it has ended').toBe(whole);
+  expect(await audit.frozenSeconds(mark), 'it has ended').toBe(whole);
 });
 
 test('cool-downs are kept in their order, also when one is as long as the last', async () => {
-  const mark = await witness.mark();
+  const mark = await audit.mark();
   await daemon.query(
     `INSERT INTO machine_recovery (machine_id, rung, attempts) VALUES ($1, 'rebooting', 1)`,
     [ids.get('a')],
@@ -150,7 +150,7 @@ test('cool-downs are kept in their order, also when one is as long as the last',
       [ids.get('a'), seconds],
     );
   }
-  expect(Object.fromEntries(await witness.coolDowns(mark))).toEqual({ a: [1, 2, 2] });
+  expect(Object.fromEntries(await audit.coolDowns(mark))).toEqual({ a: [1, 2, 2] });
 });
 
 test('quarantines are told by kind', async () => {
@@ -164,5 +164,5 @@ test('quarantines are told by kind', async () => {
       [ids.get(device!), kind],
     );
   }
-  expect([...(await witness.quarantined('needsHuman'))]).toEqual(['a']);
+  expect([...(await audit.quarantined('needsHuman'))]).toEqual(['a']);
 });

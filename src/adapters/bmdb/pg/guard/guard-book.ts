@@ -8,12 +8,16 @@ import {
   isNear,
   judgeGuard,
   markIngest,
-} from '../../../../domain/recovery/guard.ts';
-import type { GuardCounts, GuardPolicy, Ingest } from '../../../../domain/recovery/guard.ts';
+} from '../../../../domain/recovery/guard-judgement.ts';
+import type {
+  GuardCounts,
+  GuardPolicy,
+  Ingest,
+} from '../../../../domain/recovery/guard-judgement.ts';
 import type { GuardRow } from '../../../../domain/machine.ts';
 import type { LossPolicy } from '../../../../domain/policy.ts';
 import { countGuard, statementsFor as countStatementsFor } from './guard-counts.ts';
-import type { GuardCountStatements, LastLook } from './guard-counts.ts';
+import type { GuardCountStatements, LastAssessment } from './guard-counts.ts';
 import { lockGuard, readGuardRows, time, writeGuardRow } from './guard-rows.ts';
 import type { PgContext } from '../live.ts';
 import type { Queries } from '../pool.ts';
@@ -22,7 +26,7 @@ import { statement } from '../statement.ts';
 import type { GuardAssessment, GuardBook } from '../../port.ts';
 
 export const statements = {
-  /** One daemon looks at the fleet at a time; the others do not wait for it. */
+  /** One daemon assesses the fleet at a time; the others do not wait for it. */
   lockPulse: statement({
     name: 'guard-lock-pulse',
     params: {},
@@ -88,7 +92,7 @@ const COUNTS = z.array(
   }),
 );
 
-/** What another program wrote otherwise is as if nobody had looked. */
+/** Counts that another program wrote in another form are left out, as if there were none. */
 function readCounts(stored: unknown): readonly GuardCounts[] {
   const counts = COUNTS.safeParse(stored);
   return counts.success ? counts.data : [];
@@ -117,23 +121,23 @@ export function createGuardBook(context: PgContext): GuardBook {
   };
 }
 
-interface Look {
+interface AssessOptions {
   readonly up: boolean;
   readonly policy: GuardPolicy;
   readonly loss: LossPolicy;
   readonly counting: GuardCountStatements;
 }
 
-async function assess(q: Queries, look: Look): Promise<GuardAssessment> {
+async function assess(q: Queries, options: AssessOptions): Promise<GuardAssessment> {
   const seen = await readPulse(q);
   if (!seen.isThere) await q.run(statements.addPulse, {});
-  const isMine = !isFresh(seen, look) && (await q.rows(statements.lockPulse, {})).length > 0;
-  if (isMine) return lookAtFleet(q, look);
+  const isMine = !isFresh(seen, options) && (await q.rows(statements.lockPulse, {})).length > 0;
+  if (isMine) return assessFleet(q, options);
   return { rows: await readGuardRows(q), counts: seen.counts, changes: [] };
 }
 
-/** Nothing is to be done after a look that was so lately. */
-const isFresh = (pulse: Pulse, { up, policy }: Look): boolean =>
+/** After an assessment that was so short a time ago there is nothing to do. */
+const isFresh = (pulse: Pulse, { up, policy }: AssessOptions): boolean =>
   isLately(pulse, pulse.assessedAtMs, policy) &&
   (!up || (isLately(pulse, pulse.ingest.seenAtMs, policy) && pulse.ingest.upSinceMs !== null));
 
@@ -142,10 +146,10 @@ const isLately = ({ nowMs }: Pulse, atMs: number | null, { assessMs }: GuardPoli
 
 /**
  * The pulse must be locked. The fleet is counted before the guard is locked, so that no claim waits
- * for that; when the guard was changed meanwhile, the next look judges.
+ * for that; when the guard was changed meanwhile, the next assessment judges.
  */
-async function lookAtFleet(q: Queries, look: Look): Promise<GuardAssessment> {
-  const { up, policy, loss, counting } = look;
+async function assessFleet(q: Queries, options: AssessOptions): Promise<GuardAssessment> {
+  const { up, policy, loss, counting } = options;
   const pulse = await readPulse(q);
   const { nowMs, assessedAtMs } = pulse;
   const ingest = markIngest(pulse.ingest, { up, nowMs }, limitsOf(policy, loss));
@@ -196,7 +200,7 @@ export interface GuardGate {
   frozen(provider: string | null): string | null;
   /** Why silence means nothing now; null: it does. */
   readonly grace: string | null;
-  readonly last: LastLook;
+  readonly last: LastAssessment;
 }
 
 export async function readGate(

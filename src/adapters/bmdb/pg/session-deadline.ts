@@ -3,7 +3,7 @@ import type { SessionId } from '../../../domain/ids.ts';
 import type { Clock } from '../../clock/port.ts';
 
 /** The local deadline: from the start of the last successful poke, on the monotonic clock. */
-export interface Lifeline {
+export interface SessionDeadline {
   readonly signal: AbortSignal;
   deadlineMs(): number;
   remainingMs(): number;
@@ -12,7 +12,11 @@ export interface Lifeline {
 }
 
 /** Dead until first extended. */
-export function createLifeline(clock: Clock, id: SessionId, intervalMs: number): Lifeline {
+export function createSessionDeadline(
+  clock: Clock,
+  id: SessionId,
+  intervalMs: number,
+): SessionDeadline {
   const controller = new AbortController();
   let deadline = Number.NEGATIVE_INFINITY;
   let timer: unknown;

@@ -19,9 +19,9 @@ export interface GuardPolicy {
   readonly calmForMs: number;
   /** More than so many percent of a scope's machines cannot be reached by SSH: it is frozen (50 %). */
   readonly unreachablePercent: number;
-  /** A look at the fleet counts for so long (5 s). */
+  /** An assessment of the fleet counts for so long (5 s). */
   readonly assessMs: number;
-  /** Heartbeats not taken in anywhere for so long: the observer was out (60 s). */
+  /** No daemon took heartbeats in for so long: silence was our own doing (60 s). */
   readonly ingestGapMs: number;
 }
 
@@ -103,17 +103,17 @@ export interface IngestLimits {
 }
 
 /**
- * What is known of the intake after one more look at it.
+ * What is known of the intake of heartbeats after one more observation of it.
  *
  * Breaks that follow each other so closely that nobody could be found lost in between are one. Times
  * ahead of the clock, which then went back, are those of now.
  */
 export function markIngest(
   known: Ingest,
-  look: { readonly up: boolean; readonly nowMs: number },
+  seen: { readonly up: boolean; readonly nowMs: number },
   { gapMs, heartbeatMs }: IngestLimits,
 ): Ingest {
-  const { nowMs } = look;
+  const { nowMs } = seen;
   const before: Ingest = {
     seenAtMs: notAhead(known.seenAtMs, nowMs),
     upSinceMs: notAhead(known.upSinceMs, nowMs),
@@ -122,12 +122,12 @@ export function markIngest(
   const { seenAtMs, upSinceMs } = before;
   const isBroken = seenAtMs === null || nowMs - seenAtMs > gapMs;
   if (!isBroken) {
-    return look.up ? { ...before, seenAtMs: nowMs, upSinceMs: upSinceMs ?? nowMs } : before;
+    return seen.up ? { ...before, seenAtMs: nowMs, upSinceMs: upSinceMs ?? nowMs } : before;
   }
   const isNewBreak = seenAtMs !== null && upSinceMs !== null;
   const couldTell = isNewBreak && seenAtMs >= upSinceMs + heartbeatMs;
   const lostAtMs = couldTell ? seenAtMs : before.lostAtMs;
-  return look.up
+  return seen.up
     ? { seenAtMs: nowMs, upSinceMs: nowMs, lostAtMs }
     : { seenAtMs, upSinceMs: null, lostAtMs };
 }
@@ -217,7 +217,7 @@ export interface GuardJudgement {
  * Freezes the scopes where too many fell silent or cannot be reached together, and thaws those that
  * have been calm for long enough. What an operator froze stays.
  *
- * @param pulse when the fleet was looked at before; null: never. Calm that nobody watched is none.
+ * @param pulse when the fleet was assessed before; null: never. Calm that nobody watched is none.
  */
 export function judgeGuard(
   rows: readonly GuardRow[],
@@ -263,7 +263,7 @@ const NOBODY = { machines: 0, started: 0, silent: 0, newlySilent: 0, unreachable
 type Counted = Omit<GuardCounts, 'scope' | 'quiet'>;
 
 interface Moment {
-  /** The fleet was looked at shortly before, too. */
+  /** The fleet was assessed shortly before, too. */
   readonly isWatched: boolean;
   readonly policy: GuardPolicy;
   readonly nowMs: number;

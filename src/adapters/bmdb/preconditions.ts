@@ -2,7 +2,7 @@ import assert from 'node:assert';
 import type { MachineRow, Process } from '../../domain/machine.ts';
 import type { FinishChange } from './port.ts';
 
-/** What callers must keep to; the same in every implementation. */
+/** What callers of the port must keep to, and texts of the log; the same in every implementation. */
 
 /** Longest name of a job, in UTF-16 code units. */
 export const JOB_NAME_MAX = 128;
@@ -53,7 +53,7 @@ export function orderedText(
 export type Deprovisioned = Extract<FinishChange, { kind: 'deprovisioned' }>;
 
 /** Lines of the slot's log for a machine that was given back. @param row as it was at the claim. */
-export function farewellLines(
+export function deprovisionedLines(
   { provided }: Pick<MachineRow, 'provided'>,
   { bar, remark }: Deprovisioned,
 ): { readonly kind: string; readonly reason: string }[] {

@@ -2,7 +2,7 @@ import TinyQueue from 'tinyqueue';
 import type { Clock } from '../../adapters/clock/port.ts';
 
 /** One timer for many due times. A later time replaces an earlier one of the same key lazily. */
-export interface Wheel<Key> {
+export interface DueTimes<Key> {
   /** Calls back at `atMs` or soon after; null forgets the key. Time as of `now`. */
   set(key: Key, atMs: number | null): void;
   /** No call comes any more, whatever is set later. */
@@ -15,11 +15,11 @@ interface Entry<Key> {
 }
 
 /** `now` gives the time that due times are meant in (epoch ms of the database). */
-export function createWheel<Key>(
+export function createDueTimes<Key>(
   clock: Clock,
   now: () => number,
   onDue: (keys: Key[]) => void,
-): Wheel<Key> {
+): DueTimes<Key> {
   const heap = new TinyQueue<Entry<Key>>([], (a, b) => a.atMs - b.atMs);
   const due = new Map<Key, number>();
   /** Earliest entry of a key in the heap, so that a moved due time costs no second entry. */

@@ -9,7 +9,7 @@ import type { Decision, InstallImage } from '../../domain/requests.ts';
 import { imageFault } from './install-image.ts';
 import type { NewRequest, RequestedThing, RequestTarget } from './port.ts';
 
-/** What requests of operators must look like, and how they are kept; in every implementation. */
+/** The form of operators' requests, as they are filed and kept; the same in every implementation. */
 
 /** How long a request is valid unless it says so (1 h), and at most (90 days). */
 const VALID_FOR_MS = 3_600_000;

@@ -4,7 +4,7 @@ import type { LadderPolicy } from '../../domain/recovery/ladder.ts';
 import type { Selected } from './selection.ts';
 
 /** Everything that is told of one slot. */
-export interface Sight {
+export interface SlotDetails {
   readonly nowMs: number;
   readonly selected: Selected;
   /** The machine that was meant; null: there is none on the slot. */

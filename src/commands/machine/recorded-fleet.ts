@@ -17,7 +17,7 @@ export interface Entry {
 }
 
 /** The fleet as the BMDB alone tells it. */
-export interface Census {
+export interface RecordedFleet {
   readonly read: BmdbSnapshot;
   readonly loss: LossPolicy;
   /** In the order of their slots. */
@@ -29,14 +29,17 @@ export interface Census {
   readonly providers: readonly string[];
 }
 
-export interface CensusPolicy {
+export interface RecordedFleetPolicy {
   readonly loss: LossPolicy;
   /** Those that are configured. */
   readonly providers: ReadonlySet<string>;
 }
 
 /** Joins a snapshot into what is true of each slot. */
-export function takeCensus(read: BmdbSnapshot, { loss, providers }: CensusPolicy): Census {
+export function recordedFleet(
+  read: BmdbSnapshot,
+  { loss, providers }: RecordedFleetPolicy,
+): RecordedFleet {
   const rows = Map.groupBy(
     read.machines.filter(({ provided }) => provided !== null),
     (row) => slotOfRow(row)!,
@@ -60,12 +63,15 @@ export function takeCensus(read: BmdbSnapshot, { loss, providers }: CensusPolicy
 const namesOf = (names: readonly string[]): string[] => [...new Set(names)].toSorted();
 
 /** @throws {UsageError} neither is one of that name configured, nor is anything recorded of it. */
-export function requireProvider({ providers }: Pick<Census, 'providers'>, name: string): void {
+export function requireProvider(
+  { providers }: Pick<RecordedFleet, 'providers'>,
+  name: string,
+): void {
   if (!providers.includes(name)) throw unknownName('provider', name, providers);
 }
 
 /** @throws {UsageError} nothing is recorded there. */
-export function requireLocation({ entries }: Pick<Census, 'entries'>, name: string): void {
+export function requireLocation({ entries }: Pick<RecordedFleet, 'entries'>, name: string): void {
   const known = namesOf(entries.flatMap(({ view }) => view.location ?? []));
   if (!known.includes(name)) throw unknownName('location', name, known);
 }

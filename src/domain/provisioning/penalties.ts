@@ -1,5 +1,5 @@
 /** Keys that are left alone until a time of their own. In memory, bounded, sweeping itself. */
-export interface Sinbin<Key> {
+export interface Penalties<Key> {
   /** A later `untilMs` extends, an earlier one never shortens. */
   add(key: Key, untilMs: number, nowMs: number): void;
   /** True as long as `nowMs <= untilMs`; an entry that is over is removed. Unknown: false. */
@@ -14,7 +14,7 @@ const SIZE_MAX = 10_000;
 const SWEEP_MS = 60_000;
 
 /** @param sizeMax beyond this the oldest entry makes room for a new one. */
-export function createSinbin<Key>(sizeMax: number = SIZE_MAX): Sinbin<Key> {
+export function createPenalties<Key>(sizeMax: number = SIZE_MAX): Penalties<Key> {
   const entries = new Map<Key, number>();
   let sweptAtMs = -Infinity;
 

@@ -15,8 +15,8 @@ import {
   silentLimit,
   suspicionRefusal,
   thawedByOperator,
-} from '../../../src/domain/recovery/guard.ts';
-import type { GuardCounts, Ingest } from '../../../src/domain/recovery/guard.ts';
+} from '../../../src/domain/recovery/guard-judgement.ts';
+import type { GuardCounts, Ingest } from '../../../src/domain/recovery/guard-judgement.ts';
 
 const MINUTE = 60_000;
 const NOW = 1_700_000_000_000;

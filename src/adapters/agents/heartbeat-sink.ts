@@ -11,8 +11,8 @@ import type { Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import type { Heard } from './port.ts';
 
-/** Where batches of heartbeats pass into the store, and what is told of them. */
-export interface StoreDoor {
+/** Writes batches of heartbeats into the store, and tells of what was committed. */
+export interface HeartbeatSink {
   /** Answers and throws as {@link HeartbeatStore.recordHeartbeats}. */
   record(batch: readonly HeartbeatRecord[]): Promise<(HeartbeatOutcome | HeartbeatRefusal)[]>;
   /** One event per heartbeat, after it was committed. */
@@ -26,7 +26,7 @@ export interface StoreDoor {
   close(): void;
 }
 
-export interface StoreDoorOptions {
+export interface HeartbeatSinkOptions {
   readonly store: Pick<HeartbeatStore, 'recordHeartbeats'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -35,12 +35,12 @@ export interface StoreDoorOptions {
 /** An agent that was turned away comes again within a minute and a half. */
 const FAILURE_COUNTS_MS = 120_000;
 
-export function createStoreDoor({ store, clock, log }: StoreDoorOptions): StoreDoor {
+export function createHeartbeatSink({ store, clock, log }: HeartbeatSinkOptions): HeartbeatSink {
   const events = new EventEmitter().setMaxListeners(0);
   let failing = false;
   let brokenAtMs = -Infinity;
   const fail = (error: unknown, heartbeats: number) => {
-    // Anybody may call, so only the first of a row of failures is worth an operator's look.
+    // Anybody may call, so only the first of a row of failures is worth an operator's attention.
     const level = failing ? 'debug' : 'warn';
     failing = true;
     log[level]({ err: error, heartbeats }, 'heartbeats not recorded');
