@@ -54,8 +54,8 @@ export interface ProvideDeps {
   };
   /** Observers of each cell's actor system. */
   readonly inspectCell: (cellId: string) => ((event: InspectionEvent) => void) | undefined;
-  /** Observer of the provisioners, when they are watched. */
-  readonly inspectRoot?: (event: InspectionEvent) => void;
+  /** Observer of the provisioners' actor systems. */
+  readonly inspectRoot: ((event: InspectionEvent) => void) | undefined;
 }
 
 /** The only place where charts meet services: every slot of every chart is filled here. */

@@ -3,6 +3,7 @@ import { createPinoLog } from '../adapters/log/pino-log.ts';
 import { loadConfig, tellFaults, type Flags } from '../config.ts';
 import { checkAround, type Finding } from '../daemon/check.ts';
 import { startDaemon } from '../daemon/daemon.ts';
+import { realPorts } from '../daemon/real-ports.ts';
 import { UsageError } from '../domain/errors.ts';
 import { countsLine } from './counts-line.ts';
 import { watchForEnd } from './signals.ts';
@@ -48,7 +49,7 @@ export async function run({ file, checkOnly, flags, version }: RunOptions): Prom
     reload: () => reload(),
   });
   try {
-    const daemon = await startDaemon({ ...means, config, log });
+    const daemon = await startDaemon({ config, version, ports: await realPorts({ version, log }) });
     reload = () => void daemon.reload();
     const shown = daemon.fleet.changes$.subscribe(({ counts }) => live.set(countsLine(counts)));
     if (stopping.signal.aborted) await daemon.stop();

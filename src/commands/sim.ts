@@ -4,6 +4,7 @@ import { createPinoLog } from '../adapters/log/pino-log.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { ConfigInput } from '../config.ts';
 import { startDaemon, type Daemon } from '../daemon/daemon.ts';
+import { realPorts } from '../daemon/real-ports.ts';
 import { RemoteFailure } from '../domain/errors.ts';
 import { slot } from '../domain/ids.ts';
 import { startChaos } from '../simulator/chaos.ts';
@@ -88,12 +89,11 @@ async function simIn(
   const startedAt = systemClock.monotonic();
   const openedMs = systemClock.now();
   const configFile = writeSimConfig(world, overridesOf(options));
+  const { version } = options;
   const daemon = await startDaemon({
     config: simConfig(world, overridesOf(options)),
-    clock: systemClock,
-    random: systemRandom,
-    log: around.log,
-    version: options.version,
+    ports: await realPorts({ version, log: around.log }),
+    version,
     tuning: SIM_TUNING,
     consoleOption: '--console-port',
   });

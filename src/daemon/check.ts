@@ -15,8 +15,8 @@ import {
   complaintAboutPrivacy,
   complaintAboutStrangers,
 } from '../settings/file-checks.ts';
-import { hostOf } from './adapters.ts';
 import { openProvider } from './providers.ts';
+import { hostOf } from './real-ports.ts';
 import { sshKeyFiles } from './ssh-keys.ts';
 
 /** What is wrong with what a configuration leads to, though the configuration itself is good. */
@@ -70,6 +70,7 @@ async function checkProvider(config: Config, name: string, means: CheckMeans): P
       ...means,
       log: silentLog,
       metrics: silentMetrics,
+      drivers: DRIVERS,
       publicKey: SOME_KEY,
     }),
   );

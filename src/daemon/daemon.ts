@@ -1,41 +1,34 @@
-import { createActor, toPromise, type InspectionEvent } from 'xstate';
+import { createActor, toPromise, type ActorRefFrom, type InspectionEvent } from 'xstate';
 import type { Board } from '../actors/board.ts';
 import type { GuardView } from '../actors/guard/watch.ts';
 import { provideFleet } from '../actors/provide.ts';
-import { latestMigration } from '../adapters/bmdb/schema/migrate.ts';
 import type { Bmdb } from '../adapters/bmdb/port.ts';
-import type { Clock, Random } from '../adapters/clock/port.ts';
-import { startInspectorRelay } from '../adapters/inspector/relay.ts';
-import type { Log } from '../adapters/log/port.ts';
-import { createPromMetrics } from '../adapters/metrics/prom-metrics.ts';
+import type { InspectorRelay } from '../adapters/inspector/relay.ts';
 import { mayEraseDisks, type Config } from '../config.ts';
-import { startConsole } from '../console/console.ts';
 import type { FleetView } from '../console/port.ts';
 import { explain } from '../domain/errors.ts';
 import type { Slot } from '../domain/ids.ts';
 import type { BudgetUse } from '../domain/recovery/permits.ts';
-import type { Means, StandIns } from './adapters.ts';
 import { createCloser } from './closer.ts';
 import { fleetDeps } from './fleet-deps.ts';
 import { fleetView } from './fleet-view.ts';
 import { healthOf } from './health.ts';
 import { openParts, type Parts } from './parts.ts';
+import type { Means, Ports } from './ports.ts';
+import { withTimeLimit } from './time-limit.ts';
 import { TUNING, type Tuning } from './tuning.ts';
 
 export interface DaemonOptions {
   readonly config: Config;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
+  /** The world around it; `realPorts` for users. */
+  readonly ports: Ports;
+  /** Of this program. */
   readonly version: string;
+  /** What differs from the figures of the design. */
   readonly tuning?: Partial<Tuning>;
   /** How the operator sets the console's address, for the message when it is taken. */
   readonly consoleOption?: string;
-  /** Parts of the world that are played; the real ones when absent. */
-  readonly standIns?: StandIns;
 }
-
-export type { StandIns } from './adapters.ts';
 
 /** The guard as this daemon sees it. */
 export interface GuardSnapshot extends GuardView {
@@ -64,34 +57,35 @@ export interface Daemon {
   reload(): Promise<void>;
   /** Ends work in time or cancels it, closes the session and everything else. Idempotent. */
   stop(): Promise<void>;
+  /** What it is made of, for whoever looks inside: tests, simulations and benchmarks. */
+  readonly parts: Parts;
+  /** Its supervisor, the root of all that it does. */
+  readonly supervisor: ActorRefFrom<ReturnType<typeof provideFleet>>;
 }
 
 /**
- * Builds every part from the leaves up and starts the supervisor. What was opened before a failure
- * is closed again.
+ * The one composition of a daemon: builds every part from the leaves up, over the ports it is given,
+ * and starts the supervisor. Several daemons may live in one process. What was opened before a
+ * failure is closed again.
  * @throws {FleetError} what is wrong with configuration, database, provider or port.
  */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
-  const closer = createCloser(options.log);
+  const { clock, random, log, metrics } = options.ports;
+  const closer = createCloser(log);
+  const tuning = { ...TUNING, ...options.tuning };
   try {
-    return await build({
-      ...options,
-      closer,
-      tuning: { ...TUNING, ...options.tuning },
-      metrics: createPromMetrics({ version: options.version, schema: await latestMigration() }),
-    });
+    return await build({ ...options, clock, random, log, metrics, closer, tuning });
   } catch (error) {
     await closer.close();
     throw error;
   }
 }
 
-type Built = Means &
-  Pick<DaemonOptions, 'consoleOption'> & { readonly metrics: ReturnType<typeof createPromMetrics> };
+type Built = Means & Pick<DaemonOptions, 'ports' | 'consoleOption'>;
 
 async function build(means: Built): Promise<Daemon> {
   const { log } = means;
-  const parts = await openParts(means);
+  const parts = await openParts(means, means.ports);
   const { board, desk, keeper, mirror } = parts;
   const fleet = fleetView({
     board,
@@ -106,14 +100,14 @@ async function build(means: Built): Promise<Daemon> {
   });
   const inspector = await openInspector(means);
   const consoleUrl = await openConsole(means, parts, fleet, inspector);
-  const { stopped, askToStop } = startSupervisor(means, parts, inspector);
+  const { stopped, supervisor } = startSupervisor(means, parts, inspector);
   warnOfErasing(means, parts);
   log.info({ console: consoleUrl, agents: parts.server.address }, 'daemon started');
 
   let stopping: Promise<void> | undefined;
   const stop = async () => {
     log.info({ busy: desk.busy }, 'stopping');
-    askToStop();
+    supervisor.send({ type: 'fleet.stop' });
     await stopped;
     log.info({}, 'stopped');
   };
@@ -125,8 +119,10 @@ async function build(means: Built): Promise<Daemon> {
     bmdb: parts.bmdb,
     guard: () => guardSnapshot(parts),
     stopped,
-    reload: () => reload(parts, log),
+    reload: () => reload(parts, means),
     stop: () => (stopping ??= stop()),
+    parts,
+    supervisor,
   };
 }
 
@@ -138,29 +134,31 @@ const guardSnapshot = ({ watch, permits }: Parts): GuardSnapshot => ({
 
 const RELOAD_MS = 60_000;
 
-async function reload({ providers, certificate, renewKeys }: Parts, log: Log): Promise<void> {
+async function reload(parts: Parts, { clock, log }: Means): Promise<void> {
+  const { providers, renewCertificate, renewKeys } = parts;
   // First, as it is what providers have new machines let in.
   await renewKeys();
   const looks = [...providers.values()].map(async (provider) => {
     const fields = { provider: provider.name };
     try {
-      await provider.prepare({ signal: AbortSignal.timeout(RELOAD_MS) });
+      await withTimeLimit(clock, RELOAD_MS, (signal) => provider.prepare({ signal }));
       log.info(fields, 'the provider was read again');
     } catch (error) {
       log.error({ ...fields, cause: explain(error) }, 'the provider could not be read again');
     }
   });
-  await Promise.all([...looks, certificate.renew()]);
+  await Promise.all([...looks, renewCertificate()]);
 }
 
 function startSupervisor(means: Built, parts: Parts, inspector: Inspector) {
-  const { config, tuning, clock, log, closer } = means;
-  const inspect = inspector ? { inspect: inspector.inspect } : {};
+  const { config, tuning, clock, log, closer, ports } = means;
+  const inspectRoot = allOf(inspector?.inspect, ports.inspect);
   const logic = provideFleet(
     fleetDeps(means, parts, {
+      // The board watches every cell; the inspector only the first.
       inspectCell: (cellId) =>
-        observers(parts.board, { inspector, cellId, standIns: means.standIns }),
-      ...(inspector && { inspectRoot: inspector.inspect }),
+        allOf(parts.board.inspect, cellId === 'cell-0' && inspector?.inspect, ports.inspect),
+      inspectRoot,
     }),
   );
   const actor = createActor(logic, {
@@ -171,7 +169,7 @@ function startSupervisor(means: Built, parts: Parts, inspector: Inspector) {
       sessionRetryMs: tuning.sessionRetryMs,
       assessMs: tuning.assessMs,
     },
-    ...inspect,
+    ...(inspectRoot && { inspect: inspectRoot }),
   });
   closer.add('supervisor', () => void actor.stop());
   const stopped = toPromise(actor).then(
@@ -185,7 +183,7 @@ function startSupervisor(means: Built, parts: Parts, inspector: Inspector) {
   // Whoever waits for the end is told; before anybody waits it is no unhandled rejection.
   stopped.then(undefined, () => undefined);
   actor.start();
-  return { stopped, askToStop: () => actor.send({ type: 'fleet.stop' }) };
+  return { stopped, supervisor: actor };
 }
 
 /** Providers whose machines recovery may reinstall, which erases their disks. */
@@ -204,9 +202,10 @@ async function openConsole(
   fleet: FleetView,
   inspector: Inspector,
 ): Promise<string> {
-  const { config, clock, log, metrics, version, closer } = means;
+  const { config, clock, log, version, closer, ports } = means;
+  const { metrics } = ports;
   const { board, keeper, mirror, permits, health } = parts;
-  const web = await startConsole({
+  const web = await ports.startConsole({
     listen: config.console.listen,
     token: config.console.token?.read(),
     allowedHosts: config.console.allowedHosts,
@@ -236,12 +235,12 @@ async function openConsole(
   return web.url;
 }
 
-type Inspector = Awaited<ReturnType<typeof startInspectorRelay>> | null;
+type Inspector = InspectorRelay | null;
 
-async function openInspector({ config, clock, log, closer }: Means): Promise<Inspector> {
+async function openInspector({ config, clock, log, closer, ports }: Built): Promise<Inspector> {
   const { port } = config.inspect;
   if (port === undefined) return null;
-  const inspector = await startInspectorRelay({
+  const inspector = await ports.startInspector({
     host: '127.0.0.1',
     port,
     clock,
@@ -252,17 +251,13 @@ async function openInspector({ config, clock, log, closer }: Means): Promise<Ins
   return inspector;
 }
 
-/** The board watches every cell; the inspector only the first. */
-function observers(
-  board: Board,
-  around: { inspector: Inspector; cellId: string; standIns: StandIns | undefined },
-) {
-  const { inspector, cellId, standIns } = around;
-  const watching = cellId === 'cell-0' ? inspector : null;
-  if (!watching && !standIns?.inspect) return board.inspect;
-  return (event: InspectionEvent) => {
-    board.inspect(event);
-    watching?.inspect(event);
-    standIns?.inspect?.(event);
+type Inspect = (event: InspectionEvent) => void;
+
+/** One observer that tells all that there are; none costs nothing. */
+function allOf(...observers: readonly (Inspect | false | null | undefined)[]): Inspect | undefined {
+  const there = observers.filter((each) => typeof each === 'function');
+  if (there.length < 2) return there[0];
+  return (event) => {
+    for (const inspect of there) inspect(event);
   };
 }

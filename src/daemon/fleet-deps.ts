@@ -1,7 +1,7 @@
 import { ladderOf, machinesMaxOf, policyOf } from '../config.ts';
 import type { ProvideDeps } from '../actors/provide.ts';
 import type { TaskDeps } from '../actors/tasks/task.ts';
-import type { Means } from './adapters.ts';
+import type { Means } from './ports.ts';
 import type { Parts } from './parts.ts';
 
 type Watching = Pick<ProvideDeps, 'inspectCell' | 'inspectRoot'>;

@@ -1,4 +1,3 @@
-import { hostname } from 'node:os';
 import { Subject } from 'rxjs';
 import { createBoard, type BoardChange } from '../actors/board.ts';
 import { createDesk } from '../actors/turns/desk.ts';
@@ -10,12 +9,15 @@ import { createMirror, type Mirror } from '../actors/mirror/mirror.ts';
 import { createPermitQueue } from '../actors/turns/permit-queue.ts';
 import { createHoldKeeper } from '../actors/providers/holds.ts';
 import { createSessionKeeper } from '../actors/session-keeper.ts';
+import { createTakeoverProtocol } from '../adapters/agents/takeover-protocol.ts';
 import type { Log } from '../adapters/log/port.ts';
 import { lossPolicyOf } from '../config.ts';
 import { Denied, explain, isProviderError } from '../domain/errors.ts';
-import { agentFiles, openAgentServer, openBmdb, openShell, type Means } from './adapters.ts';
+import type { ProviderName } from '../domain/ids.ts';
 import { guardPolicyOf } from './guard-policy.ts';
+import type { Means, Ports } from './ports.ts';
 import { openProviders } from './providers.ts';
+import { withTimeLimit } from './time-limit.ts';
 
 /** A listing answers for the moment if it is not older. */
 const LISTING_AGE_MAX_MS = 30_000;
@@ -29,28 +31,38 @@ export type Parts = Awaited<ReturnType<typeof openParts>>;
  * Opens the parts from the leaves up; the closer of `means` closes them again.
  * @throws {FleetError} what is wrong with configuration, database, provider or port.
  */
-export async function openParts(means: Means) {
+export async function openParts(means: Means, ports: Ports) {
   const { config, tuning, clock, log, metrics } = means;
-  const files = await agentFiles(config);
-  const { keys, shell, renewKeys } = await openShell(means);
+  const guardPolicy = guardPolicyOf(config, tuning);
+  const { ladderResetMs, handOutMs, escalation } = tuning;
+  const loss = { ...lossPolicyOf(config), ladderResetMs, handOutMs, escalation };
+  const files = await ports.loadAgent(config);
+  const { keys, shell, renewKeys } = await ports.openShell(means);
   // Before the first read of the database this daemon knows of no other.
   let daemons = () => 1;
-  const providers = openProviders(means, keys, () => daemons());
-  const bmdb = await openBmdb(means);
-  await prepareProviders(providers, log);
+  const providers = openProviders(means, {
+    keys,
+    drivers: ports.drivers,
+    daemons: () => daemons(),
+  });
+  const bmdb = await ports.openBmdb(means, { loss, budget: config.guard, guard: guardPolicy });
+  await prepareProviders(providers, means);
   const keeper = createSessionKeeper({
     bmdb,
     component: 'shepherd',
-    runtimeInfo: `host ${hostname() || 'UNKNOWN'}`,
+    runtimeInfo: `host ${ports.hostname}`,
     log: log.child({ component: 'session' }),
   });
   const isReady = () => keeper.current() !== null;
-  const { server, protocol, certificate } = await openAgentServer(means, bmdb.heartbeats, isReady);
+  const agents = await ports.openAgentServer(means, { store: bmdb.heartbeats, isReady });
+  const { server, caCertificate, renewCertificate } = agents;
+  const endpoint = config.agent.endpoint ?? server.address;
+  const protocol = createTakeoverProtocol({ endpoint, caCertificate });
   const changes = new Subject<BoardChange>();
   const board = createBoard({ nowMs: () => mirror.nowMs(), metrics, changes });
   const watch = createGuardWatch({
-    policy: guardPolicyOf(config, means.tuning),
-    heartbeatMs: lossPolicyOf(config).heartbeatMs,
+    policy: guardPolicy,
+    heartbeatMs: loss.heartbeatMs,
     nowMs: () => mirror.nowMs(),
     clock,
     metrics,
@@ -90,13 +102,14 @@ export async function openParts(means: Means) {
       [...providers].map(([name, provider]) => [name, withListings(provider, listings)]),
     ),
     heard$: server.heard$,
-    loss: lossPolicyOf(config),
+    loss,
     scanMs: config.mirror.scanInterval,
     scanGapMs: tuning.scanGapMs,
     // Sessions die without a wake, so changes are asked for even where wakes come.
     pollMs: config.mirror.pollInterval,
     listMs: config.mirror.listInterval,
     clock,
+    scheduler: ports.scheduler,
     random: means.random,
     log: log.child({ component: 'mirror' }),
     onFacts: permits.offer,
@@ -130,7 +143,7 @@ export async function openParts(means: Means) {
     keeper,
     server,
     protocol,
-    certificate,
+    renewCertificate,
     changes,
     board,
     permits,
@@ -145,24 +158,29 @@ export async function openParts(means: Means) {
   };
 }
 
+const PREPARE_MS = 30_000;
+
 /** A refused token is a mistake to be mended now; a provider that does not answer may come back. */
-async function prepareProviders(
+const prepareProviders = (
   providers: ReturnType<typeof openProviders>,
-  log: Log,
-): Promise<void> {
-  const signal = AbortSignal.timeout(30_000);
-  for (const [name, provider] of providers) {
-    try {
-      await provider.prepare({ signal });
-    } catch (error) {
-      if (isProviderError(error, 'transient', 'aborted')) {
-        log.warn({ provider: name, cause: explain(error) }, 'the provider does not answer yet');
-      } else if (isProviderError(error, 'auth')) {
-        const mend = `check its credentials, such as providers.${name}.token, and what they are for`;
-        throw new Denied(`provider ${name} refused our token; ${mend}`, { cause: error });
-      } else {
-        throw error;
+  { clock, log }: Means,
+): Promise<void> =>
+  withTimeLimit(clock, PREPARE_MS, async (signal) => {
+    for (const [name, provider] of providers) {
+      try {
+        await provider.prepare({ signal });
+      } catch (error) {
+        requireMayComeBack(name, error, log);
       }
     }
+  });
+
+function requireMayComeBack(name: ProviderName, error: unknown, log: Log): void {
+  if (isProviderError(error, 'transient', 'aborted')) {
+    log.warn({ provider: name, cause: explain(error) }, 'the provider does not answer yet');
+    return;
   }
+  if (!isProviderError(error, 'auth')) throw error;
+  const mend = `check its credentials, such as providers.${name}.token, and what they are for`;
+  throw new Denied(`provider ${name} refused our token; ${mend}`, { cause: error });
 }

@@ -4,12 +4,11 @@ import type { Metrics } from '../adapters/metrics/port.ts';
 import { createCallLimits } from '../adapters/provider/core/call-limits.ts';
 import { createFleetProvider } from '../adapters/provider/core/fleet-provider.ts';
 import { secretsIn } from '../adapters/provider/core/scrubbing.ts';
-import { DRIVERS } from '../adapters/provider/drivers.ts';
 import type { Driver, FleetProvider, Provider } from '../adapters/provider/port.ts';
 import { ownSettingsOf, type ProviderConfig } from '../config.ts';
 import { UsageError } from '../domain/errors.ts';
 import { providerName, type ProviderName } from '../domain/ids.ts';
-import type { Means } from './adapters.ts';
+import type { Means } from './ports.ts';
 
 /** What a provider is opened with. */
 export interface ProviderMeans {
@@ -23,8 +22,8 @@ export interface ProviderMeans {
   readonly publicKey: string;
   /** Live daemons that share the budget of calls; one when absent. */
   readonly daemons?: () => number;
-  /** All that there are when absent. */
-  readonly drivers?: ReadonlyMap<string, Driver>;
+  /** By the name that a configuration gives in `driver:`. */
+  readonly drivers: ReadonlyMap<string, Driver>;
 }
 
 /** A configured provider: the driver's own, and the same in the core's hands. */
@@ -42,7 +41,7 @@ export function openProvider(
   settings: ProviderConfig,
   means: ProviderMeans,
 ): OpenedProvider {
-  const driver = (means.drivers ?? DRIVERS).get(settings.driver);
+  const driver = means.drivers.get(settings.driver);
   if (!driver) throw new UsageError(`provider ${name}: there is no driver ${settings.driver}`);
   const { clock, random, metrics, version, daemons = () => 1 } = means;
   const { instanceSetId, sharedTags, image = null, initCommand, callsPerSecond } = settings;
@@ -75,23 +74,27 @@ export function openProvider(
   return { driven, provider: createFleetProvider(driven, options, { ...shared, limits }) };
 }
 
+/** What the providers of a daemon share. */
+export interface ProvidersMeans extends Required<Pick<ProviderMeans, 'drivers' | 'daemons'>> {
+  /** Our SSH keys; the line is read when it is needed. */
+  readonly keys: { readonly publicLine: string };
+}
+
 /** All configured providers, by name. */
 export function openProviders(
   { config, closer, ...means }: Means,
-  keys: { readonly publicLine: string },
-  daemons?: () => number,
+  { keys, ...shared }: ProvidersMeans,
 ): Map<ProviderName, FleetProvider> {
   const providers = new Map<ProviderName, FleetProvider>();
   for (const [text, settings] of Object.entries(config.providers)) {
     const name = providerName(text);
-    const shared = {
+    const { provider } = openProvider(name, settings, {
       ...means,
-      ...(daemons && { daemons }),
+      ...shared,
       get publicKey() {
         return keys.publicLine;
       },
-    };
-    const { provider } = openProvider(name, settings, shared);
+    });
     closer.add(`provider ${name}`, () => provider.stop());
     providers.set(name, provider);
   }

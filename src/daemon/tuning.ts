@@ -1,3 +1,4 @@
+import { DEFAULT_ESCALATION, DEFAULT_LOSS, type EscalationPolicy } from '../domain/policy.ts';
 import { DEFAULT_GUARD } from '../domain/recovery/guard-judgement.ts';
 
 /** Periods and limits that are not configuration: figures of the design, changed only by tests. */
@@ -10,6 +11,10 @@ export interface Tuning {
   readonly askAgainMs: number;
   /** Unbroken heartbeats for this long end an episode of recovery. */
   readonly ladderResetMs: number;
+  /** An installation that was handed out may keep the machine silent for so long. */
+  readonly handOutMs: number;
+  /** When starting the agent is given up. */
+  readonly escalation: EscalationPolicy;
   /** Longest pause of a machine after tasks that went wrong in a row, besides its backoff. */
   readonly setbackMaxMs: number;
   /** The janitor's period. */
@@ -44,6 +49,8 @@ export const TUNING: Tuning = {
   headStartMs: 1_000,
   askAgainMs: 5 * 60_000,
   ladderResetMs: 30 * 60_000,
+  handOutMs: DEFAULT_LOSS.handOutMs,
+  escalation: DEFAULT_ESCALATION,
   setbackMaxMs: 30_000,
   sweepMs: 10_000,
   drainMs: 20_000,

@@ -1,9 +1,8 @@
 import type { AnyActorRef, InspectionEvent } from 'xstate';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { ProvideDeps } from '../../src/actors/provide.ts';
 import type { RequestedThing } from '../../src/adapters/bmdb/port.ts';
+import type { Provider } from '../../src/adapters/provider/port.ts';
 import { providerName, slotIdOf, type Slot } from '../../src/domain/ids.ts';
-import { ERASING_LADDER } from '../../src/domain/recovery/ladder.ts';
 import { deprovision } from '../../src/machines/deprovision.ts';
 import { lifecycle } from '../../src/machines/lifecycle.ts';
 import { recovery } from '../../src/machines/recovery.ts';
@@ -13,6 +12,7 @@ import {
   createSmallWorld,
   type SimulatedMachine,
   type SmallWorld,
+  type SmallWorldOptions,
 } from '../support/small-world.ts';
 import { advance, settled } from '../doubles/simulated-clock.ts';
 
@@ -34,7 +34,7 @@ interface Scenario {
   readonly name: string;
   /** Begins before the machines are there. */
   readonly fromTheStart?: boolean;
-  readonly deps?: (deps: ProvideDeps) => ProvideDeps;
+  readonly options?: SmallWorldOptions;
   /** Makes the victim do what the scenario is about. */
   readonly play: (scene: Scene) => void | Promise<void>;
   /** Lets it come back at last. */
@@ -43,14 +43,8 @@ interface Scenario {
 
 const addressOf = ({ world, victim }: Scene) => world.views.get(victim)?.address ?? null;
 
-const only =
-  (rung: 'powerCycling' | 'reinstalling') =>
-  (deps: ProvideDeps): ProvideDeps => {
-    const off = { attempts: 0, patienceMs: MINUTE };
-    const ladder = { ...ERASING_LADDER, restartingAgent: off, rebooting: off, powerCycling: off };
-    const policy = { ...ladder, [rung]: ERASING_LADDER[rung] };
-    return { ...deps, recover: { ...deps.recover, ladder: () => policy } };
-  };
+const off = { attempts: 0 };
+const POWER_CYCLES_FIRST: SmallWorldOptions = { ladder: { restartingAgent: off, rebooting: off } };
 
 /** What an operator asks of the victim. */
 const ask =
@@ -91,7 +85,7 @@ const SCENARIOS: readonly Scenario[] = [
   { name: 'is to be installed anew', play: ask(() => ({ verb: 'reinstall' })) },
   {
     name: 'is power cycled',
-    deps: only('powerCycling'),
+    options: POWER_CYCLES_FIRST,
     play: ({ host }) => {
       host().killAgent();
       host().unreachable = true;
@@ -99,7 +93,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'hides its power',
-    deps: (deps) => powerUnknown(only('powerCycling')(deps)),
+    options: { ...POWER_CYCLES_FIRST, driven: powerUnknown },
     play: ({ host }) => {
       host().killAgent();
       host().unreachable = true;
@@ -108,21 +102,15 @@ const SCENARIOS: readonly Scenario[] = [
 ];
 
 /** The provider never tells whether a machine is on. */
-function powerUnknown(deps: ProvideDeps): ProvideDeps {
-  const providers = new Map(
-    [...deps.recover.providers].map(([name, provider]) => {
-      const getMachine: typeof provider.getMachine = async (id, options) => ({
-        ...(await provider.getMachine(id, options)),
-        power: 'unknown',
-      });
-      return [name, { ...provider, getMachine }];
-    }),
-  );
-  return { ...deps, recover: { ...deps.recover, providers } };
+function powerUnknown(driven: Provider): Provider {
+  return {
+    ...driven,
+    getMachine: async (...about) => ({ ...(await driven.getMachine(...about)), power: 'unknown' }),
+  };
 }
 
 let world: SmallWorld;
-let actor: ReturnType<SmallWorld['fleet']>;
+let actor: Awaited<ReturnType<SmallWorld['fleet']>>;
 
 /** Sees every actor of every machine start, and may strike the machine it belongs to. */
 interface Watch {
@@ -181,19 +169,13 @@ const allWell = () =>
 /** Plays the scenario, striking at the start of one slot, or not at all. */
 async function run(scenario: Scenario, strikeAt: string | null): Promise<Watch> {
   const watch: Watch = { started: [], spawned: new Map(), strikeAt: null, victim: null };
-  world = createSmallWorld({
-    machines: MACHINES,
-    change: (deps) => {
-      const changed = scenario.deps?.(deps) ?? deps;
-      return { ...changed, inspectCell: () => observers(changed, watch) };
-    },
-  });
+  world = createSmallWorld({ machines: MACHINES, inspect: watching(watch), ...scenario.options });
   const victim = `${providerName(PROVIDER)}/${world.provider.reservationIds()[0]!}` as Slot;
   const host = () => world.hosts.get(addressed(world.views.get(victim)!.address!))!;
   const scene = { world, victim, host };
   watch.victim = victim;
   if (scenario.fromTheStart) watch.strikeAt = strikeAt;
-  actor = world.fleet();
+  actor = await world.fleet();
   if (!scenario.fromTheStart) {
     await until(world, allWell);
     // Past the guard's grace.
@@ -209,15 +191,6 @@ async function run(scenario: Scenario, strikeAt: string | null): Promise<Watch> 
 }
 
 const addressed = (address: string) => (address.includes(':') ? address : `${address}:22`);
-
-function observers(deps: ProvideDeps, watch: Watch) {
-  const board = deps.inspectCell('cell');
-  const own = watching(watch);
-  return (event: InspectionEvent) => {
-    board?.(event);
-    own(event);
-  };
-}
 
 afterEach(async () => {
   actor.send({ type: 'fleet.stop' });

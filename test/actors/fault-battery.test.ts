@@ -1,102 +1,65 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import type { ProvideDeps } from '../../src/actors/provide.ts';
-import type { ProvisionDeps } from '../../src/actors/provisioning/deps.ts';
 import type { BmdbSession, Work } from '../../src/adapters/bmdb/port.ts';
 import type { ShellSession } from '../../src/adapters/ssh/port.ts';
 import { createFault, EFFECTS, type Fault } from '../support/fault-battery.ts';
 import { slotIdOf } from '../../src/domain/ids.ts';
 import type { Rung } from '../../src/domain/machine.ts';
 import { ladderRow, PROVIDER } from '../support/facts.ts';
-import { createSmallWorld, type SmallWorld } from '../support/small-world.ts';
+import {
+  createSmallWorld,
+  type SmallWorld,
+  type SmallWorldOptions,
+} from '../support/small-world.ts';
 import { advance, settled } from '../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 
 /** Everything that the tasks and the provisioner ask of the world, each call open to a fault. */
-function openToFaults(deps: ProvideDeps, fault: Fault): ProvideDeps {
-  const shell = fault.wrap(
-    deps.takeOver.shell,
-    { connect: 'connect' },
-    {
-      connect: (session: ShellSession) =>
-        fault.wrap(session, { upload: 'upload', execute: 'execute' }),
-    },
-  );
-  const providers = new Map(
-    [...deps.takeOver.providers].map(([name, provider]) => [
-      name,
-      fault.wrap(provider, {
+const openToFaults = (fault: Fault): SmallWorldOptions => ({
+  shell: (shell) =>
+    fault.wrap(
+      shell,
+      { connect: 'connect' },
+      {
+        connect: (session: ShellSession) =>
+          fault.wrap(session, { upload: 'upload', execute: 'execute' }),
+      },
+    ),
+  driven: (driven) =>
+    fault.wrap(
+      { prepare: async () => undefined, ...driven },
+      {
+        listMachines: 'list',
         getMachine: 'getMachine',
+        createMachine: 'createMachine',
         rebootMachine: 'rebootMachine',
         setPower: 'setPower',
         reinstallMachine: 'reinstallMachine',
         deprovisionMachine: 'deprovisionMachine',
         isReusable: 'isReusable',
-      }),
-    ]),
-  );
-  const keeper = fault.wrap(
-    deps.keeper,
-    {},
-    {
-      require: (session: BmdbSession) =>
-        fault.wrap(
-          session,
-          { claim: 'claim' },
-          {
-            claim: (work: Work) =>
-              fault.wrap(work, { note: 'note', finish: 'finish', fail: 'fail', cancel: 'cancel' }),
-          },
-        ),
-    },
-  );
-  const parts = { shell, providers, keeper };
-  const settling = fault.wrap(
-    deps.keeper,
-    {},
-    {
-      whenAlive: async (session: Promise<BmdbSession>) =>
-        fault.wrap(await session, { settle: 'settle' }),
-    },
-  );
-  return {
-    ...deps,
-    turns: { ...deps.turns, keeper: settling },
-    takeOver: { ...deps.takeOver, ...parts },
-    recover: { ...deps.recover, ...parts },
-    deprovision: { ...deps.deprovision, ...parts },
-    provision: provisionOpenToFaults(deps.provision, fault),
-  };
-}
-
-function provisionOpenToFaults(deps: ProvisionDeps, fault: Fault): ProvisionDeps {
-  const books = new WeakMap<BmdbSession, BmdbSession>();
-  const open = (session: BmdbSession) => {
-    const wrapped: BmdbSession = books.get(session) ?? {
-      ...fault.wrap(session, {}),
-      signal: session.signal,
-      sessionId: session.sessionId,
-      intents: fault.wrap(session.intents, { open: 'open', progress: 'progress', adopt: 'adopt' }),
-    };
-    books.set(session, wrapped);
-    return wrapped;
-  };
-  const { leases, listings, bmdb, holds } = deps;
-  return {
-    ...deps,
-    holds,
-    bmdb: fault.wrap(bmdb, { scan: 'scan' }),
-    leases: fault.wrap(leases, { take: 'lease' }),
-    listings: fault.wrap(listings, { list: 'list' }),
-    keeper: fault.wrap(deps.keeper, {}, { require: open }),
-    providers: new Map(
-      [...deps.providers].map(([name, provider]) => [
-        name,
-        fault.wrap(provider, { createMachine: 'createMachine', prepare: 'prepare' }),
-      ]),
+        prepare: 'prepare',
+      },
     ),
-  };
-}
+  bmdb: (bmdb) =>
+    fault.wrap(
+      bmdb,
+      { scan: 'scan', readMachine: 'readMachine' },
+      { openSession: async (session: Promise<BmdbSession>) => sessionOpenTo(fault, await session) },
+    ),
+});
+
+const sessionOpenTo = (fault: Fault, session: BmdbSession): BmdbSession =>
+  fault.wrap(
+    {
+      ...session,
+      intents: fault.wrap(session.intents, { open: 'open', progress: 'progress', adopt: 'adopt' }),
+    },
+    { claim: 'claim', settle: 'settle', lease: 'lease' },
+    {
+      claim: (work: Work) =>
+        fault.wrap(work, { note: 'note', finish: 'finish', fail: 'fail', cancel: 'cancel' }),
+    },
+  );
 
 const STEPS = {
   provision: ['lease', 'scan', 'list', 'prepare', 'open', 'progress', 'createMachine', 'adopt'],
@@ -156,15 +119,11 @@ const cases = Object.entries(STEPS).flatMap(([task, steps]) =>
 );
 
 let world: SmallWorld;
-let actor: ReturnType<SmallWorld['fleet']>;
+let actor: Awaited<ReturnType<SmallWorld['fleet']>>;
 
-function begin(fault: Fault) {
-  world = createSmallWorld({
-    machines: 1,
-    change: (deps) => openToFaults(deps, fault),
-    reader: (bmdb) => fault.wrap(bmdb, { readMachine: 'readMachine' }),
-  });
-  actor = world.fleet();
+async function begin(fault: Fault) {
+  world = createSmallWorld({ machines: 1, ...openToFaults(fault) });
+  actor = await world.fleet();
 }
 afterEach(async () => {
   actor.send({ type: 'fleet.stop' });
@@ -195,8 +154,8 @@ function expectOrder() {
 describe('one fault at each step, and the machine runs in the end', () => {
   test.each(cases)('%s: %s %s', async (task, step, effect) => {
     const fault = createFault();
+    await begin(fault);
     if (task === 'provision') fault.arm(step, effect);
-    begin(fault);
     const rung = RUNG_OF[task];
     if (rung || task === 'deprovision') await untilRunning(20 * MINUTE);
     if (rung) {
@@ -219,7 +178,7 @@ describe('one fault at each step, and the machine runs in the end', () => {
 describe('a failure that cannot be recorded', () => {
   test.each(['fails before', 'fails after'] as const)('fail: %s', async (effect) => {
     const fault = createFault();
-    begin(fault);
+    await begin(fault);
     while (world.hosts.size === 0) await advance(world.clock, 100);
     for (const host of world.hosts.values()) host.refusesKey = true;
     fault.arm('fail', effect);
@@ -232,7 +191,7 @@ describe('a failure that cannot be recorded', () => {
 
   test('a claim whose work cannot be given back is found and released', async () => {
     const fault = createFault();
-    begin(fault);
+    await begin(fault);
     await advance(world.clock, 100_000);
     fault.arm('claim', 'fails after');
     await untilRunning(90 * MINUTE);

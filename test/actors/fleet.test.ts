@@ -12,11 +12,11 @@ const MINUTE = 60_000;
 /** The whole daemon over in-memory adapters, in virtual time. */
 describe('the fleet', () => {
   let world: SmallWorld;
-  let actor: ReturnType<SmallWorld['fleet']>;
+  let actor: Awaited<ReturnType<SmallWorld['fleet']>>;
 
-  const begin = (options: SmallWorldOptions = {}) => {
+  const begin = async (options: SmallWorldOptions = {}) => {
     world = createSmallWorld(options);
-    actor = world.fleet();
+    actor = await world.fleet();
   };
   beforeEach(() => begin());
   afterEach(async () => {
@@ -120,23 +120,16 @@ describe('the fleet', () => {
   });
 
   test('a crash of the guard is told, it is rebuilt alone, and nobody else is touched', async () => {
-    actor.send({ type: 'fleet.stop' });
-    await advance(world.clock, 1_000);
-    world.end();
     let bugs = 0;
-    begin({
-      change: (deps) => {
-        const { watch } = deps.guard;
-        const take: typeof watch.take = (picture, standings) => {
-          if (bugs > 0) {
-            bugs -= 1;
-            throw new Error('bug');
-          }
-          watch.take(picture, standings);
-        };
-        return { ...deps, guard: { ...deps.guard, watch: { ...watch, take } } };
-      },
-    });
+    const { take } = world.watch;
+    const broken: typeof take = (picture, standings) => {
+      if (bugs > 0) {
+        bugs -= 1;
+        throw new Error('bug');
+      }
+      take(picture, standings);
+    };
+    Object.assign(world.watch, { take: broken });
     await advance(world.clock, 15 * MINUTE);
     const [sweeps, host] = [world.sweeps(), [...world.hosts.values()][0]!];
     expect(world.watch.view().state).toBe('watching');
@@ -195,7 +188,7 @@ describe('the fleet', () => {
     actor.send({ type: 'fleet.stop' });
     await advance(world.clock, 1_000);
     world.end();
-    begin({ machines: 4, machinesMax: 2 });
+    await begin({ machines: 4, provisioner: { maxMachines: 2 } });
     await advance(world.clock, 5 * MINUTE);
     expect(states().toSorted()).toEqual(['Reserved', 'Reserved', 'Running', 'Running']);
     world.provider.inject({ operation: 'list', effect: 'incomplete', times: 6 });

@@ -1,6 +1,5 @@
-import { createActor, type AnyActorRef, type AnyStateMachine } from 'xstate';
+import { type AnyActorRef, type AnyStateMachine } from 'xstate';
 import { afterEach, expect, test } from 'vitest';
-import { provideFleet } from '../../src/actors/provide.ts';
 import type { Desk } from '../../src/actors/turns/desk.ts';
 import type { BmdbSession } from '../../src/adapters/bmdb/port.ts';
 import { cell } from '../../src/machines/cell.ts';
@@ -100,17 +99,8 @@ test('provide fills every slot of every chart that the daemon runs', async () =>
     const { logic, _parent } = event.actorRef as AnyActorRef & { logic?: unknown };
     if (!_parent && isChart(logic)) roots.set(logic.id, logic);
   };
-  world = createSmallWorld({
-    machines: 1,
-    change: (deps) => ({ ...deps, inspectCell: () => see, inspectRoot: see }),
-  });
-  const logic = provideFleet(world.deps);
-  const actor = createActor(logic, {
-    clock: world.clock,
-    input: { sessionIntervalMs: 10_000, sessionRetryMs: 500, assessMs: 5_000 },
-    inspect: see,
-  });
-  actor.start();
+  world = createSmallWorld({ machines: 1, inspect: see });
+  const actor = await world.fleet();
   await advance(world.clock, 5_000);
   expect([...roots.keys()].toSorted()).toEqual(['cell', 'fleet', 'provisioner']);
   for (const chart of roots.values()) {
@@ -120,9 +110,10 @@ test('provide fills every slot of every chart that the daemon runs', async () =>
   actor.stop();
 });
 
-test('pauses between sessions double from the first, and no two daemons keep the same', () => {
+test('pauses between sessions double from the first, and no two daemons keep the same', async () => {
   world = createSmallWorld({ machines: 1 });
-  const { sessionRetry } = provideFleet(world.deps).implementations.delays as unknown as {
+  const { logic } = (await world.fleet()) as AnyActorRef & { logic: AnyStateMachine };
+  const { sessionRetry } = logic.implementations.delays as unknown as {
     sessionRetry: (about: { context: unknown }) => number;
   };
   const pauses = (sessionLosses: number) =>
@@ -146,26 +137,26 @@ test('what a crashed machine still holds is released before it comes back', asyn
   let breaks = true;
   world = createSmallWorld({
     machines: 1,
-    change: (deps) => {
-      const end: Desk['end'] = (slot) => {
-        if (!breaks) return deps.desk.end(slot);
-        breaks = false;
-        throw new Error('bug');
-      };
-      const desk = Object.assign(Object.create(deps.desk) as Desk, { end });
-      const current = () => {
-        const session = deps.keeper.current();
-        if (!session) return null;
+    bmdb: (bmdb) => ({
+      ...bmdb,
+      async openSession(options) {
+        const session = await bmdb.openSession(options);
         const releaseWork: BmdbSession['releaseWork'] = async (id) => {
           released.push(id);
           await session.releaseWork(id);
         };
         return { ...session, releaseWork };
-      };
-      return { ...deps, desk, keeper: { ...deps.keeper, current } };
-    },
+      },
+    }),
   });
-  const actor = world.fleet();
+  const actor = await world.fleet();
+  const { end } = world.desk;
+  const broken: Desk['end'] = (slot) => {
+    if (!breaks) return end(slot);
+    breaks = false;
+    throw new Error('bug');
+  };
+  Object.assign(world.desk, { end: broken });
   await advance(world.clock, 10 * 60_000);
   expect(world.log.count("a machine's actor crashed; it is respawned from the BMDB")).toBe(1);
   expect(world.metrics.count('actorCrash')).toBe(1);

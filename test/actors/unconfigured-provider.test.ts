@@ -30,13 +30,14 @@ function givenStrangers({ bmdb, clock }: SmallWorld) {
 
 test('machines of a provider that is not configured here are shown and left alone', async () => {
   world = createSmallWorld({ machines: 2 });
-  const { bmdb, clock, views } = world;
+  const { bmdb, clock } = world;
   const strangers = givenStrangers(world);
   const before = strangers.map((id) => bmdb.tables.machines.get(id)!.row);
-  const fleet = world.fleet();
+  const fleet = await world.fleet();
   await advance(clock, 15 * MINUTE);
 
   expect(strangers.map((id) => bmdb.tables.machines.get(id)!.row)).toEqual(before);
+  const { views } = world;
   expect(bmdb.tables.history.filter(({ machineId: id }) => strangers.includes(id))).toEqual([]);
   const reason = 'provider elsewhere is not configured here';
   expect(views.get(slot(ELSEWHERE, 'fresh'))).toMatchObject({

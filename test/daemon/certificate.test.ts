@@ -5,13 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { expect, onTestFinished, test } from 'vitest';
+import { createTakeoverProtocol } from '../../src/adapters/agents/takeover-protocol.ts';
 import { createDevCertificates } from '../../src/adapters/agents/tls-material.ts';
 import type { TlsMaterial } from '../../src/adapters/agents/tls-material.ts';
 import { createSimulatedClock } from '../doubles/simulated-clock.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import { createMemMetrics } from '../doubles/mem-metrics.ts';
 import { parseConfig } from '../../src/config.ts';
-import { openAgentServer } from '../../src/daemon/adapters.ts';
+import { openAgentServer } from '../../src/daemon/real-ports.ts';
 import { createCloser } from '../../src/daemon/closer.ts';
 import { TUNING } from '../../src/daemon/tuning.ts';
 import { machineId } from '../../src/domain/ids.ts';
@@ -51,8 +52,9 @@ async function openWithFiles() {
     version: '0',
     random: { next: () => 0.5, uuid: () => '' },
   };
-  const parts = await openAgentServer(means, createMemHeartbeatStore(), () => true);
-  return { ...parts, put, clock };
+  const fleet = { store: createMemHeartbeatStore(), isReady: () => true };
+  const opened = await openAgentServer(means, fleet);
+  return { ...opened, put, clock };
 }
 
 /** Whether the server shows a certificate of this authority. */
@@ -69,10 +71,11 @@ async function isTrusted(address: string, { caDer }: TlsMaterial): Promise<boole
 }
 
 test('a certificate that is replaced is served without a restart, and agents are told', async () => {
-  const { server, protocol, certificate, put, clock } = await openWithFiles();
+  const { server, caCertificate, renewCertificate, put, clock } = await openWithFiles();
   const id = machineId('00000000-0000-4000-8000-000000000001');
+  const protocol = createTakeoverProtocol({ endpoint: server.address, caCertificate });
   const told = () => Buffer.from(takeoverInitCodec.decode(protocol.request(id)).caCertificate!);
-  for (const look of [() => certificate.renew(), () => Promise.resolve(clock.increment(30_000))]) {
+  for (const look of [renewCertificate, () => Promise.resolve(clock.increment(30_000))]) {
     const fresh = await createDevCertificates({ names: [] });
     expect(await isTrusted(server.address, fresh)).toBe(false);
     put(fresh);

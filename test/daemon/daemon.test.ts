@@ -4,7 +4,6 @@ import { hostname } from 'node:os';
 import { createServer, type AddressInfo } from 'node:net';
 import { NEVER } from 'rxjs';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import type { AgentServer } from '../../src/adapters/agents/port.ts';
 import {
@@ -15,6 +14,7 @@ import {
 } from '../../src/commands/sim-world.ts';
 import { SIM_TUNING } from '../../src/commands/sim.ts';
 import { startDaemon } from '../../src/daemon/daemon.ts';
+import { realPorts } from '../../src/daemon/real-ports.ts';
 import type { HeartbeatStore } from '../../src/domain/heartbeat.ts';
 import { startPgServer, type PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
 import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
@@ -73,12 +73,20 @@ const start = async (listen = '127.0.0.1:0', token?: string) => {
   };
   const daemon = await startDaemon({
     config: parseSimConfig(world, input, { TEST_DATABASE: server.url, WRONG: 'wrong' }),
-    clock: systemClock,
-    random: systemRandom,
-    log,
+    ports: {
+      ...(await realPorts({ version: '0.0.0', log })),
+      openAgentServer: async ({ closer }, { store }) => {
+        const agents = playedAgents(store);
+        closer.add('agent server', () => agents.close(0));
+        return {
+          server: agents,
+          caCertificate: () => new Uint8Array(0),
+          renewCertificate: async () => undefined,
+        };
+      },
+    },
     version: '0.0.0',
     tuning: TUNING,
-    standIns: { agents: playedAgents },
   });
   ({ consoleUrl } = daemon);
   return daemon;

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import { silentMetrics } from '../../src/adapters/metrics/port.ts';
+import { DRIVERS } from '../../src/adapters/provider/drivers.ts';
 import type { CreateRequest, Driver, DriverContext } from '../../src/adapters/provider/port.ts';
 import { parseConfig } from '../../src/config.ts';
 import { createCloser } from '../../src/daemon/closer.ts';
@@ -31,6 +32,7 @@ const means = () => ({
   metrics: silentMetrics,
   version: '1.2.3',
   publicKey: 'ssh-ed25519 AAAA',
+  drivers: DRIVERS,
 });
 
 test('every configured provider is opened by its driver, and stopped with the daemon', async () => {
@@ -44,7 +46,10 @@ test('every configured provider is opened by its driver, and stopped with the da
   };
   const config = parseConfig({ ...minimal(), providers }, { env, baseDirectory: directory });
   const keys = { publicLine: all.publicKey };
-  const opened = openProviders({ ...all, config, closer, tuning: TUNING }, keys);
+  const opened = openProviders(
+    { ...all, config, closer, tuning: TUNING },
+    { keys, drivers: DRIVERS, daemons: () => 1 },
+  );
   expect([...opened].map(([name, { type }]) => [name, type])).toEqual([
     ['rack', 'static'],
     ['here', 'loopback'],

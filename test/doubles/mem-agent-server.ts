@@ -29,6 +29,13 @@ export interface MemAgentServerOptions
   readonly isReady?: () => boolean;
 }
 
+/** An agent server without network, as a daemon's port opens it. It has no certificate to renew. */
+export const openMemAgents = (options: MemAgentServerOptions) => ({
+  server: createMemAgentServer(options),
+  caCertificate: () => new Uint8Array(0),
+  renewCertificate: async () => undefined,
+});
+
 /** The same way into the store as the real server's, from after authentication by TLS. */
 export function createMemAgentServer({
   isReady = () => true,

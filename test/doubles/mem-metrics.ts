@@ -1,4 +1,5 @@
 import type { Metrics } from '../../src/adapters/metrics/port.ts';
+import type { MetricsSource } from '../../src/console/port.ts';
 
 /** One call of a method of the port, with its arguments. */
 export interface MetricsCall {
@@ -6,7 +7,7 @@ export interface MetricsCall {
   readonly args: readonly unknown[];
 }
 
-export interface MemMetrics extends Metrics {
+export interface MemMetrics extends Metrics, MetricsSource {
   /** All calls so far, oldest first. */
   readonly calls: readonly MetricsCall[];
   /** How often a method was called with these leading arguments. */
@@ -26,6 +27,7 @@ export function createMemMetrics(): MemMetrics {
     count: (method, ...args) =>
       calls.filter((call) => call.method === method && args.every((arg, i) => arg === call.args[i]))
         .length,
+    expose: async () => ({ contentType: 'text/plain', body: '' }),
     transition: record('transition'),
     machines: record('machines'),
     workStarted: record('workStarted'),

@@ -3,11 +3,12 @@ import { silentLog } from '../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../src/adapters/metrics/port.ts';
 import { toProviderMachine } from '../../src/adapters/provider/core/entries.ts';
 import { createFleetProvider } from '../../src/adapters/provider/core/fleet-provider.ts';
-import type { FleetProvider } from '../../src/adapters/provider/port.ts';
+import type { Driver, FleetProvider } from '../../src/adapters/provider/port.ts';
 import { createStubAccount, type StubAccount } from '../../src/adapters/provider/stub/account.ts';
 import { noMachines, type StubDevice } from '../../src/adapters/provider/stub/device.ts';
 import type { FaultKind, StubOperation } from '../../src/adapters/provider/stub/fault-kinds.ts';
 import type { FaultRule } from '../../src/adapters/provider/stub/faults.ts';
+import { stubSettings } from '../../src/adapters/provider/stub/settings.ts';
 import {
   createStubProvider,
   type StubCapability,
@@ -72,6 +73,8 @@ const EFFECTS = {
 /** A stub as the fleet has it, with the controls of its world; obeys the given clock. */
 export interface MemProvider extends FleetProvider {
   readonly account: StubAccount;
+  /** By which daemons open providers of their own over the same devices, with cores of their own. */
+  readonly driver: Driver;
   /** A call that goes wrong, or any fault of the stub. */
   inject(fault: MemFault | FaultRule): void;
   /** A stranger's device takes the reservation. Answers its id. */
@@ -154,13 +157,14 @@ export function createMemProvider(config: MemProviderConfig, deps: MemProviderDe
       newId: (...purpose) => (purpose[0] === 'boot' ? purpose.join('-') : random.uuid()),
     },
   );
-  const raw = createStubProvider(account, {
-    instanceSetId,
-    without: config.without ?? ['hostKey'],
-    maxConcurrency: 64,
-  });
+  const open = () =>
+    createStubProvider(account, {
+      instanceSetId,
+      without: config.without ?? ['hostKey'],
+      maxConcurrency: 64,
+    });
   const provider = createFleetProvider(
-    raw,
+    open(),
     {
       name: providerName('stub'),
       type: 'stub',
@@ -175,6 +179,7 @@ export function createMemProvider(config: MemProviderConfig, deps: MemProviderDe
   return {
     ...provider,
     account,
+    driver: { name: 'stub', settings: () => stubSettings(), open },
     async stop() {
       await provider.stop();
       await account.close();

@@ -1,10 +1,10 @@
 import { expect, vi } from 'vitest';
-import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import { type Log, silentLog } from '../../src/adapters/log/port.ts';
 import { openSimWorld, parseSimConfig, simInput } from '../../src/commands/sim-world.ts';
 import type { SimWorld } from '../../src/commands/sim-world.ts';
 import { SIM_TUNING } from '../../src/commands/sim.ts';
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts';
+import { realPorts } from '../../src/daemon/real-ports.ts';
 import type { FaultRule } from '../../src/simulator/fakequinix/fault-rules.ts';
 import { openTestDatabase } from '../support/test-database.ts';
 
@@ -43,9 +43,7 @@ export async function withFleet(
         },
         database ? { [DATABASE]: database.url } : {},
       ),
-      clock: systemClock,
-      random: systemRandom,
-      log,
+      ports: await realPorts({ version: '0.0.0', log }),
       version: '0.0.0',
       tuning: SIM_TUNING,
     });

@@ -96,7 +96,7 @@ export async function readAudit({ sql }: RestartablePostgres): Promise<AuditReco
   const sessions = await sql<SessionChange>(
     `SELECT ${COMMON}, coalesce(new, old)->>'session_id' AS "sessionId",
        ${ms(`(new->>'session_deadline')::timestamptz`)} AS "deadlineMs",
-       coalesce(new, old)->>'session_runtime_info' AS run
+       substring(coalesce(new, old)->>'session_runtime_info' FROM '^host (.*)$') AS run
      FROM audit.log WHERE tbl = 'sessions' ORDER BY id`,
   );
   const leases = await sql<RawLease>(

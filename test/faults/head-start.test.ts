@@ -1,17 +1,16 @@
-import { NEVER } from 'rxjs';
 import { afterEach, expect, test } from 'vitest';
 import { createMemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
-import { advance, createSeededRandom, createSimulatedClock } from '../doubles/simulated-clock.ts';
+import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
-import { silentMetrics } from '../../src/adapters/metrics/port.ts';
 import { createFakeHost, createFakeShell, type FakeHost } from '../doubles/fake-shell.ts';
 import { NothingToDo } from '../../src/domain/errors.ts';
 import { slot, type SessionId, type Slot } from '../../src/domain/ids.ts';
 import { rankOf } from '../../src/domain/preference.ts';
-import { clockScheduler } from '../support/clock-scheduler.ts';
 import { PROVIDER, provided } from '../support/facts.ts';
-import { startDaemon, type RunningDaemon } from './daemon.ts';
+import { advance, createSimulatedClock } from '../doubles/simulated-clock.ts';
+import type { Daemon } from '../../src/daemon/daemon.ts';
+import { startHurriedDaemon } from './daemon.ts';
 import { createListedProvider } from './listed-provider.ts';
 import type { MachineInfo } from './messages.ts';
 import { HURRY } from './pace.ts';
@@ -77,22 +76,19 @@ async function createTown(options: {
       };
     },
   });
-  const daemons: RunningDaemon[] = [0, 1, 2].map((at) =>
-    startDaemon({
+  const starts = [0, 1, 2].map((at) =>
+    startHurriedDaemon({
       clock,
       random,
       bmdb: watching(bmdb),
-      heard$: NEVER,
-      isTakingIn: () => true,
       pace: PACE,
       name: `daemon ${at}`,
       log: silentLog,
-      metrics: silentMetrics,
-      scheduler: clockScheduler(clock),
       providers: new Map([[PROVIDER, createListedProvider(machines, async () => undefined)]]),
       shell: createFakeShell({ hosts, clock }),
     }),
   );
+  const daemons = await Promise.all(starts);
   await advance(clock, 2 * PACE.scanMs);
   return {
     clock,
@@ -100,7 +96,7 @@ async function createTown(options: {
     asks,
     daemons,
     hosts,
-    sessions: () => daemons.map(({ keeper }) => keeper.require().sessionId),
+    sessions: () => daemons.map(({ parts }) => parts.keeper.require().sessionId),
     /** All machines become known at once. */
     async fill(): Promise<number> {
       const stranger = await bmdb.openSession({
@@ -117,9 +113,12 @@ async function createTown(options: {
       }
       return atMs;
     },
-    end: () => daemons.forEach((daemon) => daemon.die()),
+    end: () => daemons.forEach(die),
   };
 }
+
+/** Ends it as a crash would: nothing is said to the database any more. */
+const die = ({ supervisor }: Daemon): void => void supervisor.stop();
 
 const machineAt = (at: number): MachineInfo => ({
   provider: PROVIDER,
@@ -172,7 +171,7 @@ test('when the best ranked dies, the next takes its machines within interval and
 
   const diedAtMs = town.clock.monotonic();
   const before = town.asks.length;
-  town.daemons[0]!.die();
+  die(town.daemons[0]!);
   for (const host of town.hosts.values()) host.hangs = undefined;
   const limitMs = PACE.sessionIntervalMs + PACE.scanMs + PACE.headStartMs;
   await advance(town.clock, limitMs);
@@ -191,7 +190,7 @@ test('when the best ranked dies, the next takes its machines within interval and
 test('while the best ranked is not yet known to be dead, the next asks after one head start', async () => {
   town = await createTown({ grants: true });
   const sessions = town.sessions();
-  town.daemons[0]!.die();
+  die(town.daemons[0]!);
   const begunAtMs = await town.fill();
   await advance(town.clock, 2 * PACE.headStartMs);
 

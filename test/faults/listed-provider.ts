@@ -1,14 +1,14 @@
-import type { FleetProvider } from '../../src/adapters/provider/port.ts';
+import type { DriverMachine, Provider } from '../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../src/domain/errors.ts';
-import type { ProviderMachine } from '../../src/domain/machine.ts';
-import { scriptedProvider } from '../doubles/scripted-provider.ts';
+import { SET_ID_TAG } from '../../src/domain/provisioning/provider-tags.ts';
+import { INSTANCE_SET } from './daemon.ts';
 import type { MachineInfo } from './messages.ts';
 
-/** A provider whose devices are given once and for all. */
+/** A provider whose devices are given once and for all, and can only be rebooted. */
 export function createListedProvider(
   machines: readonly MachineInfo[],
   reboot: (machine: MachineInfo) => Promise<void>,
-): FleetProvider {
+): Provider {
   const devices = new Map(machines.map((machine) => [machine.deviceId, machine]));
   const find = (id: string): MachineInfo => {
     const found = devices.get(id);
@@ -18,11 +18,20 @@ export function createListedProvider(
   const unlessAborted = ({ signal }: { readonly signal: AbortSignal }) => {
     if (signal.aborted) throw new ProviderError('aborted', 'not asked', { cause: signal.reason });
   };
-  const { capabilities } = scriptedProvider();
-  return scriptedProvider({
-    type: 'listed',
-    capabilities: { ...capabilities, create: false },
-    async listMachines(options) {
+  const cannot = () => Promise.reject(new ProviderError('not-implemented', 'it is only listed'));
+  return {
+    capabilities: {
+      create: true,
+      deprovision: false,
+      reboot: true,
+      reinstall: false,
+      power: false,
+      tags: false,
+      hostKey: false,
+      consistentList: true,
+      maxConcurrency: 64,
+    },
+    async listMachines(_, options) {
       unlessAborted(options);
       return { machines: machines.map(deviceOf), complete: true };
     },
@@ -30,29 +39,31 @@ export function createListedProvider(
       unlessAborted(options);
       return deviceOf(find(id));
     },
-    async rebootMachine(id, _mode, options) {
+    async rebootMachine(id, _, options) {
       const device = find(id);
       unlessAborted(options);
-      await options.beforeSending?.();
       await reboot(device);
       return { operationRef: `reboot of ${id}` };
     },
-  });
+    createMachine: cannot,
+    deprovisionMachine: cannot,
+    reinstallMachine: cannot,
+    setTags: cannot,
+    verifyHostKey: cannot,
+    capacityGroup: ({ name }) => name,
+    stop: async () => undefined,
+  };
 }
 
-const deviceOf = (machine: MachineInfo): ProviderMachine => ({
+const deviceOf = (machine: MachineInfo): DriverMachine => ({
   id: machine.deviceId,
   reservationId: machine.reservationId,
   hostname: `machine-${machine.reservationId}`,
   plan: 'memory',
   location: machine.location,
   address: machine.address,
-  remoteUser: 'root',
   availability: 'KnownUsed',
-  failed: false,
   status: 'Running',
   power: 'on',
-  tags: {},
-  ownership: 'ours',
-  observedAtMs: Date.now(),
+  tags: { [SET_ID_TAG]: INSTANCE_SET },
 });

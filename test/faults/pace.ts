@@ -19,7 +19,7 @@ export interface Pace {
   readonly patienceMs: number;
   readonly pollMs: number;
   readonly askAgainMs: number;
-  readonly loss: LossPolicy;
+  readonly loss: Required<LossPolicy>;
   readonly budget: RecoveryBudget;
   readonly guard: GuardPolicy;
 }

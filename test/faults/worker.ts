@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { openSync, writeSync } from 'node:fs';
-import { createMemAgentServer } from '../doubles/mem-agent-server.ts';
+import type { MemAgentServer } from '../doubles/mem-agent-server.ts';
 import { createPgBmdb } from '../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb, BmdbSession, Work } from '../../src/adapters/bmdb/port.ts';
 import type { Clock } from '../../src/adapters/clock/port.ts';
@@ -11,7 +11,8 @@ import { silentMetrics } from '../../src/adapters/metrics/port.ts';
 import { createFakeHost, createFakeShell, type FakeHost } from '../doubles/fake-shell.ts';
 import { codeOf, explain } from '../../src/domain/errors.ts';
 import { machineId, providerName } from '../../src/domain/ids.ts';
-import { AGENT_PATH, startDaemon, type RunningDaemon } from './daemon.ts';
+import type { Daemon } from '../../src/daemon/daemon.ts';
+import { AGENT_PATH, startHurriedDaemon } from './daemon.ts';
 import { createListedProvider } from './listed-provider.ts';
 import type { Beat, EndKind, FromDaemon, MachineInfo, Note, Setup, ToDaemon } from './messages.ts';
 import { HURRY } from './pace.ts';
@@ -27,14 +28,14 @@ const looking = new AsyncLocalStorage<{ atMs: number | null }>();
 const allowedAtMs = new Map<string, number>();
 const pending = new Map<number, (answer: Answer) => void>();
 const hosts = new Map<string, FakeHost>();
-let daemon: RunningDaemon | undefined;
+let daemon: Daemon | undefined;
 let report: ((beats: readonly Beat[]) => void) | undefined;
 
 const send = (message: FromDaemon): void => void process.send?.(message);
 process.on('message', (message: ToDaemon) => {
   switch (message.type) {
     case 'setup':
-      start(message.setup);
+      void start(message.setup);
       break;
     case 'answer':
       pending.get(message.id)?.({ ...message, stdout: Buffer.from(message.stdout, 'base64') });
@@ -49,13 +50,13 @@ process.on('message', (message: ToDaemon) => {
       report?.(message.beats);
       break;
     case 'stop':
-      daemon?.stop();
+      void daemon?.stop();
   }
 });
 // Whoever started us is gone: there is no world any more.
 process.on('disconnect', () => process.exit(0));
 
-function start(setup: Setup): void {
+async function start(setup: Setup): Promise<void> {
   const note = openNotes(setup.logPath);
   const log = errorsTo(note);
   const random = createSeededRandom(setup.seed);
@@ -82,13 +83,6 @@ function start(setup: Setup): void {
       jitter: 0.1,
     }),
   );
-  const agents = createMemAgentServer({
-    store: bmdb.heartbeats,
-    clock,
-    log,
-    batch: { maxMs: 20, max: 500 },
-    isReady: () => daemon?.keeper.current() !== null,
-  });
   for (const { machineId, address, bootId, up } of setup.machines) {
     const host = createFakeHost({
       bootId,
@@ -106,32 +100,35 @@ function start(setup: Setup): void {
       return [providerName(name), createListedProvider(listed, reboot)];
     }),
   );
-  daemon = startDaemon({
+  daemon = await startHurriedDaemon({
     bmdb,
     providers,
     clock,
     random,
     log,
-    heard$: agents.heard$,
+    agents: { batch: { maxMs: 20, max: 500 } },
+    onAgentServer: (agents) => {
+      report = (beats) => {
+        for (const beat of beats) void recordBeat(agents, beat, note);
+      };
+    },
     pace: HURRY,
-    isTakingIn: agents.isTakingIn,
     shell: createFakeShell({ hosts, clock }),
     name: setup.run,
-    metrics: { ...silentMetrics, actorCrash: () => note({ t: 'crash', what: 'actor' }) },
+    metrics: {
+      ...silentMetrics,
+      expose: async () => ({ contentType: 'text/plain', body: '' }),
+      actorCrash: () => note({ t: 'crash', what: 'actor' }),
+    },
   });
-  report = (beats) => {
-    for (const beat of beats) void recordBeat(agents, beat, note);
-  };
   send({ type: 'ready' });
-  void daemon.stopped.then(async () => {
-    await agents.close(500);
-    await bmdb.close();
-    process.exit(0);
-  });
+  await daemon.stopped;
+  await bmdb.close();
+  process.exit(0);
 }
 
 async function recordBeat(
-  agents: ReturnType<typeof createMemAgentServer>,
+  agents: MemAgentServer,
   beat: Beat,
   note: (note: Note) => void,
 ): Promise<void> {

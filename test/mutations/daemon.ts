@@ -74,19 +74,15 @@ const daemon = mistakesIn('src/daemon/daemon.ts', WHOLE, [
   ['daemon-console-stays-open', `closer.add('console', () => web.close());`, ''],
   [
     'daemon-reload-reads-no-provider',
-    `await provider.prepare({ signal: AbortSignal.timeout(RELOAD_MS) });`,
+    `await withTimeLimit(clock, RELOAD_MS, (signal) => provider.prepare({ signal }));`,
     `throw new Error('not now');`,
   ],
   ['daemon-erases-disks-in-silence', `warnOfErasing(means, parts);\n  log`, `log`],
 ]);
 
-const adapters = mistakesIn('src/daemon/adapters.ts', WHOLE, [
+const realPorts = mistakesIn('src/daemon/real-ports.ts', WHOLE, [
   ['daemon-database-stays-connected', `closer.add('bmdb', () => bmdb.close());`, ''],
-  [
-    'daemon-agent-server-stays-open',
-    `closer.add('agent server', () => server.close(tuning.agentServerGraceMs));`,
-    '',
-  ],
+  ['daemon-sessions-do-not-tell-where', "hostname() || 'UNKNOWN'", "'UNKNOWN'"],
 ]);
 
 const thread = mistakesIn('src/daemon/agent-thread.ts', WHOLE, [
@@ -99,8 +95,7 @@ const thread = mistakesIn('src/daemon/agent-thread.ts', WHOLE, [
 
 const parts = mistakesIn('src/daemon/parts.ts', WHOLE, [
   ['daemon-sessions-do-not-tell-of-whom', "component: 'shepherd',", "component: '',"],
-  ['daemon-sessions-do-not-tell-where', "hostname() || 'UNKNOWN'", "'UNKNOWN'"],
-  ['daemon-does-not-prepare-its-providers', 'await prepareProviders(providers, log);', ''],
+  ['daemon-does-not-prepare-its-providers', 'await prepareProviders(providers, means);', ''],
   [
     'daemon-does-not-say-what-token-is-refused',
     'throw new Denied(`provider ${name} refused our token; ${mend}`, { cause: error });',
@@ -159,7 +154,7 @@ export const mutations: readonly Mutation[] = [
   ...closer,
   ...health,
   ...daemon,
-  ...adapters,
+  ...realPorts,
   ...thread,
   ...parts,
   ...check,

@@ -1,5 +1,4 @@
 import {
-  asyncScheduler,
   catchError,
   defer,
   EMPTY,
@@ -31,7 +30,8 @@ export interface MirrorOptions extends FleetReadsOptions, MirrorStateOptions {
   readonly heard$: Observable<Heard>;
   /** Provider listings this often. */
   readonly listMs: number;
-  readonly scheduler?: SchedulerLike;
+  /** Of what goes by time in the streams. */
+  readonly scheduler: SchedulerLike;
 }
 
 /** What the daemon believes of every slot, kept equal to BMDB and providers. */
@@ -93,7 +93,7 @@ interface Listener {
 
 function run(options: MirrorOptions, state: MirrorState, listener: Listener): () => void {
   const { onNews, onGuardNews, onCrash } = listener;
-  const scheduler = options.scheduler ?? asyncScheduler;
+  const { scheduler } = options;
   const stopping = new AbortController();
   const within = { signal: stopping.signal, scheduler };
   const listed$ = merge(

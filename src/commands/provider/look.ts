@@ -5,6 +5,7 @@ import { silentMetrics } from '../../adapters/metrics/port.ts';
 import type { FleetProvider } from '../../adapters/provider/port.ts';
 import { publicBlob } from '../../adapters/ssh/openssh-key.ts';
 import type { Config } from '../../config.ts';
+import { DRIVERS } from '../../adapters/provider/drivers.ts';
 import { openProvider } from '../../daemon/providers.ts';
 import { UsageError } from '../../domain/errors.ts';
 import { providerName, type ProviderName } from '../../domain/ids.ts';
@@ -74,6 +75,7 @@ export function openAll(
     metrics: silentMetrics,
     version,
     publicKey,
+    drivers: DRIVERS,
   };
   return new Map(
     Object.entries(config.providers)

@@ -2,11 +2,12 @@ import { join } from 'node:path';
 import { startEmbeddedPostgres } from '../../adapters/bmdb/embedded/embedded-postgres.ts';
 import { migrate } from '../../adapters/bmdb/schema/migrate.ts';
 import { sleep } from '../../adapters/clock/port.ts';
-import { systemClock, systemRandom } from '../../adapters/clock/system-clock.ts';
+import { systemClock } from '../../adapters/clock/system-clock.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import { createCloser } from '../../daemon/closer.ts';
 import { RemoteFailure } from '../../domain/errors.ts';
 import { startDaemon, type Daemon } from '../../daemon/daemon.ts';
+import { realPorts } from '../../daemon/real-ports.ts';
 import { openSimWorld, parseSimConfig, type SimWorld } from '../sim-world.ts';
 import { fastInput, fastTuning, FAST } from './fast.ts';
 import type { Scenario, Stage } from './scenario.ts';
@@ -58,15 +59,17 @@ export async function withStage<T>(
   }
 }
 
-function startIn(world: SimWorld, databaseUrl: string, options: StageOptions): Promise<Daemon> {
+async function startIn(
+  world: SimWorld,
+  databaseUrl: string,
+  options: StageOptions,
+): Promise<Daemon> {
   const { scenario, machines, consolePort, version, log } = options;
   const profile = scenario.profile(machines);
   const input = { ...fastInput(world, profile), console: { listen: `127.0.0.1:${consolePort}` } };
   return startDaemon({
     config: parseSimConfig(world, input, { [FAST.databaseVariable]: databaseUrl }),
-    clock: systemClock,
-    random: systemRandom,
-    log,
+    ports: await realPorts({ version, log }),
     version,
     tuning: fastTuning,
     consoleOption: '--console-port',

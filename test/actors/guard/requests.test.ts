@@ -10,11 +10,11 @@ const MINUTE = 60_000;
 
 /** A whole daemon over in-memory adapters, in virtual time, with an operator who asks for things. */
 let world: SmallWorld;
-let actor: ReturnType<SmallWorld['fleet']>;
+let actor: Awaited<ReturnType<SmallWorld['fleet']>>;
 
 beforeEach(async () => {
   world = createSmallWorld({ machines: 3 });
-  actor = world.fleet();
+  actor = await world.fleet();
   await advance(world.clock, 15 * MINUTE);
   expect(world.watch.view().state).toBe('watching');
 });

@@ -16,15 +16,15 @@ vi.setConfig({ testTimeout: 240_000, hookTimeout: 120_000 });
 
 /** Whole daemons over in-memory adapters, in virtual time, while many machines fail at once. */
 let world: SmallWorld;
-let actor: ReturnType<SmallWorld['fleet']>;
+let actor: Awaited<ReturnType<SmallWorld['fleet']>>;
 
 async function begin(options: SmallWorldOptions) {
   world = createSmallWorld({
     places: 50,
-    limits: { chunkSize: 100, creationGapMs: 0, parallelism: 50 },
+    provisioner: { reservationChunkSize: 100, deviceCreationRate: '1ms', concurrentCreations: 50 },
     ...options,
   });
-  actor = world.fleet();
+  actor = await world.fleet();
   await advance(world.clock, 15 * MINUTE);
   expect(new Set([...world.views.values()].map(({ state }) => state))).toEqual(
     new Set(['Running']),

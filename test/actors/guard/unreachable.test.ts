@@ -13,7 +13,7 @@ const MINUTE = 60_000;
 
 /** A whole daemon over in-memory adapters, in virtual time. */
 let world: SmallWorld;
-let actor: ReturnType<SmallWorld['fleet']>;
+let actor: Awaited<ReturnType<SmallWorld['fleet']>>;
 afterEach(async () => {
   actor.send({ type: 'fleet.stop' });
   await advance(world.clock, MINUTE);
@@ -48,7 +48,7 @@ test('machines that could never be reached freeze it; a thaw holds, and the ladd
     if (hosts.size >= 4) Object.defineProperty(host, 'unreachable', { get: () => true, set() {} });
     return add(address, host);
   };
-  actor = world.fleet();
+  actor = await world.fleet();
   await until(() => stateOf('fleet') === 'frozen', 60 * MINUTE);
   expect(rows().filter(({ agentStarted }) => agentStarted)).toHaveLength(4);
   await file('thaw-1', { verb: 'thaw', scope: 'fleet' });
@@ -72,7 +72,7 @@ test('machines that could never be reached freeze it; a thaw holds, and the ladd
 
 test('a machine that was left switched off is switched on again in a freeze', async () => {
   world = createSmallWorld({ machines: 3 });
-  actor = world.fleet();
+  actor = await world.fleet();
   const isWell = () => [...world.views.values()].every(({ substate }) => substate === 'healthy');
   await until(() => world.views.size === 3 && isWell(), 30 * MINUTE);
   const [machine] = world.bmdb.tables.machines.values();

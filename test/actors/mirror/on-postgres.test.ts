@@ -1,4 +1,4 @@
-import { NEVER } from 'rxjs';
+import { asyncScheduler, NEVER } from 'rxjs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   createMirror,
@@ -63,6 +63,7 @@ const begin = async (options: Partial<MirrorOptions>, wakes: WakesMode = 'listen
     providers: new Map(),
     heard$: NEVER,
     loss: DEFAULT_LOSS,
+    scheduler: asyncScheduler,
     scanMs: NEVER_MS,
     scanGapMs: 20,
     pollMs: null,

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
-import type { RemoteShell } from '../../../src/adapters/ssh/port.ts';
 import { slotIdOf } from '../../../src/domain/ids.ts';
 import type { HoldKind } from '../../../src/domain/machine.ts';
 import { DEFAULT_ESCALATION } from '../../../src/domain/policy.ts';
@@ -85,7 +84,7 @@ describe('provider vector 23: the boot probe never passes', () => {
   /** A machine that comes up and never lets anybody in; its probe is the start of its agent. */
   async function deaf(holds: readonly HoldKind[]) {
     const world = createSmallWorld({ machines: 1 });
-    const actor = world.fleet();
+    const actor = await world.fleet();
     await advance(world.clock, 1_000);
     const [slot] = world.views.keys();
     for (const kind of holds) {
@@ -163,33 +162,18 @@ describe('provider vector 24: no address for ten minutes, then one, then another
     let address: string | null = null;
     const world: SmallWorld = createSmallWorld({
       machines: 1,
-      change: (deps) => {
-        const { takeOver } = deps;
-        const provider = takeOver.providers.get(PROVIDER)!;
-        const moving: FleetProvider = Object.create(provider, {
-          getMachine: {
-            value: async (...args: Parameters<FleetProvider['getMachine']>) => ({
-              ...(await provider.getMachine(...args)),
-              address,
-            }),
-          },
-        });
-        const providers = new Map([[PROVIDER, moving]]);
-        const shell: RemoteShell = {
-          connect: (target, signal) => {
-            dialled.push({ host: target.host, atMs: world.clock.now() });
-            return takeOver.shell.connect(target, signal);
-          },
-        };
-        const change = { providers, shell };
-        return {
-          ...deps,
-          takeOver: { ...takeOver, ...change },
-          recover: { ...deps.recover, ...change },
-        };
-      },
+      driven: (driven) => ({
+        ...driven,
+        getMachine: async (...about) => ({ ...(await driven.getMachine(...about)), address }),
+      }),
+      shell: (shell) => ({
+        connect: (target, signal) => {
+          dialled.push({ host: target.host, atMs: world.clock.now() });
+          return shell.connect(target, signal);
+        },
+      }),
     });
-    const actor = world.fleet();
+    const actor = await world.fleet();
     const state = () =>
       [...world.views.values()].map((view) => `${view.state} ${view.substate}`)[0];
     /** Its agent was started so often, and reports. */

@@ -11,11 +11,11 @@ import { advance, settled } from '../../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 let world: SmallWorld;
-let actor: ReturnType<SmallWorld['fleet']>;
+let actor: Awaited<ReturnType<SmallWorld['fleet']>>;
 let filed = 0;
 beforeEach(async () => {
   world = createSmallWorld({ machines: 1 });
-  actor = world.fleet();
+  actor = await world.fleet();
   await advance(world.clock, MINUTE);
   await until(() => view().substate === 'healthy');
 });

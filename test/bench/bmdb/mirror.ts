@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import pg from 'pg';
-import { EMPTY } from 'rxjs';
+import { asyncScheduler, EMPTY } from 'rxjs';
 import { createActor } from 'xstate';
 import { createMirror } from '../../../src/actors/mirror/mirror.ts';
 import type { Bmdb } from '../../../src/adapters/bmdb/port.ts';
@@ -40,6 +40,7 @@ export async function measureMirror(options: MirrorBenchOptions): Promise<number
     ...PERIODS,
     scanGapMs: TUNING.scanGapMs,
     clock: systemClock,
+    scheduler: asyncScheduler,
     random: systemRandom,
     log: silentLog,
     onFacts: () => news.started(),

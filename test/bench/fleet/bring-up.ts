@@ -52,7 +52,12 @@ export async function measureBringUp(options: BringUpOptions): Promise<number> {
       initializer: { loopParallelism: parallelism },
       mirror: { listInterval: '500ms' },
     },
-    standIns: { shell: createFakeShell({ hosts: anyHost(), clock: systemClock }) },
+    played: ({ openShell }) => ({
+      openShell: async (means) => ({
+        ...(await openShell(means)),
+        shell: createFakeShell({ hosts: anyHost(), clock: systemClock }),
+      }),
+    }),
   });
   try {
     const startedMs = performance.now();

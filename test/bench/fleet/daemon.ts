@@ -1,8 +1,9 @@
 import path from 'node:path';
-import { systemClock, systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { parseConfig, type ConfigInput } from '../../../src/config.ts';
-import { startDaemon, type Daemon, type StandIns } from '../../../src/daemon/daemon.ts';
+import { startDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
+import type { Ports } from '../../../src/daemon/ports.ts';
+import { realPorts } from '../../../src/daemon/real-ports.ts';
 
 export interface BenchDaemonOptions {
   /** Of a migrated database. */
@@ -10,12 +11,14 @@ export interface BenchDaemonOptions {
   /** Where it may keep its key and certificates. */
   readonly dir: string;
   readonly config: Pick<ConfigInput, 'providers'> & Partial<ConfigInput>;
-  readonly standIns: StandIns;
+  /** What of the world is played. */
+  readonly played: (real: Ports) => Partial<Ports>;
 }
 
 /** A whole daemon as `shepherd run` starts it, silent. */
-export const startBenchDaemon = (options: BenchDaemonOptions): Promise<Daemon> =>
-  startDaemon({
+export async function startBenchDaemon(options: BenchDaemonOptions): Promise<Daemon> {
+  const real = await realPorts({ version: 'bench', log: silentLog });
+  return startDaemon({
     config: parseConfig(
       {
         database: { url: '${BENCH_DATABASE}' },
@@ -29,9 +32,7 @@ export const startBenchDaemon = (options: BenchDaemonOptions): Promise<Daemon> =
       },
       { env: { BENCH_DATABASE: options.url }, baseDirectory: options.dir },
     ),
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
+    ports: { ...real, ...options.played(real) },
     version: 'bench',
-    standIns: options.standIns,
   });
+}

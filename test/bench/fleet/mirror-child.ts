@@ -4,7 +4,7 @@ import path from 'node:path';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AnyActorRef } from 'xstate';
-import { createMemAgentServer } from '../../doubles/mem-agent-server.ts';
+import { openMemAgents, type MemAgentServer } from '../../doubles/mem-agent-server.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import type { HeartbeatRecord } from '../../../src/domain/heartbeat.ts';
 import { machineId } from '../../../src/domain/ids.ts';
@@ -32,7 +32,7 @@ process.once('message', (request) => {
 async function run({ url, machines, spanMs }: MirrorRequest): Promise<MirrorResult> {
   const dir = mkdtempSync(path.join(tmpdir(), 'bench-mirror-'));
   let actors = 0;
-  let report: ReturnType<typeof createMemAgentServer>['report'] | undefined;
+  let report: MemAgentServer['report'] | undefined;
   const startedMs = performance.now();
   const daemon = await startBenchDaemon({
     url,
@@ -48,21 +48,18 @@ async function run({ url, machines, spanMs }: MirrorRequest): Promise<MirrorResu
       },
       provisioner: { maxMachines: 1 },
     },
-    standIns: {
+    played: () => ({
       inspect: (event) => {
         if (event.type === '@xstate.actor' && (event.actorRef as AnyActorRef).id.includes('/'))
           actors += 1;
       },
-      agents: (store) => {
-        const server = createMemAgentServer({
-          store,
-          clock: systemClock,
-          batch: { maxMs: 20, max: 500 },
-        });
-        report = server.report;
-        return server;
+      openAgentServer: async ({ closer }, { store }) => {
+        const opened = openMemAgents({ store, clock: systemClock, batch: { maxMs: 20, max: 500 } });
+        closer.add('agent server', () => opened.server.close(0));
+        ({ report } = opened.server);
+        return opened;
       },
-    },
+    }),
   });
   try {
     while (actors < machines) {

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
-import { systemClock, systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { openSimWorld, simConfig } from '../../../src/commands/sim-world.ts';
 import { startDaemon } from '../../../src/daemon/daemon.ts';
+import { realPorts } from '../../../src/daemon/real-ports.ts';
 
 const PATIENCE_MS = 180_000;
 /** Of the whole fleet at once: what they cost does not depend on one machine. */
@@ -16,9 +16,7 @@ export async function measureCallsPerMachine(machines: number) {
   try {
     const daemon = await startDaemon({
       config: simConfig(world, { console: { listen: '127.0.0.1:0' } }),
-      clock: systemClock,
-      random: systemRandom,
-      log: silentLog,
+      ports: await realPorts({ version: 'bench', log: silentLog }),
       version: 'bench',
     });
     try {

@@ -3,6 +3,7 @@ import { systemClock, systemRandom } from '../../../src/adapters/clock/system-cl
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../../src/adapters/metrics/port.ts';
 import { parseConfig } from '../../../src/config.ts';
+import { DRIVERS } from '../../../src/adapters/provider/drivers.ts';
 import { openProvider } from '../../../src/daemon/providers.ts';
 import { providerName } from '../../../src/domain/ids.ts';
 import { PREFIX, SET_ID } from './listing.ts';
@@ -36,6 +37,7 @@ const { provider } = openProvider(providerName('bench'), config.providers['bench
   log: silentLog,
   metrics: silentMetrics,
   version: 'bench',
+  drivers: DRIVERS,
   publicKey: `ssh-ed25519 ${'A'.repeat(68)} bench`,
 });
 

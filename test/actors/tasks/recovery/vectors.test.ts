@@ -10,7 +10,7 @@ import { createRecoveryStage, MINUTE } from './stage.ts';
 
 describe('provider vector 19: the host key changes', () => {
   let world: SmallWorld;
-  let actor: ReturnType<SmallWorld['fleet']>;
+  let actor: Awaited<ReturnType<SmallWorld['fleet']>>;
   afterEach(async () => {
     actor.send({ type: 'fleet.stop' });
     await advance(world.clock, MINUTE);
@@ -31,7 +31,7 @@ describe('provider vector 19: the host key changes', () => {
   }
   const running = async () => {
     world = createSmallWorld({ machines: 1 });
-    actor = world.fleet();
+    actor = await world.fleet();
     await advance(world.clock, MINUTE);
     await until('Running', 'healthy');
     // Long enough for the guard to have seen heartbeats being taken in.

@@ -4,6 +4,7 @@ import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import { equinixDriver } from '../../../../src/adapters/provider/equinix/driver.ts';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
+import { DRIVERS } from '../../../../src/adapters/provider/drivers.ts';
 import { openProvider } from '../../../../src/daemon/providers.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
 import { startFakequinix } from '../../../../src/simulator/fakequinix/fakequinix.ts';
@@ -56,6 +57,7 @@ function open(n: number): FleetProvider {
       log: silentLog,
       metrics,
       version: '1',
+      drivers: DRIVERS,
       publicKey: publicKeyLine(1),
       daemons: () => DAEMONS,
     },

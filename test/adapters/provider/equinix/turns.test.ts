@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'vitest';
 import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import { equinixDriver } from '../../../../src/adapters/provider/equinix/driver.ts';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
+import { DRIVERS } from '../../../../src/adapters/provider/drivers.ts';
 import { openProvider } from '../../../../src/daemon/providers.ts';
 import { NothingToDo } from '../../../../src/domain/errors.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
@@ -56,6 +57,7 @@ async function start(device: object = {}): Promise<void> {
       log,
       metrics: { ...silentMetrics, ...metrics },
       version: '1',
+      drivers: DRIVERS,
       publicKey: publicKeyLine(1),
       daemons: () => DAEMONS,
     },

@@ -1,52 +1,60 @@
-import type { InspectionEvent } from 'xstate';
 import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { extname } from 'node:path';
 import { X509Certificate } from 'node:crypto';
+import { asyncScheduler } from 'rxjs';
 import { startAgentServerThread } from '../adapters/agents/agent-server-thread.ts';
-import { createTakeoverProtocol } from '../adapters/agents/takeover-protocol.ts';
-import type { AgentServer } from '../adapters/agents/port.ts';
 import { createDevCertificates } from '../adapters/agents/tls-material.ts';
 import { startTlsRenewal } from '../adapters/agents/tls-renewal.ts';
 import { startEmbeddedPostgres } from '../adapters/bmdb/embedded/embedded-postgres.ts';
-import { checkSchema, migrate } from '../adapters/bmdb/schema/migrate.ts';
+import { checkSchema, latestMigration, migrate } from '../adapters/bmdb/schema/migrate.ts';
 import { createPgBmdb } from '../adapters/bmdb/pg/pg-bmdb.ts';
-import type { Clock, Random } from '../adapters/clock/port.ts';
-import type { RemoteShell, UploadFile } from '../adapters/ssh/port.ts';
-import type { HeartbeatStore } from '../domain/heartbeat.ts';
+import type { Bmdb } from '../adapters/bmdb/port.ts';
+import { systemClock, systemRandom } from '../adapters/clock/system-clock.ts';
+import { startInspectorRelay } from '../adapters/inspector/relay.ts';
 import type { Log } from '../adapters/log/port.ts';
-import type { Metrics } from '../adapters/metrics/port.ts';
+import { createPromMetrics } from '../adapters/metrics/prom-metrics.ts';
+import { DRIVERS } from '../adapters/provider/drivers.ts';
+import type { UploadFile } from '../adapters/ssh/port.ts';
 import { createSsh2Shell } from '../adapters/ssh/ssh2-shell.ts';
 import { loadAgentProgram } from '../agent-bundle.ts';
-import { lossPolicyOf, type Config } from '../config.ts';
+import type { Config } from '../config.ts';
+import { startConsole } from '../console/console.ts';
 import type { Closer } from './closer.ts';
-import { guardPolicyOf } from './guard-policy.ts';
+import type {
+  BmdbPolicies,
+  FleetForAgents,
+  Means,
+  OpenedAgentServer,
+  OpenedShell,
+  Ports,
+} from './ports.ts';
 import { openSshKeys } from './ssh-keys.ts';
-import type { Tuning } from './tuning.ts';
 
-/** What the parts of a daemon are built from. */
-export interface Means {
-  readonly config: Config;
-  readonly tuning: Tuning;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly version: string;
-  readonly closer: Closer;
-  readonly standIns?: StandIns;
-}
-
-/** For simulations and benchmarks, which play what lies beyond. */
-export interface StandIns {
-  readonly shell?: RemoteShell;
-  /** In place of the listener for agents. */
-  readonly agents?: (store: HeartbeatStore) => AgentServer;
-  /** Told what every cell's actor system does. */
-  readonly inspect?: (event: InspectionEvent) => void;
+/** The real world: this computer's time, PostgreSQL, SSH, and listeners on the network. */
+export async function realPorts(about: { version: string; log: Log }): Promise<Ports> {
+  const { version, log } = about;
+  return {
+    log,
+    clock: systemClock,
+    scheduler: asyncScheduler,
+    random: systemRandom,
+    metrics: createPromMetrics({ version, schema: await latestMigration() }),
+    hostname: hostname() || 'UNKNOWN',
+    drivers: DRIVERS,
+    loadAgent,
+    openShell,
+    openBmdb,
+    openAgentServer,
+    startConsole,
+    startInspector: startInspectorRelay,
+    inspect: null,
+  };
 }
 
 /** The database: our own embedded one (migrated here), or one by URL (its schema is checked). */
-export async function openBmdb({ config, tuning, clock, random, log, metrics, closer }: Means) {
+async function openBmdb(means: Means, policies: BmdbPolicies): Promise<Bmdb> {
+  const { config, clock, random, log, metrics, closer } = means;
   const url = await databaseUrl(config, log, closer);
   const bmdb = createPgBmdb({
     url,
@@ -57,9 +65,7 @@ export async function openBmdb({ config, tuning, clock, random, log, metrics, cl
     poolMax: config.database.poolMax,
     wakes: config.database.wakes,
     ...databaseTimeouts(config),
-    loss: { ...lossPolicyOf(config), ladderResetMs: tuning.ladderResetMs },
-    budget: config.guard,
-    guard: guardPolicyOf(config, tuning),
+    ...policies,
   });
   closer.add('bmdb', () => bmdb.close());
   return bmdb;
@@ -94,10 +100,10 @@ async function databaseUrl({ database }: Config, log: Log, closer: Closer): Prom
   return postgres.url;
 }
 
-export async function openShell({ config, clock, log, metrics, standIns }: Means) {
+async function openShell({ config, clock, log, metrics }: Means): Promise<OpenedShell> {
   const { sshConnectTimeout, sshHandshakeTimeout, sshExecTimeout } = config.agent;
   const keys = await openSshKeys(config.ssh, log);
-  const ssh2 = createSsh2Shell({
+  const shell = createSsh2Shell({
     signers: keys.keys(),
     sudo: config.ssh.sudo,
     limits: {
@@ -109,11 +115,13 @@ export async function openShell({ config, clock, log, metrics, standIns }: Means
     log: log.child({ component: 'ssh' }),
     metrics,
   });
-  /** Reads the keys again; the next connections offer what was found. */
-  const renewKeys = async () => {
-    if (await keys.renew()) ssh2.setSigners(keys.keys());
+  return {
+    keys,
+    shell,
+    async renewKeys() {
+      if (await keys.renew()) shell.setSigners(keys.keys());
+    },
   };
-  return { keys, shell: standIns?.shell ?? ssh2, renewKeys };
 }
 
 /** How often the files of the agent server's certificate are looked at. */
@@ -122,28 +130,26 @@ const CERTIFICATE_CHECK_MS = 30_000;
 /** Sources are TypeScript in a checkout, and JavaScript where they were built. */
 const AGENT_THREAD = new URL(`./agent-thread${extname(import.meta.filename)}`, import.meta.url);
 
-/** The listener for agents, and what they are told of it. */
+/** Also used by a test, with certificates in files. */
 export async function openAgentServer(
   means: Means,
-  store: Awaited<ReturnType<typeof openBmdb>>['heartbeats'],
-  isReady: () => boolean,
-) {
-  const { config, clock, log, metrics, tuning, closer, standIns } = means;
+  { store, isReady }: FleetForAgents,
+): Promise<OpenedAgentServer> {
+  const { config, clock, metrics, tuning, closer } = means;
+  const log = means.log.child({ component: 'agent-server' });
   const tls = await tlsOf(config);
-  const server =
-    standIns?.agents?.(store) ??
-    (await startAgentServerThread({
-      module: AGENT_THREAD,
-      listen: config.agentServer.listen,
-      tls,
-      store,
-      clock,
-      metrics,
-      log: log.child({ component: 'agent-server' }),
-      isReady,
-      heartbeatIntervalSeconds: Math.max(1, Math.round(config.agent.heartbeatPeriod / 1_000)),
-      batch: { maxMs: tuning.batchMs, max: 500 },
-    }));
+  const server = await startAgentServerThread({
+    module: AGENT_THREAD,
+    listen: config.agentServer.listen,
+    tls,
+    store,
+    clock,
+    metrics,
+    log,
+    isReady,
+    heartbeatIntervalSeconds: Math.max(1, Math.round(config.agent.heartbeatPeriod / 1_000)),
+    batch: { maxMs: tuning.batchMs, max: 500 },
+  });
   closer.add('agent server', () => server.close(tuning.agentServerGraceMs));
   const certificate = startTlsRenewal({
     read: () => tlsOf(config),
@@ -151,13 +157,14 @@ export async function openAgentServer(
     present: server.present,
     checkMs: CERTIFICATE_CHECK_MS,
     clock,
-    log: log.child({ component: 'agent-server' }),
+    log,
   });
   closer.add('certificate renewal', () => certificate.stop());
-  const endpoint = config.agent.endpoint ?? server.address;
-  const caCertificate = () => certificate.served.caDer;
-  const protocol = createTakeoverProtocol({ endpoint, caCertificate });
-  return { server, protocol, certificate };
+  return {
+    server,
+    caCertificate: () => certificate.served.caDer,
+    renewCertificate: certificate.renew,
+  };
 }
 
 async function tlsOf({ agentServer, agent }: Config) {
@@ -182,7 +189,7 @@ export const hostOf = (endpoint: string): string =>
 const derOf = (pem: Buffer): Uint8Array => new X509Certificate(pem).raw;
 
 /** What is put on machines: one program for all, or one for each kind of processor. */
-export async function agentFiles({ agent }: Config) {
+async function loadAgent({ agent }: Config) {
   const load = async (path?: string): Promise<UploadFile> => {
     const { content, sha256 } = await loadAgentProgram(path);
     return { content, sha256, mode: 0o755 };

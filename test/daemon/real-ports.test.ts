@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config.ts';
-import { databaseTimeouts } from '../../src/daemon/adapters.ts';
+import { databaseTimeouts } from '../../src/daemon/real-ports.ts';
 import { env, minimal } from '../config/examples.ts';
 
 const timeouts = (interval: string) =>

@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
+import type { Clock } from '../../src/adapters/clock/port.ts';
+import type { Driver } from '../../src/adapters/provider/port.ts';
+import type { RemoteShell } from '../../src/adapters/ssh/port.ts';
+import type { Ports } from '../../src/daemon/ports.ts';
+import {
+  openMemAgents,
+  type MemAgentServer,
+  type MemAgentServerOptions,
+} from '../doubles/mem-agent-server.ts';
+import { createMemMetrics, type MemMetrics } from '../doubles/mem-metrics.ts';
+import { clockScheduler } from './clock-scheduler.ts';
+
+const PROGRAM = Buffer.from('the agent');
+
+/** What a daemon without a real world must be given. */
+export interface MemPortsOptions extends Pick<Ports, 'random' | 'log'> {
+  readonly clock: Clock;
+  readonly bmdb: Bmdb;
+  readonly shell: RemoteShell;
+  readonly drivers: readonly Driver[];
+  readonly agents?: Partial<Pick<MemAgentServerOptions, 'isReady' | 'batch'>>;
+  /** Told of the daemon's agent server, to which agents report. */
+  readonly onAgentServer?: (server: MemAgentServer) => void;
+}
+
+/** Ports of a daemon that lives in memory and in virtual time; nothing of the real world is left. */
+export function memPorts(options: MemPortsOptions): Ports & { readonly metrics: MemMetrics } {
+  const { clock, random, log, bmdb, shell, drivers } = options;
+  return {
+    clock,
+    random,
+    log,
+    scheduler: clockScheduler(clock),
+    metrics: createMemMetrics(),
+    hostname: 'memory',
+    drivers: new Map(drivers.map((driver) => [driver.name, driver])),
+    loadAgent: async () => ({ content: PROGRAM, sha256: sha256(PROGRAM), mode: 0o755 }),
+    openShell: async () => ({
+      shell,
+      keys: { publicLine: 'ssh-ed25519 AAAA memory' },
+      renewKeys: async () => undefined,
+    }),
+    openBmdb: async () => bmdb,
+    async openAgentServer({ closer }, { store, isReady }) {
+      const opened = openMemAgents({ store, clock, log, isReady, ...options.agents });
+      closer.add('agent server', () => opened.server.close(0));
+      options.onAgentServer?.(opened.server);
+      return opened;
+    },
+    startConsole: async () => ({ url: 'memory:', close: async () => undefined }),
+    startInspector: () => Promise.reject(new Error('there is no inspector in memory')),
+    inspect: null,
+  };
+}
+
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
