@@ -56,6 +56,7 @@ export async function openParts(means: Means, ports: Ports) {
   const isReady = () => keeper.current() !== null;
   const agents = await ports.openAgentServer(means, { store: bmdb.heartbeats, isReady });
   const { server, caCertificate, renewCertificate } = agents;
+  means.closer.add('agent server', () => server.close(tuning.agentServerGraceMs));
   const endpoint = config.agent.endpoint ?? server.address;
   const protocol = createTakeoverProtocol({ endpoint, caCertificate });
   const changes = new Subject<BoardChange>();

@@ -39,7 +39,10 @@ export interface Ports {
   openShell(means: Means): Promise<OpenedShell>;
   /** @throws {FleetError} the database cannot be started, or has another schema. */
   openBmdb(means: Means, policies: BmdbPolicies): Promise<Bmdb>;
-  /** @throws {FleetError} the address is taken, or the certificate cannot be used. */
+  /**
+   * The daemon closes the server.
+   * @throws {FleetError} the address is taken, or the certificate cannot be used.
+   */
   openAgentServer(means: Means, fleet: FleetForAgents): Promise<OpenedAgentServer>;
   /** @throws {UsageError} the address is taken, or open to the network without a token. */
   startConsole(deps: ConsoleDeps): Promise<Console>;

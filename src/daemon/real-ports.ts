@@ -150,7 +150,6 @@ export async function openAgentServer(
     heartbeatIntervalSeconds: Math.max(1, Math.round(config.agent.heartbeatPeriod / 1_000)),
     batch: { maxMs: tuning.batchMs, max: 500 },
   });
-  closer.add('agent server', () => server.close(tuning.agentServerGraceMs));
   const certificate = startTlsRenewal({
     read: () => tlsOf(config),
     served: tls,

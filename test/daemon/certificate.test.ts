@@ -54,6 +54,7 @@ async function openWithFiles() {
   };
   const fleet = { store: createMemHeartbeatStore(), isReady: () => true };
   const opened = await openAgentServer(means, fleet);
+  onTestFinished(() => opened.server.close(0));
   return { ...opened, put, clock };
 }
 

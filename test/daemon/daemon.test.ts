@@ -75,15 +75,11 @@ const start = async (listen = '127.0.0.1:0', token?: string) => {
     config: parseSimConfig(world, input, { TEST_DATABASE: server.url, WRONG: 'wrong' }),
     ports: {
       ...(await realPorts({ version: '0.0.0', log })),
-      openAgentServer: async ({ closer }, { store }) => {
-        const agents = playedAgents(store);
-        closer.add('agent server', () => agents.close(0));
-        return {
-          server: agents,
-          caCertificate: () => new Uint8Array(0),
-          renewCertificate: async () => undefined,
-        };
-      },
+      openAgentServer: async (_, { store }) => ({
+        server: playedAgents(store),
+        caCertificate: () => new Uint8Array(0),
+        renewCertificate: async () => undefined,
+      }),
     },
     version: '0.0.0',
     tuning: TUNING,

@@ -113,12 +113,12 @@ async function createTown(options: {
       }
       return atMs;
     },
-    end: () => daemons.forEach(die),
+    end: () => daemons.forEach((daemon) => die(daemon)),
   };
 }
 
 /** Ends it as a crash would: nothing is said to the database any more. */
-const die = ({ supervisor }: Daemon): void => void supervisor.stop();
+const die = ({ supervisor }: Daemon) => supervisor.stop();
 
 const machineAt = (at: number): MachineInfo => ({
   provider: PROVIDER,

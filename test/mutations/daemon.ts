@@ -94,6 +94,11 @@ const thread = mistakesIn('src/daemon/agent-thread.ts', WHOLE, [
 ]);
 
 const parts = mistakesIn('src/daemon/parts.ts', WHOLE, [
+  [
+    'daemon-agent-server-stays-open',
+    `means.closer.add('agent server', () => server.close(tuning.agentServerGraceMs));`,
+    '',
+  ],
   ['daemon-sessions-do-not-tell-of-whom', "component: 'shepherd',", "component: '',"],
   ['daemon-does-not-prepare-its-providers', 'await prepareProviders(providers, means);', ''],
   [

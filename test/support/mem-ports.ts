@@ -43,9 +43,8 @@ export function memPorts(options: MemPortsOptions): Ports & { readonly metrics: 
       renewKeys: async () => undefined,
     }),
     openBmdb: async () => bmdb,
-    async openAgentServer({ closer }, { store, isReady }) {
+    async openAgentServer(_, { store, isReady }) {
       const opened = openMemAgents({ store, clock, log, isReady, ...options.agents });
-      closer.add('agent server', () => opened.server.close(0));
       options.onAgentServer?.(opened.server);
       return opened;
     },

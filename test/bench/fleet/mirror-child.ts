@@ -53,9 +53,8 @@ async function run({ url, machines, spanMs }: MirrorRequest): Promise<MirrorResu
         if (event.type === '@xstate.actor' && (event.actorRef as AnyActorRef).id.includes('/'))
           actors += 1;
       },
-      openAgentServer: async ({ closer }, { store }) => {
+      openAgentServer: async (_, { store }) => {
         const opened = openMemAgents({ store, clock: systemClock, batch: { maxMs: 20, max: 500 } });
-        closer.add('agent server', () => opened.server.close(0));
         ({ report } = opened.server);
         return opened;
       },
