@@ -14,7 +14,7 @@ import type { Console, ConsoleDeps } from '../console/console.ts';
 import type { MetricsSource } from '../console/port.ts';
 import type { HeartbeatStore } from '../domain/heartbeat.ts';
 import type { LossPolicy, RecoveryBudget } from '../domain/policy.ts';
-import type { GuardPolicy } from '../domain/recovery/guard.ts';
+import type { GuardPolicy } from '../domain/recovery/guard-judgement.ts';
 import type { Closer } from './closer.ts';
 import type { Tuning } from './tuning.ts';
 

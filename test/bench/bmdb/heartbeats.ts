@@ -6,7 +6,7 @@ import type { MachineId } from '../../../src/domain/ids.ts';
 import { measureRate, shares, shuffled } from '../measure.ts';
 import { publicKeyOf } from './fleet.ts';
 
-/** As the agent server batches them (`src/daemon/adapters.ts`). */
+/** As the agent server batches them (`src/daemon/tuning.ts`). */
 const BATCH = 500;
 
 interface BeatOptions {
