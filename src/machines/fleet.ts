@@ -27,7 +27,7 @@ export interface FleetTiming {
   readonly sessionIntervalMs: number;
   /** Pause before a new session after one was lost or could not be opened. */
   readonly sessionRetryMs: number;
-  /** The guard looks at the fleet so often. */
+  /** The guard assesses the fleet so often. */
   readonly assessMs: number;
 }
 
@@ -85,7 +85,7 @@ export const fleet = setup({
   },
   actions: {
     toCells: sendTo('cellPool', ({ event }) => event as SlotsChanged),
-    /** What was known of the guard counts no more: nobody looks. */
+    /** What was known of the guard counts no more: nobody assesses the fleet. */
     forgetGuard: () => unprovided('forgetGuard'),
     toGuard: sendTo('guard', { type: 'guard.nudged' }),
     countGuardCrash: assign({
@@ -209,7 +209,7 @@ export const fleet = setup({
               initial: 'guarded',
               states: {
                 guarded: {
-                  description: 'The guard looks at the fleet.',
+                  description: 'The guard assesses the fleet.',
                   exit: 'forgetGuard',
                   invoke: {
                     id: 'guard',
@@ -226,7 +226,7 @@ export const fleet = setup({
                 },
                 unguarded: {
                   description:
-                    'The guard crashed and comes back; where no other daemon looks, nothing is recovered.',
+                    'The guard crashed and comes back; where no other daemon has one, nothing is recovered.',
                   after: { rebuildGuard: { target: 'guarded' } },
                 },
               },

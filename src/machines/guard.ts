@@ -5,19 +5,19 @@ import { actorSlot, unprovided } from './slots.ts';
 import { errorOf, failureOf, type Failure } from './task.ts';
 
 export interface GuardInput {
-  /** Looks at the fleet are so far apart, milliseconds. */
+  /** Time between two assessments, milliseconds. */
   readonly assessMs: number;
 }
-/** What a look at the fleet found. */
-export interface GuardLook extends GuardPicture {
+/** What an assessment of the fleet found. */
+export interface GuardFindings extends GuardPicture {
   /** The fleet's first. */
   readonly standings: readonly GuardStanding[];
 }
 export type GuardEvent =
   /** Rows of the guard, or what operators ask of it, seem to have changed. */
   | { readonly type: 'guard.nudged' }
-  | { readonly type: 'look.taken'; readonly state: GuardState }
-  | { readonly type: 'look.failed' };
+  | { readonly type: 'assessment.made'; readonly state: GuardState }
+  | { readonly type: 'assessment.failed' };
 
 type Context = GuardInput &
   GuardPicture & {
@@ -34,7 +34,7 @@ const ANSWER_MS = 30_000;
 
 const unanswered = () => ({ error: new Error('the database did not answer in time') });
 
-/** The same for a look that failed and for one that does not end. */
+/** The same for an assessment that failed and for one that does not end. */
 const blinded = <Params extends typeof errorOf | typeof unanswered>(params: Params) =>
   ({
     target: 'resting',
@@ -42,7 +42,7 @@ const blinded = <Params extends typeof errorOf | typeof unanswered>(params: Para
   }) as const;
 
 /**
- * Suspects ourselves before the machines: looks at the fleet again and again, freezes recovery when
+ * Suspects ourselves before the machines: assesses the fleet again and again, freezes recovery when
  * too many fall silent together and thaws it when they are back (both in the database, for every
  * daemon), and carries out what operators ask of it. It grants nothing itself: permits are granted
  * in the claim's transaction, under the same rules.
@@ -51,16 +51,16 @@ export const guard = setup({
   types: { context: {} as Context, input: {} as GuardInput, events: {} as GuardEvent },
   actors: {
     /** Notes that heartbeats are taken in, counts who is silent, freezes and thaws. */
-    assess: actorSlot<GuardLook, void>('assess'),
-    /** Settles freezes, thaws and requests about slots that nobody knows, as far as they are due. */
+    assess: actorSlot<GuardFindings, void>('assess'),
+    /** Settles freezes, thaws, and requests about slots that nobody knows, as far as they are due. */
     settleGuardRequests: actorSlot<void, void>('settleGuardRequests'),
   },
   actions: {
-    keepLook: assign((_, { look }: { look: GuardLook }) => ({
-      rows: look.rows,
-      counts: look.counts,
-      standings: look.standings,
-      reason: gravest(look.standings).reason,
+    keepFindings: assign((_, { findings }: { findings: GuardFindings }) => ({
+      rows: findings.rows,
+      counts: findings.counts,
+      standings: findings.standings,
+      reason: gravest(findings.standings).reason,
       failure: null,
     })),
     keepFailure: assign((_, { error }: { error: unknown }) => ({
@@ -70,18 +70,18 @@ export const guard = setup({
     })),
     wantRound: assign({ again: true }),
     beginRound: assign({ again: false }),
-    tellLook: raise((_, { look }: { look: GuardLook }) => ({
-      type: 'look.taken' as const,
-      state: gravest(look.standings).state,
+    tellFindings: raise((_, { findings }: { findings: GuardFindings }) => ({
+      type: 'assessment.made' as const,
+      state: gravest(findings.standings).state,
     })),
-    tellBlind: raise({ type: 'look.failed' }),
-    reportLook: (_, _params: { look: GuardLook }) => unprovided('reportLook'),
+    tellBlind: raise({ type: 'assessment.failed' }),
+    reportFindings: (_, _params: { findings: GuardFindings }) => unprovided('reportFindings'),
     reportBlind: (_, _params: { error: unknown }) => unprovided('reportBlind'),
     reportUnsettled: (_, _params: { error: unknown }) => unprovided('reportUnsettled'),
   },
   guards: {
     stands: ({ event }, { state }: { state: GuardState }) =>
-      event.type === 'look.taken' && event.state === state,
+      event.type === 'assessment.made' && event.state === state,
     anotherRound: ({ context }) => context.again,
   },
   delays: { assessPeriod: ({ context }) => context.assessMs, answer: ANSWER_MS },
@@ -102,8 +102,8 @@ export const guard = setup({
     standing: {
       initial: 'blind',
       on: {
-        'look.failed': { target: '.blind' },
-        'look.taken': [
+        'assessment.failed': { target: '.blind' },
+        'assessment.made': [
           { guard: { type: 'stands', params: { state: 'frozen' } }, target: '.frozen' },
           { guard: { type: 'stands', params: { state: 'grace' } }, target: '.grace' },
           { guard: { type: 'stands', params: { state: 'suspicious' } }, target: '.suspicious' },
@@ -132,7 +132,7 @@ export const guard = setup({
       initial: 'assessing',
       states: {
         assessing: {
-          description: 'Looks at the fleet, or reads what another daemon found a moment ago.',
+          description: 'Assesses the fleet, or reads what another daemon found a moment ago.',
           entry: 'beginRound',
           invoke: {
             id: 'assess',
@@ -140,9 +140,9 @@ export const guard = setup({
             onDone: {
               target: 'settling',
               actions: [
-                { type: 'keepLook', params: ({ event }) => ({ look: event.output }) },
-                { type: 'reportLook', params: ({ event }) => ({ look: event.output }) },
-                { type: 'tellLook', params: ({ event }) => ({ look: event.output }) },
+                { type: 'keepFindings', params: ({ event }) => ({ findings: event.output }) },
+                { type: 'reportFindings', params: ({ event }) => ({ findings: event.output }) },
+                { type: 'tellFindings', params: ({ event }) => ({ findings: event.output }) },
               ],
             },
             onError: blinded(errorOf),
@@ -164,7 +164,7 @@ export const guard = setup({
           },
         },
         resting: {
-          description: 'Until the next look is due, or something seems to have changed.',
+          description: 'Until the next assessment is due, or something seems to have changed.',
           on: { 'guard.nudged': { target: 'assessing' } },
           after: { assessPeriod: { target: 'assessing' } },
         },

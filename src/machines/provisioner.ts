@@ -41,7 +41,7 @@ export const provisioner = setup({
     /** Resolves when the job is this daemon's; at once as long as it still is. */
     takeLease: actorSlot<void, Round>('takeLease'),
     /** Finds the device of each unfinished creation by its witness, past all caches. */
-    settleIntents: actorSlot<void, Round>('settleIntents'),
+    resolveIntents: actorSlot<void, Round>('resolveIntents'),
     /** Lists the provider and the BMDB at once. */
     listBoth: actorSlot<Listed, Round>('listBoth'),
     /** Decides; answers how many creations are due. */
@@ -88,15 +88,15 @@ export const provisioner = setup({
         id: 'takeLease',
         src: 'takeLease',
         input: round,
-        onDone: { target: 'settling' },
+        onDone: { target: 'resolving' },
         onError: failed(),
       },
     },
-    settling: {
+    resolving: {
       description: 'Looks for the devices of unfinished creations that nobody works on.',
       invoke: {
-        id: 'settleIntents',
-        src: 'settleIntents',
+        id: 'resolveIntents',
+        src: 'resolveIntents',
         input: round,
         onDone: { target: 'listing' },
         onError: failed(),

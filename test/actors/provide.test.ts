@@ -73,7 +73,7 @@ test('the detection of holes finds those of the bare charts', () => {
     'session.poke',
     'session.watchDeadline',
     'session.reportPokeFailure',
-    ...['assess', 'settleGuardRequests', 'reportLook', 'reportBlind', 'reportUnsettled'].map(
+    ...['assess', 'settleGuardRequests', 'reportFindings', 'reportBlind', 'reportUnsettled'].map(
       (name) => `guard.${name}`,
     ),
     ...['mirror', 'cellPool', 'provisioners', 'janitor', 'updater', 'drain', 'closeSession'].map(

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { Unreachable } from '../../src/domain/errors.ts';
 import type { GuardState } from '../../src/domain/recovery/standing.ts';
-import { guard, type GuardLook } from '../../src/machines/guard.ts';
+import { guard, type GuardFindings } from '../../src/machines/guard.ts';
 import {
   tableTests,
   type Act,
@@ -12,16 +12,16 @@ import {
 
 /**
  * The guard suspects ourselves first: as long as the database has not told how the fleet is nobody
- * is let through, and after a look that failed neither, whatever was known before.
+ * is let through, and after an assessment that failed neither, whatever was known before.
  */
 const lost = new Unreachable('no database');
 const late = new Error('the database did not answer in time');
 const nudge: Act = ['told', { type: 'guard.nudged' }];
 
-const look = (state: GuardState, others: readonly GuardState[] = []): GuardLook => ({
+const findings = (state: GuardState, others: readonly GuardState[] = []): GuardFindings => ({
   // Of no meaning to the chart, which has to keep the newest.
-  rows: [{ of: state }] as unknown as GuardLook['rows'],
-  counts: [{ of: state }] as unknown as GuardLook['counts'],
+  rows: [{ of: state }] as unknown as GuardFindings['rows'],
+  counts: [{ of: state }] as unknown as GuardFindings['counts'],
   standings: [state, ...others].map((each, at) => ({
     scope: at === 0 ? 'fleet' : `provider-${at}`,
     state: each,
@@ -29,7 +29,7 @@ const look = (state: GuardState, others: readonly GuardState[] = []): GuardLook 
     reason: each === 'watching' ? null : `it is ${each}`,
   })),
 });
-const looks = (found: GuardLook): Act => ['ends', 'assess', found];
+const assesses = (found: GuardFindings): Act => ['ends', 'assess', found];
 const at = (standing: string, round: string) => `standing.${standing} & round.${round}`;
 
 const blinded = (error: Error): Follows => ({
@@ -41,22 +41,22 @@ const blinded = (error: Error): Follows => ({
     failure: { message: error.message },
   },
 });
-const found = (given: GuardLook, state: GuardState): Rule => ({
-  when: looks(given),
+const found = (given: GuardFindings, state: GuardState): Rule => ({
+  when: assesses(given),
   to: at(state, 'settling'),
   effects: [
-    ['does', 'reportLook', { look: given }],
+    ['does', 'reportFindings', { findings: given }],
     ['calls', 'settleGuardRequests', undefined],
   ],
   knows: { ...given, reason: state === 'watching' ? null : `it is ${state}`, failure: null },
 });
-/** What each of the four looks, and no look, lead to, from whatever was known before. */
+/** What each of the four findings, and none, lead to, from whatever was known before. */
 const assessing = (standing: string): readonly Rule[] => [
   ...(['watching', 'grace', 'suspicious', 'frozen', 'blind'] as const).map((state) =>
-    found(look(state), state),
+    found(findings(state), state),
   ),
-  found(look('watching', ['frozen']), 'frozen'),
-  found(look('watching', ['watching', 'suspicious']), 'suspicious'),
+  found(findings('watching', ['frozen']), 'frozen'),
+  found(findings('watching', ['watching', 'suspicious']), 'suspicious'),
   { when: ['fails', 'assess', lost], ...blinded(lost) },
   {
     when: ['after', 30_000],
@@ -90,15 +90,15 @@ const resting = (standing: string): readonly Rule[] => [
   { when: ['after', 5_000], to: at(standing, 'assessing'), effects: [assess] },
   { when: nudge, to: at(standing, 'assessing'), effects: [assess] },
 ];
-const frozen = [looks(look('frozen'))];
-const watching = [looks(look('watching'))];
+const frozen = [assesses(findings('frozen'))];
+const watching = [assesses(findings('watching'))];
 const settled: Act = ['ends', 'settleGuardRequests'];
 
 tableTests({
   chart: guard,
   input: { assessMs: 5_000 },
   slots: { assess: 'promise', settleGuardRequests: 'promise' },
-  actions: ['reportLook', 'reportBlind', 'reportUnsettled'],
+  actions: ['reportFindings', 'reportBlind', 'reportUnsettled'],
   events: ['guard.nudged'],
   start: {
     to: at('blind', 'assessing'),
@@ -129,12 +129,12 @@ tableTests({
   },
   stories: [
     {
-      name: 'what changes during a look is looked at in a second one, and only in one',
+      name: 'what changes during an assessment is seen by a second one, and only by one',
       steps: [
         { when: nudge, to: at('blind', 'assessing') },
-        { ...found(look('watching'), 'watching') },
+        { ...found(findings('watching'), 'watching') },
         { when: settled, to: at('watching', 'assessing'), effects: [assess] },
-        { ...found(look('watching'), 'watching') },
+        { ...found(findings('watching'), 'watching') },
         { when: settled, to: at('watching', 'resting') },
       ],
     },
@@ -145,8 +145,8 @@ tableTests({
         { when: nudge, to: at('watching', 'settling') },
         { when: settled, to: at('watching', 'assessing'), effects: [assess] },
         {
-          ...found(look('suspicious'), 'suspicious'),
-          effects: [['does', 'reportLook', { look: look('suspicious') }], settle],
+          ...found(findings('suspicious'), 'suspicious'),
+          effects: [['does', 'reportFindings', { findings: findings('suspicious') }], settle],
         },
         { when: settled, to: at('suspicious', 'resting') },
       ],

@@ -4,7 +4,7 @@ import { tableTests, type Act, type Done, type Rule } from '../support/chart-tab
 
 /**
  * One daemon provisions a provider at a time, so each iteration begins by the job's lease; what an
- * earlier life left open is settled before anything is listed, and nothing is created but what this
+ * earlier life left open is resolved before anything is listed, and nothing is created but what this
  * iteration planned.
  */
 const ROUND = { provider: 'stub' };
@@ -36,8 +36,8 @@ const again = (ms: number): Rule => ({
 const refused: Rule = fails('takeLease', lost);
 
 const leased = [ends('takeLease')];
-const settled = [...leased, ends('settleIntents')];
-const both = [...settled, ends('listBoth', listed)];
+const resolved = [...leased, ends('resolveIntents')];
+const both = [...resolved, ends('listBoth', listed)];
 const nothingDue = [...both, ends('planRound', 0)];
 const twoDue = [...both, ends('planRound', 2)];
 const creating = [...twoDue, ends('recordFindings')];
@@ -45,8 +45,8 @@ const rested = [...nothingDue, ends('recordFindings')];
 
 /** A whole iteration that plans nothing. */
 const idleRound: readonly Rule[] = [
-  { when: ends('takeLease'), to: 'settling', effects: [calls('settleIntents')] },
-  { when: ends('settleIntents'), to: 'listing', effects: [calls('listBoth')] },
+  { when: ends('takeLease'), to: 'resolving', effects: [calls('resolveIntents')] },
+  { when: ends('resolveIntents'), to: 'listing', effects: [calls('listBoth')] },
   { when: ends('listBoth', listed), to: 'planning', effects: [calls('planRound')] },
   { when: ends('planRound', 0), to: 'observing', effects: [calls('recordFindings')] },
   { when: ends('recordFindings'), to: 'resting', effects: [told], knows: { failure: null } },
@@ -57,7 +57,7 @@ tableTests({
   input: { provider: 'stub', periodMs: PERIOD_MS },
   slots: {
     takeLease: 'promise',
-    settleIntents: 'promise',
+    resolveIntents: 'promise',
     listBoth: 'promise',
     planRound: 'promise',
     recordFindings: 'promise',
@@ -67,22 +67,22 @@ tableTests({
   start: { to: 'awaitingLease', effects: [calls('takeLease')] },
   ways: {
     awaitingLease: [],
-    settling: leased,
-    listing: settled,
+    resolving: leased,
+    listing: resolved,
     planning: both,
     'observing#nothing is due': nothingDue,
     'observing#two are due': twoDue,
     creating,
     resting: rested,
     'resting#after creations': [...creating, ends('beginCreations')],
-    'paused#for long': [...settled, ends('listBoth', pause(90_000))],
-    'paused#for a moment': [...settled, ends('listBoth', pause(250))],
-    'paused#until now': [...settled, ends('listBoth', pause(-5))],
+    'paused#for long': [...resolved, ends('listBoth', pause(90_000))],
+    'paused#for a moment': [...resolved, ends('listBoth', pause(250))],
+    'paused#until now': [...resolved, ends('listBoth', pause(-5))],
     backingOff: [['fails', 'takeLease', lost]],
   },
   rules: {
     awaitingLease: [idleRound[0]!, fails('takeLease', expired), refused],
-    settling: [idleRound[1]!, fails('settleIntents', lost)],
+    resolving: [idleRound[1]!, fails('resolveIntents', lost)],
     listing: [idleRound[2]!, paused(90_000), paused(1), fails('listBoth', lost)],
     planning: [
       idleRound[3]!,

@@ -10,7 +10,7 @@ import { RUNGS } from '../../src/domain/machine.ts';
 import { deprovision } from '../../src/machines/deprovision.ts';
 import { fleet } from '../../src/machines/fleet.ts';
 import type { LifecycleContext } from '../../src/machines/lifecycle-setup.ts';
-import { guard, type GuardLook } from '../../src/machines/guard.ts';
+import { guard, type GuardFindings } from '../../src/machines/guard.ts';
 import type { GuardState } from '../../src/domain/recovery/standing.ts';
 import { lifecycle } from '../../src/machines/lifecycle.ts';
 import { provisioner } from '../../src/machines/provisioner.ts';
@@ -197,7 +197,7 @@ export const provisionerSubject: Subject = {
   input: { provider: 'stub', periodMs: 60_000 },
   slots: {
     takeLease: { done: [undefined], errors: [new SessionExpired('too late')] },
-    settleIntents: step,
+    resolveIntents: step,
     listBoth: {
       done: [{ kind: 'listed' }, { kind: 'paused', pauseMs: 90_000, reason: 'slow down' }],
       errors: [fault],
@@ -211,7 +211,7 @@ export const provisionerSubject: Subject = {
 };
 
 /** The guard of a fleet of one provider, found in this state. */
-const lookAt = (state: GuardState): GuardLook => {
+const findingsOf = (state: GuardState): GuardFindings => {
   const reason = state === 'watching' ? null : `it is ${state}`;
   const standings = [{ scope: 'fleet', state, sinceMs: null, reason }];
   return { rows: [], counts: [], standings };
@@ -223,12 +223,12 @@ export const guardSubject: Subject = {
   events: () => [{ type: 'guard.nudged' }],
   slots: {
     assess: {
-      done: (['grace', 'watching', 'suspicious', 'frozen', 'blind'] as const).map(lookAt),
+      done: (['grace', 'watching', 'suspicious', 'frozen', 'blind'] as const).map(findingsOf),
       errors: [fault],
     },
     settleGuardRequests: step,
   },
-  actions: ['reportLook', 'reportBlind', 'reportUnsettled'],
+  actions: ['reportFindings', 'reportBlind', 'reportUnsettled'],
   keyOf: ({ context }) => context['again'],
 };
 

@@ -168,14 +168,17 @@ export const mutations: readonly Mutation[] = [
     file: 'src/actors/provisioning/record.ts',
     find: '    await restoreHolds(deps, { provider, slotId, witness, device: device! }, session);\n',
     replace: '',
-    tests: ['test/actors/provisioning/record.test.ts', 'test/actors/provisioning/settle.test.ts'],
+    tests: [
+      'test/actors/provisioning/record.test.ts',
+      'test/actors/provisioning/resolve-intents.test.ts',
+    ],
   },
   {
     id: 'holds-of-a-searched-device-are-forgotten',
-    file: 'src/actors/provisioning/settle.ts',
+    file: 'src/actors/provisioning/resolve-intents.ts',
     find: '    await restoreHolds(deps, { ...intent, device }, session);\n',
     replace: '',
-    tests: ['test/actors/provisioning/settle.test.ts'],
+    tests: ['test/actors/provisioning/resolve-intents.test.ts'],
   },
   {
     id: 'holds-of-an-orphan-are-forgotten',

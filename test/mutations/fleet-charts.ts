@@ -216,7 +216,7 @@ const guard = mistakesIn(
   ['test/model/guard.rules.test.ts'],
   [
     [
-      'guard-nudge-during-a-look-is-lost',
+      'guard-nudge-during-an-assessment-is-lost',
       `onError: blinded(errorOf),
           },
           on: { 'guard.nudged': { actions: 'wantRound' } },`,
@@ -234,17 +234,17 @@ const guard = mistakesIn(
     ['guard-looks-again-for-ever', `entry: 'beginRound',`, ''],
     [
       'guard-stands-where-it-stood-when-it-sees-nothing',
-      `'look.failed': { target: '.blind' },`,
+      `'assessment.failed': { target: '.blind' },`,
       '',
     ],
     [
-      'guard-believes-an-old-look',
+      'guard-believes-an-old-assessment',
       `standings: [BLIND],
       reason: BLIND.reason,
       failure: failureOf(error),`,
       `failure: failureOf(error),`,
     ],
-    ['guard-waits-for-a-look-for-ever', `after: { answer: blinded(unanswered) },`, ''],
+    ['guard-waits-for-an-assessment-for-ever', `after: { answer: blinded(unanswered) },`, ''],
     ['guard-waits-too-long', `ANSWER_MS = 30_000`, `ANSWER_MS = 31_000`],
     [
       'guard-frozen-is-taken-for-watching',
@@ -263,8 +263,8 @@ const guard = mistakesIn(
     ],
     [
       'guard-sees-only-the-fleet',
-      `state: gravest(look.standings).state`,
-      `state: look.standings[0]!.state`,
+      `state: gravest(findings.standings).state`,
+      `state: findings.standings[0]!.state`,
     ],
     ['guard-nudge-at-rest-is-lost', `on: { 'guard.nudged': { target: 'assessing' } },`, ''],
     ['guard-looks-only-when-nudged', `after: { assessPeriod: { target: 'assessing' } },`, ''],
@@ -276,8 +276,8 @@ const guard = mistakesIn(
               actions: [`,
     ],
     [
-      'guard-look-is-not-told',
-      `{ type: 'reportLook', params: ({ event }) => ({ look: event.output }) },`,
+      'guard-findings-are-not-told',
+      `{ type: 'reportFindings', params: ({ event }) => ({ findings: event.output }) },`,
       '',
     ],
     ['guard-begins-with-confidence', `initial: 'blind',`, `initial: 'watching',`],

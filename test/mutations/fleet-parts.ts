@@ -9,7 +9,7 @@ const provisioner = mistakesIn(
     [
       'provisioner-next-round-without-the-lease',
       `after: { period: { target: 'awaitingLease' } },`,
-      `after: { period: { target: 'settling' } },`,
+      `after: { period: { target: 'resolving' } },`,
     ],
     [
       'provisioner-after-a-pause-without-the-lease',
@@ -19,19 +19,19 @@ const provisioner = mistakesIn(
     [
       'provisioner-after-a-failure-without-the-lease',
       `after: { backoff: { target: 'awaitingLease' } },`,
-      `after: { backoff: { target: 'settling' } },`,
+      `after: { backoff: { target: 'resolving' } },`,
     ],
-    ['provisioner-begins-without-the-lease', `initial: 'awaitingLease',`, `initial: 'settling',`],
+    ['provisioner-begins-without-the-lease', `initial: 'awaitingLease',`, `initial: 'resolving',`],
     [
       'provisioner-goes-on-without-the-lease',
-      `onDone: { target: 'settling' },
+      `onDone: { target: 'resolving' },
         onError: failed(),`,
-      `onDone: { target: 'settling' },
-        onError: { target: 'settling' },`,
+      `onDone: { target: 'resolving' },
+        onError: { target: 'resolving' },`,
     ],
     [
       'provisioner-settles-nothing',
-      `onDone: { target: 'settling' },`,
+      `onDone: { target: 'resolving' },`,
       `onDone: { target: 'listing' },`,
     ],
     [

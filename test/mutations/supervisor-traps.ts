@@ -129,28 +129,28 @@ const guard = mistakesIn(
   ['test/model/guard.rules.test.ts'],
   [
     [
-      'trap-failure-outlasts-a-look',
-      `reason: gravest(look.standings).reason,
+      'trap-failure-outlasts-an-assessment',
+      `reason: gravest(findings.standings).reason,
       failure: null,`,
-      'reason: gravest(look.standings).reason,',
+      'reason: gravest(findings.standings).reason,',
     ],
-    ['trap-rows-of-the-first-look-are-kept', '      rows: look.rows,\n', ''],
-    ['trap-counts-of-the-first-look-are-kept', '      counts: look.counts,\n', ''],
-    ['trap-failed-look-is-unheard', '            onError: blinded(errorOf),\n', ''],
+    ['trap-rows-of-the-first-assessment-are-kept', '      rows: findings.rows,\n', ''],
+    ['trap-counts-of-the-first-assessment-are-kept', '      counts: findings.counts,\n', ''],
+    ['trap-failed-assessment-is-unheard', '            onError: blinded(errorOf),\n', ''],
     [
       'trap-second-round-is-never-looked-at',
       "[{ guard: 'anotherRound', target: 'assessing' }, { target: 'resting' }]",
       "{ target: 'resting' }",
     ],
     [
-      'trap-settling-waits-for-ever',
+      'trap-resolving-waits-for-ever',
       `after: {
             answer: { target: 'resting', actions: { type: 'reportUnsettled', params: unanswered } },
           },`,
       '',
     ],
     [
-      'trap-nudge-restarts-a-look',
+      'trap-nudge-restarts-an-assessment',
       `onError: blinded(errorOf),
           },
           on: { 'guard.nudged': { actions: 'wantRound' } },`,
@@ -159,7 +159,7 @@ const guard = mistakesIn(
           on: { 'guard.nudged': { target: 'assessing', reenter: true } },`,
     ],
     [
-      'trap-reason-outlasts-a-failed-look',
+      'trap-reason-outlasts-a-failed-assessment',
       `standings: [BLIND],
       reason: BLIND.reason,
       failure: failureOf(error),`,

@@ -62,7 +62,7 @@ export interface Life {
   die(): void;
 }
 export type Step =
-  'takeLease' | 'settleIntents' | 'listBoth' | 'planRound' | 'recordFindings' | 'beginCreations';
+  'takeLease' | 'resolveIntents' | 'listBoth' | 'planRound' | 'recordFindings' | 'beginCreations';
 
 export function createProvisionStand(config: Partial<MemProviderConfig> = {}): ProvisionStand {
   const clock = createSimulatedClock();
@@ -120,7 +120,7 @@ export function createProvisionStand(config: Partial<MemProviderConfig> = {}): P
       step,
       drain,
       async round() {
-        for (const name of ['takeLease', 'settleIntents', 'listBoth'] as const) await step(name);
+        for (const name of ['takeLease', 'resolveIntents', 'listBoth'] as const) await step(name);
         const planned = (await step('planRound')) as number;
         await step('recordFindings');
         if (planned > 0) await step('beginCreations');

@@ -4,7 +4,7 @@ import type { Log } from '../../adapters/log/port.ts';
 import { slot, type SessionId, type Slot } from '../../domain/ids.ts';
 import { GUARD_VERBS, type RequestRow } from '../../domain/machine.ts';
 import { rankOf } from '../../domain/preference.ts';
-import { guard, type GuardLook } from '../../machines/guard.ts';
+import { guard, type GuardFindings } from '../../machines/guard.ts';
 import type { GuardWatch } from './watch.ts';
 import type { Mirror } from '../mirror/mirror.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
@@ -30,14 +30,14 @@ export function provideGuard(deps: GuardDeps) {
   const { bmdb, watch, log, isTakingIn } = deps;
   return guard.provide({
     actors: {
-      assess: fromPromise<GuardLook, void>(async () => {
+      assess: fromPromise<GuardFindings, void>(async () => {
         const found = await bmdb.guard.assess({ ingestUp: isTakingIn() });
         return { rows: found.rows, counts: found.counts, standings: watch.judge(found) };
       }),
       settleGuardRequests: fromPromise<void, void>(({ signal }) => settleDue(deps, signal)),
     },
     actions: {
-      reportLook: (_, { look }) => watch.take(look, look.standings),
+      reportFindings: (_, { findings }) => watch.take(findings, findings.standings),
       reportBlind: (_, { error }) => {
         watch.lose();
         log.warn({ err: error }, 'the guard could not look at the fleet: nobody is recovered');

@@ -13,7 +13,7 @@ import { slotIdOfMachine } from '../../domain/provisioning/stock.ts';
 import { begin, providedBy, providerNamed, type ProvisionDeps } from './deps.ts';
 import { restoreHolds } from './restore-holds.ts';
 import type { RoundState } from './round.ts';
-import { adoptFound, takeUp } from './settle.ts';
+import { adoptFound, takeUp } from './resolve-intents.ts';
 
 interface Under {
   readonly session: BmdbSession;

@@ -10,7 +10,7 @@ import { listBoth } from './list-both.ts';
 import { planRound } from './plan.ts';
 import { recordFindings } from './record.ts';
 import { newRound, type RoundState } from './round.ts';
-import { settleIntents } from './settle.ts';
+import { resolveIntents } from './resolve-intents.ts';
 
 /** What fills the `provisioner` chart, and the creations that outlive its iterations. */
 export interface Provisioning {
@@ -53,14 +53,14 @@ function slotsOf(
       rounds.set(provider, round);
     }),
 
-    settleIntents: fromPromise<void, Round>(async ({ input: { provider }, signal }) => {
+    resolveIntents: fromPromise<void, Round>(async ({ input: { provider }, signal }) => {
       const under = begin(deps, signal);
       // Nothing will be planned: the provider is left in peace.
       if (throttleOf(deps.holds.holds(provider), 'list', deps.nowMs())) return;
       const mark = creations.mark();
       const { intents } = await deps.bmdb.scan(under.ends);
       const running = creations.witnessesSince(provider, mark);
-      await settleIntents(deps, provider, intents, { ...under, running });
+      await resolveIntents(deps, provider, intents, { ...under, running });
     }),
 
     listBoth: fromPromise<Listed, Round>(({ input: { provider }, signal }) =>

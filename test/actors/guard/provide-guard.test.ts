@@ -39,7 +39,7 @@ let requests: RequestRow[];
 let facts: Map<Slot, SlotFacts>;
 let sessions: SessionId[];
 let ingestUp: boolean;
-let looks: boolean[];
+let assessments: boolean[];
 let settle: BmdbSession['settle'];
 let settledKeys: string[];
 let actor: ReturnType<typeof start>;
@@ -70,8 +70,8 @@ const done = (request: RequestRow): RequestState => ({
 function start() {
   const guarded = fault.wrap(
     {
-      assess: async (look: { readonly ingestUp: boolean }) => {
-        looks.push(look.ingestUp);
+      assess: async (findings: { readonly ingestUp: boolean }) => {
+        assessments.push(findings.ingestUp);
         return found;
       },
     },
@@ -103,7 +103,7 @@ beforeEach(() => {
   clock = createSimulatedClock();
   [log, metrics, fault, changes] = [recordingLog(), createMemMetrics(), createFault(), 0];
   [requests, facts, sessions, ingestUp] = [[], new Map(), [SESSION], true];
-  [looks, settledKeys, found] = [[], [], calm()];
+  [assessments, settledKeys, found] = [[], [], calm()];
   settle = async (key) => {
     settledKeys.push(key);
     const request = requests.find((each) => each.key === key);
@@ -128,26 +128,26 @@ afterEach(async () => {
   expect(clock.pending, 'timers left').toBe(0);
 });
 
-describe('looks', () => {
+describe('assessments', () => {
   test('at once, then each period, and says whether heartbeats are taken in', async () => {
     actor.stop();
-    looks.length = 0;
+    assessments.length = 0;
     actor = start();
     expect(state()).toBe('blind');
     await settled();
-    expect([looks, state()]).toEqual([[true], 'watching']);
+    expect([assessments, state()]).toEqual([[true], 'watching']);
     ingestUp = false;
     await advance(clock, 3 * PERIOD_MS);
-    expect(looks).toEqual([true, false, false, false]);
+    expect(assessments).toEqual([true, false, false, false]);
   });
 
-  test('a nudge is a look at once; one that comes during a look leads to one more', async () => {
+  test('a nudge leads to an assessment at once; one that comes during an assessment leads to one more', async () => {
     await settled();
     found = frozen();
     actor.send({ type: 'guard.nudged' });
     for (let count = 0; count < 5; count += 1) actor.send({ type: 'guard.nudged' });
     await settled();
-    expect([looks.length, state()]).toEqual([3, 'frozen']);
+    expect([assessments.length, state()]).toEqual([3, 'frozen']);
   });
 
   test('each state is shown with its reason, and is dated', async () => {
@@ -171,7 +171,7 @@ describe('looks', () => {
     expect(watch.view().reason).toContain('9 of 20');
   });
 
-  test('an answer that never comes leaves it blind, and it looks again', async () => {
+  test('an answer that never comes leaves it blind, and it tries again', async () => {
     actor.stop();
     let answers = false;
     const never = new Promise<GuardAssessment>(() => undefined);
@@ -357,7 +357,7 @@ describe('each slot fails once, and runs twice: the next round mends it', () => 
     expect(watch.view().state).toBe('frozen');
   });
 
-  test('without a session nothing is settled, and the looks go on', async () => {
+  test('without a session nothing is settled, and the assessments go on', async () => {
     actor.stop();
     requests = [requestRow({ verb: 'thaw', slotId: null, machineId: null })];
     const lonely = createActor(

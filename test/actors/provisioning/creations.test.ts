@@ -237,7 +237,7 @@ describe('the end of the daemon', () => {
     const one = await stand.life();
     await one.step('takeLease');
     await one.keeper.close();
-    for (const name of ['takeLease', 'settleIntents', 'listBoth', 'planRound'] as const) {
+    for (const name of ['takeLease', 'resolveIntents', 'listBoth', 'planRound'] as const) {
       await expect(one.step(name)).rejects.toMatchObject({ code: 'session-expired' });
     }
   });
@@ -267,7 +267,7 @@ test('a database that fails at the end of a creation leaves its device to be fou
   await one.round();
   expect(stand.states()).toEqual(['open']);
   expect(devices()).toHaveLength(1);
-  await one.step('settleIntents');
+  await one.step('resolveIntents');
   expect(stand.states()).toEqual(['adopted']);
   expect(devices()).toHaveLength(1);
 });
@@ -300,7 +300,7 @@ test('a creation that ends between reading and planning is not recorded twice', 
   };
   const one = await stand.life({ provider: slow, limits: { chunkSize: 1, machinesMax: 1 } });
   await one.round();
-  for (const name of ['takeLease', 'settleIntents', 'listBoth'] as const) await one.step(name);
+  for (const name of ['takeLease', 'resolveIntents', 'listBoth'] as const) await one.step(name);
   end();
   await settled();
   expect(stand.states()).toEqual(['adopted']);

@@ -27,14 +27,14 @@ describe('what an earlier life left open', () => {
     await dieIn('loseReply');
     const two = await stand.life({ limits: { chunkSize: 1 } });
     await two.step('takeLease');
-    await two.step('settleIntents');
+    await two.step('resolveIntents');
     expect(stand.states()).toEqual(['adopted']);
     expect(devices()).toHaveLength(1);
     expect(stand.machines()[0]!.provided!.providerId).toBe(devices()[0]!.id);
     expect(stand.machines()[0]!.machineId).toBe(
       stand.bmdb.tables.intents.values().next().value!.machineId,
     );
-    await two.step('settleIntents');
+    await two.step('resolveIntents');
     expect(stand.machines()).toHaveLength(1);
   });
 
@@ -74,7 +74,7 @@ describe('what an earlier life left open', () => {
     stand.provider.setOwner(devices()[0]!.id!, 'somebody else');
     const two = await stand.life({ limits: { chunkSize: 1 } });
     await two.step('takeLease');
-    await two.step('settleIntents');
+    await two.step('resolveIntents');
     expect(stand.states().toSorted()).toEqual(['adopted', 'failed']);
     expect(stand.machines().map(({ provided }) => provided?.providerId)).toEqual([
       devices()[1]!.id,
@@ -88,7 +88,7 @@ describe('what an earlier life left open', () => {
     await one.parts.leases.releaseAll();
     const two = await stand.life({ limits: { chunkSize: 1 } });
     await two.step('takeLease');
-    await two.step('settleIntents');
+    await two.step('resolveIntents');
     expect(stand.states()).toEqual(['unresolved']);
   });
 
@@ -106,7 +106,7 @@ describe('what an earlier life left open', () => {
       },
     });
     await two.step('takeLease');
-    await two.step('settleIntents');
+    await two.step('resolveIntents');
     expect(stand.states().toSorted()).toEqual(['adopted', 'unresolved']);
     expect(stand.log.count('an unfinished creation cannot be settled now')).toBe(1);
   });
@@ -117,7 +117,7 @@ describe('what an earlier life left open', () => {
     stand.provider.inject({ operation: 'find', effect: 'hang' });
     const two = await stand.life();
     await two.step('takeLease');
-    await two.step('settleIntents');
+    await two.step('resolveIntents');
     expect(stand.states()).toEqual(['unresolved', 'unresolved']);
     expect(devices()).toHaveLength(2);
   });
@@ -135,7 +135,7 @@ describe('what an earlier life left open', () => {
     };
     const one = await stand.life({ provider: slow, limits: { chunkSize: 1 } });
     await one.round();
-    await one.step('settleIntents');
+    await one.step('resolveIntents');
     expect(stand.states()).toEqual(['open']);
     go();
     await settled();
@@ -205,7 +205,7 @@ describe('a creation that came to nothing', () => {
     const two = await stand.life({ provider: blind, limits: { machinesMax: 1 } });
     await two.round();
     await advance(stand.clock, HOUR_MS);
-    for (const name of ['takeLease', 'settleIntents', 'listBoth', 'planRound'] as const) {
+    for (const name of ['takeLease', 'resolveIntents', 'listBoth', 'planRound'] as const) {
       await two.step(name);
     }
     isShown = true;
@@ -235,7 +235,7 @@ describe('a creation that came to nothing', () => {
       stand.bmdb.tables.intents.set(witness, { ...intent, attempts: 0 }),
     );
     await two.step('takeLease');
-    await two.step('settleIntents');
+    await two.step('resolveIntents');
     expect(searched).toEqual([]);
   });
 
@@ -251,7 +251,7 @@ describe('a creation that came to nothing', () => {
       },
     };
     const two = await stand.life({ provider: limited });
-    for (const name of ['takeLease', 'settleIntents', 'settleIntents'] as const) {
+    for (const name of ['takeLease', 'resolveIntents', 'resolveIntents'] as const) {
       await two.step(name);
     }
     expect(searches).toBe(1);

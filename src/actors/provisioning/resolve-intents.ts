@@ -15,7 +15,7 @@ const SEARCH_MS = 60_000;
  * Looks for the devices of unfinished creations that nobody works on, by their witness and past all
  * caches, and records those that exist. One that was never asked for has no device.
  */
-export async function settleIntents(
+export async function resolveIntents(
   deps: ProvisionDeps,
   provider: ProviderName,
   found: readonly IntentRow[],
@@ -34,7 +34,7 @@ export async function settleIntents(
   );
   const limit = pLimit(AT_ONCE);
   const results = await Promise.allSettled(
-    idle.map((intent) => limit(() => settle(deps, intent, under))),
+    idle.map((intent) => limit(() => resolve(deps, intent, under))),
   );
   const fatal = results.find(
     (result) => result.status === 'rejected' && result.reason instanceof SessionExpired,
@@ -42,8 +42,8 @@ export async function settleIntents(
   if (fatal?.status === 'rejected') throw fatal.reason;
 }
 
-/** Whatever goes wrong with one intent keeps no other from being settled. */
-async function settle(
+/** Whatever goes wrong with one intent keeps no other from being resolved. */
+async function resolve(
   deps: ProvisionDeps,
   intent: IntentRow,
   under: { readonly session: BmdbSession; readonly ends: AbortSignal },
@@ -59,7 +59,7 @@ async function settle(
 
 /**
  * Records the device of an unfinished creation, if there is one.
- * @returns whether the intent is settled.
+ * @returns whether the intent is resolved.
  */
 export async function adoptFound(
   deps: ProvisionDeps,
