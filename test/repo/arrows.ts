@@ -54,7 +54,9 @@ function adapterLimits(path: string): Limits | undefined {
   const folder = /^src\/adapters\/(?:provider\/)?[^/]+(?=\/)/.exec(path)?.[0];
   if (folder === undefined) return undefined;
   if (DRIVERS.files.test(path)) return DRIVERS;
-  const ours = ROOMS.find(({ name }) => name === 'adapters')!.may.map(({ files }) => files);
+  const ours = ROOMS.find(({ name }) => name === 'adapters')!
+    .may.filter(({ from }) => from?.test(path) ?? true)
+    .map(({ files }) => files);
   const kit = folder.startsWith('src/adapters/provider/') ? [KIT] : [];
   return { files: new RegExp(`^${folder}/`), ours: [...ours, ...kit] };
 }

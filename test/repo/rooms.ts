@@ -6,6 +6,8 @@ export interface Arrow {
   readonly says: string;
   /** Of the arrow in the drawing, when it leads to a part of the room. */
   readonly label?: string;
+  /** Which files of the room may follow it; all when absent. */
+  readonly from?: RegExp;
 }
 
 /** A folder of `src/`. It may always import itself. */
@@ -37,6 +39,14 @@ const SHARED_PORTS: Arrow = {
   to: 'adapters',
   says: 'the `port.ts` of clock, log, metrics and providers',
   files: /^src\/adapters\/(clock|log|metrics|provider)\/port\.ts$/,
+};
+/** A pretended machine is one and the same, whoever shows it: a driver, or the simulator. */
+const PRETENDED_HOSTS: Arrow = {
+  to: 'simulator',
+  label: 'hosts/',
+  says: 'the pretended hosts for drivers that pretend',
+  files: /^src\/simulator\/hosts\//,
+  from: /^src\/adapters\/provider\/(loopback|stub)\//,
 };
 const DRIVERS: Arrow = {
   to: 'adapters',
@@ -75,7 +85,7 @@ export const ROOMS: readonly Room[] = [
   {
     name: 'adapters',
     holds: 'one folder per outside system, each with its `port.ts` and its implementations',
-    may: [domain, wire, settings, SHARED_PORTS],
+    may: [domain, wire, settings, SHARED_PORTS, PRETENDED_HOSTS],
     note: 'drivers also their kit; their table every driver',
   },
   { name: 'console', holds: 'web page, API, health', may: [domain, machines, PORTS] },

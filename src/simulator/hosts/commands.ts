@@ -49,16 +49,26 @@ export interface CommandContext {
 }
 
 /** One simple command: its words, and the file that takes its output. */
-export interface CommandLine {
+interface CommandLine {
   readonly argv: readonly string[];
   readonly output: string | undefined;
 }
 
 /**
- * Starts the command, in a process group of its own. Paths count inside the root.
- * @throws {CommandRefused} no such program, or the power is off.
+ * Carries out a command line: one program, played or as a process. Paths count inside the root.
+ * @throws {CommandRefused} syntax we do not play, no such program, or the power is off.
  */
-export async function startCommand(
+export async function startLine(
+  line: string,
+  context: CommandContext,
+): Promise<ChildProcess | Play> {
+  const { argv, output } = parseLine(line);
+  const play = output === undefined ? context.play(argv) : undefined;
+  return play ?? startCommand({ argv, output }, context);
+}
+
+/** In a process group of its own. */
+async function startCommand(
   { argv, output }: CommandLine,
   context: CommandContext,
 ): Promise<ChildProcess> {
@@ -81,7 +91,7 @@ export async function startCommand(
  * One program with arguments and at most one `> file`, no other shell syntax.
  * @throws {CommandRefused} syntax we do not play.
  */
-export function parseLine(line: string): CommandLine {
+function parseLine(line: string): CommandLine {
   const words: string[] = [];
   let redirectAt: number | undefined;
   for (const entry of parse(line)) {

@@ -1,83 +1,105 @@
-import { watch, type FSWatcher } from 'node:fs';
-import { mkdir, open, rm, writeFile } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
-import { bootIdVariable } from './processes.ts';
+import { readFileSync } from 'node:fs';
+import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, posix } from 'node:path';
+import { playScript } from './first-boot.ts';
+import type { HostDisk } from './host.ts';
+import type { HostsLog } from './options.ts';
+import { containedPath, homeDirectory } from './paths.ts';
+import type { SpareDisk } from './spare-disk.ts';
 
-/** Kernel name of the disk. */
-export const diskName = 'vda';
-const sectorBytes = 512;
-const rebootSuffix = '.reboot';
+/** What is below it is held in memory: gone with each boot. */
+const VOLATILE = '/run';
 
-/**
- * A disk beside the one that the machine runs from: an agent finds it as on real hardware, may write
- * an image to it, and may then reboot the machine. What is on it is never booted.
- */
-export interface SpareDisk {
-  /** For the environment of all that runs on the machine. */
-  readonly env: Readonly<Record<string, string>>;
-  /** At each boot. Blank if it was not there before. */
-  attach(): Promise<void>;
-  detach(): void;
-}
-
-export interface SpareDiskOptions {
+export interface DirectoryDiskDeps {
   /** What the machine sees as `/`. */
   readonly root: string;
   readonly bootIdFile: string;
-  readonly sizeBytes: number;
-  /** Something on the machine wants it rebooted. */
-  onReboot(): void;
+  readonly hostname: () => string;
+  readonly spare: SpareDisk | undefined;
+  readonly log: HostsLog;
 }
 
-export function createSpareDisk({
+/** A disk that is a directory, so that real programs can run from it. */
+export function createDirectoryDisk({
   root,
   bootIdFile,
-  sizeBytes,
-  onReboot,
-}: SpareDiskOptions): SpareDisk {
-  const wish = `${bootIdFile}${rebootSuffix}`;
-  let watcher: FSWatcher | undefined;
-  const detach = () => {
-    watcher?.close();
-    watcher = undefined;
-  };
+  hostname,
+  spare,
+  log,
+}: DirectoryDiskDeps): HostDisk {
   return {
-    env: {
-      SHEPHERD_AGENT_ROOT: root,
-      SHEPHERD_AGENT_REBOOT_COMMAND: `: >"$${bootIdVariable}${rebootSuffix}"`,
+    wipe: () => rm(root, { recursive: true, force: true }),
+    async boot(bootId) {
+      await rm(join(root, VOLATILE), { recursive: true, force: true });
+      for (const directory of [homeDirectory, 'tmp', 'etc', VOLATILE, dirname(BOOT_ID_PATH)]) {
+        await mkdir(join(root, directory), { recursive: true });
+      }
+      await writeFile(join(root, 'etc/hostname'), `${hostname()}\n`);
+      await writeFile(bootIdFile, `${bootId}\n`);
+      await spare?.attach();
     },
-    async attach() {
-      detach();
-      await rm(wish, { force: true });
-      await describe(root, sizeBytes);
-      await makeSparse(join(root, 'dev', diskName), sizeBytes);
-      watcher = watch(dirname(wish), { persistent: false }, (_event, name) => {
-        if (name !== basename(wish)) return;
-        // Making a file is told more than once.
-        detach();
-        onReboot();
-      });
-    },
-    detach,
+    halt: () => spare?.detach(),
+    runScript: (script) =>
+      playScript(
+        script,
+        {
+          // Root writes whatever the mode says, so the owner, which is us, always keeps that right.
+          async write(path, text, mode) {
+            const file = await containedPath(root, path);
+            await writeFile(file, text);
+            await chmod(file, mode | 0o600);
+          },
+          async makeDirectory(path, mode) {
+            const directory = await containedPath(root, path);
+            await mkdir(directory, { recursive: true });
+            await chmod(directory, mode | 0o700);
+          },
+        },
+        log,
+      ),
   };
 }
 
-/** As sysfs tells of it. */
-async function describe(root: string, sizeBytes: number): Promise<void> {
-  const directory = join(root, 'sys/class/block', diskName);
-  await mkdir(directory, { recursive: true });
-  const facts = { size: sizeBytes / sectorBytes, ro: 0, serial: `disk-${diskName}` };
-  for (const [name, value] of Object.entries(facts)) {
-    await writeFile(join(directory, name), `${value}\n`);
+/** Where a machine keeps the id of its boot. */
+export const BOOT_ID_PATH = '/proc/sys/kernel/random/boot_id';
+
+/** Undefined before the first boot. */
+export function readBootId(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
   }
 }
 
-async function makeSparse(path: string, sizeBytes: number): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
-  const file = await open(path, 'a');
-  try {
-    await file.truncate(sizeBytes);
-  } finally {
-    await file.close();
-  }
+/** Texts by path. */
+export interface MemoryDisk extends HostDisk {
+  readonly files: Map<string, string>;
+}
+
+/** A disk in memory, blank. */
+export function createMemoryDisk(log: HostsLog): MemoryDisk {
+  const files = new Map<string, string>();
+  return {
+    files,
+    async wipe() {
+      files.clear();
+    },
+    async boot(bootId) {
+      for (const path of files.keys()) if (path.startsWith(`${VOLATILE}/`)) files.delete(path);
+      files.set(BOOT_ID_PATH, `${bootId}\n`);
+    },
+    runScript: (script) =>
+      playScript(
+        script,
+        {
+          async write(path, text) {
+            files.set(posix.resolve(homeDirectory, path), text);
+          },
+          makeDirectory: async () => undefined,
+        },
+        log,
+      ),
+  };
 }

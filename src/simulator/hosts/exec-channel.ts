@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import type { ServerChannel } from 'ssh2';
 import type { HostsLog } from './options.ts';
-import { CommandRefused, parseLine, startCommand } from './commands.ts';
-import type { CommandContext, Play } from './commands.ts';
+import { CommandRefused } from './commands.ts';
+import type { Play } from './commands.ts';
 import { signalProcess } from './processes.ts';
 
 /** One exec request: wires the command to the channel, as OpenSSH does. */
@@ -13,38 +13,40 @@ export interface ExecChannel {
   abandon(): void;
 }
 
+/** How a command line is carried out: as a process, or as a play of one. */
+export type Start = (line: string) => Promise<ChildProcess | Play>;
+
 /**
  * Runs a command line on the channel. As with OpenSSH, the channel stays open until the outputs are
  * closed, so a program whose detached child keeps stdout leaves its caller hanging; and a caller who
  * leaves takes the pipes away, not the process.
  */
 export function runOnChannel(
-  text: string,
+  line: string,
   channel: ServerChannel,
-  context: CommandContext,
+  start: Start,
   log: HostsLog,
 ): ExecChannel {
   const process = createProcessSide(channel, log);
-  channel.on('error', (err: Error) => log.debug({ err, line: text }, 'exec channel broke'));
+  channel.on('error', (err: Error) => log.debug({ err, line }, 'exec channel broke'));
   channel.on('close', process.abandon);
-  run(text, channel, context, process.use).catch((error: unknown) => {
+  run(line, channel, start, process.use).catch((error: unknown) => {
     const { message, exitCode = 1 } = error as Partial<CommandRefused> & Error;
-    if (!(error instanceof CommandRefused)) log.error({ err: error, line: text }, 'exec failed');
+    if (!(error instanceof CommandRefused)) log.error({ err: error, line }, 'exec failed');
     finish(channel, `${message}\n`, exitCode);
   });
   return { abandon: process.abandon, signal: process.signal };
 }
 
 async function run(
-  text: string,
+  line: string,
   channel: ServerChannel,
-  context: CommandContext,
+  start: Start,
   use: (child: ChildProcess) => void,
 ): Promise<void> {
-  const line = parseLine(text);
-  const play = line.output === undefined ? context.play(line.argv) : undefined;
-  if (play) await playOn(channel, play);
-  else use(await startCommand(line, context));
+  const started = await start(line);
+  if (typeof started === 'function') await playOn(channel, started);
+  else use(started);
 }
 
 /** The caller may leave before the end; then nobody is told how it ended. */

@@ -1,21 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import ssh2 from 'ssh2';
 import { makePrivateDirectory } from '../private-path.ts';
+import type { HostSystem } from './host.ts';
 
 /** What a machine needs to come back after the simulator was killed. */
-export interface MachineRecord {
+export interface MachineRecord extends HostSystem {
   readonly deviceId: string;
   readonly hostname: string;
   readonly port: number;
-  /** OpenSSH PEM. */
-  readonly hostKey: string;
-  readonly authorizedKeys: readonly string[];
-  /** What the first boot of an installation reads. Absent in records of an earlier release. */
-  readonly userdata?: string | null;
-  /** Whether that has happened. */
-  readonly initialized?: boolean;
   /** The uploaded program that was executed last, as the machine names it. */
   readonly program?: string;
 }
@@ -45,22 +38,4 @@ export function loadRecords(dir: string): MachineRecord[] {
       throw error;
     }
   });
-}
-
-/**
- * OpenSSH PEM. One in 256 keys that ssh2 1.17 makes has a public half that begins with a zero byte,
- * which its generator strips, so that nothing can read the key: those are thrown away.
- */
-export function generateHostKey(): string {
-  for (;;) {
-    const pem = ssh2.utils.generateKeyPairSync('ed25519').private;
-    if (!(ssh2.utils.parseKey(pem) instanceof Error)) return pem;
-  }
-}
-
-/** Public half, base64 of the wire blob. */
-export function publicHostKey(hostKey: string): string {
-  const key = ssh2.utils.parseKey(hostKey);
-  if (key instanceof Error) throw key;
-  return key.getPublicSSH().toString('base64');
 }

@@ -6,7 +6,8 @@ import { createMachine } from './machine.ts';
 import type { Machine } from './machine.ts';
 import type { SimulatedHosts, SimulatedHostsOptions } from './options.ts';
 import { killAll, processesByMachine } from './processes.ts';
-import { generateHostKey, loadRecords } from './record.ts';
+import { generateHostKey } from './keys.ts';
+import { loadRecords } from './record.ts';
 import type { MachineRecord } from './record.ts';
 
 const address = '127.0.0.1';
@@ -48,10 +49,10 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
   for (const record of loadRecords(dir)) add(record);
 
   async function portFor(machine: Machine): Promise<number> {
-    const { port } = machine.record();
-    if (machine.snapshot([]).up || (await isPortFree(port))) return port;
+    const { port } = machine.system();
+    if (machine.state().up || (await isPortFree(port))) return port;
     options.log.error(
-      { device: machine.record().deviceId, port },
+      { device: machine.system().deviceId, port },
       'the port of a machine was taken; it gets a new one',
     );
     return takeFreePort(ports);
@@ -74,7 +75,7 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
     if (!machine) return;
     await machine.remove();
     machines.delete(deviceId);
-    ports.delete(machine.record().port);
+    ports.delete(machine.system().port);
   }
 
   async function closeAll(): Promise<void> {
@@ -89,15 +90,17 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
   return {
     assign,
     gone,
-    up: async (deviceId) => find(deviceId).up(),
-    down: async (deviceId) => find(deviceId).down(),
-    reinstalled: async (deviceId, { hostname, authorizedKeys, userdata = null }) =>
-      find(deviceId).reinstall({ hostname, authorizedKeys, userdata }),
+    up: async (deviceId) => find(deviceId).on(),
+    down: async (deviceId) => find(deviceId).off(),
+    reinstalled: async (deviceId, { hostname, authorizedKeys, userdata = null }) => {
+      const hostKey = generateHostKey();
+      await find(deviceId).install({ hostname, hostKey, authorizedKeys, userdata });
+    },
     loseAgent: async (deviceId) => find(deviceId).loseAgent(),
-    shortenAgents: (deviceId, lifeMs) => find(deviceId).shortenAgents(lifeMs),
+    shortenAgents: (deviceId, lifeMs) => find(deviceId).programs.shorten(lifeMs),
     losePower: async (deviceId, on) => find(deviceId).losePower(on),
     cutAgents: (deviceIds, on) => {
-      for (const deviceId of deviceIds) find(deviceId).cut(on);
+      for (const deviceId of deviceIds) find(deviceId).programs.shut('cut', on);
     },
     hang: async (deviceId, on) => find(deviceId).hang(on),
     refuseSsh: async (deviceId, on, how = 'connection') =>

@@ -1,26 +1,47 @@
 import { createServer } from 'node:net';
-import type { Server, Socket } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
 import ssh2 from 'ssh2';
-import type { AuthContext, Connection, ParsedKey, Session } from 'ssh2';
-import type { CommandContext } from './commands.ts';
-import { runOnChannel } from './exec-channel.ts';
+import type {
+  Algorithms,
+  AuthContext,
+  Connection,
+  ServerChannel,
+  Session,
+  SFTPWrapper,
+} from 'ssh2';
 import type { ExecChannel } from './exec-channel.ts';
 import type { HostsLog } from './options.ts';
-import { serveSftp } from './sftp.ts';
 
-export interface SshServerOptions {
-  readonly port: number;
+/** How one connection is served. */
+export interface Visit {
   /** OpenSSH PEM. */
   readonly hostKey: string;
-  readonly context: CommandContext;
-  /** Asked at each login. */
-  authorized(): readonly ParsedKey[];
+  /** What is spoken; absent: what is usual. */
+  readonly algorithms?: Algorithms;
+  /** Accepts or rejects the attempt. */
+  authenticate(attempt: AuthContext): void;
+  /** Runs a command line; the answer is told of signals, and when the connection is gone. */
+  exec(line: string, channel: ServerChannel): ExecChannel | void;
+  /** Absent: SFTP is left to `subsystem`. */
+  sftp?(channel: SFTPWrapper): void;
+  /** The command line that serves a subsystem; undefined: it is refused. */
+  subsystem?(name: string): string | undefined;
+}
+
+export interface SshServerOptions {
+  /** On 127.0.0.1; 0: any that is free. */
+  readonly port: number;
   readonly log: HostsLog;
+  /** Asked for each connection. Null: it stays open and is never answered. */
+  visit(socket: Socket): Visit | null;
 }
 
 export interface SshServer {
+  readonly port: number;
   /** While frozen, connections are accepted and nothing is read from any of them. */
   freeze(on: boolean): void;
+  /** Breaks all connections that are open now. */
+  cut(): void;
   /** Breaks all connections and gives the port back. */
   close(): Promise<void>;
 }
@@ -29,12 +50,20 @@ const host = '127.0.0.1';
 
 /** Listens for SSH as one machine. @throws {Error} EADDRINUSE. */
 export async function listenSsh(options: SshServerOptions): Promise<SshServer> {
-  const ssh = new ssh2.Server({ hostKeys: [options.hostKey] }, (connection) =>
-    serve(connection, options),
-  );
+  const { log } = options;
   const sockets = new Set<Socket>();
   const waiting = new Set<Socket>();
   let frozen = false;
+  const serve = (socket: Socket) => {
+    const visit = options.visit(socket);
+    if (!visit) return;
+    const { hostKey, algorithms } = visit;
+    const ssh = new ssh2.Server(
+      { hostKeys: [hostKey], ...(algorithms && { algorithms }) },
+      (connection) => serveConnection(connection, visit, log),
+    );
+    ssh.injectSocket(socket);
+  };
   const server = createServer({ noDelay: true, pauseOnConnect: true }, (socket) => {
     sockets.add(socket);
     socket.on('close', () => {
@@ -42,13 +71,18 @@ export async function listenSsh(options: SshServerOptions): Promise<SshServer> {
       waiting.delete(socket);
     });
     // ssh2 listens only once it has the socket.
-    socket.on('error', (err) => options.log.debug({ err }, 'a connection broke'));
+    socket.on('error', (err) => log.debug({ err }, 'a connection broke'));
     if (frozen) waiting.add(socket);
-    else ssh.injectSocket(socket);
+    else serve(socket);
   });
   await listen(server, options.port);
-  server.on('error', (err) => options.log.error({ err }, 'a connection could not be accepted'));
+  server.on('error', (err) => log.error({ err }, 'a connection could not be accepted'));
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
   return {
+    port: (server.address() as AddressInfo).port,
+    cut,
     freeze(on) {
       frozen = on;
       if (on) {
@@ -56,13 +90,13 @@ export async function listenSsh(options: SshServerOptions): Promise<SshServer> {
         return;
       }
       for (const socket of sockets) if (!waiting.has(socket)) socket.resume();
-      for (const socket of waiting) ssh.injectSocket(socket);
+      for (const socket of waiting) serve(socket);
       waiting.clear();
     },
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        for (const socket of sockets) socket.destroy();
+        cut();
       }),
   };
 }
@@ -77,38 +111,29 @@ export const listen = (server: Server, port: number) =>
     });
   });
 
-function serve(connection: Connection, options: SshServerOptions): void {
-  const { log } = options;
+function serveConnection(connection: Connection, visit: Visit, log: HostsLog): void {
   connection.on('error', (err) => log.debug({ err }, 'an SSH connection broke'));
-  connection.on('authentication', (attempt) => {
-    if (mayEnter(attempt, options.authorized())) attempt.accept();
-    else attempt.reject(['publickey']);
-  });
+  connection.on('authentication', (attempt) => visit.authenticate(attempt));
   connection.on('session', (accept) => {
-    const session = serveSession(accept(), options);
+    const session = serveSession(accept(), visit);
     connection.once('close', session.abandon);
   });
 }
 
-/** A client first asks whether a key would do, then comes back with a signature. */
-function mayEnter(attempt: AuthContext, authorized: readonly ParsedKey[]): boolean {
-  if (attempt.username !== 'root' || attempt.method !== 'publickey') return false;
-  const key = authorized.find((one) => one.getPublicSSH().equals(attempt.key.data));
-  if (!key) return false;
-  const { blob, signature, hashAlgo } = attempt;
-  if (!signature) return true;
-  return blob !== undefined && key.verify(blob, signature, hashAlgo) === true;
-}
-
-function serveSession(session: Session, { context, log }: SshServerOptions) {
-  let running: ExecChannel | undefined;
+function serveSession(session: Session, visit: Visit) {
+  let running: ExecChannel | void;
   session.on('exec', (accept, _reject, { command }) => {
-    running = runOnChannel(command, accept(), context, log);
+    running = visit.exec(command, accept());
   });
   session.on('signal', (accept, _reject, { name }) => {
     running?.signal(name);
     accept?.();
   });
-  session.on('sftp', (accept) => serveSftp(accept(), context.root));
+  if (visit.sftp) session.on('sftp', (accept) => visit.sftp?.(accept()));
+  session.on('subsystem', (accept, reject, { name }) => {
+    const line = visit.subsystem?.(name);
+    if (line === undefined) reject();
+    else running = visit.exec(line, accept());
+  });
   return { abandon: () => running?.abandon() };
 }

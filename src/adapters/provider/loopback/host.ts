@@ -1,116 +1,178 @@
-import { mkdir } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
-import ssh2 from 'ssh2';
 import { ProviderError } from '../../../domain/errors.ts';
+import { runOnChannel } from '../../../simulator/hosts/exec-channel.ts';
+import {
+  createHost,
+  type Host,
+  type HostDoor,
+  type HostSystem,
+} from '../../../simulator/hosts/host.ts';
+import { generateHostKey, isAuthorized, readKey } from '../../../simulator/hosts/keys.ts';
+import { listenSsh, type SshServer, type Visit } from '../../../simulator/hosts/ssh-server.ts';
 import type { Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
-import { createPrivatePaths } from './private-paths.ts';
+import type { ReinstallRequest } from '../port.ts';
+import { createPrivateDisk } from './disk.ts';
 import { createProcesses } from './processes.ts';
-import { listenSsh, type SshServer } from './ssh-server.ts';
 import type { HostState, StateFile } from './state.ts';
 
-/** What an installation leaves on the machine. */
-export interface Installation {
-  readonly publicKey: string;
-  readonly initCommand: string;
-}
-
 /** The machine's life. Calls come one after the other. */
-export interface Host {
+export interface LoopbackHost {
   /** Lets it answer, if it is on and nobody else does that for it already. */
   ensureUp(): Promise<HostState | null>;
   /** A new system: new host key, boot id and secret. The script has run when it resolves. */
   install(
-    state: Pick<HostState, 'id' | 'hostname' | 'tags'>,
-    installation: Installation,
+    named: Pick<HostState, 'id' | 'hostname' | 'tags'>,
+    installation: Pick<ReinstallRequest, 'publicKey' | 'initCommand'>,
     signal: AbortSignal,
   ): Promise<HostState>;
   /** As after the button was pressed. @throws {ProviderError} `conflict`: it is another's. */
   power(state: HostState, want: 'on' | 'off' | 'cycle'): Promise<void>;
   /** Nothing is left of it. @throws {ProviderError} `conflict`: another process runs it. */
   remove(state: HostState): Promise<void>;
-  /** It answers no more, and what it ran has ended; its state stays. */
+  /** It answers no more, and the commands that it ran have ended; its state stays. */
   leave(): Promise<void>;
 }
 
-export interface HostDeps {
+export interface LoopbackHostDeps {
   readonly dir: string;
   readonly file: StateFile;
   readonly random: Random;
   readonly log: Log;
 }
 
-export function createHost({ dir, file, random, log }: HostDeps): Host {
-  const paths = createPrivatePaths(dir);
-  const processes = createProcesses(dir);
-  let server: SshServer | null = null;
+type Installed = Pick<HostState, 'hostKey' | 'authorizedKeys' | 'bootId' | 'port'>;
+type Kept = Omit<HostState, 'power' | 'bootId' | 'port'>;
 
-  async function down(): Promise<void> {
-    const closing = server;
-    server = null;
-    await closing?.close();
-    await processes.killAll();
+/** A pretended machine whose disk and programs are, but for a few paths, those of this host. */
+export function createLoopbackHost({ dir, file, random, log }: LoopbackHostDeps): LoopbackHost {
+  const disk = createPrivateDisk(dir);
+  const processes = createProcesses(dir, disk.bootIdFile);
+  let door = createDoor(0);
+  let host: Host<HostSystem> | null = null;
+  /** Of the call that installs now. */
+  let installing: AbortSignal = new AbortController().signal;
+
+  /** Where it listened last is tried first. */
+  function createDoor(wanted: number): HostDoor & { port(): number } {
+    let server: SshServer | null = null;
+    let port = wanted;
+    const visit = () => visitOf(host!.system());
+    return {
+      port: () => port,
+      async open() {
+        server = await listenSsh({ port, log, visit }).catch((error: NodeJS.ErrnoException) => {
+          if (error.code !== 'EADDRINUSE') throw error;
+          return listenSsh({ port: 0, log, visit });
+        });
+        ({ port } = server);
+      },
+      async close() {
+        const closing = server;
+        server = null;
+        await closing?.close();
+      },
+    };
   }
 
-  /** The same port as before, if it can be had. */
-  async function up(state: HostState): Promise<HostState> {
-    const { hostKey, authorized } = state;
-    const start = (command: string) => processes.start(paths.translate(command));
-    const listen = (port: number) => listenSsh({ hostKey, authorized, port, log, start });
-    server = await listen(state.port).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EADDRINUSE') throw error;
-      return listen(0);
-    });
-    const now = { ...state, port: server.port };
+  const visitOf = ({ hostKey, authorizedKeys }: HostSystem): Visit => ({
+    hostKey,
+    authenticate(attempt) {
+      if (isAuthorized(attempt, authorizedKeys.map(readKey))) attempt.accept();
+      else attempt.reject(['publickey']);
+    },
+    exec: (line, channel) =>
+      runOnChannel(line, channel, async (text) => processes.start(disk.translate(text)), log),
+    subsystem(name) {
+      const program = SFTP_SERVERS.find((path) => existsSync(path));
+      return name === 'sftp' && program !== undefined ? `exec ${program}` : undefined;
+    },
+  });
+
+  async function runScript(script: string): Promise<void> {
+    const code = await processes.runScript(disk.translate(script), installing);
+    if (installing.aborted) throw installing.reason;
+    if (code !== 0) log.warn({ code }, 'the script of the first boot failed');
+  }
+
+  function hostOf({ hostKey, authorizedKeys, bootId, port }: Installed): Host<HostSystem> {
+    door = createDoor(port);
+    return createHost<HostSystem>(
+      { hostKey, authorizedKeys, initialized: true },
+      { bootId, newBootId: random.uuid, disk: { ...disk, runScript }, programs: processes, door },
+    );
+  }
+
+  /** What is told of it from now on. */
+  async function keep(state: Kept, machine: Host<HostSystem>): Promise<HostState> {
+    const { up, bootId = '' } = machine.state();
+    const now: HostState = { ...state, power: up ? 'on' : 'off', bootId, port: door.port() };
     await file.write(now);
     return now;
   }
 
-  async function boot(state: HostState): Promise<HostState> {
-    const now: HostState = { ...state, power: 'on', bootId: random.uuid() };
-    await paths.setBootId(now.bootId);
-    return up(now);
+  /** Another process may run the machine of this directory; only that one may change its life. */
+  async function take(state: HostState): Promise<Host<HostSystem>> {
+    if (!host && state.power === 'on' && (await answers(state.port))) {
+      throw new ProviderError('conflict', 'another process runs the machine of this directory');
+    }
+    return (host ??= hostOf(state));
   }
 
-  /** Another process may run the machine of this directory; only that one may change its life. */
-  async function requireOwn(state: HostState): Promise<void> {
-    if (server || state.power === 'off' || !(await answers(state.port))) return;
-    throw new ProviderError('conflict', 'another process runs the machine of this directory');
+  async function leave(): Promise<void> {
+    await host?.close();
+    host = null;
+    await processes.leave();
   }
 
   return {
     async ensureUp() {
       const state = await file.read();
-      if (!state || state.power === 'off' || server || (await answers(state.port))) return state;
-      await paths.setBootId(state.bootId);
-      return up(state);
+      if (!state || state.power === 'off' || host || (await answers(state.port))) return state;
+      host = hostOf(state);
+      await host.wake();
+      return keep(state, host);
     },
-    async install(state, { publicKey, initCommand }, signal) {
-      await down();
-      await paths.clear();
-      await mkdir(dir, { recursive: true, mode: 0o700 });
-      const code = await processes.runScript(paths.translate(initCommand), signal);
-      if (signal.aborted) throw signal.reason;
-      if (code !== 0) log.warn({ code }, 'the script of the first boot failed');
-      const hostKey = generateHostKey();
-      return boot({ ...state, power: 'on', bootId: '', hostKey, authorized: publicKey, port: 0 });
+    async install({ id, hostname, tags }, { publicKey, initCommand }, signal) {
+      await leave();
+      const system = { hostKey: generateHostKey(), authorizedKeys: [publicKey] };
+      host = hostOf({ ...system, bootId: '', port: 0 });
+      installing = signal;
+      try {
+        await host.install({ ...system, userdata: initCommand });
+        await host.on();
+      } catch (error) {
+        await leave();
+        throw error;
+      }
+      return keep({ id, hostname, tags, ...system }, host);
     },
     async power(state, want) {
-      await requireOwn(state);
+      const machine = await take(state);
       if (want === state.power) return;
-      await down();
-      if (want === 'off') await file.write({ ...state, power: 'off' });
-      else await boot(state);
+      await machine.off();
+      if (want !== 'off') await machine.on();
+      await keep(state, machine);
     },
     async remove(state) {
-      await requireOwn(state);
-      await down();
-      await paths.clear();
+      const machine = await take(state);
+      await machine.remove();
+      await disk.wipe();
+      host = null;
       await file.write(null);
     },
-    leave: down,
+    leave,
   };
 }
+
+/** Where systems keep the file transfer part of their own SSH server. */
+const SFTP_SERVERS = [
+  '/usr/lib/openssh/sftp-server',
+  '/usr/libexec/openssh/sftp-server',
+  '/usr/lib/ssh/sftp-server',
+  '/usr/libexec/sftp-server',
+];
 
 function answers(port: number): Promise<boolean> {
   if (port === 0) return Promise.resolve(false);
@@ -122,22 +184,4 @@ function answers(port: number): Promise<boolean> {
     });
     socket.once('error', () => resolve(false));
   });
-}
-
-/**
- * OpenSSH PEM. One in 256 keys that ssh2 1.17 makes has a public half that begins with a zero byte,
- * which its generator strips, so that nothing can read the key: those are thrown away.
- */
-function generateHostKey(): string {
-  for (;;) {
-    const pem = ssh2.utils.generateKeyPairSync('ed25519').private;
-    if (!(ssh2.utils.parseKey(pem) instanceof Error)) return pem;
-  }
-}
-
-/** Public half of a host key, wire form. */
-export function publicBlobOf({ hostKey }: HostState): Buffer {
-  const key = ssh2.utils.parseKey(hostKey);
-  if (key instanceof Error) throw key;
-  return key.getPublicSSH();
 }

@@ -10,7 +10,8 @@ import type {
   OperationRef,
   Provider,
 } from '../port.ts';
-import { createHost, publicBlobOf } from './host.ts';
+import { publicBlobOf } from '../../../simulator/hosts/keys.ts';
+import { createLoopbackHost } from './host.ts';
 import { createStateFile, type HostState } from './state.ts';
 
 /** The one slot there is. */
@@ -26,7 +27,7 @@ export function createLoopbackProvider(dir: string, context: DriverContext): Pro
   const { random, log } = context;
   const lifetime = createLifetime();
   const file = createStateFile(dir);
-  const host = createHost({ dir, file, random, log });
+  const host = createLoopbackHost({ dir, file, random, log });
   let last: Promise<unknown> = Promise.resolve();
 
   /** One call after the other: they share one machine. */
@@ -125,7 +126,7 @@ export function createLoopbackProvider(dir: string, context: DriverContext): Pro
         call,
         async () => {
           const state = await machineOf(id ?? '');
-          if (publicBlobOf(state).equals(key)) return;
+          if (publicBlobOf(state.hostKey).equals(key)) return;
           throw new ProviderError('conflict', 'this is not the host key of the machine');
         },
         true,

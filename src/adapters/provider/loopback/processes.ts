@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { bootIdVariable, killAll, processesByMachine } from '../../../simulator/hosts/processes.ts';
 
 /** What runs on the machine: each command in a process group of its own. */
 export interface Processes {
@@ -7,18 +8,26 @@ export interface Processes {
   start(line: string): ChildProcess;
   /** Runs a script, fed to a shell; answers its exit code, null when it was killed. */
   runScript(script: string, signal: AbortSignal): Promise<number | null>;
-  /** Ends everything, as a reboot would, and resolves when it has ended. */
-  killAll(): Promise<void>;
+  /** Ends the commands that were started here. */
+  leave(): Promise<void>;
+  /**
+   * Ends everything, as a reboot would: what left its group too, and what was started when another
+   * process ran the machine. Answers how many of those there were; where there is no `/proc`, none.
+   */
+  end(): Promise<number>;
 }
 
-/** @param cwd where commands start. */
-export function createProcesses(cwd: string): Processes {
+/**
+ * @param cwd where commands start.
+ * @param bootIdFile named in the environment of all that runs here, which tells its agent the boot.
+ */
+export function createProcesses(cwd: string, bootIdFile: string): Processes {
   const running = new Set<ChildProcess>();
 
   function run(args: readonly string[]): ChildProcess {
     const child = spawn('/bin/sh', args, {
       cwd,
-      env: environment(),
+      env: { ...environment(), [bootIdVariable]: bootIdFile },
       detached: true,
       stdio: 'pipe',
     });
@@ -28,7 +37,15 @@ export function createProcesses(cwd: string): Processes {
     return child;
   }
 
+  async function leave(): Promise<void> {
+    // Not `close`: what left its group may hold the pipes for as long as it likes.
+    const ended = [...running].map((child) => once(child, 'exit'));
+    for (const child of running) killGroup(child);
+    await Promise.all(ended);
+  }
+
   return {
+    leave,
     start: (line) => run(['-c', line]),
     async runScript(script, signal) {
       const child = run(['-s']);
@@ -43,11 +60,9 @@ export function createProcesses(cwd: string): Processes {
       signal.removeEventListener('abort', kill);
       return code;
     },
-    async killAll() {
-      // Not `close`: what left its group may hold the pipes for as long as it likes.
-      const ended = [...running].map((child) => once(child, 'exit'));
-      for (const child of running) killGroup(child);
-      await Promise.all(ended);
+    async end() {
+      await leave();
+      return killAll(() => processesByMachine().get(bootIdFile) ?? []);
     },
   };
 }

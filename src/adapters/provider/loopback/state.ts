@@ -12,11 +12,14 @@ export interface HostState {
   readonly bootId: string;
   /** OpenSSH PEM. */
   readonly hostKey: string;
-  /** OpenSSH line that may log in. */
-  readonly authorized: string;
+  /** OpenSSH lines that may log in. */
+  readonly authorizedKeys: readonly string[];
   /** Where it listens once it has; 0 before. */
   readonly port: number;
 }
+
+/** As earlier releases wrote it: with one key. */
+type Written = HostState & { readonly authorized?: string };
 
 /** The state file of a directory; null stands for a machine that does not exist. */
 export function createStateFile(dir: string) {
@@ -24,7 +27,10 @@ export function createStateFile(dir: string) {
   return {
     async read(): Promise<HostState | null> {
       try {
-        return JSON.parse(await readFile(path, 'utf8')) as HostState | null;
+        const written = JSON.parse(await readFile(path, 'utf8')) as Written | null;
+        if (!written) return null;
+        const { authorized, ...state } = written;
+        return authorized === undefined ? state : { ...state, authorizedKeys: [authorized] };
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
         throw error;

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
@@ -19,6 +19,7 @@ import {
   SECRET_TAG,
 } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { createHash } from 'node:crypto';
+import { commandOf } from '../../ssh/sshd-stand.ts';
 import { call, context, SET_ID } from '../static/stand.ts';
 
 const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
@@ -135,6 +136,43 @@ test('what runs ends with a reboot', async () => {
   const outcome = expect(running).rejects.toThrow();
   await fleet.rebootMachine(machine.id!, 'force', call());
   await outcome;
+});
+
+test('what left its group ends with a reboot too; the end of the daemon spares it', async () => {
+  const first = provide().fleet;
+  const machine = await create(first);
+  const pid = Number(
+    await output(machine, 'sh', '-c', 'setsid sleep 60 > /dev/null 2>&1 & echo $!'),
+  );
+  const isRunning = () => existsSync(`/proc/${pid}/cmdline`) && commandOf(pid).includes('sleep');
+  await first.stop();
+  expect(isRunning()).toBe(true);
+  const second = provide().fleet;
+  await second.prepare(call());
+  await second.rebootMachine(machine.id!, 'force', call());
+  expect(isRunning()).toBe(false);
+});
+
+test('an agent is told the boot id that is told over SSH', async () => {
+  const machine = await create(provide().fleet);
+  const told = await output(machine, 'sh', '-c', 'cat "$SHEPHERD_AGENT_BOOT_ID_FILE"');
+  expect(told).toBe(await output(machine, 'cat', BOOT_ID));
+});
+
+test('a machine of an earlier release, whose file has one key, lets it in', async () => {
+  const first = provide().fleet;
+  const machine = await create(first);
+  await first.stop();
+  const path = join(directory, 'host/machine.json');
+  const { authorizedKeys, ...state } = JSON.parse(readFileSync(path, 'utf8')) as Record<
+    string,
+    unknown
+  >;
+  const [authorized] = authorizedKeys as string[];
+  writeFileSync(path, JSON.stringify({ ...state, authorized }));
+  const second = provide().fleet;
+  await second.prepare(call());
+  expect(await output(machine, 'echo', 'in')).toBe('in\n');
 });
 
 test('a reinstallation keeps the id; key and secret are new', async () => {

@@ -5,9 +5,8 @@ import { uuidOf } from '../chance.ts';
 import type { FaultKind } from '../fault-kinds.ts';
 import type { Faults } from '../faults.ts';
 import { deviceOccasion } from '../views.ts';
-import type { Host } from './host.ts';
-import { failed, type Outcome, said } from './outcome.ts';
-import { createRunner } from './runner.ts';
+import type { StubHost } from './ssh-machines.ts';
+import { createRunner, failed, type Outcome, said } from './runner.ts';
 
 export interface CommandDeps {
   readonly clock: Clock;
@@ -20,7 +19,7 @@ export interface CommandDeps {
  */
 export async function runCommand(
   line: string,
-  host: Host,
+  host: StubHost,
   { signal, ...deps }: CommandDeps & { readonly signal: AbortSignal },
 ): Promise<Outcome> {
   const { clock, faults } = deps;
@@ -54,7 +53,7 @@ export async function runCommand(
     case 'date':
       return said(`${Math.floor(clock.now() / 1000)}\n`);
     case 'runner':
-      return createRunner(host, {
+      return createRunner(host.jobs, {
         sticks,
         since,
         nowMs: () => clock.now(),
@@ -72,10 +71,10 @@ export async function runCommand(
   }
 
   function contentOf(path: string): string | undefined {
-    if (path === '/proc/sys/kernel/random/boot_id') return `${host.device.bootId}\n`;
-    if (path !== INSTANCE_SECRET_PATH) return host.files.get(path);
+    const text = host.disk.files.get(path);
+    if (path !== INSTANCE_SECRET_PATH) return text;
     if (sticks('secret-missing')) return undefined;
-    return sticks('secret-wrong') ? wrongSecret(host.device.id) : host.files.get(path);
+    return sticks('secret-wrong') ? wrongSecret(host.device.id) : text;
   }
 }
 

@@ -1,13 +1,14 @@
 import type { Socket } from 'node:net';
-import ssh2 from 'ssh2';
-import type { AuthContext, Connection, ServerChannel } from 'ssh2';
+import type { ServerChannel } from 'ssh2';
+import { isAuthorized, readKey } from '../../../../simulator/hosts/keys.ts';
+import type { Visit } from '../../../../simulator/hosts/ssh-server.ts';
 import { type Clock, sleep } from '../../../clock/port.ts';
 import type { Log } from '../../../log/port.ts';
 import type { Faults, Occasion } from '../faults.ts';
 import { deviceOccasion } from '../views.ts';
 import { runCommand } from './commands.ts';
-import { type Host, parsed } from './host.ts';
-import type { Outcome } from './outcome.ts';
+import type { Outcome } from './runner.ts';
+import type { StubHost } from './ssh-machines.ts';
 
 export interface ConnectionDeps {
   readonly clock: Clock;
@@ -15,10 +16,11 @@ export interface ConnectionDeps {
   readonly faults: Faults;
 }
 
-/** Speaks SSH as the machine does, with whatever is wrong with it. Ends with the socket. */
-export function serveConnection(socket: Socket, host: Host, deps: ConnectionDeps): void {
+/** How a machine meets who connects, with whatever is wrong with it. Ends with the socket. */
+export function visitOf(socket: Socket, host: StubHost, deps: ConnectionDeps): Visit | null {
   const { clock, log, faults } = deps;
   const { device } = host;
+  const { hostKey, authorizedKeys } = host.machine.system();
   host.connections += 1;
   const occasion: Occasion = {
     operation: 'ssh',
@@ -28,29 +30,19 @@ export function serveConnection(socket: Socket, host: Host, deps: ConnectionDeps
   };
   const closed = new AbortController();
   socket.on('close', () => closed.abort());
-  socket.on('error', (err) => log.debug({ err, device: device.id }, 'a connection broke'));
-  if (faults.strike(occasion, 'accept-then-hang')) return;
-  const server = new ssh2.Server({ hostKeys: [shownKey()] }, serve);
-  server.injectSocket(socket);
-  socket.resume();
-
-  function shownKey(): string {
-    const changed = faults.sticks('host-key-changed', deviceOccasion(device));
-    const isDue = changed && clock.now() >= host.bootedAtMs + changed.amount;
-    return isDue ? host.otherKey : host.hostKey;
-  }
-
-  function serve(connection: Connection): void {
-    const refuses = faults.strike(occasion, 'auth-refused') !== null;
-    connection.on('error', (err) => log.debug({ err, device: device.id }, 'SSH broke'));
-    connection.on('authentication', (attempt) => {
-      if (!refuses && mayEnter(attempt, device.installation.publicKey)) attempt.accept();
+  if (faults.strike(occasion, 'accept-then-hang')) return null;
+  const refuses = faults.strike(occasion, 'auth-refused') !== null;
+  const changed = faults.sticks('host-key-changed', deviceOccasion(device));
+  return {
+    hostKey: changed && clock.now() >= host.bootedAtMs + changed.amount ? host.otherKey : hostKey,
+    authenticate(attempt) {
+      const isOurs =
+        attempt.username === 'root' && isAuthorized(attempt, authorizedKeys.map(readKey));
+      if (isOurs && !refuses) attempt.accept();
       else attempt.reject(['publickey']);
-    });
-    connection.on('session', (accept) => {
-      accept().on('exec', (acceptExec, _reject, { command }) => void exec(command, acceptExec()));
-    });
-  }
+    },
+    exec: (line, channel) => void exec(line, channel),
+  };
 
   async function exec(line: string, channel: ServerChannel): Promise<void> {
     channel.on('error', (err: Error) => log.debug({ err, line }, 'a channel broke'));
@@ -97,14 +89,4 @@ export function serveConnection(socket: Socket, host: Host, deps: ConnectionDeps
       });
     }
   }
-}
-
-/** A client first asks whether a key would do, then comes back with a signature. */
-function mayEnter(attempt: AuthContext, publicKey: string): boolean {
-  if (attempt.username !== 'root' || attempt.method !== 'publickey' || publicKey === '')
-    return false;
-  const key = parsed(publicKey);
-  if (!key.getPublicSSH().equals(attempt.key.data)) return false;
-  const { blob, signature, hashAlgo } = attempt;
-  return !signature || !blob || key.verify(blob, signature, hashAlgo) === true;
 }

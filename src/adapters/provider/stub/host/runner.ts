@@ -1,7 +1,26 @@
 import type { FaultKind } from '../fault-kinds.ts';
 import type { Strike } from '../faults.ts';
-import type { Host, Job } from './host.ts';
-import { failed, type Outcome, said } from './outcome.ts';
+
+/** What a command came to. */
+export interface Outcome {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A success that says something. */
+export const said = (stdout: string): Outcome => ({ exitCode: 0, stdout, stderr: '' });
+/** A failure, with a line about it. */
+export const failed = (exitCode: number, stderr: string): Outcome => ({
+  exitCode,
+  stdout: '',
+  stderr: `${stderr}\n`,
+});
+
+export interface Job {
+  /** Null: it runs. */
+  readonly endedAtMs: number | null;
+}
 
 export interface RunnerDeps {
   sticks(fault: FaultKind): Strike | null;
@@ -16,7 +35,7 @@ export interface RunnerDeps {
  * ended but whose lock is held, and `broken` when the machine gives itself up; `runner --start <id>`
  * and `runner --end <id>` answer nothing.
  */
-export function createRunner(host: Host, { sticks, since, nowMs, wait }: RunnerDeps) {
+export function createRunner(jobs: Map<string, Job>, { sticks, since, nowMs, wait }: RunnerDeps) {
   /** Whether a job that ended is still listed. */
   function isLocked({ endedAtMs }: Job): boolean {
     if (endedAtMs === null || sticks('stuck-run-lock')) return true;
@@ -24,7 +43,7 @@ export function createRunner(host: Host, { sticks, since, nowMs, wait }: RunnerD
   }
 
   function list(): string {
-    const lines = [...host.jobs]
+    const lines = [...jobs]
       .filter(([, job]) => isLocked(job))
       .map(([id, { endedAtMs }]) => (endedAtMs === null ? id : `${id} stale`));
     return [...lines, ...(since('reports-broken') ? ['broken'] : []), ''].join('\n');
@@ -33,14 +52,14 @@ export function createRunner(host: Host, { sticks, since, nowMs, wait }: RunnerD
   async function start(id: string) {
     const detach = sticks('slow-detach');
     if (detach) await wait(detach.amount);
-    host.jobs.set(id, { endedAtMs: sticks('runner-crashes') ? nowMs() : null });
+    jobs.set(id, { endedAtMs: sticks('runner-crashes') ? nowMs() : null });
   }
 
   return async ([verb, id = '']: readonly string[]): Promise<Outcome> => {
     if (sticks('runner-missing')) return failed(127, 'sh: runner: not found');
     if (verb === '--list') return said(list());
     if (verb === '--start') await start(id);
-    else if (verb === '--end' && host.jobs.has(id)) host.jobs.set(id, { endedAtMs: nowMs() });
+    else if (verb === '--end' && jobs.has(id)) jobs.set(id, { endedAtMs: nowMs() });
     else return failed(2, `runner: ${verb} ${id}: what is that?`);
     return said('');
   };

@@ -1,100 +1,130 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createMemoryDisk, type MemoryDisk } from '../../../../simulator/hosts/disk.ts';
+import { createHost, type Host, type HostSystem } from '../../../../simulator/hosts/host.ts';
+import { generateHostKey, publicBlobOf } from '../../../../simulator/hosts/keys.ts';
+import { listenSsh, type SshServer } from '../../../../simulator/hosts/ssh-server.ts';
 import type { StubDevice, StubMachines } from '../device.ts';
-import { type ConnectionDeps, serveConnection } from './connection.ts';
-import { bootHost, createHost, generateHostKey, type Host, publicBlobOf } from './host.ts';
+import { type ConnectionDeps, visitOf } from './connection.ts';
+import type { Job } from './runner.ts';
 
-export interface SshMachinesDeps extends ConnectionDeps {
-  /** OpenSSH PEM of a new system; a new one each time when absent. */
-  readonly hostKeyFor?: (device: StubDevice) => string;
-}
-
-const HOST = '127.0.0.1';
-
-interface Entry {
-  /** Another one after a reinstall; its ports stay. */
-  host: Host;
-  readonly servers: Server[];
-  readonly sockets: Set<Socket>;
+/** One machine behind a device. Changed in place. */
+export interface StubHost {
+  readonly machine: Host<HostSystem>;
+  readonly disk: MemoryDisk;
+  /** Jobs that run, or whose lock is left. */
+  readonly jobs: Map<string, Job>;
+  /** What it shows instead when its key is said to have changed. */
+  readonly otherKey: string;
+  /** As of its last boot. */
+  device: StubDevice;
+  /** Epoch milliseconds of the last boot. */
+  bootedAtMs: number;
+  /** Connections so far. */
+  connections: number;
+  /** They stay over a reinstall. */
+  readonly servers: SshServer[];
 }
 
 /**
  * Machines that answer SSH on loopback, each on ports of its own, to the key that its installation
  * was given. One that is off breaks every connection at once.
  */
-export function createSshMachines(deps: SshMachinesDeps): StubMachines {
-  const { clock, faults } = deps;
-  const entries = new Map<string, Entry>();
-  const newKey = deps.hostKeyFor ?? generateHostKey;
+export function createSshMachines(deps: ConnectionDeps): StubMachines {
+  const { clock, faults, log } = deps;
+  const hosts = new Map<string, StubHost>();
   let closed = false;
 
-  function serve(entry: Entry, socket: Socket) {
-    entry.sockets.add(socket);
-    socket.on('close', () => entry.sockets.delete(socket));
-    if (entry.host.on) serveConnection(socket, entry.host, deps);
-    else socket.destroy();
+  function hostOf(device: StubDevice): StubHost {
+    const disk = createMemoryDisk(log);
+    const jobs = new Map<string, Job>();
+    const servers: SshServer[] = [];
+    const machine = createHost<HostSystem>(systemOf(device), {
+      disk,
+      newBootId: () => host.device.bootId,
+      programs: {
+        async end() {
+          const { size } = jobs;
+          jobs.clear();
+          return size;
+        },
+      },
+      door: {
+        open: async () => undefined,
+        async close() {
+          for (const server of servers) server.cut();
+        },
+      },
+    });
+    const otherKey = generateHostKey();
+    const named = { device, machine, disk, jobs, servers, otherKey };
+    const host: StubHost = { ...named, bootedAtMs: 0, connections: 0 };
+    return host;
   }
 
-  async function listen(entry: Entry): Promise<Server> {
-    const server = createServer({ noDelay: true, pauseOnConnect: true }, (socket) =>
-      serve(entry, socket),
-    );
-    entry.servers.push(server);
-    server.listen(0, HOST);
-    await once(server, 'listening');
-    return server;
+  async function listen(host: StubHost): Promise<void> {
+    const server = await listenSsh({
+      port: 0,
+      log,
+      visit(socket) {
+        if (host.machine.state().up) return visitOf(socket, host, deps);
+        socket.destroy();
+        return null;
+      },
+    });
+    host.servers.push(server);
+    if (hosts.get(host.device.id) !== host) await server.close();
   }
 
   /** A second port only where addresses are to change. */
-  async function addressesOf(entry: Entry): Promise<readonly string[]> {
+  async function addressesOf(host: StubHost): Promise<readonly string[]> {
     const wanted = faults.known('address-changing') ? 2 : 1;
-    while (entry.servers.length < wanted && !closed) await listen(entry);
-    return entry.servers.flatMap((server) => {
-      const address = server.address() as AddressInfo | null;
-      return address ? [`${HOST}:${address.port}`] : [];
-    });
+    while (host.servers.length < wanted && !closed) await listen(host);
+    return closed ? [] : host.servers.map(({ port }) => `127.0.0.1:${port}`);
   }
 
-  function cut({ host, sockets }: Entry) {
-    host.on = false;
-    for (const socket of sockets) socket.destroy();
+  async function end({ machine, servers }: StubHost): Promise<void> {
+    await machine.close();
+    await Promise.all(servers.map((server) => server.close()));
   }
 
-  const endServer = (server: Server) =>
-    new Promise<void>((resolve) => void server.close(() => resolve()));
+  const attend = (work: Promise<void>) => {
+    work.catch((err: unknown) => log.error({ err }, 'a machine of the stub does not obey'));
+  };
 
   return {
     installed(device) {
-      const entry = entries.get(device.id);
-      const host = createHost(device, newKey(device));
-      if (entry) entry.host = { ...host, connections: entry.host.connections };
-      else entries.set(device.id, { host, servers: [], sockets: new Set() });
+      const known = hosts.get(device.id);
+      if (known) attend(known.machine.install(systemOf(device)));
+      else hosts.set(device.id, hostOf(device));
     },
-    up(device) {
-      const entry = entries.get(device.id)!;
-      bootHost(entry.host, device, clock.now());
-      return addressesOf(entry);
+    async up(device) {
+      const host = hosts.get(device.id)!;
+      host.device = device;
+      host.bootedAtMs = clock.now();
+      await host.machine.on();
+      return addressesOf(host);
     },
-    down(device, cause) {
-      const entry = entries.get(device.id);
-      if (!entry) return;
-      cut(entry);
-      if (cause !== 'gone') return;
-      entries.delete(device.id);
-      for (const server of entry.servers) server.close();
+    down({ id }, cause) {
+      const host = hosts.get(id);
+      if (!host) return;
+      if (cause !== 'gone') return attend(host.machine.off());
+      hosts.delete(id);
+      attend(end(host));
     },
     hostKeyOf(id) {
-      const host = entries.get(id)?.host;
-      return host ? publicBlobOf(host.hostKey) : null;
+      const host = hosts.get(id);
+      return host ? publicBlobOf(host.machine.system().hostKey) : null;
     },
     async close() {
       closed = true;
-      const servers = [...entries.values()].flatMap((entry) => {
-        cut(entry);
-        return entry.servers;
-      });
-      entries.clear();
-      await Promise.all(servers.map(endServer));
+      const all = [...hosts.values()];
+      hosts.clear();
+      await Promise.all(all.map(end));
     },
   };
 }
+
+const systemOf = ({ installation: { publicKey, initCommand } }: StubDevice): HostSystem => ({
+  hostKey: generateHostKey(),
+  authorizedKeys: publicKey === '' ? [] : [publicKey],
+  userdata: initCommand,
+});

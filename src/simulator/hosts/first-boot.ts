@@ -1,7 +1,11 @@
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { parse } from 'shell-quote';
 import type { HostsLog } from './options.ts';
-import { containedPath } from './paths.ts';
+
+/** Where the script of a first boot writes, by the paths that the machine uses. */
+export interface ScriptDisk {
+  write(path: string, text: string, mode: number): Promise<void>;
+  makeDirectory(path: string, mode: number): Promise<void>;
+}
 
 /** A line that is played: its words, and the file that takes its output. */
 interface Step {
@@ -11,19 +15,19 @@ interface Step {
 
 /** What a run of the script carries from line to line. */
 interface Run {
-  readonly root: string;
+  readonly disk: ScriptDisk;
   umask: number;
 }
 
 /**
- * Plays the first-boot script of a machine below `root`: `umask`, `mkdir`, and `printf` or `echo`
- * into a file. No shell runs, so nothing of it can reach the real system. Every other line is left
- * out and logged by its number alone, as a script may hold secrets. Text that does not begin with
- * `#!` is not a script, and nothing happens. Never throws for what a script says.
+ * Plays the script of a machine's first boot: `umask`, `mkdir`, and `printf` or `echo` into a file.
+ * No shell runs, so nothing of it can reach the real system. Every other line is left out and logged
+ * by its number alone, as a script may hold secrets. Text that does not begin with `#!` is not a
+ * script, and nothing happens. Never rejects for what a script says.
  */
-export async function playInitScript(script: string, root: string, log: HostsLog): Promise<void> {
+export async function playScript(script: string, disk: ScriptDisk, log: HostsLog): Promise<void> {
   if (!script.startsWith('#!')) return;
-  const run: Run = { root, umask: 0o022 };
+  const run: Run = { disk, umask: 0o022 };
   for (const [at, line] of script.split('\n').entries()) {
     const text = line.trim();
     if (text === '' || text.startsWith('#')) continue;
@@ -55,7 +59,7 @@ async function play({ words, output }: Step, run: Run): Promise<boolean> {
   if (output !== undefined) {
     const text = printed(program, args);
     if (text === undefined) return false;
-    await write(run, output, text);
+    await run.disk.write(output, text, 0o666 & ~run.umask);
     return true;
   }
   if (program === 'umask' && /^0?[0-7]{3}$/.test(args[0] ?? '')) {
@@ -63,7 +67,9 @@ async function play({ words, output }: Step, run: Run): Promise<boolean> {
     return true;
   }
   if (program !== 'mkdir') return false;
-  for (const path of args.filter((arg) => !arg.startsWith('-'))) await makeDirectory(run, path);
+  for (const path of args.filter((arg) => !arg.startsWith('-'))) {
+    await run.disk.makeDirectory(path, 0o777 & ~run.umask);
+  }
   return true;
 }
 
@@ -76,17 +82,4 @@ function printed(program: string | undefined, args: readonly string[]): string |
     found === '%s' ? (values[next++] ?? '') : '\n',
   );
   return /[%\\]/.test(format.replaceAll(/%s|\\n/g, '')) ? undefined : text;
-}
-
-/** Root writes whatever the mode says, so the owner, which is us, always keeps that right. */
-async function write({ root, umask }: Run, path: string, text: string): Promise<void> {
-  const file = await containedPath(root, path);
-  await writeFile(file, text);
-  await chmod(file, (0o666 & ~umask) | 0o600);
-}
-
-async function makeDirectory({ root, umask }: Run, path: string): Promise<void> {
-  const directory = await containedPath(root, path);
-  await mkdir(directory, { recursive: true });
-  await chmod(directory, (0o777 & ~umask) | 0o700);
 }

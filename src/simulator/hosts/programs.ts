@@ -1,0 +1,157 @@
+import { dirname, join } from 'node:path';
+import type { CommandContext } from './commands.ts';
+import type { Host, HostPrograms } from './host.ts';
+import { agentInitVariable, createKeptAgent, launchAgent } from './kept-agent.ts';
+import type { GateReason } from './light/gate.ts';
+import { createLightMachine } from './light/machine.ts';
+import type { HostsLog, HostsRandom, HostTally } from './options.ts';
+import { homeDirectory } from './paths.ts';
+import { bootIdVariable, killAll, processesByMachine, signalProcess } from './processes.ts';
+import type { MachineRecord } from './record.ts';
+import { playShellStep } from './shell-steps.ts';
+
+export interface ProgramsDeps {
+  readonly deviceId: string;
+  /** The machine's own directory, and its disk. */
+  readonly home: string;
+  readonly root: string;
+  readonly bootIdFile: string;
+  /** Once it is there. */
+  readonly host: () => Host<MachineRecord>;
+  readonly log: HostsLog;
+  readonly random: HostsRandom;
+  readonly nodeExecutable: string;
+  /** For all that runs on it, beside what every machine gives. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Agents live in this process. */
+  readonly light: boolean;
+}
+
+/** What runs on a simulated machine: real processes, or an agent in this one. */
+export interface Programs extends HostPrograms {
+  /** For whoever runs a command on the machine. */
+  readonly context: CommandContext;
+  readonly seen: () => Pick<HostTally, 'programs' | 'stops'>;
+  /** Agents that are no processes. */
+  lightAgents(): number;
+  /** Each agent dies so long after it was started; undefined ends that. */
+  shorten(lifeMs: number | undefined): void;
+  /** While shut, its agent does not get through. @throws {Error} it is a process. */
+  shut(reason: GateReason, on: boolean): void;
+  /** The end of the simulator: processes are left to the caller. */
+  leave(): void;
+}
+
+const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+export function createPrograms({ deviceId, home, root, host, ...deps }: ProgramsDeps): Programs {
+  const { bootIdFile, log, random } = deps;
+  const kept = createKeptAgent(home);
+  const seen = { programs: 0, stops: 0 };
+  let lifeMs: number | undefined;
+  let death: NodeJS.Timeout | undefined;
+
+  const pids = () => processesByMachine().get(bootIdFile) ?? [];
+  const powered = () => host().state().up;
+  const light = deps.light
+    ? createLightMachine({
+        deviceId,
+        root,
+        random,
+        onProgram,
+        kept,
+        log,
+        powered,
+        bootId: () => host().state().bootId,
+      })
+    : undefined;
+  const context: CommandContext = {
+    root,
+    onProgram,
+    powered,
+    play: (argv) => playShellStep(argv, { root, stopAgent }) ?? light?.play(argv),
+    env: {
+      ...deps.env,
+      PATH: `${dirname(deps.nodeExecutable)}:${systemPath}`,
+      HOME: join(root, homeDirectory),
+      TMPDIR: join(root, 'tmp'),
+      USER: 'root',
+      LOGNAME: 'root',
+      [bootIdVariable]: bootIdFile,
+      [agentInitVariable]: kept.path,
+    },
+  };
+
+  function onProgram(program: string): void {
+    seen.programs += 1;
+    doom();
+    if (host().system().program === program) return;
+    tryLater('what runs on the machine is not recorded', host().update({ program }));
+  }
+
+  function tryLater(failure: string, work: Promise<unknown>): void {
+    work.catch((err: unknown) => log.error({ device: deviceId, err }, failure));
+  }
+
+  async function end(): Promise<number> {
+    clearTimeout(death);
+    const ended = light ? light.stopAgent() : await killAll(pids);
+    await kept.forget();
+    return ended;
+  }
+
+  async function stopAgent(): Promise<void> {
+    seen.stops += 1;
+    await end();
+  }
+
+  /** The program that starts now will not live long, if its machine is such. */
+  function doom(): void {
+    clearTimeout(death);
+    if (lifeMs === undefined) return;
+    death = setTimeout(() => tryLater('not killed', host().loseAgent()), lifeMs);
+    death.unref();
+  }
+
+  /** As on machines that went on without a simulator. */
+  async function startAgain(init: Buffer, program: string): Promise<void> {
+    try {
+      if (light) await light.startAgain(init);
+      else await launchAgent({ root, env: context.env, program, init });
+    } catch (err) {
+      const message = 'the agent of an earlier run cannot be started again';
+      log.error({ device: deviceId, err }, message);
+    }
+  }
+
+  return {
+    context,
+    end,
+    seen: () => ({ ...seen }),
+    lightAgents: () => light?.agents() ?? 0,
+    async discard() {
+      await killAll(pids);
+    },
+    async resume() {
+      const init = await kept.read();
+      const { program } = host().system();
+      if (init && program !== undefined) await startAgain(init, program);
+    },
+    freeze(on) {
+      light?.shut('hanging', on);
+      for (const pid of pids()) signalProcess(pid, on ? 'SIGSTOP' : 'SIGCONT');
+    },
+    shorten(ms) {
+      lifeMs = ms;
+      doom();
+    },
+    shut(reason, on) {
+      if (!light) throw new Error(`the agent of ${deviceId} is a process: it cannot be cut off`);
+      light.shut(reason, on);
+    },
+    leave() {
+      clearTimeout(death);
+      light?.stopAgent();
+    },
+  };
+}
