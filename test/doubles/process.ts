@@ -1,0 +1,87 @@
+import type { Clock } from '../../src/adapters/clock/port.ts';
+
+/** One of several processes in virtual time. It can be killed, and then says and does nothing more. */
+export interface PlayedProcess {
+  /** Time as the process has it: its timers end with it. */
+  readonly clock: Clock;
+  readonly isAlive: boolean;
+  /**
+   * The same port, cut off when the process is killed: later calls are not made, and no answer comes
+   * back of those under way. What a method answers with is guarded too, if it has methods itself.
+   * All methods that do something must be asynchronous.
+   */
+  guard<Port extends object>(port: Port): Port;
+  /** Stops dead, as by SIGKILL: nobody is told. */
+  kill(): void;
+}
+
+export function createProcess(clock: Clock): PlayedProcess {
+  const timers = new Set<unknown>();
+  let isAlive = true;
+
+  function guardValue(value: unknown, owner: object): unknown {
+    if (typeof value === 'function') return guardMethod(value as Method, owner);
+    return hasMethods(value) ? guard(value) : value;
+  }
+  const guardMethod =
+    (method: Method, owner: object): Method =>
+    (...args) => {
+      if (!isAlive) return NEVER;
+      const answer = method.apply(owner, args);
+      if (!(answer instanceof Promise)) return guardAnswer(answer);
+      return answer.then(
+        (value: unknown) => (isAlive ? guardAnswer(value) : NEVER),
+        (error: unknown) => (isAlive ? Promise.reject(error as Error) : NEVER),
+      );
+    };
+  const guardAnswer = (answer: unknown) => (hasMethods(answer) ? guard(answer) : answer);
+
+  function guard<Port extends object>(port: Port): Port {
+    const guarded = {};
+    for (const key of Object.keys(port)) {
+      const get = () => guardValue(port[key as keyof Port], port);
+      Object.defineProperty(guarded, key, { enumerable: true, configurable: true, get });
+    }
+    return guarded as Port;
+  }
+
+  return {
+    clock: {
+      now: clock.now,
+      monotonic: clock.monotonic,
+      setTimeout(fn, timeoutMs) {
+        if (!isAlive) return null;
+        const timer = clock.setTimeout((...args) => {
+          timers.delete(timer);
+          fn(...args);
+        }, timeoutMs);
+        timers.add(timer);
+        return timer;
+      },
+      clearTimeout(timer) {
+        if (timers.delete(timer)) clock.clearTimeout(timer);
+      },
+    },
+    get isAlive() {
+      return isAlive;
+    },
+    guard,
+    kill() {
+      isAlive = false;
+      for (const timer of timers) clock.clearTimeout(timer);
+      timers.clear();
+    },
+  };
+}
+
+type Method = (...args: unknown[]) => unknown;
+
+/** Of a call whose caller is dead. */
+const NEVER = new Promise<never>(() => undefined);
+
+/** Plain objects that can be asked for something; not rows, signals or streams. */
+const hasMethods = (value: unknown): value is object =>
+  typeof value === 'object' &&
+  value !== null &&
+  Object.getPrototypeOf(value) === Object.prototype &&
+  Object.values(value).some((each) => typeof each === 'function');

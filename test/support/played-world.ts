@@ -1,0 +1,172 @@
+import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
+import type { Random } from '../../src/adapters/clock/port.ts';
+import type { Provider } from '../../src/adapters/provider/port.ts';
+import type { RemoteShell } from '../../src/adapters/ssh/port.ts';
+import { parseConfig, type Config, type ConfigInput } from '../../src/config.ts';
+import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts';
+import { guardPolicyOf } from '../../src/daemon/guard-policy.ts';
+import type { Ports } from '../../src/daemon/ports.ts';
+import { TUNING } from '../../src/daemon/tuning.ts';
+import { Unreachable } from '../../src/domain/errors.ts';
+import type { HeartbeatRecord } from '../../src/domain/heartbeat.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import { createFakeShell } from '../doubles/fake-shell.ts';
+import type { MemAgentServer } from '../doubles/mem-agent-server.ts';
+import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
+import type { MemMetrics } from '../doubles/mem-metrics.ts';
+import { createMemProvider, type MemProvider } from '../doubles/mem-provider.ts';
+import { createProcess } from '../doubles/process.ts';
+import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
+import {
+  createSeededRandom,
+  createSimulatedClock,
+  type VirtualClock,
+} from '../doubles/simulated-clock.ts';
+import { PROVIDER } from './facts.ts';
+import { createLand, type SimulatedMachine } from './land.ts';
+import { memPorts } from './mem-ports.ts';
+
+/** Hardware, its provider and a database in memory, for any number of daemons in virtual time. */
+export interface PlayedWorld {
+  readonly clock: VirtualClock;
+  readonly random: Random;
+  readonly bmdb: MemBmdb;
+  readonly provider: MemProvider;
+  /** Machines that came up, by address and port. */
+  readonly hosts: ReadonlyMap<string, SimulatedMachine>;
+  /** Starts a daemon as a process of its own. */
+  start(about: DaemonAbout): Promise<PlayedDaemon>;
+  /** Stops what plays the world, so that nothing but timers of daemons can be left. */
+  end(): void;
+}
+
+export interface PlayedDaemon {
+  readonly daemon: Daemon;
+  readonly log: RecordingLog;
+  readonly metrics: MemMetrics;
+  readonly isAlive: boolean;
+  /** Stops dead: nothing is said to anybody any more. */
+  kill(): void;
+}
+
+export interface WorldOptions {
+  /** Reservations by location. */
+  readonly locations: Readonly<Record<string, number>>;
+  /** Of all chance there is. */
+  readonly seed: number;
+  /** What differs from the defaults that users have. */
+  readonly config?: Partial<Omit<ConfigInput, 'providers'>>;
+  readonly ofProvider?: Partial<ConfigInput['providers'][string]>;
+}
+
+/** What differs with one daemon: its ports as it is to have them, such as with faults. */
+export interface DaemonAbout {
+  /** Names its computer. */
+  readonly name: string;
+  readonly bmdb?: (bmdb: Bmdb) => Bmdb;
+  readonly driven?: (driven: Provider) => Provider;
+  readonly shell?: (shell: RemoteShell) => RemoteShell;
+  /** Whether its agent server takes calls; while it has a session when absent. */
+  readonly isListening?: () => boolean;
+  readonly inspect?: Ports['inspect'];
+  /** Its own chance; else that of the world. */
+  readonly random?: Random;
+}
+
+/** From a creation, and from a reboot, to a machine that answers. */
+const PROVISIONING_MS = 120_000;
+const BOOT_MS = 60_000;
+const INSTANCE_SET = 'small-world-000000000000000';
+const same = <Part>(part: Part): Part => part;
+
+export function createPlayedWorld(options: WorldOptions): PlayedWorld {
+  const clock = createSimulatedClock();
+  const random = createSeededRandom(options.seed);
+  const config = playedConfig(options);
+  const guard = guardPolicyOf(config, TUNING);
+  const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, guard });
+  const listeners = createListeners();
+  const land = createLand({ clock, random, report: listeners.report, bootMs: BOOT_MS });
+  const provider = createMemProvider(
+    {
+      devicePrefix: 'machine-',
+      instanceSetId: INSTANCE_SET,
+      reservations: 0,
+      locations: options.locations,
+      provisioningMs: PROVISIONING_MS,
+      latencyMs: 0,
+    },
+    {
+      clock,
+      random,
+      onUp: land.raise,
+      onReboot: ({ address }) => land.reboot(address!),
+      onDown: ({ address }) => land.down(address!),
+      onUpAgain: ({ address }, initCommand) => land.up(address!, initCommand),
+    },
+  );
+  const fakeShell = createFakeShell({ hosts: land.hosts, clock });
+
+  async function start(about: DaemonAbout): Promise<PlayedDaemon> {
+    const process = createProcess(clock);
+    const log = recordingLog();
+    const { bmdb: ownBmdb = same, driven = same, shell = same, inspect = null } = about;
+    const { driver } = provider;
+    const ports = memPorts({
+      log,
+      clock: process.clock,
+      random: about.random ?? random,
+      bmdb: process.guard(ownBmdb(bmdb)),
+      shell: process.guard(shell(fakeShell)),
+      drivers: [{ ...driver, open: (...given) => process.guard(driven(driver.open(...given))) }],
+      agents: about.isListening ? { isReady: about.isListening } : {},
+      onAgentServer: (server) => listeners.add(server, () => process.isAlive),
+    });
+    const { name: hostname } = about;
+    const daemon = await startDaemon({
+      config,
+      ports: { ...ports, hostname, inspect },
+      version: '0.0.0',
+    });
+    return {
+      daemon,
+      log,
+      metrics: ports.metrics,
+      get isAlive() {
+        return process.isAlive;
+      },
+      kill: process.kill,
+    };
+  }
+  return { clock, random, bmdb, provider, hosts: land.hosts, start, end: land.end };
+}
+
+/** Where agents report: to the servers of all daemons in turn, as a balancer would have it. */
+function createListeners() {
+  const servers: { readonly server: MemAgentServer; readonly isAlive: () => boolean }[] = [];
+  let calls = 0;
+  return {
+    add: (server: MemAgentServer, isAlive: () => boolean) => void servers.push({ server, isAlive }),
+    async report(record: HeartbeatRecord): Promise<unknown> {
+      const open = servers.filter(({ isAlive }) => isAlive());
+      const next = open[calls % open.length];
+      calls += 1;
+      if (!next) throw new Unreachable('no agent server listens');
+      return next.server.report(record);
+    },
+  };
+}
+
+/** The defaults, as users have them, but for what must be said and what is to be changed. */
+const playedConfig = ({ config, ofProvider }: WorldOptions): Config =>
+  parseConfig(
+    {
+      database: { embedded: { dataDir: 'unused' } },
+      providers: { [PROVIDER]: { driver: 'stub', instanceSetId: INSTANCE_SET, ...ofProvider } },
+      agent: { endpoint: '192.0.2.100:7000' },
+      ssh: { keyPath: 'unused' },
+      agentServer: { devCertificates: { dir: 'unused' } },
+      ...config,
+    },
+    { baseDirectory: '/nonexistent' },
+  );
