@@ -1,6 +1,7 @@
 import type { HistoryLine, InspectedMachine, ReportedHardware } from '../adapters/bmdb/port.ts';
 import { PROCESSES } from '../domain/machine.ts';
 import type { Counts, Statistics } from '../domain/statistics.ts';
+import { TRAIT_NAMES, TRAITS } from '../domain/traits.ts';
 import { printable, toTable } from './text-table.ts';
 
 /** What `db show`, `db hardware` and `db stats` found, for a terminal. */
@@ -10,7 +11,7 @@ const HEAD = [
   'provider',
   'device',
   'status',
-  'location',
+  ...TRAIT_NAMES,
   'work',
   'backoffs',
   'also known',
@@ -28,7 +29,7 @@ export function overviewText(machines: readonly InspectedMachine[]): string {
       provided('provider'),
       provided('provider_id'),
       provided('provider_status'),
-      provided('provider_location'),
+      ...TRAIT_NAMES.map((name) => provided(TRAITS[name].column)),
       namesOr(Object.keys(machine.work)),
       namesOr(Object.keys(machine.backoffs)),
       namesOr(Object.keys(machine.tags).filter((name) => !SHOWN.has(name))),

@@ -1,7 +1,9 @@
 import { Option, type Command } from 'commander';
 import { HOLD_KINDS, type HoldKind } from '../domain/machine.ts';
+import type { TraitFilter } from '../domain/traits.ts';
 import {
   askOptionsOf,
+  choosing,
   reading,
   selecting,
   selectorOf,
@@ -32,20 +34,19 @@ export function addMachineCommands(cli: Command): void {
   addInstall(machine);
 }
 
-interface ListFlags extends ReadFlags {
+interface ListFlags extends ReadFlags, TraitFilter {
   readonly state?: readonly string[];
   readonly provider?: string;
-  readonly location?: string;
   readonly needsHuman: boolean;
   readonly held: boolean;
 }
 
 function addList(cli: Command): void {
-  reading(cli.command('machines'))
+  const machines = reading(cli.command('machines'))
     .description('the machines of the fleet and how they are; asks no provider')
     .option('--state <states>', 'only those in these: Running, Quarantined/needsHuman', wordsOf)
-    .option('--provider <name>', 'only those of this provider')
-    .option('--location <name>', 'only those at this location')
+    .option('--provider <name>', 'only those of this provider');
+  choosing(machines, (chosen) => `only those ${chosen}`)
     .option('--needs-human', 'only those that wait for a person', false)
     .option('--held', 'only those under a hold', false)
     .action(async ({ state, ...flags }: ListFlags) => {

@@ -1,5 +1,6 @@
 import type { CallOptions, Provider } from '../adapters/provider/port.ts';
 import type { ProviderMachine } from '../domain/machine.ts';
+import { NO_TRAITS } from '../domain/traits.ts';
 import { mustReject, UNKNOWN_ID } from './refusal.ts';
 import { requestOf } from './request.ts';
 import type { Stage } from './stage.ts';
@@ -42,7 +43,7 @@ const NOWHERE: ProviderMachine = {
   reservationId: UNKNOWN_ID,
   hostname: null,
   plan: 'none',
-  location: null,
+  ...NO_TRAITS,
   address: null,
   remoteUser: 'root',
   availability: 'KnownUnused',

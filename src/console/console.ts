@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import { UsageError, explain } from '../domain/errors.ts';
+import { TRAIT_NAMES, TRAITS } from '../domain/traits.ts';
 import { createEventHub } from './events.ts';
 import type { EventHub, EventLimits } from './events.ts';
 import { addGate, problem, requireSafeListen } from './gate.ts';
@@ -56,7 +57,12 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   };
   requireSafeListen(gate);
   const { mayEraseDisks = [] } = deps;
-  const about = { version: deps.version, inspectorUrl: deps.inspectorUrl ?? null, mayEraseDisks };
+  const about = {
+    version: deps.version,
+    inspectorUrl: deps.inspectorUrl ?? null,
+    mayEraseDisks,
+    traits: TRAIT_NAMES.map((name) => ({ name, label: TRAITS[name].label })),
+  };
   const hub = createEventHub({ fleet, clock, log, about, limits: deps.eventLimits ?? {} });
   const app = Fastify({ logger: false, forceCloseConnections: true, requestTimeout: 10_000 });
   addGate(app, gate);

@@ -16,6 +16,8 @@ export interface EventHubDeps {
     readonly inspectorUrl: string | null;
     /** Providers whose machines recovery may reinstall, which erases their disks. */
     readonly mayEraseDisks: readonly string[];
+    /** What each machine has a column for, by its key in a machine. */
+    readonly traits: readonly { readonly name: string; readonly label: string }[];
   };
   readonly limits?: Partial<EventLimits>;
 }

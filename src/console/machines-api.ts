@@ -1,19 +1,24 @@
 import { z } from 'zod';
 import type { FastifyInstance } from 'fastify';
 import { STATES } from '../domain/states.ts';
+import { forTraits, TRAIT_NAMES, traitMatcher } from '../domain/traits.ts';
 import { problem } from './gate.ts';
 import type { FleetView, MachineSummary } from './port.ts';
 
 const once = z.string({ error: 'give it once' });
 const oneOrMore = z.union([z.string(), z.array(z.string())]);
 
-/** `?state=Running,Recovering&provider=equinix&q=text&after=<slot>&limit=100`, all optional. */
+/**
+ * `?state=Running,Recovering&provider=equinix&q=text&after=<slot>&limit=100`, all optional; and each
+ * trait by its name, such as `&location=fr2`.
+ */
 const Query = z.strictObject({
   state: oneOrMore
     .transform((value) => [value].flat().flatMap((part) => part.split(',')))
     .pipe(z.array(z.enum(STATES)))
     .optional(),
   provider: once.min(1).max(64).optional(),
+  ...forTraits(() => once.min(1).max(255).optional()),
   q: once.trim().max(200).optional(),
   after: once.max(300).optional(),
   limit: z.coerce.number().int().min(1).max(1000).default(100),
@@ -30,7 +35,7 @@ const textOf = (machine: MachineSummary): string =>
     machine.providerId,
     machine.reservationId,
     machine.address,
-    machine.location,
+    ...TRAIT_NAMES.map((name) => machine[name]),
     machine.state,
     machine.substate,
     machine.reason,
@@ -40,11 +45,14 @@ const textOf = (machine: MachineSummary): string =>
     .toLowerCase();
 
 /** All words must occur somewhere, as in the page's search box. */
-function matcher({ state, provider, q }: Query): (machine: MachineSummary) => boolean {
+function matcher(query: Query): (machine: MachineSummary) => boolean {
+  const { state, provider, q } = query;
+  const hasTraits = traitMatcher(query);
   const words = (q ?? '').toLowerCase().split(/\s+/).filter(Boolean);
   return (machine) =>
     (!state || state.includes(machine.state)) &&
     (provider === undefined || machine.provider === provider) &&
+    hasTraits(machine) &&
     words.every((word) => textOf(machine).includes(word));
 }
 

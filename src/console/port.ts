@@ -2,16 +2,16 @@ import type { Observable } from 'rxjs';
 import type { Slot } from '../domain/ids.ts';
 import type { GuardState } from '../domain/recovery/standing.ts';
 import type { MachineState } from '../domain/states.ts';
+import type { Traits } from '../domain/traits.ts';
 
 /** What the console shows of one machine. Times are epoch milliseconds of the database clock. */
-export interface MachineSummary {
+export interface MachineSummary extends Traits {
   readonly slot: Slot;
   readonly provider: string;
   readonly machineId: string | null;
   readonly providerId: string | null;
   readonly reservationId: string | null;
   readonly address: string | null;
-  readonly location: string | null;
   readonly state: MachineState;
   readonly substate: string;
   /** Why it is there, where the state alone does not say it. */

@@ -13,6 +13,7 @@ import type {
 import type { SessionId } from '../domain/ids.ts';
 import type { SlotFacts } from '../domain/machine.ts';
 import { STATES } from '../domain/states.ts';
+import { traitsOf } from '../domain/traits.ts';
 import { worksElsewhere } from '../domain/view.ts';
 
 export interface FleetViewDeps {
@@ -44,7 +45,7 @@ export function fleetView(deps: FleetViewDeps): FleetView {
     providerId: view.providerId,
     reservationId: view.reservationId,
     address: view.address,
-    location: view.location,
+    ...traitsOf(view),
     lastHeartbeatAtMs: view.lastHeartbeatAtMs,
     holds: view.holds,
     state,

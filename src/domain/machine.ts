@@ -1,4 +1,5 @@
 import type { MachineId, ProviderName, SessionId, Slot, Witness } from './ids.ts';
+import type { Traits } from './traits.ts';
 
 /**
  * What is known of a machine, as plain data. Times are epoch milliseconds of the database clock
@@ -47,13 +48,12 @@ export const INSTALLATION_RESULTS = ['Success', 'Error'] as const;
 export type InstallationResult = (typeof INSTALLATION_RESULTS)[number];
 
 /** The Provided tag: which hardware the machine is. */
-export interface Provided {
+export interface Provided extends Traits {
   readonly provider: ProviderName;
   readonly providerId: string;
   readonly reservationId: string | null;
   /** `host` or `host:port`. */
   readonly address: string | null;
-  readonly location: string | null;
   readonly status: ProviderStatus | null;
 }
 
@@ -313,13 +313,12 @@ export interface HeldSecret {
 }
 
 /** One entry of a provider's listing: an immutable snapshot. */
-export interface ProviderMachine {
+export interface ProviderMachine extends Traits {
   /** Vendor's device id; null for free capacity. */
   readonly id: string | null;
   readonly reservationId: string | null;
   readonly hostname: string | null;
   readonly plan: string;
-  readonly location: string | null;
   /** `host` or `host:port`; null until known. */
   readonly address: string | null;
   readonly remoteUser: string;

@@ -23,6 +23,7 @@ import { DEFAULT_ESCALATION, type LossPolicy } from './policy.ts';
 import { RUNG_OF } from './recovery/ladder.ts';
 import { dueRequest } from './requests.ts';
 import type { MachineState } from './states.ts';
+import { forTraits, type Traits } from './traits.ts';
 
 /** What the daemon may do with the machine next, if it gets its turn. */
 export type NextWork = 'agentStart' | 'recovery' | 'deprovision' | null;
@@ -31,14 +32,13 @@ export type NextWork = 'agentStart' | 'recovery' | 'deprovision' | null;
  * What is true of a slot now: computed from rows, listing and clock, never stored. The actor of the
  * machine is sent this on each change; the page and the CLI show the same.
  */
-export interface MachineView {
+export interface MachineView extends Traits {
   readonly slot: Slot;
   readonly provider: ProviderName;
   readonly machineId: MachineId | null;
   readonly providerId: string | null;
   readonly reservationId: string | null;
   readonly address: string | null;
-  readonly location: string | null;
   readonly lastHeartbeatAtMs: number | null;
   readonly holds: readonly HoldKind[];
   readonly state: MachineState;
@@ -80,7 +80,7 @@ export function viewOf(facts: SlotFacts, moment: Moment): MachineView {
     providerId: row?.provided?.providerId ?? listed?.id ?? null,
     reservationId: row?.provided?.reservationId ?? listed?.reservationId ?? null,
     address: row?.provided?.address ?? listed?.address ?? null,
-    location: row?.provided?.location ?? listed?.location ?? null,
+    ...forTraits((name) => row?.provided?.[name] ?? listed?.[name] ?? null),
     lastHeartbeatAtMs: row?.heartbeat?.atMs ?? null,
     ...told,
     dueAtMs: nextChange(facts, moment, told),

@@ -108,6 +108,9 @@ describe('machines as JSON', () => {
     ['?q=da11', ['equinix/a']],
     ['?q=running%202201', ['equinix/c']],
     ['?provider=other', []],
+    ['?location=da11', ['equinix/a']],
+    ['?location=am6&state=Running', ['equinix/c']],
+    ['?location=da', []],
     ['?provider=equinix&state=Running&q=late', ['equinix/a']],
     ['?after=equinix/b', ['equinix/c', 'equinix/d']],
   ])('%s', async (query, expected) => {
@@ -129,15 +132,15 @@ describe('machines as JSON', () => {
     expect(seen).toEqual(['equinix/a', 'equinix/b', 'equinix/c', 'equinix/d']);
   });
 
-  test.each(['?state=Happy', '?state=', '?limit=0', '?limit=1001', '?stat=Running', '?q=1&q=2'])(
-    'refuses %s',
-    async (query) => {
-      const { url } = await start();
-      const { status, body } = await ask(`${url}api/v1/machines${query}`);
-      expect(status).toBe(400);
-      expect(JSON.parse(body)).toMatchObject({ error: { code: 'malformed' } });
-    },
-  );
+  test.each([
+    ...['?state=Happy', '?state=', '?limit=0', '?limit=1001', '?stat=Running', '?q=1&q=2'],
+    ...['?location=', '?location=a&location=b'],
+  ])('refuses %s', async (query) => {
+    const { url } = await start();
+    const { status, body } = await ask(`${url}api/v1/machines${query}`);
+    expect(status).toBe(400);
+    expect(JSON.parse(body)).toMatchObject({ error: { code: 'malformed' } });
+  });
 
   test('one machine, by its slot', async () => {
     const { url } = await start({ fleet: scriptedFleet(...FLEET) });

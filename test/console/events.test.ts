@@ -91,6 +91,7 @@ describe('live events', () => {
       version: '9.9.9',
       inspectorUrl: 'http://127.0.0.1:1/',
       mayEraseDisks: [],
+      traits: [{ name: 'location', label: 'Location' }],
       atMs: AT_MS,
       counts: { Reserved: 2, Running: 0 },
     });

@@ -222,6 +222,64 @@ describe('page', () => {
     });
   });
 
+  test('has a column for each trait that some machine has, to sort and search by', async () => {
+    const fleet = scriptedFleet(machine('a', { location: null }), machine('b', { location: null }));
+    await withPage(fleet, async ({ page }) => {
+      await page.locator(row('equinix/b')).waitFor();
+      expect(await page.locator('.c-location').count()).toBe(0);
+      expect(await page.getAttribute('#search', 'placeholder')).toBe(
+        'Search slot, id, address, location, reason',
+      );
+      fleet.put(machine('c', { location: 'da11' }), machine('d', { location: 'am6' }));
+      await becomes(page, `${row('equinix/c')} .c-location`, 'da11');
+      expect(await textOf(page, `${row('equinix/a')} .c-location`)).toBe('–');
+      const heads = await page.locator('th').allInnerTexts();
+      expect(heads.slice(3, 6)).toEqual(['Address', 'Location', 'Last heartbeat']);
+      const order = async (sort: 'ascending' | 'descending', ids: string) => {
+        await page.click('th.c-location button');
+        await page.locator(`th.c-location[aria-sort=${sort}]`).waitFor();
+        const slots = [...ids].map((id) => `equinix/${id}`);
+        await expect.poll(() => slotsShown(page), PATIENCE).toEqual(slots);
+      };
+      await order('ascending', 'dcab');
+      await order('descending', 'abcd');
+      await page.fill('#search', 'DA11');
+      await expect.poll(() => slotsShown(page), PATIENCE).toEqual(['equinix/c']);
+      fleet.remove(machine('d').slot);
+      fleet.set(machine('c').slot, { location: null });
+      await page.fill('#search', '');
+      await page.locator('.c-location').first().waitFor({ state: 'detached' });
+      await expect.poll(() => slotsShown(page), PATIENCE).toHaveLength(3);
+    });
+  });
+
+  test('draws the traits that it is told of, whatever they are', async () => {
+    const told = {
+      ...scriptedFleet({ ...machine('a'), ...{ rack: 'r7', row: null } }).snapshot(),
+      ...{ version: '9.9.9', inspectorUrl: null, mayEraseDisks: [] },
+      traits: [
+        { name: 'location', label: 'Location' },
+        { name: 'rack', label: '<b>Rack' },
+        { name: 'row', label: 'Row' },
+      ],
+    };
+    const { url } = await start(scriptedFleet());
+    await withBrowser(async ({ page }) => {
+      await page.route('**/events', (route) =>
+        route.fulfill({
+          contentType: 'text/event-stream',
+          body: `event: snapshot\ndata: ${JSON.stringify(told)}\n\n`,
+        }),
+      );
+      await page.goto(url);
+      await becomes(page, `${row('equinix/a')} .c-rack`, 'r7');
+      const heads = await page.locator('th').allInnerTexts();
+      expect(heads.slice(3, 7)).toEqual(['Address', 'Location', '<b>Rack', 'Last heartbeat']);
+      await page.fill('#search', 'r7');
+      await becomes(page, '#shown', '1 of 1 machines');
+    });
+  });
+
   test('sorting is stable, and removed machines go', async () => {
     const fleet = scriptedFleet(
       machine('a', { state: 'Running', sinceMs: AT_MS - 3_000 }),

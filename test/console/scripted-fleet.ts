@@ -10,6 +10,7 @@ import type {
 import { slot } from '../../src/domain/ids.ts';
 import type { Slot } from '../../src/domain/ids.ts';
 import { STATES } from '../../src/domain/states.ts';
+import { NO_TRAITS } from '../../src/domain/traits.ts';
 
 /** A fleet that does what the test says. */
 export interface ScriptedFleet extends FleetView {
@@ -43,6 +44,7 @@ export const machine = (id: string, change: Partial<MachineSummary> = {}): Machi
   providerId: null,
   reservationId: id,
   address: null,
+  ...NO_TRAITS,
   location: 'am6',
   state: 'Reserved',
   substate: 'available',

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { emptyRow } from '../doubles/mem-bmdb/tables.ts';
 import { machineId, providerName } from '../../src/domain/ids.ts';
 import type { LadderRow, MachineRow, Provided, Rung } from '../../src/domain/machine.ts';
+import { NO_TRAITS } from '../../src/domain/traits.ts';
 
 export const MINUTE = 60_000;
 export const PROVIDER = providerName('metal');
@@ -19,6 +20,7 @@ export const providedOf = (name: string, change: Partial<Provided> = {}): Provid
   providerId: `device-${name}`,
   reservationId: `reservation-${name}`,
   address: '127.0.0.1:22',
+  ...NO_TRAITS,
   location: 'ny',
   status: 'Running',
   ...change,

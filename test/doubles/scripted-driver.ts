@@ -15,6 +15,7 @@ import { ProviderError } from '../../src/domain/errors.ts';
 import { providerName, witness } from '../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../src/domain/machine.ts';
 import { SET_ID_TAG } from '../../src/domain/provisioning/provider-tags.ts';
+import { NO_TRAITS } from '../../src/domain/traits.ts';
 import { recordingLog } from './recording-log.ts';
 
 export const SET_ID = 'aaaaa-bbbbb-ccccccccccccccc';
@@ -56,7 +57,7 @@ export const unused = (slot: string, change: Partial<ProviderMachine> = {}): Pro
   reservationId: slot,
   hostname: null,
   plan: 'small',
-  location: null,
+  ...NO_TRAITS,
   address: null,
   remoteUser: 'root',
   availability: 'KnownUnused',

@@ -283,8 +283,8 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'an-address-is-cleared-at-once',
     file: 'src/domain/provisioning/update.ts',
-    find: 'value !== null || doubtful.includes(field) ? { [field]: value } : {}',
-    replace: 'value === undefined ? {} : { [field]: value }',
+    find: 'seen[field] !== provided[field] && (seen[field] !== null || doubtful.includes(field))',
+    replace: 'seen[field] !== provided[field]',
     tests: ['test/domain/provisioning/update.test.ts', 'test/actors/provisioning/updater.test.ts'],
   },
   {

@@ -65,7 +65,7 @@ export const mutations: readonly Mutation[] = [
   ),
   ...mistakesNamed({ file: `${MEM}/provided.ts`, tests: ON_MEM, named: 'provided' }, [
     'mem-missing-keeps-its-permit',
-    "if (status === 'Missing') dropPermit(memory, machine);",
+    "if (told.status === 'Missing') dropPermit(memory, machine);",
     '',
   ]),
   ...mistakesNamed(

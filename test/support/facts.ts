@@ -16,6 +16,7 @@ import type {
   RequestRow,
   SlotFacts,
 } from '../../src/domain/machine.ts';
+import { NO_TRAITS } from '../../src/domain/traits.ts';
 
 /** Builders of rows and listings: a healthy default, and what the test says instead. */
 
@@ -31,6 +32,7 @@ export const provided = (change: Partial<Provided> = {}): Provided => ({
   providerId: 'device-1',
   reservationId: SLOT_ID,
   address: '192.0.2.1',
+  ...NO_TRAITS,
   location: 'lab',
   status: 'Running',
   ...change,
@@ -155,6 +157,7 @@ export const free = (change: Partial<ProviderMachine> = {}): ProviderMachine => 
   reservationId: SLOT_ID,
   hostname: null,
   plan: 'c3.small',
+  ...NO_TRAITS,
   location: 'lab',
   address: null,
   remoteUser: 'root',

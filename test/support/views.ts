@@ -1,4 +1,5 @@
 import { STATES, type MachineState } from '../../src/domain/states.ts';
+import { NO_TRAITS } from '../../src/domain/traits.ts';
 import type { MachineView, NextWork } from '../../src/domain/view.ts';
 import type { HoldKind } from '../../src/domain/machine.ts';
 import { MACHINE, PROVIDER, SLOT, SLOT_ID } from './facts.ts';
@@ -61,6 +62,7 @@ export function viewAt(
     providerId: housed ? 'device-1' : null,
     reservationId: SLOT_ID,
     address: housed ? '127.0.0.1:22' : null,
+    ...NO_TRAITS,
     location: 'lab',
     lastHeartbeatAtMs: null,
     holds,

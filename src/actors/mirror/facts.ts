@@ -9,6 +9,7 @@ import type {
   SlotFacts,
 } from '../../domain/machine.ts';
 import { sameData } from '../../domain/same-data.ts';
+import { TRAIT_NAMES } from '../../domain/traits.ts';
 import type { MachineView } from '../../domain/view.ts';
 
 /** Slots whose facts say something else than before. */
@@ -147,6 +148,6 @@ export const sameButTimes = (a: MachineView, b: MachineView): boolean =>
   a.machineId === b.machineId &&
   a.providerId === b.providerId &&
   a.address === b.address &&
-  a.location === b.location &&
+  TRAIT_NAMES.every((name) => a[name] === b[name]) &&
   a.holds.length === b.holds.length &&
   a.holds.every((hold, at) => hold === b.holds[at]);

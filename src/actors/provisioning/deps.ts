@@ -6,6 +6,7 @@ import type { FleetProvider } from '../../adapters/provider/port.ts';
 import { NotFound } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import type { Provided, ProviderMachine } from '../../domain/machine.ts';
+import { traitsOf } from '../../domain/traits.ts';
 import type { Leases } from './leases.ts';
 import type { Listings } from '../providers/listings.ts';
 import type { HoldKeeper } from '../providers/holds.ts';
@@ -78,6 +79,6 @@ export const providedBy = (
   providerId: device.id!,
   reservationId: device.reservationId ?? slotId,
   address: device.address,
-  location: device.location,
+  ...traitsOf(device),
   status: device.status,
 });

@@ -8,6 +8,7 @@ import {
 } from '../../domain/errors.ts';
 import type { ProviderMachine } from '../../domain/machine.ts';
 import { plainText } from '../../domain/texts.ts';
+import { NO_TRAITS } from '../../domain/traits.ts';
 import { proveHostKey } from './host-key-proof.ts';
 import { stopAgentCommand } from './stop-agent.ts';
 import { connect, policyFor, targetOf, withLimit, type Claimed, type TaskDeps } from './task.ts';
@@ -93,7 +94,7 @@ const FORGOTTEN: Omit<ProviderMachine, 'id' | 'address'> = {
   reservationId: null,
   hostname: null,
   plan: '',
-  location: null,
+  ...NO_TRAITS,
   remoteUser: 'root',
   availability: 'PossiblyUsed',
   failed: false,

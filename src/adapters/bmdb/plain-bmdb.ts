@@ -1,3 +1,4 @@
+import { CLEARABLE, type Clearable } from '../../domain/provisioning/update.ts';
 import { plainText, plainTextOr } from '../../domain/texts.ts';
 import type {
   Bmdb,
@@ -51,7 +52,8 @@ const plainSession = (session: BmdbSession): BmdbSession => ({
   ...session,
   claim: async (process, machineId) => plainWork(await session.claim(process, machineId)),
   intents: plainIntents(session.intents),
-  updateProvided: (machineId, patch) => session.updateProvided(machineId, plainPlace(patch)),
+  updateProvided: (machineId, patch) =>
+    session.updateProvided(machineId, { ...patch, ...plainTold(patch) }),
 });
 
 const plainWork = (work: Work): Work => ({
@@ -98,16 +100,14 @@ const plainIntents = (intents: IntentBook): IntentBook => ({
       ...change,
       ...(lastError === undefined ? {} : { lastError: plainText(lastError) }),
     }),
-  adopt: (witness, provided) => intents.adopt(witness, { ...provided, ...plainPlace(provided) }),
+  adopt: (witness, provided) => intents.adopt(witness, { ...provided, ...plainTold(provided) }),
   end: (witness, how) => intents.end(witness, { ...how, cause: plainText(how.cause) }),
 });
 
-const plainPlace = <Place extends Omit<ProvidedPatch, 'status'>>({
-  address,
-  location,
-  ...rest
-}: Place) => ({
-  ...rest,
-  ...(address === undefined ? {} : { address: plainTextOr(address) }),
-  ...(location === undefined ? {} : { location: plainTextOr(location) }),
-});
+const plainTold = (told: Pick<ProvidedPatch, Clearable>): Pick<ProvidedPatch, Clearable> =>
+  Object.fromEntries(
+    CLEARABLE.flatMap((field) => {
+      const text = told[field];
+      return text === undefined ? [] : [[field, plainTextOr(text)]];
+    }),
+  );

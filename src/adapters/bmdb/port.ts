@@ -15,6 +15,7 @@ import type {
   ProviderStatus,
   RequestRow,
 } from '../../domain/machine.ts';
+import type { Traits } from '../../domain/traits.ts';
 import type { GuardBook } from './guard-port.ts';
 import type { ListingBook } from './listing-port.ts';
 import type { RequestBook, RequestState } from './requests-port.ts';
@@ -247,14 +248,13 @@ export interface ProviderHoldBook {
   ): Promise<number>;
 }
 
-export interface ProvidedPatch {
+export interface ProvidedPatch extends Partial<Traits> {
   /**
    * True: a complete listing does not know the device, once more. False: it does; the run of such
    * observations ends.
    */
   readonly absent?: boolean;
   readonly address?: string | null;
-  readonly location?: string | null;
   readonly status?: ProviderStatus;
 }
 

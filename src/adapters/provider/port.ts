@@ -9,6 +9,7 @@ import type {
 } from '../../domain/machine.ts';
 import type { HostKeyPolicy } from '../../domain/policy.ts';
 import type { Tags } from '../../domain/provisioning/provider-tags.ts';
+import type { Traits } from '../../domain/traits.ts';
 import type { Surroundings } from '../../settings/secret.ts';
 import type { Clock, Random } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
@@ -222,7 +223,7 @@ export interface Plan {
 }
 
 /** One machine, or one piece of free capacity; only what differs from the usual must be said. */
-export interface DriverMachine {
+export interface DriverMachine extends Partial<Traits> {
   /** Opaque and stable: 1–128 printable characters, not `invalid`. Null only for free capacity. */
   readonly id: string | null;
   /** What names the slot, where that is not the id. Free capacity must have it or an id. */
@@ -231,7 +232,6 @@ export interface DriverMachine {
   readonly availability: Availability;
   readonly plan: string;
   readonly hostname?: string | null;
-  readonly location?: string | null;
   /** `host`, `host:port` or `[v6]:port`; null until known. */
   readonly address?: string | null;
   /** `root` when absent. */

@@ -1,9 +1,10 @@
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
+import { forTraits, TRAIT_NAMES, TRAITS, type TraitFilter } from '../../domain/traits.ts';
 import { configured } from '../config-option.ts';
 import { sayPaged } from '../pager.ts';
 import type { AskOptions, Means, Told } from './command.ts';
-import { countOf, durationOf, wordsOf } from './options.ts';
+import { countOf, durationOf, TRAIT_OPTIONS, wordsOf } from './options.ts';
 import type { Selector } from './selection.ts';
 
 /** What every command about machines takes. */
@@ -21,10 +22,9 @@ export interface AskFlags extends ReadFlags {
   readonly validFor?: number;
 }
 /** What every request about machines takes. */
-export interface VerbFlags extends AskFlags {
+export interface VerbFlags extends AskFlags, TraitFilter {
   readonly slots?: readonly string[];
   readonly provider?: string;
-  readonly location?: string;
   readonly state?: readonly string[];
   readonly all: boolean;
   readonly expectCount?: number;
@@ -63,11 +63,19 @@ export const asking = (command: Command, waits: string): Command =>
       durationOf,
     );
 
+/** An option for each trait. @param describe what it chooses, given how its trait says it. */
+export function choosing(command: Command, describe: (chosen: string) => string): Command {
+  for (const name of TRAIT_NAMES) command.option(`--${name} <name>`, describe(TRAITS[name].chosen));
+  return command;
+}
+
 export const selecting = (command: Command, waits: string): Command =>
-  asking(command, waits)
-    .option('--slots <slots>', 'these slots or machines; commas between', wordsOf)
-    .option('--provider <name>', 'all machines of this provider …')
-    .option('--location <name>', '… at this location …')
+  choosing(
+    asking(command, waits)
+      .option('--slots <slots>', 'these slots or machines; commas between', wordsOf)
+      .option('--provider <name>', 'all machines of this provider …'),
+    (chosen) => `… ${chosen} …`,
+  )
     .option('--state <states>', '… in these states: Running, Quarantined/needsHuman', wordsOf)
     .option('--all', 'all machines that there are', false)
     .option('--expect-count <n>', 'how many machines these must be', countOf)
@@ -76,7 +84,7 @@ export const selecting = (command: Command, waits: string): Command =>
 
 const SELECTING_HELP = `
 Which machine: its id, or its slot, <provider>/<slot id>. Several: by --slots, or by --provider,
---location and --state, or --all; then --expect-count must say how many they are. Each request of
+${TRAIT_OPTIONS} and --state, or --all; then --expect-count must say how many they are. Each request of
 several has the key <key>/<slot>, so repeating what was half done finishes it.
 
 A daemon carries it out; what became of it is in "shepherd machine show".
@@ -89,7 +97,7 @@ export const selectorOf = (name: string | undefined, flags: VerbFlags): Selector
   name,
   slots: flags.slots,
   provider: flags.provider,
-  location: flags.location,
+  ...forTraits((name) => flags[name]),
   states: flags.state,
   all: flags.all ? true : undefined,
 });

@@ -3,11 +3,12 @@ import type { StateCounts } from '../../console/port.ts';
 import { slot } from '../../domain/ids.ts';
 import type { HoldRow } from '../../domain/machine.ts';
 import { STATES } from '../../domain/states.ts';
+import { TRAIT_NAMES, traitMatcher, wantedTraits, type TraitFilter } from '../../domain/traits.ts';
 import { countsLine } from '../counts-line.ts';
 import {
   needsHuman,
-  requireLocation,
   requireProvider,
+  requireTraits,
   type RecordedFleet,
   type Entry,
 } from './recorded-fleet.ts';
@@ -19,11 +20,10 @@ import { unlistedLines } from './unlisted-text.ts';
 import { jsonLine } from '../text-table.ts';
 
 /** Which machines a list is to have; all when nothing is given. */
-export interface ListFilter {
+export interface ListFilter extends TraitFilter {
   /** `State`, or `State/substate`. */
   readonly states?: readonly string[] | undefined;
   readonly provider?: string | undefined;
-  readonly location?: string | undefined;
   /** Only those that nothing will be done about until somebody decides. */
   readonly needsHuman?: boolean | undefined;
   /** Only those that somebody put under a hold. */
@@ -32,7 +32,7 @@ export interface ListFilter {
 
 /**
  * `shepherd machines`: a line for each machine and unsettled creation that the BMDB records.
- * @throws {UsageError} there is no such state, provider or location.
+ * @throws {UsageError} there is no such state or provider, or no machine has such a trait.
  */
 export async function listMachines(
   { json, ...filter }: ListFilter & { readonly json: boolean },
@@ -40,7 +40,7 @@ export async function listMachines(
 ): Promise<Told> {
   const fleet = await readFleet(means);
   if (filter.provider !== undefined) requireProvider(fleet, filter.provider);
-  if (filter.location !== undefined) requireLocation(fleet, filter.location);
+  requireTraits(fleet, filter);
   const list = {
     fleet,
     entries: listed(fleet, filter),
@@ -53,11 +53,12 @@ export async function listMachines(
 
 function listed({ entries }: RecordedFleet, filter: ListFilter): readonly Entry[] {
   const isInState = stateMatcher(filter.states);
+  const hasTraits = traitMatcher(filter);
   return entries.filter(
     (entry) =>
       isInState(entry.view) &&
       (filter.provider === undefined || entry.view.provider === filter.provider) &&
-      (filter.location === undefined || entry.view.location === filter.location) &&
+      hasTraits(entry.view) &&
       (filter.needsHuman !== true || needsHuman(entry)) &&
       (filter.held !== true || entry.view.holds.length > 0),
   );
@@ -73,12 +74,11 @@ interface List {
   readonly unlisted: readonly Unlisted[];
 }
 
-/** A slot without a machine has no state and no location. */
-function looseHolds(
-  { read, bySlot }: RecordedFleet,
-  { held, provider, location, states, needsHuman: needing }: ListFilter,
-): HoldRow[] {
-  if (held !== true || needing === true || (location ?? states) !== undefined) return [];
+/** A slot without a machine has no state and no traits. */
+function looseHolds({ read, bySlot }: RecordedFleet, filter: ListFilter): HoldRow[] {
+  const { held, provider, states, needsHuman: needing } = filter;
+  if (held !== true || needing === true || states !== undefined) return [];
+  if (wantedTraits(filter).length > 0) return [];
   return read.holds.filter(
     (hold) =>
       (provider === undefined || hold.provider === provider) &&
@@ -120,8 +120,9 @@ export function summaryOf(entry: Entry) {
 }
 
 /** The columns that fit stand beside each other, the others below. */
-const HEAD = ['slot', 'state', 'heard', 'location'];
-const LAYOUTS = [HEAD.length, HEAD.length - 1, 1];
+const ALWAYS = ['slot', 'state', 'heard'];
+const HEAD = [...ALWAYS, ...TRAIT_NAMES];
+const LAYOUTS = [...TRAIT_NAMES.map((_, at) => HEAD.length - at), ALWAYS.length, 1];
 
 /** A line for each machine, and below it what a person should know of it. */
 function listText({ fleet, entries, loose, unlisted }: List, width: number): string {
@@ -181,7 +182,7 @@ const cellsOf = ({ view }: Entry, nowMs: number): string[] => [
   view.slot,
   `${view.state} · ${view.substate}`,
   view.lastHeartbeatAtMs === null ? '-' : spanText(nowMs - view.lastHeartbeatAtMs),
-  view.location ?? '-',
+  ...TRAIT_NAMES.map((name) => view[name] ?? '-'),
 ];
 
 function notesOf({ view, facts }: Entry, nowMs: number, width: number): string[] {

@@ -2,7 +2,11 @@ import { InvalidArgumentError } from 'commander';
 import { imageFault } from '../../adapters/bmdb/install-image.ts';
 import type { InstallImage } from '../../domain/requests.ts';
 import { UsageError } from '../../domain/errors.ts';
+import { TRAIT_NAMES } from '../../domain/traits.ts';
 import { parseDuration } from '../../settings/duration.ts';
+
+/** The options that choose machines by what their provider tells of them. */
+export const TRAIT_OPTIONS = TRAIT_NAMES.map((name) => `--${name}`).join(', ');
 
 /** A duration such as 30s or 2h, as milliseconds. @throws {InvalidArgumentError} */
 export const durationOf = (text: string): number => {

@@ -4,6 +4,7 @@ import { slotOf, type Slot } from '../../domain/ids.ts';
 import type { MachineRow, SlotFacts } from '../../domain/machine.ts';
 import { UsageError } from '../../domain/errors.ts';
 import type { LossPolicy } from '../../domain/policy.ts';
+import { wantedTraits, type TraitFilter } from '../../domain/traits.ts';
 import { viewOf, type MachineView } from '../../domain/view.ts';
 import { printable } from '../text-table.ts';
 
@@ -70,10 +71,15 @@ export function requireProvider(
   if (!providers.includes(name)) throw unknownName('provider', name, providers);
 }
 
-/** @throws {UsageError} nothing is recorded there. */
-export function requireLocation({ entries }: Pick<RecordedFleet, 'entries'>, name: string): void {
-  const known = namesOf(entries.flatMap(({ view }) => view.location ?? []));
-  if (!known.includes(name)) throw unknownName('location', name, known);
+/** @throws {UsageError} nothing is recorded that has what the filter names. */
+export function requireTraits(
+  { entries }: Pick<RecordedFleet, 'entries'>,
+  filter: TraitFilter,
+): void {
+  for (const [trait, name] of wantedTraits(filter)) {
+    const known = namesOf(entries.flatMap(({ view }) => view[trait] ?? []));
+    if (!known.includes(name)) throw unknownName(trait, name, known);
+  }
 }
 
 const unknownName = (what: string, name: string, known: readonly string[]): UsageError =>

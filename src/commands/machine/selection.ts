@@ -7,23 +7,24 @@ import {
   type ProviderName,
   type Slot,
 } from '../../domain/ids.ts';
+import { traitMatcher, wantedTraits, type TraitFilter } from '../../domain/traits.ts';
 import {
-  requireLocation,
   requireProvider,
+  requireTraits,
   slotOfRow,
   type RecordedFleet,
   type Entry,
 } from './recorded-fleet.ts';
 import { printable } from '../text-table.ts';
+import { TRAIT_OPTIONS } from './options.ts';
 import { stateMatcher } from './states.ts';
 
 /** Which machines are meant: by one name, by their slots, by what they have in common, or all. */
-export interface Selector {
+export interface Selector extends TraitFilter {
   /** A machine's id, or a slot. */
   readonly name?: string | undefined;
   readonly slots?: readonly string[] | undefined;
   readonly provider?: string | undefined;
-  readonly location?: string | undefined;
   /** `State`, or `State/substate`. */
   readonly states?: readonly string[] | undefined;
   readonly all?: boolean | undefined;
@@ -74,24 +75,26 @@ export function requireCount(matched: number, expected: number | undefined): voi
   );
 }
 
-function requireOneWay({ name, slots, provider, location, states, all }: Selector): void {
-  const byProperty = [provider, location, states].some((each) => each !== undefined);
+function requireOneWay(selector: Selector): void {
+  const { name, slots, provider, states, all } = selector;
+  const byProperty = (provider ?? states) !== undefined || wantedTraits(selector).length > 0;
   const ways = [name !== undefined, slots !== undefined, byProperty, all === true];
   const count = ways.filter(Boolean).length;
   if (count === 1) return;
-  const how =
-    'name one machine or slot; or several by --slots, by --provider, --location and --state, or --all';
+  const how = `name one machine or slot; or several by --slots, by --provider, ${TRAIT_OPTIONS} and --state, or --all`;
   throw new UsageError(count === 0 ? `say which machine: ${how}` : `say it in one way: ${how}`);
 }
 
-function matcherOf(fleet: RecordedFleet, { provider, location, states }: Selector) {
+function matcherOf(fleet: RecordedFleet, selector: Selector) {
+  const { provider, states } = selector;
   const isInState = stateMatcher(states);
+  const hasTraits = traitMatcher(selector);
   if (provider !== undefined) requireProvider(fleet, provider);
-  if (location !== undefined) requireLocation(fleet, location);
+  requireTraits(fleet, selector);
   return ({ view, rows }: Entry): boolean =>
     rows.length > 0 &&
     (provider === undefined || view.provider === provider) &&
-    (location === undefined || view.location === location) &&
+    hasTraits(view) &&
     isInState(view);
 }
 

@@ -3,6 +3,7 @@ import { fingerprintOf } from '../../adapters/ssh/port.ts';
 import { currentHeartbeat, handOutRefusal, installState } from '../../domain/eligibility.ts';
 import type { HoldRow, LadderRow, MachineRow, QuarantineKind } from '../../domain/machine.ts';
 import type { LadderPolicy } from '../../domain/recovery/ladder.ts';
+import { TRAIT_NAMES } from '../../domain/traits.ts';
 import { factLines, plainCell, timeText, untilText, whenText } from './layout.ts';
 import type { SlotDetails } from './slot-details.ts';
 
@@ -92,7 +93,7 @@ function machineFacts(row: MachineRow, details: SlotDetails): Fact[] {
 const hardwareFacts = (provided: NonNullable<MachineRow['provided']>): Fact[] => [
   ['device', `${provided.providerId}, ${provided.status ?? 'no status yet'}`],
   ['address', provided.address ?? 'not known'],
-  ['location', provided.location ?? 'not known'],
+  ...TRAIT_NAMES.map((name): Fact => [name, provided[name] ?? 'not known']),
 ];
 
 function agentFacts(row: MachineRow, details: SlotDetails): Fact[] {

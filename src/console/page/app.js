@@ -26,7 +26,7 @@ const el = (id) => document.getElementById(id);
 /** Everything the page knows. Records hold a machine, its search text, and its row while shown. */
 const fleet = {
   ...{ records: new Map(), counts: null, order: [], orderStale: true },
-  ...{ guard: null, needHuman: 0, unlisted: [] },
+  ...{ guard: null, needHuman: 0, unlisted: [], traits: [] },
 };
 const choice = { states: new Set(), text: '', sort: 'slot', down: false, limit: ROWS_PER_STEP };
 const link = { source: null, lastMessageAt: 0, live: false, base: null };
@@ -50,8 +50,9 @@ function span(ms) {
 // Data.
 
 const textOf = (m) =>
-  [m.slot, m.machineId, m.providerId, m.reservationId, m.address, m.location, m.state, m.substate]
-    .concat(m.reason, m.holds, m.elsewhere ? 'elsewhere' : '')
+  [m.slot, m.machineId, m.providerId, m.reservationId, m.address, m.state, m.substate, m.reason]
+    .concat(m.holds, m.elsewhere ? 'elsewhere' : '')
+    .concat(fleet.traits.map(({ name }) => m[name]))
     .join('\n')
     .toLowerCase();
 
@@ -73,6 +74,7 @@ function forget(slot) {
 }
 
 function takeSnapshot(message) {
+  fleet.traits = message.traits;
   const present = new Set(message.machines.map(({ slot }) => slot));
   for (const slot of [...fleet.records.keys()]) if (!present.has(slot)) forget(slot);
   const known = fleet.counts !== null;
@@ -104,19 +106,19 @@ const ORDERS = {
   state: (a, b) =>
     RANK.get(a.machine.state) - RANK.get(b.machine.state) ||
     compareText(a.machine.substate, b.machine.substate),
-  location: (a, b) =>
-    missingLast(a.machine.location, b.machine.location) ||
-    compareText(a.machine.location, b.machine.location),
   heartbeat: (a, b) =>
     missingLast(a.machine.lastHeartbeatAtMs, b.machine.lastHeartbeatAtMs) ||
     b.machine.lastHeartbeatAtMs - a.machine.lastHeartbeatAtMs,
   since: (a, b) => b.machine.sinceMs - a.machine.sinceMs,
 };
 
+const byTrait = (name) => (a, b) =>
+  missingLast(a.machine[name], b.machine[name]) || compareText(a.machine[name], b.machine[name]);
+
 /** Equal machines stay in the order of their slots, whichever way the column points. */
 function ordered() {
   if (!fleet.orderStale) return fleet.order;
-  const compare = ORDERS[choice.sort];
+  const compare = ORDERS[choice.sort] ?? byTrait(choice.sort);
   const sign = choice.down ? -1 : 1;
   fleet.order = [...fleet.records.values()].sort((a, b) => sign * compare(a, b) || bySlot(a, b));
   fleet.orderStale = false;
@@ -144,6 +146,37 @@ const make = (tag, className, ...children) => {
   return node;
 };
 
+/** Those that have a column: each that some machine has. */
+let drawnTraits = [];
+const traitClass = (name) => `c-trait c-${name}`;
+
+function drawTraits() {
+  const traits = fleet.traits.filter(({ name }) =>
+    ordered().some(({ machine }) => machine[name] !== null),
+  );
+  const namesOf = (some) => some.map(({ name }) => name).join();
+  if (namesOf(traits) === namesOf(drawnTraits)) return;
+  drawnTraits = traits;
+  for (const head of document.querySelectorAll('th.c-trait')) head.remove();
+  document.querySelector('th.c-address').after(...traits.map(drawHead));
+  drawSort();
+  for (const record of fleet.records.values()) dropRow(record);
+}
+
+function drawHead({ name, label }) {
+  const button = make('button', '', label);
+  button.type = 'button';
+  const head = make('th', traitClass(name), button);
+  head.scope = 'col';
+  head.dataset.sort = name;
+  return head;
+}
+
+function dropRow(record) {
+  record.row?.element.remove();
+  record.row = null;
+}
+
 function makeRow() {
   const badge = { state: make('b'), substate: make('span') };
   const slot = { provider: make('i'), id: make('span') };
@@ -153,12 +186,12 @@ function makeRow() {
     slot: make('td', 'c-slot', slot.provider, slot.id),
     id: make('td', 'c-id'),
     address: make('td', 'c-address'),
-    location: make('td', 'c-location'),
+    traits: drawnTraits.map(({ name }) => make('td', traitClass(name))),
     heartbeat: make('td', 'c-heartbeat'),
     since: make('td', 'c-since'),
     reason: make('td', 'c-reason', make('div', '', why.chips, why.reason)),
   };
-  return { element: make('tr', '', ...Object.values(cells)), cells, badge, slot, why };
+  return { element: make('tr', '', ...Object.values(cells).flat()), cells, badge, slot, why };
 }
 
 function chipsOf(machine) {
@@ -182,7 +215,7 @@ function drawRow(record) {
   cells.slot.title = machine.slot;
   setField(cells.id, machine.providerId);
   setField(cells.address, machine.address);
-  setField(cells.location, machine.location);
+  drawnTraits.forEach(({ name }, at) => setField(cells.traits[at], machine[name]));
   why.chips.replaceChildren(...chipsOf(machine).map(drawChip));
   setText(why.reason, machine.reason ?? '');
   cells.reason.title = machine.reason ?? '';
@@ -224,9 +257,7 @@ function drawRows(chosen) {
   const now = nowMs();
   const shown = new Set(chosen.slice(0, choice.limit));
   for (const record of fleet.records.values()) {
-    if (!record.row || shown.has(record)) continue;
-    record.row.element.remove();
-    record.row = null;
+    if (!shown.has(record)) dropRow(record);
   }
   let at = body.firstElementChild;
   for (const record of shown) {
@@ -415,6 +446,7 @@ function draw() {
   drawHeadline();
   drawEmpty(chosen);
   drawExtent(chosen);
+  drawTraits();
   drawRows(chosen);
 }
 
@@ -429,8 +461,10 @@ function drawSoon() {
   });
 }
 
-function showAbout({ version, inspectorUrl, mayEraseDisks }) {
+function showAbout({ version, inspectorUrl, mayEraseDisks, traits }) {
   setText(el('version'), version);
+  const searched = ['slot', 'id', 'address', ...traits.map(({ name }) => name), 'reason'];
+  el('search').placeholder = `Search ${searched.join(', ')}`;
   el('erasing').hidden = mayEraseDisks.length === 0;
   const names = mayEraseDisks.join(', ');
   setText(
@@ -490,9 +524,9 @@ function listenToReader() {
     choice.limit += ROWS_PER_STEP;
     drawSoon();
   });
-  for (const head of document.querySelectorAll('th[data-sort]')) {
-    head.firstElementChild.addEventListener('click', () => choose({ sort: head.dataset.sort }));
-  }
+  el('table').tHead.addEventListener('click', ({ target }) => {
+    if (target.closest('button')) choose({ sort: target.closest('th').dataset.sort });
+  });
   addEventListener('hashchange', () => {
     takeFromAddress();
     drawSoon();

@@ -1,15 +1,15 @@
 import type { MachineRow, Provided, ProviderMachine } from '../machine.ts';
+import { TRAIT_NAMES, TRAITS, type Traits } from '../traits.ts';
 
 /** What is to be written of a machine's hardware; absent keys stay as they are. */
-export interface ProvidedChange {
+export interface ProvidedChange extends Partial<Traits> {
   readonly absent?: boolean;
   readonly address?: string | null;
-  readonly location?: string | null;
   readonly status?: NonNullable<Provided['status']>;
 }
 
 /** Fields that a provider may cease to tell. */
-export const CLEARABLE = ['address', 'location'] as const;
+export const CLEARABLE = ['address', ...TRAIT_NAMES] as const;
 export type Clearable = (typeof CLEARABLE)[number];
 
 const MINUTE_MS = 60_000;
@@ -41,8 +41,7 @@ export function updateOf(
   const isBack = seen.status !== 'Missing' && row.missing !== null;
   const change: ProvidedChange = {
     ...(isBack && { absent: false }),
-    ...fieldOf('address', provided, seen, doubtful),
-    ...fieldOf('location', provided, seen, doubtful),
+    ...textsOf(provided, seen, doubtful),
     ...(seen.status !== null && seen.status !== provided.status && { status: seen.status }),
   };
   const isNew = Object.keys(change).length > 0;
@@ -53,20 +52,28 @@ export function updateOf(
   };
 }
 
-function fieldOf(
-  field: Clearable,
+/** Texts to write: what is told anew, and what is told no longer for the second time. */
+function textsOf(
   provided: Provided,
   seen: ProviderMachine,
   doubtful: readonly Clearable[],
-): ProvidedChange {
-  const value = seen[field];
-  if (value === provided[field]) return {};
-  return value !== null || doubtful.includes(field) ? { [field]: value } : {};
+): Pick<ProvidedChange, Clearable> {
+  const changed = CLEARABLE.filter(
+    (field) =>
+      seen[field] !== provided[field] && (seen[field] !== null || doubtful.includes(field)),
+  );
+  return Object.fromEntries(changed.map((field) => [field, seen[field]]));
 }
+
+/** A device that is read without one of these is read again soon. */
+const AWAITED: readonly Clearable[] = [
+  'address',
+  ...TRAIT_NAMES.filter((name) => TRAITS[name].awaited),
+];
 
 /** When to read the device again, if nothing changed. */
 export function recheckMs(seen: ProviderMachine): number {
-  const isWhole = seen.reservationId !== null && seen.address !== null && seen.location !== null;
+  const isWhole = seen.reservationId !== null && AWAITED.every((field) => seen[field] !== null);
   return isWhole && isAtRest(seen) ? RECHECK_REST_MS : RECHECK_SOON_MS;
 }
 

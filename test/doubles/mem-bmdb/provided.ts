@@ -12,21 +12,17 @@ export function updateProvided(
   memory: Memory,
   gate: SessionGate,
   machineId: MachineId,
-  { absent, address, location, status }: ProvidedPatch,
+  { absent, ...told }: ProvidedPatch,
 ): void {
-  if ([absent, address, location, status].every((each) => each === undefined)) return;
+  const given = Object.entries(told).filter(([, value]) => value !== undefined);
+  if (absent === undefined && given.length === 0) return;
   gate.check();
   const machine = memory.machines.get(machineId);
   const provided = machine?.row.provided;
   if (!machine || !provided) throw new NotFound(`machine ${machineId} has no hardware recorded`);
   const before = { provided, missing: machine.row.missing };
   const after = {
-    provided: {
-      ...provided,
-      ...(address === undefined ? {} : { address }),
-      ...(location === undefined ? {} : { location }),
-      ...(status === undefined ? {} : { status }),
-    },
+    provided: { ...provided, ...Object.fromEntries(given) },
     missing: absent === undefined ? before.missing : missingAfter(memory, before.missing, absent),
   };
   if (!isDeepStrictEqual(after, before)) {
@@ -34,7 +30,7 @@ export function updateProvided(
     memory.touch(machineId);
   }
   // A machine the provider does not know is no longer being recovered.
-  if (status === 'Missing') dropPermit(memory, machine);
+  if (told.status === 'Missing') dropPermit(memory, machine);
 }
 
 const missingAfter = (

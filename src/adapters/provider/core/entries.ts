@@ -5,6 +5,7 @@ import {
 } from '../../../domain/machine.ts';
 import { ownershipOf } from '../../../domain/provisioning/provider-tags.ts';
 import { plainText } from '../../../domain/texts.ts';
+import { TRAIT_NAMES, traitsOf } from '../../../domain/traits.ts';
 import type { DriverMachine } from '../port.ts';
 
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}]{1,128}$/u;
@@ -50,14 +51,17 @@ const isAddress: Fits = (value) => {
   return found !== null && port >= 1 && port <= 65_535;
 };
 
+const NO_TEXT = 'no text of at most 255 printable characters';
+
+type Field = readonly [keyof DriverMachine, Fits, string];
 /** What each field must be, in the order in which it is looked at. */
-const FIELDS: readonly (readonly [keyof DriverMachine, Fits, string])[] = [
+const FIELDS: readonly Field[] = [
   ['availability', isAvailability, 'none of the three'],
   ['id', nullOr(isName), 'not 1 to 128 printable characters'],
   ['reservationId', nullOr(isName), 'not 1 to 128 printable characters'],
-  ['plan', like(SHOWN), 'no text of at most 255 printable characters'],
-  ['hostname', absentOr(nullOr(like(SHOWN))), 'no text of at most 255 printable characters'],
-  ['location', absentOr(nullOr(like(SHOWN))), 'no text of at most 255 printable characters'],
+  ['plan', like(SHOWN), NO_TEXT],
+  ['hostname', absentOr(nullOr(like(SHOWN))), NO_TEXT],
+  ...TRAIT_NAMES.map((name): Field => [name, absentOr(nullOr(like(SHOWN))), NO_TEXT]),
   ['address', absentOr(nullOr(isAddress)), 'no host, host:port, [v6]:port'],
   ['remoteUser', absentOr(like(USER)), 'no name of a user'],
   ['failed', absentOr(isFlag), 'neither true nor false'],
@@ -146,7 +150,7 @@ export function toProviderMachine(
     reservationId: machine.reservationId,
     hostname: machine.hostname ?? null,
     plan: machine.plan,
-    location: machine.location ?? null,
+    ...traitsOf(machine),
     address: machine.address ?? null,
     remoteUser: machine.remoteUser ?? 'root',
     availability,

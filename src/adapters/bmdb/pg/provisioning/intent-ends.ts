@@ -3,6 +3,7 @@ import { machineId } from '../../../../domain/ids.ts';
 import type { MachineId, Witness } from '../../../../domain/ids.ts';
 import type { Provided } from '../../../../domain/machine.ts';
 import { PENALTY_MAX_MS } from '../../../../domain/policy.ts';
+import { forTraits, TRAIT_NAMES, TRAITS } from '../../../../domain/traits.ts';
 import { isUniqueViolation } from '../errors.ts';
 import { notOurs, takeStep } from './intent-steps.ts';
 import { writeEvent } from '../live.ts';
@@ -41,15 +42,18 @@ export const statements = {
       providerId: 'text',
       reservationId: 'text?',
       address: 'text?',
-      location: 'text?',
+      ...forTraits(() => 'text?' as const),
       status: 'provider_status?',
     },
     columns: {},
-    text: ({ machine, provider, providerId, reservationId, address, location, status }) =>
-      `INSERT INTO machine_provided (machine_id, provider, provider_id, provider_reservation_id,
-         provider_ip_address, provider_location, provider_status)
+    text: ({ machine, provider, providerId, reservationId, address, status, ...traits }) => {
+      const columns = TRAIT_NAMES.map((name) => TRAITS[name].column).join(', ');
+      const texts = TRAIT_NAMES.map((name) => traits[name]).join(', ');
+      return `INSERT INTO machine_provided (machine_id, provider, provider_id,
+         provider_reservation_id, provider_ip_address, provider_status, ${columns})
        VALUES (${machine}, ${provider}, ${providerId}, ${reservationId},
-         ${address}, ${location}, ${status})`,
+         ${address}, ${status}, ${texts})`;
+    },
   }),
   markAdopted: statement({
     name: 'intent-adopted',
@@ -162,15 +166,6 @@ function requireMine(
 }
 
 async function insertMachine(q: Queries, machine: MachineId, provided: Provided): Promise<void> {
-  const { provider, providerId, reservationId, address, location, status } = provided;
   await q.run(statements.insertMachine, { machine });
-  await q.run(statements.insertProvided, {
-    machine,
-    provider,
-    providerId,
-    reservationId,
-    address,
-    location,
-    status,
-  });
+  await q.run(statements.insertProvided, { machine, ...provided });
 }

@@ -1,9 +1,16 @@
 import { NotFound } from '../../../../domain/errors.ts';
 import type { MachineId } from '../../../../domain/ids.ts';
+import { CLEARABLE, type Clearable } from '../../../../domain/provisioning/update.ts';
+import { forTraits, TRAITS } from '../../../../domain/traits.ts';
 import { transactLive } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import { statement } from '../statement.ts';
 import type { ProvidedPatch } from '../../port.ts';
+
+const COLUMN_OF: Readonly<Record<Clearable, string>> = {
+  address: 'provider_ip_address',
+  ...forTraits((name) => TRAITS[name].column),
+};
 
 export const statements = {
   /** Locked, so that the answer still holds for what follows. */
@@ -14,25 +21,21 @@ export const statements = {
     text: ({ machine }) =>
       `SELECT machine_id FROM machine_provided WHERE machine_id = ${machine} FOR NO KEY UPDATE`,
   }),
-  /** Leaves alone what is not to be set; a row that stays the same is not written. */
+  /** A text that `told` has no key of stays; a row that stays the same is not written. */
   updateProvided: statement({
     name: 'provided-update',
-    params: {
-      machine: 'uuid',
-      setAddress: 'bool',
-      address: 'text?',
-      setLocation: 'bool',
-      location: 'text?',
-      status: 'provider_status?',
-      absent: 'bool?',
-    },
+    params: { machine: 'uuid', told: 'jsonb', status: 'provider_status?', absent: 'bool?' },
     columns: {},
-    text: ({ machine, setAddress, address, setLocation, location, status, absent }) => {
+    text: ({ machine, told, status, absent }) => {
+      const texts = CLEARABLE.map((field) => {
+        const column = COLUMN_OF[field];
+        const fresh = `CASE WHEN ${told} ? '${field}' THEN ${told} ->> '${field}' ELSE ${column} END`;
+        return [column, fresh];
+      });
       const observed = (seen: string, notSeen: string, column: string) =>
         `CASE ${absent} WHEN true THEN ${notSeen} WHEN false THEN ${seen} ELSE ${column} END`;
-      const values = {
-        provider_ip_address: `CASE WHEN ${setAddress} THEN ${address} ELSE provider_ip_address END`,
-        provider_location: `CASE WHEN ${setLocation} THEN ${location} ELSE provider_location END`,
+      const values: Readonly<Record<string, string>> = {
+        ...Object.fromEntries(texts),
         provider_status: `coalesce(${status}, provider_status)`,
         provider_missing_since: observed(
           'NULL',
@@ -63,9 +66,9 @@ export const statements = {
 export async function updateProvided(
   session: LiveSession,
   machine: MachineId,
-  { absent, address, location, status }: ProvidedPatch,
+  { absent, status, ...told }: ProvidedPatch,
 ): Promise<void> {
-  const isGiven = [absent, address, location, status].some((each) => each !== undefined);
+  const isGiven = [absent, status, ...Object.values(told)].some((each) => each !== undefined);
   if (!isGiven) return;
   const doing = `update what is provided as ${machine}`;
   const how = { doing, processor: 'shepherd-updater', isolation: 'READ COMMITTED' } as const;
@@ -74,10 +77,7 @@ export async function updateProvided(
     if (found.length === 0) throw new NotFound(`machine ${machine} has no hardware recorded`);
     await q.run(statements.updateProvided, {
       machine,
-      setAddress: address !== undefined,
-      address: address ?? null,
-      setLocation: location !== undefined,
-      location: location ?? null,
+      told,
       status: status ?? null,
       absent: absent ?? null,
     });

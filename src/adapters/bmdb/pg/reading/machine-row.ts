@@ -14,6 +14,7 @@ import type {
   OrderVerb,
   Provided,
 } from '../../../../domain/machine.ts';
+import { forTraits, TRAIT_NAMES, TRAITS, traitsOf } from '../../../../domain/traits.ts';
 import { ORDER } from '../eligibility.ts';
 import { LIVE, ms } from '../sql.ts';
 import type { RowOf } from '../statement.ts';
@@ -29,7 +30,7 @@ export const MACHINE_COLUMNS = {
   provider_id: 'text?',
   provider_reservation_id: 'text?',
   provider_ip_address: 'text?',
-  provider_location: 'text?',
+  ...forTraits(() => 'text?' as const),
   provider_status: 'provider_status?',
   missing_since: 'float8?',
   missing_seen: 'int8?',
@@ -84,7 +85,8 @@ export const MACHINE = `m.machine_id, ${ms('m.machine_created_at')} AS created_a
   p.provider, p.provider_id::text AS provider_id,
   p.provider_reservation_id::text AS provider_reservation_id,
   p.provider_ip_address::text AS provider_ip_address,
-  p.provider_location::text AS provider_location, p.provider_status,
+  ${TRAIT_NAMES.map((name) => `p.${TRAITS[name].column}::text AS ${name}`).join(', ')},
+  p.provider_status,
   ${ms('p.provider_missing_since')} AS missing_since, p.provider_missing_seen AS missing_seen,
   ${ms('a.agent_started_at')} AS started_at, encode(a.agent_public_key, 'hex') AS public_key,
   a.boot_id AS started_boot_id,
@@ -209,7 +211,7 @@ const toProvided = (row: FlatMachine, read: Read): Provided | null =>
         providerId: row.provider_id!,
         reservationId: row.provider_reservation_id,
         address: row.provider_ip_address,
-        location: row.provider_location,
+        ...traitsOf(row),
         status: read('provider status', row.provider_status, PROVIDER_STATUSES),
       };
 
