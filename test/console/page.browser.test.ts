@@ -235,14 +235,14 @@ describe('page', () => {
       expect(await textOf(page, `${row('equinix/a')} .c-location`)).toBe('–');
       const heads = await page.locator('th').allInnerTexts();
       expect(heads.slice(3, 6)).toEqual(['Address', 'Location', 'Last heartbeat']);
-      const order = async (sort: 'ascending' | 'descending', ids: string) => {
+      const order = async (sort: 'ascending' | 'descending', ...ids: string[]) => {
         await page.click('th.c-location button');
         await page.locator(`th.c-location[aria-sort=${sort}]`).waitFor();
-        const slots = [...ids].map((id) => `equinix/${id}`);
+        const slots = ids.map((id) => `equinix/${id}`);
         await expect.poll(() => slotsShown(page), PATIENCE).toEqual(slots);
       };
-      await order('ascending', 'dcab');
-      await order('descending', 'abcd');
+      await order('ascending', 'd', 'c', 'a', 'b');
+      await order('descending', 'a', 'b', 'c', 'd');
       await page.fill('#search', 'DA11');
       await expect.poll(() => slotsShown(page), PATIENCE).toEqual(['equinix/c']);
       fleet.remove(machine('d').slot);
