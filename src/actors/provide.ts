@@ -15,18 +15,18 @@ import type { Job } from '../machines/task.ts';
 import type { MachineView } from '../domain/view.ts';
 import { awaitTurn, type AwaitTurnDeps } from './turns/await-turn.ts';
 import { cellPool, type CellHooks } from './cell-pool.ts';
-import { deprovisionSlots, type DeprovisionDeps } from './tasks/deprovision.ts';
-import type { Desk } from './turns/desk.ts';
+import { deprovisionServices, type DeprovisionDeps } from './tasks/deprovision.ts';
+import type { TaskPool } from './turns/task-pool.ts';
 import { every } from './every.ts';
 import { provideGuard, type GuardDeps } from './guard/provide-guard.ts';
 import type { Mirror } from './mirror/mirror.ts';
 import { createOrphanWatch } from './turns/orphans.ts';
 import type { ProvisionDeps } from './provisioning/deps.ts';
-import { createProvisioning, type Provisioning } from './provisioning/slots.ts';
-import { recoverSlots, type RecoverDeps } from './tasks/recovery/slots.ts';
+import { createProvisioning, type Provisioning } from './provisioning/services.ts';
+import { recoveryServices, type RecoverDeps } from './tasks/recovery/services.ts';
 import type { SessionKeeper } from './session-keeper.ts';
 import { settleRequest } from './turns/settle-request.ts';
-import { takeOverSlots, type TakeOverDeps } from './tasks/agent-start.ts';
+import { agentStartServices, type TakeOverDeps } from './tasks/agent-start.ts';
 import { createUpdater, type UpdaterDeps } from './provisioning/updater.ts';
 
 export interface ProvideDeps {
@@ -37,7 +37,7 @@ export interface ProvideDeps {
   readonly update: UpdaterDeps;
   readonly turns: AwaitTurnDeps;
   readonly guard: GuardDeps;
-  readonly desk: Desk;
+  readonly taskPool: TaskPool;
   readonly keeper: SessionKeeper;
   readonly mirror: Mirror;
   /** Removes what dead sessions left behind. */
@@ -58,9 +58,9 @@ export interface ProvideDeps {
   readonly inspectRoot: ((event: InspectionEvent) => void) | undefined;
 }
 
-/** The only place where charts meet services: every slot of every chart is filled here. */
+/** The only place where charts meet services: every service of every chart is provided here. */
 export function provideFleet(deps: ProvideDeps) {
-  const { keeper, log, mirror, desk, clock, periods, metrics } = deps;
+  const { keeper, log, mirror, taskPool, clock, periods, metrics } = deps;
   const provisioning = createProvisioning(deps.provision);
   return fleet.provide({
     actors: {
@@ -71,7 +71,7 @@ export function provideFleet(deps: ProvideDeps) {
         createCell: (hooks) => provideCell(deps, hooks),
         clock,
         log,
-        dropWork: desk.end,
+        dropWork: taskPool.end,
         releaseWork: async ({ machineId }) => {
           if (machineId) await keeper.current()?.releaseWork(machineId);
         },
@@ -85,7 +85,7 @@ export function provideFleet(deps: ProvideDeps) {
       janitor: every(periods.sweepMs, deps, sweeping(deps), 'the sweep failed'),
       updater: every(periods.updateMs, deps, createUpdater(deps.update), 'the update failed'),
       drain: fromPromise(async () => {
-        await Promise.all([desk.drain(periods.drainMs), provisioning.drain(periods.drainMs)]);
+        await Promise.all([taskPool.drain(periods.drainMs), provisioning.drain(periods.drainMs)]);
       }),
       closeSession: fromPromise(async () => {
         await keeper.close().catch((err: unknown) => {
@@ -130,7 +130,7 @@ function sweeping(deps: ProvideDeps) {
 
 const provideSession = ({ keeper, log }: ProvideDeps) =>
   session.provide({
-    actors: keeper.slots,
+    actors: keeper.services,
     actions: {
       reportPokeFailure: (_, { error }) =>
         log.warn({ err: error }, 'the session could not be extended yet'),
@@ -149,7 +149,7 @@ function provideCell(deps: ProvideDeps, hooks: CellHooks) {
 
 /** Also used by tests that run one machine. */
 export function provideLifecycle(deps: Omit<ProvideDeps, 'provision' | 'update'>) {
-  const { desk, log, mirror } = deps;
+  const { taskPool, log, mirror } = deps;
   const reread = fromPromise<MachineView | null, Job>(({ input, signal }) =>
     mirror.reread(input, signal),
   );
@@ -157,14 +157,14 @@ export function provideLifecycle(deps: Omit<ProvideDeps, 'provision' | 'update'>
     actors: {
       awaitTurn: awaitTurn(deps.turns),
       settleRequest: settleRequest({ ...deps.turns, log }),
-      takeover: takeover.provide({ actors: { ...takeOverSlots(deps.takeOver), reread } }),
-      recovery: recovery.provide({ actors: { ...recoverSlots(deps.recover), reread } }),
+      takeover: takeover.provide({ actors: { ...agentStartServices(deps.takeOver), reread } }),
+      recovery: recovery.provide({ actors: { ...recoveryServices(deps.recover), reread } }),
       deprovision: deprovision.provide({
-        actors: { ...deprovisionSlots(deps.deprovision), reread },
+        actors: { ...deprovisionServices(deps.deprovision), reread },
       }),
     },
     actions: {
-      endTurn: (_, { slot }) => desk.end(slot),
+      endTurn: (_, { slot }) => taskPool.end(slot),
       countLeap: (_, { view }) =>
         log.debug(
           { slot: view.slot, state: view.state, substate: view.substate },
@@ -175,10 +175,10 @@ export function provideLifecycle(deps: Omit<ProvideDeps, 'provision' | 'update'>
 }
 
 /** One root actor per provider: a crash of one is reported and leaves the others alone. */
-function provisioners(deps: ProvideDeps, { slots, report }: Provisioning) {
+function provisioners(deps: ProvideDeps, { services, report }: Provisioning) {
   const { clock, log, provision, periods, inspectRoot } = deps;
   const logic = provisioner.provide({
-    actors: slots,
+    actors: services,
     actions: {
       reportRound: (_, { provider }) => report(provider),
       reportPause: (_, { provider, listed }) => log.warn({ provider, ...listed }, PAUSED),

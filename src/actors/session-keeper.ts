@@ -12,7 +12,7 @@ export interface SessionKeeperOptions {
   readonly log: Log;
 }
 
-/** Holds the daemon's session object beside the `session` chart, and fills that chart's slots. */
+/** Holds the daemon's session object beside the `session` chart, and provides that chart's services. */
 export interface SessionKeeper {
   /** The live session, or null. */
   current(): BmdbSession | null;
@@ -22,7 +22,7 @@ export interface SessionKeeper {
   whenAlive(signal: AbortSignal): Promise<BmdbSession>;
   /** When it fails, it may be called again. */
   close(): Promise<void>;
-  readonly slots: ReturnType<typeof sessionSlots>;
+  readonly services: ReturnType<typeof sessionServices>;
 }
 
 interface Holder {
@@ -66,11 +66,11 @@ export function createSessionKeeper(options: SessionKeeperOptions): SessionKeepe
         throw error;
       }
     },
-    slots: sessionSlots(options, holder),
+    services: sessionServices(options, holder),
   };
 }
 
-function sessionSlots(options: SessionKeeperOptions, holder: Holder) {
+function sessionServices(options: SessionKeeperOptions, holder: Holder) {
   const { bmdb, component, runtimeInfo, log } = options;
   const held = () => {
     if (!holder.session) throw new SessionExpired('the session is closed');

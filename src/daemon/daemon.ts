@@ -86,7 +86,7 @@ type Built = Means & Pick<DaemonOptions, 'ports' | 'consoleOption'>;
 async function build(means: Built): Promise<Daemon> {
   const { log } = means;
   const parts = await openParts(means, means.ports);
-  const { board, desk, keeper, mirror } = parts;
+  const { board, taskPool, keeper, mirror } = parts;
   const fleet = fleetView({
     board,
     changes$: parts.changes,
@@ -106,7 +106,7 @@ async function build(means: Built): Promise<Daemon> {
 
   let stopping: Promise<void> | undefined;
   const stop = async () => {
-    log.info({ busy: desk.busy }, 'stopping');
+    log.info({ busy: taskPool.busy }, 'stopping');
     supervisor.send({ type: 'fleet.stop' });
     await stopped;
     log.info({}, 'stopped');

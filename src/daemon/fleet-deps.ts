@@ -9,10 +9,10 @@ type Watching = Pick<ProvideDeps, 'inspectCell' | 'inspectRoot'>;
 /** What the charts are filled with, from parts and configuration. */
 export function fleetDeps(means: Means, parts: Parts, watching: Watching): ProvideDeps {
   const { config, tuning, clock, random, log, metrics } = means;
-  const { bmdb, keeper, desk, mirror, providers, permits, holds, leases, listings } = parts;
+  const { bmdb, keeper, taskPool, mirror, providers, permits, holds, leases, listings } = parts;
   const { watch, server } = parts;
   const tasks: TaskDeps = {
-    desk,
+    taskPool,
     keeper,
     providers,
     clock,
@@ -88,7 +88,7 @@ export function fleetDeps(means: Means, parts: Parts, watching: Watching): Provi
       log: log.child({ component: 'updater' }),
     },
     turns: {
-      desk,
+      taskPool,
       keeper,
       permits,
       sessions: mirror.sessions,
@@ -107,7 +107,7 @@ export function fleetDeps(means: Means, parts: Parts, watching: Watching): Provi
       headStartMs: tuning.headStartMs,
       log: log.child({ component: 'guard' }),
     },
-    desk,
+    taskPool,
     keeper,
     mirror,
     sweep: async () => {

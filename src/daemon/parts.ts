@@ -1,6 +1,6 @@
 import { Subject } from 'rxjs';
 import { createBoard, type BoardChange } from '../actors/board.ts';
-import { createDesk } from '../actors/turns/desk.ts';
+import { createTaskPool } from '../actors/turns/task-pool.ts';
 import { createLeases } from '../actors/provisioning/leases.ts';
 import { createGuardWatch } from '../actors/guard/watch.ts';
 import { createListingHealth } from '../actors/providers/listing-health.ts';
@@ -125,7 +125,7 @@ export async function openParts(means: Means, ports: Ports) {
     log: log.child({ component: 'leases' }),
     retryMs: tuning.leaseRetryMs,
   });
-  const desk = createDesk({
+  const taskPool = createTaskPool({
     places: {
       agentStart: config.initializer.loopParallelism,
       recovery: config.recoverer.loopParallelism,
@@ -133,7 +133,7 @@ export async function openParts(means: Means, ports: Ports) {
     },
     unusedMs: tuning.turnUnusedMs,
     clock,
-    log: log.child({ component: 'desk' }),
+    log: log.child({ component: 'task-pool' }),
   });
   return {
     files,
@@ -151,7 +151,7 @@ export async function openParts(means: Means, ports: Ports) {
     watch,
     guardChanges,
     mirror,
-    desk,
+    taskPool,
     holds,
     listings,
     health,

@@ -8,7 +8,7 @@ import {
 import type { Slot } from '../domain/ids.ts';
 import type { MachineView } from '../domain/view.ts';
 import { lifecycle } from './lifecycle.ts';
-import { unprovided } from './slots.ts';
+import { unprovided } from './services.ts';
 
 /** More would be slow: see the note on `cell`. */
 export const CELL_CAPACITY = 64;

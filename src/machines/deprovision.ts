@@ -1,5 +1,5 @@
 import { setup } from 'xstate';
-import { actorSlot } from './slots.ts';
+import { promiseService } from './services.ts';
 import {
   beginTask,
   elseGiveUp,
@@ -24,12 +24,12 @@ export const deprovision = setup({
   types: taskTypes,
   actors: {
     ...taskActors,
-    claimDeprovision: actorSlot<void, Job>('claimDeprovision'),
-    endAgent: actorSlot<void, Job>('endAgent'),
-    askDestroy: actorSlot<void, Job>('askDestroy'),
-    awaitGone: actorSlot<void, Job>('awaitGone'),
-    awaitReusable: actorSlot<void, Job>('awaitReusable'),
-    recordDeprovision: actorSlot<void, Job>('recordDeprovision'),
+    claimDeprovision: promiseService<void, Job>('claimDeprovision'),
+    endAgent: promiseService<void, Job>('endAgent'),
+    askDestroy: promiseService<void, Job>('askDestroy'),
+    awaitGone: promiseService<void, Job>('awaitGone'),
+    awaitReusable: promiseService<void, Job>('awaitReusable'),
+    recordDeprovision: promiseService<void, Job>('recordDeprovision'),
   },
   actions: taskActions,
 }).createMachine({

@@ -3,7 +3,7 @@ import type { Slot } from '../domain/ids.ts';
 import type { MachineView } from '../domain/view.ts';
 import { guard } from './guard.ts';
 import { session } from './session.ts';
-import { actorSlot, serviceSlot, unprovided } from './slots.ts';
+import { promiseService, callbackService, unprovided } from './services.ts';
 import { errorOf, failureOf, type Failure } from './task.ts';
 
 /** News of slots, from the mirror to the cells. */
@@ -70,18 +70,18 @@ export const fleet = setup({
     /** Freezes recovery when too many fall silent together. */
     guard,
     /** BMDB rows, provider listings and heartbeats, diffed into `slots.changed`. */
-    mirror: serviceSlot<FleetEvent, void>('mirror'),
+    mirror: callbackService<FleetEvent, void>('mirror'),
     /** Puts slots into cells, restarts crashed machines and dead cells. */
-    cellPool: serviceSlot<SlotsChanged, void>('cellPool'),
+    cellPool: callbackService<SlotsChanged, void>('cellPool'),
     /** One provisioner per provider, while a session is alive. */
-    provisioners: serviceSlot<FleetEvent, void>('provisioners'),
+    provisioners: callbackService<FleetEvent, void>('provisioners'),
     /** Sweeps what dead sessions left behind. */
-    janitor: serviceSlot<FleetEvent, void>('janitor'),
+    janitor: callbackService<FleetEvent, void>('janitor'),
     /** Writes what the providers report of known machines. */
-    updater: serviceSlot<FleetEvent, void>('updater'),
+    updater: callbackService<FleetEvent, void>('updater'),
     /** Resolves when all work has ended: finished in time, else cancelled. */
-    drain: actorSlot<void, void>('drain'),
-    closeSession: actorSlot<void, void>('closeSession'),
+    drain: promiseService<void, void>('drain'),
+    closeSession: promiseService<void, void>('closeSession'),
   },
   actions: {
     toCells: sendTo('cellPool', ({ event }) => event as SlotsChanged),

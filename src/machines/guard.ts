@@ -1,7 +1,7 @@
 import { assign, raise, setup } from 'xstate';
 import type { GuardPicture, GuardStanding, GuardState } from '../domain/recovery/standing.ts';
 import { BLIND, gravest } from '../domain/recovery/standing.ts';
-import { actorSlot, unprovided } from './slots.ts';
+import { promiseService, unprovided } from './services.ts';
 import { errorOf, failureOf, type Failure } from './task.ts';
 
 export interface GuardInput {
@@ -51,9 +51,9 @@ export const guard = setup({
   types: { context: {} as Context, input: {} as GuardInput, events: {} as GuardEvent },
   actors: {
     /** Notes that heartbeats are taken in, counts who is silent, freezes and thaws. */
-    assess: actorSlot<GuardFindings, void>('assess'),
+    assess: promiseService<GuardFindings, void>('assess'),
     /** Settles freezes, thaws, and requests about slots that nobody knows, as far as they are due. */
-    settleGuardRequests: actorSlot<void, void>('settleGuardRequests'),
+    settleGuardRequests: promiseService<void, void>('settleGuardRequests'),
   },
   actions: {
     keepFindings: assign((_, { findings }: { findings: GuardFindings }) => ({

@@ -4,7 +4,7 @@ import type { MachineState } from '../domain/states.ts';
 import type { MachineView, NextWork } from '../domain/view.ts';
 import { deprovision } from './deprovision.ts';
 import { recovery } from './recovery.ts';
-import { actorSlot, unprovided } from './slots.ts';
+import { promiseService, unprovided } from './services.ts';
 import { takeover } from './takeover.ts';
 import { failureOf, type Failure, type TaskResult } from './task.ts';
 
@@ -52,9 +52,9 @@ export const lifecycleSetup = setup({
     tags: {} as 'working',
   },
   actors: {
-    awaitTurn: actorSlot<void, TurnInput>('awaitTurn'),
+    awaitTurn: promiseService<void, TurnInput>('awaitTurn'),
     /** Resolves with the key when the request is settled, and rejects while it has to stay open. */
-    settleRequest: actorSlot<string, RequestInput>('settleRequest'),
+    settleRequest: promiseService<string, RequestInput>('settleRequest'),
     takeover,
     recovery,
     deprovision,

@@ -1,6 +1,6 @@
 import { assign, setup } from 'xstate';
 import type { ProviderName } from '../domain/ids.ts';
-import { actorSlot, unprovided } from './slots.ts';
+import { promiseService, unprovided } from './services.ts';
 import { errorOf, failureOf, type Failure } from './task.ts';
 
 export interface ProvisionerInput {
@@ -39,17 +39,17 @@ export const provisioner = setup({
   types: { context: {} as Context, input: {} as ProvisionerInput },
   actors: {
     /** Resolves when the job is this daemon's; at once as long as it still is. */
-    takeLease: actorSlot<void, Round>('takeLease'),
+    takeLease: promiseService<void, Round>('takeLease'),
     /** Finds the device of each unfinished creation by its witness, past all caches. */
-    resolveIntents: actorSlot<void, Round>('resolveIntents'),
+    resolveIntents: promiseService<void, Round>('resolveIntents'),
     /** Lists the provider and the BMDB at once. */
-    listBoth: actorSlot<Listed, Round>('listBoth'),
+    listBoth: promiseService<Listed, Round>('listBoth'),
     /** Decides; answers how many creations are due. */
-    planRound: actorSlot<number, Round>('planRound'),
+    planRound: promiseService<number, Round>('planRound'),
     /** Writes what was seen: adopted, absent, missing, back, forgotten. */
-    recordFindings: actorSlot<void, Round>('recordFindings'),
+    recordFindings: promiseService<void, Round>('recordFindings'),
     /** Begins the creations; does not wait for their end. */
-    beginCreations: actorSlot<void, Round>('beginCreations'),
+    beginCreations: promiseService<void, Round>('beginCreations'),
   },
   actions: {
     keepPause: assign({

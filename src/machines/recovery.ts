@@ -1,6 +1,6 @@
 import { setup } from 'xstate';
 import type { Rung } from '../domain/machine.ts';
-import { actorSlot } from './slots.ts';
+import { promiseService } from './services.ts';
 import {
   beginTask,
   elseGiveUp,
@@ -45,18 +45,18 @@ export const recovery = setup({
   types: taskTypes,
   actors: {
     ...taskActors,
-    claimRecovery: actorSlot<OnRung, Job>('claimRecovery'),
-    reachAgent: actorSlot<OnRung, Job>('reachAgent'),
-    stopAgent: actorSlot<void, Job>('stopAgent'),
-    askReboot: actorSlot<void, Job>('askReboot'),
-    switchOff: actorSlot<void, Job>('switchOff'),
-    awaitOff: actorSlot<void, Job>('awaitOff'),
-    switchOn: actorSlot<void, Job>('switchOn'),
-    restorePower: actorSlot<void, Job>('restorePower'),
-    awaitBoot: actorSlot<void, Job>('awaitBoot'),
-    askReinstall: actorSlot<void, Job>('askReinstall'),
-    awaitSystem: actorSlot<void, Job>('awaitSystem'),
-    recordRecovery: actorSlot<void, Job>('recordRecovery'),
+    claimRecovery: promiseService<OnRung, Job>('claimRecovery'),
+    reachAgent: promiseService<OnRung, Job>('reachAgent'),
+    stopAgent: promiseService<void, Job>('stopAgent'),
+    askReboot: promiseService<void, Job>('askReboot'),
+    switchOff: promiseService<void, Job>('switchOff'),
+    awaitOff: promiseService<void, Job>('awaitOff'),
+    switchOn: promiseService<void, Job>('switchOn'),
+    restorePower: promiseService<void, Job>('restorePower'),
+    awaitBoot: promiseService<void, Job>('awaitBoot'),
+    askReinstall: promiseService<void, Job>('askReinstall'),
+    awaitSystem: promiseService<void, Job>('awaitSystem'),
+    recordRecovery: promiseService<void, Job>('recordRecovery'),
   },
   actions: taskActions,
   guards: { rungIs: (_, { is, rung }: { is: Rung; rung: Rung }) => is === rung },

@@ -1,6 +1,6 @@
 import { assign, setup } from 'xstate';
 import type { SessionId } from '../domain/ids.ts';
-import { actorSlot, unprovided } from './slots.ts';
+import { promiseService, unprovided } from './services.ts';
 import { errorOf, failureOf, type Failure } from './task.ts';
 
 /** Timing of a session, milliseconds. */
@@ -25,11 +25,11 @@ export const session = setup({
     tags: {} as 'alive',
   },
   actors: {
-    openSession: actorSlot<SessionId, SessionTiming>('openSession'),
+    openSession: promiseService<SessionId, SessionTiming>('openSession'),
     /** Resolves after one successful poke. */
-    poke: actorSlot<void, void>('poke'),
+    poke: promiseService<void, void>('poke'),
     /** Rejects with SessionExpired when the session's signal fires; never resolves. */
-    watchDeadline: actorSlot<never, void>('watchDeadline'),
+    watchDeadline: promiseService<never, void>('watchDeadline'),
   },
   actions: {
     keepId: assign({ sessionId: (_, { id }: { id: SessionId }) => id }),

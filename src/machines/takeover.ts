@@ -1,5 +1,5 @@
 import { setup } from 'xstate';
-import { actorSlot } from './slots.ts';
+import { promiseService } from './services.ts';
 import {
   beginTask,
   elseGiveUp,
@@ -24,12 +24,12 @@ export const takeover = setup({
   types: taskTypes,
   actors: {
     ...taskActors,
-    claimStart: actorSlot<void, Job>('claimStart'),
-    connect: actorSlot<void, Job>('connect'),
-    verifyHost: actorSlot<void, Job>('verifyHost'),
-    upload: actorSlot<void, Job>('upload'),
-    execute: actorSlot<void, Job>('execute'),
-    recordStart: actorSlot<void, Job>('recordStart'),
+    claimStart: promiseService<void, Job>('claimStart'),
+    connect: promiseService<void, Job>('connect'),
+    verifyHost: promiseService<void, Job>('verifyHost'),
+    upload: promiseService<void, Job>('upload'),
+    execute: promiseService<void, Job>('execute'),
+    recordStart: promiseService<void, Job>('recordStart'),
   },
   actions: taskActions,
 }).createMachine({

@@ -2,7 +2,7 @@ import { assign, setup, type AnyEventObject, type ErrorActorEvent, type StateVal
 import { codeOf, explain } from '../domain/errors.ts';
 import type { MachineId, Slot } from '../domain/ids.ts';
 import type { MachineView } from '../domain/view.ts';
-import { actorSlot } from './slots.ts';
+import { promiseService } from './services.ts';
 
 /** The machine a task (takeover, recovery) is about. */
 export interface Job {
@@ -62,8 +62,8 @@ export const taskTypes = { context: {} as TaskContext, input: {} as Job, output:
 
 /** Slots that every task has. */
 export const taskActors = {
-  giveUp: actorSlot<void, Job & { readonly failure: Failure | null }>('giveUp'),
-  reread: actorSlot<MachineView | null, Job>('reread'),
+  giveUp: promiseService<void, Job & { readonly failure: Failure | null }>('giveUp'),
+  reread: promiseService<MachineView | null, Job>('reread'),
 };
 
 const keep = <Params>(change: (params: Params) => Partial<TaskContext>) =>

@@ -17,8 +17,8 @@ import {
 import { advance, settled } from '../doubles/simulated-clock.ts';
 
 /**
- * A bug in one machine's actor, struck while each slot of each of its charts is at work. What a
- * machine does is played once without the bug, to learn which slots that starts; then once for each
+ * A bug in one machine's actor, struck while each service of each of its charts is at work. What a
+ * machine does is played once without the bug, to learn which services that starts; then once for each
  * of them with it.
  */
 const MINUTE = 60_000;
@@ -114,7 +114,7 @@ let actor: Awaited<ReturnType<SmallWorld['fleet']>>;
 
 /** Sees every actor of every machine start, and may strike the machine it belongs to. */
 interface Watch {
-  readonly started: { readonly machine: string; readonly slot: string }[];
+  readonly started: { readonly machine: string; readonly service: string }[];
   /** Times that each machine's own actor was spawned. */
   readonly spawned: Map<string, number>;
   strikeAt: string | null;
@@ -144,7 +144,7 @@ function watching(watch: Watch) {
       watch.spawned.set(ref.id, (watch.spawned.get(ref.id) ?? 0) + 1);
       return;
     }
-    watch.started.push({ machine: machine.id, slot: ref.id });
+    watch.started.push({ machine: machine.id, service: ref.id });
     if (machine.id !== watch.victim || ref.id !== watch.strikeAt) return;
     watch.strikeAt = null;
     queueMicrotask(() => machine.send(BUG));
@@ -166,7 +166,7 @@ const isWell = (slot: Slot): boolean => {
 const allWell = () =>
   world.views.size === MACHINES && [...world.views.keys()].every((each) => isWell(each as Slot));
 
-/** Plays the scenario, striking at the start of one slot, or not at all. */
+/** Plays the scenario, striking at the start of one service, or not at all. */
 async function run(scenario: Scenario, strikeAt: string | null): Promise<Watch> {
   const watch: Watch = { started: [], spawned: new Map(), strikeAt: null, victim: null };
   world = createSmallWorld({ machines: MACHINES, inspect: watching(watch), ...scenario.options });
@@ -200,9 +200,9 @@ afterEach(async () => {
   expect(world.clock.pending).toBe(0);
 });
 
-const slotsOf = (watch: Watch) => [
+const servicesOf = (watch: Watch) => [
   ...new Set(
-    watch.started.filter(({ machine }) => machine === watch.victim).map(({ slot }) => slot),
+    watch.started.filter(({ machine }) => machine === watch.victim).map(({ service }) => service),
   ),
 ];
 
@@ -211,19 +211,19 @@ const covered = new Set<string>();
 describe.each(SCENARIOS)('a machine that $name', (scenario) => {
   // Thousands of lives in virtual time: a busy machine is slow, not wrong.
   test(
-    'is well in the end, and so it is with a bug in any slot',
+    'is well in the end, and so it is with a bug in any service',
     { timeout: 240_000 },
     async () => {
       const undisturbed = await run(scenario, null);
       actor.send({ type: 'fleet.stop' });
       await advance(world.clock, MINUTE);
       world.end();
-      const slots = slotsOf(undisturbed);
-      expect(slots.length).toBeGreaterThan(0);
-      for (const slot of slots) {
-        covered.add(slot);
-        const watch = await run(scenario, slot);
-        const seen = `${scenario.name}, at ${slot}`;
+      const services = servicesOf(undisturbed);
+      expect(services.length).toBeGreaterThan(0);
+      for (const service of services) {
+        covered.add(service);
+        const watch = await run(scenario, service);
+        const seen = `${scenario.name}, at ${service}`;
         expect(watch.strikeAt, `${seen}: it struck`).toBeNull();
         expect(watch.spawned.get(watch.victim!), `${seen}: it came back`).toBeGreaterThan(1);
         for (const [machine, times] of watch.spawned) {
@@ -235,7 +235,7 @@ describe.each(SCENARIOS)('a machine that $name', (scenario) => {
         expect(crashes, `${seen}: reported`).toHaveLength(1);
         expect(world.metrics.count('actorCrash'), `${seen}: counted`).toBe(1);
         expect(world.bmdb.tables.work, `${seen}: nothing is held`).toEqual([]);
-        expect(world.desk.busy, `${seen}: no turn is open`).toBe(0);
+        expect(world.taskPool.busy, `${seen}: no turn is open`).toBe(0);
         actor.send({ type: 'fleet.stop' });
         await advance(world.clock, MINUTE);
         world.end();
@@ -244,8 +244,8 @@ describe.each(SCENARIOS)('a machine that $name', (scenario) => {
   );
 });
 
-test('every slot of every chart of a machine was struck', () => {
+test('every service of every chart of a machine was struck', () => {
   const charts = [lifecycle, takeover, recovery, deprovision];
   const all = charts.flatMap(({ implementations }) => Object.keys(implementations.actors));
-  expect(all.filter((slot) => !covered.has(slot))).toEqual([]);
+  expect(all.filter((service) => !covered.has(service))).toEqual([]);
 });

@@ -147,7 +147,7 @@ function expectOrder() {
   expect(world.provider.devices()).toHaveLength(1);
   expect(world.bmdb.tables.machines.size).toBe(1);
   expect(world.bmdb.tables.work).toEqual([]);
-  expect(world.desk.busy).toBe(0);
+  expect(world.taskPool.busy).toBe(0);
   expect(world.log.lines.filter(({ level }) => level === 'error')).toEqual([]);
 }
 

@@ -27,7 +27,7 @@ describe('the fleet', () => {
     world.end();
     await settled();
     expect(actor.getSnapshot().value).toBe('stopped');
-    expect(world.desk.busy).toBe(0);
+    expect(world.taskPool.busy).toBe(0);
     expect(world.clock.pending, 'timers left by the daemon').toBe(0);
   });
 
@@ -41,10 +41,10 @@ describe('the fleet', () => {
       for (const host of world.hosts.values()) host.hangs = 'execute';
     }
     expect(world.hosts.size).toBe(3);
-    for (let waitedMs = 0; world.desk.busy === 0 && waitedMs < 2 * MINUTE; waitedMs += 1_000) {
+    for (let waitedMs = 0; world.taskPool.busy === 0 && waitedMs < 2 * MINUTE; waitedMs += 1_000) {
       await advance(world.clock, 1_000);
     }
-    expect(world.desk.busy).toBeGreaterThan(0);
+    expect(world.taskPool.busy).toBeGreaterThan(0);
   };
 
   test('turns reservations into running machines, one device each', async () => {
@@ -109,10 +109,10 @@ describe('the fleet', () => {
     const [host] = world.hosts.values();
     host!.unreachable = true;
     await advance(world.clock, 10 * MINUTE + 20_000);
-    expect(world.desk.busy).toBe(1);
+    expect(world.taskPool.busy).toBe(1);
     actor.send({ type: 'service.crashed', error: new Error('bug') });
     await settled();
-    expect(world.desk.busy).toBe(0);
+    expect(world.taskPool.busy).toBe(0);
     await advance(world.clock, 30 * MINUTE);
     expect(all('Running')).toBe(true);
     expect(world.log.count('a service of the supervisor crashed; it is rebuilt')).toBe(1);

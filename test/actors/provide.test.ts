@@ -1,6 +1,6 @@
 import { type AnyActorRef, type AnyStateMachine } from 'xstate';
 import { afterEach, expect, test } from 'vitest';
-import type { Desk } from '../../src/actors/turns/desk.ts';
+import type { TaskPool } from '../../src/actors/turns/task-pool.ts';
 import type { BmdbSession } from '../../src/adapters/bmdb/port.ts';
 import { cell } from '../../src/machines/cell.ts';
 import { fleet } from '../../src/machines/fleet.ts';
@@ -9,7 +9,7 @@ import { nodesOf } from '../support/chart-map.ts';
 import { createSmallWorld, type SmallWorld } from '../support/small-world.ts';
 import { advance } from '../doubles/simulated-clock.ts';
 
-/** Slots of a chart and of the charts inside it that end in `unprovided`, as `chart.slot`. */
+/** Services of a chart and of the charts inside it that end in `unprovided`, as `chart.service`. */
 function holesOf(chart: AnyStateMachine): string[] {
   const { actors, actions } = chart.implementations;
   const inside = Object.entries(actors).flatMap(([name, logic]) => {
@@ -93,7 +93,7 @@ test.each([fleet, cell, provisioner])('$id names nothing that it does not hold',
   expect(danglingOf(chart)).toEqual([]);
 });
 
-test('provide fills every slot of every chart that the daemon runs', async () => {
+test('provide fills every service of every chart that the daemon runs', async () => {
   const roots = new Map<string, AnyStateMachine>();
   const see = (event: { readonly actorRef: unknown }) => {
     const { logic, _parent } = event.actorRef as AnyActorRef & { logic?: unknown };
@@ -150,13 +150,13 @@ test('what a crashed machine still holds is released before it comes back', asyn
     }),
   });
   const actor = await world.fleet();
-  const { end } = world.desk;
-  const broken: Desk['end'] = (slot) => {
+  const { end } = world.taskPool;
+  const broken: TaskPool['end'] = (slot) => {
     if (!breaks) return end(slot);
     breaks = false;
     throw new Error('bug');
   };
-  Object.assign(world.desk, { end: broken });
+  Object.assign(world.taskPool, { end: broken });
   await advance(world.clock, 10 * 60_000);
   expect(world.log.count("a machine's actor crashed; it is respawned from the BMDB")).toBe(1);
   expect(world.metrics.count('actorCrash')).toBe(1);

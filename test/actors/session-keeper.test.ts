@@ -14,7 +14,7 @@ import { Unreachable } from '../../src/domain/errors.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { session } from '../../src/machines/session.ts';
 import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
-import { runSlot } from '../support/run-slot.ts';
+import { runService } from '../support/run-service.ts';
 
 const INTERVAL_MS = 10_000;
 
@@ -62,7 +62,7 @@ const failing = () => {
   failure.catch(() => undefined);
   return failure;
 };
-const open = () => runSlot(keeper.slots.openSession, { intervalMs: INTERVAL_MS }).result;
+const open = () => runService(keeper.services.openSession, { intervalMs: INTERVAL_MS }).result;
 
 describe('the keeper', () => {
   test('has no session before one is opened', () => {
@@ -90,7 +90,7 @@ describe('the keeper', () => {
   });
 
   test('a session that was opened too late is closed again', async () => {
-    const run = runSlot(keeper.slots.openSession, { intervalMs: INTERVAL_MS });
+    const run = runService(keeper.services.openSession, { intervalMs: INTERVAL_MS });
     run.stop();
     await settled();
     expect(keeper.current()).toBeNull();
@@ -120,7 +120,7 @@ describe('the keeper', () => {
   test('a watch that begins after the deadline ends at once', async () => {
     await open();
     await advance(clock, INTERVAL_MS);
-    const watching = runSlot(keeper.slots.watchDeadline, undefined).result;
+    const watching = runService(keeper.services.watchDeadline, undefined).result;
     await expect(watching).rejects.toMatchObject({ code: 'session-expired' });
   });
 
@@ -149,12 +149,12 @@ describe('the keeper', () => {
   test('a closed keeper neither pokes nor watches', async () => {
     await open();
     await keeper.close();
-    await expect(runSlot(keeper.slots.poke, undefined).result).rejects.toMatchObject({
+    await expect(runService(keeper.services.poke, undefined).result).rejects.toMatchObject({
       code: 'session-expired',
     });
-    await expect(runSlot(keeper.slots.watchDeadline, undefined).result).rejects.toMatchObject({
-      code: 'session-expired',
-    });
+    await expect(runService(keeper.services.watchDeadline, undefined).result).rejects.toMatchObject(
+      { code: 'session-expired' },
+    );
   });
 });
 
@@ -162,7 +162,7 @@ describe('the session chart on it', () => {
   const start = () => {
     const warned: unknown[] = [];
     const logic = session.provide({
-      actors: keeper.slots,
+      actors: keeper.services,
       actions: { reportPokeFailure: (_, { error }) => void warned.push(error) },
     });
     const actor = createActor(logic, { clock, input: { intervalMs: INTERVAL_MS } }).start();

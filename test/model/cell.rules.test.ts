@@ -43,7 +43,7 @@ const both = `${A} ${B}`;
 tableTests({
   chart: cell,
   input: undefined,
-  slots: { lifecycle: 'chart' },
+  services: { lifecycle: 'chart' },
   actions: ['reportCrash', 'reportEnd'],
   events: ['machine.observed', 'machine.retire'],
   stateOf: ({ children }) => Object.keys(children).join(' '),

@@ -18,8 +18,8 @@ const nudge = { type: 'guard.nudged' };
 const crash = { type: 'service.crashed', error: bug };
 const EVENTS = ['fleet.stop', 'slots.changed', 'guard.nudged', 'service.crashed'];
 
-const calls = (slot: string, input?: unknown): Done => ['calls', slot, input];
-const stops = (...slots: readonly string[]): Done[] => slots.map((each) => ['stops', each]);
+const calls = (service: string, input?: unknown): Done => ['calls', service, input];
+const stops = (...services: readonly string[]): Done[] => services.map((each) => ['stops', each]);
 const does = (action: string, params?: unknown): Done => ['does', action, params];
 
 /** The cells first: news of the mirror need somebody to go to. */
@@ -173,7 +173,7 @@ const stories: readonly Story[] = [
 tableTests({
   chart: fleet,
   input: TIMING,
-  slots: {
+  services: {
     session: 'chart',
     guard: 'chart',
     mirror: 'service',

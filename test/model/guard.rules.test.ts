@@ -97,7 +97,7 @@ const settled: Act = ['ends', 'settleGuardRequests'];
 tableTests({
   chart: guard,
   input: { assessMs: 5_000 },
-  slots: { assess: 'promise', settleGuardRequests: 'promise' },
+  services: { assess: 'promise', settleGuardRequests: 'promise' },
   actions: ['reportFindings', 'reportBlind', 'reportUnsettled'],
   events: ['guard.nudged'],
   start: {

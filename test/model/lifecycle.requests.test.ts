@@ -4,7 +4,7 @@ import type { MachineView } from '../../src/domain/view.ts';
 import { SLOT } from '../support/facts.ts';
 import { effectsOf, ends, fails, news } from '../support/happenings.ts';
 import { createStand, type Run } from '../support/replay.ts';
-import type { Effect } from '../doubles/scripted-slots.ts';
+import type { Effect } from '../doubles/scripted-services.ts';
 import { viewAt } from '../support/views.ts';
 import { RESTS, SETTLE_PAUSE_MS, TASKS } from './lifecycle.table.ts';
 import { askedIn } from './lifecycle.truth.ts';
@@ -24,9 +24,9 @@ const PLACES: readonly (readonly [string, () => Promise<Run>])[] = [
       ] as const,
   ),
   ...TASKS.map(
-    ({ slot, due }) =>
+    ({ service, due }) =>
       [
-        `${slot} of ours`,
+        `${service} of ours`,
         async () => {
           const door = RESTS.find(({ next }) => next === due)!;
           const run = stand.start({ view: viewAt(door.state, door.substate, { next: due }) });

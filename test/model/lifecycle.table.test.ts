@@ -9,7 +9,7 @@ import { nodesOf, transitionsOf } from '../support/chart-map.ts';
 import { SLOT } from '../support/facts.ts';
 import { effectsOf, ends, fails, news } from '../support/happenings.ts';
 import { createStand, type Run } from '../support/replay.ts';
-import type { Effect } from '../doubles/scripted-slots.ts';
+import type { Effect } from '../doubles/scripted-services.ts';
 import { viewAt } from '../support/views.ts';
 import {
   FOLLOWS,
@@ -57,14 +57,14 @@ const ANOTHER_TENANCY = machineId('aaaaaaaa-0000-4000-8000-000000000002');
 const fault = new Unreachable('scripted fault');
 const FAULT = { code: 'unreachable', message: fault.message };
 
-/** Words of slots that came too late, for everything that does not run. */
+/** Words of services that came too late, for everything that does not run. */
 const lateFor = (run: Run): EventObject[] =>
-  ['awaitTurn', 'settleRequest', ...TASKS.map(({ slot }) => slot)]
-    .filter((slot) => !run.stage.live.has(slot))
-    .map((slot) =>
-      slot === 'settleRequest'
-        ? ends(slot, 'request-1')
-        : ends(slot, { outcome: 'done', failure: null, view: viewAt('Running', 'healthy') }),
+  ['awaitTurn', 'settleRequest', ...TASKS.map(({ service }) => service)]
+    .filter((service) => !run.stage.live.has(service))
+    .map((service) =>
+      service === 'settleRequest'
+        ? ends(service, 'request-1')
+        : ends(service, { outcome: 'done', failure: null, view: viewAt('Running', 'healthy') }),
     );
 
 // XState warns of every event that reaches an actor at its end; here that is the point.
@@ -104,7 +104,7 @@ describe.each(LINES)('%s', (_, from) => {
     await run.stop();
   });
 
-  test('words of slots that do not run are not heard', async () => {
+  test('words of services that do not run are not heard', async () => {
     const run = start(view);
     for (const late of lateFor(run)) {
       expect(await sent(run, late), late.type).toEqual([]);
@@ -143,7 +143,7 @@ describe.each(DUE)('%s', (_, view) => {
     const run = start(view);
     expect(run.stage.effects).toEqual(asks(view));
     const task = begunBy(view)!;
-    expect(await played(run, ends('awaitTurn'))).toEqual([['calls', task.slot, JOB]]);
+    expect(await played(run, ends('awaitTurn'))).toEqual([['calls', task.service, JOB]]);
     expect(place(run)).toEqual(at(task, 'claiming'));
     await run.stop();
   });
@@ -161,7 +161,7 @@ describe.each(DUE)('%s', (_, view) => {
 describe.each(
   TASKS.flatMap((task) => {
     const doors = RESTS.filter(({ state, next }) => next === task.due && task.from.includes(state));
-    return doors.map((door) => [`${task.slot}, begun in ${nameOf(door)}`, task, door] as const);
+    return doors.map((door) => [`${task.service}, begun in ${nameOf(door)}`, task, door] as const);
   }),
 )('%s', (_, task, door) => {
   const begin = async (): Promise<Run> => {
@@ -170,11 +170,11 @@ describe.each(
     return run;
   };
   const result = (outcome: string, view: MachineView | null) =>
-    ends(task.slot, { outcome, failure: outcome === 'done' ? null : FAULT, view });
+    ends(task.service, { outcome, failure: outcome === 'done' ? null : FAULT, view });
 
   test('shows each of its steps, and none while it ends', async () => {
     const run = await begin();
-    const child = run.stage.live.get(task.slot)!;
+    const child = run.stage.live.get(task.service)!;
     for (const step of task.steps) {
       for (const value of [step, { [step]: 'within' }]) {
         child.show({ value });
@@ -201,7 +201,7 @@ describe.each(
     await run.stop();
   });
 
-  test('words of slots that do not run are not heard', async () => {
+  test('words of services that do not run are not heard', async () => {
     const run = await begin();
     for (const late of lateFor(run)) expect(await sent(run, late), late.type).toEqual([]);
     expect(place(run)).toEqual(at(task, 'claiming'));
@@ -232,7 +232,7 @@ describe.each(
   test('crashed: its turn ends, and the machine is where it was last seen', async () => {
     const run = await begin();
     const view = viewOf(door);
-    expect(await played(run, fails(task.slot, fault))).toEqual([TURN_ENDED, ...asks(view, 1)]);
+    expect(await played(run, fails(task.service, fault))).toEqual([TURN_ENDED, ...asks(view, 1)]);
     expect(place(run)).toEqual(settledAt(view));
     expect(run.snapshot().context).toMatchObject({ view, lastFailure: FAULT, setbacks: 1 });
     await run.stop();
@@ -241,9 +241,9 @@ describe.each(
 
 describe('setbacks in a row', () => {
   const due = viewAt('Provisioned', 'waiting', { next: 'agentStart' });
-  const { slot } = TASKS.find((task) => task.due === 'agentStart')!;
-  const refused = ends(slot, { outcome: 'refused', failure: FAULT, view: due });
-  const done = ends(slot, { outcome: 'done', failure: null, view: due });
+  const { service } = TASKS.find((task) => task.due === 'agentStart')!;
+  const refused = ends(service, { outcome: 'refused', failure: FAULT, view: due });
+  const done = ends(service, { outcome: 'done', failure: null, view: due });
   const takeTurn = async (run: Run, event: EventObject) => {
     await run.play(ends('awaitTurn'));
     return played(run, event);
@@ -251,7 +251,7 @@ describe('setbacks in a row', () => {
 
   test.each([
     ['refused', (run: Run) => takeTurn(run, refused)],
-    ['crashed', (run: Run) => takeTurn(run, fails(slot, fault))],
+    ['crashed', (run: Run) => takeTurn(run, fails(service, fault))],
     ['not awaited', (run: Run) => played(run, fails('awaitTurn', fault))],
   ])('%s: each counts, up to a limit; a success forgets them', async (_, again) => {
     const run = start(due);

@@ -85,8 +85,8 @@ export const FOLLOWS: Readonly<Record<MachineState, readonly MachineState[]>> = 
 /** A task of this daemon, which no news interrupt. */
 export interface TaskOfOurs {
   readonly due: NonNullable<NextWork>;
-  /** The slot that is called, with slot and machine. */
-  readonly slot: 'takeover' | 'recovery' | 'deprovision';
+  /** The service that is called, with slot and machine. */
+  readonly service: 'takeover' | 'recovery' | 'deprovision';
   /** The state of the machine while it runs, whatever the view says. */
   readonly state: MachineState;
   /** The states in which a turn begins it; in any other none is awaited. */
@@ -98,14 +98,14 @@ export interface TaskOfOurs {
 export const TASKS: readonly TaskOfOurs[] = [
   {
     due: 'agentStart',
-    slot: 'takeover',
+    service: 'takeover',
     state: 'AgentStarting',
     from: ['Provisioned'],
     steps: ['claiming', 'connecting', 'verifying', 'uploading', 'executing', 'recording'],
   },
   {
     due: 'recovery',
-    slot: 'recovery',
+    service: 'recovery',
     state: 'Recovering',
     from: ['Provisioned', 'Running', 'Recovering'],
     steps: [
@@ -119,7 +119,7 @@ export const TASKS: readonly TaskOfOurs[] = [
   },
   {
     due: 'deprovision',
-    slot: 'deprovision',
+    service: 'deprovision',
     state: 'Deprovisioning',
     from: ['Deprovisioning'],
     steps: ['claiming', 'asking', 'awaitingGone', 'awaitingReusable', 'recording'],

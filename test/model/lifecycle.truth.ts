@@ -76,7 +76,7 @@ const placeOf = ({ view, task }: Known) =>
 
 function workOf({ view, task, asked }: Known): string[] {
   const settles = asked === 'settling' ? ['settleRequest'] : [];
-  if (task) return [task.slot, ...settles].toSorted();
+  if (task) return [task.service, ...settles].toSorted();
   return begunBy(view) ? ['awaitTurn', ...settles] : settles;
 }
 
@@ -94,15 +94,15 @@ function told(known: Known, event: EventObject): Known {
   };
   if (type === 'machine.observed') return { ...known, view };
   if (type.startsWith('xstate.after.settlePause')) return { ...known, asked: 'idle' };
-  const [, how, slot] = /^xstate\.(done|error)\.actor\.(\w+)$/.exec(type) ?? [];
-  if (slot === 'settleRequest') {
+  const [, how, service] = /^xstate\.(done|error)\.actor\.(\w+)$/.exec(type) ?? [];
+  if (service === 'settleRequest') {
     if (how !== 'done') return { ...known, asked: 'pausing' };
     return { ...known, asked: 'idle', settledKey: output as string };
   }
-  if (slot === 'awaitTurn') {
+  if (service === 'awaitTurn') {
     return how === 'done' ? { ...known, task: begunBy(known.view)! } : known;
   }
-  if (!known.task || slot !== known.task.slot) throw new Error(`nobody expects ${type}`);
+  if (!known.task || service !== known.task.service) throw new Error(`nobody expects ${type}`);
   const told = how === 'done' ? (output as { readonly view: MachineView | null }).view : null;
   return { ...known, task: null, view: told ?? known.view };
 }

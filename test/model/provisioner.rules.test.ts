@@ -11,14 +11,14 @@ const ROUND = { provider: 'stub' };
 const PERIOD_MS = 60_000;
 const lost = new Unreachable('the provider does not answer');
 const expired = new SessionExpired('too late');
-const calls = (slot: string): Done => ['calls', slot, ROUND];
-const ends = (slot: string, output?: unknown): Act => ['ends', slot, output];
+const calls = (service: string): Done => ['calls', service, ROUND];
+const ends = (service: string, output?: unknown): Act => ['ends', service, output];
 const listed = { kind: 'listed' };
 const pause = (pauseMs: number) => ({ kind: 'paused', pauseMs, reason: 'slow down' });
 const told: Done = ['does', 'reportRound', ROUND];
 
-const fails = (slot: string, error: Error): Rule => ({
-  when: ['fails', slot, error],
+const fails = (service: string, error: Error): Rule => ({
+  when: ['fails', service, error],
   to: 'backingOff',
   effects: [['does', 'reportFailure', { ...ROUND, error }]],
   knows: { failure: { code: codeOf(error), message: error.message } },
@@ -55,7 +55,7 @@ const idleRound: readonly Rule[] = [
 tableTests({
   chart: provisioner,
   input: { provider: 'stub', periodMs: PERIOD_MS },
-  slots: {
+  services: {
     takeLease: 'promise',
     resolveIntents: 'promise',
     listBoth: 'promise',

@@ -1,11 +1,11 @@
 import { setup } from 'xstate';
 import { expect, test } from 'vitest';
-import { actorSlot } from '../../src/machines/slots.ts';
+import { promiseService } from '../../src/machines/services.ts';
 import { explore, type Subject } from '../support/replay.ts';
 
-/** A chart with one door that is never open, and one step that a slot decides. */
+/** A chart with one door that is never open, and one step that a service decides. */
 const toy = setup({
-  actors: { work: actorSlot<void, void>('work') },
+  actors: { work: promiseService<void, void>('work') },
   guards: { never: () => false },
 }).createMachine({
   id: 'toy',
@@ -25,7 +25,7 @@ const subject: Subject = {
   chart: toy,
   input: undefined,
   events: () => [{ type: 'door.opened' }],
-  slots: { work: { done: [undefined], errors: [new Error('scripted')] } },
+  services: { work: { done: [undefined], errors: [new Error('scripted')] } },
 };
 
 test('what no path covers is named, states and transitions alike', async () => {
@@ -47,6 +47,6 @@ test('a live actor that parts from the model is caught', async () => {
   await expect(explored.replay(wrong)).rejects.toThrow('xstate.error.actor.work');
 });
 
-test('a slot without a script is refused', () => {
-  expect(() => explore({ ...subject, slots: {} })).toThrow('no script for the slot "work"');
+test('a service without a script is refused', () => {
+  expect(() => explore({ ...subject, services: {} })).toThrow('no script for the service "work"');
 });

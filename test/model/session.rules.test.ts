@@ -20,7 +20,7 @@ const deadline = {
 tableTests({
   chart: session,
   input: { intervalMs: 10_000 },
-  slots: { openSession: 'promise', poke: 'promise', watchDeadline: 'promise' },
+  services: { openSession: 'promise', poke: 'promise', watchDeadline: 'promise' },
   actions: ['reportPokeFailure'],
   // What the supervisor sees of it is the tag.
   stateOf: ({ value, tags }) =>

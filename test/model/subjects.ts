@@ -41,7 +41,7 @@ const taskBits = ({ context }: ChartSnapshot) => [
 export const takeoverSubject: Subject = {
   chart: takeover,
   input: JOB,
-  slots: {
+  services: {
     claimStart: { done: [undefined], errors: [new NothingToDo('not eligible')] },
     connect: step,
     verifyHost: { done: [undefined], errors: [new HostKeyRejected('another host')] },
@@ -57,7 +57,7 @@ export const takeoverSubject: Subject = {
 export const recoverySubject: Subject = {
   chart: recovery,
   input: JOB,
-  slots: {
+  services: {
     claimRecovery: {
       done: RUNGS.map((rung) => ({ rung })),
       errors: [new NothingToDo('not eligible')],
@@ -85,7 +85,7 @@ export const recoverySubject: Subject = {
 export const deprovisionSubject: Subject = {
   chart: deprovision,
   input: JOB,
-  slots: {
+  services: {
     claimDeprovision: { done: [undefined], errors: [new NothingToDo('not eligible')] },
     endAgent: step,
     askDestroy: step,
@@ -143,7 +143,7 @@ export const lifecycleSubject: Subject = {
   chart: lifecycle,
   input: { view: viewAt('Reserved', 'available') },
   events: newsOf,
-  slots: {
+  services: {
     awaitTurn: { done: [undefined], errors: [fault] },
     settleRequest: { done: ['request-1'], errors: [fault] },
     takeover: {
@@ -183,7 +183,7 @@ export const lifecycleSubject: Subject = {
 export const sessionSubject: Subject = {
   chart: session,
   input: { intervalMs: 10_000 },
-  slots: {
+  services: {
     openSession: { done: ['session-1'], errors: [fault] },
     poke: { done: [undefined], errors: [fault, new SessionExpired('the row is gone')] },
     watchDeadline: { errors: [new SessionExpired('the deadline passed')] },
@@ -195,7 +195,7 @@ export const sessionSubject: Subject = {
 export const provisionerSubject: Subject = {
   chart: provisioner,
   input: { provider: 'stub', periodMs: 60_000 },
-  slots: {
+  services: {
     takeLease: { done: [undefined], errors: [new SessionExpired('too late')] },
     resolveIntents: step,
     listBoth: {
@@ -221,7 +221,7 @@ export const guardSubject: Subject = {
   chart: guard,
   input: { assessMs: 5_000 },
   events: () => [{ type: 'guard.nudged' }],
-  slots: {
+  services: {
     assess: {
       done: (['grace', 'watching', 'suspicious', 'frozen', 'blind'] as const).map(findingsOf),
       errors: [fault],
@@ -241,7 +241,7 @@ export const fleetSubject: Subject = {
     { type: 'slots.changed', news: [] } as EventObject,
     { type: 'guard.nudged' },
   ],
-  slots: {
+  services: {
     session: {
       kind: 'chart',
       shows: [

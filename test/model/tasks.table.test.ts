@@ -4,14 +4,14 @@ import type { Failure, Outcome, TaskResult } from '../../src/machines/task.ts';
 import { mayRest, nodesOf } from '../support/chart-map.ts';
 import { effectsOf, ends, fails } from '../support/happenings.ts';
 import { createStand, type Run, type Subject } from '../support/replay.ts';
-import type { Effect } from '../doubles/scripted-slots.ts';
+import type { Effect } from '../doubles/scripted-services.ts';
 import { viewAt } from '../support/views.ts';
 import { deprovisionSubject, JOB, recoverySubject, takeoverSubject } from './subjects.ts';
 import { TASK_TABLES, type TaskTable } from './tasks.table.ts';
 
 /** The tables of `tasks.table.ts`, each way through them on a live actor: where it leads, and all it does. */
 
-/** One slot that ends: with an answer, or with its own error. */
+/** One service that ends: with an answer, or with its own error. */
 interface End {
   readonly step: string;
   readonly to: string;
@@ -23,7 +23,7 @@ type Way = readonly End[];
 const FIRST = 'claiming';
 const LAST = 'ended';
 const VIEW = viewAt('Running', 'awaitingHeartbeat');
-const errorOf = (slot: string) => new Unreachable(`${slot} failed`);
+const errorOf = (service: string) => new Unreachable(`${service} failed`);
 
 const endsOf = (table: TaskTable, step: string): End[] => {
   const { then, orElse } = table[step]!;
@@ -48,10 +48,10 @@ const waysFrom = (table: TaskTable, step: string): Way[] =>
 const nameOf = (table: TaskTable, way: Way): string =>
   way
     .map(({ step, fails: failed, answer }) => {
-      const slot = table[step]!.calls;
-      if (failed) return `${slot} fails`;
-      if (answer === undefined) return slot;
-      return `${slot}: ${answer === VIEW ? 'a view' : ((answer as { rung?: string })?.rung ?? 'none')}`;
+      const service = table[step]!.calls;
+      if (failed) return `${service} fails`;
+      if (answer === undefined) return service;
+      return `${service}: ${answer === VIEW ? 'a view' : ((answer as { rung?: string })?.rung ?? 'none')}`;
     })
     .join(' → ');
 
@@ -83,8 +83,8 @@ const callOf = (table: TaskTable, step: string, failure: Failure | null): Effect
 };
 
 const play = (run: Run, table: TaskTable, { step, fails: failed, answer }: End) => {
-  const slot = table[step]!.calls;
-  return run.play(failed ? fails(slot, errorOf(slot)) : ends(slot, answer));
+  const service = table[step]!.calls;
+  return run.play(failed ? fails(service, errorOf(service)) : ends(service, answer));
 };
 
 // XState warns of every event that reaches an actor at its end; here that is the point.
@@ -124,11 +124,13 @@ describe.each([takeoverSubject, recoverySubject, deprovisionSubject])(
     test.each([...Object.keys(table), LAST])('%s: nothing else leads anywhere', async (step) => {
       const run = stand.start();
       for (const end of wayTo(step)) await play(run, table, end);
-      const slots = Object.keys(subject.slots).filter((slot) => !run.stage.live.has(slot));
-      for (const slot of slots) {
-        for (const output of subject.slots[slot]!.done ?? []) {
-          expect(await effectsOf(run, () => run.send(ends(slot, output))), slot).toEqual([]);
-          expect(leafOf(run), slot).toBe(step);
+      const services = Object.keys(subject.services).filter(
+        (service) => !run.stage.live.has(service),
+      );
+      for (const service of services) {
+        for (const output of subject.services[service]!.done ?? []) {
+          expect(await effectsOf(run, () => run.send(ends(service, output))), service).toEqual([]);
+          expect(leafOf(run), service).toBe(step);
         }
       }
       const stopped = await effectsOf(run, () => run.stop());
@@ -140,7 +142,7 @@ describe.each([takeoverSubject, recoverySubject, deprovisionSubject])(
       const steps = leaves.map(({ path }) => path.join('.'));
       expect(new Set([...Object.keys(table), LAST])).toEqual(new Set(steps));
       expect(new Set(Object.values(table).map(({ calls }) => calls))).toEqual(
-        new Set(Object.keys(subject.slots)),
+        new Set(Object.keys(subject.services)),
       );
     });
   },

@@ -1,10 +1,10 @@
 /**
- * The tasks as the specification has them, written by hand and not from their charts: which slot each
- * step calls, and which step follows its end. Every slot is called with slot and machine, and `giveUp`
+ * The tasks as the specification has them, written by hand and not from their charts: which service each
+ * step calls, and which step follows its end. Every service is called with slot and machine, and `giveUp`
  * with the failure besides. Nothing else that happens leads anywhere.
  */
 
-/** One step: the only slot that runs in it, and where that leads. */
+/** One step: the only service that runs in it, and where that leads. */
 export interface TaskStep {
   readonly calls: string;
   /** The step that follows a success; where the answer decides, by the rung that it names. */

@@ -126,22 +126,22 @@ const cell = mistakesIn(
   ],
 );
 
-const slots = mistakesIn(
-  'src/machines/slots.ts',
-  ['test/machines/slots.test.ts'],
+const services = mistakesIn(
+  'src/machines/services.ts',
+  ['test/machines/services.test.ts'],
   [
     [
-      'slots-promise-that-nobody-filled-hangs',
+      'services-promise-that-nobody-provided-hangs',
       `fromPromise<Output, Input>(async () => unprovided(name))`,
       `fromPromise<Output, Input>(() => new Promise(() => name))`,
     ],
     [
-      'slots-service-that-nobody-filled-is-silent',
+      'services-service-that-nobody-provided-is-silent',
       `fromCallback<Received, Input>(() => unprovided(name))`,
       `fromCallback<Received, Input>(() => void name)`,
     ],
     [
-      'slots-action-that-nobody-filled-is-skipped',
+      'services-action-that-nobody-provided-is-skipped',
       `throw new Error(\`"\${name}" was not provided\`);`,
       `return undefined as never;`,
     ],
@@ -242,7 +242,7 @@ const chunk = mistakesIn(
 export const mutations: readonly Mutation[] = [
   ...provisioner,
   ...cell,
-  ...slots,
+  ...services,
   ...keeper,
   ...leases,
   ...chunk,

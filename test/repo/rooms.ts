@@ -79,7 +79,7 @@ export const ROOMS: readonly Room[] = [
   },
   {
     name: 'actors',
-    holds: "what fills the charts' slots: promises, observables and callbacks over ports",
+    holds: 'the services of the charts: promises, observables and callbacks over ports',
     may: [domain, machines, PORTS],
   },
   {

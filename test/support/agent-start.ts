@@ -1,5 +1,5 @@
 import { fromPromise } from 'xstate';
-import { takeOverSlots, type TakeOverDeps } from '../../src/actors/tasks/agent-start.ts';
+import { agentStartServices, type TakeOverDeps } from '../../src/actors/tasks/agent-start.ts';
 import type { TaskDeps } from '../../src/actors/tasks/task.ts';
 import { createTakeoverProtocol } from '../../src/adapters/agents/takeover-protocol.ts';
 import { AGENT_START_BACKOFF } from '../../src/domain/backoff.ts';
@@ -19,13 +19,13 @@ export const agentAnswer = (stdin: Buffer) => {
   return { stdout: takeoverResponseCodec.encode({ success }) };
 };
 
-/** The slots of an agent start, as they ship. */
-export const startSlots = (
+/** The services of an agent start, as they ship. */
+export const startServices = (
   stand: TaskStand,
   policy?: HostKeyPolicy,
   change: Partial<TaskDeps & Pick<TakeOverDeps, 'agent'>> = {},
 ) =>
-  takeOverSlots({
+  agentStartServices({
     ...stand.deps(policy),
     agent: {
       file: { content: Buffer.from('agent'), sha256: '', mode: 0o755 },
@@ -40,7 +40,7 @@ export const startSlots = (
   });
 
 /** One whole agent start. */
-export function startAgent(stand: TaskStand, slots = startSlots(stand)) {
+export function startAgent(stand: TaskStand, services = startServices(stand)) {
   const reread = fromPromise<MachineView | null, Job>(async () => null);
-  return stand.runTask('agentStart', takeover.provide({ actors: { ...slots, reread } }));
+  return stand.runTask('agentStart', takeover.provide({ actors: { ...services, reread } }));
 }

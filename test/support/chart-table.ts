@@ -6,14 +6,14 @@ import {
   type Effect,
   type Scripts,
   type Shown,
-} from '../doubles/scripted-slots.ts';
+} from '../doubles/scripted-services.ts';
 import { advance, createSimulatedClock, settled } from '../doubles/simulated-clock.ts';
 
-/** What may happen to an actor: a slot of it ends, fails or moves, somebody tells it, time passes. */
+/** What may happen to an actor: a service of it ends, fails or moves, somebody tells it, time passes. */
 export type Act =
-  | readonly ['ends', slot: string, output?: unknown]
-  | readonly ['fails', slot: string, error: Error]
-  | readonly ['shows', slot: string, shown: Shown]
+  | readonly ['ends', service: string, output?: unknown]
+  | readonly ['fails', service: string, error: Error]
+  | readonly ['shows', service: string, shown: Shown]
   | readonly ['told', event: EventObject]
   /** Not a millisecond sooner. */
   | readonly ['after', ms: number];
@@ -34,8 +34,8 @@ export type Rule = Follows & { readonly when: Act };
 export interface ChartTable {
   readonly chart: AnyStateMachine;
   readonly input: unknown;
-  /** How each slot behaves; what it answers is told by the rules. */
-  readonly slots: Readonly<Record<string, NonNullable<Scripts[string]['kind']>>>;
+  /** How each service behaves; what it answers is told by the rules. */
+  readonly services: Readonly<Record<string, NonNullable<Scripts[string]['kind']>>>;
   /** Actions that the chart expects to be given. */
   readonly actions?: readonly string[];
   readonly start: Follows;
@@ -66,7 +66,7 @@ interface Snapshot {
 
 const HOUR_MS = 3_600_000;
 
-/** Runs every rule of a table on a live actor, whose slots and clock the table moves. */
+/** Runs every rule of a table on a live actor, whose services and clock the table moves. */
 export function tableTests(table: ChartTable): void {
   describe(`${table.chart.id}, by its rules`, () => {
     test('starts as it must', async () => {
@@ -106,7 +106,7 @@ const nameOf = (value: unknown): string =>
 
 function start(table: ChartTable, input: unknown) {
   const theatre = { stage: createStage() };
-  const scripts = Object.entries(table.slots).map(([src, kind]) => [src, { kind }]);
+  const scripts = Object.entries(table.services).map(([src, kind]) => [src, { kind }]);
   const chart = scripted(
     table.chart,
     Object.fromEntries(scripts) as Scripts,
@@ -131,16 +131,16 @@ function start(table: ChartTable, input: unknown) {
   actor.start();
   const snapshot = () => actor.getSnapshot() as Snapshot;
   const stateOf = table.stateOf ?? (({ value }: Snapshot) => nameOf(value));
-  const slot = (id: string) => {
+  const service = (id: string) => {
     const live = stage.live.get(id);
-    if (!live) throw new Error(`the slot "${id}" does not run`);
+    if (!live) throw new Error(`the service "${id}" does not run`);
     return live;
   };
   const happens = async (act: Act) => {
     const [kind, what, more] = act;
-    if (kind === 'ends') slot(what).done(more);
-    else if (kind === 'fails') slot(what).fail(more);
-    else if (kind === 'shows') slot(what).show(more);
+    if (kind === 'ends') service(what).done(more);
+    else if (kind === 'fails') service(what).fail(more);
+    else if (kind === 'shows') service(what).show(more);
     else if (kind === 'told') actor.send(what);
     else await advance(clock, what);
     await settled();
@@ -159,7 +159,7 @@ function start(table: ChartTable, input: unknown) {
       actor.stop();
       await settled();
       expect(failures, 'crashes of the actor').toEqual([]);
-      expect(stage.live.size, 'slots left running').toBe(0);
+      expect(stage.live.size, 'services left running').toBe(0);
       expect(clock.pending, 'timers left').toBe(0);
     },
   };
@@ -208,7 +208,7 @@ async function runStory(table: ChartTable, { name, input, from = [], steps }: St
   await run.stop();
 }
 
-/** Each event, each running slot's end and failure, and time have a rule in this state. */
+/** Each event, each running service's end and failure, and time have a rule in this state. */
 async function isComplete(table: ChartTable, state: string) {
   const run = start(table, table.input);
   await settled();
@@ -222,7 +222,7 @@ async function isComplete(table: ChartTable, state: string) {
   const mayHappen = [
     ...(table.events ?? []),
     ...run.live().flatMap((id) => {
-      const kind = table.slots[id] ?? Object.values(table.slots)[0];
+      const kind = table.services[id] ?? Object.values(table.services)[0];
       return kind === 'service' ? [`fails ${id}`] : [`ends ${id}`, `fails ${id}`];
     }),
   ];

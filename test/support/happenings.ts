@@ -1,7 +1,7 @@
 import type { EventObject } from 'xstate';
 import type { MachineView } from '../../src/domain/view.ts';
-import type { Effect } from '../doubles/scripted-slots.ts';
-import { shownSnapshot } from '../doubles/scripted-slots.ts';
+import type { Effect } from '../doubles/scripted-services.ts';
+import { shownSnapshot } from '../doubles/scripted-services.ts';
 import type { Run } from './replay.ts';
 
 /** What can happen to a chart, as its events. */

@@ -1,5 +1,5 @@
 import { createActor } from 'xstate';
-import { createProvisioning } from '../../src/actors/provisioning/slots.ts';
+import { createProvisioning } from '../../src/actors/provisioning/services.ts';
 import type { ProvisionDeps } from '../../src/actors/provisioning/deps.ts';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
 import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
@@ -22,7 +22,7 @@ import {
 } from '../doubles/mem-provider.ts';
 import { provisionParts, HOUR_MS } from './provision-parts.ts';
 import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
-import { runSlot } from './run-slot.ts';
+import { runService } from './run-service.ts';
 
 export const PERIOD_MS = 60_000;
 const INPUT: Round = { provider: PROVIDER };
@@ -90,7 +90,7 @@ export function createProvisionStand(config: Partial<MemProviderConfig> = {}): P
       component: 'shepherd',
       runtimeInfo: 'test',
     });
-    await runSlot(keeper.slots.openSession, { intervalMs: 100 * HOUR_MS }).result;
+    await runService(keeper.services.openSession, { intervalMs: 100 * HOUR_MS }).result;
     const providers = new Map([[PROVIDER, change.provider ?? provider]]);
     const parts = provisionParts({
       bmdb: own,
@@ -104,10 +104,10 @@ export function createProvisionStand(config: Partial<MemProviderConfig> = {}): P
       limits: { chunkSize: 2, ...change.limits },
       ...(change.assimilate && { assimilate: true }),
     });
-    const { slots, report, drain } = createProvisioning(parts.provision);
+    const { services, report, drain } = createProvisioning(parts.provision);
     const running = new Set<{ stop(): void }>();
     const step = async (name: Step): Promise<unknown> => {
-      const run = runSlot(slots[name] as typeof slots.planRound, INPUT);
+      const run = runService(services[name] as typeof services.planRound, INPUT);
       running.add(run);
       return whileTimePasses(
         clock,
@@ -130,7 +130,7 @@ export function createProvisionStand(config: Partial<MemProviderConfig> = {}): P
       },
       chart() {
         const logic = provisioner.provide({
-          actors: slots,
+          actors: services,
           actions: {
             reportRound: () => report(PROVIDER),
             reportPause: (_, { listed }) => log.warn({ ...listed }, 'paused'),

@@ -3,8 +3,8 @@ import { createActor } from 'xstate';
 import type { AnyActorRef, AnyStateMachine, AnyTransitionDefinition, EventObject } from 'xstate';
 import { expect } from 'vitest';
 import { mayRest, nameOf, nodesOf, transitionsOf } from './chart-map.ts';
-import { scripted, shownSnapshot, createStage } from '../doubles/scripted-slots.ts';
-import type { Scripts, Shown, Stage, Theatre } from '../doubles/scripted-slots.ts';
+import { scripted, shownSnapshot, createStage } from '../doubles/scripted-services.ts';
+import type { Scripts, Shown, Stage, Theatre } from '../doubles/scripted-services.ts';
 import { createSimulatedClock, settled, type VirtualClock } from '../doubles/simulated-clock.ts';
 
 type StateNodes = ReturnType<typeof nodesOf>;
@@ -23,9 +23,9 @@ export interface ChartSnapshot {
 export interface Subject {
   readonly chart: AnyStateMachine;
   readonly input: unknown;
-  /** Events from outside that may come now; those of slots and timers are known already. */
+  /** Events from outside that may come now; those of services and timers are known already. */
   readonly events?: (snapshot: ChartSnapshot) => readonly EventObject[];
-  readonly slots: Scripts;
+  readonly services: Scripts;
   /** Actions that `provide` must fill; recorded instead. */
   readonly actions?: readonly string[];
   /** The bits of context that guards depend on: states that differ in them are explored apart. */
@@ -74,7 +74,7 @@ export interface Stand {
 
 export function createStand(subject: Subject): Stand {
   const theatre: Theatre = { stage: createStage() };
-  const chart = scripted(subject.chart, subject.slots, subject.actions ?? [], theatre);
+  const chart = scripted(subject.chart, subject.services, subject.actions ?? [], theatre);
   return {
     chart,
     start: (input = subject.input) => startRun(chart, input, (theatre.stage = createStage())),
@@ -173,15 +173,15 @@ const labelOf = (event: EventObject): string =>
     value instanceof Error ? `${value.name}: ${value.message}` : value,
   );
 
-/** Everything that may happen next: news, timers, and what the running slots may do. */
-export function eventsAt(snapshot: ChartSnapshot, { events, slots }: Subject): EventObject[] {
+/** Everything that may happen next: news, timers, and what the running services may do. */
+export function eventsAt(snapshot: ChartSnapshot, { events, services }: Subject): EventObject[] {
   if (snapshot.status !== 'active') return [];
   const timers = snapshot._nodes.flatMap((node) =>
     [...node.transitions.keys()].filter(isDelayed).map((type) => ({ type: String(type) })),
   );
   const children = Object.entries(snapshot.children).flatMap(([id, child]) => {
-    const script = slots[String(child?.src)];
-    if (!script) throw new Error(`no script for the slot "${String(child?.src)}"`);
+    const script = services[String(child?.src)];
+    if (!script) throw new Error(`no script for the service "${String(child?.src)}"`);
     return [
       ...(script.shows ?? []).map((shown) => shows(id, shown)),
       ...(script.done ?? []).map((output) => ({
@@ -215,11 +215,11 @@ export interface Run {
   readonly taken: readonly AnyTransitionDefinition[];
   /** Makes an event of the model happen for real, and lets everything settle. */
   play(event: EventObject): Promise<void>;
-  /** Sends any event as it is, whether or not its slot runs. */
+  /** Sends any event as it is, whether or not its service runs. */
   send(event: EventObject): Promise<void>;
   /** Lets time pass, and everything settle that falls due in it. */
   wait(timeMs: number): Promise<void>;
-  /** Ends the actor. @throws when it failed, or left a slot or a timer behind. */
+  /** Ends the actor. @throws when it failed, or left a service or a timer behind. */
   stop(): Promise<void>;
 }
 
@@ -260,7 +260,7 @@ function startRun(chart: AnyStateMachine, input: unknown, stage: Stage): Run {
       actor.stop();
       await settled();
       expect(failures, 'crashes of the actor').toEqual([]);
-      expect([...stage.live.keys()], 'slots left running').toEqual([]);
+      expect([...stage.live.keys()], 'services left running').toEqual([]);
       expect(clock.pending, 'timers left').toBe(0);
     },
   };
@@ -307,10 +307,10 @@ function play(event: EventObject, { actor, clock, stage }: Play): void {
     actor.send(event);
     return;
   }
-  const slot = stage.live.get(id);
-  if (!slot) throw new Error(`the slot "${id}" does not run`);
+  const service = stage.live.get(id);
+  if (!service) throw new Error(`the service "${id}" does not run`);
   const { output, error, snapshot } = event as unknown as Record<string, unknown>;
-  if (kind === 'done') slot.done(output);
-  else if (kind === 'error') slot.fail(error);
-  else slot.show(snapshot as Shown);
+  if (kind === 'done') service.done(output);
+  else if (kind === 'error') service.fail(error);
+  else service.show(snapshot as Shown);
 }

@@ -2,7 +2,7 @@ import type { Board } from '../../src/actors/board.ts';
 import type { GuardWatch } from '../../src/actors/guard/watch.ts';
 import type { Mirror } from '../../src/actors/mirror/mirror.ts';
 import type { SessionKeeper } from '../../src/actors/session-keeper.ts';
-import type { Desk } from '../../src/actors/turns/desk.ts';
+import type { TaskPool } from '../../src/actors/turns/task-pool.ts';
 import type { PermitQueue } from '../../src/actors/turns/permit-queue.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import type { ConfigInput } from '../../src/config.ts';
@@ -30,7 +30,7 @@ export interface SmallWorld extends Omit<PlayedWorld, 'start'> {
   /** What the daemon wrote and counted, and its parts, once it is started. */
   readonly log: RecordingLog;
   readonly metrics: MemMetrics;
-  readonly desk: Desk;
+  readonly taskPool: TaskPool;
   readonly keeper: SessionKeeper;
   readonly mirror: Mirror;
   readonly board: Board;
@@ -96,8 +96,8 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
       started = await world.start({ ...options, name: 'memory', bmdb });
       return started.daemon.supervisor;
     },
-    get desk() {
-      return parts().desk;
+    get taskPool() {
+      return parts().taskPool;
     },
     get keeper() {
       return parts().keeper;

@@ -1,12 +1,12 @@
 import { createActor, type AnyActorLogic } from 'xstate';
-import { createDesk, type Desk, type Kind } from '../../src/actors/turns/desk.ts';
+import { createTaskPool, type TaskPool, type Kind } from '../../src/actors/turns/task-pool.ts';
 import { createHoldKeeper, type HoldKeeper } from '../../src/actors/providers/holds.ts';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
 import type { TaskDeps } from '../../src/actors/tasks/task.ts';
 import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import { rowOf } from '../doubles/mem-bmdb/rows.ts';
 import { newMachine } from '../doubles/mem-bmdb/tables.ts';
-import type { RecoverDeps } from '../../src/actors/tasks/recovery/slots.ts';
+import type { RecoverDeps } from '../../src/actors/tasks/recovery/services.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
 import {
   createSeededRandom,
@@ -26,7 +26,7 @@ import { ERASING_LADDER } from '../../src/domain/recovery/ladder.ts';
 import type { Job, TaskResult } from '../../src/machines/task.ts';
 import { device, machineRow, MACHINE, PROVIDER, SLOT, slotFacts } from './facts.ts';
 import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
-import { runSlot } from './run-slot.ts';
+import { runService } from './run-service.ts';
 import { scriptedProvider } from '../doubles/scripted-provider.ts';
 
 export const JOB: Job = { slot: SLOT, machineId: MACHINE };
@@ -38,7 +38,7 @@ export interface TaskStand {
   readonly clock: VirtualClock;
   readonly random: Random;
   readonly bmdb: MemBmdb;
-  readonly desk: Desk;
+  readonly taskPool: TaskPool;
   readonly keeper: SessionKeeper;
   readonly holds: HoldKeeper;
   readonly log: RecordingLog;
@@ -88,7 +88,7 @@ export function createTaskStand(): TaskStand {
   takeInHeartbeats(bmdb, clock.now());
   const keeper = createSessionKeeper({ bmdb, component: 'shepherd', runtimeInfo: 'test', log });
   const places = { agentStart: 1, recovery: 1, deprovision: 1 };
-  const desk = createDesk({ places, unusedMs: 5_000, clock, log });
+  const taskPool = createTaskPool({ places, unusedMs: 5_000, clock, log });
   const host = createFakeHost();
   const done: string[] = [];
   const provider = scriptedProvider({
@@ -125,7 +125,7 @@ export function createTaskStand(): TaskStand {
     clock,
     random,
     bmdb,
-    desk,
+    taskPool,
     keeper,
     log,
     metrics,
@@ -146,7 +146,7 @@ export function createTaskStand(): TaskStand {
     capabilities,
     connecting: null,
     deps: (policy = 'tofu') => ({
-      desk,
+      taskPool,
       keeper,
       shell,
       clock,
@@ -174,9 +174,9 @@ export function createTaskStand(): TaskStand {
     given: (change) => void bmdb.tables.machines.set(MACHINE, newMachine(machineRow(change))),
     row: () => bmdb.tables.machines.get(MACHINE)!.row,
     openSession: async (intervalMs = SESSION_MS) => {
-      await runSlot(keeper.slots.openSession, { intervalMs }).result;
+      await runService(keeper.services.openSession, { intervalMs }).result;
     },
-    grant: (kind) => desk.grant(SLOT, kind, new AbortController().signal),
+    grant: (kind) => taskPool.grant(SLOT, kind, new AbortController().signal),
     async runTask(kind, logic) {
       await stand.grant(kind);
       const actor = createActor(logic, { clock, input: JOB });
@@ -186,10 +186,10 @@ export function createTaskStand(): TaskStand {
         });
       });
       actor.start();
-      return output.finally(() => desk.end(SLOT));
+      return output.finally(() => taskPool.end(SLOT));
     },
     async close() {
-      desk.end(SLOT);
+      taskPool.end(SLOT);
       await keeper.close();
       await settled();
     },

@@ -6,13 +6,13 @@ import { RemoteFailure } from '../../domain/errors.ts';
 import type { ProviderMachine } from '../../domain/machine.ts';
 import { plainText } from '../../domain/texts.ts';
 import type { Failure } from '../../machines/task.ts';
-import type { Turn } from '../turns/desk.ts';
+import type { Turn } from '../turns/task-pool.ts';
 import { type HostKeyEvidence, proveHostKey } from './host-key-proof.ts';
-import { firstStep, slotOf, stepAfter, type Step } from './steps.ts';
+import { firstStep, serviceOf, stepAfter, type Step } from './steps.ts';
 import {
   claim,
   connect,
-  giveUpSlot,
+  giveUpService,
   policyFor,
   readBootId,
   requireOurs,
@@ -54,26 +54,26 @@ interface Answered extends Trusted {
   readonly agent: ReturnType<TakeoverProtocol['answer']>;
 }
 
-/** Fills the slots of the `takeover` chart. Each step may run again after a crash. */
-export function takeOverSlots(deps: TakeOverDeps) {
-  const { desk, log, protocol } = deps;
+/** The services of the `takeover` chart. Each step may run again after a crash. */
+export function agentStartServices(deps: TakeOverDeps) {
+  const { taskPool, log, protocol } = deps;
   const { file, targetPath } = deps.agent;
 
-  const claimed = firstStep<Claimed>(desk, (turn, job) =>
+  const claimed = firstStep<Claimed>(taskPool, (turn, job) =>
     claim(deps, 'ShepherdAgentStart', turn, job),
   );
 
-  const located = stepAfter<Claimed, Located>(desk, claimed, async (given, signal) => {
+  const located = stepAfter<Claimed, Located>(taskPool, claimed, async (given, signal) => {
     const machine = await requireOurs(given, signal);
     return { ...given, machine, target: targetOf(deps, given, machine) };
   });
 
-  const connected = stepAfter<Located, Connected>(desk, located, async (given, signal) => ({
+  const connected = stepAfter<Located, Connected>(taskPool, located, async (given, signal) => ({
     ...given,
     shell: await connect(deps, given, given.target, signal),
   }));
 
-  const trusted = stepAfter<Connected, Trusted>(desk, connected, async (given, signal) => {
+  const trusted = stepAfter<Connected, Trusted>(taskPool, connected, async (given, signal) => {
     const { provider, machine, shell: session, row } = given;
     const policy = policyFor(deps, given);
     const question = { provider, machine, session, policy, pinned: row.hostKey, signal };
@@ -81,14 +81,14 @@ export function takeOverSlots(deps: TakeOverDeps) {
     return { ...given, bootId: await readBootId(session, signal) };
   });
 
-  const uploaded = stepAfter<Trusted, Trusted>(desk, trusted, async (given, signal) => {
+  const uploaded = stepAfter<Trusted, Trusted>(taskPool, trusted, async (given, signal) => {
     const { shell } = given;
     const program = 'content' in file ? file : await programFor(file, shell, signal);
     await shell.upload(targetPath, program, signal);
     return given;
   });
 
-  const executed = stepAfter<Trusted, Executed>(desk, uploaded, async (given, signal) => {
+  const executed = stepAfter<Trusted, Executed>(taskPool, uploaded, async (given, signal) => {
     const { slot, work, shell } = given;
     await work.note({ kind: 'agentStartAttempt' });
     const { stdout, stderr } = await shell.execute(
@@ -103,12 +103,12 @@ export function takeOverSlots(deps: TakeOverDeps) {
     return { ...given, stdout };
   });
 
-  const answered = stepAfter<Executed, Answered>(desk, executed, async (given) => ({
+  const answered = stepAfter<Executed, Answered>(taskPool, executed, async (given) => ({
     ...given,
     agent: protocol.answer(given.work.machineId, given.stdout, toldOf(given)),
   }));
 
-  const recorded = stepAfter<Answered, Answered>(desk, answered, async (given) => {
+  const recorded = stepAfter<Answered, Answered>(taskPool, answered, async (given) => {
     const { slot, work, shell, bootId, agent } = given;
     const { publicKey, warnings } = agent;
     await work.finish({
@@ -141,13 +141,13 @@ export function takeOverSlots(deps: TakeOverDeps) {
   };
 
   return {
-    claimStart: slotOf(claimed),
-    connect: slotOf(located, connected),
-    verifyHost: slotOf(trusted),
-    upload: slotOf(uploaded),
-    execute: slotOf(executed, answered),
-    recordStart: slotOf(recorded),
-    giveUp: giveUpSlot(deps, {
+    claimStart: serviceOf(claimed),
+    connect: serviceOf(located, connected),
+    verifyHost: serviceOf(trusted),
+    upload: serviceOf(uploaded),
+    execute: serviceOf(executed, answered),
+    recordStart: serviceOf(recorded),
+    giveUp: giveUpService(deps, {
       message: 'agent start failed',
       backoffFor: (failure, work) =>
         failure?.code === 'denied' ? deniedBackoff(deps.backoff, work) : deps.backoff,

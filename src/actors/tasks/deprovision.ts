@@ -6,8 +6,8 @@ import type { MachineRow } from '../../domain/machine.ts';
 import type { HoldKeeper } from '../providers/holds.ts';
 import { createSendCheck } from '../providers/send-check.ts';
 import { endAgent, type EndAgentDeps } from './end-agent.ts';
-import { firstStep, slotOf, stepAfter } from './steps.ts';
-import { claim, giveUpSlot, required, workEnded, type Claimed } from './task.ts';
+import { firstStep, serviceOf, stepAfter } from './steps.ts';
+import { claim, giveUpService, required, workEnded, type Claimed } from './task.ts';
 
 export interface DeprovisionDeps extends EndAgentDeps {
   readonly random: Random;
@@ -41,16 +41,16 @@ interface Asked extends AgentEnded {
   readonly asked: number;
 }
 
-/** Fills the slots of the `deprovision` chart. Each step may run again after a crash. */
-export function deprovisionSlots(deps: DeprovisionDeps) {
-  const { desk, clock, log } = deps;
+/** The services of the `deprovision` chart. Each step may run again after a crash. */
+export function deprovisionServices(deps: DeprovisionDeps) {
+  const { taskPool, clock, log } = deps;
 
-  const claimed = firstStep<Leaving>(desk, async (turn, job) => {
+  const claimed = firstStep<Leaving>(taskPool, async (turn, job) => {
     const given = await claim(deps, 'ShepherdDeprovision', turn, job);
     return { ...given, request: required(given.row.deprovision, 'request to be given back') };
   });
 
-  const agentEnded = stepAfter<Leaving, AgentEnded>(desk, claimed, async (given, signal) => {
+  const agentEnded = stepAfter<Leaving, AgentEnded>(taskPool, claimed, async (given, signal) => {
     // Where the device is deleted its agent is, too.
     if (!given.provider.inventory) return { ...given, agentEnd: null };
     const agentEnd = await endAgent(deps, given, orStop(deps, signal));
@@ -58,17 +58,17 @@ export function deprovisionSlots(deps: DeprovisionDeps) {
     return { ...given, agentEnd };
   });
 
-  const asked = stepAfter<AgentEnded, Asked>(desk, agentEnded, async (given, signal) => {
+  const asked = stepAfter<AgentEnded, Asked>(taskPool, agentEnded, async (given, signal) => {
     const before = { ...given, asked: given.request.attempts };
     // One that was asked for before may be gone by now; a first request finds that out itself.
     if (before.asked > 0 && (await readState(deps, given, signal)) === 'gone') return before;
     return { ...given, asked: await ask(deps, before, signal) };
   });
 
-  const gone = stepAfter<Asked, Asked>(desk, asked, async (given, signal) => {
+  const gone = stepAfter<Asked, Asked>(taskPool, asked, async (given, signal) => {
     // It stays where it is, and may be somebody's again at once.
     if (given.provider.inventory) return given;
-    desk.leavePlace(given.slot);
+    taskPool.leavePlace(given.slot);
     let times = given.asked;
     let askedAtMs = clock.monotonic();
     for (;;) {
@@ -85,7 +85,7 @@ export function deprovisionSlots(deps: DeprovisionDeps) {
     return { ...given, asked: times };
   });
 
-  const reusable = stepAfter<Asked, Asked>(desk, gone, async (given, signal) => {
+  const reusable = stepAfter<Asked, Asked>(taskPool, gone, async (given, signal) => {
     // Without a reservation the slot is the device, and gone with it.
     if (given.provided.reservationId === null) return given;
     const untilMs = clock.monotonic() + REUSABLE_LIMIT_MS;
@@ -98,7 +98,7 @@ export function deprovisionSlots(deps: DeprovisionDeps) {
     return given;
   });
 
-  const recorded = stepAfter<Asked, Asked>(desk, reusable, async (given) => {
+  const recorded = stepAfter<Asked, Asked>(taskPool, reusable, async (given) => {
     await given.work.finish({ kind: 'deprovisioned', ...deprovisionedOf(given) });
     workEnded(deps, given, 'finished');
     log.info(fieldsOf(given), 'machine given back');
@@ -106,13 +106,13 @@ export function deprovisionSlots(deps: DeprovisionDeps) {
   });
 
   return {
-    claimDeprovision: slotOf(claimed),
-    endAgent: slotOf(agentEnded),
-    askDestroy: slotOf(asked),
-    awaitGone: slotOf(gone),
-    awaitReusable: slotOf(reusable),
-    recordDeprovision: slotOf(recorded),
-    giveUp: giveUpSlot(deps, {
+    claimDeprovision: serviceOf(claimed),
+    endAgent: serviceOf(agentEnded),
+    askDestroy: serviceOf(asked),
+    awaitGone: serviceOf(gone),
+    awaitReusable: serviceOf(reusable),
+    recordDeprovision: serviceOf(recorded),
+    giveUp: giveUpService(deps, {
       message: 'a machine could not be given back',
       backoffFor: () => BACKOFF,
     }),
@@ -126,8 +126,8 @@ const askAgainMs = (minMs: number, asked: number, seen: 'there' | 'going'): numb
   seen === 'going' ? ASK_MAX_MS : Math.min(ASK_MAX_MS, minMs * 2 ** Math.max(0, asked - 1));
 
 /** No stop of the daemon is to wait for what may take long: another daemon goes on with it. */
-const orStop = ({ desk }: DeprovisionDeps, signal: AbortSignal): AbortSignal =>
-  AbortSignal.any([signal, desk.stopping]);
+const orStop = ({ taskPool }: DeprovisionDeps, signal: AbortSignal): AbortSignal =>
+  AbortSignal.any([signal, taskPool.stopping]);
 
 const pause = (deps: DeprovisionDeps, signal: AbortSignal): Promise<void> =>
   sleep(deps.clock, deps.pollMs * (0.8 + 0.4 * deps.random.next()), orStop(deps, signal));

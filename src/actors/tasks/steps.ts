@@ -1,6 +1,6 @@
 import { fromPromise } from 'xstate';
 import type { Job } from '../../machines/task.ts';
-import type { Desk, Turn } from '../turns/desk.ts';
+import type { TaskPool, Turn } from '../turns/task-pool.ts';
 import { signalOf, type Claimed } from './task.ts';
 
 /**
@@ -15,17 +15,17 @@ export interface Step<Value> {
 
 /** A step that needs nothing but the turn: the claim. */
 export const firstStep = <Value extends object>(
-  desk: Pick<Desk, 'begin'>,
+  taskPool: Pick<TaskPool, 'begin'>,
   act: (turn: Turn, job: Job, signal: AbortSignal) => Promise<Value>,
-): Step<Value> => createStep(desk.begin, act);
+): Step<Value> => createStep(taskPool.begin, act);
 
 /** A step that needs what another one returned. Its signal ends with the turn and the session, too. */
 export const stepAfter = <Before extends Claimed, Value extends object>(
-  desk: Pick<Desk, 'turn'>,
+  taskPool: Pick<TaskPool, 'turn'>,
   before: Pick<Step<Before>, 'of'>,
   act: (given: Before, signal: AbortSignal) => Promise<Value>,
 ): Step<Value> =>
-  createStep(desk.turn, async (turn, _, signal) => {
+  createStep(taskPool.turn, async (turn, _, signal) => {
     const given = before.of(turn);
     // Only a chart that was drawn wrong comes here.
     if (!given) throw new Error(`a step on ${turn.slot} began before the one that it needs`);
@@ -39,14 +39,14 @@ export const eitherOf = <Value>(
   of: (turn) => steps.map((step) => step.of(turn)).findLast((value) => value !== undefined),
 });
 
-/** Fills a slot of a chart by one step, or by several that the chart shows as one. */
-export const slotOf = (...steps: readonly Step<unknown>[]) =>
+/** A service of a chart, made of one step, or by several that the chart shows as one. */
+export const serviceOf = (...steps: readonly Step<unknown>[]) =>
   fromPromise<void, Job>(async ({ input, signal }) => {
     for (const step of steps) await step.run(input, signal);
   });
 
 function createStep<Value extends object>(
-  turnOf: Desk['turn'],
+  turnOf: TaskPool['turn'],
   act: (turn: Turn, job: Job, signal: AbortSignal) => Promise<Value>,
 ): Step<Value> {
   const values = new WeakMap<Turn, Value>();

@@ -13,12 +13,12 @@ import type { MachineRow, Process, Provided, ProviderMachine } from '../../domai
 import type { HostKeyPolicy } from '../../domain/policy.ts';
 import { plainText } from '../../domain/texts.ts';
 import type { Failure, Job } from '../../machines/task.ts';
-import type { Desk, Turn } from '../turns/desk.ts';
+import type { TaskPool, Turn } from '../turns/task-pool.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
 
 /** What every task on a machine needs. */
 export interface TaskDeps {
-  readonly desk: Desk;
+  readonly taskPool: TaskPool;
   readonly keeper: SessionKeeper;
   readonly providers: ReadonlyMap<string, FleetProvider>;
   readonly shell: RemoteShell;
@@ -201,10 +201,10 @@ export interface GivingUp {
   readonly onFailed?: (failure: Failure | null, turn: Turn) => void;
 }
 
-export function giveUpSlot(deps: TaskDeps, how: GivingUp) {
+export function giveUpService(deps: TaskDeps, how: GivingUp) {
   return fromPromise<void, Job & { readonly failure: Failure | null }>(async ({ input }) => {
     const { slot, machineId, failure } = input;
-    const turn = deps.desk.turn(slot);
+    const turn = deps.taskPool.turn(slot);
     const { work, shell } = turn.held;
     if (!work) return;
     shell?.close();

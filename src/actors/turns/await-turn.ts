@@ -5,12 +5,12 @@ import type { SessionId, Slot } from '../../domain/ids.ts';
 import type { SlotFacts } from '../../domain/machine.ts';
 import { rankOf } from '../../domain/preference.ts';
 import type { TurnInput } from '../../machines/lifecycle-setup.ts';
-import type { Desk } from './desk.ts';
+import type { TaskPool } from './task-pool.ts';
 import type { PermitQueue } from './permit-queue.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
 
 export interface AwaitTurnDeps {
-  readonly desk: Desk;
+  readonly taskPool: TaskPool;
   readonly keeper: SessionKeeper;
   readonly permits: PermitQueue;
   /** Live sessions that run the loops. */
@@ -40,7 +40,7 @@ const SETBACK_MAX_MS = 30_000;
  */
 export const awaitTurn = (deps: AwaitTurnDeps) =>
   fromPromise<void, TurnInput>(async ({ input: { slot, next, setbacks }, signal }) => {
-    const { clock, random, desk, keeper } = deps;
+    const { clock, random, taskPool, keeper } = deps;
     if (setbacks > 0) {
       const longestMs = deps.setbackMaxMs ?? SETBACK_MAX_MS;
       const pauseMs = Math.min(longestMs, SETBACK_FIRST_MS * 2 ** setbacks);
@@ -51,5 +51,5 @@ export const awaitTurn = (deps: AwaitTurnDeps) =>
     if (next === 'recovery') await deps.permits.wait(slot, signal);
     if (rank > 0) await sleep(clock, rank * deps.headStartMs, signal);
     const row = deps.facts().get(slot)?.row;
-    await desk.grant(slot, next, signal, row ? seniorityOf(PROCESS[next], row) : undefined);
+    await taskPool.grant(slot, next, signal, row ? seniorityOf(PROCESS[next], row) : undefined);
   });

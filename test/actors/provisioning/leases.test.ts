@@ -17,7 +17,7 @@ import { Unreachable } from '../../../src/domain/errors.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../src/domain/policy.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import { recordingLog, type RecordingLog } from '../../doubles/recording-log.ts';
-import { runSlot } from '../../support/run-slot.ts';
+import { runService } from '../../support/run-service.ts';
 
 const JOB = provisionerJob(PROVIDER);
 const forever = new AbortController().signal;
@@ -33,7 +33,7 @@ let log: RecordingLog;
 async function daemon(): Promise<{ keeper: SessionKeeper; leases: Leases }> {
   log = recordingLog();
   const keeper = createSessionKeeper({ bmdb, log, component: 'shepherd', runtimeInfo: 'test' });
-  await runSlot(keeper.slots.openSession, { intervalMs: 3_600_000 }).result;
+  await runService(keeper.services.openSession, { intervalMs: 3_600_000 }).result;
   const random = createSeededRandom(2);
   return { keeper, leases: createLeases({ keeper, clock, random, log, retryMs: 3_000 }) };
 }

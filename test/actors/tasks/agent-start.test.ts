@@ -10,12 +10,12 @@ import {
   SECRET_TAG,
 } from '../../../src/domain/provisioning/provider-tags.ts';
 import { backoff, device, MACHINE, provided, SLOT } from '../../support/facts.ts';
-import { runSlot } from '../../support/run-slot.ts';
+import { runService } from '../../support/run-service.ts';
 import {
   agentAnswer,
   AGENT_PATH as AGENT,
   startAgent,
-  startSlots,
+  startServices,
 } from '../../support/agent-start.ts';
 import { createTaskStand, JOB, type TaskStand } from '../../support/task-stand.ts';
 import { advance, settled } from '../../doubles/simulated-clock.ts';
@@ -36,9 +36,10 @@ afterEach(async () => {
   expect(stand.clock.pending).toBe(0);
 });
 
-const slotsOf = (policy?: HostKeyPolicy, change?: Partial<TaskDeps>) =>
-  startSlots(stand, policy, change);
-const takeOver = (policy?: HostKeyPolicy, slots = slotsOf(policy)) => startAgent(stand, slots);
+const servicesOf = (policy?: HostKeyPolicy, change?: Partial<TaskDeps>) =>
+  startServices(stand, policy, change);
+const takeOver = (policy?: HostKeyPolicy, services = servicesOf(policy)) =>
+  startAgent(stand, services);
 
 describe('taking a machine over', () => {
   test('is done step by step, and pins the key that was seen first', async () => {
@@ -55,8 +56,8 @@ describe('taking a machine over', () => {
 
   describe('C7: with a program for each kind of processor', () => {
     const program = (name: string) => ({ content: Buffer.from(name), sha256: '', mode: 0o755 });
-    const slots = () =>
-      startSlots(stand, 'tofu', {
+    const services = () =>
+      startServices(stand, 'tofu', {
         agent: {
           file: new Map(['x64', 'arm64'].map((name) => [name, program(name)])),
           targetPath: AGENT,
@@ -66,7 +67,7 @@ describe('taking a machine over', () => {
       stand.host.run = (argv, stdin) =>
         argv[0] === 'uname' ? { stdout: Buffer.from(`${processor}\n`) } : agentAnswer(stdin);
       stand.given();
-      return startAgent(stand, slots());
+      return startAgent(stand, services());
     };
 
     test.each([
@@ -183,15 +184,15 @@ describe('taking a machine over', () => {
 describe('the host key that was proved', () => {
   const upToVerified = async () => {
     stand.given();
-    const slots = await upTo('connected');
-    await runSlot(slots.verifyHost, JOB).result;
-    return slots;
+    const services = await upTo('connected');
+    await runService(services.verifyHost, JOB).result;
+    return services;
   };
 
   test('is pinned before anything else is done: a crash does not lose it', async () => {
     await upToVerified();
     expect(stand.row()).toMatchObject({ hostKey: stand.host.hostKey, agentStarted: null });
-    stand.desk.end(SLOT);
+    stand.taskPool.end(SLOT);
     await settled();
     stand.host.hostKey = OTHER_KEY;
     expect((await takeOver()).failure?.code).toBe('host-key-rejected');
@@ -200,9 +201,9 @@ describe('the host key that was proved', () => {
 
   test('is not written again where it was pinned before', async () => {
     stand.given({ hostKey: stand.host.hostKey });
-    const slots = await upTo('connected');
+    const services = await upTo('connected');
     const before = stand.bmdb.tables.changes.length;
-    await runSlot(slots.verifyHost, JOB).result;
+    await runService(services.verifyHost, JOB).result;
     expect(stand.bmdb.tables.changes).toHaveLength(before);
   });
 
@@ -224,8 +225,8 @@ describe('a machine whose provider is not configured here', () => {
 
   test('is not even claimed', async () => {
     stand.given();
-    const slots = slotsOf('tofu', { providers: new Map() });
-    expect((await takeOver('tofu', slots)).failure?.code).toBe('nothing-to-do');
+    const services = servicesOf('tofu', { providers: new Map() });
+    expect((await takeOver('tofu', services)).failure?.code).toBe('nothing-to-do');
     expect(history()).toEqual([]);
   });
 
@@ -278,12 +279,12 @@ describe('the wait after a failure', () => {
 
 /** The steps before `execute`, one by one. */
 const upTo = async (step: 'connected' | 'verified') => {
-  const slots = slotsOf();
+  const services = servicesOf();
   await stand.grant('agentStart');
-  await runSlot(slots.claimStart, JOB).result;
-  await runSlot(slots.connect, JOB).result;
-  if (step === 'verified') await runSlot(slots.verifyHost, JOB).result;
-  return slots;
+  await runService(services.claimStart, JOB).result;
+  await runService(services.connect, JOB).result;
+  if (step === 'verified') await runService(services.verifyHost, JOB).result;
+  return services;
 };
 
 describe('the attempt', () => {
@@ -300,11 +301,13 @@ describe('the attempt', () => {
 
   test('is not made when it cannot be put on record', async () => {
     stand.given();
-    const slots = await upTo('verified');
-    await runSlot(slots.upload, JOB).result;
+    const services = await upTo('verified');
+    await runService(services.upload, JOB).result;
     await stand.keeper.require().releaseWork(MACHINE);
     const before = stand.done.length;
-    await expect(runSlot(slots.execute, JOB).result).rejects.toMatchObject({ code: 'work-lost' });
+    await expect(runService(services.execute, JOB).result).rejects.toMatchObject({
+      code: 'work-lost',
+    });
     expect(stand.done).toHaveLength(before);
   });
 });
@@ -312,9 +315,9 @@ describe('the attempt', () => {
 describe('a step that hangs', () => {
   const hanging = async () => {
     stand.given();
-    const slots = await upTo('verified');
+    const services = await upTo('verified');
     stand.host.hangs = 'upload';
-    const run = runSlot(slots.upload, JOB);
+    const run = runService(services.upload, JOB);
     const state = { code: null as string | null, stop: run.stop };
     run.result.catch((error: unknown) => (state.code = (error as { code: string }).code));
     await settled();
@@ -332,16 +335,18 @@ describe('a step that hangs', () => {
   test('ends with that session even if there is another by now', async () => {
     await stand.openSession(10_000);
     stand.given();
-    const slots = await upTo('verified');
+    const services = await upTo('verified');
     await advance(stand.clock, 10_000);
     await stand.openSession();
-    await expect(runSlot(slots.upload, JOB).result).rejects.toMatchObject({ code: 'cancelled' });
+    await expect(runService(services.upload, JOB).result).rejects.toMatchObject({
+      code: 'cancelled',
+    });
     expect(stand.host.files.size).toBe(0);
   });
 
   test('ends with the turn', async () => {
     const run = await hanging();
-    stand.desk.end(SLOT);
+    stand.taskPool.end(SLOT);
     await settled();
     expect(run.code).toBe('cancelled');
   });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { fromPromise } from 'xstate';
-import { deprovisionSlots } from '../../../src/actors/tasks/deprovision.ts';
+import { deprovisionServices } from '../../../src/actors/tasks/deprovision.ts';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../src/domain/errors.ts';
 import type { MachineView } from '../../../src/domain/view.ts';
@@ -53,7 +53,7 @@ afterEach(async () => {
 });
 
 const begin = (): Promise<TaskResult> => {
-  const slots = deprovisionSlots({
+  const services = deprovisionServices({
     ...stand.deps(),
     providers: new Map([[PROVIDER, provider]]),
     random: stand.random,
@@ -63,7 +63,7 @@ const begin = (): Promise<TaskResult> => {
     agentPath: '/root/agent',
   });
   const reread = fromPromise<MachineView | null, Job>(async () => null);
-  return stand.runTask('deprovision', deprovision.provide({ actors: { ...slots, reread } }));
+  return stand.runTask('deprovision', deprovision.provide({ actors: { ...services, reread } }));
 };
 const asked = (change = {}) => stand.given({ deprovision: deprovisionAsked(change) });
 const isThere = () => stand.bmdb.tables.machines.has(MACHINE);
@@ -86,7 +86,7 @@ test('asks, waits until it is gone and reusable, and deletes the machine; histor
   expect(await result).toMatchObject({ outcome: 'done', failure: null });
   expect(isThere()).toBe(false);
   expect(stand.bmdb.tables.history.map(({ event }) => event)).toEqual(['Started', 'Finished']);
-  expect(stand.desk.busy).toBe(0);
+  expect(stand.taskPool.busy).toBe(0);
 });
 
 describe('A2: a machine that somebody says is not there', () => {
@@ -189,12 +189,12 @@ describe('a device that does not go away', () => {
     await advance(stand.clock, MINUTE);
     let granted = false;
     const other = slot(PROVIDER, 'rack-2');
-    void stand.desk
+    void stand.taskPool
       .grant(other, 'deprovision', new AbortController().signal)
       .then(() => (granted = true));
     await advance(stand.clock, SECOND);
     expect(granted).toBe(true);
-    stand.desk.end(other);
+    stand.taskPool.end(other);
     shown = 'gone';
     await advance(stand.clock, MINUTE);
     await result;

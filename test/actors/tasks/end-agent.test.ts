@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { fromPromise } from 'xstate';
-import { deprovisionSlots } from '../../../src/actors/tasks/deprovision.ts';
+import { deprovisionServices } from '../../../src/actors/tasks/deprovision.ts';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import { Denied, ProviderError } from '../../../src/domain/errors.ts';
 import type { ProviderMachine } from '../../../src/domain/machine.ts';
@@ -52,7 +52,7 @@ afterEach(async () => {
 });
 
 const begin = (): Promise<TaskResult> => {
-  const slots = deprovisionSlots({
+  const services = deprovisionServices({
     ...stand.deps(),
     providers: new Map([[PROVIDER, provider]]),
     random: stand.random,
@@ -62,7 +62,7 @@ const begin = (): Promise<TaskResult> => {
     agentPath: '/root/agent',
   });
   const reread = fromPromise<MachineView | null, Job>(async () => null);
-  return stand.runTask('deprovision', deprovision.provide({ actors: { ...slots, reread } }));
+  return stand.runTask('deprovision', deprovision.provide({ actors: { ...services, reread } }));
 };
 const given = (change = {}) =>
   stand.given({
@@ -172,7 +172,7 @@ describe('C3: a machine of an inventory that was given back', () => {
     const result = begin();
     await advance(stand.clock, 1_000);
     expect(stand.done).toContain('connect');
-    const drained = stand.desk.drain(20_000);
+    const drained = stand.taskPool.drain(20_000);
     await advance(stand.clock, 1);
     expect(await result).toMatchObject({ outcome: 'failed', failure: { code: 'cancelled' } });
     await drained;
@@ -186,8 +186,8 @@ describe('C3: a machine of an inventory that was given back', () => {
     given();
     const result = begin();
     await advance(stand.clock, MINUTE);
-    expect(stand.desk.busy).toBe(1);
-    const drained = stand.desk.drain(20_000);
+    expect(stand.taskPool.busy).toBe(1);
+    const drained = stand.taskPool.drain(20_000);
     await advance(stand.clock, 1);
     expect(await result).toMatchObject({ outcome: 'failed', failure: { code: 'cancelled' } });
     await drained;

@@ -4,8 +4,8 @@ import { rowOf } from '../../doubles/mem-bmdb/rows.ts';
 import type { ShellSession } from '../../../src/adapters/ssh/port.ts';
 import { Cancelled, Unreachable } from '../../../src/domain/errors.ts';
 import { MACHINE, SLOT } from '../../support/facts.ts';
-import { runSlot } from '../../support/run-slot.ts';
-import { startSlots } from '../../support/agent-start.ts';
+import { runService } from '../../support/run-service.ts';
+import { startServices } from '../../support/agent-start.ts';
 import { createTaskStand, JOB, type TaskStand } from '../../support/task-stand.ts';
 import { settled } from '../../doubles/simulated-clock.ts';
 
@@ -66,12 +66,12 @@ describe('a turn that ends', () => {
   test('B2: while it connects: the connection that comes of it is closed at once', async () => {
     const { opened, open } = gate();
     const { closed, change } = countingShell(opened);
-    const slots = startSlots(stand, 'tofu', change);
-    await runSlot(slots.claimStart, JOB).result;
-    const connecting = runSlot(slots.connect, JOB).result;
+    const services = startServices(stand, 'tofu', change);
+    await runService(services.claimStart, JOB).result;
+    const connecting = runService(services.connect, JOB).result;
     await settled();
     expect(closed, 'it stands').toEqual([0]);
-    stand.desk.end(SLOT);
+    stand.taskPool.end(SLOT);
     open();
     await expect(connecting).rejects.toBeInstanceOf(Cancelled);
     expect(closed).toEqual([1]);
@@ -89,10 +89,10 @@ describe('a turn that ends', () => {
         return work;
       },
     });
-    const claiming = runSlot(startSlots(stand).claimStart, JOB).result;
+    const claiming = runService(startServices(stand).claimStart, JOB).result;
     await settled();
     expect(workHeld()).toEqual(['ShepherdAgentStart']);
-    stand.desk.end(SLOT);
+    stand.taskPool.end(SLOT);
     open();
     await expect(claiming).rejects.toBeInstanceOf(Cancelled);
     expect(workHeld()).toEqual([]);
@@ -101,10 +101,10 @@ describe('a turn that ends', () => {
 
 test('B2: a task that is given up hangs up before it writes why', async () => {
   const { closed, change } = countingShell();
-  const slots = startSlots(stand, 'tofu', change);
-  await runSlot(slots.claimStart, JOB).result;
-  await runSlot(slots.connect, JOB).result;
-  const { work } = stand.desk.turn(SLOT).held;
+  const services = startServices(stand, 'tofu', change);
+  await runService(services.claimStart, JOB).result;
+  await runService(services.connect, JOB).result;
+  const { work } = stand.taskPool.turn(SLOT).held;
   const { fail } = work!;
   const whenWritten: number[][] = [];
   Object.assign(work!, {
@@ -115,7 +115,7 @@ test('B2: a task that is given up hangs up before it writes why', async () => {
   });
   const { code, message } = new Unreachable('the connection was closed');
   const failure = { code, message, retryable: true };
-  await runSlot(slots.giveUp, { ...JOB, failure }).result;
+  await runService(services.giveUp, { ...JOB, failure }).result;
   expect(whenWritten).toEqual([[1]]);
   expect(workHeld()).toEqual([]);
 });

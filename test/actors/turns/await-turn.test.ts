@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { awaitTurn } from '../../../src/actors/turns/await-turn.ts';
-import { createDesk, type Desk } from '../../../src/actors/turns/desk.ts';
+import { createTaskPool, type TaskPool } from '../../../src/actors/turns/task-pool.ts';
 import { createPermitQueue, type PermitQueue } from '../../../src/actors/turns/permit-queue.ts';
 import type { SessionKeeper } from '../../../src/actors/session-keeper.ts';
 import type { BmdbSession } from '../../../src/adapters/bmdb/port.ts';
@@ -12,7 +12,7 @@ import { DEFAULT_BUDGET } from '../../../src/domain/policy.ts';
 import { rankOf } from '../../../src/domain/preference.ts';
 import type { Work } from '../../../src/machines/lifecycle-setup.ts';
 import { agentStarted, machineRow, NOW_MS, SESSION, SLOT, slotFacts } from '../../support/facts.ts';
-import { runSlot } from '../../support/run-slot.ts';
+import { runService } from '../../support/run-service.ts';
 import {
   advance,
   createSimulatedClock,
@@ -21,7 +21,7 @@ import {
 } from '../../doubles/simulated-clock.ts';
 
 let clock: VirtualClock;
-let desk: Desk;
+let taskPool: TaskPool;
 let permits: PermitQueue;
 let sessions: SessionId[];
 let facts: Map<Slot, SlotFacts>;
@@ -31,7 +31,7 @@ let whenAlive: SessionKeeper['whenAlive'];
 beforeEach(() => {
   clock = createSimulatedClock();
   const places = { agentStart: 1, recovery: 1, deprovision: 1 };
-  desk = createDesk({ places, unusedMs: 5_000, clock, log: silentLog });
+  taskPool = createTaskPool({ places, unusedMs: 5_000, clock, log: silentLog });
   permits = createPermitQueue({ budget: DEFAULT_BUDGET, barOf: () => null });
   sessions = [SESSION];
   facts = new Map();
@@ -40,7 +40,7 @@ beforeEach(() => {
   alive = { resolve: () => undefined };
 });
 afterEach(() => {
-  desk.end(SLOT);
+  taskPool.end(SLOT);
   expect(clock.pending).toBe(0);
 });
 
@@ -53,7 +53,7 @@ const openLater = () => {
 };
 function wait(next: Work, setbacks = 0, at: Slot = SLOT) {
   const logic = awaitTurn({
-    desk,
+    taskPool,
     permits,
     keeper: { whenAlive } as SessionKeeper,
     sessions: () => sessions,
@@ -63,7 +63,7 @@ function wait(next: Work, setbacks = 0, at: Slot = SLOT) {
     random: { next: () => 0.5, uuid: () => '' },
   });
   const state = { granted: false };
-  const run = runSlot(logic, { slot: at, next, setbacks }, clock);
+  const run = runService(logic, { slot: at, next, setbacks }, clock);
   run.result.then(
     () => (state.granted = true),
     () => undefined,
@@ -75,7 +75,7 @@ test('a machine that is due gets its turn at once, with a session and a place', 
   const turn = wait('agentStart');
   await settled();
   expect(turn.granted).toBe(true);
-  expect(desk.begin(SLOT).kind).toBe('agentStart');
+  expect(taskPool.begin(SLOT).kind).toBe('agentStart');
 });
 
 test.each([
@@ -115,20 +115,20 @@ test('a better ranked daemon has a head start, for each rank', async () => {
 
 test('a place is waited for', async () => {
   const other = slot('stub', 'rack-2');
-  await desk.grant(other, 'agentStart', new AbortController().signal);
-  desk.begin(other);
+  await taskPool.grant(other, 'agentStart', new AbortController().signal);
+  taskPool.begin(other);
   const turn = wait('agentStart');
   await advance(clock, 60_000);
   expect(turn.granted).toBe(false);
-  desk.end(other);
+  taskPool.end(other);
   await settled();
   expect(turn.granted).toBe(true);
 });
 
 test('a place goes to the machine whose last attempt is the oldest, then by machine id', async () => {
   const busy = slot('stub', 'busy');
-  await desk.grant(busy, 'agentStart', new AbortController().signal);
-  desk.begin(busy);
+  await taskPool.grant(busy, 'agentStart', new AbortController().signal);
+  taskPool.begin(busy);
   const waiting = ['d', 'c', 'b', 'a'].map((name, at) => {
     const rack = slot('stub', name);
     const id = machineId(`aaaaaaaa-0000-4000-8000-00000000000${name}`);
@@ -138,12 +138,12 @@ test('a place goes to the machine whose last attempt is the oldest, then by mach
   });
   await settled();
   const order: Slot[] = [];
-  desk.end(busy);
+  taskPool.end(busy);
   for (let round = 0; round < waiting.length; round += 1) {
     await settled();
     const { rack } = waiting.find((each) => each.turn.granted && !order.includes(each.rack))!;
     order.push(rack);
-    desk.end(rack);
+    taskPool.end(rack);
   }
   expect(order).toEqual(['a', 'b', 'd', 'c'].map((name) => slot('stub', name)));
 });
@@ -166,5 +166,5 @@ test.each<readonly [string, Work, number]>([
   await settled();
   turn.stop();
   await advance(clock, 60_000);
-  expect({ granted: turn.granted, busy: desk.busy }).toEqual({ granted: false, busy: 0 });
+  expect({ granted: turn.granted, busy: taskPool.busy }).toEqual({ granted: false, busy: 0 });
 });

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import type { Desk } from '../../../src/actors/turns/desk.ts';
+import type { TaskPool } from '../../../src/actors/turns/task-pool.ts';
 import { createOrphanWatch } from '../../../src/actors/turns/orphans.ts';
 import type { SessionKeeper } from '../../../src/actors/session-keeper.ts';
 import type { BmdbSession } from '../../../src/adapters/bmdb/port.ts';
@@ -26,7 +26,7 @@ beforeEach(() => {
   } as Partial<BmdbSession> as BmdbSession;
   const watch = createOrphanWatch({
     keeper: { current: () => session } as Partial<SessionKeeper> as SessionKeeper,
-    desk: { holds: (slot) => held.has(slot) } as Partial<Desk> as Desk,
+    taskPool: { holds: (slot) => held.has(slot) } as Partial<TaskPool> as TaskPool,
     log: recordingLog(),
   });
   look = (...work) => watch(factsOf(work));

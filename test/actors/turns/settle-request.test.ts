@@ -3,7 +3,7 @@ import { settleRequest, type SettleRequestDeps } from '../../../src/actors/turns
 import { rankOf } from '../../../src/domain/preference.ts';
 import type { SessionId } from '../../../src/domain/ids.ts';
 import { PROVIDER, requestRow, SESSION, SLOT, SLOT_ID, slotFacts } from '../../support/facts.ts';
-import { runSlot } from '../../support/run-slot.ts';
+import { runService } from '../../support/run-service.ts';
 import { createTaskStand, type TaskStand } from '../../support/task-stand.ts';
 import { advance, settled } from '../../doubles/simulated-clock.ts';
 
@@ -44,7 +44,7 @@ const hold = () =>
   });
 const holds = () => stand.bmdb.tables.holds.length;
 const run = () => {
-  const running = runSlot(settleRequest(deps()), INPUT, stand.clock);
+  const running = runService(settleRequest(deps()), INPUT, stand.clock);
   const state = { settled: null as boolean | null, code: null as string | null };
   running.result.then(
     (key) => (state.settled = key === KEY),

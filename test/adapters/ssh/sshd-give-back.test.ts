@@ -2,8 +2,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { fromPromise } from 'xstate';
-import { deprovisionSlots } from '../../../src/actors/tasks/deprovision.ts';
-import { takeOverSlots } from '../../../src/actors/tasks/agent-start.ts';
+import { deprovisionServices } from '../../../src/actors/tasks/deprovision.ts';
+import { agentStartServices } from '../../../src/actors/tasks/agent-start.ts';
 import { createTakeoverProtocol } from '../../../src/adapters/agents/takeover-protocol.ts';
 import { createStaticProvider } from '../../../src/adapters/provider/static/static-provider.ts';
 import { loadAgentProgram } from '../../../src/agent-bundle.ts';
@@ -63,7 +63,7 @@ async function machineFromList() {
   };
   const reread = fromPromise<MachineView | null, Job>(async () => null);
   const start = () => {
-    const slots = takeOverSlots({
+    const services = agentStartServices({
       ...deps,
       agent: { file: { ...program, mode: 0o755 }, targetPath: agentPath },
       // Nobody listens there; the agent goes on trying.
@@ -73,12 +73,12 @@ async function machineFromList() {
       }),
       backoff: AGENT_START_BACKOFF,
     });
-    return stand.runTask('agentStart', takeover.provide({ actors: { ...slots, reread } }));
+    return stand.runTask('agentStart', takeover.provide({ actors: { ...services, reread } }));
   };
   const giveBack = () => {
     const { agentStarted, hostKey } = stand.row();
     stand.given({ provided: DEVICE, agentStarted, hostKey, deprovision: deprovisionAsked() });
-    const slots = deprovisionSlots({
+    const services = deprovisionServices({
       ...deps,
       random: stand.random,
       holds: stand.holds,
@@ -86,7 +86,7 @@ async function machineFromList() {
       pollMs: 10_000,
       agentPath,
     });
-    return stand.runTask('deprovision', deprovision.provide({ actors: { ...slots, reread } }));
+    return stand.runTask('deprovision', deprovision.provide({ actors: { ...services, reread } }));
   };
   /** What the provisioner would take in now. */
   const takenIn = async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { fromPromise } from 'xstate';
-import { takeOverSlots } from '../../../src/actors/tasks/agent-start.ts';
+import { agentStartServices } from '../../../src/actors/tasks/agent-start.ts';
 import type { HostKeyPolicy } from '../../../src/domain/policy.ts';
 import { createTakeoverProtocol } from '../../../src/adapters/agents/takeover-protocol.ts';
 import { loadAgentProgram } from '../../../src/agent-bundle.ts';
@@ -21,7 +21,7 @@ import { commandOf, createSshdStand, namesIn, patient } from './sshd-stand.ts';
 import type { Sshd } from './sshd.ts';
 import { newHostKey } from './sshd.ts';
 
-/** The slots of a takeover, as they ship, against OpenSSH's real server and with the real agent. */
+/** The services of a takeover, as they ship, against OpenSSH's real server and with the real agent. */
 let program: AgentProgram;
 beforeAll(async () => {
   program = await loadAgentProgram();
@@ -51,7 +51,7 @@ function takeOver(
 ) {
   const { host, port, username } = sshd.target;
   stand.whereIs = async () => device({ address: `${host}:${port}`, remoteUser: username, ...seen });
-  const slots = takeOverSlots({
+  const services = agentStartServices({
     ...stand.deps(policy),
     shell: ssh.shellWith(),
     agent: { file: { ...program, mode: 0o755 }, targetPath: agentOn(sshd) },
@@ -59,7 +59,7 @@ function takeOver(
     backoff: AGENT_START_BACKOFF,
   });
   const reread = fromPromise<MachineView | null, Job>(async () => null);
-  return stand.runTask('agentStart', takeover.provide({ actors: { ...slots, reread } }));
+  return stand.runTask('agentStart', takeover.provide({ actors: { ...services, reread } }));
 }
 
 /** The agent's process, as its own record says. */

@@ -152,7 +152,7 @@ export async function probeBeforeBoot(
   const { askAgainMs } = deps;
   const forMs = askAgainInMs(row.recovery, step.rung, { nowMs: deps.nowMs(), askAgainMs });
   if (forMs === 0 || step.order !== null) return { bootIdBefore, proof: null };
-  deps.desk.leavePlace(given.slot);
+  deps.taskPool.leavePlace(given.slot);
   const askedAtMs = row.recovery?.askedAtMs ?? null;
   const question = { askedAtMs, bootIdBefore, offSeen: false, isMeasured: false, forMs };
   return { bootIdBefore, proof: await evidenceOfBoot(deps, given, question, signal) };

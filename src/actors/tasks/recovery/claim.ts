@@ -2,7 +2,7 @@ import { NothingToDo } from '../../../domain/errors.ts';
 import { nextStep, type LadderProcess } from '../../../domain/recovery/ladder.ts';
 import { lastFailures } from '../../../domain/recovery/last-failures.ts';
 import type { Job } from '../../../machines/task.ts';
-import type { Turn } from '../../turns/desk.ts';
+import type { Turn } from '../../turns/task-pool.ts';
 import { claim, signalOf, workEnded, type Claimed } from '../task.ts';
 import { circumstancesOf, type RecoverDeps, type Recovering } from './deps.ts';
 import { leaveSwitchedOn } from './power-cycle.ts';

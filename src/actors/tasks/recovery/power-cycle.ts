@@ -53,7 +53,7 @@ export async function awaitOff(
   const { slot, work, row, attempt, proof } = given;
   const wasSeenOff = attempt.step.resumed && (row.recovery?.offSeenAtMs ?? null) !== null;
   if (proof || wasSeenOff) return given;
-  deps.desk.leavePlace(slot);
+  deps.taskPool.leavePlace(slot);
   const { patienceMs } = rungPolicy(deps, given);
   const deadline = deps.clock.monotonic() + patienceMs;
   while ((await powerOf(deps, given, signal)) !== 'off') {
@@ -157,7 +157,7 @@ export async function leaveSwitchedOn(
   if (!provider.capabilities.power || !row.recovery) return !isAskedOff(claimed);
   try {
     if (!isAskedOff(claimed) && (await powerOf(deps, claimed, signal)) !== 'off') return true;
-    deps.desk.leavePlace(slot);
+    deps.taskPool.leavePlace(slot);
     await powerOn(deps, claimed, { forMs: RESTORE_MS }, signal);
     return true;
   } catch (error) {

@@ -42,7 +42,7 @@ export async function awaitBoot(
 ): Promise<Proved> {
   const { slot, work, attempt, bootIdBefore } = given;
   const { rung, resumed } = attempt.step;
-  deps.desk.leavePlace(slot);
+  deps.taskPool.leavePlace(slot);
   const askedAtMs = given.askedAtMs ?? deps.nowMs();
   const forMs = remainingMs(deps, given, askedAtMs);
   const offSeen = rung === 'powerCycling';

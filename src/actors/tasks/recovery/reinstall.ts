@@ -65,7 +65,7 @@ export async function awaitSystem(
   const { slot, work, row, bootIdBefore } = given;
   const { step } = given.attempt;
   if (given.proof) return { ...given, proof: given.proof };
-  deps.desk.leavePlace(slot);
+  deps.taskPool.leavePlace(slot);
   const askedAtMs = required(given.askedAtMs, 'request for a new system');
   const policy = rungPolicy(deps, given);
   const waitMs = step.resumed ? policy.patienceMs : patienceOf(step, policy, row.bootTimes);

@@ -283,8 +283,8 @@ describe('evidence of a boot', () => {
     known();
     await watch();
     const other = 'stub/rack-2' as Slot;
-    await stand.desk.grant(other, 'recovery', new AbortController().signal);
-    stand.desk.end(other);
+    await stand.taskPool.grant(other, 'recovery', new AbortController().signal);
+    stand.taskPool.end(other);
   });
 
   test('is no longer waited for when the turn ends', async () => {

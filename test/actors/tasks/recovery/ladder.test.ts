@@ -112,7 +112,7 @@ describe('the claim', () => {
     stage.silent('boot-1');
     await stand.grant('recovery');
     const running = stage.run('claimRecovery');
-    stand.desk.end(JOB.slot);
+    stand.taskPool.end(JOB.slot);
     expect(await codeOf(running)).toBe('cancelled');
     expect(stand.bmdb.tables.work).toEqual([]);
   });

@@ -45,8 +45,8 @@ test('is not asked on twice where only its acceptance could not be put on record
   onRung();
   obeys();
   await stage.claim();
-  for (const slot of ['switchOff', 'awaitOff'] as const) {
-    const result = stage.run(slot);
+  for (const step of ['switchOff', 'awaitOff'] as const) {
+    const result = stage.run(step);
     await advance(stand.clock, MINUTE);
     await result;
   }

@@ -127,9 +127,9 @@ describe('the request', () => {
     const asking = codeOf(ask());
     await settled();
     const other = 'stub/rack-2' as typeof JOB.slot;
-    await stand.desk.grant(other, 'recovery', new AbortController().signal);
+    await stand.taskPool.grant(other, 'recovery', new AbortController().signal);
     expect(reboots()).toHaveLength(1);
-    stand.desk.end(other);
+    stand.taskPool.end(other);
     await advance(stand.clock, ASK_AGAIN_MS);
     expect(await asking).toBeNull();
   });

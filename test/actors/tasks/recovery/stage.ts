@@ -1,12 +1,15 @@
 import { fromPromise } from 'xstate';
-import { recoverSlots, type RecoverDeps } from '../../../../src/actors/tasks/recovery/slots.ts';
+import {
+  recoveryServices,
+  type RecoverDeps,
+} from '../../../../src/actors/tasks/recovery/services.ts';
 import type { NewRequest } from '../../../../src/adapters/bmdb/port.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
 import type { MachineView } from '../../../../src/domain/view.ts';
 import { recovery } from '../../../../src/machines/recovery.ts';
 import type { Failure, Job, TaskResult } from '../../../../src/machines/task.ts';
 import { agentStarted, hold, MACHINE, PROVIDER, SLOT, SLOT_ID } from '../../../support/facts.ts';
-import { runSlot } from '../../../support/run-slot.ts';
+import { runService } from '../../../support/run-service.ts';
 import { createTaskStand, JOB, type TaskStand } from '../../../support/task-stand.ts';
 import { advance, settled } from '../../../doubles/simulated-clock.ts';
 
@@ -15,16 +18,16 @@ export const ASK_AGAIN_MS = 5 * MINUTE;
 /** What reading the boot id, and stopping the agent, look like among what was done. */
 export const BOOT_ID = 'execute cat /proc/sys/kernel/random/boot_id';
 
-/** One machine in recovery, slot by slot or as a whole. */
+/** One machine in recovery, service by service or as a whole. */
 export interface RecoveryStage {
   readonly stand: TaskStand;
-  readonly slots: ReturnType<typeof recoverSlots>;
+  readonly services: ReturnType<typeof recoveryServices>;
   /** An agent that was started in this boot (null: not known which) and is silent for an hour. */
   silent(bootId: string | null, change?: Partial<MachineRow>): void;
   /** A machine whose agent start was given up. */
   givenUp(change?: Partial<MachineRow>): void;
   claim(): Promise<string>;
-  run(slot: Exclude<keyof RecoveryStage['slots'], 'giveUp'>): Promise<unknown>;
+  run(service: Exclude<keyof RecoveryStage['services'], 'giveUp'>): Promise<unknown>;
   giveUp(failure: Failure): Promise<void>;
   /** The whole task, as the lifecycle runs it. It goes on while time does. */
   attempt(): Attempt;
@@ -49,23 +52,23 @@ export async function createRecoveryStage(
   const stand = createTaskStand();
   await stand.openSession();
   const deps = { ...stand.recoverDeps(), ...change(stand.recoverDeps()) };
-  const slots = recoverSlots(deps);
+  const services = recoveryServices(deps);
   const reread = fromPromise<MachineView | null, Job>(async () => null);
-  const logic = recovery.provide({ actors: { ...slots, reread } });
+  const logic = recovery.provide({ actors: { ...services, reread } });
   const hourAgo = () => stand.clock.now() - 60 * MINUTE;
   const stage: RecoveryStage = {
     stand,
-    slots,
+    services,
     silent: (bootId, more) =>
       stand.given({ agentStarted: agentStarted(hourAgo(), bootId), ...more }),
     givenUp: (more) => stand.given({ startAttempt: { atMs: hourAgo(), count: 6 }, ...more }),
     async claim() {
       await stand.grant('recovery');
-      return (await runSlot(slots.claimRecovery, JOB).result).rung;
+      return (await runService(services.claimRecovery, JOB).result).rung;
     },
-    run: (slot) => runSlot<unknown, Job>(slots[slot] as never, JOB).result,
+    run: (service) => runService<unknown, Job>(services[service] as never, JOB).result,
     async giveUp(failure) {
-      await runSlot(slots.giveUp, { ...JOB, failure }).result;
+      await runService(services.giveUp, { ...JOB, failure }).result;
       await stage.dies();
     },
     attempt() {
@@ -93,7 +96,7 @@ export async function createRecoveryStage(
         .filter((what) => what !== 'connect' && what !== BOOT_ID)
         .map((what) => (what.startsWith('execute sh -c') ? 'stop the agent' : what)),
     async dies() {
-      stand.desk.end(SLOT);
+      stand.taskPool.end(SLOT);
       await settled();
     },
     close: () => stand.close(),
@@ -101,7 +104,7 @@ export async function createRecoveryStage(
   return stage;
 }
 
-/** How a slot that ran ended: null when it resolved, else the code of its error. */
+/** How a service that ran ended: null when it resolved, else the code of its error. */
 export const codeOf = (running: Promise<unknown>): Promise<string | null> =>
   running.then(
     () => null,

@@ -43,7 +43,7 @@ test.each([
 ] as const)('B2: %s: nothing is noted of it, neither asked nor refused', async (rung, slot) => {
   stage.silent('boot-1', { recovery: ladderRow({ rung, attempts: 0 }) });
   expect(await stage.claim()).toBe(rung);
-  const { work } = stand.desk.turn(SLOT).held;
+  const { work } = stand.taskPool.turn(SLOT).held;
   const { note } = work!;
   Object.assign(work!, {
     note: (what: Parameters<typeof note>[0]) => {

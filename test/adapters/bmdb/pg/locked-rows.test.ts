@@ -191,7 +191,7 @@ describe('a session that is closed while some of its work is locked', () => {
       log: silentLog,
     });
     const timing = { intervalMs: 3_600_000 } as never;
-    createActor(keeper.slots.openSession, { input: timing }).start();
+    createActor(keeper.services.openSession, { input: timing }).start();
     const session = await keeper.whenAlive(SIGNAL);
     const id = await addMachine(s);
     await claimAll([id], session);

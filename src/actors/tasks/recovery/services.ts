@@ -1,8 +1,8 @@
 import { fromPromise } from 'xstate';
 import type { OnRung } from '../../../machines/recovery.ts';
 import type { Job } from '../../../machines/task.ts';
-import { eitherOf, firstStep, slotOf, stepAfter, type Step } from '../steps.ts';
-import { giveUpSlot } from '../task.ts';
+import { eitherOf, firstStep, serviceOf, stepAfter, type Step } from '../steps.ts';
+import { giveUpService } from '../task.ts';
 import { claimStep } from './claim.ts';
 import { orderPart, type Proved, type RecoverDeps, type Recovering } from './deps.ts';
 import { beforeAsked } from './first-step.ts';
@@ -17,18 +17,18 @@ export type { RecoverDeps } from './deps.ts';
 /** What a step does, given what the steps before it returned. */
 type Act<Given, Value> = (deps: RecoverDeps, given: Given, signal: AbortSignal) => Promise<Value>;
 
-/** Fills the slots of the `recovery` chart. Each step may run again after a crash. */
-export function recoverSlots(deps: RecoverDeps) {
-  const { desk } = deps;
-  const claimed = firstStep(desk, (turn, job, signal) => claimStep(deps, turn, job, signal));
+/** The services of the `recovery` chart. Each step may run again after a crash. */
+export function recoveryServices(deps: RecoverDeps) {
+  const { taskPool } = deps;
+  const claimed = firstStep(taskPool, (turn, job, signal) => claimStep(deps, turn, job, signal));
   const after = <Given extends Recovering, Value extends object>(
     before: Pick<Step<Given>, 'of'>,
     act: Act<Given, Value>,
-  ) => stepAfter(desk, before, (given, signal) => act(deps, given, signal));
+  ) => stepAfter(taskPool, before, (given, signal) => act(deps, given, signal));
   /** Whatever a rung begins with. */
   const first = <Value extends object>(act: Act<Recovering, Value>) =>
     stepAfter(
-      desk,
+      taskPool,
       claimed,
       beforeAsked(deps, async (given, signal) => {
         await powerFirst(deps, given, signal);
@@ -47,7 +47,7 @@ export function recoverSlots(deps: RecoverDeps) {
     answer: await reachAgent(deps, given, signal),
   }));
   const stopped = stepAfter<Reached, Proved>(
-    desk,
+    taskPool,
     { of: (turn) => reached.of(turn)?.answer ?? undefined },
     beforeAsked(deps, (given, signal) => stopAgent(deps, given, signal)),
   );
@@ -62,17 +62,17 @@ export function recoverSlots(deps: RecoverDeps) {
   return {
     claimRecovery: onRung(claimed),
     reachAgent: onRung(reached),
-    stopAgent: slotOf(stopped),
-    askReboot: slotOf(rebootAsked),
-    awaitBoot: slotOf(booted),
-    switchOff: slotOf(offAsked),
-    awaitOff: slotOf(off),
-    switchOn: slotOf(on),
-    restorePower: slotOf(after(claimed, restorePower)),
-    askReinstall: slotOf(reinstallAsked),
-    awaitSystem: slotOf(installed),
-    recordRecovery: slotOf(after(eitherOf<Proved>(stopped, booted, installed), recordRecovery)),
-    giveUp: giveUpSlot(deps, {
+    stopAgent: serviceOf(stopped),
+    askReboot: serviceOf(rebootAsked),
+    awaitBoot: serviceOf(booted),
+    switchOff: serviceOf(offAsked),
+    awaitOff: serviceOf(off),
+    switchOn: serviceOf(on),
+    restorePower: serviceOf(after(claimed, restorePower)),
+    askReinstall: serviceOf(reinstallAsked),
+    awaitSystem: serviceOf(installed),
+    recordRecovery: serviceOf(after(eitherOf<Proved>(stopped, booted, installed), recordRecovery)),
+    giveUp: giveUpService(deps, {
       message: 'recovery attempt failed',
       backoffFor: () => deps.backoff,
       effects: (_, turn) => {

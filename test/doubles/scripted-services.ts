@@ -15,8 +15,8 @@ export interface Shown {
   readonly tags?: readonly string[];
 }
 
-/** The ways in which one slot may behave; each is explored and replayed. */
-export interface SlotScript {
+/** The ways in which one service may behave; each is explored and replayed. */
+export interface ServiceScript {
   /**
    * `promise` settles once; `chart` also emits snapshots; `service` lasts until it throws. A promise
    * unless said otherwise.
@@ -26,37 +26,37 @@ export interface SlotScript {
   readonly errors?: readonly unknown[];
   readonly shows?: readonly Shown[];
 }
-export type Scripts = Readonly<Record<string, SlotScript>>;
+export type Scripts = Readonly<Record<string, ServiceScript>>;
 
-/** A slot that runs on a live actor, waiting to be told how to go on. */
-export interface LiveSlot {
+/** A service that runs on a live actor, waiting to be told how to go on. */
+export interface LiveService {
   done(output: unknown): void;
   fail(error: unknown): void;
   show(shown: Shown): void;
 }
 
 /**
- * What a chart did to its world: it calls a slot with an input, stops one that had not ended, or does
+ * What a chart did to its world: it calls a service with an input, stops one that had not ended, or does
  * a provided action with its params.
  */
 export type Effect =
-  | readonly ['calls', slot: string, input: unknown]
-  | readonly ['stops', slot: string]
+  | readonly ['calls', service: string, input: unknown]
+  | readonly ['stops', service: string]
   | readonly ['does', action: string, params: unknown];
 
-/** Slots and actions of one live actor, as they were called. */
+/** Services and actions of one live actor, as they were called. */
 export interface Stage {
   /** By the id of the child. */
-  readonly live: Map<string, LiveSlot>;
-  /** Everything the chart did, in order; slots are named by their source. */
+  readonly live: Map<string, LiveService>;
+  /** Everything the chart did, in order; services are named by their source. */
   readonly effects: Effect[];
-  /** Every slot that was started, in order: its source. */
+  /** Every service that was started, in order: its source. */
   readonly started: readonly string[];
   /** Provided actions that ran, in order. */
   readonly acted: readonly string[];
 }
 
-/** Where the slots of a chart report; a replay puts a fresh stage in before each run. */
+/** Where the services of a chart report; a replay puts a fresh stage in before each run. */
 export interface Theatre {
   stage: Stage;
 }
@@ -92,7 +92,7 @@ export const shownSnapshot = ({ value, tags = [] }: Shown): ShownSnapshot => ({
   hasTag: (tag) => tags.includes(tag),
 });
 
-/** The chart with every slot scripted and every unprovided action recorded. */
+/** The chart with every service scripted and every unprovided action recorded. */
 export function scripted(
   chart: AnyStateMachine,
   scripts: Scripts,
@@ -101,7 +101,7 @@ export function scripted(
 ): AnyStateMachine {
   const actors = Object.entries(scripts).map(([src, script]) => [
     src,
-    scriptedSlot(src, script.kind ?? 'promise', theatre),
+    scriptedService(src, script.kind ?? 'promise', theatre),
   ]);
   const record = (name: string) => [
     name,
@@ -113,13 +113,13 @@ export function scripted(
   });
 }
 
-function scriptedSlot(
+function scriptedService(
   src: string,
-  kind: NonNullable<SlotScript['kind']>,
+  kind: NonNullable<ServiceScript['kind']>,
   theatre: Theatre,
 ): AnyActorLogic {
-  if (kind === 'chart') return chartSlot(src, theatre);
-  if (kind === 'service') return serviceSlot(src, theatre);
+  if (kind === 'chart') return chartService(src, theatre);
+  if (kind === 'service') return callbackService(src, theatre);
   return fromPromise(({ input, self, signal }) => {
     const { stage } = theatre;
     stage.effects.push(['calls', src, input]);
@@ -147,7 +147,7 @@ function scriptedSlot(
 }
 
 /** XState does not dispose of a callback that threw, so a service cleans up before it throws. */
-const serviceSlot = (src: string, theatre: Theatre): AnyActorLogic =>
+const callbackService = (src: string, theatre: Theatre): AnyActorLogic =>
   fromCallback(({ input, self, receive }) => {
     const { stage } = theatre;
     stage.effects.push(['calls', src, input]);
@@ -176,7 +176,7 @@ type Order =
   | { readonly type: 'script.fail'; readonly error: unknown };
 
 /** Stands in for an invoked chart: moves, ends and fails as told, seen by its parent as a chart. */
-function chartSlot(src: string, theatre: Theatre): AnyActorLogic {
+function chartService(src: string, theatre: Theatre): AnyActorLogic {
   const logic: ActorLogic<ShownSnapshot & { input?: unknown }, EventObject, unknown> = {
     getInitialSnapshot: (_, input) => ({ ...shownSnapshot({ value: 'claiming' }), input }),
     getPersistedSnapshot: (snapshot) => snapshot,

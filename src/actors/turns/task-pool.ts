@@ -6,7 +6,7 @@ import type { Seniority } from '../../domain/eligibility.ts';
 import { Cancelled } from '../../domain/errors.ts';
 import type { Slot } from '../../domain/ids.ts';
 import type { NextWork } from '../../domain/view.ts';
-import { createPlaces } from './places.ts';
+import { createSemaphore } from './semaphore.ts';
 
 export type Kind = Exclude<NextWork, null>;
 
@@ -22,7 +22,7 @@ export interface Turn {
   readonly held: { work?: Work; shell?: ShellSession };
 }
 
-export interface DeskOptions {
+export interface TaskPoolOptions {
   /** Tasks of each kind at once. */
   readonly places: Readonly<Record<Kind, number>>;
   /** A granted turn that nobody began is taken back after this long. */
@@ -32,7 +32,7 @@ export interface DeskOptions {
 }
 
 /** Turns at work: who may work now, and what must be given back when a task ends. */
-export interface Desk {
+export interface TaskPool {
   /**
    * Waits for a place, with the seniority of the machine. A turn that is granted must be begun, else
    * it is taken back.
@@ -63,31 +63,31 @@ interface Entry extends Turn {
   reclaim: unknown;
 }
 
-export function createDesk({ places, unusedMs, clock, log }: DeskOptions): Desk {
+export function createTaskPool({ places, unusedMs, clock, log }: TaskPoolOptions): TaskPool {
   const pools = {
-    agentStart: createPlaces(places.agentStart),
-    recovery: createPlaces(places.recovery),
-    deprovision: createPlaces(places.deprovision),
+    agentStart: createSemaphore(places.agentStart),
+    recovery: createSemaphore(places.recovery),
+    deprovision: createSemaphore(places.deprovision),
   };
   const entries = new Map<Slot, Entry>();
-  const farewells = new Set<Promise<void>>();
+  const cancellations = new Set<Promise<void>>();
   let onIdle: (() => void) | undefined;
   const stopping = new AbortController();
 
   const leavePlace = (entry: Entry) => {
     if (!entry.placed) return;
     entry.placed = false;
-    pools[entry.kind].give();
+    pools[entry.kind].release();
   };
 
   const cancelWork = (entry: Entry): void => {
     const { work } = entry.held;
     if (!work) return;
-    const farewell = work
+    const cancellation = work
       .cancel('the task ended before its time')
       .catch((err: unknown) => log.warn({ err, slot: entry.slot }, 'work could not be cancelled'))
-      .finally(() => farewells.delete(farewell));
-    farewells.add(farewell);
+      .finally(() => cancellations.delete(cancellation));
+    cancellations.add(cancellation);
   };
 
   const end = (slot: Slot): void => {
@@ -113,9 +113,9 @@ export function createDesk({ places, unusedMs, clock, log }: DeskOptions): Desk 
       return entries.size;
     },
     async grant(slot, kind, signal, seniority) {
-      await pools[kind].take(signal, seniority);
+      await pools[kind].acquire(signal, seniority);
       if (signal.aborted || stopping.signal.aborted) {
-        pools[kind].give();
+        pools[kind].release();
         throw new Cancelled(`${slot} no longer wants its turn`);
       }
       end(slot);
@@ -166,7 +166,7 @@ export function createDesk({ places, unusedMs, clock, log }: DeskOptions): Desk 
           resolve();
         };
       });
-      await Promise.all(farewells);
+      await Promise.all(cancellations);
     },
   };
 }

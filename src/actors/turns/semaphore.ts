@@ -2,10 +2,10 @@ import { bySeniority, type Seniority } from '../../domain/eligibility.ts';
 import { Cancelled } from '../../domain/errors.ts';
 
 /** A bounded number of places, given to the oldest attempt first, else in the order of asking. */
-export interface Places {
+export interface Semaphore {
   /** Resolves when a place is taken; rejects with `Cancelled` when the signal fires first. */
-  take(signal: AbortSignal, seniority?: Seniority): Promise<void>;
-  give(): void;
+  acquire(signal: AbortSignal, seniority?: Seniority): Promise<void>;
+  release(): void;
   /** From now on nobody gets a place; those who wait are refused. */
   close(): void;
   readonly taken: number;
@@ -27,7 +27,7 @@ function firstOf(waiters: Iterable<Waiter>): Waiter | undefined {
   return first;
 }
 
-export function createPlaces(count: number): Places {
+export function createSemaphore(count: number): Semaphore {
   const waiters = new Set<Waiter>();
   let taken = 0;
   let closed = false;
@@ -36,7 +36,7 @@ export function createPlaces(count: number): Places {
     get taken() {
       return taken;
     },
-    take: (signal, seniority = UNKNOWN) =>
+    acquire: (signal, seniority = UNKNOWN) =>
       new Promise((resolve, reject) => {
         if (signal.aborted || closed) return reject(refused());
         if (taken < count) {
@@ -56,7 +56,7 @@ export function createPlaces(count: number): Places {
         waiters.add(waiter);
         signal.addEventListener('abort', onAbort, { once: true });
       }),
-    give: () => {
+    release: () => {
       const next = firstOf(waiters);
       if (next) next.grant();
       else taken -= 1;

@@ -1,11 +1,11 @@
 import { createActor, setup, type AnyActorLogic } from 'xstate';
 import { expect, test } from 'vitest';
-import { actorSlot, serviceSlot, unprovided } from '../../src/machines/slots.ts';
+import { promiseService, callbackService, unprovided } from '../../src/machines/services.ts';
 import { settled } from '../doubles/simulated-clock.ts';
 
 /** What a chart ends with that invokes this; null: it goes on. */
-async function endOf(slot: AnyActorLogic): Promise<string | null> {
-  const chart = setup({ actors: { slot } }).createMachine({ invoke: { src: 'slot' } });
+async function endOf(service: AnyActorLogic): Promise<string | null> {
+  const chart = setup({ actors: { service } }).createMachine({ invoke: { src: 'service' } });
   const actor = createActor(chart);
   let end: string | null = null;
   actor.subscribe({ error: (error) => (end = (error as Error).message) });
@@ -15,9 +15,9 @@ async function endOf(slot: AnyActorLogic): Promise<string | null> {
   return end;
 }
 
-test('a slot that nobody filled ends its chart and names itself, instead of hanging', async () => {
-  expect(await endOf(actorSlot<void, void>('listBoth'))).toBe('"listBoth" was not provided');
-  expect(await endOf(serviceSlot('janitor'))).toBe('"janitor" was not provided');
+test('a service that nobody filled ends its chart and names itself, instead of hanging', async () => {
+  expect(await endOf(promiseService<void, void>('listBoth'))).toBe('"listBoth" was not provided');
+  expect(await endOf(callbackService('janitor'))).toBe('"janitor" was not provided');
 });
 
 test('an action that nobody gave is no silence either', () => {

@@ -2,18 +2,18 @@ import { createActor, type PromiseActorLogic } from 'xstate';
 import type { VirtualClock } from '../doubles/simulated-clock.ts';
 
 /** One run of a promise slot. */
-export interface SlotRun<Output> {
+export interface ServiceRun<Output> {
   /** Never settles once the run was stopped. */
   readonly result: Promise<Output>;
   /** Stops it, as a chart does that leaves the state. */
   stop(): void;
 }
 
-export function runSlot<Output, Input>(
+export function runService<Output, Input>(
   logic: PromiseActorLogic<Output, Input>,
   input: Input,
   clock?: VirtualClock,
-): SlotRun<Output> {
+): ServiceRun<Output> {
   const actor = createActor(logic, { input, ...(clock && { clock }) });
   const result = new Promise<Output>((resolve, reject) => {
     actor.subscribe({

@@ -1,32 +1,32 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createPlaces } from '../../../src/actors/turns/places.ts';
+import { createSemaphore } from '../../../src/actors/turns/semaphore.ts';
 import { settled } from '../../doubles/simulated-clock.ts';
 
 const live = () => new AbortController();
 
 test('places are given in the order of asking', async () => {
-  const places = createPlaces(1);
+  const semaphore = createSemaphore(1);
   const order: string[] = [];
-  const take = (name: string) => places.take(live().signal).then(() => order.push(name));
+  const take = (name: string) => semaphore.acquire(live().signal).then(() => order.push(name));
   void take('first');
   void take('second');
   void take('third');
   await settled();
   expect(order).toEqual(['first']);
-  places.give();
+  semaphore.release();
   await settled();
-  places.give();
+  semaphore.release();
   await settled();
   expect(order).toEqual(['first', 'second', 'third']);
-  expect(places.taken).toBe(1);
-  places.give();
-  expect(places.taken).toBe(0);
+  expect(semaphore.taken).toBe(1);
+  semaphore.release();
+  expect(semaphore.taken).toBe(0);
 });
 
 test('the oldest attempt is served first, then the least machine id', async () => {
-  const places = createPlaces(1);
-  await places.take(live().signal);
+  const semaphore = createSemaphore(1);
+  await semaphore.acquire(live().signal);
   const order: string[] = [];
   const asks = [
     ['b', 2_000],
@@ -37,43 +37,43 @@ test('the oldest attempt is served first, then the least machine id', async () =
   ] as const;
   for (const [machineId, lastAttemptMs] of asks) {
     const seniority = { machineId, lastAttemptMs };
-    void places.take(live().signal, seniority).then(() => order.push(machineId));
+    void semaphore.acquire(live().signal, seniority).then(() => order.push(machineId));
   }
   for (let given = 0; given < asks.length; given += 1) {
-    places.give();
+    semaphore.release();
     await settled();
   }
   expect(order).toEqual(['d', 'e', 'a', 'c', 'b']);
 });
 
 test('who gives up waiting is passed over', async () => {
-  const places = createPlaces(1);
-  await places.take(live().signal);
+  const semaphore = createSemaphore(1);
+  await semaphore.acquire(live().signal);
   const impatient = live();
-  const refused = places.take(impatient.signal);
-  const patient = places.take(live().signal);
+  const refused = semaphore.acquire(impatient.signal);
+  const patient = semaphore.acquire(live().signal);
   impatient.abort();
   await expect(refused).rejects.toMatchObject({ code: 'cancelled' });
-  places.give();
+  semaphore.release();
   await patient;
-  expect(places.taken).toBe(1);
+  expect(semaphore.taken).toBe(1);
 });
 
 test('an aborted signal is not even queued', async () => {
-  await expect(createPlaces(1).take(AbortSignal.abort())).rejects.toMatchObject({
+  await expect(createSemaphore(1).acquire(AbortSignal.abort())).rejects.toMatchObject({
     code: 'cancelled',
   });
 });
 
 test('close refuses those who wait and those who come; places in use come back', async () => {
-  const places = createPlaces(1);
-  await places.take(live().signal);
-  const waiting = places.take(live().signal);
-  places.close();
+  const semaphore = createSemaphore(1);
+  await semaphore.acquire(live().signal);
+  const waiting = semaphore.acquire(live().signal);
+  semaphore.close();
   await expect(waiting).rejects.toMatchObject({ code: 'cancelled' });
-  await expect(places.take(live().signal)).rejects.toMatchObject({ code: 'cancelled' });
-  places.give();
-  expect(places.taken).toBe(0);
+  await expect(semaphore.acquire(live().signal)).rejects.toMatchObject({ code: 'cancelled' });
+  semaphore.release();
+  expect(semaphore.taken).toBe(0);
 });
 
 test('no interleaving of taking, giving and giving up loses or invents a place', async () => {
@@ -87,13 +87,13 @@ test('no interleaving of taking, giving and giving up loses or invents a place',
       fc.integer({ min: 1, max: 3 }),
       fc.array(step, { maxLength: 40 }),
       async (count, steps) => {
-        const places = createPlaces(count);
+        const semaphore = createSemaphore(count);
         const asked: { controller: AbortController; state: 'waiting' | 'holding' | 'gone' }[] = [];
         for (const each of steps) {
           if (each === 'take') {
             const one = { controller: live(), state: 'waiting' as const } as (typeof asked)[number];
             asked.push(one);
-            places.take(one.controller.signal).then(
+            semaphore.acquire(one.controller.signal).then(
               () => (one.state = 'holding'),
               () => (one.state = 'gone'),
             );
@@ -101,7 +101,7 @@ test('no interleaving of taking, giving and giving up loses or invents a place',
             const holder = asked.find(({ state }) => state === 'holding');
             if (holder) {
               holder.state = 'gone';
-              places.give();
+              semaphore.release();
             }
           } else {
             asked[each.abort]?.controller.abort();
@@ -109,7 +109,7 @@ test('no interleaving of taking, giving and giving up loses or invents a place',
           await settled();
           const holding = asked.filter(({ state }) => state === 'holding').length;
           const waiting = asked.filter(({ state }) => state === 'waiting').length;
-          expect(places.taken).toBe(holding);
+          expect(semaphore.taken).toBe(holding);
           expect(holding).toBeLessThanOrEqual(count);
           if (waiting > 0) expect(holding).toBe(count);
         }

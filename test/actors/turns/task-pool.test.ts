@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createDesk, type Desk, type Kind } from '../../../src/actors/turns/desk.ts';
+import { createTaskPool, type TaskPool, type Kind } from '../../../src/actors/turns/task-pool.ts';
 import type { Work } from '../../../src/adapters/bmdb/port.ts';
 import type { ShellSession } from '../../../src/adapters/ssh/port.ts';
 import { Unreachable } from '../../../src/domain/errors.ts';
@@ -18,12 +18,12 @@ const OTHER = slot('stub', 'rack-2');
 const forever = new AbortController().signal;
 
 let clock: VirtualClock;
-let desk: Desk;
+let taskPool: TaskPool;
 let log: RecordingLog;
 beforeEach(() => {
   clock = createSimulatedClock();
   log = recordingLog();
-  desk = createDesk({
+  taskPool = createTaskPool({
     places: { agentStart: 1, recovery: 1, deprovision: 1 },
     unusedMs: 5_000,
     clock,
@@ -31,20 +31,20 @@ beforeEach(() => {
   });
 });
 afterEach(async () => {
-  for (const each of [RACK, OTHER]) desk.end(each);
+  for (const each of [RACK, OTHER]) taskPool.end(each);
   await settled();
-  expect(desk.busy).toBe(0);
+  expect(taskPool.busy).toBe(0);
   expect(clock.pending).toBe(0);
 });
 
 const workOf = (cancel: () => Promise<void>) => ({ cancel }) as unknown as Work;
 const begun = async (name: Slot, kind: Kind = 'agentStart') => {
-  await desk.grant(name, kind, forever);
-  return desk.begin(name);
+  await taskPool.grant(name, kind, forever);
+  return taskPool.begin(name);
 };
 const granted = (name: Slot, kind: Kind = 'agentStart') => {
   const state = { done: false, refused: false };
-  desk.grant(name, kind, forever).then(
+  taskPool.grant(name, kind, forever).then(
     () => (state.done = true),
     () => (state.refused = true),
   );
@@ -53,21 +53,21 @@ const granted = (name: Slot, kind: Kind = 'agentStart') => {
 
 describe('a turn', () => {
   test('must be granted before it is begun', async () => {
-    expect(() => desk.begin(RACK)).toThrow('no turn is held');
-    expect(() => desk.turn(RACK)).toThrow('no turn is held');
+    expect(() => taskPool.begin(RACK)).toThrow('no turn is held');
+    expect(() => taskPool.turn(RACK)).toThrow('no turn is held');
     const turn = await begun(RACK);
-    expect(desk.turn(RACK)).toBe(turn);
+    expect(taskPool.turn(RACK)).toBe(turn);
     expect(turn.signal.aborted).toBe(false);
   });
 
   test('that nobody begins is taken back', async () => {
-    await desk.grant(RACK, 'agentStart', forever);
+    await taskPool.grant(RACK, 'agentStart', forever);
     const other = granted(OTHER);
     await advance(clock, 4_999);
     expect(other.done).toBe(false);
     await advance(clock, 1);
     expect(other.done).toBe(true);
-    expect(() => desk.begin(RACK)).toThrow('no turn is held');
+    expect(() => taskPool.begin(RACK)).toThrow('no turn is held');
   });
 
   test('that was begun is not taken back', async () => {
@@ -83,7 +83,7 @@ describe('a turn', () => {
     turn.held.work = workOf(async () => void ended.push('work'));
     turn.signal.addEventListener('abort', () => ended.push('signal'));
     const other = granted(OTHER);
-    desk.end(RACK);
+    taskPool.end(RACK);
     await settled();
     expect(ended).toEqual(['signal', 'shell', 'work']);
     expect(turn.signal.reason).toMatchObject({ code: 'cancelled' });
@@ -94,46 +94,46 @@ describe('a turn', () => {
     const turn = await begun(RACK);
     turn.held.work = workOf(() => Promise.reject(new Error('must not be called')));
     delete turn.held.work;
-    desk.end(RACK);
+    taskPool.end(RACK);
     await settled();
     expect(log.lines).toEqual([]);
   });
 
   test('whose work cannot be cancelled says so', async () => {
     (await begun(RACK)).held.work = workOf(() => Promise.reject(new Unreachable('no database')));
-    desk.end(RACK);
+    taskPool.end(RACK);
     await settled();
     expect(log.count('work could not be cancelled')).toBe(1);
   });
 
   test('may leave its place early, once', async () => {
     await begun(RACK);
-    desk.leavePlace(RACK);
-    desk.leavePlace(RACK);
+    taskPool.leavePlace(RACK);
+    taskPool.leavePlace(RACK);
     const other = granted(OTHER);
     await settled();
     expect(other.done).toBe(true);
     const third = granted(slot('stub', 'rack-3'));
-    desk.end(RACK);
+    taskPool.end(RACK);
     await settled();
     expect(third.done).toBe(false);
-    desk.end(OTHER);
+    taskPool.end(OTHER);
     await settled();
     expect(third.done).toBe(true);
-    desk.end(slot('stub', 'rack-3'));
+    taskPool.end(slot('stub', 'rack-3'));
   });
 
   test('that is granted anew ends the one before', async () => {
     const before = await begun(RACK, 'recovery');
-    await desk.grant(RACK, 'agentStart', forever);
+    await taskPool.grant(RACK, 'agentStart', forever);
     expect(before.signal.aborted).toBe(true);
-    expect(desk.begin(RACK).kind).toBe('agentStart');
+    expect(taskPool.begin(RACK).kind).toBe('agentStart');
     await begun(OTHER, 'recovery');
   });
 
   test('that is no longer wanted when its place comes is given on', async () => {
     const unwanted = new AbortController();
-    const refused = desk.grant(RACK, 'agentStart', unwanted.signal);
+    const refused = taskPool.grant(RACK, 'agentStart', unwanted.signal);
     unwanted.abort();
     await expect(refused).rejects.toMatchObject({ code: 'cancelled' });
     await begun(OTHER);
@@ -142,9 +142,9 @@ describe('a turn', () => {
 
 describe('drain', () => {
   test('resolves at once when nothing is under way', async () => {
-    await desk.drain(1_000);
+    await taskPool.drain(1_000);
     expect(granted(RACK).refused || (await settled(), true)).toBe(true);
-    await expect(desk.grant(RACK, 'agentStart', forever)).rejects.toMatchObject({
+    await expect(taskPool.grant(RACK, 'agentStart', forever)).rejects.toMatchObject({
       code: 'cancelled',
     });
   });
@@ -153,10 +153,10 @@ describe('drain', () => {
     await begun(RACK);
     const waiting = granted(OTHER);
     let drained = false;
-    void desk.drain(10_000).then(() => (drained = true));
+    void taskPool.drain(10_000).then(() => (drained = true));
     await advance(clock, 5_000);
     expect({ drained, refused: waiting.refused }).toEqual({ drained: false, refused: true });
-    desk.end(RACK);
+    taskPool.end(RACK);
     await settled();
     expect(drained).toBe(true);
   });
@@ -166,7 +166,7 @@ describe('drain', () => {
     let written!: () => void;
     turn.held.work = workOf(() => new Promise((resolve) => (written = resolve)));
     let drained = false;
-    void desk.drain(10_000).then(() => (drained = true));
+    void taskPool.drain(10_000).then(() => (drained = true));
     await advance(clock, 10_000);
     expect({ aborted: turn.signal.aborted, drained }).toEqual({ aborted: true, drained: false });
     written();
@@ -175,11 +175,11 @@ describe('drain', () => {
   });
 
   test('a place that was granted in the very moment of the stop is not used', async () => {
-    const late = desk.grant(RACK, 'agentStart', forever);
-    const drained = desk.drain(1_000);
+    const late = taskPool.grant(RACK, 'agentStart', forever);
+    const drained = taskPool.drain(1_000);
     await expect(late).rejects.toMatchObject({ code: 'cancelled' });
     await drained;
-    expect(desk.busy).toBe(0);
+    expect(taskPool.busy).toBe(0);
   });
 });
 
@@ -195,7 +195,7 @@ test('whatever happens in whatever order, no place is lost', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       const aborts = new Map<Slot, AbortController>();
-      const own = createDesk({
+      const own = createTaskPool({
         places: { agentStart: 2, recovery: 1, deprovision: 1 },
         unusedMs: 5_000,
         clock,

@@ -14,7 +14,7 @@ import { resolveIntents } from './resolve-intents.ts';
 
 /** What fills the `provisioner` chart, and the creations that outlive its iterations. */
 export interface Provisioning {
-  readonly slots: ReturnType<typeof slotsOf>;
+  readonly services: ReturnType<typeof servicesOf>;
   /** One structured line for each iteration. */
   report(provider: ProviderName): void;
   /** Lets creations end by themselves for `graceMs`, then aborts and awaits them. */
@@ -25,14 +25,14 @@ export function createProvisioning(deps: ProvisionDeps): Provisioning {
   const creations = createCreations(deps);
   const rounds = new Map<ProviderName, RoundState>();
   return {
-    slots: slotsOf(deps, creations, rounds),
+    services: servicesOf(deps, creations, rounds),
     report: (provider) =>
       reportRound(deps, rounds.get(provider), creations.takeTally(provider), provider),
     drain: creations.drain,
   };
 }
 
-function slotsOf(
+function servicesOf(
   deps: ProvisionDeps,
   creations: ReturnType<typeof createCreations>,
   rounds: Map<ProviderName, RoundState>,
