@@ -7,7 +7,7 @@ import type { ProviderName } from '../../src/domain/ids.ts';
 import { memPorts, type MemPortsOptions } from '../support/mem-ports.ts';
 import type { Pace } from './pace.ts';
 
-export { AGENT_PATH } from '../support/land.ts';
+export { AGENT_PATH } from '../doubles/mem-machines.ts';
 
 /** Marks what is ours at the providers. */
 export const INSTANCE_SET = 'fault-tests-000000000000000';

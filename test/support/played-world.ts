@@ -23,7 +23,7 @@ import {
   type VirtualClock,
 } from '../doubles/simulated-clock.ts';
 import { PROVIDER } from './facts.ts';
-import { createLand, type SimulatedMachine } from './land.ts';
+import { createMemMachines, type SimulatedMachine } from '../doubles/mem-machines.ts';
 import { memPorts } from './mem-ports.ts';
 
 /** Hardware, its provider and a database in memory, for any number of daemons in virtual time. */
@@ -86,7 +86,7 @@ export function createPlayedWorld(options: WorldOptions): PlayedWorld {
   const guard = guardPolicyOf(config, TUNING);
   const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, guard });
   const listeners = createListeners();
-  const land = createLand({ clock, random, report: listeners.report, bootMs: BOOT_MS });
+  const land = createMemMachines({ clock, random, report: listeners.report, bootMs: BOOT_MS });
   const provider = createMemProvider(
     {
       devicePrefix: 'machine-',

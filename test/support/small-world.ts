@@ -17,7 +17,7 @@ import {
   type PlayedWorld,
 } from './played-world.ts';
 
-export type { SimulatedMachine } from './land.ts';
+export type { SimulatedMachine } from '../doubles/mem-machines.ts';
 
 /** A whole daemon as it ships, over a world in memory and in virtual time. */
 export interface SmallWorld extends Omit<PlayedWorld, 'start'> {

@@ -1,0 +1,159 @@
+import { silentLog } from '../../src/adapters/log/port.ts';
+import type { Clock, Random } from '../../src/adapters/clock/port.ts';
+import { machineId } from '../../src/domain/ids.ts';
+import type { HeartbeatRecord } from '../../src/domain/heartbeat.ts';
+import type { ProviderMachine } from '../../src/domain/machine.ts';
+import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/provider-tags.ts';
+import { createMemoryDisk } from '../../src/simulator/hosts/disk.ts';
+import { createHost, type Host, type HostSystem } from '../../src/simulator/hosts/host.ts';
+import { takeoverInitCodec, takeoverResponseCodec } from '../../src/wire/codec.ts';
+import { createFakeHost, type FakeHost } from './fake-shell.ts';
+
+export const AGENT_PATH = '/root/agent';
+
+/** A machine that came up. Its agent reports until the machine reboots or the agent is ended. */
+export interface SimulatedMachine extends FakeHost {
+  /** Ends the agent; the machine itself lives on. */
+  killAgent(): void;
+  /** How often an agent was started on it. */
+  readonly executions: number;
+}
+
+export interface MemMachinesDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** From a reboot to a machine that answers. */
+  readonly bootMs: number;
+  /** Brings a heartbeat to an agent server; rejects when none takes it. */
+  readonly report: (record: HeartbeatRecord) => Promise<unknown>;
+}
+
+/** The machines of a provider in memory, and the agents that run on them; for the fake shell. */
+export function createMemMachines({ clock, random, report, bootMs }: MemMachinesDeps) {
+  /** What SSH meets, by address and port. */
+  const hosts = new Map<string, SimulatedMachine>();
+  const byAddress = new Map<string, Host<HostSystem>>();
+  const timers = new Set<unknown>();
+
+  const later = (fn: () => void, ms: number) => {
+    const timer = clock.setTimeout(() => {
+      timers.delete(timer);
+      fn();
+    }, ms);
+    timers.add(timer);
+  };
+
+  /** Calls until it is ended; answers how to end it. */
+  function startAgent(host: FakeHost, stdin: Buffer) {
+    const init = takeoverInitCodec.decode(stdin);
+    const publicKey = Buffer.from(random.uuid().replaceAll('-', '').repeat(2), 'hex');
+    const { bootId } = host;
+    let alive = true;
+    const beat = () => {
+      if (!alive || host.bootId !== bootId) return;
+      // Cut off, it tries again and again.
+      if (!host.unreachable) {
+        const id = machineId(init.machineId ?? '');
+        report({ machineId: id, publicKey, bootId }).catch(() => undefined);
+      }
+      later(beat, DEFAULT_LOSS.periodMs);
+    };
+    later(beat, 1_000);
+    return {
+      stop: () => void (alive = false),
+      answer: {
+        stdout: takeoverResponseCodec.encode({ success: { initMessage: init, key: publicKey } }),
+      },
+    };
+  }
+
+  function newShown(): SimulatedMachine {
+    let executions = 0;
+    let agents: (() => void)[] = [];
+    const host = Object.assign(createFakeHost({ unreachable: true }), {
+      killAgent() {
+        for (const stop of agents.splice(0)) stop();
+      },
+      run([path, ...args]: readonly string[], stdin: Buffer) {
+        if (path === 'sh' && args[2] === 'stop-agent') {
+          host.killAgent();
+          return {};
+        }
+        if (path !== AGENT_PATH || !host.files.has(AGENT_PATH)) return { exitCode: 127 };
+        executions += 1;
+        const { stop, answer } = startAgent(host, stdin);
+        agents = [...agents, stop];
+        return answer;
+      },
+    });
+    return Object.defineProperty(host, 'executions', { get: () => executions }) as SimulatedMachine;
+  }
+
+  function add(address: string, system: HostSystem): Host<HostSystem> {
+    const shown = newShown();
+    const disk = createMemoryDisk(silentLog);
+    const host = createHost(system, {
+      newBootId: random.uuid,
+      disk: {
+        ...disk,
+        async wipe() {
+          await disk.wipe();
+          shown.files.clear();
+        },
+        async runScript(script) {
+          await disk.runScript(script);
+          shown.hostKey = host.system().hostKey;
+          shown.secret = disk.files.get(INSTANCE_SECRET_PATH) ?? null;
+        },
+      },
+      programs: {
+        async end() {
+          shown.killAgent();
+          return 1;
+        },
+      },
+      door: {
+        async open() {
+          shown.bootId = host.state().bootId!;
+          shown.unreachable = false;
+        },
+        async close() {
+          shown.unreachable = true;
+        },
+      },
+    });
+    hosts.set(`${address}:22`, shown);
+    byAddress.set(address, host);
+    return host;
+  }
+
+  const find = (address: string) => byAddress.get(address)!;
+  const rise = (address: string) => later(() => void find(address).on(), bootMs);
+
+  return {
+    hosts,
+    raise(_: ProviderMachine, userdata: string): string {
+      const address = `192.0.2.${hosts.size + 1}`;
+      void add(address, { hostKey: `key of ${address}`, authorizedKeys: [], userdata }).on();
+      return address;
+    },
+    reboot(address: string) {
+      void find(address).off();
+      rise(address);
+    },
+    down: (address: string) => void find(address).off(),
+    /** With a first-boot script it is a new system. */
+    up(address: string, userdata: string | null) {
+      if (userdata !== null) {
+        const hostKey = `key of ${address} since ${random.uuid()}`;
+        void find(address).install({ hostKey, userdata });
+      }
+      rise(address);
+    },
+    /** Ends all agents, so that no timer of theirs is left. */
+    end() {
+      for (const timer of timers) clock.clearTimeout(timer);
+    },
+  };
+}
