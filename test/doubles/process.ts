@@ -1,3 +1,4 @@
+import { filter, isObservable } from 'rxjs';
 import type { Clock } from '../../src/adapters/clock/port.ts';
 
 /** One of several processes in virtual time. It can be killed, and then says and does nothing more. */
@@ -19,9 +20,23 @@ export function createProcess(clock: Clock): PlayedProcess {
   const timers = new Set<unknown>();
   let isAlive = true;
 
+  const signals = new WeakMap<AbortSignal, AbortSignal>();
+
   function guardValue(value: unknown, owner: object): unknown {
     if (typeof value === 'function') return guardMethod(value as Method, owner);
+    if (value instanceof AbortSignal) return guardSignal(value);
+    if (isObservable(value)) return value.pipe(filter(() => isAlive));
     return hasMethods(value) ? guard(value) : value;
+  }
+  function guardSignal(signal: AbortSignal): AbortSignal {
+    const known = signals.get(signal);
+    if (known) return known;
+    const guarded = new AbortController();
+    const abort = () => isAlive && guarded.abort(signal.reason);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+    signals.set(signal, guarded.signal);
+    return guarded.signal;
   }
   const guardMethod =
     (method: Method, owner: object): Method =>

@@ -1,4 +1,4 @@
-import { SimulatedClock } from 'xstate';
+import TinyQueue from 'tinyqueue';
 import type { Clock, Random } from '../../src/adapters/clock/port.ts';
 
 /**
@@ -13,31 +13,53 @@ export interface VirtualClock extends Clock {
   untilNext(): number | null;
 }
 
+interface Timer {
+  readonly fn: () => void;
+  readonly atMs: number;
+  /** Of timers that are due together the one that was set first fires first. */
+  readonly order: number;
+}
+
 /** @param startMs when it begins, epoch milliseconds. */
 export function createSimulatedClock(startMs = 1_700_000_000_000): VirtualClock {
-  const clock = new SimulatedClock();
-  const due = new Map<unknown, number>();
+  /** Those that were cleared stay in the queue until it is their turn. */
+  const queue = new TinyQueue<Timer>([], (a, b) => a.atMs - b.atMs || a.order - b.order);
+  const pending = new Set<unknown>();
+  let nowMs = 0;
+  let order = 0;
+  const first = (): Timer | undefined => {
+    for (let top = queue.peek(); top; top = queue.peek()) {
+      if (pending.has(top)) return top;
+      queue.pop();
+    }
+    return undefined;
+  };
   return {
-    now: () => startMs + clock.now(),
-    monotonic: () => clock.now(),
-    increment: (ms) => clock.increment(ms),
+    now: () => startMs + nowMs,
+    monotonic: () => nowMs,
+    increment(ms) {
+      nowMs += ms;
+      for (let timer = first(); timer && timer.atMs <= nowMs; timer = first()) {
+        pending.delete(timer);
+        timer.fn();
+      }
+    },
     setTimeout(fn, delayMs) {
       // Whole milliseconds, like Node's: sums of fractions might never reach a due time.
-      const timeoutMs = Math.ceil(delayMs);
-      const id = clock.setTimeout((...args) => {
-        due.delete(id);
-        fn(...args);
-      }, timeoutMs);
-      due.set(id, clock.now() + timeoutMs);
-      return id;
+      const atMs = nowMs + Math.max(0, Math.ceil(delayMs));
+      const timer: Timer = { fn, atMs, order: (order += 1) };
+      pending.add(timer);
+      queue.push(timer);
+      return timer;
     },
-    clearTimeout(id) {
-      if (due.delete(id)) clock.clearTimeout(id as never);
-    },
+    clearTimeout: (timer) => void pending.delete(timer),
     get pending() {
-      return due.size;
+      return pending.size;
     },
-    untilNext: () => (due.size === 0 ? null : Math.max(0, Math.min(...due.values()) - clock.now())),
+    untilNext() {
+      const next = first();
+      return next ? Math.max(0, next.atMs - nowMs) : null;
+    },
   };
 }
 
@@ -46,8 +68,15 @@ export const settled = (): Promise<void> => new Promise((resolve) => setImmediat
 
 const AT_ONCE_MAX = 10_000;
 
-/** Moves the clock from timer to timer, letting promises run in between. */
-export async function advance(clock: VirtualClock, totalMs: number): Promise<void> {
+/**
+ * Moves the clock from timer to timer, letting promises run in between.
+ * @param onStep called after each timer and all that followed from it.
+ */
+export async function advance(
+  clock: VirtualClock,
+  totalMs: number,
+  onStep: () => void = () => undefined,
+): Promise<void> {
   const endMs = clock.monotonic() + totalMs;
   let atOnce = 0;
   await settled();
@@ -59,6 +88,7 @@ export async function advance(clock: VirtualClock, totalMs: number): Promise<voi
     if (atOnce > AT_ONCE_MAX) throw new Error('timers of no length follow each other for ever');
     clock.increment(next);
     await settled();
+    onStep();
   }
   clock.increment(endMs - clock.monotonic());
   await settled();

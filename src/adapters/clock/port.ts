@@ -14,7 +14,7 @@ export interface Clock {
 export interface Random {
   /** Uniform in [0, 1). */
   next(): number;
-  /** UUID v4, lower case. */
+  /** UUID v4, lower case; secrets are made of it, so outside tests nobody can guess it. */
   uuid(): string;
 }
 

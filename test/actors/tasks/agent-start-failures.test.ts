@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { hashOf, newSecret } from '../../../src/adapters/provider/core/instance-secret.ts';
 import { Denied, NotListening, ProviderError, TimedOut } from '../../../src/domain/errors.ts';
 import { SECRET_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
@@ -23,7 +24,7 @@ afterEach(async () => {
 });
 
 describe('what an agent start fails at', () => {
-  const SECRET_TAGS = { [SECRET_TAG]: hashOf(newSecret()) };
+  const SECRET_TAGS = { [SECRET_TAG]: hashOf(newSecret(systemRandom)) };
   const NEVER_REACHED = new Set([
     ...['nobody listens', 'nobody answers', 'the provider cannot be asked', 'it has no address'],
   ]);

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { TaskDeps } from '../../../src/actors/tasks/task.ts';
 import type { HostKeyPolicy } from '../../../src/domain/policy.ts';
+import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { hashOf, newSecret } from '../../../src/adapters/provider/core/instance-secret.ts';
 import { AGENT_START_BACKOFF } from '../../../src/domain/backoff.ts';
 import { Denied, Unreachable } from '../../../src/domain/errors.ts';
@@ -125,7 +126,7 @@ describe('taking a machine over', () => {
   });
 
   describe('whose provider knows the hash of its instance secret', () => {
-    const SECRET = newSecret();
+    const SECRET = newSecret(systemRandom);
     const READ = `execute cat ${INSTANCE_SECRET_PATH}`;
     const given = (secret: string | null) => {
       stand.given();
@@ -146,7 +147,7 @@ describe('taking a machine over', () => {
     test.each(['strict', 'tofu', 'insecure'] as const)(
       'shows another one: nothing else runs, and it is set aside (%s)',
       async (policy) => {
-        given(newSecret());
+        given(newSecret(systemRandom));
         expect((await takeOver(policy)).failure?.code).toBe('host-key-rejected');
         expect(stand.done).toEqual(['connect', READ]);
         expect(stand.row()).toMatchObject({

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type HostKeyPolicy, proveHostKey } from '../../../src/actors/tasks/host-key-proof.ts';
+import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { hashOf, newSecret } from '../../../src/adapters/provider/core/instance-secret.ts';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
 import type { ShellSession } from '../../../src/adapters/ssh/port.ts';
@@ -20,7 +21,7 @@ import { scriptedProvider } from '../../doubles/scripted-provider.ts';
 const KEY = Buffer.from('the key').toString('base64');
 const OTHER_KEY = Buffer.from('other key').toString('base64');
 const POLICIES: readonly HostKeyPolicy[] = ['strict', 'tofu', 'insecure'];
-const SECRET = newSecret();
+const SECRET = newSecret(systemRandom);
 const WITH_HASH = { tags: { [SECRET_TAG]: hashOf(SECRET) } };
 const HEARING_NOTHING = { run: () => Promise.reject(new RemoteFailure('no such file')) };
 
@@ -73,7 +74,7 @@ describe('provider vector 18: a driver without means to verify', () => {
   });
 
   const wrong = {
-    another: newSecret(),
+    another: newSecret(systemRandom),
     'none at all': '',
     'with a line end': `${SECRET}\n`,
     'in capitals': SECRET.toUpperCase().replace(/^./, 'X'),
@@ -90,7 +91,7 @@ describe('provider vector 18: a driver without means to verify', () => {
   }
 
   test('a secret shows in no error', async () => {
-    const said = newSecret();
+    const said = newSecret(systemRandom);
     const { error } = await prove({ machine: WITH_HASH, run: async () => said });
     const text = JSON.stringify([String(error), (error as Error).stack]);
     expect(text).not.toContain(said);
@@ -157,7 +158,7 @@ describe('provider vector 19: the host key changes', () => {
   });
 
   test('after ours, with the secret of before: refused', async () => {
-    const before = newSecret();
+    const before = newSecret(systemRandom);
     const again = await prove({ pinned: null, machine: WITH_HASH, run: async () => before });
     expect(again).toMatchObject(REJECTED);
   });

@@ -8,8 +8,9 @@ import {
   type Tags,
   WITNESS_TAG,
 } from '../../../domain/provisioning/provider-tags.ts';
+import type { Random } from '../../clock/port.ts';
 import type { ReinstallRequest } from '../port.ts';
-import { hashOf, initCommand, newSecret } from './instance-secret.ts';
+import { hashOf, initCommand, newSecret, SECRET_DIGITS } from './instance-secret.ts';
 import type { Scrubber } from './scrubbing.ts';
 
 export interface FirstBootOptions {
@@ -25,14 +26,17 @@ export interface FirstBootOptions {
 }
 
 /** What the core has put on a new machine, and run on it at its first boot. */
-export function createFirstBoot(options: FirstBootOptions, { keep }: Pick<Scrubber, 'keep'>) {
+export function createFirstBoot(
+  options: FirstBootOptions,
+  { keep, random }: Pick<Scrubber, 'keep'> & { readonly random: Random },
+) {
   const { instanceSetId, sharedTags, image, initCommand: site } = options;
   // Too long a script is found out now, and not with the first machine.
-  initCommand(newSecret(), site);
+  initCommand('0'.repeat(SECRET_DIGITS), site);
 
   /** With a secret of its own. */
   function boot(tags: Tags): ReinstallRequest {
-    const secret = newSecret();
+    const secret = newSecret(random);
     const script = initCommand(secret, site);
     keep(site, secret, script);
     return {

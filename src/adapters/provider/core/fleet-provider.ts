@@ -66,7 +66,7 @@ export function createFleetProvider(
   const looks = createLooks(provider, { name, instanceSetId, clock, log, absence });
   const inventory = capabilities.create ? null : createInventory();
   const { find, isReusable } = createSearches(provider, looks);
-  const boot = createFirstBoot(options, scrubber);
+  const boot = createFirstBoot(options, { keep: scrubber.keep, random: deps.random });
   const written = createWrittenTags(clock);
   const list = createShared(async (signal) => {
     const listing = await run('List', { signal }, looks.list);

@@ -1,15 +1,17 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { UsageError } from '../../../domain/errors.ts';
 import { INSTANCE_SECRET_PATH } from '../../../domain/provisioning/provider-tags.ts';
+import type { Random } from '../../clock/port.ts';
 
-const SECRET_BYTES = 20;
+export const SECRET_DIGITS = 40;
 /** What vendors take as user data is scarce. */
 const SCRIPT_BYTES = 1023;
 
-/** 40 hex digits. Only its hash is ever stored or shown. */
-export const newSecret = (): string => randomBytes(SECRET_BYTES).toString('hex');
+/** 40 hex digits: two UUIDs that nobody can guess have more chance in them than that. */
+export const newSecret = ({ uuid }: Pick<Random, 'uuid'>): string =>
+  hashOf(`${uuid()} ${uuid()}`).slice(0, SECRET_DIGITS);
 
-/** 64 hex digits; what a machine's tag holds. */
+/** 64 hex digits; what a machine's tag holds. Of a secret only this is ever stored or shown. */
 export const hashOf = (secret: string): string =>
   createHash('sha256').update(secret, 'utf8').digest('hex');
 

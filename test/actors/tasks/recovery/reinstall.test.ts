@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { hashOf, newSecret } from '../../../../src/adapters/provider/core/instance-secret.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 import type { LadderRow } from '../../../../src/domain/machine.ts';
@@ -133,7 +134,7 @@ describe('it is done', () => {
 });
 
 describe('where the provider knows the hash of the secret', () => {
-  const SECRET = newSecret();
+  const SECRET = newSecret(systemRandom);
   const shown = (secret: string | null) => {
     stand.host.secret = secret;
     const tags = { [SECRET_TAG]: hashOf(SECRET) };
@@ -153,7 +154,7 @@ describe('where the provider knows the hash of the secret', () => {
     onRung();
     const { result } = await during(nothing, () => {
       newSystem();
-      shown(newSecret());
+      shown(newSecret(systemRandom));
     });
     expect(result).toMatchObject({ failure: { code: 'host-key-rejected' } });
     expect(stand.row().quarantine).toMatchObject({ kind: 'conflict' });
@@ -162,7 +163,7 @@ describe('where the provider knows the hash of the secret', () => {
   test('the old system, which cannot know it, is no stranger', async () => {
     onRung();
     const { proved, result } = await during(
-      () => shown(newSecret()),
+      () => shown(newSecret(systemRandom)),
       () => (stand.status = 'Provisioning'),
       () => (stand.status = 'Running'),
       () => {
@@ -182,7 +183,7 @@ describe('where the provider knows the hash of the secret', () => {
       () => {
         stand.status = 'Running';
         stand.host.bootId = 'of the new system';
-        shown(newSecret());
+        shown(newSecret(systemRandom));
       },
       () => shown(SECRET),
     );
@@ -205,7 +206,7 @@ describe('where the provider knows the hash of the secret', () => {
 
     test('the old system, which cannot know it, is no stranger, and no proof', async () => {
       unpinned();
-      const { proved } = await during(() => shown(newSecret()), nothing);
+      const { proved } = await during(() => shown(newSecret(systemRandom)), nothing);
       expect(proved).toEqual([false, false]);
       expect(stand.row().quarantine).toBeNull();
     });

@@ -1,0 +1,151 @@
+import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
+import type { Provider } from '../../src/adapters/provider/port.ts';
+import type { RemoteShell } from '../../src/adapters/ssh/port.ts';
+import type { SessionId } from '../../src/domain/ids.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS, fleetBudget, groupBudget } from '../../src/domain/policy.ts';
+import { WITNESS_TAG } from '../../src/domain/provisioning/provider-tags.ts';
+import { isSessionAlive, liveWork } from '../doubles/mem-bmdb/rows.ts';
+import type { MemMachine } from '../doubles/mem-bmdb/tables.ts';
+import type { DaemonAbout, PlayedWorld } from './played-world.ts';
+
+/** Looks from outside whether invariants of the fleet hold, by their numbers in ARCHITECTURE.md. */
+export interface InvariantWatch {
+  /** What was broken, and when. */
+  readonly broken: readonly string[];
+  /** How often something was done to a machine. */
+  readonly deeds: number;
+  /** A daemon's ports, by which it is seen what each daemon does to which machine. */
+  ports(): Pick<DaemonAbout, 'bmdb' | 'driven' | 'shell'>;
+  /** Looks at all that stands in the database and at the provider. Called after each step. */
+  look(): void;
+}
+
+export function watchInvariants(world: PlayedWorld): InvariantWatch {
+  const { tables } = world.bmdb;
+  const broken: string[] = [];
+  let deeds = 0;
+  const tell = (number: number, what: string) =>
+    void broken.push(`invariant ${number}: ${what}, at ${world.clock.monotonic()} ms`);
+
+  /** Invariants 3 and 4: whoever acts on a machine holds it, and disturbs none that is well. */
+  function act(deed: string, machine: MemMachine | undefined, own: ReadonlySet<SessionId>) {
+    deeds += 1;
+    if (!machine) return tell(3, `${deed} of a machine that the database does not know`);
+    const { machineId, heartbeat } = machine.row;
+    const holds = machine.leases.some(
+      ({ sessionId }) => own.has(sessionId) && isSessionAlive(tables, sessionId),
+    );
+    if (!holds) tell(3, `${deed} of ${machineId} by a daemon that does not hold it`);
+    const silentMs = tables.now() - (heartbeat?.atMs ?? Number.NEGATIVE_INFINITY);
+    if (deed !== 'start' && silentMs < DEFAULT_LOSS.heartbeatMs) {
+      tell(4, `${deed} of ${machineId}, which was heard ${silentMs} ms ago`);
+    }
+  }
+  const machineOf = (deviceId: string | undefined) =>
+    [...tables.machines.values()].find(({ row }) => row.provided?.providerId === deviceId);
+  const deviceAt = (address: string) =>
+    world.provider.account.world.devices().find(({ addresses }) => addresses.includes(address));
+
+  /** Invariant 1: no two of them are the same. */
+  function twice(values: Iterable<string | null | undefined>, what: string) {
+    const seen = new Set<string>();
+    for (const value of values) {
+      if (value && seen.has(value)) tell(1, `${what} ${value} twice`);
+      if (value) seen.add(value);
+    }
+  }
+
+  function lookAtDevices() {
+    const devices = world.provider.account.world.devices();
+    const machines = [...tables.machines.values()];
+    const known = new Set(machines.map(({ row }) => row.provided?.providerId));
+    twice(
+      devices.map(({ reservationId }) => reservationId),
+      'reservation',
+    );
+    twice(
+      devices.map(({ tags }) => tags[WITNESS_TAG]),
+      'witness',
+    );
+    twice(
+      machines.map(({ row }) => row.provided?.providerId),
+      'device of a machine',
+    );
+    for (const { id, tags } of devices) {
+      const intent = tables.intents.get(tags[WITNESS_TAG] as never);
+      if (!known.has(id) && intent?.state !== 'open') tell(2, `device ${id} is unknown`);
+    }
+  }
+
+  function lookAtWork() {
+    const permits = new Map<string, number>();
+    const count = (scope: string) => permits.set(scope, (permits.get(scope) ?? 0) + 1);
+    const started = { fleet: 0 } as Record<string, number>;
+    for (const machine of tables.machines.values()) {
+      const { location = null } = machine.row.provided ?? {};
+      for (const scope of ['fleet', String(location)]) started[scope] = (started[scope] ?? 0) + 1;
+      if (machine.permitGrantedAtMs !== null) ['fleet', String(location)].forEach(count);
+      const workers = new Set(liveWork(tables, machine).map(({ sessionId }) => sessionId));
+      if (workers.size > 1) tell(3, `${machine.row.machineId} has ${workers.size} workers`);
+    }
+    for (const [scope, held] of permits) {
+      const allowed = (scope === 'fleet' ? fleetBudget : groupBudget)(
+        DEFAULT_BUDGET,
+        started[scope]!,
+      );
+      if (held > allowed) tell(5, `${held} machines are recovered in ${scope}`);
+    }
+  }
+
+  return {
+    broken,
+    get deeds() {
+      return deeds;
+    },
+    look() {
+      lookAtDevices();
+      lookAtWork();
+    },
+    ports() {
+      const own = new Set<SessionId>();
+      return {
+        bmdb: (bmdb: Bmdb): Bmdb => ({
+          ...bmdb,
+          async openSession(options) {
+            const session = await bmdb.openSession(options);
+            own.add(session.sessionId);
+            return session;
+          },
+        }),
+        driven: (driven: Provider): Provider => ({
+          ...driven,
+          rebootMachine: (id, ...about) => {
+            act('reboot', machineOf(id), own);
+            return driven.rebootMachine(id, ...about);
+          },
+          reinstallMachine: (id, ...about) => {
+            act('reinstallation', machineOf(id), own);
+            return driven.reinstallMachine(id, ...about);
+          },
+          setPower: (id, want, ...about) => {
+            if (want === 'off') act('power cycle', machineOf(id), own);
+            return driven.setPower!(id, want, ...about);
+          },
+        }),
+        shell: (shell: RemoteShell): RemoteShell => ({
+          async connect(target, signal) {
+            const session = await shell.connect(target, signal);
+            return {
+              ...session,
+              execute(argv, ...about) {
+                const deed = argv.includes('stop-agent') ? 'stop' : 'start';
+                if (argv[0] !== 'cat') act(deed, machineOf(deviceAt(target.host)?.id), own);
+                return session.execute(argv, ...about);
+              },
+            };
+          },
+        }),
+      };
+    },
+  };
+}
