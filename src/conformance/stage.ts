@@ -1,4 +1,5 @@
-import type { CallOptions, FleetCall } from '../adapters/provider/port.ts';
+import type { CallOptions, DriverMachine, FleetCall } from '../adapters/provider/port.ts';
+import { isProviderError } from '../domain/errors.ts';
 import { type Witness, witness } from '../domain/ids.ts';
 import type { ProviderMachine } from '../domain/machine.ts';
 import { SET_ID_TAG } from '../domain/provisioning/provider-tags.ts';
@@ -47,6 +48,11 @@ export interface Stage extends ConformanceDeps {
     work: (options: CallOptions) => Promise<T>,
     operationId?: string,
   ): Promise<T>;
+  /**
+   * Has the driver give a machine back, past the core. That there is none has succeeded; a driver that
+   * announces says so as `not-found`.
+   */
+  destroyPastTheCore(id: string, signal: AbortSignal): Promise<void>;
 }
 
 export function createStage(deps: ConformanceDeps): Stage {
@@ -63,6 +69,8 @@ export function createStage(deps: ConformanceDeps): Stage {
     before: null,
     goneIds: new Set(),
   };
+  const requireOurs = ({ id, tags = {} }: DriverMachine) =>
+    must(tags[SET_ID_TAG] === deps.subject.setId, `machine ${id} is not the test's`);
   const stage: Stage = {
     ...deps,
     found,
@@ -81,8 +89,17 @@ export function createStage(deps: ConformanceDeps): Stage {
     raw: (what, signal, work, operationId = random.uuid()) =>
       within(what, { clock, signal, timeoutMs: patience.callMs }, (ends) => {
         const deadline = new Date(clock.now() + patience.callMs);
-        return work({ signal: ends, deadline, operationId });
+        return work({ signal: ends, deadline, operationId, requireOurs });
       }),
+    async destroyPastTheCore(id, signal) {
+      const { raw } = stage.opened();
+      await stage
+        .raw('Destroy', signal, (options) => raw.deprovisionMachine(id, options))
+        .catch((error: unknown) => {
+          const isGone = raw.capabilities.announces === true && isProviderError(error, 'not-found');
+          if (!isGone) throw error;
+        });
+    },
   };
   return stage;
 }

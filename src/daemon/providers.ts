@@ -1,7 +1,7 @@
 import type { Clock, Random } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { Metrics } from '../adapters/metrics/port.ts';
-import { createCallLimits } from '../adapters/provider/core/call-limits.ts';
+import { createUnderWay } from '../adapters/provider/core/under-way.ts';
 import { createFleetProvider } from '../adapters/provider/core/fleet-provider.ts';
 import { secretsIn } from '../adapters/provider/core/scrubbing.ts';
 import type { Driver, FleetProvider, Provider } from '../adapters/provider/port.ts';
@@ -47,7 +47,7 @@ export function openProvider(
   const { instanceSetId, sharedTags, image = null, initCommand, callsPerSecond } = settings;
   const log = means.log.child({ component: `provider ${name}` });
   const shared = { clock, random, log, metrics, daemons };
-  const limits = createCallLimits();
+  const underWay = createUnderWay();
   const driven = driver.open(ownSettingsOf(settings), {
     ...shared,
     name,
@@ -56,7 +56,7 @@ export function openProvider(
       return means.publicKey;
     },
     userAgent: `shepherd/${version}`,
-    waitsForTurn: limits.waitsForTurn,
+    waitsForTurn: underWay.waitsForTurn,
   });
   const options = {
     name,
@@ -71,7 +71,7 @@ export function openProvider(
     callsPerSecond,
     secrets: secretsIn(settings),
   };
-  return { driven, provider: createFleetProvider(driven, options, { ...shared, limits }) };
+  return { driven, provider: createFleetProvider(driven, options, { ...shared, underWay }) };
 }
 
 /** What the providers of a daemon share. */

@@ -75,6 +75,8 @@ export interface MemProvider extends FleetProvider {
   readonly account: StubAccount;
   /** By which daemons open providers of their own over the same devices, with cores of their own. */
   readonly driver: Driver;
+  /** The same, as a process has it that was started later. */
+  reopened(): FleetProvider;
   /** A call that goes wrong, or any fault of the stub. */
   inject(fault: MemFault | FaultRule): void;
   /** A stranger's device takes the reservation. Answers its id. */
@@ -163,23 +165,26 @@ export function createMemProvider(config: MemProviderConfig, deps: MemProviderDe
       without: config.without ?? ['hostKey'],
       maxConcurrency: 64,
     });
-  const provider = createFleetProvider(
-    open(),
-    {
-      name: providerName('stub'),
-      type: 'stub',
-      instanceSetId,
-      sharedTags: {},
-      image: null,
-      initCommand: '',
-      publicKey: '',
-    },
-    { clock, random, log: silentLog, metrics: silentMetrics },
-  );
+  const reopened = () =>
+    createFleetProvider(
+      open(),
+      {
+        name: providerName('stub'),
+        type: 'stub',
+        instanceSetId,
+        sharedTags: {},
+        image: null,
+        initCommand: '',
+        publicKey: '',
+      },
+      { clock, random, log: silentLog, metrics: silentMetrics },
+    );
+  const provider = reopened();
   return {
     ...provider,
     account,
     driver: { name: 'stub', settings: () => stubSettings(), open },
+    reopened,
     async stop() {
       await provider.stop();
       await account.close();

@@ -30,7 +30,7 @@ const UNIMPORTED = [
 ];
 
 /** What drivers share. */
-const KIT = /^src\/adapters\/provider\/kit\//;
+const KIT = /^src\/adapters\/provider\/(kit|http)\//;
 
 /** The table of drivers is the one place that knows them all. */
 const DRIVERS: Limits = {

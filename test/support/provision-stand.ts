@@ -82,6 +82,9 @@ export function createProvisionStand(config: Partial<MemProviderConfig> = {}): P
     { clock, random },
   );
 
+  /** What a dead process has under way is nobody's any more, so the next one opens the provider anew. */
+  let hasDied = false;
+
   async function life(change: LifeChange = {}): Promise<Life> {
     const own = change.bmdb?.(bmdb) ?? bmdb;
     const keeper = createSessionKeeper({
@@ -91,7 +94,9 @@ export function createProvisionStand(config: Partial<MemProviderConfig> = {}): P
       runtimeInfo: 'test',
     });
     await runService(keeper.services.openSession, { intervalMs: 100 * HOUR_MS }).result;
-    const providers = new Map([[PROVIDER, change.provider ?? provider]]);
+    const providers = new Map([
+      [PROVIDER, change.provider ?? (hasDied ? provider.reopened() : provider)],
+    ]);
     const parts = provisionParts({
       bmdb: own,
       keeper,
@@ -143,6 +148,7 @@ export function createProvisionStand(config: Partial<MemProviderConfig> = {}): P
         return { stop: () => void actor.stop(), state: () => actor.getSnapshot().value };
       },
       die() {
+        hasDied = true;
         for (const run of running) run.stop();
         for (const session of bmdb.tables.sessions.values()) session.deadlineMs = 0;
       },

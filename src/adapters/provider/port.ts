@@ -80,11 +80,15 @@ export interface DriverContext {
   readonly userAgent: string;
   /** Live daemons that share the provider's call budget; at least 1. */
   daemons(): number;
-  /**
-   * For a driver with a queue of its own: within a call, a request begins to wait for its turn. Call
-   * what it answers with when the turn has come. The wait does not count against the call's limit.
-   */
-  waitsForTurn?(): () => void;
+  /** For a driver with a queue of its own: a request of a call begins to wait, which costs nothing. */
+  waitsForTurn?(): TurnWait;
+}
+
+export interface TurnWait {
+  /** It goes before others: the call gives something back. */
+  readonly urgent: boolean;
+  /** The turn has come. */
+  end(): void;
 }
 
 /**
@@ -112,7 +116,10 @@ export interface Provider {
    *   refused for good. `outcome: 'unknown'`: the device may exist.
    */
   createMachine(request: CreateRequest, options: CallOptions): Promise<DriverMachine>;
-  /** Gives the machine back; resolves once that is accepted. An unknown id has succeeded already. */
+  /**
+   * Gives the machine back; resolves once that is accepted. An unknown id has succeeded already; a
+   * driver that `announces` says `not-found`.
+   */
   deprovisionMachine(id: string, options: CallOptions): Promise<void>;
   /** Resolves once accepted, which is no evidence that anything happened. */
   rebootMachine(
@@ -193,8 +200,8 @@ export interface Capabilities {
   /** Calls at once; 1: one after the other. The core keeps to it. */
   readonly maxConcurrency: number;
   /**
-   * The driver has a queue of its own, and calls `beforeSending` itself when a request leaves it.
-   * When absent the core calls it, just before it asks the driver.
+   * The driver has a queue of its own, so it calls `requireOurs` and `beforeSending` itself. When
+   * absent the core looks and calls, just before it asks the driver.
    */
   readonly announces?: boolean;
 }
@@ -208,9 +215,15 @@ export interface CallOptions {
   /**
    * Checks whether the change is still wanted. A driver that `announces` awaits it just before each
    * request that gives back, reboots, installs anew or switches, after all waits. If it rejects,
-   * nothing is sent, and the call is rejected with the same. When absent there is nothing to check.
+   * nothing is sent, and the call is rejected with the same.
    */
   readonly beforeSending?: () => Promise<void>;
+  /**
+   * Whether the machine may be changed. A driver that `announces` calls it with the machine as it read
+   * it in this very call, as the last thing that it asks before it sends a change.
+   * @throws {ProviderError} `auth`: it is not ours.
+   */
+  readonly requireOurs: (machine: DriverMachine) => void;
 }
 
 /** A class of hardware that can be asked for. */

@@ -38,7 +38,7 @@ const isForeign = ({ tags }: Device, owner: string): boolean =>
 
 /**
  * A device as it is now: between a listing and an act there may be a question, and a whole weekend.
- * @throws {RemoteFailure} it is not meant any more. @throws {EquinixError} such as that it is gone.
+ * @throws {RemoteFailure} it is not meant any more. @throws {ApiError} such as that it is gone.
  */
 export async function stillMeant(id: string, access: Access, signal: AbortSignal): Promise<Device> {
   const now = await access.view.get(id, signal);

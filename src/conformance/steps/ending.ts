@@ -16,10 +16,10 @@ const destroy: Step = {
   gives: 'gone',
   async run(stage, signal) {
     const { destroyMs: timeoutMs } = stage.patience;
-    const { fleet, raw } = stage.opened();
+    const { fleet } = stage.opened();
     const id = stage.machineId();
     await fleet.deprovisionMachine(id, callOf(signal));
-    await stage.raw('Destroy', signal, (options) => raw.deprovisionMachine(id, options));
+    await stage.destroyPastTheCore(id, signal);
     const calls = await destroyUntilGone(stage, id, { signal, timeoutMs, asked: true });
     return calls === 0 ? 'asked twice at once' : `asked ${calls} times more`;
   },
@@ -33,7 +33,7 @@ const destroyAgain: Step = {
   async run(stage, signal) {
     const { raw } = stage.opened();
     const id = stage.machineId();
-    await stage.raw('Destroy', signal, (options) => raw.deprovisionMachine(id, options));
+    await stage.destroyPastTheCore(id, signal);
     const { tags } = stage.machine();
     if (!raw.capabilities.tags) return;
     await mustReject('setTags on a machine that is gone', ['not-found'], () =>

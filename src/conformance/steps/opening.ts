@@ -148,9 +148,7 @@ const unknown: Step = {
         refused('reboot', () => raw.rebootMachine(UNKNOWN_ID, 'graceful', o)),
       );
     }
-    if (capabilities.deprovision) {
-      await stage.raw('Destroy', signal, (o) => raw.deprovisionMachine(UNKNOWN_ID, o));
-    }
+    if (capabilities.deprovision) await stage.destroyPastTheCore(UNKNOWN_ID, signal);
   },
 };
 

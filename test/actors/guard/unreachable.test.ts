@@ -50,7 +50,8 @@ test('machines that could never be reached freeze it; a thaw holds, and the ladd
   };
   actor = await world.fleet();
   await until(() => stateOf('fleet') === 'frozen', 60 * MINUTE);
-  expect(rows().filter(({ agentStarted }) => agentStarted)).toHaveLength(4);
+  const started = () => rows().filter(({ agentStarted }) => agentStarted).length;
+  await until(() => started() === 4, 10 * MINUTE);
   await file('thaw-1', { verb: 'thaw', scope: 'fleet' });
   await file('thaw-2', { verb: 'thaw', scope: PROVIDER });
   await until(() => world.watch.view().state !== 'frozen', MINUTE);

@@ -1,4 +1,5 @@
 import { explain, ProviderError } from '../../../domain/errors.ts';
+import { unlessAborted } from '../../../domain/joined.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { Listing } from '../port.ts';
 
@@ -69,10 +70,11 @@ export function createAbsence(deps: {
       const known = isFresh ? doubtOf(latest!.listing, gone) : UNKNOWN;
       if (known === null) return;
       if (ageMs() < AGAIN_MS) throw unproved(id, known, said);
-      const doubt = await within(deps.list(), signal).then(
+      const doubt = await unlessAborted(deps.list(), signal).then(
         (listing) => doubtOf(listing, gone),
         (error: unknown) => {
-          throw unproved(id, `no listing confirms it (${explain(error)})`, error);
+          const why = signal.aborted ? 'it did not come in time' : explain(error);
+          throw unproved(id, `no listing confirms it (${why})`, error);
         },
       );
       if (doubt !== null) throw unproved(id, doubt, said);
@@ -95,14 +97,4 @@ function doubtOf(
     (each) => each.availability === 'KnownUnused' && each.reservationId === reservationId,
   );
   return complete || (isLeft && reservationId !== null) ? null : 'the listing is incomplete';
-}
-
-/** The answer, unless nobody waits for it any more. */
-function within<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const leave = () => reject(new Error('it did not come in time'));
-    answer.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
-    if (signal.aborted) leave();
-    else signal.addEventListener('abort', leave, { once: true });
-  });
 }

@@ -3,7 +3,7 @@ import type { Witness } from '../../../domain/ids.ts';
 import type { ProviderMachine } from '../../../domain/machine.ts';
 import { SET_ID_TAG, WITNESS_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import type { Provider } from '../port.ts';
-import type { Step } from './calls.ts';
+import type { Calls, Running } from './calls.ts';
 import { ourTags } from './first-boot.ts';
 import type { Looks } from './looks.ts';
 import type { WrittenTags } from './written-tags.ts';
@@ -15,12 +15,12 @@ import type { WrittenTags } from './written-tags.ts';
  */
 export async function makeOurs(
   provider: Provider,
-  { get, written }: Pick<Looks, 'get'> & { readonly written: WrittenTags },
+  { ask, looks, written }: AssimilationDeps,
   mark: { readonly id: string; readonly witness: Witness; readonly instanceSetId: string },
-  step: Step,
+  running: Running,
 ): Promise<ProviderMachine> {
   const { id, witness, instanceSetId } = mark;
-  const machine = await get(id, step);
+  const machine = await looks.get(id, running);
   refuseForeign(machine);
   if (!provider.capabilities.tags) {
     if (machine.ownership === 'ours') return machine;
@@ -29,15 +29,22 @@ export async function makeOurs(
   const mine = { [SET_ID_TAG]: instanceSetId, [WITNESS_TAG]: witness };
   const tags = { ...ourTags(machine), ...written.of(id), ...mine };
   await written.during(id, tags, () =>
-    step('SetTags', async (options) => provider.setTags(id, tags, options)),
+    ask('SetTags', running, async (options) => provider.setTags(id, tags, options)),
   );
-  const marked = await get(id, step);
+  const marked = await looks.get(id, running);
   refuseForeign(marked);
   // What was just written may be read late.
   return { ...marked, tags: { ...marked.tags, ...tags }, ownership: 'ours' };
 }
 
-function refuseForeign({ id, ownership }: ProviderMachine): void {
+export interface AssimilationDeps {
+  readonly ask: Calls['ask'];
+  readonly looks: Pick<Looks, 'get'>;
+  readonly written: WrittenTags;
+}
+
+/** @throws {ProviderError} `auth`: it is another's. */
+export function refuseForeign({ id, ownership }: Pick<ProviderMachine, 'id' | 'ownership'>): void {
   if (ownership !== 'foreign') return;
   throw new ProviderError('auth', `machine ${id} belongs to another owner`);
 }

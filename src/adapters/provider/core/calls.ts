@@ -5,9 +5,9 @@ import type { Clock, Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import type { Metrics } from '../../metrics/port.ts';
 import { startTimeLimit, type TimeLimit } from '../kit/time-limit.ts';
-import type { Turns } from '../kit/turns.ts';
-import type { CallOptions, FleetCall } from '../port.ts';
-import type { CallLimits } from './call-limits.ts';
+import type { EndTurn, Turns } from '../kit/turns.ts';
+import type { CallOptions, DriverMachine, FleetCall } from '../port.ts';
+import type { UnderWay } from './under-way.ts';
 import { isReading, type Operation, timeoutOf } from './operations.ts';
 import { repairTimes } from './repairs.ts';
 import type { Scrubber } from './scrubbing.ts';
@@ -16,35 +16,58 @@ import { wrappedIn } from './wrapped.ts';
 
 export interface CallsDeps {
   readonly name: ProviderName;
-  readonly turns: Pick<Turns, 'run'>;
+  readonly turns: Pick<Turns, 'take'>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly scrubber: Scrubber;
-  readonly limits: CallLimits;
+  readonly underWay: UnderWay;
 }
 
-/** One call of the driver's, within an operation. */
-export type Step = <T>(
-  operation: Operation,
-  ask: (options: CallOptions) => Promise<T>,
-) => Promise<T>;
+/** An operation under way: what all its calls of the driver share. */
+export interface Running {
+  readonly options: CallOptions;
+  readonly limit: TimeLimit;
+  /** Goes before others in every queue. */
+  readonly urgent: boolean;
+  /** See `FleetCall`. */
+  readonly reservationId: string | null;
+  /** See `Sending`. */
+  isLookedAt(): boolean;
+  reasonOf(error: unknown): unknown;
+  /** Nothing is limited any more. */
+  end(): void;
+}
+
+/** What is particular to an operation. */
+export interface Terms {
+  /** A new one when absent. */
+  readonly operationId?: string;
+  /** See `CallOptions.requireOurs`: nothing is sent before it has passed. Absent: nothing is checked. */
+  readonly requireOurs?: (machine: DriverMachine) => void;
+}
 
 /** The way of every call to a driver. */
 export interface Calls {
   /**
-   * Runs an operation of one or more steps, never without a limit of time, against which waits for a
-   * turn do not count. Each step waits for its turn and is counted; whatever it rejects with is a
-   * `ProviderError`, or what the caller's `beforeSending` rejected with.
-   * @param operationId a new one when absent.
+   * Begins an operation, never without a limit of time, against which waits for a turn do not count.
+   * Within one that is under way, nothing begins. `end` has to be called.
+   * @throws {ProviderError} `stopped`.
    */
-  run<T>(
+  begin(operation: Operation, within: FleetCall | Running, terms?: Terms): Running;
+  /**
+   * Asks the driver once, in a turn; the whole of an operation, or a part of one under way. Is
+   * counted. Whatever it rejects with is a `ProviderError`, or what the caller's `beforeSending`
+   * rejected with.
+   */
+  ask<T>(
     operation: Operation,
-    call: FleetCall,
-    work: (step: Step, signal: AbortSignal) => Promise<T>,
-    operationId?: string,
+    within: FleetCall | Running,
+    request: (options: CallOptions) => Promise<T>,
   ): Promise<T>;
+  /** @throws {ProviderError} `stopped`. */
+  requireLive(): void;
   /** Changes whenever something is over that may have changed a listing. */
   changes(): number;
   /** What is under way is aborted; later operations reject with `stopped`. */
@@ -55,101 +78,101 @@ export interface Calls {
 const HEED_MS = 5_000;
 
 export function createCalls(deps: CallsDeps): Calls {
-  const { name, turns, clock, random, log, metrics, scrubber, limits } = deps;
+  const { name, turns, clock, random, log, metrics, scrubber, underWay } = deps;
   const stopping = new AbortController();
   let changes = 0;
 
-  /** One call, from the moment that its turn has come. */
-  async function measured<T>(
-    operation: Operation,
-    { signal }: CallOptions,
-    ask: () => Promise<T>,
-  ): Promise<T> {
-    const startedMs = clock.monotonic();
-    let code = 'ok';
-    try {
-      return await heeding(ask(), signal, clock);
-    } catch (error) {
-      if (error === UNHEEDED) {
-        log.error({ provider: name, operation }, 'the driver does not heed its signal');
-      }
-      const translated = translate(scrubber.clean(error), operation, signal);
-      repairTimes(translated, clock.now());
-      code = translated.code;
-      throw translated;
-    } finally {
-      if (!isReading(operation)) changes += 1;
-      const seconds = (clock.monotonic() - startedMs) / 1_000;
-      metrics.driverCall(name, operation, code !== 'ok', seconds);
-      metrics.adapterCall('provider', operation, code);
-    }
+  function requireLive(): void {
+    if (stopping.signal.aborted) throw new ProviderError('stopped', `${name} was stopped`);
   }
 
-  async function inTurn<T>(
-    operation: Operation,
-    { options, limit, urgent }: Running,
-    ask: (options: CallOptions) => Promise<T>,
-  ): Promise<T> {
-    const { signal } = options;
+  function begin(operation: Operation, within: FleetCall | Running, terms: Terms = {}): Running {
+    if ('limit' in within) return { ...within, end: () => undefined };
+    requireLive();
+    const { timeoutMs = timeoutOf(operation), signal } = within;
+    const { operationId = random.uuid() } = terms;
+    const late = new AbortController();
+    const limit = startTimeLimit(timeoutMs, clock, () =>
+      late.abort(new Error(`${operation} took over ${timeoutMs} ms`)),
+    );
+    const { beforeSending, requireOurs, ...sending } = createSending(within, terms);
+    const options: CallOptions = {
+      signal: AbortSignal.any([signal, stopping.signal, late.signal]),
+      get deadline() {
+        return new Date(clock.now() + limit.leftMs());
+      },
+      operationId,
+      beforeSending,
+      requireOurs,
+    };
+    const { reservationId = null } = within;
+    const urgent = operation === 'Destroy';
+    return { options, limit, urgent, reservationId, ...sending, end: limit.end };
+  }
+
+  /** The wait costs nothing. @throws {ProviderError} `aborted`: the turn did not come. */
+  async function turnFor(operation: Operation, running: Running): Promise<EndTurn> {
+    const { options, limit, urgent } = running;
     const endWait = limit.wait();
-    let begun = false;
     try {
-      return await turns.run(
-        () => {
-          begun = true;
-          endWait();
-          return limits.run(limit, () => measured(operation, options, async () => ask(options)));
-        },
-        { signal, urgent },
-      );
-    } catch (error) {
-      if (begun) throw error;
-      throw new ProviderError('aborted', `${operation} was not begun`, { cause: error });
+      return await turns.take({ signal: options.signal, urgent });
+    } catch (cause) {
+      throw new ProviderError('aborted', `${operation} was not begun`, { cause });
     } finally {
       endWait();
     }
   }
 
-  return {
-    async run(operation, call, work, operationId) {
-      if (stopping.signal.aborted) throw new ProviderError('stopped', `${name} was stopped`);
-      const { timeoutMs = timeoutOf(operation) } = call;
-      const late = new AbortController();
-      const limit = startTimeLimit(timeoutMs, clock, () =>
-        late.abort(overtime(operation, timeoutMs)),
-      );
-      const { beforeSending, reasonOf } = createSending(call);
-      const options: CallOptions = {
-        signal: AbortSignal.any([call.signal, stopping.signal, late.signal]),
-        get deadline() {
-          return new Date(clock.now() + limit.leftMs());
-        },
-        operationId: operationId ?? random.uuid(),
-        beforeSending,
-      };
-      const running = { options, limit, urgent: operation === 'Destroy' };
+  function translated(operation: Operation, error: unknown, signal: AbortSignal): ProviderError {
+    if (error === UNHEEDED) {
+      log.error({ provider: name, operation }, 'the driver does not heed its signal');
+    }
+    const failure = translate(scrubber.clean(error), operation, signal);
+    repairTimes(failure, clock.now());
+    return failure;
+  }
+
+  function count(operation: Operation, startedMs: number, code: string): void {
+    if (!isReading(operation)) changes += 1;
+    const seconds = (clock.monotonic() - startedMs) / 1_000;
+    metrics.driverCall(name, operation, code !== 'ok', seconds);
+    metrics.adapterCall('provider', operation, code);
+  }
+
+  async function ask<T>(
+    operation: Operation,
+    within: FleetCall | Running,
+    request: (options: CallOptions) => Promise<T>,
+  ): Promise<T> {
+    const running = begin(operation, within);
+    const { options } = running;
+    try {
+      const endTurn = await turnFor(operation, running);
+      const startedMs = clock.monotonic();
+      let code = 'ok';
       try {
-        return await work((step, ask) => inTurn(step, running, ask), options.signal);
+        return await heeding(underWay.run(running, request, options), options.signal, clock);
       } catch (error) {
-        throw reasonOf(error);
+        const failure = translated(operation, error, options.signal);
+        code = failure.code;
+        throw running.reasonOf(failure);
       } finally {
-        limit.end();
+        endTurn();
+        count(operation, startedMs, code);
       }
-    },
+    } finally {
+      running.end();
+    }
+  }
+
+  return {
+    begin,
+    ask,
+    requireLive,
     changes: () => changes,
     stop: () => stopping.abort(new ProviderError('stopped', `${name} was stopped`)),
   };
 }
-
-/** An operation under way, as its steps need it. */
-interface Running {
-  readonly options: CallOptions;
-  readonly limit: TimeLimit;
-  readonly urgent: boolean;
-}
-
-const overtime = (operation: Operation, timeoutMs: number) =>
-  new Error(`${operation} took over ${timeoutMs} ms`);
 
 const UNHEEDED = new Error('the driver did not end when its signal aborted');
 

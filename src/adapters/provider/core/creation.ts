@@ -9,7 +9,7 @@ import type {
   Provider,
 } from '../port.ts';
 import { type Announcements, createAnnouncements } from './announcements.ts';
-import type { Step } from './calls.ts';
+import type { Calls, Running } from './calls.ts';
 import { faultOf, nameOfEntry } from './entries.ts';
 import type { createFirstBoot } from './first-boot.ts';
 
@@ -20,11 +20,15 @@ import type { createFirstBoot } from './first-boot.ts';
  *   with, as it was: that attempt was not made.
  */
 export async function createOne(
-  provider: Provider,
+  deps: {
+    readonly provider: Provider;
+    readonly ask: Calls['ask'];
+    readonly boot: ReturnType<typeof createFirstBoot>;
+  },
   request: FleetCreateRequest,
-  boot: ReturnType<typeof createFirstBoot>,
-  step: Step,
+  running: Running,
 ): Promise<{ readonly made: DriverMachine; readonly tags: Tags }> {
+  const { provider, boot } = deps;
   const { unused, hostname, witness, resumed = false } = request;
   refuseUnusable(unused);
   const announcements = createAnnouncements(request);
@@ -36,13 +40,13 @@ export async function createOne(
     resumed,
     onAttempt: announcements.onAttempt,
   };
-  const ask = async (options: CallOptions) => {
+  const create = async (options: CallOptions) => {
     const made = await provider.createMachine(order, options);
     const unheeded = announcements.unheeded();
     refuseUnlikely(made, unused);
     return { made, unheeded };
   };
-  const { made, unheeded } = await step('Create', ask).catch((error: unknown) => {
+  const { made, unheeded } = await deps.ask('Create', running, create).catch((error: unknown) => {
     throw announcements.reasonOf(error);
   });
   refuseUnheeded(made, unheeded);

@@ -3,12 +3,12 @@ import type { Clock, Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import type { Metrics } from '../../metrics/port.ts';
 import type { Secret } from '../../../settings/secret.ts';
+import { createJoined } from '../../../domain/joined.ts';
+import { createLocks } from '../kit/locks.ts';
 import { createTurns } from '../kit/turns.ts';
 import type { FleetProvider, Provider } from '../port.ts';
 import { createAbsence } from './absence.ts';
 import { requireName, requireReport } from './answers.ts';
-import { makeOurs } from './assimilation.ts';
-import { type CallLimits, createCallLimits } from './call-limits.ts';
 import { createCalls } from './calls.ts';
 import { refuseContradictions } from './checked-driver.ts';
 import { createFirstBoot, type FirstBootOptions } from './first-boot.ts';
@@ -18,8 +18,8 @@ import { OPERATIONS } from './operations.ts';
 import { createOrders, requireCapability } from './orders.ts';
 import { createScrubber } from './scrubbing.ts';
 import { createSearches } from './searches.ts';
-import { createShared } from './shared.ts';
 import { stopDriver } from './stopping.ts';
+import { createUnderWay, type UnderWay } from './under-way.ts';
 import { createWrittenTags } from './written-tags.ts';
 
 export interface FleetProviderOptions extends FirstBootOptions {
@@ -38,8 +38,8 @@ export interface FleetProviderDeps {
   readonly metrics: Metrics;
   /** Live daemons that share the budget of calls; one when absent. */
   readonly daemons?: () => number;
-  /** Those that the driver was opened with, if it has a queue of its own. */
-  readonly limits?: CallLimits;
+  /** That which the driver was opened with, if it has a queue of its own. */
+  readonly underWay?: UnderWay;
 }
 
 /**
@@ -52,24 +52,24 @@ export function createFleetProvider(
   deps: FleetProviderDeps,
 ): FleetProvider {
   const { name, type, instanceSetId, callsPerSecond = 0 } = options;
-  const { clock, log, metrics, daemons = () => 1, limits = createCallLimits() } = deps;
+  const { clock, log, metrics, daemons = () => 1, underWay = createUnderWay() } = deps;
   refuseContradictions(type, provider);
   const { capabilities } = provider;
   const { maxConcurrency } = capabilities;
   const gapMs = callsPerSecond > 0 ? 1_000 / callsPerSecond : 0;
   const turns = createTurns({ maxConcurrency, gapMs }, { clock, daemons });
   const scrubber = createScrubber(options.secrets);
-  const calls = createCalls({ ...deps, name, turns, scrubber, limits });
-  const { run } = calls;
+  const calls = createCalls({ ...deps, name, turns, scrubber, underWay });
+  const { ask, begin, requireLive } = calls;
   const lasting = new AbortController().signal;
   const absence = createAbsence({ clock, list: () => list(lasting) });
-  const looks = createLooks(provider, { name, instanceSetId, clock, log, absence });
+  const looks = createLooks(provider, { name, instanceSetId, clock, log, absence, calls });
   const inventory = capabilities.create ? null : createInventory();
-  const { find, isReusable } = createSearches(provider, looks);
+  const { find, isReusable } = createSearches(provider, looks, ask);
   const boot = createFirstBoot(options, { keep: scrubber.keep, random: deps.random });
   const written = createWrittenTags(clock);
-  const list = createShared(async (signal) => {
-    const listing = await run('List', { signal }, looks.list);
+  const list = createJoined(async (signal) => {
+    const listing = await looks.list({ signal });
     if (inventory) for (const machine of listing.machines) inventory.note(machine);
     return listing;
   }, calls.changes);
@@ -82,52 +82,55 @@ export function createFleetProvider(
     capabilities: { ...capabilities, ...(inventory && { create: true, deprovision: true }) },
     ...(inventory && { inventory: { lastSeen: inventory.lastSeen } }),
     // The listing itself has a limit, which stands still while its requests wait for their turns.
-    listMachines: (call) =>
-      run('List', { timeoutMs: Infinity, ...call }, (_step, signal) => list(signal)),
-    getMachine: (id, call) =>
-      run('Get', call, async (step) => {
-        const machine = await looks.get(id, step, call);
-        return inventory ? inventory.note(machine) : machine;
-      }),
-    ...createOrders(provider, { run, looks, boot, written, inventory, absence }),
-    findByWitness: (witness, slotId, call) =>
-      run(
-        'Find',
-        call,
-        (step) =>
-          inventory
-            ? inventory.find(witness, slotId, (id) => looks.get(id, step))
-            : find(witness, slotId, step),
-        witness,
-      ),
-    assimilate: (id, witness, call) =>
-      run('SetTags', call, (step) =>
-        makeOurs(provider, { ...looks, written }, { id, witness, instanceSetId }, step),
-      ),
-    verifyHostKey: (machine, key, call) =>
-      run('VerifyHostKey', call, async (step) => {
-        requireCapability(capabilities, 'hostKey');
-        await step('VerifyHostKey', async (o) => provider.verifyHostKey(machine, key, o));
-      }),
+    async listMachines(call) {
+      const running = begin('List', { timeoutMs: Infinity, ...call });
+      try {
+        return await list(running.options.signal);
+      } finally {
+        running.end();
+      }
+    },
+    getMachine: inventory
+      ? async (id, call) => inventory.note(await looks.get(id, call))
+      : (id, call) => looks.get(id, call),
+    ...createOrders(provider, {
+      ...{ calls, locks: createLocks(), looks, boot, written, inventory, absence, instanceSetId },
+    }),
+    async findByWitness(witness, slotId, call) {
+      const running = begin('Find', call, { operationId: witness });
+      try {
+        if (!inventory) return await find(witness, slotId, running);
+        return await inventory.find(witness, slotId, (id) => looks.get(id, running));
+      } finally {
+        running.end();
+      }
+    },
+    async verifyHostKey(machine, key, call) {
+      requireCapability(capabilities, 'hostKey');
+      await ask('VerifyHostKey', call, async (o) => provider.verifyHostKey(machine, key, o));
+    },
     capacityGroup: (plan) =>
       requireName(() => provider.capacityGroup(plan), 'capacityGroup', scrubber),
     // What was let go was never cleaned by anybody: there is nothing to wait for.
-    isReusable: (slotId, call) =>
-      run('Reusable', call, async (step) => inventory !== null || isReusable(slotId, step)),
+    isReusable: async (slotId, call) => {
+      requireLive();
+      return inventory !== null || isReusable(slotId, call);
+    },
     hostnameFor: (slotId) =>
       provider.hostnameFor
         ? requireName(() => provider.hostnameFor!(slotId), 'hostnameFor', scrubber)
         : slotId,
-    prepare: (call) =>
-      run('Prepare', call, async (step) => {
-        if (provider.prepare) await step('Prepare', async (o) => provider.prepare!(o));
-      }),
-    sweep: ({ dryRun, ...call }) =>
-      run('Sweep', call, async (step) =>
-        provider.sweep
-          ? step('Sweep', async (o) => requireReport(await provider.sweep!({ ...o, dryRun })))
-          : { removed: [] },
-      ),
+    async prepare(call) {
+      requireLive();
+      if (provider.prepare) await ask('Prepare', call, async (o) => provider.prepare!(o));
+    },
+    async sweep({ dryRun, ...call }) {
+      requireLive();
+      if (!provider.sweep) return { removed: [] };
+      return ask('Sweep', call, async (o) =>
+        requireReport(await provider.sweep!({ ...o, dryRun })),
+      );
+    },
     async stop() {
       calls.stop();
       await (stopped ??= stopDriver(provider, { name, clock, log, scrubber }));

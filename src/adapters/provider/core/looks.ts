@@ -5,8 +5,8 @@ import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import type { DriverMachine, FleetCall, Listing, Provider } from '../port.ts';
-import type { Absence } from './absence.ts';
-import type { Step } from './calls.ts';
+import type { Absence, Gone } from './absence.ts';
+import type { Calls, Running } from './calls.ts';
 import { faultOf, nameOfEntry, toProviderMachine } from './entries.ts';
 import { createListings } from './listings.ts';
 
@@ -16,26 +16,36 @@ export interface LooksDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly absence: Absence;
+  readonly calls: Pick<Calls, 'ask' | 'begin'>;
 }
 
 /** What a driver shows, as the fleet sees it. */
 export interface Looks {
   /** @throws {ProviderError} `permanent`: it cannot be. */
   seen(machine: DriverMachine): ProviderMachine;
-  /** @throws {ProviderError} `not-found`: the driver says so, and a complete listing agrees. */
-  get(id: string, step: Step, known?: Known): Promise<ProviderMachine>;
-  list(step: Step): Promise<Listing>;
   /**
-   * A machine that may be acted on: its name alone gives no right to anything.
-   * @throws {ProviderError} `auth`: it is not ours.
+   * @param mustBeOurs it is going to be acted on.
+   * @throws {ProviderError} `not-found`: the driver says so, and a complete listing agrees. See
+   *   `requireOurs`.
    */
-  requireOurs(id: string, step: Step, known?: Known): Promise<ProviderMachine>;
+  get(id: string, within: FleetCall | Running, mustBeOurs?: boolean): Promise<ProviderMachine>;
+  list(within: FleetCall | Running): Promise<Listing>;
+  /**
+   * The one check of whose a machine is, before it is acted on: its name alone gives no right to
+   * anything.
+   * @param machine as the driver read it just now.
+   * @throws {ProviderError} `auth`: it is not ours. `permanent`: it is another one, or cannot be.
+   */
+  requireOurs(id: string, machine: DriverMachine): void;
+  /**
+   * Returns when a `not-found` of the driver is to be believed.
+   * @throws {ProviderError} `transient`: it is not. Any other error, as it is.
+   */
+  believeGone(error: unknown, gone: Gone, signal: AbortSignal): Promise<void>;
 }
-/** What the caller knows of the machine that it asks for. */
-type Known = Pick<FleetCall, 'reservationId'>;
 
 export function createLooks(provider: Provider, deps: LooksDeps): Looks {
-  const { name, instanceSetId, clock, absence } = deps;
+  const { name, instanceSetId, clock, absence, calls } = deps;
   const { listingOf } = createListings(deps);
 
   function seen(machine: DriverMachine): ProviderMachine {
@@ -47,29 +57,38 @@ export function createLooks(provider: Provider, deps: LooksDeps): Looks {
     return toProviderMachine(machine, { instanceSetId, observedAtMs: clock.now() });
   }
 
-  async function get(id: string, step: Step, known: Known = {}): Promise<ProviderMachine> {
-    let signal: AbortSignal;
-    try {
-      return await step('Get', async (options) => {
-        ({ signal } = options);
-        const machine = seen(await provider.getMachine(id, options));
-        if (machine.id === id) return machine;
-        const what = `${name} answered with ${machine.id} instead of ${id}`;
-        throw new ProviderError('permanent', what);
-      });
-    } catch (error) {
-      if (!isProviderError(error, 'not-found')) throw error;
-      const { reservationId } = known;
-      await absence.confirm({ id, reservationId }, error, signal!);
-      throw error;
-    }
+  function seenAs(id: string, found: DriverMachine): ProviderMachine {
+    const machine = seen(found);
+    if (machine.id === id) return machine;
+    throw new ProviderError('permanent', `${name} answered with ${machine.id} instead of ${id}`);
+  }
+
+  async function believeGone(error: unknown, gone: Gone, signal: AbortSignal): Promise<void> {
+    if (!isProviderError(error, 'not-found')) throw error;
+    await absence.confirm(gone, error, signal);
   }
 
   return {
     seen,
-    get,
-    list: (step) =>
-      step('List', async (options) => {
+    believeGone,
+    async get(id, within, mustBeOurs = false) {
+      const running = calls.begin('Get', within);
+      const { signal, requireOurs } = running.options;
+      try {
+        const machine = await calls.ask('Get', running, async (options) =>
+          seenAs(id, await provider.getMachine(id, options)),
+        );
+        if (mustBeOurs) requireOurs(machine);
+        return machine;
+      } catch (error) {
+        await believeGone(error, { id, reservationId: running.reservationId }, signal);
+        throw error;
+      } finally {
+        running.end();
+      }
+    },
+    list: (within) =>
+      calls.ask('List', within, async (options) => {
         const observedAtMs = clock.now();
         const ended = absence.watch();
         const filter = { [SET_ID_TAG]: instanceSetId };
@@ -77,11 +96,10 @@ export function createLooks(provider: Provider, deps: LooksDeps): Looks {
         ended(listing);
         return listing;
       }),
-    async requireOurs(id, step, known) {
-      const machine = await get(id, step, known);
-      if (machine.ownership === 'ours') return machine;
-      const whose = machine.ownership;
-      throw new ProviderError('auth', `machine ${id} of ${name} is not ours (${whose})`);
+    requireOurs(id, found) {
+      const { ownership } = seenAs(id, found);
+      if (ownership === 'ours') return;
+      throw new ProviderError('auth', `machine ${id} of ${name} is not ours (${ownership})`);
     },
   };
 }

@@ -1,34 +1,43 @@
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
 import type { ProviderMachine } from '../../../domain/machine.ts';
+import type { Tags } from '../../../domain/provisioning/provider-tags.ts';
+import type { Locks } from '../kit/locks.ts';
 import type {
   CallOptions,
   Capabilities,
+  DriverMachine,
   FleetCall,
   FleetCreateRequest,
   FleetProvider,
   Provider,
 } from '../port.ts';
-import { requireRef } from './answers.ts';
 import type { Absence } from './absence.ts';
-import type { Calls, Step } from './calls.ts';
+import { requireRef } from './answers.ts';
+import { makeOurs, refuseForeign } from './assimilation.ts';
+import type { Calls, Running } from './calls.ts';
 import { createOne } from './creation.ts';
 import { type createFirstBoot, ourTags } from './first-boot.ts';
 import type { createInventory } from './inventory.ts';
 import type { Looks } from './looks.ts';
+import type { Operation } from './operations.ts';
 import type { WrittenTags } from './written-tags.ts';
 
 export interface OrdersDeps {
-  readonly run: Calls['run'];
+  readonly calls: Pick<Calls, 'ask' | 'begin'>;
+  /** One change of a machine, and of what is on a slot, at a time. */
+  readonly locks: Locks;
   readonly looks: Looks;
   readonly boot: ReturnType<typeof createFirstBoot>;
   readonly written: WrittenTags;
   readonly absence: Pick<Absence, 'forget'>;
+  readonly instanceSetId: string;
   /** Null: the driver makes machines. */
   readonly inventory: ReturnType<typeof createInventory> | null;
 }
 
 type Orders = Pick<
   FleetProvider,
+  | 'assimilate'
   | 'createMachine'
   | 'deprovisionMachine'
   | 'rebootMachine'
@@ -37,83 +46,184 @@ type Orders = Pick<
   | 'setTags'
 >;
 
-/** What changes machines: only what the driver can, and, but for a creation, only ours. */
+/** A change of one machine. */
+interface Order {
+  readonly operation: Operation;
+  readonly id: string;
+  readonly call: FleetCall;
+}
+
+/** What changes machines: only what the driver can, only ours, and one change of a machine at a time. */
 export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
-  const { run, looks, boot, written, absence, inventory } = deps;
+  const { calls, locks, looks, boot, written, absence, inventory, instanceSetId } = deps;
   const { capabilities } = provider;
+  const { announces = false } = capabilities;
   const require = (capability: keyof Capabilities) => requireCapability(capabilities, capability);
 
   /** A driver that announces does it later, when its own queue lets the request through. */
   const checked = async ({ beforeSending }: CallOptions): Promise<void> => {
-    if (!capabilities.announces) await beforeSending?.();
+    if (!announces) await beforeSending?.();
   };
 
-  /** With the tags of ours that it has, even those that cannot be read yet. */
-  async function requireOurs(id: string, step: Step): Promise<ProviderMachine> {
-    const machine = await looks.requireOurs(id, step);
-    return { ...machine, tags: { ...machine.tags, ...written.of(id) } };
+  /**
+   * A driver that announces shows us the machine that it read, as the last thing that it asks before
+   * the request. For any other the machine is read here, just before the driver is asked.
+   */
+  async function order<T>(
+    { operation, id, call }: Order,
+    request: (options: CallOptions) => Promise<T>,
+  ): Promise<T> {
+    const running = await open({ operation, id, call });
+    const { reservationId, options } = running;
+    try {
+      if (!announces) await looks.get(id, running, true);
+      const answer = await calls.ask(operation, running, async (options) => {
+        await checked(options);
+        return request(options);
+      });
+      if (running.isLookedAt()) return answer;
+      const what = 'the driver answered without a look whose the machine is';
+      throw new ProviderError('permanent', what, { outcome: 'unknown' });
+    } catch (error) {
+      // What the core read itself is believed already, and from a listing that is still fresh.
+      await looks.believeGone(error, { id, reservationId }, options.signal);
+      throw error;
+    } finally {
+      running.end();
+    }
   }
 
-  async function create(request: FleetCreateRequest, step: Step): Promise<ProviderMachine> {
-    if (inventory) return inventory.takeIn(request, (id) => looks.get(id, step));
-    const { made, tags } = await createOne(provider, request, boot, step).finally(absence.forget);
+  /** A change that writes tags, for which those have to be known that are there. */
+  async function orderWithTags<T, Plan extends { readonly tags: Tags }>(
+    { operation, id, call }: Order,
+    planFor: (machine: ProviderMachine) => Plan,
+    request: (options: CallOptions, plan: Plan) => Promise<T>,
+  ): Promise<T> {
+    const running = await open({ operation, id, call });
+    try {
+      const machine = await looks.get(id, running, true);
+      // Those, too, that were written and cannot be read yet.
+      const plan = planFor({ ...machine, tags: { ...machine.tags, ...written.of(id) } });
+      return await written.during(id, plan.tags, () =>
+        calls.ask(operation, running, (options) => request(options, plan)),
+      );
+    } finally {
+      running.end();
+    }
+  }
+
+  /** Until its end nothing else is done to the machine. */
+  async function open({ operation, id, call }: Order, check = looks.requireOurs): Promise<Running> {
+    const requireOurs = (machine: DriverMachine) => check(id, machine);
+    return locked(calls.begin(operation, call, { requireOurs }), `machine ${id}`);
+  }
+
+  async function locked(running: Running, key: string): Promise<Running> {
+    const { limit, options } = running;
+    const endWait = limit.wait();
+    try {
+      const unlock = await locks.take(key, options.signal);
+      const end = () => {
+        unlock();
+        running.end();
+      };
+      return { ...running, end };
+    } catch (cause) {
+      running.end();
+      throw new ProviderError('aborted', 'another change was under way', { cause });
+    } finally {
+      endWait();
+    }
+  }
+
+  async function create(request: FleetCreateRequest, running: Running): Promise<ProviderMachine> {
+    if (inventory) return inventory.takeIn(request, (id) => looks.get(id, running));
+    const { ask } = calls;
+    const { made, tags } = await createOne({ provider, ask, boot }, request, running).finally(
+      absence.forget,
+    );
     const machine = looks.seen(made);
     if (machine.id !== null) written.note(machine.id, ourTags({ tags }));
     return machine;
   }
 
-  async function letGo(id: string, call: FleetCall, step: Step): Promise<void> {
-    if (!inventory) require('deprovision');
-    if (!(await stillThere(() => looks.requireOurs(id, step, call)))) return;
-    if (!capabilities.deprovision) return call.beforeSending?.();
-    await step('Destroy', async (options) => {
-      await checked(options);
-      await provider.deprovisionMachine(id, options);
-    });
+  /** The machine of an inventory stays where it is. */
+  async function letGo({ id, call }: Omit<Order, 'operation'>): Promise<void> {
+    const running = await open({ operation: 'Destroy', id, call });
+    try {
+      await looks.get(id, running, true);
+      await call.beforeSending?.();
+    } finally {
+      running.end();
+    }
   }
 
   return {
-    createMachine: (request, call) =>
-      run('Create', call, (step) => create(request, step), request.witness),
-    deprovisionMachine: (id, call) => run('Destroy', call, (step) => letGo(id, call, step)),
-    rebootMachine: (id, mode, call) =>
-      run('Reboot', call, async (step) => {
-        require('reboot');
-        await looks.requireOurs(id, step);
-        return step('Reboot', async (options) => {
-          await checked(options);
-          return requireRef(await provider.rebootMachine(id, mode, options), 'rebootMachine');
-        });
-      }),
-    reinstallMachine: (id, call) =>
-      run('Reinstall', call, async (step) => {
-        require('reinstall');
-        const request = boot.forReinstallation(await requireOurs(id, step));
-        return written.during(id, ourTags(request), () =>
-          step('Reinstall', async (options) => {
-            await checked(options);
-            const ref = await provider.reinstallMachine(id, request, options);
-            return requireRef(ref, 'reinstallMachine');
-          }),
+    async createMachine(request, call) {
+      const begun = calls.begin('Create', call, { operationId: request.witness });
+      const running = await locked(begun, `slot ${request.unused?.reservationId}`);
+      try {
+        return await create(request, running);
+      } finally {
+        running.end();
+      }
+    },
+    async deprovisionMachine(id, call) {
+      if (!inventory) require('deprovision');
+      try {
+        if (!capabilities.deprovision) return await letGo({ id, call });
+        await order({ operation: 'Destroy', id, call }, async (options) =>
+          provider.deprovisionMachine(id, options),
         );
-      }),
-    setPower: (id, want, call) =>
-      run('Power', call, async (step) => {
-        require('power');
-        await looks.requireOurs(id, step);
-        return step('Power', async (options) => {
-          await checked(options);
-          return requireRef(await provider.setPower!(id, want, options), 'setPower');
-        });
-      }),
-    setTags: (id, tags, call) =>
-      run('SetTags', call, async (step) => {
-        require('tags');
-        const all = { ...ourTags(await requireOurs(id, step)), ...tags };
-        await written.during(id, all, () =>
-          step('SetTags', async (options) => provider.setTags(id, all, options)),
+      } catch (error) {
+        if (!isProviderError(error, 'not-found')) throw error;
+      }
+    },
+    async rebootMachine(id, mode, call) {
+      require('reboot');
+      return order({ operation: 'Reboot', id, call }, async (options) =>
+        requireRef(await provider.rebootMachine(id, mode, options), 'rebootMachine'),
+      );
+    },
+    async reinstallMachine(id, call) {
+      require('reinstall');
+      const planFor = (machine: ProviderMachine) => {
+        const request = boot.forReinstallation(machine);
+        return { request, tags: ourTags(request) };
+      };
+      const what = { operation: 'Reinstall', id, call } as const;
+      return orderWithTags(what, planFor, async (options, { request }) => {
+        await checked(options);
+        return requireRef(
+          await provider.reinstallMachine(id, request, options),
+          'reinstallMachine',
         );
-      }),
+      });
+    },
+    async setPower(id, want, call) {
+      require('power');
+      return order({ operation: 'Power', id, call }, async (options) =>
+        requireRef(await provider.setPower!(id, want, options), 'setPower'),
+      );
+    },
+    async assimilate(id, witness, call) {
+      const check = (_: string, machine: DriverMachine) => refuseForeign(looks.seen(machine));
+      const running = await open({ operation: 'SetTags', id, call }, check);
+      const { ask } = calls;
+      try {
+        const mark = { id, witness, instanceSetId };
+        return await makeOurs(provider, { ask, looks, written }, mark, running);
+      } finally {
+        running.end();
+      }
+    },
+    async setTags(id, tags, call) {
+      require('tags');
+      const planFor = (machine: ProviderMachine) => ({ tags: { ...ourTags(machine), ...tags } });
+      await orderWithTags({ operation: 'SetTags', id, call }, planFor, async (options, plan) =>
+        provider.setTags(id, plan.tags, options),
+      );
+    },
   };
 }
 
@@ -124,15 +234,4 @@ export function requireCapability(
 ): void {
   if (capabilities[capability]) return;
   throw new ProviderError('not-implemented', `the driver has not the capability ${capability}`);
-}
-
-/** False when what is looked at does not exist. */
-async function stillThere(look: () => Promise<unknown>): Promise<boolean> {
-  try {
-    await look();
-    return true;
-  } catch (error) {
-    if (isProviderError(error, 'not-found')) return false;
-    throw error;
-  }
 }

@@ -1,13 +1,12 @@
 import { explain, ProviderError } from '../../../domain/errors.ts';
-import { SET_ID_TAG, type Tags } from '../../../domain/provisioning/provider-tags.ts';
+import type { Tags } from '../../../domain/provisioning/provider-tags.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import type { CallOptions, ReinstallRequest } from '../port.ts';
 import type { EquinixClient } from './client/client.ts';
-import { isEquinixError } from './client/errors.ts';
+import { isApiError } from '../http/errors.ts';
 import type { Device } from './client/schema.ts';
 import type { DeviceView } from './device-view.ts';
-import type { EquinixConfig } from './settings.ts';
 import { withOurTags } from './tags.ts';
 
 /**
@@ -15,8 +14,7 @@ import { withOurTags } from './tags.ts';
  * `transient` for one whose state will pass.
  */
 export interface Changes {
-  /** Tags with our mark make a device ours that was nobody's. */
-  setTags(id: string, tags: Tags, signal: AbortSignal): Promise<void>;
+  setTags(id: string, tags: Tags, how: CallOptions): Promise<void>;
   reboot(id: string, how: CallOptions): Promise<void>;
   setPower(id: string, want: 'on' | 'off', how: CallOptions): Promise<void>;
   /** The new first-boot script and tags are in place before the installation is asked for. */
@@ -36,24 +34,29 @@ const PASSING: ReadonlySet<string> = new Set([
 /** How long the old tags may take to be put back. */
 const PUT_BACK_MS = 20_000;
 
-export function createChanges(
-  { instanceSetId }: Pick<EquinixConfig, 'instanceSetId'>,
-  deps: {
-    readonly client: EquinixClient;
-    readonly view: DeviceView;
-    readonly clock: Pick<Clock, 'setTimeout' | 'clearTimeout'>;
-    readonly log: Log;
-  },
-): Changes {
+export function createChanges(deps: {
+  readonly client: EquinixClient;
+  readonly view: Pick<DeviceView, 'getOurs'>;
+  readonly clock: Pick<Clock, 'setTimeout' | 'clearTimeout'>;
+  readonly log: Log;
+}): Changes {
   const { client, view, clock, log } = deps;
 
-  /** A refusal because of a state that passes may be repeated. */
-  async function act(device: Device, action: () => Promise<void>): Promise<void> {
-    const { id, state = '' } = device;
+  /**
+   * Asks for an action, after a look at the device. A refusal because of a state that passes may be
+   * repeated.
+   */
+  async function act(
+    id: string,
+    how: CallOptions,
+    request: (look: () => Promise<void>) => Promise<void>,
+  ): Promise<void> {
+    let state = '';
+    const look = async () => void ({ state = '' } = await view.getOurs(id, how));
     try {
-      await action();
+      await request(look);
     } catch (error) {
-      if (!isEquinixError(error, 'Rejected') || error.ambiguous || !PASSING.has(state)) throw error;
+      if (!isApiError(error, 'Rejected') || error.ambiguous || !PASSING.has(state)) throw error;
       throw new ProviderError('transient', `device ${id} takes no action while ${state}`, {
         cause: error,
       });
@@ -74,23 +77,21 @@ export function createChanges(
   }
 
   return {
-    async setTags(id, tags, signal) {
-      const orNobodys = tags[SET_ID_TAG] === instanceSetId;
-      const device = await view.getOurs(id, signal, { orNobodys });
-      await client.updateDevice(id, { tags: withOurTags(device.tags, tags) }, signal);
+    async setTags(id, tags, how) {
+      const device = await view.getOurs(id, how);
+      await client.updateDevice(id, { tags: withOurTags(device.tags, tags) }, how.signal);
     },
-    async reboot(id, how) {
-      const device = await view.getOurs(id, how.signal);
-      await act(device, () => client.rebootDevice(id, how.signal, how));
-    },
-    async setPower(id, want, how) {
-      const device = await view.getOurs(id, how.signal);
-      const { powerOn, powerOff } = client;
-      await act(device, () => (want === 'on' ? powerOn : powerOff)(id, how.signal, how));
-    },
+    reboot: (id, how) =>
+      act(id, how, (look) => client.rebootDevice(id, how.signal, { ...how, look })),
+    setPower: (id, want, how) =>
+      act(id, how, async (look) => {
+        await look();
+        const { powerOn, powerOff } = client;
+        await (want === 'on' ? powerOn : powerOff)(id, how.signal, how);
+      }),
     async reinstall(id, { image, tags, initCommand }, how) {
       const { signal } = how;
-      const device = await view.getOurs(id, signal);
+      const device = await view.getOurs(id, how);
       const { state = '' } = device;
       if (PASSING.has(state)) {
         throw new ProviderError('transient', `device ${id} cannot be reinstalled while ${state}`);
@@ -107,7 +108,7 @@ export function createChanges(
         await client.reinstallDevice(id, options, signal, how);
       } catch (error) {
         // The tags may be new and the system is surely the old one.
-        const isAmbiguous = isEquinixError(error) && error.ambiguous;
+        const isAmbiguous = isApiError(error) && error.ambiguous;
         if (isAmbiguous !== prepared) await putBack(device);
         throw error;
       }

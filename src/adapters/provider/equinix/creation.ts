@@ -3,7 +3,7 @@ import type { Witness } from '../../../domain/ids.ts';
 import type { CallOptions, CreateRequest, DriverMachine } from '../port.ts';
 import type { EquinixClient } from './client/client.ts';
 import type { DeviceOrder } from './client/device-order.ts';
-import { isEquinixError } from './client/errors.ts';
+import { isApiError } from '../http/errors.ts';
 import type { Device } from './client/schema.ts';
 import type { DeviceView } from './device-view.ts';
 import { isManaged } from './ownership.ts';
@@ -53,15 +53,15 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
 
   /** What a failed creation says about the things we remember. */
   function learnFrom(error: unknown, reservationId: string) {
-    if (isEquinixError(error, 'RaceLost', 'Rejected', 'NotFound', 'Capacity')) {
+    if (isApiError(error, 'RaceLost', 'Rejected', 'NotFound', 'Capacity')) {
       reservations.evict(reservationId);
     }
-    const isRefused = isEquinixError(error, 'Rejected', 'NotFound', 'Capacity');
+    const isRefused = isApiError(error, 'Rejected', 'NotFound', 'Capacity');
     if (isRefused) reservations.expire();
     if (isRefused || isProviderError(error, 'auth')) sshKey.forget();
   }
 
-  /** @throws {EquinixError} @throws {ProviderError} `invalid`: not free, or not a name of ours. */
+  /** @throws {ApiError} @throws {ProviderError} `invalid`: not free, or not a name of ours. */
   return async (request: CreateRequest, options: CallOptions): Promise<DriverMachine> => {
     const { signal, operationId } = options;
     const reservationId = slotOf(request);
@@ -89,7 +89,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
 
 /** The server names an SSH key as what is wrong with a request, and did nothing. */
 const isKeyRefused = (error: unknown): boolean =>
-  isEquinixError(error, 'Rejected') &&
+  isApiError(error, 'Rejected') &&
   error.status === 422 &&
   !error.ambiguous &&
   error.messages.some((text) => /ssh[ _-]?key|no such key/i.test(text));

@@ -1,38 +1,30 @@
 import { ProviderError } from '../../../domain/errors.ts';
-import type { Ownership } from '../../../domain/machine.ts';
 import type { Log } from '../../log/port.ts';
-import type { DriverMachine } from '../port.ts';
+import type { CallOptions, DriverMachine } from '../port.ts';
 import type { EquinixClient } from './client/client.ts';
-import { isEquinixError } from './client/errors.ts';
+import { isApiError } from '../http/errors.ts';
 import type { Expansion } from './client/request-parts.ts';
 import { type Device, idOf } from './client/schema.ts';
 import { chooseAddress, isGoing, statusOf, toMachine } from './mapping.ts';
-import { isManaged } from './ownership.ts';
 import type { EquinixConfig } from './settings.ts';
-import { ownershipOf } from './tags.ts';
 
 /** Devices as they are now, read one by one. */
 export interface DeviceView {
   /**
    * @throws {ProviderError} `not-found`: it is gone, or hidden and in no list, which on this API
    *   means withdrawn. `transient`: hidden, and yet in a list.
-   * @throws {EquinixError}
+   * @throws {ApiError}
    */
   get(id: string, signal: AbortSignal): Promise<Device>;
   /**
-   * A device that may be changed.
-   * @param options `orNobodys`: one with a name of ours and no owner tag, too.
-   * @throws {ProviderError} `auth`: it is not ours by name and by owner tag.
+   * A device that is going to be changed.
+   * @throws {ProviderError} see `CallOptions.requireOurs`, and `get`.
    */
-  getOurs(
-    id: string,
-    signal: AbortSignal,
-    options?: { readonly orNobodys: boolean },
-  ): Promise<Device>;
+  getOurs(id: string, options: Pick<CallOptions, 'signal' | 'requireOurs'>): Promise<Device>;
   /**
    * The second evidence for a device that the API said it does not know.
    * @throws {ProviderError} `transient`: lists show it, or something that cannot be read.
-   * @throws {EquinixError} such as `PartialListing`: they do not tell.
+   * @throws {ApiError} such as `PartialListing`: they do not tell.
    */
   confirmGone(id: string, signal: AbortSignal): Promise<void>;
   show(device: Device): DriverMachine;
@@ -68,7 +60,7 @@ export function createDeviceView(
     try {
       return await client.getDevice(id, signal, ONLY_NEEDED);
     } catch (error) {
-      if (!isEquinixError(error, 'Forbidden')) throw error;
+      if (!isApiError(error, 'Forbidden')) throw error;
       const isListed = await listShows(id, signal);
       const [kind, hint] = isListed
         ? (['transient', 'and yet in a list'] as const)
@@ -97,12 +89,10 @@ export function createDeviceView(
       const message = `device ${id} was said not to exist, and is listed: a proxy may have answered`;
       throw new ProviderError('transient', message);
     },
-    async getOurs(id, signal, { orNobodys } = { orNobodys: false }) {
+    async getOurs(id, { signal, requireOurs }) {
       const device = await get(id, signal);
-      const owners: readonly Ownership[] = orNobodys ? ['ours', 'untagged'] : ['ours'];
-      const isOf = ownershipOf(device.tags, config.instanceSetId);
-      if (isManaged(device, config) && owners.includes(isOf)) return device;
-      throw new ProviderError('auth', `device ${id} is not ours by name and by owner tag`);
+      requireOurs(toMachine(device, config));
+      return device;
     },
     show(device) {
       const { state = 'none' } = device;

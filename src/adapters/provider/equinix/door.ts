@@ -1,5 +1,5 @@
 import { ProviderError } from '../../../domain/errors.ts';
-import { isEquinixError, toProviderError } from './client/errors.ts';
+import { isApiError, toProviderError } from '../http/errors.ts';
 
 /** The way of every method of the port. */
 export interface Door {
@@ -31,7 +31,7 @@ export function createDoor(): Door {
  * is not to be blamed for it.
  */
 const isQuota = (error: unknown): boolean =>
-  isEquinixError(error, 'Rejected', 'Forbidden') &&
+  isApiError(error, 'Rejected', 'Forbidden') &&
   error.op === 'createDevice' &&
   !error.ambiguous &&
   error.messages.some((text) => QUOTA.test(text));

@@ -1,15 +1,14 @@
 import { ProviderError } from '../../../domain/errors.ts';
 import type { Metrics } from '../../metrics/port.ts';
-import type { CallOptions, OperationRef, Plan, Provider } from '../port.ts';
+import type { OperationRef, Plan, Provider } from '../port.ts';
 import { createChanges } from './changes.ts';
 import { createEquinixClient } from './client/client.ts';
-import { isNotFound } from './client/errors.ts';
+import { isNotFound } from '../http/errors.ts';
 import type { Sought } from './client/probe.ts';
-import type { EquinixDeps } from './client/transport.ts';
+import type { EquinixDeps } from './client/api.ts';
 import { createCreation } from './creation.ts';
 import { createDeviceView } from './device-view.ts';
 import { createDoor } from './door.ts';
-import { createExclusive } from './exclusive.ts';
 import { createGiveBack } from './give-back.ts';
 import { HOSTNAME_ID_LENGTH } from './ownership.ts';
 import type { EquinixConfig } from './settings.ts';
@@ -34,24 +33,12 @@ export function createEquinixProvider(config: EquinixConfig, deps: EquinixProvid
   const client = createEquinixClient(config, deps);
   const view = createDeviceView(config, { client, log });
   const giveBack = createGiveBack(config, { client, view, clock });
-  const changes = createChanges(config, { client, view, clock, log });
+  const changes = createChanges({ client, view, clock, log });
   const sshKey = createOurSshKey(config, { client, clock });
-  const exclusive = createExclusive();
   const door = createDoor();
   const stock = createStock(config, { client, view, clock, log, metrics: deps.metrics });
   const { reservations } = stock;
   const create = createCreation(config, { client, view, sshKey, reservations });
-
-  /** One change of a device at a time, with all its requests. */
-  const onDevice = (
-    doing: string,
-    id: string,
-    { signal }: CallOptions,
-    task: (id: string, signal: AbortSignal) => Promise<void>,
-  ) =>
-    door.through(`cannot ${doing} device ${id}`, () =>
-      exclusive.run(`device ${id}`, signal, () => task(id, signal)),
-    );
 
   /** A reservation that is gone from the project may have left its device behind. */
   const findOnOrOff = (sought: Sought, signal: AbortSignal) =>
@@ -81,7 +68,7 @@ export function createEquinixProvider(config: EquinixConfig, deps: EquinixProvid
         return device && { ...view.show(device), reservationId };
       }),
     deprovisionMachine: (id, options) =>
-      onDevice('give back', id, options, () => giveBack.deprovision(id, options)),
+      door.through(`cannot give back device ${id}`, () => giveBack.deprovision(id, options)),
     isReusable: (reservationId, { signal }) =>
       door.through(`cannot look at reservation ${reservationId}`, async () => {
         const state = await giveBack.stateOf(reservationId, signal);
@@ -93,22 +80,26 @@ export function createEquinixProvider(config: EquinixConfig, deps: EquinixProvid
       accepted(
         'reboot',
         id,
-        onDevice('reboot', id, options, () => changes.reboot(id, options)),
+        door.through(`cannot reboot device ${id}`, () => changes.reboot(id, options)),
       ),
     setPower: (id, want, options) =>
       accepted(
         `power-${want}`,
         id,
-        onDevice(`switch ${want}`, id, options, () => changes.setPower(id, want, options)),
+        door.through(`cannot switch ${want} device ${id}`, () =>
+          changes.setPower(id, want, options),
+        ),
       ),
     reinstallMachine: (id, request, options) =>
       accepted(
         'reinstall',
         id,
-        onDevice('reinstall', id, options, () => changes.reinstall(id, request, options)),
+        door.through(`cannot reinstall device ${id}`, () =>
+          changes.reinstall(id, request, options),
+        ),
       ),
     setTags: (id, tags, options) =>
-      onDevice('tag', id, options, () => changes.setTags(id, tags, options.signal)),
+      door.through(`cannot tag device ${id}`, () => changes.setTags(id, tags, options)),
     verifyHostKey: () =>
       Promise.reject(new ProviderError('not-implemented', 'this API knows no host keys')),
     capacityGroup,

@@ -2,7 +2,7 @@ import { isProviderError, ProviderError } from '../../../domain/errors.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { CallOptions } from '../port.ts';
 import type { EquinixClient } from './client/client.ts';
-import { isEquinixError, isNotFound } from './client/errors.ts';
+import { isApiError, isNotFound } from '../http/errors.ts';
 import type { BeforeSending } from './client/request-parts.ts';
 import { type Device, idOf, isExpanded, type Reservation } from './client/schema.ts';
 import type { DeviceView } from './device-view.ts';
@@ -13,9 +13,9 @@ import type { EquinixConfig } from './settings.ts';
 /** How devices go, and what becomes of their reservations. */
 export interface GiveBack {
   /**
-   * Renames the device and has it deleted; continues what was begun earlier. Gone is done.
-   * @throws {ProviderError} `auth`: it is not ours. `transient`: not yet, it is being installed.
-   *   `conflict`: it is locked.
+   * Renames the device and has it deleted; continues what was begun earlier.
+   * @throws {ProviderError} `not-found`: it is gone. `auth`: it is not ours. `transient`: not yet, it is
+   *   being installed. `conflict`: it is locked.
    */
   deprovision(id: string, how: CallOptions): Promise<void>;
   /**
@@ -60,7 +60,7 @@ export function createGiveBack(
       const answer = await client.deleteDevice(id, signal, { beforeSending });
       if (answer === 'unknown device') await view.confirmGone(id, signal);
     } catch (error) {
-      if (!isEquinixError(error, 'Rejected')) throw error;
+      if (!isApiError(error, 'Rejected')) throw error;
       const { state = '' } = await view.get(id, signal);
       if (isGoing({ state })) return;
       // Its installation may have ended between the refusal and this look.
@@ -95,8 +95,7 @@ export function createGiveBack(
 
   return {
     async deprovision(id, how) {
-      const device = await unlessGone(view.getOurs(id, how.signal));
-      if (device) await remove(device, how);
+      await remove(await view.getOurs(id, how), how);
     },
     remove,
     async stateOf(reservationId, signal) {
@@ -123,6 +122,6 @@ const isGone = (error: unknown): boolean =>
 /** Null in place of what does not exist or is not shown to us. */
 const unlessHidden = <T>(request: Promise<T>): Promise<T | null> =>
   unlessGone(request).catch((error: unknown) => {
-    if (error instanceof Error && isEquinixError(error.cause, 'Forbidden')) return null;
+    if (error instanceof Error && isApiError(error.cause, 'Forbidden')) return null;
     throw error;
   });

@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock/port.ts';
 import { classify, type ReservationClass } from './mapping.ts';
-import type { Walked } from './client/pages.ts';
-import type { Reservation, Unread } from './client/schema.ts';
+import type { Unread, Walked } from '../http/pages.ts';
+import type { Reservation } from './client/schema.ts';
 
 /**
  * The available reservations. Listing them is slow, so the list is kept for a while; whoever uses

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { isUuid } from '../../../domain/ids.ts';
 import * as leaf from '../../../settings/leaves.ts';
 import type { Surroundings } from '../../../settings/secret.ts';
-import { baseUrlFault } from './client/base-url.ts';
+import type { ApiTimings } from '../http/api.ts';
+import { baseUrlFault } from '../http/base-url.ts';
 import { DELETED_PREFIX, HOSTNAME_ID_LENGTH, HOSTNAME_LENGTH_MAX } from './ownership.ts';
 
 const fields = (around: Surroundings) =>
@@ -119,21 +120,7 @@ type Renamed =
   | 'settle';
 
 /** Limits and waits, milliseconds. */
-export interface EquinixTimings {
-  readonly connectTimeoutMs: number;
-  readonly attemptTimeoutMs: number;
-  readonly listPageTimeoutMs: number;
-  /** A whole operation with all its attempts and waits. */
-  readonly operationTimeoutMs: number;
-  readonly backoffInitialMs: number;
-  readonly backoffMaximumMs: number;
-  /**
-   * The server may hold up all calls for so long. A longer wait is the caller's: the call is refused,
-   * and nothing is remembered of it here.
-   */
-  readonly pauseMaxMs: number;
-  /** Operations fail fast this long after the token was refused. */
-  readonly authPauseMs: number;
+export interface EquinixTimings extends ApiTimings {
   /** From a lost creation to the first look for its device; half of `probeGapMs` if absent. */
   readonly probeDelayMs: number;
   /** Between two looks. */

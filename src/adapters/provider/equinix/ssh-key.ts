@@ -1,9 +1,10 @@
+import { ProviderError } from '../../../domain/errors.ts';
 import type { Clock } from '../../clock/port.ts';
+import { createLocks } from '../kit/locks.ts';
 import type { SweepReport } from '../port.ts';
 import type { EquinixClient } from './client/client.ts';
 import type { SshKey } from './client/schema.ts';
 import { sameKey } from './client/ssh-keys.ts';
-import { createExclusive } from './exclusive.ts';
 import type { EquinixConfig } from './settings.ts';
 
 /** The one key of ours at the provider, known by its label. */
@@ -29,7 +30,7 @@ export function createOurSshKey(
   }: { readonly client: EquinixClient; readonly clock: Pick<Clock, 'now' | 'monotonic'> },
 ): OurSshKey {
   const { sshKeyLabel: label } = config;
-  const exclusive = createExclusive();
+  const locks = createLocks();
   let known: { readonly id: string; readonly key: string; readonly untilMs: number } | null = null;
 
   async function store(signal: AbortSignal): Promise<string> {
@@ -39,8 +40,16 @@ export function createOurSshKey(
     return id;
   }
   /** One at a time, or two first creations would store two keys. */
-  const alone = (signal: AbortSignal, task: () => Promise<string>) =>
-    exclusive.run('ssh key', signal, task);
+  async function alone(signal: AbortSignal, task: () => Promise<string>): Promise<string> {
+    const unlock = await locks.take('ssh key', signal).catch((cause: unknown) => {
+      throw new ProviderError('aborted', 'our SSH key was being put in place', { cause });
+    });
+    try {
+      return await task();
+    } finally {
+      unlock();
+    }
+  }
 
   return {
     ensure: (signal) => alone(signal, () => store(signal)),

@@ -9,12 +9,16 @@ export interface TimeLimit {
   readonly end: () => void;
 }
 
-/** @param limitMs may be infinite. @param onOver is called once, when the time is used up. */
+/**
+ * @param limitMs may be infinite.
+ * @param onOver is called once, when the time is used up; without it no timer is set.
+ */
 export function startTimeLimit(
   limitMs: number,
   clock: Pick<Clock, 'monotonic' | 'setTimeout' | 'clearTimeout'>,
-  onOver: () => void,
+  onOver?: () => void,
 ): TimeLimit {
+  const isTimed = onOver !== undefined && limitMs !== Infinity;
   let usedMs = 0;
   let sinceMs = clock.monotonic();
   let waits = 0;
@@ -28,9 +32,9 @@ export function startTimeLimit(
     if (waits > 0 || isOver) return;
     if (leftMs() > 0) return void arm(leftMs());
     isOver = true;
-    onOver();
+    onOver?.();
   }
-  if (limitMs !== Infinity) arm(limitMs);
+  if (isTimed) arm(limitMs);
 
   return {
     leftMs,
@@ -44,7 +48,7 @@ export function startTimeLimit(
         waits -= 1;
         if (waits > 0) return;
         sinceMs = clock.monotonic();
-        if (timer === undefined && limitMs !== Infinity) look();
+        if (timer === undefined && isTimed) look();
       };
     },
     end() {

@@ -3,10 +3,11 @@ import type { Clock } from '../../clock/port.ts';
 /** When calls may begin. A call holds its slot while it runs, and none while it sleeps. */
 export interface Turns {
   /**
-   * Runs the task when its turn comes: urgent ones first, else first come, first served. Bulk tasks
-   * hold at most all slots but one. Rejects with the signal's reason when aborted while waiting.
+   * Waits for a turn: urgent ones first, else first come, first served. Bulk tasks hold at most all
+   * slots but one. Resolves with what ends the turn, to be called once the task is over. Rejects with
+   * the signal's reason when aborted while waiting.
    */
-  run<T>(task: () => Promise<T>, options: TurnOptions): Promise<T>;
+  take(options: TurnOptions): Promise<EndTurn>;
   /**
    * Starts nothing for `delayMs`; afterwards one trial task runs alone first, and one more for each
    * ten seconds that it takes. No bulk task, unless no other waits.
@@ -19,6 +20,8 @@ export interface Turns {
   /** Whoever waits is left to its signal. */
   stop(): void;
 }
+
+export type EndTurn = () => void;
 
 export interface TurnOptions {
   readonly signal: AbortSignal;
@@ -48,7 +51,7 @@ export interface TurnDeps {
 interface Waiter {
   readonly urgent: boolean;
   readonly bulk: boolean;
-  start(): Promise<void>;
+  start(end: EndTurn): void;
   paused(delayMs: number): void;
 }
 
@@ -88,7 +91,7 @@ export function createTurns(limits: TurnLimits, deps: TurnDeps): Turns {
     for (let next = nextWaiter(); next; next = nextWaiter()) {
       const waitMs = Math.max(pausedMs(), distance.waitMs());
       if (waitMs > 0) return wakeIn(waitMs);
-      void start(next);
+      start(next);
     }
   }
 
@@ -97,17 +100,21 @@ export function createTurns(limits: TurnLimits, deps: TurnDeps): Turns {
     wakeTimer = clock.setTimeout(pump, delayMs);
   }
 
-  async function start(waiter: Waiter) {
+  function start(waiter: Waiter) {
     queue.splice(queue.indexOf(waiter), 1);
     distance.take();
     const pausesBefore = pauses;
     const tries = trial === 'due';
     if (tries) beginTrial();
     count(waiter, 1);
-    await waiter.start();
-    if (tries && pauses === pausesBefore) endTrial('none');
-    count(waiter, -1);
-    pump();
+    let isOver = false;
+    waiter.start(() => {
+      if (isOver) return;
+      isOver = true;
+      if (tries && pauses === pausesBefore) endTrial('none');
+      count(waiter, -1);
+      pump();
+    });
   }
 
   function beginTrial() {
@@ -134,14 +141,14 @@ export function createTurns(limits: TurnLimits, deps: TurnDeps): Turns {
   };
 
   return {
-    run: (task, { signal, urgent = false, bulk = false, onPause }) =>
+    take: ({ signal, urgent = false, bulk = false, onPause }) =>
       new Promise((resolve, reject) => {
         const waiter: Waiter = {
           urgent,
           bulk,
-          start: async () => {
+          start: (end) => {
             signal.removeEventListener('abort', leave);
-            await task().then(resolve, reject);
+            resolve(end);
           },
           paused: (delayMs) => {
             const error = onPause?.(delayMs);

@@ -6,7 +6,7 @@ import type {
 } from '../../../../src/adapters/provider/port.ts';
 import { isProviderError, ProviderError, UsageError } from '../../../../src/domain/errors.ts';
 import { facetsOf } from '../../../../src/domain/provisioning/provider-facets.ts';
-import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
+import { createSimulatedClock, settled } from '../../../doubles/simulated-clock.ts';
 import {
   EVERYTHING,
   fleetOf,
@@ -50,6 +50,7 @@ test('a call has a deadline, and ends as aborted when it passes', async () => {
   };
   const { fleet } = open(scripted({ getMachine }), {}, { clock });
   const outcome = rejection(fleet.getMachine('a', { ...live, timeoutMs: 7_000 }));
+  await settled();
   expect(deadline).toEqual(new Date(clock.now() + 7_000));
   clock.increment(6_999);
   clock.increment(1);
@@ -79,6 +80,7 @@ test('a driver that does not heed its signal is left alone, and named', async ()
   const { fleet, log } = open(driver, {}, { clock });
   const leaving = new AbortController();
   const outcome = rejection(fleet.createMachine(order(), { signal: leaving.signal }));
+  await settled();
   leaving.abort();
   clock.increment(5_000);
   expect(await outcome).toMatchObject({ kind: 'aborted', outcome: 'unknown' });
@@ -150,6 +152,7 @@ test('vector 25: a stop ends what is under way as aborted, and refuses what come
   const capabilities = { ...EVERYTHING, maxConcurrency: 1 };
   const { fleet } = open(scripted({ createMachine: (_, o) => hanging(o), stop, capabilities }));
   const creation = rejection(fleet.createMachine(order(), live));
+  await settled();
   const waiting = rejection(fleet.getMachine('a', live));
   await Promise.all([fleet.stop(), fleet.stop()]);
   expect(await creation).toMatchObject({ kind: 'aborted', outcome: 'unknown' });
@@ -197,6 +200,7 @@ test('calls are serialised where the driver says so, and the budget is kept to',
     fleet.deprovisionMachine('c', live),
   ];
   for (let step = 0; step < 8; step++) {
+    await settled();
     clock.increment(500);
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -253,7 +257,9 @@ test('A4: the wait for a turn among calls of the core counts against no limit', 
 
 test('A4: called off after a request that may have been carried out, the call says so', async () => {
   const capabilities = { ...EVERYTHING, announces: true };
-  const rebootMachine: Provider['rebootMachine'] = async (_id, _mode, { beforeSending }) => {
+  const rebootMachine: Provider['rebootMachine'] = async (id, _mode, options) => {
+    const { beforeSending } = options;
+    options.requireOurs(machine(id));
     await beforeSending!();
     await beforeSending!().catch((cause: unknown) => {
       throw new ProviderError('transient', 'not sent again', { outcome: 'unknown', cause });

@@ -16,6 +16,7 @@ import {
   type Tags,
   WITNESS_TAG,
 } from '../../../../src/domain/provisioning/provider-tags.ts';
+import { settled } from '../../../doubles/simulated-clock.ts';
 import {
   EVERYTHING,
   fleetOf,
@@ -122,9 +123,11 @@ test('listings that are asked for at once are one, unless something changed mean
     );
   const { fleet } = fleetOf(scripted({ listMachines, setTags: async () => undefined }));
   const early = [fleet.listMachines(live), fleet.listMachines(live)];
+  await settled();
   expect(asked).toHaveLength(1);
   await fleet.setTags('a', {}, live);
   const late = fleet.listMachines(live);
+  await settled();
   expect(asked).toHaveLength(2);
   for (const answer of asked) answer();
   await Promise.all([...early, late]);

@@ -57,10 +57,10 @@ test('a machine that nobody owns is made ours by its tags', async () => {
 });
 
 test.each([
-  ['tags', (which: string) => stand.driver.setTags(which, {}, callOf())],
-  ['reboot', (which: string) => stand.driver.rebootMachine(which, 'force', callOf())],
-  ['power', (which: string) => stand.driver.setPower!(which, 'off', callOf())],
-  ['reinstall', (which: string) => stand.driver.reinstallMachine(which, REINSTALL, callOf())],
+  ['tags', (which: string) => stand.provider.setTags(which, {}, live)],
+  ['reboot', (which: string) => stand.provider.rebootMachine(which, 'force', live)],
+  ['power', (which: string) => stand.provider.setPower(which, 'off', live)],
+  ['reinstall', (which: string) => stand.provider.reinstallMachine(which, live)],
 ])('%s: only on devices that are ours by name and by tag', async (_, change) => {
   stand = await startStand({
     devices: [

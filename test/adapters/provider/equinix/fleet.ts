@@ -29,10 +29,11 @@ export function fleetOver(
   return createFleetProvider(createEquinixProvider(config, deps), options, { ...deps, metrics });
 }
 
-/** For a call of the driver itself. */
+/** For a call of the driver itself; whatever machine it is about is taken for ours. */
 export const callOf = (change: Partial<CallOptions> = {}): CallOptions => ({
   signal: new AbortController().signal,
   deadline: new Date(8_640_000_000_000_000),
   operationId: '0b6e0000-0000-4000-8000-000000000000',
+  requireOurs: () => undefined,
   ...change,
 });

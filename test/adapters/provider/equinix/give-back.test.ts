@@ -1,6 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
 import { deletedName } from '../../../../src/adapters/provider/equinix/ownership.ts';
-import { callOf } from './fleet.ts';
 import { FOREIGN, live, OURS, reservationId, type Stand, startStand } from './stand.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 
@@ -83,8 +82,6 @@ test.each([
   stand = await startStand({ devices: [{ hostname, tags }] });
   const id = stand.deviceId(hostname);
   await expect(giveBack(id)).rejects.toMatchObject({ code: 'auth', outcome: 'not-done' });
-  const bare = stand.driver.deprovisionMachine(id, callOf());
-  await expect(bare).rejects.toMatchObject({ code: 'auth', outcome: 'not-done' });
   expect(stand.changes()).toEqual([]);
   expect(stand.fake.devices()).toMatchObject([{ hostname, tags }]);
 });

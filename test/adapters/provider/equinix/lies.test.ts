@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, expect, test } from 'vitest';
 import { createEquinixClient } from '../../../../src/adapters/provider/equinix/client/client.ts';
-import { waitAsked } from '../../../../src/adapters/provider/equinix/client/outcome.ts';
+import { waitAsked } from '../../../../src/adapters/provider/http/outcome.ts';
 import type { EquinixConfig } from '../../../../src/adapters/provider/equinix/settings.ts';
 import { answer, type ScriptedApi, type SeenRequest, startScriptedApi } from './scripted-api.ts';
 import { configFor, PROJECT_ID, publicKeyLine, recordingDeps } from './setup.ts';
@@ -148,4 +148,29 @@ test('A6: a listing that goes on and on has a limit, and the error says so', asy
     messages: ['the listing is larger than 2 MiB'],
     attempts: 6,
   });
+});
+
+test.each([
+  ['a device', () => client.getDevice(ID, signal), { id: OTHER, state: 'active' }],
+  ['a reservation', () => client.getReservation(ID, signal), { id: OTHER }],
+])('%s that answers with another id is no answer', async (_, read, other) => {
+  await start((_request, res) => answer(res, 200, other));
+  await expect(read()).rejects.toMatchObject({
+    kind: 'Protocol',
+    messages: [expect.stringContaining('$.id')],
+  });
+  expect(api.seen, 'a read is repeated a few times').toHaveLength(4);
+});
+
+test('a key that answers with another id is not taken for the one that was changed', async () => {
+  const [label, key] = ['shepherd-ci', publicKeyLine(2)];
+  const wanted = { label, key: publicKeyLine(1) };
+  await start(({ method, path }, res) => {
+    if (path.endsWith(`/ssh-keys/${ID}`) && method === 'GET') {
+      return answer(res, 200, { ...wanted, id: OTHER });
+    }
+    if (method === 'GET') return answer(res, 200, { ssh_keys: [{ id: ID, label, key }] });
+    return answer(res, 502, '');
+  });
+  await expect(client.ensureSshKey(wanted, signal)).rejects.toMatchObject({ kind: 'Protocol' });
 });

@@ -108,3 +108,37 @@ test('A4: an answer that takes too long does count', async () => {
   const late = provider.rebootMachine(id(), 'graceful', { ...live, timeoutMs: LIMIT_MS });
   await expect(late).rejects.toMatchObject({ code: 'aborted', outcome: 'not-done' });
 });
+
+test('A4: a wait that the server asks for counts against no limit', async () => {
+  await start();
+  const headers = { 'Retry-After': '30' };
+  const match = { method: 'POST', route: '/devices/{id}/actions' };
+  stand.fake.addFault({ match, times: 1, effect: { type: 'status', code: 429, headers } });
+  await provider.rebootMachine(id(), 'graceful', { ...live, timeoutMs: LIMIT_MS });
+  expect(stand.count(ACT)).toBe(2);
+});
+
+test('A3: a reboot is three requests: the device is looked at just before it is asked for', async () => {
+  await start();
+  await provider.rebootMachine(id(), 'graceful', live);
+  const lines = stand.fake.requests().map(({ method, route }) => `${method} ${route}`);
+  expect(lines).toEqual(['GET /devices/{id}/events', 'GET /devices/{id}', ACT]);
+});
+
+test('A3: power is two requests, and a deletion three', async () => {
+  await start();
+  await provider.setPower(id(), 'off', live);
+  await provider.deprovisionMachine(id(), live);
+  const lines = stand.fake.requests().map(({ method, route }) => `${method} ${route}`);
+  const given = ['PUT /devices/{id}', 'DELETE /devices/{id}'];
+  expect(lines).toEqual(['GET /devices/{id}', ACT, 'GET /devices/{id}', ...given]);
+});
+
+test('what gives a machine back goes before all that waits for a turn at the API', async () => {
+  await start();
+  const looks = [1, 2, 3].map(() => provider.getMachine(id(), live));
+  const given = provider.deprovisionMachine(id(), live);
+  await Promise.allSettled([...looks, given]);
+  const methods = stand.fake.requests().map(({ method }) => method);
+  expect(methods.indexOf('DELETE'), 'two looks were begun before it').toBeLessThanOrEqual(4);
+});

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { httpRefusal } from '../../../../src/adapters/provider/kit/http-refusal.ts';
+import { httpRefusal } from '../../../../src/adapters/provider/http/http-refusal.ts';
 import { createLifetime } from '../../../../src/adapters/provider/kit/lifetime.ts';
-import { retryAtOf } from '../../../../src/adapters/provider/kit/retry-time.ts';
+import { retryAtOf } from '../../../../src/adapters/provider/http/retry-time.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
 
 const NOW = Date.UTC(2025, 10, 1, 12);

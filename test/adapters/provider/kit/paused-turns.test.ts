@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import type { Clock } from '../../../../src/adapters/clock/port.ts';
+import { inTurn } from './in-turn.ts';
 import { createTurns } from '../../../../src/adapters/provider/kit/turns.ts';
 
 const live = new AbortController().signal;
@@ -13,6 +14,13 @@ const turnsFor = (parallelism: number, gapMs = 0, clock: Clock = systemClock) =>
   createTurns({ maxConcurrency: parallelism, gapMs }, { clock });
 
 const flush = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Lets time pass, and whatever is ready happen, before and after. */
+async function pass(clock: { increment(ms: number): void }, ms: number) {
+  await flush();
+  clock.increment(ms);
+  await flush();
+}
 
 /** A task that runs until it is released. */
 function held() {
@@ -30,17 +38,17 @@ test('starts keep their distance, also after a late one and by the number of dae
   let daemons = 1;
   const turns = createTurns({ maxConcurrency: 9, gapMs: 40 }, { clock, daemons: () => daemons });
   const startsMs: number[] = [];
-  const run = () => turns.run(async () => void startsMs.push(clock.monotonic()), quick);
+  const run = () => inTurn(turns, async () => void startsMs.push(clock.monotonic()), quick);
   const runs = [run(), run(), run()];
-  clock.increment(39);
+  await pass(clock, 39);
   expect(startsMs).toEqual([0]);
-  clock.increment(31);
-  clock.increment(39);
-  clock.increment(1);
+  await pass(clock, 31);
+  await pass(clock, 39);
+  await pass(clock, 1);
   daemons = 2;
   runs.push(run());
-  clock.increment(79);
-  clock.increment(1);
+  await pass(clock, 79);
+  await pass(clock, 1);
   await Promise.all(runs);
   const gaps = startsMs.slice(1).map((ms, n) => ms - startsMs[n]!);
   expect(gaps).toEqual([70, 40, 80]);
@@ -49,7 +57,7 @@ test('starts keep their distance, also after a late one and by the number of dae
 test('first come, first served', async () => {
   const turns = turnsFor(1);
   const order: number[] = [];
-  const run = (number: number) => turns.run(async () => void order.push(number), quick);
+  const run = (number: number) => inTurn(turns, async () => void order.push(number), quick);
   await Promise.all([1, 2, 3, 4].map(run));
   expect(order).toEqual([1, 2, 3, 4]);
 });
@@ -57,11 +65,11 @@ test('first come, first served', async () => {
 test('vector 20: bulk tasks leave one slot to the quick ones', async () => {
   const turns = turnsFor(3);
   const pages = [held(), held(), held()];
-  const runs = pages.map(({ task }) => turns.run(task, bulk));
+  const runs = pages.map(({ task }) => inTurn(turns, task, bulk));
   await Promise.all([pages[0]!.started, pages[1]!.started]);
-  await turns.run(async () => undefined, quick);
+  await inTurn(turns, async () => undefined, quick);
   const third = pages[2]!.started.then(() => 'started');
-  expect(await Promise.race([third, turns.run(async () => 'quick', quick)])).toBe('quick');
+  expect(await Promise.race([third, inTurn(turns, async () => 'quick', quick)])).toBe('quick');
   for (const { release } of pages) release();
   await Promise.all(runs);
 });
@@ -69,10 +77,10 @@ test('vector 20: bulk tasks leave one slot to the quick ones', async () => {
 test('who leaves while waiting costs no turn and gets the reason', async () => {
   const turns = turnsFor(1);
   const first = held();
-  const running = turns.run(first.task, quick);
+  const running = inTurn(turns, first.task, quick);
   const controller = new AbortController();
-  const leaving = turns.run(async () => 'never', { ...quick, signal: controller.signal });
-  const last = turns.run(async () => 'last', quick);
+  const leaving = inTurn(turns, async () => 'never', { ...quick, signal: controller.signal });
+  const last = inTurn(turns, async () => 'last', quick);
   controller.abort(new Error('left'));
   await expect(leaving).rejects.toThrow('left');
   first.release();
@@ -82,8 +90,8 @@ test('who leaves while waiting costs no turn and gets the reason', async () => {
 
 test('a failing task gives its slot back', async () => {
   const turns = turnsFor(1);
-  await expect(turns.run(() => Promise.reject(new Error('no')), quick)).rejects.toThrow('no');
-  expect(await turns.run(async () => 'next', quick)).toBe('next');
+  await expect(inTurn(turns, () => Promise.reject(new Error('no')), quick)).rejects.toThrow('no');
+  expect(await inTurn(turns, async () => 'next', quick)).toBe('next');
 });
 
 test('after a pause one trial runs alone', async () => {
@@ -91,12 +99,12 @@ test('after a pause one trial runs alone', async () => {
   const turns = turnsFor(3, 0, clock);
   turns.pause(7_000);
   const trial = held();
-  const runs = [turns.run(trial.task, quick)];
+  const runs = [inTurn(turns, trial.task, quick)];
   let others = 0;
-  for (let i = 0; i < 3; i++) runs.push(turns.run(async () => void others++, quick));
-  clock.increment(6_999);
+  for (let i = 0; i < 3; i++) runs.push(inTurn(turns, async () => void others++, quick));
+  await pass(clock, 6_999);
   expect(turns.pausedMs()).toBe(1);
-  clock.increment(1);
+  await pass(clock, 1);
   await trial.started;
   expect(others).toBe(0);
   trial.release();
@@ -109,17 +117,17 @@ test('a trial that hangs holds the others for ten seconds, and one more each tim
   const turns = turnsFor(3, 0, clock);
   turns.pause(1_000);
   const [first, second] = [held(), held()];
-  const runs = [turns.run(first.task, quick), turns.run(second.task, quick)];
+  const runs = [inTurn(turns, first.task, quick), inTurn(turns, second.task, quick)];
   let others = 0;
-  runs.push(turns.run(async () => void others++, quick));
+  runs.push(inTurn(turns, async () => void others++, quick));
   let secondStarted = false;
   void second.started.then(() => void (secondStarted = true));
-  clock.increment(1_000);
+  await pass(clock, 1_000);
   await first.started;
-  clock.increment(9_999);
+  await pass(clock, 9_999);
   await flush();
   expect(secondStarted).toBe(false);
-  clock.increment(1);
+  await pass(clock, 1);
   await second.started;
   expect(others).toBe(0);
   second.release();
@@ -134,15 +142,15 @@ test('a pause that a late trial asks for is kept', async () => {
   const turns = turnsFor(3, 0, clock);
   turns.pause(1_000);
   const [first, second, third] = [held(), held(), held()];
-  const runs = [first, second, third].map(({ task }) => turns.run(task, quick));
-  clock.increment(1_000);
+  const runs = [first, second, third].map(({ task }) => inTurn(turns, task, quick));
+  await pass(clock, 1_000);
   await first.started;
   turns.pause(20_000);
   first.release();
   await runs[0];
   let thirdStarted = false;
   void third.started.then(() => void (thirdStarted = true));
-  clock.increment(20_000);
+  await pass(clock, 20_000);
   await second.started;
   await flush();
   expect(thirdStarted).toBe(false);
@@ -157,10 +165,10 @@ test('a page of a listing is no trial while others wait', async () => {
   turns.pause(1_000);
   const order: string[] = [];
   const runs = [
-    turns.run(async () => void order.push('bulk'), bulk),
-    turns.run(async () => void order.push('quick'), quick),
+    inTurn(turns, async () => void order.push('bulk'), bulk),
+    inTurn(turns, async () => void order.push('quick'), quick),
   ];
-  clock.increment(1_000);
+  await pass(clock, 1_000);
   await Promise.all(runs);
   expect(order).toEqual(['quick', 'bulk']);
 });
@@ -169,7 +177,7 @@ test('a shorter pause never ends a longer one; those who cannot wait are told', 
   const clock = createSimulatedClock();
   const turns = turnsFor(1, 0, clock);
   turns.pause(10_000);
-  const impatient = turns.run(async () => 'never', {
+  const impatient = inTurn(turns, async () => 'never', {
     ...quick,
     onPause: (delayMs) => new Error(`paused ${delayMs}`),
   });
@@ -224,7 +232,7 @@ test('whatever happens: limits, order and distance hold, and everybody is served
         if (step.kind === 'run') {
           const left = new AbortController();
           const options = { ...quick, bulk: step.bulk, signal: left.signal };
-          const ended = turns.run(begin(step.bulk, count++), options).catch(() => 'left');
+          const ended = inTurn(turns, begin(step.bulk, count++), options).catch(() => 'left');
           waiting.push({ left, ended });
         } else if (step.kind === 'finish') running[step.at]?.end();
         else if (step.kind === 'leave') waiting[step.at]?.left.abort(new Error('left'));

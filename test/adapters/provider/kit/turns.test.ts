@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { inTurn } from './in-turn.ts';
 import { createTurns, type TurnLimits } from '../../../../src/adapters/provider/kit/turns.ts';
 import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
 
@@ -11,14 +12,20 @@ function stand(limits: Partial<TurnLimits>, daemons = () => 1) {
   const begun: [string, number][] = [];
   const ends = new Map<string, () => void>();
   const run = (name: string, options: { urgent?: boolean; signal?: AbortSignal } = {}) =>
-    turns.run(
+    inTurn(
+      turns,
       () => {
         begun.push([name, clock.monotonic()]);
         return new Promise<string>((resolve) => ends.set(name, () => resolve(name)));
       },
       { urgent: false, signal: live, ...options },
     );
-  return { clock, begun, run, end: (name: string) => ends.get(name)!() };
+  async function pass(ms: number) {
+    await settle();
+    clock.increment(ms);
+    await settle();
+  }
+  return { clock, begun, run, pass, end: (name: string) => ends.get(name)!() };
 }
 /** Lets everything that is ready happen. */
 const settle = () => new Promise((resolve) => setImmediate(resolve));
@@ -26,6 +33,7 @@ const settle = () => new Promise((resolve) => setImmediate(resolve));
 test('no more run at once than may; the others come in order', async () => {
   const { begun, run, end } = stand({ maxConcurrency: 2 });
   const all = ['a', 'b', 'c', 'd'].map((name) => run(name));
+  await settle();
   expect(begun.map(([name]) => name)).toEqual(['a', 'b']);
   end('b');
   await settle();
@@ -38,9 +46,9 @@ test('no more run at once than may; the others come in order', async () => {
 });
 
 test('starts keep the distance that the budget asks for, failed ones too', async () => {
-  const { clock, begun, run } = stand({ gapMs: 100 });
+  const { clock, pass, begun, run } = stand({ gapMs: 100 });
   for (const name of ['a', 'b', 'c']) void run(name);
-  for (let step = 0; step < 10; step++) clock.increment(50);
+  for (let step = 0; step < 10; step++) await pass(50);
   expect(begun).toEqual([
     ['a', 0],
     ['b', 100],
@@ -49,13 +57,13 @@ test('starts keep the distance that the budget asks for, failed ones too', async
   expect(clock.pending, 'no timer is left').toBe(0);
 });
 
-test('live daemons share the budget, and a change of their number counts at once', () => {
+test('live daemons share the budget, and a change of their number counts at once', async () => {
   let daemons = 4;
-  const { clock, begun, run } = stand({ gapMs: 100 }, () => daemons);
+  const { pass, begun, run } = stand({ gapMs: 100 }, () => daemons);
   for (const name of ['a', 'b', 'c']) void run(name);
-  clock.increment(400);
+  await pass(400);
   daemons = 1;
-  clock.increment(400);
+  await pass(400);
   expect(begun).toEqual([
     ['a', 0],
     ['b', 400],
@@ -69,13 +77,14 @@ test('what is urgent overtakes what waits', async () => {
   void run('a');
   void run('b');
   void run('c', { urgent: true });
+  await settle();
   end('a');
   await settle();
   expect(begun.map(([name]) => name)).toEqual(['a', 'c']);
 });
 
 test('who is aborted leaves the queue, and the others move up', async () => {
-  const { clock, begun, run } = stand({ gapMs: 1_000 });
+  const { pass, begun, run } = stand({ gapMs: 1_000 });
   const leaving = new AbortController();
   void run('a');
   const gone = run('b', { signal: leaving.signal });
@@ -83,7 +92,7 @@ test('who is aborted leaves the queue, and the others move up', async () => {
   const reason = new Error('left');
   leaving.abort(reason);
   await expect(gone).rejects.toBe(reason);
-  clock.increment(1_000);
+  await pass(1_000);
   expect(begun).toEqual([
     ['a', 0],
     ['c', 1_000],

@@ -27,6 +27,7 @@ export const call = (signal = new AbortController().signal) => ({
   signal,
   deadline: new Date(Date.now() + 60_000),
   operationId: 'x',
+  requireOurs: () => undefined,
 });
 
 /** A page on loopback. */

@@ -44,6 +44,7 @@ const call = (operationId = 'x') => ({
   signal: new AbortController().signal,
   deadline: new Date(0),
   operationId,
+  requireOurs: () => undefined,
 });
 const idsOf = async (provider: Provider) =>
   (await provider.listMachines({}, call())).machines.map(

@@ -92,6 +92,7 @@ export function createStubStand(
     signal: signal ?? new AbortController().signal,
     deadline: new Date(clock.now() + 3_600_000),
     operationId,
+    requireOurs: () => undefined,
   });
 
   async function create(order: CreateOrder = {}): Promise<DriverMachine> {

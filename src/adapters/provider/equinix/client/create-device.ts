@@ -7,7 +7,7 @@ import {
   type Target,
   targetOf,
 } from './device-order.ts';
-import { asAmbiguous, type EquinixError, isEquinixError } from './errors.ts';
+import { asAmbiguous, type ApiError, isApiError } from '../../http/errors.ts';
 import { holderOf, isDevice, isOurs, lookUntil, strangerThere } from './probe.ts';
 import { type Device, idOf } from './schema.ts';
 
@@ -23,7 +23,7 @@ type Step = Creation | { readonly target: Target };
 /**
  * Creates the device of an order at most once. The witness among its tags tells our device from a
  * stranger's, so that a lost reply is settled by looking and never by a blind repetition.
- * @throws {EquinixError} RaceLost, Rejected, Capacity: nothing of ours exists. `ambiguous`, above
+ * @throws {ApiError} RaceLost, Rejected, Capacity: nothing of ours exists. `ambiguous`, above
  * all OutcomeUnknown: something may exist, look again by the witness later.
  */
 export async function createDevice(scene: Scene, order: DeviceOrder): Promise<Creation> {
@@ -32,7 +32,7 @@ export async function createDevice(scene: Scene, order: DeviceOrder): Promise<Cr
   try {
     return await settle(scene, order, progress);
   } catch (error) {
-    const unsettled = progress.ambiguous && isEquinixError(error) && error.kind !== 'RaceLost';
+    const unsettled = progress.ambiguous && isApiError(error) && error.kind !== 'RaceLost';
     throw unsettled ? asAmbiguous(error) : error;
   }
 }
@@ -74,7 +74,7 @@ async function adoptSeen(
   progress: MutableProgress,
 ): Promise<Creation> {
   progress.ambiguous = true;
-  return adopted(await routes.getDevice(call, id));
+  return adopted(await routes.getDevice(id, call));
 }
 
 /** What is on the reservation, and what it offers if that is nothing. */
@@ -84,7 +84,7 @@ async function preCheck(
   progress: MutableProgress,
 ): Promise<Step> {
   const { routes, call, config } = scene;
-  const reservation = await routes.getReservation(call, order.reservationId);
+  const reservation = await routes.getReservation(order.reservationId, call);
   const holder = await holderOf(scene, reservation);
   if (isDevice(holder) && isOurs(scene, order, holder)) {
     return adoptSeen(scene, holder, progress);
@@ -111,14 +111,14 @@ async function resume(scene: Scene, order: DeviceOrder, progress: MutableProgres
   try {
     return await preCheck(scene, order, progress);
   } catch (error) {
-    if (!isEquinixError(error, 'Rejected')) throw error;
+    if (!isApiError(error, 'Rejected')) throw error;
     return outlastRefusal(scene, order, { error, lostAtMs });
   }
 }
 
 type Answer =
   | { readonly type: 'created'; readonly device: Device }
-  | { readonly type: 'refused'; readonly error: EquinixError }
+  | { readonly type: 'refused'; readonly error: ApiError }
   | { readonly type: 'lost' };
 
 async function post(
@@ -136,9 +136,9 @@ async function post(
     const body = bodyFor(scene, order, target);
     return { type: 'created', device: await routes.createDevice(call, body, beforeAttempt) };
   } catch (error) {
-    if (!isEquinixError(error) || error.kind === 'Cancelled') throw error;
+    if (!isApiError(error) || error.kind === 'Cancelled') throw error;
     if (error.ambiguous) return { type: 'lost' };
-    if (isEquinixError(error, 'Forbidden', 'NotFound', 'Rejected', 'Capacity')) {
+    if (isApiError(error, 'Forbidden', 'NotFound', 'Rejected', 'Capacity')) {
       return { type: 'refused', error };
     }
     throw error;
@@ -160,12 +160,12 @@ function checkCreated(scene: Scene, order: DeviceOrder, device: Device): Device 
 async function explainRefusal(
   scene: Scene,
   order: DeviceOrder,
-  { refusal, progress }: { readonly refusal: EquinixError; readonly progress: MutableProgress },
+  { refusal, progress }: { readonly refusal: ApiError; readonly progress: MutableProgress },
 ): Promise<Creation> {
   const tells = refusal.status === 409 || refusal.status === 422;
   if (!tells) throw refusal;
   const holder = await readHolder(scene, order).catch((error: unknown) => {
-    throw isEquinixError(error) && error.kind !== 'Cancelled' ? refusal : error;
+    throw isApiError(error) && error.kind !== 'Cancelled' ? refusal : error;
   });
   if (!holder) throw refusal;
   if (!isDevice(holder) || !isOurs(scene, order, holder)) throw strangerThere(scene);
@@ -173,13 +173,13 @@ async function explainRefusal(
 }
 
 const readHolder = async (scene: Scene, { reservationId }: DeviceOrder) =>
-  holderOf(scene, await scene.routes.getReservation(scene.call, reservationId));
+  holderOf(scene, await scene.routes.getReservation(reservationId, scene.call));
 
 /** A refused repetition may only mean that the lost request did work and is not visible yet. */
 async function outlastRefusal(
   scene: Scene,
   order: DeviceOrder,
-  { error, lostAtMs }: { readonly error: EquinixError; readonly lostAtMs: number },
+  { error, lostAtMs }: { readonly error: ApiError; readonly lostAtMs: number },
 ): Promise<Creation> {
   const { call, timings } = scene;
   const found = await lookUntil(scene, order, {

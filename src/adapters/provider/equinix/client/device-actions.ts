@@ -1,7 +1,7 @@
-import type { Call } from './call.ts';
+import type { Call } from '../../http/call.ts';
 import type { DeviceAction, DeviceRoutes } from './device-routes.ts';
-import { asAmbiguous, isEquinixError } from './errors.ts';
-import { unsettled } from './mutation.ts';
+import { asAmbiguous, isApiError } from '../../http/errors.ts';
+import { unsettled } from '../../http/mutation.ts';
 import type { BeforeSending } from './request-parts.ts';
 import type { DeviceEvent } from './schema.ts';
 
@@ -23,26 +23,31 @@ export const reinstallAction = ({ operatingSystem }: ReinstallOptions): OnceActi
   ...(operatingSystem !== undefined && { operating_system: operatingSystem }),
 });
 
-export interface ActOnce extends BeforeSending {
+export interface ActOnce extends BeforeAction {
   readonly id: string;
   readonly action: OnceAction;
+}
+export interface BeforeAction extends BeforeSending {
+  /** The last thing that is asked before the request; what it throws ends the operation. */
+  readonly look?: () => Promise<void>;
 }
 
 /**
  * Asks for an action, once. When the reply is lost, an event that was not there before the request
  * and names the action proves that it was accepted; the server's and our clock are not compared.
- * @throws {EquinixError} OutcomeUnknown: no such trace; it may have been accepted or not.
+ * @throws {ApiError} OutcomeUnknown: no such trace; it may have been accepted or not.
  */
 export async function actOnce(
   routes: DeviceRoutes,
   call: Call,
-  { id, action, beforeSending }: ActOnce,
+  { id, action, look, beforeSending }: ActOnce,
 ): Promise<void> {
   const before = await eventIds(routes, call, id);
+  await look?.();
   try {
     await routes.postAction(call, id, action, beforeSending);
   } catch (error) {
-    if (!isEquinixError(error) || !error.ambiguous || error.kind === 'Cancelled') throw error;
+    if (!isApiError(error) || !error.ambiguous || error.kind === 'Cancelled') throw error;
     const trace = { id, type: action.type, before };
     if (await traceAppears(routes, call, trace).catch(unlessCancelled)) return;
     throw unsettled(call, error);
@@ -64,9 +69,9 @@ async function eventIds(
   try {
     return new Set((await routes.newestEvents(call, id)).map((event) => event.id));
   } catch (error) {
-    if (isEquinixError(error, 'NotFound', 'Forbidden', 'Rejected', 'Protocol')) return null;
+    if (isApiError(error, 'NotFound', 'Forbidden', 'Rejected', 'Protocol')) return null;
     // Not even a route: what answers for it need not have the API's form.
-    if (isEquinixError(error) && error.status === 404) return null;
+    if (isApiError(error) && error.status === 404) return null;
     throw error;
   }
 }
@@ -82,7 +87,7 @@ async function traceAppears(routes: DeviceRoutes, call: Call, trace: Trace): Pro
 
 /** A reboot leaves the state as it is. */
 async function showsInState(routes: DeviceRoutes, call: Call, { id, type }: Trace) {
-  return type === 'reinstall' && (await routes.getDevice(call, id, {})).state === 'reinstalling';
+  return type === 'reinstall' && (await routes.getDevice(id, call, {})).state === 'reinstalling';
 }
 
 async function showsInEvents(routes: DeviceRoutes, call: Call, { id, type, before }: Trace) {
@@ -95,6 +100,6 @@ async function showsInEvents(routes: DeviceRoutes, call: Call, { id, type, befor
 
 /** A failed look proves nothing either way. */
 function unlessCancelled(error: unknown): false {
-  if (isEquinixError(error) && error.kind !== 'Cancelled') return false;
-  throw isEquinixError(error) ? asAmbiguous(error) : error;
+  if (isApiError(error) && error.kind !== 'Cancelled') return false;
+  throw isApiError(error) ? asAmbiguous(error) : error;
 }

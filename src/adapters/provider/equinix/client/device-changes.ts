@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Call } from './call.ts';
+import type { Call } from '../../http/call.ts';
 import type { DevicePatch, DeviceRoutes } from './device-routes.ts';
-import { type EquinixError, isNotFound } from './errors.ts';
-import { mutate } from './mutation.ts';
+import { type ApiError, isNotFound } from '../../http/errors.ts';
+import { mutate } from '../../http/mutation.ts';
 import { type BeforeSending, givenOf } from './request-parts.ts';
 import { type Device, device } from './schema.ts';
 
 /**
  * Changes the given fields. The same change twice is the same as once, so it is repeated until it
  * is seen.
- * @throws {EquinixError} InvalidArgument: no field is given.
+ * @throws {ApiError} InvalidArgument: no field is given.
  */
 export async function updateDevice(
   routes: DeviceRoutes,
@@ -57,7 +57,7 @@ export async function deleteDevice(
       return (await unlessGone(sent.then(accepted))) ?? 'unknown device';
     },
     look: async () => {
-      const seen = await unlessGone(routes.getDevice(call, id, {}));
+      const seen = await unlessGone(routes.getDevice(id, call, {}));
       if (!seen) return { value: 'unknown device' as const };
       return LEAVING.has(seen.state ?? '') ? { value: accepted() } : null;
     },
@@ -74,7 +74,7 @@ const unlessGone = <T>(request: Promise<T>): Promise<T | undefined> =>
 
 /**
  * Switches a machine on or off; one that is so already, or on its way, is left as it is.
- * @throws {EquinixError} OutcomeUnknown: sent twice, and its state shows nothing of it.
+ * @throws {ApiError} OutcomeUnknown: sent twice, and its state shows nothing of it.
  */
 export async function setPower(
   routes: DeviceRoutes,
@@ -85,7 +85,7 @@ export async function setPower(
     endpoint: 'PerformDeviceAction',
     send: () => routes.postAction(call, id, { type: `power_${want}` }, beforeSending),
     look: async () => {
-      const { state = '' } = await routes.getDevice(call, id, {});
+      const { state = '' } = await routes.getDevice(id, call, {});
       return POWERED[want].has(state) ? { value: undefined } : null;
     },
     looksAfter: isRefusedByState,
@@ -97,4 +97,4 @@ const POWERED: Readonly<Record<'on' | 'off', ReadonlySet<string>>> = {
   on: new Set(['powering_on', 'active']),
   off: new Set(['powering_off', 'inactive']),
 };
-const isRefusedByState = ({ status }: EquinixError): boolean => status === 422;
+const isRefusedByState = ({ status }: ApiError): boolean => status === 422;

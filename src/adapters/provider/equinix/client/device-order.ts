@@ -1,10 +1,10 @@
 import { isUuid, type Witness } from '../../../../domain/ids.ts';
 import type { EquinixConfig, EquinixTimings } from '../settings.ts';
 import { ownerTag, witnessTag } from '../tags.ts';
-import type { Call } from './call.ts';
+import type { Call } from '../../http/call.ts';
 import type { CreateDeviceBody } from './device-routes.ts';
 import { givenOf } from './request-parts.ts';
-import type { Routes } from './routes.ts';
+import type { Routes } from './client.ts';
 import type { Reservation } from './schema.ts';
 
 export interface DeviceOrder {
@@ -49,7 +49,7 @@ export interface Target {
   readonly metro?: string;
 }
 
-/** Everything that shows without a request. @throws {EquinixError} NoReservationProvided, InvalidArgument. */
+/** Everything that shows without a request. @throws {ApiError} NoReservationProvided, InvalidArgument. */
 export function checkOrder({ call, config }: Scene, order: DeviceOrder): void {
   const refuse = (message: string) => call.error('InvalidArgument', message);
   const { reservationId, hostname, witness, sshKeyId } = order;
@@ -62,7 +62,7 @@ export function checkOrder({ call, config }: Scene, order: DeviceOrder): void {
   }
 }
 
-/** What a reservation offers. @throws {EquinixError} Rejected: it names no plan. */
+/** What a reservation offers. @throws {ApiError} Rejected: it names no plan. */
 export function targetOf(call: Call, reservation: Reservation): Target {
   const plan = reservation.plan?.slug;
   if (plan === undefined) throw call.error('Rejected', 'the reservation names no plan');

@@ -1,8 +1,16 @@
+import type { Api } from '../../http/api.ts';
+import type { Call } from '../../http/call.ts';
+import { readPages, type Walked } from '../../http/pages.ts';
 import type { EquinixConfig } from '../settings.ts';
-import type { Call } from './call.ts';
-import type { List, ListOptions, Paging } from './listing.ts';
-import type { Walked } from './pages.ts';
-import { type BeforeSending, checkedId, type Expansion, expansionOf } from './request-parts.ts';
+import {
+  type BeforeSending,
+  checkedId,
+  type Expansion,
+  expansionOf,
+  type ListOptions,
+  pagingOf,
+  type Within,
+} from './request-parts.ts';
 import {
   type Device,
   device,
@@ -34,15 +42,9 @@ export interface CreateDeviceBody {
 /** What can be changed of a device; what is not given stays. */
 export interface DevicePatch {
   readonly hostname?: string;
-  readonly description?: string;
   readonly tags?: readonly string[];
   /** Secret. */
   readonly userdata?: string;
-  /** Secret. */
-  readonly customdata?: Readonly<Record<string, unknown>>;
-  readonly locked?: boolean;
-  readonly always_pxe?: boolean;
-  readonly ipxe_script_url?: string;
 }
 
 /** Body of an action; only `reinstall` has more than its type. */
@@ -54,26 +56,31 @@ export interface DeviceAction {
 const WITH_RESERVATION = { include: 'facility,hardware_reservation' };
 
 /**
- * The routes of devices, one function each. All belong to a `Call`, which bounds and counts them;
- * all throw `EquinixError` and nothing else.
+ * The routes of devices, one function each: what is sent and what comes back. All belong to a `Call`,
+ * which bounds and counts them; all throw `ApiError` and nothing else.
  */
-export function createDeviceRoutes(config: Pick<EquinixConfig, 'projectId'>, list: List) {
+export function createDeviceRoutes(
+  config: Pick<EquinixConfig, 'projectId' | 'pageSize'>,
+  api: Pick<Api, 'call'>,
+) {
   const devicesOf = (call: Call, projectId: string = config.projectId) =>
     `/projects/${checkedId(call, projectId)}/devices`;
   const pathOf = (call: Call, id: string) => `/devices/${checkedId(call, id)}`;
 
   return {
-    getDevice: (
-      call: Call,
+    async getDevice(
       id: string,
+      within: Within,
       expansion: Expansion = { include: ['hardware_reservation'] },
-    ): Promise<Device> =>
-      call.send({
+    ): Promise<Device> {
+      const call = api.call('getDevice', within);
+      return call.send({
         method: 'GET',
         path: pathOf(call, id),
         query: expansionOf(expansion, ['facility']),
         schema: ofId(device, id),
-      }),
+      });
+    },
     /** With `userdata`, for a comparison with what was sent; it is to go no further. */
     getWrittenDevice: (call: Call, id: string) =>
       call.send({
@@ -83,16 +90,17 @@ export function createDeviceRoutes(config: Pick<EquinixConfig, 'projectId'>, lis
         schema: ofId(writtenDevice, id),
       }),
     /** All devices of a project, foreign ones included. */
-    listDevices: (call: Call, options: ListOptions = {}): Promise<Walked<Device>> => {
+    async listDevices(within: Within, options: ListOptions = {}): Promise<Walked<Device>> {
+      const call = api.call('listDevices', within);
       const path = devicesOf(call, options.projectId);
       const order = { include: 'facility', sort_by: 'hostname', sort_direction: 'asc' };
-      const fetchPage = async (paging: Paging) => {
-        const query = { ...order, ...paging };
+      const fetchPage = async (page: number) => {
+        const query = { ...order, ...pagingOf(config, page) };
         const request = { method: 'GET', path, query, bulk: true } as const;
         const { devices, meta } = await call.send({ ...request, schema: devicePage });
-        return { ...devices, meta };
+        return { ...devices, ...meta };
       };
-      return list(call, { endpoint: 'ListDevices', fetchPage }, options);
+      return readPages(call, { ...options, endpoint: 'ListDevices', fetchPage });
     },
     /**
      * Devices that carry exactly this tag; the server's own filter is not trusted. One short page
@@ -100,12 +108,17 @@ export function createDeviceRoutes(config: Pick<EquinixConfig, 'projectId'>, lis
      */
     listDevicesByTag: async (call: Call, tag: string): Promise<Walked<Device>> => {
       const path = devicesOf(call);
-      const fetchPage = async (paging: Paging) => {
-        const query = { tag, ...WITH_RESERVATION, ...paging };
-        const page = await call.send({ method: 'GET', path, query, schema: devicePage });
-        return { ...page.devices, meta: page.meta };
+      const fetchPage = async (page: number) => {
+        const query = { tag, ...WITH_RESERVATION, ...pagingOf(config, page) };
+        const { devices, meta } = await call.send({
+          method: 'GET',
+          path,
+          query,
+          schema: devicePage,
+        });
+        return { ...devices, ...meta };
       };
-      const found = await list(call, { endpoint: 'ListDevices', fetchPage });
+      const found = await readPages(call, { endpoint: 'ListDevices', fetchPage });
       // One that cannot be read may carry the tag too.
       const complete = found.complete && found.unread.length === 0;
       return { ...found, items: found.items.filter(({ tags }) => tags.includes(tag)), complete };
@@ -127,12 +140,12 @@ export function createDeviceRoutes(config: Pick<EquinixConfig, 'projectId'>, lis
       beforeSending?: BeforeSending['beforeSending'],
     ): Promise<Device> =>
       call.send({
-        ...checkOf(beforeSending),
         method: 'PUT',
         path: pathOf(call, id),
         query: { include: 'facility' },
         body,
         schema: ofId(device, id),
+        beforeAttempt: beforeSending,
       }),
     deleteDevice: (
       call: Call,
@@ -141,7 +154,7 @@ export function createDeviceRoutes(config: Pick<EquinixConfig, 'projectId'>, lis
     ): Promise<undefined> => {
       const query = force ? { force_delete: 'true' } : {};
       const request = { method: 'DELETE', path: pathOf(call, id), query } as const;
-      return call.send({ ...request, schema: nothing, ...checkOf(beforeSending) });
+      return call.send({ ...request, schema: nothing, beforeAttempt: beforeSending });
     },
     postAction: (
       call: Call,
@@ -149,9 +162,8 @@ export function createDeviceRoutes(config: Pick<EquinixConfig, 'projectId'>, lis
       body: DeviceAction,
       beforeSending?: BeforeSending['beforeSending'],
     ): Promise<undefined> => {
-      const path = `${pathOf(call, id)}/actions`;
-      const check = checkOf(beforeSending);
-      return call.send({ method: 'POST', path, body, schema: nothing, ...check });
+      const request = { method: 'POST', path: `${pathOf(call, id)}/actions`, body } as const;
+      return call.send({ ...request, schema: nothing, beforeAttempt: beforeSending });
     },
     /** The newest ones, in one request. */
     newestEvents: async (call: Call, id: string): Promise<readonly DeviceEvent[]> => {
@@ -162,6 +174,3 @@ export function createDeviceRoutes(config: Pick<EquinixConfig, 'projectId'>, lis
   };
 }
 export type DeviceRoutes = ReturnType<typeof createDeviceRoutes>;
-
-const checkOf = (beforeAttempt: BeforeSending['beforeSending']) =>
-  beforeAttempt === undefined ? {} : { beforeAttempt };

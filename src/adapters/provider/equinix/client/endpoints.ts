@@ -1,6 +1,3 @@
-/** Name of a route that is not in the table. */
-export const UNKNOWN_ENDPOINT = 'Unknown';
-
 const ENDPOINTS: readonly (readonly [methods: string, path: RegExp, name: string])[] = [
   ['GET', /^\/devices\/[^/]+$/, 'GetDevice'],
   ['PUT PATCH', /^\/devices\/[^/]+$/, 'UpdateDevice'],
@@ -21,9 +18,9 @@ const ENDPOINTS: readonly (readonly [methods: string, path: RegExp, name: string
 ];
 
 /** Name of a route for metrics and logs; `path` is below the base path, without query. */
-export function endpointName(method: string, path: string): string {
+export function endpointName(method: string, path: string): string | null {
   const found = ENDPOINTS.find(
     ([methods, at]) => methods.split(' ').includes(method) && at.test(path),
   );
-  return found?.[2] ?? UNKNOWN_ENDPOINT;
+  return found?.[2] ?? null;
 }

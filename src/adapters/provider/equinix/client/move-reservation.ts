@@ -1,6 +1,6 @@
-import type { Call } from './call.ts';
-import { type EquinixError, isEquinixError } from './errors.ts';
-import { mutate } from './mutation.ts';
+import type { Call } from '../../http/call.ts';
+import { type ApiError, isApiError } from '../../http/errors.ts';
+import { mutate } from '../../http/mutation.ts';
 import type { ReservationRoutes } from './reservation-routes.ts';
 import { idOf, type Reservation } from './schema.ts';
 
@@ -14,11 +14,11 @@ export async function moveReservation(
     endpoint: 'MoveReservation',
     send: () => routes.postMove(call, id, projectId),
     look: async () => {
-      const value = await routes.getReservation(call, id);
+      const value = await routes.getReservation(id, call);
       return idOf(value.project) === projectId ? { value } : null;
     },
     looksAfter: mayBeThere,
   });
 }
 
-const mayBeThere = (error: EquinixError): boolean => isEquinixError(error, 'Rejected');
+const mayBeThere = (error: ApiError): boolean => isApiError(error, 'Rejected');

@@ -1,7 +1,7 @@
 import type { EquinixConfig } from '../settings.ts';
 import { ownershipOf, witnessTag } from '../tags.ts';
 import type { DeviceOrder, Scene } from './device-order.ts';
-import { isEquinixError } from './errors.ts';
+import { isApiError } from '../../http/errors.ts';
 import { type Device, idOf, isExpanded, type Reservation } from './schema.ts';
 
 /** Where a creation looks for what it may have made. */
@@ -31,10 +31,10 @@ export async function findByWitness(place: Place, sought: Sought): Promise<Sight
   const holder =
     sought.reservationId === null
       ? null
-      : await holderOf(place, await routes.getReservation(call, sought.reservationId));
+      : await holderOf(place, await routes.getReservation(sought.reservationId, call));
   const { items, complete } =
     isDevice(holder) && carriesWitness(sought, holder)
-      ? { items: [await routes.getDevice(call, holder.id)], complete: true }
+      ? { items: [await routes.getDevice(holder.id, call)], complete: true }
       : await routes.listDevicesByTag(call, witnessTag(sought.witness));
   const ours = items.find((device) => isOurs(place, sought, device)) ?? null;
   return { ours, holder, foreign: ours ? null : (items[0] ?? null), complete };
@@ -42,7 +42,7 @@ export async function findByWitness(place: Place, sought: Sought): Promise<Sight
 
 /**
  * The device of the witness, if it is to be seen.
- * @throws {EquinixError} RaceLost: a stranger's device is there and none of ours.
+ * @throws {ApiError} RaceLost: a stranger's device is there and none of ours.
  */
 async function look(place: Place, sought: Sought): Promise<Pick<Sighting, 'ours' | 'complete'>> {
   const { ours, holder, foreign, complete } = await findByWitness(place, sought);
@@ -61,7 +61,7 @@ export interface Patience {
   readonly looksMin: number;
 }
 
-/** Looks until the device shows or patience ends; then null. @throws {EquinixError} RaceLost. */
+/** Looks until the device shows or patience ends; then null. @throws {ApiError} RaceLost. */
 export async function lookUntil(
   place: Place,
   sought: Sought,
@@ -85,8 +85,8 @@ export async function holderOf({ routes, call }: Place, { device }: Reservation)
   if (isExpanded(device) && device.tags.length > 0) return device;
   const id = idOf(device);
   if (id === null) return null;
-  return routes.getDevice(call, id).catch((error: unknown) => {
-    if (isEquinixError(error, 'NotFound', 'Forbidden')) return 'hidden';
+  return routes.getDevice(id, call).catch((error: unknown) => {
+    if (isApiError(error, 'NotFound', 'Forbidden')) return 'hidden';
     throw error;
   });
 }

@@ -1,5 +1,8 @@
 import { isUuid } from '../../../../domain/ids.ts';
-import type { Call } from './call.ts';
+import type { Call } from '../../http/call.ts';
+
+/** Goes on with an operation; or is the signal of a new one. */
+export type Within = AbortSignal | Call;
 
 /** What a read opens and shuts of a resource: names of relations, dotted for deeper ones. */
 export interface Expansion {
@@ -13,7 +16,21 @@ export interface BeforeSending {
   readonly beforeSending?: (() => Promise<void>) | undefined;
 }
 
-/** An id as part of a path. @throws {EquinixError} InvalidArgument: nothing is sent. */
+/** How a listing is read. */
+export interface ListOptions {
+  /** Another project than the configured one. */
+  readonly projectId?: string;
+  /** An incomplete listing is a failure, `PartialListing`, that holds what was seen. */
+  readonly insist?: boolean;
+}
+
+/** Query parameters of one page. */
+export const pagingOf = ({ pageSize }: { readonly pageSize: number }, page: number) => ({
+  page: String(page),
+  per_page: String(pageSize),
+});
+
+/** An id as part of a path. @throws {ApiError} InvalidArgument: nothing is sent. */
 export function checkedId(call: Call, id: string): string {
   if (!isUuid(id)) throw call.error('InvalidArgument', 'the id is no lower-case UUID');
   return id;

@@ -1,56 +1,66 @@
+import type { Api } from '../../http/api.ts';
+import type { Call } from '../../http/call.ts';
+import { readPages, type Walked } from '../../http/pages.ts';
 import type { EquinixConfig } from '../settings.ts';
-import type { Call } from './call.ts';
-import type { List, ListOptions, Paging } from './listing.ts';
-import type { Walked } from './pages.ts';
-import { checkedId } from './request-parts.ts';
+import { checkedId, type ListOptions, pagingOf, type Within } from './request-parts.ts';
 import { ofId, type Reservation, reservation, reservationPage } from './schema.ts';
 
 const OLDEST_FIRST = { sort_by: 'created_at', sort_direction: 'asc' };
 
 /** The routes of hardware reservations; see `createDeviceRoutes`. */
-export function createReservationRoutes(config: Pick<EquinixConfig, 'projectId'>, list: List) {
+export function createReservationRoutes(
+  config: Pick<EquinixConfig, 'projectId' | 'pageSize'>,
+  api: Pick<Api, 'call'>,
+) {
   const pathOf = (call: Call, id: string) => `/hardware-reservations/${checkedId(call, id)}`;
 
-  const walk = (
+  function read(
     call: Call,
     { endpoint, path, include }: { endpoint: string; path: string; include: string },
-    options: ListOptions,
-  ): Promise<Walked<Reservation>> => {
-    const fetchPage = async (paging: Paging) => {
-      const query = { include, ...OLDEST_FIRST, ...paging };
+    options: Pick<ListOptions, 'insist'>,
+  ): Promise<Walked<Reservation>> {
+    const fetchPage = async (number: number) => {
+      const query = { include, ...OLDEST_FIRST, ...pagingOf(config, number) };
       const request = { method: 'GET', path, query, bulk: true } as const;
       const page = await call.send({ ...request, schema: reservationPage });
-      return { ...page.hardware_reservations, meta: page.meta };
+      return { ...page.hardware_reservations, ...page.meta };
     };
-    return list(call, { endpoint, fetchPage }, options);
-  };
+    return readPages(call, { ...options, endpoint, fetchPage });
+  }
 
   return {
     /** All reservations of a project: slow and costly. */
-    listReservations: (call: Call, options: ListOptions = {}): Promise<Walked<Reservation>> => {
+    async listReservations(
+      within: Within,
+      options: ListOptions = {},
+    ): Promise<Walked<Reservation>> {
+      const call = api.call('listReservations', within);
       const projectId = checkedId(call, options.projectId ?? config.projectId);
       const path = `/projects/${projectId}/hardware-reservations`;
       const source = { endpoint: 'ListReservations', path, include: 'facility,device' };
-      return walk(call, source, options);
+      return read(call, source, options);
     },
     /** All reservations of an organisation, each with its project. */
-    listOrganizationReservations: (
-      call: Call,
+    async listOrganizationReservations(
       organizationId: string,
+      within: Within,
       options: Pick<ListOptions, 'insist'> = {},
-    ): Promise<Walked<Reservation>> => {
+    ): Promise<Walked<Reservation>> {
+      const call = api.call('listOrganizationReservations', within);
       const path = `/organizations/${checkedId(call, organizationId)}/hardware-reservations`;
       const include = 'facility,device,project';
       const endpoint = 'ListOrganizationReservations';
-      return walk(call, { endpoint, path, include }, options);
+      return read(call, { endpoint, path, include }, options);
     },
-    getReservation: (call: Call, id: string): Promise<Reservation> =>
-      call.send({
+    async getReservation(id: string, within: Within): Promise<Reservation> {
+      const call = api.call('getReservation', within);
+      return call.send({
         method: 'GET',
         path: pathOf(call, id),
         query: { include: 'device,facility,project' },
         schema: ofId(reservation, id),
-      }),
+      });
+    },
     postMove: (call: Call, id: string, projectId: string): Promise<Reservation> =>
       call.send({
         method: 'POST',

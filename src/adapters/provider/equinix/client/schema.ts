@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { isUuid } from '../../../../domain/ids.ts';
+import type { Entries, Unread } from '../../http/pages.ts';
+import { placesOf } from '../../http/places.ts';
 
 /**
  * The fields of the API's replies that we use; unknown ones are left out. Nulls are dropped before,
@@ -70,11 +72,7 @@ export type Device = z.infer<typeof device>;
 const listedDevice = device.omit({ provisioning_events: true });
 
 /** With the fields that can be written; `userdata` is a secret and goes no further than a look. */
-export const writtenDevice = device.extend({
-  userdata: z.unknown().optional(),
-  always_pxe: flag,
-  ipxe_script_url: text,
-});
+export const writtenDevice = device.extend({ userdata: z.unknown().optional() });
 
 export const reservation = z.object({
   id: uuid,
@@ -108,29 +106,20 @@ export const sshKey = z.object({
 });
 export type SshKey = z.infer<typeof sshKey>;
 
-const meta = z.object({
-  total: z.number(),
-  current_page: z.number(),
-  last_page: z.number(),
-  /** Only whether it is there matters: it is never followed. */
-  next: z.unknown().optional(),
-});
-export type PageMeta = z.infer<typeof meta>;
-
-/** An entry of a list that is there and cannot be read. */
-export interface Unread {
-  /** Null: not even that. */
-  readonly id: string | null;
-  /** Of a device, the reservation under it, if that can be read. */
-  readonly reservationId: string | null;
-  /** Where it is not as agreed. */
-  readonly fault: string;
-}
-/** The entries of one page. */
-export interface Entries<T> {
-  readonly items: readonly T[];
-  readonly unread: readonly Unread[];
-}
+/** Where in its listing a page stands. */
+const meta = z
+  .object({
+    total: z.number(),
+    current_page: z.number(),
+    last_page: z.number(),
+    /** Only whether it is there matters: it is never followed. */
+    next: z.unknown().optional(),
+  })
+  .transform(({ total, current_page: number, last_page: last, next }) => ({
+    total,
+    number,
+    isLast: next === undefined || number >= last,
+  }));
 
 /** Entries are read one by one: what is wrong with one says nothing of the others. */
 const entriesOf = <T>(schema: z.ZodType<T>) =>
@@ -154,19 +143,6 @@ function namesOf(entry: unknown): Pick<Unread, 'id' | 'reservationId'> {
   const id = named.safeParse(entry).data?.id ?? null;
   return { id, reservationId: idOf(onReservation.safeParse(entry).data?.hardware_reservation) };
 }
-
-/** Paths and what was expected there; never the value. */
-export const placesOf = (error: z.ZodError): string =>
-  error.issues
-    .slice(0, 5)
-    .map((issue) => {
-      const expected = issue.code === 'invalid_type' ? ` (expected ${issue.expected})` : '';
-      return `${jsonPath(issue.path)}${expected}`;
-    })
-    .join(', ');
-
-const jsonPath = (path: readonly PropertyKey[]): string =>
-  `$${path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('')}`;
 
 export const devicePage = z.object({ devices: entriesOf(listedDevice), meta });
 export const reservationPage = z.object({ hardware_reservations: entriesOf(reservation), meta });

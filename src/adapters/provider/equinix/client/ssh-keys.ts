@@ -1,7 +1,7 @@
-import type { Call } from './call.ts';
-import { isEquinixError, isNotFound } from './errors.ts';
+import type { Call } from '../../http/call.ts';
+import { isApiError, isNotFound } from '../../http/errors.ts';
 import type { KeyRoutes } from './key-routes.ts';
-import { mutate } from './mutation.ts';
+import { mutate } from '../../http/mutation.ts';
 import type { SshKey } from './schema.ts';
 
 /** Same key type and base64 blob; comments and white space are not part of a key. */
@@ -40,7 +40,7 @@ async function replaceKey(
       return await routes.changeSshKey(call, change, method);
     } catch (error) {
       // The published description says PUT where clients send PATCH.
-      const wrongMethod = isEquinixError(error) && WRONG_METHOD.has(error.status ?? 0);
+      const wrongMethod = isApiError(error) && WRONG_METHOD.has(error.status ?? 0);
       if (!wrongMethod || method === 'PUT') throw error;
       method = 'PUT';
       return routes.changeSshKey(call, change, method);
@@ -74,7 +74,7 @@ export async function deleteSshKey(routes: KeyRoutes, call: Call, id: string): P
 
 /**
  * Makes the label hold our key, so that new machines let us in. Resolves with the key's id.
- * @throws {EquinixError} KeyLabelConflict: several keys that differ have the label.
+ * @throws {ApiError} KeyLabelConflict: several keys that differ have the label.
  */
 export async function ensureSshKey(
   routes: KeyRoutes,

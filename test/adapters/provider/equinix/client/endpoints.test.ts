@@ -22,7 +22,7 @@ test.each([
   ['PATCH', '/ssh-keys/x', 'UpdateSSHKey'],
   ['PUT', '/ssh-keys/x', 'UpdateSSHKey'],
   ['DELETE', '/ssh-keys/x', 'DeleteSSHKey'],
-  ['GET', '/plans', 'Unknown'],
+  ['GET', '/plans', null],
 ])('%s %s is %s', (method, path, name) => {
   expect(endpointName(method, path)).toBe(name);
 });

@@ -7,7 +7,7 @@ import {
   type EquinixClient,
 } from '../../../../../src/adapters/provider/equinix/client/client.ts';
 import type { DeviceOrder } from '../../../../../src/adapters/provider/equinix/client/device-order.ts';
-import { EquinixError } from '../../../../../src/adapters/provider/equinix/client/errors.ts';
+import { ApiError } from '../../../../../src/adapters/provider/http/errors.ts';
 import type { EquinixConfig } from '../../../../../src/adapters/provider/equinix/settings.ts';
 import { witness } from '../../../../../src/domain/ids.ts';
 import { startFakequinix } from '../../../../../src/simulator/fakequinix/fakequinix.ts';
@@ -40,7 +40,7 @@ export interface Stand {
    */
   run<T>(promise: Promise<T>, hung?: number): Promise<T>;
   /** As `run`, for a promise that has to fail with an error of the client. */
-  failureOf(promise: Promise<unknown>, hung?: number): Promise<EquinixError>;
+  failureOf(promise: Promise<unknown>, hung?: number): Promise<ApiError>;
   /** Journal entries since the stand was ready. */
   calls(): readonly Entry[];
   /** The same as `METHOD route`. */
@@ -127,13 +127,13 @@ export async function createStand(options: StandOptions = {}): Promise<Stand> {
   };
 }
 
-export async function failureOf(promise: Promise<unknown>): Promise<EquinixError> {
+export async function failureOf(promise: Promise<unknown>): Promise<ApiError> {
   const error: unknown = await promise.then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  expect(error).toBeInstanceOf(EquinixError);
-  return error as EquinixError;
+  expect(error).toBeInstanceOf(ApiError);
+  return error as ApiError;
 }
 
 /** Stores our key and makes an order for the first free reservation. */

@@ -168,18 +168,6 @@ test('vector 11: a revoked token after a lost reply hides nothing', async () => 
   expect(found?.id).toBe(ours()[0]!.id);
 });
 
-test('vector 12 (client): ten creations of one reservation, one post', async () => {
-  const marks = Array.from({ length: 10 }, (_, n) =>
-    witness(`0b6e1111-1111-4111-8111-00000000000${n}`),
-  );
-  const all = Promise.allSettled(marks.map((mark) => create({ witness: mark })));
-  const results = await stand.run(all);
-  expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-  const lost = results.flatMap((one) => (one.status === 'rejected' ? [one.reason.kind] : []));
-  expect(lost).toEqual(Array(9).fill('RaceLost'));
-  expect(posts()).toBe(1);
-});
-
 test('two clients on one reservation make one device, whoever is first', async () => {
   const other = stand.another();
   const mark = witness('0b6e1111-1111-4111-8111-222222222222');

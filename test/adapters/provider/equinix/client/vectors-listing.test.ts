@@ -187,7 +187,6 @@ test('an id of a project or organisation that is no UUID never leaves', async ()
     () => client.listDevices(live, { projectId }),
     () => client.listReservations(live, { projectId }),
     () => client.listOrganizationReservations('x', live),
-    () => client.listProjectSshKeys(live, { projectId }),
   ]) {
     expect(await failureOf(list())).toMatchObject({ kind: 'InvalidArgument', attempts: 0 });
   }

@@ -172,20 +172,6 @@ test('update: an unsent change is repeated, an empty one refused', async () => {
   });
 });
 
-test('two changes of one device go one after the other, those of two side by side', async () => {
-  const other = '0c9a7c52-1f0d-4d6e-8b55-0c9a4de2f702';
-  const match = { method: 'PUT' };
-  stand.fake.addFault({ match, times: 1, effect: { type: 'latency', ms: 500 } });
-  const client = stand.another({ parallelism: 3 });
-  const first = client.updateDevice(ID, { hostname: 'one' }, live);
-  const second = client.updateDevice(ID, { hostname: 'two' }, live);
-  const third = stand.failureOf(client.updateDevice(other, { hostname: 'three' }, live), 1);
-  expect(await third).toMatchObject({ kind: 'NotFound' });
-  expect(stand.calls().map(({ path }) => path.split('/').at(-1))).toEqual([ID, other]);
-  await stand.run(Promise.all([first, second]), 1);
-  expect(device().hostname).toBe('two');
-});
-
 const KEY = { label: 'shepherd-ci', key: publicKeyLine(1) };
 const PROJECT_KEYS = '/projects/{id}/ssh-keys';
 const keys = () => stand.run(stand.client.listProjectSshKeys(live));

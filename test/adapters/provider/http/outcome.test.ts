@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { HttpFailure } from '../../../../../src/adapters/provider/equinix/client/http.ts';
-import { createRedact } from '../../../../../src/adapters/provider/kit/redact.ts';
+import { ANSWERS } from '../../../../src/adapters/provider/equinix/client/api.ts';
+import { HttpFailure } from '../../../../src/adapters/provider/http/exchange.ts';
+import { createRedact } from '../../../../src/adapters/provider/kit/redact.ts';
 import {
   judgeFailure,
   judgeReply,
   waitAsked,
-} from '../../../../../src/adapters/provider/equinix/client/outcome.ts';
+} from '../../../../src/adapters/provider/http/outcome.ts';
 
 const NOW_MS = Date.parse('2026-08-01T10:00:00Z');
 const OWN = '{"errors":["no"]}';
@@ -19,7 +20,8 @@ const judge = (
     type = 'application/json; charset=utf-8',
   } = {},
 ) => {
-  const attempted = { endpoint, mutates, schema: z.unknown(), redact: (line: string) => line };
+  const redact = (line: string) => line;
+  const attempted = { form: ANSWERS, endpoint, mutates, schema: z.unknown(), redact };
   const verdict = judgeReply(
     attempted,
     { status, headers: { 'content-type': type }, text },
@@ -149,7 +151,8 @@ test('what a server says is freed of secrets before it is shortened', () => {
   const secret = 'a1b2c3d4e5f6a7b8c9d0';
   const text = JSON.stringify({ errors: [`${'-'.repeat(294)}${secret}`] });
   const redact = createRedact([secret]);
-  const attempted = { endpoint: 'CreateDevice', mutates: true, schema: z.unknown(), redact };
+  const sent = { endpoint: 'CreateDevice', mutates: true, schema: z.unknown(), redact };
+  const attempted = { ...sent, form: ANSWERS };
   const verdict = judgeReply(attempted, { status: 422, headers: {}, text }, NOW_MS);
   expect(JSON.stringify(verdict)).not.toContain('a1b2');
 });

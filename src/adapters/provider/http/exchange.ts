@@ -1,8 +1,8 @@
 import http, { type ClientRequest, type IncomingHttpHeaders } from 'node:http';
 import https from 'node:https';
-import type { Clock } from '../../../clock/port.ts';
+import type { Clock } from '../../clock/port.ts';
 
-/** The server may take this much; more is no answer of this API. */
+/** An answer may be this long; more is no answer of an API. */
 export const REPLY_BYTES_MAX = 32 * 1024 * 1024;
 
 export interface HttpRequest {

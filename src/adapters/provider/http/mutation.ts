@@ -1,5 +1,5 @@
 import type { Call } from './call.ts';
-import { asAmbiguous, type EquinixError, isEquinixError } from './errors.ts';
+import { asAmbiguous, type ApiError, isApiError } from './errors.ts';
 
 /** A change of which one can see whether it happened. */
 export interface Mutation<T> {
@@ -9,7 +9,7 @@ export interface Mutation<T> {
   /** Looks whether the change is there; null when it is not (yet). */
   look(): Promise<{ readonly value: T } | null>;
   /** A refusal after which it may be there all the same. */
-  readonly looksAfter?: (refusal: EquinixError) => boolean;
+  readonly looksAfter?: (refusal: ApiError) => boolean;
   /** Repetitions after an unknown outcome; without limit but the operation's budget if absent. */
   readonly repeatsMax?: number;
 }
@@ -17,7 +17,7 @@ export interface Mutation<T> {
 /**
  * Sends a change that may be repeated: after an attempt whose outcome is not known it looks, and
  * sends again what it does not see.
- * @throws {EquinixError} `ambiguous` if any attempt may have worked. OutcomeUnknown: not seen after
+ * @throws {ApiError} `ambiguous` if any attempt may have worked. OutcomeUnknown: not seen after
  * the last repetition.
  */
 export async function mutate<T>(call: Call, mutation: Mutation<T>): Promise<T> {
@@ -38,20 +38,20 @@ export async function mutate<T>(call: Call, mutation: Mutation<T>): Promise<T> {
     }
   } catch (error) {
     if (!ambiguous) throw error;
-    if (isEquinixError(error)) throw asAmbiguous(error);
+    if (isApiError(error)) throw asAmbiguous(error);
     throw call.error('Cancelled', 'not sent again', { ambiguous, cause: error });
   }
 }
 
 /** The error when nobody can tell whether a change happened. */
-export const unsettled = (call: Call, cause: EquinixError): EquinixError =>
+export const unsettled = (call: Call, cause: ApiError): ApiError =>
   call.error('OutcomeUnknown', 'it may have been accepted', { ambiguous: true, cause });
 
-async function attempt<T>({ send }: Mutation<T>): Promise<{ value: T } | { error: EquinixError }> {
+async function attempt<T>({ send }: Mutation<T>): Promise<{ value: T } | { error: ApiError }> {
   try {
     return { value: await send() };
   } catch (error) {
-    if (!isEquinixError(error) || error.kind === 'Cancelled') throw error;
+    if (!isApiError(error) || error.kind === 'Cancelled') throw error;
     return { error };
   }
 }

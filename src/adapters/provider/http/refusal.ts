@@ -1,7 +1,7 @@
-import type { Clock } from '../../../clock/port.ts';
+import type { Clock } from '../../clock/port.ts';
 
 /** The token that the server refused, for as long as nobody needs to try it again. */
-export interface Refusal {
+export interface TokenRefusal {
   note(token: string): void;
   /** Whether this token is known to be refused. */
   holds(token: string): boolean;
@@ -14,7 +14,7 @@ export interface Refusal {
 export function createRefusal(
   pauseMs: number,
   deps: { readonly clock: Clock; readonly onPaused: (pausedMs: number) => void },
-): Refusal {
+): TokenRefusal {
   const { clock, onPaused } = deps;
   let refused: { readonly token: string; readonly sinceMs: number } | null = null;
   return {

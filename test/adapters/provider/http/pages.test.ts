@@ -4,13 +4,15 @@ import {
   type Page,
   PageOrderError,
   walkPages,
-} from '../../../../../src/adapters/provider/equinix/client/pages.ts';
+} from '../../../../src/adapters/provider/http/pages.ts';
 
 type Item = { id: string };
 const page = (number: number, ids: readonly string[], total: number, last: number): Page<Item> => ({
   items: ids.map((id) => ({ id })),
   unread: [],
-  meta: { total, current_page: number, last_page: last, ...(number < last ? { next: {} } : {}) },
+  total,
+  number,
+  isLast: number >= last,
 });
 
 /** Answers scripted pages, one after another, whatever number is asked. */
@@ -128,8 +130,8 @@ test('vector 23: whatever the shuffling, no id comes twice and complete means al
 
 test('A5: an entry without an id makes up for no number of the total', async () => {
   const entry = { id: null, reservationId: null, fault: 'no id' };
-  const meta = { total: 2, current_page: 1, last_page: 1 };
+  const place = { total: 2, number: 1, isLast: true };
   const twice = [{ id: 'a' }, { id: 'a' }];
-  const walked = await walkPages(async () => ({ items: twice, unread: [entry], meta }));
+  const walked = await walkPages(async () => ({ items: twice, unread: [entry], ...place }));
   expect(walked).toEqual({ items: [{ id: 'a' }], unread: [], complete: false });
 });

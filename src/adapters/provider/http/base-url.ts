@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../../kit/loopback-host.ts';
+import { isLoopbackHost } from '../kit/loopback-host.ts';
 
 /** What is wrong with the base URL of the API, or false: the token must not travel in the clear. */
 export function baseUrlFault(baseUrl: string, allowInsecureHttp: boolean): string | false {

@@ -1,7 +1,27 @@
-import type { Entries, PageMeta, Unread } from './schema.ts';
+import type { Call } from './call.ts';
 
+/** An entry of a list that is there and cannot be read. */
+export interface Unread {
+  /** Null: not even that. */
+  readonly id: string | null;
+  /** Of a device, the reservation under it, if that can be read. */
+  readonly reservationId: string | null;
+  /** Where it is not as agreed. */
+  readonly fault: string;
+}
+/** The entries of one page. */
+export interface Entries<T> {
+  readonly items: readonly T[];
+  readonly unread: readonly Unread[];
+}
+
+/** One page, and where in its listing it stands. */
 export interface Page<T> extends Entries<T> {
-  readonly meta: PageMeta;
+  /** Of all entries of the listing. */
+  readonly total: number;
+  /** From 1. */
+  readonly number: number;
+  readonly isLast: boolean;
 }
 /**
  * What a listing saw. Without `complete` nothing may be concluded from absence, and with it not
@@ -20,7 +40,7 @@ const PAGES_MAX = 10_000;
 export class PageOrderError extends Error {}
 
 /**
- * Reads all pages. Pages of this API shift while they are read, so a walk counts only when it is
+ * Reads all pages. Pages may shift while they are read, so a walk counts only when it is
  * consistent: one total, no id twice, as many ids as the total. Otherwise it is repeated, the union
  * is kept, and the union counts when it has the size of a total that two walks agree on. The size
  * cannot tell an item that went during the walks from one that was never seen.
@@ -64,16 +84,39 @@ async function walkOnce<T extends { readonly id: string }>(
   const totals = new Set<number>();
   for (let number = 1; ; number++) {
     if (number > PAGES_MAX) throw new PageOrderError(`more than ${PAGES_MAX} pages`);
-    const { items: found, unread: others, meta } = await fetchPage(number);
-    if (meta.current_page !== number) throw new PageOrderError('the page number does not advance');
-    items.push(...found);
-    unread.push(...others);
-    totals.add(meta.total);
-    if (meta.next === undefined || meta.current_page >= meta.last_page) break;
+    const page = await fetchPage(number);
+    if (page.number !== number) throw new PageOrderError('the page number does not advance');
+    items.push(...page.items);
+    unread.push(...page.unread);
+    totals.add(page.total);
+    if (page.isLast) break;
   }
   const total = totals.size === 1 ? [...totals][0]! : null;
   const ids = [...items, ...unread].flatMap(({ id }) => id ?? []);
   const size = items.length + unread.length;
   const consistent = new Set(ids).size === ids.length && size === total;
   return { items, unread, total, consistent };
+}
+
+/** How a listing is read. */
+export interface Reading<T> {
+  /** Name of the route, for metrics. */
+  readonly endpoint: string;
+  readonly fetchPage: (page: number) => Promise<Page<T>>;
+  /** An incomplete listing is a failure, `PartialListing`, that holds what was seen. */
+  readonly insist?: boolean;
+}
+
+/** Reads a listing by verified walks. @throws {ApiError} Protocol, PartialListing. */
+export async function readPages<T extends { readonly id: string }>(
+  call: Call,
+  { endpoint, fetchPage, insist = false }: Reading<T>,
+): Promise<Walked<T>> {
+  const onWalk = (consistent: boolean) => call.observer.walk(endpoint, consistent);
+  const walked = await walkPages(fetchPage, onWalk).catch((error: unknown) => {
+    throw error instanceof PageOrderError ? call.error('Protocol', error.message) : error;
+  });
+  if (walked.complete || !insist) return walked;
+  const { items } = walked;
+  throw call.error('PartialListing', `only ${items.length} are certain`, { items });
 }

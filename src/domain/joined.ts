@@ -1,4 +1,14 @@
-import { ProviderError } from '../../../domain/errors.ts';
+import { ProviderError } from './errors.ts';
+
+/** The answer, unless the signal comes first: then rejects with its reason, and the work goes on. */
+export function unlessAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(signal.reason as Error);
+    answer.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
+    if (signal.aborted) leave();
+    else signal.addEventListener('abort', leave, { once: true });
+  });
+}
 
 interface Flight<T> {
   readonly version: number;
@@ -10,10 +20,11 @@ interface Flight<T> {
 /**
  * One run for everybody who asks while it lasts, unless `version` has changed since it began: who
  * changed something does not want an answer from before. It ends when all who wait have left.
+ * @throws {ProviderError} `aborted`: the caller's signal ended its wait.
  */
-export function createShared<T>(
+export function createJoined<T>(
   start: (signal: AbortSignal) => Promise<T>,
-  version: () => number,
+  version: () => number = () => 0,
 ): (signal: AbortSignal) => Promise<T> {
   let latest: Flight<T> | null = null;
 
@@ -33,15 +44,11 @@ export function createShared<T>(
     const flight = latest?.version === version() ? latest : begin();
     latest = flight;
     flight.waiting += 1;
-    let leave = (): void => undefined;
-    const left = new Promise<never>((_, reject) => {
-      leave = () => reject(aborted(signal));
-      signal.addEventListener('abort', leave, { once: true });
-    });
     try {
-      return await Promise.race([flight.result, left]);
+      return await unlessAborted(flight.result, signal);
+    } catch (error) {
+      throw error === signal.reason ? aborted(signal) : error;
     } finally {
-      signal.removeEventListener('abort', leave);
       flight.waiting -= 1;
       if (flight.waiting === 0) {
         if (latest === flight) latest = null;
@@ -51,5 +58,5 @@ export function createShared<T>(
   };
 }
 
-const aborted = (signal: AbortSignal) =>
-  new ProviderError('aborted', 'nobody waits for the answer any more', { cause: signal.reason });
+const aborted = ({ reason }: AbortSignal) =>
+  new ProviderError('aborted', 'nobody waits for the answer any more', { cause: reason });

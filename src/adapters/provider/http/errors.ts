@@ -1,7 +1,7 @@
-import { ProviderError, type ProviderErrorKind } from '../../../../domain/errors.ts';
+import { ProviderError, type ProviderErrorKind } from '../../../domain/errors.ts';
 
-/** What can go wrong with an operation at the Equinix API; a closed set. */
-export type EquinixKind =
+/** What can go wrong with an operation at an API; a closed set. */
+export type ApiErrorKind =
   | 'NoReservationProvided'
   | 'RaceLost'
   | 'InvalidArgument'
@@ -19,9 +19,9 @@ export type EquinixKind =
   | 'OutcomeUnknown'
   | 'PartialListing';
 
-export interface EquinixErrorFields {
-  readonly kind: EquinixKind;
-  /** Name of the client's operation, such as `createDevice`. */
+export interface ApiErrorFields {
+  readonly kind: ApiErrorKind;
+  /** Name of the operation, such as `createDevice`. */
   readonly op: string;
   readonly status?: number;
   /** What the server said, shortened and without secrets; or our own words. */
@@ -37,9 +37,9 @@ export interface EquinixErrorFields {
   readonly items?: readonly unknown[];
 }
 
-/** The one error of the client. Never holds a token, a request body or a reply's text. */
-export class EquinixError extends Error implements EquinixErrorFields {
-  readonly kind: EquinixKind;
+/** The one error of an API. Never holds a token, a request body or a reply's text. */
+export class ApiError extends Error implements ApiErrorFields {
+  readonly kind: ApiErrorKind;
   readonly op: string;
   declare readonly status?: number;
   readonly messages: readonly string[];
@@ -48,7 +48,7 @@ export class EquinixError extends Error implements EquinixErrorFields {
   readonly ambiguous: boolean;
   declare readonly retryAt?: number;
   declare readonly items?: readonly unknown[];
-  constructor(fields: EquinixErrorFields, options?: ErrorOptions) {
+  constructor(fields: ApiErrorFields, options?: ErrorOptions) {
     const status = fields.status === undefined ? '' : ` (status ${fields.status})`;
     super(`${fields.op}: ${fields.messages.join('; ') || fields.kind}${status}`, options);
     this.kind = fields.kind;
@@ -63,22 +63,20 @@ export class EquinixError extends Error implements EquinixErrorFields {
     if (fields.items) Object.defineProperty(this, 'items', { value: fields.items });
   }
   override get name() {
-    return `EquinixError.${this.kind}`;
+    return `ApiError.${this.kind}`;
   }
 }
 
-export const isEquinixError = (error: unknown, ...kinds: EquinixKind[]): error is EquinixError =>
-  error instanceof EquinixError && (kinds.length === 0 || kinds.includes(error.kind));
+export const isApiError = (error: unknown, ...kinds: ApiErrorKind[]): error is ApiError =>
+  error instanceof ApiError && (kinds.length === 0 || kinds.includes(error.kind));
 /** Whether the API said that there is no such thing. */
-export const isNotFound = (error: unknown): boolean => isEquinixError(error, 'NotFound');
+export const isNotFound = (error: unknown): boolean => isApiError(error, 'NotFound');
 
 /** The same error, marked as possibly having taken effect. */
-export const asAmbiguous = (error: EquinixError): EquinixError =>
-  error.ambiguous
-    ? error
-    : new EquinixError({ ...fieldsOf(error), ambiguous: true }, causeOf(error));
+export const asAmbiguous = (error: ApiError): ApiError =>
+  error.ambiguous ? error : new ApiError({ ...fieldsOf(error), ambiguous: true }, causeOf(error));
 
-const fieldsOf = (error: EquinixError): EquinixErrorFields => ({
+const fieldsOf = (error: ApiError): ApiErrorFields => ({
   kind: error.kind,
   op: error.op,
   messages: error.messages,
@@ -91,7 +89,7 @@ const fieldsOf = (error: EquinixError): EquinixErrorFields => ({
 });
 const causeOf = (error: Error): ErrorOptions => ({ cause: error.cause });
 
-const KINDS: Readonly<Record<EquinixKind, ProviderErrorKind>> = {
+const KINDS: Readonly<Record<ApiErrorKind, ProviderErrorKind>> = {
   NoReservationProvided: 'invalid',
   InvalidArgument: 'invalid',
   Rejected: 'invalid',
@@ -110,9 +108,9 @@ const KINDS: Readonly<Record<EquinixKind, ProviderErrorKind>> = {
   Cancelled: 'aborted',
 };
 
-/** The provider's door: turns a client error into the port's, and passes everything else. */
+/** Turns an API's error into the port's, and passes everything else. */
 export function toProviderError(error: unknown, doing: string): unknown {
-  if (!(error instanceof EquinixError)) return error;
+  if (!(error instanceof ApiError)) return error;
   const isUnknown = error.ambiguous || error.kind === 'OutcomeUnknown';
   return new ProviderError(KINDS[error.kind], doing, {
     cause: error,

@@ -1,10 +1,27 @@
 import type { z } from 'zod';
-import type { EquinixKind } from './errors.ts';
-import { dateOf, retryAfterMs } from '../../kit/retry-time.ts';
-import type { HttpFailure, HttpReply } from './http.ts';
-import { errorBody, foreignReply } from './own-form.ts';
-import type { Redact } from '../../kit/redact.ts';
-import { placesOf } from './schema.ts';
+import type { ApiErrorKind } from './errors.ts';
+import type { Redact } from '../kit/redact.ts';
+import type { HttpFailure, HttpReply } from './exchange.ts';
+import { placesOf } from './places.ts';
+import { dateOf, retryAfterMs } from './retry-time.ts';
+
+/** How the answers of one API are to be read. */
+export interface AnswerForm {
+  /** The texts of an answer that says no in the API's own form; null: it has not that form. */
+  errorsIn(json: unknown): readonly string[] | null;
+  /**
+   * Refusals from which it would follow that a thing is gone. Such a status is the API's own word only
+   * in the API's own form: what stands before it answers with the same number for reasons of its own.
+   */
+  readonly tellsAbsence: ReadonlySet<number>;
+  /** What an API means otherwise than usual by a status from 400; undefined: the usual. */
+  kindOf?(refusal: Refusal): ApiErrorKind | undefined;
+}
+export interface Refusal {
+  readonly endpoint: string;
+  readonly status: number;
+  readonly messages: readonly string[];
+}
 
 /** What one HTTP attempt means for its operation. */
 export type Verdict<T> =
@@ -28,13 +45,14 @@ export type RetryReason =
   'rate_limit' | 'status' | 'malformed' | 'network' | 'timeout' | 'token' | 'ambiguous';
 
 export interface Failure {
-  readonly kind: EquinixKind;
+  readonly kind: ApiErrorKind;
   readonly status?: number;
   readonly messages: readonly string[];
   readonly cause?: unknown;
 }
 
 export interface Attempted<T> {
+  readonly form: AnswerForm;
   readonly endpoint: string;
   readonly mutates: boolean;
   readonly schema: z.ZodType<T>;
@@ -51,8 +69,8 @@ export function judgeReply<T>(
   if (status >= 200 && status < 300) return judgeSuccess(attempted, reply);
   const foreign = foreignReply(reply, attempted);
   if (foreign !== null) return notTheApi(attempted, { status, messages: [foreign] });
-  const messages = messagesOf(reply, attempted.redact);
-  const failure = (kind: EquinixKind): Failure => ({ kind, status, messages });
+  const messages = messagesOf(reply, attempted);
+  const failure = (kind: ApiErrorKind): Failure => ({ kind, status, messages });
   if (status >= 300 && status < 400) {
     // A proxy may have sent it after the change was made.
     return {
@@ -60,20 +78,20 @@ export function judgeReply<T>(
       failure: { kind: 'Protocol', status, messages: ['refused to redirect'] },
     };
   }
-  if (status === 429) {
+  const { endpoint, form } = attempted;
+  const told = form.kindOf?.({ endpoint, status, messages });
+  if (status === 429 || told === 'RateLimited') {
     const waitMs = waitAsked(reply, nowMs);
     const limited = { failure: failure('RateLimited'), waitMs, reason: 'rate_limit' } as const;
     return { type: 'retry', limit: 'client', ...limited };
   }
+  if (told) return { type: 'fail', failure: failure(told) };
   // 425 says that nothing was done; 408 may come from a proxy that gave up on the server.
   if (status === 425 || (status === 408 && !attempted.mutates)) {
     return retry(failure('Network'), 'status');
   }
   if (status === 408) return { type: 'ambiguous', failure: failure('OutcomeUnknown') };
   if (status < 500) return { type: 'fail', failure: failure(REFUSALS[status] ?? 'Rejected') };
-  if (isCapacity(attempted, failure('Capacity'))) {
-    return { type: 'fail', failure: failure('Capacity') };
-  }
   if (attempted.mutates) return { type: 'ambiguous', failure: failure('OutcomeUnknown') };
   return retry(failure('Network'), 'status', waitAsked(reply, nowMs));
 }
@@ -87,16 +105,11 @@ const notTheApi = ({ mutates }: { mutates: boolean }, failure: Omit<Failure, 'ki
 const retry = (failure: Failure, reason: RetryReason, waitMs = 0) =>
   ({ type: 'retry', failure, waitMs, limit: 'none', reason }) as const;
 
-const REFUSALS: Readonly<Record<number, EquinixKind>> = {
+const REFUSALS: Readonly<Record<number, ApiErrorKind>> = {
   401: 'Unauthorized',
   403: 'Forbidden',
   404: 'NotFound',
 };
-
-const isCapacity = ({ endpoint }: { endpoint: string }, { status, messages }: Failure): boolean =>
-  endpoint === 'CreateDevice' &&
-  status === 503 &&
-  messages.some((text) => /hardware reservation|capacity|not enough|no provisionable/i.test(text));
 
 /** Judges an exchange that gave no complete reply. */
 export function judgeFailure(attempted: { mutates: boolean }, error: HttpFailure): Verdict<never> {
@@ -112,7 +125,7 @@ export function judgeFailure(attempted: { mutates: boolean }, error: HttpFailure
   return retry(failure, error.reason === 'timeout' ? 'timeout' : 'network');
 }
 
-const KIND_OF_FAILURE: Readonly<Record<HttpFailure['reason'], EquinixKind>> = {
+const KIND_OF_FAILURE: Readonly<Record<HttpFailure['reason'], ApiErrorKind>> = {
   transport: 'Network',
   timeout: 'Network',
   certificate: 'Network',
@@ -121,7 +134,8 @@ const KIND_OF_FAILURE: Readonly<Record<HttpFailure['reason'], EquinixKind>> = {
   unsendable: 'InvalidArgument',
 };
 
-function judgeSuccess<T>({ mutates, schema, redact }: Attempted<T>, reply: HttpReply): Verdict<T> {
+function judgeSuccess<T>(attempted: Attempted<T>, reply: HttpReply): Verdict<T> {
+  const { mutates, schema } = attempted;
   const malformed = (text: string): Verdict<T> => {
     const failure = { kind: 'Protocol' as const, status: reply.status, messages: [text] };
     return mutates
@@ -132,7 +146,7 @@ function judgeSuccess<T>({ mutates, schema, redact }: Attempted<T>, reply: HttpR
   if (json === NOT_JSON) return malformed('the reply is not JSON');
   // A success that names errors is none, whatever its status says.
   if (namesErrors(json)) {
-    const said = messagesOf(reply, redact).join('; ') || 'in a form of their own';
+    const said = messagesOf(reply, attempted).join('; ') || 'in a form of their own';
     return malformed(`the reply is a success that names errors: ${said}`);
   }
   const parsed = schema.safeParse(withoutNulls(json));
@@ -159,10 +173,10 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Nothing of this API lies deeper; what does is left out, or it could exhaust the stack. */
+/** Nothing of an API lies deeper; what does is left out, or it could exhaust the stack. */
 const DEPTH_MAX = 64;
 
-/** Null and a missing field mean the same on this API. */
+/** Null and a missing field mean the same. */
 export function withoutNulls(value: unknown, depth = 0): unknown {
   if (typeof value !== 'object') return value;
   if (value === null || depth > DEPTH_MAX) return undefined;
@@ -173,13 +187,32 @@ export function withoutNulls(value: unknown, depth = 0): unknown {
 }
 
 /**
- * What the server says in one of its two forms; nothing from a page that is neither. Redacted before
- * it is shortened, or half a secret could stay.
+ * What the server says in its own form; nothing from a page that has not that form. Redacted before it
+ * is shortened, or half a secret could stay.
  */
-function messagesOf({ text }: HttpReply, redact: Redact): string[] {
-  const parsed = errorBody.safeParse(parseJson(text));
-  if (!parsed.success) return [];
-  return parsed.data.errors.slice(0, 5).map((message) => redact(message).slice(0, 300));
+function messagesOf(
+  { text }: HttpReply,
+  { form, redact }: Pick<Attempted<unknown>, 'form' | 'redact'>,
+): string[] {
+  const texts = form.errorsIn(parseJson(text)) ?? [];
+  return texts.slice(0, 5).map((message) => redact(message).slice(0, 300));
+}
+
+const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
+
+/**
+ * What a reply is that claims absence and is not the API's own; null: it is, or claims no such thing.
+ * A change that is forbidden was not made, whoever says so.
+ */
+function foreignReply(
+  { status, headers, text }: HttpReply,
+  { form, mutates }: Pick<Attempted<unknown>, 'form' | 'mutates'>,
+): string | null {
+  if (!form.tellsAbsence.has(status) || (status === 403 && mutates)) return null;
+  const type = headers['content-type'] ?? '';
+  if (JSON_TYPE.test(type) && form.errorsIn(parseJson(text)) !== null) return null;
+  const what = `${/^[\w.+-]+\/[\w.+-]+/.exec(type)?.[0] ?? 'no type'}, ${Buffer.byteLength(text)} bytes`;
+  return `the answer has not the form of the API's errors (${what}): a proxy may have answered`;
 }
 
 const WAIT_MAX_MS = 3_600_000;

@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import type { Metrics } from '../../../metrics/port.ts';
+import { type Api, type ApiDeps, createApi } from '../../http/api.ts';
+import type { AnswerForm } from '../../http/outcome.ts';
+import { type EquinixConfig, timingsOf } from '../settings.ts';
+import { endpointName } from './endpoints.ts';
+
+export type EquinixDeps = Omit<ApiDeps, 'observer'> & {
+  readonly metrics: Pick<
+    Metrics,
+    | 'equinixCall'
+    | 'equinixSlots'
+    | 'equinixRetry'
+    | 'equinixPaused'
+    | 'equinixCreate'
+    | 'equinixWalk'
+  >;
+};
+
+/** What is particular to the API of Equinix Metal. */
+export function createEquinixApi(config: EquinixConfig, { metrics, ...deps }: EquinixDeps): Api {
+  const { name, baseUrl, token, username, parallelism, apiRateMs, listingBytesMax } = config;
+  return createApi(
+    {
+      name,
+      baseUrl,
+      token,
+      headersFor: (key) => ({ 'X-Auth-Token': key, 'X-Consumer-Token': username }),
+      endpointName,
+      form: ANSWERS,
+      limits: { maxConcurrency: parallelism, gapMs: apiRateMs },
+      timings: timingsOf(config),
+      ...(listingBytesMax !== undefined && { listingBytesMax }),
+    },
+    {
+      ...deps,
+      observer: {
+        attempt: metrics.equinixCall,
+        slots: metrics.equinixSlots,
+        retry: metrics.equinixRetry,
+        paused: metrics.equinixPaused,
+        walk: metrics.equinixWalk,
+      },
+    },
+  );
+}
+
+/** How the API says no: JSON with a list of texts, or with one. */
+const errorBody = z.union([
+  z.object({ errors: z.array(z.string()) }),
+  z.object({ error: z.string() }).transform(({ error }) => ({ errors: [error] })),
+]);
+const CAPACITY = /hardware reservation|capacity|not enough|no provisionable/i;
+
+export const ANSWERS: AnswerForm = {
+  errorsIn: (json) => errorBody.safeParse(json).data?.errors ?? null,
+  tellsAbsence: new Set([403, 404, 410]),
+  kindOf({ endpoint, status, messages }) {
+    const isCapacity = endpoint === 'CreateDevice' && status === 503;
+    return isCapacity && messages.some((text) => CAPACITY.test(text)) ? 'Capacity' : undefined;
+  },
+};

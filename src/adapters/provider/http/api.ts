@@ -1,0 +1,169 @@
+import type { Clock, Random } from '../../clock/port.ts';
+import type { Log } from '../../log/port.ts';
+import { type Redact, shownUrl, shownValue } from '../kit/redact.ts';
+import { createTurns, type TurnLimits } from '../kit/turns.ts';
+import type { TurnWait } from '../port.ts';
+import { type Call, createCall } from './call.ts';
+import { createHttp, HttpFailure, type HttpReply } from './exchange.ts';
+import type { AnswerForm, RetryReason } from './outcome.ts';
+import { createRefusal } from './refusal.ts';
+
+/** What is particular to one API, of all that speak JSON over HTTP. */
+export interface ApiTerms {
+  /** Name of the configured provider, for logs. */
+  readonly name: string;
+  readonly baseUrl: string;
+  /** Asked before each attempt, so that a rotated token is picked up. Never logged. */
+  readonly token: () => string;
+  /** Of each request; the type of its body and the user agent are added. */
+  headersFor(token: string): Readonly<Record<string, string>>;
+  /** Name of a route for metrics and logs, by its path below the base URL; null: it has none. */
+  endpointName(method: string, path: string): string | null;
+  readonly form: AnswerForm;
+  readonly limits: TurnLimits;
+  readonly timings: ApiTimings;
+  /** Of all replies of one listing together; 512 MiB if absent. */
+  readonly listingBytesMax?: number;
+}
+
+/** Limits and waits, milliseconds. */
+export interface ApiTimings {
+  readonly connectTimeoutMs: number;
+  readonly attemptTimeoutMs: number;
+  readonly listPageTimeoutMs: number;
+  /** A whole operation with all its attempts and waits. */
+  readonly operationTimeoutMs: number;
+  readonly backoffInitialMs: number;
+  readonly backoffMaximumMs: number;
+  /**
+   * The server may hold up all calls for so long. A longer wait is the caller's: the call is refused,
+   * and nothing is remembered of it here.
+   */
+  readonly pauseMaxMs: number;
+  /** Operations fail fast this long after the token was refused. */
+  readonly authPauseMs: number;
+}
+
+/** Hears what happens, for metrics. */
+export interface ApiObserver {
+  /** @param status of HTTP, or what there was in its place. */
+  attempt(endpoint: string, status: string, seconds: number): void;
+  slots(waiting: number, inFlight: number): void;
+  retry(endpoint: string, reason: RetryReason): void;
+  paused(reason: 'rate_limit' | 'unauthorized', seconds: number): void;
+  walk(endpoint: string, consistent: boolean): void;
+}
+
+export interface ApiDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly observer: ApiObserver;
+  /** Such as `shepherd/1.2.3`. */
+  readonly userAgent?: string;
+  /** Live daemons that share the budget of calls; 1 when absent. */
+  readonly daemons?: () => number;
+  /** See `DriverContext`; when absent nobody minds the wait. */
+  readonly waitsForTurn?: () => TurnWait;
+}
+
+export interface Exchange {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
+  /** Below the base URL. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+/** What came of an attempt, and when it began. */
+export interface Attempted {
+  readonly outcome: HttpReply | HttpFailure;
+  readonly startedMs: number;
+  /** For what of the reply is logged. */
+  readonly redact: Redact;
+}
+
+/** One API: its connections, its queue, and what is known of its token. */
+export interface Api {
+  /**
+   * Begins an operation; or, given one, goes on with it. A limit of time, back-off and the count of
+   * attempts are the operation's. Every HTTP attempt waits for its turn.
+   */
+  call(op: string, within: AbortSignal | Call): Call;
+  /** Ends all operations with `Cancelled` and closes all connections; so do later ones. */
+  stop(): void;
+}
+
+const UNKNOWN_ENDPOINT = 'Unknown';
+
+export function createApi(terms: ApiTerms, deps: ApiDeps): Api {
+  const { clock, log, observer, daemons } = deps;
+  const http = createHttp(terms.baseUrl, { clock });
+  const refusal = createRefusal(terms.timings.authPauseMs, {
+    clock,
+    onPaused: (pausedMs) => observer.paused('unauthorized', pausedMs / 1000),
+  });
+  const turns = createTurns(terms.limits, {
+    clock,
+    ...(daemons && { daemons }),
+    onChange: observer.slots,
+    onPaused: (extraMs) => observer.paused('rate_limit', extraMs / 1000),
+  });
+  const stopping = new AbortController();
+  const told = new Set<string>();
+
+  function warnOnce(key: string, fields: object, message: string) {
+    if (told.has(key)) return;
+    told.add(key);
+    log.warn({ provider: terms.name, ...fields }, message);
+  }
+
+  function nameOf(method: string, path: string): string {
+    const endpoint = terms.endpointName(method, path);
+    if (endpoint === null) {
+      warnOnce(`unknown ${method} ${path}`, { method, path }, 'route of the API has no name');
+    }
+    return endpoint ?? UNKNOWN_ENDPOINT;
+  }
+
+  function note({ method, path, query }: Exchange, { outcome, startedMs, redact }: Attempted) {
+    const endpoint = nameOf(method, path);
+    const seconds = (clock.monotonic() - startedMs) / 1000;
+    const isReply = !(outcome instanceof HttpFailure);
+    const status = isReply ? String(outcome.status) : STATUS_OF[outcome.reason];
+    const requestId = isReply ? shownValue(redact, outcome.headers['x-request-id']) : undefined;
+    observer.attempt(endpoint, status, seconds);
+    const fields = { provider: terms.name, endpoint, method, url: shownUrl(path, query) };
+    log.debug({ ...fields, status, seconds, requestId }, 'attempt at the API');
+    if (!isReply) return;
+    const { sunset, deprecation } = outcome.headers;
+    const announced = shownValue(redact, sunset ?? deprecation);
+    if (announced === undefined) return;
+    const message = 'route of the API will be withdrawn';
+    warnOnce(`sunset ${endpoint}`, { endpoint, announced }, message);
+  }
+
+  const context = { terms, deps, http, refusal, turns, nameOf, note };
+  return {
+    call(op, within) {
+      if (!(within instanceof AbortSignal)) return within;
+      const signal = AbortSignal.any([within, stopping.signal]);
+      return createCall(context, op, signal);
+    },
+    stop() {
+      stopping.abort();
+      turns.stop();
+      http.close();
+    },
+  };
+}
+
+/** What `status_code` is where there was no status. */
+const STATUS_OF: Readonly<Record<HttpFailure['reason'], string>> = {
+  timeout: 'deadline exceeded',
+  aborted: 'ctx canceled',
+  transport: 'unknown',
+  certificate: 'unknown',
+  oversize: 'unknown',
+  unsendable: 'unknown',
+};

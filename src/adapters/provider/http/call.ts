@@ -1,0 +1,331 @@
+import type { z } from 'zod';
+import { sleep } from '../../clock/port.ts';
+import { createRedact, type Redact, secretsIn } from '../kit/redact.ts';
+import { startTimeLimit, type TimeLimit } from '../kit/time-limit.ts';
+import type { EndTurn, Turns } from '../kit/turns.ts';
+import type { TurnWait } from '../port.ts';
+import type { ApiDeps, ApiObserver, ApiTerms, Attempted, Exchange } from './api.ts';
+import { createRetryWaits } from './backoff.ts';
+import { ApiError, type ApiErrorKind } from './errors.ts';
+import { type Http, HttpFailure, type HttpReply } from './exchange.ts';
+import {
+  type Failure,
+  judgeFailure,
+  judgeReply,
+  type RetryReason,
+  type Verdict,
+} from './outcome.ts';
+import type { TokenRefusal } from './refusal.ts';
+
+export interface ApiRequest<T> extends Exchange {
+  readonly schema: z.ZodType<T>;
+  /** One page of a listing: more time, fewer turns. */
+  readonly bulk?: boolean;
+  /** Awaited just before each HTTP attempt, in its slot; what it throws ends the operation. */
+  readonly beforeAttempt?: (() => Promise<void>) | undefined;
+}
+
+/** One logical operation: its attempts share a budget of time and a count. */
+export interface Call {
+  readonly op: string;
+  readonly observer: ApiObserver;
+  /**
+   * Sends a request and repeats it while that is safe and within the budget.
+   * @throws {ApiError} `ambiguous` when a mutation may have taken effect; it is not repeated.
+   */
+  send<T>(request: ApiRequest<T>): Promise<T>;
+  /** Waits inside the operation's budget. @throws {ApiError} Cancelled, Deadline. */
+  wait(delayMs: number): Promise<void>;
+  /** Waits as before a repetition, each time longer. @throws {ApiError} Cancelled, Deadline. */
+  backOff(): Promise<void>;
+  /** An attempt whose outcome was not known is going to be repeated. */
+  repeats(endpoint: string): void;
+  /** An error of this operation that no reply caused. */
+  error(kind: ApiErrorKind, message: string, more?: ErrorDetails): ApiError;
+  /** Monotonic milliseconds. */
+  now(): number;
+}
+export interface ErrorDetails {
+  readonly ambiguous?: boolean;
+  readonly cause?: unknown;
+  readonly retryAt?: number;
+  /** What a listing did see; only with `PartialListing`. */
+  readonly items?: readonly unknown[];
+}
+
+/** The API that a call belongs to. */
+export interface CallContext {
+  readonly terms: ApiTerms;
+  readonly deps: ApiDeps;
+  readonly http: Http;
+  readonly refusal: TokenRefusal;
+  readonly turns: Turns;
+  readonly nameOf: (method: string, path: string) => string;
+  readonly note: (request: Exchange, attempted: Attempted) => void;
+}
+
+const MALFORMED_RETRIES = 3;
+/**
+ * A page that fails for so long ends its listing: there is another one soon, and people are told then
+ * that there is none, and why. One that is only slow has all the time of its operation.
+ */
+const PAGE_FAILS_MS = 2 * 60_000;
+const MEBIBYTE = 1024 * 1024;
+/** Ten thousand machines, read three times, are less. */
+const LISTING_BYTES_MAX = 512 * MEBIBYTE;
+
+/** What one request has used up of its repetitions. */
+interface Spent {
+  malformed: number;
+  rotations: number;
+  /** When it first failed, monotonic. */
+  failingSinceMs: number | null;
+}
+interface Attempt {
+  readonly token: string;
+  readonly redact: Redact;
+  readonly startedMs: number;
+  readonly timeoutMs: number;
+}
+
+export function createCall(context: CallContext, op: string, signal: AbortSignal): Call {
+  const { terms, http, refusal, turns, nameOf, note } = context;
+  const { clock, random, observer, userAgent = 'shepherd', waitsForTurn } = context.deps;
+  const { timings, form, listingBytesMax = LISTING_BYTES_MAX } = terms;
+  const { backoffInitialMs: initialMs, backoffMaximumMs: maximumMs } = timings;
+  const nextWaitMs = createRetryWaits({ initialMs, maximumMs }, random);
+  /** Of all its requests: a later reply may quote an earlier one. */
+  const secrets = new Set<string>();
+  const tokens = new Set<string>();
+  /** Begins with the first turn: the wait for that is not counted. */
+  let limit: TimeLimit | null = null;
+  let startedMs: number | null = null;
+  let attempts = 0;
+  let listedBytes = 0;
+  /** For how long in all it stayed away because the server wanted that. */
+  let stayedAwayMs = 0;
+  let last: Failure | undefined;
+
+  const elapsedMs = () => (startedMs === null ? 0 : clock.monotonic() - startedMs);
+  const remainingMs = () => limit?.leftMs() ?? timings.operationTimeoutMs;
+
+  /**
+   * A wait that the server asks for: what is not sat out here is told to the caller. It counts against
+   * no limit, so all of them together have one of their own.
+   */
+  const isTooLong = (waitMs: number) =>
+    waitMs > Math.min(remainingMs() - stayedAwayMs, timings.pauseMaxMs);
+
+  function toError(failure: Failure, more: ErrorDetails = {}): ApiError {
+    const { kind, status, messages, cause } = failure;
+    const { ambiguous = false, retryAt, items } = more;
+    const known = {
+      ...(status === undefined ? {} : { status }),
+      ...(retryAt === undefined ? {} : { retryAt }),
+      ...(items === undefined ? {} : { items }),
+    };
+    const fields = { kind, op, messages, attempts, elapsedMs: elapsedMs(), ambiguous, ...known };
+    return new ApiError(fields, cause === undefined ? undefined : { cause });
+  }
+  const error: Call['error'] = (kind, message, more = {}) =>
+    toError({ kind, messages: [message], cause: more.cause }, more);
+
+  const outOfTime = (limitMs = timings.operationTimeoutMs) =>
+    error('Deadline', `no success within ${limitMs} ms`, { cause: last && toError(last) });
+  const cancelled = (ambiguous = false) => error('Cancelled', 'aborted', { ambiguous });
+  const slowedDown = (waitMs: number) => {
+    const failure = last?.kind === 'RateLimited' ? last : ASKED_TO_WAIT;
+    return toError(failure, { retryAt: clock.now() + waitMs });
+  };
+
+  function readToken(): string {
+    try {
+      return terms.token();
+    } catch (cause) {
+      throw error('Unauthorized', 'the token cannot be read', { cause });
+    }
+  }
+
+  /** The token for an attempt, or what keeps us from sending one. */
+  function allowed(): string {
+    if (signal.aborted) throw cancelled();
+    const token = readToken();
+    if (refusal.holds(token)) {
+      throw error('Unauthorized', 'the server refused this token a moment ago');
+    }
+    if (remainingMs() <= 0) throw outOfTime();
+    if (turns.pausedMs() > remainingMs()) throw slowedDown(turns.pausedMs());
+    return token;
+  }
+
+  /** A wait for a turn is no fault of ours or the server's: it counts against no limit. */
+  function beginWait(): TurnWait {
+    const outer = waitsForTurn?.();
+    const ends = [limit?.wait(), outer?.end];
+    return { urgent: outer?.urgent ?? false, end: () => ends.forEach((end) => end?.()) };
+  }
+
+  async function takeTurn({ bulk = false }: Pick<ApiRequest<unknown>, 'bulk'>): Promise<EndTurn> {
+    const onPause = (delayMs: number) => (isTooLong(delayMs) ? slowedDown(delayMs) : undefined);
+    const { urgent, end } = beginWait();
+    try {
+      return await turns.take({ signal, bulk, urgent, onPause });
+    } catch (thrown) {
+      throw thrown instanceof ApiError ? thrown : cancelled();
+    } finally {
+      end();
+    }
+  }
+
+  /** All that comes before an attempt, in its slot. */
+  async function prepare<T>(request: ApiRequest<T>): Promise<Attempt> {
+    const token = allowed();
+    startedMs ??= clock.monotonic();
+    limit ??= startTimeLimit(timings.operationTimeoutMs, clock);
+    await request.beforeAttempt?.();
+    if (signal.aborted) throw cancelled();
+    attempts++;
+    tokens.add(token);
+    for (const secret of secretsIn(request.body)) secrets.add(secret);
+    const usualMs = request.bulk ? timings.listPageTimeoutMs : timings.attemptTimeoutMs;
+    return {
+      token,
+      redact: createRedact(secrets, tokens),
+      startedMs: clock.monotonic(),
+      timeoutMs: Math.min(usualMs, Math.max(0, remainingMs())),
+    };
+  }
+
+  const toSend = ({ method, path, query = {}, body }: Exchange, attempt: Attempt) => ({
+    method,
+    path,
+    query,
+    body,
+    headers: {
+      'Content-Type': 'application/json',
+      Accept: 'application/json',
+      'User-Agent': userAgent,
+      ...terms.headersFor(attempt.token),
+    },
+    connectTimeoutMs: timings.connectTimeoutMs,
+    timeoutMs: attempt.timeoutMs,
+    freshConnection: method !== 'GET',
+  });
+
+  function judge<T>(
+    request: ApiRequest<T>,
+    { token, redact }: Attempt,
+    outcome: HttpReply | HttpFailure,
+  ): Verdict<T> {
+    const mutates = request.method !== 'GET';
+    if (outcome instanceof HttpFailure) {
+      if (outcome.reason === 'aborted') throw cancelled(mutates && outcome.sent);
+      return judgeFailure({ mutates }, outcome);
+    }
+    if (outcome.status === 401) refusal.note(token);
+    if (request.bulk) limitListing(Buffer.byteLength(outcome.text));
+    const endpoint = nameOf(request.method, request.path);
+    const judged = { form, endpoint, mutates, schema: request.schema, redact };
+    return heedClientLimit(judgeReply(judged, outcome, clock.now()));
+  }
+
+  function limitListing(sizeBytes: number) {
+    listedBytes += sizeBytes;
+    if (listedBytes <= listingBytesMax) return;
+    throw error('Protocol', `the listing is larger than ${listingBytesMax / MEBIBYTE} MiB`);
+  }
+
+  /** Pauses everybody before this attempt's slot is free again, or sends away those who wait. */
+  function heedClientLimit<T>(verdict: Verdict<T>): Verdict<T> {
+    if (verdict.type !== 'retry' || verdict.limit !== 'client') return verdict;
+    const waitMs = Math.max(nextWaitMs(), verdict.waitMs);
+    if (isTooLong(waitMs)) turns.sendAway(waitMs);
+    else turns.pause(waitMs);
+    return { ...verdict, waitMs };
+  }
+
+  async function wait(delayMs: number) {
+    if (delayMs > remainingMs()) throw outOfTime();
+    await sleep(clock, delayMs, signal).catch(() => {
+      throw cancelled();
+    });
+  }
+
+  /** The server wants us to stay away: a wait for a turn like any other. */
+  async function stayAway(delayMs: number) {
+    stayedAwayMs += delayMs;
+    const { end } = beginWait();
+    try {
+      await sleep(clock, delayMs, signal);
+    } catch {
+      throw cancelled();
+    } finally {
+      end();
+    }
+  }
+
+  /** Resolves with the reason when the request may be sent again; otherwise throws its failure. */
+  async function beforeRetry(
+    { bulk = false }: Pick<ApiRequest<unknown>, 'bulk'>,
+    verdict: Exclude<Verdict<unknown>, { type: 'ok' }>,
+    { token, spent }: { readonly token: string; readonly spent: Spent },
+  ): Promise<RetryReason> {
+    const { failure, type } = verdict;
+    if (type === 'ambiguous') throw toError(failure, { ambiguous: true });
+    if (type === 'fail') {
+      // A rotated token deserves one more try; anything else is permanent.
+      const rotated = failure.kind === 'Unauthorized' && token !== readToken();
+      if (!rotated || ++spent.rotations > 1) throw toError(failure);
+      return 'token';
+    }
+    const { limit: limitedBy, waitMs, reason } = verdict;
+    if (limitedBy === 'malformed' && ++spent.malformed > MALFORMED_RETRIES) throw toError(failure);
+    if (limitedBy === 'client' && isTooLong(waitMs)) throw slowedDown(waitMs);
+    spent.failingSinceMs ??= clock.monotonic();
+    const failsLong = clock.monotonic() - spent.failingSinceMs >= PAGE_FAILS_MS;
+    if (bulk && failsLong && reason !== 'timeout') throw outOfTime(PAGE_FAILS_MS);
+    await (limitedBy === 'client' ? stayAway(waitMs) : wait(Math.max(nextWaitMs(), waitMs)));
+    return reason;
+  }
+
+  async function send<T>(request: ApiRequest<T>): Promise<T> {
+    const spent: Spent = { malformed: 0, rotations: 0, failingSinceMs: null };
+    for (;;) {
+      allowed();
+      const endTurn = await takeTurn(request);
+      let attempt: Attempt;
+      let verdict: Verdict<T>;
+      try {
+        attempt = await prepare(request);
+        const outcome = await http.exchange(toSend(request, attempt), signal).catch(asOutcome);
+        note(request, { ...attempt, outcome });
+        verdict = judge(request, attempt, outcome);
+      } finally {
+        endTurn();
+      }
+      if (verdict.type === 'ok') return verdict.value;
+      last = verdict.failure;
+      const reason = await beforeRetry(request, verdict, { token: attempt.token, spent });
+      observer.retry(nameOf(request.method, request.path), reason);
+    }
+  }
+
+  return {
+    op,
+    observer,
+    send,
+    wait,
+    backOff: () => wait(nextWaitMs()),
+    repeats: (endpoint) => observer.retry(endpoint, 'ambiguous'),
+    error,
+    now: () => clock.monotonic(),
+  };
+}
+
+/** No complete reply is an outcome, too. */
+function asOutcome(error: unknown): HttpFailure {
+  if (error instanceof HttpFailure) return error;
+  throw error;
+}
+
+const ASKED_TO_WAIT: Failure = { kind: 'RateLimited', messages: ['asked to slow down'] };

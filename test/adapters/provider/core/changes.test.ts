@@ -1,0 +1,153 @@
+import { expect, test } from 'vitest';
+import type { CallOptions, Provider } from '../../../../src/adapters/provider/port.ts';
+import { witness } from '../../../../src/domain/ids.ts';
+import { SET_ID_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
+import { createSimulatedClock, settled } from '../../../doubles/simulated-clock.ts';
+import {
+  EVERYTHING,
+  fleetOf,
+  live,
+  machine,
+  order,
+  OTHER_SET_ID,
+  scripted,
+  unused,
+} from '../../../doubles/scripted-driver.ts';
+
+/** A driver whose changes go on until they are told to end. */
+function slow() {
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  const until = (name: string) =>
+    new Promise<void>((resolve) => {
+      begun.push(name);
+      ends.set(name, resolve);
+    });
+  const driver = scripted({
+    rebootMachine: async (id) => until(`reboot ${id}`).then(() => ({ operationRef: 'x' })),
+    setPower: async (id) => until(`power ${id}`).then(() => ({ operationRef: 'x' })),
+    createMachine: async ({ unused: { reservationId }, tags }, { operationId }) =>
+      until(`create ${operationId}`).then(() => machine('new', { reservationId, tags })),
+  });
+  return { driver, begun, end: (name: string) => ends.get(name)!() };
+}
+
+test('one change of a machine at a time; those of two side by side', async () => {
+  const { driver, begun, end } = slow();
+  const { fleet } = fleetOf(driver);
+  const all = [
+    fleet.rebootMachine('a', 'force', live),
+    fleet.setPower('a', 'off', live),
+    fleet.setPower('b', 'off', live),
+  ];
+  await settled();
+  expect(begun).toEqual(['reboot a', 'power b']);
+  end('reboot a');
+  await settled();
+  expect(begun).toEqual(['reboot a', 'power b', 'power a']);
+  for (const name of begun.slice(1)) end(name);
+  await Promise.all(all);
+});
+
+test('one creation on a slot at a time', async () => {
+  const { driver, begun, end } = slow();
+  const { fleet } = fleetOf(driver);
+  const marks = [1, 2].map((n) => witness(`0b6e1111-1111-4111-8111-11111111111${n}`));
+  const [first, second] = marks.map((mark) =>
+    fleet.createMachine(order({ witness: mark, unused: unused('slot-1') }), live),
+  );
+  await settled();
+  expect(begun).toEqual([`create ${marks[0]}`]);
+  end(`create ${marks[0]}`);
+  await first;
+  await settled();
+  end(`create ${marks[1]}`);
+  await second;
+});
+
+test('A4: the wait for another change of the machine counts against no limit', async () => {
+  const clock = createSimulatedClock();
+  const { driver, begun, end } = slow();
+  const { fleet } = fleetOf(driver, {}, { clock });
+  const first = fleet.rebootMachine('a', 'force', { ...live, timeoutMs: 20 * 60_000 });
+  await settled();
+  const second = fleet.setPower('a', 'off', { ...live, timeoutMs: 1_000 });
+  await settled();
+  clock.increment(10 * 60_000);
+  end('reboot a');
+  await first;
+  await settled();
+  end('power a');
+  await second;
+  expect(begun).toEqual(['reboot a', 'power a']);
+});
+
+test('a change that is called off while another one goes on has done nothing', async () => {
+  const { driver, begun, end } = slow();
+  const { fleet } = fleetOf(driver);
+  const first = fleet.rebootMachine('a', 'force', live);
+  const leaving = new AbortController();
+  await settled();
+  const second = fleet.setPower('a', 'off', { signal: leaving.signal });
+  await settled();
+  leaving.abort();
+  await expect(second).rejects.toMatchObject({ kind: 'aborted', outcome: 'not-done' });
+  end('reboot a');
+  await first;
+  expect(begun).toEqual(['reboot a']);
+});
+
+/** A driver with a queue of its own, that reboots as a test says. */
+function announcing(reboot: (id: string, options: CallOptions) => Promise<void>) {
+  const asked: string[] = [];
+  const rebootMachine: Provider['rebootMachine'] = async (id, _mode, options) => {
+    await reboot(id, options);
+    return { operationRef: 'x' };
+  };
+  const getMachine: Provider['getMachine'] = async (id) => {
+    asked.push(id);
+    return machine(id);
+  };
+  const capabilities = { ...EVERYTHING, announces: true };
+  const { fleet } = fleetOf(scripted({ capabilities, rebootMachine, getMachine }));
+  return { reboot: () => fleet.rebootMachine('a', 'force', live), asked };
+}
+
+test('a driver that announces shows the machine itself, and is not asked for it besides', async () => {
+  const { reboot, asked } = announcing(async (id, { requireOurs, beforeSending }) => {
+    requireOurs(machine(id));
+    await beforeSending!();
+  });
+  expect(await reboot()).toEqual({ operationRef: 'x' });
+  expect(asked).toEqual([]);
+});
+
+test.each([
+  ['another owner’s', machine('a', { tags: { [SET_ID_TAG]: OTHER_SET_ID } }), 'auth'],
+  ['nobody’s', machine('a', { tags: {} }), 'auth'],
+  ['another one', machine('b'), 'permanent'],
+])('it may change no machine that is %s', async (_, shown, kind) => {
+  let sent = false;
+  const { reboot } = announcing(async (_id, { requireOurs, beforeSending }) => {
+    requireOurs(shown);
+    await beforeSending!();
+    sent = true;
+  });
+  await expect(reboot()).rejects.toMatchObject({ kind, outcome: 'not-done' });
+  expect(sent).toBe(false);
+});
+
+test('without a look at the machine it may send nothing', async () => {
+  let sent = false;
+  const { reboot } = announcing(async (_id, { beforeSending }) => {
+    await beforeSending!();
+    sent = true;
+  });
+  await expect(reboot()).rejects.toMatchObject({ kind: 'permanent', outcome: 'not-done' });
+  expect(sent).toBe(false);
+});
+
+test('what it did without a word may have been done to anybody’s machine', async () => {
+  const { reboot } = announcing(async () => undefined);
+  await expect(reboot()).rejects.toMatchObject({ kind: 'permanent', outcome: 'unknown' });
+});
