@@ -130,8 +130,10 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
   const error: Call['error'] = (kind, message, more = {}) =>
     toError({ kind, messages: [message], cause: more.cause }, more);
 
-  const outOfTime = (limitMs = timings.operationTimeoutMs) =>
-    error('Deadline', `no success within ${limitMs} ms`, { cause: last && toError(last) });
+  const outOfTime = (ambiguous = false, limitMs = timings.operationTimeoutMs) => {
+    const message = `no success within ${limitMs} ms`;
+    return error('Deadline', message, { ambiguous, cause: last && toError(last) });
+  };
   const cancelled = (ambiguous = false) => error('Cancelled', 'aborted', { ambiguous });
   const slowedDown = (waitMs: number) => {
     const failure = last?.kind === 'RateLimited' ? last : ASKED_TO_WAIT;
@@ -219,7 +221,10 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
   ): Verdict<T> {
     const mutates = request.method !== 'GET';
     if (outcome instanceof HttpFailure) {
-      if (outcome.reason === 'aborted') throw cancelled(mutates && outcome.sent);
+      const isPerhapsDone = mutates && outcome.sent;
+      if (outcome.reason === 'aborted') throw cancelled(isPerhapsDone);
+      // The operation ended, and not the attempt.
+      if (outcome.reason === 'timeout' && remainingMs() < 1) throw outOfTime(isPerhapsDone);
       return judgeFailure({ mutates }, outcome);
     }
     if (outcome.status === 401) refusal.note(token);
@@ -283,7 +288,7 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
     if (limitedBy === 'client' && isTooLong(waitMs)) throw slowedDown(waitMs);
     spent.failingSinceMs ??= clock.monotonic();
     const failsLong = clock.monotonic() - spent.failingSinceMs >= PAGE_FAILS_MS;
-    if (bulk && failsLong && reason !== 'timeout') throw outOfTime(PAGE_FAILS_MS);
+    if (bulk && failsLong && reason !== 'timeout') throw outOfTime(false, PAGE_FAILS_MS);
     await (limitedBy === 'client' ? stayAway(waitMs) : wait(Math.max(nextWaitMs(), waitMs)));
     return reason;
   }
