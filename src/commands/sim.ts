@@ -1,10 +1,11 @@
-import { filter, firstValueFrom, map, merge, of, raceWith, timer } from 'rxjs';
+import { asyncScheduler, filter, firstValueFrom, map, merge, of, raceWith, timer } from 'rxjs';
 import { systemClock, systemRandom } from '../adapters/clock/system-clock.ts';
 import { createPinoLog } from '../adapters/log/pino-log.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { ConfigInput } from '../config.ts';
 import { startDaemon, type Daemon } from '../daemon/daemon.ts';
 import { realPorts } from '../daemon/real-ports.ts';
+import { withTimeLimit } from '../daemon/time-limit.ts';
 import { RemoteFailure } from '../domain/errors.ts';
 import { slot } from '../domain/ids.ts';
 import { startChaos } from '../simulator/chaos.ts';
@@ -181,7 +182,7 @@ const allRunning = (options: SimOptions, scene: Scene): Promise<boolean> =>
         merge(
           aborted(scene.stopping),
           scene.daemon.stopped,
-          options.exitWhenRunning ? timer(options.timeoutMs) : [],
+          options.exitWhenRunning ? timer(options.timeoutMs, asyncScheduler) : [],
         ).pipe(map(() => false)),
       ),
     ),
@@ -210,9 +211,12 @@ function startChaosIn({ hosts, fakequinix }: SimWorld, log: Log) {
   });
 }
 
+/** The last look at the database may take so long. */
+const SCAN_MS = 10_000;
+
 async function reportOf({ daemon, world }: Scene, seconds: number): Promise<SimReport> {
   const { machines } = world;
-  const rows = await daemon.bmdb.scan(AbortSignal.timeout(10_000));
+  const rows = await withTimeLimit(systemClock, SCAN_MS, daemon.bmdb.scan);
   const known = new Set(rows.machines.map((row) => row.provided?.providerId));
   const witnesses = rows.intents.map((intent) => intent.witness as string);
   const devices = world.fakequinix.devices();

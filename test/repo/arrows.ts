@@ -110,23 +110,7 @@ function importsOf(path: string, text: string): Import[] {
   return found;
 }
 
-/** Rooms that play or touch the world, and so may ask what time it is. */
-const WORLDLY = /^src\/(adapters|simulator|agent)\//;
-
-/** `new Date()` and `Date()` read the clock; the linter has no rule for them. */
-export function clockViolations({ path, text }: Source): Violation[] {
-  if (WORLDLY.test(path)) return [];
-  const found: Violation[] = [];
-  const see = (node: { callee: unknown; arguments: readonly unknown[]; start: number }) => {
-    const { name } = node.callee as { name?: string };
-    if (name !== 'Date' || node.arguments.length > 0) return;
-    found.push(`${path}:${lineOf(text, node.start)} reads the clock by Date()`);
-  };
-  new Visitor({ NewExpression: see, CallExpression: see }).visit(parse(path, text));
-  return found;
-}
-
-function parse(path: string, text: string) {
+export function parse(path: string, text: string) {
   const { program, errors } = parseSync(path, text);
   if (errors.length > 0) throw new Error(`${path}: ${errors[0]?.message ?? 'does not parse'}`);
   return program;
