@@ -61,7 +61,7 @@ test.each([
   ['src/actors/a.ts', '../adapters/provider/port.ts'],
   ['src/actors/a.ts', 'rxjs'],
   ['src/actors/provide.ts', './tasks/agent-start.ts'],
-  ['src/actors/tasks/recovery/a.ts', '../../turns/desk.ts'],
+  ['src/actors/tasks/recovery/a.ts', '../../turns/task-pool.ts'],
   ['src/actors/provisioning/a.ts', '../session-keeper.ts'],
   ['src/adapters/ssh/a.ts', '../clock/port.ts'],
   ['src/adapters/provider/equinix/a.ts', '../port.ts'],
