@@ -21,7 +21,14 @@ import type { Program } from './program.ts';
 import { keepForNextBoot, openSystem } from './system.ts';
 import type { System } from './system.ts';
 import { readAll } from './takeover.ts';
-import { agentVersion } from './version.ts';
+
+/** Put in place when the program is bundled. */
+declare const SHEPHERD_VERSION: string;
+
+/** What the agent calls itself, such as `shepherd-agent/0.1.0`. */
+const agentVersion = `shepherd-agent/${
+  typeof SHEPHERD_VERSION === 'undefined' ? 'source' : SHEPHERD_VERSION
+}`;
 
 const CALL_TIMEOUT_MS = 10_000;
 /** From the last word to the server until the machine goes down. */

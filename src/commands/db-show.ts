@@ -1,5 +1,5 @@
 import type { BmdbInspection, InspectedMachine, InspectionQuery } from '../adapters/bmdb/port.ts';
-import { pickFields } from '../adapters/bmdb/reflection/pick.ts';
+import { pickFields } from '../adapters/bmdb/reflection/messages.ts';
 import { NotFound, UsageError } from '../domain/errors.ts';
 import { isUuid, machineId } from '../domain/ids.ts';
 import type { MachineId } from '../domain/ids.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { givingBackText } from '../../src/commands/machine/giving-back.ts';
+import { givingBackText } from '../../src/commands/machine/verb.ts';
 import type { Config } from '../../src/config.ts';
 import { providerName } from '../../src/domain/ids.ts';
 

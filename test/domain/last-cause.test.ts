@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { BackoffRow, MachineRow, Process } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { lastFailures } from '../../src/domain/recovery/last-failures.ts';
+import { lastFailures } from '../../src/domain/recovery/ladder.ts';
 import { viewOf } from '../../src/domain/view.ts';
 import { agentStarted, machineRow, NOW_MS, slotFacts } from '../support/facts.ts';
 

@@ -250,14 +250,14 @@ export const mutations: readonly Mutation[] = [
   },
   {
     id: 'missing-after-two-listings',
-    file: 'src/domain/provisioning/missing.ts',
+    file: 'src/domain/provisioning/findings.ts',
     find: 'missing.seen + 1 >= seenMin && nowMs',
     replace: 'missing.seen + 2 >= seenMin && nowMs',
     tests: ['test/actors/provisioning/record.test.ts', 'test/domain/provisioning/findings.test.ts'],
   },
   {
     id: 'missing-within-a-minute',
-    file: 'src/domain/provisioning/missing.ts',
+    file: 'src/domain/provisioning/findings.ts',
     find: ' && nowMs - missing.sinceMs >= overMs',
     replace: '',
     tests: ['test/actors/provisioning/record.test.ts', 'test/domain/provisioning/findings.test.ts'],
@@ -271,7 +271,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     id: 'an-empty-listing-is-believed',
-    file: 'src/domain/provisioning/breaker.ts',
+    file: 'src/domain/provisioning/findings.ts',
     find: 'if (listed === 0 && expected > 0) {',
     replace: 'if (listed === 0 && expected < 0) {',
     tests: [

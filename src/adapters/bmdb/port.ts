@@ -15,9 +15,8 @@ import type {
   ProviderStatus,
   RequestRow,
 } from '../../domain/machine.ts';
+import type { GuardCounts } from '../../domain/recovery/guard-judgement.ts';
 import type { Traits } from '../../domain/traits.ts';
-import type { GuardBook } from './guard-port.ts';
-import type { ListingBook } from './listing-port.ts';
 import type { RequestBook, RequestState } from './requests-port.ts';
 import type { Work } from './work-port.ts';
 import type { BmdbInspection } from './inspection-port.ts';
@@ -38,8 +37,6 @@ export type {
   SchemaDescription,
   TagType,
 } from './inspection-port.ts';
-export type { ListingBook, Unlisted } from './listing-port.ts';
-export type { GuardAssessment, GuardBook } from './guard-port.ts';
 export type {
   NewRequest,
   RequestBook,
@@ -301,4 +298,42 @@ export interface IntentBook {
     witness: Witness,
     end: { state: 'failed' | 'abandoned'; cause: string; penaltyMs?: number },
   ): Promise<void>;
+}
+
+/** The fleet guard's rows. Which limits hold is the implementation's configuration. */
+export interface GuardBook {
+  /**
+   * An assessment of the whole fleet, by one daemon at a time: notes that heartbeats are being taken in
+   * here (when they are), counts who is silent, and freezes or thaws. One transaction; when another
+   * daemon did so less than `GuardPolicy.assessMs` ago it only reads what that one found.
+   */
+  assess(intake: { readonly ingestUp: boolean }): Promise<GuardAssessment>;
+}
+
+export interface GuardAssessment {
+  readonly rows: readonly GuardRow[];
+  /** Of the fleet, and of each provider with machines. */
+  readonly counts: readonly GuardCounts[];
+  /** What this very assessment froze or thawed. */
+  readonly changes: readonly { readonly scope: string; readonly now: 'frozen' | 'thawed' }[];
+}
+
+/** A provider that a live daemon cannot list now. */
+export interface Unlisted {
+  readonly provider: ProviderName;
+  /** Who finds so: another daemon may be able to. */
+  readonly sessionId: SessionId;
+  /** Database clock, epoch ms: first of the unbroken failures, also of daemons before this one. */
+  readonly sinceMs: number;
+  readonly cause: string;
+}
+
+/** What daemons find when they list providers, for those who ask no provider. */
+export interface ListingBook {
+  /** A listing failed; to be called when it did not before, or not for this cause. */
+  failed(found: Omit<Unlisted, 'sinceMs'>): Promise<void>;
+  /** It can be listed; what daemons said that are dead since is forgotten, too. */
+  succeeded(provider: ProviderName, sessionId: SessionId): Promise<void>;
+  /** What live daemons cannot list, by provider, the longest failure first. */
+  unlisted(signal: AbortSignal): Promise<readonly Unlisted[]>;
 }

@@ -6,8 +6,7 @@ import { summaryOf } from './listing.ts';
 import { byName, type Selected } from './selection.ts';
 import { readFleet, type Means, type Told } from './command.ts';
 import { fingerprintOf } from '../../adapters/ssh/port.ts';
-import { showText } from './show-text.ts';
-import type { SlotDetails } from './slot-details.ts';
+import { showText, type SlotDetails } from './show-text.ts';
 import { jsonLine } from '../text-table.ts';
 
 const LAST_REQUESTS = 10;

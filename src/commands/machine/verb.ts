@@ -1,4 +1,6 @@
 import type { NewRequest } from '../../adapters/bmdb/port.ts';
+import { DRIVERS } from '../../adapters/provider/drivers.ts';
+import type { Config } from '../../config.ts';
 import { NotFound, UsageError } from '../../domain/errors.ts';
 import { isOrder } from '../../domain/requests.ts';
 import { askAll, exitCodeOf, type Answer, type Ask } from './ask.ts';
@@ -6,7 +8,6 @@ import { answersText } from './answers-text.ts';
 import { jsonLine, printable } from '../text-table.ts';
 import { requireProvider, type RecordedFleet } from './recorded-fleet.ts';
 import { readFleet, requireWhoAndWhy, type AskOptions, type Means, type Told } from './command.ts';
-import { givingBackText } from './giving-back.ts';
 import { columnLines, paragraph } from './layout.ts';
 import { isBulk, requireCount, select, type Selected, type Selector } from './selection.ts';
 import { at, MEANINGS, type Wish } from './verbs.ts';
@@ -157,3 +158,22 @@ function told(
 
 const placeText = ({ state, substate }: { readonly state: string; readonly substate: string }) =>
   `${state} · ${substate}`;
+
+const DELETED = 'the device is deleted, with everything on its disks';
+
+/** What becomes of machines that are given back, in the words of their providers' drivers. */
+export function givingBackText(
+  selected: readonly Pick<Selected, 'provider'>[],
+  { providers }: Pick<Config, 'providers'>,
+): string {
+  const names = [...new Set(selected.map(({ provider }) => provider))].toSorted();
+  const textOf = (name: string): string => {
+    const settings = providers[name];
+    if (!settings) return 'it waits until its provider is configured';
+    return DRIVERS.get(settings.driver)?.givingBack ?? DELETED;
+  };
+  const [one, ...others] = new Set(names.map(textOf));
+  if (one === undefined) return DELETED;
+  if (others.length === 0) return one;
+  return names.map((name) => `at ${name} ${textOf(name)}`).join('; ');
+}

@@ -1,7 +1,5 @@
-import { breakerReason } from './breaker.ts';
 import { slot, type ProviderName, type SessionId, type Slot } from '../ids.ts';
 import type { IntentRow, MachineRow, ProviderMachine, UnreadableEntry } from '../machine.ts';
-import { isMissingDue } from './missing.ts';
 import { RESUMES_MAX } from '../policy.ts';
 import { witnessOf } from './provider-tags.ts';
 import { slotIdOfMachine, slotIdOfRow, type Recorded, type Stock, type Used } from './stock.ts';
@@ -280,4 +278,58 @@ function emptyAction(
   if (intent.attempts === 0 && !isListed(input, intent)) return 'drop';
   if (intent.emptySinceMs === null) return 'noteEmpty';
   return input.nowMs - intent.emptySinceMs >= input.abandonMs ? 'abandon' : 'none';
+}
+
+/** When a device that listings do not show counts as gone, if the provider confirms it. */
+export const MISSING_RULE = {
+  /** Complete listings in a row that do not know it. */
+  seenMin: 3,
+  /** Time from the first to the last of them. */
+  overMs: 15 * 60_000,
+} as const;
+
+/**
+ * Whether one more complete listing without the device makes it due for the last question: a direct
+ * look, whose `not-found` alone makes the machine Missing.
+ */
+export function isMissingDue(missing: MachineRow['missing'], nowMs: number): boolean {
+  if (missing === null) return false;
+  const { seenMin, overMs } = MISSING_RULE;
+  return missing.seen + 1 >= seenMin && nowMs - missing.sinceMs >= overMs;
+}
+
+/** How many of a provider's machines may disagree before its listing is doubted. */
+export const BREAKER = {
+  /** So many always may. */
+  countMax: 5,
+  /** Percent of the machines. */
+  percentMax: 10,
+} as const;
+
+export interface BreakerInput {
+  /** Entries of the listing, free capacity included. */
+  readonly listed: number;
+  /** Machines in the BMDB that the provider should know. */
+  readonly expected: number;
+  /** Machines of both sides together, each once. */
+  readonly machines: number;
+  /** Devices of ours that nobody knows, failed ones left out. */
+  readonly orphans: number;
+  /** Machines whose device is not listed, failed ones left out. */
+  readonly missing: number;
+}
+
+/**
+ * Why the listing is not to be believed as a whole; null: it may be. While it is open nothing is
+ * created and nothing marked as missing for that provider; everything else goes on.
+ */
+export function breakerReason(input: BreakerInput): string | null {
+  const { listed, expected, machines, orphans, missing } = input;
+  if (listed === 0 && expected > 0) {
+    return `the listing is empty, while ${expected} machines are recorded`;
+  }
+  const disagree = orphans + missing;
+  const limit = Math.max(BREAKER.countMax, (machines * BREAKER.percentMax) / 100);
+  if (disagree <= limit) return null;
+  return `${disagree} of ${machines} machines disagree (${orphans} orphans, ${missing} missing)`;
 }

@@ -3,6 +3,7 @@ import { RUNGS } from '../machine.ts';
 import { DEFAULT_ESCALATION } from '../policy.ts';
 import { RUNG_FACTS, type LadderMeans, type RungPolicy } from './rungs.ts';
 import type { BootTimes, LadderRow, MachineRow, OrderVerb, Process, Rung } from '../machine.ts';
+import { visibleText } from '../texts.ts';
 
 export type LadderPolicy = Readonly<Record<Rung, RungPolicy>>;
 
@@ -219,4 +220,21 @@ export function askAgainInMs(
 ): number {
   const askedAtMs = recovery?.askedRung === rung ? recovery.askedAtMs : null;
   return askedAtMs === null ? 0 : Math.max(0, askedAtMs + askAgainMs - nowMs);
+}
+
+const CAUSE_MAX = 300;
+/** What a person who is called wants to know of. */
+const TOLD: readonly (readonly [Process, string])[] = [
+  ['ShepherdRecovery', 'recovery'],
+  ['ShepherdReinstall', 'reinstallation'],
+  ['ShepherdAgentStart', 'agent start'],
+];
+
+/** What failed last on a machine, for people; null: nothing since its agent was started. */
+export function lastFailures({ backoffs }: Pick<MachineRow, 'backoffs'>): string | null {
+  const told = TOLD.flatMap(([process, name]) => {
+    const cause = backoffs.find((each) => each.process === process)?.cause;
+    return cause === undefined ? [] : [`last failure of ${name}: ${visibleText(cause, CAUSE_MAX)}`];
+  });
+  return told.length === 0 ? null : told.join('; ');
 }

@@ -3,7 +3,7 @@ import { candidatesOf, statisticsOf } from '../../../src/domain/statistics.ts';
 import { inspectField } from '../../../src/adapters/bmdb/reflection/fields.ts';
 import { createMessageReader } from '../../../src/adapters/bmdb/reflection/messages.ts';
 import type { MessageReader } from '../../../src/adapters/bmdb/reflection/messages.ts';
-import { tagName } from '../../../src/adapters/bmdb/reflection/names.ts';
+import { tagName } from '../../../src/adapters/bmdb/reflection/fields.ts';
 import { latestMigration } from '../../../src/adapters/bmdb/schema/migrations.ts';
 import { eventsOf } from './events.ts';
 import { historyOf } from './records.ts';

@@ -1,5 +1,5 @@
 import type { SessionId } from '../../../src/domain/ids.ts';
-import type { ListingBook } from '../../../src/adapters/bmdb/listing-port.ts';
+import type { ListingBook } from '../../../src/adapters/bmdb/port.ts';
 import type { Memory } from './tables.ts';
 import { requireReachable } from './tables.ts';
 

@@ -18,7 +18,7 @@ import type { MemGuard } from './guard-rows.ts';
 import { createMemGuard } from './guard-rows.ts';
 import type { RequestState, Wake } from '../../../src/adapters/bmdb/port.ts';
 import type { RequestDetails } from '../../../src/adapters/bmdb/filed-requests.ts';
-import type { Unlisted } from '../../../src/adapters/bmdb/listing-port.ts';
+import type { Unlisted } from '../../../src/adapters/bmdb/port.ts';
 
 export interface MemBmdbOptions {
   readonly clock: Clock;

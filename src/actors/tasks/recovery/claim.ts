@@ -1,6 +1,5 @@
 import { NothingToDo } from '../../../domain/errors.ts';
-import { nextStep, type LadderProcess } from '../../../domain/recovery/ladder.ts';
-import { lastFailures } from '../../../domain/recovery/last-failures.ts';
+import { lastFailures, nextStep, type LadderProcess } from '../../../domain/recovery/ladder.ts';
 import type { Job } from '../../../machines/task.ts';
 import type { Turn } from '../../turns/task-pool.ts';
 import { claim, signalOf, workEnded, type Claimed } from '../task.ts';

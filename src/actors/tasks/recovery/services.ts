@@ -2,13 +2,12 @@ import { fromPromise } from 'xstate';
 import type { OnRung } from '../../../machines/recovery.ts';
 import type { Job } from '../../../machines/task.ts';
 import { eitherOf, firstStep, serviceOf, stepAfter, type Step } from '../steps.ts';
-import { giveUpService } from '../task.ts';
+import { giveUpService, workEnded } from '../task.ts';
 import { claimStep } from './claim.ts';
 import { orderPart, type Proved, type RecoverDeps, type Recovering } from './deps.ts';
 import { beforeAsked } from './first-step.ts';
 import { awaitOff, powerFirst, restorePower, switchOff, switchOn } from './power-cycle.ts';
 import { askReboot, awaitBoot } from './reboot.ts';
-import { recordRecovery } from './record.ts';
 import { askReinstall, awaitSystem } from './reinstall.ts';
 import { reachAgent, stopAgent, type Reached } from './restart-agent.ts';
 
@@ -90,4 +89,24 @@ export function recoveryServices(deps: RecoverDeps) {
       },
     }),
   };
+}
+
+/** Ends the attempt: the machine is ready for a new agent start, and its permit is free. */
+async function recordRecovery(deps: RecoverDeps, given: Proved): Promise<Proved> {
+  const { slot, work, provided, attempt, proof } = given;
+  const { step, asked } = attempt;
+  await work.finish({
+    kind: 'recovered',
+    coolDown: deps.backoff,
+    bootSeconds: proof.bootSeconds,
+    ...orderPart(step),
+    ...(asked ? {} : { unasked: true }),
+  });
+  workEnded(deps, given, 'finished');
+  if (step.rung === 'rebooting') deps.metrics.reboot(provided.provider, 'proved');
+  deps.metrics.ladderAttempt(provided.provider, step.rung, 'proved');
+  const { rung, attempt: nth } = step;
+  const fields = { slot, machine: work.machineId, rung, attempt: nth, proof: proof.what };
+  deps.log.info(fields, 'machine recovered');
+  return given;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { inspectField } from '../../../../src/adapters/bmdb/reflection/fields.ts';
 import { createMessageReader, fieldAt } from '../../../../src/adapters/bmdb/reflection/messages.ts';
-import { tagName } from '../../../../src/adapters/bmdb/reflection/names.ts';
+import { tagName } from '../../../../src/adapters/bmdb/reflection/fields.ts';
 import { isSecretName } from '../../../../src/adapters/bmdb/reflection/secrets.ts';
 import { hardwareReportCodec, installationRequestCodec } from '../../../../src/wire/codec.ts';
 

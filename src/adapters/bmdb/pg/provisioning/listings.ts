@@ -1,5 +1,5 @@
 import { providerName, sessionId as sessionIdOf } from '../../../../domain/ids.ts';
-import type { ListingBook } from '../../listing-port.ts';
+import type { ListingBook } from '../../port.ts';
 import type { Database } from '../pool.ts';
 import { repeatedOnce } from '../repeat.ts';
 import { LIVE, ms } from '../sql.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import pg from 'pg';
-import { tagName } from '../../reflection/names.ts';
+import { tagName } from '../../reflection/fields.ts';
 import type { SchemaDescription, TagType } from '../../port.ts';
 import { knownMigrations } from '../../schema/migrations.ts';
 import { compareSchema } from '../../schema/state.ts';
