@@ -167,62 +167,6 @@ export function inspectionContract(s: Stage): void {
     });
   });
 
-  describe('hardware', () => {
-    const hardware = (query: HardwareQuery = {}) => s.h.other.inspection.hardware(query, SIGNAL);
-    /** What an agent reports of a machine with so many cores. */
-    const report = async (id: MachineId, cores: number) => {
-      const hardwareReport = hardwareReportCodec.encode({ report: { cpu: [{ cores }] } });
-      await s.h.bmdb.heartbeats.recordHeartbeats([
-        { machineId: id, publicKey: KEY, bootId: 'boot-1', hardwareReport },
-      ]);
-    };
-    const started = async (at: number, provided = providedOf(`device-${at}`)) => {
-      const nowMs = await now();
-      const row = machineRow(nowMs, { ...startedAt(nowMs - 40 * MINUTE), provided });
-      await s.h.insert({ ...row, machineId: idOf(at) });
-      return idOf(at);
-    };
-
-    it('is what agents found in machines that are provided', async () => {
-      expect(await hardware()).toEqual({ machines: [], next: null });
-      await started(11);
-      const id = await started(12, providedOf('one', { provider: providerName('other') }));
-      await report(id, 8);
-      const { machines, next } = await hardware();
-      expect([machines.length, next]).toEqual([1, null]);
-      expect(machines[0]).toMatchObject({
-        machineId: id,
-        provider: 'other',
-        providerId: providedOf('one').providerId,
-        report: {
-          name: 'hardware_report_raw',
-          type: 'bytea',
-          value: 'report {\n  cpu {\n    cores: 8\n  }\n}',
-          message: { report: { cpu: [{ cores: 8 }] } },
-        },
-      });
-      await s.h.insert({
-        ...machineRow(await now(), { ...startedAt((await now()) - 40 * MINUTE), provided: null }),
-        machineId: idOf(13),
-      });
-      await report(idOf(13), 4);
-      expect((await hardware()).machines.map((each) => each.machineId)).toEqual([id]);
-    });
-
-    it('comes page by page, each machine once, by machine id', async () => {
-      for (const at of [15, 11, 14, 12, 13]) await report(await started(at), at);
-      const page = async (query: HardwareQuery) => {
-        const { machines, next } = await hardware(query);
-        return [machines.map((each) => each.machineId), next];
-      };
-      expect(await page({ limit: 2 })).toEqual([[11, 12].map(idOf), idOf(12)]);
-      expect(await page({ limit: 2, after: idOf(12) })).toEqual([[13, 14].map(idOf), idOf(14)]);
-      expect(await page({ limit: 2, after: idOf(14) })).toEqual([[idOf(15)], null]);
-      expect(await page({ limit: 5 })).toEqual([[11, 12, 13, 14, 15].map(idOf), null]);
-      expect(await page({ after: idOf(15) })).toEqual([[], null]);
-    });
-  });
-
   describe('inspection', () => {
     const inspect = async (id: MachineId, expiredBackoffs = false): Promise<InspectedMachine> => {
       const query = { machineId: id, expiredBackoffs };
@@ -363,6 +307,67 @@ export function inspectionContract(s: Stage): void {
       ]) {
         expect(await refusedWith(call)).toBe('cancelled');
       }
+    });
+  });
+}
+
+/** What people alone read, and a database in memory does not tell. */
+export function hardwareContract(s: Stage): void {
+  const { now } = s;
+
+  describe('hardware', () => {
+    const hardware = (query: HardwareQuery = {}) => s.h.other.inspection.hardware(query, SIGNAL);
+    /** What an agent reports of a machine with so many cores. */
+    const report = async (id: MachineId, cores: number) => {
+      const hardwareReport = hardwareReportCodec.encode({ report: { cpu: [{ cores }] } });
+      await s.h.bmdb.heartbeats.recordHeartbeats([
+        { machineId: id, publicKey: KEY, bootId: 'boot-1', hardwareReport },
+      ]);
+    };
+    const started = async (at: number, provided = providedOf(`device-${at}`)) => {
+      const nowMs = await now();
+      const row = machineRow(nowMs, { ...startedAt(nowMs - 40 * MINUTE), provided });
+      await s.h.insert({ ...row, machineId: idOf(at) });
+      return idOf(at);
+    };
+
+    it('is what agents found in machines that are provided', async () => {
+      expect(await hardware()).toEqual({ machines: [], next: null });
+      await started(11);
+      const id = await started(12, providedOf('one', { provider: providerName('other') }));
+      await report(id, 8);
+      const { machines, next } = await hardware();
+      expect([machines.length, next]).toEqual([1, null]);
+      expect(machines[0]).toMatchObject({
+        machineId: id,
+        provider: 'other',
+        providerId: providedOf('one').providerId,
+        report: {
+          name: 'hardware_report_raw',
+          type: 'bytea',
+          value: 'report {\n  cpu {\n    cores: 8\n  }\n}',
+          message: { report: { cpu: [{ cores: 8 }] } },
+        },
+      });
+      await s.h.insert({
+        ...machineRow(await now(), { ...startedAt((await now()) - 40 * MINUTE), provided: null }),
+        machineId: idOf(13),
+      });
+      await report(idOf(13), 4);
+      expect((await hardware()).machines.map((each) => each.machineId)).toEqual([id]);
+    });
+
+    it('comes page by page, each machine once, by machine id', async () => {
+      for (const at of [15, 11, 14, 12, 13]) await report(await started(at), at);
+      const page = async (query: HardwareQuery) => {
+        const { machines, next } = await hardware(query);
+        return [machines.map((each) => each.machineId), next];
+      };
+      expect(await page({ limit: 2 })).toEqual([[11, 12].map(idOf), idOf(12)]);
+      expect(await page({ limit: 2, after: idOf(12) })).toEqual([[13, 14].map(idOf), idOf(14)]);
+      expect(await page({ limit: 2, after: idOf(14) })).toEqual([[idOf(15)], null]);
+      expect(await page({ limit: 5 })).toEqual([[11, 12, 13, 14, 15].map(idOf), null]);
+      expect(await page({ after: idOf(15) })).toEqual([[], null]);
     });
   });
 }

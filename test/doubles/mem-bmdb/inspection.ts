@@ -12,8 +12,6 @@ import type { MemMachine, Memory } from './tables.ts';
 import { TAGS } from './tags-as-text.ts';
 import type {
   BmdbInspection,
-  HardwarePage,
-  HardwareQuery,
   InspectedMachine,
   InspectedMachines,
   InspectionQuery,
@@ -46,9 +44,10 @@ export function createInspection(
       begin(signal);
       return inspect(memory, query, messages);
     },
-    hardware: async (query, signal) => {
+    // Nothing but people reads it.
+    hardware: async (_, signal) => {
       begin(signal);
-      return hardwareOf(memory, query, messages);
+      throw new Error('the database in memory tells nothing of hardware');
     },
     history: async (machineId, signal) => {
       begin(signal);
@@ -95,24 +94,6 @@ function inspect(
   });
   const next = wanted.length > size ? (machines.at(-1)?.machineId ?? null) : null;
   return { machines, sql: [], next };
-}
-
-const HARDWARE_MAX = 100;
-
-function hardwareOf(
-  memory: Memory,
-  { after, limit = HARDWARE_MAX }: HardwareQuery,
-  messages: MessageReader,
-): HardwarePage {
-  const size = Math.max(1, Math.min(limit, HARDWARE_MAX));
-  const found = [...memory.machines].flatMap(([machineId, machine]) => {
-    const { provided } = machine.row;
-    const report = tagsOf(machine, messages)['HardwareReport']?.[0];
-    if (!provided || !report || (after && machineId <= after)) return [];
-    return [{ machineId, provider: provided.provider, providerId: provided.providerId, report }];
-  });
-  const machines = found.toSorted((a, b) => (a.machineId < b.machineId ? -1 : 1)).slice(0, size);
-  return { machines, next: found.length > size ? (machines.at(-1)?.machineId ?? null) : null };
 }
 
 function tagsOf(machine: MemMachine, messages: MessageReader): InspectedMachine['tags'] {
