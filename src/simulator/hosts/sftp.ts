@@ -1,13 +1,13 @@
 import { constants } from 'node:fs';
+import type { Stats } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
+import { posix } from 'node:path';
 import ssh2 from 'ssh2';
 import type { Attributes, SFTPWrapper } from 'ssh2';
 import { containedPath, insidePath } from './paths.ts';
-import { attributes, describeEntry, nameOnly } from './sftp-entries.ts';
 import { createHandles } from './sftp-handles.ts';
 import type { Handles } from './sftp-handles.ts';
-import { offerPosixRename, posixRename, readStrings } from './sftp-rename.ts';
 
 const { STATUS_CODE, OPEN_MODE } = ssh2.utils.sftp;
 const readBytesMax = 256 * 1024;
@@ -188,4 +188,75 @@ async function change(
   if (mode !== undefined) await target.chmod(mode & 0o7777);
   if (size !== undefined) await target.truncate(size);
   if (atime !== undefined && mtime !== undefined) await target.utimes(atime, mtime);
+}
+
+/** Owners are not played: everything on a machine belongs to root. */
+const attributes = (stats: Stats): Attributes => ({
+  mode: stats.mode,
+  uid: 0,
+  gid: 0,
+  size: stats.size,
+  atime: Math.floor(stats.atimeMs / 1_000),
+  mtime: Math.floor(stats.mtimeMs / 1_000),
+});
+
+/** A path without attributes, as REALPATH answers it. */
+const nameOnly = (filename: string) => ({ filename, longname: filename, attrs: {} as Attributes });
+
+/** One line of a directory. `..` of the root is the root itself. */
+async function describeEntry(root: string, directory: string, filename: string) {
+  const path = posix.join(directory, filename);
+  const stats = await fs.lstat(path.startsWith(root) ? path : root);
+  return { filename, longname: longName(filename, stats), attrs: attributes(stats) };
+}
+
+/** As `ls -l` would print it, for people at an SFTP prompt. */
+function longName(filename: string, stats: Stats): string {
+  const kind = stats.isDirectory() ? 'd' : '-';
+  const bits = Array.from('rwxrwxrwx', (bit, at) => ((stats.mode >> (8 - at)) & 1 ? bit : '-'));
+  return `${kind}${bits.join('')} 1 root root ${stats.size} Jan  1 00:00 ${filename}`;
+}
+
+/** OpenSSH's rename that replaces its target (OpenSSH, PROTOCOL §4.3). */
+const posixRename = 'posix-rename@openssh.com';
+
+/** The strings that an extended request carries, one after another. */
+function readStrings(data: Buffer): string[] {
+  const strings: string[] = [];
+  for (let at = 0; at + 4 <= data.length;) {
+    const end = at + 4 + data.readUInt32BE(at);
+    strings.push(data.toString('utf8', at + 4, end));
+    at = end;
+  }
+  return strings;
+}
+
+const withLength = (bytes: Buffer) => {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(bytes.length);
+  return Buffer.concat([length, bytes]);
+};
+const field = (text: string) => withLength(Buffer.from(text));
+/** SSH_FXP_VERSION 3 that names the extension. */
+const versionAnswer = () =>
+  withLength(Buffer.concat([Buffer.from([2, 0, 0, 0, 3]), field(posixRename), field('1')]));
+
+/** The part of ssh2's inside that sends the packets of a channel. */
+interface Wire {
+  channelData(channel: number, data: Buffer): void;
+}
+
+/**
+ * ssh2's server answers INIT with a constant that offers no extension (SERVER_VERSION_BUFFER in its
+ * SFTP.js), and clients use only what was offered. So the first packet it sends is replaced.
+ */
+function offerPosixRename(sftp: SFTPWrapper): void {
+  const inner = sftp as unknown as { _protocol: Wire };
+  const wire = inner._protocol;
+  const replacing = Object.create(wire) as Wire;
+  replacing.channelData = (channel) => {
+    inner._protocol = wire;
+    wire.channelData(channel, versionAnswer());
+  };
+  inner._protocol = replacing;
 }

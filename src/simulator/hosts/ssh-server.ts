@@ -21,7 +21,7 @@ export interface Visit {
   /** Accepts or rejects the attempt. */
   authenticate(attempt: AuthContext): void;
   /** Runs a command line; the answer is told of signals, and when the connection is gone. */
-  exec(line: string, channel: ServerChannel): ExecChannel | void;
+  exec(line: string, channel: ServerChannel, connection: Connection): ExecChannel | void;
   /** Absent: SFTP is left to `subsystem`. */
   sftp?(channel: SFTPWrapper): void;
   /** The command line that serves a subsystem; undefined: it is refused. */
@@ -115,15 +115,15 @@ function serveConnection(connection: Connection, visit: Visit, log: HostsLog): v
   connection.on('error', (err) => log.debug({ err }, 'an SSH connection broke'));
   connection.on('authentication', (attempt) => visit.authenticate(attempt));
   connection.on('session', (accept) => {
-    const session = serveSession(accept(), visit);
+    const session = serveSession(accept(), connection, visit);
     connection.once('close', session.abandon);
   });
 }
 
-function serveSession(session: Session, visit: Visit) {
+function serveSession(session: Session, connection: Connection, visit: Visit) {
   let running: ExecChannel | void;
   session.on('exec', (accept, _reject, { command }) => {
-    running = visit.exec(command, accept());
+    running = visit.exec(command, accept(), connection);
   });
   session.on('signal', (accept, _reject, { name }) => {
     running?.signal(name);
@@ -133,7 +133,7 @@ function serveSession(session: Session, visit: Visit) {
   session.on('subsystem', (accept, reject, { name }) => {
     const line = visit.subsystem?.(name);
     if (line === undefined) reject();
-    else running = visit.exec(line, accept());
+    else running = visit.exec(line, accept(), connection);
   });
   return { abandon: () => running?.abandon() };
 }

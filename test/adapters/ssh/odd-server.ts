@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import type { Socket } from 'node:net';
 import ssh2 from 'ssh2';
-import type { Algorithms, Connection, ServerChannel, Session, SFTPWrapper } from 'ssh2';
-import { encodeOpensshKey, publicBlob } from '../../../src/adapters/ssh/openssh-key.ts';
-import { rawKey } from './keys.ts';
+import type { Algorithms, AuthContext, Connection, ServerChannel, SFTPWrapper } from 'ssh2';
+import { silentLog } from '../../../src/adapters/log/port.ts';
+import { generateHostKey, publicBlobOf } from '../../../src/simulator/hosts/keys.ts';
+import { listenSsh } from '../../../src/simulator/hosts/ssh-server.ts';
 
 const { STATUS_CODE } = ssh2.utils.sftp;
 
@@ -29,56 +29,52 @@ export async function startOddServer(options: OddServerOptions = {}) {
   const keysOffered: string[] = [];
   const passwordsOffered: string[] = [];
   const commands: string[] = [];
-  const connections = new Set<Connection>();
-  const raw = rawKey();
-  const hostKey = encodeOpensshKey(raw.subarray(0, 32), raw.subarray(32));
-  const speaks = options.algorithms && { algorithms: options.algorithms };
-  const ssh = new ssh2.Server({ hostKeys: [hostKey], ...speaks }, (connection) => {
-    connections.add(connection);
-    connection.on('close', () => connections.delete(connection));
-    connection.on('error', () => undefined);
-    connection.on('authentication', (attempt) => {
-      if (options.onlyPassword !== undefined) {
-        if (attempt.method !== 'password') return attempt.reject(['password']);
-        passwordsOffered.push(attempt.password);
-        if (attempt.password === options.onlyPassword) return attempt.accept();
-        return attempt.reject(['password']);
-      }
-      if (attempt.method !== 'publickey') return attempt.reject(['publickey']);
-      const key = attempt.key.data.toString('base64');
-      if (keysOffered.at(-1) !== key) keysOffered.push(key);
-      if (options.onlyKey === undefined || options.onlyKey === key) return attempt.accept();
-      return attempt.reject(['publickey']);
-    });
-    connection.on('session', (accept) => serve(accept(), connection));
-  });
-  const server = createServer({ noDelay: true }, (socket) => ssh.injectSocket(socket));
-  const serve = (session: Session, connection: Connection) => {
-    session.on('exec', (accept, _reject, { command }) => {
-      commands.push(command);
-      const channel = accept();
-      channel.on('error', () => undefined);
-      if (options.exec) options.exec(command, channel, connection);
-      else runInShell(command, channel, options.cwd);
-    });
-    if (options.sftp) session.on('sftp', (accept) => options.sftp!(accept()));
+  const sockets = new Set<Socket>();
+  const hostKey = generateHostKey();
+  const { algorithms, sftp } = options;
+  const authenticate = (attempt: AuthContext) => {
+    if (options.onlyPassword !== undefined) {
+      if (attempt.method !== 'password') return attempt.reject(['password']);
+      passwordsOffered.push(attempt.password);
+      if (attempt.password === options.onlyPassword) return attempt.accept();
+      return attempt.reject(['password']);
+    }
+    if (attempt.method !== 'publickey') return attempt.reject(['publickey']);
+    const key = attempt.key.data.toString('base64');
+    if (keysOffered.at(-1) !== key) keysOffered.push(key);
+    if (options.onlyKey === undefined || options.onlyKey === key) return attempt.accept();
+    return attempt.reject(['publickey']);
   };
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const server = await listenSsh({
+    port: 0,
+    log: silentLog,
+    visit(socket) {
+      sockets.add(socket);
+      socket.on('close', () => sockets.delete(socket));
+      return {
+        hostKey,
+        authenticate,
+        ...(algorithms && { algorithms }),
+        ...(sftp && { sftp }),
+        exec(command, channel, connection) {
+          commands.push(command);
+          channel.on('error', () => undefined);
+          if (options.exec) options.exec(command, channel, connection);
+          else runInShell(command, channel, options.cwd);
+        },
+      };
+    },
+  });
   return {
-    target: { host: '127.0.0.1', port, username: 'root' },
+    target: { host: '127.0.0.1', port: server.port, username: 'root' },
     /** Base64 blobs, in the order they came. */
     keysOffered,
     passwordsOffered,
     /** Base64 of the wire blob. */
-    hostKey: publicBlob(raw.subarray(32)).toString('base64'),
+    hostKey: publicBlobOf(hostKey).toString('base64'),
     commands,
-    connections: () => connections.size,
-    close: () =>
-      new Promise<void>((resolve) => {
-        for (const connection of connections) connection.end();
-        server.close(() => resolve());
-      }),
+    connections: () => sockets.size,
+    close: server.close,
   };
 }
 
