@@ -2,12 +2,11 @@ import { exclusionGroup, isLadder } from '../../../src/domain/eligibility.ts';
 import { NothingToDo, WorkConflict } from '../../../src/domain/errors.ts';
 import type { MachineId } from '../../../src/domain/ids.ts';
 import type { Process } from '../../../src/domain/machine.ts';
-import type { SessionGate } from './gate.ts';
+import type { SessionGate, Memory, MemWork } from './tables.ts';
 import { cancelOn } from './leases.ts';
 import { grantPermit } from './permits.ts';
 import { writeHistory } from './records.ts';
 import { refusalFor, rowOf } from './rows.ts';
-import type { Memory, MemWork } from './tables.ts';
 import { createWork } from './work.ts';
 import type { Work } from '../../../src/adapters/bmdb/port.ts';
 

@@ -6,12 +6,10 @@ import {
   type Deprovisioned,
 } from '../../../src/adapters/bmdb/preconditions.ts';
 import { NothingToDo } from '../../../src/domain/errors.ts';
-import type { Held } from './held.ts';
+import { type Held, patch, type Memory } from './tables.ts';
 import { cancelOn } from './leases.ts';
 import { writeEvent } from './records.ts';
 import { circumstances } from './rows.ts';
-import { patch } from './tables.ts';
-import type { Memory } from './tables.ts';
 
 /** @throws {NothingToDo} the request was taken back, or a hold preserves the machine now. */
 export function noteDeprovisionAsked({ memory, gate, machine }: Held): void {

@@ -8,17 +8,22 @@ import {
   isNear,
   judgeGuard,
   markIngest,
-} from '../../../src/domain/recovery/guard-judgement.ts';
-import type {
-  GuardCounts,
-  GuardPolicy,
-  IngestLimits,
+  type GuardCounts,
+  type GuardPolicy,
+  type IngestLimits,
 } from '../../../src/domain/recovery/guard-judgement.ts';
 import { guardRow, ingestOf } from './guard-rows.ts';
 import { circumstances, rowOf } from './rows.ts';
-import type { MemMachine, Memory } from './tables.ts';
-import { requireReachable } from './tables.ts';
+import { type MemMachine, type Memory, requireReachable } from './tables.ts';
 import type { GuardAssessment, GuardBook } from '../../../src/adapters/bmdb/port.ts';
+import {
+  fellSilent,
+  heardAgain,
+  isHeardAgain,
+  mayBeSilent,
+  silentSinceMs,
+} from '../../../src/domain/recovery/silence.ts';
+import { writeEvent } from './records.ts';
 
 export const guardPolicyOf = ({ options }: Memory): GuardPolicy => options.guard ?? DEFAULT_GUARD;
 
@@ -95,4 +100,21 @@ export function refuseGuarded(memory: Memory, { row }: MemMachine, isOrdered: bo
   const frozen = rows.map(freezeRefusal).find((why) => why !== null);
   const why = frozen ?? (isOrdered ? null : graceOf(memory));
   if (why !== null) throw new NoPermit(why);
+}
+
+/** Writes who fell silent, and who was heard again, into the logs of their slots. */
+export function noteSilences(memory: Memory): void {
+  const now = circumstances(memory);
+  const isLooked = mayBeSilent(graceOf(memory), memory.guard.counts);
+  for (const machine of memory.machines.values()) {
+    const { unbroken } = machine;
+    const row = rowOf(memory, machine);
+    if (machine.silentSinceMs === null) {
+      machine.silentSinceMs = isLooked ? silentSinceMs(row, now) : null;
+      if (machine.silentSinceMs !== null) writeEvent(memory, row, fellSilent(row));
+    } else if (isHeardAgain({ row, unbroken }, now)) {
+      machine.silentSinceMs = null;
+      writeEvent(memory, row, heardAgain(row, now.nowMs));
+    }
+  }
 }

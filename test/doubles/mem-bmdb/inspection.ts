@@ -1,11 +1,9 @@
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import { candidatesOf, statisticsOf } from '../../../src/domain/statistics.ts';
-import { inspectField } from '../../../src/adapters/bmdb/reflection/fields.ts';
+import { inspectField, tagName } from '../../../src/adapters/bmdb/reflection/fields.ts';
 import { createMessageReader } from '../../../src/adapters/bmdb/reflection/messages.ts';
 import type { MessageReader } from '../../../src/adapters/bmdb/reflection/messages.ts';
-import { tagName } from '../../../src/adapters/bmdb/reflection/fields.ts';
 import { latestMigration } from '../../../src/adapters/bmdb/schema/migrations.ts';
-import { eventsOf } from './events.ts';
 import { historyOf } from './records.ts';
 import { circumstances, liveWork, rowsOf } from './rows.ts';
 import type { MemMachine, Memory } from './tables.ts';
@@ -16,7 +14,10 @@ import type {
   InspectedMachines,
   InspectionQuery,
   TagType,
+  EventLine,
+  EventQuery,
 } from '../../../src/adapters/bmdb/port.ts';
+import { providerOf, slot, slotIdOf, type Slot } from '../../../src/domain/ids.ts';
 
 /**
  * See `BmdbInspection`. The tables are those that the newest migration makes.
@@ -113,3 +114,19 @@ const backoffsOf = ({ backoffs }: MachineRow, afterMs: number): InspectedMachine
       .filter(({ untilMs }) => untilMs > afterMs)
       .map(({ process, untilMs, cause }) => [process, { untilMs, cause }]),
   );
+
+/** See `BmdbInspection.events`. */
+export function eventsOf({ events }: Memory, query: EventQuery): EventLine[] {
+  const isMeant =
+    'machineId' in query
+      ? (line: EventLine) => line.machineId === query.machineId
+      : (line: EventLine) =>
+          slot(line.provider, line.slotId) === slot(query.provider, query.slotId);
+  const lines = events.map((event, at): EventLine => {
+    const name = event.slot as Slot;
+    const { slot: _, ...rest } = event;
+    return { ...rest, seq: String(at + 1), provider: providerOf(name), slotId: slotIdOf(name) };
+  });
+  const found = lines.filter(isMeant);
+  return found.slice(Math.max(0, found.length - query.limit));
+}

@@ -1,14 +1,17 @@
 import { NotFound, NothingToDo, WorkConflict } from '../../../src/domain/errors.ts';
-import { machineId, slot, slotOf, witness as asWitness } from '../../../src/domain/ids.ts';
-import type { Witness } from '../../../src/domain/ids.ts';
+import {
+  machineId,
+  slot,
+  slotOf,
+  witness as asWitness,
+  type Witness,
+} from '../../../src/domain/ids.ts';
 import type { IntentRow, MachineRow } from '../../../src/domain/machine.ts';
 import { PENALTY_MAX_MS } from '../../../src/domain/policy.ts';
-import type { SessionGate } from './gate.ts';
+import { type SessionGate, emptyRow, newMachine, type MemIntent, type Memory } from './tables.ts';
 import { requireJob } from './jobs.ts';
 import { writeEvent } from './records.ts';
 import { isSessionAlive } from './rows.ts';
-import { emptyRow, newMachine } from './tables.ts';
-import type { MemIntent, Memory } from './tables.ts';
 import type { IntentBook } from '../../../src/adapters/bmdb/port.ts';
 
 /** See `IntentBook`. */

@@ -1,9 +1,8 @@
 import { LeaseLost, SessionExpired } from '../../../src/domain/errors.ts';
 import type { LeaseRow } from '../../../src/domain/machine.ts';
 import { requireJobName } from '../../../src/adapters/bmdb/preconditions.ts';
-import type { SessionGate } from './gate.ts';
+import type { SessionGate, MemJob, Memory } from './tables.ts';
 import { isSessionAlive } from './rows.ts';
-import type { MemJob, Memory } from './tables.ts';
 import type { Lease } from '../../../src/adapters/bmdb/port.ts';
 
 /** See `BmdbSession.lease`. */

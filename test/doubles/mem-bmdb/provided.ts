@@ -2,9 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { NotFound } from '../../../src/domain/errors.ts';
 import type { MachineId } from '../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
-import type { SessionGate } from './gate.ts';
-import { dropPermit, patch } from './tables.ts';
-import type { Memory } from './tables.ts';
+import { type SessionGate, dropPermit, patch, type Memory } from './tables.ts';
 import type { ProvidedPatch } from '../../../src/adapters/bmdb/port.ts';
 
 /** See `BmdbSession.updateProvided`. */

@@ -1,17 +1,23 @@
 import { SessionExpired } from '../../../src/domain/errors.ts';
 import { sessionId as asSessionId } from '../../../src/domain/ids.ts';
-import { createSessionDeadline } from '../../../src/adapters/bmdb/pg/session-deadline.ts';
-import type { SessionDeadline } from '../../../src/adapters/bmdb/pg/session-deadline.ts';
+import {
+  createSessionDeadline,
+  type SessionDeadline,
+} from '../../../src/adapters/bmdb/pg/session-deadline.ts';
 import { createIntentBook } from './intents.ts';
 import { takeJob } from './jobs.ts';
 import { cancelOn, cancelWork } from './leases.ts';
 import { updateProvided } from './provided.ts';
 import { isSessionAlive } from './rows.ts';
 import { settle } from './settle.ts';
-import { requireReachable } from './tables.ts';
-import type { Memory, MemSession, MemWork } from './tables.ts';
+import {
+  requireReachable,
+  type Memory,
+  type MemSession,
+  type MemWork,
+  type SessionGate,
+} from './tables.ts';
 import { claim } from './claim.ts';
-import type { SessionGate } from './gate.ts';
 import type { BmdbSession, SessionOptions } from '../../../src/adapters/bmdb/port.ts';
 
 /** See `Bmdb.openSession`. */

@@ -7,17 +7,21 @@ import {
   frozenByOperator,
   thawedByOperator,
 } from '../../../src/domain/recovery/guard-judgement.ts';
-import { settlementOf } from '../../../src/domain/settlement.ts';
-import type { Effect, Scene } from '../../../src/domain/settlement.ts';
+import { settlementOf, type Effect, type Scene } from '../../../src/domain/settlement.ts';
 import { installationOf } from '../../../src/adapters/bmdb/install-image.ts';
 import { decisionOf } from '../../../src/adapters/bmdb/filed-requests.ts';
-import type { SessionGate } from './gate.ts';
+import {
+  type SessionGate,
+  dropPermit,
+  patch,
+  type MemMachine,
+  type Memory,
+  type MemRequest,
+} from './tables.ts';
 import { guardRow } from './guard-rows.ts';
 import { endRequests } from './request-ends.ts';
 import { toRequest, toState } from './requests.ts';
 import { circumstances, liveWork, rowOf } from './rows.ts';
-import { dropPermit, patch } from './tables.ts';
-import type { MemMachine, Memory, MemRequest } from './tables.ts';
 import type { RequestState } from '../../../src/adapters/bmdb/port.ts';
 
 /** See `BmdbSession.settle`. */

@@ -2,10 +2,9 @@ import { cancelWork } from './leases.ts';
 import { trimProviderHolds } from './provider-holds.ts';
 import { trimHistory, trimLogs } from './records.ts';
 import { refusalFor } from './rows.ts';
-import { noteSilences } from './silences.ts';
+import { noteSilences } from './guard.ts';
 import { trimChanges } from './snapshot.ts';
-import { dropPermit } from './tables.ts';
-import type { Memory } from './tables.ts';
+import { dropPermit, type Memory } from './tables.ts';
 import type { Swept } from '../../../src/adapters/bmdb/port.ts';
 
 const SESSIONS_MAX = 100;

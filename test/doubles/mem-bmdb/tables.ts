@@ -1,7 +1,12 @@
 import { Subject } from 'rxjs';
 import { Unreachable } from '../../../src/domain/errors.ts';
-import { machineId } from '../../../src/domain/ids.ts';
-import type { MachineId, ProviderName, SessionId, Witness } from '../../../src/domain/ids.ts';
+import {
+  machineId,
+  type MachineId,
+  type ProviderName,
+  type SessionId,
+  type Witness,
+} from '../../../src/domain/ids.ts';
 import type {
   HoldRow,
   IntentRow,
@@ -14,8 +19,7 @@ import type {
 import type { LossPolicy, RecoveryBudget } from '../../../src/domain/policy.ts';
 import type { GuardPolicy } from '../../../src/domain/recovery/guard-judgement.ts';
 import type { Clock, Random } from '../../../src/adapters/clock/port.ts';
-import type { MemGuard } from './guard-rows.ts';
-import { createMemGuard } from './guard-rows.ts';
+import { type MemGuard, createMemGuard } from './guard-rows.ts';
 import type { RequestState, Wake } from '../../../src/adapters/bmdb/port.ts';
 import type { RequestDetails } from '../../../src/adapters/bmdb/filed-requests.ts';
 import type { Unlisted } from '../../../src/adapters/bmdb/port.ts';
@@ -255,4 +259,23 @@ export function dropPermit(memory: Memory, machine: MemMachine): boolean {
   machine.permitScope = null;
   memory.touch(machine.row.machineId);
   return true;
+}
+
+/** What the parts of a session ask before they write. */
+export interface SessionGate {
+  readonly sessionId: SessionId;
+  readonly component: string;
+  readonly signal: AbortSignal;
+  /** @throws {SessionExpired} */
+  check(): void;
+}
+
+/** A claim, as everything that follows it sees it. */
+export interface Held {
+  readonly memory: Memory;
+  readonly gate: SessionGate;
+  readonly machine: MemMachine;
+  readonly work: MemWork;
+  /** At the claim. */
+  readonly row: MachineRow;
 }

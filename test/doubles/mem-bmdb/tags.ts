@@ -1,5 +1,8 @@
-import { jitteredUntil, nextBackoffSeconds } from '../../../src/domain/backoff.ts';
-import type { BackoffDescriptor } from '../../../src/domain/backoff.ts';
+import {
+  jitteredUntil,
+  nextBackoffSeconds,
+  type BackoffDescriptor,
+} from '../../../src/domain/backoff.ts';
 import { askRefusal, isLadder } from '../../../src/domain/eligibility.ts';
 import { NoPermit, NothingToDo } from '../../../src/domain/errors.ts';
 import type { MachineRow, Rung } from '../../../src/domain/machine.ts';
@@ -11,9 +14,7 @@ import { provedText } from '../../../src/domain/settlement.ts';
 import { writeEvent } from './records.ts';
 import { circumstances, rowOf } from './rows.ts';
 import { endRequests } from './request-ends.ts';
-import { dropPermit, patch } from './tables.ts';
-import type { MemMachine, Memory } from './tables.ts';
-import type { Held } from './held.ts';
+import { dropPermit, patch, type MemMachine, type Memory, type Held } from './tables.ts';
 import type { FinishChange, WorkNote } from '../../../src/adapters/bmdb/port.ts';
 
 /** What a finished task makes true. */

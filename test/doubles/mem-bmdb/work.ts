@@ -1,15 +1,13 @@
-import { nextBackoffSeconds } from '../../../src/domain/backoff.ts';
-import type { BackoffDescriptor } from '../../../src/domain/backoff.ts';
+import { nextBackoffSeconds, type BackoffDescriptor } from '../../../src/domain/backoff.ts';
 import { isQuarantined, previousWaitSeconds } from '../../../src/domain/eligibility.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import { AlreadyFinished, WorkLost } from '../../../src/domain/errors.ts';
 import { failedText, wasAskedFor } from '../../../src/domain/requests.ts';
 import { requireFitting } from '../../../src/adapters/bmdb/preconditions.ts';
-import type { Held } from './held.ts';
+import { type Held, dropPermit, patch } from './tables.ts';
 import { cancelOn, dropLease } from './leases.ts';
 import { writeEvent, writeHistory } from './records.ts';
 import { isSessionAlive } from './rows.ts';
-import { dropPermit, patch } from './tables.ts';
 import {
   applyChange,
   coolDown,

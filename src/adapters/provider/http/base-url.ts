@@ -1,5 +1,3 @@
-import { isLoopbackHost } from '../kit/loopback-host.ts';
-
 /** What is wrong with the base URL of the API, or false: the token must not travel in the clear. */
 export function baseUrlFault(baseUrl: string, allowInsecureHttp: boolean): string | false {
   const url = URL.parse(baseUrl);
@@ -10,3 +8,7 @@ export function baseUrlFault(baseUrl: string, allowInsecureHttp: boolean): strin
   if (url.protocol === 'https:' || allowInsecureHttp) return false;
   return !isLoopbackHost(url.hostname) && 'plain http is allowed to loopback only';
 }
+
+/** Whether a URL's host is this computer: what is said to it goes over no wire. */
+export const isLoopbackHost = (host: string): boolean =>
+  host === 'localhost' || host === '[::1]' || /^127(\.\d+){3}$/.test(host);

@@ -8,7 +8,7 @@ import { type Calls, createCalls } from './calls.ts';
 import { uuidOf } from './chance.ts';
 import type { StubDevice, StubMachines, StubPlan } from './device.ts';
 import { createFaults, type FaultRule, type Faults } from './faults.ts';
-import { createGap, type Gap } from './gap.ts';
+import { createGap, type Gap } from './refusals.ts';
 import { createListings, type Listings } from './listing.ts';
 import { createViews, type Views } from './views.ts';
 import { createWorld, type World, type WorldTiming } from './world.ts';

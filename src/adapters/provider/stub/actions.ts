@@ -1,9 +1,8 @@
 import { ProviderError } from '../../../domain/errors.ts';
-import type { Tags } from '../../../domain/provisioning/provider-tags.ts';
+import { type Tags, TAG_PREFIX } from '../../../domain/provisioning/provider-tags.ts';
 import type { OperationRef, ReinstallRequest } from '../port.ts';
 import type { StubDevice } from './device.ts';
 import type { Faults, Occasion } from './faults.ts';
-import { spoiltTags, withOurs } from './tagging.ts';
 import type { World } from './world.ts';
 
 export interface ActionsDeps {
@@ -90,3 +89,25 @@ export function createActions({ world, faults, isManaged }: ActionsDeps): Action
     },
   };
 }
+
+/** Tags as an API stores them that has its own idea of texts. */
+export function spoiltTags(tags: Tags, occasion: Occasion, faults: Faults): Tags {
+  const cut = faults.strike(occasion, 'tags-truncated');
+  const lower = faults.strike(occasion, 'tags-lower-cased');
+  const spoil = (text: string) => (lower ? text.toLowerCase() : text);
+  return Object.fromEntries(
+    Object.entries(tags).map(([key, value]) => [
+      spoil(key),
+      spoil(cut ? value.slice(0, cut.amount) : value),
+    ]),
+  );
+}
+
+/** All keys of ours replaced, every other one as it was, whatever is wanted. */
+export const withOurs = (before: Tags, wanted: Tags): Tags => ({
+  ...only(before, (key) => !key.startsWith(TAG_PREFIX)),
+  ...only(wanted, (key) => key.startsWith(TAG_PREFIX)),
+});
+
+const only = (tags: Tags, isWanted: (key: string) => boolean): Tags =>
+  Object.fromEntries(Object.entries(tags).filter(([key]) => isWanted(key)));

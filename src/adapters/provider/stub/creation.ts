@@ -3,9 +3,8 @@ import { ownershipOf, type Tags, WITNESS_TAG } from '../../../domain/provisionin
 import type { CreateRequest } from '../port.ts';
 import type { Fate, StubDevice } from './device.ts';
 import type { Faults, Occasion } from './faults.ts';
-import type { Gap } from './gap.ts';
-import { noCapacity, overQuota, type RefusalDeps } from './refusals.ts';
-import { spoiltTags } from './tagging.ts';
+import { type Gap, noCapacity, overQuota, type RefusalDeps } from './refusals.ts';
+import { spoiltTags } from './actions.ts';
 import type { World } from './world.ts';
 
 export interface CreationDeps {

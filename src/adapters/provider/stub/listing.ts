@@ -6,8 +6,7 @@ import { chanceOf, shuffled, uuidOf } from './chance.ts';
 import type { StubDevice, StubSlot } from './device.ts';
 import type { FaultKind } from './fault-kinds.ts';
 import type { Faults, Occasion, Strike } from './faults.ts';
-import { createGap } from './gap.ts';
-import type { RefusalDeps } from './refusals.ts';
+import { createGap, type RefusalDeps } from './refusals.ts';
 import type { Views } from './views.ts';
 import type { World } from './world.ts';
 
