@@ -19,6 +19,7 @@ import { createFakeHost, createFakeShell, type FakeHost } from '../doubles/fake-
 import type { Capabilities } from '../../src/adapters/provider/port.ts';
 import type { RemoteShell } from '../../src/adapters/ssh/port.ts';
 import { RECOVERY_BACKOFF } from '../../src/domain/backoff.ts';
+import { ProviderError } from '../../src/domain/errors.ts';
 import type { MachineRow, ProviderMachine, ProviderStatus } from '../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS, type HostKeyPolicy } from '../../src/domain/policy.ts';
 import { calmRow, DEFAULT_GUARD, FLEET } from '../../src/domain/recovery/guard-judgement.ts';
@@ -91,19 +92,27 @@ export function createTaskStand(): TaskStand {
   const taskPool = createTaskPool({ places, unusedMs: 5_000, clock, log });
   const host = createFakeHost();
   const done: string[] = [];
+  /** As the core does before each change. */
+  async function requireOurs(): Promise<void> {
+    const { ownership } = await stand.whereIs();
+    if (ownership !== 'ours') throw new ProviderError('conflict', `it is ${ownership}`);
+  }
   const provider = scriptedProvider({
     getMachine: () => stand.whereIs(),
     rebootMachine: async (_, mode, { beforeSending }) => {
+      await requireOurs();
       await beforeSending?.();
       done.push(`reboot ${mode}`);
       return { operationRef: await stand.reboot() };
     },
     reinstallMachine: async (_, { beforeSending }) => {
+      await requireOurs();
       await beforeSending?.();
       done.push('reinstall');
       return { operationRef: await stand.reinstall() };
     },
     setPower: async (_, want, { beforeSending }) => {
+      await requireOurs();
       await beforeSending?.();
       done.push(`power ${want}`);
       return { operationRef: await stand.setPower(want) };

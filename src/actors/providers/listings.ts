@@ -2,6 +2,7 @@ import type { Clock } from '../../adapters/clock/port.ts';
 import type { FleetProvider, Listing } from '../../adapters/provider/port.ts';
 import { isProviderError, ProviderError } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
+import { createJoined } from '../../domain/joined.ts';
 import type { ListingHealth } from './listing-health.ts';
 import type { HoldKeeper } from './holds.ts';
 
@@ -35,15 +36,10 @@ export interface Listings {
   recent(provider: ProviderName): DatedListing | null;
 }
 
-interface UnderWay {
-  readonly result: Promise<DatedListing>;
-  readonly stopping: AbortController;
-  waiting: number;
-}
-
 export function createListings(deps: ListingsDeps): Listings {
   const { providers, clock, holds, health, maxAgeMs } = deps;
-  const underWay = new Map<ProviderName, UnderWay>();
+  /** For each provider, the listing that all who want one now share. */
+  const joined = new Map<ProviderName, (signal: AbortSignal) => Promise<DatedListing>>();
   const last = new Map<ProviderName, DatedListing>();
 
   const recent = (name: ProviderName): DatedListing | null => {
@@ -80,40 +76,13 @@ export function createListings(deps: ListingsDeps): Listings {
     }
   }
 
-  const begin = (name: ProviderName): UnderWay => {
-    const stopping = new AbortController();
-    const begun: UnderWay = {
-      waiting: 0,
-      stopping,
-      result: run(name, stopping.signal).finally(() => {
-        if (underWay.get(name) === begun) underWay.delete(name);
-      }),
-    };
-    // Whoever waits is told; nobody may wait any more.
-    begun.result.catch(() => undefined);
-    underWay.set(name, begun);
-    return begun;
-  };
+  function joinedOf(name: ProviderName): (signal: AbortSignal) => Promise<DatedListing> {
+    const found = joined.get(name) ?? createJoined((signal) => run(name, signal));
+    joined.set(name, found);
+    return found;
+  }
 
-  return {
-    recent,
-    async list(name, signal) {
-      if (signal.aborted) throw new ProviderError('aborted', `${name} was not listed`);
-      const found = recent(name);
-      if (found) return found;
-      const joined = underWay.get(name) ?? begin(name);
-      joined.waiting += 1;
-      try {
-        return await untilAborted(joined.result, signal);
-      } finally {
-        joined.waiting -= 1;
-        if (joined.waiting === 0) {
-          if (underWay.get(name) === joined) underWay.delete(name);
-          joined.stopping.abort();
-        }
-      }
-    },
-  };
+  return { recent, list: async (name, signal) => recent(name) ?? joinedOf(name)(signal) };
 }
 
 /** What somebody still waits for was not called off: it took too long. */
@@ -121,16 +90,6 @@ const unlessWanted = (error: unknown): unknown =>
   isProviderError(error, 'aborted')
     ? new ProviderError('transient', 'a listing did not end in time', { cause: error })
     : error;
-
-/** The answer, unless the signal comes first. */
-function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () =>
-      reject(new ProviderError('aborted', 'the listing is not wanted any more'));
-    signal.addEventListener('abort', onAbort, { once: true });
-    answer.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
-}
 
 /** The provider, its listings taken from the common source. */
 export const withListings = (

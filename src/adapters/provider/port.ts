@@ -221,7 +221,7 @@ export interface CallOptions {
   /**
    * Whether the machine may be changed. A driver that `announces` calls it with the machine as it read
    * it in this very call, as the last thing that it asks before it sends a change.
-   * @throws {ProviderError} `auth`: it is not ours.
+   * @throws {ProviderError} `conflict`: it is not ours.
    */
   readonly requireOurs: (machine: DriverMachine) => void;
 }
@@ -348,14 +348,14 @@ export interface FleetProvider {
     slotId: string,
     options: FleetCall,
   ): Promise<ProviderMachine | null>;
-  /** The following act on machines of ours only. @throws {ProviderError} `auth`: it is not ours. */
+  /** The following act on machines of ours only. @throws {ProviderError} `conflict`: it is not ours. */
   deprovisionMachine(id: string, options: FleetCall): Promise<void>;
   rebootMachine(id: string, mode: 'graceful' | 'force', options: FleetCall): Promise<OperationRef>;
   reinstallMachine(id: string, options: FleetCall): Promise<OperationRef>;
   setPower(id: string, want: 'on' | 'off', options: FleetCall): Promise<OperationRef>;
   /** Adds to (or changes) the tags of ours on a machine that is ours. */
   setTags(id: string, tags: Tags, options: FleetCall): Promise<void>;
-  /** Makes an untagged machine ours, for good. @throws {ProviderError} `auth`: it is another's. */
+  /** Makes an untagged machine ours, for good. @throws {ProviderError} `conflict`: it is another's. */
   assimilate(id: string, witness: Witness, options: FleetCall): Promise<ProviderMachine>;
   verifyHostKey(machine: ProviderMachine, key: Buffer, options: FleetCall): Promise<void>;
   capacityGroup(plan: Plan): string;

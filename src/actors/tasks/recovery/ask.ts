@@ -6,7 +6,6 @@ import type { ThrottledCall } from '../../../domain/provisioning/provider-holds.
 import { askAgainInMs } from '../../../domain/recovery/ladder.ts';
 import { RUNG_FACTS } from '../../../domain/recovery/rungs.ts';
 import { createSendCheck } from '../../providers/send-check.ts';
-import { requireOurs } from '../task.ts';
 import {
   knownBootId,
   orderPart,
@@ -48,7 +47,6 @@ export async function askProvider(
   if (!provider.capabilities[call]) {
     throw new ProviderError('not-implemented', `provider ${name} has not the capability ${call}`);
   }
-  await requireOurs(given, signal);
   // Who is let through on trial has to ask, or nobody hears how the trial ended.
   deps.holds.check(name, call);
   const begun = { holds: deps.holds.holds(name), nowMs: deps.nowMs() };

@@ -11,7 +11,7 @@ import type { WrittenTags } from './written-tags.ts';
 /**
  * Puts our mark on a machine that has none, before anything else is done with it. Where there are no
  * tags, an inventory is itself the mark.
- * @throws {ProviderError} `auth`: it is another's. `not-implemented`: it cannot be marked.
+ * @throws {ProviderError} `conflict`: it is another's. `not-implemented`: it cannot be marked.
  */
 export async function makeOurs(
   provider: Provider,
@@ -43,8 +43,8 @@ export interface AssimilationDeps {
   readonly written: WrittenTags;
 }
 
-/** @throws {ProviderError} `auth`: it is another's. */
+/** @throws {ProviderError} `conflict`: it is another's. */
 export function refuseForeign({ id, ownership }: Pick<ProviderMachine, 'id' | 'ownership'>): void {
   if (ownership !== 'foreign') return;
-  throw new ProviderError('auth', `machine ${id} belongs to another owner`);
+  throw new ProviderError('conflict', `machine ${id} belongs to another owner`);
 }

@@ -34,7 +34,7 @@ export interface Looks {
    * The one check of whose a machine is, before it is acted on: its name alone gives no right to
    * anything.
    * @param machine as the driver read it just now.
-   * @throws {ProviderError} `auth`: it is not ours. `permanent`: it is another one, or cannot be.
+   * @throws {ProviderError} `conflict`: it is not ours. `permanent`: it is another one, or cannot be.
    */
   requireOurs(id: string, machine: DriverMachine): void;
   /**
@@ -99,7 +99,7 @@ export function createLooks(provider: Provider, deps: LooksDeps): Looks {
     requireOurs(id, found) {
       const { ownership } = seenAs(id, found);
       if (ownership === 'ours') return;
-      throw new ProviderError('auth', `machine ${id} of ${name} is not ours (${ownership})`);
+      throw new ProviderError('conflict', `machine ${id} of ${name} is not ours (${ownership})`);
     },
   };
 }

@@ -10,7 +10,7 @@ import type { DeviceView } from './device-view.ts';
 import { withOurTags } from './tags.ts';
 
 /**
- * What is done to devices of ours that stay. All reject with `auth` for any other device, and with
+ * What is done to devices of ours that stay. All reject with `conflict` for any other device, and with
  * `transient` for one whose state will pass.
  */
 export interface Changes {

@@ -14,8 +14,8 @@ import type { EquinixConfig } from './settings.ts';
 export interface GiveBack {
   /**
    * Renames the device and has it deleted; continues what was begun earlier.
-   * @throws {ProviderError} `not-found`: it is gone. `auth`: it is not ours. `transient`: not yet, it is
-   *   being installed. `conflict`: it is locked.
+   * @throws {ProviderError} `not-found`: it is gone. `conflict`: it is not ours, or locked.
+   *   `transient`: not yet, it is being installed.
    */
   deprovision(id: string, how: CallOptions): Promise<void>;
   /**

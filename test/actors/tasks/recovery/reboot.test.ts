@@ -249,7 +249,7 @@ describe('before the request', () => {
     ['transient', 0, new ProviderError('transient', 'no provider')],
     ['auth', 0, new ProviderError('auth', 'the token is no longer valid')],
     ['permanent', 1, new ProviderError('permanent', 'no such device can be read')],
-    ['denied', 1, null],
+    ['conflict', 1, null],
   ])('the device is looked at (%s): %i counted, no permit kept', async (code, attempts, error) => {
     stage.silent('boot-1', rebooting(0));
     stand.whereIs = async () => {

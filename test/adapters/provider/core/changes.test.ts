@@ -123,8 +123,8 @@ test('a driver that announces shows the machine itself, and is not asked for it 
 });
 
 test.each([
-  ['another owner’s', machine('a', { tags: { [SET_ID_TAG]: OTHER_SET_ID } }), 'auth'],
-  ['nobody’s', machine('a', { tags: {} }), 'auth'],
+  ['another owner’s', machine('a', { tags: { [SET_ID_TAG]: OTHER_SET_ID } }), 'conflict'],
+  ['nobody’s', machine('a', { tags: {} }), 'conflict'],
   ['another one', machine('b'), 'permanent'],
 ])('it may change no machine that is %s', async (_, shown, kind) => {
   let sent = false;

@@ -104,7 +104,7 @@ test('vector 15: strangers are told once, as a summary, and never acted on', asy
   const told = log.lines.filter(({ message }) => message.includes('not ours'));
   expect(told.map(({ fields }) => fields)).toEqual([{ provider: 'rack', foreign: 1, untagged: 1 }]);
   for (const id of ['f', 'u']) {
-    for (const act of actsOn(id)) expect(await kindOf(act(fleet))).toBe('auth');
+    for (const act of actsOn(id)) expect(await kindOf(act(fleet))).toBe('conflict');
   }
 });
 const actsOn = (id: string): ((fleet: FleetProvider) => Promise<unknown>)[] => [
@@ -275,10 +275,10 @@ test('an assimilation sets the mark first, and believes it before it can be read
   const [before, after] = [machine('b', { tags: {} }), foreign('b')];
   const answers = [before, after];
   const late = fleetOf(scripted({ getMachine: async () => answers.shift()!, setTags })).fleet;
-  expect(await kindOf(late.assimilate('b', WITNESS, live)), 'another came first').toBe('auth');
+  expect(await kindOf(late.assimilate('b', WITNESS, live)), 'another came first').toBe('conflict');
   written.pop();
   const taken = fleetOf(scripted({ getMachine: async () => foreign('a'), setTags })).fleet;
-  expect(await kindOf(taken.assimilate('a', WITNESS, live))).toBe('auth');
+  expect(await kindOf(taken.assimilate('a', WITNESS, live))).toBe('conflict');
   expect(written).toHaveLength(1);
 });
 

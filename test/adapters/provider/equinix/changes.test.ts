@@ -71,7 +71,10 @@ test.each([
     ],
   });
   for (const device of stand.fake.devices()) {
-    await expect(change(device.id)).rejects.toMatchObject({ code: 'auth', outcome: 'not-done' });
+    await expect(change(device.id)).rejects.toMatchObject({
+      code: 'conflict',
+      outcome: 'not-done',
+    });
   }
   const unknown = change('00000000-0000-4000-8000-00000000dead');
   await expect(unknown).rejects.toMatchObject({ code: 'not-found' });

@@ -81,7 +81,7 @@ test.each([
 ])('a device that is %s stays as it is', async (_, hostname, tags) => {
   stand = await startStand({ devices: [{ hostname, tags }] });
   const id = stand.deviceId(hostname);
-  await expect(giveBack(id)).rejects.toMatchObject({ code: 'auth', outcome: 'not-done' });
+  await expect(giveBack(id)).rejects.toMatchObject({ code: 'conflict', outcome: 'not-done' });
   expect(stand.changes()).toEqual([]);
   expect(stand.fake.devices()).toMatchObject([{ hostname, tags }]);
 });

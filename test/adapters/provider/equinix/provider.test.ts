@@ -163,7 +163,7 @@ test('reboot needs our owner tag, whatever the name', async () => {
   const names = ['orphan', 'foreign', 'disputed'].map((name) => `shepherd-ci-${name}`);
   for (const hostname of [...names, 'stranger']) {
     const reboot = provider.rebootMachine(deviceId(hostname), 'force', live);
-    await expect(reboot).rejects.toMatchObject({ code: 'auth' });
+    await expect(reboot).rejects.toMatchObject({ code: 'conflict' });
   }
   expect(count('POST /devices/{id}/actions')).toBe(0);
   await provider.rebootMachine(deviceId('shepherd-ci-ours'), 'graceful', live);

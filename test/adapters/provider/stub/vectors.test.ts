@@ -200,7 +200,7 @@ test('provider vector 15: what is not marked as ours is never changed', async ()
       () => provider.setPower(id, 'off', live),
       () => provider.setTags(id, { [IDLE_TAG]: 'hold' }, live),
     ]) {
-      expect(await errorOf(act())).toMatchObject({ code: 'auth' });
+      expect(await errorOf(act())).toMatchObject({ code: 'conflict' });
     }
   }
   stand.clock.increment(60 * MINUTE_MS);
