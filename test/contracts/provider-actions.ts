@@ -73,7 +73,7 @@ export function actionsContract(scene: Scene): void {
       const ours = await provider().assimilate(id, OTHER_WITNESS, live);
       expect(ours).toMatchObject({ id, ownership: 'ours', tags: { [WITNESS_TAG]: OTHER_WITNESS } });
       await scene.strangers().setOwner(id, OTHER_OWNER);
-      await refused(provider().assimilate(id, OTHER_WITNESS, live), 'auth');
+      await refused(provider().assimilate(id, OTHER_WITNESS, live), 'conflict');
       expect((await get(id)).ownership).toBe('foreign');
     },
   );
@@ -117,7 +117,7 @@ export function actionsContract(scene: Scene): void {
         ...(can.power ? [provider().setPower(id, 'off', live)] : []),
         ...(can.tags ? [provider().setTags(id, { [IDLE_TAG]: 'hold' }, live)] : []),
       ];
-      await allRefused(calls, 'auth');
+      await allRefused(calls, 'conflict');
       expect({ ...(await get(id)), observedAtMs: 0 }).toEqual({ ...before, observedAtMs: 0 });
     });
   }
