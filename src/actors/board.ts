@@ -23,7 +23,7 @@ export interface BoardOptions {
   /** Database clock, epoch ms. */
   readonly nowMs: () => number;
   readonly metrics: Metrics;
-  /** Told of each change in the same turn in which it shows. */
+  /** Told of each change at once, before anything else happens. */
   readonly changes: Pick<Observer<BoardChange>, 'next'>;
 }
 

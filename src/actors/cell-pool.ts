@@ -68,7 +68,7 @@ export const cellPool = (options: CellPoolOptions) =>
 /** A hundred thousand machines take seconds to spawn: meanwhile the session must be kept alive. */
 const SLICE = 1_000;
 
-/** Few news are handled at once, many one slice after the other, always in their order. */
+/** Handles a few pieces of news at once, and many of them slice by slice; always in their order. */
 function inSlices(clock: Clock, handle: (item: SlotNews) => void) {
   let queue: SlotNews[] = [];
   let timer: unknown;
@@ -226,7 +226,7 @@ function layToRest(orphan: AnyActorRef | undefined, view: MachineView | undefine
     next: (snapshot: AnyMachineSnapshot) => {
       if (snapshot.status === 'active' && !snapshot.hasTag('working')) tell();
     },
-    // An end as good as any; without an observer it would end the process.
+    // The cell is dead already. Without this observer its error would end the process.
     error: () => undefined,
   });
   tell();

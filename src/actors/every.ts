@@ -30,7 +30,7 @@ export const every = (
     return () => stopping.abort();
   });
 
-/** Like `sleep`, but an abort ends it instead of failing it. */
+/** Like `sleep`, but resolves when it is aborted. */
 const pause = (clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     sleep(clock, delayMs, signal).then(resolve, () => resolve());

@@ -119,7 +119,7 @@ export function provideFleet(deps: ProvideDeps) {
   });
 }
 
-/** Removes what dead sessions left behind, and what our own lost hold of. */
+/** Removes what dead sessions left behind, and work of our own session that no task holds. */
 function sweeping(deps: ProvideDeps) {
   const releaseOrphans = createOrphanWatch(deps);
   return async (signal: AbortSignal) => {

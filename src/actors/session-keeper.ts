@@ -20,7 +20,7 @@ export interface SessionKeeper {
   require(): BmdbSession;
   /** Resolves with a session that is alive at that moment. */
   whenAlive(signal: AbortSignal): Promise<BmdbSession>;
-  /** When it fails, it may be called again. */
+  /** Closes the session. It may be called again after it failed. */
   close(): Promise<void>;
   readonly services: ReturnType<typeof sessionServices>;
 }

@@ -25,7 +25,7 @@ export interface Rows {
 export interface KnownListing {
   readonly machines: readonly ProviderMachine[];
   readonly complete: boolean;
-  /** What is there and cannot be read. */
+  /** Entries that cannot be read: that they are there is known. */
   readonly unreadable?: readonly UnreadableEntry[];
 }
 
@@ -56,7 +56,7 @@ export function mergeListing(
 const freeSlotsOf = (provider: ProviderName, unreadable: readonly UnreadableEntry[]): Set<Slot> =>
   new Set(unreadable.flatMap((entry) => (entry.id === null ? slotOf(provider, entry) : [])));
 
-/** What claims one slot. */
+/** Rows and devices that are on one slot. */
 interface Draft {
   readonly slot: Slot;
   readonly provider: ProviderName;
@@ -214,7 +214,7 @@ function draftListed(
   }
 }
 
-/** A stateless inventory cannot tell: its entry is used if a machine row has its id. */
+/** An inventory does not tell whether an entry is in use: it is, if a machine row has its id. */
 const isUsed = ({ availability }: ProviderMachine, known: boolean): boolean =>
   availability === 'KnownUsed' || (availability === 'PossiblyUsed' && known);
 

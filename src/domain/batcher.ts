@@ -44,7 +44,7 @@ export function createBatcher<Item, Answer>(
   const running = new Set<Promise<void>>();
   let queue: Waiting<Item, Answer>[] = [];
   let flushes = 0;
-  /** Numbers what is being collected, so that a wait for what has left already is ignored. */
+  /** Number of the batch that is being collected: a wait that belongs to an earlier one is ignored. */
   let collecting = 0;
   let ripe = false;
 

@@ -49,7 +49,7 @@ export function currentHeartbeat(row: MachineRow): MachineRow['heartbeat'] {
   return agentStarted && heartbeat && heartbeat.atMs >= agentStarted.atMs ? heartbeat : null;
 }
 
-/** From just after this moment the machine is lost, if nothing changes; null: no agent started. */
+/** If nothing changes, the machine is lost just after this moment; null: no agent was started. */
 export function lostAtMs(row: MachineRow, loss: LossPolicy): number | null {
   if (!row.agentStarted) return null;
   const heartbeat = currentHeartbeat(row);
@@ -95,7 +95,7 @@ export const recoveryRefusal = (
   loss: LossPolicy,
 ): Refusal | null => refusal('ShepherdRecovery', row, { holds, nowMs, loss });
 
-/** Which process carries an order out. */
+/** The process that carries out an order. */
 export const PROCESS_FOR: Readonly<Record<OrderVerb, Process>> = {
   'restart-agent': 'ShepherdRecovery',
   reboot: 'ShepherdRecovery',
@@ -119,14 +119,14 @@ export interface Circumstances {
 
 /**
  * Why a process may not start on the machine now; null: it may. An order makes a machine one for its
- * process whether or not it is lost, and waits for nothing; all else that bars it, bars it still.
+ * process whether or not it is lost, and no wait holds it up; whatever else bars it still bars it.
  */
 export const refusal = (process: Process, row: MachineRow, now: Circumstances): Refusal | null =>
   ineligibility(process, row, now) ?? coolDownOf(process, row, now.nowMs);
 
 /**
  * Why the machine is not one for the process; null: it is, and only the ladder's cool-down may still
- * keep the process from starting. What statistics count as pending.
+ * keep the process from starting. Statistics count these machines as pending.
  */
 export function ineligibility(
   process: Process,
@@ -272,7 +272,7 @@ const UNRECOVERABLE: readonly (ProviderStatus | null)[] = [
 export const isLadder = (process: Process): boolean =>
   process === 'ShepherdRecovery' || process === 'ShepherdReinstall';
 
-/** Why not, leaving aside who works and who waits. */
+/** Why the process may not start, leaving aside other work and backoffs; null: it may. */
 function groundsOf(process: Process, row: MachineRow, now: Circumstances): Refusal | null {
   switch (process) {
     case 'ShepherdAgentStart':
@@ -288,7 +288,7 @@ function groundsOf(process: Process, row: MachineRow, now: Circumstances): Refus
   }
 }
 
-/** Why the machine may be no matter of the process, whatever else is true of it. */
+/** Why the process has nothing to do with the machine, whatever else is true of it; null: it has. */
 export function barOf(process: Process, row: MachineRow, now: Circumstances): Refusal | null {
   if (!row.provided) return 'it has no hardware';
   if (installState(row) === 'DONE') return 'it was handed over';

@@ -24,9 +24,9 @@ export type HeartbeatOutcome =
       readonly atMs: number;
       /** Serialized `OSInstallationRequest`, when one is pending for this machine. */
       readonly installationRequest: Uint8Array | null;
-      /** Of that request, as its row says; its own must be the same. Absent when not known. */
+      /** Generation of that request in its row, as in the message; absent: it is not known. */
       readonly requestGeneration?: bigint;
-      /** It reported the success of what was asked for, and nothing forbids to reboot it now. */
+      /** The agent reported that the installation succeeded, and nothing forbids a reboot now. */
       readonly mayReboot?: true;
     }
   /** Unknown machine or wrong key: the two must look alike. */
@@ -34,7 +34,7 @@ export type HeartbeatOutcome =
   /** A report of a generation newer than the request, or something that cannot be stored. */
   | { readonly kind: 'invalid'; readonly message: string };
 
-/** Nothing is known about it, as somebody else works on its rows; it may be sent again. */
+/** Somebody else works on the machine's rows, so nothing was recorded; it may be sent again. */
 export interface HeartbeatRefusal {
   readonly kind: 'unavailable';
   /** Retryable. */
@@ -46,8 +46,8 @@ const REPORT_MAX_BYTES = 16 * 1024 * 1024;
 const fits = (report: Uint8Array | undefined) => (report?.length ?? 0) <= REPORT_MAX_BYTES;
 
 /**
- * What of a heartbeat can be stored, so that one that cannot spoils no batch. The heartbeat itself
- * always can; `fault` says what was left out.
+ * The part of a heartbeat that can be stored, so that a faulty one spoils no batch. The heartbeat
+ * itself can always be stored; `fault` says what was left out.
  */
 export function storable(record: HeartbeatRecord): {
   readonly record: HeartbeatRecord;

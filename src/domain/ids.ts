@@ -1,4 +1,4 @@
-/** Names of things, branded so that one cannot be passed where another is meant. */
+/** Names of things, each with a type of its own: one cannot be passed where another is meant. */
 declare const brand: unique symbol;
 type Brand<Base, Name extends string> = Base & { readonly [brand]: Name };
 

@@ -139,16 +139,16 @@ export interface OrderRow {
 export interface RequestRow {
   readonly key: string;
   readonly verb: Verb;
-  /** Null: the fleet. */
+  /** Null: it is about the fleet. */
   readonly provider: ProviderName | null;
-  /** Null: all of the provider, or the fleet. */
+  /** Null: it is about the whole provider, or the fleet. */
   readonly slotId: string | null;
   /** The machine that was on the slot when it was asked; null: none. */
   readonly machineId: MachineId | null;
   readonly by: string;
   readonly reason: string;
   readonly createdAtMs: number;
-  /** From then on it is refused. */
+  /** From this time on it is refused, epoch ms. */
   readonly expiresAtMs: number;
 }
 
@@ -235,7 +235,7 @@ export interface MachineRow {
   readonly unreadable?: string;
 }
 
-/** A creation that was begun and not yet settled. */
+/** A creation that was begun and is not resolved yet. */
 export interface IntentRow {
   readonly witness: Witness;
   readonly machineId: MachineId;
@@ -249,7 +249,7 @@ export interface IntentRow {
   /** The session that opened it is still alive. */
   readonly sessionAlive: boolean;
   readonly createdAtMs: number;
-  /** Since when complete listings and searches have not found its device; null: it was not searched for yet. */
+  /** Since when listings and searches have not found its device; null: nobody searched yet. */
   readonly emptySinceMs: number | null;
   readonly lastError: string | null;
 }
@@ -263,7 +263,7 @@ export interface HoldRow {
   readonly untilMs: number | null;
 }
 
-/** A slot on the shelf after a failed creation. */
+/** A slot that rests after a failed creation. */
 export interface PenaltyRow {
   readonly provider: ProviderName;
   readonly slotId: string;
@@ -284,7 +284,7 @@ export interface ProviderHoldRow {
   readonly kind: ProviderHoldKind;
   readonly key: string;
   readonly untilMs: number;
-  /** How often in a row, from 1. */
+  /** How many times in a row it was imposed, from 1. */
   readonly level: number;
   readonly amount: number | null;
   readonly cause: string;

@@ -37,11 +37,11 @@ export type Decision =
 export const failedText = (cause: string, wasAsked: boolean): string =>
   wasAsked ? `it was asked for, and not seen to be done: ${cause}` : cause;
 
-/** What was asked of the machine last was asked for this order, and not refused for certain. */
+/** Whether the machine's last request was made for this order, and was not refused for certain. */
 export const wasAskedFor = (row: Pick<MachineRow, 'recovery'> | null, key: string): boolean =>
   row?.recovery?.orderKey === key;
 
-/** Open until then at the latest, then refused. */
+/** Outcome of a request that was open when its time was over. */
 export const EXPIRED = 'it expired before it was carried out';
 
 export const isOrder = (verb: Verb): verb is OrderVerb =>

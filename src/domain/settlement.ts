@@ -56,7 +56,7 @@ export interface Settlement {
   readonly event: { readonly kind: string; readonly reason: string } | null;
 }
 
-/** Whatever operators may ask for. Newer programs may know more, and settle that. */
+/** All verbs that operators may use. Newer programs may know more of them, and settle those. */
 export const VERBS: readonly Verb[] = [...ORDER_VERBS, ...DECISION_VERBS, ...GUARD_VERBS];
 
 /**
@@ -133,7 +133,7 @@ const OVER = 'its end is over already';
 const untilText = (untilMs: number | null, end: string): string =>
   `until ${untilMs === null ? end : new Date(untilMs).toISOString()}`;
 
-/** What stops a request for an installation cannot stop the agent that has it. */
+/** A decision may stop a request for an installation, but not the agent that has it already. */
 const underWayText = ({ isInstalling }: Scene): string =>
   isInstalling ? '; an installation was handed to its agent before, and may be under way' : '';
 
@@ -152,7 +152,7 @@ function hold(scene: Scene, { kind, untilMs }: Of<'hold'>): Settlement {
 
 function unhold({ request, now }: Scene, { kind }: Of<'unhold'>): Settlement {
   const before = holdOf(request, kind, now);
-  // One that has ended by itself is none; its row goes, too.
+  // A hold that has ended by itself counts as none; its row is removed, too.
   if (!before) return done('there was none', { do: 'unhold', kind });
   return done(
     `${kind} is taken away; ${before.setBy} had set it (${before.reason})`,
@@ -174,7 +174,7 @@ const holdOf = (
       (each.untilMs === null || each.untilMs > nowMs),
   );
 
-/** Contradictions are for `release`, so that nobody hides one. */
+/** Only `release` ends a conflict, so that no other decision hides one. */
 const isInConflict = (row: MachineRow, nowMs: number): boolean =>
   isQuarantined(row, nowMs) && row.quarantine?.kind === 'conflict';
 
@@ -278,7 +278,7 @@ function clearBackoff({ request, now }: Scene, row: MachineRow): Settlement {
   );
 }
 
-/** What was asked for already may be under way; its end settles it. */
+/** An order whose request was made may be under way: the end of that work settles it. */
 function withdraw({ by, reason }: RequestRow, row: MachineRow): Settlement {
   const { order } = row;
   if (order === null) return done('nothing was ordered that waits');

@@ -22,7 +22,7 @@ export interface Counts {
   readonly installationFailed: number;
   /** An agent may be started now. */
   readonly pendingAgentStart: number;
-  /** For the ladder, be they lost or given up; those that cool down between two attempts too. */
+  /** Machines for the ladder: lost, given up, or cooling down between two attempts. */
   readonly pendingRecovery: number;
   /** Live work, by process. */
   readonly activeWork: Readonly<Record<Process, number>>;
@@ -36,7 +36,7 @@ export interface Statistics {
   readonly providers: ReadonlyMap<ProviderName, Counts>;
 }
 
-/** Counts by anything, with every process. */
+/** A count for every process. */
 export const byProcess = (count: (process: Process) => number): Record<Process, number> =>
   Object.fromEntries(PROCESSES.map((process) => [process, count(process)])) as Record<
     Process,
@@ -55,7 +55,7 @@ export function statisticsOf(rows: readonly MachineRow[], now: Circumstances): S
 
 function countsOf(rows: readonly MachineRow[], now: Circumstances): Counts {
   const count = (which: (row: MachineRow) => boolean) => rows.filter(which).length;
-  // Every condition of a machine wants hardware.
+  // A machine without hardware is in none of these conditions.
   const provided = rows.filter((row) => row.provided !== null);
   const inState = (state: string) => provided.filter((row) => installState(row) === state).length;
   const pending = (process: Process) =>
@@ -81,7 +81,7 @@ function countsOf(rows: readonly MachineRow[], now: Circumstances): Counts {
 /** Which machines are asked for. */
 export interface Wanted {
   readonly process: Process;
-  /** Any when absent. */
+  /** Absent: any provider. */
   readonly provider?: ProviderName;
   readonly limit: number;
 }

@@ -23,10 +23,10 @@ export function plainText(text: string, max = TEXT_MAX): string {
   return `${whole(clean.slice(0, max - CUT.length))}${CUT}`;
 }
 
-/** Without the first half of a character that was cut in two. */
+/** The text without the first half of a character that was cut in two. */
 const whole = (text: string): string => (text.isWellFormed() ? text : text.slice(0, -1));
 
-/** The same, of a text that may be missing. */
+/** The same for a text that may be missing. */
 export const plainTextOr = <Missing extends null | undefined>(
   text: string | Missing,
 ): string | Missing => (typeof text === 'string' ? plainText(text) : text);

@@ -34,14 +34,14 @@ export type Traits = { readonly [Name in TraitName]: string | null };
 /** What a machine must have to be chosen; absent: anything. */
 export type TraitFilter = { readonly [Name in TraitName]?: string | undefined };
 
-/** Something for each trait. */
+/** One value for each trait. */
 export function forTraits<T>(make: (name: TraitName) => T): Record<TraitName, T> {
   const made: Partial<Record<TraitName, T>> = {};
   for (const name of TRAIT_NAMES) made[name] = make(name);
   return made as Record<TraitName, T>;
 }
 
-/** Those of something that has more. */
+/** The traits of something that has other fields, too. */
 export const traitsOf = (told: Partial<Traits>): Traits => forTraits((name) => told[name] ?? null);
 
 /** Nothing is told. */

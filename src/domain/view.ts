@@ -47,7 +47,7 @@ export interface MachineView extends Traits {
   readonly next: NextWork;
   /** Key of what operators asked that is to be settled now; null: nothing. */
   readonly request: string | null;
-  /** Of a quarantine: who or what can end it, for people. */
+  /** Who or what can end a quarantine, for people. */
   readonly endedBy: string | null;
   /** When the clock alone may change this view (epoch ms of the database); null: never. */
   readonly dueAtMs: number | null;
@@ -65,7 +65,7 @@ export interface Place {
 export interface Moment {
   readonly nowMs: number;
   readonly loss: LossPolicy;
-  /** Those that this daemon can ask; all when absent. Nothing is done to machines of others. */
+  /** Providers that this daemon can ask; all when absent. Nothing is done to machines of others. */
   readonly providers?: { has(name: ProviderName): boolean };
 }
 
@@ -139,13 +139,13 @@ const ASKED_FOR: Readonly<Record<OrderVerb, string>> = {
 const orderText = ({ by, verb, reason }: OrderRow): string =>
   `${by} asked for ${ASKED_FOR[verb]}: ${reason}`;
 
-/** Leaves alone what this daemon could not ask for. */
+/** The same view without next work, where this daemon cannot ask the machine's provider. */
 function doable(place: Place, { provider }: SlotFacts, { providers }: Moment): Place {
   if ((place.next ?? null) === null || !providers || providers.has(provider)) return place;
   return { ...place, next: null, reason: `provider ${provider} is not configured here` };
 }
 
-/** The first moment just after which the clock alone makes us tell something else. */
+/** The first moment just after which the view changes though no row does. */
 function nextChange(facts: SlotFacts, moment: Moment, told: Told): number | null {
   const ahead = limitsOf(facts, moment.loss)
     .filter((at) => at >= moment.nowMs && at < Number.POSITIVE_INFINITY)
@@ -232,7 +232,7 @@ const ENDS = {
   orphan: 'an operator, at the provider; or provisioner.assimilate',
 } as const;
 
-/** On its way back to the provider. Nothing drains yet: no balancer knows the machine. */
+/** A machine on its way back to the provider. No balancer knows it yet, so nothing has to drain. */
 function goingBack({ listed, holds }: SlotFacts, row: MachineRow, { nowMs, loss }: Moment): Place {
   const may = refusal('ShepherdDeprovision', row, { holds, nowMs, loss });
   const { requestedBy, reason: why } = row.deprovision!;

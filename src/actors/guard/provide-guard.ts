@@ -22,10 +22,10 @@ export interface GuardDeps {
 }
 
 const VERBS: ReadonlySet<string> = new Set(GUARD_VERBS);
-/** A request about a slot that is still unknown after so long is about none of ours. */
+/** A request about a slot that is still unknown after so long is about no slot of ours. */
 export const STRAY_MS = 10_000;
 
-/** The chart of the guard over the BMDB. */
+/** Provides the guard's chart with its services, which work on the BMDB. */
 export function provideGuard(deps: GuardDeps) {
   const { bmdb, watch, log, isTakingIn } = deps;
   return guard.provide({
@@ -69,7 +69,7 @@ const isGuards =
     return age >= STRAY_MS && !mirror.facts().has(keyOf(request) as Slot);
   };
 
-/** The daemon that is preferred for it goes first. */
+/** A daemon of lower rank gives those of higher rank time to settle the request first. */
 const isDue =
   ({ mirror, headStartMs }: GuardDeps, self: SessionId) =>
   (request: RequestRow): boolean => {

@@ -24,7 +24,7 @@ export interface GuardWatchDeps {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly metrics: GuardMetrics;
   readonly log: Log;
-  /** Told in the turn in which something shows differently. */
+  /** Told at once when something is shown differently. */
   readonly onChange: () => void;
 }
 
@@ -45,7 +45,7 @@ export interface GuardWatch {
   judge(found: GuardAssessment): readonly GuardStanding[];
   /** The fleet was assessed. */
   take(picture: GuardPicture, standings: readonly GuardStanding[]): void;
-  /** Nothing is known any more. */
+  /** What was known of the guard counts no more: its chart crashed or stopped. */
   lose(): void;
   /** Why no machine of the provider may be recovered, as far as is known; null: nothing forbids it. */
   barOf(provider: string, isOrder: boolean): string | null;
@@ -92,7 +92,7 @@ export function createGuardWatch(deps: GuardWatchDeps): GuardWatch {
   };
 }
 
-/** A state that no row dates began when it was seen first. */
+/** Where no row says since when a state lasts, it began when this daemon saw it first. */
 function withSince(
   standing: GuardStanding,
   before: readonly GuardStanding[],

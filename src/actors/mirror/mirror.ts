@@ -28,9 +28,9 @@ export interface MirrorOptions extends FleetReadsOptions, MirrorStateOptions {
   readonly bmdb: Bmdb;
   readonly providers: ReadonlyMap<ProviderName, FleetProvider>;
   readonly heard$: Observable<Heard>;
-  /** Provider listings this often. */
+  /** Providers are listed this often. */
   readonly listMs: number;
-  /** Of what goes by time in the streams. */
+  /** Scheduler of everything in the streams that goes by time. */
   readonly scheduler: SchedulerLike;
 }
 
@@ -38,7 +38,7 @@ export interface MirrorOptions extends FleetReadsOptions, MirrorStateOptions {
 export interface Mirror {
   /** The `mirror` service of the fleet. */
   readonly service: ReturnType<typeof fromCallback<FleetEvent, void>>;
-  /** Reads one machine's rows now; null when they could not be placed. */
+  /** Reads one machine's rows now; null: it could not be told which slot they belong to. */
   reread(job: Job, signal: AbortSignal): Promise<MachineView | null>;
   facts(): ReadonlyMap<Slot, SlotFacts>;
   /** Live sessions that run the loops, as of the last read. */
@@ -56,9 +56,9 @@ export interface Mirror {
 }
 
 /**
- * Level-triggered: a wake only says "look what changed", and a periodic scan reads everything, so a
- * lost wake heals. What differs from what was last sent is sent, hence a slot whose news was lost is
- * told again. A failing stream is retried for ever; it never ends the mirror.
+ * Level-triggered: a wake only says that something changed, and a periodic scan reads everything, so
+ * a wake that is lost does no harm. Whatever differs from what was last sent is sent, so that news
+ * that was lost is sent again. A failing stream is retried for ever; it never ends the mirror.
  */
 export function createMirror(options: MirrorOptions): Mirror {
   const state = createMirrorState(options);
@@ -122,7 +122,7 @@ function run(options: MirrorOptions, state: MirrorState, listener: Listener): ()
   };
 }
 
-/** Listings of one provider for ever; a failed one is logged and changes nothing. */
+/** Lists one provider again and again; a listing that fails is logged and changes nothing. */
 function listingsOf(
   { listMs, log }: MirrorOptions,
   name: ProviderName,

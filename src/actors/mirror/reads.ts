@@ -40,16 +40,16 @@ type Found =
   | { readonly kind: 'scan'; readonly rows: BmdbSnapshot }
   | { readonly kind: 'changes'; readonly rows: BmdbChanges };
 
-/** Where and when changes go on from. */
+/** The point from which the next read of changes goes on, and when it was reached. */
 interface Mark {
   readonly cursor: Cursor;
   readonly atMs: number;
 }
 
-/** The server keeps changes longer than this. */
+/** After a longer pause everything is read. The server keeps changes longer than this. */
 const CURSOR_AGE_MAX_MS = 60_000;
 const RETRY_MIN_MS = 250;
-/** So that a database that came back is read again within a few seconds. */
+/** Longest pause between failed reads: a database that came back is read within a few seconds. */
 const RETRY_MAX_MS = 3_000;
 const JITTER = 0.1;
 

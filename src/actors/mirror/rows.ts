@@ -20,16 +20,16 @@ export interface MirrorRows {
   takeScan(snapshot: BmdbSnapshot, beganAtMs: number): Set<MachineId>;
   takeChanges(changes: BmdbChanges, beganAtMs: number): Set<MachineId>;
   takeReading(id: MachineId, reading: MachineReading, beganAtMs: number): void;
-  /** False: it tells nothing new. */
+  /** False: the read tells nothing new. */
   takeHeartbeat(id: MachineId, heartbeat: NonNullable<MachineRow['heartbeat']>): boolean;
 }
 
 interface Entry {
-  /** Null: there is none any more. */
+  /** Null: the machine has no row any more. */
   readonly row: MachineRow | null;
-  /** Of the read that it is from. */
+  /** Version of the read that the row is from. */
   readonly version: number;
-  /** When that was taken in. */
+  /** When that read was taken in. */
   readonly takenAtMs: number;
 }
 /** A read that is being taken in. */
@@ -77,7 +77,7 @@ export function createMirrorRows(clock: Pick<Clock, 'monotonic'>): MirrorRows {
     for (const id of busy) {
       const known = entries.get(id)!;
       const { row } = known;
-      // One that was opened after the read is no dead one.
+      // A session that was opened after the read is not dead.
       if (!row || isNewer(known, read)) continue;
       const work = row.work.filter(isAlive(alive));
       if (work.length === row.work.length) continue;

@@ -28,7 +28,7 @@ import { createDueTimes, type DueTimes } from './due-times.ts';
 
 export interface MirrorStateOptions {
   readonly loss: LossPolicy;
-  /** Machines of other providers are only shown. */
+  /** Providers that this daemon can ask; machines of others are only shown. */
   readonly providers: { has(name: ProviderName): boolean };
   readonly clock: Clock;
   /**
@@ -50,7 +50,7 @@ export interface Taken {
 
 export type MirrorState = ReturnType<typeof createMirrorState>;
 
-/** The clock of the database seemed to be another one by so much: what is due is due at once. */
+/** Where the estimate of the database's clock leaps by so much, everything is derived anew. */
 const LEAP_MS = 1_000;
 
 const isGuards = ({ slotId }: RequestRow): boolean => slotId === null;
@@ -60,9 +60,9 @@ export function createMirrorState(options: MirrorStateOptions) {
   const { clock, loss, providers, onFacts, onView, onVanished } = options;
   const rows = createMirrorRows(clock);
   const told = new Map<Slot, MachineView>();
-  /** Told to actors that are gone: the next ones must hear it again. */
+  /** Slots whose actors are gone: the next ones must be told again what the last ones heard. */
   const untold = new Set<Slot>();
-  /** Listings that came since the last read began: rows must be newer than what they explain. */
+  /** Listings that came since the last read began: they count once rows were read after them. */
   const staged = new Map<ProviderName, KnownListing>();
   const listings = new Map<ProviderName, KnownListing>();
   const slotOfMachine = new Map<MachineId, Slot>();
@@ -116,7 +116,7 @@ export function createMirrorState(options: MirrorStateOptions) {
     return complete ? [{ type: 'observed', view: last }, end] : [end];
   };
 
-  /** Takes the small things over; true when facts rest on what changed. */
+  /** Takes over what is not about one machine; true when facts rest on what changed. */
   const takeAround = (read: BmdbSurroundings): boolean => {
     const before = around;
     around = keepEqual(before, read);
@@ -132,7 +132,7 @@ export function createMirrorState(options: MirrorStateOptions) {
     onFacts(facts, places && new Set([...places, ...reread]));
     reread.clear();
   };
-  /** What the guard is told; no facts rest on it. */
+  /** Takes over what only the guard is told; no facts rest on it. */
   const takeGuard = (read: BmdbSurroundings, before: readonly RequestRow[]): boolean => {
     const rowsBefore = guard;
     guard = keepGuard(guard, read.guard);

@@ -63,20 +63,20 @@ export interface HoldKeeper {
   ): Promise<void>;
 }
 
-/** Ours are believed so long, until a read of the BMDB has them. */
+/** Holds that this daemon imposed count so long, until a read of the BMDB has them. */
 const OWN_MS = 10_000;
 
-/** A call on trial of which nobody told how it ended bars others no longer. */
+/** After so long a call on trial bars others no more, also where nobody told how it ended. */
 const TRIAL_MS = 60_000;
 
-/** What we believe of the end of a hold and what the BMDB says of it may differ so much. */
+/** Our estimate of the end of a hold and the end in the BMDB may differ by so much. */
 const SLACK_MS = 1_000;
 
 interface Own {
   readonly provider: ProviderName;
   /** Null: lifted. */
   readonly row: ProviderHoldRow | null;
-  /** What ends later was imposed since. */
+  /** A hold of this key that ends later than this was imposed after the lifting. */
   readonly liftedUntilMs: number;
   readonly atMs: number;
 }

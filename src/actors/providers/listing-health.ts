@@ -32,13 +32,13 @@ export interface ListingHealth {
   unlisted(): readonly UnlistedHere[];
 }
 
-/** One line of a person's screen or two: providers answer with whole pages. */
+/** A cause fits into two lines of a screen; some providers answer with whole pages. */
 const CAUSE_MAX = 300;
 
 export function createListingHealth(deps: ListingHealthDeps): ListingHealth {
   const { book, keeper, nowMs, log, onChange } = deps;
   const failing = new Map<ProviderName, UnlistedHere>();
-  /** What the BMDB has of us, and in which session; null: that it can be listed. */
+  /** What we wrote into the BMDB last, and in which session; no cause: it can be listed. */
   const written = new Map<
     ProviderName,
     { readonly by: SessionId; readonly cause: string | null }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../adapters/clock/port.ts';
 
-/** A request that is sent again so soon after its check needs no other. */
+/** A request that is sent again within this time after its check is not checked again. */
 const HOLDS_MS = 15_000;
 
 /**

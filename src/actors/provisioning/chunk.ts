@@ -12,8 +12,8 @@ import type { RoundState } from './round.ts';
 
 /**
  * Begins the chunk one after the other, at their distance, as long as the provider's holds allow:
- * an earlier creation may have found a limit meanwhile. None waits for the intent of another. What finds no place in time is left to the
- * next iteration, so that creations that hang delay it but little.
+ * an earlier creation may have found a limit meanwhile. None waits for the intent of another. What
+ * cannot begin in time is left to the next round, so that creations that hang delay it but little.
  */
 export async function beginCreations(
   deps: ProvisionDeps,
@@ -51,7 +51,7 @@ export async function beginCreations(
     const beginning = creations.begin(creation, terms);
     beginning.catch(() => failed.abort());
     begun.push(beginning);
-    // To take a machine in that is there already costs the provider nothing.
+    // A machine that exists already is only taken in: no limit of the provider counts.
     const gapMs = providerNamed(deps, provider).inventory ? 0 : limits.creationGapMs;
     state.nextCreationAtMs = clock.monotonic() + gapMs;
   }

@@ -20,7 +20,7 @@ export interface Creations {
   count(provider: ProviderName): number;
   /** Slots whose last creation came to nothing, with their rank: the later, the higher. */
   failedLast(): ReadonlyMap<Slot, number>;
-  /** A moment, for `witnessesSince`. */
+  /** The present moment, as an argument for `witnessesSince`. */
   mark(): number;
   /**
    * Witnesses that were worked on at any time since the mark: rows that were read since then need
@@ -35,7 +35,7 @@ export interface Creations {
   drain(graceMs: number): Promise<void>;
 }
 
-/** What a creation is begun under. */
+/** The session and the limits under which a creation is begun. */
 export interface Terms {
   readonly session: BmdbSession;
   readonly lease: Lease;
@@ -59,17 +59,17 @@ export interface Tally {
 interface UnderWay {
   readonly provider: ProviderName;
   readonly stopping: AbortController;
-  /** The mark of its end; null: not ended. */
+  /** The mark at which it ended; null: it is under way. */
   endedAt: number | null;
 }
 
-/** So many ended ones are remembered, for rows that were read before they ended. */
+/** So many creations that ended are remembered, for rows that were read before they ended. */
 const REMEMBERED_MAX = 1_000;
 
 export function createCreations(deps: ProvisionDeps): Creations {
   const { clock, log } = deps;
   const known = new Map<string, UnderWay>();
-  /** Whose intents are being committed. */
+  /** Slots whose intents are being committed. */
   const opening: ProviderName[] = [];
   const tallies = new Map<ProviderName, { created: number; failed: number }>();
   const ends = new Set<() => void>();

@@ -30,21 +30,21 @@ export interface ProvisionDeps {
 }
 
 export interface ProvisionLimits {
-  /** Managed machines at most per provider; 0 = no limit. */
+  /** Most managed machines per provider; 0: no limit. */
   readonly machinesMax: number;
-  /** Of providers that have a limit of their own. */
+  /** The same for providers that have a limit of their own. */
   readonly machinesMaxOf?: ReadonlyMap<ProviderName, number>;
   /** Creations per iteration at most. */
   readonly chunkSize: number;
-  /** Distance between the starts of two creations. */
+  /** Time between the starts of two creations. */
   readonly creationGapMs: number;
-  /** Creations in flight at once. */
+  /** Most creations at the same time. */
   readonly parallelism: number;
-  /** An iteration waits so long at most for a place among them. */
+  /** A round waits at most so long until one more creation may begin. */
   readonly placeWaitMs: number;
   /** A creation ends after so long, whatever the provider does. */
   readonly creationMs: number;
-  /** How long a slot whose creation was refused stays on the shelf. */
+  /** How long a slot rests whose creation was refused. */
   readonly penaltyMs: number;
   /** An intent whose device was never seen is forgotten after this long. */
   readonly abandonMs: number;
@@ -69,7 +69,7 @@ export function begin(
   return { session, ends: AbortSignal.any([signal, session.signal]) };
 }
 
-/** What the BMDB keeps of a device on a slot. */
+/** What the BMDB records of a device on a slot. */
 export const providedBy = (
   provider: ProviderName,
   slotId: string,

@@ -1,6 +1,9 @@
 import { providerOf, type Slot } from '../../domain/ids.ts';
 
-/** Whose last creation failed, so that a slot that always fails neither goes first nor unnoticed. */
+/**
+ * Slots whose last creation failed. One that always fails must not be tried first each time, and it
+ * must be noticed.
+ */
 export interface Failures {
   /** @param at its rank among all failures and starts. */
   failed(slot: Slot, when: { readonly at: number; readonly nowMs: number }): void;

@@ -24,9 +24,9 @@ export interface IdleTagsDeps {
 }
 
 const AT_ONCE = 5;
-/** More are left for the next round. */
+/** Tags written in one round; the rest waits for the next one. */
 const ROUND_MAX = 50;
-/** Until a listing shows what was written, or it is tried again. */
+/** After a tag was written, listings may show the old one for so long. */
 const REST_MS = 10 * 60_000;
 const WAITING_MAX = 200_000;
 const LIMIT_MS = 60_000;

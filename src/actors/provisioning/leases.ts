@@ -5,7 +5,7 @@ import { explain } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
 
-/** Jobs that one daemon does at a time, and which of them are ours. */
+/** Jobs that one daemon has at a time, and which of them this daemon has. */
 export interface Leases {
   /**
    * Resolves when the job is ours, at once if it still is; asks every few seconds until then.

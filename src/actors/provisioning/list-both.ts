@@ -6,7 +6,7 @@ import type { Creations } from './creations.ts';
 import { begin, type ProvisionDeps } from './deps.ts';
 import type { RoundState } from './round.ts';
 
-/** A provider that refuses us is asked again after so long. */
+/** A provider that refuses our credentials is asked again after so long. */
 const REFUSED_MS = 60_000;
 
 /** Lists provider and BMDB at once, for the round; the first failure aborts the other. */
@@ -37,7 +37,7 @@ export async function listBoth(
   }
 }
 
-/** How long nothing is to be asked; null: the error says nothing of that. */
+/** How long the provider is not to be asked, milliseconds; null: the error does not tell. */
 function pauseAfter(error: unknown, clockMs: number): number | null {
   const { retryAtMs } = facetsOf(error);
   if (retryAtMs !== null && retryAtMs > clockMs) return retryAtMs - clockMs;

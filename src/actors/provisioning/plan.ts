@@ -5,10 +5,10 @@ import type { Creations } from './creations.ts';
 import { begin, providerNamed, type ProvisionDeps } from './deps.ts';
 import type { RoundState } from './round.ts';
 
-/** What creations need is put in place again after so long. */
+/** Keys and the like, which creations need at the provider, are put in place again after so long. */
 const PREPARE_MS = 24 * 3_600_000;
 const PREPARE_LIMIT_MS = 60_000;
-/** New devices may be listed so late, where listings lag behind. */
+/** Where listings lag behind, a new device may appear in them only after so long. */
 const LIST_LAG_MS = 5 * 60_000;
 
 /**
@@ -71,7 +71,7 @@ function decide(
   });
 }
 
-/** Why nothing can be created; null: all is in place. */
+/** Why nothing can be created; null: all that creations need is in place. */
 async function prepareFault(
   deps: ProvisionDeps,
   state: RoundState,
@@ -92,7 +92,7 @@ async function prepareFault(
   }
 }
 
-/** A listing that answers twice is one observation. */
+/** Two rounds that are given the same listing have made one observation. */
 function onceCounted(state: RoundState, { machines }: Reconciliation): RoundState['findings'] {
   const { beganAtMs } = state.read!.listing;
   const isNew = state.countedListingAtMs !== beganAtMs;

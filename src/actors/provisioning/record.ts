@@ -21,7 +21,7 @@ interface Under {
   readonly provider: ProviderName;
 }
 
-/** Adoption first, so that nothing that is found is given up; then what is certain, then doubts. */
+/** The order of writing: adoptions first, so that no device found is given up; doubts come last. */
 const ORDER: readonly FindingAction[] = [
   'adopt',
   'markPresent',
@@ -146,7 +146,7 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
 
   assimilate: async (deps, state, { slot, device, intent: begun }, under) => {
     const { session, ends, provider } = under;
-    // A listing may be older than the rows; what is seen twice is there.
+    // A listing may be older than the rows, so a device is believed when two listings show it.
     if (!state.orphansBefore.has(device!.id!)) return;
     const driver = providerNamed(deps, provider);
     const slotId = slotIdOfMachine(device!);
@@ -170,7 +170,7 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
   },
 };
 
-/** The device is as it was, and may be tried again at once. @throws the error. */
+/** Notes that nothing was done to the device, which may be tried again at once. @throws the error. */
 async function endRefused(
   error: unknown,
   witness: Witness,
@@ -200,7 +200,7 @@ async function isThere(
   }
 }
 
-/** Says once of each device that it is an orphan, and once how many are of other owners. */
+/** Logs each orphan once, and once how many devices are of other owners. */
 function tellStrangers(deps: ProvisionDeps, state: RoundState, provider: ProviderName): void {
   const orphans = state.findings.filter((each) => each.case === 'orphan' || each.case === 'failed');
   for (const { slot, device, reason } of orphans) {

@@ -7,7 +7,7 @@ import { isIdle } from '../../domain/provisioning/findings.ts';
 import { providedBy, providerNamed, type ProvisionDeps } from './deps.ts';
 import { restoreHolds } from './restore-holds.ts';
 
-/** Searches at once; each has a limit of its own, so that one that hangs delays little. */
+/** Searches at the same time; each has a time limit, so that one that hangs delays little. */
 const AT_ONCE = 3;
 const SEARCH_MS = 60_000;
 

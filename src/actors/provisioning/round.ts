@@ -7,9 +7,9 @@ import type { DatedListing } from '../providers/listings.ts';
 export interface Reading {
   readonly listing: DatedListing;
   readonly rows: BmdbSnapshot;
-  /** When the rows were there, monotonic: not before the database's time that they carry. */
+  /** Monotonic milliseconds at which the rows had been read: not before the database time in them. */
   readonly atMs: number;
-  /** When reading them was begun, as a mark of the creations. */
+  /** The mark of the creations at which reading the rows began. */
   readonly mark: number;
 }
 
@@ -22,17 +22,17 @@ export interface RoundState {
   read: Reading | null;
   plan: Reconciliation | null;
   findings: readonly Finding[];
-  /** Listing whose absences were counted last: each counts once. */
+  /** The listing whose absences were counted last: each listing counts once. */
   countedListingAtMs: number | null;
   /** Devices that nothing referred to in the iteration before. */
   orphansBefore: ReadonlySet<string>;
   readonly toldOrphans: Set<string>;
   isForeignTold: boolean;
   isOverLimitTold: boolean;
-  /** Listed machines beyond the limit, as they were told last. */
+  /** How many listed machines were over the limit when that was logged last. */
   leftOutTold: number;
   breakerTold: string | null;
-  /** When everything that creations need was last put in place, monotonic; null: never. */
+  /** Monotonic milliseconds at which all that creations need was last put in place; null: never. */
   preparedAtMs: number | null;
   /** When the next creation may begin, monotonic. */
   nextCreationAtMs: number;

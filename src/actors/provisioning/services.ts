@@ -55,7 +55,7 @@ function servicesOf(
 
     resolveIntents: fromPromise<void, Round>(async ({ input: { provider }, signal }) => {
       const under = begin(deps, signal);
-      // Nothing will be planned: the provider is left in peace.
+      // Nothing can be planned, so the provider is not asked.
       if (throttleOf(deps.holds.holds(provider), 'list', deps.nowMs())) return;
       const mark = creations.mark();
       const { intents } = await deps.bmdb.scan(under.ends);
@@ -94,7 +94,7 @@ function reportRound(
   const counts = { bmdb, used, free, failed, orphan, missing, penalised, managed, max };
   const ended = { created: tally.created, create_failed: tally.failed };
   log.info({ provider, ...counts, ...ended, duration }, 'provisioner iteration');
-  // A copy of the whole fleet, of no more use.
+  // This is a copy of the whole fleet, and is not needed any more.
   round.read = null;
   round.plan = null;
   round.findings = [];

@@ -109,7 +109,7 @@ export function createUpdater(deps: UpdaterDeps): (signal: AbortSignal) => Promi
     }
   }
 
-  /** Those of which there is news, and those that are due, with what a listing shows of them. */
+  /** Machines of which there is news or that are due, with what a listing shows of them. */
   async function visitsOf(name: ProviderName, ends: AbortSignal): Promise<Visit[]> {
     const nowMs = clock.monotonic();
     const all = knownOf(deps.facts(), name, (id) => !waiting.penalised(id, nowMs));

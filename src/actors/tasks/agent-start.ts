@@ -125,9 +125,9 @@ export function agentStartServices(deps: TakeOverDeps) {
     return given;
   });
 
-  /** Whether a failed start had come so far. */
+  /** Whether a start that failed had come as far as this step. */
   const wasConnecting = (turn: Turn) => !connected.of(turn) && located.of(turn) !== undefined;
-  /** What an agent start fails at, in the order in which it comes to it. */
+  /** What an agent start may fail at, in the order of its steps. */
   const classes: readonly (readonly [Step<unknown>, StartFailureClass])[] = [
     [connected, 'connect'],
     [trusted, 'hostkey'],
@@ -211,10 +211,10 @@ type StartFailureClass =
 /** The machine could not be reached, or did not let us in. */
 const OUT_OF_REACH = new Set(['unreachable', 'timed-out', 'denied']);
 
-/** Nothing came to the machine: the network, or the provider that knows where it is, was out. */
+/** Nothing reached the machine: the network was out, or the provider that knows its address. */
 const OF_THE_WAY = new Set(['unreachable', 'timed-out', 'transient', 'throttled', 'auth']);
 
-/** Never less than `DENIED_BACKOFF_MS`, even where a shorter wait went before and would grow. */
+/** The wait is never less than `DENIED_BACKOFF_MS`, also where a shorter one went before. */
 function deniedBackoff(backoff: BackoffDescriptor, { process, row }: Work): BackoffDescriptor {
   const initialMs = Math.max(backoff.initialMs, DENIED_BACKOFF_MS);
   const last = row.backoffs.find((each) => each.process === process)?.lastIntervalSeconds ?? 0;

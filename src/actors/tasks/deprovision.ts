@@ -25,7 +25,7 @@ const STUCK_AFTER = 20;
 /** Cleaning a machine takes minutes; of one that takes longer the state is read again later. */
 const REUSABLE_LIMIT_MS = 60 * 60_000;
 const READ_MS = 60_000;
-/** Between two tries of the whole task. */
+/** How the wait between two tries of the whole task grows. */
 const BACKOFF: BackoffDescriptor = { initialMs: 10_000, exponent: 2, maximumMs: ASK_MAX_MS };
 
 /** A machine that is to be given back. */
@@ -51,7 +51,7 @@ export function deprovisionServices(deps: DeprovisionDeps) {
   });
 
   const agentEnded = stepAfter<Leaving, AgentEnded>(taskPool, claimed, async (given, signal) => {
-    // Where the device is deleted its agent is, too.
+    // Where the device is deleted, the agent goes with it.
     if (!given.provider.inventory) return { ...given, agentEnd: null };
     const agentEnd = await endAgent(deps, given, orStop(deps, signal));
     log.info({ ...fieldsOf(given), agentEnd }, 'the machine is let go');
@@ -66,7 +66,7 @@ export function deprovisionServices(deps: DeprovisionDeps) {
   });
 
   const gone = stepAfter<Asked, Asked>(taskPool, asked, async (given, signal) => {
-    // It stays where it is, and may be somebody's again at once.
+    // The machine stays where it is, and may be used by somebody else at once.
     if (given.provider.inventory) return given;
     taskPool.leavePlace(given.slot);
     let times = given.asked;
@@ -121,11 +121,11 @@ export function deprovisionServices(deps: DeprovisionDeps) {
 
 const fieldsOf = ({ slot, work }: Claimed) => ({ slot, machine: work.machineId });
 
-/** What is going away by itself is given all the time there is. */
+/** A device that the provider says is going away is given all the time there is. */
 const askAgainMs = (minMs: number, asked: number, seen: 'there' | 'going'): number =>
   seen === 'going' ? ASK_MAX_MS : Math.min(ASK_MAX_MS, minMs * 2 ** Math.max(0, asked - 1));
 
-/** No stop of the daemon is to wait for what may take long: another daemon goes on with it. */
+/** The signal of a long wait: when the daemon stops it ends, and another daemon goes on. */
 const orStop = ({ taskPool }: DeprovisionDeps, signal: AbortSignal): AbortSignal =>
   AbortSignal.any([signal, taskPool.stopping]);
 
@@ -173,7 +173,7 @@ async function ask(deps: DeprovisionDeps, given: Asked, signal: AbortSignal): Pr
   return attempts;
 }
 
-/** `going`: the provider says that it is being taken away. */
+/** `going`: the provider says that the device is being taken away. */
 async function readState(
   deps: DeprovisionDeps,
   { slot, provided, provider }: Claimed,

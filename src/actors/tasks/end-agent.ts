@@ -14,13 +14,13 @@ import { stopAgentCommand } from './stop-agent.ts';
 import { connect, policyFor, targetOf, withLimit, type Claimed, type TaskDeps } from './task.ts';
 
 export interface EndAgentDeps extends TaskDeps {
-  /** Distance of two tries, milliseconds. */
+  /** Time between two tries, milliseconds. */
   readonly pollMs: number;
   /** Where the agent's program is on a machine. */
   readonly agentPath: string;
 }
 
-/** Whoever gives a machine back that is off or cut off is not kept waiting for it any longer. */
+/** A machine that is off or cut off is waited for so long; then it is given back all the same. */
 const TRIES = 3;
 const TRY_MS = 30_000;
 const CAUSE_MAX = 300;
@@ -39,7 +39,7 @@ export async function endAgent(
   signal: AbortSignal,
 ): Promise<string> {
   const { slot, turn, row } = claimed;
-  // An attempt may have started one that was never recorded.
+  // An attempt may have started an agent that was never recorded.
   if (row.agentStarted === null && (row.startAttempt?.atMs ?? null) === null) {
     return 'it had no agent';
   }
@@ -53,7 +53,7 @@ export async function endAgent(
       if (signal.aborted || !(error instanceof FleetError)) throw error;
       cause = plainText(explain(error), CAUSE_MAX);
       deps.log.info({ slot, tries, cause }, 'the agent could not be stopped yet');
-      // The same would be said again.
+      // Another try would fail in the same way.
       if (error instanceof HostKeyRejected || error instanceof Denied) break;
     } finally {
       turn.held.shell?.close();
@@ -72,7 +72,7 @@ async function stopOnce(deps: EndAgentDeps, claimed: Claimed, signal: AbortSigna
   await session.execute(stopAgentCommand(deps.agentPath), NOTHING, signal);
 }
 
-/** One that is not listed any more is where it was seen last. @throws {ProviderError} */
+/** A machine that is not listed any more is taken to be where it was last. @throws {ProviderError} */
 async function whereIs(
   { provider, provided }: Claimed,
   signal: AbortSignal,
@@ -89,7 +89,7 @@ async function whereIs(
   }
 }
 
-/** Of a machine that this process never saw listed only its address is known. */
+/** The machine as its rows know it, where this process never saw it listed: only its address. */
 const FORGOTTEN: Omit<ProviderMachine, 'id' | 'address'> = {
   reservationId: null,
   hostname: null,

@@ -8,7 +8,7 @@ import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../domain/provisioning/prov
 
 export type { HostKeyPolicy };
 
-/** What a host key was believed for. The last two prove nothing: the policy let it pass. */
+/** Why a host key was believed. The last two are no proofs: the policy let the key pass. */
 export type HostKeyEvidence =
   'pinned' | 'inventory' | 'provider' | 'secret' | 'first-use' | 'insecure';
 
@@ -42,7 +42,7 @@ export async function proveHostKey(question: HostKeyQuestion): Promise<HostKeyEv
 
 async function evidenceOf(question: HostKeyQuestion): Promise<HostKeyEvidence> {
   const { machine, session, policy, pinned } = question;
-  // Before the pin: that may be of whoever answered first, and a person has said better since.
+  // This comes before the pin, which may be the key of whoever answered first; a person knows better.
   if (machine.hostKey !== undefined && policy !== 'insecure') {
     if (machine.hostKey !== session.hostKey)
       throw differs(session.hostKey, machine.hostKey, 'the one in the inventory');
@@ -74,13 +74,13 @@ export function judgeHostKey(
   throw new HostKeyRejected(`no host key is known, and policy is strict; ${shown}`, { cause });
 }
 
-/** With both keys as people compare them, and as OpenSSH shows them. */
+/** Names both keys by their fingerprints, as OpenSSH shows them. */
 const differs = (seen: string, expected: string, which: string) =>
   new HostKeyRejected(
     `the host key ${fingerprintOf(seen)} differs from ${which}, ${fingerprintOf(expected)}`,
   );
 
-/** Any answer but `not-implemented` is final; that one is why it cannot tell. Null: it knows the key. */
+/** Why the provider cannot tell; null: it knows the key. Any error but `not-implemented` is thrown. */
 async function providerKnows({ provider, machine, session, signal }: HostKeyQuestion) {
   const key = Buffer.from(session.hostKey, 'base64');
   try {

@@ -27,7 +27,7 @@ export interface TaskDeps {
   readonly metrics: Metrics;
   readonly ssh: {
     readonly port: number;
-    /** What counts for the machines of a provider. */
+    /** The policy for the machines of a provider. */
     policyOf(provider: string): HostKeyPolicy;
   };
 }
@@ -50,7 +50,7 @@ export interface Claimed {
 export const signalOf = ({ turn, work }: Claimed, signal: AbortSignal): AbortSignal =>
   AbortSignal.any([signal, turn.signal, work.signal]);
 
-/** What counts for the host key of the machine. */
+/** The policy for the machine's host key. */
 export const policyFor = (deps: TaskDeps, { provided }: Claimed): HostKeyPolicy =>
   deps.ssh.policyOf(provided.provider);
 
@@ -78,13 +78,13 @@ export function targetOf(
 ): ShellTarget {
   if (!machine.address) throw new Unreachable(`${slot} has no available addresses`);
   const { host, port } = parseAddress(machine.address, ssh.port);
-  // What the proof will compare with: a machine with several keys is asked for this one.
+  // A machine with several host keys is asked for the one that the proof will compare with.
   const hostKey = machine.hostKey ?? row.hostKey;
   const { remoteUser: username, sshPassword: password } = machine;
   return { host, port, username, hostKey, ...(password && { password }) };
 }
 
-/** Opens a connection, which ends with the turn; a turn that ended meanwhile gets none. */
+/** Opens a connection, which ends with the turn. If the turn ended meanwhile it is closed at once. */
 export async function connect(
   deps: TaskDeps,
   { turn }: Claimed,
@@ -105,9 +105,9 @@ export async function readBootId(
   signal: AbortSignal,
 ): Promise<string> {
   const { stdout } = await shell.execute(['cat', BOOT_ID], NOTHING, signal);
-  // A shell's start-up files may print lines before it; those may differ each time, a boot id not.
+  // Start-up files of the shell may print lines first, which may differ each time. The id is last.
   const line = stdout.toString('utf8').trim().split('\n').at(-1) ?? '';
-  // As it will be stored, so that it can be compared with what was.
+  // In the form in which it will be stored, so that it can be compared with what is stored.
   return plainText(line.trim(), BOOT_ID_MAX);
 }
 
@@ -137,7 +137,7 @@ export async function withLimit<T>(
   }
 }
 
-/** The work has ended, by a commit: nothing is left to cancel, and it can be timed. */
+/** Call it once the end of the work is committed: nothing is left to cancel, and it is timed. */
 export function workEnded(
   { metrics, clock }: TaskDeps,
   { turn, work }: Pick<Claimed, 'turn' | 'work'>,

@@ -14,7 +14,7 @@ export interface PermitQueue {
    * @param changed slots of which something else is known than before; absent: any.
    */
   offer(facts: ReadonlyMap<Slot, SlotFacts>, changed?: Iterable<Slot>): void;
-  /** News of the guard: whoever it lets through now goes on. Looks only at those that wait. */
+  /** News of the guard: whoever it lets through now goes on. Only those that wait are considered. */
   reconsider(): void;
   /** How the budget is used, by scope; those let through a moment ago included. */
   use(): readonly BudgetUse[];
@@ -96,7 +96,7 @@ export function createPermitQueue({ budget, barOf }: PermitQueueOptions): Permit
   };
 }
 
-/** The same answers, each asked for once. */
+/** Gives the same answers, and asks for each of them once. */
 function remembered(barOf: PermitQueueOptions['barOf']): PermitQueueOptions['barOf'] {
   const known = new Map<string, string | null>();
   return (provider, isOrder) => {

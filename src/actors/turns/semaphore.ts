@@ -1,7 +1,7 @@
 import { bySeniority, type Seniority } from '../../domain/eligibility.ts';
 import { Cancelled } from '../../domain/errors.ts';
 
-/** A bounded number of places, given to the oldest attempt first, else in the order of asking. */
+/** A bounded number of places, given to the oldest attempt first, or else in the order of asking. */
 export interface Semaphore {
   /** Resolves when a place is taken; rejects with `Cancelled` when the signal fires first. */
   acquire(signal: AbortSignal, seniority?: Seniority): Promise<void>;

@@ -39,7 +39,7 @@ export const settleRequest = (deps: SettleRequestDeps) =>
     return key;
   });
 
-/** What has to come first has not come yet; nothing went wrong. */
+/** Something else has to happen first; nothing went wrong. */
 class StaysOpen extends Error {
   readonly code = 'stays-open';
   constructor(key: string) {

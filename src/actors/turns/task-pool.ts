@@ -31,7 +31,7 @@ export interface TaskPoolOptions {
   readonly log: Log;
 }
 
-/** Turns at work: who may work now, and what must be given back when a task ends. */
+/** Grants turns to tasks within the daemon's places, and gives back what a task held when it ends. */
 export interface TaskPool {
   /**
    * Waits for a place, with the seniority of the machine. A turn that is granted must be begun, else
@@ -48,7 +48,7 @@ export interface TaskPool {
   leavePlace(slot: Slot): void;
   /** Ends the turn: aborts its I/O, closes the connection, cancels work that is still held. */
   end(slot: Slot): void;
-  /** Aborts when the intake stops: whoever can only wait ends then, and is taken up again elsewhere. */
+  /** Aborts when the daemon stops: tasks that only wait end, and go on in another daemon. */
   readonly stopping: AbortSignal;
   /** Stops intake, lets turns end by themselves for `graceMs`, aborts the rest, awaits all. */
   drain(graceMs: number): Promise<void>;

@@ -62,8 +62,9 @@ export const isHeardAgain = (
   (isHeartbeating(row, nowMs, loss) && unbroken.count >= PERMIT_RETURNED_AFTER);
 
 /**
- * Whether it is worth looking for who fell silent: heartbeats have been taken in, or silence would mean
- * nothing, and the guard's last assessment counted somebody, so that a fleet in good health costs nothing.
+ * Whether to search for machines that fell silent: only where heartbeats have been taken in, or silence
+ * would mean nothing; and where the guard's last assessment counted some, so that a fleet in good
+ * health costs nothing.
  */
 export const mayBeSilent = (grace: string | null, counts: readonly GuardCounts[]): boolean =>
   grace === null && counts.find(({ scope }) => scope === FLEET)?.silent !== 0;

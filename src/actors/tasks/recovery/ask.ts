@@ -20,7 +20,7 @@ import { probe } from './probe.ts';
 
 /** What the provider is asked for. */
 export interface ProviderCall {
-  /** What it is called where calls are throttled, and among the provider's capabilities. */
+  /** Its name in throttles, and among the provider's capabilities. */
   readonly call: Extract<ThrottledCall, 'reboot' | 'reinstall' | 'power'>;
   /** The boot in which the machine is; null: not known. */
   readonly bootIdBefore: string | null;
@@ -47,7 +47,7 @@ export async function askProvider(
   if (!provider.capabilities[call]) {
     throw new ProviderError('not-implemented', `provider ${name} has not the capability ${call}`);
   }
-  // Who is let through on trial has to ask, or nobody hears how the trial ended.
+  // A call that is let through on trial has to be made: others wait to hear how it ended.
   deps.holds.check(name, call);
   const begun = { holds: deps.holds.holds(name), nowMs: deps.nowMs() };
   let askedAtMs: number | null = null;
@@ -58,7 +58,7 @@ export async function askProvider(
     // A new system has to prove itself anew, whatever its key.
     if (step.rung === 'reinstalling') delete attempt.believed;
   };
-  // Noted again it would count twice: that is for the next attempt.
+  // A request that is noted twice would count twice; the next attempt notes it anew.
   const beforeSending = createSendCheck(deps.clock, check, async () => {
     throw new ProviderError('transient', 'the machine was looked at too long ago to ask again');
   });
@@ -81,7 +81,7 @@ function countEscalation({ metrics }: RecoverDeps, { attempt, row, provided }: R
   if (isHigher) metrics.escalation(provided.provider, rung);
 }
 
-/** Counts the attempt, with what is known from before it. */
+/** Notes the attempt, which counts from here, with what the machine was like before it. */
 export async function noteAsked(
   { work, attempt }: Recovering,
   bootId: string | null,
@@ -97,7 +97,7 @@ interface Refusal {
   readonly signal: AbortSignal;
 }
 
-/** What may have been carried out stays noted, and counts: else it were asked for ever again. */
+/** A request that may have been carried out stays noted and counts, or it would be asked for ever. */
 async function refused(
   deps: RecoverDeps,
   { work, provided, attempt }: Recovering,
@@ -124,7 +124,7 @@ async function refused(
 /** What was found out before a boot is asked for. */
 interface BeforeBoot {
   readonly bootIdBefore: string | null;
-  /** Not null: it has booted already, and nothing is to be asked for. */
+  /** Proof that it has booted already, so that nothing is to be asked for; null: it has not. */
   readonly proof: Proof | null;
 }
 
@@ -156,7 +156,7 @@ export async function probeBeforeBoot(
   return { bootIdBefore, proof: await evidenceOfBoot(deps, given, question, signal) };
 }
 
-/** The boot that an earlier request, unproved until now, was to end; null: there is none. */
+/** The boot id before an earlier request that is not proved yet; null: there is no such request. */
 function bootIdBeforeRequest({ row: { recovery } }: Recovering): string | null {
   if (!recovery?.askedRung) return null;
   return RUNG_FACTS[recovery.askedRung].boots ? recovery.bootIdBefore : null;

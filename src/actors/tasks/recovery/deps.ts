@@ -77,7 +77,7 @@ export interface Attempt {
   believed?: { readonly hostKey: string; readonly evidence: HostKeyEvidence };
 }
 
-/** The boot that the agent was last heard of in, as its rows say. */
+/** The boot id with which the agent reported last, as the rows say. */
 export const knownBootId = ({ row }: Claimed): string | null =>
   row.heartbeat?.bootId ?? row.agentStarted?.bootId ?? null;
 
@@ -100,6 +100,6 @@ export function circumstancesOf(
 export const rungPolicy = (deps: RecoverDeps, { provided, attempt }: Recovering): RungPolicy =>
   deps.ladder(provided.provider)[attempt.step.rung];
 
-/** For notes and ends of work: which order it is, if it is one. */
+/** Names the order in notes and ends of work, if the attempt is for one. */
 export const orderPart = ({ order }: LadderStep): { readonly order?: string } =>
   order === null ? {} : { order };

@@ -46,7 +46,7 @@ export async function evidenceOfBoot(
   return judge.hadPowerCycle() ? { what: 'power seen off and on', bootSeconds: null } : null;
 }
 
-/** The same, where it must be proved. @throws {TimedOut} it was not. */
+/** Waits for a proof as above. @throws {TimedOut} nothing proved it. */
 export async function requireEvidence(
   ...[deps, given, question, signal]: Parameters<typeof evidenceOfBoot>
 ): Promise<Proof> {

@@ -11,7 +11,7 @@ const OUTAGES = new Set([
 /** Whether a failure says nothing of the machine; any other counts as an attempt on it. */
 export const isOutage = (error: unknown): boolean => OUTAGES.has(codeOf(error)) || refusesUs(error);
 
-/** The provider refuses us, whatever machine it is. */
+/** Whether the provider refuses us, whatever machine is meant. */
 function refusesUs(error: unknown): boolean {
   const { quota, capacity, retryAtMs } = facetsOf(error);
   return codeOf(error) === 'auth' || quota || capacity !== null || retryAtMs !== null;
@@ -51,7 +51,7 @@ function failed(
   return error;
 }
 
-/** A call that was not made in time was ended by its own limit, not by us: it may be made later. */
+/** A call that its own time limit ended before it was made; it may be made later. */
 function inTime(error: unknown, { aborted }: AbortSignal): unknown {
   const isLate = codeOf(error) === 'aborted' && facetsOf(error).outcome === 'not-done';
   if (aborted || !isLate) return error;

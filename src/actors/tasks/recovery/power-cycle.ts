@@ -13,7 +13,7 @@ import { rungPolicy, type Asked, type Attempt, type RecoverDeps, type Recovering
 import { pause } from './evidence.ts';
 import { resume } from './reboot.ts';
 
-/** Power is asked back for so long when an attempt ends half-way. */
+/** When an attempt ends half-way, power is asked back for so long. */
 const RESTORE_MS = 5 * 60_000;
 
 /** Asks for the power to be switched off, unless that was done already. */
@@ -93,7 +93,7 @@ export async function switchOn(
   return { ...given, askedAtMs: deps.nowMs() };
 }
 
-/** The attempt failed: power that was asked off and not on again is asked for. */
+/** After an attempt failed: asks for power on, if it was asked off and not on again. */
 export async function restorePower(
   deps: RecoverDeps,
   given: Recovering,
@@ -111,7 +111,7 @@ export async function restorePower(
   }
 }
 
-/** Asked again, since `powerOn` writes it down. */
+/** Whether off is what was asked of the power last; `powerOn` may have changed that meanwhile. */
 const isSwitchedOff = ({ power }: Attempt): boolean => power === 'off';
 const ON_UNNOTED = 'the machine is switched on, which could not be noted';
 const PERHAPS_OFF = 'the machine may be switched off, and could not be switched on';

@@ -53,7 +53,7 @@ async function bootIdOf(
   }
 }
 
-/** A host that somebody is connected to, and what it is compared with. */
+/** A host at the other end of a connection, and what it is compared with. */
 export interface Host {
   readonly machine: ProviderMachine;
   readonly shell: ShellSession;

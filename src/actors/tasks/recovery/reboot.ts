@@ -28,7 +28,7 @@ export async function askReboot(
   return asked;
 }
 
-/** Goes on with what somebody asked for and did not live to see. */
+/** Goes on with a request of a process that died before it saw the end of it. */
 export function resume(given: Recovering): Asked {
   const { askedAtMs, bootIdBefore } = required(given.row.recovery, 'recovery to go on with');
   return { ...given, askedAtMs, bootIdBefore, proof: null };
@@ -52,7 +52,7 @@ export async function awaitBoot(
   return { ...given, proof };
 }
 
-/** Of the patience that the attempt deserves; a request that was taken over gets all its time. */
+/** How long to wait: the attempt's patience; for a request that was taken over, the rest of its time. */
 function remainingMs(deps: RecoverDeps, given: Recovering, askedAtMs: number): number {
   const { step } = given.attempt;
   const policy = rungPolicy(deps, given);

@@ -39,7 +39,7 @@ export async function askReinstall(
   );
 }
 
-/** An earlier request, whose wait was over, did what it should in the end. Null: it did not. */
+/** The proof that an earlier request came true after its wait was over; null: it did not. */
 async function cameTrue(
   deps: RecoverDeps,
   given: Recovering,
@@ -71,7 +71,7 @@ export async function awaitSystem(
   const waitMs = step.resumed ? policy.patienceMs : patienceOf(step, policy, row.bootTimes);
   const deadline = deps.clock.monotonic() + askedAtMs + waitMs - deps.nowMs();
   const hostKeyBefore = step.resumed ? (row.recovery?.hostKeyBefore ?? null) : row.hostKey;
-  // The pin is that of the system that was there before.
+  // The pinned key is that of the system before the reinstallation.
   const watch = createWatch(deps, given, { bootIdBefore, hostKeyBefore, pinned: null });
   let what: string | null = null;
   let probes = 0;
@@ -94,7 +94,7 @@ const proofOf = (what: string, tookMs: number | null): Proof => ({
   bootSeconds: tookMs === null ? null : Math.max(1, Math.round(tookMs / 1_000)),
 });
 
-/** The system that was there before; null: not known. */
+/** The host key of the system before the reinstallation; null: it is not known. */
 interface OldSystem {
   readonly bootIdBefore: string | null;
   readonly hostKeyBefore: string | null;
@@ -107,8 +107,8 @@ interface OldSystem {
  * provider was seen at work on it, or the host key is another one; or, where none was known before,
  * once the secret or the provider proves the key. It counts when the provider says Running, the boot
  * is another one, and the host proves to be the machine.
- * @returns a function that probes once and returns what proves it; null: nothing yet. It throws {HostKeyRejected}
- *   when a new host is not the machine.
+ * @returns a function that probes once and returns what proves it; null: nothing yet. It throws
+ *   {HostKeyRejected} when a new host is not the machine.
  */
 function createWatch(
   deps: RecoverDeps,
@@ -116,7 +116,7 @@ function createWatch(
   { bootIdBefore, hostKeyBefore, pinned }: OldSystem,
 ): (signal: AbortSignal) => Promise<string | null> {
   let seenProvisioning = false;
-  // Without an old key the old system may be what answers: only work that was seen tells.
+  // Where no old key is known, the old system may answer: only the provider seen at work tells.
   const isNewHost = (shell: ShellSession | null) =>
     hostKeyBefore === null ? seenProvisioning : shell?.hostKey !== hostKeyBefore;
 

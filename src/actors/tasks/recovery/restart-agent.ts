@@ -59,7 +59,7 @@ export async function reachAgent(
   return null;
 }
 
-/** The machine, or why it does not answer. */
+/** The machine with an open connection, or why it does not answer. */
 async function reach(
   deps: RecoverDeps,
   given: Recovering,

@@ -24,7 +24,7 @@ export function recoveryServices(deps: RecoverDeps) {
     before: Pick<Step<Given>, 'of'>,
     act: Act<Given, Value>,
   ) => stepAfter(taskPool, before, (given, signal) => act(deps, given, signal));
-  /** Whatever a rung begins with. */
+  /** The first step of a rung: the power is on before anything else is done. */
   const first = <Value extends object>(act: Act<Recovering, Value>) =>
     stepAfter(
       taskPool,
