@@ -1,6 +1,5 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Socket } from 'node:net';
 import type { AuthContext, ParsedKey } from 'ssh2';
 import { startLine } from './commands.ts';
 import { BOOT_ID_PATH, createDirectoryDisk, readBootId } from './disk.ts';
@@ -134,7 +133,7 @@ function createDoor(
     });
   }
 
-  const visit = (_: Socket): Visit => ({
+  const visit = (): Visit => ({
     hostKey: host().system().hostKey,
     authenticate(attempt: AuthContext) {
       if (attempt.username === 'root' && isAuthorized(attempt, keysThatLetIn())) attempt.accept();
