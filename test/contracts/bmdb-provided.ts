@@ -3,6 +3,7 @@ import { MINUTE } from './bmdb-rows.ts';
 import { refusedWith, SIGNAL, UNKNOWN } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { PATIENCE } from '../support/patience.ts';
+import { TRAIT_NAMES } from '../../src/domain/traits.ts';
 
 export function providedContract(s: Stage): void {
   const { read, add, addLost } = s;
@@ -23,6 +24,18 @@ export function providedContract(s: Stage): void {
       expect(await refusedWith(s.session.updateProvided(UNKNOWN, { status: 'Running' }))).toBe(
         'not-found',
       );
+    });
+
+    it('keeps each trait by itself', async () => {
+      const id = await add();
+      let now = (await read(id)).provided!;
+      for (const name of TRAIT_NAMES) {
+        for (const text of [`a ${name}`, null]) {
+          await s.session.updateProvided(id, { [name]: text });
+          now = { ...now, [name]: text };
+          expect((await read(id)).provided).toEqual(now);
+        }
+      }
     });
 
     it('gives a permit back when the provider misses the machine', async () => {

@@ -13,6 +13,7 @@ import type { HoldKind, HoldRow, MachineRow, OrderRow, Process } from '../../src
 import { PROVIDER_STATUSES } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { ladderRow } from '../support/facts.ts';
+import { NO_TRAITS } from '../../src/domain/traits.ts';
 
 const NOW = 1_700_000_000_000;
 const MINUTE = 60_000;
@@ -23,6 +24,7 @@ const provided = {
   providerId: 'd1',
   reservationId: 'r1',
   address: null,
+  ...NO_TRAITS,
   location: 'ny',
   status: 'Running',
 } as const;

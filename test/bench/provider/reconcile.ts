@@ -4,6 +4,7 @@ import type { MachineRow, ProviderMachine } from '../../../src/domain/machine.ts
 import { SET_ID_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { reconcile } from '../../../src/domain/provisioning/reconcile.ts';
 import { machineRow, providedOf } from '../../contracts/bmdb-rows.ts';
+import { NO_TRAITS } from '../../../src/domain/traits.ts';
 
 const PROVIDER = providerName('bench');
 const NOW = Date.parse('2026-01-01T00:00:00Z');
@@ -80,6 +81,7 @@ const freeOf = (at: number): ProviderMachine => ({
   reservationId: uuid('4', at),
   hostname: null,
   plan: 'm3.large.x86',
+  ...NO_TRAITS,
   location: 'fr2',
   address: null,
   remoteUser: 'root',

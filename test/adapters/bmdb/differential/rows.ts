@@ -6,6 +6,7 @@ import { SIGNAL } from '../../../contracts/bmdb-stage.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb-stage.ts';
 import { PROVIDERS, SECOND } from './commands.ts';
 import type { Command, Seed } from './commands.ts';
+import { NO_TRAITS } from '../../../../src/domain/traits.ts';
 
 /** Commands that are none of the BMDB: what others write into its tables. */
 
@@ -53,6 +54,7 @@ function rowOf(id: MachineId, at: number, seed: Seed, nowMs: number): MachineRow
     provided: provider && {
       provider,
       providerId: `seed-${at}`,
+      ...NO_TRAITS,
       location,
       status,
       address: null,

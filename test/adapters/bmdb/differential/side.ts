@@ -13,6 +13,7 @@ import { candidates, last, takeJob, withFleet } from './fleet.ts';
 import { file, list } from './requests.ts';
 import { endWork, noteOf } from './works.ts';
 import { hold, idOf, insert, removeIfThere, request, withdraw } from './rows.ts';
+import { NO_TRAITS } from '../../../../src/domain/traits.ts';
 
 /** What came of a command: a value, or the code of the error. */
 export type Outcome = { readonly value: unknown } | { readonly error: string };
@@ -221,6 +222,7 @@ const providedOf = (device: number): Provided => ({
   providerId: `device-${device}`,
   reservationId: device === 2 ? null : `slot-${device}`,
   address: null,
+  ...NO_TRAITS,
   location: 'ny',
   status: 'Running',
 });

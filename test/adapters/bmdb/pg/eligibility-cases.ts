@@ -11,6 +11,7 @@ import {
 } from '../../../../src/domain/machine.ts';
 import { KEY_HEX, ladderOn } from '../../../contracts/bmdb-rows.ts';
 import { insertMachine } from './pg-harness.ts';
+import { forTraits } from '../../../../src/domain/traits.ts';
 
 const HOLDS: readonly HoldKind[] = ['no-start', 'no-recover', 'no-allocate', 'preserve'];
 
@@ -54,7 +55,7 @@ function rowAround(nowMs: number): fc.Arbitrary<MachineRow> {
           providerId: fc.constant(''),
           reservationId: maybe(fc.constant('')),
           address: maybe(fc.constant('127.0.0.1:22')),
-          location: maybe(fc.constant('ny')),
+          ...forTraits(() => maybe(fc.constant('ny'))),
           status: fc.oneof(
             fc.constantFrom(null, 'Running' as const),
             fc.constantFrom(...PROVIDER_STATUSES),

@@ -12,6 +12,7 @@ import { notTakenInSql, takenInSql, TRUSTING_GUARD } from '../../../support/inge
 import type { BmdbHarness } from '../../../contracts/bmdb.ts';
 import { createLeapingClock, type LeapingClock } from './leaping-clock.ts';
 import { pgHooks } from './pg-hooks.ts';
+import { TRAIT_NAMES, TRAITS } from '../../../../src/domain/traits.ts';
 
 /** A database for a whole test file. */
 export interface PgServer {
@@ -252,7 +253,7 @@ async function insertHardware(add: Add, { provided, hostKey, ...row }: MachineRo
       provider_id: provided.providerId,
       provider_reservation_id: provided.reservationId,
       provider_ip_address: provided.address,
-      provider_location: provided.location,
+      ...Object.fromEntries(TRAIT_NAMES.map((name) => [TRAITS[name].column, provided[name]])),
       provider_status: provided.status,
       provider_missing_since: row.missing?.sinceMs ?? null,
       provider_missing_seen: row.missing?.seen ?? 0,

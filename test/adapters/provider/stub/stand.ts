@@ -23,6 +23,7 @@ import {
 } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { recordingLog, type RecordingLog } from '../../../doubles/recording-log.ts';
 import { createSimulatedClock, type VirtualClock } from '../../../doubles/simulated-clock.ts';
+import { NO_TRAITS } from '../../../../src/domain/traits.ts';
 
 export const SET_ID = 'shep0-ci000-000000000000000';
 export const PROVISIONING_MS = 60_000;
@@ -146,6 +147,7 @@ export const freeCapacity = (reservationId: string): ProviderMachine => ({
   reservationId,
   hostname: null,
   plan: 'c3',
+  ...NO_TRAITS,
   location: 'm1',
   address: null,
   remoteUser: 'root',
