@@ -60,12 +60,17 @@ async function live(seed: number) {
     executions: { silent: silent.executions, hanging: hanging.executions },
     broken: watch.broken,
     deeds: watch.deeds,
+    callsInASecond: most(watch.calls.filter((atMs) => atMs > MINUTE)),
     saidAfterDeath: dead.log.lines.length - linesAtDeath,
     timersLeft: world.clock.pending,
     sessionsLeft: world.bmdb.tables.sessions.size,
     told: toldBy(world, daemons),
   };
 }
+
+/** Most of these times, in order, that lie within a second. */
+const most = (times: readonly number[]): number =>
+  Math.max(...times.map((atMs, at) => at + 1 - times.findIndex((from) => from > atMs - 1_000)));
 
 /** All that is remembered of a life, as text. */
 function toldBy(world: ReturnType<typeof createPlayedWorld>, daemons: readonly PlayedDaemon[]) {
@@ -87,6 +92,8 @@ test('machines come up, outlive a daemon, and are brought back; no invariant is 
   const life = await first;
   expect(life.broken).toEqual([]);
   expect(life.deeds).toBeGreaterThan(MACHINES);
+  // The budget of the default configuration, for all daemons together.
+  expect(life.callsInASecond).toBeLessThanOrEqual(10);
   expect(life.atDeath.devices).toBeGreaterThan(10);
   expect(life.atDeath.devices).toBeLessThan(MACHINES);
   expect(life.afterDeath).toEqual([{ Running: MACHINES }, { Running: MACHINES }]);
@@ -102,6 +109,6 @@ test('the same seed gives the same life byte for byte, another seed another one'
   expect(one!.length).toBeGreaterThan(100_000);
   expect(same === one, 'the same seed, the same life').toBe(true);
   expect(different === one, 'another seed, another life').toBe(false);
-  expect(lives[2]!.broken).toEqual([]);
-  expect(lives[2]!.ended).toEqual([{ Running: MACHINES }, { Running: MACHINES }]);
+  expect(lives[2].broken).toEqual([]);
+  expect(lives[2].ended).toEqual([{ Running: MACHINES }, { Running: MACHINES }]);
 });

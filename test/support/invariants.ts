@@ -14,6 +14,8 @@ export interface InvariantWatch {
   readonly broken: readonly string[];
   /** How often something was done to a machine. */
   readonly deeds: number;
+  /** When the provider was called, by any daemon, in milliseconds. */
+  readonly calls: readonly number[];
   /** A daemon's ports, by which it is seen what each daemon does to which machine. */
   ports(): Pick<DaemonAbout, 'bmdb' | 'driven' | 'shell'>;
   /** Looks at all that stands in the database and at the provider. Called after each step. */
@@ -23,6 +25,7 @@ export interface InvariantWatch {
 export function watchInvariants(world: PlayedWorld): InvariantWatch {
   const { tables } = world.bmdb;
   const broken: string[] = [];
+  const calls: number[] = [];
   let deeds = 0;
   const tell = (number: number, what: string) =>
     void broken.push(`invariant ${number}: ${what}, at ${world.clock.monotonic()} ms`);
@@ -99,6 +102,7 @@ export function watchInvariants(world: PlayedWorld): InvariantWatch {
 
   return {
     broken,
+    calls,
     get deeds() {
       return deeds;
     },
@@ -118,7 +122,7 @@ export function watchInvariants(world: PlayedWorld): InvariantWatch {
           },
         }),
         driven: (driven: Provider): Provider => ({
-          ...driven,
+          ...counting(driven, () => calls.push(world.clock.monotonic())),
           rebootMachine: (id, ...about) => {
             act('reboot', machineOf(id), own);
             return driven.rebootMachine(id, ...about);
@@ -147,5 +151,23 @@ export function watchInvariants(world: PlayedWorld): InvariantWatch {
         }),
       };
     },
+  };
+}
+
+/** The same, told of each of its calls that are counted against a limit of the provider. */
+function counting(driven: Provider, onCall: () => void): Provider {
+  const { listMachines, getMachine, createMachine, setTags } = driven;
+  const counted =
+    <Args extends unknown[], Answer>(call: (...args: Args) => Answer) =>
+    (...args: Args) => {
+      onCall();
+      return call(...args);
+    };
+  return {
+    ...driven,
+    listMachines: counted(listMachines),
+    getMachine: counted(getMachine),
+    createMachine: counted(createMachine),
+    setTags: counted(setTags),
   };
 }
