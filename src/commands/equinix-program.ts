@@ -57,7 +57,7 @@ export function addEquinixCommands(
     const { operator: bare, release } = from();
     const operator = { ...bare, note: (text: string) => bare.note(printableLines(text)) };
     try {
-      const outcome = await createDoor().through(`cannot ${doing}`, () => task(operator));
+      const outcome = await task(operator).catch(createDoor().enter(`cannot ${doing}`));
       operator.say(json ? jsonLine(outcome.json) : printableLines(outcome.text));
       finish(outcome.isGood);
     } finally {

@@ -92,7 +92,7 @@ export function createFleetProvider(
     },
     getMachine: inventory
       ? async (id, call) => inventory.note(await looks.get(id, call))
-      : (id, call) => looks.get(id, call),
+      : looks.get,
     ...createOrders(provider, {
       ...{ calls, locks: createLocks(), looks, boot, written, inventory, absence, instanceSetId },
     }),

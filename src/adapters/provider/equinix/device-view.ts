@@ -16,6 +16,9 @@ export interface DeviceView {
    * @throws {ApiError}
    */
   get(id: string, signal: AbortSignal): Promise<Device>;
+  /** All that is asked of a device, and what `get` makes of an error, for `catch`. */
+  readonly needed: Expansion;
+  ifHidden(id: string, signal: AbortSignal): (error: unknown) => Promise<never>;
   /**
    * A device that is going to be changed.
    * @throws {ProviderError} see `CallOptions.requireOurs`, and `get`.
@@ -56,18 +59,19 @@ export function createDeviceView(
     log.warn({ provider: config.name, providerId, state }, message);
   };
 
-  async function get(id: string, signal: AbortSignal): Promise<Device> {
-    try {
-      return await client.getDevice(id, signal, ONLY_NEEDED);
-    } catch (error) {
+  const get = (id: string, signal: AbortSignal): Promise<Device> =>
+    client.getDevice(id, signal, ONLY_NEEDED).catch(ifHidden(id, signal));
+
+  const ifHidden =
+    (id: string, signal: AbortSignal) =>
+    async (error: unknown): Promise<never> => {
       if (!isApiError(error, 'Forbidden')) throw error;
       const isListed = await listShows(id, signal);
       const [kind, hint] = isListed
         ? (['transient', 'and yet in a list'] as const)
         : (['not-found', 'so probably gone'] as const);
       throw new ProviderError(kind, `device ${id} is hidden from us, ${hint}`, { cause: error });
-    }
-  }
+    };
 
   /**
    * Withdrawn devices are hidden behind 403, and one such answer proves little. A device whose end
@@ -84,6 +88,8 @@ export function createDeviceView(
 
   return {
     get,
+    ifHidden,
+    needed: ONLY_NEEDED,
     async confirmGone(id, signal) {
       if (!(await listShows(id, signal))) return;
       const message = `device ${id} was said not to exist, and is listed: a proxy may have answered`;

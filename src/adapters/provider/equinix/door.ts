@@ -3,8 +3,12 @@ import { isApiError, toProviderError } from '../http/errors.ts';
 
 /** The way of every method of the port. */
 export interface Door {
-  /** Whatever the client throws leaves as one of the port's errors, saying what was being done. */
-  through<T>(doing: string, task: () => Promise<T>): Promise<T>;
+  /**
+   * Answers with what makes of whatever the client throws one of the port's errors, saying what was
+   * being done; for `catch`.
+   * @throws {ProviderError} `stopped`.
+   */
+  enter(doing: string): (error: unknown) => never;
   /** Later calls reject with `stopped`. */
   close(): void;
 }
@@ -12,15 +16,13 @@ export interface Door {
 export function createDoor(): Door {
   let closed = false;
   return {
-    async through(doing, task) {
+    enter(doing) {
       if (closed) throw new ProviderError('stopped', `${doing}: the provider was stopped`);
-      try {
-        return await task();
-      } catch (error) {
+      return (error) => {
         throw isQuota(error)
           ? new ProviderError('transient', doing, { cause: error, quota: true })
           : toProviderError(error, doing);
-      }
+      };
     },
     close: () => void (closed = true),
   };

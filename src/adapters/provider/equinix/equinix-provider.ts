@@ -1,6 +1,6 @@
 import { ProviderError } from '../../../domain/errors.ts';
 import type { Metrics } from '../../metrics/port.ts';
-import type { OperationRef, Plan, Provider } from '../port.ts';
+import type { Plan, Provider } from '../port.ts';
 import { createChanges } from './changes.ts';
 import { createEquinixClient } from './client/client.ts';
 import { isNotFound } from '../http/errors.ts';
@@ -33,9 +33,9 @@ export function createEquinixProvider(config: EquinixConfig, deps: EquinixProvid
   const client = createEquinixClient(config, deps);
   const view = createDeviceView(config, { client, log });
   const giveBack = createGiveBack(config, { client, view, clock });
-  const changes = createChanges({ client, view, clock, log });
   const sshKey = createOurSshKey(config, { client, clock });
   const door = createDoor();
+  const changes = createChanges({ client, view, door, clock, log });
   const stock = createStock(config, { client, view, clock, log, metrics: deps.metrics });
   const { reservations } = stock;
   const create = createCreation(config, { client, view, sshKey, reservations });
@@ -47,69 +47,54 @@ export function createEquinixProvider(config: EquinixConfig, deps: EquinixProvid
       return client.findByWitness({ ...sought, reservationId: null }, signal);
     });
 
-  async function accepted(action: string, id: string, done: Promise<void>): Promise<OperationRef> {
-    await done;
-    return { operationRef: `${action}/${id}/${new Date(clock.now()).toISOString()}` };
-  }
-
   return {
     capabilities: CAPABILITIES,
-    listMachines: (_filter, { signal }) =>
-      door.through('cannot list machines', () => stock.list(signal)),
-    getMachine: (id, { signal }) =>
-      door.through(`cannot get device ${id}`, async () => view.show(await view.get(id, signal))),
-    createMachine: (request, options) =>
-      door.through(`cannot create a device on reservation ${request.unused.reservationId}`, () =>
-        create(request, options),
-      ),
-    findByWitness: (witness, reservationId, { signal }) =>
-      door.through(`cannot look for the device of witness ${witness}`, async () => {
-        const device = await findOnOrOff({ witness, reservationId }, signal);
-        return device && { ...view.show(device), reservationId };
-      }),
-    deprovisionMachine: (id, options) =>
-      door.through(`cannot give back device ${id}`, () => giveBack.deprovision(id, options)),
-    isReusable: (reservationId, { signal }) =>
-      door.through(`cannot look at reservation ${reservationId}`, async () => {
-        const state = await giveBack.stateOf(reservationId, signal);
-        if (state === 'free') reservations.expire();
-        return state !== 'busy';
-      }),
-    /** The API knows one kind of reboot, which asks nobody. */
-    rebootMachine: (id, _mode, options) =>
-      accepted(
-        'reboot',
-        id,
-        door.through(`cannot reboot device ${id}`, () => changes.reboot(id, options)),
-      ),
-    setPower: (id, want, options) =>
-      accepted(
-        `power-${want}`,
-        id,
-        door.through(`cannot switch ${want} device ${id}`, () =>
-          changes.setPower(id, want, options),
-        ),
-      ),
-    reinstallMachine: (id, request, options) =>
-      accepted(
-        'reinstall',
-        id,
-        door.through(`cannot reinstall device ${id}`, () =>
-          changes.reinstall(id, request, options),
-        ),
-      ),
-    setTags: (id, tags, options) =>
-      door.through(`cannot tag device ${id}`, () => changes.setTags(id, tags, options)),
+    async listMachines(_filter, { signal }) {
+      const failed = door.enter('cannot list machines');
+      return stock.list(signal).catch(failed);
+    },
+    async getMachine(id, { signal }) {
+      const failed = door.enter(`cannot get device ${id}`);
+      const { needed, ifHidden, show } = view;
+      return client
+        .getDevice(id, signal, needed)
+        .catch(ifHidden(id, signal))
+        .then(show)
+        .catch(failed);
+    },
+    async createMachine(request, options) {
+      const { reservationId } = request.unused;
+      const failed = door.enter(`cannot create a device on reservation ${reservationId}`);
+      return create(request, options).catch(failed);
+    },
+    async findByWitness(witness, reservationId, { signal }) {
+      const failed = door.enter(`cannot look for the device of witness ${witness}`);
+      const device = await findOnOrOff({ witness, reservationId }, signal).catch(failed);
+      return device && { ...view.show(device), reservationId };
+    },
+    async deprovisionMachine(id, options) {
+      const failed = door.enter(`cannot give back device ${id}`);
+      await giveBack.deprovision(id, options).catch(failed);
+    },
+    async isReusable(reservationId, { signal }) {
+      const failed = door.enter(`cannot look at reservation ${reservationId}`);
+      const state = await giveBack.stateOf(reservationId, signal).catch(failed);
+      if (state === 'free') reservations.expire();
+      return state !== 'busy';
+    },
+    ...changes,
     verifyHostKey: () =>
       Promise.reject(new ProviderError('not-implemented', 'this API knows no host keys')),
     capacityGroup,
     hostnameFor: (slotId) => config.devicePrefix + slotId.slice(0, HOSTNAME_ID_LENGTH),
-    prepare: ({ signal }) =>
-      door.through(`cannot put SSH key ${config.sshKeyLabel} in place`, async () => {
-        if (!config.useProjectKeys) await sshKey.ensure(signal);
-      }),
-    sweep: ({ dryRun, signal }) =>
-      door.through('cannot sweep SSH keys', () => sshKey.sweep({ dryRun }, signal)),
+    async prepare({ signal }) {
+      const failed = door.enter(`cannot put SSH key ${config.sshKeyLabel} in place`);
+      if (!config.useProjectKeys) await sshKey.ensure(signal).catch(failed);
+    },
+    async sweep({ dryRun, signal }) {
+      const failed = door.enter('cannot sweep SSH keys');
+      return sshKey.sweep({ dryRun }, signal).catch(failed);
+    },
     async stop() {
       door.close();
       client.stop();

@@ -45,7 +45,7 @@ export async function actOnce(
   const before = await eventIds(routes, call, id);
   await look?.();
   try {
-    await routes.postAction(call, id, action, beforeSending);
+    await call.send(routes.actionOf(call, id, action, beforeSending));
   } catch (error) {
     if (!isApiError(error) || !error.ambiguous || error.kind === 'Cancelled') throw error;
     const trace = { id, type: action.type, before };

@@ -83,7 +83,7 @@ export async function setPower(
 ): Promise<void> {
   await mutate(call, {
     endpoint: 'PerformDeviceAction',
-    send: () => routes.postAction(call, id, { type: `power_${want}` }, beforeSending),
+    send: () => call.send(routes.actionOf(call, id, { type: `power_${want}` }, beforeSending)),
     look: async () => {
       const { state = '' } = await routes.getDevice(id, call, {});
       return POWERED[want].has(state) ? { value: undefined } : null;

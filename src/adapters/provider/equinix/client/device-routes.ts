@@ -1,5 +1,5 @@
 import type { Api } from '../../http/api.ts';
-import type { Call } from '../../http/call.ts';
+import type { ApiRequest, Call } from '../../http/call.ts';
 import { readPages, type Walked } from '../../http/pages.ts';
 import type { EquinixConfig } from '../settings.ts';
 import {
@@ -156,14 +156,15 @@ export function createDeviceRoutes(
       const request = { method: 'DELETE', path: pathOf(call, id), query } as const;
       return call.send({ ...request, schema: nothing, beforeAttempt: beforeSending });
     },
-    postAction: (
+    /** What is sent to ask for an action. */
+    actionOf(
       call: Call,
       id: string,
       body: DeviceAction,
       beforeSending?: BeforeSending['beforeSending'],
-    ): Promise<undefined> => {
+    ): ApiRequest<undefined> {
       const request = { method: 'POST', path: `${pathOf(call, id)}/actions`, body } as const;
-      return call.send({ ...request, schema: nothing, beforeAttempt: beforeSending });
+      return { ...request, schema: nothing, beforeAttempt: beforeSending };
     },
     /** The newest ones, in one request. */
     newestEvents: async (call: Call, id: string): Promise<readonly DeviceEvent[]> => {
