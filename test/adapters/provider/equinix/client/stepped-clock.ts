@@ -1,6 +1,7 @@
 import type { Clock } from '../../../../../src/adapters/clock/port.ts';
+import { createSimulatedClock } from '../../../../doubles/simulated-clock.ts';
 
-/** Time that stands still until it is stepped. Drives the client and the emulator alike. */
+/** Virtual time that goes from timer to timer. Drives the client and the emulator alike. */
 export interface SteppedClock extends Clock {
   /** Moves to the next timer and fires all that are due then. Answers whether there was one. */
   step(): boolean;
@@ -13,40 +14,25 @@ export interface SteppedClock extends Clock {
 export const START_MS = Date.parse('2026-08-01T10:00:00Z');
 
 export function createSteppedClock(): SteppedClock {
-  const timers = new Map<number, { readonly dueMs: number; readonly fn: () => void }>();
-  let elapsedMs = 0;
-  let lastId = 0;
-
-  const nextDueMs = () => Math.min(...[...timers.values()].map(({ dueMs }) => dueMs));
-  function fireDue() {
-    for (const [id, { dueMs, fn }] of timers) {
-      if (dueMs > elapsedMs || !timers.delete(id)) continue;
-      fn();
-    }
-  }
-  function moveTo(ms: number) {
-    elapsedMs = Math.max(elapsedMs, ms);
-    fireDue();
-  }
-
+  const clock = createSimulatedClock(START_MS);
+  const { now, monotonic, setTimeout, clearTimeout } = clock;
+  const stepWithin = (limitMs: number) => {
+    const next = clock.untilNext();
+    if (next === null || next > limitMs) return false;
+    clock.increment(next);
+    return true;
+  };
   return {
-    now: () => START_MS + elapsedMs,
-    monotonic: () => elapsedMs,
-    elapsedMs: () => elapsedMs,
-    setTimeout: (fn, timeoutMs) => {
-      timers.set(++lastId, { dueMs: elapsedMs + Math.max(0, timeoutMs), fn });
-      return lastId;
-    },
-    clearTimeout: (id) => void timers.delete(id as number),
-    step() {
-      if (timers.size === 0) return false;
-      moveTo(nextDueMs());
-      return true;
-    },
+    now,
+    monotonic,
+    setTimeout,
+    clearTimeout,
+    elapsedMs: monotonic,
+    step: () => stepWithin(Infinity),
     advance(ms) {
-      const untilMs = elapsedMs + ms;
-      while (timers.size > 0 && nextDueMs() <= untilMs) moveTo(nextDueMs());
-      moveTo(untilMs);
+      const untilMs = monotonic() + ms;
+      while (stepWithin(untilMs - monotonic()));
+      clock.increment(untilMs - monotonic());
     },
   };
 }
