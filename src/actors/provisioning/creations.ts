@@ -69,7 +69,7 @@ const REMEMBERED_MAX = 1_000;
 export function createCreations(deps: ProvisionDeps): Creations {
   const { clock, log } = deps;
   const known = new Map<string, UnderWay>();
-  /** Slots whose intents are being committed. */
+  /** The provider of each creation whose intent is being committed. */
   const opening: ProviderName[] = [];
   const tallies = new Map<ProviderName, { created: number; failed: number }>();
   const ends = new Set<() => void>();

@@ -39,7 +39,7 @@ export async function askReinstall(
   );
 }
 
-/** The proof that an earlier request came true after its wait was over; null: it did not. */
+/** An earlier request that came true after its wait was over, with its proof; null: it did not. */
 async function cameTrue(
   deps: RecoverDeps,
   given: Recovering,
@@ -94,7 +94,7 @@ const proofOf = (what: string, tookMs: number | null): Proof => ({
   bootSeconds: tookMs === null ? null : Math.max(1, Math.round(tookMs / 1_000)),
 });
 
-/** The host key of the system before the reinstallation; null: it is not known. */
+/** The system before the reinstallation; null: it is not known. */
 interface OldSystem {
   readonly bootIdBefore: string | null;
   readonly hostKeyBefore: string | null;
