@@ -5,7 +5,7 @@ import { addDatabaseCommands } from './commands/db-program.ts';
 import { addEquinixCommands } from './commands/equinix-program.ts';
 import { addFleetCommands } from './commands/fleet-program.ts';
 import { addMachineCommands } from './commands/machine-program.ts';
-import { addProviderLooks } from './commands/provider/program.ts';
+import { addProviderReading } from './commands/provider/program.ts';
 import { addProviderCommands } from './commands/provider-program.ts';
 import { SCENARIOS, type ScenarioName } from './commands/scenarios/scenario.ts';
 import { printableLines } from './commands/text-table.ts';
@@ -66,7 +66,7 @@ function program(): Command {
   addMachineCommands(cli);
   addFleetCommands(cli);
   addEquinixCommands(cli);
-  addProviderLooks(cli, addProviderCommands(cli, version()), version());
+  addProviderReading(cli, addProviderCommands(cli, version()), version());
 
   cli
     .command('sim')

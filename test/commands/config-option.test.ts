@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { addDatabaseCommands } from '../../src/commands/db-program.ts';
 import { addFleetCommands } from '../../src/commands/fleet-program.ts';
 import { addMachineCommands } from '../../src/commands/machine-program.ts';
-import { addProviderLooks } from '../../src/commands/provider/program.ts';
+import { addProviderReading } from '../../src/commands/provider/program.ts';
 
 const leavesOf = (command: Command): Command[] =>
   command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
@@ -13,7 +13,7 @@ test('every command that must have a configuration finds it in SHEPHERD_CONFIG',
   addDatabaseCommands(cli);
   addFleetCommands(cli);
   addMachineCommands(cli);
-  addProviderLooks(cli, cli.command('provider'), '1');
+  addProviderReading(cli, cli.command('provider'), '1');
   const leaves = leavesOf(cli);
   expect(leaves.length).toBeGreaterThan(20);
   for (const leaf of leaves) {

@@ -7,7 +7,7 @@ import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import { clear, type ClearOptions } from '../../src/commands/provider/clear.ts';
-import type { LookOptions } from '../../src/commands/provider/look.ts';
+import type { ReadOptions } from '../../src/commands/provider/open-providers.ts';
 import { plan } from '../../src/commands/provider/plan.ts';
 import { providerStatus } from '../../src/commands/provider/status.ts';
 import { sweep } from '../../src/commands/provider/sweep.ts';
@@ -84,7 +84,7 @@ function writeConfig(baseUrl: string, more: object = {}, metal: object = {}) {
   writeFileSync(file, JSON.stringify(config));
 }
 
-const looking = (): LookOptions => ({
+const reading = (): ReadOptions => ({
   file,
   json: false,
   version: 'test',
@@ -97,7 +97,7 @@ const slotIds = () =>
     .toSorted();
 
 test('a plan tells what would be created within the limit, and changes nothing', async () => {
-  const { text, isGood } = await plan({ ...looking(), all: false });
+  const { text, isGood } = await plan({ ...reading(), all: false });
   expect(isGood).toBe(true);
   expect(text).toContain('metal: 0 managed (limit 3); 0 bmdb, 0 used, 5 free');
   expect(text.match(/^ {2}create /gm)).toHaveLength(3);
@@ -108,12 +108,12 @@ test('a plan tells what would be created within the limit, and changes nothing',
 });
 
 test('A1: a plan names the providers whose disks recovery may erase', async () => {
-  const before = await plan({ ...looking(), all: false });
+  const before = await plan({ ...reading(), all: false });
   expect(before.text).not.toContain('ERASE');
   writeConfig(fake.url, {}, { recoveryMayEraseDisks: true });
-  const { text } = await plan({ ...looking(), all: false });
+  const { text } = await plan({ ...reading(), all: false });
   expect(text).toContain('recovery MAY ERASE DISKS');
-  const json = JSON.parse((await plan({ ...looking(), json: true, all: false })).text);
+  const json = JSON.parse((await plan({ ...reading(), json: true, all: false })).text);
   expect(json.providers[0].recoveryMayEraseDisks).toBe(true);
 });
 
@@ -121,7 +121,7 @@ test('a plan honours the shelf and the holds, and says so for each slot', async 
   const [first] = slotIds();
   await server.sql.query(`INSERT INTO provider_holds (provider, kind, key, until, cause)
     VALUES ('metal', 'penalty', '${first}', now() + interval '1 hour', 'it was refused')`);
-  const shelved = await plan({ ...looking(), all: true });
+  const shelved = await plan({ ...reading(), all: true });
   expect(shelved.text).toMatch(
     new RegExp(`skip +metal/${first} +it is on the shelf: it was refus`),
   );
@@ -135,7 +135,7 @@ test('a plan honours the shelf and the holds, and says so for each slot', async 
     level: 1,
     cause: 'sold out',
   });
-  const held = JSON.parse((await plan({ ...looking(), json: true, all: false })).text);
+  const held = JSON.parse((await plan({ ...reading(), json: true, all: false })).text);
   expect(held.providers[0].create).toEqual([]);
   const reasons = held.providers[0].decisions.map((each: { reason: string }) => each.reason);
   expect(reasons.filter((reason: string) => reason.includes('sold out'))).toHaveLength(4);
@@ -149,7 +149,7 @@ test('a stranger under our prefix is told as an orphan', async () => {
     body: JSON.stringify({ ...body, operating_system: 'ubuntu_22_04', metro: 'fr' }),
   });
   expect(response.status).toBe(201);
-  const { text } = await plan({ ...looking(), all: false });
+  const { text } = await plan({ ...reading(), all: false });
   expect(text).toContain('1 orphan');
   expect(text).toMatch(/orphan +metal\//);
   expect(text.match(/^ {2}create /gm)).toHaveLength(2);
@@ -157,7 +157,7 @@ test('a stranger under our prefix is told as an orphan', async () => {
 
 test('a provider that does not answer is said to be so', async () => {
   vi.stubEnv('METAL_TOKEN', 'wrong');
-  const { text, isGood } = await plan({ ...looking(), all: false });
+  const { text, isGood } = await plan({ ...reading(), all: false });
   expect(isGood).toBe(false);
   expect(text).toMatch(/^metal: cannot be listed: /);
   expect(text).not.toContain('wrong');
@@ -170,7 +170,7 @@ test('a plan from an incomplete listing creates nothing, and says so', async () 
     faults: [{ fault: 'partial-page', operation: 'list' }],
   };
   writeConfig(fake.url, { part });
-  const options = { ...looking(), provider: 'part', all: true };
+  const options = { ...reading(), provider: 'part', all: true };
   const { text, isGood } = await plan(options);
   expect(isGood).toBe(true);
   expect(text).toContain('the listing is incomplete: nothing is concluded from absence');
@@ -183,7 +183,7 @@ test('a hold that has ended is not shown as one in force', async () => {
   await server.sql.query(`INSERT INTO provider_holds (provider, kind, key, until, level, cause)
     VALUES ('metal', 'throttle', 'create', now() - interval '1 minute', 1, 'it was too much'),
            ('metal', 'throttle', 'list', now() + interval '1 hour', 1, 'it is too much')`);
-  const { providers } = JSON.parse(await providerStatus({ ...looking(), json: true, live: false }));
+  const { providers } = JSON.parse(await providerStatus({ ...reading(), json: true, live: false }));
   expect(providers[0].holds).toMatchObject([{ what: 'throttle list', cause: 'it is too much' }]);
 });
 
@@ -260,7 +260,7 @@ test('the status shows holds with cause and end, the shelf, and unfinished creat
   });
   await session.lease('provisioner/metal');
   await session.intents.open({ provider: METAL, slotId: slotId!, hostname: 'h' });
-  const text = await providerStatus({ ...looking(), live: true });
+  const text = await providerStatus({ ...reading(), live: true });
   expect(text).toContain(`provisioner  session ${session.sessionId}`);
   expect(text).toMatch(/throttle create +until \d{4}-.* 2 in a row +too many requests/);
   expect(text).toMatch(/slot-x +until \d{4}-.* it was refused/);
@@ -270,7 +270,7 @@ test('the status shows holds with cause and end, the shelf, and unfinished creat
 });
 
 test('A8: the status tells since when and why a provider cannot be listed', async () => {
-  expect(await providerStatus({ ...looking(), live: false })).not.toContain('LISTED');
+  expect(await providerStatus({ ...reading(), live: false })).not.toContain('LISTED');
   const open = () =>
     bmdb.openSession({ component: 'shepherd', runtimeInfo: 'host test', intervalMs: 60_000 });
   const [session, other] = [await open(), await open()];
@@ -279,10 +279,10 @@ test('A8: the status tells since when and why a provider cannot be listed', asyn
   await server.sql.query(
     `UPDATE provider_listings SET failing_since = now() - interval '20 minutes'`,
   );
-  expect(await providerStatus({ ...looking(), live: false })).toMatch(
+  expect(await providerStatus({ ...reading(), live: false })).toMatch(
     /CANNOT BE LISTED +since \S+ \S+ \(20m ago\) by 1 of 2 daemons: connect ECONNREFUSED/,
   );
-  const { providers } = JSON.parse(await providerStatus({ ...looking(), json: true, live: false }));
+  const { providers } = JSON.parse(await providerStatus({ ...reading(), json: true, live: false }));
   expect(providers[0].unlisted.text).toContain('ECONNREFUSED');
   await other.close();
   await session.close();
@@ -294,7 +294,7 @@ test('slots leave the shelf by name, or all of them with their number', async ()
       VALUES ('metal', 'penalty', '${slotId}', now() + interval '1 hour', 'refused')`);
   for (const slotId of ['a', 'b', 'c']) await shelve(slotId);
   const run = (change: Partial<ClearOptions>) =>
-    clear({ ...looking(), provider: 'metal', slots: [], allSlots: false, ...change });
+    clear({ ...reading(), provider: 'metal', slots: [], allSlots: false, ...change });
   const left = async () =>
     (await bmdb.scan(AbortSignal.timeout(5_000))).penalties.map(({ slotId }) => slotId).toSorted();
 
@@ -314,7 +314,7 @@ test('holds of a kind are ended before their time', async () => {
   const hold = { provider: METAL, forMs: 60_000, level: 1, cause: 'c' } as const;
   await bmdb.providerHolds.impose({ ...hold, kind: 'throttle', key: 'create' });
   await bmdb.providerHolds.impose({ ...hold, kind: 'quota', key: 'machines', amount: 3 });
-  const options = { ...looking(), provider: 'metal', slots: [], allSlots: false } as const;
+  const options = { ...reading(), provider: 'metal', slots: [], allSlots: false } as const;
   expect(await clear({ ...options, hold: 'throttle' })).toContain('1 holds');
   const { providerHolds } = await bmdb.scan(AbortSignal.timeout(5_000));
   expect(providerHolds.map(({ kind }) => kind)).toEqual(['quota']);

@@ -15,7 +15,7 @@ const STATIC = providerName('static');
 
 export function guardContract(s: Stage): void {
   const { add, beat, now } = s;
-  const look = (ingestUp = true, bmdb = s.h.bmdb) => bmdb.guard.assess({ ingestUp });
+  const assess = (ingestUp = true, bmdb = s.h.bmdb) => bmdb.guard.assess({ ingestUp });
   const claim = (id: MachineId, worker = s.session): Promise<Work> =>
     worker.claim('ShepherdRecovery', id);
   const guarded = () => s.begin(DEFAULT_LOSS, DEFAULT_BUDGET, DEFAULT_GUARD);
@@ -33,13 +33,13 @@ export function guardContract(s: Stage): void {
     provided: providedOf(name, { provider, location: null }),
   });
   const countsOf = async (scope: string) =>
-    (await look()).counts.find((each) => each.scope === scope);
+    (await assess()).counts.find((each) => each.scope === scope);
   /** Time passes, in steps in which some daemon looks at the fleet. */
   const watch = async (forMs: number, meanwhile = async () => {}) => {
     for (let passedMs = 0; passedMs < forMs; passedMs += 50_000) {
       await s.h.pass(Math.min(50_000, forMs - passedMs));
       await meanwhile();
-      await look();
+      await assess();
     }
   };
   const order = async (id: MachineId) => {
@@ -53,10 +53,10 @@ export function guardContract(s: Stage): void {
       await s.h.takeIn(false);
       const id = await dead();
       expect(await refusedWith(claim(id))).toBe('no-permit');
-      await look(false);
+      await assess(false);
       expect(await refusedWith(claim(id))).toBe('no-permit');
       const before = await now();
-      const { rows } = await look();
+      const { rows } = await assess();
       expect(rows[0]!.ingestUpSinceMs!).toBeGreaterThanOrEqual(before - 1);
       expect(rows[0]!.ingestUpSinceMs!).toBeLessThanOrEqual((await now()) + 1);
       await expect(claim(id)).rejects.toThrow(/taken in/);
@@ -69,13 +69,13 @@ export function guardContract(s: Stage): void {
     it('after a gap, however long they were before', async () => {
       await s.h.takeIn(false);
       const id = await dead();
-      await look();
+      await assess();
       await watch(10 * MINUTE);
       await (await claim(id)).cancel();
       await s.h.pass(61_000);
       expect(await refusedWith(claim(id)), 'nobody takes any in now').toBe('no-permit');
-      expect((await look(false)).rows[0]!.ingestUpSinceMs).toBeNull();
-      await look();
+      expect((await assess(false)).rows[0]!.ingestUpSinceMs).toBeNull();
+      await assess();
       await watch(9 * MINUTE);
       expect(await refusedWith(claim(id))).toBe('no-permit');
       await watch(MINUTE);
@@ -85,11 +85,11 @@ export function guardContract(s: Stage): void {
     it('but for one daemon that takes them in, whoever looks at the fleet', async () => {
       await s.h.takeIn(false);
       const id = await dead();
-      await look(true, s.h.other);
+      await assess(true, s.h.other);
       for (let passedMs = 0; passedMs < 10 * MINUTE; passedMs += 50_000) {
         await s.h.pass(50_000);
-        await look(false);
-        await look(true, s.h.other);
+        await assess(false);
+        await assess(true, s.h.other);
       }
       await (await claim(id)).cancel();
     });
@@ -118,8 +118,8 @@ export function guardContract(s: Stage): void {
       await many(13, () => heard(0));
       const late = await many(6, () => heard(2 * MINUTE));
       await expect(claim(id)).rejects.toThrow(/6 of 20 .*late or silent/);
-      // What a look at the fleet finds changes nothing of that.
-      expect((await look()).changes).toEqual([]);
+      // What an assessment of the fleet finds changes nothing of that.
+      expect((await assess()).changes).toEqual([]);
       expect(await countsOf('fleet')).toMatchObject({ started: 20, quiet: 6, newlySilent: 0 });
       await expect(claim(id)).rejects.toThrow(/6 of 20 .*late or silent/);
       await beat(late[0]!);
@@ -167,7 +167,7 @@ export function guardContract(s: Stage): void {
     });
   });
 
-  describe('a look at the fleet', () => {
+  describe('an assessment of the fleet', () => {
     it('freezes a provider of which too many fell silent, and nothing else', async () => {
       await guarded();
       const mine = await dead(on(PROVIDER, 'mine'));
@@ -177,10 +177,10 @@ export function guardContract(s: Stage): void {
       const silent = await Promise.all(
         [1, 2, 3, 4, 5].map((at) => heard(11 * MINUTE, on(STATIC, `silent-${at}`))),
       );
-      expect((await look()).changes).toEqual([]);
+      expect((await assess()).changes).toEqual([]);
       await s.h.pass(10_000);
       silent.push(await heard(11 * MINUTE, on(STATIC, 'silent-6')));
-      const { changes, rows } = await look(true, s.h.other);
+      const { changes, rows } = await assess(true, s.h.other);
       expect(changes).toEqual([{ scope: STATIC, now: 'frozen' }]);
       const row = rows.find(({ scope }) => scope === STATIC)!;
       expect(row.frozen).toMatchObject({ by: 'guard', kind: 'silence' });
@@ -196,7 +196,7 @@ export function guardContract(s: Stage): void {
       const id = await dead();
       const well = await many(11, () => heard(0));
       const silent = await many(8, () => heard(11 * MINUTE));
-      expect((await look()).changes).toEqual([
+      expect((await assess()).changes).toEqual([
         { scope: 'fleet', now: 'frozen' },
         { scope: PROVIDER, now: 'frozen' },
       ]);
@@ -228,14 +228,14 @@ export function guardContract(s: Stage): void {
           .file(requestFor({ verb, scope: 'fleet' }))
           .then(({ key }) => s.session.settle(key));
       await file('freeze');
-      expect((await look()).changes).toEqual([{ scope: PROVIDER, now: 'frozen' }]);
+      expect((await assess()).changes).toEqual([{ scope: PROVIDER, now: 'frozen' }]);
       await watch(30 * MINUTE);
       const frozen = (await s.h.bmdb.scan(SIGNAL)).guard;
       expect(frozen.find(({ scope }) => scope === 'fleet')!.frozen?.kind).toBe('manual');
       await many(8, () => heard(11 * MINUTE));
       await file('thaw');
       await s.h.pass(10_000);
-      const after = await look();
+      const after = await assess();
       expect(after.changes).toEqual([]);
       expect(after.rows.find(({ scope }) => scope === 'fleet')!.frozen).toBeNull();
       expect(await countsOf('fleet')).toMatchObject({ silent: 16, newlySilent: 0 });
@@ -245,22 +245,22 @@ export function guardContract(s: Stage): void {
       await guarded();
       await s.h.takeIn(false);
       await many(8, () => heard(11 * MINUTE));
-      const first = await look(false);
+      const first = await assess(false);
       expect(first.changes).toHaveLength(2);
-      const second = await look(false, s.h.other);
+      const second = await assess(false, s.h.other);
       expect(second).toEqual({ ...first, changes: [] });
       // Whose turn it is matters for the counting only.
-      const third = await look(true, s.h.other);
+      const third = await assess(true, s.h.other);
       expect(third.rows.find(({ scope }) => scope === 'fleet')!.ingestUpSinceMs).not.toBeNull();
       expect(third.counts).toEqual(first.counts);
     });
 
     it('is taken though the clock went back since the last one', async () => {
       await guarded();
-      await look();
+      await assess();
       await s.h.pass(-60 * MINUTE);
       await many(8, () => heard(11 * MINUTE));
-      const { changes, rows } = await look();
+      const { changes, rows } = await assess();
       expect(changes).toHaveLength(2);
       expect(rows[0]!.frozen!.atMs).toBeLessThanOrEqual(await now());
     });
@@ -269,7 +269,7 @@ export function guardContract(s: Stage): void {
       await guarded();
       await s.session.settle((await fileThaw()).key);
       await s.h.pass(-60 * MINUTE);
-      await look();
+      await assess();
       await s.h.pass(10_000);
       await many(8, () => heard(10 * MINUTE + 5_000));
       expect(await countsOf('fleet')).toMatchObject({ newlySilent: 8 });
@@ -285,14 +285,14 @@ export function guardContract(s: Stage): void {
       await guarded();
       const ids = await many(6, () => add());
       for (const id of ids) await fail(id, true);
-      expect((await look()).changes).toEqual([
+      expect((await assess()).changes).toEqual([
         { scope: 'fleet', now: 'frozen' },
         { scope: PROVIDER, now: 'frozen' },
       ]);
       await s.session.settle((await fileThaw()).key);
       await s.h.pass(2 * MINUTE);
       for (const id of ids) await fail(id, true);
-      const after = await look();
+      const after = await assess();
       expect(after.changes).toEqual([]);
       expect(after.rows.find(({ scope }) => scope === 'fleet')!.frozen).toBeNull();
       expect(await countsOf('fleet')).toMatchObject({ machines: 6, unreachable: 0 });

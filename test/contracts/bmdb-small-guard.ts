@@ -13,7 +13,7 @@ const STATIC = providerName('static');
 /** Scopes so small that `silentMin` would be most of them. */
 export function smallGuardContract(s: Stage): void {
   const guarded = () => s.begin(DEFAULT_LOSS, DEFAULT_BUDGET, DEFAULT_GUARD);
-  const look = () => s.h.bmdb.guard.assess({ ingestUp: true });
+  const assess = () => s.h.bmdb.guard.assess({ ingestUp: true });
   const claim = (id: MachineId) => s.session.claim('ShepherdRecovery', id);
   /** Its agent was started long ago, and heard so long ago. */
   const heard = async (agoMs: number, change: Partial<MachineRow> = {}) => {
@@ -25,7 +25,7 @@ export function smallGuardContract(s: Stage): void {
   const many = (count: number, of: () => Promise<MachineId>) =>
     Promise.all(Array.from({ length: count }, of));
   const countsOf = async (scope: string) =>
-    (await look()).counts.find((each) => each.scope === scope);
+    (await assess()).counts.find((each) => each.scope === scope);
 
   describe('the guard of a small scope', () => {
     it('A8: of a small scope, while more than half of it are late or silent', async () => {
@@ -34,7 +34,7 @@ export function smallGuardContract(s: Stage): void {
       const late = [await heard(2 * MINUTE), await heard(2 * MINUTE), await heard(2 * MINUTE)];
       await heard(0);
       await expect(claim(id)).rejects.toThrow(/3 of 5 .*late or silent/);
-      await look();
+      await assess();
       await expect(claim(id)).rejects.toThrow(/3 of 5 .*late or silent/);
       await s.beat(late[0]!);
       await (await claim(id)).cancel();
@@ -45,7 +45,7 @@ export function smallGuardContract(s: Stage): void {
       async (machines) => {
         await guarded();
         const [id, ...others] = await many(machines, () => heard(11 * MINUTE));
-        expect((await look()).changes).toEqual([
+        expect((await assess()).changes).toEqual([
           { scope: 'fleet', now: 'frozen' },
           { scope: PROVIDER, now: 'frozen' },
         ]);
@@ -55,7 +55,7 @@ export function smallGuardContract(s: Stage): void {
           for (let passed = 0; passed < minutes; passed += 0.5) {
             await s.h.pass(MINUTE / 2);
             for (const each of [id!, ...others]) await s.beat(each);
-            await look();
+            await assess();
           }
         };
         await watch(5);
@@ -71,12 +71,12 @@ export function smallGuardContract(s: Stage): void {
       async (machines) => {
         await guarded();
         const [gone, ...others] = await many(machines, () => heard(11 * MINUTE));
-        await look();
+        await assess();
         await expect(claim(gone!)).rejects.toThrow(/frozen/);
         for (let passed = 0; passed < 20; passed += 0.5) {
           await s.h.pass(MINUTE / 2);
           for (const each of others) await s.beat(each);
-          await look();
+          await assess();
         }
         const { guard } = await s.h.bmdb.scan(SIGNAL);
         expect(guard.map(({ frozen }) => frozen)).toEqual([null, null]);
@@ -91,7 +91,7 @@ export function smallGuardContract(s: Stage): void {
       });
       const half = await many(2, () => heard(11 * MINUTE));
       await many(3, () => heard(0));
-      expect((await look()).changes).toEqual([]);
+      expect((await assess()).changes).toEqual([]);
       await (await claim(only)).cancel();
       await (await claim(half[0]!)).cancel();
     });

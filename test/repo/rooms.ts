@@ -141,7 +141,10 @@ export const ACTORS: LargeRoom = {
         'what is known of the fleet: rows and listings read, put together, told to the machines',
       may: [],
     },
-    guard: { holds: 'looking at the fleet as a whole, and telling what keeps it', may: ['mirror'] },
+    guard: {
+      holds: 'assessing the fleet as a whole, and telling why recovery is stopped',
+      may: ['mirror'],
+    },
     turns: {
       holds: 'when a task may work on a machine, and what is given back when it ends',
       may: [],

@@ -111,14 +111,14 @@ function run(options: MirrorOptions, state: MirrorState, listener: Listener): ()
   );
   const heardNews$ = options.heard$.pipe(map((heard) => state.hear(heard)));
 
-  const stopWheel = state.start(onNews);
+  const stopDueTimes = state.start(onNews);
   const subscription = merge(readNews$, heardNews$)
     .pipe(filter((news) => news.length > 0))
     .subscribe({ next: onNews, error: onCrash });
   return () => {
     stopping.abort();
     subscription.unsubscribe();
-    stopWheel();
+    stopDueTimes();
   };
 }
 

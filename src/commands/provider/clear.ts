@@ -1,9 +1,9 @@
 import { NotFound, UsageError } from '../../domain/errors.ts';
 import { providerName } from '../../domain/ids.ts';
 import type { ProviderHoldKind } from '../../domain/machine.ts';
-import { look, type LookOptions } from './look.ts';
+import { withProviders, type ReadOptions } from './open-providers.ts';
 
-export interface ClearOptions extends LookOptions {
+export interface ClearOptions extends ReadOptions {
   readonly provider: string;
   /** Slots to take off the shelf. */
   readonly slots: readonly string[];
@@ -25,7 +25,7 @@ export async function clear(options: ClearOptions): Promise<string> {
     throw new UsageError('say what: slots by their ids, --all-slots, or --hold <kind>');
   }
   const name = providerName(provider);
-  return look(options, async ({ bmdb }) => {
+  return withProviders(options, async ({ bmdb }) => {
     if (hold !== undefined) {
       const lifted = await bmdb.providerHolds.lift(name, hold);
       return `${lifted} holds of kind ${hold} ended for ${name}`;

@@ -5,7 +5,7 @@ import { explain } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import { reconcile, type Reconciliation } from '../../domain/provisioning/reconcile.ts';
 import { jsonLine, toTable } from '../text-table.ts';
-import { look, type LookOptions, type Sight } from './look.ts';
+import { withProviders, type ReadOptions, type OpenProviders } from './open-providers.ts';
 
 /** What the provisioner of one provider would do. */
 interface Plan {
@@ -19,7 +19,7 @@ interface Plan {
   readonly isInventory: boolean;
 }
 
-export interface PlanOptions extends LookOptions {
+export interface PlanOptions extends ReadOptions {
   /** Also the free slots that nothing would be done with. */
   readonly all: boolean;
 }
@@ -31,30 +31,34 @@ export interface PlanOptions extends LookOptions {
 export async function plan(
   options: PlanOptions,
 ): Promise<{ readonly text: string; readonly isGood: boolean }> {
-  const plans = await look(options, async (sight) => {
-    const names = [...sight.providers.keys()];
-    return Promise.all(names.map((name) => planFor(sight, name, options.signal)));
+  const plans = await withProviders(options, async (open) => {
+    const names = [...open.providers.keys()];
+    return Promise.all(names.map((name) => planFor(open, name, options.signal)));
   });
   const isGood = plans.every(({ failure }) => failure === null);
   if (options.json) return { text: jsonLine({ providers: plans.map(asJson) }), isGood };
   return { text: plans.map((each) => inWords(each, options.all)).join('\n\n'), isGood };
 }
 
-async function planFor(sight: Sight, name: ProviderName, signal: AbortSignal): Promise<Plan> {
-  const provider = sight.providers.get(name)!;
+async function planFor(
+  open: OpenProviders,
+  name: ProviderName,
+  signal: AbortSignal,
+): Promise<Plan> {
+  const provider = open.providers.get(name)!;
   const isInventory = provider.inventory !== undefined;
-  const mayErase = mayEraseDisks(sight.config, provider);
+  const mayErase = mayEraseDisks(open.config, provider);
   const about = { provider: name, mayEraseDisks: mayErase, isInventory };
   const [listing, rows] = await Promise.all([
     provider.listMachines({ signal }).catch((error: unknown) => explain(error)),
-    sight.bmdb.scan(signal),
+    open.bmdb.scan(signal),
   ]);
   if (typeof listing === 'string') {
     return { ...about, plan: null, listingComplete: false, failure: listing };
   }
   return {
     ...about,
-    plan: decide(sight, provider, { ...listing, rows }),
+    plan: decide(open, provider, { ...listing, rows }),
     listingComplete: listing.complete,
     failure: null,
   };
@@ -62,7 +66,7 @@ async function planFor(sight: Sight, name: ProviderName, signal: AbortSignal): P
 
 /** What the provisioner would do by what was listed, as long as nothing is under way. */
 export function decide(
-  { config }: Pick<Sight, 'config'>,
+  { config }: Pick<OpenProviders, 'config'>,
   provider: FleetProvider,
   read: Awaited<ReturnType<FleetProvider['listMachines']>> & { readonly rows: BmdbSnapshot },
 ): Reconciliation {

@@ -22,14 +22,14 @@ function untilInterrupt(): AbortSignal {
   return stopping.signal;
 }
 
-const looking = (command: Command): Command =>
+const reading = (command: Command): Command =>
   configured(command)
     .option('--url <url>', 'instead of database.url, in the same form: for another role')
     .option('--json', 'print one line of JSON', false);
 
 /** Adds `plan`, and to `provider` what looks at providers, sweeps them and ends their holds. */
-export function addProviderLooks(cli: Command, provider: Command, version: string): void {
-  looking(cli.command('plan [provider]'))
+export function addProviderReading(cli: Command, provider: Command, version: string): void {
+  reading(cli.command('plan [provider]'))
     .description('what the provisioner would do now and why; changes nothing')
     .option('--all', 'every free slot, also those that are left alone', false)
     .action(async (name: string | undefined, { config, ...rest }: Common & { all: boolean }) => {
@@ -40,7 +40,7 @@ export function addProviderLooks(cli: Command, provider: Command, version: strin
       if (!isGood) process.exitCode = 1;
     });
 
-  looking(provider.command('status [provider]'))
+  reading(provider.command('status [provider]'))
     .description('what must not be asked of it for now, its shelf, its unfinished creations')
     .option('--live', 'list it, too', false)
     .action(async (name: string | undefined, { config, ...rest }: Common & { live: boolean }) => {
@@ -59,7 +59,7 @@ export function addProviderLooks(cli: Command, provider: Command, version: strin
       say(await sweep({ ...options, signal: untilInterrupt() }));
     });
 
-  looking(provider.command('clear <provider> [slots...]'))
+  reading(provider.command('clear <provider> [slots...]'))
     .description('take slots off the shelf, or end holds, before their time')
     .option('--all-slots', 'every slot on the shelf; with --expect-count', false)
     .option('--expect-count <n>', 'how many slots that are', count)

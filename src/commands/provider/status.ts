@@ -4,7 +4,7 @@ import { explain } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import { jsonLine, toTable } from '../text-table.ts';
 import { sinceText } from '../machine/unlisted-text.ts';
-import { look, type LookOptions, type Sight } from './look.ts';
+import { withProviders, type ReadOptions, type OpenProviders } from './open-providers.ts';
 import { decide } from './plan.ts';
 
 /** Everything that is kept of one provider, and what it says itself if it was asked. */
@@ -44,7 +44,7 @@ interface Barrier {
   readonly cause: string;
 }
 
-export interface StatusOptions extends LookOptions {
+export interface StatusOptions extends ReadOptions {
   /** Ask the providers too. */
   readonly live: boolean;
 }
@@ -54,20 +54,20 @@ export interface StatusOptions extends LookOptions {
  * not be asked of it for now; with `live` also what it lists.
  */
 export async function providerStatus(options: StatusOptions): Promise<string> {
-  const found = await look(options, async (sight) => {
+  const found = await withProviders(options, async (open) => {
     const rows = {
-      ...(await sight.bmdb.scan(options.signal)),
-      unlisted: await sight.bmdb.listings.unlisted(options.signal),
+      ...(await open.bmdb.scan(options.signal)),
+      unlisted: await open.bmdb.listings.unlisted(options.signal),
     };
-    const all = [...sight.providers.values()];
-    return Promise.all(all.map((provider) => statusOf(sight, provider, rows, options)));
+    const all = [...open.providers.values()];
+    return Promise.all(all.map((provider) => statusOf(open, provider, rows, options)));
   });
   if (options.json) return jsonLine({ providers: found });
   return found.map(inWords).join('\n\n');
 }
 
 async function statusOf(
-  sight: Pick<Sight, 'config'>,
+  open: Pick<OpenProviders, 'config'>,
   provider: FleetProvider,
   rows: Rows,
   { live, signal }: StatusOptions,
@@ -104,7 +104,7 @@ async function statusOf(
         lastError,
         ageMs: Math.round(rows.nowMs - createdAtMs),
       })),
-    ...(live && { listing: await listingOf(sight, provider, rows, signal) }),
+    ...(live && { listing: await listingOf(open, provider, rows, signal) }),
   };
 }
 
@@ -128,7 +128,7 @@ function machinesOf({ machines }: BmdbSnapshot, name: ProviderName): Record<stri
 }
 
 async function listingOf(
-  sight: Pick<Sight, 'config'>,
+  open: Pick<OpenProviders, 'config'>,
   provider: FleetProvider,
   rows: BmdbSnapshot,
   signal: AbortSignal,
@@ -136,7 +136,7 @@ async function listingOf(
   try {
     const listing = await provider.listMachines({ signal });
     const { leftOut } = provider.inventory
-      ? decide(sight, provider, { ...listing, rows })
+      ? decide(open, provider, { ...listing, rows })
       : { leftOut: 0 };
     return { ...countsOf(listing), ...(leftOut > 0 && { [LEFT_OUT]: leftOut }) };
   } catch (error) {

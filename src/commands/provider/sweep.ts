@@ -5,7 +5,7 @@ import { loadConfig, type Config } from '../../config.ts';
 import { UsageError } from '../../domain/errors.ts';
 import { plainText } from '../../domain/texts.ts';
 import { jsonLine, toTable } from '../text-table.ts';
-import { openAll } from './look.ts';
+import { openAll } from './open-providers.ts';
 
 export interface SweepOptions {
   /** Configuration, YAML. */

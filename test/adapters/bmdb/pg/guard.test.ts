@@ -5,21 +5,21 @@ import { MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { addMachine, claimStand, holding, untilBlocked } from './claim-stand.ts';
 
 const s = claimStand();
-const look = () => s.bmdb.guard.assess({ ingestUp: true });
-/** The next look is due. */
+const assess = () => s.bmdb.guard.assess({ ingestUp: true });
+/** The next assessment is due. */
 const age = () =>
   s.server.sql.query(`UPDATE guard_pulse SET assessed_at = assessed_at - interval '1 hour'`);
 const addLost = () => addMachine(s, startedAt(Date.now() - 40 * MINUTE));
 
-describe('a look at the fleet', () => {
+describe('an assessment of the fleet', () => {
   it('wakes nobody when there is nothing new', async () => {
     // What is written anew has another version.
     const versions = async () =>
       (await s.server.sql.query(`SELECT scope, xmin::text FROM fleet_guard`)).rows;
-    await look();
+    await assess();
     const before = await versions();
     await age();
-    const counted = await look();
+    const counted = await assess();
     expect(counted.counts).toHaveLength(1);
     expect(await versions()).toEqual(before);
   });
@@ -28,45 +28,45 @@ describe('a look at the fleet', () => {
     await s.server.sql.query(
       `DELETE FROM guard_pulse; UPDATE fleet_guard SET ingest_up_since = NULL`,
     );
-    const first = await look();
+    const first = await assess();
     expect(first.rows[0]!.ingestUpSinceMs).not.toBeNull();
-    expect(await look()).toEqual(first);
+    expect(await assess()).toEqual(first);
   });
 
   it('does not read what it cannot', async () => {
     await s.server.sql.query(`UPDATE guard_pulse SET counts = '{"newer": 1}', assessed_at = now()`);
-    expect((await look()).counts).toEqual([]);
+    expect((await assess()).counts).toEqual([]);
     await age();
-    expect((await look()).counts).toHaveLength(1);
+    expect((await assess()).counts).toHaveLength(1);
   });
 
   it('is taken by one daemon; the others do not wait for it', async () => {
     await addMachine(s, startedAt(Date.now()));
-    await look();
+    await assess();
     await addMachine(s, startedAt(Date.now()));
     await age();
     const startedIn = ({ counts }: GuardAssessment) =>
       counts.find(({ scope }) => scope === FLEET)?.started;
-    const found = await holding(s, 'SELECT 1 FROM guard_pulse FOR UPDATE', look);
+    const found = await holding(s, 'SELECT 1 FROM guard_pulse FOR UPDATE', assess);
     expect(startedIn(found), 'as the last one found it').toBe(1);
-    expect(startedIn(await look())).toBe(2);
+    expect(startedIn(await assess())).toBe(2);
   });
 
   it('counts before it locks the guard: claims go on meanwhile', async () => {
     const id = await addLost();
-    const { looking, work } = await holding(
+    const { assessing, work } = await holding(
       s,
       'LOCK TABLE work_backoff IN ACCESS EXCLUSIVE MODE',
       async () => {
-        const looking = look();
+        const assessing = assess();
         await untilBlocked(s, 1);
         const guard = await s.server.sql.query(
           `SELECT scope FROM fleet_guard FOR UPDATE SKIP LOCKED`,
         );
-        return { looking, work: guard.rows };
+        return { assessing, work: guard.rows };
       },
     );
-    await looking;
+    await assessing;
     expect(work).toEqual([{ scope: FLEET }]);
     await (await s.session.claim('ShepherdRecovery', id)).cancel();
   });
@@ -82,20 +82,20 @@ describe('a look at the fleet', () => {
       `UPDATE fleet_guard SET frozen_at = now(), frozen_by = 'ann', frozen_kind = 'manual',
          reason = 'x'`,
     );
-    const { looking } = await holding(
+    const { assessing } = await holding(
       s,
       'LOCK TABLE work_backoff IN ACCESS EXCLUSIVE MODE',
       async () => {
-        const looking = s.bmdb.guard.assess({ ingestUp: true });
+        const assessing = s.bmdb.guard.assess({ ingestUp: true });
         await untilBlocked(s, 1);
         await s.server.sql.query(
           `UPDATE fleet_guard SET frozen_at = NULL, frozen_by = NULL, frozen_kind = NULL,
              reason = NULL, thawed_at = now()`,
         );
-        return { looking };
+        return { assessing };
       },
     );
-    const { changes, rows } = await looking;
+    const { changes, rows } = await assessing;
     expect([changes, rows.map(({ frozen }) => frozen)]).toEqual([[], [null]]);
     const next = await s.bmdb.guard.assess({ ingestUp: true });
     expect(next.changes).toEqual([]);

@@ -13,7 +13,7 @@ import { withDatabase } from '../database.ts';
 import { printable } from '../text-table.ts';
 import type { DatabaseOptions } from '../db.ts';
 
-export interface LookOptions extends DatabaseOptions {
+export interface ReadOptions extends DatabaseOptions {
   /** Only this one; all configured ones when absent. */
   readonly provider?: string | undefined;
   readonly json: boolean;
@@ -22,20 +22,20 @@ export interface LookOptions extends DatabaseOptions {
   readonly signal: AbortSignal;
 }
 
-/** What a command looks at: the database, and the providers it is about. */
-export interface Sight {
+/** What a command reads from: the database, and the providers it is about. */
+export interface OpenProviders {
   readonly config: Config;
   readonly bmdb: Bmdb;
   readonly providers: ReadonlyMap<ProviderName, FleetProvider>;
 }
 
 /**
- * Opens database and providers for looking only: no session, no key made, nothing put in place.
+ * Opens database and providers for reading only: no session, no key made, nothing put in place.
  * @throws {UsageError} the configuration is wrong, or there is no such provider.
  */
-export async function look<T>(
-  options: LookOptions,
-  task: (sight: Sight) => Promise<T>,
+export async function withProviders<T>(
+  options: ReadOptions,
+  task: (open: OpenProviders) => Promise<T>,
 ): Promise<T> {
   return withDatabase(options, async (bmdb, config) => {
     const providers = openAll(config, { ...options, publicKey: NO_KEY });
