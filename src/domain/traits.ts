@@ -1,7 +1,9 @@
 /**
- * The texts that a provider tells of a machine and by which people tell machines apart, such as where
- * it is. What is defined here is checked, copied, stored, compared, shown, searched and filtered
- * by. A further one also needs its column in `machine_provided`, and a driver that tells it.
+ * Traits: the texts that a provider tells of a machine and by which people tell machines apart, such
+ * as where it is. Each one that is defined here is checked, copied into the BMDB, compared, shown by
+ * page and commands, and can be searched and filtered by. A new one also needs its column in
+ * `machine_provided`, and a driver that tells it. What else depends on a trait is written where it is
+ * decided: the budget of each location is in `recovery/permits.ts`.
  */
 
 /** One of them. Its name is one word of small letters: an option, a parameter and a key are named so. */
@@ -44,10 +46,10 @@ export function forTraits<T>(make: (name: TraitName) => T): Record<TraitName, T>
 /** The traits of something that has other fields, too. */
 export const traitsOf = (told: Partial<Traits>): Traits => forTraits((name) => told[name] ?? null);
 
-/** Nothing is told. */
+/** The traits of a machine of which nothing is told. */
 export const NO_TRAITS: Traits = traitsOf({});
 
-/** What a filter names. */
+/** The traits that a filter names, each with the text that it asks for. */
 export const wantedTraits = (filter: TraitFilter): (readonly [TraitName, string])[] =>
   TRAIT_NAMES.flatMap((name) => {
     const wanted = filter[name];
