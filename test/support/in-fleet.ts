@@ -1,6 +1,5 @@
 import type { Clock } from '../../src/adapters/clock/port.ts';
 import { createSeededRandom } from '../doubles/simulated-clock.ts';
-import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../src/adapters/metrics/port.ts';
 import {
@@ -14,7 +13,7 @@ import { providerName } from '../../src/domain/ids.ts';
 export const inFleet = (
   driven: Provider,
   options: Partial<FleetProviderOptions> & Pick<FleetProviderOptions, 'instanceSetId'>,
-  clock: Clock = systemClock,
+  clock: Clock,
 ): FleetProvider =>
   createFleetProvider(
     driven,

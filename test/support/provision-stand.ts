@@ -107,7 +107,7 @@ export function createProvisionStand(config: Partial<MemProviderConfig> = {}): P
       metrics,
       holdRows: () => [...bmdb.tables.providerHolds.values()],
       limits: { chunkSize: 2, ...change.limits },
-      ...(change.assimilate && { assimilate: true }),
+      assimilate: change.assimilate ?? false,
     });
     const { services, report, drain } = createProvisioning(parts.provision);
     const running = new Set<{ stop(): void }>();

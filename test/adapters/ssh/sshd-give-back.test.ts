@@ -15,6 +15,7 @@ import { deprovision } from '../../../src/machines/deprovision.ts';
 import { takeover } from '../../../src/machines/takeover.ts';
 import type { Job } from '../../../src/machines/task.ts';
 import { deprovisionAsked, MACHINE, PROVIDER, provided } from '../../support/facts.ts';
+import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { inFleet } from '../../support/in-fleet.ts';
 import { createTaskStand } from '../../support/task-stand.ts';
 import { context, SET_ID } from '../provider/static/stand.ts';
@@ -53,7 +54,7 @@ async function machineFromList() {
     },
     context({ name: PROVIDER }),
   );
-  const provider = inFleet(driver, { instanceSetId: SET_ID });
+  const provider = inFleet(driver, { instanceSetId: SET_ID }, systemClock);
   ssh.later(() => provider.stop());
   const agentPath = join(sshd.home, 'agent');
   const deps = {

@@ -4,6 +4,7 @@ import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
 import { startFakequinix } from '../../../../src/simulator/fakequinix/fakequinix.ts';
 import type { ContractOptions } from '../../../contracts/provider.ts';
+import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { inFleet } from '../../../support/in-fleet.ts';
 import { configFor, INSTANCE_SET_ID, recordingDeps, setTags } from '../equinix/setup.ts';
 
@@ -24,11 +25,11 @@ export const equinixStand: ContractOptions = {
     const opened: FleetProvider[] = [];
     const open = () => {
       const driven = createEquinixProvider(config, recordingDeps());
-      const provider = inFleet(driven, {
-        name: providerName('equinix'),
-        type: 'equinix',
-        instanceSetId: INSTANCE_SET_ID,
-      });
+      const provider = inFleet(
+        driven,
+        { name: providerName('equinix'), type: 'equinix', instanceSetId: INSTANCE_SET_ID },
+        systemClock,
+      );
       opened.push(provider);
       return provider;
     };

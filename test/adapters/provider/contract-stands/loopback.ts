@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createLoopbackProvider } from '../../../../src/adapters/provider/loopback/loopback-provider.ts';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import type { ContractOptions } from '../../../contracts/provider.ts';
+import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { inFleet } from '../../../support/in-fleet.ts';
 import { newLogin } from '../stub/ssh-to.ts';
 import { INSTANCE_SET_ID } from '../equinix/setup.ts';
@@ -20,7 +21,7 @@ export const loopbackStand: ContractOptions = {
     const open = () => {
       const driven = createLoopbackProvider(dir, { ...driverContext('loopback'), publicKey });
       const options = { instanceSetId: INSTANCE_SET_ID, type: 'loopback', publicKey };
-      const provider = inFleet(driven, options);
+      const provider = inFleet(driven, options, systemClock);
       opened.push(provider);
       return provider;
     };

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createStaticProvider } from '../../../../src/adapters/provider/static/static-provider.ts';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import type { ContractOptions } from '../../../contracts/provider.ts';
+import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { inFleet } from '../../../support/in-fleet.ts';
 import { INSTANCE_SET_ID } from '../equinix/setup.ts';
 import { driverContext } from './context.ts';
@@ -42,7 +43,11 @@ export const staticStand: ContractOptions = {
         },
         driverContext('static'),
       );
-      const provider = inFleet(driven, { instanceSetId: INSTANCE_SET_ID, type: 'static' });
+      const provider = inFleet(
+        driven,
+        { instanceSetId: INSTANCE_SET_ID, type: 'static' },
+        systemClock,
+      );
       opened.push(provider);
       return provider;
     };

@@ -81,6 +81,7 @@ export const stubStand = ({
           without: without.filter(isAbility),
         }),
         { instanceSetId: INSTANCE_SET_ID },
+        systemClock,
       ),
     );
     return without.includes('strangers') ? stand : { ...stand, strangers: strangers! };
