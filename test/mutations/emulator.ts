@@ -129,13 +129,4 @@ export const mutations: readonly Mutation[] = [
     tests: ['test/adapters/provider/equinix/client/vectors-listing.test.ts'],
     named: 'vector 22',
   },
-  {
-    id: 'client-forces-a-deletion-in-the-body',
-    file: `${CLIENT}/device-routes.ts`,
-    find: "const request = { method: 'DELETE', path: pathOf(call, id), query } as const;",
-    replace:
-      "const request = { method: 'DELETE', path: pathOf(call, id), query: {}, body: query } as const;",
-    tests: ['test/adapters/provider/equinix/client/vectors-mutations.test.ts'],
-    named: 'vector 26',
-  },
 ];

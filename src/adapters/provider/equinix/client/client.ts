@@ -80,11 +80,8 @@ export function createEquinixClient(config: EquinixConfig, deps: EquinixDeps) {
     },
     updateDevice: (id: string, patch: DevicePatch, signal: AbortSignal, how: BeforeSending = {}) =>
       updateDevice(routes, api.call('updateDevice', signal), { ...patch, id }, how),
-    deleteDevice: (
-      id: string,
-      signal: AbortSignal,
-      how: BeforeSending & { readonly force?: boolean } = {},
-    ) => deleteDevice(routes, api.call('deleteDevice', signal), { ...how, id }),
+    deleteDevice: (id: string, signal: AbortSignal, how: BeforeSending = {}) =>
+      deleteDevice(routes, api.call('deleteDevice', signal), { ...how, id }),
     powerOn: (id: string, signal: AbortSignal, how: BeforeSending = {}) =>
       setPower(routes, api.call('powerOn', signal), { ...how, id, want: 'on' }),
     powerOff: (id: string, signal: AbortSignal, how: BeforeSending = {}) =>

@@ -38,22 +38,17 @@ const agrees = (written: Readonly<Record<string, unknown>>, patch: DevicePatch):
 /**
  * Gives a device back; one that the API does not know has been given back.
  * @returns whether the API took the request, or said that there is no such device.
- * @param options `force`: even if that loses what is on the machine's detachable storage.
  */
 export async function deleteDevice(
   routes: DeviceRoutes,
   call: Call,
-  {
-    id,
-    force = false,
-    beforeSending,
-  }: BeforeSending & { readonly id: string; readonly force?: boolean },
+  { id, beforeSending }: BeforeSending & { readonly id: string },
 ): Promise<'accepted' | 'unknown device'> {
   const accepted = () => 'accepted' as const;
   return mutate(call, {
     endpoint: 'DeleteDevice',
     send: async () => {
-      const sent = routes.deleteDevice(call, id, { force, beforeSending });
+      const sent = routes.deleteDevice(call, id, { beforeSending });
       return (await unlessGone(sent.then(accepted))) ?? 'unknown device';
     },
     look: async () => {

@@ -63,8 +63,7 @@ export function createDeviceRoutes(
   config: Pick<EquinixConfig, 'projectId' | 'pageSize'>,
   api: Pick<Api, 'call'>,
 ) {
-  const devicesOf = (call: Call, projectId: string = config.projectId) =>
-    `/projects/${checkedId(call, projectId)}/devices`;
+  const devicesOf = (call: Call) => `/projects/${checkedId(call, config.projectId)}/devices`;
   const pathOf = (call: Call, id: string) => `/devices/${checkedId(call, id)}`;
 
   return {
@@ -92,7 +91,7 @@ export function createDeviceRoutes(
     /** All devices of a project, foreign ones included. */
     async listDevices(within: Within, options: ListOptions = {}): Promise<Walked<Device>> {
       const call = api.call('listDevices', within);
-      const path = devicesOf(call, options.projectId);
+      const path = devicesOf(call);
       const order = { include: 'facility', sort_by: 'hostname', sort_direction: 'asc' };
       const fetchPage = async (page: number) => {
         const query = { ...order, ...pagingOf(config, page) };
@@ -150,10 +149,9 @@ export function createDeviceRoutes(
     deleteDevice: (
       call: Call,
       id: string,
-      { force, beforeSending }: BeforeSending & { readonly force: boolean },
+      { beforeSending }: BeforeSending,
     ): Promise<undefined> => {
-      const query = force ? { force_delete: 'true' } : {};
-      const request = { method: 'DELETE', path: pathOf(call, id), query } as const;
+      const request = { method: 'DELETE', path: pathOf(call, id) } as const;
       return call.send({ ...request, schema: nothing, beforeAttempt: beforeSending });
     },
     /** What is sent to ask for an action. */

@@ -18,8 +18,6 @@ export interface BeforeSending {
 
 /** How a listing is read. */
 export interface ListOptions {
-  /** Another project than the configured one. */
-  readonly projectId?: string;
   /** An incomplete listing is a failure, `PartialListing`, that holds what was seen. */
   readonly insist?: boolean;
 }

@@ -17,7 +17,7 @@ export function createReservationRoutes(
   function read(
     call: Call,
     { endpoint, path, include }: { endpoint: string; path: string; include: string },
-    options: Pick<ListOptions, 'insist'>,
+    options: ListOptions,
   ): Promise<Walked<Reservation>> {
     const fetchPage = async (number: number) => {
       const query = { include, ...OLDEST_FIRST, ...pagingOf(config, number) };
@@ -35,8 +35,7 @@ export function createReservationRoutes(
       options: ListOptions = {},
     ): Promise<Walked<Reservation>> {
       const call = api.call('listReservations', within);
-      const projectId = checkedId(call, options.projectId ?? config.projectId);
-      const path = `/projects/${projectId}/hardware-reservations`;
+      const path = `/projects/${checkedId(call, config.projectId)}/hardware-reservations`;
       const source = { endpoint: 'ListReservations', path, include: 'facility,device' };
       return read(call, source, options);
     },
@@ -44,7 +43,7 @@ export function createReservationRoutes(
     async listOrganizationReservations(
       organizationId: string,
       within: Within,
-      options: Pick<ListOptions, 'insist'> = {},
+      options: ListOptions = {},
     ): Promise<Walked<Reservation>> {
       const call = api.call('listOrganizationReservations', within);
       const path = `/organizations/${checkedId(call, organizationId)}/hardware-reservations`;

@@ -157,7 +157,7 @@ test('a failing page is repeated without beginning anew', async () => {
 });
 
 test('reservations come sorted by age, with device and facility, of any project', async () => {
-  const { client, run, calls, fake } = await begin({
+  const { client, another, run, calls, fake } = await begin({
     projects: [{ name: 'ours' }, { name: 'theirs' }],
     reservations: [
       { count: 12, project: 'ours' },
@@ -176,16 +176,16 @@ test('reservations come sorted by age, with device and facility, of any project'
   expect(all.items).toHaveLength(15);
   expect(calls().at(-1)!.query['include']).toBe('facility,device,project');
   const theirs = all.items.find(({ project }) => project?.name === 'theirs')!.project!.id!;
-  const others = await run(client.listReservations(live, { projectId: theirs }));
+  const others = await run(another({ projectId: theirs }).listReservations(live));
   expect(others.items).toHaveLength(3);
 });
 
 test('an id of a project or organisation that is no UUID never leaves', async () => {
-  const { client, failureOf, calls } = await begin({});
-  const projectId = '../organizations';
+  const { another, failureOf, calls } = await begin({});
+  const client = another({ projectId: '../organizations' });
   for (const list of [
-    () => client.listDevices(live, { projectId }),
-    () => client.listReservations(live, { projectId }),
+    () => client.listDevices(live),
+    () => client.listReservations(live),
     () => client.listOrganizationReservations('x', live),
   ]) {
     expect(await failureOf(list())).toMatchObject({ kind: 'InvalidArgument', attempts: 0 });
