@@ -1,5 +1,3 @@
-import type { HostTally, Refusal } from './options.ts';
-
 /** What an installation puts on a host, which its reboots leave as it is. */
 export interface HostSystem {
   /** OpenSSH PEM. */
@@ -57,6 +55,16 @@ export interface HostParts<System extends HostSystem> {
   readonly save?: (system: System) => Promise<void>;
 }
 
+/** How a host refuses SSH: the port is closed, or no key is good enough. */
+export type Refusal = 'connection' | 'key';
+
+export interface BootTally {
+  /** Power came and the operating system started. */
+  readonly boots: number;
+  /** Operating systems installed anew; the first one is not counted. */
+  readonly installs: number;
+}
+
 export interface HostState {
   readonly up: boolean;
   /** Changes with every boot; absent before the first one. */
@@ -65,7 +73,7 @@ export interface HostState {
   readonly refusing: Refusal | undefined;
   /** It has no power, whatever is asked of it. */
   readonly powerless: boolean;
-  readonly seen: Pick<HostTally, 'boots' | 'installs'>;
+  readonly seen: BootTally;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { MachineHooks } from '../hooks.ts';
+import type { BootTally, HostState, Refusal } from './host.ts';
 
 /** Structurally the daemon's log port; constant messages, everything variable in the fields. */
 export interface HostsLog {
@@ -45,19 +46,11 @@ export interface SimulatedHostsOptions {
   readonly admitted?: readonly string[];
 }
 
-/** How a machine refuses SSH: the port is closed, or no key is good enough. */
-export type Refusal = 'connection' | 'key';
-
 /** What a test or a page wants to know of a machine. */
-export interface HostSnapshot {
+export interface HostSnapshot extends HostState {
   readonly deviceId: string;
   readonly hostname: string;
   readonly port: number;
-  /** Changes with every boot; absent before the first one. */
-  readonly bootId: string | undefined;
-  readonly up: boolean;
-  readonly hanging: boolean;
-  readonly refusing: Refusal | undefined;
   /** Host key, base64 of the wire blob. */
   readonly hostKey: string;
   /** What the machine sees as `/`. */
@@ -66,17 +59,11 @@ export interface HostSnapshot {
   readonly agentPids: readonly number[];
   /** The same, counted; with those of light machines, which are no processes. */
   readonly agents: number;
-  /** It has no power, whatever is asked of it. */
-  readonly powerless: boolean;
   readonly seen: HostTally;
 }
 
 /** What a machine has seen since this simulator began, whoever caused it. */
-export interface HostTally {
-  /** Power came and the operating system started. */
-  readonly boots: number;
-  /** Operating systems installed anew; the first one is not counted. */
-  readonly installs: number;
+export interface HostTally extends BootTally {
   /** Uploaded programs that were executed: takeovers. */
   readonly programs: number;
   /** Attempts to end the agent that came over SSH. */
