@@ -5,7 +5,9 @@ import { forTraits, TRAIT_NAMES, traitMatcher } from '../domain/traits.ts';
 import { problem } from './gate.ts';
 import type { FleetView, MachineSummary } from './port.ts';
 
-const once = z.string({ error: 'give it once' });
+const once = z.string({
+  error: ({ code }) => (code === 'invalid_type' ? 'give it once' : undefined),
+});
 const oneOrMore = z.union([z.string(), z.array(z.string())]);
 
 /**

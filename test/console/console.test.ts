@@ -142,6 +142,18 @@ describe('machines as JSON', () => {
     expect(JSON.parse(body)).toMatchObject({ error: { code: 'malformed' } });
   });
 
+  test.each([
+    ['provider=a&provider=b', 'give it once'],
+    ['provider=', 'Too small: expected string to have >=1 characters'],
+  ])('%s: says what is wrong with it', async (query, why) => {
+    const { url } = await start({ fleet: scriptedFleet(...FLEET) });
+    const { status, body } = await ask(`${url}api/v1/machines?${query}`);
+    expect([status, JSON.parse(body)]).toMatchObject([
+      400,
+      { error: { code: 'malformed', message: `provider: ${why}` } },
+    ]);
+  });
+
   test('one machine, by its slot', async () => {
     const { url } = await start({ fleet: scriptedFleet(...FLEET) });
     const found = await ask(`${url}api/v1/machines/equinix%2Fd`);

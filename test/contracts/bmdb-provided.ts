@@ -30,12 +30,20 @@ export function providedContract(s: Stage): void {
       const id = await add();
       let now = (await read(id)).provided!;
       for (const name of TRAIT_NAMES) {
-        for (const text of [`a ${name}`, null]) {
+        // As long as an entry of a listing may have it.
+        for (const text of [`a ${name}`, 'x'.repeat(255), null]) {
           await s.session.updateProvided(id, { [name]: text });
           now = { ...now, [name]: text };
           expect((await read(id)).provided).toEqual(now);
         }
       }
+    });
+
+    it('keeps an address of any length that an entry may have', async () => {
+      const id = await add();
+      const address = `${'a'.repeat(60)}.${'b'.repeat(60)}.${'c'.repeat(60)}.${'d'.repeat(60)}.test:22`;
+      await s.session.updateProvided(id, { address });
+      expect((await read(id)).provided).toMatchObject({ address });
     });
 
     it('gives a permit back when the provider misses the machine', async () => {
