@@ -150,18 +150,6 @@ test('A6: a listing that goes on and on has a limit, and the error says so', asy
   });
 });
 
-test.each([
-  ['a device', () => client.getDevice(ID, signal), { id: OTHER, state: 'active' }],
-  ['a reservation', () => client.getReservation(ID, signal), { id: OTHER }],
-])('%s that answers with another id is no answer', async (_, read, other) => {
-  await start((_request, res) => answer(res, 200, other));
-  await expect(read()).rejects.toMatchObject({
-    kind: 'Protocol',
-    messages: [expect.stringContaining('$.id')],
-  });
-  expect(api.seen, 'a read is repeated a few times').toHaveLength(4);
-});
-
 test('a key that answers with another id is not taken for the one that was changed', async () => {
   const [label, key] = ['shepherd-ci', publicKeyLine(2)];
   const wanted = { label, key: publicKeyLine(1) };
