@@ -64,14 +64,16 @@ export function createBoard({ nowMs, metrics, changes }: BoardOptions): Board {
     entries.set(entry.view.slot, entry);
     changes.next({ type: 'changed', entry });
   };
-  const show = ({ slot, state, substate: shown }: Shown) => {
+  const show = ({ slot, state, substate: shown, working }: Shown) => {
     const entry = entries.get(slot);
     if (!entry) return;
     const substate = shown ?? entry.substate;
     if (entry.state === state && entry.substate === substate) return;
     const moved = entry.state !== state;
     if (moved) metrics.transition(entry.view.provider, entry.state, state);
-    if (state === 'Recovering' && entry.substate === 'claiming' && isRung(substate)) recovered += 1;
+    // Where the claim was refused, the rows may show the rung of another daemon.
+    const begun = working && entry.substate === 'claiming' && isRung(substate);
+    if (state === 'Recovering' && begun) recovered += 1;
     put({ ...entry, state, substate, sinceMs: moved ? nowMs() : entry.sinceMs });
   };
 

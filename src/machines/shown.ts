@@ -10,6 +10,8 @@ export interface Shown {
   readonly state: MachineState;
   /** The step of this daemon's task, else what the view says; null: as it was before. */
   readonly substate: string | null;
+  /** A task of this daemon works on it. */
+  readonly working: boolean;
 }
 
 const TASKS: Partial<Record<MachineState, string>> = {
@@ -33,9 +35,10 @@ export function shownIn(snapshot: SnapshotFrom<typeof lifecycle>): Shown | null 
   const { slot, view } = snapshot.context;
   const state = stateIn(snapshot.value);
   if (state === null) return null;
-  if (!snapshot.hasTag('working')) return { slot, state, substate: view.substate };
+  const working = snapshot.hasTag('working');
+  if (!working) return { slot, state, substate: view.substate, working };
   const task = snapshot.children[TASKS[state] ?? '']?.getSnapshot();
-  return { slot, state, substate: task ? stepOf(task as AnyMachineSnapshot) : null };
+  return { slot, state, substate: task ? stepOf(task as AnyMachineSnapshot) : null, working };
 }
 
 function stateIn(value: SnapshotFrom<typeof lifecycle>['value']): MachineState | null {

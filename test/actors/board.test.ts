@@ -136,6 +136,9 @@ describe('the numbers', () => {
     rests(1, viewAt('Running', 'silent'));
     expect(board.recoveries(), 'a refused claim is none').toBe(0);
     works(1, 'Recovering', 'claiming');
+    rests(1, viewAt('Recovering', 'rebooting'));
+    expect(board.recoveries(), 'nor is one of another daemon').toBe(0);
+    works(1, 'Recovering', 'claiming');
     works(1, 'Recovering', 'rebooting');
     works(1, 'Recovering', 'rebooting');
     works(1, 'Recovering', 'recording');

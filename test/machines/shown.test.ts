@@ -9,7 +9,7 @@ import { PLACES, viewAt } from '../support/views.ts';
 
 test.each(PLACES)('a fresh actor told %s · %s shows just that', (state, substate) => {
   const actor = createActor(lifecycle, { input: { view: viewAt(state, substate) } });
-  expect(shownBy(actor)).toEqual({ slot: SLOT, state, substate });
+  expect(shownBy(actor)).toEqual({ slot: SLOT, state, substate, working: false });
 });
 
 test('neither a task by itself nor another chart is taken for a machine', () => {
