@@ -150,6 +150,13 @@ export const mutations: readonly Mutation[] = [
     tests: ['test/actors/board.test.ts'],
   },
   {
+    id: 'a-recovery-of-another-daemon-counts',
+    file: 'src/actors/board.ts',
+    find: "working && entry.substate === 'claiming'",
+    replace: "entry.substate === 'claiming'",
+    tests: ['test/actors/board.test.ts'],
+  },
+  {
     id: 'a-creation-that-was-not-begun-counts',
     file: 'src/actors/provisioning/creations.ts',
     find: '          terms.population.count -= added;\n',

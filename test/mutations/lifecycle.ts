@@ -215,7 +215,7 @@ const shown = mistakesIn(
   [
     ['shown-any-chart-is-a-machine', 'snapshot?.machine?.id === lifecycle.id', 'snapshot?.machine'],
     ['shown-task-is-its-own-machine', 'TASK_IDS.has(actor.id) ? actor._parent : actor', 'actor'],
-    ['shown-view-while-a-task-runs', "if (!snapshot.hasTag('working')) return", 'return'],
+    ['shown-view-while-a-task-runs', 'if (!working) return', 'return'],
     ['shown-no-step', 'task ? stepOf(task as AnyMachineSnapshot) : null', 'null'],
   ],
 );
