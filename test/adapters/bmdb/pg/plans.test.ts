@@ -48,7 +48,7 @@ const BY_KEYS: ReadonlySet<string> = new Set([
 ]);
 /** What is run with them and without. */
 const BOTH: ReadonlySet<string> = new Set([
-  ...['cancel.ts', 'live.ts', 'permits.ts', 'tag-types.ts', 'guard.ts', 'guard-rows.ts'],
+  ...['cancel.ts', 'live.ts', 'permits.ts', 'tag-types.ts', 'guard-book.ts', 'guard-rows.ts'],
 ]);
 
 let server: PgServer;
