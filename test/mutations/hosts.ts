@@ -102,6 +102,7 @@ export const mutations: readonly Mutation[] = [
       'false',
     ],
     ['a-restart-of-the-daemon-is-a-reboot', 'await host.wake();', 'await host.on();'],
+    ['what-was-only-looked-at-is-up', 'host?.state().up === true', 'host !== null'],
   ),
   ...mistakesNamed(
     { file: `${STUB}/ssh-machines.ts`, tests: ['test/adapters/provider/stub/machines.test.ts'] },

@@ -112,9 +112,11 @@ export function createLoopbackHost({ dir, file, random, log }: LoopbackHostDeps)
     return now;
   }
 
+  const isUp = (): boolean => host?.state().up === true;
+
   /** Another process may run the machine of this directory; only that one may change its life. */
   async function take(state: HostState): Promise<Host<HostSystem>> {
-    if (!host && state.power === 'on' && (await answers(state.port))) {
+    if (!isUp() && state.power === 'on' && (await answers(state.port))) {
       throw new ProviderError('conflict', 'another process runs the machine of this directory');
     }
     return (host ??= hostOf(state));
@@ -129,8 +131,8 @@ export function createLoopbackHost({ dir, file, random, log }: LoopbackHostDeps)
   return {
     async ensureUp() {
       const state = await file.read();
-      if (!state || state.power === 'off' || host || (await answers(state.port))) return state;
-      host = hostOf(state);
+      if (!state || state.power === 'off' || isUp() || (await answers(state.port))) return state;
+      host ??= hostOf(state);
       await host.wake();
       return keep(state, host);
     },

@@ -293,3 +293,13 @@ test('B5: what runs on the machine has none of the secrets in our environment', 
     delete process.env['CANARY_TOKEN'];
   }
 });
+
+test('a machine that is to be on and is on, but answers nobody yet, can still be let answer', async () => {
+  const first = provide().fleet;
+  const { id } = await create(first);
+  await first.stop();
+  const second = provide().fleet;
+  await second.setPower(id!, 'on', call());
+  await second.prepare(call());
+  expect(await output(await only(second), 'echo', 'here')).toBe('here\n');
+});
