@@ -28,7 +28,8 @@ const looking = new AsyncLocalStorage<{ atMs: number | null }>();
 const allowedAtMs = new Map<string, number>();
 const pending = new Map<number, (answer: Answer) => void>();
 const hosts = new Map<string, FakeHost>();
-let daemon: Daemon | undefined;
+/** A stop may be asked before the daemon is there: then it comes right after. */
+const started = Promise.withResolvers<Daemon>();
 let report: ((beats: readonly Beat[]) => void) | undefined;
 
 const send = (message: FromDaemon): void => void process.send?.(message);
@@ -50,7 +51,7 @@ process.on('message', (message: ToDaemon) => {
       report?.(message.beats);
       break;
     case 'stop':
-      void daemon?.stop();
+      void started.promise.then((daemon) => daemon.stop());
   }
 });
 // Whoever started us is gone: there is no world any more.
@@ -100,7 +101,7 @@ async function start(setup: Setup): Promise<void> {
       return [providerName(name), createListedProvider(listed, reboot)];
     }),
   );
-  daemon = await startHurriedDaemon({
+  const daemon = await startHurriedDaemon({
     bmdb,
     providers,
     clock,
@@ -121,6 +122,7 @@ async function start(setup: Setup): Promise<void> {
       actorCrash: () => note({ t: 'crash', what: 'actor' }),
     },
   });
+  started.resolve(daemon);
   send({ type: 'ready' });
   await daemon.stopped;
   await bmdb.close();
