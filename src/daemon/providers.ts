@@ -1,7 +1,7 @@
 import type { Clock, Random } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { Metrics } from '../adapters/metrics/port.ts';
-import { createUnderWay } from '../adapters/provider/core/under-way.ts';
+import { createUnderWay } from '../adapters/provider/core/calls.ts';
 import { createFleetProvider } from '../adapters/provider/core/fleet-provider.ts';
 import { secretsIn } from '../adapters/provider/core/scrubbing.ts';
 import type { Driver, FleetProvider, Provider } from '../adapters/provider/port.ts';

@@ -123,7 +123,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     id: 'a-refusal-hides-what-was-done',
-    file: 'src/adapters/provider/core/sending.ts',
+    file: 'src/adapters/provider/core/calls.ts',
     find: "refused && facetsOf(error).outcome === 'not-done' ? refused.cause : error",
     replace: 'refused ? refused.cause : error',
     tests: [
@@ -133,7 +133,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     id: 'what-called-it-off-is-hidden',
-    file: 'src/adapters/provider/core/sending.ts',
+    file: 'src/adapters/provider/core/calls.ts',
     find: '        refused = { cause };\n',
     replace: '',
     tests: ['test/adapters/provider/equinix/turns.test.ts'],
@@ -240,7 +240,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     id: 'an-unseen-machine-is-acted-on',
-    file: 'src/adapters/provider/core/sending.ts',
+    file: 'src/adapters/provider/core/calls.ts',
     find: "      if (!isOurs) throw new ProviderError('permanent', 'nobody looked whose the machine is');\n",
     replace: '',
     tests: ['test/adapters/provider/core/changes.test.ts'],

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
 import type { ProviderName } from '../../../domain/ids.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
@@ -6,12 +7,10 @@ import type { Log } from '../../log/port.ts';
 import type { Metrics } from '../../metrics/port.ts';
 import { startTimeLimit, type TimeLimit } from '../kit/time-limit.ts';
 import type { EndTurn, Turns } from '../kit/turns.ts';
-import type { CallOptions, DriverMachine, FleetCall } from '../port.ts';
-import type { UnderWay } from './under-way.ts';
+import type { CallOptions, DriverMachine, FleetCall, TurnWait } from '../port.ts';
 import { isReading, type Operation, timeoutOf } from './operations.ts';
 import { repairTimes } from './repairs.ts';
 import type { Scrubber } from './scrubbing.ts';
-import { createSending } from './sending.ts';
 import { wrappedIn } from './wrapped.ts';
 
 export interface CallsDeps {
@@ -38,6 +37,17 @@ export interface Running {
   reasonOf(error: unknown): unknown;
   /** Nothing is limited any more. */
   end(): void;
+}
+
+/** Knows the call that is under way, so that a driver need not carry its terms around. */
+export interface UnderWay {
+  run<T, Args extends unknown[]>(
+    running: Running,
+    work: (...args: Args) => Promise<T>,
+    ...args: Args
+  ): Promise<T>;
+  /** See `DriverContext.waitsForTurn`. */
+  waitsForTurn(): TurnWait;
 }
 
 /** What is particular to an operation. */
@@ -212,3 +222,50 @@ function translate(error: unknown, operation: Operation, { aborted }: AbortSigna
   );
 }
 const NOTHING_DONE = { outcome: 'not-done' } as const;
+
+/** What has to be so just before a request that changes something is sent. */
+interface Sending extends Required<Pick<CallOptions, 'beforeSending' | 'requireOurs'>> {
+  /** Whether somebody looked whose the machine is, if that has to be. */
+  isLookedAt(): boolean;
+  /** What a call that failed with this is rejected with. */
+  reasonOf(error: unknown): unknown;
+}
+
+/** @param terms when they check whose the machine is, nothing is sent before that has passed. */
+function createSending(
+  { beforeSending }: FleetCall,
+  terms: Partial<Pick<CallOptions, 'requireOurs'>>,
+): Sending {
+  let refused: { readonly cause: unknown } | null = null;
+  let isOurs = terms.requireOurs === undefined;
+  return {
+    requireOurs(machine) {
+      terms.requireOurs?.(machine);
+      isOurs = true;
+    },
+    isLookedAt: () => isOurs,
+    async beforeSending() {
+      if (!isOurs) throw new ProviderError('permanent', 'nobody looked whose the machine is');
+      try {
+        await beforeSending?.();
+      } catch (cause) {
+        refused = { cause };
+        throw new ProviderError('aborted', 'called off before it was sent', { cause });
+      }
+    },
+    // An earlier request of the same call may have been carried out: then that is what counts.
+    reasonOf: (error) =>
+      refused && facetsOf(error).outcome === 'not-done' ? refused.cause : error,
+  };
+}
+
+export function createUnderWay(): UnderWay {
+  const current = new AsyncLocalStorage<Running>();
+  return {
+    run: current.run.bind(current),
+    waitsForTurn() {
+      const running = current.getStore();
+      return { urgent: running?.urgent ?? false, end: running?.limit.wait() ?? (() => undefined) };
+    },
+  };
+}

@@ -9,7 +9,7 @@ import { createTurns } from '../kit/turns.ts';
 import type { FleetProvider, Provider } from '../port.ts';
 import { createAbsence } from './absence.ts';
 import { requireName, requireReport } from './answers.ts';
-import { createCalls } from './calls.ts';
+import { createCalls, createUnderWay, type UnderWay } from './calls.ts';
 import { refuseContradictions } from './checked-driver.ts';
 import { createFirstBoot, type FirstBootOptions } from './first-boot.ts';
 import { createInventory } from './inventory.ts';
@@ -19,7 +19,6 @@ import { createOrders, requireCapability } from './orders.ts';
 import { createScrubber } from './scrubbing.ts';
 import { createSearches } from './searches.ts';
 import { stopDriver } from './stopping.ts';
-import { createUnderWay, type UnderWay } from './under-way.ts';
 import { createWrittenTags } from './written-tags.ts';
 
 export interface FleetProviderOptions extends FirstBootOptions {
