@@ -3,7 +3,6 @@ import type { Metrics } from '../../../metrics/port.ts';
 import { type Api, type ApiDeps, createApi } from '../../http/api.ts';
 import type { AnswerForm } from '../../http/outcome.ts';
 import { type EquinixConfig, timingsOf } from '../settings.ts';
-import { endpointName } from './endpoints.ts';
 
 export type EquinixDeps = Omit<ApiDeps, 'observer'> & {
   readonly metrics: Pick<
@@ -60,3 +59,30 @@ export const ANSWERS: AnswerForm = {
     return isCapacity && messages.some((text) => CAPACITY.test(text)) ? 'Capacity' : undefined;
   },
 };
+
+const ENDPOINTS: readonly (readonly [methods: string, path: RegExp, name: string])[] = [
+  ['GET', /^\/devices\/[^/]+$/, 'GetDevice'],
+  ['PUT PATCH', /^\/devices\/[^/]+$/, 'UpdateDevice'],
+  ['DELETE', /^\/devices\/[^/]+$/, 'DeleteDevice'],
+  ['POST', /^\/devices\/[^/]+\/actions$/, 'PerformDeviceAction'],
+  ['GET', /^\/devices\/[^/]+\/events$/, 'ListDeviceEvents'],
+  ['GET', /^\/(projects|organizations)\/[^/]+\/devices$/, 'ListDevices'],
+  ['POST', /^\/projects\/[^/]+\/devices$/, 'CreateDevice'],
+  ['GET', /^\/projects\/[^/]+\/hardware-reservations$/, 'ListReservations'],
+  ['GET', /^\/organizations\/[^/]+\/hardware-reservations$/, 'ListOrganizationReservations'],
+  ['GET', /^\/hardware-reservations\/[^/]+$/, 'GetReservation'],
+  ['POST', /^\/hardware-reservations\/[^/]+\/move$/, 'MoveReservation'],
+  ['GET', /^\/projects\/[^/]+\/ssh-keys$/, 'ListProjectSSHKeys'],
+  ['POST', /^(\/projects\/[^/]+)?\/ssh-keys$/, 'CreateSSHKey'],
+  ['GET', /^\/ssh-keys\/[^/]+$/, 'GetSSHKey'],
+  ['PATCH PUT', /^\/ssh-keys\/[^/]+$/, 'UpdateSSHKey'],
+  ['DELETE', /^\/ssh-keys\/[^/]+$/, 'DeleteSSHKey'],
+];
+
+/** Name of a route for metrics and logs; `path` is below the base path, without query. */
+export function endpointName(method: string, path: string): string | null {
+  const found = ENDPOINTS.find(
+    ([methods, at]) => methods.split(' ').includes(method) && at.test(path),
+  );
+  return found?.[2] ?? null;
+}
