@@ -1,10 +1,15 @@
-import { RUNGS } from '../../domain/machine.ts';
 import { AFTER_MS, budgetOfAll, pick, type Scenario } from './scenario.ts';
 import { devicesOf } from './truth.ts';
 
 /** Two minutes are four periods of heartbeats; so are these. */
 const AGENT_LIFE_MS = 4_000;
-const ATTEMPTS = { restartingAgent: 2, rebooting: 2, powerCycling: 1, reinstalling: 1 } as const;
+/** The rungs that the simulated provider offers, the mildest first. */
+const LADDER = {
+  restartingAgent: { attempts: 2, patience: '10s' },
+  rebooting: { attempts: 2, patience: '30s' },
+  powerCycling: { attempts: 1, patience: '30s' },
+  reinstalling: { attempts: 1, patience: '45s' },
+};
 const EPISODE_MS = 240_000;
 const BUDGET = { percent: 10, perGroupMax: 10, fleetMax: 50 };
 
@@ -16,15 +21,7 @@ export const flap: Scenario = {
   summary: 'some agents die every two minutes, scaled',
   perLocation: (machines) => machines,
   profile: () => ({
-    recoverer: {
-      backoff: { initial: '1s', exponent: 1.5, maximum: '15s' },
-      ladder: {
-        restartingAgent: { attempts: ATTEMPTS.restartingAgent, patience: '10s' },
-        rebooting: { attempts: ATTEMPTS.rebooting, patience: '30s' },
-        powerCycling: { attempts: ATTEMPTS.powerCycling, patience: '30s' },
-        reinstalling: { attempts: ATTEMPTS.reinstalling, patience: '45s' },
-      },
-    },
+    recoverer: { backoff: { initial: '1s', exponent: 1.5, maximum: '15s' }, ladder: LADDER },
     budget: BUDGET,
   }),
 
@@ -38,7 +35,9 @@ export const flap: Scenario = {
       broken.push(`${waiting().length} of ${struck.length} that flap did not end needsHuman`);
     }
     await pass(AFTER_MS);
-    const wanted = RUNGS.flatMap((rung) => Array.from({ length: ATTEMPTS[rung] }, () => rung));
+    const wanted = Object.entries(LADDER).flatMap(([rung, { attempts }]) =>
+      Array.from({ length: attempts }, () => rung),
+    );
     const [asked, coolDowns] = [await audit.askedOf(mark), await audit.coolDowns(mark)];
     for (const id of struck) {
       const done = asked.get(id) ?? [];

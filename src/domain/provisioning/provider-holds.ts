@@ -1,4 +1,5 @@
 import type { ProviderHoldKind, ProviderHoldRow } from '../machine.ts';
+import type { LadderMeans } from '../recovery/rungs.ts';
 
 /**
  * What must not be asked of a provider, and what an answer of it changes about that. Pure: holds are
@@ -16,8 +17,7 @@ export interface CapacityPlan {
  * Calls that are throttled each by themselves; the key of a throttle. `get`: whatever is asked about
  * one machine or slot.
  */
-export type ThrottledCall =
-  'create' | 'list' | 'get' | 'destroy' | 'reboot' | 'reinstall' | 'power' | 'setTags';
+export type ThrottledCall = 'create' | 'list' | 'get' | 'destroy' | 'setTags' | keyof LadderMeans;
 
 export const QUOTA_KEY = 'machines';
 const CAPACITY_MIN_MS = 60_000;

@@ -4,7 +4,7 @@ import { RUNGS } from '../../../domain/machine.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
 import type { ThrottledCall } from '../../../domain/provisioning/provider-holds.ts';
 import { askAgainInMs } from '../../../domain/recovery/ladder.ts';
-import { RUNG_FACTS } from '../../../domain/recovery/rungs.ts';
+import { RUNG_FACTS, type LadderMeans } from '../../../domain/recovery/rungs.ts';
 import { createSendCheck } from '../../providers/send-check.ts';
 import {
   knownBootId,
@@ -21,7 +21,7 @@ import { probe } from './probe.ts';
 /** What the provider is asked for. */
 export interface ProviderCall {
   /** Its name in throttles, and among the provider's capabilities. */
-  readonly call: Extract<ThrottledCall, 'reboot' | 'reinstall' | 'power'>;
+  readonly call: keyof LadderMeans;
   /** The boot in which the machine is; null: not known. */
   readonly bootIdBefore: string | null;
   ask(provider: FleetProvider, providerId: string, how: FleetCall): Promise<OperationRef>;
