@@ -6,9 +6,8 @@ import { connect as connectTls } from 'node:tls';
 import type { TLSSocket } from 'node:tls';
 import { heartbeatRequestCodec, heartbeatResponseCodec } from '../wire/codec.ts';
 import type { HeartbeatRequest, HeartbeatResponse } from '../wire/codec.ts';
-import { GrpcError, GrpcStatus } from '../wire/grpc.ts';
+import { GrpcError, GrpcStatus, callUnary } from '../wire/grpc.ts';
 import { HEARTBEAT_PATH } from '../wire/heartbeat.ts';
-import { callUnary } from '../wire/unary-call.ts';
 import type { ClientIdentity } from './client-certificate.ts';
 import type { Endpoint } from './endpoint.ts';
 

@@ -4,8 +4,8 @@ import type { ClientHttp2Session } from 'node:http2';
 import { connect as connectTls } from 'node:tls';
 import { heartbeatRequestCodec, heartbeatResponseCodec } from '../../../wire/codec.ts';
 import type { HeartbeatRequest, HeartbeatResponse, TakeoverInit } from '../../../wire/codec.ts';
+import { callUnary } from '../../../wire/grpc.ts';
 import { HEARTBEAT_PATH } from '../../../wire/heartbeat.ts';
-import { callUnary } from '../../../wire/unary-call.ts';
 import type { LightIdentity } from './identity.ts';
 
 /** A light agent's connection to the agent server: mutual TLS and HTTP/2, kept open. */
