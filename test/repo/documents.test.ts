@@ -93,6 +93,28 @@ test('the documents name only files that exist', () => {
   expect(named.filter(([, file]) => !existsSync(join(root, file)))).toEqual([]);
 });
 
+test('the trips through the files name files that exist, and as many as they say', () => {
+  const text = readFileSync(join(root, 'docs/ARCHITECTURE.md'), 'utf8');
+  const section = text.split('## Three trips through the files')[1]!.split('\n## ')[0]!;
+  const [, ...trips] = section.split(/^\*\*/m);
+  const counted = trips.map((trip) => filesOf(trip).size);
+  expect(filesOf(section).size).toBeGreaterThan(60);
+  expect([...filesOf(section)].filter((file) => !existsSync(join(root, file)))).toEqual([]);
+  expect(counted).toEqual([16 + 8 + 5, 32, 49]);
+});
+
+/** In the rows of a table; a folder in its own quotes goes before all the files up to the next one. */
+function filesOf(text: string): ReadonlySet<string> {
+  let folder = '';
+  const found = new Set<string>();
+  const cells = text.split('\n').filter((line) => line.startsWith('|'));
+  for (const [, name = ''] of cells.join('\n').matchAll(/`([\w./-]+)`/g)) {
+    if (name.endsWith('/')) folder = `src/${name}`;
+    else found.add(existsSync(join(root, 'src', name)) ? `src/${name}` : `${folder}${name}`);
+  }
+  return found;
+}
+
 test('what the track record names is held by tests of that number', () => {
   const text = readFileSync(join(root, 'docs/track-record.md'), 'utf8');
   const rows = [...text.matchAll(/^\| ([A-Z]\d+) +\|.*\|(.*)\|$/gm)];
