@@ -153,7 +153,7 @@ test('what operators ask outlasts news of a release that a task of ours then dis
   await told(run, { ...viewAt('Released', 'gone'), holds: ['preserve'] });
   const free = viewAt('Reserved', 'available');
   await run.play(ends('deprovision', { outcome: 'done', failure: null, view: free }));
-  expect(shownOf(run)).toEqual({ slot: SLOT, state: 'Reserved', substate: 'available' });
+  expect(shownOf(run)).toMatchObject({ state: 'Reserved', substate: 'available', working: false });
   expect(askedOf(run)).toBe('idle');
   expect(await asked(run, 'ann-1')).toEqual([settles('ann-1')]);
   await run.stop();
