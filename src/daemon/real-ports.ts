@@ -135,7 +135,7 @@ export async function openAgentServer(
   means: Means,
   { store, isReady }: FleetForAgents,
 ): Promise<OpenedAgentServer> {
-  const { config, clock, metrics, tuning, closer } = means;
+  const { config, clock, metrics, tuning } = means;
   const log = means.log.child({ component: 'agent-server' });
   const tls = await tlsOf(config);
   const server = await startAgentServerThread({
@@ -158,9 +158,14 @@ export async function openAgentServer(
     clock,
     log,
   });
-  closer.add('certificate renewal', () => certificate.stop());
   return {
-    server,
+    server: {
+      ...server,
+      close(graceMs) {
+        certificate.stop();
+        return server.close(graceMs);
+      },
+    },
     caCertificate: () => certificate.served.caDer,
     renewCertificate: certificate.renew,
   };

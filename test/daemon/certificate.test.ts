@@ -85,3 +85,11 @@ test('a certificate that is replaced is served without a restart, and agents are
     expect(told().equals(fresh.caDer)).toBe(true);
   }
 });
+
+test('a server that is closed looks for no certificate any more, from the beginning of its close', async () => {
+  const { server, clock } = await openWithFiles();
+  expect(clock.pending).toBeGreaterThan(0);
+  const closed = server.close(0);
+  expect(clock.pending).toBe(0);
+  await closed;
+});
