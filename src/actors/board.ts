@@ -1,11 +1,10 @@
 import type { Observer } from 'rxjs';
-import type { AnyActorRef, InspectionEvent } from 'xstate';
 import type { Metrics } from '../adapters/metrics/port.ts';
 import type { Slot } from '../domain/ids.ts';
 import { RUNGS } from '../domain/machine.ts';
 import type { MachineState } from '../domain/states.ts';
 import type { MachineView } from '../domain/view.ts';
-import { shownBy, type Shown } from '../machines/shown.ts';
+import type { Shown } from '../machines/shown.ts';
 
 /** One machine as people see it: its actor's state, and what the rows say of it. */
 export interface BoardEntry {
@@ -33,14 +32,21 @@ export interface Board {
   counts(): Partial<Record<MachineState, number>>;
   /** Machines that nothing more is tried on until an operator releases them. */
   needHuman(): number;
-  /** Machines per provider, state and substate; walks all of them. */
+  /** Machines per provider, state and substate. */
   census(): Parameters<Metrics['machines']>[0];
   /** How many recoveries were begun since start, refused claims not counted. */
   recoveries(): number;
   onView(view: MachineView): void;
   onVanished(slot: Slot): void;
-  /** Give to each cell's `inspect`: reads the states of the lifecycles in it. */
-  readonly inspect: (event: InspectionEvent) => void;
+  /** A machine's actor, or its task, shows this now. */
+  onShown(shown: Shown): void;
+}
+
+interface Group {
+  readonly provider: string;
+  readonly state: string;
+  readonly substate: string;
+  count: number;
 }
 
 const isRung = (step: string): boolean => (RUNGS as readonly string[]).includes(step);
@@ -51,16 +57,24 @@ export function createBoard({ nowMs, metrics, changes }: BoardOptions): Board {
 
   let recovered = 0;
   const tally = new Map<MachineState, number>();
+  const groups = new Map<string, Group>();
   let needHuman = 0;
-  const count = ({ state, substate }: BoardEntry, by: number) => {
+  const count = ({ view: { provider }, state, substate }: BoardEntry, by: number) => {
     tally.set(state, (tally.get(state) ?? 0) + by);
+    const key = `${provider} ${state} ${substate}`;
+    const group = groups.get(key) ?? { provider, state, substate, count: 0 };
+    groups.set(key, group);
+    group.count += by;
+    if (group.count === 0) groups.delete(key);
     if (state === 'Quarantined' && substate === 'needsHuman') needHuman += by;
   };
 
   const put = (entry: BoardEntry) => {
     const before = entries.get(entry.view.slot);
-    if (before) count(before, -1);
-    count(entry, 1);
+    if (!before || before.state !== entry.state || before.substate !== entry.substate) {
+      if (before) count(before, -1);
+      count(entry, 1);
+    }
     entries.set(entry.view.slot, entry);
     changes.next({ type: 'changed', entry });
   };
@@ -81,19 +95,7 @@ export function createBoard({ nowMs, metrics, changes }: BoardOptions): Board {
     entries,
     counts: () => Object.fromEntries([...tally].filter(([, number]) => number > 0)),
     needHuman: () => needHuman,
-    census() {
-      const found = new Map<
-        string,
-        { provider: string; state: string; substate: string; count: number }
-      >();
-      for (const { view, state, substate } of entries.values()) {
-        const key = `${view.provider} ${state} ${substate}`;
-        const group = found.get(key);
-        if (group) group.count += 1;
-        else found.set(key, { provider: view.provider, state, substate, count: 1 });
-      }
-      return [...found.values()];
-    },
+    census: () => [...groups.values()].map((group) => ({ ...group })),
     recoveries: () => recovered,
     onView(view) {
       const entry = entries.get(view.slot);
@@ -107,10 +109,6 @@ export function createBoard({ nowMs, metrics, changes }: BoardOptions): Board {
       entries.delete(slot);
       changes.next({ type: 'removed', slot });
     },
-    inspect(event) {
-      if (event.type !== '@xstate.snapshot') return;
-      const shown = shownBy(event.actorRef as AnyActorRef);
-      if (shown) show(shown);
-    },
+    onShown: show,
   };
 }

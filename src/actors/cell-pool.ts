@@ -6,8 +6,12 @@ import type { Slot } from '../domain/ids.ts';
 import type { MachineView } from '../domain/view.ts';
 import { CELL_CAPACITY, type cell } from '../machines/cell.ts';
 import type { SlotNews, SlotsChanged } from '../machines/fleet.ts';
+import type { lifecycle } from '../machines/lifecycle.ts';
+import { isSameToChart } from '../machines/lifecycle-setup.ts';
+import { follow, isBusy, shownIn, type Shown } from '../machines/shown.ts';
 
 type CellLogic = typeof cell;
+type MachineRef = ActorRefFrom<typeof lifecycle>;
 interface Cell {
   readonly id: string;
   readonly ref: ActorRefFrom<CellLogic>;
@@ -24,6 +28,8 @@ export interface CellPoolOptions {
   /** Cancels work rows that a crashed machine may have left under our live session. */
   readonly releaseWork: (view: MachineView) => Promise<void>;
   readonly onCrash: (slot: Slot, error: unknown) => void;
+  /** Told what a machine's actor shows, after its news and whenever it moves by itself. */
+  readonly onShown: (shown: Shown) => void;
   /** Observers of a cell's actor system; undefined costs nothing. */
   readonly inspect?: (cellId: string) => ((event: InspectionEvent) => void) | undefined;
   readonly cellCapacity?: number;
@@ -66,18 +72,28 @@ export const cellPool = (options: CellPoolOptions) =>
   });
 
 /** A hundred thousand machines take seconds to spawn: meanwhile the session must be kept alive. */
-const SLICE = 1_000;
+const SLICE_MS = 2;
+/** Where no time passes, a slice ends all the same. */
+const SLICE_MAX = 1_000;
 
 /** Handles a few pieces of news at once, and many of them slice by slice; always in their order. */
 function inSlices(clock: Clock, handle: (item: SlotNews) => void) {
-  let queue: SlotNews[] = [];
+  let queue: readonly SlotNews[] = [];
+  /** Where in the queue the next slice begins. */
+  let from = 0;
   let timer: unknown;
   let broken: (error: unknown) => void = () => undefined;
   const next = () => {
-    const slice = queue.slice(0, SLICE);
-    queue = queue.slice(SLICE);
-    timer = queue.length > 0 ? clock.setTimeout(later, 0) : undefined;
-    slice.forEach(handle);
+    const untilMs = clock.monotonic() + SLICE_MS;
+    const end = Math.min(queue.length, from + SLICE_MAX);
+    while (from < end) {
+      const item = queue[from]!;
+      from += 1;
+      handle(item);
+      if (clock.monotonic() >= untilMs) break;
+    }
+    if (from < queue.length) timer = clock.setTimeout(later, 0);
+    else [queue, from] = [[], 0];
   };
   const later = () => {
     try {
@@ -89,12 +105,12 @@ function inSlices(clock: Clock, handle: (item: SlotNews) => void) {
   };
   const stop = () => {
     clock.clearTimeout(timer);
-    queue = [];
+    [queue, from] = [[], 0];
   };
   return {
     take(news: readonly SlotNews[]) {
       const isIdle = queue.length === 0;
-      queue = isIdle ? [...news] : queue.concat(news);
+      [queue, from] = [isIdle ? news : [...queue.slice(from), ...news], 0];
       if (isIdle) next();
     },
     onBroken: (callback: (error: unknown) => void) => void (broken = callback),
@@ -105,28 +121,64 @@ function inSlices(clock: Clock, handle: (item: SlotNews) => void) {
 function createPool(options: CellPoolOptions) {
   const { clock, log, dropWork } = options;
   const cells = new Set<Cell>();
+  const capacity = options.cellCapacity ?? CELL_CAPACITY;
+  /** Cells that have room. */
+  const roomy = new Set<Cell>();
   const cellOf = new Map<Slot, Cell>();
   const views = new Map<Slot, MachineView>();
   const crashes = new Map<Slot, number>();
   const respawns = new Map<Slot, unknown>();
+  /** What ends the following of a machine that is busy. */
+  const followed = new Map<Slot, () => void>();
   let born = 0;
   let stopped = false;
 
   const place = (slot: Slot): Cell => {
     let home = cellOf.get(slot);
     if (home) return home;
-    for (const candidate of cells) {
-      if (candidate.slots.size < (options.cellCapacity ?? CELL_CAPACITY)) home = candidate;
-    }
-    home ??= bear();
+    [home = bear()] = roomy;
     home.slots.add(slot);
+    if (home.slots.size >= capacity) roomy.delete(home);
     cellOf.set(slot, home);
     return home;
   };
 
+  const machineIn = ({ ref }: Cell, slot: Slot): MachineRef | undefined =>
+    ref.getSnapshot().children[slot];
+
+  /** The cell makes a machine; one that is there is told without it. */
+  const send = (view: MachineView): void => {
+    const home = place(view.slot);
+    const there = machineIn(home, view.slot);
+    (there ?? home.ref).send({ type: 'machine.observed', view });
+    const machine = there ?? machineIn(home, view.slot);
+    if (machine) show(view.slot, machine);
+  };
+
+  const show = (slot: Slot, machine: MachineRef): void => {
+    const snapshot = machine.getSnapshot();
+    const shown = snapshot.status === 'error' ? null : shownIn(snapshot, views.get(slot));
+    if (shown) options.onShown(shown);
+    if (!isBusy(snapshot)) unfollow(slot);
+    else if (!followed.has(slot))
+      followed.set(
+        slot,
+        follow(machine, () => show(slot, machine)),
+      );
+  };
+
+  const unfollow = (slot: Slot): void => {
+    followed.get(slot)?.();
+    followed.delete(slot);
+  };
+
   const leave = (slot: Slot) => {
-    cellOf.get(slot)?.slots.delete(slot);
+    unfollow(slot);
+    const home = cellOf.get(slot);
+    if (!home) return;
+    home.slots.delete(slot);
     cellOf.delete(slot);
+    if (cells.has(home)) roomy.add(home);
   };
 
   const bear = (): Cell => {
@@ -144,15 +196,18 @@ function createPool(options: CellPoolOptions) {
     const newborn: Cell = { id, ref, slots: new Set() };
     ref.subscribe({ error: (error) => cellDied(newborn, error) });
     cells.add(newborn);
+    roomy.add(newborn);
     ref.start();
     return newborn;
   };
 
   const cellDied = (dead: Cell, error: unknown) => {
     cells.delete(dead);
+    roomy.delete(dead);
     log.error({ err: error, cell: dead.id }, 'a cell crashed and is rebuilt');
     const orphans = dead.ref.getSnapshot().children as Record<string, AnyActorRef | undefined>;
     for (const slot of dead.slots) {
+      unfollow(slot);
       cellOf.delete(slot);
       layToRest(orphans[slot], views.get(slot));
       crashed(slot, error);
@@ -187,14 +242,20 @@ function createPool(options: CellPoolOptions) {
     }
     if (!respawns.delete(slot) || stopped) return;
     const latest = views.get(slot);
-    if (latest) place(slot).ref.send({ type: 'machine.observed', view: latest });
+    if (latest) send(latest);
   };
 
   return {
     tell(view: MachineView) {
-      views.set(view.slot, view);
-      if (respawns.has(view.slot)) return;
-      place(view.slot).ref.send({ type: 'machine.observed', view });
+      const { slot } = view;
+      const before = views.get(slot);
+      views.set(slot, view);
+      if (respawns.has(slot)) return;
+      const home = cellOf.get(slot);
+      const machine = home && machineIn(home, slot);
+      // What does not move the chart costs it nothing; only what is shown may change.
+      if (machine && before && isSameToChart(before, view)) show(slot, machine);
+      else send(view);
     },
     retire(slot: Slot) {
       clock.clearTimeout(respawns.get(slot));

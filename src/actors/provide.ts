@@ -10,6 +10,7 @@ import { lifecycle } from '../machines/lifecycle.ts';
 import { provisioner } from '../machines/provisioner.ts';
 import { recovery } from '../machines/recovery.ts';
 import { session } from '../machines/session.ts';
+import type { Shown } from '../machines/shown.ts';
 import { takeover } from '../machines/takeover.ts';
 import type { Job } from '../machines/task.ts';
 import type { MachineView } from '../domain/view.ts';
@@ -52,7 +53,9 @@ export interface ProvideDeps {
     /** Work under way may take this long to end at a stop. */
     readonly drainMs: number;
   };
-  /** Observers of each cell's actor system. */
+  /** Told what the actors of machines show. */
+  readonly onShown: (shown: Shown) => void;
+  /** Observers of each cell's actor system; undefined costs nothing. */
   readonly inspectCell: (cellId: string) => ((event: InspectionEvent) => void) | undefined;
   /** Observer of the provisioners' actor systems. */
   readonly inspectRoot: ((event: InspectionEvent) => void) | undefined;
@@ -79,6 +82,7 @@ export function provideFleet(deps: ProvideDeps) {
           metrics.actorCrash();
           log.error({ err, slot }, "a machine's actor crashed; it is respawned from the BMDB");
         },
+        onShown: deps.onShown,
         inspect: deps.inspectCell,
       }),
       provisioners: provisioners(deps, provisioning),

@@ -129,7 +129,9 @@ const provisionerSchema = () =>
   filledSection({
     maxMachines: leaf.count('Most machines of each provider; 0 is no limit.', 0).prefault(50),
     reconcilerRate: leaf.duration('Least time between two passes.').prefault('1m'),
-    deviceCreationRate: leaf.duration('Least time between two creations.').prefault('5s'),
+    deviceCreationRate: leaf
+      .duration('Least time between two creations; 0s is none.', 0)
+      .prefault('5s'),
     reservationChunkSize: leaf.count('Most creations of one pass.', 1).prefault(20),
     penalty: leaf.duration('How long a slot rests after a failed creation.').prefault('1h'),
     concurrentCreations: leaf

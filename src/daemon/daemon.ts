@@ -155,9 +155,8 @@ function startSupervisor(means: Built, parts: Parts, inspector: Inspector) {
   const inspectRoot = allOf(inspector?.inspect, ports.inspect);
   const logic = provideFleet(
     fleetDeps(means, parts, {
-      // The board watches every cell; the inspector only the first.
-      inspectCell: (cellId) =>
-        allOf(parts.board.inspect, cellId === 'cell-0' && inspector?.inspect, ports.inspect),
+      // The inspector watches only the first cell.
+      inspectCell: (cellId) => allOf(cellId === 'cell-0' && inspector?.inspect, ports.inspect),
       inspectRoot,
     }),
   );

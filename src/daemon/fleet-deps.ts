@@ -23,6 +23,7 @@ export function fleetDeps(means: Means, parts: Parts, watching: Watching): Provi
   };
   return {
     ...watching,
+    onShown: parts.board.onShown,
     takeOver: {
       ...tasks,
       agent: { file: parts.files, targetPath: config.agent.targetPath },
@@ -51,6 +52,7 @@ export function fleetDeps(means: Means, parts: Parts, watching: Watching): Provi
     },
     provision: {
       bmdb,
+      mirror,
       keeper,
       leases,
       holds,

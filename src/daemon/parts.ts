@@ -21,6 +21,11 @@ import { withTimeLimit } from './time-limit.ts';
 
 /** A listing answers for the moment if it is not older. */
 const LISTING_AGE_MAX_MS = 30_000;
+/**
+ * So much of the period is the age limit: whoever else lists as often shares the mirror's listings,
+ * and the mirror's next one is due a little late or early.
+ */
+const LISTING_AGE_SHARE = 0.9;
 /** Machines given back at once; their long waits occupy nothing. */
 const DEPROVISIONS_AT_ONCE = 10;
 
@@ -95,7 +100,7 @@ export async function openParts(means: Means, ports: Ports) {
     health,
     nowMs: () => mirror.nowMs(),
     clock,
-    maxAgeMs: Math.min(LISTING_AGE_MAX_MS, config.mirror.listInterval / 2),
+    maxAgeMs: Math.min(LISTING_AGE_MAX_MS, LISTING_AGE_SHARE * config.mirror.listInterval),
   });
   const mirror: Mirror = createMirror({
     bmdb,
@@ -120,6 +125,7 @@ export async function openParts(means: Means, ports: Ports) {
   daemons = () => Math.max(1, mirror.sessions().length);
   const leases = createLeases({
     keeper,
+    holderOf: (job) => mirror.leases().find(({ name }) => name === job)?.sessionId ?? null,
     clock,
     random: means.random,
     log: log.child({ component: 'leases' }),

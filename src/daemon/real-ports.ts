@@ -148,7 +148,7 @@ export async function openAgentServer(
     log,
     isReady,
     heartbeatIntervalSeconds: Math.max(1, Math.round(config.agent.heartbeatPeriod / 1_000)),
-    batch: { maxMs: tuning.batchMs, max: 500 },
+    batch: tuning.heartbeatBatch,
   });
   const certificate = startTlsRenewal({
     read: () => tlsOf(config),

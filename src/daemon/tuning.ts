@@ -1,3 +1,4 @@
+import type { BatchOptions } from '../adapters/agents/intake.ts';
 import { DEFAULT_ESCALATION, DEFAULT_LOSS, type EscalationPolicy } from '../domain/policy.ts';
 import { DEFAULT_GUARD } from '../domain/recovery/guard-judgement.ts';
 
@@ -40,8 +41,8 @@ export interface Tuning {
    * heartbeats, and some assessments of the guard at least.
    */
   readonly ingestGapMs: number | null;
-  /** Heartbeats of this long share one transaction. */
-  readonly batchMs: number;
+  /** How heartbeats share statements. */
+  readonly heartbeatBatch: BatchOptions;
 }
 
 export const TUNING: Tuning = {
@@ -62,5 +63,6 @@ export const TUNING: Tuning = {
   leaseRetryMs: 3_000,
   assessMs: DEFAULT_GUARD.assessMs,
   ingestGapMs: null,
-  batchMs: 20,
+  // A statement costs the database half a millisecond and the daemon a quarter, whatever is in it.
+  heartbeatBatch: { gapMs: 20, enough: 100, max: 500 },
 };

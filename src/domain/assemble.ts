@@ -1,3 +1,4 @@
+import { finish, type Steps } from './steps.ts';
 import { slot as slotName, slotOf, type ProviderName, type Slot } from './ids.ts';
 import type {
   HoldRow,
@@ -98,13 +99,20 @@ type Sightings = ReadonlyMap<ProviderName, Sighting>;
  * machines that cannot be read become a conflict of the slot concerned, never an error of the whole.
  * A foreign device is seen only where a machine of ours should be.
  */
-export function assembleFacts(
+export const assembleFacts = (
   rows: Rows,
   listings: ReadonlyMap<ProviderName, KnownListing>,
-): Map<Slot, SlotFacts> {
-  const sightings = sight(rows, listings);
+): Map<Slot, SlotFacts> => finish(assembling(rows, listings));
+
+/** The same in steps; what it is given must not change meanwhile. */
+export function* assembling(
+  rows: Rows,
+  listings: ReadonlyMap<ProviderName, KnownListing>,
+): Steps<Map<Slot, SlotFacts>> {
+  const sightings = yield* sight(rows, listings);
   const facts = new Map<Slot, SlotFacts>();
-  for (const found of draft(rows, sightings).values()) {
+  for (const found of (yield* draft(rows, sightings)).values()) {
+    yield;
     const { slot, provider, intent, holds, penalty, requests } = found;
     const [row = null] = found.rows;
     const sighting = sightings.get(provider);
@@ -124,26 +132,30 @@ export function assembleFacts(
   return facts;
 }
 
-function sight(rows: Rows, listings: ReadonlyMap<ProviderName, KnownListing>): Sightings {
+function* sight(rows: Rows, listings: ReadonlyMap<ProviderName, KnownListing>): Steps<Sightings> {
   const known = new Map<ProviderName, Set<string>>();
   for (const provider of listings.keys()) known.set(provider, new Set());
   for (const { provided } of rows.machines) {
+    yield;
     if (provided) known.get(provided.provider)?.add(provided.providerId);
   }
   const sightings = new Map<ProviderName, Sighting>();
   for (const [provider, { machines, complete }] of listings) {
-    const entries = machines.map((device) => ({ slot: slotOf(provider, device), device }));
+    const entries: Entry[] = [];
     const used = new Map<string, Entry>();
-    for (const entry of entries) {
-      const { id } = entry.device;
-      if (id !== null && isUsed(entry.device, known.get(provider)!.has(id))) used.set(id, entry);
+    for (const device of machines) {
+      yield;
+      const entry = { slot: slotOf(provider, device), device };
+      entries.push(entry);
+      const { id } = device;
+      if (id !== null && isUsed(device, known.get(provider)!.has(id))) used.set(id, entry);
     }
     sightings.set(provider, { entries, used, complete });
   }
   return sightings;
 }
 
-function draft(rows: Rows, sightings: Sightings): Map<Slot, Draft> {
+function* draft(rows: Rows, sightings: Sightings): Steps<Map<Slot, Draft>> {
   const drafts = new Map<Slot, Draft>();
   const at = (slot: Slot, provider: ProviderName): Draft => {
     let found = drafts.get(slot);
@@ -153,6 +165,7 @@ function draft(rows: Rows, sightings: Sightings): Map<Slot, Draft> {
     return found;
   };
   for (const row of rows.machines) {
+    yield;
     if (!row.provided) continue;
     const { provider, providerId, reservationId } = row.provided;
     const found = at(slotOf(provider, { reservationId, id: providerId }), provider);
@@ -162,7 +175,7 @@ function draft(rows: Rows, sightings: Sightings): Map<Slot, Draft> {
     at(slotName(intent.provider, intent.slotId), intent.provider).intent = intent;
   }
   for (const [provider, sighting] of sightings) {
-    draftListed(
+    yield* draftListed(
       sighting,
       (slot) => drafts.get(slot),
       (slot) => at(slot, provider),
@@ -195,14 +208,15 @@ export function requestsBySlot(requests: readonly RequestRow[]): Map<Slot, Reque
   return found;
 }
 
-function draftListed(
+function* draftListed(
   { entries, used }: Sighting,
   known: (slot: Slot) => Draft | undefined,
   at: (slot: Slot) => Draft,
-): void {
+): Steps<void> {
   const covered = new Set<Slot>();
   for (const { slot } of used.values()) covered.add(slot);
   for (const { slot, device } of entries) {
+    yield;
     if (device.id !== null && used.has(device.id)) {
       const isClaimed = (known(slot)?.rows.length ?? 0) > 0;
       if (!isClaimed && device.ownership === 'foreign') continue;

@@ -8,6 +8,8 @@ export interface BatcherOptions<Item, Answer> {
    */
   readonly collect: () => Promise<void>;
   readonly sizeMax: number;
+  /** As soon as so many wait they are a batch, however long they did. `sizeMax` when absent. */
+  readonly sizeEnough?: number;
   /** Batches in flight at once; meanwhile the next collects. */
   readonly concurrency: number;
   /** Items of one key are handled one after the other, in the order they came. */
@@ -33,13 +35,13 @@ interface Waiting<Item, Answer> {
 }
 
 /**
- * Turns many calls into few. A batch starts when it is full, or when its first item has waited long
+ * Turns many calls into few. A batch starts when it has enough, or when its first item has waited long
  * enough, as soon as fewer than `concurrency` are in flight. Without timers of its own.
  */
 export function createBatcher<Item, Answer>(
   options: BatcherOptions<Item, Answer>,
 ): Batcher<Item, Answer> {
-  const { sizeMax, concurrency, keyOf } = options;
+  const { sizeMax, sizeEnough = sizeMax, concurrency, keyOf } = options;
   const busy = new Set<string>();
   const running = new Set<Promise<void>>();
   let queue: Waiting<Item, Answer>[] = [];
@@ -61,7 +63,7 @@ export function createBatcher<Item, Answer>(
   /** Whether a batch was started. */
   const start = (): boolean => {
     if (running.size >= concurrency) return false;
-    if (!ripe && flushes === 0 && queue.length < sizeMax) return false;
+    if (!ripe && flushes === 0 && queue.length < sizeEnough) return false;
     const [batch, rest] = takeBatch(queue, sizeMax, busy);
     if (batch.length === 0) return false;
     queue = rest;

@@ -174,8 +174,9 @@ export const seniorityOf = (process: Process, row: MachineRow): Seniority => ({
 
 /** Sorts by oldest attempt (never is the oldest), then by machine id. */
 export function bySeniority(a: Seniority, b: Seniority): number {
-  const [atA, atB] = [a, b].map((each) => each.lastAttemptMs ?? Number.NEGATIVE_INFINITY);
-  if (atA !== atB) return atA! < atB! ? -1 : 1;
+  const atA = a.lastAttemptMs ?? Number.NEGATIVE_INFINITY;
+  const atB = b.lastAttemptMs ?? Number.NEGATIVE_INFINITY;
+  if (atA !== atB) return atA < atB ? -1 : 1;
   return a.machineId < b.machineId ? -1 : Number(a.machineId > b.machineId);
 }
 

@@ -39,6 +39,13 @@ export interface TurnInput {
 }
 export type Work = NonNullable<NextWork>;
 
+/** Whether two views are the same to the chart: nothing that it goes by has changed. */
+export const isSameToChart = (before: MachineView, after: MachineView): boolean =>
+  before.state === after.state &&
+  before.next === after.next &&
+  before.machineId === after.machineId &&
+  before.request === after.request;
+
 const SETBACKS_MAX = 10;
 /** After a request could not be settled, until it is tried again. */
 const SETTLE_PAUSE_MS = 5_000;
@@ -49,7 +56,7 @@ export const lifecycleSetup = setup({
     context: {} as LifecycleContext,
     input: {} as { readonly view: MachineView },
     events: {} as Observed,
-    tags: {} as 'working',
+    tags: {} as 'waiting' | 'working',
   },
   actors: {
     awaitTurn: promiseService<void, TurnInput>('awaitTurn'),

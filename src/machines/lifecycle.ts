@@ -62,6 +62,7 @@ const TASKS = {
 /** Waits until this daemon may do the work that is due; news of other work leave the wait. */
 const waitFor = (...works: readonly [Work, ...Work[]]) => ({
   description: 'Waits for its turn: for budget, better ranked daemons, and a place in the pool.',
+  tags: 'waiting' as const,
   invoke: {
     id: 'awaitTurn',
     src: 'awaitTurn' as const,

@@ -1,7 +1,7 @@
-import type { AnyActorRef, AnyMachineSnapshot, SnapshotFrom } from 'xstate';
+import type { ActorRefFrom, AnyActorRef, AnyMachineSnapshot, SnapshotFrom } from 'xstate';
 import type { Slot } from '../domain/ids.ts';
 import type { MachineState } from '../domain/states.ts';
-import { lifecycle } from './lifecycle.ts';
+import type { lifecycle } from './lifecycle.ts';
 import { stepOf } from './task.ts';
 
 /** A machine as its actor shows it. */
@@ -19,29 +19,60 @@ const TASKS: Partial<Record<MachineState, string>> = {
   Recovering: 'recovery',
   Deprovisioning: 'deprovision',
 };
-const TASK_IDS: ReadonlySet<string> = new Set(Object.values(TASKS));
+type MachineRef = ActorRefFrom<typeof lifecycle>;
+type MachineSnapshot = SnapshotFrom<typeof lifecycle>;
 
-/** What is shown of the machine whose actor, or whose task, this is; null for any other actor. */
-export function shownBy(actor: AnyActorRef): Shown | null {
-  const machine = TASK_IDS.has(actor.id) ? actor._parent : actor;
-  const snapshot = machine?.getSnapshot() as Partial<AnyMachineSnapshot> | undefined;
-  return snapshot?.machine?.id === lifecycle.id
-    ? shownIn(snapshot as SnapshotFrom<typeof lifecycle>)
-    : null;
-}
-
-/** What a snapshot of `lifecycle` shows; null while it takes in news. */
-export function shownIn(snapshot: SnapshotFrom<typeof lifecycle>): Shown | null {
-  const { slot, view } = snapshot.context;
+/**
+ * What a snapshot of `lifecycle` shows; null while it takes in news.
+ * @param view the latest one, of which the actor need not have been told.
+ */
+export function shownIn(snapshot: MachineSnapshot, view = snapshot.context.view): Shown | null {
+  const { slot } = snapshot.context;
   const state = stateIn(snapshot.value);
   if (state === null) return null;
   const working = snapshot.hasTag('working');
-  if (!working) return { slot, state, substate: view.substate, working };
-  const task = snapshot.children[TASKS[state] ?? '']?.getSnapshot();
-  return { slot, state, substate: task ? stepOf(task as AnyMachineSnapshot) : null, working };
+  if (!working) {
+    const said = view.state === state ? view : snapshot.context.view;
+    return { slot, state, substate: said.substate, working };
+  }
+  const task = taskOf(snapshot)?.getSnapshot() as AnyMachineSnapshot | undefined;
+  return { slot, state, substate: task ? stepOf(task) : null, working };
 }
 
-function stateIn(value: SnapshotFrom<typeof lifecycle>['value']): MachineState | null {
+/** It waits or works: it moves without news. At rest only news change what it shows. */
+export const isBusy = (snapshot: MachineSnapshot): boolean =>
+  snapshot.status === 'active' && (snapshot.hasTag('waiting') || snapshot.hasTag('working'));
+
+/**
+ * Calls back after each change of the machine's actor and of the task that works on it, until what it
+ * answers with is called.
+ */
+export function follow(machine: MachineRef, onChange: () => void): () => void {
+  let followed: AnyActorRef | undefined;
+  /** This subscription ends with the task. */
+  const followTask = () => {
+    const task = taskOf(machine.getSnapshot());
+    if (task && task !== followed) task.subscribe({ next: onChange, error: ignore });
+    followed = task;
+  };
+  const next = () => {
+    followTask();
+    onChange();
+  };
+  followTask();
+  const subscription = machine.subscribe({ next, error: ignore });
+  return () => subscription.unsubscribe();
+}
+
+/** Whoever supervises the actor hears of its crash. */
+const ignore = () => undefined;
+
+function taskOf({ value, children }: MachineSnapshot): AnyActorRef | undefined {
+  const state = stateIn(value);
+  return state === null ? undefined : children[TASKS[state] ?? ''];
+}
+
+function stateIn(value: MachineSnapshot['value']): MachineState | null {
   if (value === 'Released') return value;
   const { life } = value.alive;
   const state = typeof life === 'string' ? life : Object.keys(life)[0];

@@ -32,33 +32,54 @@ const PREFIX_BYTES = 5;
 
 /** One message with its prefix, uncompressed. */
 export function writeFrame(message: Uint8Array): Buffer {
-  const frame = Buffer.alloc(PREFIX_BYTES + message.length);
+  const frame = Buffer.allocUnsafe(PREFIX_BYTES + message.length);
+  frame[0] = 0;
   frame.writeUInt32BE(message.length, 1);
   frame.set(message, PREFIX_BYTES);
   return frame;
 }
 
+/** Puts together the one message of a unary call, from the pieces that it comes in. */
+export interface FrameReader {
+  /** @throws {GrpcError} RESOURCE_EXHAUSTED over the limit, as soon as that is known, or no room. */
+  add(piece: Uint8Array): void;
+  /**
+   * The message, once all pieces came.
+   * @throws {GrpcError} RESOURCE_EXHAUSTED over the limit; INTERNAL compressed although the headers
+   * name no encoding, no message, a torn one, or more than one.
+   */
+  end(): Uint8Array;
+}
+
+/** @param take is asked for room for each piece. */
+export function createFrameReader(
+  limitBytes: number,
+  take: (bytes: number) => boolean = () => true,
+): FrameReader {
+  const pieces: Uint8Array[] = [];
+  let sizeBytes = 0;
+  return {
+    add(piece) {
+      pieces.push(piece);
+      sizeBytes += piece.length;
+      if (sizeBytes > PREFIX_BYTES + limitBytes) throw tooLarge(limitBytes);
+      if (!take(piece.length)) throw new GrpcError(GrpcStatus.resourceExhausted, 'try again later');
+    },
+    end: () => unframe(Buffer.concat(pieces), limitBytes),
+  };
+}
+
 /**
  * Reads the one message of a unary call from a stream, to its end.
- * `take` is asked for room for each piece of it.
- * @throws {GrpcError} RESOURCE_EXHAUSTED over `limitBytes`, as soon as that is known, or no room;
- * INTERNAL compressed although the headers name no encoding, no message, a torn one, or more than one. Errors of the stream
- * pass through.
+ * @throws {GrpcError} as {@link FrameReader} does. Errors of the stream pass through.
  */
 export async function readFrame(
   stream: AsyncIterable<Uint8Array>,
   limitBytes: number,
-  take: (bytes: number) => boolean = () => true,
 ): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const chunk of stream) {
-    chunks.push(chunk);
-    sizeBytes += chunk.length;
-    if (sizeBytes > PREFIX_BYTES + limitBytes) throw tooLarge(limitBytes);
-    if (!take(chunk.length)) throw new GrpcError(GrpcStatus.resourceExhausted, 'try again later');
-  }
-  return unframe(Buffer.concat(chunks), limitBytes);
+  const frame = createFrameReader(limitBytes);
+  for await (const piece of stream) frame.add(piece);
+  return frame.end();
 }
 
 function unframe(body: Buffer, limitBytes: number): Uint8Array {

@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { InspectionEvent } from 'xstate';
 import { createBoard, type Board, type BoardChange } from '../../src/actors/board.ts';
 import { createMemMetrics, type MemMetrics } from '../doubles/mem-metrics.ts';
 import { providerName, slot } from '../../src/domain/ids.ts';
@@ -21,25 +20,11 @@ beforeEach(() => {
 });
 
 const show = (at: number, view: MachineView) => board.onView({ ...view, slot: rack(at) });
-/** The actor of a machine shows this; `step` is that of a task of this daemon. */
-const actorOf = (at: number, view: MachineView, step?: string) => {
-  const working = step !== undefined;
-  const task = { getSnapshot: () => ({ value: step }) };
-  const life = { [view.state]: working ? 'working' : 'resting' };
-  const snapshot = {
-    machine: { id: 'lifecycle' },
-    context: { slot: rack(at), view },
-    value: view.state === 'Released' ? view.state : { alive: { life, requests: 'idle' } },
-    children: working ? { takeover: task, recovery: task, deprovision: task } : {},
-    hasTag: () => working,
-  };
-  return { id: rack(at), getSnapshot: () => snapshot };
-};
-const inspect = (actorRef: object, type = '@xstate.snapshot') =>
-  board.inspect({ type, actorRef } as unknown as InspectionEvent);
-const rests = (at: number, view: MachineView) => inspect(actorOf(at, view));
-const works = (at: number, state: MachineState, step: string) =>
-  inspect(actorOf(at, viewAt(state, ''), step));
+const rests = (at: number, { state, substate }: MachineView) =>
+  board.onShown({ slot: rack(at), state, substate, working: false });
+/** The step of a task; null: it ends. */
+const works = (at: number, state: MachineState, substate: string | null) =>
+  board.onShown({ slot: rack(at), state, substate, working: true });
 const shown = (at: number) => {
   const { state, substate, sinceMs } = board.entries.get(rack(at))!;
   return [state, substate, sinceMs];
@@ -63,15 +48,8 @@ describe('an entry', () => {
   test('keeps showing the last step while a task ends', () => {
     show(1, viewAt('Running', 'silent'));
     works(1, 'Recovering', 'rebooting');
-    works(1, 'Recovering', 'rereading');
+    works(1, 'Recovering', null);
     expect(shown(1)).toEqual(['Recovering', 'rebooting', 1_000]);
-  });
-
-  test('hears of the steps of a task from the task itself', () => {
-    show(1, viewAt('Running', 'silent'));
-    const _parent = actorOf(1, viewAt('Recovering', ''), 'powerCycling');
-    inspect({ id: 'recovery', _parent, getSnapshot: () => ({ value: 'powerCycling' }) });
-    expect(shown(1)).toEqual(['Recovering', 'powerCycling', 1_000]);
   });
 
   test('shows what the rows say where no task of ours runs', () => {
@@ -82,12 +60,10 @@ describe('an entry', () => {
     expect(shown(1)).toEqual(['HandedOver', 'installed', 1_000]);
   });
 
-  test('comes from machines alone: other actors and events show nothing', () => {
+  test('is of machines that the rows tell of, and changes only with what is shown', () => {
     show(1, viewAt('Running', 'healthy'));
     const before = changes.length;
-    inspect({ id: rack(1), getSnapshot: () => ({ value: 'uploading' }) });
-    inspect({ id: 'awaitTurn', getSnapshot: () => ({ status: 'active' }) });
-    inspect(actorOf(1, viewAt('Running', 'late')), '@xstate.event');
+    rests(1, viewAt('Running', 'healthy'));
     rests(7, viewAt('Running', 'late'));
     expect(changes).toHaveLength(before);
     expect([...board.entries.keys()]).toEqual([rack(1)]);

@@ -1,8 +1,8 @@
 import { createActor, fromPromise, setup, type ActorRefFrom } from 'xstate';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { cellPool, type CellPoolOptions } from '../../src/actors/cell-pool.ts';
-import { shownBy } from '../../src/machines/shown.ts';
-import { slot, type Slot } from '../../src/domain/ids.ts';
+import type { Shown } from '../../src/machines/shown.ts';
+import { machineId, slot, type Slot } from '../../src/domain/ids.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import { CELL_CAPACITY, cell } from '../../src/machines/cell.ts';
 import type { FleetEvent, SlotNews } from '../../src/machines/fleet.ts';
@@ -33,6 +33,9 @@ let log: RecordingLog;
 let crashing: Set<Slot>;
 let dropped: Slot[];
 let crashes: string[];
+let shown: Shown[];
+/** What the actors of machines and cells did. */
+let inspected: number;
 /** Waits of machines for their turn that were begun and not aborted. */
 let waiting: Slot[];
 let cells: Map<string, ActorRefFrom<typeof cell>>;
@@ -78,7 +81,9 @@ function start() {
     dropWork: (name) => dropped.push(name),
     releaseWork: async () => undefined,
     onCrash: (name, error) => crashes.push(`${name}: ${(error as Error).message}`),
+    onShown: (each) => shown.push(each),
     inspect: (id) => (event) => {
+      inspected += 1;
       const ref = event.actorRef as ActorRefFrom<typeof cell>;
       if (ref.id === id) cells.set(id, ref);
     },
@@ -106,9 +111,9 @@ beforeEach(() => {
   clock = createSimulatedClock();
   log = recordingLog();
   [crashing, cells] = [new Set(), new Map()];
-  [dropped, crashes, waiting, failures, broken] = [[], [], [], [], []];
+  [dropped, crashes, waiting, failures, broken, shown] = [[], [], [], [], [], []];
   options = {};
-  cellsBreak = false;
+  [cellsBreak, inspected] = [false, 0];
   pool = start();
 });
 afterEach(async () => {
@@ -146,8 +151,31 @@ describe('placing', () => {
   test('news of a machine go to where it is', () => {
     pool.tell(healthy(rack(1)), seen(rack(1), viewAt('Running', 'late')));
     expect(all()).toEqual([rack(1)]);
-    const [child] = Object.values([...cells.values()][0]!.getSnapshot().children);
-    expect(shownBy(child!)).toMatchObject({ state: 'Running', substate: 'late' });
+    const place = { slot: rack(1), state: 'Running', working: false };
+    expect(shown).toEqual([
+      { ...place, substate: 'healthy' },
+      { ...place, substate: 'late' },
+    ]);
+  });
+
+  test('news that do not move the chart are shown, and cost no actor anything', () => {
+    pool.tell(healthy(rack(1)));
+    inspected = 0;
+    pool.tell(seen(rack(1), viewAt('Running', 'late')));
+    expect(inspected).toBe(0);
+    expect(shown.at(-1)).toMatchObject({ state: 'Running', substate: 'late' });
+  });
+
+  test.each([
+    ['a state', viewAt('Quarantined', 'conflict')],
+    ['work', viewAt('Running', 'healthy', { next: 'recovery' })],
+    ['a request', viewAt('Running', 'healthy', { request: 'a hold' })],
+    ['another machine', { ...viewAt('Running', 'healthy'), machineId: machineId('another') }],
+  ])('news of %s reach the actor', (_, view) => {
+    pool.tell(healthy(rack(1)));
+    inspected = 0;
+    pool.tell(seen(rack(1), view));
+    expect(inspected).toBeGreaterThan(0);
   });
 
   test('what vanished is retired, and its work dropped', async () => {

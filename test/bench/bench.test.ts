@@ -68,6 +68,7 @@ test('the suite of the fleet prints one JSON object with every figure, and leave
     uploadRatio: number;
     heartbeatsPerSecond: number;
     heartbeatRatio: number;
+    openLoop: { agents: number; cpuUsPerHeartbeat: Record<string, number> };
   };
   expect(stdout.trim().split('\n')).toHaveLength(1);
   const { bringUp, fleet, uploadRatio, heartbeatsPerSecond, heartbeatRatio } = figures;
@@ -75,12 +76,17 @@ test('the suite of the fleet prints one JSON object with every figure, and leave
   expect(Object.keys(fleet)).toEqual(['10000', '100000']);
   const measured = Object.values(fleet).flatMap((each) => {
     expect(Object.keys(each)).toEqual([
-      ...['mirroredSeconds', 'heapKbPerMachine', 'cpuPercent', 'loopDelayP99Ms'],
+      ...['mirroredSeconds', 'heapKbPerMachine', 'cpuPercent', 'scanCpuSeconds'],
+      ...['loopDelayP99Ms', 'loopDelayMaxMs'],
     ]);
-    const { heapKbPerMachine: _, ...others } = each;
+    // Of a few machines these are less than what else goes on.
+    const { heapKbPerMachine: _, scanCpuSeconds: __, ...others } = each;
     return Object.values(others);
   });
-  const ratios = [uploadRatio, heartbeatsPerSecond, heartbeatRatio];
+  const ratios = [uploadRatio, heartbeatsPerSecond, heartbeatRatio, figures.openLoop.agents];
+  expect(Object.keys(figures.openLoop.cpuUsPerHeartbeat)).toEqual([
+    ...['tls', 'http2', 'decode', 'batch', 'database'],
+  ]);
   for (const value of [...Object.values(bringUp), ...measured, ...ratios]) {
     expect(value).toBeGreaterThan(0);
   }

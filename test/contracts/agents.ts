@@ -153,9 +153,12 @@ export function agentServerContract(
     });
 
     test('many at once share transactions, and each gets its own answer', async () => {
+      const machines = Array.from({ length: 40 }, startedBeat);
+      // Connecting may take longer than a batch waits for the next one.
+      await Promise.all(machines.map(({ own }) => beat(own)));
       let open = () => {};
       store.gate = new Promise((resolve) => (open = resolve));
-      const machines = Array.from({ length: 40 }, startedBeat);
+      store.batches.length = 0;
       machines.forEach(({ stored }, index) => (stored.request = request(BigInt(index + 1))));
       const calls = machines.map(({ own }) => beat(own));
       await expect.poll(() => store.batches.length).toBeGreaterThan(0);

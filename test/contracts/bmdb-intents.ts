@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { BmdbSession } from '../../src/adapters/bmdb/port.ts';
 import { providerName, witness } from '../../src/domain/ids.ts';
+import type { Witness } from '../../src/domain/ids.ts';
 import type { HoldRow } from '../../src/domain/machine.ts';
 import { MINUTE, PROVIDER, providedOf } from './bmdb-rows.ts';
 import { SIGNAL, refusedWith } from './bmdb-stage.ts';
@@ -109,6 +111,26 @@ export function intentsContract(s: Stage): void {
       await short.close();
     });
 
+    it('are not worked on by a session that died in the database', async () => {
+      const steps = [
+        ({ intents }: BmdbSession) => intents.open({ ...slot, slotId: 'reservation-2' }),
+        ({ intents }: BmdbSession, tag: Witness) => intents.progress(tag, { attempts: 1 }),
+        ({ intents }: BmdbSession, tag: Witness) => intents.adopt(tag, providedOf('1')),
+        ({ intents }: BmdbSession, tag: Witness) =>
+          intents.end(tag, { state: 'failed', cause: 'no luck' }),
+      ];
+      for (const step of steps) {
+        const short = await openOn(s.h.bmdb, 60_000);
+        const { witness: tag } = await short.intents.open(slot);
+        await s.h.expireSession(short.sessionId);
+        expect(await refusedWith(step(short, tag))).toBe('session-expired');
+        expect(await unsettled()).toMatchObject([{ attempts: 0, sessionAlive: false }]);
+        await s.rival.intents.resume(tag);
+        await s.rival.intents.end(tag, { state: 'abandoned', cause: 'never seen' });
+        await short.close();
+      }
+    });
+
     it('that led to nothing put the slot on the shelf, longer each time', async () => {
       for (const hours of [1, 2, 4]) {
         const { witness: tag } = await s.session.intents.open(slot);
@@ -155,6 +177,28 @@ export function intentsContract(s: Stage): void {
       expect(await s.session.intents.resume(ours.witness)).toMatchObject({ attempts: 1 });
       await s.session.intents.end(ours.witness, { state: 'abandoned', cause: 'never seen' });
       expect(await unsettled()).toEqual([]);
+    });
+
+    it('are not attempted once their slot has a machine, by its reservation or by its own id', async () => {
+      const ours = await s.session.intents.open(slot);
+      const attempt = () => s.session.intents.progress(ours.witness, { attempts: 1 });
+      const own = { providerId: slot.slotId };
+      for (const elsewhere of [
+        { provider: OTHER },
+        { reservationId: 'reservation-2' },
+        { ...own, reservationId: 'reservation-2' },
+      ]) {
+        const id = await s.add({ provided: providedOf('1', elsewhere) });
+        await attempt();
+        await s.h.remove(id);
+      }
+      for (const there of [{}, { ...own, reservationId: null }]) {
+        const id = await s.add({ provided: providedOf('1', there) });
+        expect(await refusedWith(attempt())).toBe('nothing-to-do');
+        await s.session.intents.progress(ours.witness, { unresolved: true });
+        await s.h.remove(id);
+      }
+      await attempt();
     });
 
     it('B2: are barred by no-allocate on their very slot, for as long as it holds', async () => {

@@ -171,16 +171,16 @@ export function ladderContract(s: Stage): void {
   });
 
   describe('a host key', () => {
-    it('is pinned as soon as it is proved, whatever becomes of the work', async () => {
+    it('is pinned with the attempt that follows its proof, whatever becomes of the work', async () => {
       const id = await s.add();
       const work = await s.session.claim('ShepherdAgentStart', id);
-      await work.note({ kind: 'hostKeyProved', hostKey: 'new-key' });
+      await work.note({ kind: 'agentStartAttempt', hostKey: 'new-key' });
       expect((await s.h.other.readMachine(id, AbortSignal.timeout(60_000))).row!.hostKey).toBe(
         'new-key',
       );
       await work.cancel();
       expect((await read(id)).hostKey).toBe('new-key');
-      expect(await refusedWith(work.note({ kind: 'hostKeyProved', hostKey: 'x' }))).toBe(
+      expect(await refusedWith(work.note({ kind: 'agentStartAttempt', hostKey: 'x' }))).toBe(
         'work-lost',
       );
     });

@@ -48,6 +48,8 @@ export function providedContract(s: Stage): void {
 
     it('gives a permit back when the provider misses the machine', async () => {
       const id = await addLost({ permit: true });
+      await s.session.updateProvided(id, { status: 'Stopped', absent: true });
+      expect((await read(id)).permit).toBe(true);
       await s.session.updateProvided(id, { status: 'Missing' });
       expect((await read(id)).permit).toBe(false);
       expect(await refusedWith(s.session.claim('ShepherdRecovery', id))).toBe('nothing-to-do');

@@ -9,7 +9,6 @@ import {
   Unreachable,
 } from '../../src/domain/errors.ts';
 import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/provider-tags.ts';
-import { sleep } from '../../src/adapters/clock/port.ts';
 import type { Clock } from '../../src/adapters/clock/port.ts';
 import { defaultShellLimits, outputBytesMax } from '../../src/adapters/ssh/limits.ts';
 import type { ShellLimits } from '../../src/adapters/ssh/limits.ts';
@@ -133,33 +132,43 @@ const never = () => new Promise<never>(() => undefined);
 
 const createStep =
   (clock: Clock, signal: AbortSignal) =>
-  async <T>(what: string, timeoutMs: number, work: () => Promise<T>): Promise<T> => {
-    if (signal.aborted) throw new Cancelled(`${what}: cancelled`, { cause: signal.reason });
-    const done = new AbortController();
-    const limit = sleep(clock, timeoutMs, AbortSignal.any([signal, done.signal])).then(
-      () => {
-        throw new TimedOut(`${what}: no result after ${timeoutMs} ms`);
-      },
-      () => {
-        throw new Cancelled(`${what}: cancelled`, { cause: signal.reason });
-      },
-    );
-    try {
-      const result = await Promise.race([limit, work()]);
-      if (signal.aborted) await limit;
-      return result;
-    } finally {
-      limit.catch(() => undefined);
-      done.abort();
-    }
-  };
+  <T>(what: string, timeoutMs: number, work: () => Promise<T>): Promise<T> =>
+    new Promise((resolve, reject) => {
+      const cancelled = () => new Cancelled(`${what}: cancelled`, { cause: signal.reason });
+      if (signal.aborted) return reject(cancelled());
+      const onAbort = () => end(() => reject(cancelled()));
+      const end = (settle: () => void) => {
+        clock.clearTimeout(timer);
+        signal.removeEventListener('abort', onAbort);
+        settle();
+      };
+      const timer = clock.setTimeout(
+        () => end(() => reject(new TimedOut(`${what}: no result after ${timeoutMs} ms`))),
+        timeoutMs,
+      );
+      signal.addEventListener('abort', onAbort, { once: true });
+      // A moment, in which the signal may fire, passes even where nothing is done.
+      const working = Promise.resolve().then(work);
+      working.then(
+        (result) => end(() => resolve(result)),
+        (error: Error) => end(() => reject(error)),
+      );
+    });
 
 async function isThere(host: FakeHost, path: string, file: UploadFile): Promise<boolean> {
   const present = host.files.get(path);
   return present !== undefined && sha256(present.content) === file.sha256;
 }
 
-const sha256 = (content: Buffer) => createHash('sha256').update(content).digest('hex');
+/** Programs are large, and the same one is put on many machines. */
+const digests = new WeakMap<Buffer, string>();
+function sha256(content: Buffer): string {
+  const known = digests.get(content);
+  if (known !== undefined) return known;
+  const digest = createHash('sha256').update(content).digest('hex');
+  digests.set(content, digest);
+  return digest;
+}
 
 async function run(host: FakeHost, argv: readonly string[], stdin: Buffer, what: string) {
   const answer = await answerOf(host, argv, stdin);

@@ -18,7 +18,7 @@ export interface MemAgentServer extends AgentServer {
   report(record: HeartbeatRecord): Promise<HeartbeatOutcome>;
 }
 
-const BATCH: BatchOptions = { maxMs: 0, max: 500 };
+const BATCH: BatchOptions = { gapMs: 0, enough: 500, max: 500 };
 
 export interface MemAgentServerOptions
   extends Pick<IntakeOptions, 'clock'>, Partial<Pick<IntakeOptions, 'batch' | 'limits'>> {

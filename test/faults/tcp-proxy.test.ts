@@ -103,6 +103,23 @@ test.each([
   expect(proxy.fired[fault]).toBe(1);
 });
 
+test('a prepared statement that writes, outside of a transaction, is as good as a COMMIT', async () => {
+  const socket = await open();
+  const ready = 'Z\0\0\0\x05I';
+  const parse = (name: string, text: string) => `P\0\0\0\x09${name}\0${text}\0`;
+  const bind = (name: string) => `B\0\0\0\x09\0${name}\0`;
+  await echo(socket, parse('write', 'INSERT INTO work'));
+  await echo(socket, parse('read', 'SELECT 1'));
+  proxy.breakNextCommit('before');
+  await echo(socket, bind('write'));
+  await echo(socket, ready);
+  await echo(socket, bind('read') + ready);
+  expect(proxy.fired.commitBefore).toBe(0);
+  socket.write(bind('write'));
+  expect(await stillOpen(socket)).toBe(false);
+  expect(proxy.fired.commitBefore).toBe(1);
+});
+
 test('transactions that only read are left alone', async () => {
   const socket = await open();
   proxy.breakNextCommit('before');

@@ -23,10 +23,13 @@ export interface TcpProxy {
   release(): void;
   /** Delays everything by this much. */
   slow(latencyMs: number): void;
-  /** From now on each COMMIT of a transaction that may write reaches the server so much later. */
+  /**
+   * From now on each COMMIT of a transaction that may write reaches the server so much later; so does
+   * a prepared statement that writes and commits by itself.
+   */
   delayCommits(delayMs: number): void;
   /**
-   * Breaks the connection of the next COMMIT of a transaction that may write: before the server
+   * Breaks the connection of the next such COMMIT or statement: before the server
    * gets it, when it answers, or `during`, so that the client may look what became of it while it
    * is still on its way.
    */
@@ -121,6 +124,26 @@ export async function startTcpProxy(targetPort: () => number): Promise<TcpProxy>
   };
 }
 
+/** That the server is ready, and no transaction is open. */
+const IDLE = Buffer.from('Z\0\0\0\x05I');
+const WRITES = /\b(INSERT INTO|UPDATE|DELETE FROM)\b/;
+
+/**
+ * Tells whether bytes of a client run a prepared statement that may write: they begin with Parse, which
+ * has its name and its text, or with Bind, which has a portal, mostly without a name, and its name.
+ */
+function writeWatch(): (bytes: Buffer) => boolean {
+  const writing = new Set<string>();
+  return (bytes) => {
+    const [type, [first = '', second = '']] = [
+      String.fromCharCode(bytes[0]!),
+      bytes.subarray(5).toString('latin1').split('\0', 2),
+    ];
+    if (type === 'P' && first !== '' && WRITES.test(second)) writing.add(first);
+    return (type === 'P' && writing.has(first)) || (type === 'B' && writing.has(second));
+  };
+}
+
 /** Joins the two sockets; either's end is the other's, once all bytes before it have passed. */
 function join(client: Socket, upstream: Socket, state: State) {
   const destroy = () => {
@@ -129,6 +152,8 @@ function join(client: Socket, upstream: Socket, state: State) {
   };
   let deaf = false;
   let readOnly = false;
+  let idle = false;
+  const writes = writeWatch();
   const up = createLane(upstream, state);
   const down = createLane(client, state);
   client.on('data', (bytes: Buffer) => {
@@ -140,7 +165,7 @@ function join(client: Socket, upstream: Socket, state: State) {
     }
     const { commit } = state;
     if (bytes.includes('BEGIN')) readOnly = bytes.includes('READ ONLY');
-    const isCommit = !readOnly && bytes.includes('COMMIT');
+    const isCommit = (writes(bytes) && idle) || (!readOnly && bytes.includes('COMMIT'));
     if (commit && isCommit) {
       state.commit = null;
       state.fired[COMMIT_FAULTS[commit]] += 1;
@@ -157,7 +182,11 @@ function join(client: Socket, upstream: Socket, state: State) {
       up.push(bytes, state.commitDelayMs);
     } else up.push(bytes);
   });
-  upstream.on('data', (bytes: Buffer) => (deaf ? destroy() : down.push(bytes)));
+  upstream.on('data', (bytes: Buffer) => {
+    idle = bytes.subarray(-IDLE.length).equals(IDLE);
+    if (deaf) destroy();
+    else down.push(bytes);
+  });
   for (const [socket, lane] of [
     [client, up],
     [upstream, down],

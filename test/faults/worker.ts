@@ -107,7 +107,7 @@ async function start(setup: Setup): Promise<void> {
     clock,
     random,
     log,
-    agents: { batch: { maxMs: 20, max: 500 } },
+    agents: { batch: { gapMs: 20, enough: 100, max: 500 } },
     onAgentServer: (agents) => {
       report = (beats) => {
         for (const beat of beats) void recordBeat(agents, beat, note);

@@ -4,7 +4,7 @@ import { slot, type Slot } from '../../src/domain/ids.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import { cell } from '../../src/machines/cell.ts';
 import { lifecycle } from '../../src/machines/lifecycle.ts';
-import { shownBy } from '../../src/machines/shown.ts';
+import { shownIn } from '../../src/machines/shown.ts';
 import { createSimulatedClock, settled } from '../doubles/simulated-clock.ts';
 import { viewAt } from '../support/views.ts';
 
@@ -50,7 +50,7 @@ const tell = (view: MachineView) => actor.send({ type: 'machine.observed', view 
 const living = () => Object.keys(actor.getSnapshot().children);
 const shownOf = (name: Slot) => {
   const child = actor.getSnapshot().children[name];
-  return child && shownBy(child);
+  return child && shownIn(child.getSnapshot());
 };
 
 beforeEach(() => {

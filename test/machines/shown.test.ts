@@ -1,24 +1,30 @@
-import { createActor, setup } from 'xstate';
+import { createActor } from 'xstate';
 import { expect, test } from 'vitest';
 import { lifecycle } from '../../src/machines/lifecycle.ts';
-import { shownBy } from '../../src/machines/shown.ts';
-import { takeover } from '../../src/machines/takeover.ts';
-import { JOB } from '../model/subjects.ts';
+import { isBusy, shownIn } from '../../src/machines/shown.ts';
 import { SLOT } from '../support/facts.ts';
 import { PLACES, viewAt } from '../support/views.ts';
 
+const snapshotOf = (...place: Parameters<typeof viewAt>) =>
+  createActor(lifecycle, { input: { view: viewAt(...place) } }).getSnapshot();
+
 test.each(PLACES)('a fresh actor told %s · %s shows just that', (state, substate) => {
-  const actor = createActor(lifecycle, { input: { view: viewAt(state, substate) } });
-  expect(shownBy(actor)).toEqual({ slot: SLOT, state, substate, working: false });
+  expect(shownIn(snapshotOf(state, substate))).toEqual({
+    ...{ slot: SLOT, state, substate, working: false },
+  });
 });
 
-test('neither a task by itself nor another chart is taken for a machine', () => {
-  const other = setup({}).createMachine({
-    id: 'other',
-    initial: 'alive',
-    states: { alive: { initial: 'life', states: { life: {} } } },
+test('an actor shows the substate of a later view, as long as that is of its state', () => {
+  const snapshot = snapshotOf('Running', 'healthy');
+  expect(shownIn(snapshot, viewAt('Running', 'late'))).toMatchObject({ substate: 'late' });
+  expect(shownIn(snapshot, viewAt('Recovering', 'rebooting'))).toMatchObject({
+    state: 'Running',
+    substate: 'healthy',
   });
-  expect(shownBy(createActor(other))).toBeNull();
-  expect(shownBy(createActor(takeover, { input: JOB }))).toBeNull();
-  expect(shownBy(createActor(takeover, { input: JOB, id: 'takeover' }))).toBeNull();
+});
+
+test('a machine is busy from when work is due on it', () => {
+  expect(isBusy(snapshotOf('Provisioned', 'waiting', { next: 'agentStart' }))).toBe(true);
+  expect(isBusy(snapshotOf('Provisioned', 'waiting'))).toBe(false);
+  expect(isBusy(snapshotOf('Running', 'healthy'))).toBe(false);
 });

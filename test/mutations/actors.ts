@@ -33,15 +33,15 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'attempt-noted-after-the-agent-started',
     file: 'src/actors/tasks/agent-start.ts',
-    find: "    await work.note({ kind: 'agentStartAttempt' });\n",
+    find: "    await work.note({ kind: 'agentStartAttempt', ...proved });\n",
     replace: '',
     tests: ['test/actors/tasks/agent-start.test.ts'],
   },
   {
     id: 'a-proved-host-key-is-pinned-later',
     file: 'src/actors/tasks/agent-start.ts',
-    find: "if (hostKey !== row.hostKey) await work.note({ kind: 'hostKeyProved', hostKey });",
-    replace: "deps.log.debug({ hostKey }, 'believed');",
+    find: 'return hostKey === row.hostKey ? {} : { hostKey };',
+    replace: 'return {};',
     tests: ['test/actors/tasks/agent-start.test.ts', 'test/actors/tasks/host-key-proof.test.ts'],
   },
   {
@@ -103,8 +103,8 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'the-oldest-attempt-waits-longest',
     file: 'src/actors/turns/semaphore.ts',
-    find: 'bySeniority(each.seniority, first.seniority) < 0',
-    replace: 'bySeniority(each.seniority, first.seniority) > 0',
+    find: 'bySeniority(a.seniority, b.seniority) ||',
+    replace: 'bySeniority(b.seniority, a.seniority) ||',
     tests: ['test/actors/turns/semaphore.test.ts'],
   },
   {

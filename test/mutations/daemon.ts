@@ -155,6 +155,64 @@ const check = mistakesIn(
   ],
 );
 
+/** What a daemon sends at rest, and reads that it takes in by and by. */
+const rest: readonly Mutation[] = [
+  ...mistakesIn(
+    'src/actors/mirror/state.ts',
+    ['test/actors/mirror/slices.test.ts'],
+    [
+      [
+        'assembled-facts-forget-what-was-heard-meanwhile',
+        'after.set(slot, { ...found, row: rows.get(id) });',
+        '',
+      ],
+      [
+        'a-read-that-was-broken-off-is-taken-for-whole',
+        'const isDoubtful = isHalfTaken;',
+        'const isDoubtful = false;',
+      ],
+    ],
+  ),
+  ...mistakesIn(
+    'src/actors/mirror/state.ts',
+    ['test/actors/mirror/slices.test.ts'],
+    [
+      [
+        'a-long-scan-sets-the-clock-back',
+        'const isStill = readAt !== null && latest <= offset && offset <= earliest;',
+        'const isStill = false;',
+      ],
+    ],
+  ),
+  ...mistakesIn(
+    'src/actors/provisioning/resolve-intents.ts',
+    ['test/actors/provisioning/resolve-intents.test.ts'],
+    [
+      [
+        'a-new-job-goes-by-what-was-read-before',
+        'under.isJobNew ? null : deps.mirror.intents()',
+        'deps.mirror.intents()',
+      ],
+      [
+        'a-job-that-is-held-reads-all-rows-each-round',
+        'under.isJobNew ? null : deps.mirror.intents()',
+        'null',
+      ],
+    ],
+  ),
+  ...mistakesIn(
+    'src/actors/provisioning/leases.ts',
+    ['test/daemon/quiet.test.ts'],
+    [
+      [
+        'a-job-that-is-held-is-asked-for-again',
+        'holderOf(job) === session.sessionId',
+        'holderOf(job) === null',
+      ],
+    ],
+  ),
+];
+
 export const mutations: readonly Mutation[] = [
   ...closer,
   ...health,
@@ -163,4 +221,5 @@ export const mutations: readonly Mutation[] = [
   ...thread,
   ...parts,
   ...check,
+  ...rest,
 ];

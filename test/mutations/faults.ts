@@ -18,7 +18,7 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'attempt-noted-after-the-call',
     file: 'src/actors/tasks/agent-start.ts',
-    find: `    await work.note({ kind: 'agentStartAttempt' });
+    find: `    await work.note({ kind: 'agentStartAttempt', ...proved });
     const { stdout, stderr } = await shell.execute(
       [targetPath],
       protocol.request(work.machineId, toldOf(given)),
@@ -30,7 +30,7 @@ export const mutations: readonly Mutation[] = [
       protocol.request(work.machineId, toldOf(given)),
       signal,
     );
-    await work.note({ kind: 'agentStartAttempt' });
+    await work.note({ kind: 'agentStartAttempt', ...proved });
 `,
     tests,
   },

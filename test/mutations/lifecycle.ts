@@ -211,12 +211,21 @@ const follows = mistakesIn('src/domain/states.ts', TABLE, [
 /** What is shown of a machine. */
 const shown = mistakesIn(
   'src/machines/shown.ts',
-  ['test/machines/shown.test.ts', 'test/actors/board.test.ts', ...TABLE],
+  ['test/machines/shown.test.ts', 'test/actors/bring-up.test.ts', ...TABLE],
   [
-    ['shown-any-chart-is-a-machine', 'snapshot?.machine?.id === lifecycle.id', 'snapshot?.machine'],
-    ['shown-task-is-its-own-machine', 'TASK_IDS.has(actor.id) ? actor._parent : actor', 'actor'],
-    ['shown-view-while-a-task-runs', 'if (!working) return', 'return'],
-    ['shown-no-step', 'task ? stepOf(task as AnyMachineSnapshot) : null', 'null'],
+    ['shown-view-while-a-task-runs', 'if (!working) {', 'if (view) {'],
+    [
+      'shown-substate-of-another-state',
+      'view.state === state ? view : snapshot.context.view',
+      'view',
+    ],
+    ['shown-no-step', 'task ? stepOf(task) : null', 'null'],
+    [
+      'shown-no-step-but-the-first',
+      'if (task && task !== followed) task.subscribe',
+      'if (!machine) machine.subscribe',
+    ],
+    ['shown-no-turn', "snapshot.hasTag('waiting') || ", ''],
   ],
 );
 

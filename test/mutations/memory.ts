@@ -30,6 +30,11 @@ export const mutations: readonly Mutation[] = [
       'name.endsWith(each.slotId) &&',
     ],
     ['mem-any-hold-bars-creation', "each.kind === 'no-allocate' &&", ''],
+    [
+      'mem-attempt-on-a-slot-with-a-machine',
+      'if (hasMachine(memory, name)) throw new NothingToDo',
+      'if (false) throw new NothingToDo',
+    ],
     ['mem-intent-of-the-living-is-resumed', '|| !isAlive(memory, intent)', '|| true'],
     [
       'mem-adoption-forgives-no-penalty',

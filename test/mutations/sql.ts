@@ -75,21 +75,37 @@ const claims: readonly Mutation[] = [
     'AND (l.asked_at >= e.granted_at OR',
     'AND (false OR',
   ]),
-  ...mistakesNamed({ file: `${PG}/tasks/ends.ts`, tests: [`${TESTS}/race-guards.test.ts`] }, [
-    'ends-without-for-update',
-    'w.exclusion_group FOR UPDATE OF w\n',
-    'w.exclusion_group\n',
-    'its end waited',
-  ]),
   ...mistakesNamed(
-    { file: `${PG}/tasks/ends.ts`, tests: [`${TESTS}/claims.test.ts`], named: 'old claim' },
-    ['end-with-an-old-claim', 'w.epoch = e.epoch AND w.session_id', 'w.session_id'],
+    { file: `${PG}/tasks/held-works.ts`, tests: [`${TESTS}/race-guards.test.ts`] },
+    ['ends-without-for-update', ' FOR UPDATE OF w\n', '\n', 'its end waited'],
+    ['note-does-not-lock-the-lease', ' FOR UPDATE OF w\n', '\n', 'keeps its lease'],
   ),
-  ...mistakesNamed({ file: `${PG}/tasks/ends.ts`, tests: area('work'), named: 'backoff' }, [
+  ...mistakesNamed({ file: `${PG}/tasks/held-works.ts`, tests: [`${TESTS}/claims.test.ts`] }, [
+    'end-or-note-with-an-old-claim',
+    'w.epoch = e.epoch AND w.session_id',
+    'w.session_id',
+    'old claim',
+  ]),
+  ...mistakesNamed({ file: `${PG}/tasks/held-works.ts`, tests: area('work'), named: 'backoff' }, [
     'backoff-of-all-processes-ends',
-    ' AND b.process = r.process',
+    ' AND b.process = ${of.process}',
     '',
   ]),
+  ...mistakesNamed(
+    { file: `${PG}/tasks/ambiguous-commits.ts`, tests: [`${TESTS}/batches.test.ts`] },
+    [
+      'claim-that-was-lost-is-an-earlier-one',
+      ' AND w.epoch > ${newest} AS ours',
+      ' AS ours',
+      'had already',
+    ],
+    [
+      'claim-that-was-lost-is-anybody-s',
+      'w.session_id = ${session} AND w.process',
+      'w.process',
+      'of claims',
+    ],
+  ),
   ...mistakesNamed(
     { file: `${PG}/session.ts`, tests: [`${TESTS}/near-the-deadline.test.ts`], named: 'in time' },
     ['poke-brings-a-dead-session-back', ' AND session_deadline > clock_timestamp()', ''],
@@ -108,26 +124,18 @@ const claims: readonly Mutation[] = [
 ];
 
 const notes: readonly Mutation[] = [
-  ...mistakesNamed(
-    { file: `${PG}/tasks/notes.ts`, tests: [`${TESTS}/race-guards.test.ts`] },
-    [
-      'note-does-not-lock-the-lease',
-      'AND session_id = ${session} FOR UPDATE`',
-      'AND session_id = ${session}`',
-      'keeps its lease',
-    ],
-    ['note-without-its-lease', '    await lockLease(q, held);\n', '', 'changes hands just'],
-    [
-      'note-under-an-order-does-not-hold-it',
-      'AND expires_at > now() FOR SHARE`',
-      'AND expires_at > now()`',
-      'keeps the order',
-    ],
-  ),
-  ...mistakesNamed(
-    { file: `${PG}/tasks/notes.ts`, tests: [`${TESTS}/claims.test.ts`], named: 'old claim' },
-    ['note-of-an-old-claim', 'AND epoch = ${epoch} AND session_id', 'AND session_id'],
-  ),
+  ...mistakesNamed({ file: `${PG}/tasks/notes.ts`, tests: [`${TESTS}/race-guards.test.ts`] }, [
+    'note-under-an-order-does-not-hold-it',
+    'AND expires_at > now() FOR SHARE`',
+    'AND expires_at > now()`',
+    'keeps the order',
+  ]),
+  ...mistakesNamed({ file: `${PG}/tasks/notes.ts`, tests: [`${TESTS}/race-guards.test.ts`] }, [
+    'note-without-its-lease',
+    'if (heldEpochs(held.session, doing, rows).size === 0) throw workLost(held);',
+    'heldEpochs(held.session, doing, rows);',
+    'changes hands just',
+  ]),
   ...mistakesNamed({ file: `${PG}/claims/may-ask.ts`, tests: [`${TESTS}/race-guards.test.ts`] }, [
     'note-does-not-hold-its-permit',
     'WHERE machine_id = ${machine} FOR KEY SHARE',
@@ -247,64 +255,98 @@ const budget: readonly Mutation[] = [
   ),
 ];
 
+const BEGINS = `${PG}/provisioning/intent-begins.ts`;
+const ENDS = `${PG}/provisioning/intent-ends.ts`;
+const STEPS = `${PG}/provisioning/intent-steps.ts`;
 const intents: readonly Mutation[] = [
   ...mistakesNamed(
-    { file: `${PG}/provisioning/intents.ts`, tests: area('recovery'), named: 'intents' },
+    { file: BEGINS, tests: area('recovery'), named: 'intents' },
     [
       'hold-of-another-provider-bars',
-      'FROM slot_holds WHERE provider = ${provider} AND slot_id',
-      'FROM slot_holds WHERE slot_id',
+      'WHERE h.provider = ${at}.provider AND h.slot_id',
+      'WHERE h.slot_id',
     ],
     [
       'no-allocate-with-an-end-is-none',
-      "AND kind = 'no-allocate' AND (until IS NULL OR until > now())\n       UNION",
-      "AND kind = 'no-allocate' AND until IS NULL\n       UNION",
+      "h.kind = 'no-allocate'\n      AND (h.until IS NULL OR h.until > now())",
+      "h.kind = 'no-allocate'\n      AND h.until IS NULL",
     ],
     [
       'no-allocate-never-ends',
-      "AND kind = 'no-allocate' AND (until IS NULL OR until > now())\n       UNION",
-      "AND kind = 'no-allocate'\n       UNION",
+      "h.kind = 'no-allocate'\n      AND (h.until IS NULL OR h.until > now())",
+      "h.kind = 'no-allocate'",
     ],
-    [
-      'hold-of-another-provider-bars-an-attempt',
-      'h.provider = i.provider AND h.slot_id',
-      'h.slot_id',
-    ],
-    [
-      'attempt-under-no-allocate-with-an-end',
-      'AND (h.until IS NULL OR h.until > now())',
-      'AND h.until IS NULL',
-    ],
-    [
-      'attempt-under-no-allocate-that-ended',
-      '\n         AND (h.until IS NULL OR h.until > now())',
-      '',
-    ],
-    [
-      'attempt-under-any-hold',
-      "i.witness = ${witness} AND h.kind = 'no-allocate'",
-      'i.witness = ${witness}',
-    ],
+    ['any-hold-bars-creation', " AND h.kind = 'no-allocate'", ''],
     [
       'penalty-of-another-provider-bars',
-      'FROM provider_holds WHERE provider = ${provider} AND key',
-      'FROM provider_holds WHERE key',
+      'WHERE h.provider = ${at}.provider AND h.key',
+      'WHERE h.key',
     ],
     [
       'machine-of-another-provider-is-in-the-way',
-      'WHERE provider = ${provider} AND provider_reservation_id',
-      'WHERE provider_reservation_id',
+      'WHERE p.provider = ${at}.provider AND p.provider_reservation_id',
+      'WHERE p.provider_reservation_id',
     ],
+    ['namesake-of-a-slot-is-in-the-way', '\n      AND p.provider_reservation_id IS NULL', ''],
+    [
+      'attempt-whatever-came-to-the-slot',
+      'WHEN n.attempts IS NOT NULL AND n.ours THEN',
+      'WHEN false THEN',
+    ],
+    ['nothing-noted-under-a-hold', 'n.attempts IS NOT NULL AND n.ours', 'n.ours'],
+    ['empty-since-is-the-last-time', 'coalesce(i.empty_since, now())', 'now()'],
+    ['refused-attempt-is-noted', 'n.ours AND n.obstacle IS NULL', 'n.ours'],
+  ),
+  ...mistakesNamed(
+    { file: BEGINS, tests: [`${TESTS}/intents.test.ts`], named: 'while its intent ends' },
+    ['attempt-on-a-slot-with-a-machine', "WHEN ${occupied('n')} THEN", 'WHEN false THEN'],
+    ['attempt-on-a-shelved-slot', "ELSE ${barred('n')} END", 'END'],
+  ),
+  ...mistakesNamed(
+    { file: BEGINS, tests: [`${TESTS}/leases.test.ts`], named: 'an intent of a job' },
+    ['job-of-an-intent-is-not-locked', ' FOR SHARE OF l', ''],
+    ['intent-without-its-job', 'w.leased AND NOT w.occupied', 'NOT w.occupied'],
+    [
+      'intent-that-was-opened-is-in-its-own-way',
+      'DO UPDATE SET hostname = excluded.hostname WHERE i.witness = excluded.witness',
+      'DO NOTHING',
+    ],
+  ),
+  ...mistakesNamed(
+    { file: STEPS, tests: [`${TESTS}/intents.test.ts`], named: 'was waiting' },
+    ['intents-are-not-locked', ' FOR UPDATE OF i', ''],
+    ['settled-by-anybody', 'i.session_id = me.session_id AND i.state', 'i.state'],
+  ),
+  ...mistakesNamed({ file: STEPS, tests: area('recovery'), named: 'intents' }, [
+    'step-of-a-dead-session-is-none-of-its-business',
+    'if (!rows[0]?.alive) throw declareDead(session, doing);',
+    '',
+  ]),
+  ...mistakesNamed(
+    { file: `${PG}/batches.ts`, tests: [`${TESTS}/intent-batches.test.ts`] },
+    [
+      'poisoned-item-costs-its-batch',
+      'if (batch.length === 1 || !isOfItems(error)) throw',
+      'throw',
+    ],
+    ['every-item-by-itself', 'sizeMax: SIZE_MAX', 'sizeMax: 1'],
+  ),
+  ...mistakesNamed({ file: `${PG}/batches.ts`, tests: [`${TESTS}/locked-rows.test.ts`] }, [
+    'locked-item-is-lost',
+    'if (!isPassing(error)) throw error;',
+    'throw error;',
+  ]),
+  ...mistakesNamed({ file: `${PG}/provisioning/provided.ts`, tests: area('slots') }, [
+    'any-news-of-a-machine-returns-its-permit',
+    " AND c.status = 'Missing'",
+    '',
+  ]),
+  ...mistakesNamed(
+    { file: `${PG}/provisioning/intents.ts`, tests: area('recovery'), named: 'intents' },
     [
       'intent-of-the-living-is-resumed',
       'NOT EXISTS (SELECT 1 FROM sessions s\n           WHERE s.session_id = i.session_id AND ${LIVE})',
       'true',
-    ],
-    ['empty-since-is-the-last-time', 'coalesce(empty_since, now())', 'now()'],
-    [
-      'progress-of-anybody',
-      'WHERE witness = ${witness} AND session_id = ${session} AND state IN',
-      'WHERE witness = ${witness} AND state IN',
     ],
   ),
   ...mistakesNamed({ file: `${PG}/provisioning/intents.ts`, tests: [`${TESTS}/intents.test.ts`] }, [
@@ -313,23 +355,19 @@ const intents: readonly Mutation[] = [
     '',
   ]),
   ...mistakesNamed(
-    { file: `${PG}/provisioning/intent-ends.ts`, tests: [`${TESTS}/intents.test.ts`] },
-    [
-      'end-of-an-intent-does-not-lock',
-      'WHERE witness = ${witness} FOR UPDATE`',
-      'WHERE witness = ${witness}`',
-    ],
-    ['settled-by-anybody', 'if (!isUnsettled || owner !== sessionId)', 'if (!isUnsettled)'],
-  ),
-  ...mistakesNamed(
-    { file: `${PG}/provisioning/intent-ends.ts`, tests: area('recovery'), named: 'intents' },
+    { file: ENDS, tests: area('recovery'), named: 'intents' },
     ['penalty-never-grows', 'least(h.level, 30)', '0'],
     [
       'adoption-forgives-no-penalty',
-      'await q.run(statements.forgivePenalty,',
-      'if (false) await q.run(statements.forgivePenalty,',
+      'DELETE FROM provider_holds h USING',
+      'SELECT FROM provider_holds h,',
     ],
-    ['adoption-forgives-all-penalties', "kind = 'penalty' AND key = ${slot}`", "kind = 'penalty'`"],
+    ['adoption-forgives-all-penalties', ' AND h.key = a.key', ''],
+    [
+      'taken-device-is-an-unknown-fault',
+      'if (adoptions.length > 1 || !isUniqueViolation(error)) throw error',
+      'if (adoptions.length > 0) throw error',
+    ],
   ),
 ];
 

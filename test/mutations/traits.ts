@@ -43,7 +43,7 @@ export const mutations: readonly Mutation[] = [
     ['what-is-told-is-kept-as-it-came', '[[field, plainTextOr(text)]]', '[[field, text]]'],
   ]),
   ...mistakesIn('src/adapters/bmdb/pg/provisioning/provided.ts', PG, [
-    ['what-is-not-told-is-cleared', "CASE WHEN ${told} ? '${field}' THEN", 'CASE WHEN true THEN'],
+    ['what-is-not-told-is-cleared', "CASE WHEN c.told ? '${field}' THEN", 'CASE WHEN true THEN'],
   ]),
   ...mistakesIn(
     'src/adapters/provider/core/entries.ts',

@@ -170,6 +170,7 @@ export const PG: LargeRoom = {
     'eligibility',
     'errors',
     'delete-tags',
+    'batches',
     'live',
     'pool',
     'repeat',

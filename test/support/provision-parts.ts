@@ -42,8 +42,10 @@ export function provisionParts({ random, limits, holdRows, ...world }: Provision
   });
   // Each listing is made anew.
   const listings = createListings({ providers, holds, health, nowMs, clock, maxAgeMs: 0 });
-  const leases = createLeases({ keeper, clock, random, log, retryMs: 3_000 });
-  const all = { ...world, leases, holds, listings, nowMs };
+  const leases = createLeases({ keeper, holderOf: () => null, clock, random, log, retryMs: 3_000 });
+  // Each round reads everything.
+  const mirror = { readFleet: (signal: AbortSignal) => bmdb.scan(signal), intents: () => null };
+  const all = { ...world, mirror, leases, holds, listings, nowMs };
   const provision: ProvisionDeps = { ...all, limits: { ...LIMITS, ...limits } };
   return { leases, listings, provision };
 }

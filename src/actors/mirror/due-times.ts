@@ -25,6 +25,8 @@ export function createDueTimes<Key>(
   /** Earliest entry of a key in the heap, so that a moved due time costs no second entry. */
   const queued = new Map<Key, number>();
   const MAX_SLEEP_MS = 60_000;
+  /** Keys of one call: what is due beyond that comes a moment later. */
+  const TURN_MAX = 200;
   let timer: unknown;
   let timerAtMs = Infinity;
   let stopped = false;
@@ -47,6 +49,7 @@ export function createDueTimes<Key>(
     const keys: Key[] = [];
     const nowMs = now();
     for (let top = heap.peek(); top && top.atMs <= nowMs; top = heap.peek()) {
+      if (keys.length === TURN_MAX) break;
       heap.pop();
       if (queued.get(top.key) !== top.atMs) continue;
       queued.delete(top.key);

@@ -9,16 +9,18 @@ import type {
   SlotFacts,
 } from '../../domain/machine.ts';
 import { sameData } from '../../domain/same-data.ts';
+import type { Steps } from '../../domain/steps.ts';
 import { TRAIT_NAMES } from '../../domain/traits.ts';
 import type { MachineView } from '../../domain/view.ts';
 
 /** Slots whose facts say something else than before. */
-export function changedFacts(
+export function* changedFacts(
   before: ReadonlyMap<Slot, SlotFacts>,
   after: ReadonlyMap<Slot, SlotFacts>,
-): Slot[] {
+): Steps<Slot[]> {
   const changed: Slot[] = [];
   for (const [slot, facts] of after) {
+    yield;
     const known = before.get(slot);
     if (!known || !sameFacts(known, facts)) changed.push(slot);
   }

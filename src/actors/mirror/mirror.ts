@@ -6,6 +6,7 @@ import {
   filter,
   map,
   merge,
+  Subject,
   tap,
   timer,
   type Observable,
@@ -13,15 +14,22 @@ import {
 } from 'rxjs';
 import { fromCallback } from 'xstate';
 import type { Heard } from '../../adapters/agents/port.ts';
-import type { Bmdb } from '../../adapters/bmdb/port.ts';
+import type { Bmdb, FleetRows } from '../../adapters/bmdb/port.ts';
 import type { FleetProvider } from '../../adapters/provider/port.ts';
 import type { KnownListing } from '../../domain/assemble.ts';
 import type { ProviderName, SessionId, Slot } from '../../domain/ids.ts';
-import type { GuardRow, ProviderHoldRow, RequestRow, SlotFacts } from '../../domain/machine.ts';
+import type {
+  GuardRow,
+  IntentRow,
+  LeaseRow,
+  ProviderHoldRow,
+  RequestRow,
+  SlotFacts,
+} from '../../domain/machine.ts';
 import type { MachineView } from '../../domain/view.ts';
 import type { FleetEvent, SlotNews } from '../../machines/fleet.ts';
 import type { Job } from '../../machines/task.ts';
-import { fleetReads, type FleetReadsOptions } from './reads.ts';
+import { fleetReads, type FleetReadsHooks, type FleetReadsOptions } from './reads.ts';
 import { createMirrorState, type MirrorState, type MirrorStateOptions } from './state.ts';
 
 export interface MirrorOptions extends FleetReadsOptions, MirrorStateOptions {
@@ -40,7 +48,16 @@ export interface Mirror {
   readonly service: ReturnType<typeof fromCallback<FleetEvent, void>>;
   /** Reads one machine's rows now; null: it could not be told which slot they belong to. */
   reread(job: Job, signal: AbortSignal): Promise<MachineView | null>;
+  /**
+   * All rows, as of a read that begins after the call; of what changed, where the BMDB can tell.
+   * @throws when that read fails. The signal's reason.
+   */
+  readFleet(signal: AbortSignal): Promise<FleetRows>;
   facts(): ReadonlyMap<Slot, SlotFacts>;
+  /** Who does what one daemon does at a time, as of the last read. */
+  leases(): readonly LeaseRow[];
+  /** Open and unresolved ones, as of the last read; null before the first. */
+  intents(): readonly IntentRow[] | null;
   /** Live sessions that run the loops, as of the last read. */
   sessions(): readonly SessionId[];
   /** What must not be asked of providers, ended holds too, as of the last read. */
@@ -62,9 +79,10 @@ export interface Mirror {
  */
 export function createMirror(options: MirrorOptions): Mirror {
   const state = createMirrorState(options);
+  const asks = createAsks();
   return {
     service: fromCallback<FleetEvent, void>(({ sendBack }) =>
-      run(options, state, {
+      run(options, state, asks, {
         onNews: (news) => sendBack({ type: 'slots.changed', news }),
         onGuardNews: () => sendBack({ type: 'guard.nudged' }),
         onCrash: (error) => sendBack({ type: 'service.crashed', error }),
@@ -75,8 +93,14 @@ export function createMirror(options: MirrorOptions): Mirror {
       const reading = await options.bmdb.readMachine(job.machineId, signal);
       return state.patch(job, reading, beganAtMs);
     },
+    async readFleet(signal) {
+      await asks.next(signal);
+      return state.fleet();
+    },
     facts: () => state.facts,
     sessions: () => state.sessions,
+    leases: () => state.leases,
+    intents: () => (state.readAt === null ? null : state.intents),
     providerHolds: () => state.providerHolds,
     guard: () => state.guard,
     requests: () => state.requests,
@@ -86,12 +110,17 @@ export function createMirror(options: MirrorOptions): Mirror {
 }
 
 interface Listener {
-  readonly onNews: (news: SlotNews[]) => void;
+  readonly onNews: (news: readonly SlotNews[]) => void;
   readonly onGuardNews: () => void;
   readonly onCrash: (error: unknown) => void;
 }
 
-function run(options: MirrorOptions, state: MirrorState, listener: Listener): () => void {
+function run(
+  options: MirrorOptions,
+  state: MirrorState,
+  asks: ReturnType<typeof createAsks>,
+  listener: Listener,
+): () => void {
   const { onNews, onGuardNews, onCrash } = listener;
   const { scheduler } = options;
   const stopping = new AbortController();
@@ -101,24 +130,78 @@ function run(options: MirrorOptions, state: MirrorState, listener: Listener): ()
       listingsOf(options, name, provider, within),
     ),
   ).pipe(tap(([name, listing]) => state.stage(name, listing)));
-  const hooks = { nudges$: listed$, onBegin: state.adoptListings };
-  const readNews$ = fleetReads(options, hooks, within).pipe(
-    map((read) => state.take(read)),
-    tap(({ isGuardNew }) => {
-      if (isGuardNew) onGuardNews();
-    }),
-    map(({ news }) => news),
+  const hooks: FleetReadsHooks = {
+    nudges$: merge(listed$, asks.asked$),
+    onBegin() {
+      asks.begin();
+      state.adoptListings();
+    },
+    onFailed: asks.fail,
+    keep: state.keep,
+    async take(read) {
+      if (await state.take(read, stopping.signal)) onGuardNews();
+      asks.answer();
+    },
+  };
+  const heardNews$ = options.heard$.pipe(
+    map((heard) => state.hear(heard)),
+    filter((news) => news.length > 0),
+    tap(onNews),
   );
-  const heardNews$ = options.heard$.pipe(map((heard) => state.hear(heard)));
 
   const stopDueTimes = state.start(onNews);
-  const subscription = merge(readNews$, heardNews$)
-    .pipe(filter((news) => news.length > 0))
-    .subscribe({ next: onNews, error: onCrash });
+  const subscription = merge(fleetReads(options, hooks, within), heardNews$).subscribe({
+    error: onCrash,
+  });
   return () => {
     stopping.abort();
     subscription.unsubscribe();
     stopDueTimes();
+  };
+}
+
+interface Ask {
+  /** Reads that had begun when it was asked: the next one is meant. */
+  readonly begun: number;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Who waits for a read that begins after they asked. */
+function createAsks() {
+  const asked$ = new Subject<void>();
+  const open = new Set<Ask>();
+  let begun = 0;
+  const end = (how: (ask: Ask) => void) => {
+    for (const ask of open) {
+      if (ask.begun >= begun) continue;
+      open.delete(ask);
+      how(ask);
+    }
+  };
+  return {
+    asked$,
+    next: (signal: AbortSignal) =>
+      new Promise<void>((resolve, reject) => {
+        signal.throwIfAborted();
+        const onAbort = () => {
+          open.delete(ask);
+          reject(signal.reason as Error);
+        };
+        const ending = <Args extends unknown[]>(how: (...args: Args) => void) => {
+          return (...args: Args) => {
+            signal.removeEventListener('abort', onAbort);
+            how(...args);
+          };
+        };
+        const ask: Ask = { begun, resolve: ending(resolve), reject: ending(reject) };
+        signal.addEventListener('abort', onAbort);
+        open.add(ask);
+        asked$.next();
+      }),
+    begin: () => void (begun += 1),
+    answer: () => end(({ resolve }) => resolve()),
+    fail: (error: unknown) => end(({ reject }) => reject(error)),
   };
 }
 

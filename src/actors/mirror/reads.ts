@@ -1,5 +1,6 @@
 import {
   concat,
+  concatMap,
   defer,
   EMPTY,
   exhaustMap,
@@ -16,14 +17,17 @@ import {
   type Observable,
   type SchedulerLike,
 } from 'rxjs';
-import type { Bmdb, BmdbChanges, BmdbSnapshot } from '../../adapters/bmdb/port.ts';
+import type { Bmdb, BmdbChanges, BmdbSnapshot, KeepRow } from '../../adapters/bmdb/port.ts';
 import type { Clock, Random } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import type { Cursor } from '../../domain/ids.ts';
 
 export interface FleetReadsOptions {
   readonly bmdb: Pick<Bmdb, 'scan' | 'changesSince' | 'wakes$'>;
-  /** Full scan of the BMDB at least this often. */
+  /**
+   * Full scan of the BMDB so often; less often where it takes so long that scans would be more than
+   * 2 % of the time: it only heals what the feed of changes cannot tell.
+   */
   readonly scanMs: number;
   /** Reads are at least this far apart, and at least as far as the last one took. */
   readonly scanGapMs: number;
@@ -40,6 +44,18 @@ type Found =
   | { readonly kind: 'scan'; readonly rows: BmdbSnapshot }
   | { readonly kind: 'changes'; readonly rows: BmdbChanges };
 
+export interface FleetReadsHooks {
+  /** Asks for another read. */
+  readonly nudges$: Observable<unknown>;
+  /** Called before each read. */
+  readonly onBegin: () => void;
+  readonly onFailed: (error: unknown) => void;
+  /** See `Bmdb.scan`. */
+  readonly keep: KeepRow;
+  /** Takes a read in; the next one begins after that. */
+  readonly take: (read: FleetRead) => Promise<void>;
+}
+
 /** The point from which the next read of changes goes on, and when it was reached. */
 interface Mark {
   readonly cursor: Cursor;
@@ -48,6 +64,7 @@ interface Mark {
 
 /** After a longer pause everything is read. The server keeps changes longer than this. */
 const CURSOR_AGE_MAX_MS = 60_000;
+const SCAN_SHARE_MAX = 0.02;
 const RETRY_MIN_MS = 250;
 /** Longest pause between failed reads: a database that came back is read within a few seconds. */
 const RETRY_MAX_MS = 3_000;
@@ -57,17 +74,17 @@ const JITTER = 0.1;
  * Reads of the BMDB, one at a time, for ever: all rows at first, by period, after the connection
  * for wakes was lost and whenever changes cannot be told; else what changed. A failed read is
  * repeated as a scan. Asks that come during a read lead to exactly one more.
- * @param nudges$ asks for another read.
- * @param onBegin called before each read.
  */
 export function fleetReads(
   options: FleetReadsOptions,
-  hooks: { readonly nudges$: Observable<unknown>; readonly onBegin: () => void },
+  hooks: FleetReadsHooks,
   { signal, scheduler }: { readonly signal: AbortSignal; readonly scheduler: SchedulerLike },
 ): Observable<FleetRead> {
   const { bmdb, clock, log, scanMs, scanGapMs, pollMs } = options;
   const jittered = jitterOf(options.random);
   let isScanDue = true;
+  /** When the next scan by period may begin, monotonic. */
+  let scanFromMs = -Infinity;
   let mark: Mark | null = null;
   let beganAtMs = 0;
 
@@ -78,14 +95,27 @@ export function fleetReads(
     isScanDue = false;
     // A read that fails leaves no mark, so the next one is a scan.
     mark = null;
-    const found = await changesOrScan(bmdb, from, signal);
+    const found = await changesOrScan(bmdb, from, hooks.keep, signal);
     const { cursor } = found.rows;
     mark = cursor === null ? null : { cursor, atMs: beganAtMs };
+    if (found.kind === 'scan') {
+      const nowMs = clock.monotonic();
+      scanFromMs = nowMs + (nowMs - beganAtMs) / SCAN_SHARE_MAX;
+    }
     return { ...found, beganAtMs };
   };
   const read$ = defer(read).pipe(
-    tap({ error: (err: unknown) => log.warn({ err }, 'the BMDB could not be read') }),
+    tap({
+      error: (err: unknown) => {
+        hooks.onFailed(err);
+        log.warn({ err }, 'the BMDB could not be read');
+      },
+    }),
     retry({ delay: (_, count) => timer(jittered(retryMs(count)), scheduler) }),
+    concatMap(async (found) => {
+      await hooks.take(found);
+      return found;
+    }),
   );
   // Subscribed to after the read was taken in, so that this counts too.
   const gap$ = defer(() =>
@@ -93,7 +123,9 @@ export function fleetReads(
   );
   const poll$ = defer(() => timer(jittered(pollMs ?? 0), scheduler)).pipe(repeat());
   const asks$ = merge(
-    timer(0, scanMs, scheduler).pipe(map(() => 'scan')),
+    timer(0, scanMs, scheduler).pipe(
+      map(() => (clock.monotonic() < scanFromMs ? 'changes' : 'scan')),
+    ),
     bmdb.wakes$.pipe(map((wake) => (wake === 'reconnected' ? 'scan' : 'changes'))),
     hooks.nudges$.pipe(map(() => 'changes')),
     pollMs === null ? EMPTY : poll$.pipe(map(() => 'changes')),
@@ -110,11 +142,12 @@ const isStale = (mark: Mark | null, nowMs: number): boolean =>
 async function changesOrScan(
   bmdb: FleetReadsOptions['bmdb'],
   from: Mark | null,
+  keep: KeepRow,
   signal: AbortSignal,
 ): Promise<Found> {
   const changes = from && (await bmdb.changesSince(from.cursor, signal));
   if (changes) return { kind: 'changes', rows: changes };
-  return { kind: 'scan', rows: await bmdb.scan(signal) };
+  return { kind: 'scan', rows: await bmdb.scan(signal, keep) };
 }
 
 const retryMs = (count: number): number => Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** count);

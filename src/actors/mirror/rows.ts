@@ -8,6 +8,7 @@ import type { Clock } from '../../adapters/clock/port.ts';
 import type { MachineId, SessionId } from '../../domain/ids.ts';
 import type { LiveWork, MachineRow } from '../../domain/machine.ts';
 import { sameData } from '../../domain/same-data.ts';
+import type { Steps } from '../../domain/steps.ts';
 
 /**
  * The newest row of each machine, wherever it was read. An equal row keeps its old object. All reads
@@ -16,8 +17,10 @@ import { sameData } from '../../domain/same-data.ts';
 export interface MirrorRows {
   all(): MachineRow[];
   get(id: MachineId): MachineRow | null;
-  /** Machines whose row is another object than before. */
-  takeScan(snapshot: BmdbSnapshot, beganAtMs: number): Set<MachineId>;
+  /** The row, or the one that is known already if they are equal. */
+  keep(row: MachineRow): MachineRow;
+  /** Machines whose row is another object than before; other reads may be taken in meanwhile. */
+  takeScan(snapshot: BmdbSnapshot, beganAtMs: number): Steps<Set<MachineId>>;
   takeChanges(changes: BmdbChanges, beganAtMs: number): Set<MachineId>;
   takeReading(id: MachineId, reading: MachineReading, beganAtMs: number): void;
   /** False: the read tells nothing new. */
@@ -26,16 +29,15 @@ export interface MirrorRows {
 
 interface Entry {
   /** Null: the machine has no row any more. */
-  readonly row: MachineRow | null;
-  /** Version of the read that the row is from. */
-  readonly version: number;
-  /** When that read was taken in. */
-  readonly takenAtMs: number;
+  row: MachineRow | null;
+  /** The read that the row is from. */
+  read: Read;
 }
-/** A read that is being taken in. */
+/** A read that is taken in. */
 interface Read {
   readonly version: number;
   readonly beganAtMs: number;
+  readonly takenAtMs: number;
 }
 
 /**
@@ -48,16 +50,21 @@ export function createMirrorRows(clock: Pick<Clock, 'monotonic'>): MirrorRows {
   /** Machines that somebody works on: those a dead session may concern. */
   const busy = new Set<MachineId>();
 
-  const entryOf = (row: MachineRow | null, version: number): Entry => ({
-    row,
+  const readOf = (version: number, beganAtMs: number): Read => ({
     version,
+    beganAtMs,
     takenAtMs: clock.monotonic(),
   });
   /** What is known of all others, since the last scan: that there are none. */
-  let absent: Entry = { row: null, version: -Infinity, takenAtMs: -Infinity };
+  let absent: Entry = {
+    row: null,
+    read: { ...readOf(-Infinity, -Infinity), takenAtMs: -Infinity },
+  };
 
-  const write = (id: MachineId, row: MachineRow | null, version: number) => {
-    entries.set(id, entryOf(row, version));
+  const write = (id: MachineId, row: MachineRow | null, read: Read) => {
+    const known = entries.get(id);
+    if (known) Object.assign(known, { row, read });
+    else entries.set(id, { row, read });
     if (row && row.work.length > 0) busy.add(id);
     else busy.delete(id);
   };
@@ -68,7 +75,7 @@ export function createMirrorRows(clock: Pick<Clock, 'monotonic'>): MirrorRows {
     const before = known.row;
     const merged = row && withNewest(row, before);
     const isSame = sameData(merged, before);
-    write(id, isSame ? before : merged, read.version);
+    write(id, isSame ? before : merged, read);
     return !isSame;
   };
   /** Their machines' rows do not change when sessions die, and that is no change to be told of. */
@@ -81,7 +88,7 @@ export function createMirrorRows(clock: Pick<Clock, 'monotonic'>): MirrorRows {
       if (!row || isNewer(known, read)) continue;
       const work = row.work.filter(isAlive(alive));
       if (work.length === row.work.length) continue;
-      write(id, { ...row, work }, read.version);
+      write(id, { ...row, work }, read);
       changed.add(id);
     }
   };
@@ -93,26 +100,32 @@ export function createMirrorRows(clock: Pick<Clock, 'monotonic'>): MirrorRows {
       return rows;
     },
     get: (id) => entries.get(id)?.row ?? null,
-    takeScan(snapshot, beganAtMs) {
-      const read = { version: snapshot.version, beganAtMs };
+    keep(row) {
+      const before = entries.get(row.machineId)?.row ?? null;
+      return before && sameData(withNewest(row, before), before) ? before : row;
+    },
+    *takeScan(snapshot, beganAtMs) {
+      const read = readOf(snapshot.version, beganAtMs);
       const changed = new Set<MachineId>();
       const there = new Set<MachineId>();
       for (const row of snapshot.machines) {
+        yield;
         there.add(row.machineId);
         if (put(row.machineId, row, read)) changed.add(row.machineId);
       }
       for (const [id, known] of entries) {
+        yield;
         if (there.has(id) || isNewer(known, read)) continue;
         entries.delete(id);
         busy.delete(id);
         if (known.row) changed.add(id);
       }
-      if (!isNewer(absent, read)) absent = entryOf(null, read.version);
+      if (!isNewer(absent, read)) absent = { row: null, read };
       dropDead(snapshot, read, changed);
       return changed;
     },
     takeChanges(changes, beganAtMs) {
-      const read = { version: changes.version, beganAtMs };
+      const read = readOf(changes.version, beganAtMs);
       const changed = new Set<MachineId>();
       for (const row of changes.machines) {
         if (put(row.machineId, row, read)) changed.add(row.machineId);
@@ -122,18 +135,18 @@ export function createMirrorRows(clock: Pick<Clock, 'monotonic'>): MirrorRows {
       return changed;
     },
     takeReading(id, { row, version }, beganAtMs) {
-      put(id, row, { version, beganAtMs });
+      put(id, row, readOf(version, beganAtMs));
     },
     takeHeartbeat(id, heartbeat) {
       const known = entries.get(id);
       if (!known?.row || (known.row.heartbeat?.atMs ?? 0) >= heartbeat.atMs) return false;
-      entries.set(id, { ...known, row: { ...known.row, heartbeat } });
+      known.row = { ...known.row, heartbeat };
       return true;
     },
   };
 }
 
-const isNewer = (known: Entry, read: Read): boolean =>
+const isNewer = ({ read: known }: Entry, read: Read): boolean =>
   known.takenAtMs >= read.beganAtMs && known.version > read.version;
 
 const isAlive =

@@ -1,12 +1,19 @@
 import type { Heard } from '../../adapters/agents/port.ts';
 import type { BmdbSurroundings, MachineReading } from '../../adapters/bmdb/port.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
-import { assembleFacts, mergeListing, type KnownListing } from '../../domain/assemble.ts';
+import { assembling, mergeListing, type KnownListing } from '../../domain/assemble.ts';
 import { providerOf, type MachineId, type ProviderName } from '../../domain/ids.ts';
 import type { SessionId, Slot } from '../../domain/ids.ts';
-import type { GuardRow, ProviderHoldRow, RequestRow, SlotFacts } from '../../domain/machine.ts';
+import type {
+  GuardRow,
+  LeaseRow,
+  ProviderHoldRow,
+  RequestRow,
+  SlotFacts,
+} from '../../domain/machine.ts';
 import type { LossPolicy } from '../../domain/policy.ts';
 import { viewOf, type MachineView } from '../../domain/view.ts';
+import type { Steps } from '../../domain/steps.ts';
 import type { SlotNews } from '../../machines/fleet.ts';
 import type { Job } from '../../machines/task.ts';
 import {
@@ -24,6 +31,7 @@ import {
 } from './facts.ts';
 import type { FleetRead } from './reads.ts';
 import { createMirrorRows } from './rows.ts';
+import { createSlices, type Slices } from './slices.ts';
 import { createDueTimes, type DueTimes } from './due-times.ts';
 
 export interface MirrorStateOptions {
@@ -41,17 +49,12 @@ export interface MirrorStateOptions {
   readonly onVanished: (slot: Slot) => void;
 }
 
-/** What a read brought. */
-export interface Taken {
-  readonly news: SlotNews[];
-  /** The guard's rows, or what operators ask of it, are not what they were. */
-  readonly isGuardNew: boolean;
-}
-
 export type MirrorState = ReturnType<typeof createMirrorState>;
 
 /** Where the estimate of the database's clock leaps by so much, everything is derived anew. */
 const LEAP_MS = 1_000;
+
+const NO_NEWS: readonly never[] = [];
 
 const isGuards = ({ slotId }: RequestRow): boolean => slotId === null;
 
@@ -65,43 +68,59 @@ export function createMirrorState(options: MirrorStateOptions) {
   /** Listings that came since the last read began: they count once rows were read after them. */
   const staged = new Map<ProviderName, KnownListing>();
   const listings = new Map<ProviderName, KnownListing>();
-  const slotOfMachine = new Map<MachineId, Slot>();
+  let slotOfMachine = new Map<MachineId, Slot>();
   let isListingNew = false;
   let around = NOTHING_AROUND;
   let facts = new Map<Slot, SlotFacts>();
   let sessions: readonly SessionId[] = [];
   let providerHolds: readonly ProviderHoldRow[] = [];
+  let leases: readonly LeaseRow[] = [];
   let guard: readonly GuardRow[] = [];
   let requests: readonly RequestRow[] = [];
   let offset = clock.now() - clock.monotonic();
   let readAt: number | null = null;
   let dueTimes: DueTimes<Slot> | undefined;
   let emitNews: (news: SlotNews[]) => void = () => undefined;
+  const tell = (news: SlotNews[]) => {
+    if (news.length > 0) emitNews(news);
+  };
+  /** A read is being taken in, or was broken off in the middle: then the next one assumes nothing. */
+  let isHalfTaken = false;
+  /** Machines that were read or heard since facts are being assembled of what was known before. */
+  let meanwhile: Map<Slot, MachineId> | null = null;
   const nowMs = () => clock.monotonic() + offset;
   const moment = () => ({ nowMs: nowMs(), loss, providers });
 
-  /** Derives again; returns news if an actor should hear of it. */
-  const derive = (slot: Slot): SlotNews | null => {
+  /** Derives again; answers what an actor should hear of it. */
+  const derive = (slot: Slot): readonly SlotNews[] => {
     const known = facts.get(slot);
-    if (!known) return null;
+    if (!known) return NO_NEWS;
     const view = viewOf(known, moment());
     const before = told.get(slot);
     told.set(slot, view);
     dueTimes?.set(slot, view.dueAtMs);
     if (before && !untold.delete(slot) && sameButTimes(before, view)) {
       if (before.lastHeartbeatAtMs !== view.lastHeartbeatAtMs) onView(view);
-      return null;
+      return NO_NEWS;
     }
     onView(view);
-    return { type: 'observed', view };
+    return [{ type: 'observed', view }];
   };
-  const deriveAll = (slots: Iterable<Slot>): SlotNews[] => {
-    const news: SlotNews[] = [];
-    for (const slot of slots) {
-      const item = derive(slot);
-      if (item) news.push(item);
+  /** Tells at the end of each slice: what is told later of a slot is then newer. */
+  const tellAll = async <Item>(
+    items: Iterable<Item>,
+    tellOf: (item: Item) => readonly SlotNews[],
+    slices: Slices,
+  ) => {
+    let news: SlotNews[] = [];
+    for (const item of items) {
+      news.push(...tellOf(item));
+      if (!slices.isOver()) continue;
+      tell(news);
+      news = [];
+      await slices.pause();
     }
-    return news;
+    tell(news);
   };
   /** Nothing refers to the slot any more. Only a complete listing tells that it is gone for good. */
   const vanish = (slot: Slot): SlotNews[] => {
@@ -121,6 +140,7 @@ export function createMirrorState(options: MirrorStateOptions) {
     const before = around;
     around = keepEqual(before, read);
     providerHolds = read.providerHolds;
+    leases = read.leases;
     sessions = read.sessions
       .filter(({ component }) => component === 'shepherd')
       .map(({ sessionId }) => sessionId);
@@ -128,7 +148,7 @@ export function createMirrorState(options: MirrorStateOptions) {
   };
   /** Rows that were read one by one since facts were told last. */
   const reread = new Set<Slot>();
-  const tellFacts = (places?: readonly Slot[]) => {
+  const tellFacts = (places?: ReadonlySet<Slot>) => {
     onFacts(facts, places && new Set([...places, ...reread]));
     reread.clear();
   };
@@ -138,30 +158,43 @@ export function createMirrorState(options: MirrorStateOptions) {
     guard = keepGuard(guard, read.guard);
     return guard !== rowsBefore || !sameItems(before.filter(isGuards), requests.filter(isGuards));
   };
-  const replaceRequests = (before: readonly RequestRow[]): Slot[] => {
-    if (before === requests) return [];
-    const changed = withRequests(facts, before, requests);
-    for (const each of changed) facts.set(each.slot, each);
-    return changed.map(({ slot }) => slot);
+  const replaceRequests = (before: readonly RequestRow[], changed: Set<Slot>) => {
+    if (before === requests) return;
+    for (const each of withRequests(facts, before, requests)) {
+      facts.set(each.slot, each);
+      changed.add(each.slot);
+    }
   };
-  /** Puts rows in place where this concerns no other slot; null: assemble. */
-  const replaceRows = (ids: ReadonlySet<MachineId>): Slot[] | null => {
-    const changed: SlotFacts[] = [];
+  /** Puts rows in place where this concerns no other slot; false: assemble. */
+  const replaceRows = async (
+    ids: ReadonlySet<MachineId>,
+    changed: Set<Slot>,
+    slices: Slices,
+  ): Promise<boolean> => {
     for (const id of ids) {
       const patched = withRow(facts.get(slotOfMachine.get(id)!), rows.get(id));
-      if (!patched) return null;
-      changed.push(patched);
+      if (!patched) return false;
+      facts.set(patched.slot, patched);
+      changed.add(patched.slot);
+      if (slices.isOver()) await slices.pause();
     }
-    for (const each of changed) facts.set(each.slot, each);
-    return changed.map(({ slot }) => slot);
+    return true;
   };
-  const assemble = (): Slot[] => {
+  const assemble = async (changed: Set<Slot>, slices: Slices): Promise<void> => {
     const before = facts;
-    facts = assembleFacts({ ...around, requests, machines: rows.all() }, listings);
-    isListingNew = false;
-    slotOfMachine.clear();
-    for (const { slot, row } of facts.values()) if (row) slotOfMachine.set(row.machineId, slot);
-    return changedFacts(before, facts);
+    const heard = (meanwhile = new Map());
+    const after = await slices.run(
+      assembling({ ...around, requests, machines: rows.all() }, listings),
+    );
+    const places = await slices.run(placesOf(after));
+    for (const [slot, id] of heard) {
+      const found = after.get(slot);
+      if (!found || (found.row && found.row.machineId !== id)) continue;
+      after.set(slot, { ...found, row: rows.get(id) });
+      places.set(id, slot);
+    }
+    [facts, slotOfMachine, meanwhile, isListingNew] = [after, places, null, false];
+    for (const slot of await slices.run(changedFacts(before, after))) changed.add(slot);
   };
 
   return {
@@ -195,42 +228,67 @@ export function createMirrorState(options: MirrorStateOptions) {
     get readAt() {
       return readAt;
     },
+    get intents() {
+      return around.intents;
+    },
+    get leases() {
+      return leases;
+    },
+    /** All rows as they are known now. */
+    fleet: () => ({ ...around, nowMs: nowMs(), machines: rows.all() }),
     nowMs,
     start: (emit: (news: SlotNews[]) => void) => {
       emitNews = emit;
       for (const slot of told.keys()) untold.add(slot);
-      dueTimes = createDueTimes<Slot>(clock, nowMs, (slots) => {
-        const news = deriveAll(slots);
-        if (news.length > 0) emit(news);
-      });
+      dueTimes = createDueTimes<Slot>(clock, nowMs, (slots) => tell(slots.flatMap(derive)));
       return () => {
         dueTimes?.stop();
         emitNews = () => undefined;
       };
     },
-    /** Takes in what was read; answers what changed. */
-    take(read: FleetRead): Taken {
-      const leapMs = Math.abs(read.rows.nowMs - nowMs());
-      offset = read.rows.nowMs - clock.monotonic();
+    /** The row, or the one that is known if they are equal. */
+    keep: rows.keep,
+    /**
+     * Takes in what was read, in slices, and tells what is new. Reads are taken in one after the
+     * other; heartbeats and single machines meanwhile. When it is broken off, the next read takes
+     * nothing for granted.
+     * @returns whether the guard's rows, or what operators ask of it, are not what they were.
+     * @throws the signal's reason.
+     */
+    async take(read: FleetRead, signal: AbortSignal): Promise<boolean> {
+      const isDoubtful = isHalfTaken;
+      isHalfTaken = true;
+      const latest = read.rows.nowMs - clock.monotonic();
+      // The clock was read when a scan began, which may be seconds ago.
+      const earliest = read.kind === 'scan' ? read.rows.nowMs - read.beganAtMs : latest;
+      const isStill = readAt !== null && latest <= offset && offset <= earliest;
+      const leapMs = isStill ? 0 : Math.abs(latest - offset);
+      if (!isStill) offset = latest;
       readAt = clock.monotonic();
       const isAroundNew = takeAround(read.rows);
       const requestsBefore = requests;
       requests = keepRequests(requests, read.rows.requests);
       const isGuardNew = takeGuard(read.rows, requestsBefore);
+      const slices = createSlices(clock, signal);
       const ids =
         read.kind === 'scan'
-          ? rows.takeScan(read.rows, read.beganAtMs)
+          ? await slices.run(rows.takeScan(read.rows, read.beganAtMs))
           : rows.takeChanges(read.rows, read.beganAtMs);
-      const places = isAroundNew || isListingNew ? null : replaceRows(ids);
-      const changed = places ? [...places, ...replaceRequests(requestsBefore)] : assemble();
-      const isEverythingDue = leapMs > LEAP_MS || untold.size > 0;
-      const news = deriveAll(isEverythingDue ? facts.keys() : new Set(changed));
-      if (!places) {
-        for (const slot of told.keys()) if (!facts.has(slot)) news.push(...vanish(slot));
+      const changed = new Set<Slot>();
+      const mayReplace = !isAroundNew && !isListingNew && !isDoubtful;
+      const isReplaced = mayReplace && (await replaceRows(ids, changed, slices));
+      const places = isReplaced ? new Set(changed) : undefined;
+      if (isReplaced) replaceRequests(requestsBefore, changed);
+      else await assemble(changed, slices);
+      const isEverythingDue = leapMs > LEAP_MS || untold.size > 0 || isDoubtful;
+      await tellAll(isEverythingDue ? facts.keys() : changed, derive, slices);
+      if (!isReplaced) {
+        await tellAll(told.keys(), (slot) => (facts.has(slot) ? NO_NEWS : vanish(slot)), slices);
       }
+      isHalfTaken = false;
       if (!places) tellFacts();
-      else if (read.kind === 'scan' || places.length > 0) tellFacts(places);
-      return { news, isGuardNew };
+      else if (read.kind === 'scan' || places.size > 0) tellFacts(places);
+      return isGuardNew;
     },
     /**
      * Fresh rows of one machine, read since `beganAtMs` (monotonic). What is new is told as any other
@@ -244,16 +302,26 @@ export function createMirrorState(options: MirrorStateOptions) {
       facts.set(slot, { ...known, row });
       reread.add(slot);
       if (row) slotOfMachine.set(machineId, slot);
-      const news = derive(slot);
-      if (news) emitNews([news]);
+      meanwhile?.set(slot, machineId);
+      tell([...derive(slot)]);
       return told.get(slot) ?? null;
     },
-    hear({ machineId, atMs, bootId }: Heard): SlotNews[] {
+    hear({ machineId, atMs, bootId }: Heard): readonly SlotNews[] {
       const known = facts.get(slotOfMachine.get(machineId)!);
-      if (!known?.row || !rows.takeHeartbeat(machineId, { atMs, bootId })) return [];
+      if (!known?.row || !rows.takeHeartbeat(machineId, { atMs, bootId })) return NO_NEWS;
       facts.set(known.slot, { ...known, row: rows.get(machineId) });
-      const news = derive(known.slot);
-      return news ? [news] : [];
+      meanwhile?.set(known.slot, machineId);
+      return derive(known.slot);
     },
   };
+}
+
+/** Where each machine is. */
+function* placesOf(facts: ReadonlyMap<Slot, SlotFacts>): Steps<Map<MachineId, Slot>> {
+  const places = new Map<MachineId, Slot>();
+  for (const { slot, row } of facts.values()) {
+    yield;
+    if (row) places.set(row.machineId, slot);
+  }
+  return places;
 }

@@ -69,17 +69,16 @@ const REMEMBERED_MAX = 1_000;
 export function createCreations(deps: ProvisionDeps): Creations {
   const { clock, log } = deps;
   const known = new Map<string, UnderWay>();
-  /** The provider of each creation whose intent is being committed. */
-  const opening: ProviderName[] = [];
   const tallies = new Map<ProviderName, { created: number; failed: number }>();
   const ends = new Set<() => void>();
   const failures = createFailures(deps.limits.penaltyMs);
 
   let last = 0;
   const running = () => [...known.values()].filter(({ endedAt }) => endedAt === null);
-  const count = (provider: ProviderName) =>
-    running().filter((each) => each.provider === provider).length +
-    opening.filter((each) => each === provider).length;
+  const counts = new Map<ProviderName, number>();
+  const count = (provider: ProviderName) => counts.get(provider) ?? 0;
+  const countBy = (provider: ProviderName, by: 1 | -1) =>
+    counts.set(provider, count(provider) + by);
 
   const tally = (provider: ProviderName, outcome: CreationOutcome) => {
     deps.metrics.creation(provider, outcome);
@@ -127,6 +126,7 @@ export function createCreations(deps: ProvisionDeps): Creations {
       tally(intent.provider, 'unknown');
     } finally {
       entry.endedAt = ++last;
+      countBy(intent.provider, -1);
       for (const onEnd of [...ends]) onEnd();
     }
   }
@@ -141,15 +141,15 @@ export function createCreations(deps: ProvisionDeps): Creations {
     async begin(creation, terms) {
       const provider = providerOf(creation.slot);
       const added = creation.intent ? 0 : 1;
-      opening.push(provider);
+      countBy(provider, 1);
       terms.population.count += added;
       let intent: IntentRow | null = null;
       try {
         intent = await intentFor(deps, creation, terms);
       } finally {
-        opening.splice(opening.indexOf(provider), 1);
         if (intent) void follow(creation, intent, terms);
         else {
+          countBy(provider, -1);
           terms.population.count -= added;
           for (const onEnd of [...ends]) onEnd();
         }

@@ -1,11 +1,11 @@
-import type { Bmdb, BmdbSession } from '../../adapters/bmdb/port.ts';
+import type { Bmdb, BmdbSession, FleetRows } from '../../adapters/bmdb/port.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import type { Metrics } from '../../adapters/metrics/port.ts';
 import type { FleetProvider } from '../../adapters/provider/port.ts';
 import { NotFound } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
-import type { Provided, ProviderMachine } from '../../domain/machine.ts';
+import type { IntentRow, Provided, ProviderMachine } from '../../domain/machine.ts';
 import { traitsOf } from '../../domain/traits.ts';
 import type { Leases } from './leases.ts';
 import type { Listings } from '../providers/listings.ts';
@@ -13,7 +13,13 @@ import type { HoldKeeper } from '../providers/holds.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
 
 export interface ProvisionDeps {
-  readonly bmdb: Pick<Bmdb, 'scan' | 'requests'>;
+  readonly bmdb: Pick<Bmdb, 'requests'>;
+  readonly mirror: {
+    /** All rows, as of a read that begins after the call. */
+    readFleet(signal: AbortSignal): Promise<FleetRows>;
+    /** Open and unresolved ones, as of the last read; null before the first. */
+    intents(): readonly IntentRow[] | null;
+  };
   readonly keeper: SessionKeeper;
   readonly leases: Leases;
   readonly holds: HoldKeeper;

@@ -2,7 +2,7 @@ import type { BmdbSession, Lease } from '../../adapters/bmdb/port.ts';
 import { sleep, type Clock, type Random } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import { explain } from '../../domain/errors.ts';
-import type { ProviderName } from '../../domain/ids.ts';
+import type { ProviderName, SessionId } from '../../domain/ids.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
 
 /** Jobs that one daemon has at a time, and which of them this daemon has. */
@@ -23,6 +23,8 @@ export interface LeasesDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Who has the job as of the last read of the BMDB; null: nobody, as far as is known. */
+  readonly holderOf: (job: string) => SessionId | null;
   /** How often a job that another daemon has is asked for, ± 20 %. */
   readonly retryMs: number;
 }
@@ -30,12 +32,16 @@ export interface LeasesDeps {
 /** The job of provisioning and updating a provider. */
 export const provisionerJob = (provider: ProviderName): string => `provisioner/${provider}`;
 
-export function createLeases({ keeper, clock, random, log, retryMs }: LeasesDeps): Leases {
+export function createLeases(deps: LeasesDeps): Leases {
+  const { keeper, holderOf, clock, random, log, retryMs } = deps;
   const taken = new Map<string, { readonly session: BmdbSession; readonly lease: Lease }>();
   return {
     async take(job, signal) {
       for (;;) {
         const session = keeper.require();
+        const known = taken.get(job);
+        // A job is its holder's as long as the session lives, and nobody else's row says otherwise.
+        if (known?.session === session && holderOf(job) === session.sessionId) return known.lease;
         const lease = await session.lease(job);
         if (lease) {
           taken.set(job, { session, lease });

@@ -4,6 +4,7 @@ import { explain, isProviderError, SessionExpired } from '../../domain/errors.ts
 import type { ProviderName } from '../../domain/ids.ts';
 import type { IntentRow } from '../../domain/machine.ts';
 import { isIdle } from '../../domain/provisioning/findings.ts';
+import type { Creations } from './creations.ts';
 import { providedBy, providerNamed, type ProvisionDeps } from './deps.ts';
 import { restoreHolds } from './restore-holds.ts';
 
@@ -11,30 +12,38 @@ import { restoreHolds } from './restore-holds.ts';
 const AT_ONCE = 3;
 const SEARCH_MS = 60_000;
 
+interface Under {
+  readonly session: BmdbSession;
+  readonly ends: AbortSignal;
+}
+
 /**
  * Looks for the devices of unfinished creations that nobody works on, by their witness and past all
- * caches, and records those that exist. One that was never asked for has no device.
+ * caches, and records those that exist. One that was never asked for has no device. Rows are read for
+ * that only where the last read showed such a creation, or may be older than our having the job.
  */
 export async function resolveIntents(
   deps: ProvisionDeps,
+  creations: Pick<Creations, 'mark' | 'witnessesSince'>,
   provider: ProviderName,
-  found: readonly IntentRow[],
-  under: {
-    readonly session: BmdbSession;
-    readonly ends: AbortSignal;
-    readonly running: ReadonlySet<string>;
-  },
+  under: Under & { readonly isJobNew: boolean },
 ): Promise<void> {
-  const { session, running } = under;
-  const idle = found.filter(
-    (intent) =>
-      intent.provider === provider &&
-      intent.attempts > 0 &&
-      isIdle({ running, self: session.sessionId }, intent),
-  );
+  const mark = creations.mark();
+  const idleOf = (intents: readonly IntentRow[]): readonly IntentRow[] => {
+    const running = creations.witnessesSince(provider, mark);
+    return intents.filter(
+      (intent) =>
+        intent.provider === provider &&
+        intent.attempts > 0 &&
+        isIdle({ running, self: under.session.sessionId }, intent),
+    );
+  };
+  const known = under.isJobNew ? null : deps.mirror.intents();
+  if (known && idleOf(known).length === 0) return;
+  const { intents } = await deps.mirror.readFleet(under.ends);
   const limit = pLimit(AT_ONCE);
   const results = await Promise.allSettled(
-    idle.map((intent) => limit(() => resolve(deps, intent, under))),
+    idleOf(intents).map((intent) => limit(() => resolve(deps, intent, under))),
   );
   const fatal = results.find(
     (result) => result.status === 'rejected' && result.reason instanceof SessionExpired,
@@ -43,11 +52,7 @@ export async function resolveIntents(
 }
 
 /** Whatever goes wrong with one intent keeps no other from being resolved. */
-async function resolve(
-  deps: ProvisionDeps,
-  intent: IntentRow,
-  under: { readonly session: BmdbSession; readonly ends: AbortSignal },
-): Promise<void> {
+async function resolve(deps: ProvisionDeps, intent: IntentRow, under: Under): Promise<void> {
   try {
     await adoptFound(deps, intent, under);
   } catch (error) {
@@ -64,7 +69,7 @@ async function resolve(
 export async function adoptFound(
   deps: ProvisionDeps,
   found: IntentRow,
-  { session, ends }: { readonly session: BmdbSession; readonly ends: AbortSignal },
+  { session, ends }: Under,
 ): Promise<boolean> {
   const provider = providerNamed(deps, found.provider);
   const call = { signal: ends, timeoutMs: SEARCH_MS };

@@ -1,4 +1,4 @@
-import type { BmdbSnapshot, Lease } from '../../adapters/bmdb/port.ts';
+import type { FleetRows, Lease } from '../../adapters/bmdb/port.ts';
 import type { Finding } from '../../domain/provisioning/findings.ts';
 import type { Reconciliation } from '../../domain/provisioning/reconcile.ts';
 import type { DatedListing } from '../providers/listings.ts';
@@ -6,7 +6,7 @@ import type { DatedListing } from '../providers/listings.ts';
 /** A listing, and the rows of the BMDB. */
 export interface Reading {
   readonly listing: DatedListing;
-  readonly rows: BmdbSnapshot;
+  readonly rows: FleetRows;
   /** Monotonic milliseconds at which the rows had been read: not before the database time in them. */
   readonly atMs: number;
   /** The mark of the creations at which reading the rows began. */
@@ -16,6 +16,8 @@ export interface Reading {
 /** What an iteration knows beside its chart, and what is remembered from one to the next. */
 export interface RoundState {
   lease: Lease;
+  /** Of the lease under which unfinished creations were resolved last. */
+  settledEpoch: Lease['epoch'] | null;
   /** Monotonic. */
   begunAtMs: number;
   /** What was read last. */
@@ -40,6 +42,7 @@ export interface RoundState {
 
 export const newRound = (lease: Lease): RoundState => ({
   lease,
+  settledEpoch: null,
   begunAtMs: 0,
   read: null,
   plan: null,

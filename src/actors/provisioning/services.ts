@@ -58,10 +58,10 @@ function servicesOf(
       const under = begin(deps, signal);
       // Nothing can be planned, so the provider is not asked.
       if (throttleOf(deps.holds.holds(provider), 'list', deps.nowMs())) return;
-      const mark = creations.mark();
-      const { intents } = await deps.bmdb.scan(under.ends);
-      const running = creations.witnessesSince(provider, mark);
-      await resolveIntents(deps, provider, intents, { ...under, running });
+      const round = roundOf(provider);
+      const isJobNew = round.settledEpoch !== round.lease.epoch;
+      await resolveIntents(deps, creations, provider, { ...under, isJobNew });
+      round.settledEpoch = round.lease.epoch;
     }),
 
     listBoth: fromPromise<Listed, Round>(({ input: { provider }, signal }) =>
@@ -101,7 +101,7 @@ async function listBoth(
   try {
     const [listing, { rows, atMs }] = await Promise.all([
       deps.listings.list(provider, both),
-      deps.bmdb.scan(both).then((rows) => ({ rows, atMs: deps.clock.monotonic() })),
+      deps.mirror.readFleet(both).then((rows) => ({ rows, atMs: deps.clock.monotonic() })),
     ]);
     state.read = { listing, rows, atMs, mark };
     return { kind: 'listed' };

@@ -46,6 +46,8 @@ interface Connected extends Located {
 /** The host proved to be the machine; only now may anything of ours run there. */
 interface Trusted extends Connected {
   readonly bootId: string;
+  /** What is to be pinned; empty: nothing, or it is already. */
+  readonly proved: { readonly hostKey?: string };
 }
 interface Executed extends Trusted {
   readonly stdout: Uint8Array;
@@ -77,8 +79,8 @@ export function agentStartServices(deps: TakeOverDeps) {
     const { provider, machine, shell: session, row } = given;
     const policy = policyFor(deps, given);
     const question = { provider, machine, session, policy, pinned: row.hostKey, signal };
-    await believe(deps, given, await proveHostKey(question));
-    return { ...given, bootId: await readBootId(session, signal) };
+    const proved = believe(deps, given, await proveHostKey(question));
+    return { ...given, proved, bootId: await readBootId(session, signal) };
   });
 
   const uploaded = stepAfter<Trusted, Trusted>(taskPool, trusted, async (given, signal) => {
@@ -89,8 +91,8 @@ export function agentStartServices(deps: TakeOverDeps) {
   });
 
   const executed = stepAfter<Trusted, Executed>(taskPool, uploaded, async (given, signal) => {
-    const { slot, work, shell } = given;
-    await work.note({ kind: 'agentStartAttempt' });
+    const { slot, work, shell, proved } = given;
+    await work.note({ kind: 'agentStartAttempt', ...proved });
     const { stdout, stderr } = await shell.execute(
       [targetPath],
       protocol.request(work.machineId, toldOf(given)),
@@ -111,6 +113,8 @@ export function agentStartServices(deps: TakeOverDeps) {
   const recorded = stepAfter<Answered, Answered>(taskPool, answered, async (given) => {
     const { slot, work, shell, bootId, agent } = given;
     const { publicKey, warnings } = agent;
+    // The machine is done with: while this is committed, the next one may be claimed.
+    taskPool.leavePlace(slot);
     await work.finish({
       kind: 'agentStarted',
       publicKey,
@@ -185,23 +189,23 @@ async function programFor(
 }
 
 /**
- * A host key that was proved is pinned at once: were it only pinned with the agent's start, a crash
- * in between would lose it. One that passed only because any does, is not.
+ * A host key that was proved is pinned before the agent is executed: were it only pinned with the
+ * agent's start, a crash in between would lose it. One that passed only because any does, is not.
  */
-async function believe(
+function believe(
   deps: TakeOverDeps,
   given: Connected,
   evidence: HostKeyEvidence,
-): Promise<void> {
-  const { slot, shell, work, row, provided } = given;
+): Trusted['proved'] {
+  const { slot, shell, row, provided } = given;
   deps.log.debug({ slot, evidence }, 'the host key is believed');
   if (policyFor(deps, given) === 'insecure') {
     deps.log.warn({ slot, evidence }, 'INSECURE: host keys are not verified');
     deps.metrics.insecureConnection(provided.provider);
-    return;
+    return {};
   }
   const { hostKey } = shell;
-  if (hostKey !== row.hostKey) await work.note({ kind: 'hostKeyProved', hostKey });
+  return hostKey === row.hostKey ? {} : { hostKey };
 }
 
 /** What an agent start failed at. */

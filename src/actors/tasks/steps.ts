@@ -1,13 +1,14 @@
 import { fromPromise } from 'xstate';
 import type { Job } from '../../machines/task.ts';
 import type { TaskPool, Turn } from '../turns/task-pool.ts';
-import { signalOf, type Claimed } from './task.ts';
+import type { Claimed } from './task.ts';
 
 /**
  * One step of a task. What it returns is kept for the turn, so that the steps after it get it as a
  * value. A step says what it needs and never when it is due: which one follows which is the chart's.
  */
 export interface Step<Value> {
+  /** @param signal of the actor, which ends the turn if it is stopped before its step is over. */
   run(job: Job, signal: AbortSignal): Promise<Value>;
   /** What it returned in this turn; undefined: it has not come to its end. */
   of(turn: Turn): Value | undefined;
@@ -15,21 +16,21 @@ export interface Step<Value> {
 
 /** A step that needs nothing but the turn: the claim. */
 export const firstStep = <Value extends object>(
-  taskPool: Pick<TaskPool, 'begin'>,
-  act: (turn: Turn, job: Job, signal: AbortSignal) => Promise<Value>,
-): Step<Value> => createStep(taskPool.begin, act);
+  taskPool: Pick<TaskPool, 'begin' | 'end'>,
+  act: (turn: Turn, job: Job) => Promise<Value>,
+): Step<Value> => createStep(taskPool, taskPool.begin, act);
 
-/** A step that needs what another one returned. Its signal ends with the turn and the session, too. */
+/** A step that needs what another one returned. Its signal is that of the claim. */
 export const stepAfter = <Before extends Claimed, Value extends object>(
-  taskPool: Pick<TaskPool, 'turn'>,
+  taskPool: Pick<TaskPool, 'turn' | 'end'>,
   before: Pick<Step<Before>, 'of'>,
   act: (given: Before, signal: AbortSignal) => Promise<Value>,
 ): Step<Value> =>
-  createStep(taskPool.turn, async (turn, _, signal) => {
+  createStep(taskPool, taskPool.turn, async (turn) => {
     const given = before.of(turn);
     // Only a chart that was drawn wrong comes here.
     if (!given) throw new Error(`a step on ${turn.slot} began before the one that it needs`);
-    return act(given, signalOf(given, signal));
+    return act(given, given.signal);
   });
 
 /** For a step to which several ways lead, of which a turn goes one: what that one returned. */
@@ -46,14 +47,19 @@ export const serviceOf = (...steps: readonly Step<unknown>[]) =>
   });
 
 function createStep<Value extends object>(
+  { end }: Pick<TaskPool, 'end'>,
   turnOf: TaskPool['turn'],
-  act: (turn: Turn, job: Job, signal: AbortSignal) => Promise<Value>,
+  act: (turn: Turn, job: Job) => Promise<Value>,
 ): Step<Value> {
   const values = new WeakMap<Turn, Value>();
   return {
     async run(job, signal) {
       const turn = turnOf(job.slot);
-      const value = await act(turn, job, signal);
+      const endTurn = () => {
+        if (!turn.signal.aborted) end(job.slot);
+      };
+      signal.addEventListener('abort', endTurn, { once: true });
+      const value = await act(turn, job);
       values.set(turn, value);
       return value;
     },

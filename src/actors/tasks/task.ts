@@ -44,11 +44,9 @@ export interface Claimed {
   readonly row: MachineRow;
   readonly provided: Provided;
   readonly provider: FleetProvider;
+  /** Ends with the turn, which ends with the task, however that ends; and with the session. */
+  readonly signal: AbortSignal;
 }
-
-/** The signal of one step: the actor's, the turn's and the session's. */
-export const signalOf = ({ turn, work }: Claimed, signal: AbortSignal): AbortSignal =>
-  AbortSignal.any([signal, turn.signal, work.signal]);
 
 /** The policy for the machine's host key. */
 export const policyFor = (deps: TaskDeps, { provided }: Claimed): HostKeyPolicy =>
@@ -137,13 +135,17 @@ export async function withLimit<T>(
   }
 }
 
-/** Call it once the end of the work is committed: nothing is left to cancel, and it is timed. */
+/**
+ * Call it once the end of the work is committed: nothing is left to cancel, it is timed, and its place
+ * is free while the rows are read again.
+ */
 export function workEnded(
-  { metrics, clock }: TaskDeps,
+  { metrics, clock, taskPool }: TaskDeps,
   { turn, work }: Pick<Claimed, 'turn' | 'work'>,
   result: 'finished' | 'failed' | 'canceled',
 ): void {
   delete turn.held.work;
+  taskPool.leavePlace(turn.slot);
   const seconds = (clock.monotonic() - turn.begunAt) / 1_000;
   metrics.observe('work_duration_seconds', { process: work.process, result }, seconds);
 }
@@ -175,7 +177,8 @@ export async function claim(
     throw new Cancelled(`the task on ${slot} ended while it claimed the machine`);
   }
   turn.held.work = work;
-  return { turn, slot, work, row, provided, provider };
+  const signal = AbortSignal.any([turn.signal, work.signal]);
+  return { turn, slot, work, row, provided, provider, signal };
 }
 
 const notConfigured = ({ slot }: Turn, provider: string) =>

@@ -1,3 +1,4 @@
+import TinyQueue from 'tinyqueue';
 import { bySeniority, type Seniority } from '../../domain/eligibility.ts';
 import { Cancelled } from '../../domain/errors.ts';
 
@@ -13,25 +14,38 @@ export interface Semaphore {
 
 interface Waiter {
   readonly seniority: Seniority;
+  /** Position in the order of asking. */
+  readonly askedAt: number;
   grant(): void;
   refuse(): void;
 }
 
 const UNKNOWN: Seniority = { lastAttemptMs: null, machineId: '' };
+/** Those that left may stay in the queue until they are so many, and more than those that wait. */
+const LEFT_MAX = 64;
 
-function firstOf(waiters: Iterable<Waiter>): Waiter | undefined {
-  let first: Waiter | undefined;
-  for (const each of waiters) {
-    if (!first || bySeniority(each.seniority, first.seniority) < 0) first = each;
-  }
-  return first;
-}
+const inOrder = (a: Waiter, b: Waiter): number =>
+  bySeniority(a.seniority, b.seniority) || a.askedAt - b.askedAt;
 
 export function createSemaphore(count: number): Semaphore {
-  const waiters = new Set<Waiter>();
+  const waiting = new Set<Waiter>();
+  /** Those that wait, and some that left already. */
+  let queue = new TinyQueue<Waiter>([], inOrder);
+  let asked = 0;
   let taken = 0;
   let closed = false;
   const refused = () => new Cancelled('no turn is given any more');
+  const leave = (waiter: Waiter) => {
+    waiting.delete(waiter);
+    if (queue.length - waiting.size > Math.max(LEFT_MAX, waiting.size)) {
+      queue = new TinyQueue([...waiting], inOrder);
+    }
+  };
+  const nextWaiter = (): Waiter | undefined => {
+    let next = queue.pop();
+    while (next && !waiting.has(next)) next = queue.pop();
+    return next;
+  };
   return {
     get taken() {
       return taken;
@@ -44,26 +58,28 @@ export function createSemaphore(count: number): Semaphore {
           return resolve();
         }
         const onAbort = () => waiter.refuse();
-        const leave = () => {
-          waiters.delete(waiter);
+        const end = () => {
+          leave(waiter);
           signal.removeEventListener('abort', onAbort);
         };
         const waiter: Waiter = {
           seniority,
-          grant: () => (leave(), resolve()),
-          refuse: () => (leave(), reject(refused())),
+          askedAt: (asked += 1),
+          grant: () => (end(), resolve()),
+          refuse: () => (end(), reject(refused())),
         };
-        waiters.add(waiter);
+        waiting.add(waiter);
+        queue.push(waiter);
         signal.addEventListener('abort', onAbort, { once: true });
       }),
     release: () => {
-      const next = firstOf(waiters);
+      const next = nextWaiter();
       if (next) next.grant();
       else taken -= 1;
     },
     close: () => {
       closed = true;
-      for (const waiter of waiters) waiter.refuse();
+      for (const waiter of waiting) waiter.refuse();
     },
   };
 }

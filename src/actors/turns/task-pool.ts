@@ -63,6 +63,9 @@ interface Entry extends Turn {
   reclaim: unknown;
 }
 
+/** Nobody works on for a turn without work, so that no error of its own has to be made for each. */
+const OVER = new Cancelled('the turn is over');
+
 export function createTaskPool({ places, unusedMs, clock, log }: TaskPoolOptions): TaskPool {
   const pools = {
     agentStart: createSemaphore(places.agentStart),
@@ -95,7 +98,7 @@ export function createTaskPool({ places, unusedMs, clock, log }: TaskPoolOptions
     if (!entry) return;
     entries.delete(slot);
     clock.clearTimeout(entry.reclaim);
-    entry.controller.abort(new Cancelled(`the task on ${slot} was ended`));
+    entry.controller.abort(entry.held.work ? new Cancelled(`the task on ${slot} was ended`) : OVER);
     entry.held.shell?.close();
     cancelWork(entry);
     leavePlace(entry);

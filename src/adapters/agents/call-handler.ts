@@ -4,10 +4,11 @@ import {
   GRPC_CONTENT_TYPE,
   GrpcError,
   GrpcStatus,
-  readFrame,
+  createFrameReader,
   statusTrailers,
   writeFrame,
 } from '../../wire/grpc.ts';
+import type { FrameReader } from '../../wire/grpc.ts';
 import { HEARTBEAT_PATH } from '../../wire/heartbeat.ts';
 import { networkOf } from '../../domain/network.ts';
 import type { Clock } from '../clock/port.ts';
@@ -15,7 +16,7 @@ import type { Log } from '../log/port.ts';
 import type { Metrics } from '../metrics/port.ts';
 import { readClientKey } from './client-key.ts';
 import type { Connections } from './connections.ts';
-import type { HeartbeatService } from './heartbeat-service.ts';
+import type { Caller, HeartbeatService } from './heartbeat-service.ts';
 import type { AgentServerLimits } from './limits.ts';
 
 export interface CallHandlerOptions {
@@ -30,13 +31,18 @@ export interface CallHandlerOptions {
   readonly connections: Pick<Connections, 'accepted' | 'refused'>;
 }
 
-/** Takes one call from its headers to its status. Total: whatever the peer does, it is logged. */
-export type CallHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
+export interface CallHandler {
+  /** Takes one call from its headers to its status. Total: whatever the peer does, it is logged. */
+  take(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void;
+  /** Resolves once no call is under way. */
+  idle(): Promise<void>;
+}
 
 export function createCallHandler(options: CallHandlerOptions): CallHandler {
   const { clock, log, limits, metrics, connections } = options;
   const answer = createAnswer(options);
-  const take = async (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
+  const underWay = createCallLimit(limits.callMs, clock);
+  const handle = async (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
     const startedMs = clock.monotonic();
     try {
       sendAnswer(stream, await answer(stream, headers), log);
@@ -52,39 +58,116 @@ export function createCallHandler(options: CallHandlerOptions): CallHandler {
       metrics?.observe('heartbeat_seconds', {}, (clock.monotonic() - startedMs) / 1000);
     }
   };
-  return (stream, headers) => {
-    // A peer that goes away is no news; what it lost it will send again.
-    stream.on('error', (error) => log.debug({ err: error.message }, 'call broken off'));
-    // Until the peer took the answer, which it may be as slow to do as to send the call.
-    const limit = clock.setTimeout(() => cutOff(stream), limits.callMs);
-    stream.once('close', () => clock.clearTimeout(limit));
-    // A stream may end between any look at it and the next write, which then throws.
-    take(stream, headers).catch((error: unknown) =>
-      log.debug({ err: error }, 'call could not be answered'),
-    );
+  return {
+    take(stream, headers) {
+      // A peer that goes away is no news; what it lost it will send again.
+      stream.on('error', (error) => log.debug({ err: error.message }, 'call broken off'));
+      // Until the peer took the answer, which it may be as slow to do as to send the call.
+      underWay.add(stream);
+      // A stream may end between any look at it and the next write, which then throws.
+      handle(stream, headers).catch((error: unknown) =>
+        log.debug({ err: error }, 'call could not be answered'),
+      );
+    },
+    idle: underWay.idle,
+  };
+}
+
+/**
+ * The calls that are under way; those that take longer than they may are cut off. All may take
+ * equally long, so one timer for the oldest will do.
+ */
+function createCallLimit(limitMs: number, clock: Clock) {
+  const endsAtMs = new Map<ServerHttp2Stream, number>();
+  const waiting: (() => void)[] = [];
+  let timer: unknown;
+  const cutOffLate = () => {
+    timer = undefined;
+    for (const [stream, endMs] of endsAtMs) {
+      const leftMs = endMs - clock.monotonic();
+      if (leftMs > 0) {
+        timer = clock.setTimeout(cutOffLate, leftMs);
+        return;
+      }
+      if (!stream.closed) stream.close(constants.NGHTTP2_CANCEL);
+    }
+  };
+  return {
+    add(stream: ServerHttp2Stream): void {
+      timer ??= clock.setTimeout(cutOffLate, limitMs);
+      endsAtMs.set(stream, clock.monotonic() + limitMs);
+      stream.on('close', () => {
+        endsAtMs.delete(stream);
+        if (endsAtMs.size > 0) return;
+        clock.clearTimeout(timer);
+        timer = undefined;
+        for (const resolve of waiting.splice(0)) resolve();
+      });
+    },
+    idle: () =>
+      new Promise<void>(
+        (resolve) => void (endsAtMs.size === 0 ? resolve() : waiting.push(resolve)),
+      ),
   };
 }
 
 type Answer = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => Promise<Uint8Array>;
 
 function createAnswer({ service, limits, isOpen, connections }: CallHandlerOptions): Answer {
-  const keys = createKeyCache();
+  const callers = new WeakMap<Http2Session, Caller>();
   return async (stream, headers) => {
     if (!isOpen()) throw new GrpcError(GrpcStatus.unavailable, 'try again later');
     assertIsHeartbeat(headers);
     const { session } = stream;
-    const address = session?.destroyed ? undefined : session?.socket.remoteAddress;
-    if (!session || !address) throw new GrpcError(GrpcStatus.unavailable, 'the peer is gone');
-    const publicKey = keys(session);
-    // The answer of a refused call must still go out, so the stream is not to be destroyed.
-    const chunks = () => stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
+    if (!session || session.destroyed) throw gone();
+    // Checking a certificate costs a signature, so it is done once for each connection.
+    const known = callers.get(session);
+    const caller = known ?? callerOf(session);
+    if (!known) callers.set(session, caller);
     const body = (take: (bytes: number) => boolean) =>
-      readFrame(chunks(), limits.messageBytes, take);
-    const network = networkOf(address);
-    const answer = await service({ body, publicKey, network, connection: session });
+      readBody(stream, createFrameReader(limits.messageBytes, take));
+    const answer = await service({ caller, body });
     connections.accepted(session);
     return answer;
   };
+}
+
+const gone = () => new GrpcError(GrpcStatus.unavailable, 'the peer is gone');
+
+/** @throws {GrpcError} UNAUTHENTICATED: see {@link readClientKey}; UNAVAILABLE the peer is gone. */
+function callerOf(session: Http2Session): Caller {
+  const { remoteAddress } = session.socket;
+  if (!remoteAddress) throw gone();
+  const publicKey = readClientKey(session);
+  const key = Buffer.from(publicKey).toString('hex');
+  return { publicKey, key, network: networkOf(remoteAddress) };
+}
+
+/** Reads no further than it may: the answer of a refused call must still go out. */
+function readBody(stream: ServerHttp2Stream, frame: FrameReader): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown) => {
+      stream.pause();
+      reject(error);
+    };
+    stream.on('data', (piece: Buffer) => {
+      try {
+        frame.add(piece);
+      } catch (error) {
+        fail(error);
+      }
+    });
+    stream.on('end', () => {
+      try {
+        resolve(frame.end());
+      } catch (error) {
+        fail(error);
+      }
+    });
+    stream.on('close', () => {
+      if (!stream.readableEnded) reject(new Error('the call ended before its message'));
+    });
+  });
 }
 
 const OUTCOMES = new Map<number, Parameters<Metrics['heartbeat']>[0]>([
@@ -94,16 +177,6 @@ const OUTCOMES = new Map<number, Parameters<Metrics['heartbeat']>[0]>([
   [GrpcStatus.unimplemented, 'invalid'],
   [GrpcStatus.resourceExhausted, 'limited'],
 ]);
-
-/** Checking a certificate costs a signature, so it is done once for each connection. */
-function createKeyCache(): (session: Http2Session) => Uint8Array {
-  const keys = new WeakMap<Http2Session, Uint8Array>();
-  return (session) => {
-    const key = keys.get(session) ?? readClientKey(session);
-    keys.set(session, key);
-    return key;
-  };
-}
 
 function assertIsHeartbeat(headers: IncomingHttpHeaders): void {
   const isCall =
@@ -120,10 +193,6 @@ function assertIsHeartbeat(headers: IncomingHttpHeaders): void {
 const isOver = (stream: ServerHttp2Stream): boolean =>
   stream.closed || stream.destroyed || stream.headersSent;
 
-function cutOff(stream: ServerHttp2Stream): void {
-  if (!stream.closed) stream.close(constants.NGHTTP2_CANCEL);
-}
-
 function brokenCall(stream: ServerHttp2Stream, error: unknown, log: Log): GrpcError {
   if (!isOver(stream)) log.error({ err: error }, 'heartbeat call failed');
   return new GrpcError(GrpcStatus.unavailable, 'try again later', { cause: error });
@@ -135,11 +204,13 @@ const HEAD = {
   'grpc-accept-encoding': 'identity',
 };
 
+const OK = statusTrailers(GrpcStatus.ok);
+
 function sendAnswer(stream: ServerHttp2Stream, message: Uint8Array, log: Log): void {
   if (isOver(stream)) return;
   stream.on('wantTrailers', () => {
     try {
-      stream.sendTrailers(statusTrailers(GrpcStatus.ok));
+      stream.sendTrailers(OK);
     } catch (error) {
       log.debug({ err: error }, 'call ended before its status');
     }

@@ -12,8 +12,6 @@ export interface Connections {
   accepted(session: Http2Session): void;
   /** A call on it was refused, whose caller is to blame; too many of them end the connection. */
   refused(session: Http2Session): void;
-  /** Resolves once no call is under way. */
-  idle(): Promise<void>;
   /** Ends them all at once. */
   destroy(): void;
 }
@@ -30,17 +28,20 @@ export function watchConnections(
 ): Connections {
   const open = new Set<Socket>();
   const sessions = new Set<Http2Session>();
-  const timers = new Map<Http2Session, unknown>();
+  /** When those that no agent was heard on yet have to end. */
+  const ends = new Map<Http2Session, unknown>();
   const refusals = new WeakMap<Http2Session, number>();
   const connects = createRateLimit(limits.connects, clock);
   const strangers = createStrangers(limits);
 
   const accepted = (session: Http2Session) => {
     refusals.delete(session);
-    if (!timers.has(session)) return;
-    clock.clearTimeout(timers.get(session));
-    timers.delete(session);
-    if (!session.destroyed) strangers.leave(peerOf(session.socket));
+    if (!ends.has(session)) return;
+    clock.clearTimeout(ends.get(session));
+    ends.delete(session);
+    if (session.destroyed) return;
+    strangers.leave(peerOf(session.socket));
+    watchIdle(session, limits, clock);
   };
   server.maxConnections = limits.connectionsMax;
   server.prependListener('connection', (socket: Socket) => {
@@ -52,28 +53,18 @@ export function watchConnections(
     });
     if (!connects.take(network) || !strangers.enter(peer, network, socket)) socket.destroy();
   });
-  let calls = 0;
-  const waiting: (() => void)[] = [];
-  server.on('stream', (stream) => {
-    calls += 1;
-    stream.on('close', () => {
-      calls -= 1;
-      if (calls === 0) for (const resolve of waiting.splice(0)) resolve();
-    });
-  });
   server.on('unknownProtocol', (socket) => socket.destroy());
   server.on('session', (session) => {
     sessions.add(session);
-    timers.set(
+    ends.set(
       session,
       clock.setTimeout(() => session.destroy(), limits.strangerMs),
     );
     session.on('close', () => {
       sessions.delete(session);
-      clock.clearTimeout(timers.get(session));
-      timers.delete(session);
+      clock.clearTimeout(ends.get(session));
+      ends.delete(session);
     });
-    session.setTimeout(limits.idleMs, () => session.destroy());
   });
   return {
     sessions,
@@ -83,9 +74,30 @@ export function watchConnections(
       refusals.set(session, count);
       if (count > limits.refusedCallsMax) session.destroy();
     },
-    idle: () => new Promise((resolve) => void (calls === 0 ? resolve() : waiting.push(resolve))),
     destroy: () => open.forEach((socket) => socket.destroy()),
   };
+}
+
+/**
+ * Ends a connection on which nothing came for a while. The session's own timeout would be set anew
+ * for each frame, several times a call; here is one look in a while.
+ */
+function watchIdle(
+  session: Http2Session,
+  { idleMs }: Pick<AgentServerLimits, 'idleMs'>,
+  clock: Clock,
+): void {
+  let seenBytes = session.socket.bytesRead;
+  const look = () => {
+    // It is over, and only the peer's end of the socket is still open: the session has none any more.
+    if (session.destroyed) return;
+    const { bytesRead } = session.socket;
+    if (bytesRead === seenBytes) session.destroy();
+    else timer = clock.setTimeout(look, idleMs);
+    seenBytes = bytesRead;
+  };
+  let timer = clock.setTimeout(look, idleMs);
+  session.on('close', () => clock.clearTimeout(timer));
 }
 
 /** Names a connection to this listener as long as it is open. */

@@ -25,14 +25,19 @@ export interface HeartbeatServiceOptions {
   readonly hardwareReportWanted?: ((machine: MachineId) => boolean) | undefined;
 }
 
-/** One call, as the transport saw it. */
-export interface HeartbeatCall {
+/** Who is at the other end of a connection: the same for all its calls. */
+export interface Caller {
   /** Raw Ed25519 key that TLS proved. */
   readonly publicKey: Uint8Array;
+  /** The same in hexadecimal. */
+  readonly key: string;
   /** Whose it is: an IPv4 address, or the /64 of an IPv6 address. */
   readonly network: string;
-  /** The same for all calls of a connection, another for each connection. */
-  readonly connection: object;
+}
+
+/** One call, as the transport saw it. */
+export interface HeartbeatCall {
+  readonly caller: Caller;
   /**
    * Reads the serialized request; not asked for when the caller has used up its limit. Asks `take`
    * for room for each piece of it, and fails when there is none.
@@ -59,12 +64,12 @@ export function createHeartbeatService(options: HeartbeatServiceOptions): Heartb
   const record = createRecorder(options);
   const agents = createByteRoom<string>(limits.agentBytes);
   const strangers = createByteRoom<string>(limits.strangerBytes);
-  const connections = createByteRoom<object>({ all: Infinity, each: limits.connectionBytes });
+  const connections = createByteRoom<Caller>({ all: Infinity, each: limits.connectionBytes });
 
-  const answer = async ({ publicKey, network }: HeartbeatCall, key: string, body: Uint8Array) => {
+  const answer = async ({ publicKey, network, key }: Caller, body: Uint8Array) => {
     const received = decode(body);
     const beat = toBeat(received, publicKey);
-    const accepted = await record(beat, received);
+    const accepted = await record(beat, received, claimOf(beat, key));
     if (!accepted) {
       knownKeys.delete(key);
       refusalsOfNetwork.take(network);
@@ -78,9 +83,8 @@ export function createHeartbeatService(options: HeartbeatServiceOptions): Heartb
       reboot: accepted.mayReboot ?? false,
     });
   };
-  return async (call) => {
-    const { publicKey, network, connection } = call;
-    const key = Buffer.from(publicKey).toString('hex');
+  return async ({ caller, body }) => {
+    const { key, network } = caller;
     const isKnown = knownKeys.has(key);
     // Agents that share an address with a bad caller are not to suffer for it.
     const mayCall = (isKnown || refusalsOfNetwork.has(network)) && callsOfKey.take(key);
@@ -88,9 +92,9 @@ export function createHeartbeatService(options: HeartbeatServiceOptions): Heartb
     // Keys are free, addresses are not; how many connections there are is bounded elsewhere.
     const room = isKnown
       ? agents.enter(key)
-      : firstOf(connections.enter(connection), strangers.enter(network));
+      : firstOf(connections.enter(caller), strangers.enter(network));
     try {
-      return await answer(call, key, await call.body(room.take));
+      return await answer(caller, await body(room.take));
     } finally {
       room.leave();
     }
@@ -98,7 +102,11 @@ export function createHeartbeatService(options: HeartbeatServiceOptions): Heartb
 }
 
 /** Null: not an agent we know. @throws {GrpcError} INVALID_ARGUMENT, UNAVAILABLE … */
-type Recorder = (beat: HeartbeatRecord, received: ReceivedHeartbeat) => Promise<Accepted | null>;
+type Recorder = (
+  beat: HeartbeatRecord,
+  received: ReceivedHeartbeat,
+  claim: string,
+) => Promise<Accepted | null>;
 
 /**
  * Decoding a report is dear, so it is done for agents only: one that was accepted a short while ago
@@ -108,11 +116,10 @@ type Recorder = (beat: HeartbeatRecord, received: ReceivedHeartbeat) => Promise<
 function createRecorder({ intake, log, clock }: HeartbeatServiceOptions): Recorder {
   // The key alone would let an agent pass for one on other machines.
   const known = createRecentSet(KNOWN_MS, clock);
-  const record = async (each: HeartbeatRecord): Promise<Accepted | null> => {
-    const outcome = await intake.record(each).catch((error: unknown) => {
+  const record = async (each: HeartbeatRecord, claim: string): Promise<Accepted | null> => {
+    const outcome = await intake.record(each, claim).catch((error: unknown) => {
       throw unavailable(error);
     });
-    const claim = claimOf(each);
     if (outcome.kind === 'unauthenticated') {
       known.delete(claim);
       return null;
@@ -121,12 +128,12 @@ function createRecorder({ intake, log, clock }: HeartbeatServiceOptions): Record
     if (outcome.kind === 'invalid') throw invalid(outcome.message);
     return outcome;
   };
-  return async (beat, received) => {
-    const bare = known.has(claimOf(beat)) ? undefined : await record(beat);
+  return async (beat, received, claim) => {
+    const bare = known.has(claim) ? undefined : await record(beat, claim);
     if (bare === null) return null;
     const { valid, hardwareFault, installationFault } = readReports(received);
     const hasReports = Object.keys(valid).length > 0;
-    const accepted = bare && !hasReports ? bare : await record({ ...beat, ...valid });
+    const accepted = bare && !hasReports ? bare : await record({ ...beat, ...valid }, claim);
     if (!accepted) return null;
     const { machineId: machine } = beat;
     if (hardwareFault !== null)

@@ -98,10 +98,8 @@ export async function startAgentFront(options: AgentFrontOptions): Promise<Agent
   const hardwareReportWanted = options.hardwareReportWanted ?? wishes.take;
   const service = createHeartbeatService({ ...options, intake, limits, hardwareReportWanted });
   const { metrics } = options;
-  server.on(
-    'stream',
-    createCallHandler({ service, clock, log, limits, metrics, isOpen, connections }),
-  );
+  const calls = createCallHandler({ service, clock, log, limits, metrics, isOpen, connections });
+  server.on('stream', calls.take);
   hearErrors(server, log);
   await listen(server, options.listen).catch((error: unknown) => {
     wishes.stop();
@@ -116,7 +114,7 @@ export async function startAgentFront(options: AgentFrontOptions): Promise<Agent
       wishes.stop();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const session of connections.sessions) session.close();
-      const answered = Promise.all([intake.close(), connections.idle()]);
+      const answered = Promise.all([intake.close(), calls.idle()]);
       await within(clock, graceMs, answered);
       await within(clock, Math.min(graceMs, GOODBYE_MS), closed);
       connections.destroy();

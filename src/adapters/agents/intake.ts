@@ -9,10 +9,10 @@ import type { AgentServerLimits } from './limits.ts';
 /** Gathers heartbeats into batches, and keeps from the store what it refused a moment ago. */
 export interface Intake {
   /**
-   * Answers after the commit. @throws {Unreachable} database not available. @throws {Throttled} too
-   * many wait. @throws {Cancelled} closed.
+   * Answers after the commit. `claim` is that of the record. @throws {Unreachable} database not
+   * available. @throws {Throttled} too many wait. @throws {Cancelled} closed.
    */
-  record(record: HeartbeatRecord): Promise<HeartbeatOutcome>;
+  record(record: HeartbeatRecord, claim?: string): Promise<HeartbeatOutcome>;
   /** Takes no more; resolves when all that was taken is answered. */
   close(): Promise<void>;
 }
@@ -26,10 +26,20 @@ export interface IntakeOptions {
 }
 
 export interface BatchOptions {
-  /** How long the first heartbeat of a batch waits for others. */
-  readonly maxMs: number;
-  /** Heartbeats in one transaction. */
+  /**
+   * Two batches begin so far apart, except that one which has enough begins at once. So nobody waits
+   * who comes alone, and a fleet at its usual rate costs so many statements a second at most.
+   */
+  readonly gapMs: number;
+  /** So many are worth a statement. */
+  readonly enough: number;
+  /** Heartbeats in one statement. */
   readonly max: number;
+}
+
+interface Claimed {
+  readonly record: HeartbeatRecord;
+  readonly claim: string;
 }
 
 const RETRY_AFTER_MS = 1_000;
@@ -39,27 +49,32 @@ export const BATCHES_IN_FLIGHT = 2;
 export function createIntake({ clock, batch, limits, ...options }: IntakeOptions): Intake {
   const refused = createRecentSet(limits.refusalMs, clock);
   let closed = false;
-  const batcher = createBatcher<HeartbeatRecord, HeartbeatOutcome>({
-    collect: () => sleep(clock, batch.maxMs),
+  let nextMs = -Infinity;
+  const batcher = createBatcher<Claimed, HeartbeatOutcome>({
+    collect: async () => {
+      const waitMs = nextMs - clock.monotonic();
+      if (waitMs > 0) await sleep(clock, waitMs);
+    },
     sizeMax: batch.max,
+    sizeEnough: batch.enough,
     concurrency: BATCHES_IN_FLIGHT,
-    keyOf: claimOf,
-    run: async (records) => {
-      const outcomes = await options.record(records);
+    keyOf: ({ claim }) => claim,
+    run: async (claimed) => {
+      nextMs = clock.monotonic() + batch.gapMs;
+      const outcomes = await options.record(claimed.map(({ record }) => record));
       return outcomes.map((outcome) =>
         outcome.kind === 'unavailable' ? { error: outcome.error } : { ok: outcome },
       );
     },
   });
   return {
-    async record(record) {
+    async record(record, claim = claimOf(record)) {
       if (closed) throw new Cancelled('the agent server is closing');
-      const claim = claimOf(record);
       if (refused.has(claim)) return { kind: 'unauthenticated' };
       if (batcher.waiting >= limits.waitingMax) {
         throw new Throttled('too many heartbeats wait', clock.now() + RETRY_AFTER_MS);
       }
-      const outcome = await batcher.submit(record);
+      const outcome = await batcher.submit({ record, claim });
       if (outcome.kind === 'unauthenticated') refused.add(claim);
       return outcome;
     },
@@ -70,9 +85,11 @@ export function createIntake({ clock, batch, limits, ...options }: IntakeOptions
   };
 }
 
-/** Who the caller says it is, with the key it proved to have. */
-export const claimOf = ({
-  machineId,
-  publicKey,
-}: Pick<HeartbeatRecord, 'machineId' | 'publicKey'>): string =>
-  `${machineId}/${Buffer.from(publicKey).toString('hex')}`;
+/**
+ * Who the caller says it is, with the key it proved to have.
+ * @param key in hexadecimal.
+ */
+export const claimOf = (
+  { machineId, publicKey }: Pick<HeartbeatRecord, 'machineId' | 'publicKey'>,
+  key = Buffer.from(publicKey).toString('hex'),
+): string => `${machineId}/${key}`;

@@ -30,7 +30,7 @@ export interface AgentServerLimits {
   readonly refusalMs: number;
   /** How long a connection may be open before an agent of ours was heard on it. */
   readonly strangerMs: number;
-  /** How long nothing may come on a connection. */
+  /** How long nothing may come on a connection of an agent; it is ended after twice this at most. */
   readonly idleMs: number;
   /** What agents, each by its key, have us hold in memory at once. */
   readonly agentBytes: Room;

@@ -70,8 +70,8 @@ function plainNote(note: WorkNote): WorkNote {
       return { ...note, operationRef: plainText(note.operationRef) };
     case 'recoveryAsked':
       return { ...note, bootId: plainTextOr(note.bootId) };
-    case 'hostKeyProved':
-      return { ...note, hostKey: plainText(note.hostKey) };
+    case 'agentStartAttempt':
+      return note.hostKey === undefined ? note : { ...note, hostKey: plainText(note.hostKey) };
     default:
       return note;
   }

@@ -53,15 +53,22 @@ export type { FailureEffects, FinishChange, Quarantine, Work, WorkNote } from '.
 export interface Bmdb {
   /** Inserts a session. Its signal is not yet watched by anybody: the caller must poke it. */
   openSession(options: SessionOptions): Promise<BmdbSession>;
-  /** All rows, read in one snapshot. */
-  scan(signal: AbortSignal): Promise<BmdbSnapshot>;
+  /**
+   * All rows, read in one snapshot.
+   * @param keep given each row as it is read, answers the one to keep: whoever has an equal one
+   *   already spares the memory of another. Must be quick, and may be asked twice.
+   */
+  scan(signal: AbortSignal, keep?: KeepRow): Promise<BmdbSnapshot>;
   /**
    * What changed since a scan or the last such call. Heartbeats, and work that ended because its
    * session died, are no changes: compare `sessions`.
    * @returns null when the database cannot tell (any more): scan instead.
    */
   changesSince(cursor: Cursor, signal: AbortSignal): Promise<BmdbChanges | null>;
-  /** Fresh rows of one machine; `row` is null when it does not exist. */
+  /**
+   * Fresh rows of one machine; `row` is null when it does not exist. What has been begun is not
+   * stopped by the signal.
+   */
   readMachine(id: MachineId, signal: AbortSignal): Promise<MachineReading>;
   /**
    * Fires (without content) when rows may have changed. Only a hint: a wake may be lost, so a
@@ -88,6 +95,8 @@ export interface Bmdb {
   readonly inspection: BmdbInspection;
   close(): Promise<void>;
 }
+
+export type KeepRow = (row: MachineRow) => MachineRow;
 
 /** `reconnected`: wakes were lost meanwhile, and perhaps a database came back: scan. */
 export type Wake = 'changed' | 'reconnected';
@@ -144,6 +153,11 @@ export interface BmdbSurroundings extends ReadingMoment {
 export interface BmdbSnapshot extends BmdbSurroundings {
   readonly machines: readonly MachineRow[];
 }
+/** What plans are made of. */
+export type FleetRows = Pick<
+  BmdbSnapshot,
+  'nowMs' | 'machines' | 'intents' | 'holds' | 'penalties'
+>;
 export interface BmdbChanges extends BmdbSurroundings {
   /** Rows of the machines that changed, as they are now. */
   readonly machines: readonly MachineRow[];
@@ -274,8 +288,8 @@ export interface IntentBook {
   resume(witness: Witness): Promise<IntentRow>;
   /**
    * Before each attempt, and when an attempt's outcome is unknown.
-   * @throws {NothingToDo} `attempts` is given, and by now a hold forbids to use the slot: nothing
-   *   was written, and the attempt must not be made.
+   * @throws {NothingToDo} `attempts` is given, and by now a hold forbids to use the slot, or it is on
+   *   the shelf or has a machine: nothing was written, and the attempt must not be made.
    */
   progress(
     witness: Witness,

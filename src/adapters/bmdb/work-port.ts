@@ -65,8 +65,11 @@ export interface FailureEffects {
 }
 
 export type WorkNote =
-  /** Agent start, before the agent is executed: upserts `machine_agent_start_attempt`. */
-  | { readonly kind: 'agentStartAttempt' }
+  /**
+   * Agent start, before the agent is executed: upserts `machine_agent_start_attempt`. A host key that
+   * was proved is pinned from now on.
+   */
+  | { readonly kind: 'agentStartAttempt'; readonly hostKey?: string }
   /**
    * Recovery, before anything is asked of the machine or the provider: asked now, with what is known
    * from before. Of the ladder's own: its rung, attempts + 1. Of an order: the ladder stays.
@@ -85,8 +88,6 @@ export type WorkNote =
   | { readonly kind: 'powerSeenOff' }
   /** The provider accepted to switch it on: nothing of ours keeps it off any more. */
   | { readonly kind: 'powerOnAccepted' }
-  /** Agent start, once the host key was proved: pinned from now on. */
-  | { readonly kind: 'hostKeyProved'; readonly hostKey: string }
   /**
    * Recovery, after the provider refused for certain: nothing is under way. `counts` false: it said
    * nothing of the machine (no connection, throttled), so the attempt is taken back.

@@ -17,6 +17,7 @@ import type { SshKey } from './key-file.ts';
 import { defaultShellLimits, signersMax } from './limits.ts';
 import type { ShellLimits } from './limits.ts';
 import type { RemoteShell, ShellSession, ShellTarget } from './port.ts';
+import { createTurns } from './sftp-file.ts';
 import { assertSuccess, exec } from './ssh2-exec.ts';
 import { openLink, runStep } from './ssh2-link.ts';
 import type { Link } from './ssh2-link.ts';
@@ -55,6 +56,7 @@ export function createSsh2Shell(options: Ssh2ShellOptions): Ssh2Shell {
   const { clock, log, metrics } = options;
   const limits: ShellLimits = { ...defaultShellLimits, ...options.limits };
   const keepalive = options.keepalive ?? { intervalMs: 15_000, missesMax: 3 };
+  const beginUpload = createTurns();
   let signers = readSigners(options.signers);
   const counted = async <T>(op: string, running: Promise<T>): Promise<T> => {
     try {
@@ -78,7 +80,8 @@ export function createSsh2Shell(options: Ssh2ShellOptions): Ssh2Shell {
       const step = { what: `upload ${path} to ${link.name}`, timeoutMs, signal };
       const onResume = (fromBytes: number) =>
         log.info({ target: link.name, path, fromBytes }, 'an upload goes on where it broke off');
-      const work = () => uploadFile({ client: link.client, elevation, onResume }, path, file);
+      const work = () =>
+        uploadFile({ client: link.client, elevation, turn: beginUpload(), onResume }, path, file);
       return counted('upload', runStep(link, clock, step, work));
     },
     execute(argv, stdin, signal) {

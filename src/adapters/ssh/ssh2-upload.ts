@@ -4,7 +4,7 @@ import { quote } from 'shell-quote';
 import type { Client } from 'ssh2';
 import { explain, UploadFailed } from '../../domain/errors.ts';
 import type { UploadFile } from './port.ts';
-import { openSftp, writeFileFrom } from './sftp-file.ts';
+import { openSftp, writeFileFrom, type Turn } from './sftp-file.ts';
 import { exec, excerpt } from './ssh2-exec.ts';
 import type { Finished } from './ssh2-exec.ts';
 import { uploadSteps, WRITTEN } from './upload-scripts.ts';
@@ -14,6 +14,8 @@ export interface UploadMeans {
   readonly client: Client;
   /** Stands before commands that need the rights of root; empty: the user has them. */
   readonly elevation: readonly string[];
+  /** For each chunk over SFTP. */
+  readonly turn: Turn;
   /** Told when an earlier upload is continued. */
   onResume(fromBytes: number): void;
 }
@@ -55,7 +57,7 @@ export async function uploadFile(
 type Steps = ReturnType<typeof uploadSteps>;
 
 async function writePart(
-  { client }: UploadMeans,
+  { client, turn }: UploadMeans,
   { directory, own }: UploadNames,
   steps: Steps,
   opening: ReturnType<typeof openSftp>,
@@ -64,7 +66,8 @@ async function writePart(
 ): Promise<void> {
   try {
     const sftp = await opening;
-    if (sftp) return await writeFileFrom(sftp, posix.join(directory, own), content, fromBytes);
+    const path = posix.join(directory, own);
+    if (sftp) return await writeFileFrom(sftp, path, content, { fromBytes, turn });
     const argv = fromBytes > 0 ? steps.append : steps.write;
     await run(client, `write ${own}`, argv, content.subarray(fromBytes));
   } catch (error) {

@@ -7,7 +7,7 @@
 /** Reads its input to the end. OpenSSL is several times faster than the older `sha256sum`. */
 const DIGEST = [
   'digest() {',
-  '  if [ "$(command -v openssl)" ]; then openssl dgst -sha256 -r; else sha256sum; fi | cut -c 1-64',
+  '  if command -v openssl >/dev/null; then openssl dgst -sha256 -r; else sha256sum; fi | cut -c 1-64',
   '}',
 ];
 const script = (...lines: readonly string[]): string => lines.join('\n');
@@ -16,7 +16,11 @@ const script = (...lines: readonly string[]): string => lines.join('\n');
  * Goes to the directory `$1`, or home, and runs the rest there. Works as the user that logged in:
  * what follows may be run as another one, who has another home.
  */
-const ENTER = script('if [ "$1" ]; then cd "$1" || exit; else cd || exit; fi', 'shift', '"$@"');
+const ENTER = script(
+  'if [ "$1" ]; then cd "$1" || exit; else cd || exit; fi',
+  'shift',
+  'exec "$@"',
+);
 
 /** Says `same` if the file is there already, and sets its mode. */
 const COMPARE = script(

@@ -271,7 +271,7 @@ describe('what is newer stays', () => {
     expect(mirror.facts().get(SLOT)?.row?.agentStarted).not.toBeNull();
     await advance(clock, MINUTE);
     await answer({ machines: [machineRow()] });
-    expect(fresh()).toEqual([observed('Provisioned', 'waiting')]);
+    expect(fresh()).toEqual([observed('Running', 'late'), observed('Provisioned', 'waiting')]);
   });
 
   test('a scan that began after a single read counts at once', async () => {

@@ -4,6 +4,7 @@ import { fleetReads, type FleetRead } from '../../../src/actors/mirror/reads.ts'
 import type { BmdbSnapshot } from '../../../src/adapters/bmdb/port.ts';
 import { Unreachable } from '../../../src/domain/errors.ts';
 import { cursor } from '../../../src/domain/ids.ts';
+import type { MachineRow } from '../../../src/domain/machine.ts';
 import { clockScheduler } from '../../support/clock-scheduler.ts';
 import { recordingLog } from '../../doubles/recording-log.ts';
 import { scriptedBmdb, type ScriptedBmdb } from '../../doubles/scripted-bmdb.ts';
@@ -38,9 +39,14 @@ const start = (pollMs: number | null = null) => {
     random: { next: () => chance, uuid: () => 'unused' },
   };
   const within = { signal: stopping.signal, scheduler: clockScheduler(clock) };
-  subscription = fleetReads(options, { nudges$, onBegin: () => (begun += 1) }, within).subscribe(
-    (read) => reads.push(read),
-  );
+  const hooks = {
+    nudges$,
+    onBegin: () => (begun += 1),
+    onFailed: () => undefined,
+    keep: (row: MachineRow) => row,
+    take: async (read: FleetRead) => void reads.push(read),
+  };
+  subscription = fleetReads(options, hooks, within).subscribe();
 };
 
 beforeEach(() => {

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createMirrorRows } from '../../../src/actors/mirror/rows.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
+import { finish } from '../../../src/domain/steps.ts';
 import { machineRow, MACHINE } from '../../support/facts.ts';
 
 const around = {
@@ -57,7 +58,7 @@ test('whatever the order in which reads begin, see and come in, the newest seen 
         const moment = { nowMs: beganAtMs, version: seenAtMs };
         const machines = row ? [row] : [];
         const some = { ...around, ...moment, machines };
-        if (kind === 'scan') rows.takeScan(some, beganAtMs);
+        if (kind === 'scan') finish(rows.takeScan(some, beganAtMs));
         else if (kind === 'reading') rows.takeReading(MACHINE, { ...moment, row }, beganAtMs);
         else rows.takeChanges({ ...some, gone: row ? [] : [MACHINE] }, beganAtMs);
         newest = Math.max(newest, seenAtMs);

@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import {
   createLeases,
   provisionerJob,
@@ -14,6 +14,7 @@ import {
   type VirtualClock,
 } from '../../doubles/simulated-clock.ts';
 import { Unreachable } from '../../../src/domain/errors.ts';
+import type { SessionId } from '../../../src/domain/ids.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../src/domain/policy.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import { recordingLog, type RecordingLog } from '../../doubles/recording-log.ts';
@@ -30,12 +31,15 @@ beforeEach(() => {
 });
 
 let log: RecordingLog;
-async function daemon(): Promise<{ keeper: SessionKeeper; leases: Leases }> {
+async function daemon(
+  holderOf: (job: string) => SessionId | null = () => null,
+): Promise<{ keeper: SessionKeeper; leases: Leases }> {
   log = recordingLog();
   const keeper = createSessionKeeper({ bmdb, log, component: 'shepherd', runtimeInfo: 'test' });
   await runService(keeper.services.openSession, { intervalMs: 3_600_000 }).result;
   const random = createSeededRandom(2);
-  return { keeper, leases: createLeases({ keeper, clock, random, log, retryMs: 3_000 }) };
+  const leases = createLeases({ keeper, holderOf, clock, random, log, retryMs: 3_000 });
+  return { keeper, leases };
 }
 
 test('one daemon has the job; the other gets it within seconds after it was given back', async () => {
@@ -56,6 +60,21 @@ test('the holder keeps it, as often as it asks', async () => {
   const { leases } = await daemon();
   const first = await leases.take(JOB, forever);
   expect((await leases.take(JOB, forever)).epoch).toBe(first.epoch);
+});
+
+test('the holder asks nobody as long as the rows name it, and again when they do not', async () => {
+  let holder: SessionId | null = null;
+  const { keeper, leases } = await daemon(() => holder);
+  const { epoch } = await leases.take(JOB, forever);
+  const asked = vi.spyOn(keeper.require(), 'lease');
+  await leases.take(JOB, forever);
+  expect(asked).toHaveBeenCalledTimes(1);
+  holder = keeper.require().sessionId;
+  expect((await leases.take(JOB, forever)).epoch).toBe(epoch);
+  expect(asked).toHaveBeenCalledTimes(1);
+  holder = 'somebody else' as SessionId;
+  await leases.take(JOB, forever);
+  expect(asked).toHaveBeenCalledTimes(2);
 });
 
 test('it ends with the session, and so does waiting for it', async () => {

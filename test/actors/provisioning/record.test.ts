@@ -124,19 +124,18 @@ describe('a machine that is not listed', () => {
 
   test('is not absent when it was recorded while the rows were waited for', async () => {
     const one = await settledFleet(2);
-    const { bmdb } = one.parts.provision;
-    const { scan } = bmdb;
+    const { mirror } = one.parts.provision;
     let isSlow = false;
     Object.assign(one.parts.provision, {
-      bmdb: {
-        ...bmdb,
-        scan: async (signal: AbortSignal) => {
+      mirror: {
+        ...mirror,
+        readFleet: async (signal: AbortSignal) => {
           if (isSlow) {
             await sleep(stand.clock, 5_000, signal);
             await adoptUnlisted(one);
             await sleep(stand.clock, 5_000, signal);
           }
-          return scan(signal);
+          return mirror.readFleet(signal);
         },
       },
     });

@@ -38,6 +38,27 @@ describe('what an earlier life left open', () => {
     expect(stand.machines()).toHaveLength(1);
   });
 
+  test('is found by whoever gets the job, though the mirror has not read it yet', async () => {
+    await dieIn('loseReply');
+    const two = await stand.life({ limits: { chunkSize: 1 } });
+    const { mirror } = two.parts.provision;
+    const { readFleet } = mirror;
+    let reads = 0;
+    Object.assign(mirror, {
+      intents: () => [],
+      readFleet: (signal: AbortSignal) => {
+        reads += 1;
+        return readFleet(signal);
+      },
+    });
+    await two.step('takeLease');
+    await two.step('resolveIntents');
+    expect(stand.states()).toEqual(['adopted']);
+    await two.step('takeLease');
+    await two.step('resolveIntents');
+    expect(reads, 'once for each job').toBe(1);
+  });
+
   test('equinix vector 10: one that was never asked for is taken up with its witness', async () => {
     await dieIn('hang');
     const witness = stand.intents()[0]!.witness;

@@ -190,9 +190,16 @@ describe('the host key that was proved', () => {
     return services;
   };
 
-  test('is pinned before anything else is done: a crash does not lose it', async () => {
-    await upToVerified();
-    expect(stand.row()).toMatchObject({ hostKey: stand.host.hostKey, agentStarted: null });
+  test('is pinned before the agent is executed: a crash does not lose it', async () => {
+    const services = await upToVerified();
+    let known: unknown;
+    stand.host.run = (_, stdin) => {
+      known = stand.row();
+      return agentAnswer(stdin);
+    };
+    await runService(services.upload, JOB).result;
+    await runService(services.execute, JOB).result;
+    expect(known).toMatchObject({ hostKey: stand.host.hostKey, agentStarted: null });
     stand.taskPool.end(SLOT);
     await settled();
     stand.host.hostKey = OTHER_KEY;

@@ -3,9 +3,10 @@ import type { TaskDeps } from '../../../src/actors/tasks/task.ts';
 import { rowOf } from '../../doubles/mem-bmdb/rows.ts';
 import type { ShellSession } from '../../../src/adapters/ssh/port.ts';
 import { Cancelled, Unreachable } from '../../../src/domain/errors.ts';
+import { slot } from '../../../src/domain/ids.ts';
 import { MACHINE, SLOT } from '../../support/facts.ts';
 import { runService } from '../../support/run-service.ts';
-import { startServices } from '../../support/agent-start.ts';
+import { agentAnswer, startServices } from '../../support/agent-start.ts';
 import { createTaskStand, JOB, type TaskStand } from '../../support/task-stand.ts';
 import { settled } from '../../doubles/simulated-clock.ts';
 
@@ -96,6 +97,52 @@ describe('a turn that ends', () => {
     open();
     await expect(claiming).rejects.toBeInstanceOf(Cancelled);
     expect(workHeld()).toEqual([]);
+  });
+});
+
+describe('the place is free for another machine, though the turn lasts', () => {
+  const another = slot('stub', 'another');
+  const waitForPlace = () => {
+    const wait = { isOver: false };
+    void stand.taskPool
+      .grant(another, 'agentStart', new AbortController().signal)
+      .then(() => (wait.isOver = true));
+    return wait;
+  };
+  afterEach(() => {
+    expect(stand.taskPool.holds(SLOT)).toBe(true);
+    stand.taskPool.end(another);
+  });
+
+  test('while the start of the agent is recorded', async () => {
+    stand.host.run = (_, stdin) => agentAnswer(stdin);
+    const services = startServices(stand);
+    const wait = waitForPlace();
+    const steps = ['claimStart', 'connect', 'verifyHost', 'upload', 'execute'] as const;
+    for (const step of steps) await runService(services[step], JOB).result;
+    const work = stand.taskPool.turn(SLOT).held.work!;
+    const { opened, open } = gate();
+    const { finish } = work;
+    const finishLater = (...args: Parameters<typeof finish>) => opened.then(() => finish(...args));
+    Object.assign(work, { finish: finishLater });
+    expect(wait.isOver).toBe(false);
+    const recording = runService(services.recordStart, JOB).result;
+    await settled();
+    expect(wait.isOver).toBe(true);
+    open();
+    await recording;
+  });
+
+  test('once it is recorded that it was given up', async () => {
+    const services = startServices(stand);
+    const wait = waitForPlace();
+    await runService(services.claimStart, JOB).result;
+    await runService(services.connect, JOB).result;
+    expect(wait.isOver).toBe(false);
+    const { code, message } = new Unreachable('the connection was closed');
+    await runService(services.giveUp, { ...JOB, failure: { code, message } }).result;
+    await settled();
+    expect(wait.isOver).toBe(true);
   });
 });
 

@@ -22,10 +22,12 @@ import type { MemHeartbeatStore, StoredMachine } from '../../doubles/mem-heartbe
 import { ED25519, openRawCall, openRawClient, rawCall, selfSigned } from './raw-client.ts';
 import type { RawIdentity } from './raw-client.ts';
 import {
+  END_STREAM,
   LAST_REMEMBERED,
   callHeaders,
   continuation,
   data,
+  goaway,
   headers,
   literal,
   openRawHttp2,
@@ -194,6 +196,23 @@ describe('hostile agents', () => {
     expect(defaultLimits.idleMs).toBe(600_000);
   });
 
+  test('an agent that says goodbye and leaves its half of the socket open', async () => {
+    const idleMs = 500;
+    await start({ limits: { idleMs } });
+    const identity = await identityOf(honest.key);
+    const peer = await openRawHttp2(address, trust, identity, { allowHalfOpen: true });
+    cleanUps.push(() => void peer.socket.destroy());
+    const whole = writeFrame(heartbeatRequestCodec.encode({ machineId: honest.machine }));
+    await peer.send(headers(1), data(1, whole, END_STREAM));
+    await expect.poll(() => honest.stored.heartbeats, PATIENCE).toBe(1);
+    const ended = once(peer.socket, 'end');
+    await peer.send(goaway);
+    await ended;
+    // What a look at it threw would fail this run.
+    await new Promise((resolve) => setTimeout(resolve, 2 * idleMs));
+    await isServed();
+  });
+
   test('10 000 calls at once on one connection', async () => {
     await start();
     const peer = await rawHttp2();
@@ -266,7 +285,7 @@ describe('hostile agents', () => {
   test('those that say nothing, or little, are sent away; agents stay', async () => {
     const clock = createSimulatedClock();
     const limits = { strangerMs: 300, callMs: 3_600_000 };
-    await start({ clock, limits, batch: { maxMs: 0, max: 1 } });
+    await start({ clock, limits, batch: { gapMs: 0, enough: 1, max: 1 } });
     await isServed();
     const { identity, options } = {
       identity: await selfSigned(ED25519),

@@ -14,7 +14,8 @@ export interface RawHttp2 {
 }
 
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
-const TYPE = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, continuation: 9 };
+const TYPE = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7, continuation: 9 };
+export const END_STREAM = 0x1;
 export const END_HEADERS = 0x4;
 
 function frame(type: number, flags: number, stream: number, payload: Uint8Array): Buffer {
@@ -58,21 +59,25 @@ export const headers = (stream: number, block: Uint8Array = callHeaders, flags =
   frame(TYPE.headers, flags, stream, block);
 export const continuation = (stream: number, block: Uint8Array, flags = 0) =>
   frame(TYPE.continuation, flags, stream, block);
-export const data = (stream: number, content: Uint8Array) => frame(TYPE.data, 0, stream, content);
+export const data = (stream: number, content: Uint8Array, flags = 0) =>
+  frame(TYPE.data, flags, stream, content);
 /** CANCEL. */
 export const reset = (stream: number) => frame(TYPE.reset, 0, stream, Buffer.from([0, 0, 0, 8]));
 
 export const ping = frame(TYPE.ping, 0, 0, Buffer.alloc(8));
+/** NO_ERROR. */
+export const goaway = frame(TYPE.goaway, 0, 0, Buffer.alloc(8));
 export const settings = frame(TYPE.settings, 0, 0, Buffer.alloc(0));
 
-/** A connection after its first words. Streams of a client are odd. */
+/** A connection after its first words, half of which may stay open. Streams of a client are odd. */
 export async function openRawHttp2(
   address: string,
   trust: string,
   identity: RawIdentity,
+  { allowHalfOpen = false } = {},
 ): Promise<RawHttp2> {
   const [host, port] = address.split(':');
-  const target = { host: host!, port: Number(port) };
+  const target = { host: host!, port: Number(port), allowHalfOpen };
   const socket = connect({ ...target, ca: [trust], ...identity, ALPNProtocols: ['h2'] });
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   await once(socket, 'secureConnect');

@@ -252,7 +252,8 @@ describe('missing hardware reports', () => {
       log: silentLog,
       heartbeatIntervalSeconds: 30,
       listen: { host: '127.0.0.1', port: 0 },
-      batch: { maxMs: 0, max: 1 },
+      batch: { gapMs: 0, enough: 1, max: 1 },
+      limits: { idleMs: 24 * 3600_000 },
     });
     const clients = createClients(server.address, new X509Certificate(tls.caDer).toString());
     const [key, machine] = [generateRawKeyPair(), machineId(randomUUID())];

@@ -26,7 +26,7 @@ export async function startTestServer(
     log: silentLog,
     clock: systemClock,
     heartbeatIntervalSeconds: 30,
-    batch: { maxMs: 5, max: 500 },
+    batch: { gapMs: 5, enough: 100, max: 500 },
     ...options,
   });
   return { server, tls: material, trust: new X509Certificate(material.caDer).toString() };

@@ -31,13 +31,19 @@ export interface SshdOptions {
   readonly fileBytesMax?: number;
   /** What `sudo` is there; absent: what the system has. */
   readonly sudo?: string;
-  /** Lines of `sshd_config`. */
+  /** How many it listens on (1). */
+  readonly ports?: number;
+  /** Lines of `sshd_config`; they come before ours, so they count. */
   readonly settings?: readonly string[];
 }
 
 /** An sshd of OpenSSH, started for a test. */
 export interface Sshd {
   readonly target: { readonly host: string; readonly port: number; readonly username: string };
+  /** All on which it listens; that of `target` first. */
+  readonly ports: readonly number[];
+  /** Of the process that listens. */
+  readonly pid: number;
   /** Base64 of the wire blob. */
   readonly hostKey: string;
   /** Where its users log in, empty at first. Removed at the end, with all in it. */
@@ -71,7 +77,9 @@ export async function startSshd(options: SshdOptions): Promise<Sshd> {
   const mark = markOf(dir);
   const pids = () => processesByMachine().get(mark) ?? [];
   return {
-    target: { host: '127.0.0.1', port: started.port, username: userInfo().username },
+    target: { host: '127.0.0.1', port: started.ports[0]!, username: userInfo().username },
+    ports: started.ports,
+    pid: started.child.pid!,
     hostKey: publicHalf(hostKey),
     home,
     log,
@@ -118,10 +126,14 @@ async function startOnFreePort(
   log: string[],
 ) {
   for (let attempt = 1; ; attempt += 1) {
-    const port = await takeFreePort(portsTaken);
-    await writeFiles(dir, port, options);
+    const ports: number[] = [];
+    for (let more = options.ports ?? 1; more > 0; more -= 1) {
+      ports.push(await takeFreePort(portsTaken));
+    }
+    await writeFiles(dir, ports, options);
     const child = run([SSHD, '-D', '-e', '-f', join(dir, 'sshd_config')], options.fileBytesMax);
-    if (await listens(child, log)) return { child, port };
+    if (await listens(child, ports.length, log)) return { child, ports };
+    await end(child);
     if (attempt === ATTEMPTS_MAX || !log.some((line) => line.includes('Address already in use'))) {
       throw new Error(`sshd does not start: ${log.join('; ')}`);
     }
@@ -130,7 +142,7 @@ async function startOnFreePort(
 
 async function writeFiles(
   dir: string,
-  port: number,
+  ports: readonly number[],
   options: SshdOptions & { readonly hostKey: string },
 ): Promise<void> {
   const home = join(dir, 'home');
@@ -149,7 +161,8 @@ async function writeFiles(
     PATH: [bin, dirname(process.execPath), systemPath].join(':'),
   };
   const lines = [
-    `ListenAddress 127.0.0.1:${port}`,
+    ...(options.settings ?? []),
+    ...ports.map((port) => `ListenAddress 127.0.0.1:${port}`),
     `HostKey ${join(dir, 'host_key')}`,
     `AuthorizedKeysFile ${keys}`,
     'PidFile none',
@@ -166,7 +179,6 @@ async function writeFiles(
       .join(' ')}`,
     ...(options.sftp === 'absent' ? [] : [`Subsystem sftp ${sftpServer()} -d ${home}`]),
     ...(knowsPenalties() ? ['PerSourcePenalties no'] : []),
-    ...(options.settings ?? []),
   ];
   await writeFile(join(dir, 'sshd_config'), `${lines.join('\n')}\n`);
 }
@@ -189,14 +201,16 @@ function run(argv: readonly string[], fileBytesMax?: number): ChildProcess {
   return spawn(program!, args, { stdio: ['ignore', 'ignore', 'pipe'], env: {} });
 }
 
-/** False when it ended instead. */
-function listens(child: ChildProcess, log: string[]): Promise<boolean> {
+/** Whether it listens on so many ports; false too when it ended instead. */
+function listens(child: ChildProcess, ports: number, log: string[]): Promise<boolean> {
+  let left = ports;
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', () => resolve(false));
     createInterface(child.stderr!).on('line', (line) => {
       log.push(line);
-      if (line.startsWith('Server listening on')) resolve(true);
+      if (line.startsWith('Server listening on') && (left -= 1) === 0) resolve(true);
+      if (line.startsWith('Bind to port')) resolve(false);
     });
   });
 }

@@ -22,6 +22,8 @@ export interface Figures {
   /** Medians of the ratios of each round, which a noisy machine disturbs least. */
   readonly ratios: {
     readonly cyclesAt50ToGraphileBest: number;
+    /** The same question asked fairly: each of its jobs is completed in the database, alone. */
+    readonly cyclesAt50ToGraphileSingle: number;
     readonly cyclesAt50ToPgBoss: number;
     readonly cycles50To10: number;
     readonly heartbeatsToFloor: number;
@@ -71,6 +73,7 @@ export function figuresOf(samples: Samples, machine: Figures['machine']): Figure
     },
     ratios: {
       cyclesAt50ToGraphileBest: ratio(cycles, graphileBest),
+      cyclesAt50ToGraphileSingle: ratio(cycles, all('graphileWorkerSingle')),
       cyclesAt50ToPgBoss: ratio(cycles, all('pgBoss')),
       cycles50To10: ratio(cycles, all('cycles 10')),
       heartbeatsToFloor: ratio(all('heartbeats 10000'), all('upsertFloor')),

@@ -1,10 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { performance } from 'node:perf_hooks';
+import pg from 'pg';
+import type { InspectionEvent } from 'xstate';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { createFakeHost, createFakeShell } from '../../doubles/fake-shell.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../../src/wire/codec.ts';
-import type { Server } from './database.ts';
+import type { Database, Server } from './database.ts';
 import { startBenchDaemon } from './daemon.ts';
 
 export interface BringUpOptions {
@@ -14,6 +16,20 @@ export interface BringUpOptions {
   readonly parallelism: number;
 }
 
+export interface BroughtUp {
+  readonly machinesPerSecond: number;
+  /** Sent by the daemon, each BEGIN and COMMIT counted as one. */
+  readonly statementsPerMachine: number;
+  /** Of the whole process, in which nothing else goes on, without the start of the daemon. */
+  readonly cpuMsPerMachine: number;
+}
+
+/** What the actor systems of the supervisor, the provisioner and the cells do. */
+export interface ChartWork {
+  readonly eventsPerMachine: number;
+  readonly microstepsPerMachine: number;
+}
+
 /** Of the provisioner, always: what is varied is who starts agents. */
 const CREATIONS = 50;
 const POLL_MS = 20;
@@ -21,13 +37,53 @@ const LIMIT_MS = 10 * 60_000;
 
 /**
  * From reservations to started agents by a whole daemon: its intents, claims, notes and ends are
- * real and durable, while provider and machines answer at once and from memory. Counted by the
- * database, from the first intent to the last start.
- * @returns machines per second.
+ * real and durable, while provider and machines answer at once and from memory. The rate is told by
+ * the database, from the first intent to the last start.
  */
-export async function measureBringUp(options: BringUpOptions): Promise<number> {
-  const { server, machines, parallelism } = options;
-  const database = await server.database();
+export async function measureBringUp(options: BringUpOptions): Promise<BroughtUp> {
+  const { machines } = options;
+  const database = await options.server.database();
+  const statements = countStatements(database);
+  try {
+    const { user, system } = await bringUp({ ...options, database });
+    return {
+      machinesPerSecond: machines / (await secondsOf(database)),
+      statementsPerMachine: statements.sent() / machines,
+      cpuMsPerMachine: (user + system) / 1_000 / machines,
+    };
+  } finally {
+    statements.stop();
+  }
+}
+
+/** The same, watched by an inspector; being told costs time, so none is measured. */
+export async function countChartWork(options: BringUpOptions): Promise<ChartWork> {
+  const { machines } = options;
+  const database = await options.server.database();
+  const counts = { '@xstate.event': 0, '@xstate.microstep': 0 };
+  const inspect = ({ type }: InspectionEvent) => {
+    if (type === '@xstate.event' || type === '@xstate.microstep') counts[type] += 1;
+  };
+  await bringUp({ ...options, database, inspect });
+  return {
+    eventsPerMachine: counts['@xstate.event'] / machines,
+    microstepsPerMachine: counts['@xstate.microstep'] / machines,
+  };
+}
+
+interface Run extends BringUpOptions {
+  readonly database: Database;
+  readonly inspect?: (event: InspectionEvent) => void;
+}
+
+/** @returns the CPU time from when the daemon ran until all agents were started; it has stopped. */
+async function bringUp({
+  server,
+  database,
+  machines,
+  parallelism,
+  inspect,
+}: Run): Promise<NodeJS.CpuUsage> {
   const daemon = await startBenchDaemon({
     url: database.url,
     dir: server.dir,
@@ -44,42 +100,54 @@ export async function measureBringUp(options: BringUpOptions): Promise<number> {
       },
       provisioner: {
         maxMachines: 0,
-        reconcilerRate: '20ms',
-        deviceCreationRate: '1ms',
+        deviceCreationRate: '0s',
         reservationChunkSize: machines,
         concurrentCreations: CREATIONS,
       },
       initializer: { loopParallelism: parallelism },
-      mirror: { listInterval: '500ms' },
     },
     played: ({ openShell }) => ({
       openShell: async (means) => ({
         ...(await openShell(means)),
         shell: createFakeShell({ hosts: anyHost(), clock: systemClock }),
       }),
+      ...(inspect && { inspect }),
     }),
   });
+  const usedBefore = process.cpuUsage();
   try {
     const startedMs = performance.now();
-    await database.query(async (sql) => {
+    return await database.query(async (sql) => {
       for (;;) {
         const { rows } = await sql.query<{ n: number }>(
           'SELECT count(*)::int AS n FROM machine_agent_started',
         );
-        if (rows[0]!.n >= machines) return;
+        if (rows[0]!.n >= machines) return process.cpuUsage(usedBefore);
         if (performance.now() - startedMs > LIMIT_MS) {
           throw new Error(`only ${rows[0]!.n} of ${machines} machines came up`);
         }
         await pause(POLL_MS);
       }
     });
-    return machines / (await secondsOf(database));
   } finally {
     await daemon.stop();
   }
 }
 
-const secondsOf = ({ query }: Awaited<ReturnType<Server['database']>>): Promise<number> =>
+/** At the client, since what stands in between would cost the daemon time. */
+function countStatements({ url }: Pick<Database, 'url'>) {
+  const { username, pathname } = new URL(url);
+  const { query } = pg.Client.prototype;
+  let sent = 0;
+  function counted(this: pg.Client, ...args: never) {
+    if (this.user === username && `/${this.database}` === pathname) sent += 1;
+    return query.apply(this, args) as unknown;
+  }
+  pg.Client.prototype.query = counted as typeof query;
+  return { sent: () => sent, stop: () => void (pg.Client.prototype.query = query) };
+}
+
+const secondsOf = ({ query }: Database): Promise<number> =>
   query(async (sql) => {
     const { rows } = await sql.query<{ seconds: number }>(
       `SELECT extract(epoch FROM

@@ -50,6 +50,8 @@ export async function startServer(): Promise<Server> {
 
 async function within<T>(url: string, task: (sql: pg.Pool) => Promise<T>): Promise<T> {
   const pool = new pg.Pool({ connectionString: url, max: 2 });
+  // The server may be stopped before the last of them has said goodbye.
+  pool.on('error', () => undefined);
   try {
     return await task(pool);
   } finally {

@@ -1,125 +1,313 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { createDevCertificates } from '../../../src/adapters/agents/tls-material.ts';
 import { createClientIdentity } from '../../../src/agent/client-certificate.ts';
 import { generateRawKeyPair } from '../../../src/agent/keys.ts';
-import { heartbeatRequestCodec } from '../../../src/wire/codec.ts';
 import { HEARTBEAT_PATH } from '../../../src/wire/heartbeat.ts';
-import { loadFleet } from '../bmdb/fleet.ts';
-import type { Server } from './database.ts';
+import type { Database, Server } from './database.ts';
 
 export const ECHO_PATH = '/bench.Echo/Echo';
-const CONNECTIONS = 200;
+const PERIOD_SECONDS = 30;
 
 export interface ServeRequest {
   readonly tls: { readonly key: string; readonly cert: string };
-  /** Of the database for heartbeats; null: the bare echo. */
-  readonly url: string | null;
+  /** What answers: heartbeats go into the database or into memory; the others know none. */
+  readonly behind: 'database' | 'memory' | 'nothing' | 'nothing, in the clear' | 'echo';
+  readonly url: string;
 }
 
-export interface LoadRequest {
-  readonly port: number;
-  readonly path: string;
-  /** PEM of what the server's certificate chains to. */
+/** Of a server since it began. */
+export interface Spent {
+  readonly cpuUs: number;
+  readonly memoryKb: number;
+}
+
+/** PEM. */
+interface Identity {
   readonly ca: string;
-  /** One connection each; `body` is the message, base64. */
-  readonly callers: readonly {
-    readonly key: string;
-    readonly certificate: string;
-    readonly body: string;
-  }[];
-  readonly warmMs: number;
-  readonly spanMs: number;
+  readonly key: string;
+  readonly cert: string;
 }
 
-/** Both servers, ready to be measured in turns. */
-export interface HeartbeatRace {
-  /** Heartbeats per second through mutual TLS into the database. */
+export type LoadRequest =
+  /** One connection each, kept; null: in the clear. */
+  | {
+      readonly kind: 'open';
+      readonly port: number;
+      readonly path: string;
+      readonly callers: readonly (Identity | null)[];
+    }
+  | { readonly kind: 'closed'; readonly warmMs: number; readonly spanMs: number }
+  /** Agents take turns on the connections: agent `n` calls on connection `n` modulo their number. */
+  | {
+      readonly kind: 'paced';
+      readonly agents: number;
+      readonly perSecond: number;
+      readonly warmMs: number;
+      readonly spanMs: number;
+    };
+
+export interface Paced {
+  /** The warm-up included. */
+  readonly all: number;
+  readonly failed: number;
+  /** Without the warm-up. */
+  readonly p99Ms: number;
+}
+
+/** Servers of heartbeats, to be measured. */
+export interface HeartbeatBench {
+  /** Heartbeats per second through mutual TLS into the database, by 200 connections. */
   ours(): Promise<number>;
   /** Unary echoes per second of @grpc/grpc-js over TLS, with the same callers and messages. */
   echo(): Promise<number>;
+  /** A fleet whose agents come at their period, whatever became of the others. */
+  openLoop(progress: (line: string) => void): Promise<OpenLoop>;
   close(): void;
 }
 
-export async function prepareRace(server: Server, spanMs: number): Promise<HeartbeatRace> {
+export interface OpenLoop {
+  /** The largest fleet whose p99 stays below 100 ms, and that p99. */
+  readonly agents: number;
+  readonly p99Ms: number;
+  /** They share so many connections. */
+  readonly connections: number;
+  readonly memoryKbPerConnection: number;
+  readonly cpuMsPerHandshake: number;
+  /** At a fleet of 100 000. `batch`: in the daemon; `database`: PostgreSQL's processes. */
+  readonly cpuUsPerHeartbeat: Readonly<Record<Part, number>>;
+}
+type Part = 'tls' | 'http2' | 'decode' | 'batch' | 'database';
+
+export interface HeartbeatBenchOptions {
+  readonly server: Server;
+  readonly spanMs: number;
+  /** Share of the agents and connections of the open loop. */
+  readonly scale: number;
+}
+
+const RACERS = 200;
+const CONNECTIONS = 2_000;
+/** For the split, which opens them anew for each server. */
+const SPLIT_CONNECTIONS = 500;
+const FLEETS = [50_000, 100_000, 150_000, 200_000, 250_000, 300_000];
+const SPLIT_FLEET = 100_000;
+const P99_MAX_MS = 100;
+
+export async function prepareHeartbeats(options: HeartbeatBenchOptions): Promise<HeartbeatBench> {
+  const { server, spanMs, scale } = options;
+  const sized = (count: number) => Math.max(1, Math.round(count * scale));
   const database = await server.database();
   const { key, cert, caDer } = await createDevCertificates({
-    dir: path.join(server.dir, 'race'),
+    dir: path.join(server.dir, 'heartbeats'),
     names: [],
   });
-  const callers = await enrol(database);
-  const children: ChildProcess[] = [];
-  const end = () => {
-    for (const child of children) child.kill('SIGKILL');
+  const connections = Math.max(RACERS, sized(CONNECTIONS));
+  const agents = Math.max(connections, sized(FLEETS.at(-1)!));
+  const callers = await enrol(database, { agents, connections, ca: pemOf(caDer) });
+  const children = createChildren();
+  const serve = async (behind: ServeRequest['behind'], count: number): Promise<Served> => {
+    const serving = children.start('server-child.ts');
+    const port = await ask<number>(serving, { tls: { key, cert }, behind, url: database.url });
+    const before = await ask<Spent>(serving, 'spent');
+    const calling = children.start('load-child.ts');
+    const those = callers.slice(0, count);
+    const open: LoadRequest = {
+      kind: 'open',
+      port,
+      path: behind === 'echo' ? ECHO_PATH : HEARTBEAT_PATH,
+      callers: behind === 'nothing, in the clear' ? those.map(() => null) : those,
+    };
+    await ask<number>(calling, open);
+    const after = await ask<Spent>(serving, 'spent');
+    return { serving, calling, opening: lessOf(after, before) };
   };
-  process.once('exit', end);
-  const start = async (url: string | null) => {
-    const child = fork(path.join(import.meta.dirname, 'server-child.ts'));
-    children.push(child);
-    child.send({ tls: { key, cert }, url } satisfies ServeRequest);
-    const [port] = (await once(child, 'message')) as [number];
-    return port;
+  const racers = { ours: await serve('database', RACERS), echo: await serve('echo', RACERS) };
+  const race = async ({ calling }: Served) => {
+    const answered = await ask<number>(calling, { kind: 'closed', warmMs: spanMs / 2, spanMs });
+    return answered / (spanMs / 1_000);
   };
-  const ca = pemOf(caDer);
-  const ports = { ours: await start(database.url), echo: await start(null) };
-  const race = (port: number, callPath: string) =>
-    load({ port, path: callPath, ca, callers, warmMs: spanMs / 2, spanMs });
+  const pace = ({ calling }: Served, fleet: number) =>
+    ask<Paced>(calling, {
+      kind: 'paced',
+      agents: fleet,
+      perSecond: fleet / PERIOD_SECONDS,
+      warmMs: spanMs / 2,
+      spanMs,
+    });
+  /** CPU for each heartbeat: of the server, and of the database. */
+  const cost = async (behind: ServeRequest['behind']) => {
+    const served = await serve(behind, Math.min(connections, SPLIT_CONNECTIONS));
+    await pace(served, sized(SPLIT_FLEET));
+    const [before, inDatabase] = [await ask<Spent>(served.serving, 'spent'), databaseUs(server)];
+    const sent = await pace(served, sized(SPLIT_FLEET));
+    const after = await ask<Spent>(served.serving, 'spent');
+    const spentUs = databaseUs(server) - inDatabase;
+    children.end(served.serving, served.calling);
+    return { server: (after.cpuUs - before.cpuUs) / sent.all, database: spentUs / sent.all };
+  };
   return {
-    ours: () => race(ports.ours, HEARTBEAT_PATH),
-    echo: () => race(ports.echo, ECHO_PATH),
+    ours: () => race(racers.ours),
+    echo: () => race(racers.echo),
+    async openLoop(progress) {
+      children.end(racers.echo.serving, racers.echo.calling);
+      const served = await serve('database', connections);
+      let best = { agents: 0, p99Ms: 0 };
+      for (const fleet of FLEETS.map(sized)) {
+        // What else goes on may spoil one of them.
+        let paced = await pace(served, fleet);
+        if (isLate(paced)) paced = await pace(served, fleet);
+        progress(`${fleet} agents: p99 ${paced.p99Ms.toFixed(1)} ms, ${paced.failed} failed`);
+        if (isLate(paced)) break;
+        best = { agents: fleet, p99Ms: paced.p99Ms };
+      }
+      children.end(served.serving, served.calling);
+      const clear = await cost('nothing, in the clear');
+      const bare = await cost('nothing');
+      const memory = await cost('memory');
+      const whole = await cost('database');
+      return {
+        ...best,
+        connections,
+        memoryKbPerConnection: served.opening.memoryKb / connections,
+        cpuMsPerHandshake: served.opening.cpuUs / 1_000 / connections,
+        cpuUsPerHeartbeat: {
+          tls: bare.server - clear.server,
+          http2: clear.server,
+          decode: memory.server - bare.server,
+          batch: whole.server - memory.server,
+          database: whole.database,
+        },
+      };
+    },
+    close: children.close,
+  };
+}
+
+/** A server and its callers, connected. */
+interface Served {
+  readonly serving: ChildProcess;
+  readonly calling: ChildProcess;
+  /** What the connections cost. */
+  readonly opening: Spent;
+}
+
+const isLate = ({ failed, p99Ms }: Paced): boolean => failed > 0 || p99Ms >= P99_MAX_MS;
+
+const lessOf = (after: Spent, before: Spent): Spent => ({
+  cpuUs: after.cpuUs - before.cpuUs,
+  memoryKb: after.memoryKb - before.memoryKb,
+});
+
+/** Processes that end with this one. */
+function createChildren() {
+  const running = new Set<ChildProcess>();
+  const end = (...those: readonly ChildProcess[]) => {
+    for (const child of those) {
+      child.removeAllListeners('exit').kill('SIGKILL');
+      running.delete(child);
+    }
+  };
+  const endAll = () => end(...running);
+  process.once('exit', endAll);
+  return {
+    end,
+    start(file: string): ChildProcess {
+      const child = fork(path.join(import.meta.dirname, file));
+      running.add(child);
+      return child;
+    },
     close() {
-      end();
-      process.off('exit', end);
+      endAll();
+      process.off('exit', endAll);
     },
   };
 }
 
-/** Machines whose agents have real keys. */
-async function enrol(
-  database: Awaited<ReturnType<Server['database']>>,
-): Promise<LoadRequest['callers']> {
-  const fleet = await database.query((sql) =>
-    loadFleet(sql, { free: 0, started: CONNECTIONS, others: 0 }),
-  );
-  const agents = await Promise.all(
-    fleet.started.map(async (machine) => {
-      const pair = generateRawKeyPair();
-      const identity = await createClientIdentity(pair);
-      const request = { machineId: machine, bootId: 'bench', uptimeSeconds: 1n };
-      const body = Buffer.from(heartbeatRequestCodec.encode(request)).toString('base64');
-      return { machine, publicKey: Buffer.from(pair.publicKey), caller: { ...identity, body } };
-    }),
-  );
-  await database.query((sql) =>
-    sql.query(
-      `UPDATE machine_agent_started a SET agent_public_key = e.key
-       FROM unnest($1::uuid[], $2::bytea[]) AS e (machine_id, key)
-       WHERE a.machine_id = e.machine_id`,
-      [agents.map(({ machine }) => machine), agents.map(({ publicKey }) => publicKey)],
-    ),
-  );
-  return agents.map(({ caller }) => caller);
-}
-
-async function load(request: LoadRequest): Promise<number> {
-  const child = fork(path.join(import.meta.dirname, 'load-child.ts'));
-  const end = () => child.kill('SIGKILL');
-  process.once('exit', end);
+async function ask<Answer>(
+  child: ChildProcess,
+  request: ServeRequest | LoadRequest | 'spent',
+): Promise<Answer> {
+  const over = new AbortController();
   try {
+    const answer = once(child, 'message', { signal: over.signal });
+    const ended = once(child, 'exit', { signal: over.signal }).then(([code]) => {
+      throw new Error(`a process of the heartbeats ended with ${String(code)}`);
+    });
     child.send(request);
-    const [answered] = (await Promise.race([
-      once(child, 'message'),
-      once(child, 'exit').then(([code]) => {
-        throw new Error(`the callers' process ended with ${String(code)}`);
-      }),
-    ])) as [number];
-    return answered / (request.spanMs / 1_000);
+    const [told] = (await Promise.race([answer, ended])) as [Answer];
+    ended.catch(() => undefined);
+    return told;
   } finally {
-    end();
-    process.off('exit', end);
+    over.abort();
   }
 }
+
+const TICK_US = 10_000;
+
+/** CPU time of the processes of PostgreSQL that run, as Linux tells it. */
+function databaseUs({ dir }: Server): number {
+  const postmaster = readFileSync(path.join(dir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8');
+  const [parent] = postmaster.split('\n');
+  const ticks = readdirSync('/proc').map((pid) => {
+    if (!/^\d+$/.test(pid)) return 0;
+    try {
+      // After the name, in parentheses: state, parent, …, and from the 12th on user and system time.
+      const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(/\) (?!.*\) )/);
+      const told = fields.split(' ');
+      return pid === parent || told[1] === parent ? Number(told[11]) + Number(told[12]) : 0;
+    } catch {
+      // It ended meanwhile.
+      return 0;
+    }
+  });
+  return ticks.reduce((sum, each) => sum + each, 0) * TICK_US;
+}
+
+interface Enrolment {
+  readonly agents: number;
+  readonly connections: number;
+  readonly ca: string;
+}
+
+/** Agents that were heard before; agent `n` has the key of connection `n` modulo their number. */
+async function enrol(database: Database, { agents, connections, ca }: Enrolment) {
+  const pairs = Array.from({ length: connections }, () => generateRawKeyPair());
+  const keys = pairs.map(({ publicKey }) => Buffer.from(publicKey));
+  await database.query(async (pool) => {
+    const sql = await pool.connect();
+    // Without triggers, which would tell a mirror of each.
+    await sql.query('SET session_replication_role = replica');
+    await sql.query(
+      `INSERT INTO machines SELECT ${MACHINE}, now() FROM generate_series(0, $1 - 1) n`,
+      [agents],
+    );
+    await sql.query(
+      `INSERT INTO machine_agent_started (machine_id, agent_started_at, agent_public_key)
+       SELECT ${MACHINE}, now() - interval '1 day', ($2::bytea[])[1 + n % $3]
+       FROM generate_series(0, $1 - 1) n`,
+      [agents, keys, connections],
+    );
+    await sql.query(
+      `INSERT INTO machine_agent_heartbeat (machine_id, agent_heartbeat_at, boot_id)
+       SELECT machine_id, now(), 'bench' FROM machine_agent_started`,
+    );
+    await sql.query('RESET session_replication_role');
+    sql.release();
+    await pool.query('VACUUM (ANALYZE)');
+  });
+  return Promise.all(
+    pairs.map(async (pair): Promise<Identity> => {
+      const { key, certificate } = await createClientIdentity(pair);
+      return { ca, key, cert: certificate };
+    }),
+  );
+}
+
+/** The machine of agent `n`, in a random order. */
+const MACHINE = 'md5(n::text)::uuid';
 
 const pemOf = (der: Uint8Array): string =>
   `-----BEGIN CERTIFICATE-----\n${Buffer.from(der).toString('base64')}\n-----END CERTIFICATE-----\n`;

@@ -3,18 +3,18 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
 import type { AnyActorRef } from 'xstate';
 import { openMemAgents, type MemAgentServer } from '../../doubles/mem-agent-server.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import type { HeartbeatRecord } from '../../../src/domain/heartbeat.ts';
-import { machineId } from '../../../src/domain/ids.ts';
 import { publicKeyOf } from '../bmdb/fleet.ts';
 import { startBenchDaemon } from './daemon.ts';
 import type { MirrorRequest, MirrorResult } from './mirror.ts';
 
 /**
  * A process of its own, so that heap and CPU are a daemon's alone: mirrors a fleet, then takes one
- * heartbeat of each machine per period, written to the database.
+ * heartbeat of each machine per period, written to the database, and reads the whole fleet once.
  */
 const HEARTBEAT_PERIOD_MS = 30_000;
 const SLICE_MS = 20;
@@ -54,7 +54,11 @@ async function run({ url, machines, spanMs }: MirrorRequest): Promise<MirrorResu
           actors += 1;
       },
       openAgentServer: async (_, { store }) => {
-        const opened = openMemAgents({ store, clock: systemClock, batch: { maxMs: 20, max: 500 } });
+        const opened = openMemAgents({
+          store,
+          clock: systemClock,
+          batch: { gapMs: 20, enough: 100, max: 500 },
+        });
         ({ report } = opened.server);
         return opened;
       },
@@ -68,15 +72,16 @@ async function run({ url, machines, spanMs }: MirrorRequest): Promise<MirrorResu
     const mirroredSeconds = (performance.now() - startedMs) / 1_000;
     if (machines === 0) await pause(SETTLE_MS);
     const heapKb = usedBytes() / 1_024;
-    if (machines === 0) return { mirroredSeconds, heapKb, cpuPercent: 0, loopDelayP99Ms: 0 };
-    const rows = await daemon.bmdb.scan(AbortSignal.timeout(120_000));
-    const beats = rows.machines.map(({ machineId: id }): HeartbeatRecord => ({
-      machineId: machineId(id),
-      publicKey: publicKeyOf(id),
-      bootId: null,
-    }));
+    if (machines === 0) return { mirroredSeconds, heapKb, ...NOTHING };
+    const beats: HeartbeatRecord[] = [];
+    for (const { row } of daemon.parts.mirror.facts().values()) {
+      if (!row) continue;
+      const { machineId: id } = row;
+      beats.push({ machineId: id, publicKey: publicKeyOf(id), bootId: null });
+    }
     await beat(beats, report!, HEARTBEAT_PERIOD_MS / 3);
-    return { mirroredSeconds, heapKb, ...(await observe(beats, report!, spanMs)) };
+    const scan = () => cutWakes(url);
+    return { mirroredSeconds, heapKb, ...(await observe(beats, report!, { spanMs, scan })) };
   } finally {
     await daemon.stop();
     rmSync(dir, { recursive: true, force: true });
@@ -89,22 +94,49 @@ function usedBytes(): number {
   return process.memoryUsage().heapUsed;
 }
 
+const NOTHING = { cpuPercent: 0, scanCpuSeconds: 0, loopDelayP99Ms: 0, loopDelayMaxMs: 0 };
+
+/** Where wakes were lost, the daemon reads everything. */
+async function cutWakes(url: string): Promise<void> {
+  const sql = new pg.Client({ connectionString: url });
+  await sql.connect();
+  await sql.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE application_name = 'shepherd wakes' AND datname = current_database()`,
+  );
+  await sql.end();
+}
+
+/** A span with nothing but heartbeats, then one in which all rows are read beside them. */
 async function observe(
   beats: readonly HeartbeatRecord[],
   report: (beat: HeartbeatRecord) => Promise<unknown>,
-  spanMs: number,
+  { spanMs, scan }: { readonly spanMs: number; readonly scan: () => Promise<void> },
 ) {
+  const quiet = await spending(() => beat(beats, report, spanMs));
   const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
+  const scanned = await spending(async () => {
+    await scan();
+    await beat(beats, report, spanMs);
+  });
+  delay.disable();
+  const share = quiet.cpuMs / quiet.ms;
+  return {
+    cpuPercent: 100 * share,
+    scanCpuSeconds: (scanned.cpuMs - share * scanned.ms) / 1_000,
+    loopDelayP99Ms: delay.percentile(99) / 1e6,
+    loopDelayMaxMs: delay.max / 1e6,
+  };
+}
+
+/** CPU of this process and time that something took. */
+async function spending(task: () => Promise<void>) {
   const before = process.cpuUsage();
   const fromMs = performance.now();
-  delay.enable();
-  await beat(beats, report, spanMs);
-  delay.disable();
+  await task();
   const { user, system } = process.cpuUsage(before);
-  return {
-    cpuPercent: (user + system) / 10 / (performance.now() - fromMs),
-    loopDelayP99Ms: delay.percentile(99) / 1e6,
-  };
+  return { cpuMs: (user + system) / 1_000, ms: performance.now() - fromMs };
 }
 
 /** Heartbeats as evenly as machines with jitter send them, round the fleet. */

@@ -20,8 +20,12 @@ export interface MirrorResult {
   readonly heapKb: number;
   /** Of one core, at one heartbeat per machine and 30 s; the database's own is not in it. */
   readonly cpuPercent: number;
+  /** CPU of one full scan beside the heartbeats. */
+  readonly scanCpuSeconds: number;
   /** The 99th percentile of the event loop's delay, sampled each millisecond. */
   readonly loopDelayP99Ms: number;
+  /** The longest that the event loop was blocked; a full scan is in it. */
+  readonly loopDelayMaxMs: number;
 }
 
 const CHILD = path.join(import.meta.dirname, 'mirror-child.ts');

@@ -1,14 +1,16 @@
 import { getBorderCharacters, table } from 'table';
-import { measureBringUp } from '../fleet/bring-up.ts';
+import { countChartWork, measureBringUp, type BroughtUp } from '../fleet/bring-up.ts';
 import { startServer, type Server } from '../fleet/database.ts';
-import { prepareRace } from '../fleet/heartbeats.ts';
+import { prepareHeartbeats, type OpenLoop } from '../fleet/heartbeats.ts';
 import { measureMirroring } from '../fleet/mirror.ts';
 import { measureUpload } from '../fleet/upload.ts';
 import { median, rounded } from '../measure.ts';
 import type { Report, Suite, SuiteOptions } from '../suite.ts';
 
 /** Agent starts at once, and how many machines make a measurement of some seconds. */
-const BRING_UP = { 1: 500, 10: 2_000, 50: 4_000 } as const;
+const BRING_UP = { 1: 1_500, 10: 2_000, 50: 4_000 } as const;
+/** So many that the events of everything else are few beside theirs. */
+const WATCHED_MACHINES = 200;
 const FLEETS = [10_000, 100_000] as const;
 const UPLOAD_BYTES = 30_000_000;
 /** Of the heartbeats that a mirrored fleet sends, in spans of the options. */
@@ -19,11 +21,11 @@ export const suite: Suite = {
   run: async (options) => {
     const server = await startServer();
     try {
-      const bringUp = await bringUps(server, options);
+      const broughtUp = await bringUps(server, options);
       const race = await races(server, options);
       const upload = await uploads(options);
       const fleet = await fleets(server, options);
-      return reportOf({ bringUp, race, upload, fleet });
+      return reportOf({ broughtUp, race, upload, fleet });
     } finally {
       await server.close();
     }
@@ -32,21 +34,49 @@ export const suite: Suite = {
 
 type Table = Record<string, number>;
 
-async function bringUps(server: Server, options: SuiteOptions): Promise<Table> {
-  const samples = new Map<string, number[]>();
+interface BringUps {
+  readonly bringUp: Table;
+  readonly statementsPerMachine: Table;
+  readonly cpuMsPerMachine: Table;
+  readonly eventsPerMachine: Table;
+  readonly microstepsPerMachine: Table;
+}
+
+/** All by parallelism. */
+async function bringUps(server: Server, options: SuiteOptions): Promise<BringUps> {
+  const samples = new Map<string, BroughtUp[]>();
   for (let round = 1; round <= options.rounds; round += 1) {
     for (const [parallelism, count] of Object.entries(BRING_UP)) {
       const machines = scaled(count, options);
-      const rate = await measureBringUp({ server, machines, parallelism: Number(parallelism) });
-      options.progress(`round ${round}: bring-up at ${parallelism}: ${rate.toFixed(0)} machines/s`);
-      samples.set(parallelism, [...(samples.get(parallelism) ?? []), rate]);
+      const sample = await measureBringUp({ server, machines, parallelism: Number(parallelism) });
+      options.progress(`round ${round}: bring-up at ${parallelism}: ${JSON.stringify(sample)}`);
+      samples.set(parallelism, [...(samples.get(parallelism) ?? []), sample]);
     }
   }
-  return Object.fromEntries([...samples].map(([name, rates]) => [name, rounded(median(rates))]));
+  const medians = (name: keyof BroughtUp): Table =>
+    Object.fromEntries(
+      [...samples].map(([at, each]) => [at, rounded(median(each.map((one) => one[name])))]),
+    );
+  const eventsPerMachine: Table = {};
+  const microstepsPerMachine: Table = {};
+  for (const at of samples.keys()) {
+    const watched = { server, machines: WATCHED_MACHINES, parallelism: Number(at) };
+    const counted = await countChartWork(watched);
+    eventsPerMachine[at] = rounded(counted.eventsPerMachine);
+    microstepsPerMachine[at] = rounded(counted.microstepsPerMachine);
+  }
+  return {
+    bringUp: medians('machinesPerSecond'),
+    statementsPerMachine: medians('statementsPerMachine'),
+    cpuMsPerMachine: medians('cpuMsPerMachine'),
+    eventsPerMachine,
+    microstepsPerMachine,
+  };
 }
 
 async function races(server: Server, options: SuiteOptions) {
-  const race = await prepareRace(server, 3 * options.spanMs);
+  const { scale, spanMs } = options;
+  const race = await prepareHeartbeats({ server, scale, spanMs: 3 * spanMs });
   try {
     const rates = { ours: [] as number[], echo: [] as number[] };
     for (let round = 1; round <= options.rounds; round += 1) {
@@ -55,7 +85,8 @@ async function races(server: Server, options: SuiteOptions) {
       const [ours, echo] = [rates.ours.at(-1)!, rates.echo.at(-1)!];
       options.progress(`round ${round}: heartbeats ${ours.toFixed(0)}, echo ${echo.toFixed(0)}/s`);
     }
-    return { ours: median(rates.ours), echo: median(rates.echo) };
+    const openLoop = await race.openLoop(options.progress);
+    return { ours: median(rates.ours), echo: median(rates.echo), openLoop };
   } finally {
     race.close();
   }
@@ -72,7 +103,9 @@ interface Mirrored {
   readonly mirroredSeconds: number;
   readonly heapKbPerMachine: number;
   readonly cpuPercent: number;
+  readonly scanCpuSeconds: number;
   readonly loopDelayP99Ms: number;
+  readonly loopDelayMaxMs: number;
 }
 
 /** Once each: a minute and more, and what counts is whether the cost per machine grows. */
@@ -82,12 +115,15 @@ async function fleets(server: Server, options: SuiteOptions): Promise<Record<str
   for (const size of FLEETS) {
     const machines = scaled(size, options);
     const measured = await measureMirroring(server, machines, WATCHED_SPANS * options.spanMs);
-    const { mirroredSeconds, heapKb, cpuPercent, loopDelayP99Ms } = measured;
+    const { mirroredSeconds, heapKb, cpuPercent, scanCpuSeconds } = measured;
+    const { loopDelayP99Ms, loopDelayMaxMs } = measured;
     found[String(size)] = {
       mirroredSeconds: rounded(mirroredSeconds),
       heapKbPerMachine: rounded((heapKb - empty.heapKb) / machines),
       cpuPercent: rounded(cpuPercent),
+      scanCpuSeconds: rounded(scanCpuSeconds),
       loopDelayP99Ms: rounded(loopDelayP99Ms),
+      loopDelayMaxMs: rounded(loopDelayMaxMs),
     };
     options.progress(`${machines} machines: ${JSON.stringify(found[String(size)])}`);
   }
@@ -95,19 +131,30 @@ async function fleets(server: Server, options: SuiteOptions): Promise<Record<str
 }
 
 interface Figures {
-  readonly bringUp: Table;
+  readonly broughtUp: BringUps;
   readonly fleet: Readonly<Record<string, Mirrored>>;
   readonly upload: Awaited<ReturnType<typeof measureUpload>>;
-  readonly race: { readonly ours: number; readonly echo: number };
+  readonly race: { readonly ours: number; readonly echo: number; readonly openLoop: OpenLoop };
 }
 
-function reportOf({ bringUp, fleet, upload, race }: Figures): Report {
+function reportOf({ broughtUp, fleet, upload, race }: Figures): Report {
+  const { openLoop } = race;
   const json = {
-    bringUp,
+    ...broughtUp,
     fleet,
     uploadRatio: rounded(upload.ours / upload.sftp),
     heartbeatsPerSecond: rounded(race.ours),
     heartbeatRatio: rounded(race.ours / race.echo),
+    openLoop: {
+      agents: openLoop.agents,
+      p99Ms: rounded(openLoop.p99Ms),
+      connections: openLoop.connections,
+      memoryKbPerConnection: rounded(openLoop.memoryKbPerConnection),
+      cpuMsPerHandshake: rounded(openLoop.cpuMsPerHandshake),
+      cpuUsPerHeartbeat: Object.fromEntries(
+        Object.entries(openLoop.cpuUsPerHeartbeat).map(([part, us]) => [part, rounded(us)]),
+      ),
+    },
     peers: {
       uploadMbPerSecond: rounded(upload.ours),
       sftpMbPerSecond: rounded(upload.sftp),
@@ -115,20 +162,33 @@ function reportOf({ bringUp, fleet, upload, race }: Figures): Report {
     },
   };
   const rows = [
-    ...Object.entries(bringUp).map(([n, rate]) => [
-      `reservation to started agent, ${n} at once`,
-      `${rate} machines/s`,
+    ...Object.entries(broughtUp.bringUp).flatMap(([n, rate]) => [
+      [`reservation to started agent, ${n} at once`, `${rate} machines/s`],
+      ['  statements of each', String(broughtUp.statementsPerMachine[n])],
+      ['  CPU of each', `${broughtUp.cpuMsPerMachine[n]} ms`],
+      ['  events of each', String(broughtUp.eventsPerMachine[n])],
+      ['  microsteps of each', String(broughtUp.microstepsPerMachine[n])],
     ]),
     ...Object.entries(fleet).flatMap(([machines, figures]) => [
       [`${machines} machines mirrored`, `${figures.mirroredSeconds} s`],
       ['  heap of each', `${figures.heapKbPerMachine} KB`],
       ['  CPU at a heartbeat each per 30 s', `${figures.cpuPercent} %`],
+      ['  CPU of a full scan', `${figures.scanCpuSeconds} s`],
       ['  event loop delay, 99 %', `${figures.loopDelayP99Ms} ms`],
+      ['  event loop delay, most', `${figures.loopDelayMaxMs} ms`],
     ]),
     ['upload of 30 MB, connection included', `${json.peers.uploadMbPerSecond} MB/s`],
     ['  to that of sftp', String(json.uploadRatio)],
     ['heartbeats into the database', `${json.heartbeatsPerSecond}/s`],
     ['  to bare echoes of @grpc/grpc-js', String(json.heartbeatRatio)],
+    ['agents at 30 s that are answered within 100 ms', String(openLoop.agents)],
+    ['  99 % of their answers take at most', `${json.openLoop.p99Ms} ms`],
+    ['  memory of a connection', `${json.openLoop.memoryKbPerConnection} KB`],
+    ['  CPU of a handshake', `${json.openLoop.cpuMsPerHandshake} ms`],
+    ...Object.entries(json.openLoop.cpuUsPerHeartbeat).map(([part, us]) => [
+      `  CPU of a heartbeat: ${part}`,
+      `${us} µs`,
+    ]),
   ];
   return { json, table: table(rows, { border: getBorderCharacters('void') }).trimEnd() };
 }

@@ -45,7 +45,7 @@ export const createIntentBook = (memory: Memory, gate: SessionGate): IntentBook 
   progress: async (witness, change) => {
     gate.check();
     const intent = requireMine(memory, gate, witness);
-    if (change.attempts !== undefined) refuseBarred(memory, intent);
+    if (change.attempts !== undefined) refuseAttempt(memory, intent);
     const state = change.unresolved === undefined ? intent.state : stateOf(change.unresolved);
     const { attempts = intent.attempts, ambiguous = intent.ambiguous } = change;
     const lastError = change.lastError ?? intent.lastError;
@@ -117,33 +117,36 @@ const slotOfRow = ({ provided }: MachineRow) =>
   provided &&
   slotOf(provided.provider, { reservationId: provided.reservationId, id: provided.providerId });
 
+const hasMachine = (memory: Memory, name: string) =>
+  [...memory.machines.values()].some(({ row }) => slotOfRow(row) === name);
+
 function refuseOccupied(memory: Memory, name: string): void {
-  const rows = [...memory.machines.values()].map((machine) => machine.row);
-  if (rows.some((row) => slotOfRow(row) === name)) {
-    throw new WorkConflict(`${name} has a machine already`);
-  }
+  if (hasMachine(memory, name)) throw new WorkConflict(`${name} has a machine already`);
   const intents = [...memory.intents.values()].filter(isUnsettled);
   if (intents.some((intent) => slot(intent.provider, intent.slotId) === name)) {
     throw new WorkConflict(`${name} has an intent already`);
   }
-  const penalty = memory.penalties.get(name);
-  const isShelved = penalty !== undefined && penalty.untilMs > memory.now();
-  const cause = barringHold(memory, name)?.reason ?? (isShelved ? penalty.cause : undefined);
-  if (cause !== undefined) throw new NothingToDo(`${name} must not be used: ${cause}`);
+  refuseBarred(memory, name);
 }
 
-const barringHold = (memory: Memory, name: string) =>
-  memory.holds.find(
+function refuseBarred(memory: Memory, name: string): void {
+  const hold = memory.holds.find(
     (each) =>
       slot(each.provider, each.slotId) === name &&
       each.kind === 'no-allocate' &&
       (each.untilMs === null || each.untilMs > memory.now()),
   );
+  const penalty = memory.penalties.get(name);
+  const isShelved = penalty !== undefined && penalty.untilMs > memory.now();
+  const cause = hold?.reason ?? (isShelved ? penalty.cause : undefined);
+  if (cause !== undefined) throw new NothingToDo(`${name} must not be used: ${cause}`);
+}
 
-function refuseBarred(memory: Memory, { provider, slotId }: MemIntent): void {
+/** Something may have come to the slot since the intent was opened. */
+function refuseAttempt(memory: Memory, { provider, slotId }: MemIntent): void {
   const name = slot(provider, slotId);
-  const hold = barringHold(memory, name);
-  if (hold) throw new NothingToDo(`${name} must not be used: ${hold.reason}`);
+  if (hasMachine(memory, name)) throw new NothingToDo(`${name} has a machine`);
+  refuseBarred(memory, name);
 }
 
 function refuseTaken(memory: Memory, row: MachineRow): void {

@@ -136,10 +136,8 @@ function changeByNote(held: Held, note: WorkNote): boolean {
     case 'agentStartAttempt':
       patch(machine, {
         startAttempt: { count: 0, ...machine.row.startAttempt, atMs: memory.now() },
+        hostKey: note.hostKey ?? machine.row.hostKey,
       });
-      return true;
-    case 'hostKeyProved':
-      patch(machine, { hostKey: note.hostKey });
       return true;
     case 'recoveryAsked':
       noteAsked(held, note);

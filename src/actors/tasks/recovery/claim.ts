@@ -2,7 +2,7 @@ import { NothingToDo } from '../../../domain/errors.ts';
 import { lastFailures, nextStep, type LadderProcess } from '../../../domain/recovery/ladder.ts';
 import type { Job } from '../../../machines/task.ts';
 import type { Turn } from '../../turns/task-pool.ts';
-import { claim, signalOf, workEnded, type Claimed } from '../task.ts';
+import { claim, workEnded, type Claimed } from '../task.ts';
 import { circumstancesOf, type RecoverDeps, type Recovering } from './deps.ts';
 import { leaveSwitchedOn } from './power-cycle.ts';
 
@@ -10,12 +10,7 @@ import { leaveSwitchedOn } from './power-cycle.ts';
  * Claims the machine for the process of its next step, as far as the mirror can tell which one that
  * is; the rows that come with the claim decide.
  */
-export async function claimStep(
-  deps: RecoverDeps,
-  turn: Turn,
-  job: Job,
-  signal: AbortSignal,
-): Promise<Recovering> {
+export async function claimStep(deps: RecoverDeps, turn: Turn, job: Job): Promise<Recovering> {
   const process = likelyProcess(deps, job);
   const claimed = await claim(deps, process, turn, job);
   const { slot, work, row } = claimed;
@@ -23,7 +18,7 @@ export async function claimStep(
   if ('end' in step) {
     throw step.startAgain
       ? await left(deps, claimed, step.end)
-      : await parked(deps, claimed, step.end, signal);
+      : await parked(deps, claimed, step.end);
   }
   if (step.process !== process) {
     const reason = `${slot} is due for ${step.process}, not for ${process}`;
@@ -52,14 +47,9 @@ async function left(deps: RecoverDeps, claimed: Claimed, end: string): Promise<E
 }
 
 /** Nothing is left to try: the machine waits for a person, and its permit is free for others. */
-async function parked(
-  deps: RecoverDeps,
-  claimed: Claimed,
-  end: string,
-  signal: AbortSignal,
-): Promise<Error> {
+async function parked(deps: RecoverDeps, claimed: Claimed, end: string): Promise<Error> {
   const { slot, work, row, provided } = claimed;
-  const isOn = await leaveSwitchedOn(deps, claimed, signalOf(claimed, signal));
+  const isOn = await leaveSwitchedOn(deps, claimed, claimed.signal);
   const said = [end, ...(isOn ? [] : ['it may be switched off']), lastFailures(row)];
   const reason = said.filter((each) => each !== null).join('; ');
   await work.fail(deps.backoff, reason, { quarantine: { kind: 'needsHuman', reason } });

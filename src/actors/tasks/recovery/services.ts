@@ -19,7 +19,7 @@ type Act<Given, Value> = (deps: RecoverDeps, given: Given, signal: AbortSignal) 
 /** The services of the `recovery` chart. Each step may run again after a crash. */
 export function recoveryServices(deps: RecoverDeps) {
   const { taskPool } = deps;
-  const claimed = firstStep(taskPool, (turn, job, signal) => claimStep(deps, turn, job, signal));
+  const claimed = firstStep(taskPool, (turn, job) => claimStep(deps, turn, job));
   const after = <Given extends Recovering, Value extends object>(
     before: Pick<Step<Given>, 'of'>,
     act: Act<Given, Value>,

@@ -29,30 +29,67 @@ interface Case {
   readonly then: Refusal;
 }
 
-/** An expression over `FROM`: the first reason that applies, or NULL. */
-export const refusalSql = (process: Process, loss: LossPolicy): string =>
-  oneOf([...ineligible(process, loss), ...coolDown(process)]);
+/**
+ * An expression over `FROM`: the first reason that applies, or NULL.
+ * @param busy for whoever reads work and backoffs anyway; looked up when absent.
+ */
+export const refusalSql = (process: Process, loss: LossPolicy, busy?: Busy): string =>
+  oneOf([...ineligible(process, loss, busy), ...coolDown(process)]);
 
 /** An expression over `FROM`: the same but for the ladder's cool-down. See `ineligibility`. */
 export const ineligibilitySql = (process: Process, loss: LossPolicy): string =>
   oneOf(ineligible(process, loss));
 
-const ineligible = (process: Process, loss: LossPolicy): Case[] => [
-  UNREADABLE,
-  working(process),
+/** Conditions about a machine's work and backoffs. */
+export interface Busy {
+  /** There is one of a process that this program does not know. */
+  readonly unreadable: string;
+  /** A lease of the process's group is held by a live session. */
+  readonly working: string;
+  /** The process is to wait. */
+  readonly waiting: string;
+}
+
+/** What `Busy` asks of each row of `work w` whose session lives, and of `work_backoff b`. */
+export const busyRows = (process: Process) => ({
+  unknownWork: unknown('w.process', PROCESSES),
+  unknownBackoff: unknown('b.process', PROCESSES),
+  working: `w.exclusion_group = '${exclusionGroup(process)}'`,
+  waiting: `(b.process = '${process}' AND b.until > now())`,
+});
+
+function lookedUp(process: Process): Busy {
+  const of = busyRows(process);
+  const work = (which: string) => `EXISTS (SELECT 1 FROM work w JOIN sessions s USING (session_id)
+    WHERE w.machine_id = m.machine_id AND ${which} AND ${LIVE})`;
+  const backoff = (which: string) => `EXISTS (SELECT 1 FROM work_backoff b
+    WHERE b.machine_id = m.machine_id AND ${which})`;
+  return {
+    unreadable: `(${work(of.unknownWork)} OR ${backoff(of.unknownBackoff)})`,
+    working: work(of.working),
+    waiting: backoff(of.waiting),
+  };
+}
+
+const ineligible = (process: Process, loss: LossPolicy, busy = lookedUp(process)): Case[] => [
+  unreadable(busy),
+  { when: busy.working, then: 'it is being worked on' },
   ...grounds(process, loss),
-  ...unlessOrdered(process, [waiting(process)]),
+  ...unlessOrdered(process, [{ when: busy.waiting, then: 'it waits after a failure' }]),
 ];
 
 /** An expression over `FROM`: why the provider may not be told, or NULL. See `askRefusal`. */
 export const askRefusalSql = (process: Process, loss: LossPolicy): string =>
-  isLadder(process) ? oneOf([UNREADABLE, ...grounds(process, loss)]) : 'NULL::text';
+  isLadder(process)
+    ? oneOf([unreadable(lookedUp(process)), ...grounds(process, loss)])
+    : 'NULL::text';
 
 /**
  * An expression over `FROM`: why the provider may not be told to take the machine back, or NULL.
  * Leaves aside who works and who waits.
  */
-export const giveBackRefusalSql = (): string => oneOf([UNREADABLE, ...unreturnable()]);
+export const giveBackRefusalSql = (): string =>
+  oneOf([unreadable(lookedUp('ShepherdDeprovision')), ...unreturnable()]);
 /**
  * An expression over `p`, `q` and `d`: why an installation is not handed to the agent, or NULL. See
  * `handOutRefusal`.
@@ -116,27 +153,13 @@ const unknown = (column: string, known: readonly string[]) =>
   `${column}::text NOT IN (${quoted(known)})`;
 
 /** A newer program wrote a value that this one does not know, whether or not it matters here. */
-const UNREADABLE: Case = {
+const unreadable = (busy: Busy): Case => ({
   when: `(${unknown('p.provider_status', PROVIDER_STATUSES)}
     OR ${unknown('o.os_installation_result', INSTALLATION_RESULTS)}
     OR ${unknown('l.rung', RUNGS)} OR ${unknown('l.asked_rung', RUNGS)}
-    OR ${unknown('q.kind', QUARANTINE_KINDS)}
-    OR EXISTS (SELECT 1 FROM work w JOIN sessions s USING (session_id)
-      WHERE w.machine_id = m.machine_id AND ${unknown('w.process', PROCESSES)} AND ${LIVE})
-    OR EXISTS (SELECT 1 FROM work_backoff b
-      WHERE b.machine_id = m.machine_id AND ${unknown('b.process', PROCESSES)}))`,
+    OR ${unknown('q.kind', QUARANTINE_KINDS)} OR ${busy.unreadable})`,
   then: 'it cannot be read',
-};
-
-/** A lease of the process's group is held by a live session. */
-function working(process: Process): Case {
-  return {
-    when: `EXISTS (SELECT 1 FROM work w JOIN sessions s USING (session_id)
-      WHERE w.machine_id = m.machine_id AND w.exclusion_group = '${exclusionGroup(process)}'
-        AND ${LIVE})`,
-    then: 'it is being worked on',
-  };
-}
+});
 
 function grounds(process: Process, loss: LossPolicy): Case[] {
   switch (process) {
@@ -208,12 +231,6 @@ export function lostAtSql(loss: LossPolicy): string {
 }
 /** See `currentHeartbeat`; over `a` and `h`. NULL, too, where there is none. */
 export const HEARD = 'h.agent_heartbeat_at >= a.agent_started_at';
-
-const waiting = (process: Process): Case => ({
-  when: `EXISTS (SELECT 1 FROM work_backoff b WHERE b.machine_id = m.machine_id
-    AND b.process = '${process}' AND b.until > now())`,
-  then: 'it waits after a failure',
-});
 
 const coolDown = (process: Process): Case[] =>
   isLadder(process)

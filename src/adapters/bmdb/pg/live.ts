@@ -6,10 +6,13 @@ import type { Clock, Random } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import type { Database, Queries, TransactionOptions } from './pool.ts';
 import { statement } from './statement.ts';
+import type { ArgsOf, Columns, Params, RowOf, Statement } from './statement.ts';
 
 /** What all parts of the implementation share. */
 export interface PgContext {
   readonly db: Database;
+  /** For batches that are one statement: see `batchOptions`. */
+  readonly batches: Database;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -108,13 +111,32 @@ export async function transactFenced<T>(
   what: LiveOptions,
   body: (q: Queries) => Promise<T>,
 ): Promise<T> {
-  const { db, deadlineMs, signal } = session;
-  const { doing } = what;
-  if (signal.aborted) throw expired(session, doing);
+  return fenced(session, what, (options) => session.db.transact(options, body));
+}
+
+/**
+ * The same for a batch that is one statement, which commits by itself.
+ * @throws {SessionExpired} @throws {AmbiguousCommit} @throws {Locked} nothing was written.
+ */
+export async function commitFenced<P extends Params, C extends Columns>(
+  session: LiveSession,
+  what: Pick<LiveOptions, 'doing' | 'processor'>,
+  [sql, args]: readonly [Statement<P, C>, ArgsOf<P>],
+): Promise<RowOf<C>[]> {
+  return fenced(session, what, (options) => session.batches.commit(options, sql, args));
+}
+
+async function fenced<What extends LiveOptions, T>(
+  session: LiveSession,
+  what: What,
+  run: (options: What & Pick<TransactionOptions, 'deadlineMs' | 'signal'>) => Promise<T>,
+): Promise<T> {
+  const { deadlineMs, signal } = session;
+  if (signal.aborted) throw expired(session, what.doing);
   try {
-    return await db.transact({ ...what, deadlineMs, signal }, body);
+    return await run({ ...what, deadlineMs, signal });
   } catch (error) {
-    if (signal.aborted && error !== signal.reason) throw expired(session, doing, error);
+    if (signal.aborted && error !== signal.reason) throw expired(session, what.doing, error);
     throw error;
   }
 }

@@ -1,5 +1,6 @@
 import { Subject } from 'rxjs';
 import { BACKOFF_JITTER } from '../../../domain/backoff.ts';
+import type { MachineId } from '../../../domain/ids.ts';
 import type { LossPolicy, RecoveryBudget } from '../../../domain/policy.ts';
 import { DEFAULT_GUARD } from '../../../domain/recovery/guard-judgement.ts';
 import type { GuardPolicy } from '../../../domain/recovery/guard-judgement.ts';
@@ -9,22 +10,23 @@ import { silentMetrics } from '../../metrics/port.ts';
 import type { Metrics } from '../../metrics/port.ts';
 import { countingBmdb } from '../counting-bmdb.ts';
 import type { WorkMetrics } from '../counting-bmdb.ts';
+import { createBatches } from './batches.ts';
 import { readChanges, statements as changes } from './reading/changes.ts';
 import { createGuardBook } from './guard/guard-book.ts';
 import { createHeartbeats } from './heartbeats/heartbeats.ts';
 import { createInspection } from './reading/inspection.ts';
 import type { PgContext } from './live.ts';
 import { createListingBook } from './provisioning/listings.ts';
-import { createDatabase } from './pool.ts';
+import { createDatabase, SNAPSHOT, throwIfAborted } from './pool.ts';
 import { createProviderHolds } from './provisioning/provider-holds.ts';
 import { createRequests } from './requests/requests.ts';
-import { readMachine, readSnapshot } from './reading/rows.ts';
+import { readNow, readSnapshot } from './reading/rows.ts';
 import { openSession } from './session.ts';
 import { sweep } from './sweep.ts';
 import { createWakes } from './wakes.ts';
 import type { WakesMode } from './wakes.ts';
 import { plainBmdb } from '../plain-bmdb.ts';
-import type { Bmdb } from '../port.ts';
+import type { Bmdb, MachineReading } from '../port.ts';
 
 export interface PgBmdbOptions {
   /** `postgresql://user:password@host:port/database`. The schema must be up to date. */
@@ -39,7 +41,8 @@ export interface PgBmdbOptions {
   /** Share by which backoffs are lengthened at random (0.1). */
   readonly jitter?: number;
   /**
-   * Connections for work (10); up to three more for liveness, two for heartbeats and one for wakes.
+   * Connections for work (10), half of them for batches that are one statement; up to three more for
+   * liveness, two for heartbeats and one for wakes.
    */
   readonly poolMax?: number;
   /** Whether to listen for wakes (`listen`), which needs a connection of its own. */
@@ -57,7 +60,6 @@ export interface PgBmdbOptions {
 const PULSE = { poolMax: 3 };
 /** Agents must be heard whatever else is going on. */
 const BEATS = { poolMax: 2, byKeys: true };
-const SNAPSHOT = 'REPEATABLE READ READ ONLY';
 
 /** The BMDB on PostgreSQL 15 or later. Connects when first used. */
 export function createPgBmdb(options: PgBmdbOptions): Bmdb {
@@ -74,29 +76,47 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
   } = options;
   const { jitter = BACKOFF_JITTER, timeoutMs = 4_000, pulseTimeoutMs = 1_500 } = options;
   const connection = { url, clock, random, log, timeoutMs, metrics };
-  const db = createDatabase({ ...connection, poolMax: options.poolMax ?? 10 });
+  const lockTimeoutMs = Math.ceil(timeoutMs / 8);
+  const { poolMax = 10 } = options;
+  const batchesMax = Math.ceil(poolMax / 2);
+  const db = createDatabase({ ...connection, poolMax: Math.max(1, poolMax - batchesMax) });
+  const batches = createDatabase({
+    ...connection,
+    poolMax: batchesMax,
+    byKeys: true,
+    lockTimeoutMs,
+  });
   const pulse = createDatabase({ ...connection, ...PULSE, timeoutMs: pulseTimeoutMs });
   const beats = createDatabase({ ...connection, ...BEATS });
-  const lockTimeoutMs = Math.ceil(timeoutMs / 8);
-  const context: PgContext = { db, clock, random, log, loss, budget, guard, lockTimeoutMs, jitter };
+  const context: PgContext = {
+    db,
+    batches,
+    clock,
+    random,
+    log,
+    loss,
+    budget,
+    guard,
+    lockTimeoutMs,
+    jitter,
+  };
+  const readings = createBatches<MachineId, MachineReading>({
+    keyOf: (id) => id,
+    run: async (ids) => (await readNow(batches, ids)).map((ok) => ({ ok })),
+  });
   const stopped$ = new Subject<void>();
   const bmdb: Bmdb = {
     openSession: (session) => openSession(context, pulse, session),
-    scan: async (signal) => {
+    scan: async (signal, keep) => {
       const doing = 'read the fleet';
-      await db.transact({ doing, isolation: 'READ COMMITTED', signal }, (q) =>
-        q.run(changes.beginEra, {}),
-      );
-      return db.transact({ doing, isolation: SNAPSHOT, signal }, readSnapshot);
+      await db.once({ doing }, changes.beginEra, {});
+      return db.transact({ doing, isolation: SNAPSHOT, signal }, (q) => readSnapshot(q, keep));
     },
-    changesSince: (cursor, signal) =>
-      db.transact({ doing: 'read what changed', isolation: SNAPSHOT, signal }, (q) =>
-        readChanges(q, cursor),
-      ),
-    readMachine: (id, signal) =>
-      db.transact({ doing: `read machine ${id}`, isolation: SNAPSHOT, signal }, (q) =>
-        readMachine(q, id),
-      ),
+    changesSince: (cursor, signal) => readChanges(db, cursor, signal),
+    readMachine: async (id, signal) => {
+      throwIfAborted(signal, `read machine ${id}`);
+      return readings.submit(id);
+    },
     sweep: () => sweep(context),
     wakes$: createWakes({ url, mode: wakes, clock, random, log, timeoutMs, stopped$ }),
     heartbeats: createHeartbeats({ ...context, db: beats }),
@@ -107,7 +127,7 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
     inspection: createInspection(context),
     close: async () => {
       stopped$.next();
-      await Promise.all([db.close(), pulse.close(), beats.close()]);
+      await Promise.all([db.close(), batches.close(), pulse.close(), beats.close()]);
     },
   };
   return countingBmdb(plainBmdb(bmdb), metrics);

@@ -52,6 +52,12 @@ export interface TransactionOptions {
   readonly signal?: AbortSignal;
 }
 
+/** How a statement that commits by itself is run: at READ COMMITTED, as its connection is set up. */
+export type CommitOptions = Pick<
+  TransactionOptions,
+  'doing' | 'processor' | 'deadlineMs' | 'signal'
+>;
+
 /** Connections to one database, and transactions over them. */
 export interface Database {
   /** A single statement in its own transaction. */
@@ -67,6 +73,18 @@ export interface Database {
    */
   once<P extends Params, C extends Columns>(
     options: Pick<TransactionOptions, 'doing' | 'processor'>,
+    statement: Statement<P, C>,
+    args: ArgsOf<P>,
+  ): Promise<RowOf<C>[]>;
+  /**
+   * A single statement that writes, again when it conflicts with another.
+   * @throws {Locked} a lock could not be had in time: nothing was written.
+   * @throws {RetryExhausted} too many conflicts, or past the deadline.
+   * @throws {AmbiguousCommit} the connection broke: whether it was done is not known.
+   * @throws {Unreachable} there was no connection: nothing was written.
+   */
+  commit<P extends Params, C extends Columns>(
+    options: CommitOptions,
     statement: Statement<P, C>,
     args: ArgsOf<P>,
   ): Promise<RowOf<C>[]>;
@@ -92,10 +110,14 @@ export interface DatabaseDeps {
   readonly timeoutMs: number;
   /** What batches are told for each transaction holds for all of its connections: `BY_KEYS`. */
   readonly byKeys?: boolean;
+  /** How long each lock is waited for where a transaction does not say; see `TransactionOptions`. */
+  readonly lockTimeoutMs?: number;
   readonly metrics?: Pick<Metrics, 'transaction'> | undefined;
 }
 
 const ATTEMPTS_MAX = 50;
+/** For several statements that must see the same. */
+export const SNAPSHOT = 'REPEATABLE READ READ ONLY';
 
 export function createDatabase(deps: DatabaseDeps): Database {
   const pool = new pg.Pool({
@@ -108,7 +130,10 @@ export function createDatabase(deps: DatabaseDeps): Database {
     application_name: 'shepherd',
     // A promise, for which the pool waits whatever its types say.
     onConnect: (client): unknown =>
-      prepareConnection(client, deps.timeoutMs, deps.byKeys ? PLANNING : undefined),
+      prepareConnection(client, deps.timeoutMs, {
+        ...(deps.byKeys && PLANNING),
+        ...(deps.lockTimeoutMs !== undefined && { lock_timeout: String(deps.lockTimeoutMs) }),
+      }),
   });
   pool.on('error', (error) => deps.log.warn({ err: error }, 'idle database connection broke'));
   // `pool.end` lets go of its clients before their sockets are closed: a server that stops just then
@@ -128,6 +153,8 @@ export function createDatabase(deps: DatabaseDeps): Database {
     },
     once: (options, what, args) =>
       withRetries(deps, options, async () => (await pool.query(queryOf(what, args))).rows),
+    commit: (options, what, args) =>
+      withRetries(deps, options, () => commitOne(pool, options, [what, args])),
     transact: (options, body) => withRetries(deps, options, () => attempt(pool, options, body)),
     close: () => pool.end(),
   };
@@ -201,24 +228,57 @@ async function attempt<T>(
   options: TransactionOptions,
   body: (q: Queries) => Promise<T>,
 ): Promise<T> {
-  const { signal, doing } = options;
+  return withConnection(pool, options, async (client, use) => {
+    try {
+      await client.query(beginning(options));
+      const result = await body(queriesOf(client, options));
+      await commit(client, options.doing);
+      return result;
+    } catch (error) {
+      if (!use.broken) use.broken = await rollback(client, error);
+      throw error;
+    }
+  });
+}
+
+async function commitOne<P extends Params, C extends Columns>(
+  pool: pg.Pool,
+  options: CommitOptions,
+  [what, args]: [Statement<P, C>, ArgsOf<P>],
+): Promise<RowOf<C>[]> {
+  return withConnection(pool, options, async (client, use) => {
+    try {
+      return await queriesOf(client, options).rows(what, args);
+    } catch (error) {
+      if (isUseless(error)) use.broken = asError(error);
+      if (isConnectionLoss(error)) throw lostCommit(options.doing, error);
+      throw error;
+    }
+  });
+}
+
+/** How a connection that was lent comes back. */
+interface Use {
+  /** It cannot be used again. */
+  broken: Error | undefined;
+}
+
+async function withConnection<T>(
+  pool: pg.Pool,
+  { signal, doing }: CommitOptions,
+  body: (client: pg.PoolClient, use: Use) => Promise<T>,
+): Promise<T> {
   throwIfAborted(signal, doing);
   const client = await pool.connect();
+  const use: Use = { broken: undefined };
   // A connection that breaks while it is ours also fails the running query.
-  let broken: Error | undefined;
-  const onError = (error: Error) => (broken = error);
+  const onError = (error: Error) => (use.broken = error);
   client.on('error', onError);
   try {
-    await client.query(beginning(options));
-    const result = await body(queriesOf(client, options));
-    await commit(client, doing);
-    return result;
-  } catch (error) {
-    broken ??= await rollback(client, error);
-    throw error;
+    return await body(client, use);
   } finally {
     client.off('error', onError);
-    client.release(broken);
+    client.release(use.broken);
   }
 }
 
@@ -248,7 +308,8 @@ const queryOf = <P extends Params, C extends Columns>(
   args: ArgsOf<P>,
 ): pg.QueryConfig => ({ name: what.name, text: what.text, values: valuesOf(what, args) });
 
-function throwIfAborted(signal: AbortSignal | undefined, doing: string): void {
+/** @throws {Cancelled} the signal has aborted. */
+export function throwIfAborted(signal: AbortSignal | undefined, doing: string): void {
   if (signal?.aborted) {
     throw new Cancelled(`did not ${doing}: stopped`, { cause: signal.reason });
   }
@@ -263,24 +324,32 @@ async function commit(client: pg.PoolClient, doing: string): Promise<void> {
     const isLost =
       isConnectionLoss(error) || (kind instanceof TimedOut && !(kind instanceof Locked));
     if (!isLost) throw error;
-    throw new AmbiguousCommit(`lost the connection while trying to ${doing}`, { cause: error });
+    throw lostCommit(doing, error);
   }
   // An aborted transaction answers COMMIT with ROLLBACK, without an error.
   if (answer !== 'COMMIT') throw new Error(`the transaction to ${doing} was rolled back`);
 }
 
-/** An error means that the connection cannot be used again. */
+const lostCommit = (doing: string, cause: unknown) =>
+  new AmbiguousCommit(`lost the connection while trying to ${doing}`, { cause });
+
+/** Whether an error says that its connection cannot be used again. */
+const isUseless = (error: unknown): boolean =>
+  isConnectionLoss(error) ||
+  isReadOnly(error) ||
+  isStalePlan(error) ||
+  error instanceof AmbiguousCommit;
+
+const asError = (error: unknown): Error =>
+  error instanceof Error ? error : new Error(String(error));
+
+/** @returns why the connection cannot be used again, if it cannot. */
 async function rollback(client: pg.PoolClient, reason: unknown): Promise<Error | undefined> {
-  const closed =
-    isConnectionLoss(reason) ||
-    isReadOnly(reason) ||
-    isStalePlan(reason) ||
-    reason instanceof AmbiguousCommit;
-  if (closed) return reason instanceof Error ? reason : new Error(String(reason));
+  if (isUseless(reason)) return asError(reason);
   try {
     await client.query('ROLLBACK');
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error : new Error(String(error));
+    return asError(error);
   }
 }

@@ -14,7 +14,7 @@ import type { Database, Queries } from './pool.ts';
 import { repeated } from './repeat.ts';
 import { settle } from './people/settle.ts';
 import { statement } from './statement.ts';
-import { updateProvided } from './provisioning/provided.ts';
+import { createProvidedUpdates } from './provisioning/provided.ts';
 import type { BmdbSession, SessionOptions } from '../port.ts';
 
 export const statements = {
@@ -103,7 +103,7 @@ export async function openSession(
     intents: createIntentBook(session),
     lease: (name) => takeLease(session, name),
     settle: (key) => settle(session, key),
-    updateProvided: (machine, patch) => updateProvided(session, machine, patch),
+    updateProvided: createProvidedUpdates(session),
   };
 }
 

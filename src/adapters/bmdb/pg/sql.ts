@@ -12,3 +12,7 @@ export const LIVE = 's.session_deadline > now()';
 
 /** No machine has this id; every other one comes after it. */
 export const FIRST = '00000000-0000-0000-0000-000000000000';
+
+/** Constants of this program, for `IN (…)`; they are plain words. */
+export const texts = (words: readonly string[]): string =>
+  words.map((word) => `'${word}'`).join(', ');

@@ -44,6 +44,7 @@ interface Answered {
   int8: string;
   float8: number;
   bytea: Buffer;
+  json: unknown;
   jsonb: unknown;
   process: string;
   work_history_event: string;
@@ -98,4 +99,29 @@ export function statement<const P extends Params, const C extends Columns>(defin
 export const valuesOf = <P extends Params, C extends Columns>(
   { params }: Statement<P, C>,
   args: ArgsOf<P>,
-): unknown[] => Object.keys(params).map((name) => args[name]);
+): unknown[] =>
+  Object.entries(params).map(([name, type]) =>
+    type === 'bytea[]' ? byteaArray(args[name] as readonly Uint8Array[]) : args[name],
+  );
+
+const BYTEA_OID = 17;
+const ARRAY_HEAD_BYTES = 20;
+const LENGTH_BYTES = 4;
+
+/** An array in the binary format of the protocol, which is half as long as its text. */
+function byteaArray(items: readonly Uint8Array[]): Buffer {
+  const sizeBytes = items.reduce((sum, item) => sum + LENGTH_BYTES + item.length, 0);
+  const array = Buffer.alloc(ARRAY_HEAD_BYTES + sizeBytes);
+  // One dimension, no nulls, and its items count from 1.
+  array.writeInt32BE(1, 0);
+  array.writeInt32BE(BYTEA_OID, 8);
+  array.writeInt32BE(items.length, 12);
+  array.writeInt32BE(1, 16);
+  let at = ARRAY_HEAD_BYTES;
+  for (const item of items) {
+    array.writeInt32BE(item.length, at);
+    array.set(item, at + LENGTH_BYTES);
+    at += LENGTH_BYTES + item.length;
+  }
+  return array;
+}

@@ -1,4 +1,5 @@
 import type { LossPolicy } from '../../../domain/policy.ts';
+import { FLEET } from '../../../domain/recovery/guard-judgement.ts';
 import { statements as changes } from './reading/changes.ts';
 import { cancelOfSessions, cancelOrphaned } from './claims/cancel.ts';
 import { FROM, refusalSql } from './eligibility.ts';
@@ -19,9 +20,49 @@ const HOLDS_MAX = 1_000;
 const KEEP_DAYS = 90;
 const KEEP_ROWS = 1_000;
 
+const KEPT = { days: KEEP_DAYS, rows: KEEP_ROWS, limit: HISTORY_MAX };
+/** When it is not known what is due. */
+const EVERYTHING = {
+  sessions: true,
+  work: true,
+  permits: true,
+  silences: true,
+  holds: true,
+  changes: true,
+};
+
 const STEP = { isolation: 'READ COMMITTED', lockTimeoutMs: 500 } as const;
 
+const DEAD = `session_deadline < now() - 2 * session_interval_seconds * interval '1 second'`;
+
 export const statements = {
+  /**
+   * Which steps have something to do, so that a fleet in which nothing happens costs no more than
+   * this. Silences: some are open, or the guard counted some, or nobody counted yet.
+   */
+  due: statement({
+    name: 'sweep-due',
+    params: {},
+    columns: {
+      sessions: 'bool',
+      work: 'bool',
+      permits: 'bool',
+      silences: 'bool',
+      holds: 'bool',
+      changes: 'bool',
+    },
+    text: () => `
+      SELECT EXISTS (SELECT 1 FROM sessions WHERE ${DEAD}) AS sessions,
+        EXISTS (SELECT 1 FROM work w WHERE w.session_id IS NOT NULL
+          AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = w.session_id)) AS work,
+        EXISTS (SELECT 1 FROM recovery_permits) AS permits,
+        EXISTS (SELECT 1 FROM silent_machines) OR NOT EXISTS (SELECT 1 FROM guard_pulse
+          WHERE counts @> '[{"scope": "${FLEET}", "silent": 0}]') AS silences,
+        EXISTS (SELECT 1 FROM provider_holds
+          WHERE kind <> 'penalty' AND until < now() - interval '1 day') AS holds,
+        EXISTS (SELECT 1 FROM (SELECT at FROM machine_changes ORDER BY xid LIMIT 1) oldest
+          WHERE oldest.at < now() - interval '5 minutes') AS changes`,
+  }),
   /** Waits for nobody: one that a transaction of its own holds is not dead yet. */
   deadSessions: statement({
     name: 'sweep-dead-sessions',
@@ -29,7 +70,7 @@ export const statements = {
     columns: { session_id: 'uuid' },
     text: ({ limit }) =>
       `SELECT session_id FROM sessions
-       WHERE session_deadline < now() - 2 * session_interval_seconds * interval '1 second'
+       WHERE ${DEAD}
        ORDER BY session_deadline LIMIT ${limit} FOR UPDATE SKIP LOCKED`,
   }),
   removeSessions: statement({
@@ -53,6 +94,8 @@ export const statements = {
       `SELECT shepherd_trim_logs(${days}, ${rows}, ${limit}) AS removed`,
   }),
 };
+
+type Trim = typeof statements.trimHistory | typeof statements.trimLogs;
 
 /** Of machines that nobody works on and that no longer need recovery (parked, for one). */
 const needless = (loss: LossPolicy) =>
@@ -90,29 +133,49 @@ export async function sweep(context: PgContext): Promise<Swept> {
   const { db, loss } = context;
   const failures: unknown[] = [];
   let done = 0;
-  const step = async (doing: string, body: (q: Queries) => Promise<number>): Promise<number> => {
+  const trying = async <T>(doing: string, otherwise: T, task: () => Promise<T>): Promise<T> => {
     try {
-      const count = await db.transact({ doing, ...STEP }, body);
+      const result = await task();
       done += 1;
-      return count;
+      return result;
     } catch (err) {
       failures.push(err);
       context.log.warn({ err, doing }, 'a step of the sweep failed; the others go on');
-      return 0;
+      return otherwise;
     }
   };
-  const dead = { sessions: 0, work: 0 };
-  await step(
-    'remove dead sessions',
-    async (q) => Object.assign(dead, await removeSessions(q)).work,
+  const step = (doing: string, body: (q: Queries) => Promise<number>): Promise<number> =>
+    trying(doing, 0, () => db.transact({ doing, ...STEP }, body));
+  const trim = (doing: string, how: Trim): Promise<number> =>
+    trying(doing, 0, async () => Number((await db.once({ doing }, how, KEPT))[0]!.removed));
+
+  const looking = 'look for what is to be swept';
+  const [due] = await trying(looking, [EVERYTHING], () =>
+    db.once({ doing: looking }, statements.due, {}),
   );
-  const orphaned = await step('cancel work of no session', (q) => cancelOrphaned(q, ORPHANED_MAX));
-  const permits = await step('take back permits', (q) => takeBackPermits(q, loss));
-  await step('note who is silent', (q) => noteSilences(q, context));
-  const history = await step('trim the history of work', (q) => trim(q, statements.trimHistory));
-  await step('trim the logs', (q) => trim(q, statements.trimLogs));
-  await step('forget holds of providers', (q) => q.run(holds.trim, { limit: HOLDS_MAX }));
-  await step('trim the changes', (q) => q.run(changes.trimChanges, { limit: CHANGES_MAX }));
+  const dead = { sessions: 0, work: 0 };
+  if (due!.sessions) {
+    await step(
+      'remove dead sessions',
+      async (q) => Object.assign(dead, await removeSessions(q)).work,
+    );
+  }
+  const orphaned =
+    due!.work || dead.sessions > 0
+      ? await step('cancel work of no session', (q) => cancelOrphaned(q, ORPHANED_MAX))
+      : 0;
+  const permits = due!.permits
+    ? await step('take back permits', (q) => takeBackPermits(q, loss))
+    : 0;
+  if (due!.silences) await step('note who is silent', (q) => noteSilences(q, context));
+  const history = await trim('trim the history of work', statements.trimHistory);
+  await trim('trim the logs', statements.trimLogs);
+  if (due!.holds) {
+    await step('forget holds of providers', (q) => q.run(holds.trim, { limit: HOLDS_MAX }));
+  }
+  if (due!.changes) {
+    await step('trim the changes', (q) => q.run(changes.trimChanges, { limit: CHANGES_MAX }));
+  }
   if (done === 0) throw failures[0];
   return { sessions: dead.sessions, work: dead.work + orphaned, permits, history };
 }
@@ -134,13 +197,4 @@ async function takeBackPermits(q: Queries, loss: LossPolicy): Promise<number> {
   const locked = await q.rows(lockPermits, {});
   if (locked.length === 0) return 0;
   return q.run(takeBack, { machines: locked.map((row) => row.machine_id) });
-}
-
-async function trim(
-  q: Queries,
-  how: typeof statements.trimHistory | typeof statements.trimLogs,
-): Promise<number> {
-  const args = { days: KEEP_DAYS, rows: KEEP_ROWS, limit: HISTORY_MAX };
-  const [row] = await q.rows(how, args);
-  return Number(row!.removed);
 }

@@ -143,10 +143,12 @@ export function createTurns(limits: TurnLimits, deps: TurnDeps): Turns {
   return {
     take: ({ signal, urgent = false, bulk = false, onPause }) =>
       new Promise((resolve, reject) => {
+        let isWaiting = true;
         const waiter: Waiter = {
           urgent,
           bulk,
           start: (end) => {
+            isWaiting = false;
             signal.removeEventListener('abort', leave);
             resolve(end);
           },
@@ -156,6 +158,7 @@ export function createTurns(limits: TurnLimits, deps: TurnDeps): Turns {
           },
         };
         const leaveWith = (reason: Error) => {
+          isWaiting = false;
           signal.removeEventListener('abort', leave);
           queue.splice(queue.indexOf(waiter), 1);
           if (queue.length === 0) clock.clearTimeout(wakeTimer);
@@ -164,10 +167,11 @@ export function createTurns(limits: TurnLimits, deps: TurnDeps): Turns {
         };
         const leave = () => leaveWith(signal.reason as Error);
         if (signal.aborted) return reject(signal.reason as Error);
-        signal.addEventListener('abort', leave, { once: true });
         queue.push(waiter);
         report();
         pump();
+        // Most turns come at once, and a listener costs more than the turn.
+        if (isWaiting) signal.addEventListener('abort', leave, { once: true });
       }),
     pause(delayMs) {
       const extraMs = delayMs - pausedMs();

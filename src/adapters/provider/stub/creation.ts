@@ -1,5 +1,5 @@
 import { ProviderError } from '../../../domain/errors.ts';
-import { ownershipOf, type Tags, WITNESS_TAG } from '../../../domain/provisioning/provider-tags.ts';
+import { ownershipOf, type Tags } from '../../../domain/provisioning/provider-tags.ts';
 import type { CreateRequest } from '../port.ts';
 import type { Fate, StubDevice } from './device.ts';
 import type { Faults, Occasion } from './faults.ts';
@@ -40,7 +40,7 @@ export function createCreations(deps: CreationDeps): Creations {
   }
 
   function find(witness: string): StubDevice | null {
-    const found = world.devices().find(({ tags }) => tags[WITNESS_TAG] === witness);
+    const found = world.witnessed(witness);
     if (!found || ownershipOf(found.tags, deps.instanceSetId) !== 'foreign') return found ?? null;
     throw new ProviderError('race-lost', `another owner tagged device ${found.id}`);
   }

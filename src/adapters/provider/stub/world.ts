@@ -1,5 +1,5 @@
 import { ProviderError } from '../../../domain/errors.ts';
-import type { Tags } from '../../../domain/provisioning/provider-tags.ts';
+import { WITNESS_TAG, type Tags } from '../../../domain/provisioning/provider-tags.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
 import type {
@@ -51,6 +51,8 @@ export interface World {
   devices(): readonly StubDevice[];
   device(id: string): StubDevice | undefined;
   onSlot(slotId: string): StubDevice | undefined;
+  /** The first one made that carries this witness. */
+  witnessed(witness: string): StubDevice | undefined;
   /** Ids that were in use once and are not now, latest first. */
   formerIds(): readonly string[];
   change(id: string, change: Partial<StubDevice>): void;
@@ -73,6 +75,8 @@ export function createWorld(deps: WorldDeps): World {
   const slots = new Map<string, StubSlot>();
   const devices = new Map<string, StubDevice>();
   const bySlot = new Map<string, string>();
+  /** Ids of devices that carried a witness at some time, in the order in which they got it. */
+  const byWitness = new Map<string, Set<string>>();
   const formerIds: string[] = [];
   const everKnown = new Set<string>();
   /** What happens to a device next: at most one thing. */
@@ -96,7 +100,22 @@ export function createWorld(deps: WorldDeps): World {
   function change(id: string, patch: Partial<StubDevice>): StubDevice {
     const changed = { ...need(id), ...patch };
     devices.set(id, changed);
+    if (patch.tags) noteWitness(changed);
     return changed;
+  }
+
+  function noteWitness({ id, tags }: Pick<StubDevice, 'id' | 'tags'>) {
+    const witness = tags[WITNESS_TAG];
+    if (witness === undefined) return;
+    const ids = byWitness.get(witness) ?? new Set();
+    byWitness.set(witness, ids.add(id));
+  }
+
+  function witnessed(witness: string): StubDevice | undefined {
+    const carriers = [...(byWitness.get(witness) ?? [])].flatMap((id) => devices.get(id) ?? []);
+    return carriers
+      .filter(({ tags }) => tags[WITNESS_TAG] === witness)
+      .toSorted((a, b) => a.number - b.number)[0];
   }
 
   function next(id: string, fn: () => void, delayMs: number) {
@@ -184,6 +203,7 @@ export function createWorld(deps: WorldDeps): World {
     devices: () => [...devices.values()],
     device: (id) => devices.get(id),
     onSlot: (slotId) => devices.get(bySlot.get(slotId) ?? ''),
+    witnessed,
     formerIds: () => formerIds,
     change: (id, patch) => void change(id, patch),
     add({ reservationId, hostname, tags, fate, id: given, isUp, ...installation }) {
@@ -192,6 +212,7 @@ export function createWorld(deps: WorldDeps): World {
       const { plan } = slots.get(reservationId)!;
       const named = { id, number: made, reservationId, hostname, plan, tags, installation };
       devices.set(id, { ...FRESH, ...named });
+      noteWitness(named);
       bySlot.set(reservationId, id);
       install(id, fate);
       if (isUp) {

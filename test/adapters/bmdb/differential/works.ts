@@ -17,7 +17,7 @@ export function noteOf(note: Note, work: Work): WorkNote {
     case 'powerSeenOff':
       return { kind: note };
     case 'hostKeyProved':
-      return { kind: note, hostKey: 'proved-key' };
+      return { kind: 'agentStartAttempt', hostKey: 'proved-key' };
     case 'recoveryRefused':
       return { kind: note, counts: false };
     case 'recoveryDenied':

@@ -107,6 +107,17 @@ describe('a connection that breaks during COMMIT of a batch', () => {
     await Promise.all([taken, ...done].map((work) => work.finish(STARTED)));
   });
 
+  it.each(MOODS)('of claims of what the session had already: %s', async (mood) => {
+    const [held, free] = await addMachines(s, 2);
+    const work = await s.session.claim('ShepherdAgentStart', held!);
+    s.proxy.mood = mood;
+    const { done, codes } = await sorted(
+      [held!, free!].map((id) => s.session.claim('ShepherdAgentStart', id)),
+    );
+    expect([s.proxy.broken, done.length, codes]).toEqual([1, 1, ['work-conflict']]);
+    await Promise.all([work, ...done].map((each) => each.finish(STARTED)));
+  });
+
   it.each(MOODS)('of first claims of a kind: %s', async (mood) => {
     const ids = await addMachines(s, 3);
     s.proxy.mood = mood;

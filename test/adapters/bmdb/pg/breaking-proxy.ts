@@ -1,7 +1,10 @@
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 
-/** What the proxy does with connections, new and old. */
+/**
+ * What the proxy does with connections, new and old. A COMMIT is that of a transaction, or a prepared
+ * statement that commits by itself.
+ */
 export type Mood =
   | 'through'
   /** Breaks the connection at the next COMMIT, before the server saw it. */
@@ -78,7 +81,14 @@ interface State {
   readonly breakAll: () => void;
 }
 
+const SYNC = Buffer.from([...Buffer.from('S'), 0, 0, 0, 4]);
+const IDLE = Buffer.from([...Buffer.from('Z'), 0, 0, 0, 5, ...Buffer.from('I')]);
+/** Of Parse or Bind, whose first name is that of a portal, here without one. */
+const isNamed = (data: Buffer) => data[String.fromCharCode(data[0]!) === 'P' ? 5 : 6] !== 0;
+
 function pair(client: Socket, upstream: Socket, state: State): void {
+  /** No transaction is open. */
+  let idle = true;
   /** Set while the answer to a COMMIT is not to be passed on. */
   let onAnswer: (() => void) | undefined;
   client.on('error', () => upstream.destroy());
@@ -87,7 +97,9 @@ function pair(client: Socket, upstream: Socket, state: State): void {
   upstream.on('close', () => client.destroy());
   client.on('data', (data) => {
     if (state.mood === 'silent') return;
-    if (data.includes('COMMIT\0') && state.mood.startsWith('break')) {
+    const commitsByItself = idle && data.subarray(-SYNC.length).equals(SYNC) && isNamed(data);
+    const commits = commitsByItself || data.includes('COMMIT\0');
+    if (commits && state.mood.startsWith('break')) {
       state.broken += 1;
       const seen = state.mood.startsWith('break after commit');
       const goesDown = state.mood.endsWith('then down');
@@ -99,6 +111,7 @@ function pair(client: Socket, upstream: Socket, state: State): void {
     upstream.write(data);
   });
   upstream.on('data', (data) => {
+    idle = data.subarray(-IDLE.length).equals(IDLE);
     if (onAnswer) onAnswer();
     else if (state.mood !== 'silent') client.write(data);
   });

@@ -157,7 +157,7 @@ it('the intake fails the call of that agent alone', async () => {
   const intake = createIntake({
     record: (batch) => stand.bmdb.heartbeats.recordHeartbeats(batch),
     clock: systemClock,
-    batch: { maxMs: 1_000, max: ids.length },
+    batch: { gapMs: 1_000, enough: ids.length, max: ids.length },
     limits: defaultLimits,
   });
   const answers = await Promise.allSettled(ids.map((id) => intake.record(recordOf(id))));

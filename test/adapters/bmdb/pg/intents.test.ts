@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { BmdbSession } from '../../../../src/adapters/bmdb/port.ts';
 import { codeOf } from '../../../../src/domain/errors.ts';
+import type { Witness } from '../../../../src/domain/ids.ts';
 import type { IntentRow } from '../../../../src/domain/machine.ts';
 import { PROVIDER, providedOf } from '../../../contracts/bmdb-rows.ts';
 import { beatStand } from './beat-stand.ts';
-import type { Transaction } from './beat-stand.ts';
 
 const stand = beatStand();
 const SLOT = { provider: PROVIDER, slotId: 'reservation-1', hostname: 'm-1' };
@@ -20,53 +20,49 @@ const codeOfRefusal = (call: Promise<unknown>) =>
     () => expect.fail('the call succeeded'),
     (error: unknown) => codeOf(error),
   );
-const unsettled = async () => {
-  const { rows } = await stand.server.sql.query<{ witness: string }>(
-    `SELECT witness FROM provision_intents WHERE state IN ('open', 'unresolved')`,
-  );
-  return rows.map(({ witness }) => witness);
-};
-
 describe('a slot that is asked for while its intent ends', () => {
-  const ending = async (end: (t: Transaction, intent: IntentRow) => Promise<void>) => {
+  const EXPIRED = `INSERT INTO provider_holds (provider, kind, key, until, cause)
+    VALUES ('${SLOT.provider}', 'penalty', '${SLOT.slotId}', now() - interval '1 s', 'no disk')`;
+  /**
+   * The end is held up by an old penalty of the slot, which somebody has locked: by then it has let go
+   * of the slot, and nobody sees yet what it leaves there.
+   */
+  const ending = async (end: (intent: IntentRow) => Promise<unknown>) => {
+    await stand.server.sql.query(EXPIRED);
     const intent = await rival.intents.open(SLOT);
-    const transaction = await stand.begin();
-    await end(transaction, intent);
-    const opened = codeOfRefusal(session.intents.open(SLOT));
+    const holdUp = await stand.begin();
+    await holdUp.query('SELECT 1 FROM provider_holds FOR UPDATE');
+    const ended = end(intent);
     await stand.untilBlocked();
-    await transaction.commit();
-    return opened;
+    const opened = session.intents.open(SLOT);
+    await stand.untilBlocked(2);
+    await holdUp.commit();
+    await ended;
+    return (await opened).witness;
   };
+  const attempt = (witness: Witness) => session.intents.progress(witness, { attempts: 1 });
 
-  it('with a machine is not used twice', async () => {
-    const code = await ending(async (adopting, { witness, machineId }) => {
-      await adopting.query(`INSERT INTO machines (machine_id) VALUES ($1)`, [machineId]);
-      await adopting.query(
-        `INSERT INTO machine_provided (machine_id, provider, provider_id, provider_reservation_id)
-         VALUES ($1, $2, 'device-1', $3)`,
-        [machineId, SLOT.provider, SLOT.slotId],
-      );
-      await adopting.query(`UPDATE provision_intents SET state = 'adopted' WHERE witness = $1`, [
-        witness,
-      ]);
-    });
-    expect(code).toBe('work-conflict');
-    expect(await unsettled()).toEqual([]);
+  it('with a machine is not used twice: no attempt is made', async () => {
+    const witness = await ending(({ witness }) => rival.intents.adopt(witness, providedOf('1')));
+    expect(await codeOfRefusal(attempt(witness))).toBe('nothing-to-do');
+    await session.intents.end(witness, { state: 'failed', cause: 'in vain' });
+    const { rows } = await stand.server.sql.query(
+      `SELECT state, attempts::int FROM provision_intents ORDER BY created_at`,
+    );
+    expect(rows).toEqual([
+      { state: 'adopted', attempts: 0 },
+      { state: 'failed', attempts: 0 },
+    ]);
   });
 
-  it('with a penalty stays on the shelf', async () => {
-    const code = await ending(async (failing, { witness }) => {
-      await failing.query(`UPDATE provision_intents SET state = 'failed' WHERE witness = $1`, [
-        witness,
-      ]);
-      await failing.query(
-        `INSERT INTO provider_holds (provider, kind, key, until, cause)
-         VALUES ($1, 'penalty', $2, now() + interval '1 hour', 'no disk')`,
-        [SLOT.provider, SLOT.slotId],
-      );
-    });
-    expect(code).toBe('nothing-to-do');
-    expect(await unsettled()).toEqual([]);
+  it('with a penalty stays on the shelf: no attempt is made', async () => {
+    const failed = { state: 'failed', cause: 'no disk', penaltyMs: 3_600_000 } as const;
+    const witness = await ending(({ witness }) => rival.intents.end(witness, failed));
+    expect(await codeOfRefusal(attempt(witness))).toBe('nothing-to-do');
+    const { rows } = await stand.server.sql.query(
+      `SELECT sum(attempts)::int FROM provision_intents`,
+    );
+    expect(rows).toEqual([{ sum: 0 }]);
   });
 
   it('with nothing can be used again', async () => {
@@ -76,7 +72,9 @@ describe('a slot that is asked for while its intent ends', () => {
     const opened = session.intents.open(SLOT);
     await stand.untilBlocked();
     await transaction.commit();
-    expect((await opened).witness).not.toBe(intent.witness);
+    const { witness } = await opened;
+    expect(witness).not.toBe(intent.witness);
+    await attempt(witness);
   });
 });
 

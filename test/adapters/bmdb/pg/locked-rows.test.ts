@@ -3,7 +3,8 @@ import { describe, expect, it, vi } from 'vitest';
 import { createSessionKeeper } from '../../../../src/actors/session-keeper.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import type { MachineId, SessionId } from '../../../../src/domain/ids.ts';
-import { startedAt } from '../../../contracts/bmdb-rows.ts';
+import type { IntentRow } from '../../../../src/domain/machine.ts';
+import { PROVIDER, providedOf, startedAt } from '../../../contracts/bmdb-rows.ts';
 import {
   addMachine,
   addMachines,
@@ -106,6 +107,40 @@ it('claims of which one needs a locked row are got by the others', async () => {
   await holding(s, inserting, async () => {
     const { done, codes } = await sorted(ids.map((id) => s.session.claim('UnitTest1', id)));
     expect([done.length, codes]).toEqual([9, ['timed-out']]);
+  });
+});
+
+describe('adoptions, of which one needs a locked row', () => {
+  const intent = (slotId: string) => `SELECT 1 FROM provision_intents
+    WHERE slot_id = '${slotId}' FOR UPDATE`;
+  const openAll = () =>
+    Promise.all(
+      Array.from({ length: 20 }, (_, at) =>
+        s.session.intents.open({ provider: PROVIDER, slotId: `r${at}`, hostname: 'm' }),
+      ),
+    );
+  const adopt = ({ witness, slotId }: IntentRow) =>
+    s.session.intents.adopt(witness, providedOf(slotId, { reservationId: slotId }));
+
+  it('fail for that one only, which can be adopted later', async () => {
+    const intents = await openAll();
+    await holding(s, intent('r7'), async () => {
+      const { done, codes } = await sorted(intents.map(adopt));
+      expect([done.length, codes]).toEqual([19, ['timed-out']]);
+    });
+    await adopt(intents[7]!);
+    expect(await rowsOf('machines')).toBe(20);
+  });
+
+  it('go through once it is let go of', async () => {
+    const intents = await openAll();
+    const adopted = await holding(s, intent('r0'), async () => {
+      const all = sorted(intents.map(adopt));
+      await vi.waitUntil(async () => (await rowsOf('machines')) === 19, PATIENCE);
+      return { all };
+    });
+    const { done, codes } = await adopted.all;
+    expect([done.length, codes]).toEqual([20, []]);
   });
 });
 

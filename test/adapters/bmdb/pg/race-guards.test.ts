@@ -164,6 +164,18 @@ describe('a note', () => {
     expect((await rowOf(id)).startAttempt).toBeNull();
   });
 
+  it('that something is asked for, of a lease that changes hands just then, is not written', async () => {
+    const id = await addLost();
+    const work = await s.session.claim('ShepherdRecovery', id);
+    const { note } = await holding(s, handingOver(id, s.rival.sessionId), async () => {
+      const note = codeOfRefusal(work.note(ASKED));
+      await untilBlocked(s, 1);
+      return { note };
+    });
+    expect(await note).toBe('work-lost');
+    expect((await rowOf(id)).recovery).toBeNull();
+  });
+
   it('that something is asked for under an order keeps the order open', async () => {
     const id = await addLost();
     const target = targetOf(await rowOf(id));

@@ -18,6 +18,7 @@ import type { Bmdb } from '../../../../src/adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
+import { finish } from '../../../../src/domain/steps.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { machineRow } from '../../../contracts/bmdb-rows.ts';
 import { insertMachine, startPgServer } from './pg-harness.ts';
@@ -98,8 +99,10 @@ describe('versions of reads', () => {
     const id = await add();
     const rows = createMirrorRows(systemClock);
     const scan = await slow.scan(SIGNAL);
-    rows.takeScan(scan, systemClock.monotonic());
+    finish(rows.takeScan(scan, systemClock.monotonic()));
 
+    // Only where machines changed are their rows read, in a transaction.
+    await server.sql.query(MOVE, [id, 'sf']);
     const beganAtMs = systemClock.monotonic();
     proxy.holding.armed = true;
     const reading = slow.changesSince(scan.cursor!, SIGNAL);

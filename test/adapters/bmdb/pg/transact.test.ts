@@ -1,11 +1,24 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  onTestFinished,
+  vi,
+} from 'vitest';
 import { createDatabase } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import type { Database } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import { statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
 import type { Random } from '../../../../src/adapters/clock/port.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
-import { codeOf } from '../../../../src/domain/errors.ts';
+import { codeOf, Locked } from '../../../../src/domain/errors.ts';
+import { PATIENCE } from '../../../support/patience.ts';
+import { startBreakingProxy } from './breaking-proxy.ts';
+import type { Mood } from './breaking-proxy.ts';
 import { startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 
@@ -40,6 +53,11 @@ const settings = statement({
        current_setting('statement_timeout') AS statement`,
 });
 
+const machines = async (): Promise<number> => {
+  const { rows } = await server.sql.query('SELECT 1 FROM machines');
+  return rows.length;
+};
+
 describe('a conflict that the server finds at COMMIT', () => {
   /** The first transactions that write a machine are refused with these codes as they commit. */
   const refuseCommits = async (codes: readonly string[]) => {
@@ -70,6 +88,12 @@ describe('a conflict that the server finds at COMMIT', () => {
     expect(rows).toHaveLength(1);
   });
 
+  it('makes a statement that commits by itself run again', async () => {
+    await refuseCommits(['40001', '40P01']);
+    await db.commit({ doing: 'add a machine' }, addMachine, {});
+    expect(await machines()).toBe(1);
+  });
+
   it('is told from an outcome that is not known, when it never ends', async () => {
     await refuseCommits(Array.from({ length: 60 }, () => '40001'));
     const call = db.transact({ doing: 'add a machine' }, (q) => q.run(addMachine, {}));
@@ -77,6 +101,81 @@ describe('a conflict that the server finds at COMMIT', () => {
       code: 'retry-exhausted',
       message: 'could not add a machine: conflicts, 50 attempts',
     });
+  });
+});
+
+describe('a statement that commits by itself', () => {
+  const add = () => db.commit({ doing: 'add a machine' }, addMachine, {});
+  const behind = async (mood: Mood) => {
+    const proxy = await startBreakingProxy(server.url);
+    onTestFinished(() => proxy.close());
+    await db.close();
+    const deps = { url: proxy.url, clock: systemClock, random: hasty, log: silentLog };
+    db = createDatabase({ ...deps, poolMax: 1, timeoutMs: 2_000 });
+    await add();
+    proxy.mood = mood;
+    return proxy;
+  };
+
+  it.each([
+    ['break before commit', 1],
+    ['break after commit', 2],
+  ] as const)('may have been done when its connection breaks: %s', async (mood, there) => {
+    await behind(mood);
+    await expect(add()).rejects.toMatchObject({ code: 'ambiguous-commit' });
+    expect(await machines()).toBe(there);
+    await add();
+    expect(await machines()).toBe(there + 1);
+  });
+
+  it('has not been sent where there is no connection', async () => {
+    const proxy = await behind('down');
+    await vi.waitUntil(
+      async () => codeOf(await add().catch((error: unknown) => error)) === 'unreachable',
+      PATIENCE,
+    );
+    proxy.mood = 'through';
+    expect(await machines()).toBe(1);
+  });
+
+  it('is not sent once its signal has aborted', async () => {
+    const options = { doing: 'add a machine', signal: AbortSignal.abort() };
+    await expect(db.commit(options, addMachine, {})).rejects.toMatchObject({ code: 'cancelled' });
+    expect(await machines()).toBe(0);
+  });
+
+  it('does not wait for a lock longer than its connection does, and is not done then', async () => {
+    await db.close();
+    const deps = { url: server.url, clock: systemClock, random: hasty, log: silentLog };
+    db = createDatabase({ ...deps, poolMax: 1, timeoutMs: 60_000, lockTimeoutMs: 50 });
+    const other = await server.sql.connect();
+    try {
+      await other.query('BEGIN; LOCK TABLE machines');
+      const refused = await add().catch((error: unknown) => error);
+      expect(refused).toBeInstanceOf(Locked);
+    } finally {
+      await other.query('ROLLBACK');
+      other.release();
+    }
+    expect(await machines()).toBe(0);
+    await add();
+    expect(await machines()).toBe(1);
+  });
+
+  it('is prepared anew where its plan is of no use any more', async () => {
+    const look = statement({
+      name: 'test-look',
+      params: {},
+      columns: {},
+      text: () => 'SELECT * FROM machines',
+    });
+    await db.commit({ doing: 'look' }, look, {});
+    await server.sql.query('ALTER TABLE machines ADD COLUMN extra int');
+    try {
+      expect(await db.commit({ doing: 'look' }, look, {})).toEqual([]);
+    } finally {
+      await server.sql.query('ALTER TABLE machines DROP COLUMN extra');
+    }
   });
 });
 

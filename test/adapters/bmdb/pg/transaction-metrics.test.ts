@@ -36,6 +36,12 @@ const sql = (text: string) =>
   statement({ name: text.slice(0, 60), params: {}, columns: {}, text: () => text });
 const counted = () => metrics.calls.map(({ args }) => args.join(' '));
 
+test('a statement that commits by itself is counted as a transaction', async () => {
+  await db.commit({ doing: 'look', processor: 'bmsrv' }, sql('SELECT'), {});
+  await db.commit({ doing: 'look' }, sql('SELECT nothing'), {}).catch(() => undefined);
+  expect(counted()).toEqual(['executed bmsrv', 'executed shepherd', 'failed shepherd']);
+});
+
 test('a transaction is counted for whom it is made', async () => {
   await db.transact({ doing: 'look', processor: 'bmsrv' }, (q) => q.rows(sql('SELECT'), {}));
   await db.transact({ doing: 'look' }, (q) => q.rows(sql('SELECT'), {}));

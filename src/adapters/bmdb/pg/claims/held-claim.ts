@@ -56,3 +56,7 @@ export const refusalError = (process: Process, id: MachineId, refusal: string | 
 /** The lease is somebody else's, or free. */
 export const workLost = ({ process, machineId, epoch }: ClaimName, cause?: unknown) =>
   new WorkLost(`${process} on ${machineId} (claim ${epoch}) is no longer ours`, { cause });
+
+/** For messages: the machine, or how many they are. */
+export const describeMachines = (ids: readonly MachineId[]): string =>
+  ids.length === 1 ? `machine ${ids[0]}` : `${ids.length} machines`;

@@ -3,6 +3,7 @@ import { FLEET } from '../../../../domain/recovery/guard-judgement.ts';
 import type { Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
 import { statement } from '../statement.ts';
+import type { RowOf } from '../statement.ts';
 
 /** A parameter in epoch milliseconds as a timestamp. */
 export const time = (epochMs: string) => `to_timestamp(${epochMs} / 1000)`;
@@ -60,24 +61,24 @@ export const statements = {
 };
 
 /** What the guard has decided, of the fleet and of each provider that it ever decided on. */
-export async function readGuardRows(q: Queries): Promise<GuardRow[]> {
-  const rows = await q.rows(statements.read, {});
-  return rows.map((row) => ({
-    scope: row.scope,
-    frozen:
-      row.frozen_at === null
-        ? null
-        : {
-            atMs: row.frozen_at,
-            by: row.frozen_by ?? '',
-            reason: row.reason ?? '',
-            kind: row.frozen_kind as FreezeKind,
-          },
-    calmSinceMs: row.calm,
-    thawedAtMs: row.thawed,
-    ingestUpSinceMs: row.ingest,
-  }));
-}
+export const readGuardRows = async (q: Queries): Promise<GuardRow[]> =>
+  (await q.rows(statements.read, {})).map(toGuardRow);
+
+export const toGuardRow = (row: RowOf<typeof statements.read.columns>): GuardRow => ({
+  scope: row.scope,
+  frozen:
+    row.frozen_at === null
+      ? null
+      : {
+          atMs: row.frozen_at,
+          by: row.frozen_by ?? '',
+          reason: row.reason ?? '',
+          kind: row.frozen_kind as FreezeKind,
+        },
+  calmSinceMs: row.calm,
+  thawedAtMs: row.thawed,
+  ingestUpSinceMs: row.ingest,
+});
 
 /** Until the transaction has ended, nobody else decides anything about the guard. */
 export async function lockGuard(q: Queries): Promise<void> {

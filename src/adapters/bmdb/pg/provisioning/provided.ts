@@ -1,11 +1,13 @@
+import type { Outcome } from '../../../../domain/batcher.ts';
 import { NotFound } from '../../../../domain/errors.ts';
 import type { MachineId } from '../../../../domain/ids.ts';
 import { CLEARABLE, type Clearable } from '../../../../domain/provisioning/update.ts';
 import { forTraits, TRAITS } from '../../../../domain/traits.ts';
-import { transactLive } from '../live.ts';
+import { createPatientBatches } from '../batches.ts';
+import { commitFenced, declareDead, liveSession, requireInTime } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import { statement } from '../statement.ts';
-import type { ProvidedPatch } from '../../port.ts';
+import type { BmdbSession, ProvidedPatch } from '../../port.ts';
 
 const COLUMN_OF: Readonly<Record<Clearable, string>> = {
   address: 'provider_ip_address',
@@ -13,75 +15,103 @@ const COLUMN_OF: Readonly<Record<Clearable, string>> = {
 };
 
 export const statements = {
-  /** Locked, so that the answer still holds for what follows. */
-  lockProvided: statement({
-    name: 'provided-lock',
-    params: { machine: 'uuid' },
-    columns: { machine_id: 'uuid' },
-    text: ({ machine }) =>
-      `SELECT machine_id FROM machine_provided WHERE machine_id = ${machine} FOR NO KEY UPDATE`,
-  }),
-  /** A text that `told` has no key of stays; a row that stays the same is not written. */
-  updateProvided: statement({
+  /**
+   * A text that `told` has no key of stays; a row that stays the same is not written. A machine that
+   * the provider does not know is no longer being recovered.
+   */
+  update: statement({
     name: 'provided-update',
-    params: { machine: 'uuid', told: 'jsonb', status: 'provider_status?', absent: 'bool?' },
-    columns: {},
-    text: ({ machine, told, status, absent }) => {
+    params: {
+      session: 'uuid',
+      machines: 'uuid[]',
+      told: 'jsonb[]',
+      statuses: 'provider_status?[]',
+      absent: 'bool?[]',
+    },
+    columns: { alive: 'bool', found: 'uuid[]' },
+    text: ({ session, machines, told, statuses, absent }) => {
       const texts = CLEARABLE.map((field) => {
         const column = COLUMN_OF[field];
-        const fresh = `CASE WHEN ${told} ? '${field}' THEN ${told} ->> '${field}' ELSE ${column} END`;
+        const fresh = `CASE WHEN c.told ? '${field}' THEN c.told ->> '${field}' ELSE p.${column} END`;
         return [column, fresh];
       });
       const observed = (seen: string, notSeen: string, column: string) =>
-        `CASE ${absent} WHEN true THEN ${notSeen} WHEN false THEN ${seen} ELSE ${column} END`;
+        `CASE c.absent WHEN true THEN ${notSeen} WHEN false THEN ${seen} ELSE p.${column} END`;
       const values: Readonly<Record<string, string>> = {
         ...Object.fromEntries(texts),
-        provider_status: `coalesce(${status}, provider_status)`,
+        provider_status: 'coalesce(c.status, p.provider_status)',
         provider_missing_since: observed(
           'NULL',
-          'coalesce(provider_missing_since, now())',
+          'coalesce(p.provider_missing_since, now())',
           'provider_missing_since',
         ),
-        provider_missing_seen: observed('0', 'provider_missing_seen + 1', 'provider_missing_seen'),
+        provider_missing_seen: observed(
+          '0',
+          'p.provider_missing_seen + 1',
+          'provider_missing_seen',
+        ),
       };
-      const columns = Object.keys(values).join(', ');
-      const fresh = Object.values(values).join(',\n           ');
-      return `UPDATE machine_provided SET (${columns}) = ROW (${fresh})
-         WHERE machine_id = ${machine}
-           AND (${columns}) IS DISTINCT FROM (${fresh})`;
+      const columns = Object.keys(values);
+      const fresh = Object.values(values).join(',\n            ');
+      return `
+        WITH me AS MATERIALIZED (${liveSession(session)}),
+        locked AS MATERIALIZED (
+          SELECT c.* FROM me CROSS JOIN unnest(${machines}, ${told}, ${statuses}, ${absent})
+              AS c (machine_id, told, status, absent)
+            JOIN machine_provided p ON p.machine_id = c.machine_id
+          ORDER BY p.machine_id FOR NO KEY UPDATE OF p
+        ), updated AS (
+          UPDATE machine_provided p SET (${columns.join(', ')}) = ROW (${fresh})
+          FROM locked c WHERE p.machine_id = c.machine_id
+            AND (${columns.map((column) => `p.${column}`).join(', ')}) IS DISTINCT FROM (${fresh})
+        ), returned AS (
+          DELETE FROM recovery_permits e USING locked c
+          WHERE e.machine_id = c.machine_id AND c.status = 'Missing'
+        )
+        SELECT EXISTS (SELECT 1 FROM me) AS alive, ARRAY(SELECT machine_id FROM locked) AS found`;
     },
-  }),
-  returnPermit: statement({
-    name: 'provided-return-permit',
-    params: { machine: 'uuid' },
-    columns: {},
-    text: ({ machine }) => `DELETE FROM recovery_permits WHERE machine_id = ${machine}`,
   }),
 };
 
-/**
- * See `BmdbSession.updateProvided`. At READ COMMITTED: the row is locked first, and only this one is
- * written. @throws {NotFound} the machine has no hardware recorded.
- */
-export async function updateProvided(
-  session: LiveSession,
-  machine: MachineId,
-  { absent, status, ...told }: ProvidedPatch,
-): Promise<void> {
-  const isGiven = [absent, status, ...Object.values(told)].some((each) => each !== undefined);
-  if (!isGiven) return;
-  const doing = `update what is provided as ${machine}`;
-  const how = { doing, processor: 'shepherd-updater', isolation: 'READ COMMITTED' } as const;
-  await transactLive(session, how, async (q) => {
-    const found = await q.rows(statements.lockProvided, { machine });
-    if (found.length === 0) throw new NotFound(`machine ${machine} has no hardware recorded`);
-    await q.run(statements.updateProvided, {
-      machine,
-      told,
-      status: status ?? null,
-      absent: absent ?? null,
-    });
-    // A machine the provider does not know is no longer being recovered.
-    if (status === 'Missing') await q.run(statements.returnPermit, { machine });
+interface Update {
+  readonly machine: MachineId;
+  readonly patch: ProvidedPatch;
+}
+
+/** See `BmdbSession.updateProvided`. @throws {NotFound} the machine has no hardware recorded. */
+export function createProvidedUpdates(session: LiveSession): BmdbSession['updateProvided'] {
+  const updates = createPatientBatches<Update, void>(session, {
+    keyOf: ({ machine }) => machine,
+    run: (batch) => update(session, batch),
   });
+  return async (machine, patch) => {
+    const isGiven = Object.values(patch).some((each) => each !== undefined);
+    if (isGiven) await updates.submit({ machine, patch });
+  };
+}
+
+/** Not repeated when the answer is lost: whoever compares with the provider again writes again. */
+async function update(session: LiveSession, updates: readonly Update[]): Promise<Outcome<void>[]> {
+  const many = `${updates.length} machines`;
+  const doing = `update what is provided as ${updates.length === 1 ? updates[0]!.machine : many}`;
+  const told = updates.map(({ patch: { absent: _, status: __, ...texts } }) => texts);
+  const call = { doing, processor: 'shepherd-updater' } as const;
+  const [answer] = await commitFenced(session, call, [
+    statements.update,
+    {
+      session: session.sessionId,
+      machines: updates.map(({ machine }) => machine),
+      told,
+      statuses: updates.map(({ patch }) => patch.status ?? null),
+      absent: updates.map(({ patch }) => patch.absent ?? null),
+    },
+  ]);
+  if (!answer!.alive) throw declareDead(session, doing);
+  requireInTime(session, doing);
+  const found = new Set<string>(answer!.found);
+  return updates.map(({ machine }) =>
+    found.has(machine)
+      ? { ok: undefined }
+      : { error: new NotFound(`machine ${machine} has no hardware recorded`) },
+  );
 }

@@ -1,5 +1,5 @@
 import { holdForMs } from '../../preconditions.ts';
-import type { Database, Queries } from '../pool.ts';
+import type { Database } from '../pool.ts';
 import { repeatedOnce } from '../repeat.ts';
 import { statement } from '../statement.ts';
 import type { ProviderHoldBook } from '../../port.ts';
@@ -29,12 +29,13 @@ export const statements = {
   lift: statement({
     name: 'provider-hold-lift',
     params: { provider: 'text', kind: 'text', key: 'text?', seenUntil: 'float8?' },
-    columns: {},
+    columns: { key: 'text' },
     // What was read are whole milliseconds, rounded down.
     text: ({ provider, kind, key, seenUntil }) =>
       `DELETE FROM provider_holds
        WHERE provider = ${provider} AND kind = ${kind} AND key = coalesce(${key}, key)
-         AND coalesce(until < to_timestamp((${seenUntil} + 1) / 1000), ${seenUntil} IS NULL)`,
+         AND coalesce(until < to_timestamp((${seenUntil} + 1) / 1000), ${seenUntil} IS NULL)
+       RETURNING key`,
   }),
   /** Penalties stay until their slot proves itself. */
   trim: statement({
@@ -49,25 +50,17 @@ export const statements = {
   }),
 };
 
-/** See `ProviderHoldBook`. Both may safely be done twice, so a lost COMMIT is no trouble. */
-export const createProviderHolds = (db: Database): ProviderHoldBook => {
-  const write = (doing: string, body: (q: Queries) => Promise<number>) =>
-    repeatedOnce(() => db.transact({ doing, isolation: 'READ COMMITTED' }, body));
-  return {
-    impose: async (hold) => {
-      const { provider, kind, key, level, amount = null, cause } = hold;
-      const args = { provider, kind, key, level, amount, cause, forMs: holdForMs(hold) };
-      const doing = `hold ${kind} ${key} of provider ${provider}`;
-      await write(doing, (q) => q.run(statements.impose, args));
-    },
-    lift: (provider, kind, key, seenUntilMs) =>
-      write(`lift ${kind} ${key ?? ''} of provider ${provider}`, (q) =>
-        q.run(statements.lift, {
-          provider,
-          kind,
-          key: key ?? null,
-          seenUntil: seenUntilMs ?? null,
-        }),
-      ),
-  };
-};
+/** See `ProviderHoldBook`. Both may safely be done twice, so a lost answer is no trouble. */
+export const createProviderHolds = (db: Database): ProviderHoldBook => ({
+  impose: async (hold) => {
+    const { provider, kind, key, level, amount = null, cause } = hold;
+    const args = { provider, kind, key, level, amount, cause, forMs: holdForMs(hold) };
+    const doing = `hold ${kind} ${key} of provider ${provider}`;
+    await repeatedOnce(() => db.commit({ doing }, statements.impose, args));
+  },
+  lift: async (provider, kind, key, seenUntilMs) => {
+    const doing = `lift ${kind} ${key ?? ''} of provider ${provider}`;
+    const args = { provider, kind, key: key ?? null, seenUntil: seenUntilMs ?? null };
+    return (await repeatedOnce(() => db.commit({ doing }, statements.lift, args))).length;
+  },
+});

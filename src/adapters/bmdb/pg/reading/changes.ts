@@ -1,10 +1,11 @@
 import { machineId } from '../../../../domain/ids.ts';
 import type { Cursor } from '../../../../domain/ids.ts';
 import type { BmdbChanges } from '../../port.ts';
-import type { Queries } from '../pool.ts';
+import { SNAPSHOT } from '../pool.ts';
+import type { Database } from '../pool.ts';
 import { readMachines } from './rows.ts';
 import { statement } from '../statement.ts';
-import { readSurroundings } from './surroundings.ts';
+import { SURROUNDINGS, SURROUNDINGS_COLUMNS, toSurroundings } from './surroundings.ts';
 
 /**
  * A cursor is `<era> <xmin>`: of the snapshot that was read. Every transaction below xmin had ended
@@ -18,24 +19,21 @@ import { readSurroundings } from './surroundings.ts';
  */
 export const statements = {
   /**
-   * True: all lines since the cursor are still there. One from the future is of another server, whose
-   * era came here in a dump: xmin never goes back on one.
+   * One statement, which is a snapshot by itself: while nothing changes, nothing else is sent.
+   * `covers` true: all lines since the cursor are still there. One from the future is of another
+   * server, whose era came here in a dump: xmin never goes back on one.
    */
-  feedCovers: statement({
-    name: 'feed-covers',
+  changes: statement({
+    name: 'changes',
     params: { era: 'uuid', xid: 'text' },
-    columns: { covers: 'bool' },
+    columns: { covers: 'bool?', changed: 'uuid[]', ...SURROUNDINGS_COLUMNS },
     text: ({ era, xid }) => `
-      SELECT f.era = ${era} AND f.trimmed_xid < (${xid})::xid8
-        AND (${xid})::xid8 <= pg_snapshot_xmin(pg_current_snapshot()) AS covers
-      FROM change_feed f`,
-  }),
-  changedSince: statement({
-    name: 'changed-since',
-    params: { xid: 'text' },
-    columns: { machine_id: 'uuid' },
-    text: ({ xid }) =>
-      `SELECT DISTINCT c.machine_id FROM machine_changes c WHERE c.xid >= (${xid})::xid8`,
+      SELECT (SELECT f.era = ${era} AND f.trimmed_xid < (${xid})::xid8
+          AND (${xid})::xid8 <= pg_snapshot_xmin(pg_current_snapshot()) FROM change_feed f)
+          AS covers,
+        ARRAY(SELECT DISTINCT c.machine_id FROM machine_changes c WHERE c.xid >= (${xid})::xid8)
+          AS changed,
+        ${SURROUNDINGS}`,
   }),
   /**
    * The first reader after the feed was emptied begins an era; it has none itself yet. So does the
@@ -73,16 +71,27 @@ export const statements = {
   }),
 };
 
-/** See `Bmdb.changesSince`; the caller provides one snapshot. */
-export async function readChanges(q: Queries, since: Cursor): Promise<BmdbChanges | null> {
+/**
+ * See `Bmdb.changesSince`. Where machines changed, their rows must be of the same snapshot as all
+ * else, so then everything is asked for again within one.
+ */
+export async function readChanges(
+  db: Database,
+  since: Cursor,
+  signal: AbortSignal,
+): Promise<BmdbChanges | null> {
+  const doing = 'read what changed';
   const [era = '', xid = ''] = since.split(' ');
-  const [feed] = await q.rows(statements.feedCovers, { era, xid });
-  if (!feed?.covers) return null;
-  const surroundings = await readSurroundings(q);
-  const changed = await q.rows(statements.changedSince, { xid });
-  const ids = changed.map((row) => row.machine_id);
-  const machines = await readMachines(q, ids);
-  const there = new Set<string>(machines.map((row) => row.machineId));
-  const gone = ids.filter((id) => !there.has(id)).map(machineId);
-  return { ...surroundings, machines, gone };
+  const [now] = await db.rows(doing, statements.changes, { era, xid });
+  if (!now!.covers) return null;
+  if (now!.changed.length === 0) return { ...toSurroundings(now!), machines: [], gone: [] };
+  return db.transact({ doing, isolation: SNAPSHOT, signal }, async (q) => {
+    const [found] = await q.rows(statements.changes, { era, xid });
+    if (!found!.covers) return null;
+    const ids = found!.changed;
+    const machines = await readMachines(q, ids);
+    const there = new Set<string>(machines.map((row) => row.machineId));
+    const gone = ids.filter((id) => !there.has(id)).map(machineId);
+    return { ...toSurroundings(found!), machines, gone };
+  });
 }

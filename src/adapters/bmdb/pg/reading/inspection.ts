@@ -15,6 +15,7 @@ import type { MessageReader } from '../../reflection/messages.ts';
 import { readEvents } from './events.ts';
 import { readHardware } from './hardware.ts';
 import type { PgContext } from '../live.ts';
+import { SNAPSHOT } from '../pool.ts';
 import type { Queries } from '../pool.ts';
 import { FIRST, LIVE, ms } from '../sql.ts';
 import { statement, valuesOf } from '../statement.ts';
@@ -23,7 +24,6 @@ import { readCandidates, readStatistics, statementsFor } from './statistics.ts';
 import { readSchema, readTagTypes, tagStatement } from './tag-types.ts';
 
 const PAGE_MAX = 200;
-const SNAPSHOT = 'REPEATABLE READ READ ONLY';
 
 const IDS = { machine_id: 'uuid', created_at: 'float8' } as const;
 const RANGE = { first: 'uuid', last: 'uuid' } as const;

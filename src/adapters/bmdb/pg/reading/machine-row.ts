@@ -80,8 +80,20 @@ export const MACHINE_COLUMNS = {
 } as const;
 export type FlatMachine = RowOf<typeof MACHINE_COLUMNS>;
 
-/** Columns of a machine, in the order of `MACHINE_COLUMNS`; over `MACHINE_TABLES`. */
-export const MACHINE = `m.machine_id, ${ms('m.machine_created_at')} AS created_at,
+/** Over rows of `work w` whose sessions live: the column `work`. */
+export const WORK_LIST = `jsonb_agg(jsonb_build_object('process', w.process,
+  'session', w.session_id, 'epoch', w.epoch::text, 'startedAt', ${ms('w.work_started_at')}))`;
+/** Over rows of `work_backoff b`: the column `backoffs`. */
+export const BACKOFF_LIST = `jsonb_agg(jsonb_build_object('process', b.process,
+  'until', ${ms('b.until')}, 'cause', b.cause, 'lastIntervalSeconds', b.last_interval_seconds))`;
+
+/**
+ * Columns of a machine, in the order of `MACHINE_COLUMNS`; over `MACHINE_TABLES`.
+ * @param lists expressions for the last two of them.
+ */
+export const machineSql = (
+  lists: Readonly<Record<'work' | 'backoffs', string>>,
+): string => `m.machine_id, ${ms('m.machine_created_at')} AS created_at,
   p.provider, p.provider_id::text AS provider_id,
   p.provider_reservation_id::text AS provider_reservation_id,
   p.provider_ip_address::text AS provider_ip_address,
@@ -108,13 +120,14 @@ export const MACHINE = `m.machine_id, ${ms('m.machine_created_at')} AS created_a
   ${ms('d.requested_at')} AS deprovision_at, d.requested_by AS deprovision_by,
   d.reason AS deprovision_reason, d.attempts AS deprovision_attempts,
   ${ms('d.asked_at')} AS deprovision_asked_at, k.key AS host_key,
-  (SELECT jsonb_agg(jsonb_build_object('process', w.process, 'session', w.session_id,
-      'epoch', w.epoch::text, 'startedAt', ${ms('w.work_started_at')}))
-    FROM work w JOIN sessions s USING (session_id)
-    WHERE w.machine_id = m.machine_id AND ${LIVE}) AS work,
-  (SELECT jsonb_agg(jsonb_build_object('process', b.process, 'until', ${ms('b.until')},
-      'cause', b.cause, 'lastIntervalSeconds', b.last_interval_seconds))
-    FROM work_backoff b WHERE b.machine_id = m.machine_id) AS backoffs`;
+  ${lists.work} AS work, ${lists.backoffs} AS backoffs`;
+
+/** The same, with look-ups for the lists. */
+export const MACHINE = machineSql({
+  work: `(SELECT ${WORK_LIST} FROM work w JOIN sessions s USING (session_id)
+    WHERE w.machine_id = m.machine_id AND ${LIVE})`,
+  backoffs: `(SELECT ${BACKOFF_LIST} FROM work_backoff b WHERE b.machine_id = m.machine_id)`,
+});
 
 const TAGS = [
   ['p', 'machine_provided'],
@@ -132,22 +145,13 @@ const TAGS = [
 ] as const;
 
 /** For FROM. Every joined table has at most one row per machine, so nothing is multiplied. */
-export const MACHINE_TABLES = machineTables();
-
-/**
- * The same for machines after one: said of each table, since the planner does not conclude it and
- * would merge every table from its beginning.
- */
-export function machineTables(after?: string): string {
-  const isAfter = (alias: string) =>
-    after === undefined ? '' : ` AND ${alias}.machine_id > ${after}`;
-  const joins = TAGS.map(
-    ([alias, table]) =>
-      `LEFT JOIN ${table} ${alias} ON ${alias}.machine_id = m.machine_id${isAfter(alias)}`,
-  );
-  const orders = `LEFT JOIN operator_intents y ON ${ORDER}${isAfter('y')}`;
-  return `machines m ${[...joins, orders].join('\n')}`;
-}
+export const MACHINE_TABLES = [
+  'machines m',
+  ...TAGS.map(
+    ([alias, table]) => `LEFT JOIN ${table} ${alias} ON ${alias}.machine_id = m.machine_id`,
+  ),
+  `LEFT JOIN operator_intents y ON ${ORDER}`,
+].join('\n');
 
 interface FlatWork {
   readonly process: string;

@@ -1,28 +1,39 @@
-import { machineId } from '../../../../domain/ids.ts';
+import type { MachineId } from '../../../../domain/ids.ts';
 import type { MachineRow } from '../../../../domain/machine.ts';
-import type { BmdbSnapshot, MachineReading } from '../../port.ts';
-import {
-  MACHINE,
-  MACHINE_COLUMNS,
-  MACHINE_TABLES,
-  machineTables,
-  toMachine,
-} from './machine-row.ts';
-import type { Queries } from '../pool.ts';
+import type { BmdbSnapshot, KeepRow, MachineReading } from '../../port.ts';
+import { MACHINE, MACHINE_COLUMNS, MACHINE_TABLES, toMachine } from './machine-row.ts';
+import type { Database, Queries } from '../pool.ts';
 import { statement } from '../statement.ts';
-import { MOMENT, MOMENT_COLUMNS, readSurroundings } from './surroundings.ts';
+import {
+  MOMENT,
+  MOMENT_COLUMNS,
+  SURROUNDINGS,
+  SURROUNDINGS_COLUMNS,
+  toSurroundings,
+} from './surroundings.ts';
 
-/** Machines of one page of a scan: what one answer of the server may hold without a pause. */
-const PAGE = 5_000;
-/** No machine has this id; every other one comes after it. */
-const FIRST = '00000000-0000-0000-0000-000000000000';
+/**
+ * Machines of one page of a scan: between two of them everybody else has a turn, so a page must not
+ * take longer than a few milliseconds.
+ */
+const PAGE = 250;
 
 export const statements = {
-  machineMoment: statement({
-    name: 'machine-moment',
+  /** With the moment, which is that of the statement's snapshot; one row without a machine for none. */
+  machinesNow: statement({
+    name: 'machines-now',
+    params: { ids: 'uuid[]' },
+    columns: { ...MACHINE_COLUMNS, ...MOMENT_COLUMNS },
+    text: ({ ids }) =>
+      `SELECT r.*, ${MOMENT} FROM (SELECT 1) AS one LEFT JOIN (
+         SELECT ${MACHINE} FROM ${MACHINE_TABLES} WHERE m.machine_id = ANY (${ids})
+       ) r ON true`,
+  }),
+  surroundings: statement({
+    name: 'surroundings',
     params: {},
-    columns: MOMENT_COLUMNS,
-    text: () => `SELECT ${MOMENT}`,
+    columns: SURROUNDINGS_COLUMNS,
+    text: () => `SELECT ${SURROUNDINGS}`,
   }),
   machinesNamed: statement({
     name: 'machines-named',
@@ -30,14 +41,25 @@ export const statements = {
     columns: MACHINE_COLUMNS,
     text: ({ ids }) => `SELECT ${MACHINE} FROM ${MACHINE_TABLES} WHERE m.machine_id = ANY (${ids})`,
   }),
-  machinesAfter: statement({
-    name: 'machines-after',
-    params: { after: 'uuid', limit: 'int8' },
-    columns: MACHINE_COLUMNS,
-    text: ({ after, limit }) =>
-      `SELECT ${MACHINE} FROM ${machineTables(after)}
-       WHERE m.machine_id > ${after} ORDER BY m.machine_id LIMIT ${limit}`,
+  /**
+   * In its transaction, all machines by id. So they are planned once: a query for each page would
+   * spend more on planning than on reading.
+   */
+  beginFleet: statement({
+    name: 'fleet-begin',
+    params: {},
+    columns: {},
+    text: () =>
+      `DECLARE fleet NO SCROLL CURSOR FOR
+       SELECT ${MACHINE} FROM ${MACHINE_TABLES} ORDER BY m.machine_id`,
   }),
+  nextOfFleet: statement({
+    name: 'fleet-next',
+    params: {},
+    columns: MACHINE_COLUMNS,
+    text: () => `FETCH ${PAGE} FROM fleet`,
+  }),
+  endFleet: statement({ name: 'fleet-end', params: {}, columns: {}, text: () => 'CLOSE fleet' }),
 };
 
 /** Rows of those machines that exist, in no order; in pages, like a scan. */
@@ -50,26 +72,39 @@ export async function readMachines(q: Queries, ids: readonly string[]): Promise<
   return found;
 }
 
-/** Rows of all machines, by id. The caller provides one snapshot for all pages. */
-export async function readAllMachines(q: Queries, pageSize = PAGE): Promise<MachineRow[]> {
+/**
+ * Rows of all machines, by id. The caller provides a transaction.
+ * @param keep see `Bmdb.scan`.
+ */
+export async function readAllMachines(q: Queries, keep?: KeepRow): Promise<MachineRow[]> {
   const found: MachineRow[] = [];
-  for (let after = FIRST; ;) {
-    const rows = await q.rows(statements.machinesAfter, { after, limit: pageSize });
-    for (const row of rows) found.push(toMachine(row));
-    if (rows.length < pageSize) return found;
-    after = rows.at(-1)!.machine_id;
+  await q.run(statements.beginFleet, {});
+  for (;;) {
+    const page = await q.rows(statements.nextOfFleet, {});
+    for (const row of page) {
+      const machine = toMachine(row);
+      found.push(keep ? keep(machine) : machine);
+    }
+    if (page.length < PAGE) break;
   }
+  await q.run(statements.endFleet, {});
+  return found;
 }
 
 /** Everything the mirror needs; the caller provides one snapshot. */
-export async function readSnapshot(q: Queries): Promise<BmdbSnapshot> {
-  const surroundings = await readSurroundings(q);
-  return { ...surroundings, machines: await readAllMachines(q) };
+export async function readSnapshot(q: Queries, keep?: KeepRow): Promise<BmdbSnapshot> {
+  const [row] = await q.rows(statements.surroundings, {});
+  return { ...toSurroundings(row!), machines: await readAllMachines(q, keep) };
 }
 
-/** One machine; the caller provides one snapshot. */
-export async function readMachine(q: Queries, id: string): Promise<MachineReading> {
-  const [moment] = await q.rows(statements.machineMoment, {});
-  const [row = null] = await readMachines(q, [machineId(id)]);
-  return { nowMs: moment!.at, version: moment!.version, row };
+/** Machines as they are now, in the order of the ids. */
+export async function readNow(db: Database, ids: readonly MachineId[]): Promise<MachineReading[]> {
+  const doing = `read ${ids.length} machines`;
+  const rows = await db.rows(doing, statements.machinesNow, { ids });
+  const { at: nowMs, version } = rows[0]!;
+  const found = new Map(rows.map((row) => [row.machine_id, row]));
+  return ids.map((id) => {
+    const row = found.get(id);
+    return { nowMs, version, row: row ? toMachine(row) : null };
+  });
 }

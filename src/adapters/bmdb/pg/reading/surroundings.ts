@@ -11,10 +11,10 @@ import type {
   ProviderHoldRow,
 } from '../../../../domain/machine.ts';
 import type { BmdbSurroundings } from '../../port.ts';
-import { readGuardRows } from '../guard/guard-rows.ts';
+import { statements as guard, toGuardRow } from '../guard/guard-rows.ts';
 import type { Queries } from '../pool.ts';
-import { readOpenRequests } from '../requests/requests.ts';
-import { LIVE, ms } from '../sql.ts';
+import { statements as requests, toRequest } from '../requests/requests.ts';
+import { LIVE, ms, texts } from '../sql.ts';
 import { statement } from '../statement.ts';
 import type { RowOf } from '../statement.ts';
 
@@ -87,16 +87,8 @@ const HOLD_COLUMNS = {
   until: 'float8?',
 } as const;
 
+/** What surrounds the machines: each is a list of its own, and `SURROUNDINGS` reads all of them. */
 export const statements = {
-  moment: statement({
-    name: 'moment',
-    params: {},
-    columns: { ...MOMENT_COLUMNS, cursor: 'text?' },
-    text: () => `
-      SELECT ${MOMENT},
-        (SELECT f.era || ' ' || pg_snapshot_xmin(pg_current_snapshot()) FROM change_feed f)
-          AS cursor`,
-  }),
   intents: statement({
     name: 'intents',
     params: {},
@@ -125,7 +117,7 @@ export const statements = {
   }),
   providerHolds: statement({
     name: 'provider-holds',
-    params: { kinds: 'text[]' },
+    params: {},
     columns: {
       provider: 'text',
       kind: 'text',
@@ -135,9 +127,9 @@ export const statements = {
       amount: 'int8?',
       cause: 'text',
     },
-    text: ({ kinds }) => `
+    text: () => `
       SELECT provider, kind, key, ${UNTIL} AS until, level, amount, cause
-      FROM provider_holds WHERE kind = ANY (${kinds})`,
+      FROM provider_holds WHERE kind IN (${texts(PROVIDER_HOLD_KINDS)})`,
   }),
   leases: statement({
     name: 'leases',
@@ -157,31 +149,63 @@ export const statements = {
   }),
 };
 
-/** What is read whole each time, and how far the changes have come; in the caller's snapshot. */
-export async function readSurroundings(q: Queries): Promise<BmdbSurroundings> {
-  const [moment] = await q.rows(statements.moment, {});
-  const intents = await q.rows(statements.intents, {});
-  const sessions = await q.rows(statements.sessions, {});
-  return {
-    nowMs: moment!.at,
-    version: moment!.version,
-    cursor: moment!.cursor === null ? null : cursor(moment!.cursor),
-    intents: intents.map(toIntent),
-    holds: await readHolds(q),
-    penalties: await readPenalties(q),
-    providerHolds: await readProviderHolds(q),
-    leases: await readLeases(q),
-    requests: await readOpenRequests(q),
-    guard: await readGuardRows(q),
-    sessions: sessions.map((row) => ({
-      sessionId: sessionId(row.session_id),
-      component: row.component,
-    })),
-  };
-}
+const LISTS = {
+  intents: statements.intents,
+  holds: statements.holds,
+  penalties: statements.penalties,
+  provider_holds: statements.providerHolds,
+  leases: statements.leases,
+  requests: requests.open,
+  guard: guard.read,
+  sessions: statements.sessions,
+} as const;
+type Lists = typeof LISTS;
+type ListName = keyof Lists;
 
-const readHolds = async (q: Queries): Promise<HoldRow[]> =>
-  (await q.rows(statements.holds, {})).map(toHold);
+/**
+ * What is read whole each time, and how far the changes have come, for SELECT: one statement, since
+ * it is read every few seconds for ever.
+ */
+export const SURROUNDINGS = `${MOMENT},
+  (SELECT f.era || ' ' || pg_snapshot_xmin(pg_current_snapshot()) FROM change_feed f) AS cursor,
+  ${Object.entries(LISTS)
+    .map(([name, { text }]) => `(SELECT json_agg(each) FROM (${text}) each) AS ${name}`)
+    .join(',\n')}`;
+/** What `SURROUNDINGS` is read as; a list of nothing is null. */
+export const SURROUNDINGS_COLUMNS = {
+  ...MOMENT_COLUMNS,
+  cursor: 'text?',
+  intents: 'json?',
+  holds: 'json?',
+  penalties: 'json?',
+  provider_holds: 'json?',
+  leases: 'json?',
+  requests: 'json?',
+  guard: 'json?',
+  sessions: 'json?',
+} as const;
+type FlatSurroundings = RowOf<typeof SURROUNDINGS_COLUMNS>;
+
+/** Numbers of the database's int8 come as numbers here, which `Number` leaves as they are. */
+const listOf = <Name extends ListName>(row: FlatSurroundings, name: Name) =>
+  (row[name] ?? []) as readonly RowOf<Lists[Name]['columns']>[];
+
+export const toSurroundings = (row: FlatSurroundings): BmdbSurroundings => ({
+  nowMs: row.at,
+  version: row.version,
+  cursor: row.cursor === null ? null : cursor(row.cursor),
+  intents: listOf(row, 'intents').map(toIntent),
+  holds: listOf(row, 'holds').map(toHold),
+  penalties: listOf(row, 'penalties').map(toPenalty),
+  providerHolds: listOf(row, 'provider_holds').map(toProviderHold),
+  leases: listOf(row, 'leases').map(toLease),
+  requests: listOf(row, 'requests').map(toRequest),
+  guard: listOf(row, 'guard').map(toGuardRow),
+  sessions: listOf(row, 'sessions').map((each) => ({
+    sessionId: sessionId(each.session_id),
+    component: each.component,
+  })),
+});
 
 /** Those of one slot. */
 export const readHoldsOf = async (
@@ -199,34 +223,25 @@ const toHold = (row: RowOf<typeof HOLD_COLUMNS>): HoldRow => ({
   untilMs: row.until,
 });
 
-async function readPenalties(q: Queries): Promise<PenaltyRow[]> {
-  const rows = await q.rows(statements.penalties, {});
-  return rows.map((row) => ({
-    provider: providerName(row.provider),
-    slotId: row.key,
-    untilMs: row.until,
-    cause: row.cause,
-  }));
-}
+const toPenalty = (row: RowOf<Lists['penalties']['columns']>): PenaltyRow => ({
+  provider: providerName(row.provider),
+  slotId: row.key,
+  untilMs: row.until,
+  cause: row.cause,
+});
 
-async function readProviderHolds(q: Queries): Promise<ProviderHoldRow[]> {
-  const rows = await q.rows(statements.providerHolds, { kinds: PROVIDER_HOLD_KINDS });
-  return rows.map((row) => ({
-    provider: providerName(row.provider),
-    kind: row.kind as ProviderHoldKind,
-    key: row.key,
-    untilMs: row.until,
-    level: Number(row.level),
-    amount: row.amount === null ? null : Number(row.amount),
-    cause: row.cause,
-  }));
-}
+const toProviderHold = (row: RowOf<Lists['provider_holds']['columns']>): ProviderHoldRow => ({
+  provider: providerName(row.provider),
+  kind: row.kind as ProviderHoldKind,
+  key: row.key,
+  untilMs: row.until,
+  level: Number(row.level),
+  amount: row.amount === null ? null : Number(row.amount),
+  cause: row.cause,
+});
 
-async function readLeases(q: Queries): Promise<LeaseRow[]> {
-  const rows = await q.rows(statements.leases, {});
-  return rows.map((row) => ({
-    name: row.name,
-    held: row.held,
-    sessionId: sessionId(row.session_id),
-  }));
-}
+const toLease = (row: RowOf<Lists['leases']['columns']>): LeaseRow => ({
+  name: row.name,
+  held: row.held,
+  sessionId: sessionId(row.session_id),
+});

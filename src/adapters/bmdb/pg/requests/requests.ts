@@ -10,7 +10,7 @@ import { OPEN_ORDER, SLOT_ID } from '../eligibility.ts';
 import { endRequests } from './request-ends.ts';
 import type { Database, Queries } from '../pool.ts';
 import { repeatedOnce } from '../repeat.ts';
-import { ms } from '../sql.ts';
+import { ms, texts } from '../sql.ts';
 import { statement } from '../statement.ts';
 import type { RowOf } from '../statement.ts';
 
@@ -41,12 +41,14 @@ const COLUMNS = {
 export type FlatRequest = RowOf<typeof COLUMNS>;
 
 export const statements = {
+  /** Of the verbs that this program knows, oldest first. */
   open: statement({
     name: 'requests-open',
-    params: { verbs: 'text[]' },
+    params: {},
     columns: COLUMNS,
-    text: ({ verbs }) =>
-      `SELECT ${REQUEST} FROM operator_intents y WHERE y.state = 'open' AND y.verb = ANY (${verbs})
+    text: () =>
+      `SELECT ${REQUEST} FROM operator_intents y
+       WHERE y.state = 'open' AND y.verb IN (${texts(VERBS)})
        ORDER BY y.created_at, y.idempotency_key`,
   }),
   named: statement({
@@ -145,10 +147,6 @@ export const createRequests = (db: Database): RequestBook => ({
       return rows.map(toState);
     }),
 });
-
-/** Of the verbs that this program knows, oldest first; in the caller's snapshot. */
-export const readOpenRequests = async (q: Queries): Promise<RequestRow[]> =>
-  (await q.rows(statements.open, { verbs: VERBS })).map(toRequest);
 
 export const toRequest = (row: FlatRequest): RequestRow => ({
   key: row.key,

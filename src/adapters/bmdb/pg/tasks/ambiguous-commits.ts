@@ -1,10 +1,14 @@
 import { exclusionGroup } from '../../../../domain/eligibility.ts';
-import { isRetryable } from '../../../../domain/errors.ts';
+import { isRetryable, Unreachable } from '../../../../domain/errors.ts';
 import { sleep } from '../../../clock/port.ts';
+import type { MachineId } from '../../../../domain/ids.ts';
+import type { Process } from '../../../../domain/machine.ts';
 import { isReferenceViolation } from '../errors.ts';
-import type { ClaimName } from '../claims/held-claim.ts';
+import type { ClaimName, TakenClaim } from '../claims/held-claim.ts';
 import type { LiveSession } from '../live.ts';
 import type { Queries } from '../pool.ts';
+import { readMachines } from '../reading/rows.ts';
+import { REPEAT_FOR_MS } from '../repeat.ts';
 import { statement } from '../statement.ts';
 
 /** What became of a claim: still held, ended in one of three ways, or never taken. */
@@ -38,6 +42,24 @@ export const statements = {
          JOIN work w ON w.machine_id = c.machine_id AND w.exclusion_group = c.exclusion_group
        ORDER BY w.machine_id, w.exclusion_group FOR UPDATE OF w`,
   }),
+  /** The same of leases whose epochs nobody knows: those of ours that are newer. */
+  newClaims: statement({
+    name: 'claim-status-new-claims',
+    params: {
+      machines: 'uuid[]',
+      group: 'text',
+      session: 'uuid',
+      process: 'process',
+      newest: 'int8',
+    },
+    columns: { machine_id: 'uuid', epoch: 'int8', ours: 'bool' },
+    text: ({ machines, group, session, process, newest }) =>
+      `SELECT w.machine_id, w.epoch,
+         coalesce(w.session_id = ${session} AND w.process = ${process}, false)
+           AND w.epoch > ${newest} AS ours
+       FROM work w WHERE w.machine_id = ANY (${machines}) AND w.exclusion_group = ${group}
+       ORDER BY w.machine_id FOR UPDATE`,
+  }),
   endedClaims: statement({
     name: 'claim-status-ended-claims',
     params: { machines: 'uuid[]', epochs: 'int8[]' },
@@ -51,27 +73,60 @@ export const statements = {
 };
 
 /**
- * Finds out what became of a commit whose answer was lost, for as long as the session lives. The
- * server may still be busy with it: locking the leases waits for that.
+ * Finds out what became of a commit whose answer was lost, for as long as the session lives and the
+ * database is not away for long. The server may still be busy with it: locking the leases waits for
+ * that.
  * @returns by epoch; those that are missing were never taken.
  * @throws the error of the lost commit, when it cannot be found out in time.
+ * @throws {Unreachable} the database is away.
  */
 export async function claimStatusesOf(
   session: LiveSession,
   claims: readonly ClaimName[],
   lost: unknown,
 ): Promise<Map<string, ClaimStatus>> {
-  const doing = `find out what became of ${claims.length} claims`;
+  return resolved(session, claims.length, lost, (q) => readClaimStatuses(q, claims));
+}
+
+/** Machines that were claimed by one process, in a statement whose answer was lost. */
+export interface LostClaims {
+  readonly process: Process;
+  readonly machines: readonly MachineId[];
+  /** The newest epoch that the session had heard of when the statement was sent. */
+  readonly newest: bigint;
+}
+
+/**
+ * The same for claims whose epochs were in the answer. A statement that comes to the server later
+ * than this finds the machine claimed anew, or takes what nobody here holds: that is released again,
+ * see `createOrphanWatch`.
+ * @returns those that were taken.
+ */
+export const claimsTaken = (
+  session: LiveSession,
+  claims: LostClaims,
+  lost: unknown,
+): Promise<Map<string, TakenClaim>> =>
+  resolved(session, claims.machines.length, lost, (q) => readTaken(q, session, claims));
+
+async function resolved<T>(
+  session: LiveSession,
+  count: number,
+  lost: unknown,
+  read: (q: Queries) => Promise<T>,
+): Promise<T> {
+  const doing = `find out what became of ${count} claims`;
   const { db, deadlineMs, signal, clock } = session;
+  const options = { doing, deadlineMs, signal, isolation: 'READ COMMITTED' } as const;
+  const givenUpMs = clock.monotonic() + REPEAT_FOR_MS;
   for (;;) {
     try {
-      return await db.transact({ doing, deadlineMs, signal, isolation: 'READ COMMITTED' }, (q) =>
-        readClaimStatuses(q, claims),
-      );
+      return await db.transact(options, read);
     } catch (error) {
       const inTime = clock.monotonic() + PAUSE_MS < deadlineMs() && !signal.aborted;
       const isPassing = isReferenceViolation(error) || isRetryable(error);
       if (!isPassing || !inTime) throw lost;
+      if (error instanceof Unreachable && clock.monotonic() >= givenUpMs) throw error;
       session.log.debug({ err: error, session: session.sessionId }, 'outcome not known yet');
       await sleep(clock, PAUSE_MS, signal);
     }
@@ -93,4 +148,18 @@ async function readClaimStatuses(
     ...held.map(({ epoch }): [string, ClaimStatus] => [epoch, 'held']),
     ...ended.map(({ epoch, event }): [string, ClaimStatus] => [epoch, event as ClaimStatus]),
   ]);
+}
+
+async function readTaken(
+  q: Queries,
+  { sessionId: session }: LiveSession,
+  { process, machines, newest }: LostClaims,
+): Promise<Map<string, TakenClaim>> {
+  const group = exclusionGroup(process);
+  await q.run(statements.awaitLeases, { machines, groups: machines.map(() => group) });
+  const args = { machines, group, session, process, newest };
+  const leases = await q.rows(statements.newClaims, args);
+  const epochs = new Map(leases.flatMap((row) => (row.ours ? [[row.machine_id, row.epoch]] : [])));
+  const rows = await readMachines(q, [...epochs.keys()]);
+  return new Map(rows.map((row) => [row.machineId, { row, epoch: epochs.get(row.machineId)! }]));
 }

@@ -5,17 +5,25 @@ import { PROCESSES } from '../../../../domain/machine.ts';
 import type { MachineRow, Process } from '../../../../domain/machine.ts';
 import type { LossPolicy } from '../../../../domain/policy.ts';
 import { cancelDead } from '../claims/cancel.ts';
-import { refusalSql } from '../eligibility.ts';
+import { busyRows, refusalSql } from '../eligibility.ts';
+import type { Busy } from '../eligibility.ts';
 import { refusalError } from '../claims/held-claim.ts';
 import type { TakenClaim } from '../claims/held-claim.ts';
 import type { GuardCountStatements } from '../guard/guard-counts.ts';
-import { declareDead, liveSession, statements as live } from '../live.ts';
-import type { LiveSession } from '../live.ts';
-import { MACHINE, MACHINE_COLUMNS, MACHINE_TABLES, toMachine } from '../reading/machine-row.ts';
+import { commitFenced, declareDead, liveSession, statements as live } from '../live.ts';
+import type { LiveOptions, LiveSession } from '../live.ts';
+import {
+  BACKOFF_LIST,
+  MACHINE_COLUMNS,
+  MACHINE_TABLES,
+  machineSql,
+  toMachine,
+  WORK_LIST,
+} from '../reading/machine-row.ts';
 import { askPermits, grantPermits } from '../recovery/permits.ts';
 import type { Grants, PermitStatements } from '../recovery/permits.ts';
 import type { Queries } from '../pool.ts';
-import { ms } from '../sql.ts';
+import { LIVE, ms } from '../sql.ts';
 import { statement } from '../statement.ts';
 import type { RowOf } from '../statement.ts';
 
@@ -53,11 +61,12 @@ const claimStatement = (process: Process, loss: LossPolicy) =>
       return `
         WITH me AS MATERIALIZED (${liveSession(session)}),
         seen AS MATERIALIZED (
-          SELECT ${MACHINE}, ${refusalSql(process, loss)} AS refusal,
-            (${permitted}) AS permitted, lease.epoch, lease.session_id AS holder
+          SELECT ${machineSql({ work: 'works.list', backoffs: 'waits.list' })},
+            ${refusalSql(process, loss, BUSY)} AS refusal,
+            (${permitted}) AS permitted, works.epoch, works.held
           FROM ${MACHINE_TABLES}
-            LEFT JOIN work lease
-              ON lease.machine_id = m.machine_id AND lease.exclusion_group = ${group}
+            CROSS JOIN LATERAL (${worksSql(process)}) works
+            CROSS JOIN LATERAL (${waitsSql(process)}) waits
           WHERE m.machine_id = ANY (${machines})
         ), free AS MATERIALIZED (
           SELECT w.machine_id FROM seen JOIN work w
@@ -87,11 +96,32 @@ const claimStatement = (process: Process, loss: LossPolicy) =>
         SELECT ${Object.keys(MACHINE_COLUMNS)
           .map((column) => `seen.${column}`)
           .join(', ')},
-          seen.refusal, seen.holder IS NOT NULL AS held, taken.epoch AS taken_epoch,
+          seen.refusal, coalesce(seen.held, false) AS held, taken.epoch AS taken_epoch,
           ${ms('now()')} AS taken_at, EXISTS (SELECT 1 FROM me) AS alive
         FROM seen LEFT JOIN taken ON taken.machine_id = seen.machine_id`;
     },
   });
+
+/** All of a machine's work, and the lease of the process's group. */
+const worksSql = (process: Process) => `
+  SELECT ${WORK_LIST} FILTER (WHERE s.session_id IS NOT NULL) AS list,
+    coalesce(bool_or(${busyRows(process).unknownWork} AND s.session_id IS NOT NULL), false) AS unknown,
+    coalesce(bool_or(${busyRows(process).working} AND s.session_id IS NOT NULL), false) AS working,
+    max(w.epoch) FILTER (WHERE ${busyRows(process).working}) AS epoch,
+    bool_or(w.session_id IS NOT NULL) FILTER (WHERE ${busyRows(process).working}) AS held
+  FROM work w LEFT JOIN sessions s ON s.session_id = w.session_id AND ${LIVE}
+  WHERE w.machine_id = m.machine_id`;
+/** All of its backoffs. */
+const waitsSql = (process: Process) => `
+  SELECT ${BACKOFF_LIST} AS list,
+    coalesce(bool_or(${busyRows(process).unknownBackoff}), false) AS unknown,
+    coalesce(bool_or(${busyRows(process).waiting}), false) AS waiting
+  FROM work_backoff b WHERE b.machine_id = m.machine_id`;
+const BUSY: Busy = {
+  unreadable: '(works.unknown OR waits.unknown)',
+  working: 'works.working',
+  waiting: 'waits.waiting',
+};
 
 type ClaimStatement = ReturnType<typeof claimStatement>;
 type ClaimRow = RowOf<typeof COLUMNS>;
@@ -108,6 +138,8 @@ export interface Claiming {
   readonly statement: ClaimStatement;
   readonly permits: PermitStatements;
   readonly counting: GuardCountStatements;
+  /** The newest epoch that the session has heard of; those of later claims are greater. */
+  readonly newest: { epoch: bigint };
 }
 
 /** For each machine: the claim, or why there is none. */
@@ -138,6 +170,27 @@ interface Wanted {
   readonly granted: readonly MachineId[];
 }
 
+/**
+ * Claims machines in one statement that commits by itself. Null: it takes more than that, as the lease
+ * is that of a dead session.
+ * @throws {SessionExpired} @throws {AmbiguousCommit} @throws {Locked} nothing was taken.
+ */
+export async function takeAtOnce(
+  claiming: Claiming,
+  what: Pick<LiveOptions, 'doing' | 'processor'>,
+  machines: readonly MachineId[],
+): Promise<Outcome<TakenClaim | null>[]> {
+  const { session, statement: sql } = claiming;
+  const args = { session: session.sessionId, machines, granted: [] };
+  const found = await commitFenced(session, what, [sql, args]);
+  // Of machines that are not there it does not tell whether the session lives.
+  if (found.length === 0) return machines.map(() => ({ ok: null }));
+  const rows = rowsById(session, what.doing, found);
+  return machines.map((id) =>
+    isDead(rows.get(id)) ? { ok: null } : verdictOf(claiming, id, rows.get(id)),
+  );
+}
+
 /** Leases of dead sessions are released, and taken in a second turn. */
 async function takeLeases(q: Queries, claiming: Claiming, wanted: Wanted): Promise<Verdicts> {
   const rows = await claimRows(q, claiming, wanted);
@@ -157,11 +210,18 @@ async function claimRows(
   q: Queries,
   { session, process, statement: sql }: Claiming,
   wanted: Wanted,
-): Promise<Map<string, ClaimRow>> {
-  const args = { session: session.sessionId, ...wanted };
-  const rows = await q.rows(sql, args);
-  const alive = rows[0]?.alive ?? (await isAlive(q, session));
-  if (!alive) throw declareDead(session, `claim machines for ${process}`);
+): Promise<ClaimRows> {
+  const doing = `claim machines for ${process}`;
+  const rows = await q.rows(sql, { session: session.sessionId, ...wanted });
+  if (rows.length === 0 && !(await isAlive(q, session))) throw declareDead(session, doing);
+  return rowsById(session, doing, rows);
+}
+
+type ClaimRows = Map<string, ClaimRow>;
+
+/** @throws {SessionExpired} */
+function rowsById(session: LiveSession, doing: string, rows: readonly ClaimRow[]): ClaimRows {
+  if (rows[0]?.alive === false) throw declareDead(session, doing);
   return new Map(rows.map((row) => [row.machine_id, row]));
 }
 
@@ -170,21 +230,24 @@ const isAlive = async (q: Queries, session: LiveSession): Promise<boolean> =>
   (await q.rows(live.checkSession, { session: session.sessionId })).length > 0;
 
 function verdictOf(
-  { session, process }: Claiming,
+  claiming: Claiming,
   machineId: MachineId,
   row: ClaimRow | undefined,
 ): Outcome<TakenClaim> {
-  if (row?.taken_epoch) return { ok: takenFrom(session, process, row, row.taken_epoch) };
-  return { error: refusalError(process, machineId, row ? row.refusal : 'unknown machine') };
+  if (row?.taken_epoch) return { ok: takenFrom(claiming, row, row.taken_epoch) };
+  return {
+    error: refusalError(claiming.process, machineId, row ? row.refusal : 'unknown machine'),
+  };
 }
 
 /** The row as the claim made it: its own work and permit were not there yet when it was read. */
 function takenFrom(
-  session: LiveSession,
-  process: Process,
+  { session, process, newest }: Claiming,
   flat: ClaimRow,
   epoch: string,
 ): TakenClaim {
+  const number = BigInt(epoch);
+  if (number > newest.epoch) newest.epoch = number;
   const row: MachineRow = toMachine(flat);
   const mine = { process, sessionId: session.sessionId, epoch, startedAtMs: flat.taken_at };
   const permit = row.permit || isLadder(process);

@@ -1,10 +1,21 @@
 import { NoPermit, NothingToDo } from '../../../../domain/errors.ts';
-import { exclusionGroup } from '../../../../domain/eligibility.ts';
+import type { Outcome } from '../../../../domain/batcher.ts';
 import { processorOf } from '../../../../domain/processor.ts';
+import { createPatientBatches, oneForEach } from '../batches.ts';
 import { FROM, giveBackRefusalSql } from '../eligibility.ts';
-import { workLost } from '../claims/held-claim.ts';
+import { describeMachines, workLost } from '../claims/held-claim.ts';
 import type { HeldClaim } from '../claims/held-claim.ts';
-import { transactLive, writeEvent } from '../live.ts';
+import {
+  HELD_ANSWER,
+  HELD_COLUMNS,
+  HELD_PARAMS,
+  heldArgs,
+  heldEpochs,
+  heldSql,
+  writeHeld,
+} from './held-works.ts';
+import { requireInTime, transactFenced, writeEvent } from '../live.ts';
+import type { LiveSession } from '../live.ts';
 import type { NoteStatements } from '../claims/may-ask.ts';
 import { refuseGuarded } from '../guard/guard-book.ts';
 import { orderedText } from '../../preconditions.ts';
@@ -12,23 +23,85 @@ import type { Queries } from '../pool.ts';
 import { statement } from '../statement.ts';
 import type { WorkNote } from '../../port.ts';
 
+/**
+ * A note that is one statement for any number of works.
+ * @param writes CTEs over `held h`, whose `value` is what the note says beyond its kind.
+ */
+const note = <const Name extends string>(name: Name, writes: string) =>
+  statement({
+    name: `note-${name}`,
+    params: { ...HELD_PARAMS, values: 'text?[]' },
+    columns: HELD_COLUMNS,
+    text: ({ values, ...works }) =>
+      `WITH ${heldSql(works, { value: values })}, ${writes} ${HELD_ANSWER}`,
+  });
+
+const inBatches = {
+  agentStartAttempt: note(
+    'attempt',
+    `attempted AS (
+      INSERT INTO machine_agent_start_attempt (machine_id, attempted_at, count)
+      SELECT h.machine_id, now(), 0 FROM held h ORDER BY 1
+      ON CONFLICT (machine_id) DO UPDATE SET attempted_at = excluded.attempted_at
+    ), pinned AS (
+      INSERT INTO machine_ssh_host_key (machine_id, key)
+      SELECT h.machine_id, h.value FROM held h WHERE h.value IS NOT NULL ORDER BY 1
+      ON CONFLICT (machine_id) DO UPDATE SET key = excluded.key
+        WHERE machine_ssh_host_key.key <> excluded.key
+    )`,
+  ),
+  /**
+   * A reinstallation that was refused for certain changed no key, so the old one is pinned again;
+   * unless an earlier one was asked for, of which that cannot be said.
+   */
+  recoveryRefused: note(
+    'refused',
+    `pinned AS (
+      INSERT INTO machine_ssh_host_key (machine_id, key)
+      SELECT l.machine_id, l.host_key_before
+      FROM held h JOIN machine_recovery l ON l.machine_id = h.machine_id
+      WHERE l.asked_rung = 'reinstalling'
+        AND l.host_key_before IS NOT NULL AND NOT (l.rung = 'reinstalling'
+          AND l.attempts > CASE WHEN l.order_key IS NULL THEN 1 ELSE 0 END)
+      ORDER BY 1 ON CONFLICT (machine_id) DO NOTHING
+    ), refused AS (
+      UPDATE machine_recovery l SET asked_at = NULL, asked_rung = NULL, operation_ref = NULL,
+        order_key = NULL, boot_id_before = NULL, off_seen_at = NULL,
+        attempts = CASE WHEN l.order_key IS NULL THEN greatest(0, l.attempts - h.value::int8)
+          ELSE l.attempts END
+      FROM held h WHERE l.machine_id = h.machine_id
+    )`,
+  ),
+  recoveryAccepted: note(
+    'accepted',
+    `accepted AS (
+      UPDATE machine_recovery l SET operation_ref = h.value
+      FROM held h WHERE l.machine_id = h.machine_id
+    )`,
+  ),
+  powerSeenOff: note(
+    'seen-off',
+    `seen AS (
+      UPDATE machine_recovery l SET off_seen_at = coalesce(l.off_seen_at, now())
+      FROM held h WHERE l.machine_id = h.machine_id AND l.asked_rung = 'powerCycling'
+    )`,
+  ),
+  powerOnAccepted: note(
+    'powered-on',
+    `powered AS (
+      UPDATE machine_recovery l SET power_off_asked_at = NULL
+      FROM held h WHERE l.machine_id = h.machine_id AND l.power_off_asked_at IS NOT NULL
+    )`,
+  ),
+};
+
 export const statements = {
+  ...inBatches,
   lockLease: statement({
     name: 'note-lock-lease',
-    params: { machine: 'uuid', group: 'text', epoch: 'int8', session: 'uuid' },
-    columns: { epoch: 'int8' },
-    text: ({ machine, group, epoch, session }) =>
-      `SELECT epoch FROM work WHERE machine_id = ${machine} AND exclusion_group = ${group}
-         AND epoch = ${epoch} AND session_id = ${session} FOR UPDATE`,
-  }),
-  attempt: statement({
-    name: 'note-attempt',
-    params: { machine: 'uuid' },
-    columns: {},
-    text: ({ machine }) =>
-      `INSERT INTO machine_agent_start_attempt (machine_id, attempted_at, count)
-       VALUES (${machine}, now(), 0)
-       ON CONFLICT (machine_id) DO UPDATE SET attempted_at = excluded.attempted_at`,
+    params: HELD_PARAMS,
+    columns: HELD_COLUMNS,
+    text: (work) => `WITH ${heldSql(work)} ${HELD_ANSWER}`,
   }),
   asked: statement({
     name: 'note-asked',
@@ -63,65 +136,6 @@ export const statements = {
     columns: {},
     text: ({ machine }) => `DELETE FROM machine_ssh_host_key WHERE machine_id = ${machine}`,
   }),
-  pin: statement({
-    name: 'note-pin',
-    params: { machine: 'uuid', key: 'text' },
-    columns: {},
-    text: ({ machine, key }) =>
-      `INSERT INTO machine_ssh_host_key (machine_id, key) VALUES (${machine}, ${key})
-       ON CONFLICT (machine_id) DO UPDATE SET key = excluded.key
-         WHERE machine_ssh_host_key.key <> excluded.key`,
-  }),
-  /**
-   * A reinstallation that was refused for certain changed no key, so the old one is pinned again;
-   * unless an earlier one was asked for, of which that cannot be said.
-   */
-  repin: statement({
-    name: 'note-repin',
-    params: { machine: 'uuid' },
-    columns: {},
-    text: ({ machine }) =>
-      `INSERT INTO machine_ssh_host_key (machine_id, key)
-       SELECT l.machine_id, l.host_key_before FROM machine_recovery l
-       WHERE l.machine_id = ${machine} AND l.asked_rung = 'reinstalling'
-         AND l.host_key_before IS NOT NULL AND NOT (l.rung = 'reinstalling'
-           AND l.attempts > CASE WHEN l.order_key IS NULL THEN 1 ELSE 0 END)
-       ON CONFLICT (machine_id) DO NOTHING`,
-  }),
-  refused: statement({
-    name: 'note-refused',
-    params: { machine: 'uuid', takenBack: 'int8' },
-    columns: {},
-    text: ({ machine, takenBack }) =>
-      `UPDATE machine_recovery SET asked_at = NULL, asked_rung = NULL, operation_ref = NULL,
-         order_key = NULL, boot_id_before = NULL, off_seen_at = NULL,
-         attempts = CASE WHEN order_key IS NULL THEN greatest(0, attempts - ${takenBack})
-           ELSE attempts END
-       WHERE machine_id = ${machine}`,
-  }),
-  accepted: statement({
-    name: 'note-accepted',
-    params: { machine: 'uuid', operation: 'text' },
-    columns: {},
-    text: ({ machine, operation }) =>
-      `UPDATE machine_recovery SET operation_ref = ${operation} WHERE machine_id = ${machine}`,
-  }),
-  seenOff: statement({
-    name: 'note-seen-off',
-    params: { machine: 'uuid' },
-    columns: {},
-    text: ({ machine }) =>
-      `UPDATE machine_recovery SET off_seen_at = coalesce(off_seen_at, now())
-       WHERE machine_id = ${machine} AND asked_rung = 'powerCycling'`,
-  }),
-  poweredOn: statement({
-    name: 'note-powered-on',
-    params: { machine: 'uuid' },
-    columns: {},
-    text: ({ machine }) =>
-      `UPDATE machine_recovery SET power_off_asked_at = NULL
-       WHERE machine_id = ${machine} AND power_off_asked_at IS NOT NULL`,
-  }),
   /** It stays open until the transaction has ended. */
   lockOrder: statement({
     name: 'note-lock-order',
@@ -149,66 +163,84 @@ export const statements = {
   }),
 };
 
+type InBatches = Extract<WorkNote, { readonly kind: keyof typeof inBatches }>;
+type Alone = Exclude<WorkNote, InBatches>;
+
+interface Noted<Note extends WorkNote = WorkNote> {
+  readonly held: HeldClaim;
+  readonly note: Note;
+}
+
 /** See `Work.note`. */
-export async function writeNote(
-  held: HeldClaim,
-  note: WorkNote,
-  conditions: NoteStatements,
-): Promise<void> {
+export type WriteNote = (held: HeldClaim, note: WorkNote) => Promise<void>;
+
+/**
+ * Notes of one session. Those of one kind share a statement; but those that something is asked for
+ * look first at what nobody may change meanwhile, so each is a transaction.
+ */
+export function createNotes(session: LiveSession, conditions: NoteStatements): WriteNote {
+  const writers = oneForEach((kind: InBatches['kind']) =>
+    createPatientBatches<Noted<InBatches>, void>(session, {
+      keyOf: ({ held }) => held.machineId,
+      run: (noted) => writeTogether(session, kind, noted),
+    }),
+  );
+  return async (held, note) => {
+    if (note.kind === 'recoveryAsked' || note.kind === 'deprovisionAsked') {
+      return writeAlone({ held, note }, conditions);
+    }
+    return writers(note.kind).submit({ held, note });
+  };
+}
+
+async function writeTogether(
+  session: LiveSession,
+  kind: InBatches['kind'],
+  noted: readonly Noted<InBatches>[],
+): Promise<Outcome<void>[]> {
+  const works = noted.map(({ held }) => held);
+  const args = heldArgs(session, works);
+  const doing = `note ${kind} of ${describeMachines(args.machines)}`;
+  const what = { doing, processor: processorOf(works[0]!.process) };
+  const values = noted.map(({ note }) => valueOf(note));
+  const epochs = await writeHeld(session, what, [inBatches[kind], { ...args, values }]);
+  requireInTime(session, doing);
+  return works.map((held) =>
+    epochs.has(held.epoch) ? { ok: undefined } : { error: workLost(held) },
+  );
+}
+
+/** What is said beyond the kind of the note. */
+function valueOf(note: InBatches): string | null {
+  switch (note.kind) {
+    case 'agentStartAttempt':
+      return note.hostKey ?? null;
+    case 'recoveryRefused':
+      return note.counts ? '0' : '1';
+    case 'recoveryAccepted':
+      return note.operationRef;
+    case 'powerSeenOff':
+    case 'powerOnAccepted':
+      return null;
+  }
+}
+
+async function writeAlone({ held, note }: Noted<Alone>, conditions: NoteStatements): Promise<void> {
   const { session, process, machineId } = held;
   const doing = `note ${note.kind} of ${machineId}`;
-  const processor = processorOf(process);
-  await transactLive(session, { doing, processor, isolation: 'READ COMMITTED' }, async (q) => {
-    await lockLease(q, held);
-    await write(q, held, note, conditions);
+  const options = { doing, processor: processorOf(process), isolation: 'READ COMMITTED' } as const;
+  await transactFenced(session, options, async (q) => {
+    await lockLease(q, held, doing);
+    if (note.kind === 'recoveryAsked') await noteAsked(q, held, note, conditions);
+    else await noteDeprovisionAsked(q, held);
   });
+  requireInTime(session, doing);
 }
 
 /** Until the transaction has ended, nobody else can take the machine. @throws {WorkLost} */
-async function lockLease(q: Queries, held: HeldClaim): Promise<void> {
-  const { machineId, process, epoch, session } = held;
-  const found = await q.rows(statements.lockLease, {
-    machine: machineId,
-    group: exclusionGroup(process),
-    epoch,
-    session: session.sessionId,
-  });
-  if (found.length === 0) throw workLost(held);
-}
-
-async function write(
-  q: Queries,
-  held: HeldClaim,
-  note: WorkNote,
-  conditions: NoteStatements,
-): Promise<void> {
-  const { machineId: machine } = held;
-  switch (note.kind) {
-    case 'agentStartAttempt':
-      await q.run(statements.attempt, { machine });
-      return;
-    case 'hostKeyProved':
-      await q.run(statements.pin, { machine, key: note.hostKey });
-      return;
-    case 'recoveryAsked':
-      await noteAsked(q, held, note, conditions);
-      return;
-    case 'recoveryRefused':
-      await q.run(statements.repin, { machine });
-      await q.run(statements.refused, { machine, takenBack: note.counts ? 0 : 1 });
-      return;
-    case 'recoveryAccepted':
-      await q.run(statements.accepted, { machine, operation: note.operationRef });
-      return;
-    case 'powerSeenOff':
-      await q.run(statements.seenOff, { machine });
-      return;
-    case 'powerOnAccepted':
-      await q.run(statements.poweredOn, { machine });
-      return;
-    case 'deprovisionAsked':
-      await noteDeprovisionAsked(q, held);
-  }
+async function lockLease(q: Queries, held: HeldClaim, doing: string): Promise<void> {
+  const rows = await q.rows(statements.lockLease, heldArgs(held.session, [held]));
+  if (heldEpochs(held.session, doing, rows).size === 0) throw workLost(held);
 }
 
 type Asked = Extract<WorkNote, { kind: 'recoveryAsked' }>;

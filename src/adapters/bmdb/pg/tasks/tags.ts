@@ -1,6 +1,5 @@
 import { nextBackoffSeconds } from '../../../../domain/backoff.ts';
 import { previousWaitSeconds } from '../../../../domain/eligibility.ts';
-import type { MachineId } from '../../../../domain/ids.ts';
 import { forgetMachines } from './forget.ts';
 import { statements as tags } from '../delete-tags.ts';
 import type { Failure, Finish } from '../claims/held-claim.ts';
@@ -16,30 +15,8 @@ import type { Recovery, Rungs } from '../recovery/ladder-rows.ts';
 import type { Queries } from '../pool.ts';
 import { statement } from '../statement.ts';
 import { orderedText } from '../../preconditions.ts';
-import type { FinishChange } from '../../port.ts';
 
 export const statements = {
-  startAgents: statement({
-    name: 'agents-start',
-    params: { machines: 'uuid[]', keys: 'bytea[]', boots: 'text?[]' },
-    columns: {},
-    text: ({ machines, keys, boots }) =>
-      `INSERT INTO machine_agent_started (machine_id, agent_started_at, agent_public_key, boot_id)
-       SELECT e.machine_id, now(), e.key, e.boot
-       FROM unnest(${machines}, ${keys}, ${boots}) AS e (machine_id, key, boot) ORDER BY 1
-       ON CONFLICT (machine_id) DO UPDATE SET agent_started_at = excluded.agent_started_at,
-         agent_public_key = excluded.agent_public_key, boot_id = excluded.boot_id`,
-  }),
-  pinHostKeys: statement({
-    name: 'host-keys-pin',
-    params: { machines: 'uuid[]', keys: 'text[]' },
-    columns: {},
-    text: ({ machines, keys }) =>
-      `INSERT INTO machine_ssh_host_key (machine_id, key)
-       SELECT * FROM unnest(${machines}, ${keys}) AS e (machine_id, key) ORDER BY 1
-       ON CONFLICT (machine_id) DO UPDATE SET key = excluded.key
-         WHERE machine_ssh_host_key.key <> excluded.key`,
-  }),
   backOff: statement({
     name: 'work-back-off',
     params: {
@@ -88,12 +65,6 @@ export const statements = {
   }),
 };
 
-type AgentStarted = Extract<FinishChange, { kind: 'agentStarted' }>;
-interface Started {
-  readonly machineId: MachineId;
-  readonly change: AgentStarted;
-}
-
 /** What finished tasks make true, in the transaction that ends them. */
 export async function applyChanges(
   q: Queries,
@@ -105,37 +76,17 @@ export async function applyChanges(
     session,
     finished.filter(({ change }) => change.kind === 'deprovisioned'),
   );
-  const started: Started[] = [];
-  const recovered: Recovery[] = [];
-  for (const { held, change } of finished) {
-    if (change.kind === 'agentStarted') started.push({ machineId: held.machineId, change });
-    if (change.kind === 'recovered') recovered.push({ held, change });
-  }
-  const back = recovered.map(({ held }) => held.machineId);
-  await startAgents(q, started);
-  if (back.length > 0) await q.run(tags.forgetAgents, { machines: back });
-  const machines = [...started.map(({ machineId }) => machineId), ...back];
-  if (machines.length > 0) {
+  const recovered = finished.flatMap(({ held, change }): Recovery[] =>
+    change.kind === 'recovered' ? [{ held, change }] : [],
+  );
+  if (recovered.length > 0) {
+    const machines = recovered.map(({ held }) => held.machineId);
+    await q.run(tags.forgetAgents, { machines });
     await q.run(tags.forgetHeartbeats, { machines });
     await q.run(tags.forgetAttempts, { machines });
     await q.run(tags.returnPermits, { machines });
   }
   return recordRecoveries(q, session, recovered);
-}
-
-async function startAgents(q: Queries, started: readonly Started[]): Promise<void> {
-  if (started.length === 0) return;
-  await q.run(statements.startAgents, {
-    machines: started.map(({ machineId }) => machineId),
-    keys: started.map(({ change }) => Buffer.from(change.publicKey)),
-    boots: started.map(({ change }) => change.bootId),
-  });
-  const pinned = started.filter(({ change }) => change.hostKey !== null);
-  if (pinned.length === 0) return;
-  await q.run(statements.pinHostKeys, {
-    machines: pinned.map(({ machineId }) => machineId),
-    keys: pinned.map(({ change }) => change.hostKey!),
-  });
 }
 
 /** What failed tasks make true, in the transaction that ends them. */
@@ -207,25 +158,12 @@ async function quarantine(
   await q.run(tags.returnPermits, { machines });
 }
 
-/** Lines for the slot's log. */
+/** Lines for the slot's log; of machines that were given back, while there is a slot to write them for. */
 export function finishEvents({ held, change }: Finish, rungs: Rungs): SlotEvent[] {
+  if (change.kind !== 'recovered') return [];
   const { machineId, row } = held;
-  switch (change.kind) {
-    case 'agentStarted':
-      return [{ machineId, kind: 'agentStarted', reason: change.warnings.join('; ') }];
-    case 'recovered':
-      return [
-        {
-          machineId,
-          kind: 'recovered',
-          reason: orderedText(rungs.get(machineId) ?? '', row, change.order ?? null),
-        },
-      ];
-    // Its own is written while there is still a slot to write it for.
-    case 'deprovisioned':
-    case 'nothing':
-      return [];
-  }
+  const reason = orderedText(rungs.get(machineId) ?? '', row, change.order ?? null);
+  return [{ machineId, kind: 'recovered', reason }];
 }
 
 /** Lines for the slot's log. */

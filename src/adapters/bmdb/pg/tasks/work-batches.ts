@@ -1,31 +1,31 @@
-import { createBatcher } from '../../../../domain/batcher.ts';
-import type { Batcher, Outcome } from '../../../../domain/batcher.ts';
+import type { Outcome } from '../../../../domain/batcher.ts';
 import { isLadder } from '../../../../domain/eligibility.ts';
 import {
   AlreadyFinished,
   AmbiguousCommit,
-  FleetError,
-  Locked,
   SessionExpired,
   WorkLost,
 } from '../../../../domain/errors.ts';
 import type { MachineId } from '../../../../domain/ids.ts';
 import type { Process } from '../../../../domain/machine.ts';
 import { processorOf } from '../../../../domain/processor.ts';
-import { statementsFor as claimStatementsFor, take } from './claim.ts';
+import { statementsFor as claimStatementsFor, take, takeAtOnce } from './claim.ts';
 import type { Claiming, Verdicts } from './claim.ts';
-import { endBatch } from './ends.ts';
+import { createBatches, createPatientBatches, onceMore, oneForEach } from '../batches.ts';
+import { endBatch, kindOf } from './ends.ts';
 import { isReferenceViolation } from '../errors.ts';
 import { statementsFor as countStatementsFor } from '../guard/guard-counts.ts';
+import { describeMachines } from '../claims/held-claim.ts';
 import type { End, HeldClaim, TakenClaim } from '../claims/held-claim.ts';
 import { batchOptions, requireInTime, transactFenced, transactLive } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import { statementsFor as noteStatementsFor } from '../claims/may-ask.ts';
 import type { NoteStatements } from '../claims/may-ask.ts';
-import { writeNote } from './notes.ts';
-import { claimStatusesOf } from './ambiguous-commits.ts';
+import { createNotes } from './notes.ts';
+import type { WriteNote } from './notes.ts';
+import { claimsTaken, claimStatusesOf } from './ambiguous-commits.ts';
+import type { LostClaims } from './ambiguous-commits.ts';
 import { statementsFor as permitStatementsFor } from '../recovery/permits.ts';
-import { repeated } from '../repeat.ts';
 import type { Work } from '../../port.ts';
 import { requireFitting } from '../../preconditions.ts';
 
@@ -35,80 +35,82 @@ export interface WorkBatches {
   claim(process: Process, machineId: MachineId): Promise<Work>;
 }
 
-/** Machines in one transaction. */
-const SIZE_MAX = 200;
-/** Transactions of one kind at once. */
-const CONCURRENCY = 2;
-
 export function createWorkBatches(session: LiveSession): WorkBatches {
   const claims = claimStatementsFor(session.loss);
   const permits = permitStatementsFor(session.loss);
   const counting = countStatementsFor(session.loss, session.guard);
-  const conditions = noteStatementsFor(session.loss);
-  const claimers = forEachProcess((process) =>
-    createBatcher<MachineId, TakenClaim>({
-      collect: endOfTurn,
-      sizeMax: SIZE_MAX,
-      concurrency: isLadder(process) ? 1 : CONCURRENCY,
-      keyOf: (machineId) => machineId,
-      run: eachAlone((machines) =>
-        claimBatch({ session, process, statement: claims[process], permits, counting }, machines),
-      ),
+  const newest = { epoch: 0n };
+  const claimersWith = <Answer>(
+    run: (claiming: Claiming, machines: readonly MachineId[]) => Promise<Outcome<Answer>[]>,
+  ) =>
+    oneForEach((process: Process) => {
+      const claiming = { session, process, statement: claims[process], permits, counting, newest };
+      return createBatches<MachineId, Answer>({
+        ...(isLadder(process) && { concurrency: 1 }),
+        keyOf: (machineId) => machineId,
+        run: (machines) => run(claiming, machines),
+      });
+    });
+  const quick = claimersWith(claimAtOnce);
+  const careful = claimersWith(claimBatch);
+  // By process, too.
+  const enders = oneForEach((_kind: string) =>
+    createPatientBatches<End, void>(session, {
+      keyOf: ({ held }) => held.machineId,
+      run: (ends) => endBatch(session, kindOf(ends[0]!), ends),
     }),
   );
-  const end = createEnding(session);
+  const conditions = noteStatementsFor(session.loss);
+  const deps: WorkDeps = {
+    conditions,
+    note: createNotes(session, conditions),
+    end: (how) => enders(`${how.held.process} ${kindOf(how)}`).submit(how),
+  };
   return {
     claim: async (process, machineId) => {
-      const taken = await claimers(process).submit(machineId);
-      return createWork({ ...taken, session, process, machineId }, { conditions, end });
+      const taken =
+        (isLadder(process) ? null : await quick(process).submit(machineId)) ??
+        (await careful(process).submit(machineId));
+      return createWork({ ...taken, session, process, machineId }, deps);
     },
   };
 }
 
-/**
- * Ends works in batches. Those that somebody has locked are tried again for a while, one by one and
- * beside the batches, which they would hold up.
- */
-function createEnding(session: LiveSession): (how: End) => Promise<void> {
-  const enders = forEachProcess((process) =>
-    createBatcher<End, void>({
-      collect: endOfTurn,
-      sizeMax: SIZE_MAX,
-      concurrency: CONCURRENCY,
-      keyOf: ({ held }) => held.machineId,
-      run: eachAlone((ends) => endBatch(session, process, ends)),
-    }),
-  );
-  const stragglers = createBatcher<End, void>({
-    collect: endOfTurn,
-    sizeMax: 1,
-    concurrency: CONCURRENCY,
-    keyOf: ({ held }) => held.epoch,
-    run: ([how]) => endBatch(session, how!.held.process, [how!]),
-  });
-  const isPassing = (error: unknown) => error instanceof Locked;
-  return async (how) => {
-    try {
-      await enders(how.held.process).submit(how);
-    } catch (error) {
-      if (!isPassing(error)) throw error;
-      await repeated({ ...session, isPassing }, () => stragglers.submit(how));
-    }
-  };
+const claimingOf = (process: Process, machines: readonly MachineId[]): string =>
+  `claim ${describeMachines(machines)} for ${process}`;
+
+/** Claims machines in one statement; when its answer is lost, finds out. Null: see `takeAtOnce`. */
+async function claimAtOnce(
+  claiming: Claiming,
+  machines: readonly MachineId[],
+): Promise<Outcome<TakenClaim | null>[]> {
+  const { session, process, newest } = claiming;
+  const what = { doing: claimingOf(process, machines), processor: processorOf(process) };
+  const sent = { process, machines, newest: newest.epoch };
+  try {
+    const outcomes = await takeAtOnce(claiming, what, machines);
+    requireInTime(session, what.doing);
+    return outcomes;
+  } catch (error) {
+    // A machine was deleted under the first claim of a group: the next look finds it gone.
+    if (isReferenceViolation(error)) return claimAtOnce(claiming, machines);
+    if (!(error instanceof AmbiguousCommit)) throw error;
+    return resolveAtOnce(claiming, sent, error);
+  }
 }
 
-/** Whatever is asked for in one turn of the event loop goes together. */
-const endOfTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
-
-function forEachProcess<Item, Answer>(
-  create: (process: Process) => Batcher<Item, Answer>,
-): (process: Process) => Batcher<Item, Answer> {
-  const made = new Map<Process, Batcher<Item, Answer>>();
-  return (process) => {
-    const found = made.get(process) ?? create(process);
-    made.set(process, found);
-    return found;
-  };
+/** What the lost statement did not take is claimed once more. */
+async function resolveAtOnce(
+  claiming: Claiming,
+  sent: LostClaims,
+  lost: AmbiguousCommit,
+): Promise<Outcome<TakenClaim | null>[]> {
+  const taken = await claimsTaken(claiming.session, sent, lost);
+  const again = sent.machines.filter((id) => !taken.has(id));
+  const repeated = await onceMore(again, (machines) => claimAtOnce(claiming, machines));
+  const outcomes = new Map(again.map((id, at) => [id, repeated[at]!]));
+  requireInTime(claiming.session, claimingOf(sent.process, sent.machines));
+  return sent.machines.map((id) => outcomes.get(id) ?? { ok: taken.get(id)! });
 }
 
 /**
@@ -121,8 +123,7 @@ async function claimBatch(
 ): Promise<Outcome<TakenClaim>[]> {
   const { session, process } = claiming;
   const transact = isLadder(process) ? transactLive : transactFenced;
-  const what = machines.length === 1 ? `machine ${machines[0]}` : `${machines.length} machines`;
-  const doing = `claim ${what} for ${process}`;
+  const doing = claimingOf(process, machines);
   const options = { doing, ...batchOptions(session), processor: processorOf(process) };
   let verdicts: Verdicts = new Map();
   try {
@@ -157,56 +158,15 @@ async function resolve(
     if (status !== undefined && status !== 'held') resolved.set(machineId, { error: lost });
   }
   const again = taken.filter(({ epoch }) => !statuses.has(epoch)).map(({ machineId }) => machineId);
-  if (again.length === 0) return resolved;
-  const repeated = await claimBatch(claiming, again);
+  const repeated = await onceMore(again, (machines) => claimBatch(claiming, machines));
   again.forEach((id, at) => resolved.set(id, repeated[at]!));
   return resolved;
 }
 
-type Run<Item, Answer> = (batch: readonly Item[]) => Promise<readonly Outcome<Answer>[]>;
-
-/** So many items are waited for one by one: then the others, too, are given up as locked. */
-const LOCKED_MAX = 4;
-
-/**
- * When something is wrong with one item of a batch, or somebody has locked what it needs, the others
- * shall not pay for it: each is then handled alone. Errors that have to do with the database and not
- * with the items are everybody's.
- */
-const eachAlone =
-  <Item, Answer>(run: Run<Item, Answer>): Run<Item, Answer> =>
-  async (batch) => {
-    try {
-      return await run(batch);
-    } catch (error) {
-      if (batch.length === 1 || !isOfItems(error)) throw error;
-    }
-    return oneByOne(batch, run);
-  };
-
-const isOfItems = (error: unknown) => error instanceof Locked || !(error instanceof FleetError);
-
-async function oneByOne<Item, Answer>(
-  batch: readonly Item[],
-  run: Run<Item, Answer>,
-): Promise<Outcome<Answer>[]> {
-  const outcomes: Outcome<Answer>[] = [];
-  let locked = 0;
-  for (const item of batch) {
-    try {
-      outcomes.push(...(await run([item])));
-    } catch (error) {
-      outcomes.push({ error });
-      if (error instanceof Locked) locked += 1;
-      if (isOfItems(error) && locked < LOCKED_MAX) continue;
-      return outcomes.concat(batch.slice(outcomes.length).map(() => ({ error })));
-    }
-  }
-  return outcomes;
-}
-
 interface WorkDeps {
   readonly conditions: NoteStatements;
+  /** See `Work.note`; together with others. */
+  readonly note: WriteNote;
   /** Ends the work, together with others. @throws {WorkLost} */
   readonly end: (end: End) => Promise<void>;
 }
@@ -232,7 +192,7 @@ function createWork(held: HeldClaim, deps: WorkDeps): Work {
     epoch,
     row,
     signal: session.signal,
-    note: (note) => writeNote(held, note, deps.conditions),
+    note: (note) => deps.note(held, note),
     finish: async (change) => {
       requireFitting(process, change);
       const isUnasked = change.kind === 'recovered' && change.unasked === true;

@@ -1,0 +1,95 @@
+import type { Finish } from '../claims/held-claim.ts';
+import { SLOT_ID } from '../eligibility.ts';
+import type { LiveSession } from '../live.ts';
+import {
+  HELD_ANSWER,
+  HELD_COLUMNS,
+  HELD_PARAMS,
+  heldArgs,
+  heldSql,
+  releaseSql,
+} from './held-works.ts';
+import { statement } from '../statement.ts';
+import type { FinishChange } from '../../port.ts';
+
+/** The end of a work by which an agent was started. */
+export type AgentStart = Finish & {
+  readonly change: Extract<FinishChange, { kind: 'agentStarted' }>;
+};
+
+export const isAgentStart = (end: Finish): end is AgentStart => end.change.kind === 'agentStarted';
+
+/** Those machines whose start is recorded, in their order; asked for once it is. */
+const STARTED = 'ANY (ARRAY(SELECT machine_id FROM started))';
+
+export const statements = {
+  /**
+   * Ends the works and says what is true from then on. All that is deleted was written before the
+   * statement began: attempts and permits by whoever holds the lease, and no heartbeat can have come
+   * since, as there was no start that it could belong to. The start comes first, as agents lock it
+   * before the heartbeat.
+   */
+  startAgents: statement({
+    name: 'agents-start',
+    params: {
+      ...HELD_PARAMS,
+      processes: 'process[]',
+      keys: 'bytea[]',
+      boots: 'text?[]',
+      hostKeys: 'text?[]',
+      reasons: 'text[]',
+    },
+    columns: HELD_COLUMNS,
+    text: ({ processes, keys, boots, hostKeys, reasons, ...works }) => `
+      WITH ${heldSql(works, {
+        process: processes,
+        key: keys,
+        boot: boots,
+        host_key: hostKeys,
+        reason: reasons,
+      })},
+      ${releaseSql({ process: 'h.process', event: `'Finished'`, cause: 'NULL' })},
+      started AS (
+        INSERT INTO machine_agent_started
+          (machine_id, agent_started_at, agent_public_key, boot_id)
+        SELECT h.machine_id, now(), h.key, h.boot FROM held h ORDER BY 1
+        ON CONFLICT (machine_id) DO UPDATE SET agent_started_at = excluded.agent_started_at,
+          agent_public_key = excluded.agent_public_key, boot_id = excluded.boot_id
+        RETURNING machine_id
+      ), pinned AS (
+        INSERT INTO machine_ssh_host_key (machine_id, key)
+        SELECT h.machine_id, h.host_key FROM held h WHERE h.host_key IS NOT NULL ORDER BY 1
+        ON CONFLICT (machine_id) DO UPDATE SET key = excluded.key
+          WHERE machine_ssh_host_key.key <> excluded.key
+      ), heartbeats AS (
+        DELETE FROM machine_agent_heartbeat WHERE machine_id = ${STARTED}
+      ), attempts AS (
+        DELETE FROM machine_agent_start_attempt WHERE machine_id = ${STARTED}
+      ), permits AS (
+        DELETE FROM recovery_permits WHERE machine_id = ${STARTED}
+      ), told AS (
+        INSERT INTO slot_events (provider, slot_id, machine_id, kind, actor, reason, session_id)
+        SELECT p.provider, ${SLOT_ID}, p.machine_id, 'agentStarted', me.session_component_name,
+          h.reason, me.session_id
+        FROM me, held h JOIN machine_provided p ON p.machine_id = h.machine_id
+        ORDER BY p.machine_id
+      ) ${HELD_ANSWER}`,
+  }),
+};
+
+/** The statement that ends these works. */
+export const recordStarts = (session: LiveSession, ends: readonly AgentStart[]) =>
+  [
+    statements.startAgents,
+    {
+      ...heldArgs(
+        session,
+        ends.map(({ held }) => held),
+      ),
+      processes: ends.map(({ held }) => held.process),
+      keys: ends.map(({ change }) => Buffer.from(change.publicKey)),
+      boots: ends.map(({ change }) => change.bootId),
+      hostKeys: ends.map(({ change }) => change.hostKey),
+      reasons: ends.map(({ change }) => change.warnings.join('; ')),
+    },
+  ] as const;

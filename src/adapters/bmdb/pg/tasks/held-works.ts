@@ -1,0 +1,89 @@
+import { exclusionGroup } from '../../../../domain/eligibility.ts';
+import type { HeldClaim } from '../claims/held-claim.ts';
+import { commitFenced, declareDead, liveSession } from '../live.ts';
+import type { LiveOptions, LiveSession } from '../live.ts';
+import type { ArgsOf, Params, RowOf, Statement } from '../statement.ts';
+
+/** By which a statement names works, for `heldSql`; the arrays are of one length. */
+export const HELD_PARAMS = {
+  session: 'uuid',
+  machines: 'uuid[]',
+  groups: 'text[]',
+  epochs: 'int8[]',
+} as const;
+/** What it answers: whether the session lives, and the epochs of those works that are its own still. */
+export const HELD_COLUMNS = { alive: 'bool', held: 'int8[]' } as const;
+
+/** For `HELD_PARAMS`. */
+export const heldArgs = (session: LiveSession, works: readonly HeldClaim[]) => ({
+  session: session.sessionId,
+  machines: works.map(({ machineId }) => machineId),
+  groups: works.map(({ process }) => exclusionGroup(process)),
+  epochs: works.map(({ epoch }) => epoch),
+});
+
+/**
+ * CTEs: `me`, the session if it lives, and `held`, those works that are its own still. Nobody else
+ * can take or end them before the transaction has ended. All are locked before the first is read, in
+ * the order of their machines, so that nobody who has locked a tag waits for a lease. Waits a little
+ * for whoever has locked one of them: a note of the same work, or somebody who takes us for dead.
+ * @param more names of what else is said of each work, with the arrays that say it.
+ */
+export const heldSql = (
+  { session, machines, groups, epochs }: Readonly<Record<keyof typeof HELD_PARAMS, string>>,
+  more: Readonly<Record<string, string>> = {},
+): string => `
+  me AS MATERIALIZED (${liveSession(session)}),
+  locked AS MATERIALIZED (
+    SELECT e.* FROM me CROSS JOIN
+      unnest(${[machines, groups, epochs, ...Object.values(more)].join(', ')})
+        AS e (${['machine_id', 'exclusion_group', 'epoch', ...Object.keys(more)].join(', ')})
+      JOIN work w ON w.machine_id = e.machine_id AND w.exclusion_group = e.exclusion_group
+    WHERE w.epoch = e.epoch AND w.session_id = me.session_id
+    ORDER BY w.machine_id, w.exclusion_group FOR UPDATE OF w
+  ), held AS MATERIALIZED (SELECT * FROM locked ORDER BY machine_id)`;
+
+/**
+ * CTEs after `held`: releases the leases, with a line of history each; a finish also ends the backoff.
+ * @param of expressions over `held h`.
+ */
+export const releaseSql = (of: Readonly<Record<'process' | 'event' | 'cause', string>>): string => `
+  released AS (
+    UPDATE work w SET session_id = NULL, process = NULL, work_started_at = NULL FROM held h
+    WHERE w.machine_id = h.machine_id AND w.exclusion_group = h.exclusion_group
+  ), written AS (
+    INSERT INTO work_history
+      (machine_id, process, event, failed_cause, session_id, component, epoch)
+    SELECT h.machine_id, ${of.process}, ${of.event}, ${of.cause}, me.session_id,
+      me.session_component_name, h.epoch
+    FROM held h, me
+  ), forgotten AS (
+    DELETE FROM work_backoff b USING held h
+    WHERE ${of.event} = 'Finished' AND b.machine_id = h.machine_id AND b.process = ${of.process}
+  )`;
+
+/** How such a statement ends: see `HELD_COLUMNS`. */
+export const HELD_ANSWER = `
+  SELECT EXISTS (SELECT 1 FROM me) AS alive, ARRAY(SELECT epoch FROM held) AS held`;
+
+/** Epochs of the works that were the session's own. @throws {SessionExpired} it was dead. */
+export function heldEpochs(
+  session: LiveSession,
+  doing: string,
+  [row]: readonly RowOf<typeof HELD_COLUMNS>[],
+): ReadonlySet<string> {
+  if (!row!.alive) throw declareDead(session, doing);
+  return new Set(row!.held);
+}
+
+/**
+ * Such a statement, which commits by itself.
+ * @returns epochs of the works that were the session's own; nothing was written for the others.
+ * @throws {SessionExpired} @throws {AmbiguousCommit} @throws {Locked} nothing was written.
+ */
+export const writeHeld = async <P extends Params>(
+  session: LiveSession,
+  what: Pick<LiveOptions, 'doing' | 'processor'>,
+  sent: readonly [Statement<P, typeof HELD_COLUMNS>, ArgsOf<P>],
+): Promise<ReadonlySet<string>> =>
+  heldEpochs(session, what.doing, await commitFenced(session, what, sent));

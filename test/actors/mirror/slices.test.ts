@@ -1,0 +1,136 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { createMirrorState } from '../../../src/actors/mirror/state.ts';
+import type { BmdbSnapshot } from '../../../src/adapters/bmdb/port.ts';
+import { machineId, type MachineId } from '../../../src/domain/ids.ts';
+import type { MachineRow } from '../../../src/domain/machine.ts';
+import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
+import type { SlotNews } from '../../../src/machines/fleet.ts';
+import { machineRow, PROVIDER, provided } from '../../support/facts.ts';
+
+const BEGAN_MS = 1_700_000_000_000;
+/** Time passes with every look at the clock, so that each slice is over as soon as it may be. */
+let now: number;
+let pauses: (() => void)[];
+let news: SlotNews[];
+let state: ReturnType<typeof createMirrorState>;
+beforeEach(() => {
+  [now, pauses, news] = [BEGAN_MS, [], []];
+  state = createMirrorState({
+    loss: DEFAULT_LOSS,
+    providers: { has: () => true },
+    clock: {
+      now: () => now,
+      monotonic: () => (now += 2),
+      setTimeout: (fn, delayMs) => (delayMs === 0 ? pauses.push(() => fn()) : 0),
+      clearTimeout: () => undefined,
+    },
+    onFacts: () => undefined,
+    onView: () => undefined,
+    onVanished: () => undefined,
+  });
+  state.start((each) => news.push(...each));
+});
+
+const idOf = (at: number): MachineId =>
+  machineId(`00000000-0000-4000-8000-${String(at).padStart(12, '0')}`);
+const rowOf = (at: number): MachineRow => ({
+  ...machineRow(),
+  machineId: idOf(at),
+  provided: { ...provided(), provider: PROVIDER, providerId: `d${at}`, reservationId: `r${at}` },
+  agentStarted: { atMs: BEGAN_MS, publicKey: 'key', bootId: null },
+});
+const MACHINES = 5;
+const scan = (count = MACHINES): BmdbSnapshot => ({
+  nowMs: now,
+  version: now,
+  cursor: null,
+  machines: Array.from({ length: count }, (_, at) => rowOf(at)),
+  intents: [],
+  holds: [],
+  penalties: [],
+  providerHolds: [],
+  leases: [],
+  requests: [],
+  guard: [],
+  sessions: [],
+});
+const forever = new AbortController().signal;
+const turn = () => new Promise<void>((resolve) => void setImmediate(resolve));
+/** Takes a scan in; `between` is called in each pause. */
+async function take(rows: BmdbSnapshot, between = () => undefined as void, signal = forever) {
+  const taken = state.take({ kind: 'scan', beganAtMs: now, rows }, signal);
+  let isOver = false;
+  const end = () => (isOver = true);
+  taken.then(end, end);
+  for (await turn(); !isOver; await turn()) {
+    between();
+    for (const go of pauses.splice(0)) go();
+  }
+  return taken;
+}
+const heardAt = (at: number) =>
+  [...state.facts.values()].find(({ row }) => row?.machineId === idOf(at))?.row?.heartbeat?.atMs;
+
+/** Pauses until then: one for each row that was read, and for each that was known. */
+const ROWS_ARE_LOOKED_UP_BY = 2 * MACHINES + 2;
+
+describe('a read that is taken in slices', () => {
+  test('undoes no heartbeat that is heard meanwhile', async () => {
+    await take(scan());
+    // Another listing: everything is assembled anew, from rows that are looked up before.
+    state.stage(PROVIDER, { machines: [], complete: true });
+    state.adoptListings();
+    const heard = new Map<number, number>();
+    let count = 0;
+    await take(scan(), () => {
+      count += 1;
+      const [at, atMs] = [count - ROWS_ARE_LOOKED_UP_BY, now];
+      if (at < 0 || at >= MACHINES) return;
+      state.hear({ machineId: idOf(at), atMs, bootId: null });
+      heard.set(at, atMs);
+    });
+    expect(heard.size).toBe(MACHINES);
+    for (const [at, atMs] of heard) expect(heardAt(at)).toBe(atMs);
+  });
+
+  test('tells of a machine that vanished only once everything was taken in', async () => {
+    await take(scan());
+    news.length = 0;
+    await take(scan(MACHINES - 1), () => {
+      if (state.facts.size === MACHINES) expect(news.filter(isEnd)).toEqual([]);
+    });
+    expect(news.filter(isEnd)).toHaveLength(1);
+  });
+
+  test('and was long under way leaves the estimate of the database clock where it was', async () => {
+    await take(scan());
+    const offsetMs = state.nowMs() - now;
+    const begun = { beganAtMs: now, rows: scan() };
+    now += 5_000;
+    const taken = state.take({ kind: 'scan', ...begun }, forever);
+    expect(Math.abs(state.nowMs() - now - offsetMs)).toBeLessThan(100);
+    for (let turns = 0; turns < 1_000; turns += 1) {
+      for (const go of pauses.splice(0)) go();
+      await Promise.resolve();
+    }
+    await taken;
+  });
+
+  test('and is broken off is made up for by the next one', async () => {
+    const stopping = new AbortController();
+    const broken = take(
+      scan(),
+      () => {
+        if (state.facts.size > 0) stopping.abort(new Error('stopped'));
+      },
+      stopping.signal,
+    );
+    await expect(broken).rejects.toThrow('stopped');
+    await take(scan());
+    expect(state.facts.size).toBe(MACHINES);
+    const told = new Set(news.map((each) => (each.type === 'observed' ? each.view.slot : null)));
+    expect(told.size).toBe(MACHINES);
+  });
+});
+
+const isEnd = ({ type }: SlotNews): boolean => type === 'vanished';

@@ -1,0 +1,74 @@
+import { once } from 'node:events';
+import type { ClientHttp2Stream } from 'node:http2';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createSimulatedClock, type VirtualClock } from '../../doubles/simulated-clock.ts';
+import { createMemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
+import { PATIENCE } from '../../support/patience.ts';
+import { ED25519, openRawCall, openRawClient, selfSigned } from './raw-client.ts';
+import { startTestServer } from './test-server.ts';
+
+const CALL_MS = 1_000;
+
+let clock: VirtualClock;
+let session: ReturnType<typeof openRawClient>;
+/** Of a connection without a call. */
+let timersAtRest: number;
+let close: () => Promise<void>;
+
+beforeEach(async () => {
+  clock = createSimulatedClock();
+  const limits = { callMs: CALL_MS, strangerMs: 3_600_000 };
+  const store = createMemHeartbeatStore();
+  const { server, trust } = await startTestServer({ store, clock, limits });
+  session = openRawClient({ address: server.address, trust, identity: await selfSigned(ED25519) });
+  await once(session, 'connect');
+  await new Promise<void>((resolve) => session.ping(() => resolve()));
+  timersAtRest = clock.pending;
+  close = async () => {
+    session.destroy();
+    await server.close(0);
+  };
+});
+afterEach(() => close());
+
+/** A call whose message never ends; answers once the server has it. */
+async function open() {
+  const stream = openRawCall(session);
+  stream.on('error', () => undefined).resume();
+  stream.write(Buffer.alloc(1));
+  await new Promise<void>((resolve) => session.ping(() => resolve()));
+  return stream;
+}
+
+async function isClosed(stream: ClientHttp2Stream): Promise<void> {
+  await expect.poll(() => stream.closed, PATIENCE).toBe(true);
+}
+
+test('each call is cut off when its own time is over, also while others go on', async () => {
+  const first = await open();
+  clock.increment(CALL_MS / 2);
+  const second = await open();
+  clock.increment(CALL_MS / 2);
+  await isClosed(first);
+  expect(second.closed).toBe(false);
+  const third = await open();
+  clock.increment(CALL_MS / 2);
+  await isClosed(second);
+  expect(third.closed).toBe(false);
+  clock.increment(CALL_MS / 2);
+  await isClosed(third);
+});
+
+test('once no call is under way the next one has all of its time', async () => {
+  const first = await open();
+  first.close();
+  await isClosed(first);
+  await expect.poll(() => clock.pending, PATIENCE).toBe(timersAtRest);
+  clock.increment(CALL_MS / 2);
+  const second = await open();
+  clock.increment(CALL_MS / 2);
+  await new Promise<void>((resolve) => session.ping(() => resolve()));
+  expect(second.closed).toBe(false);
+  clock.increment(CALL_MS / 2);
+  await isClosed(second);
+});

@@ -1,0 +1,271 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createPgBmdb } from '../../../../src/adapters/bmdb/pg/pg-bmdb.ts';
+import type { Bmdb, BmdbSession, Lease } from '../../../../src/adapters/bmdb/port.ts';
+import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../../../src/adapters/log/port.ts';
+import type { IntentRow, MachineRow } from '../../../../src/domain/machine.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
+import { PROVIDER, providedOf } from '../../../contracts/bmdb-rows.ts';
+import { startWireCount } from '../../../support/wire-count.ts';
+import type { WireCount } from '../../../support/wire-count.ts';
+import type { Mood } from './breaking-proxy.ts';
+import {
+  claimStand,
+  codeOfRefusal,
+  holding,
+  openOn,
+  SIGNAL,
+  sorted,
+  untilBlocked,
+} from './claim-stand.ts';
+
+const s = claimStand();
+const MOODS: Mood[] = ['break before commit', 'break after commit'];
+const FAILED = { state: 'failed', cause: 'no disk', penaltyMs: 60_000 } as const;
+
+const slotOf = (at: number) => ({ provider: PROVIDER, slotId: `r${at}`, hostname: `m-${at}` });
+const deviceOf = (at: number) => providedOf(String(at), { reservationId: `r${at}` });
+const numbers = (count: number) => Array.from({ length: count }, (_, at) => at);
+const openAll = (count: number, session: BmdbSession = s.session) =>
+  Promise.all(numbers(count).map((at) => session.intents.open(slotOf(at))));
+const noteAll = (intents: readonly IntentRow[], session: BmdbSession = s.session) =>
+  Promise.all(intents.map(({ witness }) => session.intents.progress(witness, { attempts: 1 })));
+const adoptAll = (intents: readonly IntentRow[], session: BmdbSession = s.session) =>
+  intents.map(({ witness }, at) => session.intents.adopt(witness, deviceOf(at)));
+/** Lines `state attempts` in the order of the slots. */
+async function stored(): Promise<string[]> {
+  const { rows } = await s.server.sql.query<{ line: string }>(
+    `SELECT concat_ws(' ', state, attempts) AS line FROM provision_intents
+     ORDER BY length(slot_id), slot_id, created_at`,
+  );
+  return rows.map((row) => row.line);
+}
+async function count(table: string): Promise<number> {
+  const { rows } = await s.server.sql.query(`SELECT 1 FROM ${table}`);
+  return rows.length;
+}
+
+describe('steps of many intents', () => {
+  it('become of each what they would by themselves', async () => {
+    const intents = await openAll(30);
+    expect((await s.other.scan(SIGNAL)).intents).toHaveLength(30);
+    expect(new Set(intents.map(({ machineId }) => machineId)).size).toBe(30);
+    await noteAll(intents);
+    const ids = await Promise.all(adoptAll(intents));
+    expect(ids).toEqual(intents.map(({ machineId }) => machineId));
+    const { machines } = await s.other.scan(SIGNAL);
+    const byId = new Map(machines.map((row) => [row.machineId, row.provided]));
+    ids.forEach((id, at) => expect(byId.get(id)).toEqual(deviceOf(at)));
+    expect(await stored()).toEqual(numbers(30).map(() => 'adopted 1'));
+    const { rows } = await s.server.sql.query(
+      `SELECT kind, actor, reason, session_id, machine_id FROM slot_events ORDER BY slot_id`,
+    );
+    expect(rows).toHaveLength(30);
+    expect(rows).toContainEqual({
+      kind: 'adopted',
+      actor: 'shepherd',
+      reason: `device device-7, intent ${intents[7]!.witness}`,
+      session_id: s.session.sessionId,
+      machine_id: ids[7],
+    });
+  });
+
+  it('are refused each by itself', async () => {
+    await s.rival.intents.open(slotOf(1));
+    await s.bmdb.requests.file({
+      key: 'hold',
+      by: 'ann',
+      reason: 'being moved',
+      what: {
+        verb: 'hold',
+        target: { provider: PROVIDER, slotId: 'r3', machineId: null },
+        kind: 'no-allocate',
+        untilMs: null,
+      },
+    });
+    await s.session.settle('hold');
+    const opened = await sorted(numbers(6).map((at) => s.session.intents.open(slotOf(at))));
+    expect([opened.done.length, opened.codes]).toEqual([4, ['work-conflict', 'nothing-to-do']]);
+    const [first, second, ...others] = opened.done;
+    await s.session.intents.end(first!.witness, FAILED);
+    const notes = [first!, second!].map(({ witness }) =>
+      s.session.intents.progress(witness, { attempts: 1 }),
+    );
+    expect((await sorted(notes)).codes).toEqual(['work-conflict']);
+    const ends = [first!, second!].map(({ witness }) => s.session.intents.end(witness, FAILED));
+    expect((await sorted(ends)).codes).toEqual([]);
+    // The same device for both, which one of them gets.
+    const stolen = others.map(({ witness }) => s.session.intents.adopt(witness, deviceOf(9)));
+    const { done, codes } = await sorted(stolen);
+    expect([done.length, codes]).toEqual([1, ['work-conflict']]);
+    expect([await count('machines'), await count('slot_events')]).toEqual([1, 2]);
+  });
+
+  it.each(MOODS)('are taken once when the answer is lost: %s', async (mood) => {
+    s.proxy.mood = mood;
+    const intents = await openAll(5);
+    s.proxy.mood = mood;
+    await noteAll(intents);
+    s.proxy.mood = mood;
+    const ids = await Promise.all(adoptAll(intents.slice(0, 3)));
+    s.proxy.mood = mood;
+    await Promise.all(
+      intents.slice(3).map(({ witness }) => s.session.intents.end(witness, FAILED)),
+    );
+    expect(s.proxy.broken).toBe(4);
+    expect(ids).toEqual(intents.slice(0, 3).map(({ machineId }) => machineId));
+    expect(await stored()).toEqual([
+      ...['adopted 1', 'adopted 1', 'adopted 1'],
+      ...['failed 1', 'failed 1'],
+    ]);
+    expect([await count('machines'), await count('slot_events')]).toEqual([3, 3]);
+    const { rows } = await s.server.sql.query(`SELECT level::int FROM provider_holds`);
+    expect(rows).toEqual([{ level: 1 }, { level: 1 }]);
+  });
+});
+
+describe('a step that the server is still busy with when its answer is lost', () => {
+  const STALL = 4_712;
+  beforeAll(() =>
+    s.server.sql.query(
+      `CREATE FUNCTION stall() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN PERFORM pg_advisory_xact_lock(${STALL}); RETURN NULL; END $$;
+       CREATE CONSTRAINT TRIGGER stall AFTER INSERT OR UPDATE ON provision_intents
+         DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION stall()`,
+    ),
+  );
+  afterAll(() => s.server.sql.query(`DROP FUNCTION stall CASCADE`));
+
+  const lose = async <T>(call: () => Promise<T>): Promise<T> => {
+    const { answer } = await holding(s, `SELECT pg_advisory_xact_lock(${STALL})`, async () => {
+      const answer = call();
+      answer.catch(() => undefined);
+      await untilBlocked(s, 1);
+      s.proxy.mood = 'down';
+      s.proxy.mood = 'through';
+      await untilBlocked(s, 2);
+      return { answer };
+    });
+    return answer;
+  };
+
+  it('is waited for, and not taken twice', async () => {
+    const [intent] = await lose(() => openAll(1));
+    expect((await s.other.scan(SIGNAL)).intents).toEqual([intent]);
+    await lose(() => noteAll([intent!]));
+    const [id] = await lose(() => Promise.all(adoptAll([intent!])));
+    expect(id).toBe(intent!.machineId);
+    expect(await stored()).toEqual(['adopted 1']);
+    expect([await count('machines'), await count('slot_events')]).toEqual([1, 1]);
+  });
+});
+
+describe('an intent that cannot be written', () => {
+  beforeAll(() =>
+    s.server.sql.query(`
+      ALTER TABLE provision_intents ADD CONSTRAINT spoilt
+        CHECK (hostname <> 'poison' AND last_error <> 'poison');
+      ALTER TABLE machine_provided ADD CONSTRAINT spoilt CHECK (provider_id <> 'poison')`),
+  );
+  afterAll(() =>
+    s.server.sql.query(`
+      ALTER TABLE provision_intents DROP CONSTRAINT spoilt;
+      ALTER TABLE machine_provided DROP CONSTRAINT spoilt`),
+  );
+  /** All but the third of five. */
+  const OTHERS = (line: string, own: string) => [line, line, own, line, line];
+
+  it('fails alone', async () => {
+    const { intents } = s.session;
+    const poisoned = <T>(at: number, item: T, poison: Partial<T>): T =>
+      at === 2 ? { ...item, ...poison } : item;
+    const opened = await sorted(
+      numbers(5).map((at) => intents.open(poisoned(at, slotOf(at), { hostname: 'poison' }))),
+    );
+    expect([opened.done.length, opened.codes]).toEqual([4, ['internal']]);
+    const third = await intents.open(slotOf(2));
+    const all = opened.done.toSpliced(2, 0, third);
+    const notes = await sorted(
+      all.map(({ witness }, at) =>
+        intents.progress(witness, { attempts: 1, lastError: at === 2 ? 'poison' : 'none' }),
+      ),
+    );
+    expect([notes.done.length, notes.codes]).toEqual([4, ['internal']]);
+    expect(await stored()).toEqual(OTHERS('open 1', 'open 0'));
+    const adoptions = await sorted(
+      all.map(({ witness }, at) =>
+        intents.adopt(witness, poisoned(at, deviceOf(at), { providerId: 'poison' })),
+      ),
+    );
+    expect([adoptions.done.length, adoptions.codes]).toEqual([4, ['internal']]);
+    expect(await stored()).toEqual(OTHERS('adopted 1', 'open 0'));
+    expect([await count('machines'), await count('slot_events')]).toEqual([4, 4]);
+    const poison = { state: 'abandoned', cause: 'poison' } as const;
+    expect(await codeOfRefusal(intents.end(third.witness, poison))).toBe('internal');
+    await intents.end(third.witness, { ...poison, cause: 'plain' });
+  });
+});
+
+describe('what it costs', () => {
+  let wire: WireCount;
+  let bmdb: Bmdb;
+  let session: BmdbSession;
+  let lease: Lease;
+  beforeEach(async () => {
+    wire = await startWireCount(s.server.url);
+    bmdb = createPgBmdb({
+      ...{ url: wire.url, wakes: 'poll', clock: systemClock, random: systemRandom },
+      ...{ log: silentLog, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET, timeoutMs: 60_000 },
+    });
+    session = await openOn(bmdb);
+    lease = (await session.lease('provisioner/test'))!;
+    wire.take();
+  });
+  afterEach(async () => {
+    await bmdb.close();
+    await wire.close();
+  });
+  const createAll = async (slots: readonly number[]) => {
+    await Promise.all(
+      slots.map(async (at) => {
+        const { witness } = await session.intents.open({ ...slotOf(at), lease });
+        await session.intents.progress(witness, { attempts: 1, ambiguous: false, empty: false });
+        await session.intents.adopt(witness, deviceOf(at));
+      }),
+    );
+    return wire.take();
+  };
+
+  it('one statement and one round trip for each step of a creation', async () => {
+    // Connects, and prepares the statements.
+    await createAll([0]);
+    const { statements, syncs, byName } = await createAll([1]);
+    expect([statements, syncs]).toEqual([3, 3]);
+    expect(Object.keys(byName).toSorted()).toEqual([
+      'intents-adopt',
+      'intents-note',
+      'intents-open',
+    ]);
+    const { witness } = await session.intents.open(slotOf(2));
+    wire.take();
+    await session.intents.end(witness, FAILED);
+    expect(wire.take()).toMatchObject({ statements: 1, syncs: 1 });
+  });
+
+  it('one statement for a job that is kept, and for what a provider tells of a machine', async () => {
+    await createAll([0]);
+    const [{ machineId }] = (await bmdb.scan(SIGNAL)).machines as [MachineRow];
+    wire.take();
+    expect((await session.lease(lease.name))?.epoch).toBe(lease.epoch);
+    expect(wire.take()).toMatchObject({ statements: 1, syncs: 1 });
+    await session.updateProvided(machineId, { status: 'Stopped' });
+    expect(wire.take()).toMatchObject({ statements: 1, syncs: 1 });
+  });
+
+  it('as many statements for two hundred at once, and few bytes for each', async () => {
+    await createAll([0]);
+    const { statements, syncs, bytes } = await createAll(numbers(201).slice(1));
+    expect([statements, syncs]).toEqual([3, 3]);
+    expect(bytes / 200).toBeLessThan(350);
+  });
+});

@@ -1,0 +1,164 @@
+import { readFileSync, rmSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { userInfo } from 'node:os';
+import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { OpenedShell } from '../../../src/daemon/ports.ts';
+import type { Driver } from '../../../src/adapters/provider/port.ts';
+import { createStubAccount } from '../../../src/adapters/provider/stub/account.ts';
+import type { StubMachines } from '../../../src/adapters/provider/stub/device.ts';
+import type { StubSettings } from '../../../src/adapters/provider/stub/settings.ts';
+import { stubSettings } from '../../../src/adapters/provider/stub/settings.ts';
+import { createStubProvider } from '../../../src/adapters/provider/stub/stub-provider.ts';
+import type { RemoteShell, ShellSession } from '../../../src/adapters/ssh/port.ts';
+import { startSshd, type Sshd } from '../../adapters/ssh/sshd.ts';
+
+/** Servers of OpenSSH, each of several machines: a port is a machine. */
+export interface SshdFleet {
+  /** Provider whose reservations are these machines, in order, and which knows their host keys. */
+  readonly driver: Driver<StubSettings>;
+  /** The way to them: where an agent goes to `targetPath`, each has a directory of its own for it. */
+  through(opened: OpenedShell): OpenedShell;
+  /** Makes all machines new: nothing is on them. */
+  wipe(): Promise<void>;
+  /**
+   * Of the servers and all that they ran, since they were started, milliseconds. Waits until nobody
+   * is logged in.
+   */
+  cpuMs(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+export interface SshdFleetOptions {
+  readonly servers: number;
+  readonly portsEach: number;
+  /** Line of the key that they let in. */
+  readonly authorizedKey: string;
+  /** Where the daemon puts agents. */
+  readonly targetPath: string;
+}
+
+/** Lets all of them be logged in to at once, and says little. */
+const SETTINGS = ['MaxStartups 1000', 'LogLevel INFO'];
+
+/** @throws {Error} OpenSSH's server is missing, or does not start. */
+export async function startSshdFleet(options: SshdFleetOptions): Promise<SshdFleet> {
+  const { servers, portsEach, authorizedKey, targetPath } = options;
+  const sshds: Sshd[] = [];
+  const abandon = () => {
+    for (const { pid, home } of sshds) {
+      process.kill(pid);
+      rmSync(path.dirname(home), { recursive: true, force: true });
+    }
+  };
+  process.once('exit', abandon);
+  const stop = async () => {
+    await Promise.all(sshds.map((sshd) => sshd.stop()));
+    process.off('exit', abandon);
+  };
+  try {
+    for (let at = 0; at < servers; at += 1) {
+      const given = { authorizedKeys: [authorizedKey], ports: portsEach, settings: SETTINGS };
+      sshds.push(await startSshd(given));
+    }
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  const machines = sshds.flatMap((sshd) =>
+    sshd.ports.map((port) => ({
+      address: `127.0.0.1:${port}`,
+      hostKey: Buffer.from(sshd.hostKey, 'base64'),
+      home: path.join(sshd.home, String(port)),
+    })),
+  );
+  const homes = new Map(machines.map(({ address, home }) => [address, home]));
+  return {
+    driver: driverOf(machines),
+    through: (opened) => ({ ...opened, shell: eachAtHome(opened.shell, targetPath, homes) }),
+    async wipe() {
+      for (const { home } of machines) {
+        await rm(home, { recursive: true, force: true });
+        await mkdir(home);
+      }
+    },
+    async cpuMs() {
+      let sum = 0;
+      for (const { pid } of sshds) {
+        while (childrenOf(pid) !== '') await pause(POLL_MS);
+        sum += cpuMsOf(pid);
+      }
+      return sum;
+    },
+    stop,
+  };
+}
+
+interface SshdMachine {
+  readonly address: string;
+  readonly hostKey: Buffer;
+}
+
+function driverOf(machines: readonly SshdMachine[]): Driver<StubSettings> {
+  return {
+    name: 'stub',
+    settings: stubSettings,
+    open({ plans, devicePrefix, seed, faults, maxConcurrency }, { clock, log, metrics, ...own }) {
+      const behind = new Map<string, SshdMachine>();
+      const hardware: StubMachines = {
+        installed: ({ id, number }) => void behind.set(id, machines[number - 1]!),
+        up: ({ id }) => [behind.get(id)!.address],
+        down: () => undefined,
+        hostKeyOf: (id) => behind.get(id)?.hostKey ?? null,
+        close: async () => undefined,
+      };
+      const timing = { provisioningMs: 0, bootMs: 0, deprovisioningMs: 0 };
+      const account = createStubAccount(
+        { plans, timing, latencyMs: 0, devicePrefix, inventory: null, seed, faults },
+        { clock, log, metrics, machines: () => hardware },
+      );
+      const { instanceSetId } = own;
+      return createStubProvider(account, { instanceSetId, without: [], maxConcurrency });
+    },
+  };
+}
+
+/** One path of the daemon is another file on each machine; and nobody has to be root. */
+function eachAtHome(
+  shell: RemoteShell,
+  targetPath: string,
+  homes: ReadonlyMap<string, string>,
+): RemoteShell {
+  return {
+    async connect(target, signal): Promise<ShellSession> {
+      const own = path.join(homes.get(`${target.host}:${target.port}`)!, 'agent');
+      const session = await shell.connect({ ...target, username: userInfo().username }, signal);
+      return {
+        ...session,
+        upload: (_path, file, live) => session.upload(own, file, live),
+        execute: (argv, stdin, live) =>
+          session.execute(
+            argv.map((each) => (each === targetPath ? own : each)),
+            stdin,
+            live,
+          ),
+      };
+    },
+  };
+}
+
+const POLL_MS = 20;
+
+/** Of proc(5): their numbers with spaces between. */
+const childrenOf = (pid: number): string =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+
+/** Kernels count processors' time in hundredths of a second for whoever reads it here. */
+const TICK_MS = 10;
+
+/** Of the process and its children that ended, milliseconds (proc(5), `stat`, 14 to 17). */
+function cpuMsOf(pid: number): number {
+  const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(/\) /);
+  const ticks = fields.split(' ').slice(11, 15).map(Number);
+  return ticks.reduce((sum, each) => sum + each, 0) * TICK_MS;
+}

@@ -1,0 +1,32 @@
+import { randomBytes } from 'node:crypto';
+
+/**
+ * Answers a takeover as the agent does, and ends: `TakeoverResponse { success { init_message, key } }`
+ * with what it was asked and 32 random bytes. A length of protobuf has seven bits in each byte.
+ */
+const PROGRAM = String.raw`#!/bin/sh
+byte() { printf "\\$(($1 / 64))$(($1 / 8 % 8))$(($1 % 8))"; }
+length() {
+  rest=$1
+  while [ "$rest" -gt 127 ]; do byte $((rest % 128 + 128)); rest=$((rest / 128)); done
+  byte "$rest"
+}
+asked=$0.asked
+cat >"$asked"
+size=$(wc -c <"$asked")
+field=1
+if [ "$size" -gt 127 ]; then field=2; fi
+if [ "$size" -gt 16383 ]; then field=3; fi
+byte 10; length $((1 + field + size + 34))
+byte 10; length "$size"; cat "$asked"
+byte 18; byte 32; head -c 32 /dev/urandom
+rm "$asked"
+exit
+`;
+
+/**
+ * A small program in a large file, as a machine sees an agent: it starts at once, and what follows
+ * its end is noise that no line would compress.
+ */
+export const takeoverAgent = (sizeBytes: number): Buffer =>
+  Buffer.concat([Buffer.from(PROGRAM), randomBytes(sizeBytes - PROGRAM.length)]);

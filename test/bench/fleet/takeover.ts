@@ -1,0 +1,140 @@
+import { writeFile } from 'node:fs/promises';
+import { cpus } from 'node:os';
+import path from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseSshKey } from '../../../src/adapters/ssh/key-file.ts';
+import { rawKey } from '../../adapters/ssh/keys.ts';
+import { startBenchDaemon } from './daemon.ts';
+import type { Database, Server } from './database.ts';
+import { startSshdFleet } from './sshd-fleet.ts';
+import { takeoverAgent } from './takeover-agent.ts';
+
+export interface TakeoversOptions {
+  readonly server: Server;
+  /** The most machines that will be taken over by one daemon. */
+  readonly machinesMax: number;
+}
+
+export interface TakeoverFigures {
+  readonly machinesPerSecond: number;
+  /** Milliseconds of one core for each machine: of the daemon, and of sshd and all that it ran. */
+  readonly daemonCpuMs: number;
+  readonly sshdCpuMs: number;
+  /** Of all that the computer's processors did meanwhile, 0 to 1. */
+  readonly sshdShare: number;
+}
+
+/** Machines that answer SSH, and an agent for them. */
+export interface TakeoverStand {
+  /** By a new daemon with a new database, on machines that nothing was ever put on. */
+  measure(machines: number, parallelism: number): Promise<TakeoverFigures>;
+  close(): Promise<void>;
+}
+
+const SSHD_SERVERS = 8;
+const AGENT_BYTES = 5_000_000;
+const TARGET_PATH = '/root/agent';
+/** Of the provisioner, always: what is varied is who starts agents. */
+const CREATIONS = 50;
+const POLL_MS = 50;
+const LIMIT_MS = 10 * 60_000;
+
+/** @throws {Error} OpenSSH's server is missing, or does not start. */
+export async function prepareTakeovers(options: TakeoversOptions): Promise<TakeoverStand> {
+  const { server, machinesMax } = options;
+  const key = parseSshKey(rawKey(), 'key');
+  const [keyPath, agentPath] = ['takeover-key', 'takeover-agent'].map((name) =>
+    path.join(server.dir, name),
+  ) as [string, string];
+  await writeFile(keyPath, key.privateKey, { mode: 0o400 });
+  await writeFile(agentPath, takeoverAgent(AGENT_BYTES));
+  const fleet = await startSshdFleet({
+    servers: SSHD_SERVERS,
+    portsEach: Math.ceil(machinesMax / SSHD_SERVERS),
+    authorizedKey: key.publicLine,
+    targetPath: TARGET_PATH,
+  });
+  return {
+    async measure(machines, parallelism) {
+      await fleet.wipe();
+      const sshdMs = await fleet.cpuMs();
+      const database = await server.database();
+      const daemon = await startBenchDaemon({
+        url: database.url,
+        dir: server.dir,
+        config: {
+          providers: {
+            racks: {
+              driver: 'stub',
+              instanceSetId: 'bench-fleet-000000000000002',
+              plans: [{ name: 'bench', location: 'rack', reservations: machines }],
+              callsPerSecond: 0,
+              hostKeyPolicy: 'strict',
+              without: [],
+            },
+          },
+          ssh: { keyPath, sudo: 'never' },
+          agent: { executablePath: agentPath, targetPath: TARGET_PATH },
+          provisioner: {
+            maxMachines: 0,
+            reconcilerRate: '20ms',
+            deviceCreationRate: '1ms',
+            reservationChunkSize: machines,
+            concurrentCreations: CREATIONS,
+          },
+          initializer: { loopParallelism: parallelism },
+          mirror: { listInterval: '500ms' },
+        },
+        played: ({ openShell }) => ({
+          drivers: new Map([['stub', fleet.driver]]),
+          openShell: async (means) => fleet.through(await openShell(means)),
+        }),
+      });
+      try {
+        const [daemonMs, allMs] = [cpuMs(), machineCpuMs()];
+        const seconds = await untilTakenOver(database, machines);
+        const daemonCpuMs = (cpuMs() - daemonMs) / machines;
+        const sshdTotalMs = (await fleet.cpuMs()) - sshdMs;
+        return {
+          machinesPerSecond: machines / seconds,
+          daemonCpuMs,
+          sshdCpuMs: sshdTotalMs / machines,
+          sshdShare: sshdTotalMs / (machineCpuMs() - allMs),
+        };
+      } finally {
+        await daemon.stop();
+      }
+    },
+    close: fleet.stop,
+  };
+}
+
+/** Answers how many seconds it took. @throws {Error} some were not taken over. */
+const untilTakenOver = ({ query }: Database, machines: number): Promise<number> =>
+  query(async (sql) => {
+    const giveUpMs = performance.now() + LIMIT_MS;
+    for (;;) {
+      const { rows } = await sql.query<{ n: number; seconds: number }>(TAKEN_OVER);
+      const { n, seconds } = rows[0]!;
+      if (n >= machines) return seconds;
+      if (performance.now() > giveUpMs) throw new Error(`only ${n} of ${machines} were taken over`);
+      await pause(POLL_MS);
+    }
+  });
+
+/** How many agents were started, and how long after the first intent the last of them was. */
+const TAKEN_OVER = `
+  SELECT count(*)::int AS n,
+         extract(epoch FROM max(agent_started_at)
+           - (SELECT min(created_at) FROM provision_intents))::float8 AS seconds
+    FROM machine_agent_started`;
+
+/** Of this process, which is the daemon's. */
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
+const machineCpuMs = (): number =>
+  cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);

@@ -1,0 +1,143 @@
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+
+/** What clients sent to the database, without connecting and closing. */
+export interface Sent {
+  /** Executions of prepared statements, and simple queries whatever the number of commands in them. */
+  readonly statements: number;
+  /** Statements that the server was told to prepare. */
+  readonly parses: number;
+  /** How often a client asked to hear that the server is ready: its round trips, if it waits each time. */
+  readonly syncs: number;
+  readonly bytes: number;
+  /** Of statements with a name, by it; of others, by their text. */
+  readonly byName: Readonly<Record<string, SentStatement>>;
+}
+
+export interface SentStatement {
+  readonly count: number;
+  /** Of its messages, the preparing included. */
+  readonly bytes: number;
+}
+
+/** Stands between clients and a PostgreSQL without TLS, and counts the messages that clients send. */
+export interface WireCount {
+  /** The database, through here. */
+  readonly url: string;
+  /** What was sent since the last time, or since the start. */
+  take(): Sent;
+  /** Breaks all connections. */
+  close(): Promise<void>;
+}
+
+export async function startWireCount(target: string): Promise<WireCount> {
+  const to = new URL(target);
+  const sockets = new Set<Socket>();
+  let tally = createTally();
+  const server = createServer((client) => {
+    const upstream = connect(Number(to.port), to.hostname).setNoDelay(true);
+    client.setNoDelay(true);
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(socket);
+      socket.on('error', () => other.destroy());
+      socket.on('close', () => {
+        sockets.delete(socket);
+        other.destroy();
+      });
+      socket.pipe(other);
+    }
+    client.on(
+      'data',
+      messageReader((type, body) => tally.add(client, type, body)),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const at = { port: String((server.address() as AddressInfo).port) };
+  return {
+    url: Object.assign(new URL(target), at).href,
+    take() {
+      const { sent } = tally;
+      tally = createTally(tally);
+      return sent;
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+const LENGTH_BYTES = 4;
+
+/**
+ * Calls `each` for every whole message of a client. The first message of a connection has no type,
+ * and is passed over.
+ */
+function messageReader(each: (type: string, body: Buffer) => void): (data: Buffer) => void {
+  let rest = Buffer.alloc(0);
+  let started = false;
+  return (data) => {
+    rest = Buffer.concat([rest, data]);
+    for (;;) {
+      const head = started ? 1 : 0;
+      if (rest.length < head + LENGTH_BYTES) return;
+      const end = head + rest.readUInt32BE(head);
+      if (rest.length < end) return;
+      if (started) each(String.fromCharCode(rest[0]!), rest.subarray(head + LENGTH_BYTES, end));
+      started = true;
+      rest = rest.subarray(end);
+    }
+  };
+}
+
+interface Tally {
+  readonly sent: Sent;
+  /** Portals and prepared statements of each connection, which outlive a tally. */
+  readonly names: WeakMap<Socket, Map<string, string>>;
+  add(client: Socket, type: string, body: Buffer): void;
+}
+
+function createTally({ names }: Pick<Tally, 'names'> = { names: new WeakMap() }): Tally {
+  const sent = { statements: 0, parses: 0, syncs: 0, bytes: 0 };
+  const byName: Record<string, { count: number; bytes: number }> = {};
+  const count = (name: string, bytes: number, statements = 0) => {
+    const entry = (byName[name] ??= { count: 0, bytes: 0 });
+    entry.count += statements;
+    entry.bytes += bytes;
+    sent.statements += statements;
+  };
+  return {
+    sent: Object.assign(sent, { byName }),
+    names,
+    add(client, type, body) {
+      const bytes = 1 + LENGTH_BYTES + body.length;
+      const own = names.get(client) ?? new Map<string, string>();
+      names.set(client, own);
+      const [first, second] = textsOf(body);
+      if (type === 'p' || type === 'X') return;
+      sent.bytes += bytes;
+      if (type === 'Q') {
+        sent.syncs += 1;
+        count(first, bytes, 1);
+      } else if (type === 'P') {
+        sent.parses += 1;
+        own.set(`statement ${first}`, first || second);
+        count(first || second, bytes);
+      } else if (type === 'B') {
+        const name = own.get(`statement ${second}`) ?? second;
+        own.set(`portal ${first}`, name);
+        count(name, bytes);
+      } else if (type === 'E') count(own.get(`portal ${first}`) ?? first, bytes, 1);
+      else if (type === 'S') sent.syncs += 1;
+    },
+  };
+}
+
+/** The two texts that a message begins with, as far as it does. */
+function textsOf(body: Buffer): [first: string, second: string] {
+  const end = body.indexOf(0);
+  const next = body.indexOf(0, end + 1);
+  return [body.toString('utf8', 0, Math.max(0, end)), body.toString('utf8', end + 1, next)];
+}
