@@ -1,0 +1,81 @@
+import type { MachineId, Slot } from '../ids.ts';
+
+/**
+ * The life of a machine as a member of a pool at one balancer. It is a row of the BMDB, so that it
+ * outlives every daemon: who reboots a machine reads there whether the balancer let it go, and who
+ * tends the balancer writes there before it lets traffic in, and after it has taken it away.
+ */
+export const MEMBER_STATES = ['joining', 'warming', 'active', 'draining', 'drained'] as const;
+/**
+ * - `joining`: its servers are being made; no traffic yet, but it may come any moment.
+ * - `warming`: its servers are there and are checked; they get no traffic yet.
+ * - `active`: it gets traffic.
+ * - `draining`: it gets no new connections; those it has may end, until the deadline.
+ * - `drained`: the balancer let it go. Only then may it be interrupted.
+ */
+export type MemberState = (typeof MEMBER_STATES)[number];
+
+/** How a member was let go. `gone`: its servers were not there any more. */
+export const DRAIN_ENDS = ['no-sessions', 'grace', 'forced', 'gone'] as const;
+export type DrainEnd = (typeof DRAIN_ENDS)[number];
+
+export interface MemberRow {
+  readonly pool: string;
+  readonly balancer: string;
+  readonly machineId: MachineId;
+  readonly state: MemberState;
+  /** In this state since, epoch ms of the database. */
+  readonly sinceMs: number;
+  /** Of `draining`: connections that are left then are cut. Null otherwise. */
+  readonly deadlineMs: number | null;
+  /** Of `drained`: how it came to it. Null otherwise. */
+  readonly how: DrainEnd | null;
+  /**
+   * The member may be interrupted though it was not drained: the pool's policy is `best-effort`, and
+   * its balancer cannot be reached.
+   */
+  readonly waived: boolean;
+  /** Why it is not let go, or what is wrong with it, for people; null: nothing. */
+  readonly note: string | null;
+  /** Connections that it had when the row was written last; null: not known. */
+  readonly sessions: number | null;
+}
+
+/** Whether the balancer may be sending traffic to the machine, as far as is known. */
+export const mayServe = ({ state, waived }: Pick<MemberRow, 'state' | 'waived'>): boolean =>
+  state !== 'drained' && !waived;
+
+/** What is to become of a machine in a pool, as rows, listing and clock say. */
+export type Wish =
+  /** It is to be a member. */
+  | {
+      readonly want: 'serve';
+      readonly slot: Slot;
+      readonly machineId: MachineId;
+      readonly address: string;
+    }
+  /** It is well, and somebody wants to interrupt it, or it was deselected: let it go with patience. */
+  | {
+      readonly want: 'drain';
+      readonly slot: Slot;
+      readonly machineId: MachineId;
+      readonly reason: string;
+      /** Even below the least number of active members. */
+      readonly force: boolean;
+      /** Since when somebody waits for it, epoch ms of the database; null: nobody waits. */
+      readonly askedAtMs: number | null;
+    }
+  /** It is not well: no new connection may go there, and those it has are lost anyway. */
+  | {
+      readonly want: 'drop';
+      readonly slot: Slot;
+      readonly machineId: MachineId;
+      readonly reason: string;
+    }
+  /** Nobody can tell (the guard is frozen or in grace): it stays what it is. */
+  | {
+      readonly want: 'keep';
+      readonly slot: Slot;
+      readonly machineId: MachineId;
+      readonly reason: string;
+    };
