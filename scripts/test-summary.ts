@@ -10,7 +10,7 @@ interface Report {
   readonly numFailedTests: number;
   readonly testResults: readonly {
     readonly status: string;
-    readonly assertionResults: readonly unknown[];
+    readonly assertionResults: readonly { readonly status: string }[];
   }[];
 }
 
@@ -19,10 +19,11 @@ function readReport(path: string): Report | null {
   return text === '' ? null : (JSON.parse(text) as Report);
 }
 
-/** A file that failed before its first test counts as one failed test. */
+/** A file that failed outside its tests, in what comes before or after them, counts as one more. */
 const brokenFiles = (report: Report): number =>
   report.testResults.filter(
-    (file) => file.status === 'failed' && file.assertionResults.length === 0,
+    (file) =>
+      file.status === 'failed' && !file.assertionResults.some(({ status }) => status === 'failed'),
   ).length;
 
 const reports = process.argv.slice(2).map(readReport);
