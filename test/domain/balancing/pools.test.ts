@@ -9,7 +9,9 @@ const machine = {
   listed: { plan: 'c3.small', tags: { team: 'web' } },
 };
 
-test.each<[string, Partial<PoolSelector>, Partial<typeof machine> | { listed: null }, boolean | null]>([
+test.each<
+  [string, Partial<PoolSelector>, Partial<typeof machine> | { listed: null }, boolean | null]
+>([
   ['nothing is asked for', {}, {}, true],
   ['nothing is asked for, and nothing is known', {}, { listed: null }, true],
   ['its provider', { providers: ['cloud', 'rack'] }, {}, true],
