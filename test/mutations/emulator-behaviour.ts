@@ -155,14 +155,14 @@ export const mutations: readonly Mutation[] = [
   },
   {
     id: 'equinix-two-walks-need-not-agree',
-    file: 'src/adapters/provider/http/pages.ts',
+    file: 'src/adapters/http/pages.ts',
     find: 'if (agreed && !seen',
     replace: 'if (!seen',
-    tests: ['test/adapters/provider/http/pages.test.ts'],
+    tests: ['test/adapters/http/pages.test.ts'],
   },
   {
     id: 'equinix-union-of-walks-never-counts',
-    file: 'src/adapters/provider/http/pages.ts',
+    file: 'src/adapters/http/pages.ts',
     find: "if (agreed && !seen.has('') && seen.size === walk.total)",
     replace: 'if (walks < 0)',
     tests: ['test/adapters/provider/equinix/client/vectors-listing.test.ts'],
@@ -170,7 +170,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     id: 'equinix-one-walk-with-duplicates-is-consistent',
-    file: 'src/adapters/provider/http/pages.ts',
+    file: 'src/adapters/http/pages.ts',
     find: 'new Set(ids).size === ids.length && size === total',
     replace: 'size === total',
     tests: ['test/adapters/provider/equinix/client/vectors-listing.test.ts'],
@@ -178,7 +178,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     id: 'equinix-four-walks',
-    file: 'src/adapters/provider/http/pages.ts',
+    file: 'src/adapters/http/pages.ts',
     find: 'const WALKS_MAX = 3;',
     replace: 'const WALKS_MAX = 4;',
     tests: ['test/adapters/provider/equinix/client/vectors-listing.test.ts'],

@@ -30,13 +30,14 @@ const UNIMPORTED = [
 ];
 
 /** What drivers share. */
-const KIT = /^src\/adapters\/provider\/(kit|http)\//;
+const KIT = /^src\/adapters\/(kit|http)\//;
+const SHARES_KIT = /^src\/adapters\/((provider|balancer)\/|(kit|http)$)/;
 
-/** The table of drivers is the one place that knows them all. */
-const DRIVERS: Limits = {
-  files: /^src\/adapters\/provider\/drivers\.ts$/,
-  ours: [/^src\/adapters\/provider\/(port|[a-z][a-z0-9-]*\/driver)\.ts$/],
-};
+/** A table of drivers is the one place that knows them all. */
+const DRIVERS: readonly Limits[] = ['provider', 'balancer'].map((kind) => ({
+  files: new RegExp(`^src/adapters/${kind}/drivers\\.ts$`),
+  ours: [new RegExp(`^src/adapters/${kind}/(port|[a-z][a-z0-9-]*/driver)\\.ts$`)],
+}));
 
 /** Imports inside a large room: its entries (`pg-bmdb.ts`, `provide.ts`, …) may import every folder. */
 function mayImportInside({ path: top, base, rooms }: LargeRoom, path: string, resolved: string) {
@@ -49,15 +50,16 @@ function mayImportInside({ path: top, base, rooms }: LargeRoom, path: string, re
   return own === other || (rooms[own]?.may ?? []).includes(other);
 }
 
-/** Of the room of adapters, each folder is a room of its own, and so is that of each provider. */
+/** Of the room of adapters, each folder is a room of its own, and so is that of each driver. */
 function adapterLimits(path: string): Limits | undefined {
-  const folder = /^src\/adapters\/(?:provider\/)?[^/]+(?=\/)/.exec(path)?.[0];
+  const folder = /^src\/adapters\/(?:(?:provider|balancer)\/)?[^/]+(?=\/)/.exec(path)?.[0];
   if (folder === undefined) return undefined;
-  if (DRIVERS.files.test(path)) return DRIVERS;
+  const table = DRIVERS.find(({ files }) => files.test(path));
+  if (table) return table;
   const ours = ROOMS.find(({ name }) => name === 'adapters')!
     .may.filter(({ from }) => from?.test(path) ?? true)
     .map(({ files }) => files);
-  const kit = folder.startsWith('src/adapters/provider/') ? [KIT] : [];
+  const kit = SHARES_KIT.test(folder) ? [KIT] : [];
   return { files: new RegExp(`^${folder}/`), ours: [...ours, ...kit] };
 }
 

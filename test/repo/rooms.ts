@@ -37,8 +37,8 @@ const PORTS: Arrow = {
 /** Adapters do not import each other, but for what all of them need. */
 const SHARED_PORTS: Arrow = {
   to: 'adapters',
-  says: 'the `port.ts` of clock, log, metrics and providers',
-  files: /^src\/adapters\/(clock|log|metrics|provider)\/port\.ts$/,
+  says: 'the `port.ts` of clock, log, metrics, providers and balancers',
+  files: /^src\/adapters\/((clock|log|metrics|provider|balancer)\/port|balancer\/metrics)\.ts$/,
 };
 /** A pretended machine is one and the same, whoever shows it: a driver, or the simulator. */
 const PRETENDED_HOSTS: Arrow = {
@@ -51,8 +51,8 @@ const PRETENDED_HOSTS: Arrow = {
 const DRIVERS: Arrow = {
   to: 'adapters',
   label: 'drivers.ts',
-  says: 'the port and the table of drivers',
-  files: /^src\/adapters\/provider\/(port|drivers)\.ts$/,
+  says: 'the ports and the tables of drivers',
+  files: /^src\/adapters\/(provider|balancer)\/(port|drivers)\.ts$/,
 };
 /** Hosts are proved in one way, by the fleet and by the test of its drivers. */
 const HOST_KEY_PROOF: Arrow = {
@@ -86,7 +86,7 @@ export const ROOMS: readonly Room[] = [
     name: 'adapters',
     holds: 'one folder per outside system, each with its `port.ts` and its implementations',
     may: [domain, wire, settings, SHARED_PORTS, PRETENDED_HOSTS],
-    note: 'drivers also their kit; their table every driver',
+    note: 'drivers also their kit, `kit/` and `http/`; their tables every driver',
   },
   { name: 'console', holds: 'web page, API, health', may: [domain, machines, PORTS] },
   {

@@ -1,6 +1,6 @@
 import { silentLog } from '../../adapters/log/port.ts';
 import { silentMetrics } from '../../adapters/metrics/port.ts';
-import { baseUrlFault } from '../../adapters/provider/http/base-url.ts';
+import { baseUrlFault } from '../../adapters/http/base-url.ts';
 import { createEquinixClient } from '../../adapters/provider/equinix/client/client.ts';
 import { createDeviceView } from '../../adapters/provider/equinix/device-view.ts';
 import {

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import { sleep } from '../../adapters/clock/port.ts';
-import { isNotFound } from '../../adapters/provider/http/errors.ts';
+import { isNotFound } from '../../adapters/http/errors.ts';
 import { type Device, idOf } from '../../adapters/provider/equinix/client/schema.ts';
 import {
   createGiveBack,

@@ -1,7 +1,7 @@
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
 import type { ProviderMachine } from '../../../domain/machine.ts';
 import type { Tags } from '../../../domain/provisioning/provider-tags.ts';
-import type { Locks } from '../kit/locks.ts';
+import type { Locks } from '../../kit/locks.ts';
 import type {
   CallOptions,
   Capabilities,

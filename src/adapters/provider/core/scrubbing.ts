@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import type { Secret } from '../../../settings/secret.ts';
 import { explain, ProviderError } from '../../../domain/errors.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
-import { HIDDEN, spellingsOf } from '../kit/redact.ts';
+import { HIDDEN, spellingsOf } from '../../kit/redact.ts';
 import { wrappedIn } from './wrapped.ts';
 
 /** What must not leave the core in a text, and how it is taken out. */

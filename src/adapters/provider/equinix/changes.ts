@@ -1,7 +1,7 @@
 import { explain, ProviderError } from '../../../domain/errors.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { Log } from '../../log/port.ts';
-import { isApiError } from '../http/errors.ts';
+import { isApiError } from '../../http/errors.ts';
 import type { CallOptions, OperationRef, Provider, ReinstallRequest } from '../port.ts';
 import type { EquinixClient } from './client/client.ts';
 import type { Device } from './client/schema.ts';

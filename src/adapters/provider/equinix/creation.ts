@@ -3,7 +3,7 @@ import type { Witness } from '../../../domain/ids.ts';
 import type { CallOptions, CreateRequest, DriverMachine } from '../port.ts';
 import type { EquinixClient } from './client/client.ts';
 import type { DeviceOrder } from './client/device-order.ts';
-import { isApiError } from '../http/errors.ts';
+import { isApiError } from '../../http/errors.ts';
 import type { Device } from './client/schema.ts';
 import type { DeviceView } from './device-view.ts';
 import { isManaged } from './ownership.ts';

@@ -2,7 +2,7 @@ import { ProviderError } from '../../../domain/errors.ts';
 import type { Log } from '../../log/port.ts';
 import type { CallOptions, DriverMachine } from '../port.ts';
 import type { EquinixClient } from './client/client.ts';
-import { isApiError } from '../http/errors.ts';
+import { isApiError } from '../../http/errors.ts';
 import type { Expansion } from './client/request-parts.ts';
 import { type Device, idOf } from './client/schema.ts';
 import { chooseAddress, isGoing, statusOf, toMachine } from './mapping.ts';

@@ -1,5 +1,5 @@
 import { ProviderError } from '../../../domain/errors.ts';
-import { isApiError, toProviderError } from '../http/errors.ts';
+import { isApiError, toProviderError } from '../../http/errors.ts';
 
 /** The way of every method of the port. */
 export interface Door {

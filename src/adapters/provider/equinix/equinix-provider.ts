@@ -3,7 +3,7 @@ import type { Metrics } from '../../metrics/port.ts';
 import type { Plan, Provider } from '../port.ts';
 import { createChanges } from './changes.ts';
 import { createEquinixClient } from './client/client.ts';
-import { isNotFound } from '../http/errors.ts';
+import { isNotFound } from '../../http/errors.ts';
 import type { Sought } from './client/probe.ts';
 import type { EquinixDeps } from './client/api.ts';
 import { createCreation } from './creation.ts';

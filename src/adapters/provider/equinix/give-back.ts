@@ -2,7 +2,7 @@ import { isProviderError, ProviderError } from '../../../domain/errors.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { CallOptions } from '../port.ts';
 import type { EquinixClient } from './client/client.ts';
-import { isApiError, isNotFound } from '../http/errors.ts';
+import { isApiError, isNotFound } from '../../http/errors.ts';
 import type { BeforeSending } from './client/request-parts.ts';
 import { type Device, idOf, isExpanded, type Reservation } from './client/schema.ts';
 import type { DeviceView } from './device-view.ts';

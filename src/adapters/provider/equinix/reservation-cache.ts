@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock/port.ts';
 import { classify, type ReservationClass } from './mapping.ts';
-import type { Unread, Walked } from '../http/pages.ts';
+import type { Unread, Walked } from '../../http/pages.ts';
 import type { Reservation } from './client/schema.ts';
 
 /**

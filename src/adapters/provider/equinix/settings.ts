@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { isUuid } from '../../../domain/ids.ts';
 import * as leaf from '../../../settings/leaves.ts';
 import type { Surroundings } from '../../../settings/secret.ts';
-import type { ApiTimings } from '../http/api.ts';
-import { baseUrlFault } from '../http/base-url.ts';
+import type { ApiTimings } from '../../http/api.ts';
+import { baseUrlFault } from '../../http/base-url.ts';
 import { DELETED_PREFIX, HOSTNAME_ID_LENGTH, HOSTNAME_LENGTH_MAX } from './ownership.ts';
 
 const fields = (around: Surroundings) =>

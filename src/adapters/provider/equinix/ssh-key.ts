@@ -1,6 +1,6 @@
 import { ProviderError } from '../../../domain/errors.ts';
 import type { Clock } from '../../clock/port.ts';
-import { createLocks } from '../kit/locks.ts';
+import { createLocks } from '../../kit/locks.ts';
 import type { SweepReport } from '../port.ts';
 import type { EquinixClient } from './client/client.ts';
 import type { SshKey } from './client/schema.ts';

@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os';
 import { ProviderError } from '../../../domain/errors.ts';
 import { TAG_PREFIX, type Tags, WITNESS_TAG } from '../../../domain/provisioning/provider-tags.ts';
-import { createLifetime } from '../kit/lifetime.ts';
+import { createLifetime } from '../../kit/lifetime.ts';
 import type {
   CallOptions,
   CreateRequest,

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import * as leaf from '../../../settings/leaves.ts';
 import type { Surroundings } from '../../../settings/secret.ts';
 import type { Driver } from '../port.ts';
-import { isLoopbackHost } from '../http/base-url.ts';
+import { isLoopbackHost } from '../../http/base-url.ts';
 import { complaintsAboutInventory } from './inventory-check.ts';
 import { createStaticProvider } from './static-provider.ts';
 

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
 import type { Clock } from '../../clock/port.ts';
-import { httpRefusal } from '../http/http-refusal.ts';
+import { httpRefusal } from '../../http/http-refusal.ts';
 
 /** What was read. */
 export interface Reading {

@@ -1,7 +1,7 @@
 import { ProviderError } from '../../../domain/errors.ts';
 import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import type { Secret } from '../../../settings/secret.ts';
-import { createLifetime } from '../kit/lifetime.ts';
+import { createLifetime } from '../../kit/lifetime.ts';
 import type { DriverContext, DriverMachine, Provider } from '../port.ts';
 import { type InventoryEntry, targetOf } from './entries.ts';
 import { createInventory } from './inventory.ts';

@@ -1,7 +1,7 @@
 import { ProviderError } from '../../../domain/errors.ts';
 import type { CallFaultKind } from './fault-kinds.ts';
 import type { Faults, Occasion, Strike } from './faults.ts';
-import { retryAtOf } from '../http/retry-time.ts';
+import { retryAtOf } from '../../http/retry-time.ts';
 
 export interface RefusalDeps {
   readonly nowMs: number;

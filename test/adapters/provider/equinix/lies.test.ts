@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, expect, test } from 'vitest';
 import { createEquinixClient } from '../../../../src/adapters/provider/equinix/client/client.ts';
-import { waitAsked } from '../../../../src/adapters/provider/http/outcome.ts';
+import { waitAsked } from '../../../../src/adapters/http/outcome.ts';
 import type { EquinixConfig } from '../../../../src/adapters/provider/equinix/settings.ts';
 import { answer, type ScriptedApi, type SeenRequest, startScriptedApi } from './scripted-api.ts';
 import { configFor, PROJECT_ID, publicKeyLine, recordingDeps } from './setup.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
-import type { Walked } from '../../../../src/adapters/provider/http/pages.ts';
+import type { Walked } from '../../../../src/adapters/http/pages.ts';
 import {
   type Reservation,
   reservation,

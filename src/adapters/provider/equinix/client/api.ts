@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Metrics } from '../../../metrics/port.ts';
-import { type Api, type ApiDeps, createApi } from '../../http/api.ts';
-import type { AnswerForm } from '../../http/outcome.ts';
+import { type Api, type ApiDeps, createApi } from '../../../http/api.ts';
+import type { AnswerForm } from '../../../http/outcome.ts';
 import { type EquinixConfig, timingsOf } from '../settings.ts';
 
 export type EquinixDeps = Omit<ApiDeps, 'observer'> & {

@@ -1,7 +1,7 @@
 import { UsageError } from '../../../../domain/errors.ts';
 import type { CreateOutcome } from '../../../metrics/port.ts';
-import { baseUrlFault } from '../../http/base-url.ts';
-import { isApiError } from '../../http/errors.ts';
+import { baseUrlFault } from '../../../http/base-url.ts';
+import { isApiError } from '../../../http/errors.ts';
 import { type EquinixConfig, timingsOf } from '../settings.ts';
 import { createEquinixApi, type EquinixDeps } from './api.ts';
 import { createDevice } from './create-device.ts';

@@ -7,7 +7,7 @@ import {
   type Target,
   targetOf,
 } from './device-order.ts';
-import { asAmbiguous, type ApiError, isApiError } from '../../http/errors.ts';
+import { asAmbiguous, type ApiError, isApiError } from '../../../http/errors.ts';
 import { holderOf, isDevice, isOurs, lookUntil, strangerThere } from './probe.ts';
 import { type Device, idOf } from './schema.ts';
 

@@ -1,7 +1,7 @@
-import type { Call } from '../../http/call.ts';
+import type { Call } from '../../../http/call.ts';
 import type { DeviceAction, DeviceRoutes } from './device-routes.ts';
-import { asAmbiguous, isApiError } from '../../http/errors.ts';
-import { unsettled } from '../../http/mutation.ts';
+import { asAmbiguous, isApiError } from '../../../http/errors.ts';
+import { unsettled } from '../../../http/mutation.ts';
 import type { BeforeSending } from './request-parts.ts';
 import type { DeviceEvent } from './schema.ts';
 

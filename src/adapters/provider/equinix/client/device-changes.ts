@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Call } from '../../http/call.ts';
+import type { Call } from '../../../http/call.ts';
 import type { DevicePatch, DeviceRoutes } from './device-routes.ts';
-import { type ApiError, isNotFound } from '../../http/errors.ts';
-import { mutate } from '../../http/mutation.ts';
+import { type ApiError, isNotFound } from '../../../http/errors.ts';
+import { mutate } from '../../../http/mutation.ts';
 import { type BeforeSending, givenOf } from './request-parts.ts';
 import { type Device, device } from './schema.ts';
 

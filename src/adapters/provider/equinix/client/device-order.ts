@@ -1,7 +1,7 @@
 import { isUuid, type Witness } from '../../../../domain/ids.ts';
 import type { EquinixConfig, EquinixTimings } from '../settings.ts';
 import { ownerTag, witnessTag } from '../tags.ts';
-import type { Call } from '../../http/call.ts';
+import type { Call } from '../../../http/call.ts';
 import type { CreateDeviceBody } from './device-routes.ts';
 import { givenOf } from './request-parts.ts';
 import type { Routes } from './client.ts';

@@ -1,6 +1,6 @@
-import type { Api } from '../../http/api.ts';
-import type { ApiRequest, Call } from '../../http/call.ts';
-import { readPages, type Walked } from '../../http/pages.ts';
+import type { Api } from '../../../http/api.ts';
+import type { ApiRequest, Call } from '../../../http/call.ts';
+import { readPages, type Walked } from '../../../http/pages.ts';
 import type { EquinixConfig } from '../settings.ts';
 import {
   type BeforeSending,

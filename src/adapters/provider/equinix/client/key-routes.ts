@@ -1,5 +1,5 @@
-import type { Api } from '../../http/api.ts';
-import type { Call } from '../../http/call.ts';
+import type { Api } from '../../../http/api.ts';
+import type { Call } from '../../../http/call.ts';
 import type { EquinixConfig } from '../settings.ts';
 import { checkedId, type Within } from './request-parts.ts';
 import { nothing, ofId, type SshKey, sshKey, sshKeyList } from './schema.ts';

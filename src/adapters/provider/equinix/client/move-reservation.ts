@@ -1,6 +1,6 @@
-import type { Call } from '../../http/call.ts';
-import { type ApiError, isApiError } from '../../http/errors.ts';
-import { mutate } from '../../http/mutation.ts';
+import type { Call } from '../../../http/call.ts';
+import { type ApiError, isApiError } from '../../../http/errors.ts';
+import { mutate } from '../../../http/mutation.ts';
 import type { ReservationRoutes } from './reservation-routes.ts';
 import { idOf, type Reservation } from './schema.ts';
 

@@ -1,7 +1,7 @@
 import type { EquinixConfig } from '../settings.ts';
 import { ownershipOf, witnessTag } from '../tags.ts';
 import type { DeviceOrder, Scene } from './device-order.ts';
-import { isApiError } from '../../http/errors.ts';
+import { isApiError } from '../../../http/errors.ts';
 import { type Device, idOf, isExpanded, type Reservation } from './schema.ts';
 
 /** Where a creation looks for what it may have made. */

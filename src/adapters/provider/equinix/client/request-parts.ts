@@ -1,5 +1,5 @@
 import { isUuid } from '../../../../domain/ids.ts';
-import type { Call } from '../../http/call.ts';
+import type { Call } from '../../../http/call.ts';
 
 /** Goes on with an operation; or is the signal of a new one. */
 export type Within = AbortSignal | Call;

@@ -1,6 +1,6 @@
-import type { Api } from '../../http/api.ts';
-import type { Call } from '../../http/call.ts';
-import { readPages, type Walked } from '../../http/pages.ts';
+import type { Api } from '../../../http/api.ts';
+import type { Call } from '../../../http/call.ts';
+import { readPages, type Walked } from '../../../http/pages.ts';
 import type { EquinixConfig } from '../settings.ts';
 import { checkedId, type ListOptions, pagingOf, type Within } from './request-parts.ts';
 import { ofId, type Reservation, reservation, reservationPage } from './schema.ts';

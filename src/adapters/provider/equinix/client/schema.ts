@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isUuid } from '../../../../domain/ids.ts';
-import type { Entries, Unread } from '../../http/pages.ts';
-import { placesOf } from '../../http/places.ts';
+import type { Entries, Unread } from '../../../http/pages.ts';
+import { placesOf } from '../../../http/places.ts';
 
 /**
  * The fields of the API's replies that we use; unknown ones are left out. Nulls are dropped before,

@@ -1,7 +1,7 @@
-import type { Call } from '../../http/call.ts';
-import { isApiError, isNotFound } from '../../http/errors.ts';
+import type { Call } from '../../../http/call.ts';
+import { isApiError, isNotFound } from '../../../http/errors.ts';
 import type { KeyRoutes } from './key-routes.ts';
-import { mutate } from '../../http/mutation.ts';
+import { mutate } from '../../../http/mutation.ts';
 import type { SshKey } from './schema.ts';
 
 /** Same key type and base64 blob; comments and white space are not part of a key. */

@@ -13,7 +13,7 @@ import {
   createEquinixClient,
   type EquinixClient,
 } from '../../../../../src/adapters/provider/equinix/client/client.ts';
-import { isNotFound } from '../../../../../src/adapters/provider/http/errors.ts';
+import { isNotFound } from '../../../../../src/adapters/http/errors.ts';
 import { configFor, type Recorded, recordingDeps, TOKEN } from '../setup.ts';
 import { answer, type Script, type ScriptedApi, startScriptedApi } from '../scripted-api.ts';
 import { failureOf, live } from './stand.ts';

@@ -7,7 +7,7 @@ import {
   type EquinixClient,
 } from '../../../../../src/adapters/provider/equinix/client/client.ts';
 import type { DeviceOrder } from '../../../../../src/adapters/provider/equinix/client/device-order.ts';
-import { ApiError } from '../../../../../src/adapters/provider/http/errors.ts';
+import { ApiError } from '../../../../../src/adapters/http/errors.ts';
 import type { EquinixConfig } from '../../../../../src/adapters/provider/equinix/settings.ts';
 import { witness } from '../../../../../src/domain/ids.ts';
 import { startFakequinix } from '../../../../../src/simulator/fakequinix/fakequinix.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock/port.ts';
+import type { Clock } from '../clock/port.ts';
 
 /** A limit of time that stands still while what it limits waits for a turn. */
 export interface TimeLimit {

@@ -1,4 +1,4 @@
-import { ProviderError, type ProviderErrorKind } from '../../../domain/errors.ts';
+import { ProviderError, type ProviderErrorKind } from '../../domain/errors.ts';
 import { retryAtOf } from './retry-time.ts';
 
 /** An HTTP answer that is not what was asked for. */

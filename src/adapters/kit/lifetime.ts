@@ -1,5 +1,5 @@
-import { isProviderError, ProviderError } from '../../../domain/errors.ts';
-import type { CallOptions } from '../port.ts';
+import { isProviderError, ProviderError } from '../../domain/errors.ts';
+import type { CallOptions } from '../provider/port.ts';
 
 /** The ends of a provider's calls: their own signals, and the provider's stop. */
 export interface Lifetime {

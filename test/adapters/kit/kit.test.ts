@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { httpRefusal } from '../../../../src/adapters/provider/http/http-refusal.ts';
-import { createLifetime } from '../../../../src/adapters/provider/kit/lifetime.ts';
-import { retryAtOf } from '../../../../src/adapters/provider/http/retry-time.ts';
-import { ProviderError } from '../../../../src/domain/errors.ts';
+import { httpRefusal } from '../../../src/adapters/http/http-refusal.ts';
+import { createLifetime } from '../../../src/adapters/kit/lifetime.ts';
+import { retryAtOf } from '../../../src/adapters/http/retry-time.ts';
+import { ProviderError } from '../../../src/domain/errors.ts';
 
 const NOW = Date.UTC(2025, 10, 1, 12);
 const at = (headers: Record<string, string>) =>

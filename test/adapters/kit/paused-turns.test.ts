@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
-import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
-import type { Clock } from '../../../../src/adapters/clock/port.ts';
+import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
+import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
+import type { Clock } from '../../../src/adapters/clock/port.ts';
 import { inTurn } from './in-turn.ts';
-import { createTurns } from '../../../../src/adapters/provider/kit/turns.ts';
+import { createTurns } from '../../../src/adapters/kit/turns.ts';
 
 const live = new AbortController().signal;
 const quick = { signal: live, bulk: false, onPause: () => undefined };

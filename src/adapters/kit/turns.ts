@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock/port.ts';
+import type { Clock } from '../clock/port.ts';
 
 /** When calls may begin. A call holds its slot while it runs, and none while it sleeps. */
 export interface Turns {

@@ -1,8 +1,8 @@
-import type { Clock, Random } from '../../clock/port.ts';
-import type { Log } from '../../log/port.ts';
+import type { Clock, Random } from '../clock/port.ts';
+import type { Log } from '../log/port.ts';
 import { type Redact, shownUrl, shownValue } from '../kit/redact.ts';
 import { createTurns, type TurnLimits } from '../kit/turns.ts';
-import type { TurnWait } from '../port.ts';
+import type { TurnWait } from '../provider/port.ts';
 import { type Call, createCall } from './call.ts';
 import { createHttp, HttpFailure, type HttpReply } from './exchange.ts';
 import type { AnswerForm, RetryReason } from './outcome.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { inTurn } from './in-turn.ts';
-import { createTurns, type TurnLimits } from '../../../../src/adapters/provider/kit/turns.ts';
-import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
+import { createTurns, type TurnLimits } from '../../../src/adapters/kit/turns.ts';
+import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
 const live = new AbortController().signal;
 

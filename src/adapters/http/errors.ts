@@ -1,4 +1,4 @@
-import { ProviderError, type ProviderErrorKind } from '../../../domain/errors.ts';
+import { ProviderError, type ProviderErrorKind } from '../../domain/errors.ts';
 
 /** What can go wrong with an operation at an API; a closed set. */
 export type ApiErrorKind =

@@ -1,4 +1,4 @@
-import type { Random } from '../../clock/port.ts';
+import type { Random } from '../clock/port.ts';
 
 export interface RetryIntervals {
   readonly initialMs: number;

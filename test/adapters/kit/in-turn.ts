@@ -1,4 +1,4 @@
-import type { TurnOptions, Turns } from '../../../../src/adapters/provider/kit/turns.ts';
+import type { TurnOptions, Turns } from '../../../src/adapters/kit/turns.ts';
 
 /** Runs a task in a turn of its own. */
 export async function inTurn<T>(

@@ -1,6 +1,6 @@
 import http, { type ClientRequest, type IncomingHttpHeaders } from 'node:http';
 import https from 'node:https';
-import type { Clock } from '../../clock/port.ts';
+import type { Clock } from '../clock/port.ts';
 
 /** An answer may be this long; more is no answer of an API. */
 export const REPLY_BYTES_MAX = 32 * 1024 * 1024;

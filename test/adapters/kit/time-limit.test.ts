@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { startTimeLimit } from '../../../../src/adapters/provider/kit/time-limit.ts';
-import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
+import { startTimeLimit } from '../../../src/adapters/kit/time-limit.ts';
+import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
 function start(limitMs: number) {
   const clock = createSimulatedClock();

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock/port.ts';
+import type { Clock } from '../clock/port.ts';
 
 /** The token that the server refused, for as long as nobody needs to try it again. */
 export interface TokenRefusal {

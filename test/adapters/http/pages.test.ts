@@ -1,10 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  type Page,
-  PageOrderError,
-  walkPages,
-} from '../../../../src/adapters/provider/http/pages.ts';
+import { type Page, PageOrderError, walkPages } from '../../../src/adapters/http/pages.ts';
 
 type Item = { id: string };
 const page = (number: number, ids: readonly string[], total: number, last: number): Page<Item> => ({

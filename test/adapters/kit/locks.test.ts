@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createLocks } from '../../../../src/adapters/provider/kit/locks.ts';
-import { settled } from '../../../doubles/simulated-clock.ts';
+import { createLocks } from '../../../src/adapters/kit/locks.ts';
+import { settled } from '../../doubles/simulated-clock.ts';
 
 const { signal } = new AbortController();
 

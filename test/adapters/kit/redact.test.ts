@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createRedact, secretsIn, shownUrl } from '../../../../src/adapters/provider/kit/redact.ts';
+import { createRedact, secretsIn, shownUrl } from '../../../src/adapters/kit/redact.ts';
 
 test('whatever surrounds a secret, it does not stay', () => {
   const secret = fc.stringMatching(/^[A-Za-z0-9+/=]{4,60}$/);

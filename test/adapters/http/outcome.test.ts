@@ -1,13 +1,9 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { ANSWERS } from '../../../../src/adapters/provider/equinix/client/api.ts';
-import { HttpFailure } from '../../../../src/adapters/provider/http/exchange.ts';
-import { createRedact } from '../../../../src/adapters/provider/kit/redact.ts';
-import {
-  judgeFailure,
-  judgeReply,
-  waitAsked,
-} from '../../../../src/adapters/provider/http/outcome.ts';
+import { ANSWERS } from '../../../src/adapters/provider/equinix/client/api.ts';
+import { HttpFailure } from '../../../src/adapters/http/exchange.ts';
+import { createRedact } from '../../../src/adapters/kit/redact.ts';
+import { judgeFailure, judgeReply, waitAsked } from '../../../src/adapters/http/outcome.ts';
 
 const NOW_MS = Date.parse('2026-08-01T10:00:00Z');
 const OWN = '{"errors":["no"]}';

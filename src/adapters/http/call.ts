@@ -1,9 +1,9 @@
 import type { z } from 'zod';
-import { sleep } from '../../clock/port.ts';
+import { sleep } from '../clock/port.ts';
 import { createRedact, type Redact, secretsIn } from '../kit/redact.ts';
 import { startTimeLimit, type TimeLimit } from '../kit/time-limit.ts';
 import type { EndTurn, Turns } from '../kit/turns.ts';
-import type { TurnWait } from '../port.ts';
+import type { TurnWait } from '../provider/port.ts';
 import type { ApiDeps, ApiObserver, ApiTerms, Attempted, Exchange } from './api.ts';
 import { createRetryWaits } from './backoff.ts';
 import { ApiError, type ApiErrorKind } from './errors.ts';

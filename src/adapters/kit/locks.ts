@@ -1,4 +1,4 @@
-import { unlessAborted } from '../../../domain/joined.ts';
+import { unlessAborted } from '../../domain/joined.ts';
 
 /** Lets what has the same key happen one after the other, and what has different keys side by side. */
 export interface Locks {
