@@ -43,8 +43,8 @@ export const mutations: readonly Mutation[] = [
     ],
     [
       'the-end-of-the-simulator-ends-programs',
-      'return inTurn(() => door.close());',
-      'return inTurn(async () => { await programs.end(); await door.close(); });',
+      'await service?.close();\n        await door.close();',
+      'await programs.end();\n        await door.close();',
     ],
   ),
   ...mistakesNamed(

@@ -27,16 +27,16 @@ export async function takeFreePort(taken: Set<number>): Promise<number> {
   return port;
 }
 
-/** Whether we could listen there now. */
-export const isPortFree = (port: number) =>
-  tryPort(port).then(
+/** Whether we could listen there now. @param address 127.0.0.1 when absent. */
+export const isPortFree = (port: number, address?: string) =>
+  tryPort(port, address).then(
     () => true,
     () => false,
   );
 
-async function tryPort(wanted: number): Promise<number> {
+async function tryPort(wanted: number, address?: string): Promise<number> {
   const server = createServer();
-  await listen(server, wanted);
+  await listen(server, wanted, address);
   const { port } = server.address() as AddressInfo;
   await new Promise((resolve) => server.close(resolve));
   return port;

@@ -48,6 +48,8 @@ export interface HostParts<System extends HostSystem> {
   readonly disk: HostDisk;
   readonly programs: HostPrograms;
   readonly door: HostDoor;
+  /** What it does for others than its operators; who refuses SSH serves all the same. */
+  readonly service?: HostDoor | undefined;
   readonly newBootId: () => string;
   /** Of its last boot in an earlier process. */
   readonly bootId?: string | undefined;
@@ -112,7 +114,7 @@ export interface Host<System extends HostSystem> {
 /** Starts off, whatever it was in an earlier process. */
 export function createHost<System extends HostSystem>(
   initial: System,
-  { disk, programs, door, ...parts }: HostParts<System>,
+  { disk, programs, door, service, ...parts }: HostParts<System>,
 ): Host<System> {
   let system = initial;
   let { bootId } = parts;
@@ -157,6 +159,7 @@ export function createHost<System extends HostSystem>(
     isOn = true;
     seen.boots += 1;
     if (refusing !== 'connection') await door.open();
+    await service?.open();
   }
 
   async function powerOn(id = nextBootId()): Promise<void> {
@@ -173,6 +176,7 @@ export function createHost<System extends HostSystem>(
     const mayRun = isOn || isUnknown;
     isOn = false;
     disk.halt?.();
+    await service?.close();
     await door.close();
     if (isUnknown) await programs.discard?.();
     isUnknown = false;
@@ -188,6 +192,7 @@ export function createHost<System extends HostSystem>(
   function freeze(on: boolean): void {
     isHanging = on;
     door.freeze?.(on);
+    service?.freeze?.(on);
     programs.freeze?.(on);
   }
 
@@ -246,7 +251,10 @@ export function createHost<System extends HostSystem>(
       isClosed = true;
       isOn = false;
       disk.halt?.();
-      return inTurn(() => door.close());
+      return inTurn(async () => {
+        await service?.close();
+        await door.close();
+      });
     },
   };
 }

@@ -4,14 +4,16 @@ import type { AuthContext, ParsedKey } from 'ssh2';
 import { startLine } from './commands.ts';
 import { BOOT_ID_PATH, createDirectoryDisk, readBootId } from './disk.ts';
 import { runOnChannel } from './exec-channel.ts';
+import { createDoor } from './door.ts';
 import { createHost, type Host, type HostDoor } from './host.ts';
 import { isAuthorized, publicBlobOf, readKey } from './keys.ts';
 import type { HostsLog, HostSnapshot, HostsRandom } from './options.ts';
 import { createPrograms, type Programs } from './programs.ts';
 import { type MachineRecord, saveRecord } from './record.ts';
 import { serveSftp } from './sftp.ts';
+import { createService, type Service } from './serving/service.ts';
 import { createSpareDisk } from './spare-disk.ts';
-import { listenSsh, type SshServer, type Visit } from './ssh-server.ts';
+import { listenSsh, LOOPBACK, type Visit } from './ssh-server.ts';
 
 export interface MachineDeps {
   /** The machine's own directory: its record, and its disk below. */
@@ -25,6 +27,13 @@ export interface MachineDeps {
   readonly diskBytes?: number;
   /** Nobody else gets in. */
   readonly admitted?: readonly string[];
+  /** What machines with an address of their own serve; absent: nothing. */
+  readonly serving?: MachineServing;
+}
+
+export interface MachineServing {
+  readonly port: number;
+  onRequest(deviceId: string): void;
 }
 
 /** One simulated machine: a host with a directory, an SSH server and programs. */
@@ -56,6 +65,7 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
     env: { ...deps.env, ...spare?.env },
     host: () => machine,
   });
+  const service = createServiceOf(deviceId, () => machine, deps);
   const machine: Host<MachineRecord> = createHost(initial, {
     bootId: readBootId(bootIdFile),
     newBootId: random.uuid,
@@ -67,7 +77,8 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
       hostname: () => machine.system().hostname,
     }),
     programs,
-    door: createDoor(() => machine, programs, deps),
+    door: createSshDoor(() => machine, programs, deps),
+    service: service?.door,
     save: (record) => saveRecord(home, record),
   });
   return {
@@ -79,18 +90,20 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
       await rm(home, { recursive: true, force: true });
     },
     snapshot(agentPids) {
-      const { hostname, port, hostKey } = machine.system();
+      const { hostname, address, port, hostKey } = machine.system();
       const state = machine.state();
       return {
         ...state,
         deviceId,
         hostname,
+        address: address ?? LOOPBACK,
         port,
         hostKey: publicBlobOf(hostKey).toString('base64'),
         root,
         agentPids,
         agents: agentPids.length + programs.lightAgents(),
         seen: { ...state.seen, ...programs.seen() },
+        service: service?.tally() ?? null,
       };
     },
     close() {
@@ -100,19 +113,12 @@ export function createMachine(initial: MachineRecord, deps: MachineDeps): Machin
   };
 }
 
-const portRetryMs = 250;
-
-/** The SSH server of a machine, at its port as soon as that is free. */
-function createDoor(
+/** The SSH server of a machine. */
+function createSshDoor(
   host: () => Host<MachineRecord>,
   { context }: Programs,
   { log, admitted }: MachineDeps,
 ): HostDoor {
-  let server: SshServer | undefined;
-  let isFrozen = false;
-  let isWanted = false;
-  let retry: NodeJS.Timeout | undefined;
-
   function keysThatLetIn(): ParsedKey[] {
     if (host().state().refusing === 'key') return [];
     const listed = parseKeys(host().system().authorizedKeys);
@@ -142,37 +148,43 @@ function createDoor(
     exec: (line, channel) => runOnChannel(line, channel, (text) => startLine(text, context), log),
     sftp: (channel) => serveSftp(channel, context.root),
   });
-
-  async function open(): Promise<void> {
-    clearTimeout(retry);
-    isWanted = true;
-    if (server) return;
-    const { deviceId, port } = host().system();
-    try {
-      server = await listenSsh({ port, log, visit });
-      server.freeze(isFrozen);
-    } catch (err) {
-      log.error({ device: deviceId, port, err }, 'cannot listen for SSH; trying again');
-      retry = setTimeout(() => void host().inTurn(tryAgain), portRetryMs);
-    }
-  }
-
-  const tryAgain = async () => {
-    if (isWanted) await open();
+  const where = () => {
+    const { address, port } = host().system();
+    return { address, port };
   };
 
-  return {
-    open,
-    async close() {
-      clearTimeout(retry);
-      isWanted = false;
-      const closing = server;
-      server = undefined;
-      await closing?.close();
+  return createDoor({
+    what: 'SSH',
+    log,
+    where: () => ({ device: host().system().deviceId, ...where() }),
+    inTurn: (work) => host().inTurn(work),
+    listen: () => listenSsh({ ...where(), log, visit }),
+  });
+}
+
+/** What the machine does for clients; undefined: nothing. */
+function createServiceOf(
+  deviceId: string,
+  host: () => Host<MachineRecord>,
+  { log, serving }: MachineDeps,
+): (Pick<Service, 'tally'> & { readonly door: HostDoor }) | undefined {
+  if (!serving) return undefined;
+  const where = () => ({ address: host().system().address ?? LOOPBACK, port: serving.port });
+  const service = createService({
+    where,
+    log,
+    onRequest: () => serving.onRequest(deviceId),
+    answer: () => ({ machine: host().system().hostname, bootId: host().state().bootId }),
+  });
+  const door = createDoor({
+    what: 'clients',
+    log,
+    where: () => ({ device: deviceId, ...where() }),
+    inTurn: (work) => host().inTurn(work),
+    listen: async () => {
+      await service.open();
+      return service;
     },
-    freeze(on) {
-      isFrozen = on;
-      server?.freeze(on);
-    },
-  };
+  });
+  return { tally: service.tally, door };
 }

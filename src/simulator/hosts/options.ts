@@ -1,4 +1,5 @@
 import type { MachineHooks } from '../hooks.ts';
+import type { ServiceTally } from './serving/service.ts';
 import type { BootTally, HostState, Refusal } from './host.ts';
 
 /** Structurally the daemon's log port; constant messages, everything variable in the fields. */
@@ -44,12 +45,19 @@ export interface SimulatedHostsOptions {
    * device lists.
    */
   readonly admitted?: readonly string[];
+  /**
+   * Machines have addresses of their own in 127.0.0.0/8, and each serves HTTP at this port while it
+   * has power. Default: all are on 127.0.0.1, and none serves.
+   */
+  readonly serving?: { readonly port: number };
 }
 
 /** What a test or a page wants to know of a machine. */
 export interface HostSnapshot extends HostState {
   readonly deviceId: string;
   readonly hostname: string;
+  readonly address: string;
+  /** Of SSH. */
   readonly port: number;
   /** Host key, base64 of the wire blob. */
   readonly hostKey: string;
@@ -60,6 +68,15 @@ export interface HostSnapshot extends HostState {
   /** The same, counted; with those of light machines, which are no processes. */
   readonly agents: number;
   readonly seen: HostTally;
+  /** Null: it serves nobody. */
+  readonly service: ServiceTally | null;
+}
+
+/** A client's request that reached a machine. */
+export interface ServedRequest {
+  readonly deviceId: string;
+  /** Wall clock, epoch ms. */
+  readonly atMs: number;
 }
 
 /** What a machine has seen since this simulator began, whoever caused it. */
@@ -71,8 +88,8 @@ export interface HostTally extends BootTally {
 }
 
 /**
- * Machines behind simulated devices. Each is a real SSH server on 127.0.0.1 with a disk of its own,
- * and runs what was uploaded to it as real processes.
+ * Machines behind simulated devices. Each is a real SSH server on this computer with a disk of its
+ * own, and runs what was uploaded to it as real processes.
  */
 export interface SimulatedHosts extends MachineHooks {
   /** Everything on the machine is killed; the machine itself stays up. Answers how many died. */
@@ -97,6 +114,8 @@ export interface SimulatedHosts extends MachineHooks {
   /** The machine lets nobody in, over reboots too, until told otherwise. */
   refuseSsh(deviceId: string, on: boolean, how?: Refusal): Promise<void>;
   list(): HostSnapshot[];
+  /** Tells of each request to a machine that serves. Returns how to end that. */
+  watchRequests(listener: (request: ServedRequest) => void): () => void;
   /** Kills everything, closes every port, removes `dir` if it is throw-away. Idempotent. */
   close(): Promise<void>;
 }

@@ -9,6 +9,8 @@ export interface MachineRecord extends HostSystem {
   readonly deviceId: string;
   readonly hostname: string;
   readonly port: number;
+  /** Its own, of a machine that serves; absent: 127.0.0.1. */
+  readonly address?: string;
   /** The uploaded program that was executed last, as the machine names it. */
   readonly program?: string;
 }

@@ -4,13 +4,13 @@ import type { SimulatedDevice } from '../hooks.ts';
 import { isPortFree, takeFreePort } from './free-port.ts';
 import { createMachine } from './machine.ts';
 import type { Machine } from './machine.ts';
-import type { SimulatedHosts, SimulatedHostsOptions } from './options.ts';
+import type { ServedRequest, SimulatedHosts, SimulatedHostsOptions } from './options.ts';
 import { killAll, processesByMachine } from './processes.ts';
 import { generateHostKey } from './keys.ts';
+import { takeFreeAddress } from './serving/addresses.ts';
+import { LOOPBACK } from './ssh-server.ts';
 import { loadRecords } from './record.ts';
 import type { MachineRecord } from './record.ts';
-
-const address = '127.0.0.1';
 
 /**
  * Machines of an earlier run in the same directory are known again, switched off, with their port,
@@ -21,6 +21,15 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
   const dir = resolve(options.dir);
   const machines = new Map<string, Machine>();
   const ports = new Set<number>();
+  const addresses = new Set<string>();
+  const listeners = new Set<(request: ServedRequest) => void>();
+  const serving = options.serving && {
+    ...options.serving,
+    onRequest(deviceId: string) {
+      const request = { deviceId, atMs: Date.now() };
+      for (const listener of listeners) listener(request);
+    },
+  };
   let closing: Promise<void> | undefined;
 
   const add = (record: MachineRecord) => {
@@ -36,9 +45,11 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
       light,
       ...(admitted && { admitted }),
       ...(diskBytes !== undefined && { diskBytes }),
+      ...(serving && { serving }),
     });
     machines.set(record.deviceId, machine);
     ports.add(record.port);
+    if (record.address !== undefined) addresses.add(record.address);
     return machine;
   };
   const find = (deviceId: string) => {
@@ -49,13 +60,24 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
   for (const record of loadRecords(dir)) add(record);
 
   async function portFor(machine: Machine): Promise<number> {
-    const { port } = machine.system();
-    if (machine.state().up || (await isPortFree(port))) return port;
+    const { port, address } = machine.system();
+    if (machine.state().up || (await isPortFree(port, address))) return port;
     options.log.error(
       { device: machine.system().deviceId, port },
       'the port of a machine was taken; it gets a new one',
     );
     return takeFreePort(ports);
+  }
+
+  /** A machine of an earlier run stays where it is, while nobody else is there. */
+  async function addressFor(known: Machine | undefined): Promise<string | undefined> {
+    const address = known?.system().address;
+    if (!serving || known?.state().up) return address;
+    if (address === undefined) return takeFreeAddress(addresses, serving.port);
+    if (await isPortFree(serving.port, address)) return address;
+    const { deviceId: device } = known!.system();
+    options.log.error({ device, address }, 'the address of a machine was taken; it gets a new one');
+    return takeFreeAddress(addresses, serving.port);
   }
 
   async function assign(device: SimulatedDevice): Promise<{ address: string; sshPort: number }> {
@@ -64,10 +86,12 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
     const { id: deviceId, hostname, authorizedKeys, userdata = null } = device;
     const known = machines.get(deviceId);
     const port = known ? await portFor(known) : await takeFreePort(ports);
+    const address = await addressFor(known);
+    const place = { port, ...(address !== undefined && { address }) };
     const machine =
-      known ?? add({ deviceId, hostname, port, hostKey: generateHostKey(), authorizedKeys });
-    await machine.update({ hostname, port, authorizedKeys, userdata });
-    return { address, sshPort: port };
+      known ?? add({ deviceId, hostname, ...place, hostKey: generateHostKey(), authorizedKeys });
+    await machine.update({ hostname, ...place, authorizedKeys, userdata });
+    return { address: address ?? LOOPBACK, sshPort: port };
   }
 
   async function gone(deviceId: string): Promise<void> {
@@ -75,7 +99,9 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
     if (!machine) return;
     await machine.remove();
     machines.delete(deviceId);
-    ports.delete(machine.system().port);
+    const { port, address } = machine.system();
+    ports.delete(port);
+    if (address !== undefined) addresses.delete(address);
   }
 
   async function closeAll(): Promise<void> {
@@ -110,6 +136,10 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
       return [...machines.values()].map((machine) =>
         machine.snapshot(running.get(machine.bootIdFile) ?? []),
       );
+    },
+    watchRequests(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
     },
     close: () => (closing ??= closeAll()),
   };

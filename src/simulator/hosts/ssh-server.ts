@@ -29,7 +29,9 @@ export interface Visit {
 }
 
 export interface SshServerOptions {
-  /** On 127.0.0.1; 0: any that is free. */
+  /** Where it listens; 127.0.0.1 when absent. */
+  readonly address?: string | undefined;
+  /** 0: any that is free. */
   readonly port: number;
   readonly log: HostsLog;
   /** Asked for each connection. Null: it stays open and is never answered. */
@@ -46,7 +48,8 @@ export interface SshServer {
   close(): Promise<void>;
 }
 
-const host = '127.0.0.1';
+/** Where machines without an address of their own are. */
+export const LOOPBACK = '127.0.0.1';
 
 /** Listens for SSH as one machine. @throws {Error} EADDRINUSE. */
 export async function listenSsh(options: SshServerOptions): Promise<SshServer> {
@@ -75,7 +78,7 @@ export async function listenSsh(options: SshServerOptions): Promise<SshServer> {
     if (frozen) waiting.add(socket);
     else serve(socket);
   });
-  await listen(server, options.port);
+  await listen(server, options.port, options.address);
   server.on('error', (err) => log.error({ err }, 'a connection could not be accepted'));
   const cut = () => {
     for (const socket of sockets) socket.destroy();
@@ -101,11 +104,11 @@ export async function listenSsh(options: SshServerOptions): Promise<SshServer> {
   };
 }
 
-/** On 127.0.0.1. @throws {Error} EADDRINUSE. */
-export const listen = (server: Server, port: number) =>
+/** @param address 127.0.0.1 when absent. @throws {Error} EADDRINUSE. */
+export const listen = (server: Server, port: number, address = LOOPBACK) =>
   new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, () => {
+    server.listen(port, address, () => {
       server.off('error', reject);
       resolve();
     });

@@ -61,6 +61,8 @@ export async function createStand() {
       await hosts.up(id);
       return connect(id, changes);
     },
+    /** Where it is, switched off. */
+    assign: (id: string) => hosts.assign(described(id)),
     /** As `raise`, with user data. */
     async install(id: string, userdata: string) {
       const { sshPort } = await hosts.assign(described(id, { userdata }));
