@@ -25,7 +25,7 @@ export async function holdConnection(
 ): Promise<HoldEnd> {
   const sockets = new Set<Socket>();
   let lost = false;
-  const agent = new Agent({ keepAlive: true, maxSockets: 1, noDelay: true });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   agent.on('free', (socket: Socket) => {
     if (sockets.has(socket)) return;
     sockets.add(socket);
