@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
+import { BALANCER_DRIVERS } from './adapters/balancer/drivers.ts';
 import { alsoAt, describeFaults, faultsOf, placeholdersIn } from './config/faults.ts';
 import type { Fault } from './config/faults.ts';
 import { configSchema } from './config/schema.ts';
 import { ladderPolicy } from './config/ladder-schema.ts';
 import { hostKeyPolicyOf } from './config/provider-schema.ts';
+import type { BalancerSettings } from './config/balancer-schema.ts';
 import type { ProviderSettings } from './config/provider-schema.ts';
 import type { Surroundings } from './settings/secret.ts';
 import { noSource, readYaml, withFlags } from './config/source.ts';
@@ -23,6 +25,8 @@ export type { ListenAddress } from './settings/leaves.ts';
 export type { Secret } from './settings/secret.ts';
 export type { Flags } from './config/source.ts';
 export { configSchema };
+export { ownBalancerSettingsOf } from './config/balancer-schema.ts';
+export { poolsOf } from './config/pool-schema.ts';
 export { hostKeyPolicyOf, ownSettingsOf } from './config/provider-schema.ts';
 
 type DeepReadonly<T> = unknown extends T
@@ -40,6 +44,8 @@ export type Config = DeepReadonly<z.output<ReturnType<typeof configSchema>>>;
 export type ConfigInput = z.input<ReturnType<typeof configSchema>>;
 /** One configured provider; the keys of its driver are the driver's to read. */
 export type ProviderConfig = DeepReadonly<ProviderSettings>;
+/** One configured balancer; all its keys but `driver` are the driver's to read. */
+export type BalancerConfig = DeepReadonly<BalancerSettings>;
 
 /** Where `loadConfig` finds its text, and what it may refer to. */
 export interface ConfigSource {
@@ -66,11 +72,16 @@ export function loadConfig({ file, text, env, flags = {} }: ConfigSource): Confi
 /**
  * Checks a plain object as if it had been written as YAML, except that files it names need not be
  * there yet. Secrets are references here too: put their values into `env`.
+ * @param balancerDrivers by the name in `driver:`; those of the program when absent.
  * @throws {UsageError} as `loadConfig`.
  */
-export function parseConfig(input: unknown, around: Partial<Surroundings> = {}): Config {
+export function parseConfig(
+  input: unknown,
+  around: Partial<Surroundings> = {},
+  balancerDrivers = BALANCER_DRIVERS,
+): Config {
   const surroundings = { env: {}, baseDirectory: process.cwd(), checkFiles: false, ...around };
-  return check(input, surroundings, noSource);
+  return check(input, surroundings, noSource, balancerDrivers);
 }
 
 /** When a machine counts as lost; `handOutMs` is not configurable. */
@@ -108,8 +119,13 @@ export const mayEraseDisks = (
 export const tellFaults = (file: string, faults: readonly Fault[]): string =>
   describeFaults(faults, readYaml(readConfigFile(file), file).source);
 
-function check(value: unknown, around: Surroundings, source: SourceText): Config {
-  const schema = configSchema(around);
+function check(
+  value: unknown,
+  around: Surroundings,
+  source: SourceText,
+  balancerDrivers = BALANCER_DRIVERS,
+): Config {
+  const schema = configSchema(around, balancerDrivers);
   const result = schema.safeParse(value);
   const wrong = result.success ? [] : faultsOf(result.error, schema, value);
   const faults = alsoAt(wrong, placeholdersIn(value));

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { BALANCER_DRIVERS } from '../adapters/balancer/drivers.ts';
 import { AGENT_START_BACKOFF, RECOVERY_BACKOFF } from '../domain/backoff.ts';
 import type { BackoffDescriptor } from '../domain/backoff.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS, HOST_KEY_POLICIES } from '../domain/policy.ts';
@@ -6,6 +7,9 @@ import { DEFAULT_GUARD } from '../domain/recovery/guard-judgement.ts';
 import { formatDuration } from '../settings/duration.ts';
 import * as leaf from '../settings/leaves.ts';
 import { ladderSchema, unwantedErasures, type LadderOfProvider } from './ladder-schema.ts';
+import { balancersSchema } from './balancer-schema.ts';
+import { poolFaults } from './pool-faults.ts';
+import { fleetSchema, poolsSchema } from './pool-schema.ts';
 import { providersSchema } from './provider-schema.ts';
 import type { Secret, Surroundings } from '../settings/secret.ts';
 
@@ -13,7 +17,7 @@ import type { Secret, Surroundings } from '../settings/secret.ts';
  * The one definition of the configuration: what is read, checked, defaulted and documented.
  * Sections are in the order of the documentation.
  */
-export const configSchema = (around: Surroundings) =>
+export const configSchema = (around: Surroundings, balancerDrivers = BALANCER_DRIVERS) =>
   section({
     database: databaseSchema(around),
     session: filledSection({
@@ -44,6 +48,9 @@ export const configSchema = (around: Surroundings) =>
         .prefault('5s'),
       listInterval: leaf.duration('Listing of each provider.').prefault('1m'),
     }),
+    fleet: fleetSchema(),
+    balancers: balancersSchema(around, balancerDrivers),
+    pools: poolsSchema(),
     console: consoleSchema(around),
     log: filledSection({
       level: leaf
@@ -68,7 +75,15 @@ export const configSchema = (around: Surroundings) =>
       path: ['agent', 'endpoint'],
       error: 'is missing; give it, or name a host that agents can reach in agentServer.listen',
     })
-    .superRefine(erasesNothingUnasked, { when: () => true });
+    .superRefine(erasesNothingUnasked, { when: () => true })
+    .superRefine(poolsAgree, { when: () => true });
+
+/** Told together with whatever else is wrong. */
+function poolsAgree(value: unknown, context: z.RefinementCtx): void {
+  for (const { path, message } of poolFaults(value)) {
+    context.addIssue({ code: 'custom', path: [...path], message });
+  }
+}
 
 /** What is wrong elsewhere does not keep a mistake that loses data from being told. */
 function erasesNothingUnasked(value: unknown, context: z.RefinementCtx): void {

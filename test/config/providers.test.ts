@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
+import { BALANCER_DRIVERS } from '../../src/adapters/balancer/drivers.ts';
 import type { Driver } from '../../src/adapters/provider/port.ts';
 import {
   configTable,
@@ -183,12 +184,11 @@ test('the table shows the keys of each driver apart', () => {
   const [all, ...own] = configTable().split(/^### Keys of the driver /m);
   expect(all).toContain('| `providers.<name>.driver` | one of equinix, loopback, static, stub |');
   expect(all).not.toContain('projectId');
-  expect(own.map((text) => text.split('\n')[0])).toEqual([
-    '`equinix`',
-    '`loopback`',
-    '`static`',
-    '`stub`',
-  ]);
+  expect(own.map((text) => text.split('\n')[0])).toEqual(
+    ['equinix', 'loopback', 'static', 'stub', ...BALANCER_DRIVERS.keys()].map(
+      (name) => `\`${name}\``,
+    ),
+  );
   expect(own[0]).toContain('`providers.<name>.token` | reference | required');
   expect(own[1]).toContain('`providers.<name>.dataDir`');
   expect(own[1]).not.toContain('instanceSetId');

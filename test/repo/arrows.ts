@@ -34,10 +34,14 @@ const KIT = /^src\/adapters\/(kit|http)\//;
 const SHARES_KIT = /^src\/adapters\/((provider|balancer)\/|(kit|http)$)/;
 
 /** A table of drivers is the one place that knows them all. */
-const DRIVERS: readonly Limits[] = ['provider', 'balancer'].map((kind) => ({
+const driversOf = (kind: string): Limits => ({
   files: new RegExp(`^src/adapters/${kind}/drivers\\.ts$`),
-  ours: [new RegExp(`^src/adapters/${kind}/(port|[a-z][a-z0-9-]*/driver)\\.ts$`)],
-}));
+  ours: [
+    new RegExp(`^src/adapters/${kind}/(port|[a-z][a-z0-9-]*/driver)\\.ts$`),
+    /^src\/settings\//,
+  ],
+});
+const DRIVERS = ['provider', 'balancer'].map(driversOf);
 
 /** Imports inside a large room: its entries (`pg-bmdb.ts`, `provide.ts`, …) may import every folder. */
 function mayImportInside({ path: top, base, rooms }: LargeRoom, path: string, resolved: string) {

@@ -1,3 +1,4 @@
+import { driverTable } from '../../settings/driver-table.ts';
 import { equinixDriver } from './equinix/driver.ts';
 import { loopbackDriver } from './loopback/driver.ts';
 import type { Driver } from './port.ts';
@@ -5,29 +6,9 @@ import { staticDriver } from './static/driver.ts';
 import { stubDriver } from './stub/driver.ts';
 
 /** Every kind of provider there is. A new one is its folder and one line here. */
-export const DRIVERS: ReadonlyMap<string, Driver> = driverTable([
+export const DRIVERS: ReadonlyMap<string, Driver> = driverTable<Driver>([
   equinixDriver,
   loopbackDriver,
   staticDriver,
   stubDriver,
 ]);
-
-/**
- * Drivers by name.
- * @throws {Error} a name that a configuration could not hold, or that two drivers have: the program
- *   does not start.
- */
-export function driverTable(drivers: readonly Driver[]): ReadonlyMap<string, Driver> {
-  const table = new Map<string, Driver>();
-  for (const driver of drivers) {
-    const { name } = driver;
-    if (!/^[a-z][a-z0-9-]{0,30}$/.test(name)) {
-      throw new Error(
-        `"${name}" is no name for a driver: a-z first, then a-z, 0-9 or -, at most 31`,
-      );
-    }
-    if (table.has(name)) throw new Error(`there are two drivers named ${name}`);
-    table.set(name, driver);
-  }
-  return table;
-}

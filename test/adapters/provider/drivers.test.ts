@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { DRIVERS, driverTable } from '../../../src/adapters/provider/drivers.ts';
+import { DRIVERS } from '../../../src/adapters/provider/drivers.ts';
 import type { Driver } from '../../../src/adapters/provider/port.ts';
+import { driverTable } from '../../../src/settings/driver-table.ts';
 
 const stub = DRIVERS.get('stub')!;
 const named = (name: string): Driver => ({ ...stub, name });

@@ -1,0 +1,7 @@
+import { driverTable } from '../../settings/driver-table.ts';
+import type { BalancerDriver } from './port.ts';
+
+/** Every kind of load balancer there is. A new one is its folder and one line here. */
+export const BALANCER_DRIVERS: ReadonlyMap<string, BalancerDriver> = driverTable<BalancerDriver>(
+  [],
+);

@@ -1,0 +1,126 @@
+import { canonicalAddress, familyOf } from '../domain/balancing/addresses.ts';
+import { uidOf } from './pool-schema.ts';
+
+/** What is wrong between pools, and between them and the rest; the other place stands in the message. */
+export interface PoolFault {
+  readonly path: readonly string[];
+  readonly message: string;
+}
+
+/**
+ * Everything in which pools contradict each other, or name what is not there. Whatever is wrong in
+ * itself is passed over: its own message says so already.
+ */
+export function poolFaults(value: unknown): readonly PoolFault[] {
+  const { fleet, balancers, pools, providers } = section(value);
+  const known = readPools(section(pools), typeof fleet === 'string' ? fleet : '');
+  const pairs = known.flatMap((pool, index) =>
+    known.slice(0, index).map((before) => [pool, before] as const),
+  );
+  return [
+    ...known.flatMap((pool) => [
+      ...strangers(pool, 'balancers', pool.balancers, 'balancers', section(balancers)),
+      ...strangers(pool, 'select.providers', pool.providers, 'providers', section(providers)),
+      ...sameExternal(pool),
+    ]),
+    ...pairs.flatMap(([pool, before]) => [...sameUid(pool, before), ...sameBinds(pool, before)]),
+  ];
+}
+
+interface PoolSketch {
+  readonly name: string;
+  readonly uid: string;
+  readonly balancers: readonly string[];
+  readonly providers: readonly string[];
+  readonly addresses: readonly string[];
+  readonly ports: readonly { readonly name: string; readonly external: number }[];
+}
+
+const readPools = (pools: Readonly<Record<string, unknown>>, fleet: string): PoolSketch[] =>
+  Object.entries(pools).map(([name, value]) => {
+    const { uid, balancers, select, addresses, ports } = section(value);
+    return {
+      name,
+      uid: uidOf(name, typeof uid === 'string' ? uid : undefined, fleet),
+      balancers: texts(balancers),
+      providers: texts(section(select)['providers']),
+      addresses: texts(addresses).flatMap((address) => canonicalAddress(address) ?? []),
+      ports: Object.entries(section(ports)).flatMap(([port, of]) => {
+        const { external } = section(of);
+        return typeof external === 'number' ? [{ name: port, external }] : [];
+      }),
+    };
+  });
+
+function strangers(
+  { name }: PoolSketch,
+  key: string,
+  named: readonly string[],
+  where: string,
+  there: Readonly<Record<string, unknown>>,
+): PoolFault[] {
+  const known = Object.keys(there);
+  const what = known.length === 0 ? `${where} has none` : `${where} has ${known.join(', ')}`;
+  return named
+    .filter((each) => !known.includes(each))
+    .map((each) => ({
+      path: ['pools', name, ...key.split('.')],
+      message: `names ${JSON.stringify(each)}, but ${what}; give a name that stands there`,
+    }));
+}
+
+const sameExternal = ({ name, ports }: PoolSketch): PoolFault[] =>
+  ports.flatMap((port, index) =>
+    ports
+      .slice(0, index)
+      .filter(({ external }) => external === port.external)
+      .map((before) => ({
+        path: ['pools', name, 'ports', port.name, 'external'],
+        message: `is ${port.external}, as pools.${name}.ports.${before.name}.external is; give one of them another port`,
+      })),
+  );
+
+/** Tags and marks are compared by others, who may not tell large letters from small ones. */
+const sameUid = (pool: PoolSketch, before: PoolSketch): PoolFault[] =>
+  pool.uid.toLowerCase() === before.uid.toLowerCase()
+    ? [
+        {
+          path: ['pools', pool.name, 'uid'],
+          message: `is ${pool.uid}, as that of pools.${before.name} is; give each pool a uid of its own`,
+        },
+      ]
+    : [];
+
+function sameBinds(pool: PoolSketch, before: PoolSketch): PoolFault[] {
+  const balancer = pool.balancers.find((name) => before.balancers.includes(name));
+  if (balancer === undefined) return [];
+  return pool.addresses.flatMap((address) => {
+    const other = before.addresses.find((each) => meets(address, each));
+    if (other === undefined) return [];
+    return pool.ports.flatMap((port) =>
+      before.ports
+        .filter(({ external }) => external === port.external)
+        .map((twin) => ({
+          path: ['pools', pool.name, 'ports', port.name, 'external'],
+          message:
+            `is ${port.external} at ${address}, which pools.${before.name}.ports.${twin.name}.external ` +
+            `is too${other === address ? '' : ` at ${other}`}, both on balancer ${balancer}; ` +
+            'give one of them another port, address or balancer',
+        })),
+    );
+  });
+}
+
+/** Two listeners of one port get in each other's way: one address, or one that stands for all. */
+const meets = (one: string, other: string): boolean =>
+  one === other ||
+  one === '::' ||
+  other === '::' ||
+  ([one, other].includes('0.0.0.0') && familyOf(one) === familyOf(other));
+
+const section = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Readonly<Record<string, unknown>>)
+    : {};
+const texts = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((each): each is string => typeof each === 'string') : [];

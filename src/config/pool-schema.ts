@@ -1,0 +1,229 @@
+import { z } from 'zod';
+import { canonicalAddress, FAMILIES } from '../domain/balancing/addresses.ts';
+import type { HealthCheck } from '../domain/balancing/objects.ts';
+import {
+  DRAIN_POLICIES,
+  LONGEST_GRACE_MS,
+  SERVING_STATES,
+  type Pool,
+} from '../domain/balancing/pools.ts';
+import { formatDuration } from '../settings/duration.ts';
+import * as leaf from '../settings/leaves.ts';
+import { nameOf } from './balancer-schema.ts';
+
+const notASection = { error: () => 'is not a section; give key: value lines' };
+const PORT_MAX = 65_535;
+
+/** Last part of the name of everything that is ours at a balancer. */
+export const fleetSchema = () =>
+  leaf
+    .text('Name of this fleet at its balancers: last part of the name of whatever is ours there.', {
+      matches: /^[A-Za-z0-9][A-Za-z0-9-]{0,30}$/,
+      type: 'a name of letters, digits and -, at most 31',
+    })
+    .prefault('shepherd');
+
+/** Texts of one kind, none of them twice. */
+function list<Of extends z.ZodType>(of: Of, kind: string, meaning: string) {
+  const type = `a list of ${kind}`;
+  const error = (issue: { readonly input?: unknown }) =>
+    issue.input === undefined
+      ? `is missing; give ${type}: ${meaning}`
+      : `is ${leaf.show(issue.input)}; give ${type}`;
+  return z
+    .array(of, { error })
+    .superRefine((entries, context) => {
+      if (entries.length === 0) {
+        context.addIssue({ code: 'custom', message: `is empty; give at least one of ${kind}` });
+      }
+      const twice = entries.find((entry, index) => entries.indexOf(entry) !== index);
+      if (twice === undefined) return;
+      const message = `has ${leaf.show(twice)} twice; give it once`;
+      context.addIssue({ code: 'custom', message });
+    })
+    .meta({ type: `list of ${kind}`, description: meaning });
+}
+
+const addressSchema = () =>
+  z.string({ error: 'is no IP address; give a text such as 192.0.2.10' }).transform((text, on) => {
+    const address = canonicalAddress(text);
+    if (address !== null) return address;
+    const message = `is ${leaf.show(text)}; give an IP address without port, zone and leading zeros`;
+    on.addIssue({ code: 'custom', message });
+    return z.NEVER;
+  });
+
+const CHECK = 'tcp, or { http: /path }';
+const checkSchema = () =>
+  z
+    .union(
+      [
+        z.literal('tcp').transform((): HealthCheck => ({ by: 'tcp' })),
+        z
+          .strictObject({ http: z.string().regex(/^\/[!-~]{0,200}$/) })
+          .transform(({ http }): HealthCheck => ({ by: 'http', path: http })),
+      ],
+      { error: (issue) => `is ${leaf.show(issue.input)}; give ${CHECK}` },
+    )
+    .prefault('tcp')
+    .meta({
+      type: CHECK,
+      description:
+        'Whether a machine is well: it can be connected to, or answers GET of the path with a status below 400.',
+    });
+
+const portSchema = () =>
+  z.strictObject(
+    {
+      external: leaf.count('Port of the balancer, where clients come in.', 1, PORT_MAX),
+      internal: leaf.count('Port of the machines.', 1, PORT_MAX),
+      check: checkSchema(),
+    },
+    notASection,
+  );
+
+const portsSchema = () =>
+  z
+    .record(
+      z
+        .string()
+        .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,30}$/, {
+          error: 'is no name for a port; give letters, digits, - or _, at most 31 in all',
+        }),
+      portSchema(),
+      { error: 'is missing; give at least one port by its name' },
+    )
+    .superRefine((ports, context) => {
+      if (Object.keys(ports).length > 0) return;
+      context.addIssue({ code: 'custom', message: 'is empty; give at least one port by its name' });
+    });
+
+const selectSchema = () =>
+  z.strictObject(
+    {
+      providers: list(z.string(), 'providers', 'Machines of these providers.').optional(),
+      locations: list(z.string(), 'locations', 'Machines at these locations.').optional(),
+      plans: list(
+        z.string(),
+        'plans',
+        'Machines of these plans, as their provider’s listing calls them.',
+      ).optional(),
+      labels: z
+        .record(z.string().min(1), leaf.text('Value of a tag that its device has at its provider.'))
+        .prefault({}),
+    },
+    {
+      error: (issue) =>
+        issue.input === undefined
+          ? 'is missing; say which machines serve here, or {} for all of them'
+          : notASection.error(),
+    },
+  );
+
+const drainSchema = () =>
+  z
+    .strictObject(
+      {
+        grace: leaf
+          .duration('So long connections may go on, at most 5m; then they are cut.', 1000)
+          .refine((ms) => typeof ms !== 'number' || ms <= LONGEST_GRACE_MS, {
+            error: `is too long; give at most ${formatDuration(LONGEST_GRACE_MS)}`,
+          })
+          .prefault('30s'),
+        policy: leaf
+          .choice(
+            DRAIN_POLICIES,
+            'While a balancer cannot be reached: require refuses planned interruptions, best-effort goes on without.',
+          )
+          .prefault('require'),
+        wait: leaf
+          .duration('require: so long one waits for the balancer before it is refused.', 1000)
+          .prefault('10m'),
+        atOnce: leaf.count('Members that are interrupted by plan at once.', 1, 1000).prefault(1),
+      },
+      notASection,
+    )
+    .prefault({});
+
+const poolSchema = () =>
+  z.strictObject(
+    {
+      balancers: list(z.string(), 'balancers', 'Which balancers serve it.'),
+      uid: leaf
+        .text(
+          'Marks what is ours at the balancers; never changed while there is something. Unset: <pool>.<fleet>.',
+          {
+            matches: /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/,
+            type: 'a text of letters, digits, ., - and _, at most 100',
+          },
+        )
+        .optional(),
+      addresses: list(addressSchema(), 'IP addresses', 'Where clients come in.'),
+      ports: portsSchema(),
+      select: selectSchema(),
+      memberStates: list(
+        leaf.choice(SERVING_STATES, 'State of a machine.'),
+        `states of ${SERVING_STATES.join(', ')}`,
+        'In which states of a machine it serves.',
+      ).prefault(['Running']),
+      family: leaf
+        .choice(FAMILIES, 'Which address of a machine is taken if it has several.')
+        .prefault('ipv4'),
+      drain: drainSchema(),
+      minActive: leaf
+        .count('No planned interruption leaves fewer active members.', 0, 10_000)
+        .prefault(1),
+      warmUp: leaf
+        .duration(
+          'A new member that no check finds well after this gets traffic all the same, and is flagged.',
+          1000,
+        )
+        .prefault('2m'),
+    },
+    notASection,
+  );
+
+/** All pools, by name. What they have in common is checked with the whole configuration. */
+export const poolsSchema = () =>
+  z
+    .record(nameOf('pool'), poolSchema(), { error: 'is not a section; give pools by their names' })
+    .prefault({});
+
+type PoolSettings = z.output<ReturnType<typeof poolSchema>>;
+/** What pools are made of. */
+export interface PoolsPart {
+  readonly fleet: string;
+  readonly pools: Readonly<Record<string, DeepReadonly<PoolSettings>>>;
+}
+type DeepReadonly<T> = { readonly [Key in keyof T]: DeepReadonly<T[Key]> };
+
+/** What its objects are marked with. */
+export const uidOf = (pool: string, uid: string | undefined, fleet: string): string =>
+  uid ?? `${pool}.${fleet}`;
+
+/** The configured pools, as the program has them, in the order of the file. */
+export const poolsOf = ({ fleet, pools }: PoolsPart): readonly Pool[] =>
+  Object.entries(pools).map(([name, pool]) => ({
+    pool: name,
+    uid: uidOf(name, pool.uid, fleet),
+    suffix: `${name}.${fleet}`,
+    balancers: pool.balancers,
+    addresses: pool.addresses,
+    ports: Object.entries(pool.ports).map(([port, of]) => ({ name: port, ...of })),
+    select: {
+      providers: pool.select.providers ?? null,
+      locations: pool.select.locations ?? null,
+      plans: pool.select.plans ?? null,
+      labels: pool.select.labels,
+    },
+    memberStates: pool.memberStates,
+    family: pool.family,
+    drain: {
+      graceMs: pool.drain.grace,
+      policy: pool.drain.policy,
+      waitMs: pool.drain.wait,
+      atOnce: pool.drain.atOnce,
+    },
+    minActive: pool.minActive,
+    warmUpMs: pool.warmUp,
+  }));
