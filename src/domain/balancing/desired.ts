@@ -1,0 +1,104 @@
+import type { MachineId } from '../ids.ts';
+import { familyOf } from './addresses.ts';
+import type { Desired, PoolRef } from './objects.ts';
+import type { Pool } from './pools.ts';
+
+/** A member and where it is reached, in canonical form; null: nobody knows. */
+export interface PlacedMember {
+  readonly machineId: MachineId;
+  readonly address: string | null;
+}
+
+/** The objects that a pool is to have at a balancer, parents before children. */
+export interface DesiredPool {
+  readonly objects: readonly Desired[];
+  /** Members that have no server, each with the reason. */
+  readonly leftOut: ReadonlyMap<MachineId, string>;
+}
+
+/** What a pool's objects follow from. */
+export type PoolShape = PoolRef & Pick<Pool, 'addresses' | 'ports'>;
+
+export const NO_ADDRESS = 'it has no address that a balancer could use';
+
+/**
+ * What is to be there. Of members that share an address the one with the lowest machine id is served.
+ * @param hashHex SHA-256 of a text, in hex digits: names a family's second and further addresses.
+ */
+export function desiredOf(
+  pool: PoolShape,
+  members: readonly PlacedMember[],
+  hashHex: (text: string) => string,
+): DesiredPool {
+  const { ports, suffix } = pool;
+  const labels = bindLabels(pool.addresses, hashHex);
+  const { served, leftOut } = oneForEachAddress(members);
+  const objects: Desired[] = [];
+  for (const { name: port, check } of ports) {
+    objects.push({ port, spec: { kind: 'backend', name: `${port}.${suffix}`, check } });
+  }
+  for (const { name: port } of ports) {
+    objects.push({ port, spec: { kind: 'frontend', name: `${port}.${suffix}` } });
+  }
+  for (const { name: port, external: number } of ports) {
+    for (const [address, label] of labels) {
+      const name = `${label}.${port}.${suffix}`;
+      objects.push({ port, spec: { kind: 'bind', name, address, number } });
+    }
+  }
+  for (const { name: port, internal: number } of ports) {
+    for (const [machineId, address] of served) {
+      const name = serverName(machineId, port, pool);
+      objects.push({ port, machineId, spec: { kind: 'server', name, address, number } });
+    }
+  }
+  return { objects, leftOut };
+}
+
+export const serverName = (
+  machineId: MachineId,
+  port: string,
+  { suffix }: Pick<PoolRef, 'suffix'>,
+): string => `${machineId}.${port}.${suffix}`;
+
+/** Whose a server is, by its name, which begins with the machine's id. */
+export const machineOf = (serverNamed: string): MachineId =>
+  serverNamed.slice(0, serverNamed.indexOf('.')) as MachineId;
+
+/** The first part of the name of each address's binds: `v4`, `v6`, and for further ones `v4-…`. */
+export function bindLabels(
+  addresses: readonly string[],
+  hashHex: (text: string) => string,
+): ReadonlyMap<string, string> {
+  const labels = new Map<string, string>();
+  const seen = new Set<string>();
+  for (const address of addresses) {
+    if (labels.has(address)) continue;
+    const family = familyOf(address) === 'ipv6' ? 'v6' : 'v4';
+    labels.set(address, seen.has(family) ? `${family}-${hashHex(address).slice(0, 8)}` : family);
+    seen.add(family);
+  }
+  return labels;
+}
+
+/** Which member is served at each address, and who is left out. */
+export function oneForEachAddress(members: readonly PlacedMember[]): {
+  readonly served: ReadonlyMap<MachineId, string>;
+  readonly leftOut: ReadonlyMap<MachineId, string>;
+} {
+  const holders = new Map<string, MachineId>();
+  const leftOut = new Map<MachineId, string>();
+  for (const { machineId, address } of members) {
+    if (address === null) continue;
+    const before = holders.get(address);
+    if (before === undefined || machineId < before) holders.set(address, machineId);
+  }
+  const served = new Map<MachineId, string>();
+  for (const { machineId, address } of members) {
+    const holder = address === null ? undefined : holders.get(address);
+    if (address === null) leftOut.set(machineId, NO_ADDRESS);
+    else if (holder === machineId) served.set(machineId, address);
+    else leftOut.set(machineId, `machine ${holder} has the same address, ${address}`);
+  }
+  return { served, leftOut };
+}
