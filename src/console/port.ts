@@ -1,4 +1,5 @@
 import type { Observable } from 'rxjs';
+import type { DrainEnd, MemberState } from '../domain/balancing/members.ts';
 import type { Slot } from '../domain/ids.ts';
 import type { GuardState } from '../domain/recovery/standing.ts';
 import type { MachineState } from '../domain/states.ts';
@@ -57,6 +58,65 @@ export interface UnlistedSummary {
   readonly provider: string;
   readonly sinceMs: number;
   readonly cause: string;
+}
+
+/** A machine as a member of a pool at one balancer. Times are epoch ms of the database clock. */
+export interface MemberSummary {
+  /** Null: no row and no listing tells where the machine is. */
+  readonly slot: Slot | null;
+  readonly machineId: string;
+  readonly state: MemberState;
+  readonly sinceMs: number;
+  /** Of `draining`: connections that are left then are cut. */
+  readonly deadlineMs: number | null;
+  /** Of `drained`: how it came to it. */
+  readonly how: DrainEnd | null;
+  /** It may be interrupted though it was not drained. */
+  readonly waived: boolean;
+  /** An order that waits for it is refused, for the reason in `note`. */
+  readonly refused: boolean;
+  /** As the balancer sees it; null: not known here. Only the daemon that tends the balancer knows. */
+  readonly health: 'up' | 'down' | 'unknown' | null;
+  /** Connections; null: not known. */
+  readonly sessions: number | null;
+  readonly note: string | null;
+}
+
+/** A pool at one of its balancers. */
+export interface PoolSummary {
+  readonly pool: string;
+  readonly balancer: string;
+  /** Kind of the balancer; null: it is not configured any more. */
+  readonly driver: string | null;
+  /** State of its statechart as it was last written down; null: nobody tended it yet. */
+  readonly state: string | null;
+  /** Why it is in that state, for people. */
+  readonly reason: string | null;
+  readonly settledAtMs: number | null;
+  /** When it was last read from the balancer. */
+  readonly observedAtMs: number | null;
+  /** Nothing is asked of the balancer for it before. */
+  readonly retryAtMs: number | null;
+  /** The panic guard keeps members from being dropped. */
+  readonly frozen: { readonly atMs: number; readonly reason: string } | null;
+  readonly paused: PoolRequest | null;
+  readonly tornDown: PoolRequest | null;
+  readonly minActive: number;
+  readonly members: readonly MemberSummary[];
+}
+/** What an operator asked of a pool, and is so until it is taken back. */
+export interface PoolRequest {
+  readonly atMs: number;
+  readonly by: string;
+  readonly reason: string;
+}
+
+/** Pools as the rows of the database tell them, and what this daemon itself sees of its balancers. */
+export interface PoolsView {
+  /** By pool and balancer. */
+  snapshot(): readonly PoolSummary[];
+  /** Something of it is different. */
+  readonly changes$: Observable<void>;
 }
 
 export interface FleetSnapshot {

@@ -1,13 +1,15 @@
 import { readFileSync, statSync } from 'node:fs';
 import { complaintsAboutTls } from '../adapters/agents/tls-check.ts';
 import { complaintAboutDataDirectory } from '../adapters/bmdb/embedded/data-directory.ts';
+import { BALANCER_DRIVERS } from '../adapters/balancer/drivers.ts';
+import type { BalancerDriver } from '../adapters/balancer/port.ts';
 import type { Clock, Random } from '../adapters/clock/port.ts';
 import { silentLog } from '../adapters/log/port.ts';
 import { silentMetrics } from '../adapters/metrics/port.ts';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
 import { complaintsAboutKeys } from '../adapters/ssh/key-ring.ts';
 import { publicBlob } from '../adapters/ssh/openssh-key.ts';
-import { ownSettingsOf, policyOf, type Config } from '../config.ts';
+import { ownBalancerSettingsOf, ownSettingsOf, policyOf, type Config } from '../config.ts';
 import { explain, FleetError } from '../domain/errors.ts';
 import { providerName } from '../domain/ids.ts';
 import {
@@ -15,6 +17,7 @@ import {
   complaintAboutPrivacy,
   complaintAboutStrangers,
 } from '../settings/file-checks.ts';
+import { openBalancer } from './balancers.ts';
 import { openProvider } from './providers.ts';
 import { hostOf } from './real-ports.ts';
 import { sshKeyFiles } from './ssh-keys.ts';
@@ -33,6 +36,8 @@ interface CheckMeans {
   readonly clock: Clock;
   readonly random: Random;
   readonly version: string;
+  /** Those of the program when absent. */
+  readonly balancerDrivers?: ReadonlyMap<string, BalancerDriver>;
 }
 
 /**
@@ -43,6 +48,7 @@ export async function checkAround(config: Config, means: CheckMeans): Promise<re
   const checks = [
     checkDatabase(config),
     ...Object.keys(config.providers).map((name) => checkProvider(config, name, means)),
+    ...Object.keys(config.balancers).map((name) => checkBalancer(config, name, means)),
     checkPrograms(config),
     checkSshKeys(config),
     checkAgentServer(config, means),
@@ -65,7 +71,7 @@ async function checkProvider(config: Config, name: string, means: CheckMeans): P
   const around = { hostKeyPolicy: policyOf(config, name) };
   const complaints = (await DRIVERS.get(driver)?.check?.(own, around)) ?? [];
   const findings = complaints.map(({ key, ...rest }) => ({ path: [...path, key], ...rest }));
-  const refusal = refusalOf(() =>
+  const refusal = await refusalOf(() =>
     openProvider(providerName(name), settings, {
       ...means,
       log: silentLog,
@@ -77,13 +83,25 @@ async function checkProvider(config: Config, name: string, means: CheckMeans): P
   return refusal === null ? findings : [...findings, { path, message: refusal }];
 }
 
+async function checkBalancer(config: Config, name: string, means: CheckMeans): Promise<Finding[]> {
+  const settings = config.balancers[name]!;
+  const path = ['balancers', name];
+  const drivers = means.balancerDrivers ?? BALANCER_DRIVERS;
+  const own = ownBalancerSettingsOf(settings);
+  const complaints = (await drivers.get(settings.driver)?.check?.(own)) ?? [];
+  const findings = complaints.map(({ key, ...rest }) => ({ path: [...path, key], ...rest }));
+  const around = { ...means, log: silentLog, metrics: silentMetrics, drivers };
+  const refusal = await refusalOf(() => openBalancer(name, settings, around).close());
+  return refusal === null ? findings : [...findings, { path, message: refusal }];
+}
+
 /** Ours may not be made yet. */
 const SOME_KEY = `ssh-ed25519 ${publicBlob(Buffer.alloc(32)).toString('base64')} check`;
 
-/** Nothing is stopped afterwards, as nothing was started: to open a provider calls nobody. */
-function refusalOf(open: () => unknown): string | null {
+/** A provider is not stopped afterwards, as nothing was started: to open one calls nobody. */
+async function refusalOf(open: () => unknown): Promise<string | null> {
   try {
-    open();
+    await open();
     return null;
   } catch (error) {
     if (error instanceof FleetError) return `is refused: ${explain(error)}`;

@@ -11,9 +11,14 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import type { BalancerDriver, LoadBalancer } from '../../src/adapters/balancer/port.ts';
 import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import { parseConfig } from '../../src/config.ts';
 import { checkAround } from '../../src/daemon/check.ts';
+import { UsageError } from '../../src/domain/errors.ts';
+import { driverTable } from '../../src/settings/driver-table.ts';
+import * as leaf from '../../src/settings/leaves.ts';
 import { issue, type Issued } from '../support/certificates.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'shepherd-check-'));
@@ -50,6 +55,7 @@ interface Changes {
   readonly ssh?: object;
   readonly database?: object;
   readonly providers?: object;
+  readonly balancers?: object;
 }
 const RACK = {
   driver: 'static',
@@ -57,7 +63,7 @@ const RACK = {
   inventory: 'file:inventory.json',
   hostKeyPolicy: 'tofu',
 };
-const config = (changes: Changes = {}) =>
+const config = (changes: Changes = {}, balancerDrivers?: ReadonlyMap<string, BalancerDriver>) =>
   parseConfig(
     {
       database: { embedded: { dataDir: 'made/data' } },
@@ -68,6 +74,7 @@ const config = (changes: Changes = {}) =>
       ...changes,
     },
     { baseDirectory: dir, checkFiles: true },
+    balancerDrivers,
   );
 /** `path: message`, warnings with a mark. */
 const findings = async (changes?: Changes) => {
@@ -84,6 +91,58 @@ test('C6: what is good is good, and nothing is made of it', async () => {
   expect(await findings()).toEqual([]);
   expect(readdirSync(dir)).toEqual(before);
 });
+
+describe('a balancer', () => {
+  const shelf = (own: Partial<BalancerDriver>) =>
+    driverTable<BalancerDriver>([
+      {
+        name: 'shelf',
+        settings: () => z.strictObject({ door: leaf.text('Where it is reached.') }),
+        open: () => tellTaleBalancer().balancer,
+        ...own,
+      },
+    ]);
+  const said = async (balancerDrivers: ReturnType<typeof shelf>) => {
+    const balancers = { edge: { driver: 'shelf', door: 'front' } };
+    const means = { clock: systemClock, random: systemRandom, version: '0', balancerDrivers };
+    const found = await checkAround(config({ balancers }, balancerDrivers), means);
+    return found.map(({ path, message }) => `${path.join('.')} ${message}`);
+  };
+
+  test('that can be opened is closed again, and nothing is asked of it', async () => {
+    const { balancer, calls } = tellTaleBalancer();
+    expect(await said(shelf({ open: () => balancer }))).toEqual([]);
+    expect(calls).toEqual(['close']);
+  });
+
+  test('whose settings contradict each other', async () => {
+    const open = () => {
+      throw new UsageError('front and back are one door');
+    };
+    expect(await said(shelf({ open }))).toEqual([
+      'balancers.edge is refused: front and back are one door',
+    ]);
+  });
+
+  test('whose driver finds that they cannot work', async () => {
+    const check = async () => [{ key: 'door', message: 'is not there; make it' }];
+    expect(await said(shelf({ check }))).toEqual(['balancers.edge.door is not there; make it']);
+  });
+});
+
+/** A balancer that only tells what was asked of it. */
+function tellTaleBalancer() {
+  const calls: string[] = [];
+  const balancer = new Proxy(
+    {},
+    {
+      get: (_, name) => async () => {
+        calls.push(String(name));
+      },
+    },
+  ) as LoadBalancer;
+  return { balancer, calls };
+}
 
 describe('C6: the certificate of the agent server', () => {
   test('with the key of another one', async () => {

@@ -10,6 +10,7 @@ import type {
 import type { Surroundings } from '../../settings/secret.ts';
 import type { Clock, Random } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
+import type { SettingComplaint } from '../provider/port.ts';
 import type { BalancerMetrics } from './metrics.ts';
 
 /**
@@ -23,6 +24,11 @@ export interface BalancerDriver<Settings = unknown> {
   settings(around: Surroundings): z.ZodObject;
   /** Makes a balancer. Makes no call yet. @throws {UsageError} settings that contradict each other. */
   open(settings: Settings, context: BalancerContext): LoadBalancer;
+  /**
+   * What of its settings cannot work, as far as files tell, so that a mistake is told before anything
+   * is started. Touches nothing, and asks nobody over a network. When absent: nothing is looked at.
+   */
+  check?(settings: Settings): Promise<readonly SettingComplaint[]>;
   /** The key by which two balancers of this driver are one and the same; null: they are not. */
   overlaps?(one: Settings, other: Settings): string | null;
 }

@@ -1,3 +1,6 @@
+import type { MemberState } from '../../domain/balancing/members.ts';
+import type { ObjectKind } from '../../domain/balancing/objects.ts';
+import type { PoolState } from '../../domain/balancing/pool-states.ts';
 import type { CreationOutcome } from '../../domain/provisioning/creation-end.ts';
 import type { Process, Rung } from '../../domain/machine.ts';
 import type { Processor } from '../../domain/processor.ts';
@@ -12,7 +15,7 @@ export type WorkResult = 'finished' | 'failed' | 'canceled' | 'lost';
  * Counters and gauges of the daemon; names and labels as exported at `/metrics`. Machine ids are
  * never labels. Every method is total: it neither throws nor waits.
  */
-export interface Metrics {
+export interface Metrics extends BalancingMetrics {
   transition(provider: string, from: string, to: string): void;
   /** Replaces the whole `shepherd_machines` family. */
   machines(
@@ -83,6 +86,67 @@ export interface Metrics {
   equinixWalk(list: string, consistent: boolean): void;
 }
 
+/** A pool at a balancer: the labels of its series. */
+export interface PoolLabels {
+  readonly driver: string;
+  /** Name of the configured balancer. */
+  readonly lb: string;
+  readonly pool: string;
+}
+
+/** What is counted of pools by the daemon that tends them, and of the calls of balancers' drivers. */
+export interface BalancingMetrics {
+  /** This daemon tends the pool from now on: its series exist, at 0. */
+  poolTended(pool: PoolLabels): void;
+  /** One pass: reading what is there, and all that followed of it. */
+  poolPass(pool: PoolLabels, seconds: number): void;
+  /** So long objects took to get ready after they were created. */
+  poolCreationWait(pool: PoolLabels, seconds: number): void;
+  /**
+   * `created`, `deleted`: objects. `createError`: a creation, or the wait for it, was given up;
+   * `deleteError`: so were removals. `deleteRetry`: one attempt to remove an object failed.
+   */
+  poolWrites(
+    pool: PoolLabels,
+    what: 'created' | 'deleted' | 'createError' | 'deleteError' | 'deleteRetry',
+    count: number,
+  ): void;
+  /** What the plan has still to do. To be told with each plan, and with zeros however a run ends. */
+  poolPending(
+    pool: PoolLabels,
+    counts: { readonly create: number; readonly destroy: number },
+  ): void;
+  /** Objects of ours that were read. */
+  poolRetrieved(pool: PoolLabels, type: ObjectKind, count: number): void;
+  /** A member was let go, so long after it got its last new connection. */
+  poolDrained(pool: PoolLabels, seconds: number): void;
+  /** Replaces the gauges of a pool. */
+  poolStanding(pool: PoolLabels, figures: PoolFigures): void;
+  /** This daemon does not tend the pool any more: its gauges go, so that nobody adds up old ones. */
+  poolLeft(pool: PoolLabels): void;
+  /** A request to a balancer was answered; `-1`: it was not. */
+  balancerCall(call: BalancerCallLabels & { readonly status: string }): void;
+  /** One request more, or less, waits for its answer. */
+  balancerInFlight(call: BalancerCallLabels, by: 1 | -1): void;
+}
+
+export interface BalancerCallLabels {
+  readonly driver: string;
+  readonly balancer: string;
+  /** What was asked for: a path without ids. */
+  readonly resource: string;
+  readonly method: string;
+}
+
+/** How a pool stands at a balancer. */
+export interface PoolFigures {
+  readonly state: PoolState;
+  readonly isFrozen: boolean;
+  /** Epoch ms; null: never yet. */
+  readonly settledAtMs: number | null;
+  readonly members: Readonly<Partial<Record<MemberState, number>>>;
+}
+
 export type GuardMetrics = Pick<Metrics, 'guard' | 'guardFrozen'>;
 
 /** What an iteration of a provisioner found. */
@@ -122,6 +186,17 @@ export type CreateOutcome = (typeof CREATE_OUTCOMES)[number];
 
 /** Counts nothing; for parts that run without a daemon around them. */
 export const silentMetrics: Metrics = {
+  poolTended: () => undefined,
+  poolPass: () => undefined,
+  poolCreationWait: () => undefined,
+  poolWrites: () => undefined,
+  poolPending: () => undefined,
+  poolRetrieved: () => undefined,
+  poolDrained: () => undefined,
+  poolStanding: () => undefined,
+  poolLeft: () => undefined,
+  balancerCall: () => undefined,
+  balancerInFlight: () => undefined,
   transition: () => undefined,
   machines: () => undefined,
   workStarted: () => undefined,

@@ -1,6 +1,7 @@
 import { Registry, collectDefaultMetrics } from 'prom-client';
 import type { Histogram } from 'prom-client';
 import { PROCESSORS, processorOf } from '../../domain/processor.ts';
+import { balancingMetrics } from './balancing-metrics.ts';
 import {
   bmdbFamilies,
   driverFamilies,
@@ -49,6 +50,7 @@ export function createPromMetrics({ version, schema, commit }: PromMetricsOption
     ...equinixMetrics(registry),
     ...provisionerMetrics(registry),
     ...driverMetrics(registry),
+    ...balancingMetrics(registry),
     observe(name, labels, seconds) {
       const histogram: Histogram = timing[name];
       histogram.observe(known(name, labels), seconds);

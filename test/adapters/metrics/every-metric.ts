@@ -6,6 +6,28 @@ import type { Metrics } from '../../../src/adapters/metrics/port.ts';
  */
 export function touchAll(metrics: Metrics): void {
   metrics.transition('equinix', 'Reserved', 'Provisioned');
+  const pool = { driver: 'haproxy', lb: 'edge', pool: 'api' };
+  metrics.poolTended(pool);
+  metrics.poolPass(pool, 3);
+  metrics.poolCreationWait(pool, 5);
+  for (const [index, what] of (
+    ['created', 'deleted', 'createError', 'deleteError', 'deleteRetry'] as const
+  ).entries()) {
+    metrics.poolWrites(pool, what, index + 11);
+  }
+  metrics.poolPending(pool, { create: 2, destroy: 1 });
+  metrics.poolRetrieved(pool, 'bind', 4);
+  metrics.poolDrained(pool, 17);
+  metrics.poolLeft({ ...pool, pool: 'web' });
+  metrics.poolStanding(pool, {
+    state: 'waiting',
+    isFrozen: true,
+    settledAtMs: 1_700_000_000_500,
+    members: { active: 6, draining: 1 },
+  });
+  const call = { driver: 'anexia', balancer: 'cloud', resource: 'LBaaS/v1/bind', method: 'GET' };
+  metrics.balancerCall({ ...call, status: '-1' });
+  metrics.balancerInFlight(call, 1);
   metrics.machines([
     { provider: 'equinix', state: 'Running', substate: 'healthy', count: 3 },
     { provider: 'equinix', state: 'Quarantined', substate: 'needsHuman', count: 2 },

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import * as prettier from 'prettier';
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
+import { balancingFamilies } from '../../../src/adapters/metrics/balancing-families.ts';
 import {
   bmdbFamilies,
   driverFamilies,
@@ -26,6 +27,7 @@ interface Family {
 }
 const registry = new Registry();
 const families = [
+  balancingFamilies,
   bmdbFamilies,
   driverFamilies,
   equinixFamilies,

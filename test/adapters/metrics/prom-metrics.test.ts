@@ -43,6 +43,32 @@ describe('prom metrics', () => {
     ]);
   });
 
+  test('a pool that another daemon tends leaves no gauge, and its counters stay', async () => {
+    const metrics = create();
+    const pool = { driver: 'haproxy', lb: 'edge', pool: 'api' };
+    const lines = async () =>
+      (await metrics.expose()).body.split('\n').filter((line) => line.includes('lb="edge"'));
+    metrics.poolTended(pool);
+    metrics.poolWrites(pool, 'created', 12);
+    metrics.poolPending(pool, { create: 3, destroy: 4 });
+    const standing = { isFrozen: true, settledAtMs: 1_000, members: { active: 2 } } as const;
+    metrics.poolStanding(pool, { ...standing, state: 'creating' });
+    metrics.poolStanding(pool, { ...standing, state: 'settled' });
+    expect(await lines()).toEqual(
+      expect.arrayContaining([
+        'shepherd_lb_state{driver="haproxy",lb="edge",pool="api",state="settled"} 1',
+        'shepherd_lb_state{driver="haproxy",lb="edge",pool="api",state="creating"} 0',
+        'shepherd_lb_frozen{driver="haproxy",lb="edge",pool="api"} 1',
+      ]),
+    );
+    metrics.poolLeft(pool);
+    const left = await lines();
+    expect(left.filter((line) => /pending|state|frozen|members|settled/.test(line))).toEqual([]);
+    expect(left).toContain(
+      'shepherd_lb_reconcile_created_total{driver="haproxy",lb="edge",pool="api"} 12',
+    );
+  });
+
   test('machines that need a human are counted by provider, and 0 where there is none', async () => {
     const metrics = create();
     const stuck = { provider: 'a', state: 'Quarantined', substate: 'needsHuman' };

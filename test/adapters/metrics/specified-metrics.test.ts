@@ -38,6 +38,29 @@ const SPECIFIED: Readonly<Record<string, readonly [type: string, ...labels: stri
   shepherd_ssh_insecure_connections_total: ['counter', 'provider'],
   shepherd_heartbeats_total: ['counter', 'outcome'],
   shepherd_heartbeat_seconds: ['histogram', 'outcome'],
+  shepherd_lb_reconcile_total_duration_seconds: ['histogram', 'driver', 'lb', 'pool'],
+  shepherd_lb_reconcile_create_resources_duration_seconds: ['histogram', 'driver', 'lb', 'pool'],
+  shepherd_lb_reconcile_create_errors_total: ['counter', 'driver', 'lb', 'pool'],
+  shepherd_lb_reconcile_delete_errors_total: ['counter', 'driver', 'lb', 'pool'],
+  shepherd_lb_reconcile_delete_retries_total: ['counter', 'driver', 'lb', 'pool'],
+  shepherd_lb_reconcile_created_total: ['counter', 'driver', 'lb', 'pool'],
+  shepherd_lb_reconcile_deleted_total: ['counter', 'driver', 'lb', 'pool'],
+  shepherd_lb_reconcile_resources_pending: ['gauge', 'driver', 'lb', 'pool', 'operation'],
+  shepherd_lb_reconcile_retrieved_resources_total: ['counter', 'driver', 'lb', 'pool', 'type'],
+  shepherd_lb_http_client_requests_total: [
+    'counter',
+    'driver',
+    'lb',
+    'resource',
+    'method',
+    'status',
+  ],
+  shepherd_lb_http_client_requests_in_flight: ['gauge', 'driver', 'lb', 'resource', 'method'],
+  shepherd_lb_members: ['gauge', 'driver', 'lb', 'pool', 'state'],
+  shepherd_lb_drain_duration_seconds: ['histogram', 'driver', 'lb', 'pool'],
+  shepherd_lb_last_settled_timestamp_seconds: ['gauge', 'driver', 'lb', 'pool'],
+  shepherd_lb_state: ['gauge', 'driver', 'lb', 'pool', 'state'],
+  shepherd_lb_frozen: ['gauge', 'driver', 'lb', 'pool'],
   shepherd_build_info: ['gauge', 'version', 'commit', 'schema'],
 };
 /** Which values a label has, where that was agreed. */
@@ -51,6 +74,8 @@ const VALUES: Readonly<Record<string, readonly [label: string, ...values: string
     'unavailable',
   ],
   shepherd_provider_discrepancies: ['kind', 'failed', 'missing', 'orphan'],
+  shepherd_lb_reconcile_resources_pending: ['operation', 'create', 'destroy'],
+  shepherd_lb_members: ['state', 'active', 'drained', 'draining', 'joining', 'warming'],
 };
 
 interface Series {

@@ -1,0 +1,43 @@
+import type { BalancerDriver, LoadBalancer } from '../adapters/balancer/port.ts';
+import type { Clock, Random } from '../adapters/clock/port.ts';
+import type { Log } from '../adapters/log/port.ts';
+import type { BalancingMetrics } from '../adapters/metrics/port.ts';
+import { ownBalancerSettingsOf, type BalancerConfig } from '../config.ts';
+import { UsageError } from '../domain/errors.ts';
+
+/** What a balancer is opened with. */
+export interface BalancerMeans {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Pick<BalancingMetrics, 'balancerCall' | 'balancerInFlight'>;
+  /** Of this program, for the user agent. */
+  readonly version: string;
+  /** By the name that a configuration gives in `driver:`. */
+  readonly drivers: ReadonlyMap<string, BalancerDriver>;
+}
+
+/**
+ * Opens one configured balancer; makes no call yet. Whoever opens it closes it.
+ * @throws {UsageError} settings that contradict each other.
+ */
+export function openBalancer(
+  name: string,
+  settings: BalancerConfig,
+  means: BalancerMeans,
+): LoadBalancer {
+  const driver = means.drivers.get(settings.driver);
+  if (!driver) throw new UsageError(`balancer ${name}: there is no driver ${settings.driver}`);
+  const { clock, random, metrics, version } = means;
+  return driver.open(ownBalancerSettingsOf(settings), {
+    name,
+    clock,
+    random,
+    log: means.log.child({ component: `balancer ${name}` }),
+    metrics: {
+      request: (call) => metrics.balancerCall({ ...call, driver: driver.name }),
+      inFlight: (call, by) => metrics.balancerInFlight({ ...call, driver: driver.name }, by),
+    },
+    userAgent: `shepherd/${version}`,
+  });
+}
