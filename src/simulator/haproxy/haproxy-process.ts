@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { signalProcess } from '../hosts/processes.ts';
+import { startWatchdog, type Watchdog } from './watchdog.ts';
 
 /** Where distributions put it, though few users have these in their path. */
 const USUAL_PATHS = ['/usr/sbin', '/usr/local/sbin'];
@@ -27,13 +29,18 @@ function isProgram(path: string): boolean {
 }
 
 export interface HaproxyOptions {
+  /** Where everything of it is kept, also when it has ended; absent: a directory that is removed then. */
+  readonly dir?: string;
+  /** It ended, and nobody had asked for that. @param words what it logged last. */
+  readonly onDeath?: (words: string) => void;
   /** Lines of the operator's own configuration, after those without which it would not work. */
   readonly base?: readonly string[];
 }
 
 /**
  * An HAProxy of its own, as the system's would be set up for Shepherd: master and workers, a file of
- * the operator's, and a directory of generated ones, all in a directory that is removed at the end.
+ * the operator's, and a directory of generated ones, all in one directory. However this process ends,
+ * HAProxy ends: by `stop`, by `abandon`, or by a watchdog.
  */
 export interface Haproxy {
   readonly program: string;
@@ -53,8 +60,10 @@ export interface Haproxy {
   halt(): Promise<void>;
   /** Starts it after `halt`. */
   start(): Promise<void>;
-  /** Ends it, and removes its directory. */
+  /** Ends it, and removes its directory unless that was given. */
   stop(): Promise<void>;
+  /** Kills it without waiting, for an end in the same instant. */
+  abandon(): void;
 }
 
 const START_PATIENCE_MS = 30_000;
@@ -63,38 +72,60 @@ const LOOK_EVERY_MS = 25;
 const LOG_LINES_MAX = 2_000;
 
 /** Starts it without any privilege. @throws {Error} it is not installed, or does not start. */
-export async function startHaproxy({ base = [] }: HaproxyOptions = {}): Promise<Haproxy> {
+export async function startHaproxy(options: HaproxyOptions = {}): Promise<Haproxy> {
+  const { base = [], onDeath } = options;
   const program = findHaproxy();
   if (program === null) throw new Error('haproxy is not installed: apt-get install haproxy');
-  const dir = await mkdtemp(join(tmpdir(), 'shepherd-haproxy-'));
+  const dir = options.dir ?? (await mkdtemp(join(tmpdir(), 'shepherd-haproxy-')));
   const baseFile = join(dir, 'base.cfg');
   const poolsDir = join(dir, 'pools');
-  const masterSocket = join(dir, 'master.sock');
+  const sockets = await socketsIn(dir);
+  const { masterSocket } = sockets;
+  const removed = [...sockets.removed, ...(options.dir === undefined ? [dir] : [])];
   const log: string[] = [];
   let child: ChildProcess | null = null;
+  let watchdog: Watchdog | null = null;
+  /** The one whose death is asked for, or is told by throwing. */
+  let expected: ChildProcess | null = null;
   const start = async () => {
-    child = spawn(program, ['-W', '-S', masterSocket, '-f', baseFile, '-f', poolsDir], {
+    const args = ['-W', '-S', masterSocket, '-f', baseFile, '-f', poolsDir];
+    // In a process group of its own: Ctrl-C at a terminal is not for it.
+    const started = spawn(program, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
       cwd: dir,
+      detached: true,
     });
-    for (const stream of [child.stdout!, child.stderr!]) {
+    child = started;
+    expected = started;
+    for (const stream of [started.stdout, started.stderr]) {
       createInterface(stream).on('line', (line) => {
         log.push(line);
         if (log.length > LOG_LINES_MAX) log.shift();
       });
     }
-    await up(child, masterSocket, log);
+    const watching = startWatchdog(started.pid, removed);
+    watchdog = watching;
+    started.once('exit', () => {
+      watching.dismiss();
+      if (expected !== started) onDeath?.(lastWords(log));
+    });
+    await up(started, masterSocket, log);
+    expected = null;
   };
   const halt = async () => {
+    expected = child;
     if (child !== null) await end(child);
+    watchdog?.dismiss();
   };
+  const clean = () =>
+    Promise.all(removed.map((path) => rm(path, { recursive: true, force: true })));
   try {
-    await mkdir(poolsDir);
+    await mkdir(poolsDir, { recursive: true, mode: 0o700 });
     await writeFile(baseFile, [...BASE, ...base, ''].join('\n'));
     await start();
   } catch (error) {
     await halt();
-    await rm(dir, { recursive: true, force: true });
+    await clean();
     throw error;
   }
   return {
@@ -108,10 +139,29 @@ export async function startHaproxy({ base = [] }: HaproxyOptions = {}): Promise<
     },
     async stop() {
       await halt();
-      await rm(dir, { recursive: true, force: true });
+      await clean();
+    },
+    abandon() {
+      expected = child;
+      if (child?.pid !== undefined) signalProcess(child.pid, 'SIGKILL');
     },
   };
 }
+
+/** A path of a socket has at most 107 bytes, and HAProxy adds some for a moment. */
+const SOCKET_PATH_MAX = 90;
+
+/** Where its socket is: in its directory, unless that has too long a name. */
+async function socketsIn(dir: string) {
+  const masterSocket = join(dir, 'master.sock');
+  if (Buffer.byteLength(masterSocket) <= SOCKET_PATH_MAX) {
+    return { masterSocket, removed: [masterSocket] };
+  }
+  const short = await mkdtemp(join(tmpdir(), 'shepherd-haproxy-'));
+  return { masterSocket: join(short, 'master.sock'), removed: [short] };
+}
+
+const lastWords = (log: readonly string[]): string => log.slice(-5).join('; ');
 
 /** Without an answer within that time an old worker would live for as long as a client likes. */
 const BASE = ['global', '  maxconn 2000', '  hard-stop-after 10m'];
@@ -127,7 +177,7 @@ async function up(child: ChildProcess, socket: string, log: readonly string[]): 
     if (/^\d+\s+worker\s/m.test(await ask(socket, 'show proc'))) return;
     await sleep(LOOK_EVERY_MS);
   }
-  throw new Error(`haproxy does not start: ${log.slice(-5).join('; ')}`);
+  throw new Error(`haproxy does not start: ${lastWords(log)}`);
 }
 
 /** What its master says to a command; empty: nobody answers. */
