@@ -89,10 +89,12 @@ async function checkBalancer(config: Config, name: string, means: CheckMeans): P
   const drivers = means.balancerDrivers ?? BALANCER_DRIVERS;
   const own = ownBalancerSettingsOf(settings);
   const complaints = (await drivers.get(settings.driver)?.check?.(own)) ?? [];
-  const findings = complaints.map(({ key, ...rest }) => ({ path: [...path, key], ...rest }));
   const around = { ...means, log: silentLog, metrics: silentMetrics, drivers };
   const refusal = await refusalOf(() => openBalancer(name, settings, around).close());
-  return refusal === null ? findings : [...findings, { path, message: refusal }];
+  return [
+    ...complaints.map(({ key, ...rest }) => ({ path: [...path, key], ...rest })),
+    ...(refusal === null ? [] : [{ path, message: refusal }]),
+  ];
 }
 
 /** Ours may not be made yet. */
