@@ -1,3 +1,4 @@
+import { mayServe } from './balancing/members.ts';
 import { slotIdOf, slotOf } from './ids.ts';
 import type {
   HoldKind,
@@ -8,7 +9,7 @@ import type {
   Process,
   ProviderStatus,
 } from './machine.ts';
-import { DEFAULT_ESCALATION } from './policy.ts';
+import { DEFAULT_ESCALATION, SERVE_WAIT_MS } from './policy.ts';
 import type { LossPolicy } from './policy.ts';
 
 /**
@@ -34,7 +35,8 @@ export type Refusal =
   | 'it waits after a failure'
   | 'it cools down after an attempt'
   | 'it is not lost'
-  | 'its agent start is not given up';
+  | 'its agent start is not given up'
+  | 'it still serves';
 
 export function installState(row: Pick<MachineRow, 'installation'>): InstallState {
   const { requestGeneration, reportGeneration, reportResult } = row.installation;
@@ -119,14 +121,17 @@ export interface Circumstances {
 
 /**
  * Why a process may not start on the machine now; null: it may. An order makes a machine one for its
- * process whether or not it is lost, and no wait holds it up; whatever else bars it still bars it.
+ * process whether or not it is lost, and no wait holds it up but that for its load balancers;
+ * whatever else bars it still bars it.
  */
 export const refusal = (process: Process, row: MachineRow, now: Circumstances): Refusal | null =>
-  ineligibility(process, row, now) ?? coolDownOf(process, row, now.nowMs);
+  ineligibility(process, row, now) ??
+  coolDownOf(process, row, now.nowMs) ??
+  (isAwaitingDrain(process, row, now) ? 'it still serves' : null);
 
 /**
- * Why the machine is not one for the process; null: it is, and only the ladder's cool-down may still
- * keep the process from starting. Statistics count these machines as pending.
+ * Why the machine is not one for the process; null: it is, and only the ladder's cool-down or its load
+ * balancers may still keep the process from starting. Statistics count these machines as pending.
  */
 export function ineligibility(
   process: Process,
@@ -189,13 +194,17 @@ export const isInstallationDue = (row: Pick<MachineRow, 'installation'>): boolea
 
 /** Why a request that is due is not handed to the agent now; null: it is. It may be later. */
 export function handOutRefusal(
-  row: Pick<MachineRow, 'provided' | 'quarantine' | 'deprovision'>,
+  row: Pick<MachineRow, 'provided' | 'quarantine' | 'deprovision' | 'members'>,
   now: Pick<Circumstances, 'holds' | 'nowMs'>,
 ): Refusal | null {
   if (isQuarantined(row, now.nowMs)) return 'it is quarantined';
   if (row.deprovision !== null) return 'it is to be deprovisioned';
-  return isHeld(row, 'preserve', now) ? 'a hold forbids it' : null;
+  if (isHeld(row, 'preserve', now)) return 'a hold forbids it';
+  return serves(row) ? 'it still serves' : null;
 }
+
+/** A load balancer may be sending traffic to the machine. */
+export const serves = ({ members }: Pick<MachineRow, 'members'>): boolean => members.some(mayServe);
 
 /**
  * The holder of the key is the agent that was started last on the machine.
@@ -321,4 +330,30 @@ function coolDownOf(process: Process, row: MachineRow, nowMs: number): Refusal |
   if (!isLadder(process) || next === null || next <= nowMs) return null;
   if (orderFor(process, row, nowMs)) return null;
   return 'it cools down after an attempt';
+}
+
+/** Processes that interrupt what a machine serves. */
+const INTERRUPTING: readonly Process[] = [
+  'ShepherdRecovery',
+  'ShepherdReinstall',
+  'ShepherdDeprovision',
+];
+
+/**
+ * Whether the process has to wait until the machine's load balancers let it go. Whoever asked for it
+ * may have said that it need not; and what nobody asked for waits no longer than `serveWaitEndMs`.
+ */
+function isAwaitingDrain(process: Process, row: MachineRow, now: Circumstances): boolean {
+  if (!INTERRUPTING.includes(process) || !serves(row)) return false;
+  if (process === 'ShepherdDeprovision') return row.deprovision?.drain !== 'skip';
+  const order = orderFor(process, row, now.nowMs);
+  if (order) return order.drain !== 'skip';
+  const endMs = serveWaitEndMs(row, now.loss);
+  return endMs !== null && now.nowMs <= endMs;
+}
+
+/** Until then the ladder waits for load balancers; null: it does not wait. */
+export function serveWaitEndMs(row: MachineRow, loss: LossPolicy): number | null {
+  const sinceMs = lostAtMs(row, loss) ?? row.startAttempt?.atMs ?? null;
+  return sinceMs === null ? null : sinceMs + (loss.serveWaitMs ?? SERVE_WAIT_MS);
 }

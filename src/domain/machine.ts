@@ -1,3 +1,4 @@
+import type { MemberRow } from './balancing/members.ts';
 import type { MachineId, ProviderName, SessionId, Slot, Witness } from './ids.ts';
 import type { Traits } from './traits.ts';
 
@@ -39,7 +40,13 @@ export type Ownership = 'ours' | 'foreign' | 'untagged';
 
 export const RUNGS = ['restartingAgent', 'rebooting', 'powerCycling', 'reinstalling'] as const;
 export type Rung = (typeof RUNGS)[number];
-export const HOLD_KINDS = ['no-start', 'no-recover', 'no-allocate', 'preserve'] as const;
+export const HOLD_KINDS = [
+  'no-start',
+  'no-recover',
+  'no-allocate',
+  'preserve',
+  'no-serve',
+] as const;
 export type HoldKind = (typeof HOLD_KINDS)[number];
 export const QUARANTINE_KINDS = ['needsHuman', 'conflict', 'byOperator'] as const;
 export type QuarantineKind = (typeof QUARANTINE_KINDS)[number];
@@ -122,7 +129,17 @@ export type DecisionVerb = (typeof DECISION_VERBS)[number];
 /** Things that operators ask of the guard, for the fleet or a provider. */
 export const GUARD_VERBS = ['freeze', 'thaw'] as const;
 export type GuardVerb = (typeof GUARD_VERBS)[number];
-export type Verb = OrderVerb | DecisionVerb | GuardVerb;
+/** Things that operators ask of a pool, at one balancer or all. */
+export const POOL_VERBS = ['pause-pool', 'resume-pool', 'thaw-pool', 'teardown-pool'] as const;
+export type PoolVerb = (typeof POOL_VERBS)[number];
+export type Verb = OrderVerb | DecisionVerb | GuardVerb | PoolVerb;
+
+/**
+ * How a machine that serves is to leave its pools: `skip`: nobody waits for the balancers; `force`:
+ * though fewer members stay active than a pool is to have.
+ */
+export const DRAIN_MODES = ['skip', 'force'] as const;
+export type DrainMode = (typeof DRAIN_MODES)[number];
 
 /** Work that an operator asked for on one machine. */
 export interface OrderRow {
@@ -132,6 +149,8 @@ export interface OrderRow {
   readonly reason: string;
   /** A reboot that does not ask the system first. */
   readonly force: boolean;
+  /** Null: it waits until the machine's balancers let it go. */
+  readonly drain: DrainMode | null;
   readonly expiresAtMs: number;
 }
 
@@ -150,6 +169,8 @@ export interface RequestRow {
   readonly createdAtMs: number;
   /** From this time on it is refused, epoch ms. */
   readonly expiresAtMs: number;
+  /** Of a verb that is about a pool: which, and at which balancer (null: all of its); else absent. */
+  readonly pool?: { readonly pool: string; readonly balancer: string | null };
 }
 
 /** What the guard has decided for the fleet or one provider. */
@@ -218,6 +239,8 @@ export interface MachineRow {
     readonly requestedAtMs: number;
     readonly requestedBy: string;
     readonly reason: string;
+    /** Null: it waits until the machine's balancers let it go. */
+    readonly drain: DrainMode | null;
     /** Calls made to the provider. */
     readonly attempts: number;
     readonly askedAtMs: number | null;
@@ -226,6 +249,8 @@ export interface MachineRow {
   readonly missing: { readonly sinceMs: number; readonly seen: number } | null;
   /** Pinned SSH host key, base64 of the wire blob. */
   readonly hostKey: string | null;
+  /** What it is to load balancers; none: no traffic comes to it by one. */
+  readonly members: readonly MemberRow[];
   readonly work: readonly LiveWork[];
   readonly backoffs: readonly BackoffRow[];
   /**
@@ -261,6 +286,8 @@ export interface HoldRow {
   readonly setBy: string;
   readonly reason: string;
   readonly untilMs: number | null;
+  /** Of `no-serve`: though fewer members stay active than a pool is to have. Absent: no. */
+  readonly force?: boolean;
 }
 
 /** A slot that rests after a failed creation. */

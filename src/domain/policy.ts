@@ -17,6 +17,8 @@ export interface LossPolicy {
   readonly periodMs: number;
   /** Unbroken heartbeats for this long end an episode of recovery; `LADDER_RESET_MS` when absent. */
   readonly ladderResetMs?: number;
+  /** The ladder waits so long for load balancers to let a lost machine go; `SERVE_WAIT_MS` when absent. */
+  readonly serveWaitMs?: number;
   /** When starting the agent is given up; `DEFAULT_ESCALATION` when absent. */
   readonly escalation?: EscalationPolicy;
 }
@@ -61,6 +63,8 @@ export const PERMIT_RETURNED_AFTER = 3;
 export const LADDER_RESET_MS = 30 * 60_000;
 /** Boots of a machine of each kind that are remembered. */
 export const BOOT_TIMES_KEPT = 5;
+/** An unreachable balancer must not keep a dead machine dead. */
+export const SERVE_WAIT_MS = 10 * 60_000;
 /** Penalties of a slot in a row double up to this. */
 export const PENALTY_MAX_MS = 24 * 3_600_000;
 /** A creation whose device no complete listing showed for so long is forgotten. */

@@ -1,8 +1,17 @@
+import { mayServe } from './balancing/members.ts';
 import { barOf, PROCESS_FOR } from './eligibility.ts';
 import type { Circumstances, Refusal } from './eligibility.ts';
 import { slotIdOf, slotOf } from './ids.ts';
 import { ORDER_VERBS } from './machine.ts';
-import type { HoldKind, MachineRow, OrderVerb, RequestRow, Verb } from './machine.ts';
+import type {
+  DrainMode,
+  HoldKind,
+  MachineRow,
+  OrderVerb,
+  PoolVerb,
+  RequestRow,
+  Verb,
+} from './machine.ts';
 
 /** What operators ask for: which requests are to be settled now, and which are work. */
 
@@ -21,14 +30,21 @@ export interface InstallImage {
 /** A request that is no work: it is carried out by writing it down. */
 export type Decision =
   /** `untilMs` in epoch ms; null: until it is taken away. */
-  | { readonly verb: 'hold'; readonly kind: HoldKind; readonly untilMs: number | null }
+  | {
+      readonly verb: 'hold';
+      readonly kind: HoldKind;
+      readonly untilMs: number | null;
+      readonly force?: boolean;
+    }
   | { readonly verb: 'unhold'; readonly kind: HoldKind }
   | { readonly verb: 'quarantine'; readonly untilMs: number | null }
   | { readonly verb: 'release'; readonly forgetHostKey: boolean }
   /** `fault`: why the image cannot be installed; null: it can. */
   | { readonly verb: 'install'; readonly image: InstallImage; readonly fault: string | null }
-  | { readonly verb: 'deprovision' | 'clear-backoff' | 'cancel-install' | 'withdraw' }
-  | { readonly verb: 'freeze' | 'thaw' };
+  | { readonly verb: 'deprovision'; readonly drain: DrainMode | null }
+  | { readonly verb: 'clear-backoff' | 'cancel-install' | 'withdraw' }
+  | { readonly verb: 'freeze' | 'thaw' }
+  | { readonly verb: PoolVerb; readonly pool: string; readonly balancer: string | null };
 
 /**
  * How an order ends that failed: where it was asked for and neither proved nor refused for certain, it
@@ -98,7 +114,18 @@ export function orderRefusal(
   if (row.unreadable !== undefined) return row.unreadable;
   if (row.provided && !isOnSlot(row, request)) return goneText(request);
   const bar = barOf(process, row, now);
-  return bar === null || mayPass(bar, row) ? null : barText(bar, row);
+  if (bar !== null && !mayPass(bar, row)) return barText(bar, row);
+  return drainRefusal(request, row);
+}
+
+/** Why the machine's load balancers never let it go for the order; null: they do, or may yet. */
+function drainRefusal({ key }: Pick<RequestRow, 'key'>, row: MachineRow): string | null {
+  const { order, members } = row;
+  if (order?.key === key && order.drain === 'skip') return null;
+  const found = members.find((member) => mayServe(member) && member.refused);
+  return found
+    ? (found.note ?? `pool ${found.pool} at ${found.balancer} does not let it go`)
+    : null;
 }
 
 /** A machine that is being installed may be rebooted once it runs. */

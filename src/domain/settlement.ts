@@ -10,8 +10,19 @@ import {
   wasAskedFor,
 } from './requests.ts';
 import type { Decision, InstallImage } from './requests.ts';
-import { DECISION_VERBS, GUARD_VERBS, ORDER_VERBS, RUNGS } from './machine.ts';
-import type { GuardRow, HoldKind, MachineRow, RequestRow, Rung, Verb } from './machine.ts';
+import { poolVerdict } from './balancing/pool-verbs.ts';
+import type { PoolRow } from './balancing/pool-row.ts';
+import { DECISION_VERBS, GUARD_VERBS, ORDER_VERBS, POOL_VERBS, RUNGS } from './machine.ts';
+import type {
+  DrainMode,
+  GuardRow,
+  HoldKind,
+  MachineRow,
+  PoolVerb,
+  RequestRow,
+  Rung,
+  Verb,
+} from './machine.ts';
 import { RUNG_FACTS } from './recovery/rungs.ts';
 
 /** What becomes of a request when it is settled. */
@@ -25,6 +36,8 @@ export interface Scene {
   readonly row: MachineRow | null;
   /** What the guard has decided for the scope that it names. */
   readonly guard: GuardRow | null;
+  /** How the pool that it names stands, at each balancer that it means. */
+  readonly pools: readonly PoolRow[];
   readonly now: Circumstances;
   /** What is to be installed was handed to the agent of a machine on the slot, and not reported. */
   readonly isInstalling: boolean;
@@ -32,12 +45,20 @@ export interface Scene {
 
 /** What is to be written, beside the end of the request and the line in the slot's log. */
 export type Effect =
-  | { readonly do: 'hold'; readonly kind: HoldKind; readonly untilMs: number | null }
+  | {
+      readonly do: 'hold';
+      readonly kind: HoldKind;
+      readonly untilMs: number | null;
+      readonly force: boolean;
+    }
   | { readonly do: 'unhold'; readonly kind: HoldKind }
   | { readonly do: 'quarantine'; readonly untilMs: number | null }
   | { readonly do: 'release'; readonly forgetHostKey: boolean }
-  | { readonly do: 'deprovision' | 'clearBackoff' }
+  | { readonly do: 'deprovision'; readonly drain: DrainMode | null }
+  | { readonly do: 'clearBackoff' }
   | { readonly do: 'freeze' | 'thaw' }
+  /** Of these rows what operators ask of pools is written. */
+  | { readonly do: 'changePools'; readonly rows: readonly PoolRow[] }
   | { readonly do: 'install'; readonly generation: bigint; readonly image: InstallImage }
   | { readonly do: 'cancelInstall'; readonly generation: bigint }
   /** The order ends as refused, unless it was asked for meanwhile. */
@@ -57,7 +78,12 @@ export interface Settlement {
 }
 
 /** All verbs that operators may use. Newer programs may know more of them, and settle those. */
-export const VERBS: readonly Verb[] = [...ORDER_VERBS, ...DECISION_VERBS, ...GUARD_VERBS];
+export const VERBS: readonly Verb[] = [
+  ...ORDER_VERBS,
+  ...DECISION_VERBS,
+  ...GUARD_VERBS,
+  ...POOL_VERBS,
+];
 
 /**
  * How the request ends; null: it stays open, as it is work that may still be carried out, or a verb
@@ -112,7 +138,7 @@ function decide(scene: Scene): Settlement {
     case 'cancel-install':
       return cancelInstall(request, scene.row!);
     case 'deprovision':
-      return deprovision(scene, scene.row!);
+      return deprovision(scene, decision);
     case 'clear-backoff':
       return clearBackoff(scene, scene.row!);
     case 'withdraw':
@@ -121,6 +147,11 @@ function decide(scene: Scene): Settlement {
       return freeze(scene);
     case 'thaw':
       return thaw(scene);
+    case 'pause-pool':
+    case 'resume-pool':
+    case 'thaw-pool':
+    case 'teardown-pool':
+      return changePools(scene, decision);
     default:
       // A newer program may have filed what this one cannot read.
       return refused('this program cannot read it; upgrade it');
@@ -137,7 +168,7 @@ const untilText = (untilMs: number | null, end: string): string =>
 const underWayText = ({ isInstalling }: Scene): string =>
   isInstalling ? '; an installation was handed to its agent before, and may be under way' : '';
 
-function hold(scene: Scene, { kind, untilMs }: Of<'hold'>): Settlement {
+function hold(scene: Scene, { kind, untilMs, force = false }: Of<'hold'>): Settlement {
   const { request, now } = scene;
   if (untilMs !== null && untilMs <= now.nowMs) return refused(OVER);
   const before = holdOf(request, kind, now);
@@ -145,7 +176,7 @@ function hold(scene: Scene, { kind, untilMs }: Of<'hold'>): Settlement {
   const underWay = kind === 'preserve' ? underWayText(scene) : '';
   return done(
     `${kind} holds ${untilText(untilMs, 'it is taken away')}${instead}${underWay}`,
-    { do: 'hold', kind, untilMs },
+    { do: 'hold', kind, untilMs, force },
     { kind: 'held', reason: `${kind}: ${request.reason}` },
   );
 }
@@ -208,8 +239,9 @@ function keyText({ hostKey, quarantine: found }: MachineRow, forgetHostKey: bool
 
 const formerText = (row: MachineRow): string => quarantineText(row).replace('it is', 'it was');
 
-function deprovision(scene: Scene, row: MachineRow): Settlement {
+function deprovision(scene: Scene, { drain }: Of<'deprovision'>): Settlement {
   const { request, now } = scene;
+  const row = scene.row!;
   if (isHeld(row, 'preserve', now)) return refused('a hold preserves it');
   if (isInConflict(row, now.nowMs)) {
     return refused(`${quarantineText(row)}: release it first`);
@@ -218,7 +250,7 @@ function deprovision(scene: Scene, row: MachineRow): Settlement {
   if (before) return done(`${before.requestedBy} asked for it already: ${before.reason}`);
   return done(
     `it is to be given back${underWayText(scene)}`,
-    { do: 'deprovision' },
+    { do: 'deprovision', drain },
     { kind: 'deprovisionRequested', reason: request.reason },
   );
 }
@@ -301,4 +333,10 @@ function freeze({ guard }: Scene): Settlement {
 function thaw({ guard }: Scene): Settlement {
   const before = guard?.frozen ? `; it was frozen by ${frozenText(guard)}` : '; it was not frozen';
   return done(`thawed${before}`, { do: 'thaw' });
+}
+
+function changePools({ request, pools, now }: Scene, decision: Of<PoolVerb>): Settlement {
+  const { refusal, outcome, rows } = poolVerdict(pools, decision, { ...request, atMs: now.nowMs });
+  if (refusal) return refused(outcome);
+  return done(outcome, rows.length === 0 ? null : { do: 'changePools', rows });
 }

@@ -36,6 +36,7 @@ export const requestedAt = (atMs: number): NonNullable<MachineRow['deprovision']
   requestedAtMs: atMs,
   requestedBy: 'ann',
   reason: 'no longer needed',
+  drain: null,
   attempts: 0,
   askedAtMs: null,
 });

@@ -45,6 +45,7 @@ const row = (change: Partial<MachineRow> = {}): MachineRow => ({
   deprovision: null,
   missing: null,
   hostKey: null,
+  members: [],
   work: [],
   backoffs: [],
   ...change,
@@ -53,6 +54,7 @@ const ASKED = {
   requestedAtMs: NOW,
   requestedBy: 'ann',
   reason: 'test',
+  drain: null,
   attempts: 0,
   askedAtMs: null,
 };
@@ -172,6 +174,7 @@ describe('recovery', () => {
       by: 'ann',
       reason: 'x',
       force: false,
+      drain: null,
       expiresAtMs: NOW + 1,
     };
     const wait = { untilMs: NOW + 1, cause: '', lastIntervalSeconds: 60 };

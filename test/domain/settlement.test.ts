@@ -27,6 +27,7 @@ const settle = (decision: Decision, given: Given = {}) =>
     decision,
     row: given.row === undefined ? machineRow() : given.row,
     guard: null,
+    pools: [],
     now: {
       holds: (given.holds ?? []).map((kind) => hold(kind)),
       nowMs: NOW_MS,
@@ -67,9 +68,19 @@ describe('a decision is refused', () => {
       { row: inConflict },
       /already$/,
     ],
-    ['against a hold', { verb: 'deprovision' }, { holds: ['preserve'] }, 'a hold preserves it'],
+    [
+      'against a hold',
+      { verb: 'deprovision', drain: null },
+      { holds: ['preserve'] },
+      'a hold preserves it',
+    ],
     ['against a hold', install(), { holds: ['preserve'] }, 'a hold preserves it'],
-    ['in a conflict', { verb: 'deprovision' }, { row: inConflict }, /: release it first$/],
+    [
+      'in a conflict',
+      { verb: 'deprovision', drain: null },
+      { row: inConflict },
+      /: release it first$/,
+    ],
     ['in a conflict', install(), { row: inConflict }, /: release it first$/],
     ['with a faulty image', install('too big'), {}, 'that cannot be installed: too big'],
     [
@@ -94,7 +105,7 @@ describe('a decision is refused', () => {
   });
 
   it.each(DECISION_VERBS)('%s, of which this program cannot read what was filed', (verb) => {
-    const scene = { request: requestRow({ verb }), row: machineRow(), guard: null };
+    const scene = { request: requestRow({ verb }), row: machineRow(), guard: null, pools: [] };
     const now = { holds: [], nowMs: NOW_MS, loss: DEFAULT_LOSS };
     expect(settlementOf({ ...scene, now, decision: null, isInstalling: false })).toMatchObject({
       state: 'refused',
@@ -107,6 +118,7 @@ describe('a decision is carried out', () => {
   it('with what is to be written', () => {
     expect(settle({ verb: 'hold', kind: 'no-start', untilMs: null })?.effect).toEqual({
       do: 'hold',
+      force: false,
       kind: 'no-start',
       untilMs: null,
     });
@@ -114,7 +126,7 @@ describe('a decision is carried out', () => {
       do: 'release',
       forgetHostKey: true,
     });
-    expect(settle({ verb: 'deprovision' })?.effect).toEqual({ do: 'deprovision' });
+    expect(settle({ verb: 'deprovision', drain: null })?.effect).toEqual({ do: 'deprovision', drain: null });
   });
 
   it('with the next generation of an installation, whichever number is the highest', () => {
@@ -144,6 +156,7 @@ describe('a request stays open', () => {
     decision: null,
     row,
     guard: null,
+    pools: [],
     now: { holds: [], nowMs: NOW_MS, loss: DEFAULT_LOSS },
     isInstalling: false,
   });

@@ -119,5 +119,6 @@ const EMPTY: Omit<BmdbSnapshot, keyof ReadingMoment> = {
   leases: [],
   requests: [],
   guard: [],
+  pools: [],
   sessions: [],
 };

@@ -45,6 +45,7 @@ export const HURRY: Pace = {
     handOutMs: 5_000,
     periodMs: 1_000,
     ladderResetMs: 3_000,
+    serveWaitMs: 5_000,
     escalation: { failuresMax: 4, attemptAgeMs: 5_000 },
   },
   budget: { percent: 25, perGroupMax: 16, fleetMax: 24 },

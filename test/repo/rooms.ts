@@ -195,13 +195,17 @@ export const PG: LargeRoom = {
       holds: "the guard's rows, what it counts, and the lines about silent machines",
       may: [],
     },
+    balancing: { holds: 'members of pools, and how pools stand', may: ['claims'] },
     requests: { holds: 'what operators ask for: filed, listed, ended', may: [] },
     people: {
       holds: 'carrying out what operators asked for',
-      may: ['guard', 'reading', 'requests'],
+      may: ['balancing', 'guard', 'reading', 'requests'],
     },
     heartbeats: { holds: 'batches of heartbeats and what agents report', may: [] },
-    reading: { holds: 'rows, changes, and what people look up', may: ['guard', 'requests'] },
+    reading: {
+      holds: 'rows, changes, and what people look up',
+      may: ['balancing', 'guard', 'requests'],
+    },
     provisioning: {
       holds: 'intents, leases, listings, holds, and machines that a provider made',
       may: ['reading'],

@@ -81,6 +81,7 @@ export const orderRow = (change: Partial<OrderRow> = {}): OrderRow => ({
   by: 'ann',
   reason: 'it is slow',
   force: false,
+  drain: null,
   expiresAtMs: NOW_MS + 3_600_000,
   ...change,
 });
@@ -91,6 +92,7 @@ export const deprovisionAsked = (
   requestedAtMs: NOW_MS,
   requestedBy: 'ann',
   reason: 'it is not needed',
+  drain: null,
   attempts: 0,
   askedAtMs: null,
   ...change,

@@ -2,7 +2,7 @@ import { fromPromise } from 'xstate';
 import type { Bmdb, BmdbSession } from '../../adapters/bmdb/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import { slot, type SessionId, type Slot } from '../../domain/ids.ts';
-import { GUARD_VERBS, type RequestRow } from '../../domain/machine.ts';
+import { GUARD_VERBS, POOL_VERBS, type RequestRow } from '../../domain/machine.ts';
 import { rankOf } from '../../domain/preference.ts';
 import { guard, type GuardFindings } from '../../machines/guard.ts';
 import type { GuardWatch } from './watch.ts';
@@ -21,7 +21,7 @@ export interface GuardDeps {
   readonly log: Log;
 }
 
-const VERBS: ReadonlySet<string> = new Set(GUARD_VERBS);
+const VERBS: ReadonlySet<string> = new Set([...GUARD_VERBS, ...POOL_VERBS]);
 /** A request about a slot that is still unknown after so long is about no slot of ours. */
 export const STRAY_MS = 10_000;
 
@@ -77,8 +77,10 @@ const isDue =
     return mirror.nowMs() >= request.createdAtMs + rank * headStartMs;
   };
 
-const keyOf = ({ provider, slotId }: RequestRow): string =>
-  provider !== null && slotId !== null ? slot(provider, slotId) : (provider ?? 'fleet');
+function keyOf({ provider, slotId, pool }: RequestRow): string {
+  if (pool) return `pool ${pool.pool} at ${pool.balancer ?? 'all balancers'}`;
+  return provider !== null && slotId !== null ? slot(provider, slotId) : (provider ?? 'fleet');
+}
 
 async function settle(session: BmdbSession, request: RequestRow, log: Log): Promise<void> {
   const { key, verb, by, reason } = request;

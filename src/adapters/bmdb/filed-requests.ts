@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { UsageError } from '../../domain/errors.ts';
-import { HOLD_KINDS } from '../../domain/machine.ts';
-import type { Verb } from '../../domain/machine.ts';
+import { DRAIN_MODES, HOLD_KINDS, POOL_VERBS } from '../../domain/machine.ts';
+import type { DrainMode, RequestRow, Verb } from '../../domain/machine.ts';
 import type { MachineId, ProviderName } from '../../domain/ids.ts';
 import { plainText } from '../../domain/texts.ts';
 import type { Decision, InstallImage } from '../../domain/requests.ts';
@@ -18,6 +18,8 @@ const VALID_FOR_MAX_MS = 90 * 86_400_000;
 // No control characters, no halves of characters, nothing that breaks a line.
 const KEY = /^[^\p{C}\p{Zl}\p{Zp}]{1,200}$/u;
 const PROVIDER = /^[a-z][a-z0-9-]{0,30}$/;
+/** Of pools and balancers. */
+const POOL_NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/i;
 const SLOT_MAX = 128;
 /** Times that there is a date for. */
 const TIME_MAX_MS = 8_640_000_000_000_000;
@@ -49,20 +51,25 @@ export function filedRequest(request: NewRequest): FiledRequest {
   if (!(validForMs > 0 && validForMs <= VALID_FOR_MAX_MS)) {
     throw new UsageError(`a request is valid for up to 90 days, not ${validForMs} ms`);
   }
-  const place = 'scope' in what ? scopeOf(what.scope) : placeOf(what.verb, what.target);
+  const place = placeOf(what);
   const parameters = parametersOf(what);
   return { key, by, reason, validForMs, verb: what.verb, ...place, parameters };
 }
 
 type Place = Pick<FiledRequest, 'provider' | 'slotId' | 'machineId'>;
 
-function scopeOf(scope: 'fleet' | ProviderName): Place {
-  const nowhere = { slotId: null, machineId: null };
-  if (scope === 'fleet') return { provider: null, ...nowhere };
-  return { provider: requireProvider(scope), ...nowhere };
+function placeOf(what: RequestedThing): Place {
+  if ('scope' in what) return scopeOf(what.scope);
+  return 'pool' in what ? NOWHERE : targetOf(what.verb, what.target);
 }
 
-function placeOf(verb: Verb, { provider, slotId, machineId }: RequestTarget): Place {
+const NOWHERE: Place = { provider: null, slotId: null, machineId: null };
+
+function scopeOf(scope: 'fleet' | ProviderName): Place {
+  return scope === 'fleet' ? NOWHERE : { ...NOWHERE, provider: requireProvider(scope) };
+}
+
+function targetOf(verb: Verb, { provider, slotId, machineId }: RequestTarget): Place {
   requireProvider(provider);
   if (slotId === '' || slotId.length > SLOT_MAX || plainText(slotId) !== slotId) {
     throw new UsageError(`"${plainText(slotId, SLOT_MAX)}" is no name of a slot`);
@@ -81,9 +88,18 @@ function requireProvider(name: ProviderName): ProviderName {
 function parametersOf(what: RequestedThing): RequestDetails {
   switch (what.verb) {
     case 'reboot':
-      return { force: what.force };
-    case 'hold':
-      return { kind: requireKind(what.kind), untilMs: requireTime(what.untilMs) };
+      return { force: what.force, ...drainOf(what.drain) };
+    case 'restart-agent':
+    case 'reinstall':
+    case 'deprovision':
+      return drainOf(what.drain);
+    case 'hold': {
+      const kind = requireKind(what.kind);
+      if (what.force && kind !== 'no-serve') {
+        throw new UsageError(`only a hold no-serve may be forced, not ${kind}`);
+      }
+      return { kind, untilMs: requireTime(what.untilMs), ...(what.force && { force: true }) };
+    }
     case 'unhold':
       return { kind: requireKind(what.kind) };
     case 'quarantine':
@@ -92,9 +108,30 @@ function parametersOf(what: RequestedThing): RequestDetails {
       return { forgetHostKey: what.forgetHostKey };
     case 'install':
       return { image: keptImage(what.image) };
+    case 'pause-pool':
+    case 'resume-pool':
+    case 'thaw-pool':
+    case 'teardown-pool': {
+      const { pool, balancer } = what;
+      return {
+        pool: requirePoolName(pool, 'pool'),
+        balancer: balancer === null ? null : requirePoolName(balancer, 'balancer'),
+      };
+    }
     default:
       return {};
   }
+}
+
+function drainOf(drain: DrainMode | null = null): RequestDetails {
+  if (drain === null) return {};
+  if (DRAIN_MODES.includes(drain)) return { drain };
+  throw new UsageError(`a machine leaves its pools by ${DRAIN_MODES.join(' or ')}`);
+}
+
+function requirePoolName(name: string, of: string): string {
+  if (POOL_NAME.test(name)) return name;
+  throw new UsageError(`"${plainText(name, SLOT_MAX)}" is no name of a ${of}`);
 }
 
 function requireKind<Kind extends string>(kind: Kind): Kind {
@@ -144,13 +181,20 @@ const IMAGE = z.object({
   cloudInit: z.string().optional(),
 });
 const DECISION = z.discriminatedUnion('verb', [
-  z.object({ verb: z.literal('hold'), kind: KIND, untilMs: TIME }),
+  z.object({
+    verb: z.literal('hold'),
+    kind: KIND,
+    untilMs: TIME,
+    force: z.boolean().default(false),
+  }),
   z.object({ verb: z.literal('unhold'), kind: KIND }),
   z.object({ verb: z.literal('quarantine'), untilMs: TIME }),
   z.object({ verb: z.literal('release'), forgetHostKey: z.boolean() }),
   z.object({ verb: z.literal('install'), image: IMAGE }),
-  z.object({ verb: z.enum(['deprovision', 'clear-backoff', 'cancel-install', 'withdraw']) }),
+  z.object({ verb: z.literal('deprovision'), drain: z.enum(DRAIN_MODES).nullable().default(null) }),
+  z.object({ verb: z.enum(['clear-backoff', 'cancel-install', 'withdraw']) }),
   z.object({ verb: z.enum(['freeze', 'thaw']) }),
+  z.object({ verb: z.enum(POOL_VERBS), pool: NAME, balancer: NAME.nullable() }),
 ]);
 
 /** A decision as it was kept; null: the verb is work, or this program cannot read what was kept. */
@@ -162,6 +206,15 @@ export function decisionOf(verb: Verb, parameters: unknown): Decision | null {
     ? { ...rest, cloudInit: new Uint8Array(Buffer.from(cloudInit, 'base64')) }
     : rest;
   return { verb: data.verb, image, fault: imageFault(image) };
+}
+
+/** Which pool a request is about; absent: none. For `RequestRow`. */
+export function poolOf(verb: Verb, parameters: unknown): Pick<RequestRow, 'pool'> {
+  if (!(POOL_VERBS as readonly Verb[]).includes(verb)) return {};
+  const decision = decisionOf(verb, parameters);
+  return decision && 'pool' in decision
+    ? { pool: { pool: decision.pool, balancer: decision.balancer } }
+    : {};
 }
 
 /** @throws {UsageError} what was filed under the key before is something else. */

@@ -1,6 +1,7 @@
 import { CLEARABLE, type Clearable } from '../../domain/provisioning/update.ts';
 import { plainText, plainTextOr } from '../../domain/texts.ts';
 import type {
+  BalancingBook,
   Bmdb,
   BmdbSession,
   FailureEffects,
@@ -52,8 +53,30 @@ const plainSession = (session: BmdbSession): BmdbSession => ({
   ...session,
   claim: async (process, machineId) => plainWork(await session.claim(process, machineId)),
   intents: plainIntents(session.intents),
+  balancing: plainBalancing(session.balancing),
   updateProvided: (machineId, patch) =>
     session.updateProvided(machineId, { ...patch, ...plainTold(patch) }),
+});
+
+/** What balancers answer ends up in notes and reasons. */
+const plainBalancing = (book: BalancingBook): BalancingBook => ({
+  ...book,
+  write: (lease, pool, changes) =>
+    book.write(
+      lease,
+      pool,
+      changes.map((change) =>
+        change.note === undefined ? change : { ...change, note: plainTextOr(change.note) },
+      ),
+    ),
+  note: (lease, pool, { frozen, ...patch }) =>
+    book.note(lease, pool, {
+      ...patch,
+      ...(patch.reason === undefined ? {} : { reason: plainTextOr(patch.reason) }),
+      ...(frozen === undefined
+        ? {}
+        : { frozen: frozen && { ...frozen, reason: plainText(frozen.reason) } }),
+    }),
 });
 
 const plainWork = (work: Work): Work => ({

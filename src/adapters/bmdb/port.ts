@@ -1,4 +1,5 @@
 import type { Observable } from 'rxjs';
+import type { PoolRow } from '../../domain/balancing/pool-row.ts';
 import type { HeartbeatStore } from '../../domain/heartbeat.ts';
 import type { Cursor, MachineId, ProviderName, SessionId, Witness } from '../../domain/ids.ts';
 import type {
@@ -17,10 +18,12 @@ import type {
 } from '../../domain/machine.ts';
 import type { GuardCounts } from '../../domain/recovery/guard-judgement.ts';
 import type { Traits } from '../../domain/traits.ts';
+import type { BalancingBook } from './balancing-port.ts';
 import type { RequestBook, RequestState } from './requests-port.ts';
 import type { Work } from './work-port.ts';
 import type { BmdbInspection } from './inspection-port.ts';
 
+export type { BalancingBook, MemberChange, MemberVerdict, PoolPatch } from './balancing-port.ts';
 export type {
   BmdbInspection,
   CandidateQuery,
@@ -147,6 +150,8 @@ export interface BmdbSurroundings extends ReadingMoment {
   readonly requests: readonly RequestRow[];
   /** Of the fleet and of each provider that was ever frozen. */
   readonly guard: readonly GuardRow[];
+  /** How pools stand at their balancers, by pool and balancer. */
+  readonly pools: readonly PoolRow[];
   /** Live sessions, with their component, for the ranking between daemons. */
   readonly sessions: readonly { readonly sessionId: SessionId; readonly component: string }[];
 }
@@ -200,6 +205,7 @@ export interface BmdbSession {
    */
   releaseWork(machineId: MachineId, epoch?: string): Promise<void>;
   readonly intents: IntentBook;
+  readonly balancing: BalancingBook;
   /**
    * Takes a job that one daemon is to do at a time, such as `provisioner/<provider>`, or keeps it:
    * then the answer is the same lease.

@@ -1,6 +1,6 @@
 import assert from 'node:assert';
 import type { MachineRow, Process } from '../../domain/machine.ts';
-import type { FinishChange } from './port.ts';
+import type { FinishChange, MemberChange } from './port.ts';
 
 /** What callers of the port must keep to, and texts of the log; the same in every implementation. */
 
@@ -31,6 +31,25 @@ export function holdForMs(hold: {
     throw new RangeError(`amount ${amount} of a hold`);
   return Math.min(forMs, HOLD_MAX_MS);
 }
+
+/** @throws {RangeError} two changes of one machine, or one that does not say what it must. */
+export function requireChanges(changes: readonly MemberChange[]): void {
+  const machines = new Set(changes.map((each) => each.machineId));
+  if (machines.size < changes.length) throw new RangeError('two changes of one member');
+  for (const { machineId, to, graceMs, how, sessions } of changes) {
+    const of = `member ${machineId}`;
+    if (to === 'drained' && how === undefined) throw new RangeError(`how was ${of} drained?`);
+    if (to === 'draining' && !isPeriod(graceMs)) {
+      throw new RangeError(`${of} cannot drain for ${graceMs} ms`);
+    }
+    if (typeof sessions === 'number' && !(Number.isSafeInteger(sessions) && sessions >= 0)) {
+      throw new RangeError(`${of} cannot have ${sessions} connections`);
+    }
+  }
+}
+
+const isPeriod = (ms: number | undefined): boolean =>
+  ms !== undefined && ms >= 0 && ms <= HOLD_MAX_MS;
 
 /** Only work that gives a machine back may make it disappear. */
 export function requireFitting(process: Process, change: FinishChange): void {

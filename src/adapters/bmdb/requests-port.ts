@@ -1,4 +1,4 @@
-import type { GuardVerb, HoldKind, RequestRow } from '../../domain/machine.ts';
+import type { DrainMode, GuardVerb, HoldKind, PoolVerb, RequestRow } from '../../domain/machine.ts';
 import type { MachineId, ProviderName } from '../../domain/ids.ts';
 import type { InstallImage } from '../../domain/requests.ts';
 
@@ -40,14 +40,26 @@ export interface RequestTarget {
 }
 
 export type RequestedThing =
-  | { readonly verb: 'restart-agent' | 'reinstall'; readonly target: RequestTarget }
-  | { readonly verb: 'reboot'; readonly target: RequestTarget; readonly force: boolean }
+  | {
+      readonly verb: 'restart-agent' | 'reinstall' | 'deprovision';
+      readonly target: RequestTarget;
+      /** How it is to leave its pools; null when absent. */
+      readonly drain?: DrainMode | null;
+    }
+  | {
+      readonly verb: 'reboot';
+      readonly target: RequestTarget;
+      readonly force: boolean;
+      readonly drain?: DrainMode | null;
+    }
   | {
       readonly verb: 'hold';
       readonly target: RequestTarget;
       readonly kind: HoldKind;
       /** Epoch ms; null: until it is taken away. */
       readonly untilMs: number | null;
+      /** Of `no-serve`: though fewer members stay active than a pool is to have. */
+      readonly force?: boolean;
     }
   | { readonly verb: 'unhold'; readonly target: RequestTarget; readonly kind: HoldKind }
   | { readonly verb: 'quarantine'; readonly target: RequestTarget; readonly untilMs: number | null }
@@ -63,11 +75,17 @@ export type RequestedThing =
    * nothing was asked for yet.
    */
   | {
-      readonly verb: 'deprovision' | 'clear-backoff' | 'cancel-install' | 'withdraw';
+      readonly verb: 'clear-backoff' | 'cancel-install' | 'withdraw';
       readonly target: RequestTarget;
     }
   | { readonly verb: 'install'; readonly target: RequestTarget; readonly image: InstallImage }
-  | { readonly verb: GuardVerb; readonly scope: 'fleet' | ProviderName };
+  | { readonly verb: GuardVerb; readonly scope: 'fleet' | ProviderName }
+  /**
+   * `pause-pool`: nothing is changed at the balancer. `resume-pool` ends a pause and a tear-down.
+   * `thaw-pool` accepts what the panic guard froze. `teardown-pool` removes all of it from the balancer.
+   * A `balancer` of null means all that the pool has.
+   */
+  | { readonly verb: PoolVerb; readonly pool: string; readonly balancer: string | null };
 
 export interface RequestState extends RequestRow {
   readonly state: 'open' | 'done' | 'refused';

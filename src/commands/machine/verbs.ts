@@ -1,8 +1,8 @@
 import type { RequestedThing, RequestTarget } from '../../adapters/bmdb/port.ts';
-import type { GuardVerb, Verb } from '../../domain/machine.ts';
+import type { GuardVerb, PoolVerb, Verb } from '../../domain/machine.ts';
 
 /** Things that may be asked of one machine. */
-export type MachineVerb = Exclude<Verb, GuardVerb>;
+export type MachineVerb = Exclude<Verb, GuardVerb | PoolVerb>;
 
 /** What is asked, without where. */
 export type Wish = Asked<Extract<RequestedThing, { readonly target: RequestTarget }>>;

@@ -35,6 +35,8 @@ export interface MemberRow {
    * its balancer cannot be reached.
    */
   readonly waived: boolean;
+  /** It is not let go, for the reason that `note` gives: an order that waits for it is refused. */
+  readonly refused: boolean;
   /** Why it is not let go, or what is wrong with it, for people; null: nothing. */
   readonly note: string | null;
   /** Connections that it had when the row was written last; null: not known. */
@@ -44,6 +46,15 @@ export interface MemberRow {
 /** Whether the balancer may be sending traffic to the machine, as far as is known. */
 export const mayServe = ({ state, waived }: Pick<MemberRow, 'state' | 'waived'>): boolean =>
   state !== 'drained' && !waived;
+
+/** What a member may become; itself, too. One without a row may only be `joining`. */
+export const SUCCESSORS: Readonly<Record<MemberState, readonly MemberState[]>> = {
+  joining: ['warming', 'active', 'draining', 'drained'],
+  warming: ['active', 'draining', 'drained'],
+  active: ['draining', 'drained'],
+  draining: ['active', 'drained'],
+  drained: ['joining'],
+};
 
 /** What is to become of a machine in a pool, as rows, listing and clock say. */
 export type Wish =

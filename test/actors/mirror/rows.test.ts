@@ -13,6 +13,7 @@ const around = {
   sessions: [],
   requests: [],
   guard: [],
+  pools: [],
   providerHolds: [],
   leases: [],
 };

@@ -52,6 +52,7 @@ const scan = (count = MACHINES): BmdbSnapshot => ({
   leases: [],
   requests: [],
   guard: [],
+  pools: [],
   sessions: [],
 });
 const forever = new AbortController().signal;

@@ -204,6 +204,7 @@ describe('the guard', () => {
     by: 'ann',
     reason: 'it hangs',
     force: false,
+    drain: null,
     expiresAtMs: NOW_MS + 3_600_000,
   };
   const ordered = (facts: Map<Slot, SlotFacts>, at: number) => {

@@ -64,6 +64,7 @@ const order = (verb: OrderRow['verb'], change: Partial<OrderRow> = {}): OrderRow
   by: 'ann',
   reason: 'because',
   force: false,
+  drain: null,
   expiresAtMs: NOW_MS + HOUR,
   ...change,
 });

@@ -1,7 +1,7 @@
 import { NotFound, NothingToDo } from '../../../src/domain/errors.ts';
 import type { RequestRow } from '../../../src/domain/machine.ts';
 import { EXPIRED, isOnSlot, isOrder } from '../../../src/domain/requests.ts';
-import { filedRequest, requireSame } from '../../../src/adapters/bmdb/filed-requests.ts';
+import { filedRequest, poolOf, requireSame } from '../../../src/adapters/bmdb/filed-requests.ts';
 import type { FiledRequest } from '../../../src/adapters/bmdb/filed-requests.ts';
 import { refused } from '../../../src/domain/settlement.ts';
 import { endRequests, touchRequest } from './request-ends.ts';
@@ -67,6 +67,7 @@ function file(memory: Memory, asked: FiledRequest): MemRequest {
   const nowMs = memory.now();
   const request: MemRequest = {
     ...rest,
+    ...poolOf(rest.verb, rest.parameters),
     createdAtMs: nowMs,
     expiresAtMs: nowMs + validForMs,
     state: 'open',

@@ -1,6 +1,7 @@
 import { refusal } from '../../../src/domain/eligibility.ts';
 import type { Circumstances, Refusal } from '../../../src/domain/eligibility.ts';
 import type { SessionId } from '../../../src/domain/ids.ts';
+import { DRAIN_MODES } from '../../../src/domain/machine.ts';
 import type { MachineRow, OrderRow, OrderVerb, Process } from '../../../src/domain/machine.ts';
 import { isOnSlot } from '../../../src/domain/requests.ts';
 import type { MemMachine, Memory, MemWork } from './tables.ts';
@@ -25,7 +26,8 @@ function orderOf({ orders, requests, now }: Memory, row: MachineRow): OrderRow |
   if (!found || found.expiresAtMs <= now() || !isOnSlot(row, found)) return null;
   const { key, verb, by, reason, expiresAtMs, parameters } = found;
   const force = parameters['force'] === true;
-  return { key, verb: verb as OrderVerb, by, reason, force, expiresAtMs };
+  const drain = DRAIN_MODES.find((each) => each === parameters['drain']) ?? null;
+  return { key, verb: verb as OrderVerb, by, reason, force, drain, expiresAtMs };
 }
 export const rowsOf = (memory: Memory): MachineRow[] =>
   [...memory.machines.values()].map((machine) => rowOf(memory, machine));

@@ -4,6 +4,7 @@ import {
   createSessionDeadline,
   type SessionDeadline,
 } from '../../../src/adapters/bmdb/pg/session-deadline.ts';
+import { createBalancingBook } from './balancing.ts';
 import { createIntentBook } from './intents.ts';
 import { takeJob } from './jobs.ts';
 import { cancelOn, cancelWork } from './leases.ts';
@@ -62,6 +63,7 @@ export function openSession(memory: Memory, options: SessionOptions): BmdbSessio
       if (machine) cancelOn(memory, machine, 'released', isMine);
     },
     intents: createIntentBook(memory, gate),
+    balancing: createBalancingBook(memory, gate),
     lease: async (name) => takeJob(memory, gate, name),
     settle: async (key) => settle(memory, gate, key),
     updateProvided: async (machineId, patch) => updateProvided(memory, gate, machineId, patch),

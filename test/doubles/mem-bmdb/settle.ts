@@ -18,6 +18,7 @@ import {
   type Memory,
   type MemRequest,
 } from './tables.ts';
+import { poolKey } from './balancing.ts';
 import { guardRow } from './guard-rows.ts';
 import { endRequests } from './request-ends.ts';
 import { toRequest, toState } from './requests.ts';
@@ -46,6 +47,7 @@ function sceneOf(memory: Memory, found: MemRequest): Scene {
     decision: decisionOf(request.verb, found.parameters),
     row: machine ? rowOf(memory, machine) : null,
     guard: guardRow(memory.guard, scopeOf(request)),
+    pools: poolsOf(memory, request),
     now: circumstances(memory),
     isInstalling: isInstalling(memory, request),
   };
@@ -59,6 +61,11 @@ function isInstalling(memory: Memory, { provider, slotId }: RequestRow): boolean
       isOnSlot(row, { provider, slotId, machineId: row.machineId }),
   );
 }
+
+const poolsOf = (memory: Memory, { pool }: RequestRow) =>
+  [...memory.pools.values()].filter(
+    (row) => row.pool === pool?.pool && (pool.balancer ?? row.balancer) === row.balancer,
+  );
 
 const scopeOf = ({ provider }: RequestRow): string => provider ?? FLEET;
 
@@ -76,6 +83,9 @@ function apply(memory: Memory, scene: Scene, effect: Effect): void {
     case 'thaw':
       memory.guard.rows.set(scopeOf(request), thawedByOperator(guard!, now.nowMs));
       return;
+    case 'changePools':
+      for (const row of effect.rows) memory.pools.set(poolKey(row), row);
+      return;
     default:
       applyToMachine(memory, memory.machines.get(request.machineId!)!, request, effect);
   }
@@ -84,11 +94,11 @@ function apply(memory: Memory, scene: Scene, effect: Effect): void {
 function hold(
   memory: Memory,
   request: RequestRow,
-  { kind, untilMs }: Extract<Effect, { do: 'hold' }>,
+  { kind, untilMs, force }: Extract<Effect, { do: 'hold' }>,
 ): void {
   const { by: setBy, reason } = request;
   const [provider, slotId] = [request.provider!, request.slotId!];
-  const set = { provider, slotId, kind, setBy, reason, untilMs };
+  const set = { provider, slotId, kind, setBy, reason, untilMs, ...(force && { force }) };
   memory.holds = [...othersThan(memory, request, kind), set];
 }
 
@@ -97,7 +107,7 @@ const othersThan = ({ holds }: Memory, { provider, slotId }: RequestRow, kind: H
     (each) => each.provider !== provider || each.slotId !== slotId || each.kind !== kind,
   );
 
-type OnMachine = Exclude<Effect, { do: 'hold' | 'unhold' | 'freeze' | 'thaw' }>;
+type OnMachine = Exclude<Effect, { do: 'hold' | 'unhold' | 'freeze' | 'thaw' | 'changePools' }>;
 
 function applyToMachine(
   memory: Memory,
@@ -121,6 +131,7 @@ function applyToMachine(
           requestedAtMs: nowMs,
           requestedBy: by,
           reason,
+          drain: effect.drain,
           attempts: 0,
           askedAtMs: null,
         },

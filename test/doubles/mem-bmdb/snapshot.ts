@@ -1,5 +1,6 @@
 import { cursor as asCursor } from '../../../src/domain/ids.ts';
 import type { Cursor, MachineId } from '../../../src/domain/ids.ts';
+import { poolKey } from './balancing.ts';
 import { isUnsettled, toIntentRow } from './intents.ts';
 import { readJobs } from './jobs.ts';
 import { readOpenRequests } from './requests.ts';
@@ -69,6 +70,7 @@ function surroundings(memory: Memory): BmdbSurroundings {
     leases: readJobs(memory),
     requests: readOpenRequests(memory),
     guard: [...memory.guard.rows.values()],
+    pools: [...memory.pools.values()].toSorted((a, b) => (poolKey(a) < poolKey(b) ? -1 : 1)),
     sessions: [...sessions.values()]
       .filter((session) => isSessionAlive(memory, session.sessionId))
       .map(({ sessionId, component }) => ({ sessionId, component })),

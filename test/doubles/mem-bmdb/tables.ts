@@ -1,4 +1,5 @@
 import { Subject } from 'rxjs';
+import type { PoolRow } from '../../../src/domain/balancing/pool-row.ts';
 import { Unreachable } from '../../../src/domain/errors.ts';
 import {
   machineId,
@@ -130,6 +131,8 @@ export interface MemTables {
   /** By name. */
   readonly jobs: Map<string, MemJob>;
   readonly guard: MemGuard;
+  /** By `poolKey`. */
+  readonly pools: Map<string, PoolRow>;
   /** By key. */
   readonly requests: Map<string, MemRequest>;
   /** Keys of the open orders; one for a machine. */
@@ -177,6 +180,7 @@ export function createMemory(options: MemBmdbOptions): Memory {
     unlisted: [],
     jobs: new Map(),
     guard: createMemGuard(),
+    pools: new Map(),
     requests: new Map(),
     orders: new Map(),
     changes: [],
@@ -229,6 +233,7 @@ export const emptyRow = (id: string, createdAtMs: number): MachineRow => ({
   deprovision: null,
   missing: null,
   hostKey: null,
+  members: [],
   work: [],
   backoffs: [],
 });

@@ -74,11 +74,13 @@ export const TAGS: readonly MemTag[] = [
       ['reason', 'text'],
       ['asked_at', 'timestamptz'],
       ['attempts', 'int8'],
+      ['drain', 'text'],
     ],
     read: ({ row: { deprovision } }) =>
       deprovision && [
         ...[text(deprovision.requestedAtMs), deprovision.requestedBy, deprovision.reason],
         ...[text(deprovision.askedAtMs), text(deprovision.attempts)],
+        deprovision.drain,
       ],
   },
   {

@@ -9,7 +9,7 @@ import {
   QUARANTINE_KINDS,
   RUNGS,
 } from '../../../domain/machine.ts';
-import { DEFAULT_ESCALATION } from '../../../domain/policy.ts';
+import { DEFAULT_ESCALATION, SERVE_WAIT_MS } from '../../../domain/policy.ts';
 import type { LossPolicy } from '../../../domain/policy.ts';
 import { LIVE } from './sql.ts';
 
@@ -20,8 +20,8 @@ import { LIVE } from './sql.ts';
  * Every expression speaks of the aliases of `FROM`: m (machines), p (provided), a (agent started),
  * h (heartbeat), r (installation request), o (installation report), t (start attempt), l (ladder),
  * q (quarantined), d (deprovision request), y (order). Whoever joins these itself, under the same
- * names, may leave `FROM` out. Work, sessions, backoffs and holds are looked up in subqueries of
- * their own.
+ * names, may leave `FROM` out. Work, sessions, backoffs, holds and members are looked up in subqueries
+ * of their own.
  */
 
 interface Case {
@@ -34,9 +34,12 @@ interface Case {
  * @param busy for whoever reads work and backoffs anyway; looked up when absent.
  */
 export const refusalSql = (process: Process, loss: LossPolicy, busy?: Busy): string =>
-  oneOf([...ineligible(process, loss, busy), ...coolDown(process)]);
+  oneOf([...ineligible(process, loss, busy), ...coolDown(process), ...serving(process, loss)]);
 
-/** An expression over `FROM`: the same but for the ladder's cool-down. See `ineligibility`. */
+/**
+ * An expression over `FROM`: the same but for the ladder's cool-down and the load balancers. See
+ * `ineligibility`.
+ */
 export const ineligibilitySql = (process: Process, loss: LossPolicy): string =>
   oneOf(ineligible(process, loss));
 
@@ -94,7 +97,13 @@ export const giveBackRefusalSql = (): string =>
  * An expression over `p`, `q` and `d`: why an installation is not handed to the agent, or NULL. See
  * `handOutRefusal`.
  */
-export const handOutRefusalSql = (): string => oneOf([QUARANTINED, LEAVING, heldBy(['preserve'])]);
+export const handOutRefusalSql = (): string =>
+  oneOf([
+    QUARANTINED,
+    LEAVING,
+    heldBy(['preserve']),
+    { when: servesSql('p.machine_id'), then: 'it still serves' },
+  ]);
 /** A condition over `p`, `q`, `d`, `r` and `o`: see `barOf`. */
 export const isBarredSql = (process: Process): string =>
   `(${bars(process)
@@ -241,8 +250,33 @@ const coolDown = (process: Process): Case[] =>
 
 /** What keeps the process from nothing that somebody ordered. See `orderFor`. */
 function unlessOrdered(process: Process, cases: readonly Case[]): Case[] {
-  const verbs = ORDER_VERBS.filter((verb) => PROCESS_FOR[verb] === process);
-  if (verbs.length === 0) return [...cases];
-  const ordered = `coalesce(y.verb IN (${quoted(verbs)}), false)`;
+  const ordered = orderedFor(process);
+  if (ordered === null) return [...cases];
   return cases.map(({ when, then }) => ({ when: `NOT ${ordered} AND (${when})`, then }));
+}
+
+/** Over `y`: the process carries out an order; null: it never does. */
+function orderedFor(process: Process): string | null {
+  const verbs = ORDER_VERBS.filter((verb) => PROCESS_FOR[verb] === process);
+  return verbs.length === 0 ? null : `coalesce(y.verb IN (${quoted(verbs)}), false)`;
+}
+
+/** See `isAwaitingDrain`. Whether anything serves is looked up last. */
+function serving(process: Process, loss: LossPolicy): Case[] {
+  const waits = awaitsDrain(process, loss);
+  if (waits === null) return [];
+  return [{ when: `${waits} AND ${servesSql('m.machine_id')}`, then: 'it still serves' }];
+}
+
+/** A balancer may be sending traffic to the machine. See `mayServe`. @param machine an expression. */
+const servesSql = (machine: string): string => `EXISTS (SELECT 1 FROM pool_members g
+  WHERE g.machine_id = ${machine} AND g.state <> 'drained' AND NOT g.waived)`;
+
+function awaitsDrain(process: Process, loss: LossPolicy): string | null {
+  if (process === 'ShepherdDeprovision') return `d.drain IS DISTINCT FROM 'skip'`;
+  if (!isLadder(process)) return null;
+  const since = `CASE WHEN a.machine_id IS NULL THEN t.attempted_at ELSE ${lostAtSql(loss)} END`;
+  const wait = interval(loss.serveWaitMs ?? SERVE_WAIT_MS);
+  return `CASE WHEN ${orderedFor(process)} THEN y.parameters ->> 'drain' IS DISTINCT FROM 'skip'
+    ELSE coalesce(now() <= ${since} + ${wait}, false) END`;
 }

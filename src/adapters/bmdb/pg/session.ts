@@ -2,6 +2,7 @@ import { isRetryable, Locked, SessionExpired, TimedOut } from '../../../domain/e
 import { sessionId } from '../../../domain/ids.ts';
 import type { MachineId, SessionId } from '../../../domain/ids.ts';
 import type { Clock } from '../../clock/port.ts';
+import { createBalancingBook } from './balancing/book.ts';
 import { createSessionDeadline } from './session-deadline.ts';
 import type { SessionDeadline } from './session-deadline.ts';
 import { cancelOfSessions, cancelOnMachine } from './claims/cancel.ts';
@@ -101,6 +102,7 @@ export async function openSession(
     claim: batches.claim,
     releaseWork: (machine, epoch) => releaseWork(session, machine, epoch ?? null),
     intents: createIntentBook(session),
+    balancing: createBalancingBook(session),
     lease: (name) => takeLease(session, name),
     settle: (key) => settle(session, key),
     updateProvided: createProvidedUpdates(session),

@@ -7,6 +7,7 @@ import type {
   ProviderStatus,
   QuarantineKind,
   Rung,
+  PoolVerb,
   Verb,
 } from '../../../../src/domain/machine.ts';
 import type { LossPolicy, RecoveryBudget } from '../../../../src/domain/policy.ts';
@@ -91,7 +92,7 @@ export type Beat = {
 
 /** What an operator asks for; what a verb has no use for is passed over. */
 export interface Asked {
-  readonly verb: Verb;
+  readonly verb: Exclude<Verb, PoolVerb>;
   readonly kind: HoldKind;
   readonly untilS: number | null;
   readonly flag: boolean;

@@ -9,13 +9,7 @@ import {
   QUARANTINE_KINDS,
   RUNGS,
 } from '../../../../src/domain/machine.ts';
-import type {
-  HoldKind,
-  Process,
-  ProviderStatus,
-  Rung,
-  Verb,
-} from '../../../../src/domain/machine.ts';
+import type { HoldKind, Process, ProviderStatus, Rung } from '../../../../src/domain/machine.ts';
 import { DESCRIPTORS, JOBS, MACHINES, PROVIDERS, SESSIONS, SLOTS, STEPS_S } from './commands.ts';
 import type { Asked, Beat, Command, Ending, Note, Seed } from './commands.ts';
 
@@ -133,7 +127,7 @@ export const impose = {
 };
 
 export const asked: fc.Arbitrary<Asked> = plain({
-  verb: fc.constantFrom<Verb[]>(
+  verb: fc.constantFrom<Asked['verb'][]>(
     ...ORDER_VERBS,
     ...DECISION_VERBS,
     ...DECISION_VERBS,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { ORDER_VERBS, RUNGS } from '../../../../src/domain/machine.ts';
-import type { Process, Verb } from '../../../../src/domain/machine.ts';
+import type { Process } from '../../../../src/domain/machine.ts';
 import { INTERVALS_S, LONG_S, MACHINES, SESSIONS, SLOTS, STEPS_S } from './commands.ts';
 import type { Asked, Command, Note } from './commands.ts';
 import {
@@ -99,7 +99,7 @@ const lasting: fc.Arbitrary<Command[]> = fc
     session,
     machine,
     asked,
-    fc.constantFrom<Verb>('hold', 'quarantine'),
+    fc.constantFrom<Asked['verb']>('hold', 'quarantine'),
     fc.constantFrom(-60, 60, 604),
   )
   .map(([by, on, any, verb, untilS]) => [
@@ -116,7 +116,7 @@ const filed = (by: number, on: number, asked: Asked, at: 'once' | 'later'): Comm
   validS: 604,
   at,
 });
-const askedTo = (verb: Verb, flag = false): Asked => ({
+const askedTo = (verb: Asked['verb'], flag = false): Asked => ({
   verb,
   flag,
   kind: 'no-start',

@@ -2,14 +2,16 @@ import fc from 'fast-check';
 import type pg from 'pg';
 import { exclusionGroup } from '../../../../src/domain/eligibility.ts';
 import { machineId, providerName } from '../../../../src/domain/ids.ts';
-import type { HoldKind, MachineRow, Verb } from '../../../../src/domain/machine.ts';
+import type { DrainMode, HoldKind, MachineRow, Verb } from '../../../../src/domain/machine.ts';
 import {
+  DRAIN_MODES,
   ORDER_VERBS,
   PROCESSES,
   PROVIDER_STATUSES,
   RUNGS,
 } from '../../../../src/domain/machine.ts';
 import { KEY_HEX, ladderOn } from '../../../contracts/bmdb-rows.ts';
+import { membersAround } from './member-cases.ts';
 import { insertMachine } from './pg-harness.ts';
 import { forTraits } from '../../../../src/domain/traits.ts';
 
@@ -30,6 +32,7 @@ const seldom = <T>(value: fc.Arbitrary<T>) =>
 /** Names that no two machines may share, made of the machine's own. */
 const named = (row: MachineRow): MachineRow => ({
   ...row,
+  members: row.provided ? row.members.map((each) => ({ ...each, machineId: row.machineId })) : [],
   missing: row.provided && row.missing,
   provided: row.provided && {
     ...row.provided,
@@ -108,12 +111,14 @@ function rowAround(nowMs: number): fc.Arbitrary<MachineRow> {
         requestedAtMs: time,
         requestedBy: fc.constant('ann'),
         reason: fc.constant('x'),
+        drain: maybe(fc.constantFrom(...DRAIN_MODES)),
         attempts: fc.nat(30),
         askedAtMs: maybe(time),
       }),
     ),
     missing: seldom(fc.record({ sinceMs: time, seen: fc.nat(5) })),
     hostKey: maybe(fc.constant('key')),
+    members: seldom(membersAround(anyTime)).map((members) => members ?? []),
     work: fc.constant([]),
     backoffs: fc
       .uniqueArray(fc.constantFrom(...PROCESSES), { maxLength: 2 })
@@ -203,6 +208,7 @@ export interface CaseRequest {
   readonly key: string;
   readonly verb: Verb | 'defragment';
   readonly force: boolean;
+  readonly drain: DrainMode | null;
   readonly state: 'open' | 'done' | 'refused';
   readonly expiresAtMs: number;
   readonly elsewhere: 'provider' | 'slot' | null;
@@ -283,7 +289,7 @@ const FLAWS = ['work', 'quarantine', 'deprovision', 'status', 'installed', 'newe
 
 function flawed(one: Case, flaw: (typeof FLAWS)[number] | null, nowMs: number): Case {
   const { row } = one;
-  const asked = { requestedAtMs: nowMs, requestedBy: 'ann', reason: 'x' };
+  const asked = { requestedAtMs: nowMs, requestedBy: 'ann', reason: 'x', drain: null };
   const done = { requestGeneration: 2n, reportGeneration: 2n, handedOutAtMs: null };
   switch (flaw) {
     case 'work':
@@ -321,6 +327,7 @@ const requestAround = (nowMs: number): fc.Arbitrary<CaseRequest> =>
       },
     ),
     force: fc.boolean(),
+    drain: fc.constantFrom(null, null, null, ...DRAIN_MODES),
     state: fc.constantFrom('open', 'open', 'open', 'open', 'done', 'refused'),
     expiresAtMs: fc
       .constantFrom(600_000, 600_000, 600_000, 60_000, -1_000)
@@ -372,7 +379,7 @@ export async function store(client: pg.PoolClient, cases: readonly Case[]): Prom
 async function storeRequest(
   client: pg.PoolClient,
   { machineId: id, provided }: MachineRow,
-  { key, verb, force, state, expiresAtMs, elsewhere }: CaseRequest,
+  { key, verb, force, drain, state, expiresAtMs, elsewhere }: CaseRequest,
 ): Promise<void> {
   const slot = provided?.reservationId ?? provided?.providerId ?? 'nowhere';
   await client.query(
@@ -381,7 +388,7 @@ async function storeRequest(
      VALUES ($1, $2, $3, $4, $5, $6, 'ann', 'x', $7, to_timestamp($8::float8 / 1000))`,
     [
       ...[key, verb, elsewhere === 'provider' ? 'other' : (provided?.provider ?? 'metal')],
-      ...[elsewhere === 'slot' ? 'elsewhere' : slot, id, { force }, state, expiresAtMs],
+      ...[elsewhere === 'slot' ? 'elsewhere' : slot, id, { force, drain }, state, expiresAtMs],
     ],
   );
 }

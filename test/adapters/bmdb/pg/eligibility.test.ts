@@ -117,8 +117,8 @@ function orderOf({ row, request }: Case): MachineRow['order'] {
   const verb = ORDER_VERBS.find((each) => each === request?.verb);
   if (!isOurs || !verb || request.state !== 'open' || request.expiresAtMs <= Date.now())
     return null;
-  const { key, force, expiresAtMs } = request;
-  return { key, verb, force, expiresAtMs, by: 'ann', reason: 'x' };
+  const { key, force, drain, expiresAtMs } = request;
+  return { key, verb, force, drain, expiresAtMs, by: 'ann', reason: 'x' };
 }
 
 const anyCases = (
@@ -157,6 +157,10 @@ describe('eligibility in SQL', () => {
       'it is being worked on',
       'it is quarantined',
       'it is to be deprovisioned',
+      'it still serves',
+      'it still serves, cools down',
+      'it still serves, not lost',
+      'it still serves, waits',
       'it was handed over',
       'its provider status does not allow it',
       'null',
@@ -174,6 +178,7 @@ describe('eligibility in SQL', () => {
       'it is not lost',
       'it is quarantined',
       'it is to be deprovisioned',
+      'it still serves',
       'it waits after a failure',
       'it was handed over',
       'its agent is started',
@@ -228,7 +233,7 @@ describe('eligibility in SQL', () => {
       expect(seen).toContain(`${name} true`);
       expect(seen).toContain(`${name} false`);
     }
-    for (const why of ['null', 'it is quarantined', 'a hold forbids it']) {
+    for (const why of ['null', 'it is quarantined', 'a hold forbids it', 'it still serves']) {
       expect(seen).toContain(`withheld ${why}`);
     }
   });

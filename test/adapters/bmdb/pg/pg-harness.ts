@@ -222,7 +222,7 @@ export async function insertMachine(
     const names = ['machine_id', ...Object.keys(columns)];
     const values = [row.machineId, ...Object.values(columns)];
     const places = names.map((name, at) =>
-      /(_at|_since|until)$/.test(name) ? TIME(at + 1) : `$${at + 1}`,
+      /(_at|_since|until|^since|deadline)$/.test(name) ? TIME(at + 1) : `$${at + 1}`,
     );
     await sql.query(
       `INSERT INTO ${table} (${names.join(', ')}) VALUES (${places.join(', ')})`,
@@ -234,6 +234,9 @@ export async function insertMachine(
   await insertAgent(add, row);
   await insertInstallation(add, row, request);
   await insertLadder(add, row);
+  for (const { sinceMs, deadlineMs, machineId: _, ...member } of row.members) {
+    await add('pool_members', { ...member, since: sinceMs, deadline: deadlineMs });
+  }
   for (const backoff of row.backoffs) {
     await add('work_backoff', {
       process: backoff.process,
@@ -270,6 +273,7 @@ async function insertHardware(add: Add, { provided, hostKey, ...row }: MachineRo
       requested_at: requestedAtMs,
       requested_by: requestedBy,
       reason,
+      drain: row.deprovision.drain,
       attempts,
       asked_at: askedAtMs,
     });

@@ -2,6 +2,7 @@ import { exclusionGroup } from '../../../../domain/eligibility.ts';
 import { frozenByOperator, thawedByOperator } from '../../../../domain/recovery/guard-judgement.ts';
 import type { Effect, Scene } from '../../../../domain/settlement.ts';
 import { installationOf } from '../../install-image.ts';
+import { writeAsked } from '../balancing/pool-rows.ts';
 import { writeGuardRow } from '../guard/guard-rows.ts';
 import type { Queries } from '../pool.ts';
 import { endRequests } from '../requests/request-ends.ts';
@@ -31,13 +32,16 @@ export const statements = {
       by: 'text',
       reason: 'text',
       until: 'float8?',
+      force: 'bool',
     },
     columns: {},
-    text: ({ provider, slot, kind, by, reason, until }) =>
-      `INSERT INTO slot_holds (provider, slot_id, kind, set_by, reason, until)
-       VALUES (${provider}, ${slot}, ${kind}, ${by}, ${reason}, to_timestamp(${until} / 1000))
+    text: ({ provider, slot, kind, by, reason, until, force }) =>
+      `INSERT INTO slot_holds (provider, slot_id, kind, set_by, reason, until, force)
+       VALUES (${provider}, ${slot}, ${kind}, ${by}, ${reason}, to_timestamp(${until} / 1000),
+         ${force})
        ON CONFLICT (provider, slot_id, kind) DO UPDATE SET set_by = excluded.set_by,
-         reason = excluded.reason, set_at = now(), until = excluded.until`,
+         reason = excluded.reason, set_at = now(), until = excluded.until,
+         force = excluded.force`,
   }),
   unhold: statement({
     name: 'settle-unhold',
@@ -79,11 +83,11 @@ export const statements = {
   }),
   deprovision: statement({
     name: 'settle-deprovision',
-    params: { ...MACHINE, by: 'text', reason: 'text' },
+    params: { ...MACHINE, by: 'text', reason: 'text', drain: 'text?' },
     columns: {},
-    text: ({ machine, by, reason }) =>
-      `INSERT INTO machine_deprovision_request (machine_id, requested_by, reason)
-       VALUES (${machine}, ${by}, ${reason}) ON CONFLICT DO NOTHING`,
+    text: ({ machine, by, reason, drain }) =>
+      `INSERT INTO machine_deprovision_request (machine_id, requested_by, reason, drain)
+       VALUES (${machine}, ${by}, ${reason}, ${drain}) ON CONFLICT DO NOTHING`,
   }),
   /** A new generation was not handed out yet: a trigger says so. */
   install: statement({
@@ -172,19 +176,25 @@ export async function applyEffect(q: Queries, scene: Scene, effect: Effect): Pro
     case 'thaw':
       await writeGuardRow(q, thawedByOperator(scene.guard!, scene.now.nowMs));
       return true;
+    case 'changePools':
+      for (const row of effect.rows) await writeAsked(q, row);
+      return true;
     default:
       return applyToMachine(q, scene, effect);
   }
 }
 
 type OnSlot = Extract<Effect, { do: 'hold' | 'unhold' }>;
-type OnMachine = Exclude<Effect, OnSlot | { do: 'freeze' | 'thaw' }>;
+type OnMachine = Exclude<Effect, OnSlot | { do: 'freeze' | 'thaw' | 'changePools' }>;
 
 async function applyHold(q: Queries, { request }: Scene, effect: OnSlot): Promise<void> {
   const { by, reason } = request;
   const name = { provider: request.provider!, slot: request.slotId!, kind: effect.kind };
   if (effect.do === 'unhold') await q.run(statements.unhold, name);
-  else await q.run(statements.hold, { ...name, by, reason, until: effect.untilMs });
+  else {
+    const { untilMs: until, force } = effect;
+    await q.run(statements.hold, { ...name, by, reason, until, force });
+  }
 }
 
 async function applyToMachine(q: Queries, scene: Scene, effect: OnMachine): Promise<boolean> {
@@ -202,7 +212,7 @@ async function applyToMachine(q: Queries, scene: Scene, effect: OnMachine): Prom
       await release(q, machine, effect.forgetHostKey);
       return true;
     case 'deprovision':
-      await q.run(statements.deprovision, { machine, by, reason });
+      await q.run(statements.deprovision, { machine, by, reason, drain: effect.drain });
       await q.run(statements.liftQuarantine, { machine });
       return true;
     case 'install': {

@@ -1,3 +1,4 @@
+import type { PoolRow } from '../../../../domain/balancing/pool-row.ts';
 import { NotFound } from '../../../../domain/errors.ts';
 import { calmRow, FLEET } from '../../../../domain/recovery/guard-judgement.ts';
 import type { GuardRow, MachineRow, RequestRow } from '../../../../domain/machine.ts';
@@ -6,6 +7,7 @@ import type { RequestState } from '../../port.ts';
 import { decisionOf, isKey } from '../../filed-requests.ts';
 import { settlementOf } from '../../../../domain/settlement.ts';
 import type { Scene } from '../../../../domain/settlement.ts';
+import { statements as pools, toPool } from '../balancing/pool-rows.ts';
 import { lockGuard, readGuardRows } from '../guard/guard-rows.ts';
 import { transactLive } from '../live.ts';
 import type { LiveSession } from '../live.ts';
@@ -111,8 +113,12 @@ async function readScene(q: Queries, { loss }: LiveSession, asked: Asked): Promi
   const holds = provider === null || slotId === null ? [] : await readHoldsOf(q, provider, slotId);
   const row: MachineRow | null = machineId && ((await readMachines(q, [machineId]))[0] ?? null);
   const now = { holds, nowMs: moment!.at, loss };
-  return { ...asked, row, guard: await readGuardOf(q, request), now };
+  const guard = await readGuardOf(q, request);
+  return { ...asked, row, guard, pools: await lockPoolsOf(q, request), now };
 }
+
+const lockPoolsOf = async (q: Queries, { pool }: RequestRow): Promise<PoolRow[]> =>
+  pool ? (await q.rows(pools.lock, pool)).map(toPool) : [];
 
 async function readGuardOf(q: Queries, { verb, provider }: RequestRow): Promise<GuardRow | null> {
   if (verb !== 'freeze' && verb !== 'thaw') return null;

@@ -1,5 +1,7 @@
+import type { MemberRow } from '../../../../domain/balancing/members.ts';
 import { machineId, providerName, sessionId } from '../../../../domain/ids.ts';
 import {
+  DRAIN_MODES,
   PROCESSES,
   PROVIDER_STATUSES,
   QUARANTINE_KINDS,
@@ -7,6 +9,7 @@ import {
 } from '../../../../domain/machine.ts';
 import type {
   BackoffRow,
+  DrainMode,
   LadderRow,
   LiveWork,
   MachineRow,
@@ -15,13 +18,16 @@ import type {
   Provided,
 } from '../../../../domain/machine.ts';
 import { forTraits, TRAIT_NAMES, TRAITS, traitsOf } from '../../../../domain/traits.ts';
+import { MEMBER_LIST, toMember } from '../balancing/member-rows.ts';
+import type { FlatMember } from '../balancing/member-rows.ts';
 import { ORDER } from '../eligibility.ts';
 import { LIVE, ms } from '../sql.ts';
 import type { RowOf } from '../statement.ts';
 
 /**
  * What a machine's row is read as; for `columns` of a statement, with `MACHINE` in its text.
- * `work` and `backoffs` hold a `FlatWork` and a `FlatBackoff` each, or null for none.
+ * `members`, `work` and `backoffs` hold a `FlatMember`, a `FlatWork` and a `FlatBackoff` each, or
+ * null for none.
  */
 export const MACHINE_COLUMNS = {
   machine_id: 'uuid',
@@ -64,6 +70,7 @@ export const MACHINE_COLUMNS = {
   order_by: 'text?',
   order_reason: 'text?',
   order_force: 'bool?',
+  order_drain: 'text?',
   order_expires_at: 'float8?',
   permit: 'bool',
   quarantine_kind: 'quarantine_kind?',
@@ -74,7 +81,9 @@ export const MACHINE_COLUMNS = {
   deprovision_reason: 'text?',
   deprovision_attempts: 'int8?',
   deprovision_asked_at: 'float8?',
+  deprovision_drain: 'text?',
   host_key: 'text?',
+  members: 'jsonb?',
   work: 'jsonb?',
   backoffs: 'jsonb?',
 } as const;
@@ -114,12 +123,13 @@ export const machineSql = (
   c.reboot_seconds, c.reinstall_seconds,
   y.idempotency_key AS order_key, y.verb AS order_verb, y.actor AS order_by,
   y.reason AS order_reason, y.parameters @> '{"force": true}' AS order_force,
-  ${ms('y.expires_at')} AS order_expires_at,
+  y.parameters ->> 'drain' AS order_drain, ${ms('y.expires_at')} AS order_expires_at,
   e.machine_id IS NOT NULL AS permit,
   q.kind AS quarantine_kind, q.reason AS quarantine_reason, ${ms('q.until')} AS quarantine_until,
   ${ms('d.requested_at')} AS deprovision_at, d.requested_by AS deprovision_by,
   d.reason AS deprovision_reason, d.attempts AS deprovision_attempts,
-  ${ms('d.asked_at')} AS deprovision_asked_at, k.key AS host_key,
+  ${ms('d.asked_at')} AS deprovision_asked_at, d.drain AS deprovision_drain, k.key AS host_key,
+  (SELECT ${MEMBER_LIST} FROM pool_members g WHERE g.machine_id = m.machine_id) AS members,
   ${lists.work} AS work, ${lists.backoffs} AS backoffs`;
 
 /** The same, with look-ups for the lists. */
@@ -186,6 +196,7 @@ export function toMachine(row: FlatMachine): MachineRow {
     deprovision: toDeprovision(row),
     missing: toMissing(row),
     hostKey: row.host_key,
+    members: toMembers(row),
     work: ((row.work ?? []) as FlatWork[]).flatMap((work) => toWork(work, read)),
     backoffs: ((row.backoffs ?? []) as FlatBackoff[]).flatMap((each) => toBackoff(each, read)),
   };
@@ -278,8 +289,20 @@ const toOrder = (row: FlatMachine): OrderRow | null =>
         by: row.order_by!,
         reason: row.order_reason!,
         force: row.order_force!,
+        drain: toDrain(row.order_drain),
         expiresAtMs: row.order_expires_at!,
       };
+
+/** Whoever does not know how it is to leave its pools waits until they let it go. */
+const toDrain = (text: string | null): DrainMode | null =>
+  DRAIN_MODES.find((each) => each === text) ?? null;
+
+/** Nearly all machines have none, and share that. */
+const NO_MEMBERS: readonly MemberRow[] = [];
+const toMembers = (row: FlatMachine): readonly MemberRow[] =>
+  row.members === null
+    ? NO_MEMBERS
+    : (row.members as FlatMember[]).map((each) => toMember(row.machine_id, each));
 
 const toNumbers = (texts: readonly string[] | null): number[] => (texts ?? []).map(Number);
 
@@ -295,6 +318,7 @@ const toDeprovision = (row: FlatMachine): MachineRow['deprovision'] =>
         requestedAtMs: row.deprovision_at,
         requestedBy: row.deprovision_by!,
         reason: row.deprovision_reason!,
+        drain: toDrain(row.deprovision_drain),
         attempts: Number(row.deprovision_attempts),
         askedAtMs: row.deprovision_asked_at,
       };

@@ -11,6 +11,7 @@ import type {
   ProviderHoldRow,
 } from '../../../../domain/machine.ts';
 import type { BmdbSurroundings } from '../../port.ts';
+import { statements as pools, toPool } from '../balancing/pool-rows.ts';
 import { statements as guard, toGuardRow } from '../guard/guard-rows.ts';
 import type { Queries } from '../pool.ts';
 import { statements as requests, toRequest } from '../requests/requests.ts';
@@ -76,7 +77,7 @@ export const toIntent = (row: FlatIntent): IntentRow => ({
 const NEVER_MS = 8_640_000_000_000_000;
 const UNTIL = `coalesce(${ms('until')}, ${NEVER_MS})`;
 
-const HOLD = `provider, slot_id, kind, set_by, reason, ${ms('until')} AS until
+const HOLD = `provider, slot_id, kind, set_by, reason, ${ms('until')} AS until, force
   FROM slot_holds WHERE (until IS NULL OR until > now())`;
 const HOLD_COLUMNS = {
   provider: 'text',
@@ -85,6 +86,7 @@ const HOLD_COLUMNS = {
   set_by: 'text',
   reason: 'text',
   until: 'float8?',
+  force: 'bool',
 } as const;
 
 /** What surrounds the machines: each is a list of its own, and `SURROUNDINGS` reads all of them. */
@@ -157,6 +159,7 @@ const LISTS = {
   leases: statements.leases,
   requests: requests.open,
   guard: guard.read,
+  pools: pools.read,
   sessions: statements.sessions,
 } as const;
 type Lists = typeof LISTS;
@@ -182,6 +185,7 @@ export const SURROUNDINGS_COLUMNS = {
   leases: 'json?',
   requests: 'json?',
   guard: 'json?',
+  pools: 'json?',
   sessions: 'json?',
 } as const;
 type FlatSurroundings = RowOf<typeof SURROUNDINGS_COLUMNS>;
@@ -201,6 +205,7 @@ export const toSurroundings = (row: FlatSurroundings): BmdbSurroundings => ({
   leases: listOf(row, 'leases').map(toLease),
   requests: listOf(row, 'requests').map(toRequest),
   guard: listOf(row, 'guard').map(toGuardRow),
+  pools: listOf(row, 'pools').map(toPool),
   sessions: listOf(row, 'sessions').map((each) => ({
     sessionId: sessionId(each.session_id),
     component: each.component,
@@ -221,6 +226,7 @@ const toHold = (row: RowOf<typeof HOLD_COLUMNS>): HoldRow => ({
   setBy: row.set_by,
   reason: row.reason,
   untilMs: row.until,
+  ...(row.force && { force: true }),
 });
 
 const toPenalty = (row: RowOf<Lists['penalties']['columns']>): PenaltyRow => ({

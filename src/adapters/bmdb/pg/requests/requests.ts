@@ -3,7 +3,7 @@ import { isUuid, machineId, providerName } from '../../../../domain/ids.ts';
 import type { RequestRow, Verb } from '../../../../domain/machine.ts';
 import { EXPIRED, isOrder } from '../../../../domain/requests.ts';
 import type { RequestBook, RequestState } from '../../port.ts';
-import { filedRequest, isKey, requireSame } from '../../filed-requests.ts';
+import { filedRequest, isKey, poolOf, requireSame } from '../../filed-requests.ts';
 import type { FiledRequest } from '../../filed-requests.ts';
 import { refused, VERBS } from '../../../../domain/settlement.ts';
 import { OPEN_ORDER, SLOT_ID } from '../eligibility.ts';
@@ -158,6 +158,7 @@ export const toRequest = (row: FlatRequest): RequestRow => ({
   reason: row.reason,
   createdAtMs: row.created_at,
   expiresAtMs: row.expires_at,
+  ...poolOf(row.verb as Verb, row.parameters),
 });
 
 export const toState = (row: FlatRequest): RequestState => ({

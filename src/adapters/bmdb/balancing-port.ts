@@ -1,0 +1,76 @@
+import type { DrainEnd, MemberRow, MemberState } from '../../domain/balancing/members.ts';
+import type { PoolName, PoolRow } from '../../domain/balancing/pool-row.ts';
+import type { MachineId } from '../../domain/ids.ts';
+import type { Lease } from './port.ts';
+
+/**
+ * What the one daemon that tends a balancer writes of its pools. Every call names the lease of that
+ * job and throws, with nothing written, `LeaseLost` when it is not this session's any more, and
+ * `SessionExpired` when the session is dead. All may safely be repeated.
+ */
+export interface BalancingBook {
+  /**
+   * Changes members, each by itself.
+   * @returns a verdict for each change, in their order.
+   * @throws {RangeError} two changes of one machine, or one that lacks `graceMs` or `how`.
+   */
+  write(
+    lease: Lease,
+    pool: PoolName,
+    changes: readonly MemberChange[],
+  ): Promise<readonly MemberVerdict[]>;
+  /** Writes how a pool stands; absent keys stay as they are, and its first note makes its row. */
+  note(lease: Lease, pool: PoolName, patch: PoolPatch): Promise<void>;
+  /** Forgets a pool at a balancer and all its members there. To be called when nothing is left of it. */
+  forget(lease: Lease, pool: PoolName): Promise<void>;
+}
+
+/** What becomes of a member. Absent keys stay as they are, but for `waived` and `refused`. */
+export interface MemberChange {
+  readonly machineId: MachineId;
+  /**
+   * Absent: what it is. See `SUCCESSORS`; `gone` removes the row, of one that does not serve. One that
+   * comes to another state is neither waived nor refused any more, unless that is said, too.
+   */
+  readonly to?: MemberState | 'gone';
+  /**
+   * To be given with `draining`: the deadline is so long from now (database clock). One that is
+   * draining already keeps its deadline when that is earlier, unless `newDeadline` is true.
+   */
+  readonly graceMs?: number;
+  readonly newDeadline?: boolean;
+  /** To be given with `drained`. */
+  readonly how?: DrainEnd;
+  readonly waived?: boolean;
+  readonly refused?: boolean;
+  readonly note?: string | null;
+  readonly sessions?: number | null;
+}
+
+export interface MemberVerdict {
+  readonly machineId: MachineId;
+  /**
+   * `written`: it is so. `busy`: it would begin to serve while somebody works on the machine, or
+   * claims it just now: later, perhaps. `stale`: it cannot become that from what it is. `lost`: there
+   * is no such machine.
+   */
+  readonly result: 'written' | 'busy' | 'stale' | 'lost';
+  /** The row as it stands; null: there is none. */
+  readonly row: MemberRow | null;
+}
+
+/** What is noted of a pool. Times are those of the database. */
+export interface PoolPatch {
+  readonly state?: string;
+  readonly generation?: number;
+  readonly failures?: number;
+  /** From now; null: at once. */
+  readonly retryInMs?: number | null;
+  readonly reason?: string | null;
+  /** It was seen just now to be as desired. */
+  readonly settled?: true;
+  /** It was read just now from the balancer. */
+  readonly observed?: true;
+  /** Frozen since the first such note; null: not any more, and what an operator accepted ends, too. */
+  readonly frozen?: Pick<NonNullable<PoolRow['frozen']>, 'reason' | 'snapshot'> | null;
+}

@@ -1,0 +1,223 @@
+import type { PoolName } from '../../../../domain/balancing/pool-row.ts';
+import { exclusionGroup } from '../../../../domain/eligibility.ts';
+import { LeaseLost } from '../../../../domain/errors.ts';
+import { machineId } from '../../../../domain/ids.ts';
+import type {
+  BalancingBook,
+  MemberChange,
+  MemberVerdict,
+  PoolPatch,
+} from '../../balancing-port.ts';
+import type { Lease } from '../../port.ts';
+import { requireChanges } from '../../preconditions.ts';
+import { cancelDead } from '../claims/cancel.ts';
+import { commitFenced, declareDead, liveSession, requireInTime, transactLive } from '../live.ts';
+import type { LiveSession } from '../live.ts';
+import { repeatedOnce } from '../repeat.ts';
+import { statement } from '../statement.ts';
+import type { RowOf } from '../statement.ts';
+import { toMember } from './member-rows.ts';
+import type { FlatMember } from './member-rows.ts';
+import { leasedJob, statements as members } from './member-writes.ts';
+
+const FENCE = { session: 'uuid', lease: 'text', epoch: 'int8' } as const;
+const NAME = { pool: 'text', balancer: 'text' } as const;
+const FENCED = { alive: 'bool', leased: 'bool' } as const;
+const fence = (of: Readonly<Record<keyof typeof FENCE, string>>) =>
+  `me AS MATERIALIZED (${liveSession(of.session)}),
+   lease AS MATERIALIZED (${leasedJob(of.lease, of.epoch)})`;
+const TELL = `SELECT EXISTS (SELECT 1 FROM me) AS alive, EXISTS (SELECT 1 FROM lease) AS leased`;
+
+/** Each of these columns is told whether it is to be written, for null is a value of it, too. */
+const given = (flag: string, value: string, before: string) =>
+  `CASE WHEN ${flag} THEN ${value} ELSE ${before} END`;
+
+export const statements = {
+  /** Written as an update of the row with its defaults, so that its first note is like any other. */
+  note: statement({
+    name: 'pools-note',
+    params: {
+      ...FENCE,
+      ...NAME,
+      state: 'text?',
+      generation: 'int8?',
+      failures: 'int8?',
+      retrying: 'bool',
+      retryIn: 'float8?',
+      reasoned: 'bool',
+      reason: 'text?',
+      settled: 'bool',
+      observed: 'bool',
+      freezing: 'bool',
+      frozenReason: 'text?',
+      snapshot: 'text?',
+    },
+    columns: FENCED,
+    text: (of) => `
+      WITH ${fence(of)}, noted AS (
+        INSERT INTO pools AS o (pool, balancer, state, generation, failures, retry_at, reason,
+          settled_at, observed_at, frozen_at, frozen_reason, frozen_snapshot)
+        SELECT ${of.pool}, ${of.balancer}, coalesce(${of.state}, 'retrieving'),
+          coalesce(${of.generation}, 0), coalesce(${of.failures}, 0),
+          now() + ${of.retryIn} * interval '1 millisecond', ${of.reason},
+          CASE WHEN ${of.settled} THEN now() END, CASE WHEN ${of.observed} THEN now() END,
+          CASE WHEN ${of.frozenReason} IS NOT NULL THEN now() END, ${of.frozenReason},
+          ${of.snapshot}
+        FROM lease
+        ON CONFLICT (pool, balancer) DO UPDATE SET
+          state = coalesce(${of.state}, o.state),
+          generation = coalesce(${of.generation}, o.generation),
+          failures = coalesce(${of.failures}, o.failures),
+          retry_at = ${given(of.retrying, 'excluded.retry_at', 'o.retry_at')},
+          reason = ${given(of.reasoned, 'excluded.reason', 'o.reason')},
+          settled_at = coalesce(excluded.settled_at, o.settled_at),
+          observed_at = coalesce(excluded.observed_at, o.observed_at),
+          frozen_at = ${given(
+            of.freezing,
+            'CASE WHEN excluded.frozen_at IS NOT NULL THEN coalesce(o.frozen_at, now()) END',
+            'o.frozen_at',
+          )},
+          frozen_reason = ${given(of.freezing, 'excluded.frozen_reason', 'o.frozen_reason')},
+          frozen_snapshot = ${given(of.freezing, 'excluded.frozen_snapshot', 'o.frozen_snapshot')},
+          accepted_at = CASE WHEN NOT ${of.freezing} OR excluded.frozen_at IS NOT NULL
+            THEN o.accepted_at END,
+          accepted_by = CASE WHEN NOT ${of.freezing} OR excluded.frozen_at IS NOT NULL
+            THEN o.accepted_by END
+      )
+      ${TELL}`,
+  }),
+  forget: statement({
+    name: 'pools-forget',
+    params: { ...FENCE, ...NAME },
+    columns: FENCED,
+    text: (of) => `
+      WITH ${fence(of)}, members AS (
+        DELETE FROM pool_members g WHERE g.pool = ${of.pool} AND g.balancer = ${of.balancer}
+          AND EXISTS (SELECT 1 FROM lease)
+      ), pool AS (
+        DELETE FROM pools o WHERE o.pool = ${of.pool} AND o.balancer = ${of.balancer}
+          AND EXISTS (SELECT 1 FROM lease)
+      )
+      ${TELL}`,
+  }),
+};
+
+/** See `BalancingBook`. Each call is one statement, and doing it twice is doing it once. */
+export const createBalancingBook = (session: LiveSession): BalancingBook => ({
+  write: (lease, pool, changes) => repeatedOnce(() => write(session, lease, pool, changes)),
+  note: (lease, pool, patch) => repeatedOnce(() => note(session, lease, pool, patch)),
+  forget: (lease, pool) => repeatedOnce(() => forget(session, lease, pool)),
+});
+
+async function write(
+  session: LiveSession,
+  lease: Lease,
+  pool: PoolName,
+  changes: readonly MemberChange[],
+): Promise<readonly MemberVerdict[]> {
+  requireChanges(changes);
+  if (changes.length === 0) return [];
+  const rows = await writeOnce(session, lease, pool, changes);
+  const verdicts = new Map(rows.map((row) => [row.machine_id, row]));
+  // Work of a session that is dead keeps nobody from serving; it is ended as a claim would end it.
+  const held = rows.filter(({ result, dead }) => result === 'busy' && dead);
+  if (held.length > 0) {
+    const ids = new Set(held.map((row) => row.machine_id));
+    await transactLive(session, { doing: doingTo(pool), isolation: 'READ COMMITTED' }, (q) =>
+      cancelDead(q, [...ids].map(machineId), exclusionGroup('ShepherdRecovery')),
+    );
+    const again = changes.filter((change) => ids.has(change.machineId));
+    for (const row of await writeOnce(session, lease, pool, again)) {
+      verdicts.set(row.machine_id, row);
+    }
+  }
+  return changes.map((change) => toVerdict(verdicts.get(change.machineId)!));
+}
+
+type WrittenRow = RowOf<(typeof members.write)['columns']>;
+
+const toVerdict = ({ machine_id: id, result, member }: WrittenRow): MemberVerdict => ({
+  machineId: machineId(id),
+  result: result as MemberVerdict['result'],
+  row: member === null ? null : toMember(id, member as FlatMember),
+});
+
+const doingTo = ({ pool, balancer }: PoolName): string =>
+  `write members of pool ${pool} at ${balancer}`;
+
+async function writeOnce(
+  session: LiveSession,
+  lease: Lease,
+  pool: PoolName,
+  changes: readonly MemberChange[],
+): Promise<WrittenRow[]> {
+  const doing = doingTo(pool);
+  const args = {
+    ...fenceOf(session, lease),
+    ...nameOf(pool),
+    machines: changes.map((each) => each.machineId),
+    states: changes.map((each) => each.to ?? null),
+    graces: changes.map((each) => each.graceMs ?? null),
+    anew: changes.map((each) => each.newDeadline ?? false),
+    hows: changes.map((each) => each.how ?? null),
+    waived: changes.map((each) => each.waived ?? null),
+    refused: changes.map((each) => each.refused ?? null),
+    noted: changes.map((each) => each.note !== undefined),
+    notes: changes.map((each) => each.note ?? null),
+    counted: changes.map((each) => each.sessions !== undefined),
+    sessions: changes.map((each) => each.sessions ?? null),
+  };
+  const rows = await commitFenced(session, { doing }, [members.write, args]);
+  requireFenced(session, lease, doing, rows[0]!);
+  return rows;
+}
+
+async function note(
+  session: LiveSession,
+  lease: Lease,
+  pool: PoolName,
+  patch: PoolPatch,
+): Promise<void> {
+  const doing = `note how pool ${pool.pool} stands at ${pool.balancer}`;
+  const { state = null, generation = null, failures = null, frozen } = patch;
+  const args = {
+    ...fenceOf(session, lease),
+    ...nameOf(pool),
+    ...{ state, generation, failures },
+    retrying: patch.retryInMs !== undefined,
+    retryIn: patch.retryInMs ?? null,
+    reasoned: patch.reason !== undefined,
+    reason: patch.reason ?? null,
+    settled: patch.settled ?? false,
+    observed: patch.observed ?? false,
+    freezing: frozen !== undefined,
+    frozenReason: frozen?.reason ?? null,
+    snapshot: frozen?.snapshot ?? null,
+  };
+  const [row] = await commitFenced(session, { doing }, [statements.note, args]);
+  requireFenced(session, lease, doing, row!);
+}
+
+async function forget(session: LiveSession, lease: Lease, pool: PoolName): Promise<void> {
+  const doing = `forget pool ${pool.pool} at ${pool.balancer}`;
+  const args = { ...fenceOf(session, lease), ...nameOf(pool) };
+  const [row] = await commitFenced(session, { doing }, [statements.forget, args]);
+  requireFenced(session, lease, doing, row!);
+}
+
+const fenceOf = ({ sessionId: session }: LiveSession, { name: lease, epoch }: Lease) => ({
+  ...{ session, lease, epoch },
+});
+const nameOf = ({ pool, balancer }: PoolName) => ({ pool, balancer });
+
+/** @throws {SessionExpired} @throws {LeaseLost} nothing was written. */
+function requireFenced(
+  session: LiveSession,
+  { name, epoch }: Lease,
+  doing: string,
+  { alive, leased }: RowOf<typeof FENCED>,
+): void {
+  if (!alive) throw declareDead(session, doing);
+  requireInTime(session, doing);
+  if (!leased) throw new LeaseLost(`did not ${doing}: ${name} (lease ${epoch}) is no longer ours`);
+}

@@ -1,0 +1,155 @@
+import { SUCCESSORS } from '../../../../domain/balancing/members.ts';
+import { exclusionGroup } from '../../../../domain/eligibility.ts';
+import { liveSession } from '../live.ts';
+import { LIVE } from '../sql.ts';
+import { statement } from '../statement.ts';
+import { MEMBER } from './member-rows.ts';
+
+const GROUP = `'${exclusionGroup('ShepherdRecovery')}'`;
+const SUCCESSIONS = Object.entries(SUCCESSORS)
+  .flatMap(([from, all]) => all.map((to) => `('${from}', '${to}')`))
+  .join(', ');
+
+/** Of the job, if it is this session's; nobody takes it before the transaction has ended. */
+export const leasedJob = (lease: string, epoch: string): string =>
+  `SELECT l.name FROM me JOIN leases l ON l.session_id = me.session_id
+   WHERE l.name = ${lease} AND l.epoch = ${epoch} FOR SHARE OF l`;
+
+/** Over what a row was, called `was`: it serves nobody, or there was none. */
+const IDLE = `(was IS NULL OR was = 'drained' OR was_waived)`;
+
+export const statements = {
+  /**
+   * Changes members of one pool at one balancer. See `BalancingBook.write`.
+   *
+   * What turns "may not serve" into "may serve" is written under the machine's lease row in `work`: one
+   * that somebody holds or has locked is `busy`, any other is given another epoch. A claim takes a lease
+   * only as it was in the snapshot in which it saw that nothing serves, so it and such a change exclude
+   * each other, whichever comes first. Whoever inserts a lease row that was not there yet excludes the
+   * other by its key.
+   */
+  write: statement({
+    name: 'members-write',
+    params: {
+      session: 'uuid',
+      lease: 'text',
+      epoch: 'int8',
+      pool: 'text',
+      balancer: 'text',
+      machines: 'uuid[]',
+      states: 'text?[]',
+      graces: 'float8?[]',
+      anew: 'bool[]',
+      hows: 'text?[]',
+      waived: 'bool?[]',
+      refused: 'bool?[]',
+      noted: 'bool[]',
+      notes: 'text?[]',
+      counted: 'bool[]',
+      sessions: 'int8?[]',
+    },
+    /** `dead`: the lease of the machine is held by a session that is dead. */
+    columns: {
+      alive: 'bool',
+      leased: 'bool',
+      machine_id: 'uuid',
+      result: 'text',
+      dead: 'bool',
+      member: 'jsonb?',
+    },
+    text: (of) => `
+    WITH me AS MATERIALIZED (${liveSession(of.session)}),
+    lease AS MATERIALIZED (${leasedJob(of.lease, of.epoch)}),
+    before AS MATERIALIZED (
+      SELECT g.machine_id, g.state, g.since, g.deadline, g.how, g.waived, g.refused, g.note,
+        g.sessions, ${MEMBER} AS member
+      FROM pool_members g
+      WHERE g.pool = ${of.pool} AND g.balancer = ${of.balancer}
+        AND g.machine_id = ANY (${of.machines}) AND EXISTS (SELECT 1 FROM lease)
+      ORDER BY g.machine_id FOR UPDATE
+    ), seen AS (
+      SELECT e.*, m.machine_id IS NOT NULL AS there, b.member AS was_member,
+        b.state AS was, b.since AS was_since, b.deadline AS was_deadline, b.how AS was_how,
+        b.waived AS was_waived, b.refused AS was_refused, b.note AS was_note,
+        b.sessions AS was_sessions, coalesce(e.state, b.state) AS next_state
+      FROM unnest(${of.machines}, ${of.states}, ${of.graces}, ${of.anew}, ${of.hows}, ${of.waived},
+          ${of.refused}, ${of.noted}, ${of.notes}, ${of.counted}, ${of.sessions})
+        AS e (machine_id, state, grace, anew, how, waived, refused, noted, note, counted, sessions)
+        LEFT JOIN machines m ON m.machine_id = e.machine_id
+        LEFT JOIN before b ON b.machine_id = e.machine_id
+    ), next AS (
+      SELECT seen.*,
+        CASE WHEN was = next_state THEN was_since ELSE now() END AS next_since,
+        CASE WHEN next_state = 'draining' THEN
+          CASE WHEN was = 'draining' AND (grace IS NULL OR NOT anew)
+            THEN least(was_deadline, now() + grace * interval '1 millisecond')
+            ELSE now() + grace * interval '1 millisecond' END
+        END AS next_deadline,
+        CASE WHEN next_state = 'drained' THEN CASE WHEN was = 'drained' THEN was_how ELSE how END
+        END AS next_how,
+        coalesce(waived, was = next_state AND was_waived, false) AS next_waived,
+        coalesce(refused, was = next_state AND was_refused, false) AS next_refused,
+        CASE WHEN noted THEN note ELSE was_note END AS next_note,
+        CASE WHEN counted THEN sessions ELSE was_sessions END AS next_sessions,
+        CASE WHEN state IS NULL THEN was IS NOT NULL
+          WHEN state = 'gone' THEN ${IDLE}
+          WHEN was IS NULL THEN state = 'joining'
+          ELSE was = state OR (was, state) IN (${SUCCESSIONS}) END AS allowed
+      FROM seen
+    ), judged AS MATERIALIZED (
+      SELECT next.*, there AND allowed AND state IS DISTINCT FROM 'gone' AND ${IDLE}
+        AND next_state <> 'drained' AND NOT next_waived AND EXISTS (SELECT 1 FROM lease) AS opens
+      FROM next
+    ), free AS MATERIALIZED (
+      SELECT w.machine_id FROM judged JOIN work w
+        ON w.machine_id = judged.machine_id AND w.exclusion_group = ${GROUP}
+      WHERE judged.opens AND w.session_id IS NULL
+      ORDER BY w.machine_id FOR UPDATE OF w SKIP LOCKED
+    ), bumped AS (
+      UPDATE work w SET epoch = nextval('work_epoch') FROM free
+      WHERE w.machine_id = free.machine_id AND w.exclusion_group = ${GROUP}
+      RETURNING w.machine_id
+    ), first AS (
+      INSERT INTO work (machine_id, exclusion_group)
+      SELECT judged.machine_id, ${GROUP} FROM judged
+      WHERE judged.opens AND NOT EXISTS (SELECT 1 FROM work w
+        WHERE w.machine_id = judged.machine_id AND w.exclusion_group = ${GROUP})
+      ORDER BY judged.machine_id
+      ON CONFLICT DO NOTHING RETURNING machine_id
+    ), opened AS (
+      SELECT machine_id FROM bumped UNION ALL SELECT machine_id FROM first
+    ), passed AS MATERIALIZED (
+      SELECT judged.* FROM judged
+      WHERE there AND allowed AND EXISTS (SELECT 1 FROM lease)
+        AND (NOT opens OR machine_id IN (SELECT machine_id FROM opened))
+    ), written AS (
+      INSERT INTO pool_members AS g (pool, balancer, machine_id, state, since, deadline, how, waived,
+        refused, note, sessions)
+      SELECT ${of.pool}, ${of.balancer}, machine_id, next_state, next_since, next_deadline,
+        next_how, next_waived, next_refused, next_note, next_sessions
+      FROM passed WHERE next_state <> 'gone' ORDER BY machine_id
+      ON CONFLICT (pool, balancer, machine_id) DO UPDATE SET state = excluded.state,
+        since = excluded.since, deadline = excluded.deadline, how = excluded.how,
+        waived = excluded.waived, refused = excluded.refused, note = excluded.note,
+        sessions = excluded.sessions
+        WHERE (g.state, g.deadline, g.how, g.waived, g.refused, g.note, g.sessions)
+          IS DISTINCT FROM (excluded.state, excluded.deadline, excluded.how, excluded.waived,
+            excluded.refused, excluded.note, excluded.sessions)
+      RETURNING g.machine_id, ${MEMBER} AS member
+    ), removed AS (
+      DELETE FROM pool_members g USING passed
+      WHERE g.pool = ${of.pool} AND g.balancer = ${of.balancer} AND passed.state = 'gone'
+        AND g.machine_id = passed.machine_id
+    )
+    SELECT EXISTS (SELECT 1 FROM me) AS alive, EXISTS (SELECT 1 FROM lease) AS leased,
+      j.machine_id,
+      CASE WHEN NOT j.there THEN 'lost' WHEN NOT j.allowed THEN 'stale'
+        WHEN p.machine_id IS NULL THEN 'busy' ELSE 'written' END AS result,
+      EXISTS (SELECT 1 FROM work w WHERE w.machine_id = j.machine_id
+        AND w.exclusion_group = ${GROUP} AND w.session_id IS NOT NULL AND NOT EXISTS (
+          SELECT 1 FROM sessions s WHERE s.session_id = w.session_id AND ${LIVE})) AS dead,
+      CASE WHEN p.state = 'gone' THEN NULL ELSE coalesce(written.member, j.was_member) END AS member
+    FROM judged j LEFT JOIN passed p ON p.machine_id = j.machine_id
+      LEFT JOIN written ON written.machine_id = j.machine_id`,
+  }),
+};

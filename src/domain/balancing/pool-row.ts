@@ -1,0 +1,59 @@
+/** How one pool stands at one balancer. */
+export interface PoolRow {
+  readonly pool: string;
+  readonly balancer: string;
+  /** What the daemon that tends it was doing when it wrote last: a state of its statechart. */
+  readonly state: string;
+  /** Of what is desired: one more with each change of it. */
+  readonly generation: number;
+  /** Runs in a row that failed. */
+  readonly failures: number;
+  /** Nothing is asked of the balancer for it before, epoch ms of the database; null: at once. */
+  readonly retryAtMs: number | null;
+  /** Why it is in that state, for people; null: nothing to say. */
+  readonly reason: string | null;
+  /** When all of it was last seen to be as desired; null: never yet. */
+  readonly settledAtMs: number | null;
+  /** When it was last read from the balancer; null: never yet. */
+  readonly observedAtMs: number | null;
+  /** The panic guard keeps members from being dropped; null: it does not. */
+  readonly frozen: {
+    readonly atMs: number;
+    readonly reason: string;
+    /** What it saw, in its own words. */
+    readonly snapshot: string;
+  } | null;
+  /** An operator accepted what the panic guard saw; it ends with `frozen`. */
+  readonly accepted: { readonly atMs: number; readonly by: string } | null;
+  /** Somebody asked that nothing be changed at the balancer. */
+  readonly paused: Asked | null;
+  /** Somebody asked that all of it be removed from the balancer. */
+  readonly tornDown: Asked | null;
+}
+
+/** What an operator asked of a pool, and when. */
+interface Asked {
+  readonly atMs: number;
+  readonly by: string;
+  readonly reason: string;
+}
+
+/** Names a pool at a balancer. */
+export type PoolName = Pick<PoolRow, 'pool' | 'balancer'>;
+
+/** How a pool stands before anything is written of it. */
+export const newPool = ({ pool, balancer }: PoolName): PoolRow => ({
+  pool,
+  balancer,
+  state: 'retrieving',
+  generation: 0,
+  failures: 0,
+  retryAtMs: null,
+  reason: null,
+  settledAtMs: null,
+  observedAtMs: null,
+  frozen: null,
+  accepted: null,
+  paused: null,
+  tornDown: null,
+});
