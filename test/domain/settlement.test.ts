@@ -126,7 +126,10 @@ describe('a decision is carried out', () => {
       do: 'release',
       forgetHostKey: true,
     });
-    expect(settle({ verb: 'deprovision', drain: null })?.effect).toEqual({ do: 'deprovision', drain: null });
+    expect(settle({ verb: 'deprovision', drain: null })?.effect).toEqual({
+      do: 'deprovision',
+      drain: null,
+    });
   });
 
   it('with the next generation of an installation, whichever number is the highest', () => {
