@@ -11,6 +11,7 @@ import { addGate, problem, requireSafeListen } from './gate.ts';
 import { addGuardApi } from './guard-api.ts';
 import { addMachinesApi } from './machines-api.ts';
 import { addPage } from './page.ts';
+import { addPoolsApi } from './pools-api.ts';
 import type { FleetView, HealthReport, MetricsSource } from './port.ts';
 
 export interface ConsoleDeps {
@@ -71,6 +72,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   addEvents(app, hub);
   addMachinesApi(app, fleet);
   addGuardApi(app, fleet, mayEraseDisks);
+  addPoolsApi(app, fleet);
   addOperations(app, deps);
   await bind(app, deps);
   return {

@@ -1,11 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 
-/** The whole page: three files and an icon, served as they are written. */
+/** The whole page: four files and an icon, served as they are written. */
 const FILES = [
   { path: '/', file: 'index.html', type: 'text/html; charset=utf-8' },
   { path: '/assets/style.css', file: 'style.css', type: 'text/css; charset=utf-8' },
   { path: '/assets/app.js', file: 'app.js', type: 'text/javascript; charset=utf-8' },
+  { path: '/assets/pools.js', file: 'pools.js', type: 'text/javascript; charset=utf-8' },
   { path: '/assets/icon.svg', file: 'icon.svg', type: 'image/svg+xml' },
 ] as const;
 

@@ -111,14 +111,6 @@ export interface PoolRequest {
   readonly reason: string;
 }
 
-/** Pools as the rows of the database tell them, and what this daemon itself sees of its balancers. */
-export interface PoolsView {
-  /** By pool and balancer. */
-  snapshot(): readonly PoolSummary[];
-  /** Something of it is different. */
-  readonly changes$: Observable<void>;
-}
-
 export interface FleetSnapshot {
   readonly atMs: number;
   readonly machines: readonly MachineSummary[];
@@ -127,6 +119,8 @@ export interface FleetSnapshot {
   readonly needHuman: number;
   readonly guard: GuardSummary;
   readonly unlisted: readonly UnlistedSummary[];
+  /** Each at each of its balancers, by pool and balancer. */
+  readonly pools: readonly PoolSummary[];
 }
 
 /** Machines that are new or different, slots that are gone, and the counts after both. */
@@ -139,6 +133,8 @@ export interface FleetChange {
   readonly guard?: GuardSummary;
   /** Absent: as it was. */
   readonly unlisted?: readonly UnlistedSummary[];
+  /** Absent: as it was. */
+  readonly pools?: readonly PoolSummary[];
 }
 
 /**

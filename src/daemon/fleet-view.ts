@@ -1,4 +1,4 @@
-import { map, merge, type Observable } from 'rxjs';
+import { map, merge, NEVER, type Observable } from 'rxjs';
 import type { Board, BoardChange, BoardEntry } from '../actors/board.ts';
 import type { GuardView } from '../actors/guard/watch.ts';
 import type {
@@ -8,6 +8,7 @@ import type {
   FleetView,
   GuardSummary,
   MachineSummary,
+  PoolSummary,
   StateCounts,
 } from '../console/port.ts';
 import type { SessionId } from '../domain/ids.ts';
@@ -24,6 +25,10 @@ export interface FleetViewDeps {
   /** Fires when the guard stands differently, or another provider cannot be listed. */
   readonly guardChanges$: Observable<void>;
   readonly budget: () => readonly BudgetSummary[];
+  /** How the pools stand at their balancers; none when absent. */
+  readonly pools?: () => readonly PoolSummary[];
+  /** Fires when one of them stands differently. */
+  readonly poolChanges$?: Observable<void>;
   readonly facts: (slot: string) => SlotFacts | undefined;
   /** The live session of this daemon. */
   readonly self: () => SessionId | null;
@@ -33,7 +38,7 @@ export interface FleetViewDeps {
 
 /** The board and the guard in the words of the console. */
 export function fleetView(deps: FleetViewDeps): FleetView {
-  const { board, facts, self, nowMs } = deps;
+  const { board, facts, self, nowMs, pools = () => [], poolChanges$ = NEVER } = deps;
   const counts = (): StateCounts => {
     const found = board.counts();
     return Object.fromEntries(STATES.map((state) => [state, found[state] ?? 0])) as StateCounts;
@@ -67,6 +72,7 @@ export function fleetView(deps: FleetViewDeps): FleetView {
     guard: guardSummary(deps.guard()),
     unlisted: deps.unlisted(),
   });
+  const ofPools = (): FleetChange => ({ ...frame(), upserts: [], removed: [], pools: pools() });
   return {
     snapshot: () => ({
       ...frame(),
@@ -74,9 +80,14 @@ export function fleetView(deps: FleetViewDeps): FleetView {
       machines: [...board.entries.values()].map(summary),
       guard: guardSummary(deps.guard()),
       unlisted: deps.unlisted(),
+      pools: pools(),
     }),
     budget: deps.budget,
-    changes$: merge(deps.changes$.pipe(map(ofMachine)), deps.guardChanges$.pipe(map(ofGuard))),
+    changes$: merge(
+      deps.changes$.pipe(map(ofMachine)),
+      deps.guardChanges$.pipe(map(ofGuard)),
+      poolChanges$.pipe(map(ofPools)),
+    ),
   };
 }
 

@@ -5,6 +5,8 @@ import type {
   FleetView,
   GuardSummary,
   MachineSummary,
+  MemberSummary,
+  PoolSummary,
   StateCounts,
 } from '../../src/console/port.ts';
 import { slot } from '../../src/domain/ids.ts';
@@ -22,6 +24,8 @@ export interface ScriptedFleet extends FleetView {
   guard(summary: GuardSummary): void;
   /** Which providers cannot be listed from now on. */
   unlist(unlisted: FleetSnapshot['unlisted']): void;
+  /** How pools stand from now on. */
+  pool(...pools: readonly PoolSummary[]): void;
   fail(error: Error): void;
   /** Whether anybody is subscribed. */
   watched(): boolean;
@@ -56,11 +60,46 @@ export const machine = (id: string, change: Partial<MachineSummary> = {}): Machi
   ...change,
 });
 
+/** A member of a pool: the machine on this slot. */
+export const member = (id: string, change: Partial<MemberSummary> = {}): MemberSummary => ({
+  slot: slot('equinix', id),
+  machineId: `0000-${id}`,
+  state: 'active',
+  sinceMs: AT_MS - 60_000,
+  deadlineMs: null,
+  how: null,
+  waived: false,
+  refused: false,
+  health: 'up',
+  sessions: 3,
+  note: null,
+  ...change,
+});
+
+/** The pool `api` at the balancer `edge`, where all is well. */
+export const pool = (change: Partial<PoolSummary> = {}): PoolSummary => ({
+  pool: 'api',
+  balancer: 'edge',
+  driver: 'haproxy',
+  state: 'settled',
+  reason: null,
+  settledAtMs: AT_MS - 65_000,
+  observedAtMs: AT_MS - 65_000,
+  retryAtMs: null,
+  frozen: null,
+  paused: null,
+  tornDown: null,
+  minActive: 1,
+  members: [],
+  ...change,
+});
+
 export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedFleet {
   const all = new Map<Slot, MachineSummary>(machines.map((each) => [each.slot, each]));
   const changes$ = new Subject<FleetChange>();
   let guard = WATCHING;
   let unlisted: FleetSnapshot['unlisted'] = [];
+  let pools: readonly PoolSummary[] = [];
   const frame = () => ({ counts: countsOf(all.values()), needHuman: needHumanOf(all.values()) });
   const emit = (upserts: readonly MachineSummary[], removed: readonly Slot[]) =>
     changes$.next({ ...frame(), upserts, removed });
@@ -70,7 +109,10 @@ export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedF
   };
   return {
     changes$,
-    snapshot: () => ({ ...frame(), atMs: AT_MS, machines: [...all.values()], guard, unlisted }),
+    snapshot: () => ({
+      ...frame(),
+      ...{ atMs: AT_MS, machines: [...all.values()], guard, unlisted, pools },
+    }),
     budget: () => [{ scope: 'fleet', permits: 1, budget: 2 }],
     guard(summary) {
       guard = summary;
@@ -79,6 +121,10 @@ export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedF
     unlist(providers) {
       unlisted = providers;
       changes$.next({ ...frame(), upserts: [], removed: [], unlisted });
+    },
+    pool(...found) {
+      pools = found;
+      changes$.next({ ...frame(), upserts: [], removed: [], pools });
     },
     put,
     set: (name, change) => put({ ...all.get(name)!, ...change }),

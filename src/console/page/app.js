@@ -3,6 +3,8 @@
  * Everything from outside is put into the page as text, never as HTML.
  */
 
+import { drawPools, drawPoolTimes, membershipsOf } from './pools.js';
+
 /** In the order of a machine's life; names are those of the API, the metrics and the log. */
 const STATES = [
   { name: 'Reserved', says: 'Hardware that waits to be used' },
@@ -26,7 +28,7 @@ const el = (id) => document.getElementById(id);
 /** Everything the page knows. Records hold a machine, its search text, and its row while shown. */
 const fleet = {
   ...{ records: new Map(), counts: null, order: [], orderStale: true },
-  ...{ guard: null, needHuman: 0, unlisted: [], traits: [] },
+  ...{ guard: null, needHuman: 0, unlisted: [], traits: [], pools: [], memberships: new Map() },
 };
 const choice = { states: new Set(), text: '', sort: 'slot', down: false, limit: ROWS_PER_STEP };
 const link = { source: null, lastMessageAt: 0, live: false, base: null };
@@ -52,6 +54,7 @@ function span(ms) {
 const textOf = (m) =>
   [m.slot, m.machineId, m.providerId, m.reservationId, m.address, m.state, m.substate, m.reason]
     .concat(m.holds, m.elsewhere ? 'elsewhere' : '')
+    .concat((fleet.memberships.get(m.slot) ?? []).map(([text]) => text))
     .concat(fleet.traits.map(({ name }) => m[name]))
     .join('\n')
     .toLowerCase();
@@ -91,8 +94,20 @@ function takeChange(message) {
 }
 
 /** What is said of the fleet as a whole. A change without the guard leaves it as it was. */
-function takeFrame({ counts, needHuman, guard = fleet.guard, unlisted = fleet.unlisted }) {
+function takeFrame({ counts, needHuman, guard = fleet.guard, unlisted = fleet.unlisted, pools }) {
   Object.assign(fleet, { counts, needHuman, guard, unlisted });
+  if (pools) takePools(pools);
+}
+
+/** A machine shows what it is to its pools: those of which that changed are drawn anew. */
+function takePools(pools) {
+  const before = fleet.memberships;
+  Object.assign(fleet, { pools, memberships: membershipsOf(pools) });
+  for (const slot of new Set([...before.keys(), ...fleet.memberships.keys()])) {
+    const record = fleet.records.get(slot);
+    const same = String(before.get(slot)) === String(fleet.memberships.get(slot));
+    if (record && !same) Object.assign(record, { text: textOf(record.machine), drawn: false });
+  }
 }
 
 // Choosing and ordering.
@@ -196,7 +211,8 @@ function makeRow() {
 
 function chipsOf(machine) {
   const holds = machine.holds.map((hold) => [hold, `An operator's hold: ${hold}`]);
-  return machine.elsewhere ? [...holds, ['elsewhere', 'Another daemon works on it']] : holds;
+  const chips = [...holds, ...(fleet.memberships.get(machine.slot) ?? [])];
+  return machine.elsewhere ? [...chips, ['elsewhere', 'Another daemon works on it']] : chips;
 }
 
 function drawRow(record) {
@@ -414,6 +430,16 @@ function drawUnlisted() {
   drawGuardTimes();
 }
 
+let drawnPools = null;
+
+function drawAllPools() {
+  const { pools } = fleet;
+  if (pools === drawnPools) return;
+  drawnPools = pools;
+  drawPools(el('pools'), el('pools-list'), pools);
+  drawPoolTimes(el('pools'), nowMs(), span);
+}
+
 function drawGuardTimes() {
   for (const since of document.querySelectorAll('#guard-scopes time, #unlisted time')) {
     const known = since.dataset.since !== '';
@@ -441,6 +467,7 @@ function draw() {
   const chosen = matching();
   drawGuard();
   drawUnlisted();
+  drawAllPools();
   drawNeedHuman();
   drawCounts();
   drawHeadline();
@@ -606,6 +633,7 @@ function everySecond() {
   showLink();
   if (document.hidden) return;
   drawGuardTimes();
+  drawPoolTimes(el('pools'), nowMs(), span);
   const now = nowMs();
   for (const record of fleet.records.values()) if (record.row) drawTimes(record, now);
 }
