@@ -24,6 +24,13 @@ export interface ApiTerms {
   readonly timings: ApiTimings;
   /** Of all replies of one listing together; 512 MiB if absent. */
   readonly listingBytesMax?: number;
+  /** A request is sent so often at most; while the time of its operation lasts, if absent. */
+  readonly attemptsMax?: number;
+  /**
+   * How long to stay away after an answer that says "too many requests", milliseconds.
+   * @param askedMs what the answer asks for; 0: it says no time. This, or a usual wait, if absent.
+   */
+  readonly stayAwayMs?: (askedMs: number) => number;
 }
 
 /** Limits and waits, milliseconds. */
@@ -46,6 +53,8 @@ export interface ApiTimings {
 
 /** Hears what happens, for metrics. */
 export interface ApiObserver {
+  /** An attempt begins; `attempt` tells how it ended. */
+  starts?(endpoint: string): void;
   /** @param status of HTTP, or what there was in its place. */
   attempt(endpoint: string, status: string, seconds: number): void;
   slots(waiting: number, inFlight: number): void;

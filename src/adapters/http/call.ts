@@ -21,6 +21,8 @@ export interface ApiRequest<T> extends Exchange {
   readonly schema: z.ZodType<T>;
   /** One page of a listing: more time, fewer turns. */
   readonly bulk?: boolean;
+  /** Its status is all of a success that counts: what the reply holds is not looked at. */
+  readonly ignoresReply?: boolean;
   /** Awaited just before each HTTP attempt, in its slot; what it throws ends the operation. */
   readonly beforeAttempt?: (() => Promise<void>) | undefined;
 }
@@ -76,6 +78,7 @@ const LISTING_BYTES_MAX = 512 * MEBIBYTE;
 
 /** What one request has used up of its repetitions. */
 interface Spent {
+  attempts: number;
   malformed: number;
   rotations: number;
   /** When it first failed, monotonic. */
@@ -92,6 +95,7 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
   const { terms, http, refusal, turns, nameOf, note } = context;
   const { clock, random, observer, userAgent = 'shepherd', waitsForTurn } = context.deps;
   const { timings, form, listingBytesMax = LISTING_BYTES_MAX } = terms;
+  const { attemptsMax = Infinity, stayAwayMs } = terms;
   const { backoffInitialMs: initialMs, backoffMaximumMs: maximumMs } = timings;
   const nextWaitMs = createRetryWaits({ initialMs, maximumMs }, random);
   /** Of all its requests: a later reply may quote an earlier one. */
@@ -230,7 +234,8 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
     if (outcome.status === 401) refusal.note(token);
     if (request.bulk) limitListing(Buffer.byteLength(outcome.text));
     const endpoint = nameOf(request.method, request.path);
-    const judged = { form, endpoint, mutates, schema: request.schema, redact };
+    const { schema, ignoresReply = false } = request;
+    const judged = { form, endpoint, mutates, schema, ignoresReply, redact };
     return heedClientLimit(judgeReply(judged, outcome, clock.now()));
   }
 
@@ -243,7 +248,7 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
   /** Pauses everybody before this attempt's slot is free again, or sends away those who wait. */
   function heedClientLimit<T>(verdict: Verdict<T>): Verdict<T> {
     if (verdict.type !== 'retry' || verdict.limit !== 'client') return verdict;
-    const waitMs = Math.max(nextWaitMs(), verdict.waitMs);
+    const waitMs = stayAwayMs?.(verdict.waitMs) ?? Math.max(nextWaitMs(), verdict.waitMs);
     if (isTooLong(waitMs)) turns.sendAway(waitMs);
     else turns.pause(waitMs);
     return { ...verdict, waitMs };
@@ -284,6 +289,7 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
       return 'token';
     }
     const { limit: limitedBy, waitMs, reason } = verdict;
+    if (limitedBy !== 'client' && spent.attempts >= attemptsMax) throw toError(failure);
     if (limitedBy === 'malformed' && ++spent.malformed > MALFORMED_RETRIES) throw toError(failure);
     if (limitedBy === 'client' && isTooLong(waitMs)) throw slowedDown(waitMs);
     spent.failingSinceMs ??= clock.monotonic();
@@ -294,7 +300,7 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
   }
 
   async function send<T>(request: ApiRequest<T>): Promise<T> {
-    const spent: Spent = { malformed: 0, rotations: 0, failingSinceMs: null };
+    const spent: Spent = { attempts: 0, malformed: 0, rotations: 0, failingSinceMs: null };
     for (;;) {
       allowed();
       const endTurn = await takeTurn(request);
@@ -302,6 +308,8 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
       let verdict: Verdict<T>;
       try {
         attempt = await prepare(request);
+        spent.attempts++;
+        observer.starts?.(nameOf(request.method, request.path));
         const outcome = await http.exchange(toSend(request, attempt), signal).catch(asOutcome);
         note(request, { ...attempt, outcome });
         verdict = judge(request, attempt, outcome);

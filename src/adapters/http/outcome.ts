@@ -14,6 +14,8 @@ export interface AnswerForm {
    * in the API's own form: what stands before it answers with the same number for reasons of its own.
    */
   readonly tellsAbsence: ReadonlySet<number>;
+  /** An answer that names no type of content is JSON. */
+  readonly untypedIsJson?: boolean;
   /** What an API means otherwise than usual by a status from 400; undefined: the usual. */
   kindOf?(refusal: Refusal): ApiErrorKind | undefined;
 }
@@ -56,6 +58,8 @@ export interface Attempted<T> {
   readonly endpoint: string;
   readonly mutates: boolean;
   readonly schema: z.ZodType<T>;
+  /** A success is not read: the schema gets nothing. */
+  readonly ignoresReply?: boolean;
   readonly redact: Redact;
 }
 
@@ -135,7 +139,8 @@ const KIND_OF_FAILURE: Readonly<Record<HttpFailure['reason'], ApiErrorKind>> = {
 };
 
 function judgeSuccess<T>(attempted: Attempted<T>, reply: HttpReply): Verdict<T> {
-  const { mutates, schema } = attempted;
+  const { mutates, schema, ignoresReply = false } = attempted;
+  if (ignoresReply) return { type: 'ok', value: schema.parse(undefined) };
   const malformed = (text: string): Verdict<T> => {
     const failure = { kind: 'Protocol' as const, status: reply.status, messages: [text] };
     return mutates
@@ -210,7 +215,8 @@ function foreignReply(
 ): string | null {
   if (!form.tellsAbsence.has(status) || (status === 403 && mutates)) return null;
   const type = headers['content-type'] ?? '';
-  if (JSON_TYPE.test(type) && form.errorsIn(parseJson(text)) !== null) return null;
+  const isJson = JSON_TYPE.test(type) || (type === '' && form.untypedIsJson === true);
+  if (isJson && form.errorsIn(parseJson(text)) !== null) return null;
   const what = `${/^[\w.+-]+\/[\w.+-]+/.exec(type)?.[0] ?? 'no type'}, ${Buffer.byteLength(text)} bytes`;
   return `the answer has not the form of the API's errors (${what}): a proxy may have answered`;
 }
