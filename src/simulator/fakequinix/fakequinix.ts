@@ -1,6 +1,5 @@
-import type { AddressInfo } from 'node:net';
-import type { FastifyInstance } from 'fastify';
-import { ListenError, type Fakequinix, type FakequinixOptions } from './options.ts';
+import { listen } from '../listen.ts';
+import { type Fakequinix, type FakequinixOptions } from './options.ts';
 import { accountRoutes } from './api/account-routes.ts';
 import { createApi } from './api/api.ts';
 import { capacityRoutes } from './api/capacity-routes.ts';
@@ -88,23 +87,6 @@ export async function startFakequinix(options: FakequinixOptions): Promise<Fakeq
     },
     close: () => (closing ??= close()),
   };
-}
-
-/** The address with a real port, as a URL. */
-async function listen(
-  app: FastifyInstance,
-  { host, port }: FakequinixOptions['listen'],
-): Promise<string> {
-  try {
-    await app.listen({ host, port });
-  } catch (error) {
-    await app.close();
-    throw new ListenError(`cannot listen on ${host}:${port}; choose another with --listen`, {
-      cause: error,
-    });
-  }
-  const { address, family, port: taken } = app.server.address() as AddressInfo;
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`;
 }
 
 const normalPath = (path: string): string => {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { shapeOf } from '../fault-book.ts';
 
 /** `before` anything is done, `after` it was done, or when half of the answer is sent. */
 const phase = z.enum(['before', 'after', 'midBody']);
@@ -103,10 +104,6 @@ export interface Fault {
   readonly seen: number;
   readonly applied: number;
 }
-
-/** Placeholders have no names when routes are compared. */
-export const shapeOf = (route: string): string =>
-  route.replace(/\{[^}]*\}|:[A-Za-z]\w*/g, '{}').replace(/\/$/, '');
 
 /**
  * A rule for a route that there is not would never strike, and a test of it always pass.

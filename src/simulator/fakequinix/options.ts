@@ -130,10 +130,7 @@ export const snapshotOf = (device: Device): DeviceSnapshot => ({
   createdAtMs: device.createdAtMs,
 });
 
-/** The address cannot be listened on. */
-export class ListenError extends Error {
-  override readonly name = 'ListenError';
-}
+export { ListenError } from '../listen.ts';
 
 /** What the state file holds cannot be continued. */
 export class StateFileError extends Error {

@@ -1,0 +1,155 @@
+/** What a rule looks for in a request, besides fields of the emulator's own. */
+export interface RuleMatch {
+  readonly method?: string | undefined;
+  /** With placeholders, whose names do not count. */
+  readonly route?: string | undefined;
+  /** Only the n-th request that fits, counted from 1. */
+  readonly nth?: number | undefined;
+  /** Every n-th request that fits. */
+  readonly every?: number | undefined;
+  readonly probability?: number | undefined;
+}
+
+/** A rule in force. `seen` requests fitted so far, `applied` times it happened. */
+export interface Rule<Match extends RuleMatch, Effect> {
+  readonly id: string;
+  readonly match: Match;
+  readonly times: number | null;
+  readonly effect: Effect;
+  seen: number;
+  applied: number;
+}
+
+/** A rule as it is asked for. */
+export interface AskedRule<Match extends RuleMatch, Effect> {
+  readonly id?: string | undefined;
+  readonly match?: Match | undefined;
+  readonly times?: number | undefined;
+  readonly effect: Effect;
+}
+
+export interface RuleSubject {
+  readonly method: string;
+  /** With placeholders. */
+  readonly route: string;
+}
+
+interface Typed {
+  readonly type: string;
+}
+type EffectIn<Effect extends Typed, T> = Extract<Effect, { type: T }>;
+
+export interface Strike<Effect> {
+  readonly id: string;
+  readonly effect: Effect;
+}
+
+export interface FaultBook<Match extends RuleMatch, Effect extends Typed, Subject> {
+  /** A rule with a known id replaces that one. */
+  add(rule: AskedRule<Match, Effect>): Rule<Match, Effect>;
+  list(): readonly Rule<Match, Effect>[];
+  remove(id: string): boolean;
+  clear(): void;
+  /**
+   * The effects of the given types that hit this occasion, in the order of the rules' creation.
+   * Counts it; `fits` narrows down before counting.
+   */
+  strike<T extends Effect['type']>(
+    types: readonly T[],
+    subject: Subject,
+    fits?: (effect: EffectIn<Effect, T>) => boolean,
+  ): Strike<EffectIn<Effect, T>>[];
+  /** As `strike`, but only the first rule that hits; later ones do not count the occasion. */
+  strikeOne<T extends Effect['type']>(
+    types: readonly T[],
+    subject: Subject,
+    fits?: (effect: EffectIn<Effect, T>) => boolean,
+  ): Strike<EffectIn<Effect, T>> | undefined;
+}
+
+export interface BookDeps<Match extends RuleMatch, Effect> {
+  /** Where the rules are kept, with their counters. */
+  readonly store: { faults: Rule<Match, Effect>[]; faultCount: number };
+  readonly chance: { next(): number };
+  /** Called after each change of the rules or their counters. */
+  readonly changed: () => void;
+  /** Types that mean one single occasion when `times` is absent. */
+  readonly once: ReadonlySet<string>;
+}
+
+/** Placeholders have no names when routes are compared. */
+export const shapeOf = (route: string): string =>
+  route.replace(/\{[^}]*\}|:[A-Za-z]\w*/g, '{}').replace(/\/$/, '');
+
+/** The fault rules of an emulator. */
+export function createFaultBook<
+  Match extends RuleMatch,
+  Effect extends Typed,
+  Subject extends RuleSubject,
+>({ store, chance, changed, once }: BookDeps<Match, Effect>): FaultBook<Match, Effect, Subject> {
+  const hits = (rule: Rule<Match, Effect>): boolean => {
+    rule.seen++;
+    changed();
+    const { nth, every, probability } = rule.match;
+    if (rule.times !== null && rule.applied >= rule.times) return false;
+    if (nth !== undefined && rule.seen !== nth) return false;
+    if (every !== undefined && rule.seen % every !== 0) return false;
+    if (probability !== undefined && chance.next() >= probability) return false;
+    rule.applied++;
+    return true;
+  };
+  function* strikes<T extends Effect['type']>(
+    types: readonly T[],
+    subject: Subject,
+    fits: (effect: EffectIn<Effect, T>) => boolean = () => true,
+  ): Generator<Strike<EffectIn<Effect, T>>, undefined> {
+    for (const rule of store.faults) {
+      if (!(types as readonly string[]).includes(rule.effect.type)) continue;
+      const effect = rule.effect as EffectIn<Effect, T>;
+      if (matches(rule.match, subject) && fits(effect) && hits(rule)) yield { id: rule.id, effect };
+    }
+    return undefined;
+  }
+  const remove = (id: string): boolean => {
+    const before = store.faults.length;
+    store.faults = store.faults.filter((rule) => rule.id !== id);
+    changed();
+    return store.faults.length < before;
+  };
+  return {
+    add: ({ id, match, times, effect }) => {
+      const rule: Rule<Match, Effect> = {
+        id: id ?? `fault-${++store.faultCount}`,
+        match: match ?? ({} as Match),
+        times: times ?? (once.has(effect.type) ? 1 : null),
+        effect,
+        seen: 0,
+        applied: 0,
+      };
+      remove(rule.id);
+      store.faults.push(rule);
+      return rule;
+    },
+    list: () => store.faults.map((rule) => ({ ...rule })),
+    remove,
+    clear: () => {
+      store.faults = [];
+      changed();
+    },
+    strike: (types, subject, fits) => [...strikes(types, subject, fits)],
+    strikeOne: (types, subject, fits) => strikes(types, subject, fits).next().value,
+  };
+}
+
+/** How often, and how likely: not what is looked for. */
+const COUNTS = new Set(['nth', 'every', 'probability']);
+
+function matches(match: RuleMatch, subject: RuleSubject): boolean {
+  return Object.entries(match).every(([name, wanted]) => {
+    if (wanted === undefined || COUNTS.has(name)) return true;
+    const actual: unknown = (subject as unknown as Readonly<Record<string, unknown>>)[name];
+    if (name === 'method') return String(wanted).toUpperCase() === actual;
+    if (name === 'route') return shapeOf(String(wanted)) === shapeOf(String(actual));
+    return wanted === actual;
+  });
+}
