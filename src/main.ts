@@ -10,6 +10,7 @@ import { addProviderCommands } from './commands/provider-program.ts';
 import { SCENARIOS, type ScenarioName } from './commands/scenarios/scenario.ts';
 import { printableLines } from './commands/text-table.ts';
 import { explain, FleetError, UsageError } from './domain/errors.ts';
+import { parseDuration } from './settings/duration.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const EXIT_FAILED = 1;
@@ -30,6 +31,12 @@ const listenAddress = (text: string) => {
   const [, host, port] = /^(127\.0\.0\.1|localhost|\[::1\]):(\d{1,5})$/.exec(text) ?? [];
   if (host !== undefined && Number(port) <= 65_535) return { host, port: Number(port) };
   throw new InvalidArgumentError('Give a loopback address and a port, such as 127.0.0.1:0.');
+};
+
+const durationMs = (text: string) => {
+  const parsedMs = parseDuration(text);
+  if (parsedMs !== null) return parsedMs;
+  throw new InvalidArgumentError('Give a duration such as 250ms, 2s or 1m.');
 };
 
 const basePath = (text: string) => {
@@ -171,6 +178,40 @@ function program(): Command {
           ...(world !== undefined && { worldFile: world }),
           ...(state !== undefined && { stateFile: state }),
         });
+      },
+    );
+
+  cli
+    .command('fakengine')
+    .description('the emulator of the Anexia Engine alone; prints one JSON line')
+    .addOption(
+      new Option('--listen <host:port>', 'loopback address')
+        .argParser(listenAddress)
+        .default({ host: '127.0.0.1', port: 0 }, '127.0.0.1:0'),
+    )
+    .addOption(
+      new Option('--state-delay <duration>', 'until an object is deployed')
+        .argParser(durationMs)
+        .default(1_000, '1s'),
+    )
+    .option('--faults <file>', 'fault rules from the start, YAML or JSON')
+    .option('--seed <n>', 'of ids and chance', wholeNumber(0, 4_294_967_295), 1)
+    .option('--load-balancers <n>', 'how many there are', wholeNumber(1, 100), 2)
+    .action(
+      async ({
+        stateDelay,
+        faults,
+        ...rest
+      }: {
+        listen: { host: string; port: number };
+        stateDelay: number;
+        faults?: string;
+        seed: number;
+        loadBalancers: number;
+      }) => {
+        const { fakengine } = await import('./commands/fakengine.ts');
+        const faultsFile = faults === undefined ? {} : { faultsFile: faults };
+        await fakengine({ ...rest, ...faultsFile, stateDelayMs: stateDelay });
       },
     );
 

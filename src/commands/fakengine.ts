@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { systemClock } from '../adapters/clock/system-clock.ts';
+import { createPinoLog } from '../adapters/log/pino-log.ts';
+import { UsageError } from '../domain/errors.ts';
+import { startFakengine } from '../simulator/fakengine/fakengine.ts';
+import type { FaultRule } from '../simulator/fakengine/fault-rules.ts';
+import { ListenError } from '../simulator/listen.ts';
+import { watchForEnd } from './signals.ts';
+
+export interface FakengineCommand {
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly stateDelayMs: number;
+  /** A list of fault rules, YAML or JSON. */
+  readonly faultsFile?: string;
+  readonly seed: number;
+  readonly loadBalancers: number;
+}
+
+/** `shepherd fakengine`: the emulator alone. One JSON line on standard output, then until a signal. */
+export async function fakengine({ faultsFile, ...options }: FakengineCommand): Promise<void> {
+  const log = createPinoLog({ level: 'info', format: 'json', isTerminal: false });
+  const stopping = new Promise<void>(
+    (stop) => void watchForEnd(systemClock, { stop, abandon: () => undefined }),
+  );
+  const faults = faultsFile === undefined ? [] : readFaults(faultsFile);
+  const fake = await startFakengine({
+    ...options,
+    faults,
+    log: log.child({ component: 'fakengine' }),
+  }).catch((error: unknown) => {
+    if (error instanceof ListenError) throw new UsageError(error.message, { cause: error });
+    if (error instanceof z.ZodError) throw new UsageError(`${faultsFile}: ${complaintsOf(error)}`);
+    throw error;
+  });
+  const { url, adminUrl, tokens, loadBalancers } = fake;
+  process.stdout.write(`${JSON.stringify({ url, adminUrl, tokens, loadBalancers })}\n`);
+  await stopping;
+  await fake.close();
+}
+
+/** What each rule may say is looked at when it is taken into force. */
+function readFaults(file: string): readonly FaultRule[] {
+  let content: unknown;
+  try {
+    content = parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    const message = (error as Error).message.split('\n')[0] ?? '';
+    throw new UsageError(`${file} cannot be read: ${message}`, { cause: error });
+  }
+  if (Array.isArray(content)) return content as FaultRule[];
+  throw new UsageError(`${file} holds no list; write one fault rule per item`);
+}
+
+const complaintsOf = ({ issues }: z.ZodError): string =>
+  issues.map(({ path, message }) => `${path.join('.') || 'rule'}: ${message}`).join('; ');

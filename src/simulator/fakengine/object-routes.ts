@@ -1,0 +1,145 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { z } from 'zod';
+import { ApiError } from './api-error.ts';
+import type { Answer, Call, Core, Route } from './core.ts';
+import { BODIES, FILTERS, type Kind, KINDS, LINKS, TYPE_IDS } from './kinds.ts';
+import { filtersOf, pageView, pagingOf } from './lists.ts';
+import { objectView } from './views.ts';
+import { addThing, changeThing, destroyThing, isReferred, isThere, type Thing } from './world.ts';
+
+/** The routes of the four kinds, and of the load balancer. */
+export const objectRoutes = (core: Core): readonly Route[] => [
+  {
+    method: 'GET',
+    path: '/api/LBaaS/v1/loadbalancer.json/{id}',
+    handle: ({ params }) =>
+      ok(objectView(core.world, find(core, 'loadbalancer', params), core.knobs)),
+  },
+  ...KINDS.flatMap((kind) => routesOf(core, kind)),
+];
+
+const ok = (body: unknown): Answer => ({ status: 200, body });
+
+function routesOf(core: Core, kind: Kind): Route[] {
+  const { world, knobs } = core;
+  const path = `/api/LBaaS/v1/${kind}.json`;
+  const view = (thing: Thing) => objectView(world, thing, knobs);
+  return [
+    { method: 'GET', path, kind, handle: (call) => ok(list(core, kind, call)) },
+    { method: 'POST', path, kind, handle: (call) => ok(view(create(core, kind, call))) },
+    {
+      method: 'GET',
+      path: `${path}/{id}`,
+      kind,
+      handle: ({ params }) => ok(view(find(core, kind, params))),
+    },
+    {
+      method: 'PUT',
+      path: `${path}/{id}`,
+      kind,
+      handle: (call) => ok(view(update(core, kind, call))),
+    },
+    {
+      method: 'DELETE',
+      path: `${path}/{id}`,
+      kind,
+      handle: ({ params }) => {
+        const thing = find(core, kind, params);
+        if (knobs.blockedStatus > 0 && isReferred(world, thing)) {
+          throw new ApiError(knobs.blockedStatus, `${kind} is in use`);
+        }
+        destroyThing(world, thing);
+        return ok({});
+      },
+    },
+  ];
+}
+
+/** @throws {ApiError} 404. */
+function find(
+  { world }: Core,
+  kind: Thing['kind'],
+  { id = '' }: Readonly<Record<string, string>>,
+): Thing {
+  const thing = world.things.get(id);
+  if (thing?.kind === kind && isThere(thing, world.now())) return thing;
+  throw new ApiError(404, 'Not Found');
+}
+
+function list({ world, knobs }: Core, kind: Kind, call: Call): unknown {
+  const paging = pagingOf(call.query, knobs);
+  const { filters, complaint } = filtersOf(call.query, FILTERS[kind]);
+  const isBare = /(^|&)filters=[^&]*=/.test(call.rawQuery);
+  if (isBare) call.complain('filters is not escaped as a whole');
+  if (complaint !== undefined) call.complain(complaint);
+  const fits = (thing: Thing) =>
+    filters !== null &&
+    !isBare &&
+    thing.kind === kind &&
+    isThere(thing, call.listsAtMs) &&
+    [...filters].every(([field, value]) => thing.fields[field] === value);
+  const rows = [...world.things.values()]
+    .filter(fits)
+    .map((thing) =>
+      knobs.rows === 'all'
+        ? objectView(world, thing, knobs)
+        : { identifier: thing.id, name: thing.name },
+    );
+  return pageView(rows, paging, knobs);
+}
+
+function create(core: Core, kind: Kind, { body, doom }: Call): Thing {
+  const { name, ...fields } = checked(core, kind, body);
+  const one = { kind, typeId: TYPE_IDS[kind], name, fields };
+  const how = { stateDelayMs: core.stateDelayMs, doom };
+  if (doom.twin) addThing(core.world, one, how);
+  return addThing(core.world, one, how);
+}
+
+function update(core: Core, kind: Kind, { params, body, doom }: Call): Thing {
+  const thing = find(core, kind, params);
+  const { identifier, state, ...rest } = recordOf(body);
+  const wrong = {
+    ...(identifier !== thing.id && { identifier: 'must be that of the path' }),
+    ...(state !== '0' && { state: 'must be "0"' }),
+  };
+  if (!isDeepStrictEqual(wrong, {})) throw new ApiError(422, 'Validation failed', wrong);
+  const { name, ...fields } = checked(core, kind, rest);
+  if (name !== thing.name) throw new ApiError(422, 'Validation failed', { name: 'cannot change' });
+  if (doom.failures > 0) thing.failures = doom.failures;
+  changeThing(core.world, thing, fields, core.stateDelayMs);
+  return thing;
+}
+
+/** @throws {ApiError} 422 with each field that is wrong, unknown, or refers to nothing. */
+function checked({ world }: Core, kind: Kind, body: unknown) {
+  const schema: z.ZodType<{ name: string } & Record<string, unknown>> = BODIES[kind];
+  const parsed = schema.safeParse(recordOf(body));
+  if (!parsed.success) {
+    const wrong = parsed.error.issues.map(({ path, message }) => [
+      path.join('.') || 'body',
+      message,
+    ]);
+    throw new ApiError(
+      422,
+      'Validation failed',
+      Object.fromEntries(wrong) as Record<string, string>,
+    );
+  }
+  const dangling = Object.entries(LINKS[kind])
+    .filter(([field]) => parsed.data[field] !== undefined)
+    .filter(([field, to]) => {
+      const target = world.things.get(String(parsed.data[field]));
+      return target?.kind !== to || !isThere(target, world.now());
+    });
+  if (dangling.length === 0) return parsed.data;
+  const wrong = dangling.map(([field, to]) => [field, `there is no such ${to}`]);
+  throw new ApiError(422, 'Validation failed', Object.fromEntries(wrong) as Record<string, string>);
+}
+
+function recordOf(body: unknown): Record<string, unknown> {
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) {
+    return body as Record<string, unknown>;
+  }
+  throw new ApiError(400, 'The body must be an object');
+}

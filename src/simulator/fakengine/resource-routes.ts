@@ -1,0 +1,89 @@
+import { ApiError } from './api-error.ts';
+import type { Call, Core, Route } from './core.ts';
+import { pageView, pagingOf } from './lists.ts';
+import { resourceView } from './views.ts';
+import { isThere, tagsAt, type Thing } from './world.ts';
+
+const PATH = '/api/core/v1/resource.json';
+
+/** The routes of resources and their tags. */
+export function resourceRoutes(core: Core): readonly Route[] {
+  const { world, knobs } = core;
+  let tagging = 0;
+
+  /** @throws {ApiError} 404. */
+  function find({ id = '' }: Readonly<Record<string, string>>): Thing {
+    const thing = world.things.get(id);
+    if (thing && isThere(thing, world.now())) return thing;
+    throw new ApiError(404, 'Not Found');
+  }
+
+  function search({ query, listsAtMs, complain }: Call): unknown {
+    const tag = query.get('tag_name');
+    const stray = [...query.keys()].find((name) => !['tag_name', 'page', 'limit'].includes(name));
+    if (stray !== undefined) throw new ApiError(400, `there is no parameter ${stray}`);
+    if (tag?.includes(',')) complain('only one tag can be searched');
+    const paging = pagingOf(query, knobs);
+    const found = [...world.things.values()].filter(
+      (thing) =>
+        isThere(thing, listsAtMs) && (tag === undefined || tagsAt(thing, listsAtMs).includes(tag)),
+    );
+    if (tag !== undefined && found.length === 0) {
+      throw new ApiError(422, 'Validation failed', { tag_name: 'there is no such tag' });
+    }
+    return pageView(
+      found.map((thing) => resourceView(thing, listsAtMs, true)),
+      paging,
+      knobs,
+    );
+  }
+
+  /** One at a time; the real service is not up to more, and so this one refuses it. */
+  async function tag({ params, body, complain }: Call) {
+    const thing = find(params);
+    if (body !== '') throw new ApiError(400, 'The body must be an empty text');
+    if (tagging > 0) {
+      complain('a resource was tagged while another one was');
+      throw new ApiError(409, 'Conflict');
+    }
+    tagging++;
+    try {
+      if (knobs.taggingMs > 0) await wait(core, knobs.taggingMs);
+    } finally {
+      tagging--;
+    }
+    const name = params['tag'] ?? '';
+    if (tagsAt(thing, world.now()).includes(name)) {
+      throw new ApiError(422, 'Validation failed', { tag: 'the resource has it already' });
+    }
+    thing.tags.push({ name, atMs: world.now(), removedAtMs: Infinity });
+    return { status: 200, body: resourceView(thing, world.now(), false) };
+  }
+
+  function untag({ params }: Call) {
+    const thing = find(params);
+    const found = thing.tags.find(
+      ({ name, removedAtMs }) => name === params['tag'] && removedAtMs === Infinity,
+    );
+    if (!found) throw new ApiError(404, 'Not Found');
+    found.removedAtMs = world.now();
+    return { status: 204 };
+  }
+
+  return [
+    { method: 'GET', path: PATH, handle: (call) => ({ status: 200, body: search(call) }) },
+    {
+      method: 'GET',
+      path: `${PATH}/{id}`,
+      handle: ({ params }) => ({
+        status: 200,
+        body: resourceView(find(params), world.now(), false),
+      }),
+    },
+    { method: 'POST', path: `${PATH}/{id}/tags/{tag}`, handle: tag },
+    { method: 'DELETE', path: `${PATH}/{id}/tags/{tag}`, handle: untag },
+  ];
+}
+
+const wait = ({ clock }: Core, delayMs: number) =>
+  new Promise<void>((resolve) => void clock.setTimeout(resolve, delayMs));
