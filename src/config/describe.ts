@@ -32,7 +32,12 @@ function rowsOf(section: z.ZodType, prefix: string, driver: Driver): ConfigRow[]
     const type = variants.size > 0 && key === inside.discriminator ? oneOf(variants) : row.type;
     return [{ ...row, type, driver: of }];
   };
-  const shared = childrenOf(section);
+  const children = childrenOf(section);
+  // What a single driver has is no more shared than what it would have beside others.
+  const shared =
+    variants.size === 1
+      ? new Map([...children].filter(([key]) => key === inside.discriminator))
+      : children;
   const own = [...variants].flatMap(([name, variant]) =>
     [...childrenOf(variant)]
       .filter(([key]) => !shared.has(key))

@@ -1,0 +1,110 @@
+import { Cancelled, RemoteFailure } from '../../../domain/errors.ts';
+import type { PoolRef } from '../../../domain/balancing/objects.ts';
+import type { ApiTimings } from '../../http/api.ts';
+import { toFleetErrors } from './errors.ts';
+import type { BalancerContext, LoadBalancer } from '../port.ts';
+import { createEngineApi } from './api.ts';
+import { create } from './creation.ts';
+import { createEngine } from './engine.ts';
+import { bodyOf, phaseOf } from './forms.ts';
+import { createMemory } from './memory.ts';
+import { observe } from './observation.ts';
+import type { AnexiaSettings } from './settings.ts';
+import { addTag, ownerIn, tagOf } from './tags.ts';
+import type { Throttle } from './throttle.ts';
+
+export interface AnexiaDeps {
+  readonly context: BalancerContext;
+  /** Of the account. */
+  readonly throttle: Throttle;
+  /** For tests. */
+  readonly timings?: Partial<ApiTimings>;
+}
+
+/**
+ * One load balancer of the Anexia Engine. The Engine can neither drain nor tell sessions or health: a
+ * server is drained by destroying it. The first call of all asks whether the load balancer exists.
+ */
+export function createAnexiaBalancer(settings: AnexiaSettings, deps: AnexiaDeps): LoadBalancer {
+  const { context, throttle, timings } = deps;
+  const { loadBalancer, pageSize, baseUrl } = settings;
+  const { name, log, clock } = context;
+  const api = createEngineApi({ settings, context, throttle, ...(timings && { timings }) });
+  const engine = createEngine({ api, throttle, pageSize });
+  const memory = createMemory(clock);
+  const scene = { name, loadBalancer, engine, memory, log };
+  let isKnown = false;
+  let isClosed = false;
+
+  async function requireLoadBalancer(signal: AbortSignal): Promise<void> {
+    if (isKnown) return;
+    if (!(await engine.hasLoadBalancer(loadBalancer, signal))) {
+      throw new RemoteFailure(
+        `there is no load balancer ${loadBalancer} at ${baseUrl}, or this token may not see it`,
+      );
+    }
+    isKnown = true;
+  }
+
+  /** The way of every method. */
+  async function enter<T>(doing: string, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
+    const what = `balancer ${name}: ${doing}`;
+    if (isClosed) throw new Cancelled(`${what}: it was closed`);
+    return toFleetErrors(what, async () => {
+      await requireLoadBalancer(signal);
+      return act();
+    });
+  }
+
+  const parentIdOf = (parent: { readonly id: string } | null) => parent?.id ?? null;
+
+  async function adoptOne(id: string, owner: PoolRef, signal: AbortSignal): Promise<void> {
+    const told = await engine.getResource(id, signal);
+    if (!told) throw new RemoteFailure('it is gone');
+    const whose = ownerIn(told.tags ?? [], tagOf(owner));
+    if (whose === 'another') throw new RemoteFailure('another owner has tagged it');
+    if (whose === 'nobody') await addTag(engine, { id, tag: tagOf(owner) }, signal);
+  }
+
+  return {
+    capabilities: CAPABILITIES,
+    observe: (owner, { signal }) =>
+      enter(`cannot read what is of pool ${owner.pool}`, signal, () =>
+        observe(scene, owner, signal),
+      ),
+    create: ({ spec }, parent, owner, { signal }) =>
+      enter(`cannot create ${spec.kind} ${spec.name}`, signal, () =>
+        create(scene, { spec, parentId: parentIdOf(parent), owner }, signal),
+      ),
+    adopt: ({ kind, id }, owner, { signal }) =>
+      enter(`cannot adopt ${kind} ${id}`, signal, () => adoptOne(id, owner, signal)),
+    update: ({ kind, id }, { spec }, parent, _owner, { signal }) =>
+      enter(`cannot update ${kind} ${spec.name}`, signal, () => {
+        const body = bodyOf(spec, parentIdOf(parent), loadBalancer);
+        return engine.put(kind, id, { ...body, identifier: id, state: '0' }, signal);
+      }),
+    destroy: (ref, _owner, { signal }) =>
+      enter(`cannot destroy ${ref.kind} ${ref.id}`, signal, async () => {
+        await engine.delete(ref.kind, ref.id, signal);
+        memory.forget(ref);
+      }),
+    refresh: (ref, _owner, { signal }) =>
+      enter(`cannot look at ${ref.kind} ${ref.id}`, signal, async () => {
+        const object = await engine.get(ref.kind, ref.id, signal);
+        return object === null ? 'failed' : phaseOf(object);
+      }),
+    async close() {
+      isClosed = true;
+      api.stop();
+    },
+  };
+}
+
+const CAPABILITIES = {
+  update: true,
+  drain: 'remove',
+  sessions: false,
+  health: false,
+  async: true,
+  adopt: true,
+} as const;

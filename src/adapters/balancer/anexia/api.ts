@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import { type Api, type ApiTimings, createApi } from '../../http/api.ts';
+import type { AnswerForm } from '../../http/outcome.ts';
+import type { BalancerContext } from '../port.ts';
+import type { AnexiaSettings } from './settings.ts';
+import type { Throttle } from './throttle.ts';
+
+export interface ApiSetup {
+  readonly settings: Pick<AnexiaSettings, 'baseUrl' | 'token'>;
+  readonly context: BalancerContext;
+  readonly throttle: Throttle;
+  readonly timings?: Partial<ApiTimings>;
+}
+
+/** What is particular to the Engine's API. */
+export function createEngineApi({ settings, context, throttle, timings = {} }: ApiSetup): Api {
+  const { name, clock, random, log, metrics, userAgent } = context;
+  return createApi(
+    {
+      name,
+      baseUrl: settings.baseUrl,
+      token: () => settings.token.read(),
+      headersFor: (token) => ({ Authorization: `Token ${token}` }),
+      endpointName: (method, path) => `${method} ${resourceOf(path)}`,
+      form: ANSWERS,
+      limits: { maxConcurrency: 4, gapMs: 0 },
+      timings: { ...TIMINGS, ...timings },
+      attemptsMax: 3,
+      stayAwayMs: throttle.hold,
+    },
+    {
+      clock,
+      random,
+      log,
+      userAgent,
+      observer: {
+        starts: (endpoint) => metrics.inFlight({ balancer: name, ...partsOf(endpoint) }, 1),
+        attempt(endpoint, told) {
+          const status = /^\d+$/.test(told) ? told : '-1';
+          if (status.startsWith('2')) throttle.answered();
+          metrics.inFlight({ balancer: name, ...partsOf(endpoint) }, -1);
+          metrics.request({ balancer: name, ...partsOf(endpoint), status });
+        },
+        slots: () => undefined,
+        retry: () => undefined,
+        paused: () => undefined,
+        walk: () => undefined,
+      },
+    },
+  );
+}
+
+/** A read is sent three times at most; whoever calls has a longer breath. */
+const TIMINGS: ApiTimings = {
+  connectTimeoutMs: 10_000,
+  attemptTimeoutMs: 30_000,
+  listPageTimeoutMs: 30_000,
+  operationTimeoutMs: 100_000,
+  backoffInitialMs: 500,
+  backoffMaximumMs: 5_000,
+  // Whoever calls is told to stay away, and decides what to do meanwhile.
+  pauseMaxMs: 0,
+  authPauseMs: 60_000,
+};
+
+const errorBody = z.object({
+  error: z.object({
+    code: z.union([z.number(), z.string()]).nullish(),
+    message: z.string().nullish(),
+    validation: z.record(z.string(), z.unknown()).nullish(),
+  }),
+});
+
+export const ANSWERS: AnswerForm = {
+  errorsIn(json) {
+    const error = errorBody.safeParse(json).data?.error;
+    if (!error) return null;
+    const fields = Object.entries(error.validation ?? {});
+    return [
+      ...(error.message ? [error.message] : []),
+      ...fields.map(([field, told]) => `${field}: ${textOf(told)}`),
+    ];
+  },
+  tellsAbsence: new Set([404]),
+  untypedIsJson: true,
+};
+
+const textOf = (told: unknown): string => (typeof told === 'string' ? told : JSON.stringify(told));
+
+/** The path without `/api/` and without ids, such as `LBaaS/v1/backend.json`. */
+const resourceOf = (path: string): string =>
+  path.replace(/^\/api\//, '').replace(/\.json\/[^/]+(\/tags)?.*$/, '.json$1');
+
+function partsOf(endpoint: string) {
+  const [method = '', resource = ''] = endpoint.split(' ');
+  return { method, resource };
+}

@@ -1,0 +1,120 @@
+import {
+  isSameSpec,
+  type PoolRef,
+  type Ref,
+  type Spec,
+} from '../../../domain/balancing/objects.ts';
+import { isApiError } from '../../http/errors.ts';
+import type { Engine } from './engine.ts';
+import { bodyOf, parentOf, specOf } from './forms.ts';
+import type { Memory, Place } from './memory.ts';
+import { addTag, ownerIn, tagOf } from './tags.ts';
+
+export interface Creation {
+  readonly loadBalancer: string;
+  readonly engine: Engine;
+  readonly memory: Memory;
+}
+
+interface Wanted {
+  readonly spec: Spec;
+  readonly parentId: string | null;
+  readonly owner: PoolRef;
+}
+
+/**
+ * Makes an object and tags it. One that is there already with this name, these fields and no other
+ * owner is taken instead; it is looked for unless an observation just showed that nothing has the name.
+ * After an unanswered request it is looked for before another one is sent, and for a while none is.
+ */
+export async function create(
+  scene: Creation,
+  { spec, parentId, owner }: Wanted,
+  signal: AbortSignal,
+): Promise<Ref> {
+  const { engine, memory, loadBalancer } = scene;
+  const tag = tagOf(owner);
+  const place: Place = { owner: owner.uid, parentId, spec };
+  const found = await findExisting(scene, { spec, parentId, owner }, signal);
+  const ref = found?.ref ?? { kind: spec.kind, id: await post() };
+  if (found?.tagged !== true) {
+    await addTag(engine, { id: ref.id, tag }, signal);
+    memory.tagged(ref);
+  }
+  return ref;
+
+  async function post(): Promise<string> {
+    if (memory.isUnsettled(place)) {
+      const text = `the creation of ${spec.name} went unanswered, and it may still show up`;
+      throw engine.call(`create ${spec.kind}`, signal).error('Network', text);
+    }
+    const body = bodyOf(spec, parentId, loadBalancer);
+    const id = await engine.post(spec.kind, body, signal).catch(async (error: unknown) => {
+      if (!isApiError(error) || !error.ambiguous) throw error;
+      memory.unanswered(place);
+      if (error.kind === 'Cancelled') throw error;
+      await engine.call(`look for ${spec.kind}`, signal).backOff();
+      const made = await findByName(scene, { spec, parentId, owner }, signal);
+      if (!made) throw error;
+      return made.ref.id;
+    });
+    memory.note(place, { kind: spec.kind, id });
+    return id;
+  }
+}
+
+interface Existing {
+  readonly ref: Ref;
+  readonly tagged: boolean;
+}
+
+async function findExisting(
+  scene: Creation,
+  wanted: Wanted,
+  signal: AbortSignal,
+): Promise<Existing | null> {
+  const { engine, memory } = scene;
+  const { spec, parentId, owner } = wanted;
+  const place: Place = { owner: owner.uid, parentId, spec };
+  const made = memory.made(place);
+  if (made) {
+    // Lists may not show it yet.
+    const object = await engine.get(spec.kind, made.ref.id, signal);
+    if (object && isSameSpec(specOf(spec.kind, object), spec)) return made;
+    if (!object) memory.forget(made.ref);
+  }
+  return made || memory.mayBeThere(place) ? findByName(scene, wanted, signal) : null;
+}
+
+async function findByName(
+  { engine, loadBalancer, memory }: Creation,
+  { spec, parentId, owner }: Wanted,
+  signal: AbortSignal,
+): Promise<Existing | null> {
+  const { kind } = spec;
+  const rows = await engine.list(kind, filtersOf(spec, parentId, loadBalancer), signal);
+  const named = rows
+    .filter(({ name }) => name === spec.name)
+    .map(({ identifier }) => identifier)
+    .toSorted();
+  for (const id of named) {
+    const object = await engine.get(kind, id, signal);
+    if (!object || !isSameSpec(specOf(kind, object), spec)) continue;
+    if (parentOf(kind, object) !== parentId) continue;
+    const isTop = kind === 'backend' || kind === 'frontend';
+    if (isTop && object.load_balancer !== loadBalancer) continue;
+    const told = await engine.getResource(id, signal);
+    const whose = told && ownerIn(told.tags ?? [], tagOf(owner));
+    if (whose === null || whose === 'another') continue;
+    memory.note({ owner: owner.uid, parentId, spec }, { kind, id });
+    if (whose === 'us') memory.tagged({ kind, id });
+    return { ref: { kind, id }, tagged: whose === 'us' };
+  }
+  return null;
+}
+
+function filtersOf({ kind }: Spec, parentId: string | null, loadBalancer: string) {
+  if (kind === 'bind') return { frontend: parentId ?? '' };
+  if (kind === 'server') return { backend: parentId ?? '' };
+  return { load_balancer: loadBalancer };
+}

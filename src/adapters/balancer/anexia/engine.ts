@@ -1,0 +1,152 @@
+import { z } from 'zod';
+import type { ObjectKind } from '../../../domain/balancing/objects.ts';
+import type { Api } from '../../http/api.ts';
+import type { ApiRequest, Call } from '../../http/call.ts';
+import { isNotFound } from '../../http/errors.ts';
+import { type EngineObject, engineObject } from './forms.ts';
+import { pageSchema, readAll } from './lists.ts';
+import type { Throttle } from './throttle.ts';
+
+const RESOURCES = '/api/core/v1/resource.json';
+const kindPath = (kind: string) => `/api/LBaaS/v1/${kind}.json`;
+const inPath = (part: string) => encodeURIComponent(part);
+
+/** In lists tags are texts, in one resource objects. */
+const tags = z.array(
+  z.union([z.string(), z.object({ name: z.string() }).transform(({ name }) => name)]),
+);
+const row = z.object({ identifier: z.string().min(1), name: z.string().optional() });
+const resource = row.extend({
+  resource_type: z.object({ identifier: z.string() }).optional(),
+  tags: tags.optional(),
+});
+export type NamedRow = z.output<typeof row>;
+export type Resource = z.output<typeof resource>;
+const created = z.object({ identifier: z.string().min(1) });
+
+/** The routes of the Engine, one function each. All reject with one `ApiError`. */
+export interface Engine {
+  /** False: there is no such load balancer. */
+  hasLoadBalancer(id: string, signal: AbortSignal): Promise<boolean>;
+  /** Everything of a tag; the Engine says 422 where nothing has it. */
+  listTagged(tag: string, signal: AbortSignal): Promise<readonly Resource[]>;
+  list(
+    kind: ObjectKind,
+    filters: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<readonly NamedRow[]>;
+  /** Null: it is gone. */
+  get(kind: ObjectKind, id: string, signal: AbortSignal): Promise<EngineObject | null>;
+  /** Null: it is gone. */
+  getResource(id: string, signal: AbortSignal): Promise<Resource | null>;
+  /** @throws {ApiError} `ambiguous`: it may be there. */
+  post(kind: ObjectKind, body: object, signal: AbortSignal): Promise<string>;
+  put(kind: ObjectKind, id: string, body: object, signal: AbortSignal): Promise<void>;
+  /** One that is not there is deleted. */
+  delete(kind: ObjectKind, id: string, signal: AbortSignal): Promise<void>;
+  /** One attempt within an operation. */
+  postTag(call: Call, id: string, tag: string): Promise<void>;
+  call(op: string, signal: AbortSignal): Call;
+}
+
+export interface EngineDeps {
+  readonly api: Api;
+  readonly throttle: Throttle;
+  readonly pageSize: number;
+}
+
+const nothing = z.undefined().transform(() => undefined);
+
+export function createEngine({ api, throttle, pageSize }: EngineDeps): Engine {
+  /** While the account is held, nothing is sent; nor what waited for its turn meanwhile. */
+  function send<T>(call: Call, request: ApiRequest<T>): Promise<T> {
+    return call.send({
+      ...request,
+      beforeAttempt: async () => {
+        const retryAt = throttle.heldUntilMs();
+        if (retryAt === null) return;
+        throw call.error('RateLimited', 'the account was asked too much', { retryAt });
+      },
+    });
+  }
+
+  async function pages<T extends { readonly identifier: string }>(
+    call: Call,
+    request: { readonly path: string; readonly query: Readonly<Record<string, string>> },
+    rowSchema: z.ZodType<T>,
+  ): Promise<readonly T[]> {
+    const schema = pageSchema(rowSchema);
+    return readAll(call, (page) =>
+      send(call, {
+        method: 'GET',
+        path: request.path,
+        query: { ...request.query, page: String(page), limit: String(pageSize) },
+        schema,
+      }),
+    );
+  }
+
+  const read = <T>(op: string, path: string, schema: z.ZodType<T>, signal: AbortSignal) =>
+    send(api.call(op, signal), { method: 'GET', path, schema }).catch((error: unknown) => {
+      if (isNotFound(error)) return null;
+      throw error;
+    });
+
+  return {
+    call: (op, signal) => api.call(op, signal),
+    async hasLoadBalancer(id, signal) {
+      const path = `${kindPath('loadbalancer')}/${inPath(id)}`;
+      return (await read('getLoadBalancer', path, row, signal)) !== null;
+    },
+    async listTagged(tag, signal) {
+      const call = api.call('listTagged', signal);
+      const query = { tag_name: tag };
+      const found = await pages(call, { path: RESOURCES, query }, resource).catch(noneIfUnknownTag);
+      const stranger = found.find((one) => one.tags && !one.tags.includes(tag));
+      if (!stranger) return found;
+      throw call.error('Protocol', `${stranger.identifier} is listed, and has not the tag`);
+    },
+    list(kind, filters, signal) {
+      const query = { filters: new URLSearchParams(filters).toString() };
+      return pages(api.call(`list ${kind}s`, signal), { path: kindPath(kind), query }, row);
+    },
+    get: (kind, id, signal) =>
+      read(`get ${kind}`, `${kindPath(kind)}/${inPath(id)}`, engineObject, signal),
+    getResource: (id, signal) =>
+      read('getResource', `${RESOURCES}/${inPath(id)}`, resource, signal),
+    async post(kind, body, signal) {
+      const call = api.call(`create ${kind}`, signal);
+      const request = { method: 'POST', path: kindPath(kind), body, schema: created } as const;
+      return (await send(call, request)).identifier;
+    },
+    async put(kind, id, body, signal) {
+      const path = `${kindPath(kind)}/${inPath(id)}`;
+      const request = { method: 'PUT', path, body, schema: nothing, ignoresReply: true } as const;
+      await send(api.call(`update ${kind}`, signal), request);
+    },
+    async delete(kind, id, signal) {
+      const path = `${kindPath(kind)}/${inPath(id)}`;
+      const request = { method: 'DELETE', path, schema: nothing, ignoresReply: true } as const;
+      await send(api.call(`destroy ${kind}`, signal), request).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      });
+    },
+    async postTag(call, id, tag) {
+      const path = `${RESOURCES}/${inPath(id)}/tags/${inPath(tag)}`;
+      // An empty text as JSON: the Engine refuses null.
+      const request = {
+        method: 'POST',
+        path,
+        body: '',
+        schema: nothing,
+        ignoresReply: true,
+      } as const;
+      await send(call, request);
+    },
+  };
+}
+
+function noneIfUnknownTag(error: unknown): readonly Resource[] {
+  if (error instanceof Error && 'status' in error && error.status === 422) return [];
+  throw error;
+}

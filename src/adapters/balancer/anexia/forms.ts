@@ -1,0 +1,154 @@
+import { z } from 'zod';
+import { canonicalAddress } from '../../../domain/balancing/addresses.ts';
+import type {
+  HealthCheck,
+  ObjectKind,
+  Observed,
+  Phase,
+  Spec,
+} from '../../../domain/balancing/objects.ts';
+
+/** Ids of the types of resources, as the Engine has them. */
+export const TYPE_IDS: Readonly<Record<ObjectKind, string>> = {
+  backend: '33164a3066a04a52be43c607f0c5dd8c',
+  frontend: 'da9d14b9d95840c08213de67f9cee6e2',
+  bind: 'bd24def982aa478fb3352cb5f49aab47',
+  server: '01f321a4875446409d7d8469503a905f',
+};
+
+const text = z.union([z.string(), z.number()]).transform(String);
+/** An object in answers, an id in what is sent; older answers may hold the id alone. */
+const link = z
+  .union([text, z.object({ identifier: text.optional() }).transform((to) => to.identifier)])
+  .transform((id) => (id === undefined || id === '' ? null : id))
+  .optional();
+const state = z.union([
+  text.transform((id) => ({ id, says: '' })),
+  z
+    .object({ id: text.optional(), title: z.string().optional(), text: z.string().optional() })
+    .transform(({ id = '', title, text: older }) => ({ id, says: title ?? older ?? '' })),
+]);
+
+/** One of the four kinds as the Engine shows it: all of them in one, each has its own fields. */
+export const engineObject = z.object({
+  identifier: z.string().min(1),
+  name: z.string(),
+  // A state that is not as agreed is an unknown one.
+  state: state.optional().catch(undefined),
+  mode: z.string().optional(),
+  health_check: z.string().optional(),
+  load_balancer: link,
+  default_backend: link,
+  frontend: link,
+  backend: link,
+  address: z.string().optional(),
+  ip: z.string().optional(),
+  port: z.coerce.number().optional(),
+  ssl: z.boolean().optional().catch(undefined),
+  check: z.string().optional(),
+});
+export type EngineObject = z.output<typeof engineObject>;
+
+const PHASES: Readonly<Record<string, Phase>> = {
+  0: 'progressing',
+  1: 'ready',
+  2: 'failed',
+  3: 'ready',
+  4: 'progressing',
+};
+
+/** By the id of its state alone: a state that is missing or unknown is no failure. */
+export const phaseOf = (object: EngineObject): Phase =>
+  PHASES[object.state?.id ?? ''] ?? 'progressing';
+
+const PARENT_FIELDS = {
+  backend: null,
+  frontend: 'default_backend',
+  bind: 'frontend',
+  server: 'backend',
+} as const satisfies Record<ObjectKind, keyof EngineObject | null>;
+
+export function parentOf(kind: ObjectKind, object: EngineObject): string | null {
+  const field = PARENT_FIELDS[kind];
+  return field === null ? null : (object[field] ?? null);
+}
+
+/** What the Engine shows, in the words of all drivers. */
+export function observedOf(kind: ObjectKind, object: EngineObject, tagged: boolean): Observed {
+  const differs = differencesOf(kind, object).join(', ');
+  const says = object.state?.says ?? '';
+  return {
+    ref: { kind, id: object.identifier },
+    spec: specOf(kind, object),
+    parentId: parentOf(kind, object),
+    phase: phaseOf(object),
+    ...(says !== '' && { detail: says }),
+    ...(differs !== '' && { differs }),
+    tagged,
+  };
+}
+
+export function specOf(kind: ObjectKind, object: EngineObject): Spec {
+  const { name, port = 0 } = object;
+  const told = (kind === 'bind' ? object.address : object.ip) ?? '';
+  const address = canonicalAddress(told) ?? told;
+  if (kind === 'backend') return { kind, name, check: checkIn(object.health_check) ?? TCP };
+  if (kind === 'frontend') return { kind, name };
+  return { kind, name, address, number: port };
+}
+
+/** What of an object is not as ours are, though no spec shows it. */
+function differencesOf(kind: ObjectKind, object: EngineObject): string[] {
+  const { mode, health_check: check, ssl, check: isChecked } = object;
+  const layered = kind === 'backend' || kind === 'frontend';
+  return [
+    ...(layered && mode !== 'tcp' ? [`its mode is ${mode ?? 'not told'}`] : []),
+    ...(kind === 'backend' && checkIn(check) === null ? ['its health check is none of ours'] : []),
+    ...(kind === 'bind' && ssl === true ? ['it speaks TLS'] : []),
+    ...(kind === 'server' && isChecked !== 'enabled'
+      ? [`its check is ${isChecked ?? 'not told'}`]
+      : []),
+  ];
+}
+
+const TCP: HealthCheck = { by: 'tcp' };
+const checkForm = z.union([
+  z.strictObject({ adv_check: z.literal('tcp-check') }).transform((): HealthCheck => TCP),
+  z
+    .strictObject({ httpchk: z.strictObject({ method: z.literal('GET'), uri: z.string() }) })
+    .transform(({ httpchk }): HealthCheck => ({ by: 'http', path: httpchk.uri })),
+]);
+
+/** A health check is the inside of a JSON object, without its braces. Null: it is none of ours. */
+function checkIn(fragment = ''): HealthCheck | null {
+  try {
+    return checkForm.safeParse(JSON.parse(`{${fragment}}`)).data ?? null;
+  } catch {
+    return null;
+  }
+}
+
+const fragmentOf = (check: HealthCheck): string =>
+  check.by === 'tcp'
+    ? '"adv_check": "tcp-check"'
+    : `"httpchk": { "method": "GET", "uri": ${JSON.stringify(check.path)} }`;
+
+/** What is sent to make an object: links are plain ids, and there is no state. */
+export function bodyOf(spec: Spec, parentId: string | null, loadBalancer: string) {
+  const { name } = spec;
+  switch (spec.kind) {
+    case 'backend':
+      return {
+        name,
+        health_check: fragmentOf(spec.check),
+        mode: 'tcp',
+        load_balancer: loadBalancer,
+      };
+    case 'frontend':
+      return { name, mode: 'tcp', load_balancer: loadBalancer, default_backend: parentId };
+    case 'bind':
+      return { name, address: spec.address, port: spec.number, ssl: false, frontend: parentId };
+    case 'server':
+      return { name, ip: spec.address, port: spec.number, check: 'enabled', backend: parentId };
+  }
+}

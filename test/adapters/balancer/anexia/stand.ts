@@ -1,0 +1,201 @@
+import { expect, onTestFinished } from 'vitest';
+import { createAnexiaBalancer } from '../../../../src/adapters/balancer/anexia/anexia-balancer.ts';
+import { createThrottle } from '../../../../src/adapters/balancer/anexia/throttle.ts';
+import type { LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
+import type { Log } from '../../../../src/adapters/log/port.ts';
+import type {
+  Desired,
+  Observed,
+  PoolRef,
+  Ref,
+  Spec,
+} from '../../../../src/domain/balancing/objects.ts';
+import { startFakengine } from '../../../../src/simulator/fakengine/fakengine.ts';
+import type { Fakengine, FakengineOptions } from '../../../../src/simulator/fakengine/options.ts';
+import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
+import {
+  createSteppedClock,
+  settle,
+  type SteppedClock,
+} from '../../provider/equinix/client/stepped-clock.ts';
+
+export const OWNER: PoolRef = { pool: 'api', uid: 'uid-1', suffix: 'api.eu' };
+export const TAG = 'shepherd-pool=uid-1';
+export const live = new AbortController().signal;
+
+/** The base of all vectors: two ports, two addresses, two servers. */
+const PORTS = [
+  { port: 'http', external: 80, internal: 42_037 },
+  { port: 'https', external: 443, internal: 37_042 },
+];
+const ADDRESSES = [
+  { family: 'v4', address: '192.0.2.10' },
+  { family: 'v6', address: '2001:db8::10' },
+];
+const SERVERS: Readonly<Record<string, string>> = {
+  m1: '10.0.0.1',
+  m2: '10.0.0.2',
+  m3: '10.0.0.3',
+};
+
+export interface Wish {
+  readonly desired: Desired;
+  /** Key of its parent. */
+  readonly parent: string | null;
+  /** `<kind> <name>`. */
+  readonly key: string;
+}
+
+const wish = (spec: Spec, port: string, parent: string | null): Wish => ({
+  desired: { spec, port },
+  parent,
+  key: `${spec.kind} ${spec.name}`,
+});
+
+/** What is desired of the base, or with other servers. */
+export function desiredOf(servers: readonly string[] = ['m1', 'm2']): readonly Wish[] {
+  const { suffix } = OWNER;
+  const named = PORTS.map((one) => ({ ...one, name: `${one.port}.${suffix}` }));
+  return [
+    ...named.map(({ port, name }) =>
+      wish({ kind: 'backend', name, check: { by: 'tcp' } }, port, null),
+    ),
+    ...named.map(({ port, name }) => wish({ kind: 'frontend', name }, port, `backend ${name}`)),
+    ...named.flatMap(({ port, name, external }) =>
+      ADDRESSES.map(({ family, address }) =>
+        wish(
+          { kind: 'bind', name: `${family}.${name}`, address, number: external },
+          port,
+          `frontend ${name}`,
+        ),
+      ),
+    ),
+    ...named.flatMap(({ port, name, internal }) =>
+      servers.map((server) =>
+        wish(
+          {
+            kind: 'server',
+            name: `${server}.${name}`,
+            address: SERVERS[server]!,
+            number: internal,
+          },
+          port,
+          `backend ${name}`,
+        ),
+      ),
+    ),
+  ];
+}
+
+export interface Stand {
+  readonly fake: Fakengine;
+  readonly clock: SteppedClock;
+  readonly balancer: LoadBalancer;
+  readonly loadBalancer: string;
+  /** Everything logged, as JSON lines. */
+  readonly lines: readonly string[];
+  /** `METHOD resource status` of each request, as the metrics heard it. */
+  readonly metered: readonly string[];
+  /** A balancer of another process, or of another daemon. */
+  another(): LoadBalancer;
+  /** Steps the clock until the promise settles, whenever no request is under way. */
+  run<T>(promise: Promise<T>): Promise<T>;
+  /** As `run`, for a promise that has to fail. */
+  failureOf(promise: Promise<unknown>): Promise<Error>;
+  observe(balancer?: LoadBalancer): Promise<readonly Observed[]>;
+  /** Creates all of it in order, and answers the references by key. */
+  build(wishes?: readonly Wish[]): Promise<ReadonlyMap<string, Ref>>;
+  /** `METHOD route` of the journal since `forget`. */
+  routes(): string[];
+  /** Of these only those that change something. */
+  writes(): string[];
+  forget(): void;
+  /** Of all metered requests that began, those that are not over. */
+  inFlight(): number;
+}
+
+export async function createStand(options: Partial<FakengineOptions> = {}): Promise<Stand> {
+  const clock = createSteppedClock();
+  const fake = await startFakengine({
+    listen: { host: '127.0.0.1', port: 0 },
+    clock: { now: clock.now, setTimeout, clearTimeout: (id) => clearTimeout(id as never) },
+    ...options,
+  });
+  const lines: string[] = [];
+  const write = (fields: object, message: string) =>
+    void lines.push(JSON.stringify({ ...fields, message }));
+  const log: Log = { debug: write, info: write, warn: write, error: write, child: () => log };
+  const metered: string[] = [];
+  let inFlight = 0;
+  let sinceSeq = 0;
+  const loadBalancer = fake.loadBalancers[0]!;
+  const open: LoadBalancer[] = [];
+
+  function another(): LoadBalancer {
+    const balancer = createAnexiaBalancer(
+      {
+        baseUrl: fake.url,
+        token: { reference: '${TOKEN}', read: () => fake.tokens.api, toJSON: () => '${TOKEN}' },
+        loadBalancer,
+        pageSize: 5,
+        allowInsecureHttp: false,
+      },
+      {
+        throttle: createThrottle(clock),
+        context: {
+          name: 'edge',
+          clock,
+          random: createSeededRandom(1),
+          log,
+          userAgent: 'shepherd/test',
+          metrics: {
+            request: ({ method, resource, status }) =>
+              void metered.push(`${method} ${resource} ${status}`),
+            inFlight: (_call, by) => void (inFlight += by),
+          },
+        },
+      },
+    );
+    open.push(balancer);
+    return balancer;
+  }
+  const balancer = another();
+  onTestFinished(async () => {
+    await Promise.all(open.map((one) => one.close()));
+    await fake.close();
+  });
+
+  const run: Stand['run'] = (promise) => settle(clock, () => inFlight, promise);
+  const entries = () => fake.requests(sinceSeq);
+  const routes = () => entries().map(({ method, route }) => `${method} ${route}`);
+  return {
+    fake,
+    clock,
+    balancer,
+    loadBalancer,
+    lines,
+    metered,
+    another,
+    run,
+    failureOf: async (promise) =>
+      run(
+        promise.then(
+          () => expect.unreachable('it has to fail'),
+          (error: unknown) => error as Error,
+        ),
+      ),
+    observe: (by = balancer) => run(by.observe(OWNER, { signal: live })),
+    async build(wishes = desiredOf()) {
+      const refs = new Map<string, Ref>();
+      for (const { desired, parent, key } of wishes) {
+        const above = parent === null ? null : refs.get(parent)!;
+        refs.set(key, await run(balancer.create(desired, above, OWNER, { signal: live })));
+      }
+      return refs;
+    },
+    routes,
+    writes: () => routes().filter((one) => !one.startsWith('GET')),
+    forget: () => void (sinceSeq = fake.requests().at(-1)?.seq ?? 0),
+    inFlight: () => inFlight,
+  };
+}
