@@ -1,0 +1,142 @@
+import { canonicalAddress } from '../../../domain/balancing/addresses.ts';
+import type { HealthCheck, PoolRef, ServerMode } from '../../../domain/balancing/objects.ts';
+import { endOf, nameOf, pathOf } from './names.ts';
+
+/**
+ * The file of one pool: what HAProxy has of it after a reload or a restart. The mode of each server
+ * stands there too, so that one that is drained is drained from the first moment of a new process.
+ */
+export interface PoolFile {
+  readonly backends: Map<string, FileBackend>;
+  readonly frontends: Map<string, FileFrontend>;
+}
+export interface FileBackend {
+  check: HealthCheck;
+  readonly servers: Map<string, FileServer>;
+}
+export interface FileFrontend {
+  backend: string;
+  readonly binds: Map<string, End>;
+}
+export interface End {
+  readonly address: string;
+  readonly number: number;
+}
+export interface FileServer extends End {
+  readonly mode: ServerMode;
+}
+
+export const emptyFile = (): PoolFile => ({ backends: new Map(), frontends: new Map() });
+export const isEmpty = ({ backends, frontends }: PoolFile): boolean =>
+  backends.size === 0 && frontends.size === 0;
+
+export interface FileTimes {
+  /** So long a connection over which nothing goes is kept, milliseconds. */
+  readonly idleMs: number;
+}
+
+/** First line of every file of this owner. */
+export const markOf = ({ uid }: PoolRef): string => `# shepherd-pool ${nameOf(uid)}`;
+export const MARK = /^# shepherd-pool \S+$/;
+
+/**
+ * How each server is checked: dynamic ones inherit nothing, so it is said for each. `weight 0` takes no
+ * new connections and is checked all the same; HAProxy 2.6 has no other way to start a server drained.
+ */
+export const CHECKED = 'check inter 2s rise 2 fall 3';
+const MODES: Readonly<Record<ServerMode, string>> = {
+  active: 'weight 1',
+  drain: 'weight 0',
+  off: 'weight 0 disabled',
+};
+
+/** The text of a file. @throws {RemoteFailure} something of it cannot be written down. */
+export function render(file: PoolFile, owner: PoolRef, { idleMs }: FileTimes): string {
+  const base = `shepherd.${nameOf(owner.suffix)}`;
+  const lines = [
+    markOf(owner),
+    '# Written anew by Shepherd at every change: whatever else is put here is lost.',
+    `defaults ${base}`,
+    '  mode tcp',
+    '  log global',
+    '  balance leastconn',
+    '  option socket-stats',
+    '  option redispatch 1',
+    '  retries 3',
+    '  timeout connect 5s',
+    '  timeout check 5s',
+    `  timeout client ${idleMs}ms`,
+    `  timeout server ${idleMs}ms`,
+  ];
+  for (const [name, { check, servers }] of file.backends) {
+    const asks = check.by === 'tcp' ? 'tcp-check' : `httpchk GET ${pathOf(check.path)}`;
+    lines.push('', `backend ${nameOf(name)} from ${base}`, `  option ${asks}`);
+    for (const [server, { address, number, mode }] of servers) {
+      const end = endOf(address, number);
+      lines.push(`  server ${nameOf(server)} ${end} ${CHECKED} ${MODES[mode]}`);
+    }
+  }
+  for (const [name, { backend, binds }] of file.frontends) {
+    lines.push('', `frontend ${nameOf(name)} from ${base}`, `  default_backend ${nameOf(backend)}`);
+    for (const [bind, { address, number }] of binds) {
+      lines.push(`  bind ${endOf(address, number)} name ${nameOf(bind)}`);
+    }
+  }
+  return [...lines, ''].join('\n');
+}
+
+/**
+ * What a file says, as far as it is in lines of ours. Whoever wants to know whether there is more in it
+ * compares its text with what `render` makes of the answer.
+ */
+export function parse(text: string): PoolFile {
+  const file = emptyFile();
+  let backend: FileBackend | undefined;
+  let frontend: FileFrontend | undefined;
+  for (const line of text.split('\n')) {
+    const words = line.trim().split(/\s+/);
+    const [keyword = '', first = '', second = ''] = words;
+    if (keyword === 'backend') {
+      frontend = undefined;
+      backend = { check: { by: 'tcp' }, servers: new Map() };
+      file.backends.set(first, backend);
+    } else if (keyword === 'frontend') {
+      backend = undefined;
+      frontend = { backend: '', binds: new Map() };
+      file.frontends.set(first, frontend);
+    } else if (keyword === 'option' && first === 'httpchk' && backend) {
+      backend.check = { by: 'http', path: words[3] ?? '/' };
+    } else if (keyword === 'server' && backend) {
+      const end = readEnd(second);
+      if (end) backend.servers.set(first, { ...end, mode: modeIn(words) });
+    } else if (keyword === 'default_backend' && frontend) {
+      frontend.backend = first;
+    } else if (keyword === 'bind' && frontend) {
+      const end = readEnd(first);
+      if (end && second === 'name' && words[3]) frontend.binds.set(words[3], end);
+    }
+  }
+  return file;
+}
+
+function modeIn(words: readonly string[]): ServerMode {
+  if (words.includes('disabled')) return 'off';
+  return words[words.indexOf('weight') + 1] === '0' ? 'drain' : 'active';
+}
+
+/** Reads `192.0.2.1:80` and `[2001:db8::1]:80`; null: it is neither. */
+function readEnd(text: string): End | null {
+  const [, host, number] = /^\[?([^\]]+?)\]?:(\d{1,5})$/.exec(text) ?? [];
+  const address = host === undefined ? null : canonicalAddress(host);
+  return address === null ? null : { address, number: Number(number) };
+}
+
+/** Whether what only a reload changes is the same. */
+export const isSameShape = (one: PoolFile, other: PoolFile): boolean =>
+  shapeOf(one) === shapeOf(other);
+
+const shapeOf = ({ backends, frontends }: PoolFile): string =>
+  JSON.stringify([
+    [...backends].map(([name, { check }]) => [name, check]),
+    [...frontends].map(([name, { backend, binds }]) => [name, backend, [...binds]]),
+  ]);
