@@ -341,18 +341,18 @@ const INTERRUPTING: readonly Process[] = [
 
 /**
  * Whether the process has to wait until the machine's load balancers let it go. Whoever asked for it
- * may have said that it need not; and what nobody asked for waits no longer than `serveWaitEndMs`.
+ * may have said that it need not; and what is lost waits no longer than `serveWaitEndMs`.
  */
 function isAwaitingDrain(process: Process, row: MachineRow, now: Circumstances): boolean {
   if (!INTERRUPTING.includes(process) || !serves(row)) return false;
   if (process === 'ShepherdDeprovision') return row.deprovision?.drain !== 'skip';
   const order = orderFor(process, row, now.nowMs);
-  if (order) return order.drain !== 'skip';
+  if (order?.drain === 'skip') return false;
   const endMs = serveWaitEndMs(row, now.loss);
-  return endMs !== null && now.nowMs <= endMs;
+  return endMs === null ? order !== null : now.nowMs <= endMs;
 }
 
-/** Until then the ladder waits for load balancers; null: it does not wait. */
+/** Until then the ladder waits for load balancers; null: it does not wait, but for an order. */
 export function serveWaitEndMs(row: MachineRow, loss: LossPolicy): number | null {
   const sinceMs = lostAtMs(row, loss) ?? row.startAttempt?.atMs ?? null;
   return sinceMs === null ? null : sinceMs + (loss.serveWaitMs ?? SERVE_WAIT_MS);

@@ -22,7 +22,7 @@ export const SUBSTATES: Readonly<Record<MachineState, readonly string[]>> = {
   Recovering: [...RUNGS, 'coolingDown'],
   HandedOver: ['installed'],
   Quarantined: [...QUARANTINE_KINDS, 'missing'],
-  Deprovisioning: ['deleting', 'cleaning'],
+  Deprovisioning: ['draining', 'deleting', 'cleaning'],
   Released: ['gone'],
 };
 

@@ -1,3 +1,5 @@
+import { drainText, ladderWaitText } from './balancing/drain-text.ts';
+import { membershipsOf, type Membership } from './balancing/members.ts';
 import {
   agentStartRefusal,
   backoffUntilMs,
@@ -8,7 +10,10 @@ import {
   orderFor,
   recoveryRefusal,
   refusal,
+  serves,
+  serveWaitEndMs,
 } from './eligibility.ts';
+import type { Refusal } from './eligibility.ts';
 import type { MachineId, ProviderName, SessionId, Slot } from './ids.ts';
 import type {
   HoldKind,
@@ -40,6 +45,8 @@ export interface MachineView extends Traits {
   readonly reservationId: string | null;
   readonly address: string | null;
   readonly lastHeartbeatAtMs: number | null;
+  /** What it is to load balancers. */
+  readonly members: readonly Membership[];
   readonly holds: readonly HoldKind[];
   readonly state: MachineState;
   readonly substate: string;
@@ -82,6 +89,7 @@ export function viewOf(facts: SlotFacts, moment: Moment): MachineView {
     address: row?.provided?.address ?? listed?.address ?? null,
     ...forTraits((name) => row?.provided?.[name] ?? listed?.[name] ?? null),
     lastHeartbeatAtMs: row?.heartbeat?.atMs ?? null,
+    members: membershipsOf(row?.members),
     ...told,
     dueAtMs: nextChange(facts, moment, told),
   };
@@ -118,12 +126,20 @@ function tellOf(facts: SlotFacts, moment: Moment): Told {
 /** Where no work of ours is under way, an operator's order comes before what the machine is due for. */
 function ordered(place: Place, { row, holds }: SlotFacts, { nowMs, loss }: Moment): Place {
   if (!row || !LEADS_TO_RECOVERY.has(place.state)) return place;
-  const order = ORDERED.map((process) => {
-    const asked = orderFor(process, row, nowMs);
-    return asked && refusal(process, row, { holds, nowMs, loss }) === null ? asked : null;
-  }).find((each) => each !== null);
-  return order ? { ...place, next: 'recovery', reason: orderText(order) } : place;
+  for (const process of ORDERED) {
+    const order = orderFor(process, row, nowMs);
+    if (!order) continue;
+    const may = refusal(process, row, { holds, nowMs, loss });
+    if (may === null) return { ...place, next: 'recovery', reason: orderText(order) };
+    if (may === WAITS) {
+      return { ...place, next: null, reason: `${orderText(order)}; ${drainText(row.members)}` };
+    }
+  }
+  return place;
 }
+
+/** It can be done once the machine's load balancers let it go. */
+const WAITS: Refusal = 'it still serves';
 
 const ORDERED: readonly Process[] = ['ShepherdRecovery', 'ShepherdReinstall'];
 const LEADS_TO_RECOVERY: ReadonlySet<MachineState> = new Set<MachineState>([
@@ -167,6 +183,7 @@ function limitsOf({ row, holds, penalty, requests }: SlotFacts, loss: LossPolicy
     heardAt && heardAt + 2 * loss.periodMs,
     executedAt && executedAt + attemptAgeMs,
     row?.recovery?.nextAtMs,
+    row && serves(row) ? serveWaitEndMs(row, loss) : null,
     row?.order?.expiresAtMs,
     penalty?.untilMs,
     ...requests.map(({ expiresAtMs }) => expiresAtMs),
@@ -232,11 +249,15 @@ const ENDS = {
   orphan: 'an operator, at the provider; or provisioner.assimilate',
 } as const;
 
-/** A machine on its way back to the provider. No balancer knows it yet, so nothing has to drain. */
+/** A machine on its way back to the provider. Its load balancers let it go first. */
 function goingBack({ listed, holds }: SlotFacts, row: MachineRow, { nowMs, loss }: Moment): Place {
   const may = refusal('ShepherdDeprovision', row, { holds, nowMs, loss });
   const { requestedBy, reason: why } = row.deprovision!;
   const asked = `${requestedBy} asked for it: ${why}`;
+  if (may === WAITS) {
+    const reason = `${asked}; ${drainText(row.members)}`;
+    return { state: 'Deprovisioning', substate: 'draining', reason, next: null };
+  }
   return {
     state: 'Deprovisioning',
     substate: listed?.id ? 'deleting' : 'cleaning',
@@ -297,7 +318,12 @@ function started(facts: SlotFacts, { nowMs, loss }: Moment): Place | null {
     return {
       state: 'Running',
       substate: 'silent',
-      reason: withCause(may ?? 'no heartbeat within the deadline', lastCause(row, RECOVERY)),
+      reason: withCause(
+        may === WAITS
+          ? `${SILENT}; ${ladderWaitText(row.members, serveWaitEndMs(row, loss))}`
+          : (may ?? SILENT),
+        lastCause(row, RECOVERY),
+      ),
       next: may === null ? 'recovery' : null,
     };
   }
@@ -326,10 +352,14 @@ function provisioned(facts: SlotFacts, moment: Moment): Place | null {
       return { state, substate: 'stopped', reason: 'switched off at the provider' };
     default:
   }
-  if (ladderRefusal(row, holds, moment) === null) {
-    const reason = 'agent start was given up; the recovery ladder comes next';
+  const may = ladderRefusal(row, holds, moment);
+  if (may === null || may === WAITS) {
+    const reason =
+      may === null
+        ? GIVEN_UP
+        : `${GIVEN_UP}; ${ladderWaitText(row.members, serveWaitEndMs(row, loss))}`;
     const why = withCause(reason, lastCause(row, STARTING));
-    return { state, substate: 'waiting', reason: why, next: 'recovery' };
+    return { state, substate: 'waiting', reason: why, next: may === null ? 'recovery' : null };
   }
   const refusal = agentStartRefusal(row, holds, nowMs, loss);
   const cause = lastCause(row, STARTING);
@@ -338,6 +368,9 @@ function provisioned(facts: SlotFacts, moment: Moment): Place | null {
   const substate = backsOff ? 'backingOff' : 'waiting';
   return { state, substate, reason: cause ?? refusal };
 }
+
+const SILENT = 'no heartbeat within the deadline';
+const GIVEN_UP = 'agent start was given up; the recovery ladder comes next';
 
 function reserved({ intent, penalty, listed, listingComplete }: SlotFacts, now: Moment): Place {
   if (intent) {

@@ -1,4 +1,5 @@
 import { emptyRow } from '../doubles/mem-bmdb/tables.ts';
+import type { MemberRow } from '../../src/domain/balancing/members.ts';
 import { machineId, providerName, sessionId, slot, witness } from '../../src/domain/ids.ts';
 import type {
   BackoffRow,
@@ -83,6 +84,22 @@ export const orderRow = (change: Partial<OrderRow> = {}): OrderRow => ({
   force: false,
   drain: null,
   expiresAtMs: NOW_MS + 3_600_000,
+  ...change,
+});
+
+/** An active member of pool api at front. */
+export const memberRow = (change: Partial<MemberRow> = {}): MemberRow => ({
+  pool: 'api',
+  balancer: 'front',
+  machineId: MACHINE,
+  state: 'active',
+  sinceMs: NOW_MS,
+  deadlineMs: null,
+  how: null,
+  waived: false,
+  refused: false,
+  note: null,
+  sessions: null,
   ...change,
 });
 

@@ -47,6 +47,16 @@ export interface MemberRow {
 export const mayServe = ({ state, waived }: Pick<MemberRow, 'state' | 'waived'>): boolean =>
   state !== 'drained' && !waived;
 
+/** What a view shows of a member. */
+export type Membership = Pick<MemberRow, 'pool' | 'balancer' | 'state' | 'note'>;
+
+/** Nearly all machines have none, and share that. */
+const NONE: readonly Membership[] = [];
+export const membershipsOf = (members: readonly MemberRow[] = []): readonly Membership[] =>
+  members.length === 0
+    ? NONE
+    : members.map(({ pool, balancer, state, note }) => ({ pool, balancer, state, note }));
+
 /** What a member may become; itself, too. One without a row may only be `joining`. */
 export const SUCCESSORS: Readonly<Record<MemberState, readonly MemberState[]>> = {
   joining: ['warming', 'active', 'draining', 'drained'],

@@ -277,6 +277,7 @@ function awaitsDrain(process: Process, loss: LossPolicy): string | null {
   if (!isLadder(process)) return null;
   const since = `CASE WHEN a.machine_id IS NULL THEN t.attempted_at ELSE ${lostAtSql(loss)} END`;
   const wait = interval(loss.serveWaitMs ?? SERVE_WAIT_MS);
-  return `CASE WHEN ${orderedFor(process)} THEN y.parameters ->> 'drain' IS DISTINCT FROM 'skip'
-    ELSE coalesce(now() <= ${since} + ${wait}, false) END`;
+  const ordered = orderedFor(process);
+  return `NOT (${ordered} AND coalesce(y.parameters ->> 'drain' = 'skip', false))
+    AND coalesce(now() <= ${since} + ${wait}, ${ordered})`;
 }

@@ -118,7 +118,7 @@ function rowAround(nowMs: number): fc.Arbitrary<MachineRow> {
     ),
     missing: seldom(fc.record({ sinceMs: time, seen: fc.nat(5) })),
     hostKey: maybe(fc.constant('key')),
-    members: seldom(membersAround(anyTime)).map((members) => members ?? []),
+    members: maybe(membersAround(anyTime)).map((members) => members ?? []),
     work: fc.constant([]),
     backoffs: fc
       .uniqueArray(fc.constantFrom(...PROCESSES), { maxLength: 2 })

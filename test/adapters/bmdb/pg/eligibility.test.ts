@@ -102,6 +102,7 @@ function* orderedOf({ machines, holds, nowMs }: BmdbSnapshot): Generator<string>
     const process = PROCESS_FOR[row.order.verb];
     const said = String(refusal(process, row, now));
     yield said;
+    if (said === 'it still serves') continue;
     const plain = refusal(process, { ...row, order: null }, now);
     if (plain === 'it waits after a failure') yield `${said}, waits`;
     if (plain === 'it cools down after an attempt') yield `${said}, cools down`;
@@ -158,9 +159,6 @@ describe('eligibility in SQL', () => {
       'it is quarantined',
       'it is to be deprovisioned',
       'it still serves',
-      'it still serves, cools down',
-      'it still serves, not lost',
-      'it still serves, waits',
       'it was handed over',
       'its provider status does not allow it',
       'null',
