@@ -1,0 +1,318 @@
+import { describe, expect, test } from 'vitest';
+import { anexiaDriver } from '../../../../src/adapters/balancer/anexia/driver.ts';
+import {
+  Cancelled,
+  Denied,
+  RemoteFailure,
+  Throttled,
+  UsageError,
+} from '../../../../src/domain/errors.ts';
+import type { BalancerContext } from '../../../../src/adapters/balancer/port.ts';
+import { silentLog } from '../../../../src/adapters/log/port.ts';
+import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
+import { createSteppedClock } from '../../provider/equinix/client/stepped-clock.ts';
+import { createStand, desiredOf, live, OWNER, type Stand } from './stand.ts';
+
+const signal = live;
+const backend = desiredOf()[0]!.desired;
+const create = ({ balancer }: Pick<Stand, 'balancer'>) =>
+  balancer.create(backend, null, OWNER, { signal });
+const POST = 'POST /api/LBaaS/v1/backend.json';
+const posts = (stand: Stand) => stand.routes().filter((one) => one === POST).length;
+
+describe('a reply that is lost', () => {
+  test.each(['after', 'midBody'] as const)(
+    '%s: what was made is found, not made again',
+    async (phase) => {
+      const stand = await createStand();
+      await stand.observe();
+      stand.fake.addFault({
+        match: { method: 'POST', kind: 'backend' },
+        times: 1,
+        effect: { type: 'drop', phase },
+      });
+      const ref = await stand.run(create(stand));
+      expect(stand.fake.objects().map(({ id, tags }) => [id, tags.length])).toEqual([[ref.id, 1]]);
+      expect(posts(stand)).toBe(1);
+    },
+  );
+
+  test('and a list that is behind: no second one is asked for until it would have shown', async () => {
+    const stand = await createStand();
+    await stand.observe();
+    const { clock, fake } = stand;
+    fake.addFault({
+      match: { method: 'POST', kind: 'backend' },
+      times: 1,
+      effect: { type: 'drop', phase: 'after' },
+    });
+    fake.addFault({ id: 'behind', effect: { type: 'lag', lagMs: 20_000 } });
+    expect(await stand.failureOf(create(stand))).toMatchObject({ code: 'unreachable' });
+    clock.advance(5_000);
+    expect(await stand.observe()).toEqual([]);
+    const failure = await stand.failureOf(create(stand));
+    expect((failure.cause as Error).message).toContain('may still show up');
+    clock.advance(20_000);
+    const ref = await stand.run(create(stand));
+    expect(fake.objects().map(({ id }) => id)).toEqual([ref.id]);
+    expect(posts(stand)).toBe(1);
+  });
+
+  test('of a creation that never arrived: it is made once', async () => {
+    const stand = await createStand();
+    await stand.observe();
+    const match = { method: 'POST', kind: 'backend' } as const;
+    stand.fake.addFault({ match, times: 1, effect: { type: 'drop', phase: 'before' } });
+    expect(await stand.failureOf(create(stand))).toMatchObject({ code: 'unreachable' });
+    stand.clock.advance(30_000);
+    await stand.run(create(stand));
+    expect(stand.fake.objects()).toHaveLength(1);
+  });
+
+  test('of a tag: it is sent again', async () => {
+    const stand = await createStand();
+    const route = '/api/core/v1/resource.json/{id}/tags/{tag}';
+    stand.fake.addFault({ match: { route }, times: 1, effect: { type: 'drop', phase: 'after' } });
+    await stand.run(create(stand));
+    expect(stand.fake.objects().map(({ tags }) => tags.length)).toEqual([1]);
+  });
+});
+
+test('what was just made is seen, however far the lists are behind', async () => {
+  const stand = await createStand();
+  stand.fake.addFault({ effect: { type: 'lag', lagMs: 60_000 } });
+  const refs = await stand.build();
+  const found = await stand.observe();
+  expect(found.map(({ ref }) => ref.id).toSorted()).toEqual(
+    [...refs.values()].map(({ id }) => id).toSorted(),
+  );
+  expect(found.every(({ tagged }) => tagged)).toBe(true);
+  stand.forget();
+  await stand.run(create(stand));
+  expect(stand.writes()).toEqual([]);
+});
+
+test('creating is safe to repeat: the same object is the answer', async () => {
+  const stand = await createStand();
+  const ref = await stand.run(create(stand));
+  expect(await stand.run(create(stand))).toEqual(ref);
+  expect(await stand.run(create({ balancer: stand.another() }))).toEqual(ref);
+  expect(posts(stand)).toBe(1);
+});
+
+test('an object of our name that another owner tagged is not taken', async () => {
+  const stand = await createStand();
+  const other = { ...OWNER, uid: 'uid-2' };
+  const theirs = await stand.run(stand.balancer.create(backend, null, other, { signal }));
+  const ours = await stand.run(create({ balancer: stand.another() }));
+  expect(ours.id).not.toBe(theirs.id);
+  const failure = await stand.failureOf(stand.balancer.adopt!(theirs, OWNER, { signal }));
+  expect(failure).toBeInstanceOf(RemoteFailure);
+  expect(failure.message).toContain('another owner');
+  expect(stand.fake.objects().map(({ tags }) => tags.length)).toEqual([1, 1]);
+});
+
+test('tags are written one by one, whoever writes them', async () => {
+  const stand = await createStand();
+  const refs = await stand.build(desiredOf().slice(0, 2));
+  const both = [stand.balancer, stand.another()];
+  const servers = desiredOf().filter(({ desired }) => desired.spec.kind === 'server');
+  await stand.run(
+    Promise.all(
+      servers.map(({ desired, parent }, n) =>
+        both[n % 2]!.create(desired, refs.get(parent!)!, OWNER, { signal }),
+      ),
+    ),
+  );
+  expect(stand.fake.complaints()).toEqual([]);
+  expect(stand.fake.requests().some(({ status }) => status === 409)).toBe(false);
+});
+
+describe.each(['paged', 'wrapped', 'array'] as const)('lists in the form %s', (listForm) => {
+  test.each(['names', 'all'] as const)('whose rows hold %s are read to the end', async (rows) => {
+    const stand = await createStand({ knobs: { listForm, rows, limitMax: 2 } });
+    await stand.build();
+    expect(await stand.observe(stand.another())).toHaveLength(12);
+    const pages = stand.fake.requests().filter(({ query }) => query['tag_name'] !== undefined);
+    expect(pages.at(-1)?.query['page']).toBe('7');
+  });
+});
+
+test('filters are escaped once more, and the rest is said as the service wants it', async () => {
+  const stand = await createStand();
+  await stand.observe();
+  const list = stand.fake.requests().find(({ route }) => route.endsWith('/backend.json'))!;
+  expect(list.query).toEqual({
+    filters: `load_balancer=${stand.loadBalancer}`,
+    page: '1',
+    limit: '5',
+  });
+  expect(stand.fake.complaints()).toEqual([]);
+});
+
+test('without its load balancer nothing is done, and the error says which one is missing', async () => {
+  const stand = await createStand();
+  const { fake } = stand;
+  fake.addFault({ match: { route: '/api/LBaaS/v1/loadbalancer.json/{id}' }, effect: notFound });
+  const failure = await stand.failureOf(stand.balancer.observe(OWNER, { signal }));
+  expect(failure).toBeInstanceOf(RemoteFailure);
+  expect(failure.message).toContain(
+    `there is no load balancer ${stand.loadBalancer} at ${fake.url}`,
+  );
+  expect(stand.routes()).toHaveLength(1);
+  fake.clearFaults();
+  await stand.observe();
+  stand.forget();
+  await stand.observe();
+  expect(stand.routes().some((one) => one.includes('loadbalancer'))).toBe(false);
+});
+const notFound = {
+  type: 'status',
+  code: 404,
+  body: { error: { code: 404, message: 'Not Found' } },
+} as const;
+
+test('what is gone between list and look is gone; what a proxy says of it is no proof', async () => {
+  const stand = await createStand();
+  await stand.build();
+  const match = { method: 'GET', route: '/api/LBaaS/v1/server.json/{id}' };
+  stand.fake.addFault({
+    id: 'gone',
+    match: { ...match, name: 'm1.http.api.eu' },
+    effect: notFound,
+  });
+  expect(await stand.observe(stand.another())).toHaveLength(11);
+  stand.fake.addFault({
+    id: 'gone',
+    match,
+    effect: { type: 'status', code: 404, body: '<h1>404</h1>' },
+  });
+  expect(await stand.failureOf(stand.balancer.observe(OWNER, { signal }))).toMatchObject({
+    code: 'unreachable',
+  });
+});
+
+test('a token that is refused is told at once, and shown nowhere', async () => {
+  const stand = await createStand();
+  const { fake } = stand;
+  const body = {
+    error: { message: `denied for ${fake.tokens.api}`, validation: { token: fake.tokens.api } },
+  };
+  fake.addFault({ effect: { type: 'status', code: 403, body } });
+  const failure = await stand.failureOf(stand.balancer.observe(OWNER, { signal }));
+  expect(failure).toBeInstanceOf(Denied);
+  const told = `${failure.message} ${(failure.cause as Error).message} ${stand.lines.join()}`;
+  expect(told).toContain('denied for [redacted]');
+  expect(told).not.toContain(fake.tokens.api.slice(6));
+});
+
+test('what the service says of a refusal is told, field by field', async () => {
+  const stand = await createStand();
+  const desired = { ...backend, spec: { ...backend.spec, name: '' } };
+  const failure = await stand.failureOf(stand.balancer.create(desired, null, OWNER, { signal }));
+  expect((failure.cause as Error).message).toMatch(/Validation failed; name: .*\(status 422\)/);
+});
+
+test('a call ends with its signal, and none begins after the end of the balancer', async () => {
+  const stand = await createStand();
+  const leaving = new AbortController();
+  stand.fake.addFault({ id: 'slow', effect: { type: 'hang', phase: 'before' } });
+  const call = stand.balancer.observe(OWNER, { signal: leaving.signal });
+  leaving.abort();
+  expect(await stand.failureOf(call)).toBeInstanceOf(Cancelled);
+  stand.fake.clearFaults();
+  await stand.balancer.close();
+  await stand.balancer.close();
+  stand.forget();
+  expect(await stand.failureOf(stand.balancer.observe(OWNER, { signal }))).toBeInstanceOf(
+    Cancelled,
+  );
+  expect(stand.routes()).toEqual([]);
+});
+
+test('every request is metered, by resource and not by id; none is left in the air', async () => {
+  const stand = await createStand();
+  await stand.run(create(stand));
+  stand.fake.addFault({ effect: { type: 'drop', phase: 'before' } });
+  await stand.failureOf(stand.balancer.observe(OWNER, { signal }));
+  expect(new Set(stand.metered)).toEqual(
+    new Set([
+      'GET LBaaS/v1/loadbalancer.json 200',
+      'GET LBaaS/v1/backend.json 200',
+      'POST LBaaS/v1/backend.json 200',
+      'POST core/v1/resource.json/tags 200',
+      'GET core/v1/resource.json -1',
+    ]),
+  );
+  expect(stand.inFlight()).toBe(0);
+});
+
+describe('the driver', () => {
+  const around = { env: { ANEXIA_TOKEN: 'secret-token' }, baseDirectory: '/', checkFiles: false };
+  const settings = (changes: object = {}) =>
+    anexiaDriver
+      .settings(around)
+      .parse({ loadBalancer: 'lb-1', ...changes }) as never as Parameters<
+      typeof anexiaDriver.open
+    >[0];
+  const clock = createSteppedClock();
+  const context: BalancerContext = {
+    name: 'edge',
+    clock,
+    random: createSeededRandom(1),
+    log: silentLog,
+    metrics: { request: () => undefined, inFlight: () => undefined },
+    userAgent: 'shepherd/test',
+  };
+
+  test('takes its token from the environment unless it is told another', () => {
+    const { baseUrl, token } = settings();
+    expect([baseUrl, token.read()]).toEqual(['https://engine.anexia-it.com', 'secret-token']);
+    expect(settings({ baseUrl: 'https://e.test/x/' }).baseUrl).toBe('https://e.test/x');
+  });
+
+  test.each([
+    [{ baseUrl: 'http://engine.test' }, /sends the token in clear/],
+    [{ baseUrl: 'ftp://engine.test' }, /give an http or https URL/],
+    [{ token: 'written-out' }, /written out/],
+    [{ loadBalancer: 'a/b' }, /an id of letters/],
+    [{ weight: 1 }, /weight/],
+  ])('refuses %j', (changes, message) => {
+    expect(() => settings(changes)).toThrow(message);
+  });
+
+  test('two of one base and load balancer are one and the same', () => {
+    const at = (loadBalancer: string, baseUrl = 'https://e.test') =>
+      settings({ baseUrl, loadBalancer });
+    expect(anexiaDriver.overlaps!(at('a'), at('a', 'https://e.test/'))).toBe('loadBalancer');
+    expect(anexiaDriver.overlaps!(at('a'), at('b'))).toBeNull();
+    expect(anexiaDriver.overlaps!(at('a'), at('a', 'https://other.test'))).toBeNull();
+  });
+
+  test('does not send a token in the clear, whoever opens it', () => {
+    const insecure = { ...settings(), baseUrl: 'http://engine.test' };
+    expect(() => anexiaDriver.open(insecure, context)).toThrow(UsageError);
+  });
+
+  test('a pause is of all balancers of an account, and of no other account', async () => {
+    const stand = await createStand({
+      clock: { now: clock.now, setTimeout, clearTimeout: (id) => clearTimeout(id as never) },
+    });
+    const env = { ANEXIA_TOKEN: stand.fake.tokens.api, OTHER: stand.fake.tokens.api };
+    const [one, other, stranger] = [
+      { loadBalancer: stand.fake.loadBalancers[0]! },
+      { loadBalancer: stand.fake.loadBalancers[1]! },
+      { loadBalancer: stand.fake.loadBalancers[1]!, token: '${OTHER}' },
+    ].map((own) => {
+      const schema = anexiaDriver.settings({ ...around, env });
+      const read = schema.parse({ baseUrl: stand.fake.url, ...own });
+      return anexiaDriver.open(read as never, context);
+    });
+    stand.fake.addFault({ times: 1, effect: { type: 'status', code: 429 } });
+    await expect(one!.observe(OWNER, { signal })).rejects.toThrow(Throttled);
+    await expect(other!.observe(OWNER, { signal })).rejects.toThrow(Throttled);
+    expect(stand.fake.requests()).toHaveLength(1);
+    expect(await stranger!.observe(OWNER, { signal })).toEqual([]);
+    await Promise.all([one, other, stranger].map((each) => each!.close()));
+  });
+});

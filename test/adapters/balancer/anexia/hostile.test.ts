@@ -1,0 +1,223 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { expect, onTestFinished, test } from 'vitest';
+import { createAnexiaBalancer } from '../../../../src/adapters/balancer/anexia/anexia-balancer.ts';
+import { createThrottle } from '../../../../src/adapters/balancer/anexia/throttle.ts';
+import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../../../src/adapters/log/port.ts';
+import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
+import { live, OWNER, TAG } from './stand.ts';
+
+const RESOURCES = '/api/core/v1/resource.json';
+const json = (response: ServerResponse, body: unknown, status = 200, type = 'application/json') => {
+  response.writeHead(status, { 'content-type': type });
+  response.end(typeof body === 'string' ? body : JSON.stringify(body));
+};
+const row = (identifier: string, tags = [TAG]) => ({
+  identifier,
+  name: `${identifier}.api.eu`,
+  resource_type: { identifier: '33164a3066a04a52be43c607f0c5dd8c', name: 'backend' },
+  tags,
+});
+const backend = (identifier: string) => ({
+  identifier,
+  name: `${identifier}.api.eu`,
+  mode: 'tcp',
+  health_check: '"adv_check": "tcp-check"',
+  load_balancer: { identifier: 'lb', name: 'lb' },
+  state: { id: '3', title: 'Deployed', type: 1 },
+});
+const EMPTY = { page: 9, total_pages: 0, total_items: 0, limit: 2, data: [] };
+
+type Answer = (url: URL, response: ServerResponse, request: IncomingMessage) => void;
+
+/** A server that answers as it likes: with the answer given, else as if nothing was there. */
+async function createLiar(answer: (url: URL) => Answer | undefined) {
+  const requests: string[] = [];
+  const server = createServer((request, response) => {
+    const url = new URL(request.url!, 'http://x');
+    requests.push(`${request.method} ${url.pathname}`);
+    const own = answer(url);
+    if (own) return own(url, response, request);
+    if (url.pathname.includes('loadbalancer')) return json(response, { identifier: 'lb' });
+    return json(response, { ...EMPTY, page: Number(url.searchParams.get('page')) });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const balancer = createAnexiaBalancer(
+    {
+      baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      token: { reference: '${TOKEN}', read: () => 'secret-token', toJSON: () => '${TOKEN}' },
+      loadBalancer: 'lb',
+      pageSize: 2,
+      allowInsecureHttp: false,
+    },
+    {
+      throttle: createThrottle(systemClock),
+      timings: { backoffInitialMs: 1, backoffMaximumMs: 1 },
+      context: {
+        name: 'edge',
+        clock: systemClock,
+        random: createSeededRandom(1),
+        log: silentLog,
+        userAgent: 'shepherd/test',
+        metrics: { request: () => undefined, inFlight: () => undefined },
+      },
+    },
+  );
+  onTestFinished(async () => {
+    await balancer.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  const observe = () => balancer.observe(OWNER, { signal: live });
+  return { observe, balancer, requests };
+}
+
+const isSearch = ({ pathname }: URL) => pathname === RESOURCES;
+const pageOf = (url: URL) => Number(url.searchParams.get('page'));
+const paged = (url: URL, data: readonly unknown[], total = data.length) => ({
+  page: pageOf(url),
+  total_pages: 1,
+  total_items: total,
+  limit: 2,
+  data,
+});
+
+test.each<[name: string, answer: Answer, code: string, told: RegExp]>([
+  [
+    'lists what has not the tag, as if it were not asked for one',
+    (url, response) => json(response, paged(url, pageOf(url) === 1 ? [row('a', ['x'])] : [], 1)),
+    'malformed',
+    /a is listed, and has not the tag/,
+  ],
+  [
+    'gives the same page for ever',
+    (_url, response) => json(response, [row('a')]),
+    'malformed',
+    /page 2 holds nothing new/,
+  ],
+  [
+    'gives another page than was asked for',
+    (_url, response) => json(response, { ...EMPTY, page: 3 }),
+    'malformed',
+    /page 1 was asked for, and page 3 came/,
+  ],
+  [
+    'counts more than it gives',
+    (url, response) => json(response, paged(url, pageOf(url) === 1 ? [row('a')] : [], 2)),
+    'malformed',
+    /does not hold still/,
+  ],
+  [
+    'names no identifier in a row',
+    (_url, response) => json(response, [{ name: 'x' }]),
+    'malformed',
+    /not as agreed/,
+  ],
+  [
+    'answers with a page',
+    (_url, response) => json(response, '<h1>hello</h1>', 200, 'text/html'),
+    'malformed',
+    /not JSON/,
+  ],
+  [
+    'answers with an error in a success',
+    (_url, response) => json(response, { error: { message: 'no' } }),
+    'malformed',
+    /names errors: no/,
+  ],
+  [
+    'redirects',
+    (_url, response) => void response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
+    'malformed',
+    /redirect/,
+  ],
+  ['breaks off', (_url, response) => void response.destroy(), 'unreachable', /connection failed/],
+])('a server that %s is not believed', async (_name, answer, code, told) => {
+  const { observe, requests } = await createLiar((url) => (isSearch(url) ? answer : undefined));
+  const failure = await observe().then(
+    () => expect.unreachable('it has to fail'),
+    (error: unknown) => error as Error & { code: string },
+  );
+  expect(failure.code).toBe(code);
+  expect((failure.cause as Error).message).toMatch(told);
+  expect(requests.every((one) => one.startsWith('GET'))).toBe(true);
+});
+
+test('an answer without a type is JSON, also one that says that something is gone', async () => {
+  const untyped = (response: ServerResponse, status: number, body: object) => {
+    response.writeHead(status);
+    response.end(JSON.stringify(body));
+  };
+  const { observe } = await createLiar((url) => {
+    if (isSearch(url)) {
+      return (_url, response) =>
+        untyped(response, 200, pageOf(url) === 1 ? [row('a'), row('b')] : []);
+    }
+    if (url.pathname.endsWith('/a')) {
+      return (_url, response) => untyped(response, 404, { error: { code: 404, message: 'gone' } });
+    }
+    if (url.pathname.endsWith('/b'))
+      return (_url, response) => untyped(response, 200, backend('b'));
+    return undefined;
+  });
+  expect((await observe()).map(({ ref }) => ref.id)).toEqual(['b']);
+});
+
+test('a list that moves while it is read is read again', async () => {
+  let walks = 0;
+  const { observe } = await createLiar((url) => {
+    if (!isSearch(url)) {
+      return url.pathname.endsWith('/a') || url.pathname.endsWith('/b')
+        ? (_url, response) => json(response, backend(url.pathname.slice(-1)))
+        : undefined;
+    }
+    if (pageOf(url) === 1) walks++;
+    const isShifted = walks === 1;
+    return (_url, response) => {
+      if (pageOf(url) === 1) return json(response, paged(url, [row('a')], 2));
+      return json(response, paged(url, pageOf(url) === 2 && !isShifted ? [row('b')] : [], 2));
+    };
+  });
+  expect((await observe()).map(({ ref }) => ref.id)).toEqual(['a', 'b']);
+  expect(walks).toBe(2);
+});
+
+test('what a destruction is answered with is not read', async () => {
+  const { balancer } = await createLiar((url) =>
+    url.pathname.endsWith('/b')
+      ? (_url, response) => json(response, 'OK', 200, 'text/plain')
+      : undefined,
+  );
+  await balancer.destroy({ kind: 'backend', id: 'b' }, OWNER, { signal: live });
+});
+
+test('a creation whose answer names nothing is looked for', async () => {
+  let made = false;
+  const { balancer, requests } = await createLiar((url) => {
+    if (url.pathname.endsWith('/backend.json')) {
+      return (_url, response, request) => {
+        if (request.method === 'POST') {
+          made = true;
+          return json(response, {});
+        }
+        return json(
+          response,
+          made && pageOf(url) === 1 ? [{ identifier: 'n', name: 'n.api.eu' }] : [],
+        );
+      };
+    }
+    if (url.pathname.endsWith('/backend.json/n'))
+      return (_url, response) => json(response, backend('n'));
+    if (url.pathname.includes('/tags/')) return (_url, response) => json(response, '', 200);
+    return url.pathname.endsWith(`${RESOURCES}/n`)
+      ? (_url, response) => json(response, { ...row('n', []), tags: [] })
+      : undefined;
+  });
+  const spec = { kind: 'backend', name: 'n.api.eu', check: { by: 'tcp' } } as const;
+  const ref = await balancer.create({ spec, port: 'n' }, null, OWNER, { signal: live });
+  expect(ref).toEqual({ kind: 'backend', id: 'n' });
+  expect(requests.filter((one) => one === 'POST /api/LBaaS/v1/backend.json')).toHaveLength(1);
+});
