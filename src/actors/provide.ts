@@ -28,6 +28,7 @@ import { recoveryServices, type RecoverDeps } from './tasks/recovery/services.ts
 import type { SessionKeeper } from './session-keeper.ts';
 import { settleRequest } from './turns/settle-request.ts';
 import { agentStartServices, type TakeOverDeps } from './tasks/agent-start.ts';
+import { balancers, type BalancersDeps } from './balancing/balancers.ts';
 import { createUpdater, type UpdaterDeps } from './provisioning/updater.ts';
 
 export interface ProvideDeps {
@@ -36,6 +37,7 @@ export interface ProvideDeps {
   readonly deprovision: DeprovisionDeps;
   readonly provision: ProvisionDeps;
   readonly update: UpdaterDeps;
+  readonly balance: BalancersDeps;
   readonly turns: AwaitTurnDeps;
   readonly guard: GuardDeps;
   readonly taskPool: TaskPool;
@@ -87,6 +89,7 @@ export function provideFleet(deps: ProvideDeps) {
       }),
       provisioners: provisioners(deps, provisioning),
       janitor: every(periods.sweepMs, deps, sweeping(deps), 'the sweep failed'),
+      balancers: balancers({ ...deps.balance, inspect: deps.inspectRoot }),
       updater: every(periods.updateMs, deps, createUpdater(deps.update), 'the update failed'),
       drain: fromPromise(async () => {
         await Promise.all([taskPool.drain(periods.drainMs), provisioning.drain(periods.drainMs)]);
@@ -152,7 +155,7 @@ function provideCell(deps: ProvideDeps, hooks: CellHooks) {
 }
 
 /** Also used by tests that run one machine. */
-export function provideLifecycle(deps: Omit<ProvideDeps, 'provision' | 'update'>) {
+export function provideLifecycle(deps: Omit<ProvideDeps, 'provision' | 'update' | 'balance'>) {
   const { taskPool, log, mirror } = deps;
   const reread = fromPromise<MachineView | null, Job>(({ input, signal }) =>
     mirror.reread(input, signal),

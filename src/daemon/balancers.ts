@@ -1,9 +1,11 @@
+import type { OpenBalancer } from '../actors/balancing/deps.ts';
 import type { BalancerDriver, LoadBalancer } from '../adapters/balancer/port.ts';
 import type { Clock, Random } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { BalancingMetrics } from '../adapters/metrics/port.ts';
 import { ownBalancerSettingsOf, type BalancerConfig } from '../config.ts';
 import { UsageError } from '../domain/errors.ts';
+import type { Means } from './ports.ts';
 
 /** What a balancer is opened with. */
 export interface BalancerMeans {
@@ -40,4 +42,21 @@ export function openBalancer(
     },
     userAgent: `shepherd/${version}`,
   });
+}
+
+/**
+ * Opens every configured balancer; they are closed with the daemon, and go on as they are.
+ * @throws {UsageError} settings that contradict each other.
+ */
+export function openBalancers(
+  means: Means,
+  drivers: ReadonlyMap<string, BalancerDriver>,
+): ReadonlyMap<string, OpenBalancer> {
+  const opened = new Map<string, OpenBalancer>();
+  for (const [name, settings] of Object.entries(means.config.balancers)) {
+    const balancer = openBalancer(name, settings, { ...means, drivers });
+    means.closer.add(`balancer ${name}`, () => balancer.close());
+    opened.set(name, { name, driver: settings.driver, balancer });
+  }
+  return opened;
 }

@@ -89,6 +89,25 @@ export function fleetDeps(means: Means, parts: Parts, watching: Watching): Provi
       nowMs: mirror.nowMs,
       log: log.child({ component: 'updater' }),
     },
+    balance: {
+      pools: parts.pools,
+      balancers: parts.balancers,
+      mirror,
+      isKnown: () => mirror.lastScanAt() !== null && watch.view().state !== 'blind',
+      wishes: parts.wishes,
+      keeper,
+      leases: parts.balancerLeases,
+      nowMs: mirror.nowMs,
+      clock,
+      random,
+      log: log.child({ component: 'balancing' }),
+      metrics,
+      board: parts.poolsBoard,
+      onPools: (callback) => {
+        const subscription = parts.poolChanges.subscribe(callback);
+        return () => subscription.unsubscribe();
+      },
+    },
     turns: {
       taskPool,
       keeper,

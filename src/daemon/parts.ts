@@ -1,7 +1,9 @@
 import { Subject } from 'rxjs';
 import { createBoard, type BoardChange } from '../actors/board.ts';
 import { createTaskPool } from '../actors/turns/task-pool.ts';
-import { createLeases } from '../actors/provisioning/leases.ts';
+import { createPoolsBoard } from '../actors/balancing/board.ts';
+import { createWishBook } from '../actors/balancing/wishes.ts';
+import { createLeases } from '../actors/leases.ts';
 import { createGuardWatch } from '../actors/guard/watch.ts';
 import { createListingHealth } from '../actors/providers/listing-health.ts';
 import { createListings, withListings } from '../actors/providers/listings.ts';
@@ -11,10 +13,11 @@ import { createHoldKeeper } from '../actors/providers/holds.ts';
 import { createSessionKeeper } from '../actors/session-keeper.ts';
 import { createTakeoverProtocol } from '../adapters/agents/takeover-protocol.ts';
 import type { Log } from '../adapters/log/port.ts';
-import { lossPolicyOf } from '../config.ts';
+import { lossPolicyOf, poolsOf } from '../config.ts';
 import { Denied, explain, isProviderError } from '../domain/errors.ts';
 import type { ProviderName } from '../domain/ids.ts';
 import { guardPolicyOf } from './guard-policy.ts';
+import { openBalancers } from './balancers.ts';
 import type { Means, Ports } from './ports.ts';
 import { openProviders } from './providers.ts';
 import { withTimeLimit } from './time-limit.ts';
@@ -52,6 +55,8 @@ export async function openParts(means: Means, ports: Ports) {
   });
   const bmdb = await ports.openBmdb(means, { loss, budget: config.guard, guard: guardPolicy });
   await prepareProviders(providers, means);
+  const pools = poolsOf(config);
+  const balancers = openBalancers(means, ports.balancerDrivers);
   const keeper = createSessionKeeper({
     bmdb,
     component: 'shepherd',
@@ -75,10 +80,12 @@ export async function openParts(means: Means, ports: Ports) {
     log: log.child({ component: 'guard' }),
     onChange: () => {
       permits.reconsider();
+      wishes.onGuard();
       guardChanges.next();
     },
   });
   const guardChanges = new Subject<void>();
+  const poolChanges = new Subject<void>();
   const permits = createPermitQueue({ budget: config.guard, barOf: watch.barOf });
   const holds = createHoldKeeper({
     book: bmdb.providerHolds,
@@ -118,19 +125,38 @@ export async function openParts(means: Means, ports: Ports) {
     scheduler: ports.scheduler,
     random: means.random,
     log: log.child({ component: 'mirror' }),
-    onFacts: permits.offer,
-    onView: board.onView,
-    onVanished: board.onVanished,
+    onFacts: (facts, changed) => {
+      permits.offer(facts, changed);
+      wishes.onFacts(facts, changed);
+    },
+    onView: (view) => {
+      board.onView(view);
+      wishes.onView(view);
+    },
+    onVanished: (slot) => {
+      board.onVanished(slot);
+      wishes.onVanished(slot);
+    },
+    onPools: () => poolChanges.next(),
   });
-  daemons = () => Math.max(1, mirror.sessions().length);
-  const leases = createLeases({
-    keeper,
-    holderOf: (job) => mirror.leases().find(({ name }) => name === job)?.sessionId ?? null,
+  const wishes = createWishBook({
+    pools,
+    facts: mirror.facts,
+    viewOf: (slot) => board.entries.get(slot)?.view,
+    moment: () => ({ nowMs: mirror.nowMs(), loss, standings: watch.view().standings }),
     clock,
-    random: means.random,
-    log: log.child({ component: 'leases' }),
-    retryMs: tuning.leaseRetryMs,
   });
+  means.closer.add('wishes', () => wishes.stop());
+  daemons = () => Math.max(1, mirror.sessions().length);
+  const openLeases = () =>
+    createLeases({
+      keeper,
+      holderOf: (job) => mirror.leases().find(({ name }) => name === job)?.sessionId ?? null,
+      clock,
+      random: means.random,
+      log: log.child({ component: 'leases' }),
+      retryMs: tuning.leaseRetryMs,
+    });
   const taskPool = createTaskPool({
     places: {
       agentStart: config.initializer.loopParallelism,
@@ -161,7 +187,14 @@ export async function openParts(means: Means, ports: Ports) {
     holds,
     listings,
     health,
-    leases,
+    leases: openLeases(),
+    pools,
+    balancers,
+    wishes,
+    poolsBoard: createPoolsBoard(),
+    poolChanges,
+    /** Jobs of balancers are given back when what is under way at them has ended. */
+    balancerLeases: openLeases(),
   };
 }
 

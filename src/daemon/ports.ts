@@ -2,6 +2,7 @@ import type { SchedulerLike } from 'rxjs';
 import type { InspectionEvent } from 'xstate';
 import type { TakeOverDeps } from '../actors/tasks/agent-start.ts';
 import type { AgentServer } from '../adapters/agents/port.ts';
+import type { BalancerDriver } from '../adapters/balancer/port.ts';
 import type { Bmdb } from '../adapters/bmdb/port.ts';
 import type { Clock, Random } from '../adapters/clock/port.ts';
 import type { InspectorRelay, InspectorRelayOptions } from '../adapters/inspector/relay.ts';
@@ -33,6 +34,8 @@ export interface Ports {
   readonly hostname: string;
   /** Kinds of providers, by the name that a configuration gives in `driver:`. */
   readonly drivers: ReadonlyMap<string, Driver>;
+  /** Kinds of load balancers, likewise. */
+  readonly balancerDrivers: ReadonlyMap<string, BalancerDriver>;
   /** Reads the agent's program, or one for each kind of processor. */
   loadAgent(config: Config): Promise<TakeOverDeps['agent']['file']>;
   /** @throws {FleetError} keys that cannot be read. */

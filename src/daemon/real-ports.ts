@@ -14,6 +14,7 @@ import { systemClock, systemRandom } from '../adapters/clock/system-clock.ts';
 import { startInspectorRelay } from '../adapters/inspector/relay.ts';
 import type { Log } from '../adapters/log/port.ts';
 import { createPromMetrics } from '../adapters/metrics/prom-metrics.ts';
+import { BALANCER_DRIVERS } from '../adapters/balancer/drivers.ts';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
 import type { UploadFile } from '../adapters/ssh/port.ts';
 import { createSsh2Shell } from '../adapters/ssh/ssh2-shell.ts';
@@ -42,6 +43,7 @@ export async function realPorts(about: { version: string; log: Log }): Promise<P
     metrics: createPromMetrics({ version, schema: await latestMigration() }),
     hostname: hostname() || 'UNKNOWN',
     drivers: DRIVERS,
+    balancerDrivers: BALANCER_DRIVERS,
     loadAgent,
     openShell,
     openBmdb,

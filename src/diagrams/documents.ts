@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
+import { balancer } from '../machines/balancer.ts';
 import { cell } from '../machines/cell.ts';
 import { fleet } from '../machines/fleet.ts';
 import { guard } from '../machines/guard.ts';
@@ -22,6 +23,7 @@ export const CHARTS: readonly { machine: AnyStateMachine; purpose: string }[] = 
   { machine: fleet, purpose: 'The supervisor of the whole daemon.' },
   { machine: guard, purpose: 'Holds recovery back when too many fall silent together.' },
   { machine: session, purpose: 'Keeps one BMDB session alive.' },
+  { machine: balancer, purpose: 'Keeps one pool at one load balancer as it is desired.' },
   { machine: provisioner, purpose: 'Turns free capacity of one provider into machines.' },
 ];
 

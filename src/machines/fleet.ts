@@ -59,8 +59,8 @@ const crashed = {
 } as const;
 
 /**
- * The supervisor: owns the session, the mirror, the cells, one provisioner per provider and the
- * janitor. News flow from the mirror through here into the cells whether or not a session is alive;
+ * The supervisor: owns the session, the mirror, the cells, one provisioner per provider, the pools at
+ * their balancers and the janitor. News flow from the mirror through here into the cells whether or not a session is alive;
  * only work needs one.
  */
 export const fleet = setup({
@@ -77,6 +77,8 @@ export const fleet = setup({
     provisioners: callbackService<FleetEvent, void>('provisioners'),
     /** Sweeps what dead sessions left behind. */
     janitor: callbackService<FleetEvent, void>('janitor'),
+    /** One actor for each pool at each of its balancers, while a session is alive. */
+    balancers: callbackService<FleetEvent, void>('balancers'),
     /** Writes what the providers report of known machines. */
     updater: callbackService<FleetEvent, void>('updater'),
     /** Resolves when all work has ended: finished in time, else cancelled. */
@@ -203,6 +205,7 @@ export const fleet = setup({
                 { id: 'provisioners', src: 'provisioners', onError: crashed },
                 { id: 'janitor', src: 'janitor', onError: crashed },
                 { id: 'updater', src: 'updater', onError: crashed },
+                { id: 'balancers', src: 'balancers', onError: crashed },
               ],
               on: { 'fleet.stop': { target: 'draining' } },
               after: { quiet: { actions: 'forgetCrashes' } },

@@ -76,9 +76,16 @@ test('the detection of holes finds those of the bare charts', () => {
     ...['assess', 'settleGuardRequests', 'reportFindings', 'reportBlind', 'reportUnsettled'].map(
       (name) => `guard.${name}`,
     ),
-    ...['mirror', 'cellPool', 'provisioners', 'janitor', 'updater', 'drain', 'closeSession'].map(
-      (name) => `fleet.${name}`,
-    ),
+    ...[
+      'mirror',
+      'cellPool',
+      'provisioners',
+      'janitor',
+      'balancers',
+      'updater',
+      'drain',
+      'closeSession',
+    ].map((name) => `fleet.${name}`),
     'fleet.forgetGuard',
     'fleet.reportGuardCrash',
     'fleet.reportSessionLoss',

@@ -258,6 +258,7 @@ export const fleetSubject: Subject = {
     provisioners: { kind: 'service', errors: [fault] },
     janitor: { kind: 'service', errors: [fault] },
     updater: { kind: 'service', errors: [fault] },
+    balancers: { kind: 'service', errors: [fault] },
     drain: step,
     closeSession: step,
   },

@@ -238,10 +238,10 @@ export const mutations: readonly Mutation[] = [
   },
   {
     id: 'a-lease-of-a-dead-session-counts',
-    file: 'src/actors/provisioning/leases.ts',
+    file: 'src/actors/leases.ts',
     find: 'found && keeper.current() === found.session ? found.lease : null',
     replace: 'found ? found.lease : null',
-    tests: ['test/actors/provisioning/leases.test.ts'],
+    tests: ['test/actors/leases.test.ts'],
   },
   {
     id: 'a-trial-lets-all-through',

@@ -6,7 +6,7 @@ const FLEET = ['test/daemon/fleet-in-virtual-time.test.ts'];
 
 const parts = mistakesIn('src/daemon/parts.ts', FLEET, [
   ['composition-daemons-ignore-each-other', 'daemons: () => daemons(),', 'daemons: () => 1,'],
-  ['composition-permits-hear-nothing', 'onFacts: permits.offer,', 'onFacts: () => undefined,'],
+  ['composition-permits-hear-nothing', '      permits.offer(facts, changed);\n', ''],
   [
     'composition-calls-before-the-session',
     'const isReady = () => keeper.current() !== null;',

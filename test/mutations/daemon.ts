@@ -201,7 +201,7 @@ const rest: readonly Mutation[] = [
     ],
   ),
   ...mistakesIn(
-    'src/actors/provisioning/leases.ts',
+    'src/actors/leases.ts',
     ['test/daemon/quiet.test.ts'],
     [
       [

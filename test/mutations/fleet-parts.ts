@@ -195,8 +195,8 @@ const keeper = mistakesIn(
 );
 
 const leases = mistakesIn(
-  'src/actors/provisioning/leases.ts',
-  ['test/actors/provisioning/leases.test.ts'],
+  'src/actors/leases.ts',
+  ['test/actors/leases.test.ts'],
   [
     ['leases-job-of-another-session-is-ours', `keeper.current() === found.session ?`, `true ?`],
     ['leases-job-that-was-lost-is-ours', `taken.delete(job);\n        const waits`, `const waits`],

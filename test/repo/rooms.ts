@@ -134,7 +134,7 @@ export interface LargeRoom {
 
 export const ACTORS: LargeRoom = {
   path: 'src/actors/',
-  base: ['session-keeper'],
+  base: ['leases', 'session-keeper'],
   rooms: {
     mirror: {
       holds:
@@ -156,6 +156,10 @@ export const ACTORS: LargeRoom = {
     provisioning: {
       holds: 'creating machines, recording them, copying what their provider says of them',
       may: ['providers'],
+    },
+    balancing: {
+      holds: 'pools kept as they are desired at their balancers, machines as their members',
+      may: [],
     },
     tasks: {
       holds: 'the work on one machine: agent start, recovery, deprovision',

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { BalancerDriver } from '../../src/adapters/balancer/port.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import type { Clock } from '../../src/adapters/clock/port.ts';
 import type { Driver } from '../../src/adapters/provider/port.ts';
@@ -20,6 +21,7 @@ export interface MemPortsOptions extends Pick<Ports, 'random' | 'log'> {
   readonly bmdb: Bmdb;
   readonly shell: RemoteShell;
   readonly drivers: readonly Driver[];
+  readonly balancerDrivers?: readonly BalancerDriver[];
   readonly agents?: Partial<Pick<MemAgentServerOptions, 'isReady' | 'batch'>>;
   /** Told of the daemon's agent server, to which agents report. */
   readonly onAgentServer?: (server: MemAgentServer) => void;
@@ -35,6 +37,7 @@ export function memPorts(options: MemPortsOptions): Ports & { readonly metrics: 
     scheduler: clockScheduler(clock),
     metrics: createMemMetrics(),
     hostname: 'memory',
+    balancerDrivers: new Map((options.balancerDrivers ?? []).map((each) => [each.name, each])),
     drivers: new Map(drivers.map((driver) => [driver.name, driver])),
     loadAgent: async () => ({ content: PROGRAM, sha256: sha256(PROGRAM), mode: 0o755 }),
     openShell: async () => ({

@@ -2,7 +2,7 @@ import { createListingHealth } from '../../src/actors/providers/listing-health.t
 import { createListings } from '../../src/actors/providers/listings.ts';
 import { createHoldKeeper } from '../../src/actors/providers/holds.ts';
 import type { ProvisionDeps, ProvisionLimits } from '../../src/actors/provisioning/deps.ts';
-import { createLeases } from '../../src/actors/provisioning/leases.ts';
+import { createLeases } from '../../src/actors/leases.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
 import type { ProviderHoldRow } from '../../src/domain/machine.ts';

@@ -16,6 +16,7 @@ import { fromCallback } from 'xstate';
 import type { Heard } from '../../adapters/agents/port.ts';
 import type { Bmdb, FleetRows } from '../../adapters/bmdb/port.ts';
 import type { FleetProvider } from '../../adapters/provider/port.ts';
+import type { PoolRow } from '../../domain/balancing/pool-row.ts';
 import type { KnownListing } from '../../domain/assemble.ts';
 import type { ProviderName, SessionId, Slot } from '../../domain/ids.ts';
 import type {
@@ -66,6 +67,8 @@ export interface Mirror {
   guard(): readonly GuardRow[];
   /** What operators asked and nobody has settled yet, as of the last read. */
   requests(): readonly RequestRow[];
+  /** How pools stand at their balancers, as of the last read. */
+  pools(): readonly PoolRow[];
   /** Estimate of the database clock, epoch ms. */
   nowMs(): number;
   /** Milliseconds (monotonic) of the last successful read of the fleet; null before the first. */
@@ -104,6 +107,7 @@ export function createMirror(options: MirrorOptions): Mirror {
     providerHolds: () => state.providerHolds,
     guard: () => state.guard,
     requests: () => state.requests,
+    pools: () => state.pools,
     nowMs: state.nowMs,
     lastScanAt: () => state.readAt,
   };

@@ -1,6 +1,7 @@
 import type { Heard } from '../../adapters/agents/port.ts';
 import type { BmdbSurroundings, MachineReading } from '../../adapters/bmdb/port.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
+import type { PoolRow } from '../../domain/balancing/pool-row.ts';
 import { assembling, mergeListing, type KnownListing } from '../../domain/assemble.ts';
 import { providerOf, type MachineId, type ProviderName } from '../../domain/ids.ts';
 import type { SessionId, Slot } from '../../domain/ids.ts';
@@ -12,6 +13,7 @@ import type {
   SlotFacts,
 } from '../../domain/machine.ts';
 import type { LossPolicy } from '../../domain/policy.ts';
+import { sameData } from '../../domain/same-data.ts';
 import { viewOf, type MachineView } from '../../domain/view.ts';
 import type { Steps } from '../../domain/steps.ts';
 import type { SlotNews } from '../../machines/fleet.ts';
@@ -47,6 +49,8 @@ export interface MirrorStateOptions {
   /** Told of every view that changed, heartbeats included. */
   readonly onView: (view: MachineView) => void;
   readonly onVanished: (slot: Slot) => void;
+  /** Told of how pools stand at their balancers, when that is not what it was. */
+  readonly onPools?: (pools: readonly PoolRow[]) => void;
 }
 
 export type MirrorState = ReturnType<typeof createMirrorState>;
@@ -61,6 +65,7 @@ const isGuards = ({ slotId }: RequestRow): boolean => slotId === null;
 /** What is known, what follows from it, and what was told of it. */
 export function createMirrorState(options: MirrorStateOptions) {
   const { clock, loss, providers, onFacts, onView, onVanished } = options;
+  const { onPools = () => undefined } = options;
   const rows = createMirrorRows(clock);
   const told = new Map<Slot, MachineView>();
   /** Slots whose actors are gone: the next ones must be told again what the last ones heard. */
@@ -76,6 +81,7 @@ export function createMirrorState(options: MirrorStateOptions) {
   let providerHolds: readonly ProviderHoldRow[] = [];
   let leases: readonly LeaseRow[] = [];
   let guard: readonly GuardRow[] = [];
+  let pools: readonly PoolRow[] = [];
   let requests: readonly RequestRow[] = [];
   let offset = clock.now() - clock.monotonic();
   let readAt: number | null = null;
@@ -141,6 +147,9 @@ export function createMirrorState(options: MirrorStateOptions) {
     around = keepEqual(before, read);
     providerHolds = read.providerHolds;
     leases = read.leases;
+    const poolsBefore = pools;
+    pools = sameData(pools, read.pools) ? pools : read.pools;
+    if (pools !== poolsBefore) onPools(pools);
     sessions = read.sessions
       .filter(({ component }) => component === 'shepherd')
       .map(({ sessionId }) => sessionId);
@@ -224,6 +233,9 @@ export function createMirrorState(options: MirrorStateOptions) {
     },
     get requests() {
       return requests;
+    },
+    get pools() {
+      return pools;
     },
     get readAt() {
       return readAt;

@@ -7,7 +7,7 @@ import { NotFound } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import type { IntentRow, Provided, ProviderMachine } from '../../domain/machine.ts';
 import { traitsOf } from '../../domain/traits.ts';
-import type { Leases } from './leases.ts';
+import type { Leases } from '../leases.ts';
 import type { Listings } from '../providers/listings.ts';
 import type { HoldKeeper } from '../providers/holds.ts';
 import type { SessionKeeper } from '../session-keeper.ts';

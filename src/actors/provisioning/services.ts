@@ -4,7 +4,7 @@ import type { ProviderName } from '../../domain/ids.ts';
 import { facetsOf } from '../../domain/provisioning/provider-facets.ts';
 import { throttleOf } from '../../domain/provisioning/provider-holds.ts';
 import type { Listed, Round } from '../../machines/provisioner.ts';
-import { provisionerJob } from './leases.ts';
+import { provisionerJob } from '../leases.ts';
 import { beginCreations } from './chunk.ts';
 import { createCreations, type Creations } from './creations.ts';
 import { begin, type ProvisionDeps } from './deps.ts';

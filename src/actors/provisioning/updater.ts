@@ -15,7 +15,7 @@ import {
   type Clearable,
 } from '../../domain/provisioning/update.ts';
 import { createIdleTags } from './idle-tags.ts';
-import { provisionerJob, type Leases } from './leases.ts';
+import { provisionerJob, type Leases } from '../leases.ts';
 import type { DatedListing, Listings } from '../providers/listings.ts';
 import type { HoldKeeper } from '../providers/holds.ts';
 import type { SessionKeeper } from '../session-keeper.ts';

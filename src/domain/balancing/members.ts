@@ -85,6 +85,8 @@ export type Wish =
       readonly force: boolean;
       /** Since when somebody waits for it, epoch ms of the database; null: nobody waits. */
       readonly askedAtMs: number | null;
+      /** It stays away: nobody means to bring it back soon. Absent: it is interrupted, and comes back. */
+      readonly leaves?: true;
     }
   /** It is not well: no new connection may go there, and those it has are lost anyway. */
   | {

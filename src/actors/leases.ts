@@ -1,9 +1,9 @@
-import type { BmdbSession, Lease } from '../../adapters/bmdb/port.ts';
-import { sleep, type Clock, type Random } from '../../adapters/clock/port.ts';
-import type { Log } from '../../adapters/log/port.ts';
-import { explain } from '../../domain/errors.ts';
-import type { ProviderName, SessionId } from '../../domain/ids.ts';
-import type { SessionKeeper } from '../session-keeper.ts';
+import type { BmdbSession, Lease } from '../adapters/bmdb/port.ts';
+import { sleep, type Clock, type Random } from '../adapters/clock/port.ts';
+import type { Log } from '../adapters/log/port.ts';
+import { explain } from '../domain/errors.ts';
+import type { ProviderName, SessionId } from '../domain/ids.ts';
+import type { SessionKeeper } from './session-keeper.ts';
 
 /** Jobs that one daemon has at a time, and which of them this daemon has. */
 export interface Leases {

@@ -1,24 +1,20 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import {
-  createLeases,
-  provisionerJob,
-  type Leases,
-} from '../../../src/actors/provisioning/leases.ts';
-import { createSessionKeeper, type SessionKeeper } from '../../../src/actors/session-keeper.ts';
-import { createMemBmdb, type MemBmdb } from '../../doubles/mem-bmdb/mem-bmdb.ts';
+import { createLeases, provisionerJob, type Leases } from '../../src/actors/leases.ts';
+import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
+import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import {
   advance,
   createSeededRandom,
   createSimulatedClock,
   settled,
   type VirtualClock,
-} from '../../doubles/simulated-clock.ts';
-import { Unreachable } from '../../../src/domain/errors.ts';
-import type { SessionId } from '../../../src/domain/ids.ts';
-import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../src/domain/policy.ts';
-import { PROVIDER } from '../../support/facts.ts';
-import { recordingLog, type RecordingLog } from '../../doubles/recording-log.ts';
-import { runService } from '../../support/run-service.ts';
+} from '../doubles/simulated-clock.ts';
+import { Unreachable } from '../../src/domain/errors.ts';
+import type { SessionId } from '../../src/domain/ids.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import { PROVIDER } from '../support/facts.ts';
+import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
+import { runService } from '../support/run-service.ts';
 
 const JOB = provisionerJob(PROVIDER);
 const forever = new AbortController().signal;

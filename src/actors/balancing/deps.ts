@@ -1,0 +1,51 @@
+import type { BmdbSession, FleetRows } from '../../adapters/bmdb/port.ts';
+import type { LoadBalancer } from '../../adapters/balancer/port.ts';
+import type { Clock, Random } from '../../adapters/clock/port.ts';
+import type { Log } from '../../adapters/log/port.ts';
+import type { BalancingMetrics } from '../../adapters/metrics/port.ts';
+import type { PoolRow } from '../../domain/balancing/pool-row.ts';
+import type { Pool } from '../../domain/balancing/pools.ts';
+import type { Slot } from '../../domain/ids.ts';
+import type { SlotFacts } from '../../domain/machine.ts';
+import type { Leases } from '../leases.ts';
+import type { SessionKeeper } from '../session-keeper.ts';
+import type { WishBook } from './wishes.ts';
+
+/** A balancer that is configured, and open. */
+export interface OpenBalancer {
+  readonly name: string;
+  /** Name of its driver, for metrics. */
+  readonly driver: string;
+  readonly balancer: LoadBalancer;
+}
+
+export interface BalancingDeps {
+  readonly pools: readonly Pool[];
+  /** By name. */
+  readonly balancers: ReadonlyMap<string, OpenBalancer>;
+  readonly mirror: {
+    /** All rows, as of a read that begins after the call. */
+    readFleet(signal: AbortSignal): Promise<FleetRows>;
+    facts(): ReadonlyMap<Slot, SlotFacts>;
+    /** How pools stand, as of the last read. */
+    pools(): readonly PoolRow[];
+  };
+  /** Rows were read, and the guard has told how it stands: it is known what is to become of machines. */
+  readonly isKnown: () => boolean;
+  readonly wishes: WishBook;
+  readonly keeper: SessionKeeper;
+  readonly leases: Leases;
+  /** Database clock, epoch ms. */
+  readonly nowMs: () => number;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Omit<BalancingMetrics, 'balancerCall' | 'balancerInFlight'>;
+}
+
+/** The job of writing to a balancer. */
+export const balancerJob = (balancer: string): string => `balancer/${balancer}`;
+
+/** A living session. @throws {SessionExpired} */
+export const sessionOf = ({ keeper }: Pick<BalancingDeps, 'keeper'>): BmdbSession =>
+  keeper.require();

@@ -1,0 +1,249 @@
+import { createHash } from 'node:crypto';
+import type { MemberChange } from '../../adapters/bmdb/port.ts';
+import { desiredOf, machineOf, type PlacedMember } from '../../domain/balancing/desired.ts';
+import type { MemberRow } from '../../domain/balancing/members.ts';
+import {
+  OBJECT_KINDS,
+  type Desired,
+  type Observed,
+  type Ref,
+} from '../../domain/balancing/objects.ts';
+import type { Alarm } from '../../domain/balancing/panic.ts';
+import type { Plan } from '../../domain/balancing/plan.ts';
+import { newPool, type PoolRow } from '../../domain/balancing/pool-row.ts';
+import type { Pool } from '../../domain/balancing/pools.ts';
+import { newRemembered, remember, sightsOf, type Sight } from '../../domain/balancing/sights.ts';
+import { HEALED_MS, type Trouble } from '../../domain/balancing/troubles.ts';
+import { memberAddress } from '../../domain/balancing/wish.ts';
+import { codeOf, explain, LeaseLost } from '../../domain/errors.ts';
+import type { MachineId } from '../../domain/ids.ts';
+import { keyOf } from '../../domain/balancing/plan.ts';
+import { balancerJob, sessionOf, type BalancingDeps, type OpenBalancer } from './deps.ts';
+
+/** What was seen at the balancer. */
+export interface Seen {
+  readonly objects: readonly Observed[];
+  readonly sights: ReadonlyMap<MachineId, Sight>;
+  /** Changes at the balancer that had ended, and none was under way, when this look began. */
+  readonly change: number;
+  /** Database clock. */
+  readonly atMs: number;
+}
+
+/** An object that is waited for. */
+export interface Awaited {
+  readonly ref: Ref;
+  readonly key: string;
+}
+
+/** All that is known of one pool at one balancer beside its chart; nothing of it outlives the daemon. */
+export type PoolDesk = ReturnType<typeof createDesk>;
+
+type Change = (options: { readonly signal: AbortSignal }) => Promise<unknown>;
+
+/** Errors that do not tell that the balancer cannot be reached. */
+const UNDERSTOOD: ReadonlySet<string> = new Set(['remote-failure', 'cancelled', 'not-found']);
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+export function createDesk(
+  deps: BalancingDeps,
+  pool: Pool,
+  open: OpenBalancer,
+  stopping: AbortSignal,
+) {
+  const { log, metrics, nowMs } = deps;
+  const { balancer } = open;
+  const name = { pool: pool.pool, balancer: open.name };
+  const labels = { driver: open.driver, lb: open.name, pool: pool.pool };
+  const job = balancerJob(open.name);
+  const rows = new Map<MachineId, MemberRow>();
+  const troubles = new Map<string, Trouble>();
+  const memory = newRemembered();
+  let seen: Seen | null = null;
+  let change = 0;
+  let changing = 0;
+  let last: Promise<unknown> = Promise.resolve();
+  let unreachable: { readonly sinceMs: number; readonly why: string } | null = null;
+  let whole = new Set<MachineId>();
+
+  /** One after the other, whatever each of them comes to. */
+  const exclusive = <T>(task: () => Promise<T>): Promise<T> => {
+    const mine = last.then(task, task);
+    last = mine.catch(() => undefined);
+    return mine;
+  };
+  const lease = () => {
+    const held = deps.leases.held(job);
+    if (!held) throw new LeaseLost(`the job ${job} is not ours any more`);
+    return held;
+  };
+  const reached = () => {
+    if (unreachable) log.info(name, 'the balancer answers again');
+    unreachable = null;
+  };
+  const missed = (error: unknown) => {
+    const why = explain(error);
+    unreachable = unreachable ? { ...unreachable, why } : { sinceMs: nowMs(), why };
+  };
+  /** The same for whoever has the turn already. */
+  const changeInTurn = async (call: Change): Promise<void> => {
+    const session = sessionOf(deps);
+    lease();
+    changing += 1;
+    try {
+      await call({ signal: AbortSignal.any([session.signal, stopping]) });
+      reached();
+    } catch (error) {
+      if (!UNDERSTOOD.has(codeOf(error))) missed(error);
+      throw error;
+    } finally {
+      changing -= 1;
+      change += 1;
+    }
+  };
+  const fresh = (): Seen | null => (seen?.change === change && changing === 0 ? seen : null);
+  const standing = (): PoolRow =>
+    deps.mirror.pools().find((row) => row.pool === name.pool && row.balancer === name.balancer) ??
+    newPool(name);
+
+  /** Addresses of rows: as the machines have them now, else as their servers have them. */
+  const addressesOf = (members: readonly MemberRow[]): PlacedMember[] => {
+    const wishes = deps.wishes.of(pool.pool);
+    const facts = deps.mirror.facts();
+    let known: Map<MachineId, string> | null = null;
+    const seenAt = (machine: MachineId) => {
+      known ??= new Map(
+        (seen?.objects ?? []).flatMap(({ spec }) =>
+          spec.kind === 'server' ? [[machineOf(spec.name), spec.address] as const] : [],
+        ),
+      );
+      return known.get(machine) ?? null;
+    };
+    return members.map(({ machineId }) => {
+      const wish = wishes.get(machineId);
+      if (wish?.want === 'serve') return { machineId, address: wish.address };
+      const address = wish && (facts.get(wish.slot)?.row?.provided?.address ?? null);
+      return { machineId, address: memberAddress(address ?? null) ?? seenAt(machineId) };
+    });
+  };
+
+  return {
+    name,
+    labels,
+    pool,
+    balancer,
+    rows,
+    troubles,
+    memory,
+    exclusive,
+    lease,
+    fresh,
+    standing,
+    reached,
+    missed,
+    /** What the panic guard found: about members, and about servers that nobody refers to. */
+    alarms: { members: null as Alarm | null, objects: null as Alarm | null },
+    /** What the panic guard saw, as it was written down last. */
+    frozenAs: null as string | null,
+    plan: null as Plan | null,
+    awaited: [] as readonly Awaited[],
+    /** Monotonic: when this run, and this wait, began. */
+    runBeganAtMs: null as number | null,
+    waitBeganAtMs: 0,
+    cycles: 0,
+    isMoving: false,
+    lastError: null as string | null,
+    /** State of the chart, and since when (database clock). */
+    shown: { state: 'awaitingLease', sinceMs: nowMs(), generation: 0 },
+    seen: () => seen,
+    unreachable: () => unreachable,
+    /** Everything under way has ended. */
+    idle: () => last,
+    /** Members whose servers are all there, as of the last look; answers who lost one since. */
+    takeWhole(): boolean {
+      const now = new Set<MachineId>();
+      for (const [machine, sight] of seen?.sights ?? []) if (sight.isWhole) now.add(machine);
+      const isBroken = [...whole].some(
+        (machine) => !now.has(machine) && rows.get(machine)?.state === 'active',
+      );
+      whole = now;
+      return isBroken;
+    },
+    forgetAll() {
+      rows.clear();
+      troubles.clear();
+      memory.absentSinceMs.clear();
+      memory.downSinceMs.clear();
+      seen = null;
+      unreachable = null;
+    },
+    /** Reads all that is at the balancer. @throws {FleetError} it cannot be read; it is unreachable. */
+    async look(signal: AbortSignal): Promise<Seen> {
+      const session = sessionOf(deps);
+      lease();
+      const begun = changing === 0 ? change : -1;
+      const call = { signal: AbortSignal.any([signal, session.signal, stopping]) };
+      let objects: readonly Observed[];
+      try {
+        objects = await balancer.observe(pool, call);
+      } catch (error) {
+        if (!call.signal.aborted && codeOf(error) !== 'cancelled') missed(error);
+        throw error;
+      }
+      reached();
+      const atMs = nowMs();
+      seen = { objects, sights: sightsOf(pool, objects), change: begun, atMs };
+      const draining = [...rows.values()].filter(({ state }) => state === 'draining');
+      remember(memory, seen.sights, new Set(draining.map(({ machineId }) => machineId)), atMs);
+      for (const { ref, spec, phase } of objects) {
+        const key = keyOf(ref.kind, spec.name);
+        const trouble = troubles.get(key);
+        if (phase === 'ready' && trouble && atMs > trouble.triedAtMs + HEALED_MS) {
+          troubles.delete(key);
+        }
+      }
+      for (const kind of OBJECT_KINDS) {
+        const count = objects.filter(({ ref }) => ref.kind === kind).length;
+        metrics.poolRetrieved(labels, kind, count);
+      }
+      return seen;
+    },
+    /**
+     * Makes one call that changes something at the balancer. It runs to its end although the step that
+     * wants it is given up; the end of the session, of the daemon, or of the job ends it.
+     * @param isWanted asked at the last moment. @returns false: it is not wanted any more.
+     */
+    change: (signal: AbortSignal, isWanted: () => boolean, call: Change): Promise<boolean> =>
+      exclusive(async () => {
+        signal.throwIfAborted();
+        if (!isWanted()) return false;
+        await changeInTurn(call);
+        return true;
+      }),
+    changeInTurn,
+    /** Writes members; what is known of them is what the database answers. To be called in turn. */
+    async write(changes: readonly MemberChange[]): Promise<boolean> {
+      if (changes.length === 0) return true;
+      const book = sessionOf(deps).balancing;
+      let isAllWritten = true;
+      for (const { machineId, result, row } of await book.write(lease(), name, changes)) {
+        if (row) rows.set(machineId, row);
+        else rows.delete(machineId);
+        if (result !== 'written') isAllWritten = false;
+      }
+      return isAllWritten;
+    },
+    /** The objects that are to be there, as rows have it now. */
+    desired(): readonly Desired[] {
+      const isNative = balancer.capabilities.drain === 'native';
+      const members = [...rows.values()].filter(
+        ({ state }) => state !== 'drained' && (isNative || state !== 'draining'),
+      );
+      if (standing().tornDown && ![...rows.values()].some(({ state }) => state !== 'drained')) {
+        return [];
+      }
+      return desiredOf(pool, addressesOf(members), sha256).objects;
+    },
+  };
+}

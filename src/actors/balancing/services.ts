@@ -1,0 +1,135 @@
+import { fromPromise } from 'xstate';
+import { sleep } from '../../adapters/clock/port.ts';
+import { resyncMs, retryMs, waitMs, HURRY_MS } from '../../domain/balancing/waiting.ts';
+import { explain, Throttled } from '../../domain/errors.ts';
+import { balancer } from '../../machines/balancer.ts';
+import type { PoolPlace, PoolStanding } from '../../machines/balancer-setup.ts';
+import { balancerJob, sessionOf, type BalancingDeps } from './deps.ts';
+import type { PoolDesk } from './desk.ts';
+import { check, create, destroy, poll, recover } from './objects.ts';
+import { stepAll } from './step-members.ts';
+
+/** Before the fleet is known it is asked for so often whether it is. */
+const KNOWN_MS = 500;
+
+/** The chart of a pool at a balancer, with its services. They work on the desk of that place. */
+export function provideBalancer(deps: BalancingDeps, deskOf: (place: PoolPlace) => PoolDesk) {
+  const { clock, random, log, metrics } = deps;
+  const note = (desk: PoolDesk, patch: Parameters<typeof writeNote>[2]) =>
+    writeNote(deps, desk, patch);
+  return balancer.provide({
+    actors: {
+      takeLease: fromPromise<PoolStanding, PoolPlace>(({ input, signal }) =>
+        takeLease(deps, deskOf(input), signal),
+      ),
+      observe: fromPromise<void, PoolPlace>(async ({ input, signal }) => {
+        await deskOf(input).look(signal);
+      }),
+      check: fromPromise(({ input }: { input: PoolPlace }) => check(deps, deskOf(input))),
+      recover: fromPromise<void, PoolPlace>(({ input, signal }) =>
+        recover(deps, deskOf(input), signal),
+      ),
+      destroy: fromPromise<void, PoolPlace>(({ input, signal }) =>
+        destroy(deps, deskOf(input), signal),
+      ),
+      create: fromPromise<void, PoolPlace>(({ input, signal }) =>
+        create(deps, deskOf(input), signal),
+      ),
+      poll: fromPromise(
+        ({ input, signal }: { input: PoolPlace & { looks: number }; signal: AbortSignal }) =>
+          poll(deps, deskOf(input), { looks: input.looks, signal }),
+      ),
+      stepMembers: fromPromise(({ input, signal }: { input: PoolPlace; signal: AbortSignal }) =>
+        stepAll(deps, deskOf(input), signal),
+      ),
+    },
+    actions: {
+      reportSettled: (_, { generation, ...place }) => {
+        const desk = deskOf(place);
+        const isComplete = desk.plan?.isComplete === true;
+        endRun(deps, desk);
+        desk.lastError = null;
+        const reason = isComplete ? null : whyIncomplete(desk);
+        const settled = isComplete ? ({ settled: true } as const) : {};
+        const patch = { state: 'settled', generation, failures: 0, retryInMs: null, reason };
+        note(desk, { ...patch, ...settled, observed: true });
+      },
+      reportFailure: (_, { error, failures, ...place }) => {
+        const desk = deskOf(place);
+        endRun(deps, desk);
+        metrics.poolPending(desk.labels, { create: 0, destroy: 0 });
+        desk.lastError = explain(error);
+        log.warn({ ...place, failures, cause: desk.lastError }, 'the pool is tried again later');
+        const retryInMs = retryMs(failures, throttledMs(error, clock.now()));
+        note(desk, { state: 'failed', failures, retryInMs, reason: desk.lastError });
+      },
+      reportStepFailure: (_, { error, ...place }) =>
+        log.warn({ ...place, err: error }, 'members of the pool could not be moved on yet'),
+    },
+    delays: {
+      wait: ({ context }) => waitMs(context.looks, random.next()),
+      resync: ({ context }) => Math.min(context.againMs ?? Infinity, resyncMs(random.next())),
+      retry: ({ context }) => {
+        const { failures, retryAtMs, isHurried } = context;
+        if (isHurried) return HURRY_MS;
+        return retryMs(failures, retryAtMs === null ? null : retryAtMs - clock.now());
+      },
+    },
+  });
+}
+
+/** Waits until the job is ours and the fleet is known, then reads what the daemon before left. */
+async function takeLease(
+  deps: BalancingDeps,
+  desk: PoolDesk,
+  signal: AbortSignal,
+): Promise<PoolStanding> {
+  const { clock, keeper, leases, mirror, isKnown } = deps;
+  const ends = AbortSignal.any([signal, keeper.require().signal]);
+  while (!isKnown()) await sleep(clock, KNOWN_MS, ends);
+  const lease = await leases.take(balancerJob(desk.name.balancer), ends);
+  desk.forgetAll();
+  const { machines } = await mirror.readFleet(ends);
+  for (const { members } of machines) {
+    for (const row of members) {
+      const { pool, balancer: at } = row;
+      if (pool === desk.name.pool && at === desk.name.balancer) desk.rows.set(row.machineId, row);
+    }
+  }
+  const { failures, generation, retryAtMs, paused, frozen } = desk.standing();
+  desk.frozenAs = frozen?.snapshot ?? null;
+  await sessionOf(deps).balancing.note(lease, desk.name, { state: 'retrieving' });
+  deps.metrics.poolTended(desk.labels);
+  return { failures, generation, retryAtMs, isPaused: paused !== null };
+}
+
+/** For people and for the next daemon: what cannot be written is told, and written the next time. */
+function writeNote(
+  deps: BalancingDeps,
+  desk: PoolDesk,
+  patch: Parameters<ReturnType<typeof sessionOf>['balancing']['note']>[2],
+): void {
+  const write = async () => sessionOf(deps).balancing.note(desk.lease(), desk.name, patch);
+  write().catch((error: unknown) => {
+    const fields = { ...desk.name, cause: explain(error) };
+    deps.log.warn(fields, 'how the pool stands could not be written down');
+  });
+}
+
+function endRun({ clock, metrics }: BalancingDeps, desk: PoolDesk): void {
+  if (desk.runBeganAtMs !== null) {
+    metrics.poolPass(desk.labels, (clock.monotonic() - desk.runBeganAtMs) / 1_000);
+  }
+  desk.runBeganAtMs = null;
+  desk.cycles = 0;
+}
+
+function whyIncomplete({ plan, alarms }: PoolDesk): string | null {
+  if (alarms.members || alarms.objects) return 'it is frozen: too many members would go at once';
+  if (!plan) return null;
+  if (plan.shelved.length > 0) return `given up for a while: ${plan.shelved.join(', ')}`;
+  return plan.isComplete ? null : 'some objects are not ready, or failed';
+}
+
+const throttledMs = (error: unknown, clockMs: number): number | null =>
+  error instanceof Throttled ? Math.max(0, error.retryAtMs - clockMs) : null;

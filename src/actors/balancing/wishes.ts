@@ -1,0 +1,110 @@
+import type { Clock } from '../../adapters/clock/port.ts';
+import type { Wish } from '../../domain/balancing/members.ts';
+import type { Pool } from '../../domain/balancing/pools.ts';
+import { restsOnGuard, wishOf, type WishMoment } from '../../domain/balancing/wish.ts';
+import type { MachineId, Slot } from '../../domain/ids.ts';
+import type { SlotFacts } from '../../domain/machine.ts';
+import { sameData } from '../../domain/same-data.ts';
+import type { MachineView } from '../../domain/view.ts';
+
+/** What is to become of each machine in each pool, as far as is known. */
+export interface WishBook {
+  of(pool: string): ReadonlyMap<MachineId, Wish>;
+  /** Calls back a moment after wishes of the pool changed, once for many; returns how to end that. */
+  onChange(pool: string, callback: () => void): () => void;
+  /** A view changed, or its facts: to be told of each. */
+  onView(view: MachineView): void;
+  onVanished(slot: Slot): void;
+  /** Facts changed. @param changed slots that may have; absent: any. */
+  onFacts(facts: ReadonlyMap<Slot, SlotFacts>, changed?: ReadonlySet<Slot>): void;
+  /** The guard stands differently. */
+  onGuard(): void;
+  /** Clears what is set. */
+  stop(): void;
+}
+
+export interface WishBookDeps {
+  readonly pools: readonly Pool[];
+  readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
+  readonly viewOf: (slot: Slot) => MachineView | undefined;
+  readonly moment: () => WishMoment;
+  readonly clock: Pick<Clock, 'setTimeout' | 'clearTimeout'>;
+}
+
+/** So long changes are collected before somebody is told. */
+export const DEBOUNCE_MS = 250;
+
+/** Keeps wishes equal to what the mirror knows; each change costs what the pools cost, not the fleet. */
+export function createWishBook(deps: WishBookDeps): WishBook {
+  const { pools, facts, viewOf, moment, clock } = deps;
+  const byPool = new Map(pools.map(({ pool }) => [pool, new Map<MachineId, Wish>()]));
+  /** Which machine of the slot has wishes. */
+  const tenants = new Map<Slot, MachineId>();
+  const unsure = new Set<Slot>();
+  const callbacks = new Map<string, Set<() => void>>();
+  const timers = new Map<string, unknown>();
+
+  const tell = (pool: string) => {
+    if (timers.has(pool) || !callbacks.get(pool)?.size) return;
+    const timer = clock.setTimeout(() => {
+      timers.delete(pool);
+      for (const callback of callbacks.get(pool) ?? []) callback();
+    }, DEBOUNCE_MS);
+    timers.set(pool, timer);
+  };
+  const put = (pool: string, machine: MachineId, wish: Wish | null) => {
+    const wishes = byPool.get(pool)!;
+    const before = wishes.get(machine) ?? null;
+    if (sameData(before, wish)) return;
+    if (wish) wishes.set(machine, wish);
+    else wishes.delete(machine);
+    tell(pool);
+  };
+  const leave = (slot: Slot) => {
+    const machine = tenants.get(slot);
+    unsure.delete(slot);
+    if (machine === undefined) return;
+    tenants.delete(slot);
+    for (const { pool } of pools) put(pool, machine, null);
+  };
+  const derive = (slot: Slot, now: WishMoment) => {
+    const known = facts().get(slot);
+    const view = viewOf(slot);
+    if (!known?.row || !view) return leave(slot);
+    const { machineId } = known.row;
+    if (tenants.get(slot) !== machineId) leave(slot);
+    tenants.set(slot, machineId);
+    if (restsOnGuard(view)) unsure.add(slot);
+    else unsure.delete(slot);
+    for (const pool of pools) put(pool.pool, machineId, wishOf(known, view, pool, now));
+  };
+  const isIdle = pools.length === 0;
+
+  return {
+    of: (pool) => byPool.get(pool) ?? new Map<MachineId, Wish>(),
+    onChange(pool, callback) {
+      const known = callbacks.get(pool) ?? new Set();
+      callbacks.set(pool, known.add(callback));
+      return () => void known.delete(callback);
+    },
+    onView(view) {
+      if (!isIdle) derive(view.slot, moment());
+    },
+    onVanished: leave,
+    onFacts(all, changed) {
+      if (isIdle) return;
+      const now = moment();
+      for (const slot of changed ?? all.keys()) derive(slot, now);
+      if (changed) return;
+      for (const slot of [...tenants.keys()]) if (!all.has(slot)) leave(slot);
+    },
+    onGuard() {
+      const now = moment();
+      for (const slot of [...unsure]) derive(slot, now);
+    },
+    stop() {
+      for (const timer of timers.values()) clock.clearTimeout(timer);
+      timers.clear();
+    },
+  };
+}

@@ -1,0 +1,88 @@
+import { machineOf } from './desired.ts';
+import type { MachineId } from '../ids.ts';
+import type { Observed, Ref, ServerMode } from './objects.ts';
+import type { Pool } from './pools.ts';
+
+/** What was seen of all servers of one member. */
+export interface Sight {
+  readonly servers: readonly { readonly ref: Ref; readonly mode: ServerMode | null }[];
+  /** It has a server on each of the pool's ports, and all of them are ready. */
+  readonly isWhole: boolean;
+  /** The worst of its servers; null: the balancer cannot tell. */
+  readonly health: 'up' | 'down' | 'unknown' | null;
+  /** Connections on all of its servers; null: the balancer cannot tell. */
+  readonly sessions: number | null;
+}
+
+/** What a pool's balancer shows of each machine that has a server there. */
+export function sightsOf(
+  { ports }: Pick<Pool, 'ports'>,
+  observed: readonly Observed[],
+): ReadonlyMap<MachineId, Sight> {
+  const found = new Map<MachineId, Observed[]>();
+  for (const object of observed) {
+    if (object.ref.kind !== 'server') continue;
+    const machine = machineOf(object.spec.name);
+    const known = found.get(machine);
+    if (known) known.push(object);
+    else found.set(machine, [object]);
+  }
+  const sights = new Map<MachineId, Sight>();
+  for (const [machine, servers] of found) sights.set(machine, sightOf(servers, ports.length));
+  return sights;
+}
+
+const BAD_FIRST = ['down', 'unknown', 'up'] as const;
+
+function sightOf(servers: readonly Observed[], ports: number): Sight {
+  let ready = 0;
+  let sessions: number | null = 0;
+  const healths = new Set<string>();
+  for (const { phase, server } of servers) {
+    if (phase === 'ready') ready += 1;
+    sessions =
+      server?.sessions === undefined || sessions === null ? null : sessions + server.sessions;
+    if (server?.health) healths.add(server.health);
+  }
+  return {
+    servers: servers.map(({ ref, server }) => ({ ref, mode: server?.mode ?? null })),
+    isWhole: ready >= ports && ready === servers.length,
+    health: BAD_FIRST.find((each) => healths.has(each)) ?? null,
+    sessions,
+  };
+}
+
+/** What is remembered of members from one look to the next; a daemon that starts knows none of it. */
+export interface Remembered {
+  /** Since when a member that is draining has no server any more, epoch ms. */
+  readonly absentSinceMs: Map<MachineId, number>;
+  /** Since when the balancer sees a member down, epoch ms. */
+  readonly downSinceMs: Map<MachineId, number>;
+}
+
+export const newRemembered = (): Remembered => ({
+  absentSinceMs: new Map(),
+  downSinceMs: new Map(),
+});
+
+/** Takes in a look. @param draining members that have to lose their servers before they are let go. */
+export function remember(
+  memory: Remembered,
+  sights: ReadonlyMap<MachineId, Sight>,
+  draining: ReadonlySet<MachineId>,
+  nowMs: number,
+): void {
+  const { absentSinceMs, downSinceMs } = memory;
+  for (const machine of absentSinceMs.keys()) {
+    if (!draining.has(machine) || sights.has(machine)) absentSinceMs.delete(machine);
+  }
+  for (const machine of draining) {
+    if (!sights.has(machine) && !absentSinceMs.has(machine)) absentSinceMs.set(machine, nowMs);
+  }
+  for (const machine of downSinceMs.keys()) {
+    if (sights.get(machine)?.health !== 'down') downSinceMs.delete(machine);
+  }
+  for (const [machine, { health }] of sights) {
+    if (health === 'down' && !downSinceMs.has(machine)) downSinceMs.set(machine, nowMs);
+  }
+}

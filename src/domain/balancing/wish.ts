@@ -1,0 +1,152 @@
+import { installState, isInstallationDue, isLost } from '../eligibility.ts';
+import { slotIdOf } from '../ids.ts';
+import type { HoldRow, MachineRow, SlotFacts } from '../machine.ts';
+import type { LossPolicy } from '../policy.ts';
+import { FLEET } from '../recovery/guard-judgement.ts';
+import type { GuardStanding } from '../recovery/standing.ts';
+import type { MachineView } from '../view.ts';
+import { canonicalAddress } from './addresses.ts';
+import type { Wish } from './members.ts';
+import { isSelected, type Pool } from './pools.ts';
+
+/** What a wish follows from besides the machine. */
+export interface WishMoment {
+  /** Database clock, epoch ms. */
+  readonly nowMs: number;
+  readonly loss: LossPolicy;
+  readonly standings: readonly GuardStanding[];
+}
+
+type Asked = Omit<Extract<Wish, { want: 'drain' }>, 'want' | 'slot' | 'machineId'>;
+
+/**
+ * What is to become of a machine in a pool. Pure and total.
+ * @returns null: nothing, since there is no machine, or since it neither is nor ever was a member.
+ */
+export function wishOf(
+  facts: SlotFacts,
+  view: MachineView,
+  pool: Pick<Pool, 'pool' | 'select' | 'memberStates'>,
+  now: WishMoment,
+): Wish | null {
+  const { row, slot } = facts;
+  if (!row) return null;
+  const { machineId } = row;
+  const isKnown = row.members.some((each) => each.pool === pool.pool);
+  const chosen = isChosen(facts, pool);
+  if (chosen !== true && !isKnown) return null;
+  const keep = (reason: string): Wish => ({ want: 'keep', slot, machineId, reason });
+  if (row.unreadable !== undefined) return keep(row.unreadable);
+  const asked = askedToLeave(facts, row, now);
+  const illness = illnessOf(row, view, pool, now);
+  if (illness === SILENT) {
+    const doubt = doubtOf(facts, now);
+    if (doubt !== null) return keep(doubt);
+  }
+  if (illness !== null) return { want: 'drop', slot, machineId, reason: illness };
+  if (asked) return { want: 'drain', slot, machineId, ...asked };
+  if (chosen === null) return keep('it cannot be told now whether the pool selects it');
+  if (!chosen) {
+    return { want: 'drain', slot, machineId, reason: DESELECTED, ...PARKED };
+  }
+  const address = memberAddress(view.address);
+  if (address === null) return keep('it has no address that a balancer could use');
+  return { want: 'serve', slot, machineId, address };
+}
+
+/** The address by which a balancer reaches a machine, in canonical form; null: there is none. */
+export function memberAddress(address: string | null): string | null {
+  if (address === null) return null;
+  const whole = canonicalAddress(address);
+  if (whole !== null) return whole;
+  const [, bracketed, plain] = /^(?:\[([^\]]+)\]|([^:]+))(?::\d+)?$/.exec(address) ?? [];
+  return canonicalAddress(bracketed ?? plain ?? '');
+}
+
+const SILENT = 'it is silent';
+/** Why a machine leaves that no pool has any use for. */
+export const DESELECTED = 'the pool does not select it';
+/** Nobody waits for it, and nobody means to bring it back soon. */
+const PARKED = { force: false, askedAtMs: null, leaves: true } as const;
+
+const isChosen = (
+  { row, listed, provider }: SlotFacts,
+  { select }: Pick<Pool, 'select'>,
+): boolean | null =>
+  isSelected(select, {
+    provider,
+    location: row?.provided?.location ?? listed?.location ?? null,
+    listed,
+  });
+
+/** Who wants it interrupted, or out of its pools, while it is well; null: nobody. */
+function askedToLeave(facts: SlotFacts, row: MachineRow, { nowMs }: WishMoment): Asked | null {
+  const { deprovision, order, quarantine } = row;
+  if (deprovision) {
+    return {
+      reason: `${deprovision.requestedBy} asked to give it back: ${deprovision.reason}`,
+      force: deprovision.drain === 'force',
+      askedAtMs: deprovision.requestedAtMs,
+      leaves: true,
+    };
+  }
+  if (order && order.expiresAtMs > nowMs) {
+    return {
+      reason: `${order.by} asked for ${order.verb}: ${order.reason}`,
+      force: order.drain === 'force',
+      askedAtMs: facts.requests.find(({ key }) => key === order.key)?.createdAtMs ?? null,
+    };
+  }
+  const isAside = quarantine?.kind === 'byOperator' && (quarantine.untilMs ?? Infinity) > nowMs;
+  if (isAside) return { reason: quarantine.reason, ...PARKED };
+  const hold = facts.holds.find((each) => isNoServe(each, facts, nowMs));
+  if (hold) {
+    return { reason: `${hold.setBy}: ${hold.reason}`, ...PARKED, force: hold.force === true };
+  }
+  if (!isInstallationDue(row)) return null;
+  return { reason: 'an operating system is to be installed', force: false, askedAtMs: null };
+}
+
+const isNoServe = (hold: HoldRow, { slot, provider }: SlotFacts, nowMs: number): boolean =>
+  hold.kind === 'no-serve' &&
+  hold.provider === provider &&
+  hold.slotId === slotIdOf(slot) &&
+  (hold.untilMs === null || hold.untilMs > nowMs);
+
+/** Why it cannot serve as it is; null: it can, though somebody may want it to leave. */
+function illnessOf(
+  row: MachineRow,
+  { state, substate, reason }: MachineView,
+  { memberStates }: Pick<Pool, 'memberStates'>,
+  { nowMs, loss }: WishMoment,
+): string | null {
+  const status = row.provided?.status ?? null;
+  if (status !== null && status !== 'Running' && status !== 'Unknown') {
+    return `its provider says that it is ${status}`;
+  }
+  if (state === 'Deprovisioning' || substate === 'byOperator') {
+    // Its state tells who asked for it, and no more how it is.
+    if (installState(row) === 'DONE') return null;
+    if (isLost(row, nowMs, loss)) return SILENT;
+    return row.agentStarted ? null : 'its agent is not started';
+  }
+  if (state === 'Running' && substate === 'silent') return SILENT;
+  const isMember = (memberStates as readonly string[]).includes(state);
+  const isWell = state !== 'Running' || substate === 'healthy' || substate === 'late';
+  if (isMember && isWell) return null;
+  return `it is ${state} · ${substate}${reason === null ? '' : `: ${reason}`}`;
+}
+
+/** Why silence may be ours and not the machine's; null: it is the machine's. */
+function doubtOf({ provider }: SlotFacts, { standings }: WishMoment): string | null {
+  const concerned = standings.filter(({ scope }) => scope === FLEET || scope === provider);
+  if (concerned.length === 0) return 'nobody has assessed the fleet yet';
+  const doubtful = concerned.find(
+    ({ state }) => state === 'frozen' || state === 'grace' || state === 'blind',
+  );
+  return doubtful ? `it is silent, and the guard is ${doubtful.state}` : null;
+}
+
+/** Whether a machine's wish may change with the guard alone. */
+export const restsOnGuard = ({ state, substate }: MachineView): boolean =>
+  substate === 'silent' || substate === 'byOperator' || state === 'Deprovisioning';

@@ -1,0 +1,301 @@
+import type { Stage } from '../domain/balancing/plan.ts';
+import {
+  balancerSetup,
+  type BalancerContext,
+  type Checked,
+  type Polled,
+  type PoolPlace,
+} from './balancer-setup.ts';
+import { errorOf } from './task.ts';
+
+type Of = { readonly context: BalancerContext };
+type Failed = { readonly event: { readonly error: unknown } };
+
+const place = ({ context: { pool, balancer } }: Of): PoolPlace => ({ pool, balancer });
+
+/** A step that failed: without the job nothing more is done, else it is tried again later. */
+const failing = [
+  { guard: { type: 'leaseLost', params: errorOf }, target: '#balancer.awaitingLease' },
+  {
+    target: '#balancer.tending.objects.failed',
+    actions: [
+      { type: 'keepFailure', params: errorOf },
+      {
+        type: 'reportFailure',
+        params: ({ context, event }: Of & Failed) => ({
+          ...place({ context }),
+          error: event.error,
+          failures: context.failures,
+        }),
+      },
+    ],
+  },
+] as const;
+
+const leadsTo = (target: string, ...stage: readonly Stage[]) => ({
+  guard: {
+    type: 'isStage' as const,
+    params: ({ event }: { event: { output: Checked } }) => ({ checked: event.output, stage }),
+  },
+  target,
+  actions: {
+    type: 'keepCheck' as const,
+    params: ({ event }: { event: { output: Checked } }) => ({ checked: event.output }),
+  },
+});
+
+const polled = (target: string, as: Polled) => ({
+  guard: {
+    type: 'isPolled' as const,
+    params: ({ event }: { event: { output: Polled } }) => ({ polled: event.output, as }),
+  },
+  target,
+});
+
+/** What is at the balancer is made equal to what is desired. */
+const objects = balancerSetup.createStateConfig({
+  initial: 'retrieving',
+  on: { 'desired.changed': { actions: 'noteDesired' } },
+  states: {
+    retrieving: {
+      description: 'Reads all that is ours at the balancer.',
+      entry: 'takeDesired',
+      invoke: {
+        id: 'observe',
+        src: 'observe',
+        input: place,
+        onDone: { target: 'checking', actions: 'tellObserved' },
+        onError: failing,
+      },
+    },
+    checking: {
+      description: 'Plans what is to be done next; nothing, when it is not known what is desired.',
+      invoke: {
+        id: 'check',
+        src: 'check',
+        input: place,
+        onDone: [
+          leadsTo('destroying', 'dropping', 'clashing', 'leaving'),
+          leadsTo('recovering', 'recovering'),
+          leadsTo('creating', 'creating'),
+          leadsTo('waiting', 'waiting'),
+          leadsTo('settled', 'settled', 'frozen'),
+        ],
+        onError: failing,
+      },
+    },
+    recovering: {
+      description: 'Asks once more for objects that the balancer calls failed.',
+      invoke: {
+        id: 'recover',
+        src: 'recover',
+        input: place,
+        onDone: { target: 'waiting' },
+        onError: failing,
+      },
+    },
+    destroying: {
+      description: 'Destroys what has to go now, children before their parents.',
+      invoke: {
+        id: 'destroy',
+        src: 'destroy',
+        input: place,
+        onDone: { target: 'retrieving' },
+        onError: failing,
+      },
+    },
+    creating: {
+      description: 'Makes and marks every object whose parents are ready.',
+      invoke: {
+        id: 'create',
+        src: 'create',
+        input: place,
+        onDone: { target: 'waiting' },
+        onError: failing,
+      },
+    },
+    waiting: {
+      description: 'Objects get ready; then all is read again.',
+      entry: 'beginWait',
+      initial: 'polling',
+      on: { 'desired.changed': { target: 'retrieving', actions: 'noteDesired' } },
+      states: {
+        polling: {
+          description: 'Looks at those that are not ready.',
+          entry: 'countLook',
+          invoke: {
+            id: 'poll',
+            src: 'poll',
+            input: ({ context }) => ({ ...place({ context }), looks: context.looks }),
+            onDone: [
+              polled('sleeping', 'pending'),
+              polled('#balancer.tending.objects.retrieving', 'ready'),
+              polled('#balancer.tending.objects.retrieving', 'failed'),
+            ],
+            onError: failing,
+          },
+        },
+        sleeping: {
+          description: 'Until the next look; longer each time, five minutes at most.',
+          after: { wait: { target: 'polling' } },
+        },
+      },
+    },
+    settled: {
+      description: 'All is as desired, or nothing may be done; it is read again now and then.',
+      entry: [
+        'forgetFailure',
+        {
+          type: 'reportSettled',
+          params: ({ context }: Of) => ({ ...place({ context }), generation: context.generation }),
+        },
+      ],
+      always: { guard: 'desiredIsNew', target: 'retrieving' },
+      on: { 'desired.changed': { target: 'retrieving', actions: 'noteDesired' } },
+      after: { resync: { target: 'retrieving' } },
+    },
+    failed: {
+      description: 'The balancer did not do what it was asked; it is tried again, later each time.',
+      on: {
+        'desired.changed': [
+          { guard: 'mayHurry', target: 'failed', reenter: true, actions: ['noteDesired', 'hurry'] },
+          { actions: 'noteDesired' },
+        ],
+      },
+      after: { retry: { target: 'retrieving' } },
+    },
+  },
+});
+
+const stepAgain = { target: 'stepping' } as const;
+
+/** What each machine is to the pool. */
+const members = balancerSetup.createStateConfig({
+  initial: 'stepping',
+  states: {
+    stepping: {
+      description: 'Does the next step of every member: joins, lets go, takes out.',
+      entry: 'beginStep',
+      on: { 'members.changed': { actions: 'wantStep' }, 'pool.observed': { actions: 'wantStep' } },
+      invoke: {
+        id: 'stepMembers',
+        src: 'stepMembers',
+        input: place,
+        onDone: [
+          {
+            guard: { type: 'changesDesired', params: ({ event }) => ({ stepped: event.output }) },
+            target: 'resting',
+            actions: [
+              { type: 'keepStep', params: ({ event }) => ({ stepped: event.output }) },
+              'tellDesired',
+            ],
+          },
+          {
+            target: 'resting',
+            actions: { type: 'keepStep', params: ({ event }) => ({ stepped: event.output }) },
+          },
+        ],
+        onError: [
+          { guard: { type: 'leaseLost', params: errorOf }, target: '#balancer.awaitingLease' },
+          {
+            target: 'backingOff',
+            actions: [
+              'keepStepFailure',
+              {
+                type: 'reportStepFailure',
+                params: ({ context, event }) => ({ ...place({ context }), error: event.error }),
+              },
+            ],
+          },
+        ],
+      },
+    },
+    resting: {
+      description: 'Until something is told of a machine, or time alone moves a member on.',
+      always: { guard: 'stepIsDue', target: 'stepping' },
+      on: { 'members.changed': stepAgain, 'pool.observed': stepAgain },
+      after: { rest: { target: 'stepping' } },
+    },
+    backingOff: {
+      description: 'The database did not take what was to be written.',
+      after: { stepRetry: { target: 'stepping' } },
+    },
+  },
+});
+
+/**
+ * Keeps one pool at one balancer as it is desired, on one daemon at a time. What is desired follows
+ * from the rows of its members; they are moved on beside, so that a balancer that takes its time with
+ * one object keeps no machine in traffic that has to leave.
+ */
+export const balancer = balancerSetup.createMachine({
+  id: 'balancer',
+  context: ({ input: { pool, balancer: name } }) => ({
+    pool,
+    balancer: name,
+    generation: 0,
+    isDesiredNew: false,
+    isStepDue: false,
+    looks: 0,
+    failures: 0,
+    retryAtMs: null,
+    isHurried: false,
+    failure: null,
+    againMs: null,
+    stepFailures: 0,
+    restMs: 0,
+  }),
+  options: { maxIterations: 1000 },
+  initial: 'awaitingLease',
+  on: { 'pool.stop': { target: '.stopped' } },
+  states: {
+    awaitingLease: {
+      description: 'Waits for the job; may last for ever, since another daemon may have it.',
+      invoke: {
+        id: 'takeLease',
+        src: 'takeLease',
+        input: place,
+        onDone: [
+          {
+            guard: { type: 'paused', params: ({ event }) => ({ standing: event.output }) },
+            target: 'paused',
+            actions: { type: 'keepStanding', params: ({ event }) => ({ standing: event.output }) },
+          },
+          {
+            guard: {
+              type: 'waitsAfterFailure',
+              params: ({ event }) => ({ standing: event.output }),
+            },
+            target: '#balancer.tending.objects.failed',
+            actions: { type: 'keepStanding', params: ({ event }) => ({ standing: event.output }) },
+          },
+          {
+            target: 'tending',
+            actions: { type: 'keepStanding', params: ({ event }) => ({ standing: event.output }) },
+          },
+        ],
+        onError: {
+          target: 'barred',
+          actions: {
+            type: 'reportStepFailure',
+            params: ({ context, event }) => ({ ...place({ context }), error: event.error }),
+          },
+        },
+      },
+    },
+    barred: {
+      description: 'The job could not be asked for.',
+      after: { stepRetry: { target: 'awaitingLease' } },
+    },
+    tending: {
+      type: 'parallel',
+      on: { 'pool.pause': { target: 'paused' } },
+      states: { objects, members },
+    },
+    paused: {
+      description: 'An operator asked that nothing be changed; may last for ever.',
+      on: { 'pool.resume': { target: 'tending' } },
+    },
+    stopped: { type: 'final' },
+  },
+});
