@@ -67,7 +67,7 @@ describe.runIf(hasHaproxyFor('the HAProxy of simulated fleets'))('in a directory
 
   test('it serves what it finds there, and leaves the files and nothing else', async () => {
     const port = await writePool();
-    const onDeath = vi.fn();
+    const onDeath = vi.fn<(words: string) => void>();
     const haproxy = await start({ onDeath });
     const [response] = await once(get({ host: '127.0.0.1', port, agent: false }), 'response');
     expect(await text(response)).toBe('well');
@@ -81,7 +81,11 @@ describe.runIf(hasHaproxyFor('the HAProxy of simulated fleets'))('in a directory
   test('it tells of its servers whether they get connections, and how many they have', async () => {
     await writePool();
     const [server] = await readServers(await start());
-    expect(server).toEqual({ backend: 'b', server: 's', status: 'no check', sessions: 0 });
+    expect(server).toEqual({
+      ...{ backend: 'b', server: 's', status: 'no check' },
+      ...{ weight: 1, sessions: 0 },
+    });
+    expect(isActive({ ...server!, weight: 0 })).toBe(false);
     for (const status of ['no check', 'UP', 'UP 1/3']) {
       expect(isActive({ ...server!, status }), status).toBe(true);
     }
@@ -99,7 +103,7 @@ describe.runIf(hasHaproxyFor('the HAProxy of simulated fleets'))('in a directory
   });
 
   test('a death that nobody asked for is told, also after a restart', async () => {
-    const onDeath = vi.fn();
+    const onDeath = vi.fn<(words: string) => void>();
     const haproxy = await start({ onDeath });
     await haproxy.restart();
     expect(onDeath).not.toHaveBeenCalled();
@@ -109,7 +113,7 @@ describe.runIf(hasHaproxyFor('the HAProxy of simulated fleets'))('in a directory
   });
 
   test('it can be abandoned in the same instant', async () => {
-    const onDeath = vi.fn();
+    const onDeath = vi.fn<(words: string) => void>();
     (await start({ onDeath })).abandon();
     await allEnded();
     expect(onDeath).not.toHaveBeenCalled();
