@@ -100,10 +100,12 @@ function program(): Command {
         .choices(SCENARIOS)
         .conflicts(['chaos', 'exitWhenRunning', 'dataDir', 'inspect']),
     )
+    .option('--no-drain', 'with --scenario rolling: reboot machines that still serve')
     .addOption(inspectOption())
     .action(
       async (o: {
         machines?: number;
+        drain: boolean;
         chaos: boolean;
         exitWhenRunning: boolean;
         json: boolean;
@@ -121,6 +123,7 @@ function program(): Command {
           await playScenario({ ...rest, scenario, timeoutMs, version: version() });
           return;
         }
+        if (!rest.drain) throw new UsageError('--no-drain is for --scenario rolling');
         const { sim } = await import('./commands/sim.ts');
         await sim({
           ...rest,

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { takeOwnership } from '../adapters/bmdb/embedded/data-directory.ts';
@@ -10,10 +10,10 @@ import { UsageError } from '../domain/errors.ts';
 import { startFakequinix } from '../simulator/fakequinix/fakequinix.ts';
 import type { Fakequinix } from '../simulator/fakequinix/options.ts';
 import type { World } from '../simulator/fakequinix/world.ts';
-import { isPortFree, takeFreePort } from '../simulator/hosts/free-port.ts';
 import { abandonMachines } from '../simulator/hosts/processes.ts';
 import { createSimulatedHosts } from '../simulator/hosts/simulated-hosts.ts';
 import { makeOwnDirectory } from '../simulator/private-path.ts';
+import { keptPort, openSimPool, type NoPool, type PoolWishes, type SimPool } from './sim-pool.ts';
 import type { SimulatedHosts } from '../simulator/hosts/options.ts';
 
 /** The hardware that a simulated fleet runs on: a provider's API and the machines behind it. */
@@ -24,6 +24,8 @@ export interface SimWorld {
   readonly hosts: SimulatedHosts;
   /** Where the daemon listens for agents; 0: on any port, as nobody comes back to it. */
   readonly agentPort: number;
+  /** What leads clients to the machines, or why nothing does; null: nobody asked for it. */
+  readonly pool: SimPool | NoPool | null;
   /** Ends the API, the machines and everything that runs on them; removes a throw-away directory. */
   close(): Promise<void>;
   /** Kills what runs on the machines, and nothing more: for an end in the same instant. */
@@ -41,6 +43,10 @@ export interface SimWorldOptions {
   readonly perLocation?: number;
   /** Each machine has a disk of so many bytes that agents can install to; else none. */
   readonly diskBytes?: number;
+  /** Machines serve, and a balancer leads clients to them; without it, nobody does. */
+  readonly pool?: PoolWishes & {
+    /** Else there is none where none can be. */ readonly isNeeded: boolean;
+  };
   readonly log: Log;
 }
 
@@ -58,20 +64,30 @@ export async function openSimWorld(options: SimWorldOptions): Promise<SimWorld> 
   await takeOwnership(dir, owner);
   const leave = () => rmSync(throwaway ? dir : owner, { recursive: true, force: true });
   try {
-    const agentPort = throwaway ? 0 : await keptPort(join(dir, 'agent-port'), options.log);
-    const { fakequinix, hosts } = await startWorld(dir, options);
+    const agentPort = throwaway ? 0 : await keptAgentPort(dir, options.log);
+    const opened = await poolIn(dir, options);
+    const pool = poolOf({ pool: opened });
+    const { fakequinix, hosts } = await startWorld(dir, options, pool).catch(
+      async (error: unknown) => {
+        await pool?.close();
+        throw error;
+      },
+    );
     return {
       dir,
       machines: fakequinix.reservations().length,
       fakequinix,
       hosts,
       agentPort,
+      pool: opened,
       async close() {
         await fakequinix.close();
         await hosts.close();
+        await pool?.close();
         leave();
       },
       abandon() {
+        pool?.abandon();
         abandonMachines(dir);
         leave();
       },
@@ -83,18 +99,27 @@ export async function openSimWorld(options: SimWorldOptions): Promise<SimWorld> 
 }
 
 /** Agents of an earlier run know the port that they were told then, so it stays while it can. */
-async function keptPort(file: string, log: Log): Promise<number> {
-  const known = existsSync(file) ? Number(readFileSync(file, 'utf8')) : null;
-  if (known !== null && (await isPortFree(known))) return known;
-  if (known !== null) {
-    log.warn({ port: known }, 'the port of the agent server was taken: agents are started anew');
-  }
-  const port = await takeFreePort(new Set());
-  writeFileSync(file, String(port), { mode: 0o600 });
-  return port;
+const keptAgentPort = (dir: string, log: Log): Promise<number> =>
+  keptPort(join(dir, 'agent-port'), (port) =>
+    log.warn({ port }, 'the port of the agent server was taken: agents are started anew'),
+  );
+
+/** @throws {UsageError} it is needed, and this computer lacks something. */
+async function poolIn(
+  dir: string,
+  { pool, log }: SimWorldOptions,
+): Promise<SimPool | NoPool | null> {
+  if (!pool) return null;
+  const opened = await openSimPool({ dir: join(dir, 'pool'), ...pool, log });
+  if (pool.isNeeded && 'missing' in opened) throw new UsageError(opened.missing);
+  return opened;
 }
 
-async function startWorld(dir: string, options: SimWorldOptions) {
+/** Null: there is none. */
+export const poolOf = ({ pool }: Pick<SimWorld, 'pool'>): SimPool | null =>
+  pool === null || 'missing' in pool ? null : pool;
+
+async function startWorld(dir: string, options: SimWorldOptions, pool: SimPool | null) {
   const { machines, log, light = false, perLocation, diskBytes } = options;
   const hosts = createSimulatedHosts({
     dir: join(dir, 'machines'),
@@ -102,6 +127,7 @@ async function startWorld(dir: string, options: SimWorldOptions) {
     random: systemRandom,
     light,
     ...(diskBytes !== undefined && { diskBytes }),
+    ...(pool && { serving: { port: pool.internalPort } }),
     // Whoever logs in runs programs as we do: nobody but the daemon of this fleet.
     admitted: [(await loadOrCreateSshKey(sshKeyPath(dir))).publicLine],
   });
@@ -158,7 +184,7 @@ export const simConfig = (world: ConfiguredWorld, overrides: Partial<ConfigInput
 
 /** What of a world its daemon must be told. */
 export type ConfiguredWorld = Pick<SimWorld, 'dir' | 'fakequinix' | 'machines'> &
-  Partial<Pick<SimWorld, 'agentPort'>>;
+  Partial<Pick<SimWorld, 'agentPort' | 'pool'>>;
 
 /** As {@link parseConfig}; may refer to the token of the world's API, and to what `env` holds. */
 export const parseSimConfig = (
@@ -169,7 +195,13 @@ export const parseSimConfig = (
   parseConfig(input, { env: { [TOKEN]: fakequinix.tokens.project, ...env }, baseDirectory: dir });
 
 /** The same as {@link simConfig}, as it would be written. */
-export const simInput = ({ dir, fakequinix, machines, agentPort = 0 }: ConfiguredWorld) =>
+export const simInput = ({
+  dir,
+  fakequinix,
+  machines,
+  agentPort = 0,
+  pool = null,
+}: ConfiguredWorld) =>
   ({
     database: { embedded: { dataDir: join(dir, 'postgres') } },
     session: { interval: '5s' },
@@ -212,6 +244,7 @@ export const simInput = ({ dir, fakequinix, machines, agentPort = 0 }: Configure
     guard: { newFor: '30s', calmFor: '10s' },
     mirror: { scanInterval: '5s', listInterval: '1s' },
     console: { listen: '127.0.0.1:4243' },
+    ...poolOf({ pool })?.input,
   }) satisfies ConfigInput;
 
 const QUICK_LADDER = {

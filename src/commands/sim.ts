@@ -12,6 +12,7 @@ import { startChaos } from '../simulator/chaos.ts';
 import { countsLine } from './counts-line.ts';
 import { watchForEnd } from './signals.ts';
 import { writeSimConfig } from './sim-config-file.ts';
+import { NO_HAPROXY } from './sim-pool.ts';
 import { openSimWorld, SIM_PROVIDER, simConfig, type SimWorld } from './sim-world.ts';
 import { createLiveLine, type LiveLine } from './terminal.ts';
 
@@ -73,7 +74,7 @@ export async function sim(options: SimOptions): Promise<void> {
     abandon: () => world?.abandon(),
   });
   try {
-    world = await openSimWorld({ ...options, log });
+    world = await openSimWorld({ ...options, pool: { isNeeded: false }, log });
     await simIn(world, options, { live, log, stopping: stopping.signal });
   } finally {
     live.end();
@@ -158,9 +159,21 @@ function greet({ world, daemon, configFile }: Scene, { chaos }: SimOptions): voi
     `Simulating ${machines} machines${chaos ? ', some of which will die' : ''}. Ctrl-C ends it.`,
     `Console:   ${consoleUrl}`,
     `Commands:  SHEPHERD_CONFIG='${configFile}' shepherd machines`,
+    ...clientsLines(world),
     ...(inspectorUrl ? [`Inspector: ${inspectorUrl}`] : []),
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+function clientsLines({ pool }: SimWorld): string[] {
+  if (pool === null) return [];
+  if ('missing' in pool) return [`Clients:   nothing leads them to the machines: ${pool.missing}`];
+  const { host, port } = pool.clients;
+  if (pool.haproxy)
+    return [`Clients:   http://${host}:${port}/ (HAProxy leads them to machines that run)`];
+  return [
+    `Balancer:  an emulator of the Anexia Engine, which leads no clients anywhere: ${NO_HAPROXY}`,
+  ];
 }
 
 /** Runs, and has reported to this daemon: a heartbeat of an earlier run proves nothing. */

@@ -115,6 +115,8 @@ describe('what makes no sense is refused with one clear message', () => {
   const mistakes: [string, string[], RegExp][] = [
     ['unknown scenario', ['--scenario', 'flood'], /storm, rack, flap, dead-agent/],
     ['too few machines', ['--scenario', 'rack', '--machines', '29'], /at least 30 machines/],
+    ['draining left out', ['--scenario', 'storm', '--no-drain'], /is for --scenario rolling/],
+    ['no traffic to lose', ['--no-drain'], /is for --scenario rolling/],
     ['with chaos', ['--scenario', 'storm', '--chaos'], /cannot be used with.*--chaos/],
     [
       'with a directory',

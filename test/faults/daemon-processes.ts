@@ -13,6 +13,8 @@ export interface DaemonProcess {
   readonly file: string;
   start(): void;
   stop(): Promise<void>;
+  /** Kills it in the same instant; resolves when it is gone. */
+  kill(): Promise<void>;
   /** Ends that nobody asked for. */
   deaths(): readonly string[];
   /** Messages of its log from `warn` on, with their causes. */
@@ -31,6 +33,13 @@ export function createDaemonProcess(
   const log = openSync(logFile, 'a');
   const deaths: string[] = [];
   let child: ChildProcess | null = null;
+  const end = async (signal: NodeJS.Signals) => {
+    const ending = child;
+    child = null;
+    if (ending?.exitCode !== null || ending.signalCode !== null) return;
+    ending.kill(signal);
+    await once(ending, 'exit');
+  };
   return {
     file,
     start() {
@@ -43,13 +52,8 @@ export function createDaemonProcess(
         if (child === started) deaths.push(`daemon ${name} ended by itself with ${code}`);
       });
     },
-    async stop() {
-      const ending = child;
-      child = null;
-      if (ending?.exitCode !== null || ending.signalCode !== null) return;
-      ending.kill('SIGTERM');
-      await once(ending, 'exit');
-    },
+    stop: () => end('SIGTERM'),
+    kill: () => end('SIGKILL'),
     deaths: () => deaths,
     warnings: () =>
       readFileSync(logFile, 'utf8')

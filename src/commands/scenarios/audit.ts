@@ -1,4 +1,5 @@
 import pg from 'pg';
+import type { MemberState } from '../../domain/balancing/members.ts';
 import { Unreachable } from '../../domain/errors.ts';
 
 /**
@@ -22,9 +23,20 @@ export interface Audit {
   frozenSeconds(since: Mark): Promise<number>;
   /** Cool-downs without their jitter, seconds, in order; by device id. */
   coolDowns(since: Mark): Promise<ReadonlyMap<string, readonly number[]>>;
+  /** What machines were to balancers, from the beginning on, in order; by device id. */
+  memberships(): Promise<ReadonlyMap<string, readonly Membership[]>>;
   /** Device ids under quarantine, by kind. */
   quarantined(kind: string): Promise<ReadonlySet<string>>;
   close(): Promise<void>;
+}
+
+/** A machine became this to a pool at a balancer; null: nothing. */
+export interface Membership {
+  readonly pool: string;
+  readonly balancer: string;
+  readonly state: MemberState | null;
+  /** Epoch ms with fractions; before the transaction that did it was committed. */
+  readonly atMs: number;
 }
 
 export interface Mark {
@@ -73,7 +85,22 @@ const SCHEMA = `
     RETURN NULL;
   END $$;
   CREATE TRIGGER audit AFTER UPDATE OF cool_down_seconds ON machine_recovery
-    FOR EACH ROW EXECUTE FUNCTION audit.cool_down();`;
+    FOR EACH ROW EXECUTE FUNCTION audit.cool_down();
+  CREATE TABLE audit.members (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    pool text NOT NULL, balancer text NOT NULL, machine_id uuid NOT NULL, state text,
+    at timestamptz DEFAULT clock_timestamp());
+  CREATE FUNCTION audit.member() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+    IF TG_OP = 'DELETE' THEN
+      INSERT INTO audit.members (pool, balancer, machine_id)
+      VALUES (OLD.pool, OLD.balancer, OLD.machine_id);
+    ELSE
+      INSERT INTO audit.members (pool, balancer, machine_id, state)
+      VALUES (NEW.pool, NEW.balancer, NEW.machine_id, NEW.state);
+    END IF;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER audit AFTER INSERT OR UPDATE OF state OR DELETE ON pool_members
+    FOR EACH ROW EXECUTE FUNCTION audit.member();`;
 
 const MARK = `
   SELECT (SELECT coalesce(max(seq), 0) FROM slot_events)::text AS event,
@@ -162,6 +189,14 @@ export async function openAudit(url: string): Promise<Audit> {
         coolDown,
       );
       return grouped(found, ({ seconds }) => seconds);
+    },
+    async memberships() {
+      const found = await rows<Membership & { device: string }>(
+        `SELECT p.provider_id AS device, pool, balancer, state,
+           extract(epoch FROM at)::float8 * 1000 AS "atMs"
+         FROM audit.members JOIN machine_provided p USING (machine_id) ORDER BY seq`,
+      );
+      return grouped(found, ({ device: _, ...membership }) => membership);
     },
     async quarantined(kind) {
       const found = await rows<{ device: string }>(

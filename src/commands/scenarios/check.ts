@@ -58,6 +58,7 @@ export async function judge(around: Surroundings, outcome: Outcome): Promise<Ver
     maxRecovering: peaks.fleet,
     budget: outcome.budget,
     frozenSeconds: Math.round(frozenSeconds * 10) / 10,
+    ...outcome.figures,
   };
   const broken = [
     ...outcome.broken,
@@ -86,11 +87,16 @@ function promises(report: ScenarioReport, { struck, budget }: Outcome): string[]
   const { scenario, machines, running, reboots, powerCycles, reinstalls, restarts } = report;
   const lasting = scenario === 'rack' || scenario === 'flap';
   const lost = lasting ? struck.length : 0;
-  const severe = reboots + powerCycles + reinstalls;
+  const ordered = scenario === 'rolling' ? machines : 0;
+  const severe = reboots - ordered + powerCycles + reinstalls;
   return [
     ...unless(running === machines - lost, `${running} of ${machines} machines run`),
     ...unless(report.needsHuman === lost, `${report.needsHuman} machines need a human`),
-    ...unless(lasting || severe === 0, `${severe} reboots, power cycles and reinstallations`),
+    ...unless(reboots >= ordered, `${reboots} of ${ordered} machines were rebooted`),
+    ...unless(
+      lasting || severe <= 0,
+      `${severe} reboots, power cycles and reinstallations that nobody ordered`,
+    ),
     ...unless(scenario !== 'storm' || restarts === 0, `${restarts} agents were restarted`),
     ...unless(scenario !== 'storm' || report.frozenSeconds > 0, 'recovery was never frozen'),
     ...unless(

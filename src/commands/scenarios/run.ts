@@ -13,6 +13,7 @@ import { flap } from './flap.ts';
 import { rack } from './rack.ts';
 import type { Scenario, ScenarioName, ScenarioReport, Stage } from './scenario.ts';
 import { withStage } from './stage.ts';
+import { rolling } from './rolling.ts';
 import { storm } from './storm.ts';
 
 const PLAYS: Readonly<Record<ScenarioName, Scenario>> = {
@@ -20,6 +21,7 @@ const PLAYS: Readonly<Record<ScenarioName, Scenario>> = {
   rack,
   flap,
   'dead-agent': deadAgent,
+  rolling: rolling({ drain: true }),
 };
 const MACHINES = 40;
 /** What the daemon gave up waiting for may still come true, and is to be counted then. */
@@ -28,6 +30,8 @@ const AGREE_MS = 10_000;
 export interface ScenarioOptions {
   readonly scenario: ScenarioName;
   readonly machines?: number;
+  /** False: machines are interrupted without waiting until their balancers let them go. */
+  readonly drain: boolean;
   readonly json: boolean;
   readonly consolePort: number;
   /** Of the whole scenario, bring-up included. */
@@ -42,9 +46,10 @@ export interface ScenarioOptions {
  *   was broken; or it was not over in time.
  */
 export async function playScenario(options: ScenarioOptions): Promise<void> {
-  const { scenario: name, json } = options;
-  const machines = options.machines ?? MACHINES;
-  const scenario = PLAYS[name];
+  const { scenario: name, json, drain } = options;
+  if (!drain && name !== 'rolling') throw new UsageError('--no-drain is for --scenario rolling');
+  const scenario = drain ? PLAYS[name] : rolling({ drain });
+  const machines = options.machines ?? scenario.machinesUsual ?? MACHINES;
   if (machines < scenario.machinesMin) {
     throw new UsageError(
       `${name} needs at least ${scenario.machinesMin} machines; give --machines ${scenario.machinesMin} or more`,
@@ -148,10 +153,14 @@ async function playOn(
 const isUp = ({ machines, healthy, daemon }: Omit<Stage, 'mark'>): boolean =>
   healthy() === machines && daemon.guard().state === 'watching';
 
-function textOf({ summary }: Scenario, { report, broken }: Verdict): string {
+function textOf({ summary, figures = {} }: Scenario, { report, broken }: Verdict): string {
   const { scenario, machines } = report;
   const outcome = broken.length === 0 ? 'what is promised holds' : 'the promise is broken';
-  const rows = ROWS.map(([key, label]) => [label, String(report[key])]);
+  const told: Readonly<Record<string, unknown>> = { ...report };
+  const rows = [...ROWS, ...Object.entries(figures)].map(([key, label]) => [
+    label,
+    String(told[key]),
+  ]);
   return `${scenario}: ${machines} machines, ${summary}; ${outcome}.\n${toTable(rows)}\n`;
 }
 

@@ -1,19 +1,27 @@
 import type { Daemon } from '../../daemon/daemon.ts';
 import { fleetBudget, groupBudget, type RecoveryBudget } from '../../domain/policy.ts';
+import type { Means } from '../machine/command.ts';
+import type { PoolWishes, SimPool } from '../sim-pool.ts';
 import type { HostSnapshot, SimulatedHosts } from '../../simulator/hosts/options.ts';
 import type { FastTimes, Profile } from './fast.ts';
 import type { Truth } from './truth.ts';
 import type { Mark, Audit } from './audit.ts';
 
-export const SCENARIOS = ['storm', 'rack', 'flap', 'dead-agent'] as const;
+export const SCENARIOS = ['storm', 'rack', 'flap', 'dead-agent', 'rolling'] as const;
 export type ScenarioName = (typeof SCENARIOS)[number];
 
 /** A fault that is played to a fleet, and what must come of it. */
 export interface Scenario {
   /** With fewer machines it would show nothing. */
   readonly machinesMin: number;
+  /** How many there are unless somebody says so; 40 when absent. */
+  readonly machinesUsual?: number;
+  /** What its own figures are called. */
+  readonly figures?: Readonly<Record<string, string>>;
   /** What is done, for people. */
   readonly summary: string;
+  /** What the fleet's pool is to be like; absent: there is none. */
+  readonly pool?: PoolWishes;
   /** The machines stand in locations of so many. */
   perLocation(machines: number): number;
   /** What its daemon is told besides the common profile. */
@@ -32,6 +40,10 @@ export interface Stage {
   /** What the logs of the database held when the fault began. */
   readonly mark: Mark;
   readonly times: FastTimes;
+  /** Where clients come in. @throws {Error} the scenario has none. */
+  pool(): SimPool;
+  /** For the commands of operators. */
+  readonly means: Means;
   host(deviceId: string): HostSnapshot;
   /** Devices whose machine the daemon shows in the state (and substate). */
   shown(state: string, substate?: string): ReadonlySet<string>;
@@ -53,6 +65,8 @@ export interface Outcome {
   readonly budget: number;
   /** What was promised and did not hold. */
   readonly broken: readonly string[];
+  /** Figures of its own, for the report. */
+  readonly figures?: Readonly<Record<string, number>>;
 }
 
 /** The line that `--json` prints. */

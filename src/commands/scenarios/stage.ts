@@ -2,13 +2,14 @@ import { join } from 'node:path';
 import { startEmbeddedPostgres } from '../../adapters/bmdb/embedded/embedded-postgres.ts';
 import { migrate } from '../../adapters/bmdb/schema/migrate.ts';
 import { sleep } from '../../adapters/clock/port.ts';
-import { systemClock } from '../../adapters/clock/system-clock.ts';
+import { systemClock, systemRandom } from '../../adapters/clock/system-clock.ts';
 import type { Log } from '../../adapters/log/port.ts';
+import type { Config } from '../../config.ts';
 import { createCloser } from '../../daemon/closer.ts';
 import { RemoteFailure } from '../../domain/errors.ts';
 import { startDaemon, type Daemon } from '../../daemon/daemon.ts';
 import { realPorts } from '../../daemon/real-ports.ts';
-import { openSimWorld, parseSimConfig, type SimWorld } from '../sim-world.ts';
+import { openSimWorld, parseSimConfig, poolOf, type SimWorld } from '../sim-world.ts';
 import { fastInput, fastTuning, FAST } from './fast.ts';
 import type { Scenario, Stage } from './scenario.ts';
 import { watchWorld } from './truth.ts';
@@ -40,7 +41,14 @@ export async function withStage<T>(
   const closer = createCloser(log);
   try {
     const perLocation = scenario.perLocation(machines);
-    const world = await openSimWorld({ machines, perLocation, light: true, log });
+    const { pool } = scenario;
+    const world = await openSimWorld({
+      machines,
+      perLocation,
+      light: true,
+      log,
+      ...(pool && { pool: { ...pool, isNeeded: true } }),
+    });
     closer.add('simulated world', () => world.close());
     options.onWorld(world);
     const postgres = await startEmbeddedPostgres({ dataDir: join(world.dir, 'postgres'), log });
@@ -48,42 +56,43 @@ export async function withStage<T>(
     await migrate(postgres.ownerUrl, log, { grantTo: postgres.role });
     const audit = await openAudit(postgres.ownerUrl);
     closer.add('audit', () => audit.close());
-    const daemon = await startIn(world, postgres.url, options);
+    const config = configOf(world, postgres.url, options);
+    const daemon = await startIn(config, options);
     closer.add('daemon', () => daemon.stop());
     const ended = daemon.stopped.then(() => {
       throw new RemoteFailure('the daemon ended before the scenario was over');
     });
-    return await Promise.race([use(stageOf({ world, audit, daemon, signal })), ended]);
+    return await Promise.race([use(stageOf({ world, audit, daemon, config, signal })), ended]);
   } finally {
     await closer.close();
   }
 }
 
-async function startIn(
-  world: SimWorld,
-  databaseUrl: string,
-  options: StageOptions,
-): Promise<Daemon> {
-  const { scenario, machines, consolePort, version, log } = options;
+function configOf(world: SimWorld, databaseUrl: string, options: StageOptions): Config {
+  const { scenario, machines, consolePort } = options;
   const profile = scenario.profile(machines);
   const input = { ...fastInput(world, profile), console: { listen: `127.0.0.1:${consolePort}` } };
-  return startDaemon({
-    config: parseSimConfig(world, input, { [FAST.databaseVariable]: databaseUrl }),
+  return parseSimConfig(world, input, { [FAST.databaseVariable]: databaseUrl });
+}
+
+const startIn = async (config: Config, { version, log }: StageOptions): Promise<Daemon> =>
+  startDaemon({
+    config,
     ports: await realPorts({ version, log }),
     version,
     tuning: fastTuning,
     consoleOption: '--console-port',
   });
-}
 
 interface Opened {
   readonly world: SimWorld;
   readonly audit: Audit;
   readonly daemon: Daemon;
+  readonly config: Config;
   readonly signal: AbortSignal;
 }
 
-function stageOf({ world, audit, daemon, signal }: Opened): Omit<Stage, 'mark'> {
+function stageOf({ world, audit, daemon, config, signal }: Opened): Omit<Stage, 'mark'> {
   const { hosts, machines } = world;
   const entries = () => [...daemon.board.entries.values()];
   const now = () => systemClock.monotonic();
@@ -97,6 +106,19 @@ function stageOf({ world, audit, daemon, signal }: Opened): Omit<Stage, 'mark'> 
     pass,
     truth: watchWorld(world),
     times: FAST,
+    means: {
+      bmdb: daemon.bmdb,
+      config,
+      clock: systemClock,
+      random: systemRandom,
+      signal,
+      width: 80,
+    },
+    pool() {
+      const pool = poolOf(world);
+      if (pool) return pool;
+      throw new Error('this scenario has no pool');
+    },
     host: (deviceId) => hosts.list().find((host) => host.deviceId === deviceId)!,
     shown: (state, substate) =>
       new Set(

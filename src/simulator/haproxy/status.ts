@@ -6,12 +6,15 @@ export interface ServerStatus {
   readonly server: string;
   /** Such as `UP`, `UP 1/3`, `DOWN`, `DRAIN`, `MAINT`, `no check`. */
   readonly status: string;
+  /** Share of the new connections; with 0 it gets none. */
+  readonly weight: number;
   /** Connections that go there now. */
   readonly sessions: number;
 }
 
 /** Whether new connections may go there. */
-export const isActive = ({ status }: ServerStatus): boolean => /^(UP|no check)/.test(status);
+export const isActive = ({ status, weight }: ServerStatus): boolean =>
+  weight > 0 && /^(UP|no check)/.test(status);
 
 /** What the worker that takes new connections says of itself. Empty: HAProxy does not answer. */
 export async function readServers({
@@ -19,9 +22,9 @@ export async function readServers({
 }: Pick<Haproxy, 'masterSocket'>): Promise<ServerStatus[]> {
   const [head = '', ...lines] = (await ask(masterSocket, '@1 show stat')).trim().split('\n');
   const names = head.replace(/^# /, '').split(',');
-  const [backend, server, sessions, status] = ['pxname', 'svname', 'scur', 'status'].map((name) =>
-    names.indexOf(name),
-  ) as [number, number, number, number];
+  const at = (name: string) => names.indexOf(name);
+  const [backend, server] = [at('pxname'), at('svname')];
+  const [sessions, status, weight] = [at('scur'), at('status'), at('weight')];
   // Only texts of later columns may hold commas.
   return lines
     .map((line) => line.split(','))
@@ -30,6 +33,7 @@ export async function readServers({
       backend: cells[backend]!,
       server: cells[server]!,
       status: cells[status]!,
+      weight: Number(cells[weight]),
       sessions: Number(cells[sessions]),
     }));
 }

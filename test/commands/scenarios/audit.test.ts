@@ -166,3 +166,22 @@ test('quarantines are told by kind', async () => {
   }
   expect([...(await audit.quarantined('needsHuman'))]).toEqual(['a']);
 });
+
+test('what machines were to balancers is told in order, to the end of the row', async () => {
+  const write = (text: string) => daemon.query(text, [ids.get('c')]);
+  const beganMs = Date.now();
+  await write(`INSERT INTO pool_members (pool, balancer, machine_id, state)
+    VALUES ('web', 'lb', $1, 'joining')`);
+  await write(`UPDATE pool_members SET state = 'active', note = 'well' WHERE machine_id = $1`);
+  await write(`UPDATE pool_members SET note = 'very well' WHERE machine_id = $1`);
+  await write(`DELETE FROM pool_members WHERE machine_id = $1`);
+  const found = await audit.memberships();
+  expect([...found.keys()]).toEqual(['c']);
+  const life = found.get('c')!;
+  // A statement that writes no state tells of none.
+  expect(life.map(({ state }) => state)).toEqual(['joining', 'active', null]);
+  expect(life[0]).toMatchObject({ pool: 'web', balancer: 'lb' });
+  const times = life.map(({ atMs }) => atMs);
+  expect(times).toEqual(times.toSorted((a, b) => a - b));
+  expect(Math.floor(times[0]!)).toBeGreaterThanOrEqual(beganMs);
+});

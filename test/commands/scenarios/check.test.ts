@@ -134,6 +134,37 @@ const lost: Partial<Told> = {
   frozenHere: 0,
 };
 
+const rolled: Partial<Told> = {
+  scenario: 'rolling',
+  machines: 4,
+  struck: ['m0', 'm1', 'm2', 'm3'],
+  running: 4,
+  agents: 4,
+  actions: { reboot: 4 },
+  asked: { rebooting: 4 },
+  boots: 4,
+  programs: 4,
+  agentStarts: 4,
+  peak: 1,
+  peakOfPlace: 1,
+  frozen: 0,
+  frozenHere: 0,
+};
+
+test('of rolling, each machine is rebooted once, and nothing more is done to any', async () => {
+  expect((await verdictOn(rolled)).broken).toEqual([]);
+  const [less, more] = [3, 5].map((reboots) => ({
+    ...rolled,
+    actions: { reboot: reboots },
+    asked: { rebooting: reboots },
+    boots: reboots,
+  }));
+  expect((await verdictOn(less!)).broken).toEqual(['3 of 4 machines were rebooted']);
+  expect((await verdictOn(more!)).broken).toEqual([
+    '1 reboots, power cycles and reinstallations that nobody ordered',
+  ]);
+});
+
 test('the report has its keys in order, from what machines, provider and database say', async () => {
   const { report, broken } = await verdictOn(lost);
   expect(broken).toEqual([]);

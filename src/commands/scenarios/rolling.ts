@@ -1,0 +1,164 @@
+import { isActive, readServers } from '../../simulator/haproxy/status.ts';
+import { startTraffic, type TrafficFigures } from '../../simulator/traffic/traffic.ts';
+import { runVerb } from '../machine/verb.ts';
+import { budgetOfAll, type Outcome, type Scenario, type Stage } from './scenario.ts';
+import { devicesOf } from './truth.ts';
+import { servedOutOfTurn } from './turns.ts';
+
+/** New connections; at least so many must have been made for the figures to mean something. */
+const PER_SECOND = 60;
+const PER_SECOND_MIN = 50;
+const HELD = 20;
+/** A client keeps its connection so long, which is shorter than the grace of a drain. */
+const HOLD_MS = [1_000, 5_000] as const;
+const AT_ONCE = 2;
+const BUDGET = { percent: 25, perGroupMax: 10, fleetMax: 50 };
+const SETTLED_MS = 90_000;
+const ROLLED_MS = 400_000;
+/** There is traffic for so long before the orders and after the last machine is back. */
+const AROUND_MS = 2_000;
+const SAMPLE_MS = 100;
+
+/** Every machine is interrupted by plan, and clients must not notice. */
+export const rolling = ({ drain }: { readonly drain: boolean }): Scenario => ({
+  machinesMin: 4,
+  machinesUsual: 12,
+  summary: `an operator reboots all machines under live traffic${drain ? '' : ', none is drained'}`,
+  figures: {
+    requestsPerSecond: 'new connections per second',
+    requests: 'requests on new connections',
+    refused: 'refused',
+    ended: 'held connections that their clients ended',
+    cut: 'held connections that were cut',
+    outOfTurn: 'requests to machines that were let go',
+    minActiveSeen: 'members that got traffic, at least',
+    seconds: 'seconds',
+  },
+  pool: { by: 'haproxy', atOnce: AT_ONCE },
+  perLocation: (machines) => machines,
+  profile: () => ({ recoverer: {}, budget: BUDGET }),
+  play: (stage) => play(stage, drain),
+});
+
+async function play(stage: Stage, drain: boolean): Promise<Outcome> {
+  const { machines, hosts, until, pass, now } = stage;
+  const outcome = (broken: readonly string[], figures: Readonly<Record<string, number>> = {}) => ({
+    struck: devicesOf(hosts.list()),
+    budget: budgetOfAll(BUDGET, machines),
+    broken,
+    figures,
+  });
+  const isWhole = async () => (await activeNow(stage)) === machines;
+  if (!(await until(isWhole, SETTLED_MS))) {
+    return outcome([`${await activeNow(stage)} of ${machines} machines became members`]);
+  }
+  const boots = bootIds(stage);
+  const watched = watch(stage);
+  try {
+    const beganAt = now();
+    await pass(AROUND_MS);
+    const refusals = await orderReboots(stage, drain);
+    const rebooted = () =>
+      [...bootIds(stage)].filter(([id, boot]) => boots.get(id) !== boot).length;
+    const isOver = async () =>
+      rebooted() === machines && stage.healthy() === machines && (await isWhole());
+    const inTime = refusals.length > 0 || (await until(isOver, ROLLED_MS));
+    const seconds = rounded((now() - beganAt) / 1_000);
+    await pass(AROUND_MS);
+    const { traffic, minActiveSeen, outOfTurn } = await watched.end();
+    const { requests, refused, ended, cut } = traffic;
+    const perSecond = rounded(traffic.perSecond);
+    const figures = { refused, cut, minActiveSeen, outOfTurn, requests, ended, seconds };
+    return outcome(
+      [
+        ...refusals,
+        ...unless(inTime, `${await activeNow(stage)} of ${machines} are members again`),
+        ...unless(rebooted() === machines, `${rebooted()} of ${machines} have another boot id`),
+        ...unless(perSecond >= PER_SECOND_MIN, `only ${perSecond} new connections per second`),
+        ...unless(ended > 0, 'no held connection was ended by its client'),
+        ...unless(
+          minActiveSeen >= machines - AT_ONCE,
+          `${minActiveSeen} members got traffic at some time, ${AT_ONCE} may be out at once`,
+        ),
+        ...unless(outOfTurn === 0, `${outOfTurn} requests reached machines that were let go`),
+        ...complaintsOf(traffic),
+      ],
+      { ...figures, requestsPerSecond: perSecond },
+    );
+  } finally {
+    await watched.end();
+  }
+}
+
+/** Members that HAProxy itself sends new connections to. */
+const activeNow = async (stage: Stage): Promise<number> =>
+  (await readServers(stage.pool().haproxy!)).filter(isActive).length;
+
+const bootIds = ({ hosts }: Stage): Map<string, string | undefined> =>
+  new Map(hosts.list().map(({ deviceId, bootId }) => [deviceId, bootId]));
+
+/** As `shepherd machine reboot --all` does. Answers what was not filed, and why. */
+async function orderReboots({ machines, means }: Stage, drain: boolean): Promise<string[]> {
+  const { text, exitCode } = await runVerb(
+    {
+      wish: () => ({ verb: 'reboot', force: false, ...(!drain && { drain: 'skip' as const }) }),
+      selector: { all: true },
+      expectCount: machines,
+      dryRun: false,
+      yes: true,
+      by: 'sim',
+      reason: 'scenario rolling',
+      json: true,
+    },
+    means,
+  );
+  return exitCode === 0 ? [] : [`the orders were not taken: ${text}`];
+}
+
+interface Seen {
+  readonly traffic: TrafficFigures;
+  readonly minActiveSeen: number;
+  readonly outOfTurn: number;
+}
+
+/** Sends traffic, and looks at machines and balancer meanwhile. */
+function watch(stage: Stage): { end(): Promise<Seen> } {
+  const served: Parameters<typeof servedOutOfTurn>[0][number][] = [];
+  const endRequests = stage.hosts.watchRequests((request) => served.push(request));
+  const traffic = startTraffic({
+    to: stage.pool().clients,
+    perSecond: PER_SECOND,
+    held: HELD,
+    holdMs: HOLD_MS,
+    chance: stage.means.random.next,
+  });
+  let isOver = false;
+  let minActiveSeen = Number.POSITIVE_INFINITY;
+  const sampling = (async () => {
+    while (!isOver) {
+      minActiveSeen = Math.min(minActiveSeen, await activeNow(stage));
+      await stage.pass(SAMPLE_MS);
+    }
+  })();
+  // Told when it is ended; the scenario may fail before.
+  sampling.catch(() => undefined);
+  const end = async (): Promise<Seen> => {
+    isOver = true;
+    const figures = await traffic.stop();
+    endRequests();
+    await sampling;
+    const outOfTurn = servedOutOfTurn(served, await stage.audit.memberships()).length;
+    return { traffic: figures, minActiveSeen, outOfTurn };
+  };
+  let ending: Promise<Seen> | undefined;
+  return { end: () => (ending ??= end()) };
+}
+
+const complaintsOf = ({ refused, cut, failures }: TrafficFigures): string[] => [
+  ...unless(refused === 0, `${refused} requests were refused`),
+  ...unless(cut === 0, `${cut} held connections were cut`),
+  ...[...failures].map(([what, count]) => `${count} × ${what}`),
+];
+
+const unless = (holds: boolean, text: string): string[] => (holds ? [] : [text]);
+const rounded = (value: number): number => Math.round(value * 10) / 10;
