@@ -4,6 +4,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { addDatabaseCommands } from './commands/db-program.ts';
 import { addEquinixCommands } from './commands/equinix-program.ts';
 import { addFleetCommands } from './commands/fleet-program.ts';
+import { addBalancerCommands } from './commands/lb/program.ts';
 import { addMachineCommands } from './commands/machine-program.ts';
 import { addProviderReading } from './commands/provider/program.ts';
 import { addProviderCommands } from './commands/provider-program.ts';
@@ -74,6 +75,7 @@ function program(): Command {
   addFleetCommands(cli);
   addEquinixCommands(cli);
   addProviderReading(cli, addProviderCommands(cli, version()), version());
+  addBalancerCommands(cli, version());
 
   cli
     .command('sim')

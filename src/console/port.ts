@@ -101,8 +101,13 @@ export interface PoolSummary {
   readonly frozen: { readonly atMs: number; readonly reason: string } | null;
   readonly paused: PoolRequest | null;
   readonly tornDown: PoolRequest | null;
+  /** A live daemon tends the balancer. */
+  readonly isTended: boolean;
   readonly minActive: number;
   readonly members: readonly MemberSummary[];
+  /** Where clients come in, as the balancer was read here; null: it was not. */
+  readonly addresses:
+    readonly { readonly address: string; readonly ports: readonly number[] }[] | null;
 }
 /** What an operator asked of a pool, and is so until it is taken back. */
 export interface PoolRequest {

@@ -89,8 +89,10 @@ export const pool = (change: Partial<PoolSummary> = {}): PoolSummary => ({
   frozen: null,
   paused: null,
   tornDown: null,
+  isTended: true,
   minActive: 1,
   members: [],
+  addresses: [{ address: '192.0.2.10', ports: [80, 443] }],
   ...change,
 });
 

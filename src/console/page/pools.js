@@ -80,8 +80,9 @@ const troublesOf = ({ state, frozen, paused, tornDown }) =>
     .filter((text) => text && text !== state)
     .map((text) => make('span', 'chip alarm', text));
 
-function wordsFor({ reason, frozen, paused, tornDown }) {
+function wordsFor({ balancer, isTended, reason, frozen, paused, tornDown }) {
   const lines = [
+    !isTended && `No daemon tends balancer ${balancer} now.`,
     reason,
     frozen && `Frozen: ${frozen.reason}`,
     paused && `Paused by ${paused.by}: ${paused.reason}`,

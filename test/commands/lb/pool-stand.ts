@@ -1,0 +1,126 @@
+import { z } from 'zod';
+import type { BalancerDriver, LoadBalancer } from '../../../src/adapters/balancer/port.ts';
+import type { Lease } from '../../../src/adapters/bmdb/port.ts';
+import { parseConfig } from '../../../src/config.ts';
+import type { Means } from '../../../src/commands/machine/command.ts';
+import type { Observed } from '../../../src/domain/balancing/objects.ts';
+import { Unreachable } from '../../../src/domain/errors.ts';
+import type { PoolVerb } from '../../../src/domain/machine.ts';
+import { driverTable } from '../../../src/settings/driver-table.ts';
+import { machineStand, type MachineStand } from '../machine-stand.ts';
+
+/** Commands about pools: two balancers that show what a test puts there, and a BMDB in memory. */
+export interface PoolStand extends MachineStand {
+  readonly drivers: ReadonlyMap<string, BalancerDriver>;
+  /** What a balancer shows, whoever asks; null: it cannot be reached. */
+  show(balancer: string, observed: readonly Observed[] | null): void;
+  /** Everything that was asked of balancers, such as `edge observe`. */
+  readonly asked: string[];
+  /** Leases of both balancers' jobs, by a daemon that settles requests. */
+  tend(): Promise<Tending>;
+  /** Files a request about `api` at `edge` by Eva, since the balancer moves, and has it settled. */
+  ask(verb: PoolVerb): Promise<void>;
+}
+type Session = Awaited<ReturnType<MachineStand['daemon']>>;
+export interface Tending {
+  readonly session: Session;
+  readonly leases: Readonly<Record<'edge' | 'cloud', Lease>>;
+}
+
+export const API_EDGE = { pool: 'api', balancer: 'edge' };
+export const API_CLOUD = { pool: 'api', balancer: 'cloud' };
+
+const CAPABILITIES: LoadBalancer['capabilities'] = {
+  update: true,
+  drain: 'native',
+  sessions: true,
+  health: true,
+  async: false,
+  adopt: false,
+};
+
+export function poolStand(): PoolStand {
+  const stand = machineStand();
+  const shown = new Map<string, readonly Observed[] | null>();
+  const asked: string[] = [];
+  const open = (name: string): LoadBalancer => {
+    const tell = (what: string) => async (): Promise<never> => {
+      asked.push(`${name} ${what}`);
+      throw new Error(`${what} was asked of a balancer that is only looked at`);
+    };
+    return {
+      capabilities: CAPABILITIES,
+      async observe() {
+        asked.push(`${name} observe`);
+        const found = shown.get(name) ?? null;
+        if (found === null) throw new Unreachable(`${name} does not answer`);
+        return found;
+      },
+      create: tell('create'),
+      update: tell('update'),
+      destroy: tell('destroy'),
+      refresh: tell('refresh'),
+      setMember: tell('setMember'),
+      async close() {
+        asked.push(`${name} close`);
+      },
+    };
+  };
+  const shelf: BalancerDriver = {
+    name: 'shelf',
+    settings: () => z.strictObject({}),
+    open: (_, { name }) => open(name),
+  };
+  const drivers = driverTable([shelf]);
+  const { balancers, pools, fleet } = parseConfig(CONFIG, {}, drivers);
+  const config = { ...stand.means.config, balancers, pools, fleet };
+  return {
+    ...stand,
+    means: { ...stand.means, config } satisfies Means,
+    drivers,
+    asked,
+    show: (balancer, observed) => void shown.set(balancer, observed),
+    async ask(verb) {
+      const what = { verb, ...API_EDGE };
+      await stand.bmdb.requests.file({ key: verb, by: 'eva', reason: 'it moves', what });
+      const isOpen = async () => (await stand.bmdb.scan(stand.means.signal)).requests.length > 0;
+      while (await isOpen()) await new Promise(setImmediate);
+    },
+    async tend() {
+      const session = await stand.daemon();
+      const lease = async (name: string) => (await session.lease(`balancer/${name}`))!;
+      return { session, leases: { edge: await lease('edge'), cloud: await lease('cloud') } };
+    },
+  };
+}
+
+const CONFIG = {
+  database: { embedded: { dataDir: 'data' } },
+  providers: {
+    metal: { driver: 'static', instanceSetId: 'aaaaa-bbbbb-ccccccccccccccc', inventory: 'file:m' },
+  },
+  ssh: { keyPath: 'key' },
+  agent: { endpoint: '192.0.2.1:8080' },
+  agentServer: { devCertificates: { dir: 'certificates' } },
+  fleet: 'eu',
+  balancers: { edge: { driver: 'shelf' }, cloud: { driver: 'shelf' } },
+  pools: {
+    api: {
+      balancers: ['edge', 'cloud'],
+      addresses: ['192.0.2.10', '2001:db8::10'],
+      ports: { http: { external: 80, internal: 42037 }, https: { external: 443, internal: 37042 } },
+      select: {},
+    },
+  },
+};
+
+let count = 0;
+/** An object at a balancer that is as it should be. */
+export const object = (spec: Observed['spec'], change: Partial<Observed> = {}): Observed => ({
+  ref: { kind: spec.kind, id: `${spec.kind}-${(count += 1)}` },
+  spec,
+  parentId: null,
+  phase: 'ready',
+  tagged: true,
+  ...change,
+});
