@@ -18,9 +18,11 @@ import { intentsContract } from './bmdb-intents.ts';
 import { ladderContract } from './bmdb-ladder.ts';
 import { leasesContract } from './bmdb-leases.ts';
 import { listingsContract } from './bmdb-listings.ts';
+import { membersContract } from './bmdb-members.ts';
 import { ordersContract } from './bmdb-orders.ts';
 import { withdrawalsContract } from './bmdb-withdrawals.ts';
 import { permitsContract } from './bmdb-permits.ts';
+import { poolsContract } from './bmdb-pools.ts';
 import { providedContract } from './bmdb-provided.ts';
 import { providerHoldsContract } from './bmdb-provider-holds.ts';
 import { readingContract } from './bmdb-reading.ts';
@@ -57,6 +59,7 @@ export const AREAS = {
     ...[requestsContract, decisionsContract, ordersContract, withdrawalsContract],
     deprovisionContract,
   ],
+  balancing: [membersContract, poolsContract],
   guard: [freezesContract, guardContract, smallGuardContract, permitsContract],
 };
 

@@ -50,6 +50,8 @@ const BY_KEYS: ReadonlySet<string> = new Set([
     'intent-ends.ts',
     'provided.ts',
     'leases.ts',
+    'member-writes.ts',
+    'book.ts',
   ],
   ...['forget.ts', 'delete-tags.ts'],
 ]);
@@ -80,6 +82,7 @@ beforeAll(async () => {
   server.sql.on('error', () => undefined);
   await loadFleet(server.sql, FLEET);
   await loadRequests(server.sql);
+  await loadMembers(server.sql);
   const deps = { url: server.url, clock: systemClock, random: systemRandom, log: silentLog };
   const limits = { poolMax: 1, timeoutMs: 10_000 };
   databases.plain = createDatabase({ ...deps, ...limits });
@@ -102,6 +105,15 @@ async function loadRequests(sql: PgServer['sql']): Promise<void> {
      FROM (SELECT p.*, row_number() OVER () AS place FROM machine_provided p) p`,
   );
   await sql.query('ANALYZE operator_intents');
+}
+/** Of one large pool at two balancers. */
+async function loadMembers(sql: PgServer['sql']): Promise<void> {
+  await sql.query(
+    `INSERT INTO pool_members (pool, balancer, machine_id, state)
+     SELECT 'api', b.name, m.machine_id, 'active'
+     FROM (SELECT machine_id FROM machine_agent_started LIMIT 10000) m, (VALUES ('a'), ('b')) b (name)`,
+  );
+  await sql.query('ANALYZE pool_members');
 }
 afterAll(async () => {
   await Promise.all([databases.plain?.close(), databases['by keys']?.close()]);

@@ -1,0 +1,3 @@
+import { contractOnPg } from './contract-on-pg.ts';
+
+contractOnPg('balancing');

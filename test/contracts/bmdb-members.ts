@@ -1,0 +1,250 @@
+import { describe, expect, it } from 'vitest';
+import { MEMBER_STATES, SUCCESSORS } from '../../src/domain/balancing/members.ts';
+import type { MemberState } from '../../src/domain/balancing/members.ts';
+import { MINUTE, requestedAt, startedAt } from './bmdb-rows.ts';
+import { DOUBLING, refusedWith, SIGNAL, UNKNOWN } from './bmdb-stage.ts';
+import type { Stage } from './bmdb-stage.ts';
+import { memberScene, POOL, TO } from './member-scene.ts';
+import { requestFor, targetOf } from './requests-of.ts';
+
+export function membersContract(s: Stage): void {
+  const { lease, write, resultOf, memberOf, addMember } = memberScene(s);
+
+  describe('members of pools', () => {
+    it('are part of their machine’s row, for every daemon', async () => {
+      const id = await addMember('joining');
+      expect(await s.h.other.readMachine(id, SIGNAL)).toMatchObject({
+        row: {
+          members: [
+            {
+              ...{ ...POOL, machineId: id, state: 'joining', deadlineMs: null, how: null },
+              ...{ waived: false, refused: false, note: null, sessions: null },
+            },
+          ],
+        },
+      });
+      const { machines } = await s.h.other.scan(SIGNAL);
+      const found = machines.find((row) => row.machineId === id)!.members[0]!;
+      expect(Math.abs(found.sinceMs - (await s.now()))).toBeLessThan(MINUTE);
+      expect((await s.read(await s.add())).members).toEqual([]);
+    });
+
+    it.each([null, ...MEMBER_STATES].map((from) => [from] as const))(
+      'come from %s to what may follow, and to nothing else',
+      async (from) => {
+        for (const to of MEMBER_STATES) {
+          const id = await addMember(from);
+          const before = (await s.read(id)).members[0] ?? null;
+          const [verdict] = await write({ machineId: id, ...TO[to] });
+          const may =
+            from === null ? to === 'joining' : from === to || SUCCESSORS[from].includes(to);
+          expect([to, verdict!.result]).toEqual([to, may ? 'written' : 'stale']);
+          expect(verdict!.row).toEqual((await s.read(id)).members[0] ?? null);
+          if (may) expect(verdict!.row!.state).toBe(to);
+          else expect(verdict!.row).toEqual(before);
+        }
+      },
+    );
+
+    it.each<readonly [MemberState | null, 'written' | 'stale']>([
+      [null, 'written'],
+      ['joining', 'stale'],
+      ['warming', 'stale'],
+      ['active', 'stale'],
+      ['draining', 'stale'],
+      ['drained', 'written'],
+    ])('from %s are gone: %s', async (from, result) => {
+      const id = await addMember(from);
+      expect(await resultOf({ machineId: id, to: 'gone' })).toBe(result);
+      expect((await s.read(id)).members).toHaveLength(result === 'written' ? 0 : 1);
+    });
+
+    it('that are waived may be gone from any state', async () => {
+      const id = await addMember('active');
+      expect(await resultOf({ machineId: id, waived: true })).toBe('written');
+      expect(await resultOf({ machineId: id, to: 'gone' })).toBe('written');
+      expect((await s.read(id)).members).toEqual([]);
+    });
+
+    it('are told apart by pool and balancer, and read in one order', async () => {
+      const id = await s.add();
+      const held = await lease();
+      const names = [
+        { pool: 'web', balancer: 'a' },
+        { pool: 'api', balancer: 'b' },
+        { pool: 'api', balancer: 'a' },
+      ];
+      for (const name of names) {
+        await s.session.balancing.write(held, name, [{ machineId: id, to: 'joining' }]);
+      }
+      const found = (await s.read(id)).members.map(({ pool, balancer }) => `${pool} ${balancer}`);
+      expect(found).toEqual(['api a', 'api b', 'web a']);
+    });
+
+    it('are each judged by itself, in the order asked', async () => {
+      const [one, two] = [await s.add(), await addMember('active')];
+      const verdicts = await write(
+        { machineId: two, to: 'joining' },
+        { machineId: UNKNOWN, to: 'joining' },
+        { machineId: one, to: 'joining' },
+      );
+      expect(verdicts.map(({ machineId, result }) => [machineId, result])).toEqual([
+        [two, 'stale'],
+        [UNKNOWN, 'lost'],
+        [one, 'written'],
+      ]);
+      expect(await write()).toEqual([]);
+    });
+
+    it('drain until the earliest deadline, unless another one is meant', async () => {
+      const id = await addMember('draining');
+      const first = (await memberOf(id))!.deadlineMs!;
+      expect(Math.abs(first - (await s.now()) - MINUTE)).toBeLessThan(MINUTE / 2);
+      await write({ machineId: id, to: 'draining', graceMs: 60 * MINUTE });
+      expect((await memberOf(id))!.deadlineMs).toBe(first);
+      await write({ machineId: id, to: 'draining', graceMs: 0 });
+      const sooner = (await memberOf(id))!.deadlineMs!;
+      expect(sooner).toBeLessThan(first);
+      await write({ machineId: id, sessions: 4, note: 'slow' });
+      expect(await memberOf(id)).toMatchObject({ deadlineMs: sooner, sessions: 4, note: 'slow' });
+      await write({ machineId: id, to: 'draining', graceMs: 60 * MINUTE, newDeadline: true });
+      expect((await memberOf(id))!.deadlineMs).toBeGreaterThan(first);
+      await write({ machineId: id, to: 'active' });
+      expect((await memberOf(id))!.deadlineMs).toBeNull();
+    });
+
+    it('keep their time and how they came to an end while they stay what they are', async () => {
+      const id = await addMember('drained');
+      const before = (await memberOf(id))!;
+      await s.h.pass(MINUTE);
+      await write({ machineId: id, to: 'drained', how: 'forced', note: 'again' });
+      const after = (await memberOf(id))!;
+      expect(after).toMatchObject({ how: 'no-sessions', note: 'again' });
+      expect(Math.abs(after.sinceMs - before.sinceMs)).toBeLessThan(2 * MINUTE);
+    });
+
+    it('are neither waived nor refused any more in another state, unless that is said', async () => {
+      const id = await addMember('active');
+      await write({ machineId: id, waived: true, refused: true, note: 'why' });
+      await write({ machineId: id, sessions: 1 });
+      expect(await memberOf(id)).toMatchObject({ waived: true, refused: true, note: 'why' });
+      await write({ machineId: id, ...TO.draining });
+      expect(await memberOf(id)).toMatchObject({ waived: false, refused: false, note: 'why' });
+      await write({ machineId: id, ...TO.drained, waived: true, note: null });
+      expect(await memberOf(id)).toMatchObject({ waived: true, note: null });
+    });
+
+    it('tell nothing where nothing changed, and their machine where something did', async () => {
+      const id = await addMember('active');
+      const { cursor } = await s.h.other.scan(SIGNAL);
+      await write({ machineId: id, to: 'active', note: null });
+      const still = await s.h.other.changesSince(cursor!, SIGNAL);
+      expect(still!.machines).toEqual([]);
+      await write({ machineId: id, sessions: 2 });
+      const moved = await s.h.other.changesSince(cursor!, SIGNAL);
+      expect(moved!.machines.map((row) => row.members[0]!.sessions)).toEqual([2]);
+    });
+
+    it('must be told in full, each once', async () => {
+      const id = await s.add();
+      for (const change of [
+        { machineId: id, to: 'drained' },
+        { machineId: id, to: 'draining' },
+        { machineId: id, to: 'draining', graceMs: -1 },
+        { machineId: id, sessions: -1 },
+      ] as const) {
+        await expect(write(change)).rejects.toThrow(RangeError);
+      }
+      await expect(write({ machineId: id }, { machineId: id })).rejects.toThrow(RangeError);
+    });
+
+    it('go with their machine', async () => {
+      const id = await addMember('active');
+      await s.h.remove(id);
+      expect(await resultOf({ machineId: id, to: 'gone' })).toBe('lost');
+    });
+  });
+
+  describe('members and work exclude each other:', () => {
+    it('nobody interrupts a machine that serves, until it was let go', async () => {
+      const id = await addMember('joining', startedAt((await s.now()) - 31 * MINUTE));
+      const claim = () => s.rival.claim('ShepherdRecovery', id);
+      for (const state of ['joining', 'warming', 'active', 'draining'] as const) {
+        await write({ machineId: id, ...TO[state] });
+        expect(await refusedWith(claim())).toBe('nothing-to-do');
+      }
+      await write({ machineId: id, ...TO.drained });
+      await (await claim()).cancel();
+    });
+
+    it('the ladder waits for ten minutes', async () => {
+      const id = await addMember('active', startedAt((await s.now()) - 39 * MINUTE));
+      expect(await refusedWith(s.rival.claim('ShepherdRecovery', id))).toBe('nothing-to-do');
+      await s.h.pass(2 * MINUTE);
+      await (await s.rival.claim('ShepherdRecovery', id)).cancel();
+    });
+
+    it('what was asked to skip it does not wait', async () => {
+      const id = await addMember('active', { deprovision: requestedAt(await s.now()) });
+      expect(await refusedWith(s.rival.claim('ShepherdDeprovision', id))).toBe('nothing-to-do');
+      const skipping = { ...requestedAt(await s.now()), drain: 'skip' } as const;
+      const other = await addMember('active', { deprovision: skipping });
+      await (await s.rival.claim('ShepherdDeprovision', other)).cancel();
+      const ordered = await addMember('active');
+      const target = targetOf(await s.read(ordered));
+      await s.h.bmdb.requests.file(
+        requestFor({ verb: 'reboot', target, force: false, drain: 'skip' }),
+      );
+      expect((await s.read(ordered)).order).toMatchObject({ drain: 'skip' });
+      await (await s.rival.claim('ShepherdRecovery', ordered)).cancel();
+    });
+
+    it('none begins to serve while somebody works on its machine', async () => {
+      const id = await addMember('drained');
+      const waived = await addMember('active');
+      await write({ machineId: waived, waived: true });
+      const works = [
+        await s.rival.claim('ShepherdAgentStart', id),
+        await s.rival.claim('ShepherdAgentStart', waived),
+      ];
+      const joins = [
+        { machineId: id, to: 'joining' },
+        { machineId: waived, waived: false },
+      ] as const;
+      expect((await write(...joins)).map(({ result, row }) => [result, row!.state])).toEqual([
+        ['busy', 'drained'],
+        ['busy', 'active'],
+      ]);
+      // What serves nobody afterwards either is nobody's business.
+      expect(await resultOf({ machineId: id, to: 'drained', how: 'gone', note: 'x' })).toBe(
+        'written',
+      );
+      for (const work of works) await work.fail(DOUBLING, 'test');
+      expect((await write(...joins)).map(({ result }) => result)).toEqual(['written', 'written']);
+    });
+
+    it('work that is no one’s any more keeps none from serving', async () => {
+      const id = await addMember('drained', startedAt((await s.now()) - 41 * MINUTE));
+      const short = await s.openOn(s.h.other, 60_000);
+      await short.claim('ShepherdRecovery', id);
+      expect(await resultOf({ machineId: id, to: 'joining' })).toBe('busy');
+      await s.h.expireSession(short.sessionId);
+      expect(await resultOf({ machineId: id, to: 'joining' })).toBe('written');
+      expect((await s.h.history(id)).at(-1)).toBe('ShepherdRecovery Canceled session expired');
+      await short.close();
+    });
+
+    it('an order that a pool refuses is refused with the reason', async () => {
+      const id = await addMember('active');
+      const target = targetOf(await s.read(id));
+      const request = requestFor({ verb: 'reboot', target, force: false });
+      await s.h.bmdb.requests.file(request);
+      expect(await s.session.settle(request.key)).toBeNull();
+      await write({ machineId: id, refused: true, note: 'refused: balancer front is away' });
+      expect(await s.session.settle(request.key)).toMatchObject({
+        state: 'refused',
+        outcome: 'refused: balancer front is away',
+      });
+    });
+  });
+}

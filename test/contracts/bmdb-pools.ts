@@ -1,0 +1,165 @@
+import { describe, expect, it } from 'vitest';
+import type { RequestedThing } from '../../src/adapters/bmdb/port.ts';
+import { newPool } from '../../src/domain/balancing/pool-row.ts';
+import { MINUTE } from './bmdb-rows.ts';
+import { refusedWith, SIGNAL } from './bmdb-stage.ts';
+import type { Stage } from './bmdb-stage.ts';
+import { JOB, memberScene, POOL } from './member-scene.ts';
+import { ask, requestFor, targetOf } from './requests-of.ts';
+
+export function poolsContract(s: Stage): void {
+  const { lease, addMember } = memberScene(s);
+  const settle = (what: RequestedThing) => ask(s.h.bmdb, s.session, requestFor(what));
+
+  describe('whoever tends a balancer', () => {
+    it('writes nothing once the job is another’s', async () => {
+      const id = await s.add();
+      const old = await lease();
+      await old.release();
+      const again = await s.rival.lease(JOB);
+      const { balancing } = s.session;
+      const join = { machineId: id, to: 'joining' } as const;
+      for (const call of [
+        () => balancing.write(old, POOL, [join]),
+        () => balancing.write(again!, POOL, [join]),
+        () => balancing.note(old, POOL, { state: 'settled' }),
+        () => balancing.forget(old, POOL),
+      ]) {
+        expect(await refusedWith(call())).toBe('lease-lost');
+      }
+      expect((await s.read(id)).members).toEqual([]);
+      expect((await s.h.other.scan(SIGNAL)).pools).toEqual([]);
+    });
+
+    it('writes nothing once its session is dead', async () => {
+      const id = await s.add();
+      const short = await s.openOn(s.h.bmdb, 60_000);
+      const held = (await short.lease(JOB))!;
+      await s.h.expireSession(short.sessionId);
+      const change = { machineId: id, to: 'joining' } as const;
+      expect(await refusedWith(short.balancing.write(held, POOL, [change]))).toBe(
+        'session-expired',
+      );
+      expect((await s.read(id)).members).toEqual([]);
+      await short.close();
+    });
+
+    it('notes how its pools stand, a part at a time', async () => {
+      const held = await lease();
+      const { balancing } = s.session;
+      const poolOf = async () => (await s.h.other.scan(SIGNAL)).pools[0]!;
+      await balancing.note(held, POOL, {});
+      expect((await s.h.other.scan(SIGNAL)).pools).toEqual([newPool(POOL)]);
+      const first = { state: 'failed', generation: 7, failures: 2, reason: 'down' };
+      await balancing.note(held, POOL, { ...first, retryInMs: MINUTE, observed: true });
+      const failed = await poolOf();
+      expect(failed).toMatchObject({ ...first, settledAtMs: null });
+      expect(Math.abs(failed.retryAtMs! - (await s.now()) - MINUTE)).toBeLessThan(MINUTE / 2);
+      expect(failed.observedAtMs).not.toBeNull();
+      const well = { state: 'settled', failures: 0, reason: null, retryInMs: null } as const;
+      await balancing.note(held, POOL, { ...well, settled: true });
+      const settled = await poolOf();
+      expect(settled).toMatchObject({ state: 'settled', generation: 7, failures: 0, reason: null });
+      expect([settled.retryAtMs, settled.observedAtMs]).toEqual([null, failed.observedAtMs]);
+      expect(settled.settledAtMs).not.toBeNull();
+    });
+
+    it('freezes its pools once, and thaws them with what was accepted', async () => {
+      const held = await lease();
+      const { balancing } = s.session;
+      const poolOf = async () => (await s.h.other.scan(SIGNAL)).pools[0]!;
+      await balancing.note(held, POOL, { frozen: { reason: 'two of three', snapshot: '[1]' } });
+      const { atMs } = (await poolOf()).frozen!;
+      await s.h.pass(MINUTE);
+      await balancing.note(held, POOL, { frozen: { reason: 'all', snapshot: '[2]' } });
+      const again = (await poolOf()).frozen!;
+      expect(again).toMatchObject({ reason: 'all', snapshot: '[2]' });
+      expect(Math.abs(again.atMs - atMs)).toBeLessThan(2 * MINUTE);
+      await settle({ verb: 'thaw-pool', pool: 'api', balancer: null });
+      await balancing.note(held, POOL, { state: 'checking' });
+      expect(await poolOf()).toMatchObject({ frozen: again, accepted: { by: 'ann' } });
+      await balancing.note(held, POOL, { frozen: null });
+      expect(await poolOf()).toMatchObject({ frozen: null, accepted: null });
+    });
+
+    it('forgets a pool with its members, and no other', async () => {
+      const id = await addMember('active');
+      const held = await lease();
+      const other = { pool: 'web', balancer: 'front' };
+      await s.session.balancing.write(held, other, [{ machineId: id, to: 'joining' }]);
+      for (const pool of [POOL, other]) await s.session.balancing.note(held, pool, {});
+      await s.session.balancing.forget(held, POOL);
+      await s.session.balancing.forget(held, POOL);
+      expect((await s.read(id)).members.map(({ pool }) => pool)).toEqual(['web']);
+      expect((await s.h.other.scan(SIGNAL)).pools.map(({ pool }) => pool)).toEqual(['web']);
+    });
+  });
+
+  describe('an operator', () => {
+    const pools = async () => (await s.h.other.scan(SIGNAL)).pools;
+
+    it('pauses, tears down and resumes pools, at one balancer or all', async () => {
+      const held = await lease();
+      for (const balancer of ['back', 'front']) {
+        await s.session.balancing.note(held, { pool: 'api', balancer }, {});
+      }
+      await s.session.balancing.note(held, { pool: 'web', balancer: 'front' }, {});
+      const one = { pool: 'api', balancer: 'front' };
+      const all = { pool: 'api', balancer: null };
+      expect(await settle({ verb: 'pause-pool', ...one })).toMatchObject({
+        ...{ state: 'done', outcome: 'nothing is changed at front' },
+        pool: one,
+      });
+      const paused = { by: 'ann', reason: expect.any(String), atMs: expect.any(Number) };
+      expect((await pools()).map((row) => row.paused)).toEqual([null, paused, null]);
+      expect(await settle({ verb: 'pause-pool', ...all })).toMatchObject({
+        outcome: 'nothing is changed at back',
+      });
+      expect(await settle({ verb: 'pause-pool', ...all })).toMatchObject({
+        ...{ state: 'done', outcome: 'it was paused already' },
+      });
+      await settle({ verb: 'teardown-pool', ...all });
+      expect((await pools()).map((row) => row.tornDown)).toEqual([paused, paused, null]);
+      expect(await settle({ verb: 'resume-pool', ...all })).toMatchObject({
+        outcome: 'it is tended again at back, front',
+      });
+      for (const row of await pools()) expect(row).toMatchObject({ paused: null, tornDown: null });
+      expect(await settle({ verb: 'thaw-pool', ...all })).toMatchObject({
+        ...{ state: 'done', outcome: 'it was not frozen' },
+      });
+    });
+
+    it('cannot ask anything of a pool that nobody has tended', async () => {
+      const nowhere = { verb: 'pause-pool', pool: 'apu', balancer: null } as const;
+      expect(await settle(nowhere)).toMatchObject({
+        ...{ state: 'refused', outcome: 'no daemon has tended pool apu at any balancer yet' },
+      });
+      await expect(settle({ ...nowhere, pool: 'a b' })).rejects.toThrow('no name of a pool');
+      await expect(settle({ ...nowhere, balancer: '' })).rejects.toThrow('no name of a balancer');
+    });
+
+    it('keeps a machine out of its pools, by force if need be', async () => {
+      const id = await s.add();
+      const target = targetOf(await s.read(id));
+      const held = async () => (await s.h.other.scan(SIGNAL)).holds;
+      const kept = { verb: 'hold', target, kind: 'no-serve', untilMs: null } as const;
+      await settle(kept);
+      expect(await held()).toMatchObject([{ kind: 'no-serve' }]);
+      expect((await held())[0]).not.toHaveProperty('force');
+      await settle({ ...kept, force: true });
+      expect(await held()).toMatchObject([{ kind: 'no-serve', force: true }]);
+      await settle(kept);
+      expect((await held())[0]).not.toHaveProperty('force');
+      await settle({ verb: 'unhold', target, kind: 'no-serve' });
+      expect(await held()).toEqual([]);
+      await expect(settle({ ...kept, kind: 'preserve', force: true })).rejects.toThrow('no-serve');
+    });
+
+    it('says how a machine that is given back is to leave its pools', async () => {
+      const id = await s.add();
+      const target = targetOf(await s.read(id));
+      await settle({ verb: 'deprovision', target, drain: 'force' });
+      expect((await s.read(id)).deprovision).toMatchObject({ drain: 'force' });
+    });
+  });
+}
