@@ -12,12 +12,14 @@ import {
   type VerbFlags,
 } from './machine/flags.ts';
 import {
+  drainOf,
   imageOf,
   rootDeviceOf,
   someOf,
   untilMsOf,
   whenOf,
   wordsOf,
+  type DrainFlags,
   type ImageFlags,
   type When,
 } from './machine/options.ts';
@@ -100,31 +102,46 @@ function addVerb<Flags extends VerbFlags>(
 const orYes = (command: Command): Command =>
   command.option('--yes', 'ask for it, and do not only tell', false);
 
+const draining = (command: Command): Command =>
+  command
+    .option('--no-drain', 'do not wait until its load balancers let it go: connections are cut')
+    .option('--force-drain', 'take it out of its pools though too few members stay active', false);
+
 /** Work, which takes its time. */
 function addOrders(machine: Command): void {
   addVerb(
-    machine.command('restart-agent [machine]').description('start the agent anew, over SSH'),
+    draining(
+      machine.command('restart-agent [machine]').description('start the agent anew, over SSH'),
+    ),
     NO_WAIT,
-    () => ({ verb: 'restart-agent' }),
+    (flags: VerbFlags & DrainFlags) => ({ verb: 'restart-agent', drain: drainOf(flags) }),
   );
   addVerb(
-    machine
-      .command('reboot [machine]')
-      .description('reboot it by its provider')
-      .option('--force', 'do not ask its system first', false),
+    draining(
+      machine
+        .command('reboot [machine]')
+        .description('reboot it by its provider')
+        .option('--force', 'do not ask its system first', false),
+    ),
     NO_WAIT,
-    ({ force }: VerbFlags & { readonly force: boolean }) => ({ verb: 'reboot', force }),
+    ({ force, ...flags }: VerbFlags & DrainFlags & { readonly force: boolean }) => ({
+      ...{ verb: 'reboot', force },
+      drain: drainOf(flags),
+    }),
   );
   addVerb(
-    orYes(machine.command('reinstall [machine]').description('reinstall it; its disks are lost')),
+    draining(
+      orYes(machine.command('reinstall [machine]').description('reinstall it; its disks are lost')),
+    ),
     NO_WAIT,
-    () => ({ verb: 'reinstall' }),
+    (flags: VerbFlags & DrainFlags) => ({ verb: 'reinstall', drain: drainOf(flags) }),
   );
 }
 
 interface HoldFlags extends VerbFlags {
   readonly kind: HoldKind;
   readonly until?: When;
+  readonly force: boolean;
 }
 
 const kindOption = () =>
@@ -136,7 +153,8 @@ const untilOption = () =>
 
 const HOLD_HELP = `
 no-start: no agent is started. no-recover: nothing is done when it falls silent. no-allocate: no
-machine is made on the slot. preserve: it is neither reinstalled nor given back.
+machine is made on the slot. preserve: it is neither reinstalled nor given back. no-serve: its load
+balancers let it go, and it stays out of its pools.
 
 A hold on a slot that is named stays when the machine on it changes. Holds of one kind on one slot
 replace each other.`;
@@ -147,12 +165,13 @@ function addDecisions(machine: Command): void {
       .command('hold [machine]')
       .description('forbid something to be done to it')
       .addOption(kindOption())
-      .addOption(untilOption()),
+      .addOption(untilOption())
+      .option('--force', 'of no-serve: though too few members of its pools stay active', false),
     SHORT_WAIT,
-    ({ kind, until }: HoldFlags, nowMs) => ({
-      verb: 'hold',
-      kind,
+    ({ kind, until, force }: HoldFlags, nowMs) => ({
+      ...{ verb: 'hold', kind },
       untilMs: untilMsOf(until, nowMs),
+      ...(force && { force }),
     }),
   ).addHelpText('after', HOLD_HELP);
   addVerb(
@@ -180,9 +199,11 @@ function addDecisions(machine: Command): void {
     }),
   );
   addVerb(
-    orYes(machine.command('deprovision [machine]').description('give it back to its provider')),
+    draining(
+      orYes(machine.command('deprovision [machine]').description('give it back to its provider')),
+    ),
     SHORT_WAIT,
-    () => ({ verb: 'deprovision' }),
+    (flags: VerbFlags & DrainFlags) => ({ verb: 'deprovision', drain: drainOf(flags) }),
   );
   addVerb(
     machine.command('clear-backoff [machine]').description('try again at once what failed'),

@@ -2,6 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { describe, expect, test } from 'vitest';
 import {
   countOf,
+  drainOf,
   durationOf,
   imageOf,
   rootDeviceOf,
@@ -92,4 +93,11 @@ describe('an image', () => {
       expect(() => rootDeviceOf(text), text).toThrow(InvalidArgumentError);
     }
   });
+});
+
+test('how a machine leaves its pools: waited for, by force, or not at all', () => {
+  expect(drainOf({ drain: true, forceDrain: false })).toBeNull();
+  expect(drainOf({ drain: true, forceDrain: true })).toBe('force');
+  expect(drainOf({ drain: false, forceDrain: false })).toBe('skip');
+  expect(() => drainOf({ drain: false, forceDrain: true })).toThrow('not both');
 });

@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { imageFault } from '../../adapters/bmdb/install-image.ts';
 import type { InstallImage } from '../../domain/requests.ts';
+import type { DrainMode } from '../../domain/machine.ts';
 import { UsageError } from '../../domain/errors.ts';
 import { TRAIT_NAMES } from '../../domain/traits.ts';
 import { parseDuration } from '../../settings/duration.ts';
@@ -58,6 +59,20 @@ export function untilMsOf(when: When | undefined, nowMs: number): number | null 
   if ('forMs' in when) return Math.round(nowMs + when.forMs);
   if (when.atMs > nowMs) return when.atMs;
   throw new UsageError(`--until ${new Date(when.atMs).toISOString()} is past already`);
+}
+
+/** How a machine is to leave its pools, as the command line has it. */
+export interface DrainFlags {
+  /** False: nobody waits for its load balancers. */
+  readonly drain: boolean;
+  readonly forceDrain: boolean;
+}
+
+/** @throws {UsageError} both at once. */
+export function drainOf({ drain, forceDrain }: DrainFlags): DrainMode | null {
+  if (drain) return forceDrain ? 'force' : null;
+  if (forceDrain) throw new UsageError('either --no-drain or --force-drain, not both');
+  return 'skip';
 }
 
 /** The image of `install` as the command line has it. */

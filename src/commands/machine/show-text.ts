@@ -1,6 +1,7 @@
 import type { RequestState } from '../../adapters/bmdb/port.ts';
 import { fingerprintOf } from '../../adapters/ssh/port.ts';
 import { currentHeartbeat, handOutRefusal, installState } from '../../domain/eligibility.ts';
+import type { MemberRow } from '../../domain/balancing/members.ts';
 import type { HoldRow, LadderRow, MachineRow, QuarantineKind } from '../../domain/machine.ts';
 import type { LadderPolicy } from '../../domain/recovery/ladder.ts';
 import { TRAIT_NAMES } from '../../domain/traits.ts';
@@ -93,6 +94,7 @@ function machineFacts(row: MachineRow, details: SlotDetails): Fact[] {
     ...agentFacts(row, details),
     ['host key', hostKey === null ? 'none pinned yet' : `${fingerprintOf(hostKey)}, pinned`],
     ...(row.quarantine === null ? [] : quarantineFacts(row, quarantinedBy, nowMs)),
+    ...row.members.map((member): Fact => ['pool', memberText(member, nowMs)]),
     ...(row.deprovision === null ? [] : deprovisionFacts(row.deprovision, nowMs)),
     ...ladderFacts(row.recovery, ladder, nowMs),
     ['permit', permit ? 'held: it counts as being recovered' : 'none'],
@@ -139,6 +141,19 @@ function agentFacts(row: MachineRow, details: SlotDetails): Fact[] {
     ['boot id', heartbeat?.bootId ?? agentStarted?.bootId ?? 'not known'],
     ...installFacts(row, details),
   ];
+}
+
+/** What it is to a pool at one balancer. */
+function memberText(member: MemberRow, nowMs: number): string {
+  const { pool, balancer, state, sinceMs, deadlineMs, how, waived, note, sessions } = member;
+  return [
+    `${pool} at ${balancer}: ${state} since ${whenText(sinceMs, nowMs)}`,
+    ...(deadlineMs === null ? [] : [`its connections are cut ${untilText(deadlineMs, nowMs)}`]),
+    ...(how === null ? [] : [how]),
+    ...(sessions === null ? [] : [`${sessions} connections`]),
+    ...(waived ? ['nobody waits for it'] : []),
+    ...(note === null ? [] : [note]),
+  ].join('; ');
 }
 
 const unreachedText = ({ unreached = 0 }: { readonly unreached?: number }): string =>
