@@ -197,7 +197,7 @@ function checkAccess({ token }: Core, { headers: { authorization } }: FastifyReq
 function checkTypes({ method, headers }: FastifyRequest): void {
   if (!headers['user-agent']) throw new ApiError(400, 'User-Agent is missing');
   const [wanted, sent] = [headers.accept ?? '', headers['content-type'] ?? ''];
-  if (method === 'GET' && !wanted.includes('application/json')) {
+  if (method === 'GET' && !/application\/json|\*\/\*/.test(wanted)) {
     throw new ApiError(406, 'Accept must be application/json');
   }
   if (method !== 'GET' && !/^application\/json\s*(;|$)/.test(sent)) {
