@@ -128,7 +128,7 @@ const objects = balancerSetup.createStateConfig({
             src: 'poll',
             input: ({ context }) => ({ ...place({ context }), looks: context.looks }),
             onDone: [
-              polled('sleeping', 'pending'),
+              { ...polled('sleeping', 'pending'), actions: 'tellObserved' },
               polled('#balancer.tending.objects.retrieving', 'ready'),
               polled('#balancer.tending.objects.retrieving', 'failed'),
             ],

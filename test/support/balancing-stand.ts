@@ -8,6 +8,7 @@ import type { MemberRow, Wish } from '../../src/domain/balancing/members.ts';
 import type { PoolRow } from '../../src/domain/balancing/pool-row.ts';
 import type { Pool } from '../../src/domain/balancing/pools.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
+import type { PoolVerb } from '../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { createActor } from 'xstate';
 import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
@@ -70,6 +71,7 @@ export function createBalancingStand(options: BalancingStandOptions) {
   const wishes = new Map<MachineId, Wish>();
   const callbacks = new Set<() => void>();
   let isKnown = true;
+  let asked = 0;
   const book: WishBook = {
     of: () => wishes,
     onChange: (_, callback) => {
@@ -130,7 +132,10 @@ export function createBalancingStand(options: BalancingStandOptions) {
     return {
       keeper,
       board,
-      stop: () => void service.stop(),
+      async stop() {
+        service.stop();
+        await keeper.close();
+      },
       state: (balancer = 'edge', pool = 'api') =>
         board.tended().find((each) => each.balancer === balancer && each.pool === pool)?.state ??
         'none',
@@ -171,6 +176,19 @@ export function createBalancingStand(options: BalancingStandOptions) {
       wishes.delete(machineId);
       tell();
     },
+    /** An operator asks something of the pool, and a daemon has carried it out. */
+    ask: async (verb: PoolVerb) => {
+      const key = `ask-${++asked}`;
+      const what = { verb, pool: pools[0]!.pool, balancer: null } as const;
+      await bmdb.requests.file({ key, by: 'ann', reason: 'test', what });
+      const session = await bmdb.openSession({
+        component: 'operator',
+        runtimeInfo: 'test',
+        intervalMs: 3_600_000,
+      });
+      await session.settle(key);
+      await session.close();
+    },
     know: (is: boolean) => (isKnown = is),
     tell,
   };
@@ -179,7 +197,8 @@ export function createBalancingStand(options: BalancingStandOptions) {
 export interface StandLife {
   readonly keeper: SessionKeeper;
   readonly board: PoolsBoard;
-  stop(): void;
+  /** The daemon ends in order; what is at the balancer stays. */
+  stop(): Promise<void>;
   /** Of the chart of a pool at a balancer. */
   state(balancer?: string, pool?: string): string;
 }

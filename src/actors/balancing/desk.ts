@@ -153,6 +153,8 @@ export function createDesk(
     waitBeganAtMs: 0,
     cycles: 0,
     isMoving: false,
+    /** Something that was waited for got ready since the balancer was looked at. */
+    isNewlyReady: false,
     lastError: null as string | null,
     /** State of the chart, and since when (database clock). */
     shown: { state: 'awaitingLease', sinceMs: nowMs(), generation: 0 },

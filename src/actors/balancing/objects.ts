@@ -231,6 +231,7 @@ export async function poll(
     ),
   );
   const waitedMs = clock.monotonic() - desk.waitBeganAtMs;
+  if (phases.includes('ready')) desk.isNewlyReady = true;
   desk.awaited = desk.awaited.filter((_, at) => phases[at] !== 'ready');
   if (phases.includes('failed')) return 'failed';
   if (desk.awaited.length === 0) {

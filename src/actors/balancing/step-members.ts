@@ -29,6 +29,8 @@ export async function stepAll(
   signal: AbortSignal,
 ): Promise<Stepped> {
   let isLookDue = desk.isMoving || isHealthDue(deps, desk) || desk.unreachable() !== null;
+  isLookDue ||= desk.isNewlyReady;
+  desk.isNewlyReady = false;
   const before = desiredRows(desk);
   let pass: Pass = { restMs: REST_MS, needsLook: false };
   for (let looks = 0; looks < LOOKS_MAX; looks += 1) {

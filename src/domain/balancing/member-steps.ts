@@ -71,6 +71,8 @@ export interface Steps {
 export const DOWN_MS = 60_000;
 /** `best-effort`: a balancer that cannot be reached for so long is not waited for. */
 export const WAIVE_MS = 30_000;
+/** Deadlines that differ by less are one. */
+const CLOCKS_MS = 1_000;
 const NOT_WELL = 'the balancer does not see it well';
 
 const NOTHING: Steps = {
@@ -281,6 +283,11 @@ function newPass({ pool, capabilities, sights, memory, nowMs }: StepInput) {
     dueAt(sinceMs + DOWN_MS);
     return nowMs >= sinceMs + DOWN_MS || before === NOT_WELL ? NOT_WELL : null;
   };
+  /** Moves the deadline of a drain, unless it is there already, as far as two clocks agree. */
+  const extend = ({ machineId, deadlineMs }: MemberRow, toMs: number) => {
+    if (deadlineMs !== null && deadlineMs > toMs - CLOCKS_MS) return;
+    move({ machineId, to: 'draining', graceMs: toMs - nowMs, newDeadline: true });
+  };
   /** Lets a member go that is draining, as soon as its connections ended or have to. */
   const conclude = (row: MemberRow, wish: Wish) => {
     const { machineId } = row;
@@ -297,10 +304,7 @@ function newPass({ pool, capabilities, sights, memory, nowMs }: StepInput) {
       const endMs = (memory.absentSinceMs.get(machineId) ?? nowMs) + pool.drain.graceMs;
       if (nowMs >= endMs) return drained(row, how, reason);
       dueAt(endMs);
-      if (row.deadlineMs !== null && row.deadlineMs < endMs) {
-        move({ machineId, to: 'draining', graceMs: endMs - nowMs, newDeadline: true });
-      }
-      return;
+      return extend(row, endMs);
     }
     if (!isNative) return;
     const isAway = seen.servers.every(({ mode }) => mode === 'drain' || mode === 'off');
@@ -308,6 +312,8 @@ function newPass({ pool, capabilities, sights, memory, nowMs }: StepInput) {
     if (row.deadlineMs !== null && nowMs >= row.deadlineMs && isAway) {
       return drained(row, how, reason, toMode(machineId, 'off'));
     }
+    // New connections still came until now: those that there are have the whole grace before them.
+    if (!isAway) extend(row, nowMs + pool.drain.graceMs);
     if (row.deadlineMs !== null) dueAt(row.deadlineMs);
     hold(row);
   };

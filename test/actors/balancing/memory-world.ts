@@ -1,0 +1,77 @@
+import type { ObjectKind } from '../../../src/domain/balancing/objects.ts';
+import {
+  createMemoryBalancer,
+  type MemoryBalancer,
+  type MemoryBalancerOptions,
+} from '../../doubles/memory-balancer.ts';
+import { advance, createSimulatedClock } from '../../doubles/simulated-clock.ts';
+import { pool } from '../../domain/balancing/pool.ts';
+import type { VectorWorld } from './vectors.ts';
+
+/** The balancer in memory, as a world of the vectors. */
+export function memoryWorld(
+  options: Partial<MemoryBalancerOptions> = {},
+): VectorWorld & { readonly memory: MemoryBalancer } {
+  const clock = createSimulatedClock();
+  const memory = createMemoryBalancer({ clock, ...options });
+  const { uid } = pool();
+  const parentOf = (kind: ObjectKind, name: string) => {
+    const port = name.split('.')[1]!;
+    if (kind === 'server' || kind === 'frontend') return memory.find('backend', `${port}.`).id;
+    return kind === 'bind' ? memory.find('frontend', `${port}.`).id : null;
+  };
+  let told = 0;
+  const isRemove = memory.balancer.capabilities.drain === 'remove';
+  return {
+    memory,
+    clock,
+    balancer: memory.balancer,
+    pass: (ms) => advance(clock, ms),
+    names: () =>
+      [...memory.held.values()]
+        .filter(({ owner }) => owner === uid)
+        .map(({ spec }) => `${spec.kind} ${spec.name}`)
+        .toSorted(),
+    takeWrites: () => {
+      const writes = memory.writes();
+      const since = writes.slice(told).map(({ operation, name }) => `${operation} ${name}`);
+      told = writes.length;
+      return since;
+    },
+    calls: () => memory.calls.length,
+    end: async () => undefined,
+    addServer: (name) =>
+      void memory.put({
+        spec: { kind: 'server', name, address: '10.0.0.3', number: 1 },
+        parentId: parentOf('server', name),
+        owner: uid,
+        differs: 'its check is off',
+      }),
+    twin: (kind, name) => {
+      const { spec, parentId, owner } = memory.find(kind, name);
+      memory.put({ spec, parentId, owner });
+    },
+    untag: (kind, name) => void (memory.find(kind, name).owner = null),
+    foreign: (kind, name) => {
+      if (kind === 'backend') {
+        memory.put({ spec: { kind, name, check: { by: 'tcp' } }, owner: 'another' });
+      }
+    },
+    fail: (kind, name, stubborn) => {
+      memory.find(kind, name).isFailed = true;
+      if (stubborn) memory.makeStubborn(name);
+    },
+    lose: (kind, name) => void memory.held.delete(memory.find(kind, name).id),
+    holdBack: (kind, name) => void (memory.find(kind, name).readyAtMs = Infinity),
+    inject: (operation, effect, times) =>
+      memory.inject({ operation, effect, ...(times !== undefined && { times }) }),
+    throttle: (ms) => void memory.throttle(clock.now() + ms),
+    cutOff: (isCut) => void memory.cutOff(isCut),
+    ...(!isRemove && {
+      sessions: (machine, count) => {
+        for (const server of memory.servers(machine)) server.sessions = count;
+      },
+      isOpen: (machine) => memory.servers(machine).every(({ mode }) => mode === 'active'),
+    }),
+  };
+}

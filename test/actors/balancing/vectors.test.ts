@@ -1,0 +1,16 @@
+import { describe } from 'vitest';
+import { memoryWorld } from './memory-world.ts';
+import { balancingVectors } from './vectors.ts';
+
+describe('on a balancer that drains by itself and is ready at once', () => {
+  balancingVectors(async () => memoryWorld());
+});
+
+describe('on one where servers are drained by removing them, and objects take their time', () => {
+  const capabilities = { drain: 'remove', sessions: false, health: false } as const;
+  balancingVectors(async () => memoryWorld({ capabilities, readyAfterMs: 3_000 }));
+});
+
+describe('on one whose objects cannot be changed', () => {
+  balancingVectors(async () => memoryWorld({ capabilities: { update: false, adopt: false } }));
+});
