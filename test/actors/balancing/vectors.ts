@@ -509,31 +509,28 @@ export function balancingVectors(open: () => Promise<VectorWorld>): void {
     for (const life of lives.splice(0)) await life.stop();
     await world.end();
   });
-  for (const { name, needs = [], only = () => true, pool, run } of VECTORS) {
-    test(name, async (scene) => {
-      const missing = needs.filter((each) => world[each] === undefined);
-      if (missing.length > 0)
-        scene.skip(`this balancer cannot be made to do: ${missing.join(', ')}`);
-      if (!only(world.balancer.capabilities)) scene.skip('this balancer cannot do that');
-      const stand = createBalancingStand({
-        clock: world.clock,
-        pools: [poolOf(pool)],
-        balancers: { edge: world.balancer },
-      });
-      const start = async () => {
-        const life = await stand.life();
-        lives.push(life);
-        return life;
-      };
-      const settle = async () => {
-        stand.wish(serve(M1), serve(M2));
-        const life = await start();
-        await world.pass(3 * MINUTE);
-        expect(world.names()).toEqual(all());
-        expect(stand.states()).toEqual({ [M1]: 'active', [M2]: 'active' });
-        return life;
-      };
-      await run(world, { stand, start, settle });
+  test.for(VECTORS)('$name', async ({ needs = [], only = () => true, pool, run }, scene) => {
+    const missing = needs.filter((each) => world[each] === undefined);
+    if (missing.length > 0) scene.skip(`this balancer cannot be made to do: ${missing.join(', ')}`);
+    if (!only(world.balancer.capabilities)) scene.skip('this balancer cannot do that');
+    const stand = createBalancingStand({
+      clock: world.clock,
+      pools: [poolOf(pool)],
+      balancers: { edge: world.balancer },
     });
-  }
+    const start = async () => {
+      const life = await stand.life();
+      lives.push(life);
+      return life;
+    };
+    const settle = async () => {
+      stand.wish(serve(M1), serve(M2));
+      const life = await start();
+      await world.pass(3 * MINUTE);
+      expect(world.names()).toEqual(all());
+      expect(stand.states()).toEqual({ [M1]: 'active', [M2]: 'active' });
+      return life;
+    };
+    await run(world, { stand, start, settle });
+  });
 }
