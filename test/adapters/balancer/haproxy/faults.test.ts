@@ -264,7 +264,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     ['a path with a comment', { ...backend('http').spec, check: { by: 'http', path: '/#' } }],
   ] as const)('nothing but %s passes for one', async (_, spec) => {
     const { balancer, haproxy } = await stand();
-    const call = balancer.create({ port: 'http', spec } as never, null, OWNER, live());
+    const call = balancer.create({ port: 'http', spec }, null, OWNER, live());
     expect(await codeOf(call)).toBe('remote-failure');
     expect(await readdir(haproxy.poolsDir)).toEqual([]);
   });

@@ -1,0 +1,225 @@
+import type { BalancerCapabilities } from '../../adapters/balancer/port.ts';
+import {
+  isSameSpec,
+  type Desired,
+  type ObjectKind,
+  type Ref,
+} from '../../domain/balancing/objects.ts';
+import { codeOf } from '../../domain/errors.ts';
+import { must, StepFailed } from '../verdict.ts';
+import { type BalancerStage, desiredOf, isSame } from './stage.ts';
+
+/** One thing that a driver of load balancers is tested for. */
+export interface BalancerStep {
+  /** Names it on the command line; never changes. */
+  readonly id: string;
+  /** What is true when it passes. */
+  readonly title: string;
+  /** Whether it makes sense for a driver that can do so much. */
+  suits?(capabilities: BalancerCapabilities): boolean;
+  /** The step before without which it cannot be tried. */
+  readonly after?: string;
+  /** Answers a detail worth showing. @throws {StepFailed} */
+  run(stage: BalancerStage, signal: AbortSignal): Promise<string | void>;
+}
+
+const refOf = ({ made }: BalancerStage, kind: ObjectKind): Ref => {
+  const ref = made.get(kind);
+  must(ref !== undefined, `no ${kind} was made`);
+  return ref;
+};
+
+/** Makes one, waits for it, and keeps its ref. */
+async function make(stage: BalancerStage, desired: Desired, signal: AbortSignal): Promise<Ref> {
+  const { kind } = desired.spec;
+  const above = kind === 'backend' ? null : refOf(stage, kind === 'bind' ? 'frontend' : 'backend');
+  const ref = await stage.balancer.create(desired, above, stage.owner, { signal });
+  must(ref.kind === kind, `the ref of a ${kind} says ${ref.kind}`);
+  stage.made.set(kind, ref);
+  await stage.ready(ref, signal);
+  return ref;
+}
+
+const ORDER = ['backend', 'frontend', 'server', 'bind'] as const;
+
+async function mustFail(what: string, call: () => Promise<unknown>, code?: string): Promise<void> {
+  try {
+    await call();
+  } catch (error) {
+    const known = codeOf(error);
+    if (known !== 'internal' && (code === undefined || known === code)) return;
+    throw new StepFailed(`${what}: ${known} instead of ${code ?? 'an error of the port'}`, {
+      cause: error,
+    });
+  }
+  throw new StepFailed(`${what}: succeeded`);
+}
+
+const isSameSet = (one: readonly Ref[], other: readonly Ref[]): boolean =>
+  one.length === other.length && one.every((ref) => other.some((each) => isSame(ref, each)));
+
+/** Everything a driver is tested for, in order. */
+export const BALANCER_STEPS: readonly BalancerStep[] = [
+  {
+    id: 'nothing',
+    title: 'A pool of which there is nothing is empty, and that is no error',
+    async run(stage, signal) {
+      must(
+        (await stage.observe(signal)).length === 0,
+        'something is there before anything was made',
+      );
+    },
+  },
+  {
+    id: 'abort',
+    title: 'A call whose signal is aborted is cancelled',
+    async run({ balancer, owner }) {
+      const call = { signal: AbortSignal.abort() };
+      await mustFail('observe', () => balancer.observe(owner, call), 'cancelled');
+    },
+  },
+  {
+    id: 'creation',
+    title: 'One object of each kind is made, and gets ready',
+    after: 'nothing',
+    async run(stage, signal) {
+      const desired = desiredOf(stage);
+      for (const kind of ORDER) await make(stage, desired[kind], signal);
+    },
+  },
+  {
+    id: 'observation',
+    title: 'What was made is shown as it was asked for, with its parent and its owner',
+    after: 'creation',
+    async run(stage, signal) {
+      const desired = desiredOf(stage);
+      const all = await stage.observe(signal);
+      must(all.length === ORDER.length, `${all.length} objects are shown instead of 4`);
+      for (const kind of ORDER) {
+        const seen = await stage.see(refOf(stage, kind), signal);
+        const { spec } = desired[kind];
+        must(isSameSpec(seen.spec, spec), `${kind}: ${JSON.stringify(seen.spec)} is shown`);
+        must(seen.phase === 'ready', `${kind} is ${seen.phase}`);
+        must(seen.tagged, `${kind} is not marked as the pool's`);
+        must(seen.differs === undefined, `${kind} differs: ${seen.differs}`);
+        const parent = kind === 'backend' ? null : kind === 'bind' ? 'frontend' : 'backend';
+        const wanted = parent === null ? null : refOf(stage, parent).id;
+        must(seen.parentId === wanted, `${kind} has the parent ${seen.parentId}`);
+      }
+    },
+  },
+  {
+    id: 'repetition',
+    title: 'What is made again is the same, and there is no twin',
+    after: 'creation',
+    async run(stage, signal) {
+      const before = [...stage.made.values()];
+      const desired = desiredOf(stage);
+      for (const kind of ORDER) {
+        const known = refOf(stage, kind);
+        must(isSame(await make(stage, desired[kind], signal), known), `${kind} has another id now`);
+      }
+      const refs = (await stage.observe(signal)).map(({ ref }) => ref);
+      must(isSameSet(refs, before), `${refs.length} objects are there now`);
+    },
+  },
+  {
+    id: 'ownership',
+    title: 'Another pool sees nothing of it',
+    after: 'creation',
+    async run(stage, signal) {
+      const seen = await stage.observe(signal, stage.stranger);
+      must(seen.length === 0, `the other pool sees ${seen.length} objects`);
+    },
+  },
+  {
+    id: 'readings',
+    title: 'Of a server is shown what the driver says that it can show',
+    after: 'creation',
+    async run(stage, signal) {
+      const { sessions, health, drain } = stage.balancer.capabilities;
+      const { server = {} } = await stage.see(refOf(stage, 'server'), signal);
+      must(!sessions || server.sessions === 0, `it has ${server.sessions} connections`);
+      must(!health || server.health !== undefined, 'its health is not shown');
+      must(drain !== 'native' || server.mode !== undefined, 'its mode is not shown');
+    },
+  },
+  {
+    id: 'modes',
+    title: 'A server gets no connections before it is made active, and can be drained and cut off',
+    after: 'creation',
+    suits: ({ drain }) => drain === 'native',
+    async run(stage, signal) {
+      const { balancer, owner } = stage;
+      const ref = refOf(stage, 'server');
+      const modeOf = async () => (await stage.see(ref, signal)).server?.mode;
+      const first = await modeOf();
+      must(first !== 'active', 'a new server is active');
+      for (const mode of ['active', 'drain', 'drain', 'active', 'off', 'off', 'active'] as const) {
+        await balancer.setMember!(ref, mode, owner, { signal });
+        const seen = await modeOf();
+        must(seen === mode, `it was made ${mode}, and is ${seen}`);
+      }
+    },
+  },
+  {
+    id: 'update',
+    title: 'A health check and an address are changed in place',
+    after: 'creation',
+    suits: ({ update }) => update,
+    async run(stage, signal) {
+      const { balancer, owner } = stage;
+      const { backend, server } = desiredOf(stage);
+      const above = refOf(stage, 'backend');
+      const changed = [
+        [{ ...backend, spec: { ...backend.spec, check: { by: 'http', path: '/health' } } }, null],
+        [{ ...server, spec: { ...server.spec, address: '192.0.2.2' } }, above],
+      ] as const;
+      for (const [desired, parent] of changed) {
+        const { kind } = desired.spec;
+        const ref = refOf(stage, kind);
+        await balancer.update!(ref, desired, parent, owner, { signal });
+        await stage.ready(ref, signal);
+        const seen = await stage.see(ref, signal);
+        must(isSameSpec(seen.spec, desired.spec), `${kind}: ${JSON.stringify(seen.spec)} is shown`);
+      }
+      const refs = (await stage.observe(signal)).map(({ ref }) => ref);
+      must(isSameSet(refs, [...stage.made.values()]), 'something else is there now');
+    },
+  },
+  {
+    id: 'order',
+    title: 'What others hang on is not destroyed',
+    after: 'creation',
+    async run(stage, signal) {
+      const { balancer, owner } = stage;
+      const ref = refOf(stage, 'backend');
+      const refused = await balancer.destroy(ref, owner, { signal }).then(
+        () => false,
+        (error: unknown) => {
+          if (codeOf(error) === 'internal') throw error;
+          return true;
+        },
+      );
+      must(refused, 'a backend was destroyed that has a server and a frontend');
+      must((await stage.observe(signal)).length === ORDER.length, 'something went with it');
+    },
+  },
+  {
+    id: 'destruction',
+    title: 'All of it is destroyed, children first, and once more without an error',
+    after: 'creation',
+    async run(stage, signal) {
+      const { balancer, owner } = stage;
+      for (const kind of ['bind', 'server', 'frontend', 'backend'] as const) {
+        const ref = refOf(stage, kind);
+        await balancer.destroy(ref, owner, { signal });
+        await balancer.destroy(ref, owner, { signal });
+        const phase = await balancer.refresh(ref, owner, { signal });
+        must(phase === 'failed', `a ${kind} that is gone is ${phase}`);
+      }
+      const left = await stage.observe(signal);
+      must(left.length === 0, `${left.length} objects are left`);
+    },
+  },
+];
