@@ -93,6 +93,15 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     expect(await ask(haproxy.masterSocket, 'show proc')).toMatch(/master\s+3 \[failed: 0\]/);
   });
 
+  test('vector 23: a name that the operator has is refused before anything is written', async () => {
+    const { balancer, haproxy } = await stand();
+    const own = 'backend http.api.eu\n  mode tcp\n';
+    await writeFile(haproxy.baseFile, `${await readFile(haproxy.baseFile, 'utf8')}\n${own}`);
+    const call = balancer.create(backend('http'), null, OWNER, live());
+    await expect(call).rejects.toThrow(/HAProxy refuses it: .*http\.api\.eu/);
+    expect(await readdir(haproxy.poolsDir)).toEqual([]);
+  });
+
   test('vector 23: after a reload that failed the file is what it was, and the old worker serves', async () => {
     const { balancer, haproxy, file, servers, to } = await serving();
     const taken = await occupy();
