@@ -72,7 +72,7 @@ describe('access', () => {
     ['GET', `${LBAAS}/rule.json`, 404, {}, undefined],
   ])('%s %s is refused with %i', async (method, path, status, headers, body) => {
     const { call } = await start();
-    const reply = await call(method, path, body, headers as Record<string, string>);
+    const reply = await call(method, path, body, headers);
     expect(reply.status).toBe(status);
     expect(reply.body).toMatchObject({ error: { code: status }, debug: { source: 'fakengine' } });
   });

@@ -100,6 +100,13 @@ test('creating is safe to repeat: the same object is the answer', async () => {
   expect(posts(stand)).toBe(1);
 });
 
+test('what is gone is no success of whoever waits for it', async () => {
+  const stand = await createStand();
+  const ref = await stand.run(create(stand));
+  await stand.run(stand.balancer.destroy(ref, OWNER, { signal }));
+  expect(await stand.run(stand.balancer.refresh(ref, OWNER, { signal }))).toBe('failed');
+});
+
 test('an object of our name that another owner tagged is not taken', async () => {
   const stand = await createStand();
   const other = { ...OWNER, uid: 'uid-2' };
