@@ -1,4 +1,4 @@
-import { installState, isInstallationDue, isLost } from '../eligibility.ts';
+import { installState, isHeartbeating, isInstallationDue, isLost } from '../eligibility.ts';
 import { slotIdOf } from '../ids.ts';
 import type { HoldRow, MachineRow, SlotFacts } from '../machine.ts';
 import type { LossPolicy } from '../policy.ts';
@@ -131,6 +131,8 @@ function illnessOf(
     return row.agentStarted ? null : 'its agent is not started';
   }
   if (state === 'Running' && substate === 'silent') return SILENT;
+  // The agent that installed it reboots it next, and may not do so while it serves.
+  if (state === 'HandedOver' && isHeartbeating(row, nowMs, loss)) return 'its agent is still there';
   const isMember = (memberStates as readonly string[]).includes(state);
   const isWell = state !== 'Running' || substate === 'healthy' || substate === 'late';
   if (isMember && isWell) return null;
@@ -147,6 +149,9 @@ function doubtOf({ provider }: SlotFacts, { standings }: WishMoment): string | n
   return doubtful ? `it is silent, and the guard is ${doubtful.state}` : null;
 }
 
-/** Whether a machine's wish may change with the guard alone. */
+/** Whether a machine's wish may change with the guard, or with its last heartbeat's age, alone. */
 export const restsOnGuard = ({ state, substate }: MachineView): boolean =>
-  substate === 'silent' || substate === 'byOperator' || state === 'Deprovisioning';
+  substate === 'silent' ||
+  substate === 'byOperator' ||
+  state === 'Deprovisioning' ||
+  state === 'HandedOver';
