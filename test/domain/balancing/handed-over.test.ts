@@ -7,8 +7,10 @@ import { pool } from './pool.ts';
 
 const MINUTE = 60_000;
 const installed = {
-  ...{ requestGeneration: 2n, handedOutAtMs: NOW_MS - 30 * MINUTE },
-  ...{ reportGeneration: 2n, reportResult: 'Success' },
+  requestGeneration: 2n,
+  handedOutAtMs: NOW_MS - 30 * MINUTE,
+  reportGeneration: 2n,
+  reportResult: 'Success',
 } as const;
 
 /** What becomes of a machine whose system is in place, and whose agent was heard so long ago. */
