@@ -129,8 +129,9 @@ const NOTICED = `
     UNION ALL
     SELECT machine_id, process || ' ' || event FROM work_history WHERE seq > $2) lines
   JOIN machine_provided p USING (machine_id) GROUP BY 1`;
+/** Where somebody ordered it, the rung is followed by who, and why. */
 const ASKED = `
-  SELECT p.provider_id AS device, e.reason AS rung FROM slot_events e
+  SELECT p.provider_id AS device, substring(e.reason FROM '^[a-zA-Z]+') AS rung FROM slot_events e
     JOIN machine_provided p USING (machine_id)
   WHERE e.seq > $1 AND e.kind = 'recoveryAsked' ORDER BY e.seq`;
 

@@ -11,7 +11,7 @@ const PER_SECOND_MIN = 50;
 const HELD = 20;
 /** A client keeps its connection so long, which is shorter than the grace of a drain. */
 const HOLD_MS = [1_000, 5_000] as const;
-const AT_ONCE = 2;
+const AT_ONCE = 3;
 const BUDGET = { percent: 25, perGroupMax: 10, fleetMax: 50 };
 const SETTLED_MS = 90_000;
 const ROLLED_MS = 400_000;

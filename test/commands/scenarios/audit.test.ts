@@ -85,7 +85,7 @@ test('the log tells what was asked of which machine, and who was noticed at all'
   const mark = await audit.mark();
   await event('b', 'recoveryAsked', 'restartingAgent');
   await event('b', 'recoveryAsked', 'rebooting');
-  await event('c', 'recoveryAsked', 'rebooting');
+  await event('c', 'recoveryAsked', 'rebooting, ordered by ann: a new kernel');
   await event('d', 'recovered', 'rebooting');
   expect(await audit.asked(mark)).toEqual({ restartingAgent: 1, rebooting: 2 });
   expect(Object.fromEntries(await audit.askedOf(mark))).toEqual({
