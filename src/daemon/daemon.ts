@@ -94,6 +94,8 @@ async function build(means: Built): Promise<Daemon> {
     unlisted: parts.health.unlisted,
     guardChanges$: parts.guardChanges,
     budget: parts.permits.use,
+    pools: parts.poolsView.pools,
+    poolChanges$: parts.poolsView.changes$,
     facts: (slot) => mirror.facts().get(slot as Slot),
     self: () => keeper.current()?.sessionId ?? null,
     nowMs: mirror.nowMs,

@@ -1,4 +1,4 @@
-import { map, merge, NEVER, type Observable } from 'rxjs';
+import { map, merge, type Observable } from 'rxjs';
 import type { Board, BoardChange, BoardEntry } from '../actors/board.ts';
 import type { GuardView } from '../actors/guard/watch.ts';
 import type {
@@ -25,10 +25,10 @@ export interface FleetViewDeps {
   /** Fires when the guard stands differently, or another provider cannot be listed. */
   readonly guardChanges$: Observable<void>;
   readonly budget: () => readonly BudgetSummary[];
-  /** How the pools stand at their balancers; none when absent. */
-  readonly pools?: () => readonly PoolSummary[];
+  /** How the pools stand at their balancers. */
+  readonly pools: () => readonly PoolSummary[];
   /** Fires when one of them stands differently. */
-  readonly poolChanges$?: Observable<void>;
+  readonly poolChanges$: Observable<void>;
   readonly facts: (slot: string) => SlotFacts | undefined;
   /** The live session of this daemon. */
   readonly self: () => SessionId | null;
@@ -38,7 +38,7 @@ export interface FleetViewDeps {
 
 /** The board and the guard in the words of the console. */
 export function fleetView(deps: FleetViewDeps): FleetView {
-  const { board, facts, self, nowMs, pools = () => [], poolChanges$ = NEVER } = deps;
+  const { board, facts, self, nowMs, pools, poolChanges$ } = deps;
   const counts = (): StateCounts => {
     const found = board.counts();
     return Object.fromEntries(STATES.map((state) => [state, found[state] ?? 0])) as StateCounts;

@@ -19,6 +19,7 @@ import type { ProviderName } from '../domain/ids.ts';
 import { guardPolicyOf } from './guard-policy.ts';
 import { openBalancers } from './balancers.ts';
 import type { Means, Ports } from './ports.ts';
+import { createPoolsView } from './pools-view.ts';
 import { openProviders } from './providers.ts';
 import { withTimeLimit } from './time-limit.ts';
 
@@ -128,6 +129,7 @@ export async function openParts(means: Means, ports: Ports) {
     onFacts: (facts, changed) => {
       permits.offer(facts, changed);
       wishes.onFacts(facts, changed);
+      poolsView.onFacts(facts, changed);
     },
     onView: (view) => {
       board.onView(view);
@@ -147,6 +149,14 @@ export async function openParts(means: Means, ports: Ports) {
     clock,
   });
   means.closer.add('wishes', () => wishes.stop());
+  const poolsBoard = createPoolsBoard();
+  const poolsView = createPoolsView({
+    pools,
+    balancers: config.balancers,
+    mirror,
+    board: poolsBoard,
+    poolChanges$: poolChanges,
+  });
   daemons = () => Math.max(1, mirror.sessions().length);
   const openLeases = () =>
     createLeases({
@@ -191,7 +201,8 @@ export async function openParts(means: Means, ports: Ports) {
     pools,
     balancers,
     wishes,
-    poolsBoard: createPoolsBoard(),
+    poolsBoard,
+    poolsView,
     poolChanges,
     /** Jobs of balancers are given back when what is under way at them has ended. */
     balancerLeases: openLeases(),

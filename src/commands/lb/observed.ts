@@ -4,8 +4,6 @@ import { silentLog } from '../../adapters/log/port.ts';
 import { silentMetrics } from '../../adapters/metrics/port.ts';
 import { poolsOf } from '../../config.ts';
 import { openBalancer } from '../../daemon/balancers.ts';
-import type { SeenPool } from '../../daemon/pool-summaries.ts';
-import { machineOf } from '../../domain/balancing/desired.ts';
 import type { Observed } from '../../domain/balancing/objects.ts';
 import type { Pool } from '../../domain/balancing/pools.ts';
 import { explain, FleetError, UsageError } from '../../domain/errors.ts';
@@ -84,19 +82,3 @@ async function readOne(
     return { ...about, observed: null, failure: explain(error) };
   }
 }
-
-/** What the servers of each machine show: the worst health of them, and the sum of their sessions. */
-export function sightsIn(observed: readonly Observed[]): SeenPool['members'] {
-  const servers = observed.filter(({ spec }) => spec.kind === 'server');
-  const byMachine = Map.groupBy(servers, ({ spec }) => machineOf(spec.name));
-  const sights = [...byMachine].map(([machine, own]) => {
-    const healths = own.flatMap(({ server }) => server?.health ?? []);
-    const counts = own.map(({ server }) => server?.sessions);
-    const known = counts.filter((count) => count !== undefined);
-    const health = BAD_FIRST.find((each) => healths.includes(each)) ?? null;
-    const sessions = known.length < counts.length ? null : known.reduce((a, b) => a + b, 0);
-    return [machine, { health, sessions }] as const;
-  });
-  return new Map(sights);
-}
-const BAD_FIRST = ['down', 'unknown', 'up'] as const;

@@ -1,16 +1,17 @@
 import { createHash } from 'node:crypto';
-import { canonicalAddress } from '../../domain/balancing/addresses.ts';
 import { desiredOf, machineOf, type PlacedMember } from '../../domain/balancing/desired.ts';
 import type { MemberRow } from '../../domain/balancing/members.ts';
 import type { Desired } from '../../domain/balancing/objects.ts';
 import { planOf, type Action, type Plan } from '../../domain/balancing/plan.ts';
 import { newPool, type PoolRow } from '../../domain/balancing/pool-row.ts';
+import { memberAddress } from '../../domain/balancing/wish.ts';
 import type { MachineId } from '../../domain/ids.ts';
 import type { MachineRow } from '../../domain/machine.ts';
 import { readFleet, type Means, type Told } from '../machine/command.ts';
 import { columnLines, noteLines, paragraph } from '../machine/layout.ts';
 import type { RecordedFleet } from '../machine/recorded-fleet.ts';
 import { jsonLine } from '../text-table.ts';
+import { planMembers, type MemberPlan } from './plan-members.ts';
 import { poolsNamed, readAtBalancers, type Looking, type PoolThere } from './observed.ts';
 
 export interface PlanOptions extends Looking {
@@ -28,6 +29,8 @@ interface PoolPlan {
   readonly failure: string | null;
   /** Members that are to have no server, and why. */
   readonly leftOut: ReadonlyMap<MachineId, string>;
+  /** What would become of its members. */
+  readonly members: MemberPlan;
   /** Why nothing would be done though there is something to do; null: it would. */
   readonly held: string | null;
 }
@@ -50,11 +53,13 @@ export async function poolPlan(options: PlanOptions, means: Means): Promise<Told
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-function planFor(
-  { pool, balancer, capabilities, observed, failure }: PoolThere,
-  { read }: Pick<RecordedFleet, 'read'>,
-): PoolPlan {
-  const row = read.pools.find((each) => each.pool === pool.pool && each.balancer === balancer);
+function planFor(there: PoolThere, fleet: RecordedFleet): PoolPlan {
+  const { pool, balancer, capabilities, observed, failure } = there;
+  const { read } = fleet;
+  const name = { pool: pool.pool, balancer };
+  const row =
+    read.pools.find((each) => each.pool === name.pool && each.balancer === balancer) ??
+    newPool(name);
   const members = read.machines.flatMap((machine) =>
     machine.members
       .filter((each) => each.pool === pool.pool && each.balancer === balancer)
@@ -63,11 +68,13 @@ function planFor(
   const served = members.filter(({ member }) => member.state !== 'drained');
   const placed = served.map(({ machine }): PlacedMember => ({
     machineId: machine.machineId,
-    address: addressOf(machine) ?? seenAt(machine.machineId, observed),
+    address:
+      memberAddress(machine.provided?.address ?? null) ?? seenAt(machine.machineId, observed),
   }));
   const { objects, leftOut } = desiredOf(pool, placed, sha256);
-  const { tornDown, accepted } = row ?? newPool({ pool: pool.pool, balancer });
-  const about = { pool: pool.pool, balancer, leftOut, held: heldBy(row), failure };
+  const { tornDown, accepted } = row;
+  const held = heldBy(row);
+  const about = { ...name, leftOut, held, failure, members: planMembers(there, row, fleet) };
   if (observed === null || capabilities === null) return { ...about, plan: null };
   return {
     ...about,
@@ -87,27 +94,22 @@ const NOTHING: readonly Desired[] = [];
 const idOf = ({ machine }: { readonly machine: MachineRow }): MachineId => machine.machineId;
 const isLetGo = ({ state }: MemberRow): boolean => state === 'draining' || state === 'drained';
 
-/** Of a machine's `host` or `host:port`; null: that is no address. */
-function addressOf({ provided }: MachineRow): string | null {
-  const text = provided?.address ?? '';
-  const [, bracketed, plain] = /^(?:\[([^\]]+)\]|([^:]+))(?::\d+)?$/.exec(text) ?? [];
-  return canonicalAddress(text) ?? canonicalAddress(bracketed ?? plain ?? '');
-}
-
 const seenAt = (machine: MachineId, observed: PoolThere['observed']): string | null => {
   const specs = (observed ?? []).map(({ spec }) => spec);
   const own = specs.find((spec) => spec.kind === 'server' && machineOf(spec.name) === machine);
   return own?.kind === 'server' ? own.address : null;
 };
 
-const heldBy = (row: PoolRow | undefined): string | null => {
-  if (row?.paused) return `paused by ${row.paused.by}: ${row.paused.reason}`;
-  return row?.frozen ? `frozen: ${row.frozen.reason}` : null;
+const heldBy = (row: PoolRow): string | null => {
+  if (row.paused) return `paused by ${row.paused.by}: ${row.paused.reason}`;
+  return row.frozen ? `frozen: ${row.frozen.reason}` : null;
 };
 
-const asJson = ({ pool, balancer, plan, failure, leftOut, held }: PoolPlan) => ({
+const asJson = ({ pool, balancer, plan, failure, leftOut, held, members }: PoolPlan) => ({
   pool,
   balancer,
+  members: members.moves,
+  panic: members.panic,
   ...(plan === null
     ? { failure }
     : {
@@ -143,14 +145,21 @@ const STAGE_WORDS: Readonly<Record<Plan['stage'], string>> = {
   settled: 'nothing: all is as desired',
 };
 
-function inWords(
-  { pool, balancer, plan, failure, leftOut, held }: PoolPlan,
-  width: number,
-): string {
+function inWords(planned: PoolPlan, width: number): string {
+  const { pool, balancer, plan, failure, leftOut, held, members } = planned;
   const place = `${pool} at ${balancer}`;
-  const left = [...leftOut].map(([machine, why]) =>
-    noteLines(`machine ${machine} gets no server: ${why}`, width),
-  );
+  const left = [
+    ...members.moves.flatMap(({ member, from, to, why }) => [
+      `    ${member}: ${to === null ? `stays ${from ?? 'out'}` : `${from ?? 'not a member'} → ${to}`}`,
+      ...(why === null ? [] : [noteLines(`  ${why}`, width)]),
+    ]),
+    ...members.panic.map((member) =>
+      noteLines(`${member} would be dropped, and is not: too many at once`, width),
+    ),
+    ...[...leftOut].map(([machine, why]) =>
+      noteLines(`machine ${machine} gets no server: ${why}`, width),
+    ),
+  ];
   if (plan === null) {
     return [paragraph(`${place}: cannot be read: ${failure}`, width), ...left].join('\n');
   }

@@ -2,11 +2,12 @@ import type { MemberSummary, PoolSummary } from '../../console/port.ts';
 import { poolsOf } from '../../config.ts';
 import { poolSummaries, type SeenPool } from '../../daemon/pool-summaries.ts';
 import { mergedAddresses, type Addresses } from '../../domain/balancing/merged-addresses.ts';
+import { sightsOf } from '../../domain/balancing/sights.ts';
 import { readFleet, type Means, type Told } from '../machine/command.ts';
 import { columnLines, noteLines, paragraph, spanText, whenText } from '../machine/layout.ts';
 import { slotOfRow, type RecordedFleet } from '../machine/recorded-fleet.ts';
 import { jsonLine } from '../text-table.ts';
-import { noSuchPool, readAtBalancers, sightsIn, type Looking, type PoolThere } from './observed.ts';
+import { noSuchPool, readAtBalancers, type Looking, type PoolThere } from './observed.ts';
 
 export interface StatusOptions extends Looking {
   /** Only this one; all when absent. */
@@ -83,7 +84,7 @@ export function summariesOf(
   });
 }
 
-function seenOf({ observed }: PoolThere): SeenPool {
+function seenOf({ pool, observed }: PoolThere): SeenPool {
   const addresses = new Map<string, readonly number[]>();
   for (const { spec } of observed ?? []) {
     if (spec.kind !== 'bind') continue;
@@ -93,7 +94,7 @@ function seenOf({ observed }: PoolThere): SeenPool {
       ports.toSorted((a, b) => a - b),
     );
   }
-  return { members: sightsIn(observed ?? []), addresses };
+  return { members: sightsOf(pool, observed ?? []), addresses };
 }
 
 const failureOf = (

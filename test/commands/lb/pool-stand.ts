@@ -76,6 +76,12 @@ export function poolStand(): PoolStand {
   const config = { ...stand.means.config, balancers, pools, fleet };
   return {
     ...stand,
+    add(at, change = {}) {
+      const id = stand.add(at, change);
+      const { row } = stand.bmdb.tables.machines.get(id)!;
+      Object.assign(row, { provided: { ...row.provided!, address: `10.0.0.${at}:22` } });
+      return id;
+    },
     means: { ...stand.means, config } satisfies Means,
     drivers,
     asked,

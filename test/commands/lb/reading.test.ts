@@ -25,8 +25,7 @@ const fitting = (text: string) =>
 
 /** Two machines that serve at `edge`, one of which is drained just now. */
 async function addMembers() {
-  s.add(1);
-  s.add(2);
+  for (const at of [1, 2]) s.add(at);
   const { session, leases } = await s.tend();
   await session.balancing.note(leases.edge, API_EDGE, { state: 'settled', settled: true });
   const to = (state: 'joining' | 'active') =>
@@ -195,6 +194,29 @@ describe('plan', () => {
     expect((await plan()).text).toMatch(
       /^api at edge: nothing, since it is paused by eva: it moves$/m,
     );
+  });
+
+  test('tells who would join, who would be let go and why, and who waits for whom', async () => {
+    await addMembers();
+    const nowMs = s.clock.now();
+    for (const at of [1, 2]) {
+      const { row } = s.bmdb.tables.machines.get(idOf(at))!;
+      Object.assign(row, { heartbeat: { atMs: nowMs, bootId: 'boot-1' } });
+    }
+    s.add(3);
+    await s.verb({ verb: 'hold', kind: 'no-serve', untilMs: null }, 'metal/slot-1');
+    s.show('edge', []);
+    s.show('cloud', []);
+    const { text } = await plan();
+    expect(text).toMatch(/^ {4}metal\/slot-3: not a member → joining$/m);
+    expect(text).toMatch(
+      /^ {4}metal\/slot-1: stays active\n {6}ann: because; not before another is active/m,
+    );
+    const json = JSON.parse((await plan({ json: true })).text);
+    expect(json.pools[0].members).toEqual(
+      expect.arrayContaining([{ member: 'metal/slot-3', from: null, to: 'joining', why: null }]),
+    );
+    expect(s.asked.filter((what) => !/ (observe|close)$/.test(what))).toEqual([]);
   });
 
   test('of a pool that there is not is a mistake', async () => {
