@@ -1,5 +1,6 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { PoolVerb } from '../../domain/machine.ts';
+import { parseDuration } from '../../settings/duration.ts';
 import {
   askOptionsOf,
   asking,
@@ -13,6 +14,7 @@ import {
 } from '../machine/flags.ts';
 import { untilMsOf, whenOf, type When } from '../machine/options.ts';
 import type { Wish } from '../machine/verbs.ts';
+import type { ReportFormat } from '../provider-test.ts';
 
 /** Adds `lb` and its commands; answers it, so that others can be added. */
 export function addBalancerCommands(cli: Command, version: string): Command {
@@ -38,8 +40,66 @@ export function addBalancerCommands(cli: Command, version: string): Command {
   addPoolVerb(lb, 'resume', 'resume-pool', 'end a pause, or a tear-down');
   addPoolVerb(lb, 'thaw', 'thaw-pool', 'accept what the panic guard froze, and go on');
   addPoolVerb(lb, 'teardown', 'teardown-pool', 'remove all of it from the balancers');
+  addTest(lb, version);
   return lb;
 }
+
+interface TestFlags {
+  readonly config: string;
+  readonly address: string;
+  readonly port: number;
+  readonly only: readonly string[];
+  readonly timeout: number;
+  readonly format: ReportFormat;
+}
+
+const TEST_HELP = `
+It makes a pool of its own at the balancer, looks at it, changes it and removes it, whatever happens.
+Nothing of other pools is touched. Clients are taken in at --address and --port, which nobody else may
+use; no connection goes anywhere, since its only machine is at an address for documentation.
+
+Exit codes: 0 passed; 1 failed; 2 wrong usage or configuration; 3 passed, but something was left
+behind; 130 interrupted.`;
+
+function addTest(lb: Command, version: string): void {
+  lb.command('test <driver>')
+    .description('put a driver to the test; <driver> may be the name of a configured balancer')
+    .requiredOption('--config <file>', 'configuration; only its balancers are read')
+    .option('--address <ip>', 'where the test takes clients in', '127.0.0.1')
+    .option('--port <port>', 'and its port', portOf, 42_037)
+    .option('--only <ids>', 'only these steps, and what they build on; commas between', wordsOf, [])
+    .addOption(
+      new Option('--timeout <duration>', 'of all steps together')
+        .argParser(durationOf)
+        .default(30 * 60_000, '30m'),
+    )
+    .addOption(
+      new Option('--format <format>', 'of the report')
+        .choices(['text', 'json', 'junit'])
+        .default('text'),
+    )
+    .addHelpText('after', TEST_HELP)
+    .action(async (balancer: string, { config, timeout, ...rest }: TestFlags) => {
+      const { balancerTest } = await import('./test.ts');
+      const options = { ...rest, balancer, configFile: config, timeoutMs: timeout, version };
+      process.exitCode = await balancerTest(options);
+    });
+}
+
+const PORT_MAX = 65_535;
+const portOf = (text: string): number => {
+  if (/^[1-9]\d{0,4}$/.test(text) && Number(text) <= PORT_MAX) return Number(text);
+  throw new InvalidArgumentError('Give a port from 1 to 65535.');
+};
+const durationOf = (text: string): number => {
+  const durationMs = parseDuration(text);
+  if (durationMs !== null && durationMs > 0) return durationMs;
+  throw new InvalidArgumentError('Give a duration such as 30m or 2h.');
+};
+const wordsOf = (text: string, before: readonly string[]): string[] => [
+  ...before,
+  ...text.split(',').map((word) => word.trim()),
+];
 
 interface DrainFlags extends VerbFlags {
   readonly force: boolean;

@@ -1,0 +1,145 @@
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { z } from 'zod';
+import { BALANCER_DRIVERS } from '../../adapters/balancer/drivers.ts';
+import type { BalancerDriver } from '../../adapters/balancer/port.ts';
+import { systemClock, systemRandom } from '../../adapters/clock/system-clock.ts';
+import { silentLog } from '../../adapters/log/port.ts';
+import { silentMetrics } from '../../adapters/metrics/port.ts';
+import { type BalancerSettings, balancersSchema } from '../../config/balancer-schema.ts';
+import { describeFaults, faultsOf } from '../../config/faults.ts';
+import { noSource, readYaml } from '../../config/source.ts';
+import {
+  balancerHeading,
+  balancerJson,
+  balancerJunit,
+  balancerStepLine,
+  balancerSummary,
+} from '../../conformance/balancer/report.ts';
+import { chooseBalancerSteps, runBalancerConformance } from '../../conformance/balancer/run.ts';
+import { openBalancer } from '../../daemon/balancers.ts';
+import { canonicalAddress } from '../../domain/balancing/addresses.ts';
+import { UsageError } from '../../domain/errors.ts';
+import type { ReportFormat } from '../provider-test.ts';
+import { watchForEnd } from '../signals.ts';
+
+export interface BalancerTestOptions {
+  /** A configured balancer's name; or a driver's, where one balancer has it. */
+  readonly balancer: string;
+  readonly configFile: string;
+  /** Where the test's pool takes clients in. */
+  readonly address: string;
+  readonly port: number;
+  readonly only: readonly string[];
+  /** Of all steps together, and then of the removal. */
+  readonly timeoutMs: number;
+  readonly format: ReportFormat;
+  readonly version: string;
+}
+
+/** What it runs in; the real world where nothing else is given. */
+export interface BalancerTestAround {
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly drivers?: ReadonlyMap<string, BalancerDriver>;
+  readonly write?: (text: string) => void;
+  /** Ends the test before its time, as Ctrl-C does. */
+  readonly signal?: AbortSignal;
+}
+
+const EXIT_FAILED = 1;
+const EXIT_LEFT_BEHIND = 3;
+const EXIT_INTERRUPTED = 130;
+const READY_MS = 5 * 60_000;
+
+/**
+ * `shepherd lb test`: puts the driver of a configured balancer to the test, on a pool of the test's own
+ * that is removed again, and prints a report. Answers the exit code: 0 passed, 1 failed, 3 passed and
+ * left something behind, 130 interrupted.
+ * @throws {UsageError} the options or the configuration have mistakes.
+ */
+export async function balancerTest(
+  options: BalancerTestOptions,
+  around: BalancerTestAround = {},
+): Promise<number> {
+  const { drivers = BALANCER_DRIVERS } = around;
+  const write = around.write ?? ((text: string) => void process.stdout.write(text));
+  const steps = chooseBalancerSteps(options.only);
+  const address = canonicalAddress(options.address);
+  if (address === null) throw new UsageError(`${options.address} is no IP address`);
+  const [name, settings] = settingsOf(options, around.env ?? process.env, drivers);
+  const [clock, random] = [systemClock, systemRandom];
+  const run = random.uuid().slice(0, 8);
+  const poolOf = (pool: string) => ({
+    pool,
+    uid: `shepherd-lb-test-${pool}`,
+    suffix: `${pool}.test`,
+  });
+  const [owner, stranger] = [poolOf(`own-${run}`), poolOf(`other-${run}`)];
+  const means = { clock, random, log: silentLog, metrics: silentMetrics, drivers };
+  const balancer = openBalancer(name, settings, { ...means, version: options.version });
+  const isText = options.format === 'text';
+  if (isText) write(balancerHeading(name, settings.driver, owner.suffix));
+  const stopping = new AbortController();
+  const release = around.signal
+    ? () => undefined
+    : watchForEnd(clock, {
+        stop: () => stopping.abort(),
+        abandon: () => void process.stderr.write(`shepherd: ${owner.suffix} may be left\n`),
+      });
+  try {
+    const report = await runBalancerConformance(
+      {
+        ...{ balancer, owner, stranger, clock, readyMs: READY_MS },
+        bind: { address, number: options.port },
+      },
+      {
+        ...{ name, driver: settings.driver, steps, timeoutMs: options.timeoutMs },
+        signal: around.signal ?? stopping.signal,
+        ...(isText && { onResult: (result) => write(balancerStepLine(result)) }),
+      },
+    );
+    write(REPORTS[options.format](report));
+    if (report.interrupted) return EXIT_INTERRUPTED;
+    if (!report.passed) return EXIT_FAILED;
+    const isClean = report.leftBehind.length === 0 && report.cleanUpErrors.length === 0;
+    return isClean ? 0 : EXIT_LEFT_BEHIND;
+  } finally {
+    release();
+  }
+}
+
+const REPORTS = { text: balancerSummary, json: balancerJson, junit: balancerJunit } as const;
+
+/** Reads `balancers` of the configuration, and nothing else of it. */
+function settingsOf(
+  { balancer: wanted, configFile }: BalancerTestOptions,
+  env: Readonly<Record<string, string | undefined>>,
+  drivers: ReadonlyMap<string, BalancerDriver>,
+): readonly [name: string, settings: BalancerSettings] {
+  const { value } = readYaml(textOf(configFile), configFile);
+  const whole = { balancers: (value as { readonly balancers?: unknown }).balancers };
+  const around = { env, baseDirectory: dirname(resolve(configFile)), checkFiles: true };
+  const schema = z.object({ balancers: balancersSchema(around, drivers) });
+  const read = schema.safeParse(whole);
+  if (!read.success) {
+    const faults = faultsOf(read.error, schema, whole);
+    throw new UsageError(describeFaults(faults, { ...noSource, name: configFile }));
+  }
+  const entries = Object.entries(read.data.balancers);
+  const byName = entries.find(([name]) => name === wanted);
+  const byDriver = entries.filter(([, { driver }]) => driver === wanted);
+  const found = byName ?? (byDriver.length === 1 ? byDriver[0] : undefined);
+  if (found) return found;
+  const known = entries.map(([name]) => name).join(', ') || 'none';
+  throw new UsageError(
+    `no balancer, and not just one driver, is named ${wanted}; there is ${known}`,
+  );
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    throw new UsageError('the configuration cannot be read; name another with --config', { cause });
+  }
+}
