@@ -1,0 +1,177 @@
+import { expect } from 'vitest';
+import { createAnexiaBalancer } from '../../../src/adapters/balancer/anexia/anexia-balancer.ts';
+import { createThrottle } from '../../../src/adapters/balancer/anexia/throttle.ts';
+import { silentLog } from '../../../src/adapters/log/port.ts';
+import type { ObjectKind } from '../../../src/domain/balancing/objects.ts';
+import { startFakengine } from '../../../src/simulator/fakengine/fakengine.ts';
+import type { FakengineOptions } from '../../../src/simulator/fakengine/options.ts';
+import { createSeededRandom, createSimulatedClock } from '../../doubles/simulated-clock.ts';
+import { pool } from '../../domain/balancing/pool.ts';
+import type { VectorWorld } from './vectors.ts';
+
+const RESOURCES = '/api/core/v1/resource.json';
+const TAGGING = `${RESOURCES}/{id}/tags/{tag}`;
+const OPERATIONS: Readonly<Record<string, string>> = {
+  POST: 'create',
+  PUT: 'update',
+  DELETE: 'destroy',
+};
+/** Turns of the event loop without a request under way, after which none comes by itself. */
+const QUIET_TURNS = 4;
+
+/** The Engine's driver and its emulator, over real HTTP, as a world of the vectors. */
+export async function engineWorld(options: Partial<FakengineOptions> = {}): Promise<VectorWorld> {
+  const clock = createSimulatedClock();
+  const fake = await startFakengine({
+    listen: { host: '127.0.0.1', port: 0 },
+    clock: { now: clock.now, setTimeout, clearTimeout: (id) => clearTimeout(id as never) },
+    ...options,
+  });
+  const [loadBalancer = ''] = fake.loadBalancers;
+  const tag = `shepherd-pool=${pool().uid}`;
+  let inFlight = 0;
+  const balancer = createAnexiaBalancer(
+    {
+      baseUrl: fake.url,
+      token: { reference: '${TOKEN}', read: () => fake.tokens.api, toJSON: () => '${TOKEN}' },
+      loadBalancer,
+      pageSize: 100,
+      allowInsecureHttp: false,
+    },
+    {
+      throttle: createThrottle(clock),
+      context: {
+        name: 'edge',
+        clock,
+        random: createSeededRandom(1),
+        log: silentLog,
+        userAgent: 'shepherd/test',
+        metrics: { request: () => undefined, inFlight: (_, by) => void (inFlight += by) },
+      },
+    },
+  );
+
+  const names = new Map<string, string>();
+  const todo: Promise<unknown>[] = [];
+  let told = 0;
+  let ours = 0;
+  const find = (kind: ObjectKind, name: string) => {
+    const found = fake.objects().find((one) => one.kind === kind && one.name.startsWith(name));
+    return found ?? expect.unreachable(`there is no ${kind} ${name}`);
+  };
+  /** What somebody else does: it is not counted. */
+  const call = async (method: string, path: string, body?: unknown): Promise<string> => {
+    ours += 1;
+    const headers = {
+      authorization: `Token ${fake.tokens.api}`,
+      'content-type': 'application/json',
+      'user-agent': 'somebody else',
+    };
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const response = await fetch(fake.url + path, { method, headers, ...sent });
+    expect(response.status).toBeLessThan(300);
+    const text = await response.text();
+    told = fake.requests().length;
+    return text === '' ? '' : String((JSON.parse(text) as { identifier?: string }).identifier);
+  };
+  const make = async (kind: ObjectKind, body: object, marked: string): Promise<void> => {
+    const id = await call('POST', `/api/LBaaS/v1/${kind}.json`, body);
+    await call('POST', `${RESOURCES}/${id}/tags/${encodeURIComponent(marked)}`, '');
+  };
+
+  async function quiet(): Promise<void> {
+    for (let turns = 0; turns < QUIET_TURNS; turns = inFlight > 0 ? 0 : turns + 1) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    for (const { id, name } of fake.objects()) names.set(id, name);
+  }
+
+  return {
+    clock,
+    balancer,
+    async pass(ms) {
+      await Promise.all(todo.splice(0));
+      const endMs = clock.monotonic() + ms;
+      for (;;) {
+        await quiet();
+        const next = clock.untilNext();
+        if (next === null || clock.monotonic() + next > endMs) break;
+        clock.increment(next);
+      }
+      clock.increment(endMs - clock.monotonic());
+      await quiet();
+    },
+    names: () =>
+      fake
+        .objects()
+        .filter(({ tags }) => tags.includes(tag))
+        .map(({ kind, name }) => `${kind} ${name}`)
+        .toSorted(),
+    takeWrites() {
+      const since = fake.requests(told);
+      told = fake.requests().length;
+      return since
+        .filter(({ method, route, executed }) => method !== 'GET' && route !== TAGGING && executed)
+        .map(({ method, path, body }) => {
+          const named = (body as { name?: string } | null)?.name;
+          return `${OPERATIONS[method]} ${named ?? names.get(path.split('/').at(-1)!) ?? path}`;
+        });
+    },
+    calls: () => fake.requests().length - ours,
+    async end() {
+      await balancer.close();
+      expect(fake.complaints()).toEqual([]);
+      await fake.close();
+    },
+    addServer(name) {
+      const backend = find('backend', `${name.split('.')[1]}.`).id;
+      todo.push(make('server', { name, ip: '10.0.0.3', port: 1, check: 'disabled', backend }, tag));
+    },
+    twin(kind, name) {
+      const { fields, name: whole } = find(kind, name);
+      todo.push(make(kind, { name: whole, ...fields }, tag));
+    },
+    untag: (kind, name) =>
+      void todo.push(
+        call('DELETE', `${RESOURCES}/${find(kind, name).id}/tags/${encodeURIComponent(tag)}`),
+      ),
+    foreign(kind, name) {
+      if (kind !== 'backend') return;
+      const body = { name, mode: 'tcp', load_balancer: loadBalancer };
+      todo.push(make(kind, body, 'shepherd-pool=another'));
+    },
+    fail(kind, name, stubborn) {
+      const { id, name: whole } = find(kind, name);
+      fake.setState(id, '2');
+      const match = { method: 'PUT', name: whole };
+      if (stubborn) fake.addFault({ match, times: 1_000, effect: { type: 'deploymentError' } });
+    },
+    lose: (kind, name) =>
+      void todo.push(call('DELETE', `/api/LBaaS/v1/${kind}.json/${find(kind, name).id}`)),
+    holdBack: (kind, name) => fake.setState(find(kind, name).id, '4'),
+    inject(operation, effect, times = 1) {
+      const status = { type: 'status', code: 500 } as const;
+      if (operation === 'observe') {
+        // A read is sent three times.
+        const match = { method: 'GET', route: RESOURCES };
+        fake.addFault({ match, times: 3 * times, effect: status });
+      } else if (operation === 'destroy') {
+        fake.addFault({ match: { method: 'DELETE' }, times, effect: status });
+      } else if (effect === 'untagged') {
+        fake.addFault({ match: { route: TAGGING }, times: 3 * times, effect: status });
+      } else {
+        const phase = effect === 'failAfter' ? 'after' : 'before';
+        const match = { method: 'POST', kind: 'backend' } as const;
+        fake.addFault({ match, times, effect: { type: 'drop', phase } });
+      }
+    },
+    throttle(ms) {
+      const headers = { 'retry-after': String(ms / 1_000) };
+      fake.addFault({ times: 1, effect: { type: 'status', code: 429, headers } });
+    },
+    cutOff(isCut) {
+      if (isCut) fake.addFault({ id: 'cut', effect: { type: 'drop', phase: 'before' } });
+      else fake.removeFault('cut');
+    },
+  };
+}
