@@ -1,12 +1,15 @@
 import type { EventObject } from 'xstate';
 import {
   HostKeyRejected,
+  LeaseLost,
   NothingToDo,
   SessionExpired,
   Unreachable,
 } from '../../src/domain/errors.ts';
 import { machineId } from '../../src/domain/ids.ts';
 import { RUNGS } from '../../src/domain/machine.ts';
+import { STAGES } from '../../src/domain/balancing/plan.ts';
+import { balancer } from '../../src/machines/balancer.ts';
 import { deprovision } from '../../src/machines/deprovision.ts';
 import { fleet } from '../../src/machines/fleet.ts';
 import type { LifecycleContext } from '../../src/machines/lifecycle-setup.ts';
@@ -208,6 +211,40 @@ export const provisionerSubject: Subject = {
   },
   actions: ['reportRound', 'reportPause', 'reportFailure'],
   keyOf: ({ context }) => context['planned'] === 0,
+};
+
+const lostLease = new LeaseLost('the job is of another daemon now');
+const standing = { isPaused: false, generation: 0, failures: 0, retryAtMs: null };
+const poolStep = { done: [undefined], errors: [fault, lostLease] };
+
+export const balancerSubject: Subject = {
+  chart: balancer,
+  input: { pool: 'api', balancer: 'edge' },
+  events: () =>
+    (['members.changed', 'desired.changed', 'pool.pause', 'pool.resume', 'pool.stop'] as const).map(
+      (type) => ({ type }),
+    ),
+  services: {
+    takeLease: {
+      done: [standing, { ...standing, isPaused: true }, { ...standing, failures: 2 }],
+      errors: [lostLease],
+    },
+    observe: poolStep,
+    check: { done: STAGES.map((stage) => ({ stage, againMs: null })), errors: [fault, lostLease] },
+    recover: poolStep,
+    destroy: poolStep,
+    create: poolStep,
+    poll: { done: ['ready', 'failed', 'pending'], errors: [fault, lostLease] },
+    stepMembers: {
+      done: [
+        { isDesiredNew: false, restMs: 600_000 },
+        { isDesiredNew: true, restMs: 600_000 },
+      ],
+      errors: [fault, lostLease],
+    },
+  },
+  actions: ['reportSettled', 'reportFailure', 'reportStepFailure'],
+  keyOf: ({ context }) => [context['isDesiredNew'], context['isStepDue'], context['isHurried']],
 };
 
 /** The guard of a fleet of one provider, found in this state. */

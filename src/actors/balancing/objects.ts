@@ -172,40 +172,61 @@ function hasServer({ rows, balancer }: PoolDesk, machine: ReturnType<typeof mach
   return state !== 'drained' && (state !== 'draining' || balancer.capabilities.drain === 'native');
 }
 
-/** Makes what the plan says; the first that fails ends it. */
+/**
+ * Makes what the plan says. What the balancer understood and refused keeps no other from being made;
+ * any other failure ends it.
+ */
 export async function create(
   deps: BalancingDeps,
   desk: PoolDesk,
   signal: AbortSignal,
 ): Promise<void> {
-  const { balancer, pool } = desk;
   const made: PoolDesk['awaited'][number][] = [];
-  try {
-    for (const action of desk.plan?.actions ?? []) {
-      if (action.act === 'adopt') {
-        await desk.change(signal, always, (call) => balancer.adopt!(action.object.ref, pool, call));
-      } else if (action.act === 'update') {
-        const { object, desired, parent } = action;
-        await desk.change(signal, always, (call) =>
-          balancer.update!(object.ref, desired, parent, pool, call),
-        );
-        made.push({ ref: object.ref, key: keyOf(object.ref.kind, desired.spec.name) });
-      } else if (action.act === 'create') {
-        const { desired, parent } = action;
-        const isWanted = () => isStillWanted(desk, desired);
-        await desk.change(signal, isWanted, async (call) => {
-          const ref = await balancer.create(desired, parent, pool, call);
-          made.push({ ref, key: keyOf(ref.kind, desired.spec.name) });
-        });
-        deps.metrics.poolWrites(desk.labels, 'created', 1);
-      }
+  let refused: unknown = null;
+  for (const action of desk.plan?.actions ?? []) {
+    try {
+      await createOne(deps, desk, { action, made, signal });
+    } catch (error) {
+      deps.metrics.poolWrites(desk.labels, 'createError', 1);
+      if (codeOf(error) !== 'remote-failure') throw error;
+      refused ??= error;
     }
-  } catch (error) {
-    deps.metrics.poolWrites(desk.labels, 'createError', 1);
-    throw error;
   }
-  desk.awaited = balancer.capabilities.async ? [...desk.awaited, ...made] : [];
+  desk.awaited = desk.balancer.capabilities.async ? [...desk.awaited, ...made] : [];
   desk.waitBeganAtMs = deps.clock.monotonic();
+  if (refused !== null) throw refused;
+}
+
+interface Making {
+  readonly action: Action;
+  /** What has to get ready is added here. */
+  readonly made: PoolDesk['awaited'][number][];
+  readonly signal: AbortSignal;
+}
+
+async function createOne(
+  { metrics }: BalancingDeps,
+  desk: PoolDesk,
+  { action, made, signal }: Making,
+): Promise<void> {
+  const { balancer, pool } = desk;
+  if (action.act === 'adopt') {
+    await desk.change(signal, always, (call) => balancer.adopt!(action.object.ref, pool, call));
+  } else if (action.act === 'update') {
+    const { object, desired, parent } = action;
+    await desk.change(signal, always, (call) =>
+      balancer.update!(object.ref, desired, parent, pool, call),
+    );
+    made.push({ ref: object.ref, key: keyOf(object.ref.kind, desired.spec.name) });
+  } else if (action.act === 'create') {
+    const { desired, parent } = action;
+    const isWanted = () => isStillWanted(desk, desired);
+    const isMade = await desk.change(signal, isWanted, async (call) => {
+      const ref = await balancer.create(desired, parent, pool, call);
+      made.push({ ref, key: keyOf(ref.kind, desired.spec.name) });
+    });
+    if (isMade) metrics.poolWrites(desk.labels, 'created', 1);
+  }
 }
 
 const isStillWanted = (desk: PoolDesk, { machineId }: Desired): boolean =>

@@ -1,0 +1,104 @@
+import { performance } from 'node:perf_hooks';
+import { desiredOf } from '../../../src/domain/balancing/desired.ts';
+import { stepMembers, type StepInput } from '../../../src/domain/balancing/member-steps.ts';
+import type { MemberRow, Wish } from '../../../src/domain/balancing/members.ts';
+import { planOf, type PlanInput } from '../../../src/domain/balancing/plan.ts';
+import { newRemembered, sightsOf } from '../../../src/domain/balancing/sights.ts';
+import { machineId, type MachineId } from '../../../src/domain/ids.ts';
+import { hashHex, observedOf, pool } from '../../domain/balancing/pool.ts';
+import { SLOT } from '../../support/facts.ts';
+
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+/** As many runs as make one measurement; the first ones warm up. */
+const WARM_UP = 3;
+const RUNS = 9;
+
+const idOf = (at: number): MachineId =>
+  machineId(`00000000-0000-4000-8000-${String(at).padStart(12, '0')}`);
+const addressOf = (at: number): string => `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`;
+
+/** The best of some runs, milliseconds: what the others add is the neighbours'. */
+const best = (run: () => void) => (): number => {
+  const times: number[] = [];
+  for (let at = 0; at < WARM_UP + RUNS; at += 1) {
+    const beganMs = performance.now();
+    run();
+    if (at >= WARM_UP) times.push(performance.now() - beganMs);
+  }
+  return Math.min(...times);
+};
+
+/** How long a plan takes for a pool of one port; one of a thousand servers is to go, one is missing. */
+export function measurePlan(members: number): () => number {
+  const { shape, placed } = fleetOf(members);
+  const { objects } = desiredOf(shape, placed, hashHex);
+  const there = observedOf(objects, ({ spec }) => (isSpecial(spec.name) ? null : {}));
+  const input: PlanInput = {
+    desired: objects.filter(({ spec }) => !spec.name.includes('00005.http')),
+    observed: there,
+    capabilities: { update: true },
+    troubles: new Map(),
+    nowMs: NOW,
+    letGo: new Set(),
+  };
+  return best(() => {
+    const plan = planOf(input);
+    if (plan.pending.create === 0 && members > 1_000) throw new Error('nothing was planned');
+  });
+}
+
+const isSpecial = (name: string): boolean => name.includes('00007.http');
+
+/** How long one pass over the members takes, when nothing is to do for most of them. */
+export function measureSteps(members: number): () => number {
+  const { shape, placed } = fleetOf(members);
+  const { objects } = desiredOf(shape, placed, hashHex);
+  const wishes = new Map<MachineId, Wish>();
+  const rows = new Map<MachineId, MemberRow>();
+  for (const { machineId: id, address } of placed) {
+    wishes.set(id, { want: 'serve', slot: SLOT, machineId: id, address: address! });
+    rows.set(id, rowOf(id));
+  }
+  const observed = observedOf(objects, () => ({
+    server: { mode: 'active', health: 'up', sessions: 3 },
+  }));
+  const input: StepInput = {
+    pool: shape,
+    balancer: 'edge',
+    capabilities: { drain: 'native', sessions: true, health: true },
+    wishes,
+    rows,
+    sights: sightsOf(shape, observed),
+    memory: newRemembered(),
+    unreachable: null,
+    mayDropAll: false,
+    isTornDown: false,
+    nowMs: NOW,
+  };
+  return best(() => {
+    if (stepMembers(input).moves.length > 0) throw new Error('something was to do');
+  });
+}
+
+function fleetOf(members: number) {
+  const [port] = pool().ports;
+  const placed = Array.from({ length: members }, (_, at) => ({
+    machineId: idOf(at),
+    address: addressOf(at),
+  }));
+  return { shape: pool({ ports: [port!] }), placed };
+}
+
+const rowOf = (id: MachineId): MemberRow => ({
+  pool: 'api',
+  balancer: 'edge',
+  machineId: id,
+  state: 'active',
+  sinceMs: NOW,
+  deadlineMs: null,
+  how: null,
+  waived: false,
+  refused: false,
+  note: null,
+  sessions: null,
+});

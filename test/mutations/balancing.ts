@@ -1,0 +1,116 @@
+import { mistakesIn, type Mutation } from './mutation.ts';
+
+/** Who gets traffic, and what is changed at a balancer for it. */
+
+const plan = mistakesIn(
+  'src/domain/balancing/plan.ts',
+  ['test/domain/balancing/plan.test.ts'],
+  [
+    [
+      'balancing-breaks-before-it-makes',
+      "    ['creating', create.length > 0, create],\n    ['waiting', unready.length > 0, []],\n    ['leaving', sorted.leavers.length > 0, childrenFirst(sorted.leavers)],\n",
+      "    ['leaving', sorted.leavers.length > 0, childrenFirst(sorted.leavers)],\n    ['creating', create.length > 0, create],\n    ['waiting', unready.length > 0, []],\n",
+    ],
+    [
+      'balancing-makes-children-of-parents-that-are-not-ready',
+      "const isReady = over?.phase === 'ready' && ",
+      'const isReady = over !== null && ',
+    ],
+    [
+      'balancing-drops-whatever-nobody-let-go',
+      'const dropping = mayDropAll ? [] : suspicious(input, sorted);',
+      'const dropping = mayDropAll ? [] : suspicious(input, { drops: [] });',
+    ],
+    [
+      'balancing-keeps-the-twin-with-the-higher-id',
+      'return ranks === 0 ? one.ref.id < other.ref.id',
+      'return ranks === 0 ? one.ref.id > other.ref.id',
+    ],
+  ],
+);
+
+const members = mistakesIn(
+  'src/domain/balancing/member-steps.ts',
+  ['test/domain/balancing/member-steps.test.ts'],
+  [
+    [
+      'balancing-has-no-panic-guard',
+      'return isTooMany(going.length, active) ? going.toSorted() : [];',
+      'return isTooMany(0, active) ? going.toSorted() : [];',
+    ],
+    [
+      'balancing-lets-go-while-new-connections-come',
+      'if (isAway && seen.sessions === 0)',
+      'if (seen.sessions === 0)',
+    ],
+    [
+      'balancing-believes-old-looks',
+      '    if (sights === null) {\n      needsLook = true;\n      return;\n    }\n    const how',
+      "    if (sights === null) return drained(row, 'gone', reason);\n    const how",
+    ],
+    [
+      'balancing-serves-before-it-is-warm',
+      "const isWell = seen?.isWhole === true && (!capabilities.health || seen.health === 'up');",
+      'const isWell = seen?.isWhole === true;',
+    ],
+  ],
+);
+
+const turns = mistakesIn(
+  'src/domain/balancing/drain-turns.ts',
+  ['test/domain/balancing/member-steps.test.ts'],
+  [
+    ['balancing-ignores-the-least-number', 'left < minActive && !force', 'left < 0 && !force'],
+    ['balancing-interrupts-all-at-once', 'interrupted >= drain.atOnce', 'interrupted > 1_000'],
+    [
+      'balancing-breaks-before-members-come',
+      'reason === DESELECTED && muster.isFilling',
+      'reason === DESELECTED && muster.serving < 0',
+    ],
+  ],
+);
+
+const wishes = mistakesIn(
+  'src/domain/balancing/wish.ts',
+  ['test/domain/balancing/wish.test.ts'],
+  [
+    [
+      'balancing-drops-the-silent-while-the-guard-doubts',
+      "({ state }) => state === 'frozen' || state === 'grace' || state === 'blind',",
+      "({ state }) => state === 'blind',",
+    ],
+  ],
+);
+
+const desk = mistakesIn(
+  'src/actors/balancing/desk.ts',
+  ['test/actors/balancing'],
+  [
+    [
+      'balancing-calls-a-look-new-that-is-not',
+      'seen?.change === change && changing === 0 ? seen : null',
+      'seen',
+    ],
+  ],
+);
+
+const services = mistakesIn(
+  'src/actors/balancing/services.ts',
+  ['test/actors/balancing/vectors.test.ts'],
+  [
+    [
+      'balancing-begins-before-the-fleet-is-known',
+      '  while (!isKnown()) await sleep(clock, KNOWN_MS, ends);\n',
+      '  if (!isKnown()) await sleep(clock, KNOWN_MS, ends);\n',
+    ],
+  ],
+);
+
+export const mutations: readonly Mutation[] = [
+  ...plan,
+  ...members,
+  ...turns,
+  ...wishes,
+  ...desk,
+  ...services,
+];
