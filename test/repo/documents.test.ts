@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { expect, test } from 'vitest';
-import { configTable, parseConfig } from '../../src/config.ts';
+import { configTable, parseConfig, poolsOf } from '../../src/config.ts';
 import * as errors from '../../src/domain/errors.ts';
 import { expectParts } from './generated-parts.ts';
 import { root, sources } from './sources.ts';
@@ -17,11 +17,12 @@ test('the table of configuration keys is made from the schema', async () => {
 /** Spelled so that this file holds none. */
 const PLACEHOLDER = ['FIX', 'ME'].join('');
 
-/** The examples, with secrets that need no file. */
-const examples = () =>
-  [...readFileSync(CONFIGURATION, 'utf8').matchAll(/```yaml\n([^]*?)```/g)].map(
-    ([, example]) => parse(example!.replace(/file:\S+/, '${TOKEN}')) as object,
+/** The examples of a page, with secrets that need no file. */
+const yamlIn = (page: string) =>
+  [...page.matchAll(/```yaml\n([^]*?)```/g)].map(
+    ([, example]) => parse(example!.replace(/token: file:\S+/, 'token: ${TOKEN}')) as object,
   );
+const examples = () => yamlIn(readFileSync(CONFIGURATION, 'utf8'));
 const around = { env: { PGPASSWORD: 'x', TOKEN: 'y' } };
 
 test('the first example is refused for its placeholders, and for nothing else', () => {
@@ -38,6 +39,19 @@ test('the first example is refused for its placeholders, and for nothing else', 
 test('the example of a first run is a valid configuration', () => {
   const [, second] = examples();
   expect(parseConfig(second, around).providers['emulator']?.sshPortFromCustomdata).toBe(true);
+});
+
+test('the examples of load balancers are valid, on top of the shortest configuration', () => {
+  const { env, ...rest } = around;
+  const [, , least] = examples();
+  const pages = yamlIn(readFileSync(join(root, 'docs/balancing.md'), 'utf8'));
+  expect(pages).toHaveLength(2);
+  for (const page of pages) {
+    const config = parseConfig({ ...least, ...page }, { env, ...rest });
+    expect(Object.keys(config.balancers)).toHaveLength(1);
+  }
+  const [first] = poolsOf(parseConfig({ ...least, ...pages[0] }, around));
+  expect(first).toMatchObject({ uid: 'api.eu', balancers: ['edge'], minActive: 1 });
 });
 
 test('every error code is documented, and no other', () => {
