@@ -229,6 +229,15 @@ export function membersContract(s: Stage): void {
       expect((await write(...joins)).map(({ result }) => result)).toEqual(['written', 'written']);
     });
 
+    it('none begins to serve while an installation is due', async () => {
+      const due = { requestGeneration: 2n, reportGeneration: null, reportResult: null } as const;
+      const id = await s.add({ installation: { ...due, handedOutAtMs: null } });
+      expect(await resultOf({ machineId: id, to: 'joining' })).toBe('busy');
+      const failed = { ...due, reportGeneration: 2n, reportResult: 'Error' } as const;
+      const other = await s.add({ installation: { ...failed, handedOutAtMs: null } });
+      expect(await resultOf({ machineId: other, to: 'joining' })).toBe('written');
+    });
+
     it('work that is no one’s any more keeps none from serving', async () => {
       const id = await addMember('drained', startedAt((await s.now()) - 41 * MINUTE));
       const short = await s.openOn(s.h.other, 60_000);

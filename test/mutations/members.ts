@@ -61,11 +61,12 @@ export const mutations: readonly Mutation[] = [
         "UPDATE work w SET epoch = nextval('work_epoch') FROM free",
         'UPDATE work w SET epoch = w.epoch FROM free',
       ],
+      ['a-join-on-an-old-look', 'AND w.epoch = judged.lease_epoch', ''],
       ['a-join-waits-for-a-claim', 'FOR UPDATE OF w SKIP LOCKED', 'FOR UPDATE OF w'],
       [
         'a-join-leaves-no-lease-behind',
-        'WHERE judged.opens AND NOT EXISTS (SELECT 1 FROM work w',
-        'WHERE judged.opens AND EXISTS (SELECT 1 FROM work w',
+        'NOT judged.installing AND judged.lease_epoch IS NULL',
+        'NOT judged.installing AND false',
       ],
     ],
   ),
@@ -73,7 +74,8 @@ export const mutations: readonly Mutation[] = [
     `${PG}/balancing/member-writes.ts`,
     [`${TESTS}/contract-balancing.test.ts`],
     [
-      ['a-join-beside-work', 'WHERE judged.opens AND w.session_id IS NULL', 'WHERE judged.opens'],
+      ['a-join-beside-work', 'AND w.session_id IS NULL\n', '\n'],
+      ['a-join-before-an-installation', 'AND NOT judged.installing AND w.s', 'AND w.s'],
       ['a-member-is-written-without-the-job', 'AND l.epoch = ${epoch} FOR SHARE', 'FOR SHARE'],
       ['any-state-follows-any', 'OR (was, state) IN (${SUCCESSIONS})', 'OR true'],
       [

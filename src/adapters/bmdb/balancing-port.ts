@@ -51,7 +51,7 @@ export interface MemberVerdict {
   readonly machineId: MachineId;
   /**
    * `written`: it is so. `busy`: it would begin to serve while somebody works on the machine, or
-   * claims it just now: later, perhaps. `stale`: it cannot become that from what it is. `lost`: there
+   * claims it just now, or while an installation is due: later, perhaps. `stale`: it cannot become that from what it is. `lost`: there
    * is no such machine.
    */
   readonly result: 'written' | 'busy' | 'stale' | 'lost';

@@ -2,7 +2,7 @@ import { mayServe, SUCCESSORS } from '../../../src/domain/balancing/members.ts';
 import type { MemberRow } from '../../../src/domain/balancing/members.ts';
 import { newPool } from '../../../src/domain/balancing/pool-row.ts';
 import type { PoolName, PoolRow } from '../../../src/domain/balancing/pool-row.ts';
-import { exclusionGroup } from '../../../src/domain/eligibility.ts';
+import { exclusionGroup, isInstallationDue } from '../../../src/domain/eligibility.ts';
 import type {
   BalancingBook,
   MemberChange,
@@ -112,7 +112,7 @@ function put(memory: Memory, machine: MemMachine, at: PoolName, row: MemberRow |
   memory.touch(machine.row.machineId);
 }
 
-/** Nobody alive works on it; the work of the dead is ended, as a claim would end it. */
+/** No installation is due, and nobody alive works on it; the work of the dead is ended, as a claim would end it. */
 function isFree(memory: Memory, machine: MemMachine): boolean {
   const isOurs = ({ process }: MemWork) => exclusionGroup(process) === 'shepherd';
   cancelOn(
@@ -121,7 +121,7 @@ function isFree(memory: Memory, machine: MemMachine): boolean {
     'session expired',
     (work) => isOurs(work) && !isSessionAlive(memory, work.sessionId),
   );
-  return !machine.leases.some(isOurs);
+  return !machine.leases.some(isOurs) && !isInstallationDue(machine.row);
 }
 
 function noted(before: PoolRow, patch: PoolPatch, nowMs: number): PoolRow {

@@ -3,6 +3,7 @@ import type { BmdbSession, MemberChange } from '../../../../src/adapters/bmdb/po
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
 import { MINUTE, requestedAt } from '../../../contracts/bmdb-rows.ts';
+import { requestFor, targetOf } from '../../../contracts/requests-of.ts';
 import {
   addMachine,
   addMachines,
@@ -18,6 +19,12 @@ import {
 // must not be claimed, in whichever order the two are made.
 const s = claimStand();
 const POOL = { pool: 'api', balancer: 'front' };
+const IMAGE = {
+  url: 'https://images.example/a.raw',
+  sha256: 'e3'.repeat(32),
+  compression: 'none',
+  rootDevice: { name: 'sda' },
+} as const;
 const leaving = () => ({ deprovision: requestedAt(Date.now() - MINUTE) });
 
 const leaseOf = async (session: BmdbSession) =>
@@ -87,6 +94,24 @@ describe('a machine that begins to serve', () => {
     const { joined } = await holding(s, first, async () => {
       const joined = write(s.session, join(id));
       await untilBlocked(s, 1);
+      return { joined };
+    });
+    expect(await joined).toEqual(['busy']);
+    expect((await rowOf(id)).members).toEqual([]);
+  });
+
+  it('excludes an installation that is asked for while it begins', async () => {
+    const id = await addMachine(s);
+    const target = targetOf(await rowOf(id));
+    const what = { verb: 'install', target, image: IMAGE } as const;
+    const { key } = await s.other.requests.file(requestFor(what));
+    await leaseOf(s.session);
+    // What the member saw is its snapshot; its session's row keeps it from going on.
+    const session = `SELECT 1 FROM sessions WHERE session_id = '${s.session.sessionId}' FOR UPDATE`;
+    const { joined } = await holding(s, session, async () => {
+      const joined = write(s.session, join(id));
+      await untilBlocked(s, 1);
+      expect(await s.rival.settle(key)).toMatchObject({ state: 'done' });
       return { joined };
     });
     expect(await joined).toEqual(['busy']);

@@ -1,5 +1,6 @@
 import { SUCCESSORS } from '../../../../domain/balancing/members.ts';
 import { exclusionGroup } from '../../../../domain/eligibility.ts';
+import { PENDING } from '../eligibility.ts';
 import { liveSession } from '../live.ts';
 import { LIVE } from '../sql.ts';
 import { statement } from '../statement.ts';
@@ -27,6 +28,9 @@ export const statements = {
    * only as it was in the snapshot in which it saw that nothing serves, so it and such a change exclude
    * each other, whichever comes first. Whoever inserts a lease row that was not there yet excludes the
    * other by its key.
+   *
+   * An installation is handed out without a claim. So while one is due nothing begins to serve, and who
+   * asks for one gives the lease row another epoch, too (`settle-keep-idle`), which is looked at here.
    */
   write: statement({
     name: 'members-write',
@@ -71,12 +75,16 @@ export const statements = {
       SELECT e.*, m.machine_id IS NOT NULL AS there, b.member AS was_member,
         b.state AS was, b.since AS was_since, b.deadline AS was_deadline, b.how AS was_how,
         b.waived AS was_waived, b.refused AS was_refused, b.note AS was_note,
-        b.sessions AS was_sessions, coalesce(e.state, b.state) AS next_state
+        b.sessions AS was_sessions, coalesce(e.state, b.state) AS next_state,
+        l.epoch AS lease_epoch, ${PENDING} AS installing
       FROM unnest(${of.machines}, ${of.states}, ${of.graces}, ${of.anew}, ${of.hows}, ${of.waived},
           ${of.refused}, ${of.noted}, ${of.notes}, ${of.counted}, ${of.sessions})
         AS e (machine_id, state, grace, anew, how, waived, refused, noted, note, counted, sessions)
         LEFT JOIN machines m ON m.machine_id = e.machine_id
         LEFT JOIN before b ON b.machine_id = e.machine_id
+        LEFT JOIN work l ON l.machine_id = e.machine_id AND l.exclusion_group = ${GROUP}
+        LEFT JOIN machine_os_installation_request r ON r.machine_id = e.machine_id
+        LEFT JOIN machine_os_installation_report o ON o.machine_id = e.machine_id
     ), next AS (
       SELECT seen.*,
         CASE WHEN was = next_state THEN was_since ELSE now() END AS next_since,
@@ -103,7 +111,8 @@ export const statements = {
     ), free AS MATERIALIZED (
       SELECT w.machine_id FROM judged JOIN work w
         ON w.machine_id = judged.machine_id AND w.exclusion_group = ${GROUP}
-      WHERE judged.opens AND w.session_id IS NULL
+      WHERE judged.opens AND NOT judged.installing AND w.session_id IS NULL
+        AND w.epoch = judged.lease_epoch
       ORDER BY w.machine_id FOR UPDATE OF w SKIP LOCKED
     ), bumped AS (
       UPDATE work w SET epoch = nextval('work_epoch') FROM free
@@ -112,8 +121,7 @@ export const statements = {
     ), first AS (
       INSERT INTO work (machine_id, exclusion_group)
       SELECT judged.machine_id, ${GROUP} FROM judged
-      WHERE judged.opens AND NOT EXISTS (SELECT 1 FROM work w
-        WHERE w.machine_id = judged.machine_id AND w.exclusion_group = ${GROUP})
+      WHERE judged.opens AND NOT judged.installing AND judged.lease_epoch IS NULL
       ORDER BY judged.machine_id
       ON CONFLICT DO NOTHING RETURNING machine_id
     ), opened AS (

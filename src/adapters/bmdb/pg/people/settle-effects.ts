@@ -101,6 +101,15 @@ export const statements = {
        ON CONFLICT (machine_id) DO UPDATE SET generation = excluded.generation,
          os_installation_request_raw = excluded.os_installation_request_raw`,
   }),
+  /** Nothing begins to serve that did not see the request. See `members-write`. */
+  keepIdle: statement({
+    name: 'settle-keep-idle',
+    params: MACHINE,
+    columns: {},
+    text: ({ machine }) =>
+      `UPDATE work SET epoch = nextval('work_epoch')
+       WHERE machine_id = ${machine} AND exclusion_group = '${GROUP}' AND session_id IS NULL`,
+  }),
   cancelInstall: statement({
     name: 'settle-cancel-install',
     params: { ...MACHINE, generation: 'int8' },
@@ -219,6 +228,7 @@ async function applyToMachine(q: Queries, scene: Scene, effect: OnMachine): Prom
       const { generation, image } = effect;
       const raw = Buffer.from(installationOf(image, generation));
       await q.run(statements.install, { machine, generation, raw });
+      await q.run(statements.keepIdle, { machine });
       return true;
     }
     case 'cancelInstall': {

@@ -96,6 +96,10 @@ export const WORK_LIST = `jsonb_agg(jsonb_build_object('process', w.process,
 export const BACKOFF_LIST = `jsonb_agg(jsonb_build_object('process', b.process,
   'until', ${ms('b.until')}, 'cause', b.cause, 'lastIntervalSeconds', b.last_interval_seconds))`;
 
+/** Where there are no members at all, which is asked once, nobody's are looked up. */
+const MEMBERS = `CASE WHEN (SELECT EXISTS (SELECT 1 FROM pool_members))
+  THEN (SELECT ${MEMBER_LIST} FROM pool_members g WHERE g.machine_id = m.machine_id) END`;
+
 /**
  * Columns of a machine, in the order of `MACHINE_COLUMNS`; over `MACHINE_TABLES`.
  * @param lists expressions for the last two of them.
@@ -129,7 +133,7 @@ export const machineSql = (
   ${ms('d.requested_at')} AS deprovision_at, d.requested_by AS deprovision_by,
   d.reason AS deprovision_reason, d.attempts AS deprovision_attempts,
   ${ms('d.asked_at')} AS deprovision_asked_at, d.drain AS deprovision_drain, k.key AS host_key,
-  (SELECT ${MEMBER_LIST} FROM pool_members g WHERE g.machine_id = m.machine_id) AS members,
+  ${MEMBERS} AS members,
   ${lists.work} AS work, ${lists.backoffs} AS backoffs`;
 
 /** The same, with look-ups for the lists. */
