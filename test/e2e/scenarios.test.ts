@@ -1,8 +1,9 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { ScenarioName, ScenarioReport } from '../../src/commands/scenarios/scenario.ts';
+import { hasHaproxyFor } from '../support/haproxy.ts';
 import { shepherd } from './commands.ts';
 
 /** As the issue has them: 300. By default as few as show it, three at a time. */
@@ -14,26 +15,34 @@ const KEYS = [
   ...['scenario', 'machines', 'running', 'restarts', 'reboots', 'powerCycles', 'reinstalls'],
   ...['needsHuman', 'maxRecovering', 'budget', 'frozenSeconds'],
 ];
+const ROLLING_KEYS = [
+  ...['refused', 'cut', 'minActiveSeen', 'outOfTurn', 'requests', 'ended', 'seconds'],
+  'requestsPerSecond',
+];
 
 const dir = mkdtempSync(join(tmpdir(), 'shepherd-scenarios-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 /** Plays it as a person would; nothing may be left of it. */
 async function play(scenario: ScenarioName, machines: number): Promise<ScenarioReport> {
-  const scratch = join(dir, scenario);
-  mkdirSync(scratch);
-  const flags = ['--json', '--console-port', '0', '--timeout', '850'];
+  const { code, report, stderr } = await run(scenario, machines);
+  if (code !== 0) throw new Error(`ended with ${code}: ${stderr}`);
+  expect(Object.keys(report)).toEqual(KEYS);
+  return report;
+}
+
+async function run(scenario: ScenarioName, machines: number, ...more: string[]) {
+  const scratch = mkdtempSync(join(dir, scenario));
+  const flags = ['--json', '--console-port', '0', '--timeout', '850', ...more];
   const { code, stdout, stderr } = await shepherd(
     ['sim', '--scenario', scenario, '--machines', String(machines), ...flags],
     { TMPDIR: scratch },
   ).ended;
-  if (code !== 0) throw new Error(`ended with ${code}: ${stderr}`);
+  if (stdout === '') throw new Error(`ended with ${code}: ${stderr}`);
   expect(stdout.endsWith('\n') && stdout.trimEnd().split('\n').length, 'one line').toBe(1);
-  const report = JSON.parse(stdout) as ScenarioReport;
-  expect(Object.keys(report)).toEqual(KEYS);
   expect(readdirSync(scratch), 'no directory is left').toEqual([]);
   expect(processesUsing(scratch), 'no process is left').toEqual([]);
-  return report;
+  return { code, stderr, report: JSON.parse(stdout) as ScenarioReport & Record<string, number> };
 }
 
 /** Processes whose environment names the directory. */
@@ -93,6 +102,41 @@ together('a scenario keeps its promise', () => {
       expect(report).toMatchObject({ restarts: 2 * each, reboots: 2 * each });
       expect(report).toMatchObject({ powerCycles: each, reinstalls: each });
       expect(maxRecovering).toBeLessThanOrEqual(budget);
+    },
+    LIMIT_MS,
+  );
+});
+
+describe.runIf(hasHaproxyFor('the scenario rolling')).concurrent('rolling', () => {
+  test(
+    'all machines are rebooted, and no client notices',
+    async () => {
+      const machines = Number(wanted ?? 6);
+      const { code, report, stderr } = await run('rolling', machines);
+      expect(stderr).toBe('');
+      expect(code).toBe(0);
+      expect(Object.keys(report)).toEqual([...KEYS, ...ROLLING_KEYS]);
+      expect(report).toMatchObject({
+        ...nothingDone,
+        machines,
+        running: machines,
+        reboots: machines,
+      });
+      expect(report).toMatchObject({ refused: 0, cut: 0, outOfTurn: 0 });
+      expect(report['minActiveSeen']).toBeGreaterThanOrEqual(machines - 3);
+      expect(report['requestsPerSecond']).toBeGreaterThanOrEqual(50);
+    },
+    LIMIT_MS,
+  );
+
+  test(
+    'without draining clients are cut, and it says so',
+    async () => {
+      const { code, report, stderr } = await run('rolling', 4, '--no-drain');
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/rolling broke its promise:[^]* held connections were cut/);
+      expect(report['reboots']).toBe(4);
+      expect(report['cut']).toBeGreaterThan(0);
     },
     LIMIT_MS,
   );
