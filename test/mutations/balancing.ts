@@ -84,7 +84,7 @@ const wishes = mistakesIn(
 
 const desk = mistakesIn(
   'src/actors/balancing/desk.ts',
-  ['test/actors/balancing'],
+  ['test/actors/balancing/old-looks.test.ts'],
   [
     [
       'balancing-calls-a-look-new-that-is-not',

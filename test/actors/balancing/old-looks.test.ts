@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { createMemoryBalancer } from '../../doubles/memory-balancer.ts';
+import { advance, createSimulatedClock, settled } from '../../doubles/simulated-clock.ts';
+import { createBalancingStand, drop, serve } from '../../support/balancing-stand.ts';
+import { M1, M2, M3 } from '../../domain/balancing/pool.ts';
+
+test('nobody is let go on the word of a look that is older than the last change', async () => {
+  const clock = createSimulatedClock();
+  const capabilities = { drain: 'remove', sessions: false, health: false } as const;
+  const memory = createMemoryBalancer({ clock, capabilities });
+  const stand = createBalancingStand({ clock, balancers: { edge: memory.balancer } });
+  stand.wish(serve(M1), serve(M2));
+  const life = await stand.life();
+  await advance(clock, 60_000);
+  const release = memory.hang('create');
+  stand.wish(serve(M3));
+  await advance(clock, 1_000);
+  expect(stand.states()[M3]).toBe('joining');
+  stand.wish(drop(M3));
+  await advance(clock, 1_000);
+  const letDestroy = memory.hang('destroy');
+  release();
+  await settled();
+  await advance(clock, 1_000);
+  expect(memory.servers(M3)).not.toEqual([]);
+  expect(stand.states()[M3]).not.toMatch(/^drained/);
+  letDestroy();
+  await advance(clock, 60_000);
+  expect(stand.states()[M3]).toBe('drained gone');
+  expect(memory.servers(M3)).toEqual([]);
+  await life.stop();
+});
