@@ -132,7 +132,8 @@ describe('a machine that begins to serve', () => {
       (before[1]?.(id) as MemberChange | undefined)?.waived
         ? { machineId: id, waived: false }
         : join(id);
-    const rivals = await Promise.all([s.rival, openOn(s.other), openOn(s.bmdb)]);
+    const others = await Promise.all([openOn(s.other), openOn(s.bmdb)]);
+    const rivals = [s.rival, ...others];
     await leaseOf(s.session);
     const rounds = ids.flatMap((id) => [
       ...rivals.map((rival) =>
