@@ -182,19 +182,21 @@ export async function create(
   signal: AbortSignal,
 ): Promise<void> {
   const made: PoolDesk['awaited'][number][] = [];
-  let refused: unknown = null;
+  const refused: string[] = [];
   for (const action of desk.plan?.actions ?? []) {
     try {
       await createOne(deps, desk, { action, made, signal });
     } catch (error) {
       deps.metrics.poolWrites(desk.labels, 'createError', 1);
       if (codeOf(error) !== 'remote-failure') throw error;
-      refused ??= error;
+      refused.push(explain(error));
     }
   }
   desk.awaited = desk.balancer.capabilities.async ? [...desk.awaited, ...made] : [];
   desk.waitBeganAtMs = deps.clock.monotonic();
-  if (refused !== null) throw refused;
+  if (refused.length > 0) {
+    throw new RemoteFailure(`${refused.length} objects cannot be made: ${refused[0]}`);
+  }
 }
 
 interface Making {

@@ -56,7 +56,7 @@ export function measureSteps(members: number): () => number {
   const wishes = new Map<MachineId, Wish>();
   const rows = new Map<MachineId, MemberRow>();
   for (const { machineId: id, address } of placed) {
-    wishes.set(id, { want: 'serve', slot: SLOT, machineId: id, address: address! });
+    wishes.set(id, { want: 'serve', slot: SLOT, machineId: id, address });
     rows.set(id, rowOf(id));
   }
   const observed = observedOf(objects, () => ({
