@@ -47,7 +47,7 @@ export const mutations: readonly Mutation[] = [
         '  if (isTeardown && !yes) return',
         '  if (isTeardown && yes && !yes) return',
       ],
-      ['a-teardown-is-over-when-it-is-filed', '    members.length === 0 &&\n', ''],
+      ['a-teardown-is-over-when-it-is-filed', '    !members.some(isThere) &&\n', ''],
     ],
   ),
   ...mistakesIn(

@@ -1,5 +1,5 @@
 import { sleep } from '../../adapters/clock/port.ts';
-import type { PoolSummary } from '../../console/port.ts';
+import type { MemberSummary, PoolSummary } from '../../console/port.ts';
 import type { PoolVerb } from '../../domain/machine.ts';
 import { answersText } from '../machine/answers-text.ts';
 import { askAll, exitCodeOf, type Answer } from '../machine/ask.ts';
@@ -115,7 +115,7 @@ async function leftOf(
       .filter((place) => !isGone(place))
       .map(({ balancer, state, reason, members }) => ({
         ...{ balancer, state, reason },
-        members: members.length,
+        members: members.filter(isThere).length,
       }));
     if (left.length === 0 || clock.monotonic() >= endMs || signal.aborted) return left;
     await sleep(clock, LOOK_MS, signal).catch(() => undefined);
@@ -136,11 +136,13 @@ const isMeant = (
 ): boolean =>
   pool === options.pool && (options.balancer === undefined || balancer === options.balancer);
 
-/** It has no member any more, and was seen to be as desired, that is not there, since it was asked. */
+const isThere = ({ state }: Pick<MemberSummary, 'state'>): boolean => state !== 'drained';
+
+/** Each member was let go, and it was seen to be as desired, that is not there, since it was asked. */
 const isGone = ({ state, tornDown, members, settledAtMs }: PoolSummary): boolean =>
   state === null ||
   (tornDown !== null &&
-    members.length === 0 &&
+    !members.some(isThere) &&
     settledAtMs !== null &&
     settledAtMs >= tornDown.atMs);
 

@@ -84,7 +84,7 @@ describe('a tear-down', () => {
   test('is waited for until all of it is gone', async () => {
     const { session, leases } = await tended();
     const id = s.add(1);
-    const change = (to: 'joining' | 'drained' | 'gone') => [
+    const change = (to: 'joining' | 'drained') => [
       { machineId: id, to, ...(to === 'drained' && { how: 'forced' as const }) },
     ];
     await session.balancing.write(leases.edge, API_EDGE, change('joining'));
@@ -92,7 +92,6 @@ describe('a tear-down', () => {
     const isAsked = async () => (await rowsOf()).some(({ tornDown }) => tornDown !== null);
     while (!(await isAsked())) await new Promise(setImmediate);
     await session.balancing.write(leases.edge, API_EDGE, change('drained'));
-    await session.balancing.write(leases.edge, API_EDGE, change('gone'));
     await session.balancing.note(leases.edge, API_EDGE, { settled: true });
     await session.balancing.note(leases.cloud, API_CLOUD, { settled: true });
     const told = await waiting;
@@ -104,9 +103,11 @@ describe('a tear-down', () => {
     const { session, leases } = await tended();
     s.add(1);
     await session.balancing.write(leases.edge, API_EDGE, [{ machineId: idOf(1), to: 'joining' }]);
-    await session.balancing.note(leases.edge, API_EDGE, { state: 'failed', reason: 'no answer' });
+    await s.ask('teardown-pool');
+    const failed = { state: 'failed', reason: 'no answer', settled: true } as const;
+    await session.balancing.note(leases.edge, API_EDGE, failed);
     await session.balancing.note(leases.cloud, API_CLOUD, { settled: true });
-    const told = await verb({ verb: 'teardown-pool', yes: true, waitMs: 5_000 });
+    const told = await verb({ verb: 'teardown-pool', yes: true, balancer: 'edge', waitMs: 5_000 });
     expect(told.exitCode).toBe(3);
     expect(told.text).toContain('NOT GONE YET at edge: failed, 1 members left; no answer');
   });
