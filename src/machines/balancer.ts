@@ -79,6 +79,7 @@ const objects = balancerSetup.createStateConfig({
           leadsTo('recovering', 'recovering'),
           leadsTo('creating', 'creating'),
           leadsTo('waiting', 'waiting'),
+          { guard: 'desiredIsNew', target: 'retrieving' },
           leadsTo('settled', 'settled', 'frozen'),
         ],
         onError: failing,
@@ -150,7 +151,6 @@ const objects = balancerSetup.createStateConfig({
           params: ({ context }: Of) => ({ ...place({ context }), generation: context.generation }),
         },
       ],
-      always: { guard: 'desiredIsNew', target: 'retrieving' },
       on: { 'desired.changed': { target: 'retrieving', actions: 'noteDesired' } },
       after: { resync: { target: 'retrieving' } },
     },
@@ -276,15 +276,18 @@ export const balancer = balancerSetup.createMachine({
         ],
         onError: {
           target: 'barred',
-          actions: {
-            type: 'reportStepFailure',
-            params: ({ context, event }) => ({ ...place({ context }), error: event.error }),
-          },
+          actions: [
+            'keepStepFailure',
+            {
+              type: 'reportStepFailure',
+              params: ({ context, event }) => ({ ...place({ context }), error: event.error }),
+            },
+          ],
         },
       },
     },
     barred: {
-      description: 'The job could not be asked for.',
+      description: 'The job could not be asked for; later each time.',
       after: { stepRetry: { target: 'awaitingLease' } },
     },
     tending: {

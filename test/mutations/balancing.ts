@@ -106,7 +106,45 @@ const services = mistakesIn(
   ],
 );
 
+const chart = mistakesIn(
+  'src/machines/balancer.ts',
+  ['test/model/balancer.rules.test.ts'],
+  [
+    [
+      'balancing-interrupts-what-it-does-when-else-is-desired',
+      "  on: { 'desired.changed': { actions: 'noteDesired' } },\n",
+      "  on: { 'desired.changed': { target: '.retrieving', actions: 'noteDesired' } },\n",
+    ],
+    [
+      'balancing-tells-to-be-settled-what-nobody-looked-for',
+      "          { guard: 'desiredIsNew', target: 'retrieving' },\n",
+      '',
+    ],
+    [
+      'balancing-goes-on-without-the-job',
+      "          { guard: { type: 'leaseLost', params: errorOf }, target: '#balancer.awaitingLease' },\n          {\n            target: 'backingOff',",
+      "          {\n            target: 'backingOff',",
+    ],
+    [
+      'balancing-asks-for-the-job-again-and-again',
+      "          actions: [\n            'keepStepFailure',\n            {\n              type: 'reportStepFailure',\n              params: ({ context, event }) => ({ ...place({ context }), error: event.error }),\n            },\n          ],\n        },\n      },\n    },\n    barred",
+      "          actions: [\n            {\n              type: 'reportStepFailure',\n              params: ({ context, event }) => ({ ...place({ context }), error: event.error }),\n            },\n          ],\n        },\n      },\n    },\n    barred",
+    ],
+    [
+      'balancing-hurries-though-it-is-to-be-left-alone',
+      "{ guard: 'mayHurry', target: 'failed',",
+      "{ target: 'failed',",
+    ],
+    [
+      'balancing-ends-a-pause-when-members-change',
+      "on: { 'pool.resume': { target: 'tending' } },",
+      "on: { 'pool.resume': { target: 'tending' }, 'members.changed': { target: 'tending' } },",
+    ],
+  ],
+);
+
 export const mutations: readonly Mutation[] = [
+  ...chart,
   ...plan,
   ...members,
   ...turns,

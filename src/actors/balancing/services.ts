@@ -96,10 +96,11 @@ async function takeLease(
       if (pool === desk.name.pool && at === desk.name.balancer) desk.rows.set(row.machineId, row);
     }
   }
-  const { failures, generation, retryAtMs, paused, frozen } = desk.standing();
-  desk.frozenAs = frozen?.snapshot ?? null;
   await sessionOf(deps).balancing.note(lease, desk.name, { state: 'retrieving' });
   deps.metrics.poolTended(desk.labels);
+  // Last of all: who pauses the pool meanwhile is not told to the chart a second time.
+  const { failures, generation, retryAtMs, paused, frozen } = desk.standing();
+  desk.frozenAs = frozen?.snapshot ?? null;
   return { failures, generation, retryAtMs, isPaused: paused !== null };
 }
 
