@@ -202,10 +202,16 @@ function program(): Command {
     .option('--faults <file>', 'fault rules from the start, YAML or JSON')
     .option('--seed <n>', 'of ids and chance', wholeNumber(0, 4_294_967_295), 1)
     .option('--load-balancers <n>', 'how many there are', wholeNumber(1, 100), 2)
+    .addOption(
+      new Option('--rows <form>', 'what rows of lists hold: identifier and name, or everything')
+        .choices(['short', 'full'])
+        .default('short'),
+    )
     .action(
       async ({
         stateDelay,
         faults,
+        rows,
         ...rest
       }: {
         listen: { host: string; port: number };
@@ -213,10 +219,11 @@ function program(): Command {
         faults?: string;
         seed: number;
         loadBalancers: number;
+        rows: 'short' | 'full';
       }) => {
         const { fakengine } = await import('./commands/fakengine.ts');
         const faultsFile = faults === undefined ? {} : { faultsFile: faults };
-        await fakengine({ ...rest, ...faultsFile, stateDelayMs: stateDelay });
+        await fakengine({ ...rest, ...faultsFile, stateDelayMs: stateDelay, knobs: { rows } });
       },
     );
 

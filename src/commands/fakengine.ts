@@ -6,6 +6,7 @@ import { createPinoLog } from '../adapters/log/pino-log.ts';
 import { UsageError } from '../domain/errors.ts';
 import { startFakengine } from '../simulator/fakengine/fakengine.ts';
 import type { FaultRule } from '../simulator/fakengine/fault-rules.ts';
+import type { GivenKnobs } from '../simulator/fakengine/knobs.ts';
 import { ListenError } from '../simulator/listen.ts';
 import { watchForEnd } from './signals.ts';
 
@@ -16,6 +17,7 @@ export interface FakengineCommand {
   readonly faultsFile?: string;
   readonly seed: number;
   readonly loadBalancers: number;
+  readonly knobs: GivenKnobs;
 }
 
 /** `shepherd fakengine`: the emulator alone. One JSON line on standard output, then until a signal. */

@@ -70,6 +70,8 @@ function tend(
   const tellStanding = () => {
     const { paused } = desk.standing();
     if ((paused !== null) !== isPaused) {
+      // Somebody may have worked at the balancer meanwhile.
+      desk.distrust();
       ref.send({ type: paused ? 'pool.pause' : 'pool.resume' });
     }
     isPaused = paused !== null;

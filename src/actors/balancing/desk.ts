@@ -13,6 +13,7 @@ import type { Plan } from '../../domain/balancing/plan.ts';
 import { newPool, type PoolRow } from '../../domain/balancing/pool-row.ts';
 import type { Pool } from '../../domain/balancing/pools.ts';
 import { newRemembered, remember, sightsOf, type Sight } from '../../domain/balancing/sights.ts';
+import { RECALL_MS } from '../../domain/balancing/waiting.ts';
 import { HEALED_MS, type Trouble } from '../../domain/balancing/troubles.ts';
 import { memberAddress } from '../../domain/balancing/wish.ts';
 import { codeOf, explain, LeaseLost } from '../../domain/errors.ts';
@@ -28,6 +29,8 @@ export interface Seen {
   readonly change: number;
   /** Database clock. */
   readonly atMs: number;
+  /** Everything was read anew; otherwise what objects hold may be told from memory. */
+  readonly isFull: boolean;
 }
 
 /** An object that is waited for. */
@@ -52,7 +55,7 @@ export function createDesk(
   open: OpenBalancer,
   stopping: AbortSignal,
 ) {
-  const { log, metrics, nowMs } = deps;
+  const { clock, log, metrics, nowMs } = deps;
   const { balancer } = open;
   const name = { pool: pool.pool, balancer: open.name };
   const labels = { driver: open.driver, lb: open.name, pool: pool.pool };
@@ -61,6 +64,8 @@ export function createDesk(
   const troubles = new Map<string, Trouble>();
   const memory = newRemembered();
   let seen: Seen | null = null;
+  /** Monotonic: when the last look began that read everything anew; null: the next one has to. */
+  let fullAtMs: number | null = null;
   let change = 0;
   let changing = 0;
   let last: Promise<unknown> = Promise.resolve();
@@ -178,24 +183,35 @@ export function createDesk(
       memory.absentSinceMs.clear();
       memory.downSinceMs.clear();
       seen = null;
+      fullAtMs = null;
       unreachable = null;
     },
-    /** Reads all that is at the balancer. @throws {FleetError} it cannot be read; it is unreachable. */
-    async look(signal: AbortSignal): Promise<Seen> {
+    /** The next look reads everything anew. */
+    distrust: () => void (fullAtMs = null),
+    /**
+     * Reads all that is at the balancer: everything anew the first time, after a look that failed, now
+     * and then, and when it is to be `full`. @throws {FleetError} it cannot be read; it is unreachable.
+     */
+    async look(signal: AbortSignal, { full = false } = {}): Promise<Seen> {
       const session = sessionOf(deps);
       lease();
       const begun = changing === 0 ? change : -1;
-      const call = { signal: AbortSignal.any([signal, session.signal, stopping]) };
+      const begunAtMs = clock.monotonic();
+      const mayRecall = !full && fullAtMs !== null && begunAtMs - fullAtMs < RECALL_MS;
+      const call = { signal: AbortSignal.any([signal, session.signal, stopping]), mayRecall };
       let objects: readonly Observed[];
       try {
         objects = await balancer.observe(pool, call);
       } catch (error) {
+        fullAtMs = null;
         if (!call.signal.aborted && codeOf(error) !== 'cancelled') missed(error);
         throw error;
       }
       reached();
+      if (!mayRecall) fullAtMs = begunAtMs;
       const atMs = nowMs();
-      seen = { objects, sights: sightsOf(pool, objects), change: begun, atMs };
+      const sights = sightsOf(pool, objects);
+      seen = { objects, sights, change: begun, atMs, isFull: !mayRecall };
       const draining = [...rows.values()].filter(({ state }) => state === 'draining');
       remember(memory, seen.sights, new Set(draining.map(({ machineId }) => machineId)), atMs);
       for (const { ref, spec, phase } of objects) {

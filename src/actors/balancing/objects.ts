@@ -2,7 +2,13 @@ import pLimit from 'p-limit';
 import { machineOf } from '../../domain/balancing/desired.ts';
 import type { Desired, Observed, Phase } from '../../domain/balancing/objects.ts';
 import { alarmAfter, isBelieved, nextLookMs } from '../../domain/balancing/panic.ts';
-import { keyOf, planOf, type Action, type PlanInput } from '../../domain/balancing/plan.ts';
+import {
+  keyOf,
+  planOf,
+  type Action,
+  type PlanInput,
+  type Stage,
+} from '../../domain/balancing/plan.ts';
 import { NO_TROUBLE, recovered, replaced } from '../../domain/balancing/troubles.ts';
 import { WAIT } from '../../domain/balancing/waiting.ts';
 import { codeOf, explain, RemoteFailure, TimedOut } from '../../domain/errors.ts';
@@ -18,11 +24,21 @@ const RUN_MS = 30 * 60_000;
 const STUCK_MS = 30 * 60_000;
 const REFRESHES_AT_ONCE = 4;
 
-/** Plans what is to be done next, by what was seen last and what rows have it now. */
-export async function check(deps: BalancingDeps, desk: PoolDesk): Promise<Checked> {
+/** What is destroyed then may depend on what other objects hold, or goes because many are to go. */
+const NEEDS_FULL_LOOK: ReadonlySet<Stage> = new Set(['frozen', 'clashing', 'leaving']);
+
+/**
+ * Plans what is to be done next, by what was seen last and what rows have it now. Before anything is
+ * destroyed because of what objects hold, all of them are read anew.
+ */
+export async function check(
+  deps: BalancingDeps,
+  desk: PoolDesk,
+  signal: AbortSignal,
+): Promise<Checked> {
   const { clock, metrics } = deps;
   const nowMs = deps.nowMs();
-  const seen = desk.seen();
+  let seen = desk.seen();
   if (!seen) throw new Error('nothing was seen yet');
   const began = (desk.runBeganAtMs ??= clock.monotonic());
   const standing = desk.standing();
@@ -32,7 +48,7 @@ export async function check(deps: BalancingDeps, desk: PoolDesk): Promise<Checke
       return state === 'draining' || state === 'drained';
     },
   };
-  const input: PlanInput = {
+  let input: PlanInput = {
     desired: desk.desired(),
     observed: seen.objects,
     capabilities: desk.balancer.capabilities,
@@ -42,6 +58,11 @@ export async function check(deps: BalancingDeps, desk: PoolDesk): Promise<Checke
     mayDropAll: standing.accepted !== null || standing.tornDown !== null,
   };
   let plan = planOf(input);
+  if (!seen.isFull && NEEDS_FULL_LOOK.has(plan.stage)) {
+    seen = await desk.look(signal, { full: true });
+    input = { ...input, desired: desk.desired(), observed: seen.objects };
+    plan = planOf(input);
+  }
   const alarm =
     plan.stage === 'frozen'
       ? alarmAfter(desk.alarms.objects, plan.dropping.join(' '), nowMs)

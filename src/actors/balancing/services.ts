@@ -25,7 +25,9 @@ export function provideBalancer(deps: BalancingDeps, deskOf: (place: PoolPlace) 
       observe: fromPromise<void, PoolPlace>(async ({ input, signal }) => {
         await deskOf(input).look(signal);
       }),
-      check: fromPromise(({ input }: { input: PoolPlace }) => check(deps, deskOf(input))),
+      check: fromPromise(({ input, signal }: { input: PoolPlace; signal: AbortSignal }) =>
+        check(deps, deskOf(input), signal),
+      ),
       recover: fromPromise<void, PoolPlace>(({ input, signal }) =>
         recover(deps, deskOf(input), signal),
       ),

@@ -59,7 +59,7 @@ export interface LoadBalancer {
    * Everything of this owner, whatever its state, and what is nobody's but has our full name. Fails
    * as a whole when any part of it cannot be read: what is missing from the answer is not there.
    */
-  observe(owner: PoolRef, options: BalancerCall): Promise<readonly Observed[]>;
+  observe(owner: PoolRef, options: BalancerLook): Promise<readonly Observed[]>;
   /**
    * Makes an object and marks it as the owner's. Retry-safe by exact name: one that is there with the
    * same spec and is not another owner's is marked, and is the answer.
@@ -103,4 +103,13 @@ export interface BalancerCapabilities {
 
 export interface BalancerCall {
   readonly signal: AbortSignal;
+}
+
+export interface BalancerLook extends BalancerCall {
+  /**
+   * True: what an object holds may be told from memory, where it was ready when this process read it
+   * and nothing was done to it here since. Which objects are there is read anew always. Otherwise, and
+   * by drivers that remember nothing, everything is read anew, so that what others did is seen.
+   */
+  readonly mayRecall?: boolean;
 }

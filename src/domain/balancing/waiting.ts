@@ -37,4 +37,11 @@ export const retryMs = (failures: number, retryInMs: number | null): number =>
 
 const RESYNC_MS = 300_000;
 /** A settled pool is looked at after this all the same, milliseconds. @param chance in [0, 1). */
-export const resyncMs = (chance: number): number => Math.round(RESYNC_MS * (0.8 + 0.4 * chance));
+export const resyncMs = (chance: number): number =>
+  Math.round(RESYNC_MS * (RESYNC_SHORTEST + 0.4 * chance));
+const RESYNC_SHORTEST = 0.8;
+/**
+ * A look may tell from memory what objects hold until everything was read anew so long ago: no longer
+ * than the shortest wait of a settled pool, so that its look there is never one of those.
+ */
+export const RECALL_MS = RESYNC_MS * RESYNC_SHORTEST;

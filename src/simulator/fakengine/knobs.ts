@@ -4,8 +4,8 @@ import { z } from 'zod';
 export const knobsSchema = z.strictObject({
   /** In which of its forms a list comes. */
   listForm: z.enum(['paged', 'wrapped', 'array']).optional(),
-  /** Whether the rows of a list hold only identifier and name, or everything. */
-  rows: z.enum(['names', 'all']).optional(),
+  /** Whether the rows of a list of one kind hold only identifier and name, or everything. */
+  rows: z.enum(['short', 'full']).optional(),
   /** In which form an object shows its state: `text` is older; `bare` is the id alone. */
   stateForm: z.enum(['title', 'text', 'bare']).optional(),
   /** Most entries of a page, whatever is asked for. */
@@ -19,7 +19,7 @@ export const knobsSchema = z.strictObject({
 /** All of them, with what counts where nothing was said. */
 export interface Knobs {
   listForm: 'paged' | 'wrapped' | 'array';
-  rows: 'names' | 'all';
+  rows: 'short' | 'full';
   stateForm: 'title' | 'text' | 'bare';
   limitMax: number;
   blockedStatus: number;
@@ -37,7 +37,7 @@ export function changeKnobs(knobs: Knobs, changes: GivenKnobs): Knobs {
 
 export const DEFAULT_KNOBS: Knobs = {
   listForm: 'paged',
-  rows: 'names',
+  rows: 'short',
   stateForm: 'title',
   limitMax: 1000,
   blockedStatus: 422,

@@ -81,7 +81,7 @@ function list({ world, knobs }: Core, kind: Kind, call: Call): unknown {
   const rows = [...world.things.values()]
     .filter(fits)
     .map((thing) =>
-      knobs.rows === 'all'
+      knobs.rows === 'full'
         ? objectView(world, thing, knobs)
         : { identifier: thing.id, name: thing.name },
     );

@@ -2,6 +2,9 @@ import { describe } from 'vitest';
 import { engineWorld } from './engine-world.ts';
 import { balancingVectors } from './vectors.ts';
 
-describe('on the Engine, over HTTP, with objects that take their time', () => {
-  balancingVectors(() => engineWorld({ stateDelayMs: 3_000 }));
-});
+describe.each(['short', 'full'] as const)(
+  'on the Engine, over HTTP, with objects that take their time and %s rows in lists',
+  (rows) => {
+    balancingVectors(() => engineWorld({ stateDelayMs: 3_000, knobs: { rows } }));
+  },
+);

@@ -38,6 +38,8 @@ test('prints one line, has the faults of its file, and ends with a signal', asyn
     '0s',
     '--load-balancers',
     '1',
+    '--rows',
+    'full',
   );
   child.stderr.resume();
   const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
@@ -53,6 +55,8 @@ test('prints one line, has the faults of its file, and ends with a signal', asyn
   expect(list.status).toBe(418);
   const one = await fetch(`${url}/api/LBaaS/v1/loadbalancer.json/${loadBalancers[0]}`, { headers });
   expect(await one.json()).toMatchObject({ name: 'lb-1', state: { id: '3' } });
+  const knobs = await fetch(`${adminUrl}/knobs`, { headers: { 'x-fake-admin': tokens.admin } });
+  expect(await knobs.json()).toMatchObject({ rows: 'full' });
   const exited = once(child, 'exit');
   child.kill('SIGTERM');
   expect(await exited).toEqual([0, null]);
@@ -62,6 +66,7 @@ test.each([
   [['--seed', '-1'], /--seed /],
   [['--listen', '0.0.0.0:0'], /--listen .*loopback/],
   [['--state-delay', 'soon'], /--state-delay .*duration/],
+  [['--rows', 'some'], /--rows .*short, full/],
   [['--faults', '/nowhere/faults.yaml'], /\/nowhere\/faults\.yaml cannot be read/],
   [['--faults', '%text%'], /holds no list/],
   [['--faults', '%route%'], /no route \/nowhere/],

@@ -318,7 +318,7 @@ test('the admin routes are for whoever has the token, and do what the methods do
   });
   expect((await admin('PATCH', '/knobs', { limitMax: 3 })).body).toMatchObject({
     limitMax: 3,
-    rows: 'names',
+    rows: 'short',
   });
   expect((await admin('PATCH', '/knobs', { colour: 'red' })).status).toBe(422);
   const fault = await admin('POST', '/faults', { effect: { type: 'latency', ms: 1 } });

@@ -1,5 +1,5 @@
 import { Cancelled, RemoteFailure } from '../../../domain/errors.ts';
-import type { PoolRef } from '../../../domain/balancing/objects.ts';
+import type { PoolRef, Ref } from '../../../domain/balancing/objects.ts';
 import type { ApiTimings } from '../../http/api.ts';
 import { toFleetErrors } from './errors.ts';
 import type { BalancerContext, LoadBalancer } from '../port.ts';
@@ -9,6 +9,7 @@ import { createEngine } from './engine.ts';
 import { bodyOf, phaseOf } from './forms.ts';
 import { createMemory } from './memory.ts';
 import { observe } from './observation.ts';
+import { createReadings } from './readings.ts';
 import type { AnexiaSettings } from './settings.ts';
 import { addTag, ownerIn, tagOf } from './tags.ts';
 import type { Throttle } from './throttle.ts';
@@ -32,7 +33,8 @@ export function createAnexiaBalancer(settings: AnexiaSettings, deps: AnexiaDeps)
   const api = createEngineApi({ settings, context, throttle, ...(timings && { timings }) });
   const engine = createEngine({ api, throttle, pageSize });
   const memory = createMemory(clock);
-  const scene = { name, loadBalancer, engine, memory, log };
+  const readings = createReadings(clock);
+  const scene = { name, loadBalancer, engine, memory, readings, log };
   let isKnown = false;
   let isClosed = false;
 
@@ -66,11 +68,21 @@ export function createAnexiaBalancer(settings: AnexiaSettings, deps: AnexiaDeps)
     if (whose === 'nobody') await addTag(engine, { id, tag: tagOf(owner) }, signal);
   }
 
+  /** What was read before, or is read meanwhile, is not how the object is after it. */
+  async function changing(ref: Ref, act: () => Promise<void>): Promise<void> {
+    readings.changed(ref);
+    try {
+      await act();
+    } finally {
+      readings.changed(ref);
+    }
+  }
+
   return {
     capabilities: CAPABILITIES,
-    observe: (owner, { signal }) =>
-      enter(`cannot read what is of pool ${owner.pool}`, signal, () =>
-        observe(scene, owner, signal),
+    observe: (owner, look) =>
+      enter(`cannot read what is of pool ${owner.pool}`, look.signal, () =>
+        observe(scene, owner, look),
       ),
     create: ({ spec }, parent, owner, { signal }) =>
       enter(`cannot create ${spec.kind} ${spec.name}`, signal, () =>
@@ -78,19 +90,24 @@ export function createAnexiaBalancer(settings: AnexiaSettings, deps: AnexiaDeps)
       ),
     adopt: ({ kind, id }, owner, { signal }) =>
       enter(`cannot adopt ${kind} ${id}`, signal, () => adoptOne(id, owner, signal)),
-    update: ({ kind, id }, { spec }, parent, _owner, { signal }) =>
-      enter(`cannot update ${kind} ${spec.name}`, signal, () => {
+    update: (ref, { spec }, parent, _owner, { signal }) =>
+      enter(`cannot update ${ref.kind} ${spec.name}`, signal, () => {
+        const { kind, id } = ref;
         const body = bodyOf(spec, parentIdOf(parent), loadBalancer);
-        return engine.put(kind, id, { ...body, identifier: id, state: '0' }, signal);
+        return changing(ref, () =>
+          engine.put(kind, id, { ...body, identifier: id, state: '0' }, signal),
+        );
       }),
     destroy: (ref, _owner, { signal }) =>
       enter(`cannot destroy ${ref.kind} ${ref.id}`, signal, async () => {
-        await engine.delete(ref.kind, ref.id, signal);
+        await changing(ref, () => engine.delete(ref.kind, ref.id, signal));
         memory.forget(ref);
       }),
-    refresh: (ref, _owner, { signal }) =>
+    refresh: (ref, owner, { signal }) =>
       enter(`cannot look at ${ref.kind} ${ref.id}`, signal, async () => {
+        const since = readings.mark();
         const object = await engine.get(ref.kind, ref.id, signal);
+        if (object) readings.keep(owner.uid, object, since);
         return object === null ? 'failed' : phaseOf(object);
       }),
     async close() {

@@ -8,12 +8,14 @@ import { isApiError } from '../../http/errors.ts';
 import type { Engine } from './engine.ts';
 import { bodyOf, parentOf, specOf } from './forms.ts';
 import type { Memory, Place } from './memory.ts';
+import type { Readings } from './readings.ts';
 import { addTag, ownerIn, tagOf } from './tags.ts';
 
 export interface Creation {
   readonly loadBalancer: string;
   readonly engine: Engine;
   readonly memory: Memory;
+  readonly readings: Readings;
 }
 
 interface Wanted {
@@ -32,7 +34,7 @@ export async function create(
   { spec, parentId, owner }: Wanted,
   signal: AbortSignal,
 ): Promise<Ref> {
-  const { engine, memory, loadBalancer } = scene;
+  const { engine, memory, readings, loadBalancer } = scene;
   const tag = tagOf(owner);
   const place: Place = { owner: owner.uid, parentId, spec };
   const found = await findExisting(scene, { spec, parentId, owner }, signal);
@@ -59,6 +61,7 @@ export async function create(
       return made.ref.id;
     });
     memory.note(place, { kind: spec.kind, id });
+    readings.made({ kind: spec.kind, id });
     return id;
   }
 }

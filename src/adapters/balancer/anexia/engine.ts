@@ -3,7 +3,7 @@ import type { ObjectKind } from '../../../domain/balancing/objects.ts';
 import type { Api } from '../../http/api.ts';
 import type { ApiRequest, Call } from '../../http/call.ts';
 import { isNotFound } from '../../http/errors.ts';
-import { type EngineObject, engineObject } from './forms.ts';
+import { type EngineObject, engineObject, wholeIn } from './forms.ts';
 import { pageSchema, readAll } from './lists.ts';
 import type { Throttle } from './throttle.ts';
 
@@ -20,7 +20,17 @@ const resource = row.extend({
   resource_type: z.object({ identifier: z.string() }).optional(),
   tags: tags.optional(),
 });
-export type NamedRow = z.output<typeof row>;
+/** A row of a list of one kind: there may be nothing more in it than this. */
+const kindRow = (kind: ObjectKind) =>
+  z
+    .looseObject(row.shape)
+    .transform((told) => ({ ...row.parse(told), object: wholeIn(kind, told) }));
+export interface KindRow {
+  readonly identifier: string;
+  readonly name?: string | undefined;
+  /** Null: the row does not hold all that is looked at. */
+  readonly object: EngineObject | null;
+}
 export type Resource = z.output<typeof resource>;
 const created = z.object({ identifier: z.string().min(1) });
 
@@ -34,7 +44,7 @@ export interface Engine {
     kind: ObjectKind,
     filters: Readonly<Record<string, string>>,
     signal: AbortSignal,
-  ): Promise<readonly NamedRow[]>;
+  ): Promise<readonly KindRow[]>;
   /** Null: it is gone. */
   get(kind: ObjectKind, id: string, signal: AbortSignal): Promise<EngineObject | null>;
   /** Null: it is gone. */
@@ -108,7 +118,8 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps): Engine {
     },
     list(kind, filters, signal) {
       const query = { filters: new URLSearchParams(filters).toString() };
-      return pages(api.call(`list ${kind}s`, signal), { path: kindPath(kind), query }, row);
+      const call = api.call(`list ${kind}s`, signal);
+      return pages<KindRow>(call, { path: kindPath(kind), query }, kindRow(kind));
     },
     get: (kind, id, signal) =>
       read(`get ${kind}`, `${kindPath(kind)}/${inPath(id)}`, engineObject, signal),

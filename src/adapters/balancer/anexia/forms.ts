@@ -49,6 +49,20 @@ export const engineObject = z.object({
 });
 export type EngineObject = z.output<typeof engineObject>;
 
+/** What of an object is compared, or says where it belongs and how far it is. */
+const LOOKED_AT = {
+  backend: ['state', 'load_balancer', 'mode', 'health_check'],
+  frontend: ['state', 'load_balancer', 'mode', 'default_backend'],
+  bind: ['state', 'frontend', 'address', 'port', 'ssl'],
+  server: ['state', 'backend', 'ip', 'port', 'check'],
+} as const satisfies Record<ObjectKind, readonly (keyof EngineObject)[]>;
+
+/** What a row of a list shows, where that is all that is looked at; else null. */
+export function wholeIn(kind: ObjectKind, row: unknown): EngineObject | null {
+  const object = engineObject.safeParse(row).data;
+  return object && LOOKED_AT[kind].every((field) => object[field] != null) ? object : null;
+}
+
 const PHASES: Readonly<Record<string, Phase>> = {
   0: 'progressing',
   1: 'ready',
@@ -71,6 +85,12 @@ const PARENT_FIELDS = {
 export function parentOf(kind: ObjectKind, object: EngineObject): string | null {
   const field = PARENT_FIELDS[kind];
   return field === null ? null : (object[field] ?? null);
+}
+
+/** What it belongs to: of the upper two kinds the load balancer, of the lower two their parent. */
+export function placeOf(kind: ObjectKind, object: EngineObject): string | null {
+  const isTop = kind === 'backend' || kind === 'frontend';
+  return isTop ? (object.load_balancer ?? null) : parentOf(kind, object);
 }
 
 /** What the Engine shows, in the words of all drivers. */

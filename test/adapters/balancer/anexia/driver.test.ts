@@ -136,7 +136,7 @@ test('tags are written one by one, whoever writes them', async () => {
 });
 
 describe.each(['paged', 'wrapped', 'array'] as const)('lists in the form %s', (listForm) => {
-  test.each(['names', 'all'] as const)('whose rows hold %s are read to the end', async (rows) => {
+  test.each(['short', 'full'] as const)('whose rows are %s are read to the end', async (rows) => {
     const stand = await createStand({ knobs: { listForm, rows, limitMax: 2 } });
     await stand.build();
     expect(await stand.observe(stand.another())).toHaveLength(12);

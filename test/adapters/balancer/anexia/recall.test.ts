@@ -1,0 +1,197 @@
+import { describe, expect, test } from 'vitest';
+import type { Observed, Ref } from '../../../../src/domain/balancing/objects.ts';
+import { createStand, desiredOf, live, OWNER, type Stand } from './stand.ts';
+
+const signal = live;
+const SERVER = 'server m1.http.api.eu';
+const BACKEND = 'backend http.api.eu';
+
+const glance = (stand: Stand): Promise<readonly Observed[]> =>
+  stand.run(stand.balancer.observe(OWNER, { signal, mayRecall: true }));
+/** What was asked for by itself since `forget`. */
+const fetches = (stand: Stand): string[] =>
+  stand.routes().filter((one) => one.startsWith('GET') && one.endsWith('{id}'));
+const idsOf = (objects: readonly Observed[]) => objects.map(({ ref }) => ref.id).toSorted();
+
+/** Everything is there, and was read in full. */
+async function settled(options: Parameters<typeof createStand>[0] = {}) {
+  const stand = await createStand(options);
+  const refs = await stand.build();
+  await stand.observe();
+  stand.forget();
+  return { stand, refs, server: refs.get(SERVER)!, backend: refs.get(BACKEND)! };
+}
+const specOf = (objects: readonly Observed[], { id }: Ref) =>
+  objects.find(({ ref }) => ref.id === id)?.spec;
+
+describe('what was read before', () => {
+  test('is told by a look that may, and no object is asked for by itself', async () => {
+    const { stand } = await settled();
+    const before = await stand.observe();
+    stand.forget();
+    expect(await glance(stand)).toEqual(before);
+    expect(fetches(stand)).toEqual([]);
+  });
+
+  test('is read anew by any other look, so that what others did is seen', async () => {
+    const { stand, server } = await settled();
+    stand.fake.setFields(server.id, { ip: '10.9.9.9' });
+    expect(specOf(await glance(stand), server)).toMatchObject({ address: '10.0.0.1' });
+    stand.forget();
+    expect(specOf(await stand.observe(), server)).toMatchObject({ address: '10.9.9.9' });
+    expect(fetches(stand)).toHaveLength(12);
+    expect(specOf(await glance(stand), server)).toMatchObject({ address: '10.9.9.9' });
+  });
+
+  test('never tells that something is there: that is what lists tell', async () => {
+    const { stand, server, refs } = await settled();
+    const path = `${stand.fake.url}/api/LBaaS/v1/server.json/${server.id}`;
+    const headers = {
+      authorization: `Token ${stand.fake.tokens.api}`,
+      'content-type': 'application/json',
+      'user-agent': 'somebody else',
+    };
+    expect((await fetch(path, { method: 'DELETE', headers })).status).toBe(200);
+    const left = [...refs.values()].map(({ id }) => id).filter((id) => id !== server.id);
+    expect(idsOf(await glance(stand))).toEqual(left.toSorted());
+    // What was made lately is asked for, since lists may be behind; nothing else is.
+    expect(fetches(stand)).toHaveLength(1);
+  });
+
+  test('is not told of what is below another parent now', async () => {
+    const { stand, server, refs } = await settled();
+    stand.fake.setFields(server.id, { backend: refs.get('backend https.api.eu')!.id });
+    const moved = (await glance(stand)).find(({ ref }) => ref.id === server.id);
+    expect(moved?.parentId).toBe(refs.get('backend https.api.eu')!.id);
+    expect(fetches(stand)).toHaveLength(1);
+  });
+
+  test.each(['0', '2', '4', null])('is not told of what was in the state %s', async (state) => {
+    const { stand, server } = await settled();
+    stand.fake.setState(server.id, state);
+    await stand.observe();
+    stand.fake.setState(server.id, '3');
+    stand.forget();
+    const now = (await glance(stand)).find(({ ref }) => ref.id === server.id);
+    expect(now?.phase).toBe('ready');
+    expect(fetches(stand)).toHaveLength(1);
+  });
+
+  test('is not told of what was changed here since', async () => {
+    const { stand, backend } = await settled({ stateDelayMs: 0 });
+    const { desired } = desiredOf()[0]!;
+    const check = { by: 'http', path: '/' } as const;
+    const spec = { ...desired.spec, check } as typeof desired.spec;
+    await stand.run(stand.balancer.update!(backend, { ...desired, spec }, null, OWNER, { signal }));
+    expect(specOf(await glance(stand), backend)).toMatchObject({ check });
+  });
+
+  test('is not told of what could not be changed here, or not wholly', async () => {
+    const { stand, backend } = await settled();
+    stand.fake.addFault({
+      match: { method: 'PUT' },
+      times: 1,
+      effect: { type: 'drop', phase: 'after' },
+    });
+    const { desired } = desiredOf()[0]!;
+    await stand.failureOf(stand.balancer.update!(backend, desired, null, OWNER, { signal }));
+    stand.forget();
+    await glance(stand);
+    expect(fetches(stand)).toEqual(['GET /api/LBaaS/v1/backend.json/{id}']);
+  });
+
+  test('is not what was read while it was being changed', async () => {
+    const { stand, backend } = await settled({ stateDelayMs: 0 });
+    const { desired } = desiredOf()[0]!;
+    const check = { by: 'http', path: '/' } as const;
+    const spec = { ...desired.spec, check } as typeof desired.spec;
+    // The look has read the object when it is changed, and ends after that.
+    stand.fake.addFault({
+      match: { route: '/api/LBaaS/v1/frontend.json' },
+      times: 1,
+      effect: { type: 'latency', ms: 300 },
+    });
+    const look = stand.balancer.observe(OWNER, { signal });
+    await stand.run(stand.balancer.update!(backend, { ...desired, spec }, null, OWNER, { signal }));
+    await stand.run(look);
+    expect(specOf(await glance(stand), backend)).toMatchObject({ check });
+  });
+
+  test('was read by whoever waited for it, too', async () => {
+    const stand = await createStand();
+    const refs = await stand.build();
+    for (const ref of refs.values())
+      await stand.run(stand.balancer.refresh(ref, OWNER, { signal }));
+    stand.forget();
+    expect(await glance(stand)).toHaveLength(12);
+    expect(fetches(stand)).toEqual([]);
+  });
+});
+
+test('what is at another load balancer is asked for once, and seen when it comes to ours', async () => {
+  const { stand, backend } = await settled();
+  stand.fake.setFields(backend.id, { load_balancer: stand.fake.loadBalancers[1]! });
+  // It, its frontend's bind and servers hang on it: only the servers of it are not ours any more.
+  const without = idsOf(await stand.observe());
+  expect(without).not.toContain(backend.id);
+  stand.forget();
+  expect(idsOf(await stand.observe())).toEqual(without);
+  expect(fetches(stand)).toHaveLength(without.length);
+  stand.fake.setFields(backend.id, { load_balancer: stand.loadBalancer });
+  expect(await glance(stand)).toHaveLength(12);
+});
+
+describe('rows that show everything', () => {
+  const rows = { knobs: { rows: 'full' } } as const;
+
+  test('are used as they come: no object is asked for by itself', async () => {
+    const { stand } = await settled(rows);
+    const other = await stand.observe(stand.another());
+    expect(other).toHaveLength(12);
+    expect(fetches(stand)).toEqual(['GET /api/LBaaS/v1/loadbalancer.json/{id}']);
+    const short = await createStand();
+    await short.build();
+    const keysOf = (objects: readonly Observed[]) =>
+      objects.map(({ spec, phase, detail, tagged }) => ({ spec, phase, detail, tagged }));
+    expect(new Set(keysOf(other).map((one) => JSON.stringify(one)))).toEqual(
+      new Set(keysOf(await short.observe()).map((one) => JSON.stringify(one))),
+    );
+  });
+
+  test.each([
+    ['backend http.api.eu', 'health_check'],
+    ['frontend http.api.eu', 'mode'],
+    ['bind v4.http.api.eu', 'ssl'],
+    [SERVER, 'check'],
+  ])('of %s, but without its %s: only that is asked for', async (key, field) => {
+    const { stand, refs } = await settled(rows);
+    stand.fake.setFields(refs.get(key)!.id, { [field]: undefined });
+    await stand.observe(stand.another());
+    expect(fetches(stand)).toHaveLength(2);
+  });
+
+  test('are not believed of what was just changed here', async () => {
+    const { stand, backend } = await settled(rows);
+    const { desired } = desiredOf()[0]!;
+    await stand.run(stand.balancer.update!(backend, desired, null, OWNER, { signal }));
+    stand.forget();
+    await stand.observe();
+    expect(fetches(stand)).toEqual(['GET /api/LBaaS/v1/backend.json/{id}']);
+    stand.clock.advance(10 * 60_000 + 1);
+    stand.forget();
+    await stand.observe();
+    expect(fetches(stand)).toEqual([]);
+  });
+
+  test('are not believed of what was just made here and is said not to be ready', async () => {
+    const stand = await createStand({ ...rows, stateDelayMs: 5_000 });
+    await stand.build(desiredOf().slice(0, 1));
+    stand.forget();
+    await stand.observe();
+    expect(fetches(stand)).toHaveLength(1);
+    stand.clock.advance(5_000);
+    stand.forget();
+    await stand.observe();
+    expect(fetches(stand)).toEqual([]);
+  });
+});

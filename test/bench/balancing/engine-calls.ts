@@ -1,0 +1,178 @@
+import { createAnexiaBalancer } from '../../../src/adapters/balancer/anexia/anexia-balancer.ts';
+import { createThrottle } from '../../../src/adapters/balancer/anexia/throttle.ts';
+import type { LoadBalancer } from '../../../src/adapters/balancer/port.ts';
+import { silentLog } from '../../../src/adapters/log/port.ts';
+import { machineId } from '../../../src/domain/ids.ts';
+import { startFakengine } from '../../../src/simulator/fakengine/fakengine.ts';
+import { createSeededRandom, createSimulatedClock } from '../../doubles/simulated-clock.ts';
+import { pool } from '../../domain/balancing/pool.ts';
+import { createBalancingStand, drop, serve } from '../../support/balancing-stand.ts';
+
+const MINUTE = 60_000;
+const PAGE = 100;
+const PORTS = [80, 443, 8_080];
+/** Turns of the event loop without a request under way, after which none comes by itself. */
+const QUIET_TURNS = 4;
+
+/** Requests that came to the Engine. */
+export interface EngineCalls {
+  /** Times everything was read. */
+  readonly looks: number;
+  /** Of these: nothing was told from memory. */
+  readonly fullLooks: number;
+  /** Pages of lists. */
+  readonly pages: number;
+  /** Times an object that is not ready yet was asked for. */
+  readonly polls: number;
+  /** Requests for single objects, without the polls. */
+  readonly fetches: number;
+  /** Creations, tags, updates and destructions. */
+  readonly changes: number;
+}
+
+export interface EngineFigures {
+  /** Objects of the pool while all machines are there. */
+  readonly objects: number;
+  /** Of one look while all machines are there: lists × pages, each list with its empty last page. */
+  readonly pagesPerLook: number;
+  /** A daemon takes over a settled pool. */
+  readonly first: EngineCalls;
+  /** One machine leaves. */
+  readonly leave: EngineCalls;
+  /** It comes back. */
+  readonly join: EngineCalls;
+  /** A settled pool is looked at again after five minutes. */
+  readonly resync: EngineCalls;
+}
+
+const pagesOf = (rows: number): number => Math.ceil(rows / PAGE) + 1;
+const idOf = (at: number) => machineId(`00000000-0000-4000-8000-${String(at).padStart(12, '0')}`);
+
+/** What a pool of three ports asks of the Engine's emulator, over HTTP, in virtual time. */
+export async function measureEngineCalls(
+  machines: number,
+  rows: 'short' | 'full',
+): Promise<EngineFigures> {
+  const clock = createSimulatedClock();
+  const fake = await startFakengine({
+    listen: { host: '127.0.0.1', port: 0 },
+    clock: { now: clock.now, setTimeout, clearTimeout: (id) => clearTimeout(id as never) },
+    stateDelayMs: 3_000,
+    knobs: { rows, taggingMs: 0 },
+  });
+  let inFlight = 0;
+  let looks = { all: 0, full: 0 };
+  let polls = 0;
+
+  /** That of one daemon: it remembers nothing of the one before. */
+  function open(): LoadBalancer {
+    const balancer = createAnexiaBalancer(
+      {
+        baseUrl: fake.url,
+        token: { reference: '${TOKEN}', read: () => fake.tokens.api, toJSON: () => '${TOKEN}' },
+        loadBalancer: fake.loadBalancers[0]!,
+        pageSize: PAGE,
+        allowInsecureHttp: false,
+      },
+      {
+        throttle: createThrottle(clock),
+        context: {
+          name: 'edge',
+          clock,
+          random: createSeededRandom(1),
+          log: silentLog,
+          userAgent: 'shepherd/bench',
+          metrics: { request: () => undefined, inFlight: (_, by) => void (inFlight += by) },
+        },
+      },
+    );
+    return {
+      ...balancer,
+      observe(owner, look) {
+        looks = { all: looks.all + 1, full: looks.full + (look.mayRecall === true ? 0 : 1) };
+        return balancer.observe(owner, look);
+      },
+      refresh(ref, owner, call) {
+        polls += 1;
+        return balancer.refresh(ref, owner, call);
+      },
+    };
+  }
+
+  async function quiet(): Promise<void> {
+    for (let turns = 0; turns < QUIET_TURNS; turns = inFlight > 0 ? 0 : turns + 1) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+  async function pass(ms: number): Promise<void> {
+    const endMs = clock.monotonic() + ms;
+    for (;;) {
+      await quiet();
+      const next = clock.untilNext();
+      if (next === null || clock.monotonic() + next > endMs) break;
+      clock.increment(next);
+    }
+    clock.increment(endMs - clock.monotonic());
+    await quiet();
+  }
+
+  let told = 0;
+  function take(): EngineCalls {
+    const since = fake.requests(told);
+    told = since.at(-1)?.seq ?? told;
+    const reads = since.filter(({ method }) => method === 'GET');
+    const single = reads.filter(({ route }) => route.endsWith('{id}'));
+    const counts = {
+      looks: looks.all,
+      fullLooks: looks.full,
+      pages: reads.length - single.length,
+      polls,
+      fetches: single.length - polls,
+      changes: since.length - reads.length,
+    };
+    looks = { all: 0, full: 0 };
+    polls = 0;
+    return counts;
+  }
+
+  const ports = PORTS.map((external) => ({
+    name: `p${external}`,
+    external,
+    internal: external + 10_000,
+    check: { by: 'tcp' } as const,
+  }));
+  const balancers = { edge: open() };
+  const stand = createBalancingStand({
+    clock,
+    pools: [pool({ ports, addresses: ['192.0.2.10'] })],
+    balancers,
+  });
+  const ids = Array.from({ length: machines }, (_, at) => idOf(at));
+  const served = ids.map((id, at) => serve(id, `10.0.${at >> 8}.${at & 255}`));
+  stand.wish(...served);
+  const builder = await stand.life();
+  await pass(5 * MINUTE);
+  await builder.stop();
+  await balancers.edge.close();
+  const objects = fake.objects().length;
+  balancers.edge = open();
+  take();
+  const life = await stand.life();
+  await pass(10_000);
+  const first = take();
+  stand.wish(drop(ids[0]!));
+  await pass(MINUTE);
+  const leave = take();
+  stand.wish(served[0]!);
+  await pass(MINUTE);
+  const join = take();
+  await pass(6 * MINUTE);
+  const resync = take();
+  await life.stop();
+  await balancers.edge.close();
+  await fake.close();
+  const ofPorts = pagesOf(PORTS.length);
+  const pagesPerLook =
+    pagesOf(objects) + 2 * ofPorts + PORTS.length * (pagesOf(1) + pagesOf(machines));
+  return { objects, pagesPerLook, first, leave, join, resync };
+}
