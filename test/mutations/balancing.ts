@@ -91,8 +91,32 @@ const desk = mistakesIn(
       'seen?.change === change && changing === 0 ? seen : null',
       'seen',
     ],
+    [
+      'balancing-resyncs-from-memory',
+      'fullAtMs !== null && begunAtMs - fullAtMs < RECALL_MS',
+      'fullAtMs !== null',
+    ],
+    [
+      'balancing-recalls-after-a-look-that-failed',
+      '        fullAtMs = null;\n        if (!call',
+      '        if (!call',
+    ],
   ],
 );
+
+const remembered = ['test/actors/balancing/looks.test.ts'];
+const looks = [
+  ...mistakesIn('src/actors/balancing/objects.ts', remembered, [
+    [
+      'balancing-destroys-by-what-it-remembers',
+      '!seen.isFull && NEEDS_FULL_LOOK.has(plan.stage)',
+      'NEEDS_FULL_LOOK.size === 0',
+    ],
+  ]),
+  ...mistakesIn('src/actors/balancing/balancers.ts', remembered, [
+    ['balancing-recalls-after-a-pause', '      desk.distrust();\n', ''],
+  ]),
+];
 
 const services = mistakesIn(
   'src/actors/balancing/services.ts',
@@ -150,5 +174,6 @@ export const mutations: readonly Mutation[] = [
   ...turns,
   ...wishes,
   ...desk,
+  ...looks,
   ...services,
 ];

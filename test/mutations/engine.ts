@@ -41,19 +41,58 @@ export const mutations: readonly Mutation[] = [
     ['engine-address-as-written', 'canonicalAddress(told) ?? told', 'told'],
     ['engine-check-unheeded', "isChecked !== 'enabled'", 'false'],
     ['engine-tls-with-a-bind', 'ssl: false', 'ssl: true'],
+    ['engine-short-rows-as-full', '(field) => object[field] != null', '() => true'],
   ]),
   ...mistakesIn(`${DRIVER}/observation.ts`, all, [
     [
       'engine-backends-of-any-balancer',
-      'object.load_balancer === loadBalancer',
-      'object.load_balancer !== undefined',
+      'claims, new Set([loadBalancer]));',
+      "claims, { has: (at) => at !== '' } as Set<string>);",
     ],
-    ['engine-children-without-parents', 'parents.has(parent)', "parent !== ''"],
+    [
+      'engine-children-without-parents',
+      'below, claims, parents);',
+      "below, claims, { has: (at) => at !== '' } as Set<string>);",
+    ],
+  ]),
+  ...mistakesIn(`${DRIVER}/reader.ts`, all, [
     ['engine-lagging-creations-unseen', 'memory.fresh(owner.uid)', 'memory.fresh(tag)'],
+    [
+      'engine-recalls-whenever-it-can',
+      'mayRecall ? readings.recall(row.identifier) : null',
+      'readings.recall(row.identifier)',
+    ],
+    ['engine-recalls-what-moved', ' && placeOf(kind, known) === place', ''],
+    [
+      'engine-memory-tells-what-is-there',
+      'if (known && !isOurs(ref.kind, known)) return null;',
+      'if (known) return isOurs(ref.kind, known) ? { ref, object: known, tagged } : null;',
+    ],
+    [
+      'engine-elsewhere-asked-again',
+      'if (known && !isOurs(ref.kind, known)) return null;',
+      'if (known === undefined) return null;',
+    ],
+    ['engine-doubtful-rows-believed', ' && !readings.isDoubtful(row.object)', ''],
     [
       'engine-others-adopted',
       "whose === null || whose === 'another' ? null",
       'whose === null ? null',
+    ],
+  ]),
+  ...mistakesIn(`${DRIVER}/readings.ts`, all, [
+    ['engine-recalls-what-it-changed', '    read.delete(id);\n    serial', '    serial'],
+    ['engine-keeps-what-was-being-changed', '(deeds.get(id)?.serial ?? 0) > since', 'false'],
+    ['engine-recalls-what-was-not-ready', "isOld || phaseOf(object) !== 'ready'", 'isOld'],
+    [
+      'engine-new-rows-believed-before-they-are-ready',
+      "!deed.isMade || phaseOf(object) !== 'ready'",
+      '!deed.isMade',
+    ],
+    [
+      'engine-rows-doubted-for-ever',
+      'if (!deed || clock.monotonic() - deed.atMs > LAG_MS) return false;',
+      'if (!deed) return false;',
     ],
   ]),
   ...mistakesIn(`${DRIVER}/creation.ts`, all, [

@@ -1,5 +1,6 @@
 import { getBorderCharacters, table } from 'table';
 import { measureCalls } from '../balancing/calls.ts';
+import { measureEngineCalls, type EngineCalls } from '../balancing/engine-calls.ts';
 import { measurePlan, measureSteps } from '../balancing/decisions.ts';
 import { median } from '../measure.ts';
 import type { Suite, SuiteOptions } from '../suite.ts';
@@ -23,6 +24,11 @@ export const suite: Suite = {
     const machines = Math.max(2, scaled(MACHINES, options));
     options.progress(`${machines} machines come to a pool of three ports, and one goes`);
     const calls = await measureCalls(machines);
+    options.progress(
+      'the same on the Engine, over HTTP, whose lists have short rows, or full ones',
+    );
+    const short = await measureEngineCalls(machines, 'short');
+    const full = await measureEngineCalls(machines, 'full');
     const rows = [
       [`plan for ${members} members`, `${planMs} ms`],
       [`steps of ${members} members`, `${stepsMs} ms`],
@@ -32,14 +38,22 @@ export const suite: Suite = {
       ['looks of a settled pass', String(calls.settled.looks)],
       ['changes when one machine goes', String(calls.leave.changes)],
       ['looks meanwhile', String(calls.leave.looks)],
+      ['pages of lists in one look at the Engine', String(short.pagesPerLook)],
+      ['calls of a first look, short and full rows', both(short.first, full.first)],
+      ['calls when one machine goes', both(short.leave, full.leave)],
+      ['calls when one machine comes', both(short.join, full.join)],
+      ['calls of a settled pass', both(short.resync, full.resync)],
     ];
     return {
-      json: { members, planMs, stepsMs, machines, calls },
+      json: { members, planMs, stepsMs, machines, calls, engine: { short, full } },
       table: table(rows, { border: getBorderCharacters('void') }).trimEnd(),
     };
   },
 };
 
+const sumOf = ({ pages, polls, fetches, changes }: EngineCalls): number =>
+  pages + polls + fetches + changes;
+const both = (short: EngineCalls, full: EngineCalls): string => `${sumOf(short)}, ${sumOf(full)}`;
 const scaled = (count: number, { scale }: SuiteOptions): number =>
   Math.max(1, Math.round(count * scale));
 const rounded = (value: number): number => Number(value.toPrecision(3));
