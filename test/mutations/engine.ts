@@ -41,7 +41,7 @@ export const mutations: readonly Mutation[] = [
     ['engine-address-as-written', 'canonicalAddress(told) ?? told', 'told'],
     ['engine-check-unheeded', "isChecked !== 'enabled'", 'false'],
     ['engine-tls-with-a-bind', 'ssl: false', 'ssl: true'],
-    ['engine-short-rows-as-full', '(field) => object[field] != null', '() => true'],
+    ['engine-short-rows-as-full', '(object[field] ?? null) !== null', 'true'],
   ]),
   ...mistakesIn(`${DRIVER}/observation.ts`, all, [
     [

@@ -60,7 +60,9 @@ const LOOKED_AT = {
 /** What a row of a list shows, where that is all that is looked at; else null. */
 export function wholeIn(kind: ObjectKind, row: unknown): EngineObject | null {
   const object = engineObject.safeParse(row).data;
-  return object && LOOKED_AT[kind].every((field) => object[field] != null) ? object : null;
+  return object && LOOKED_AT[kind].every((field) => (object[field] ?? null) !== null)
+    ? object
+    : null;
 }
 
 const PHASES: Readonly<Record<string, Phase>> = {
