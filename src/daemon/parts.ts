@@ -21,6 +21,7 @@ import { openBalancers } from './balancers.ts';
 import type { Means, Ports } from './ports.ts';
 import { createPoolsView } from './pools-view.ts';
 import { openProviders } from './providers.ts';
+import { watchStrangePools } from './strange-pools.ts';
 import { withTimeLimit } from './time-limit.ts';
 
 /** A listing answers for the moment if it is not older. */
@@ -130,6 +131,7 @@ export async function openParts(means: Means, ports: Ports) {
       permits.offer(facts, changed);
       wishes.onFacts(facts, changed);
       poolsView.onFacts(facts, changed);
+      tellStrangePools();
     },
     onView: (view) => {
       board.onView(view);
@@ -156,6 +158,11 @@ export async function openParts(means: Means, ports: Ports) {
     mirror,
     board: poolsBoard,
     poolChanges$: poolChanges,
+  });
+  const tellStrangePools = watchStrangePools({
+    pools,
+    mirror,
+    log: log.child({ component: 'balancing' }),
   });
   daemons = () => Math.max(1, mirror.sessions().length);
   const openLeases = () =>

@@ -130,6 +130,38 @@ const services = mistakesIn(
   ],
 );
 
+const book = mistakesIn(
+  'src/actors/balancing/wishes.ts',
+  ['test/actors/balancing/wishes.test.ts'],
+  [
+    [
+      'wishes-keep-those-of-the-tenant-before',
+      '    if (tenants.get(slot) !== machineId) leave(slot);\n',
+      '',
+    ],
+    [
+      'wishes-outlive-slots-that-no-read-has',
+      '      for (const slot of [...tenants.keys()]) if (!all.has(slot)) leave(slot);\n',
+      '',
+    ],
+    [
+      'wishes-forget-who-hangs-on-the-guard',
+      '    if (restsOnGuard(view)) unsure.add(slot);\n    else unsure.delete(slot);\n',
+      '',
+    ],
+    [
+      'wishes-are-told-though-they-are-the-same',
+      '    if (sameData(before, wish)) return;\n',
+      '',
+    ],
+    [
+      'wishes-are-told-each-by-itself',
+      '    if (timers.has(pool) || !callbacks',
+      '    if (!callbacks',
+    ],
+  ],
+);
+
 const chart = mistakesIn(
   'src/machines/balancer.ts',
   ['test/model/balancer.rules.test.ts'],
@@ -168,6 +200,7 @@ const chart = mistakesIn(
 );
 
 export const mutations: readonly Mutation[] = [
+  ...book,
   ...chart,
   ...plan,
   ...members,

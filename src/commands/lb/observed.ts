@@ -37,6 +37,13 @@ export function poolsNamed({ config }: Pick<Means, 'config'>, wanted?: string): 
 export const noSuchPool = (wanted: string, known: readonly string[]): UsageError =>
   new UsageError(`no pool is named ${printable(wanted)}; there is ${known.join(', ') || 'none'}`);
 
+/** Whether the pool is at this balancer as this configuration has it. */
+export const isConfigured = (
+  { pool, balancer }: { readonly pool: string; readonly balancer: string },
+  { config }: Pick<Means, 'config'>,
+): boolean =>
+  poolsOf(config).some((each) => each.pool === pool && each.balancers.includes(balancer));
+
 /** What is needed to look at balancers. */
 export interface Looking {
   readonly version: string;

@@ -4,6 +4,7 @@ import { parseDuration } from '../../settings/duration.ts';
 import {
   askOptionsOf,
   asking,
+  because,
   reading,
   selecting,
   selectorOf,
@@ -40,6 +41,7 @@ export function addBalancerCommands(cli: Command, version: string): Command {
   addPoolVerb(lb, 'resume', 'resume-pool', 'end a pause, or a tear-down');
   addPoolVerb(lb, 'thaw', 'thaw-pool', 'accept what the panic guard froze, and go on');
   addPoolVerb(lb, 'teardown', 'teardown-pool', 'remove all of it from the balancers');
+  addForget(lb);
   addTest(lb, version);
   return lb;
 }
@@ -174,5 +176,27 @@ function addPoolVerb(lb: Command, name: string, verb: PoolVerb, description: str
       const { runPoolVerb } = await import('./verbs.ts');
       const options = { ...askOptionsOf(flags), verb, pool, balancer, yes };
       await tell(flags, (means) => runPoolVerb(options, means));
+    });
+}
+
+const FORGET_HELP = `
+For a pool, or a balancer of it, that no configuration has any more: what is recorded of its members
+would keep orders for these machines waiting for ever. Refused while a daemon writes to that balancer.
+What is at the balancer is not touched.
+
+Exit codes: 0 done, or told without --yes; 1 refused; 2 wrong usage, nothing was done.`;
+
+type ForgetFlags = ReadFlags & PoolFlags;
+
+function addForget(lb: Command): void {
+  because(reading(lb.command('forget <pool>')))
+    .description('remove what is recorded of a pool that no configuration has')
+    .option('--balancer <name>', 'only at this one')
+    .option('--yes', 'do it, and do not only tell', false)
+    .addHelpText('after', FORGET_HELP)
+    .action(async (pool: string, { yes = false, ...flags }: ForgetFlags) => {
+      const { forgetPool } = await import('./forget.ts');
+      const { balancer, by, reason, json } = flags;
+      await tell(flags, (means) => forgetPool({ pool, balancer, by, reason, yes, json }, means));
     });
 }

@@ -7,7 +7,13 @@ import { readFleet, type Means, type Told } from '../machine/command.ts';
 import { columnLines, noteLines, paragraph, spanText, whenText } from '../machine/layout.ts';
 import { slotOfRow, type RecordedFleet } from '../machine/recorded-fleet.ts';
 import { jsonLine } from '../text-table.ts';
-import { noSuchPool, readAtBalancers, type Looking, type PoolThere } from './observed.ts';
+import {
+  isConfigured,
+  noSuchPool,
+  readAtBalancers,
+  type Looking,
+  type PoolThere,
+} from './observed.ts';
 
 export interface StatusOptions extends Looking {
   /** Only this one; all when absent. */
@@ -41,7 +47,11 @@ export async function poolStatus(options: StatusOptions, means: Means): Promise<
   const served = options.live ? servedOf(pools) : null;
   const { nowMs } = fleet.read;
   if (options.json) {
-    const told = pools.map((each) => ({ ...each, ...failureOf(each, there) }));
+    const told = pools.map((each) => ({
+      ...each,
+      isConfigured: isConfigured(each, means),
+      ...failureOf(each, there),
+    }));
     const merged = served && {
       served: Object.fromEntries(
         [...served].map(([name, found]) => [name, Object.fromEntries(found)]),
@@ -56,7 +66,7 @@ export async function poolStatus(options: StatusOptions, means: Means): Promise<
       [
         ...pools
           .filter(({ pool }) => pool === name)
-          .map((each) => poolText(each, failureOf(each, there).failure, nowMs, means.width)),
+          .map((each) => poolText(each, failureOf(each, there).failure, nowMs, means)),
         ...(served ? [servedText(name, served.get(name) ?? new Map())] : []),
       ].join('\n'),
     );
@@ -129,20 +139,28 @@ function poolText(
   pool: PoolSummary,
   failure: string | undefined,
   nowMs: number,
-  width: number,
+  means: Pick<Means, 'config' | 'width'>,
 ): string {
   const { balancer, driver, state, isTended, settledAtMs, members, minActive } = pool;
+  const { width } = means;
   const settled = settledAtMs === null ? 'never yet' : whenText(settledAtMs, nowMs);
-  const kind = driver === null ? 'not configured any more' : driver;
+  const isOurs = isConfigured(pool, means);
+  const kind = isOurs ? driver : 'not configured here';
   const active = members.filter((each) => each.state === 'active').length;
   return [
     paragraph(`${pool.pool} at ${balancer} (${kind}): ${state ?? 'nothing was done yet'}`, width),
     ...troublesOf(pool, failure, nowMs).map((text) => noteLines(text, width)),
+    ...(isOurs ? [] : [noteLines(STRANGE, width)]),
     noteLines(`settled: ${settled}${isTended ? '' : `; no daemon tends ${balancer} now`}`, width),
     noteLines(`${active} active of ${members.length} members; at least ${minActive}`, width),
     ...memberLines(members, nowMs, width),
   ].join('\n');
 }
+
+/** What is recorded of it is left from another configuration, or belongs to one that is elsewhere. */
+const STRANGE =
+  'daemons with this configuration do not tend it, and orders for its members wait: configure it ' +
+  'again, or let "shepherd lb forget" remove what is recorded of it';
 
 function troublesOf(pool: PoolSummary, failure: string | undefined, nowMs: number): string[] {
   const { reason, frozen, paused, tornDown, retryAtMs } = pool;

@@ -39,7 +39,7 @@ const LOOK_MS = 1_000;
 export async function runPoolVerb(options: PoolVerbOptions, means: Means): Promise<Told> {
   requireWhoAndWhy(options);
   const { verb, pool, balancer, by, reason, validForMs, json, yes } = options;
-  const places = await placesOf(options, means);
+  const places = placesNamed(options, summariesOf(await readFleet(means), means));
   const isTeardown = verb === 'teardown-pool';
   if (isTeardown && !yes) return wouldTearDown(options, places, means);
   const key = options.key ?? means.random.uuid();
@@ -75,12 +75,14 @@ export async function runPoolVerb(options: PoolVerbOptions, means: Means): Promi
 /** Filed, but not all of it is done. */
 const OPEN = 3;
 
-/** Where it is meant: at all balancers of which something is configured or recorded, or at one. */
-async function placesOf(
+/**
+ * Where it is meant: at all balancers of which something is configured or recorded, or at one.
+ * @throws {UsageError} there is no such pool, or it is not at that balancer.
+ */
+export function placesNamed(
   { pool, balancer }: Pick<PoolVerbOptions, 'pool' | 'balancer'>,
-  means: Means,
-): Promise<readonly PoolSummary[]> {
-  const all = summariesOf(await readFleet(means), means);
+  all: readonly PoolSummary[],
+): readonly PoolSummary[] {
   const own = all.filter((each) => each.pool === pool);
   if (own.length === 0) throw noSuchPool(pool, [...new Set(all.map((each) => each.pool))]);
   const places = own.filter((each) => balancer === undefined || each.balancer === balancer);

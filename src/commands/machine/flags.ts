@@ -46,11 +46,15 @@ export const reading = (command: Command): Command =>
     .option('--url <url>', 'instead of database.url, in the same form: for another role')
     .option('--json', 'print one line of JSON', false);
 
+/** Who, and why. */
+export const because = (command: Command): Command =>
+  command
+    .requiredOption('--reason <text>', 'why, for the history')
+    .option('--by <name>', 'who asks', whoAsks());
+
 /** @param waits how long it waits by itself, in words. */
 export const asking = (command: Command, waits: string): Command =>
-  reading(command)
-    .requiredOption('--reason <text>', 'why, for the history')
-    .option('--by <name>', 'who asks', whoAsks())
+  because(reading(command))
     .option('--key <key>', 'asking again with the same key is asking once; a fresh one is printed')
     .option(
       '--wait <duration>',

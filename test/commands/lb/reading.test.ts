@@ -141,7 +141,7 @@ describe('status', () => {
       { pool: 'old', balancer: 'edge' },
       { state: 'failed' },
     );
-    expect(await status({ pool: 'old' })).toMatch(/^old at edge \(shelf\): failed$/m);
+    expect(await status({ pool: 'old' })).toMatch(/^old at edge \(not configured here\): failed$/m);
     await expect(status({ pool: 'none' })).rejects.toThrow(
       new UsageError('no pool is named none; there is api, old'),
     );

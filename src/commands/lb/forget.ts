@@ -1,0 +1,120 @@
+import { balancerJob } from '../../actors/balancing/deps.ts';
+import type { BmdbSession } from '../../adapters/bmdb/port.ts';
+import type { MemberSummary, PoolSummary } from '../../console/port.ts';
+import { mayServe } from '../../domain/balancing/members.ts';
+import { UsageError } from '../../domain/errors.ts';
+import { readFleet, requireWhoAndWhy, type Means, type Told } from '../machine/command.ts';
+import { noteLines, paragraph } from '../machine/layout.ts';
+import { jsonLine } from '../text-table.ts';
+import { isConfigured } from './observed.ts';
+import { summariesOf } from './status.ts';
+import { placesNamed } from './verbs.ts';
+
+export interface ForgetOptions {
+  readonly pool: string;
+  /** Only at this one; wherever it is recorded when absent. */
+  readonly balancer?: string | undefined;
+  readonly by: string;
+  readonly reason: string;
+  /** Agrees; otherwise it is only told what would be forgotten. */
+  readonly yes: boolean;
+  readonly json: boolean;
+}
+
+/** What became of a pool at a balancer. */
+interface Forgotten {
+  readonly balancer: string;
+  /** Machines that the balancer may send traffic to, as was recorded. */
+  readonly serving: number;
+  /** Why it was not forgotten; null: it was, or would be. */
+  readonly refusal: string | null;
+}
+
+/** It dies with the command, whatever becomes of that. */
+const SESSION_MS = 60_000;
+const REFUSED = 1;
+
+/**
+ * `shepherd lb forget`: removes what is recorded of a pool that no daemon tends any more, so that
+ * nothing waits for it. No balancer is asked for anything.
+ * @throws {UsageError} nothing is recorded of it, or it is in this configuration: nothing was done.
+ */
+export async function forgetPool(options: ForgetOptions, means: Means): Promise<Told> {
+  requireWhoAndWhy(options);
+  const { pool, balancer: at, json, yes } = options;
+  const places = placesNamed(options, summariesOf(await readFleet(means), means));
+  const ours = places.filter((place) => isConfigured(place, means));
+  if (ours.length > 0) {
+    const names = ours.map(({ balancer }) => balancer).join(', ');
+    throw new UsageError(
+      `pool ${pool} is configured at ${names}: only what no configuration has is forgotten; ` +
+        `"shepherd lb teardown ${pool}" lets its members go, and removes it from there`,
+    );
+  }
+  const told = yes ? await forgetAll(options, places, means) : places.map(wouldForget);
+  const isDone = told.every(({ refusal }) => refusal === null);
+  const exitCode = isDone ? 0 : REFUSED;
+  if (json) {
+    const about = { verb: 'forget-pool', pool, balancer: at ?? null, dryRun: !yes };
+    return { text: jsonLine({ ...about, at: told }), exitCode };
+  }
+  const lines = told.map((each) => noteLines(inWords(each, yes), means.width));
+  const head = yes ? `pool ${pool}:` : `all that is recorded of pool ${pool} would be forgotten:`;
+  const tail = yes ? [] : ['nothing was done; confirm with --yes'];
+  const text = [head, ...lines, paragraph(UNTOUCHED, means.width), ...tail].join('\n');
+  return { text, exitCode };
+}
+
+const UNTOUCHED =
+  'What is at the balancer is not touched: it may go on sending traffic to these machines, which are ' +
+  'from then on interrupted without being let go. Whoever wants it removed there configures the pool ' +
+  'again, and tears it down.';
+
+const inWords = ({ balancer, serving, refusal }: Forgotten, isDone: boolean): string =>
+  refusal === null
+    ? `at ${balancer}, with ${serving} members that may serve${isDone ? ': forgotten' : ''}`
+    : `at ${balancer}: NOT FORGOTTEN: ${refusal}`;
+
+const servingAt = ({ members }: { readonly members: readonly MemberSummary[] }): number =>
+  members.filter(mayServe).length;
+const wouldForget = (place: PoolSummary): Forgotten => ({
+  balancer: place.balancer,
+  serving: servingAt(place),
+  refusal: null,
+});
+
+async function forgetAll(
+  { pool, by, reason }: ForgetOptions,
+  places: readonly PoolSummary[],
+  { bmdb }: Means,
+): Promise<readonly Forgotten[]> {
+  const session = await bmdb.openSession({
+    component: 'operator',
+    runtimeInfo: `${by} has pool ${pool} forgotten: ${reason}`.slice(0, 200),
+    intervalMs: SESSION_MS,
+  });
+  try {
+    const told: Forgotten[] = [];
+    for (const place of places) told.push(await forgetOne(session, place));
+    return told;
+  } finally {
+    await session.close();
+  }
+}
+
+/** Under the lease of the balancer's job, so that no daemon tends the pool meanwhile. */
+async function forgetOne(session: BmdbSession, place: PoolSummary): Promise<Forgotten> {
+  const { pool, balancer } = place;
+  const lease = await session.lease(balancerJob(balancer));
+  if (lease === null) return { ...wouldForget(place), refusal: heldText(balancer) };
+  try {
+    await session.balancing.forget(lease, { pool, balancer });
+  } finally {
+    await lease.release();
+  }
+  return wouldForget(place);
+}
+
+const heldText = (balancer: string): string =>
+  `a daemon writes to ${balancer} now, and may tend the pool. If its configuration has the pool, ` +
+  'tear it down instead; if not, stop the daemons for the moment';

@@ -1,0 +1,224 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import {
+  createWishBook,
+  DEBOUNCE_MS,
+  type WishBook,
+} from '../../../src/actors/balancing/wishes.ts';
+import type { Pool } from '../../../src/domain/balancing/pools.ts';
+import { machineId, type Slot } from '../../../src/domain/ids.ts';
+import type { MachineRow, SlotFacts } from '../../../src/domain/machine.ts';
+import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
+import type { GuardState } from '../../../src/domain/recovery/standing.ts';
+import { viewOf } from '../../../src/domain/view.ts';
+import { pool as poolOf } from '../../domain/balancing/pool.ts';
+import { createSimulatedClock, type VirtualClock } from '../../doubles/simulated-clock.ts';
+import {
+  agentStarted,
+  device,
+  MACHINE,
+  machineRow,
+  memberRow,
+  NOW_MS,
+  orderRow,
+  PROVIDER,
+  SLOT,
+  slotFacts,
+} from '../../support/facts.ts';
+
+const OTHER = machineId('aaaaaaaa-0000-4000-8000-0000000000ff');
+const healthy = (change: Partial<MachineRow> = {}): MachineRow =>
+  machineRow({
+    agentStarted: agentStarted(NOW_MS - 3_600_000),
+    heartbeat: { atMs: NOW_MS - 1_000, bootId: 'boot-1' },
+    members: [memberRow({ pool: 'api' })],
+    ...change,
+  });
+const silent = { heartbeat: { atMs: NOW_MS - 3_000_000, bootId: 'boot-1' } };
+
+let clock: VirtualClock;
+let facts: Map<Slot, SlotFacts>;
+let guard: GuardState;
+let moments: number;
+let told: string[];
+let book: WishBook;
+const open = (...pools: readonly Pool[]) => {
+  book = createWishBook({
+    pools,
+    facts: () => facts,
+    viewOf: (slot) => {
+      const known = facts.get(slot);
+      return known && viewOf(known, { nowMs: NOW_MS, loss: DEFAULT_LOSS });
+    },
+    moment: () => {
+      moments += 1;
+      const standings = [{ scope: 'fleet', state: guard, sinceMs: null, reason: null }];
+      return { nowMs: NOW_MS, loss: DEFAULT_LOSS, standings };
+    },
+    clock,
+  });
+  for (const { pool } of pools) book.onChange(pool, () => told.push(pool));
+};
+/** What is true of the slot now, without anybody being told. */
+const put = (row: MachineRow | null) =>
+  void facts.set(SLOT, slotFacts({ row, listed: device(), provider: PROVIDER }));
+const view = () => viewOf(facts.get(SLOT)!, { nowMs: NOW_MS, loss: DEFAULT_LOSS });
+const wants = (pool = 'api', machine = MACHINE) => book.of(pool).get(machine)?.want ?? null;
+const pass = (ms: number) => void clock.increment(ms);
+
+beforeEach(() => {
+  clock = createSimulatedClock();
+  facts = new Map();
+  guard = 'watching';
+  moments = 0;
+  told = [];
+  open(poolOf({ pool: 'api' }));
+});
+
+describe('wishes follow', () => {
+  test('a view that is told', () => {
+    put(healthy());
+    book.onView(view());
+    expect(wants()).toBe('serve');
+    put(healthy({ order: orderRow() }));
+    book.onView(view());
+    expect(wants()).toBe('drain');
+  });
+  test('facts of slots that changed, and of no other', () => {
+    put(healthy());
+    book.onFacts(facts, new Set());
+    expect(wants()).toBeNull();
+    book.onFacts(facts, new Set([SLOT]));
+    expect(wants()).toBe('serve');
+  });
+  test('all facts: whoever is not among them any more has no wish', () => {
+    put(healthy());
+    book.onFacts(facts);
+    expect(wants()).toBe('serve');
+    facts = new Map();
+    book.onFacts(facts);
+    expect(book.of('api').size).toBe(0);
+  });
+  test('a slot that vanishes, and a machine that leaves its slot', () => {
+    put(healthy());
+    book.onFacts(facts);
+    book.onVanished(SLOT);
+    expect(wants()).toBeNull();
+    book.onFacts(facts);
+    expect(wants()).toBe('serve');
+    put(null);
+    book.onView(view());
+    expect(wants()).toBeNull();
+  });
+  test('a new tenancy of a slot: the machine before has no wish any more', () => {
+    put(healthy());
+    book.onFacts(facts);
+    put(healthy({ machineId: OTHER }));
+    book.onView(view());
+    expect([wants(), wants('api', OTHER)]).toEqual([null, 'serve']);
+  });
+  test('each pool by its own selector', () => {
+    const elsewhere = { select: { ...poolOf().select, locations: ['moon'] } };
+    open(poolOf({ pool: 'api' }), poolOf({ pool: 'web', ...elsewhere }));
+    put(healthy());
+    book.onFacts(facts);
+    expect([wants('api'), wants('web'), wants('unknown')]).toEqual(['serve', null, null]);
+  });
+});
+
+describe('the guard', () => {
+  test('a silent machine is kept while it is frozen, and dropped when it is not any more', () => {
+    guard = 'frozen';
+    put(healthy(silent));
+    book.onFacts(facts);
+    expect(wants()).toBe('keep');
+    guard = 'watching';
+    expect(wants(), 'nobody has told').toBe('keep');
+    book.onGuard();
+    expect(wants()).toBe('drop');
+    guard = 'frozen';
+    book.onGuard();
+    expect(wants()).toBe('keep');
+  });
+  test('machines that are well are not looked at again', () => {
+    put(healthy());
+    book.onFacts(facts);
+    const before = moments;
+    facts = new Map();
+    book.onGuard();
+    expect(wants()).toBe('serve');
+    expect(moments - before).toBe(1);
+  });
+  test('one that came back does not hang on the guard any more', () => {
+    guard = 'frozen';
+    put(healthy(silent));
+    book.onFacts(facts);
+    put(healthy());
+    book.onView(view());
+    facts = new Map();
+    book.onGuard();
+    expect(wants()).toBe('serve');
+  });
+});
+
+describe('whoever listens', () => {
+  test('is told a moment after, once for many changes', () => {
+    put(healthy());
+    book.onFacts(facts);
+    put(healthy({ order: orderRow() }));
+    book.onView(view());
+    pass(DEBOUNCE_MS - 1);
+    expect(told).toEqual([]);
+    pass(1);
+    expect(told).toEqual(['api']);
+    pass(60_000);
+    expect(told).toEqual(['api']);
+  });
+  test('is told again of what comes after that', () => {
+    put(healthy());
+    book.onFacts(facts);
+    pass(DEBOUNCE_MS);
+    book.onVanished(SLOT);
+    pass(DEBOUNCE_MS);
+    expect(told).toEqual(['api', 'api']);
+  });
+  test('is not told of what changes no wish', () => {
+    put(healthy());
+    book.onFacts(facts);
+    pass(DEBOUNCE_MS);
+    put(healthy({ heartbeat: { atMs: NOW_MS, bootId: 'boot-1' } }));
+    book.onView(view());
+    book.onFacts(facts);
+    book.onGuard();
+    pass(60_000);
+    expect(told).toEqual(['api']);
+  });
+  test('is told of its own pool only', () => {
+    const elsewhere = { select: { ...poolOf().select, locations: ['moon'] } };
+    open(poolOf({ pool: 'api' }), poolOf({ pool: 'web', ...elsewhere }));
+    put(healthy());
+    book.onFacts(facts);
+    pass(DEBOUNCE_MS);
+    expect(told).toEqual(['api']);
+  });
+  test('is not told any more when it has ended that, and nobody is when the book stops', () => {
+    const end = book.onChange('api', () => told.push('again'));
+    end();
+    put(healthy());
+    book.onFacts(facts);
+    book.stop();
+    pass(60_000);
+    expect(told).toEqual([]);
+    expect(clock.pending).toBe(0);
+  });
+});
+
+test('without pools nothing is asked, remembered or set', () => {
+  open();
+  put(healthy());
+  book.onFacts(facts);
+  book.onFacts(facts, new Set([SLOT]));
+  book.onView(view());
+  book.onVanished(SLOT);
+  expect(book.of('api').size).toBe(0);
+  expect([moments, clock.pending]).toEqual([0, 0]);
+});

@@ -1,0 +1,118 @@
+import { beforeEach, expect, test } from 'vitest';
+import { forgetPool, type ForgetOptions } from '../../../src/commands/lb/forget.ts';
+import { poolStatus } from '../../../src/commands/lb/status.ts';
+import { UsageError } from '../../../src/domain/errors.ts';
+import { idOf } from '../machine-stand.ts';
+import { API_EDGE, poolStand, type PoolStand } from './pool-stand.ts';
+
+const WEB_EDGE = { pool: 'web', balancer: 'edge' };
+
+let s: PoolStand;
+beforeEach(() => {
+  s = poolStand();
+});
+const forget = (change: Partial<ForgetOptions> = {}) =>
+  forgetPool(
+    { pool: 'web', by: 'ann', reason: 'it is gone', yes: false, json: false, ...change },
+    s.means,
+  );
+const recorded = async () => {
+  const { machines, pools } = await s.bmdb.scan(s.means.signal);
+  const names = pools.map(({ pool }) => pool);
+  return [...names, ...machines.flatMap(({ members }) => members.map(({ pool }) => pool))];
+};
+/** A machine that serves in a pool of which this configuration knows nothing, and in one that it has. */
+async function left() {
+  s.add(1);
+  const { session, leases } = await s.tend();
+  for (const pool of [WEB_EDGE, API_EDGE]) {
+    await session.balancing.note(leases.edge, pool, { state: 'settled' });
+    await session.balancing.write(leases.edge, pool, [{ machineId: idOf(1), to: 'joining' }]);
+  }
+  return { session, leases };
+}
+
+test('what is recorded of a pool that nobody has is forgotten, and no balancer is asked', async () => {
+  const { session } = await left();
+  await session.close();
+  const told = await forget({ yes: true });
+  expect(told.exitCode).toBe(0);
+  expect(told.text).toContain('    at edge, with 1 members that may serve: forgotten');
+  expect(told.text).toContain('What is at the balancer is not touched');
+  expect(await recorded()).toEqual(['api', 'api']);
+  expect(s.asked).toEqual([]);
+  // The job is free again, and nobody is left who might be taken for a daemon.
+  const next = await s.daemon();
+  expect(await next.lease('balancer/edge')).not.toBeNull();
+  await expect(forget({ yes: true })).rejects.toThrow('no pool is named web; there is api');
+});
+
+test('without consent it is told what would be forgotten', async () => {
+  await left();
+  const told = await forget();
+  expect(told.exitCode).toBe(0);
+  expect(told.text).toMatch(/^all that is recorded of pool web would be forgotten:$/m);
+  expect(told.text).toMatch(/nothing was done; confirm with --yes$/);
+  expect(JSON.parse((await forget({ json: true })).text)).toEqual({
+    verb: 'forget-pool',
+    pool: 'web',
+    balancer: null,
+    dryRun: true,
+    at: [{ balancer: 'edge', serving: 1, refusal: null }],
+  });
+  expect(await recorded()).toEqual(['api', 'web', 'api', 'web']);
+});
+
+test('while a daemon writes to the balancer nothing is forgotten', async () => {
+  await left();
+  const told = await forget({ yes: true });
+  expect(told.exitCode).toBe(1);
+  expect(told.text.replaceAll(/\s+/g, ' ')).toContain(
+    'at edge: NOT FORGOTTEN: a daemon writes to edge now',
+  );
+  expect(await recorded()).toEqual(['api', 'web', 'api', 'web']);
+});
+
+test.each<[string, Partial<ForgetOptions>, string]>([
+  ['a pool that is configured', { pool: 'api' }, 'pool api is configured at cloud, edge'],
+  ['a pool that there is not', { pool: 'none' }, 'no pool is named none; there is api, web'],
+  ['a balancer that it is not at', { balancer: 'f5' }, 'pool web is not at f5, but at edge'],
+  ['nobody who asks', { by: ' ' }, 'say who asks and why'],
+])('%s is a mistake, and nothing is done', async (_, change, expected) => {
+  const { session } = await left();
+  await session.close();
+  await expect(forget({ yes: true, ...change })).rejects.toThrow(UsageError);
+  await expect(forget({ yes: true, ...change })).rejects.toThrow(expected);
+  expect(await recorded()).toEqual(['api', 'web', 'api', 'web']);
+});
+
+test('it is shown as not configured here', async () => {
+  await left();
+  const asked = { live: false, version: '0', drivers: s.drivers };
+  const { text } = await poolStatus({ ...asked, json: false }, s.means);
+  expect(text).toMatch(/^web at edge \(not configured here\): settled$/m);
+  expect(text.replaceAll(/\s+/g, ' ')).toContain('orders for its members wait: configure it again');
+  const { pools } = JSON.parse((await poolStatus({ ...asked, json: true }, s.means)).text);
+  expect(
+    (pools as { pool: string; isConfigured: boolean }[]).map((each) => [
+      each.pool,
+      each.isConfigured,
+    ]),
+  ).toEqual([
+    ['api', true],
+    ['api', true],
+    ['web', false],
+  ]);
+});
+
+test('an order that waits for a pool that nobody reads says so', async () => {
+  const { session, leases } = await left();
+  await session.balancing.note(leases.edge, API_EDGE, { observed: true });
+  await session.balancing.note(leases.edge, WEB_EDGE, { observed: true });
+  s.clock.increment(16 * 60_000);
+  await session.balancing.note(leases.edge, API_EDGE, { observed: true });
+  const { text } = await s.verb({ verb: 'reboot' }, 'metal/slot-1', { waitMs: 1_000 });
+  const words = text.replaceAll(/\s+/g, ' ');
+  expect(words).toContain('pool web at edge was not read for 16m, so perhaps nobody tends it');
+  expect(words).not.toContain('pool api at edge was');
+});
