@@ -149,11 +149,7 @@ const book = mistakesIn(
       '    if (restsOnGuard(view)) unsure.add(slot);\n    else unsure.delete(slot);\n',
       '',
     ],
-    [
-      'wishes-are-told-though-they-are-the-same',
-      '    if (sameData(before, wish)) return;\n',
-      '',
-    ],
+    ['wishes-are-told-though-they-are-the-same', '    if (sameData(before, wish)) return;\n', ''],
     [
       'wishes-are-told-each-by-itself',
       '    if (timers.has(pool) || !callbacks',

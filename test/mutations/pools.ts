@@ -51,6 +51,27 @@ export const mutations: readonly Mutation[] = [
     ],
   ),
   ...mistakesIn(
+    'src/commands/lb/forget.ts',
+    ['test/commands/lb/forget.test.ts'],
+    [
+      [
+        'a-pool-is-forgotten-that-is-configured',
+        '  if (ours.length > 0) {',
+        '  if (ours.length > 99) {',
+      ],
+      [
+        'a-pool-is-forgotten-without-consent',
+        'const told = yes ? await forgetAll(options, places, means) : places.map(wouldForget);',
+        'const told = await forgetAll(options, places, means);',
+      ],
+    ],
+  ),
+  ...mistakesIn(
+    'src/daemon/strange-pools.ts',
+    ['test/daemon/strange-pools.test.ts'],
+    [['a-strange-pool-is-told-of-again-and-again', '      told.add(key);\n', '']],
+  ),
+  ...mistakesIn(
     'src/daemon/pools-view.ts',
     ['test/daemon/pools-view.test.ts'],
     [['nobody-hears-of-members', '      if (others.length > 0) memberChanges.next();\n', '']],

@@ -13,6 +13,7 @@ const LONG_FILES: Readonly<Record<string, string>> = {
   'test/commands/machine-reading.test.ts': 'the texts of every command that only reads, in full',
   'test/domain/recovery/ladder.test.ts': 'one decision, one suite over its tables',
   'test/domain/recovery/guard-judgement.test.ts': 'one decision, one suite over its tables',
+  'test/model/balancer.rules.test.ts': 'one table: every event in every state of a chart',
   'test/actors/balancing/vectors.ts': 'the vectors of load balancing, in their order',
   'src/console/page/app.js': 'the page is served as it is, without a build',
 };

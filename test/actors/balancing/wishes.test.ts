@@ -63,7 +63,7 @@ const put = (row: MachineRow | null) =>
   void facts.set(SLOT, slotFacts({ row, listed: device(), provider: PROVIDER }));
 const view = () => viewOf(facts.get(SLOT)!, { nowMs: NOW_MS, loss: DEFAULT_LOSS });
 const wants = (pool = 'api', machine = MACHINE) => book.of(pool).get(machine)?.want ?? null;
-const pass = (ms: number) => void clock.increment(ms);
+const pass = (ms: number) => clock.increment(ms);
 
 beforeEach(() => {
   clock = createSimulatedClock();
