@@ -91,6 +91,12 @@ const desk = mistakesIn(
       'seen?.change === change && changing === 0 ? seen : null',
       'seen',
     ],
+  ],
+);
+
+const remembered = ['test/actors/balancing/looks.test.ts'];
+const looks = [
+  ...mistakesIn('src/actors/balancing/desk.ts', remembered, [
     [
       'balancing-resyncs-from-memory',
       'fullAtMs !== null && begunAtMs - fullAtMs < RECALL_MS',
@@ -101,11 +107,7 @@ const desk = mistakesIn(
       '        fullAtMs = null;\n        if (!call',
       '        if (!call',
     ],
-  ],
-);
-
-const remembered = ['test/actors/balancing/looks.test.ts'];
-const looks = [
+  ]),
   ...mistakesIn('src/actors/balancing/objects.ts', remembered, [
     [
       'balancing-destroys-by-what-it-remembers',

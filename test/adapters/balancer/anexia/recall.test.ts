@@ -105,13 +105,20 @@ describe('what was read before', () => {
     const { desired } = desiredOf()[0]!;
     const check = { by: 'http', path: '/' } as const;
     const spec = { ...desired.spec, check } as typeof desired.spec;
+    const before = stand.fake.requests().length;
     // The look has read the object when it is changed, and ends after that.
     stand.fake.addFault({
       match: { route: '/api/LBaaS/v1/frontend.json' },
       times: 1,
-      effect: { type: 'latency', ms: 300 },
+      effect: { type: 'latency', ms: 1_000 },
     });
     const look = stand.balancer.observe(OWNER, { signal });
+    const isRead = () =>
+      stand.fake
+        .requests()
+        .slice(before)
+        .some(({ path, fate }) => path.endsWith(backend.id) && fate === 'replied');
+    while (!isRead()) await new Promise((resolve) => setImmediate(resolve));
     await stand.run(stand.balancer.update!(backend, { ...desired, spec }, null, OWNER, { signal }));
     await stand.run(look);
     expect(specOf(await glance(stand), backend)).toMatchObject({ check });
