@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { engineObject } from '../../../../src/adapters/balancer/anexia/forms.ts';
+import { createReadings } from '../../../../src/adapters/balancer/anexia/readings.ts';
 import type { Observed, Ref } from '../../../../src/domain/balancing/objects.ts';
+import { createSteppedClock } from '../../provider/equinix/client/stepped-clock.ts';
 import { createStand, desiredOf, live, OWNER, type Stand } from './stand.ts';
 
 const signal = live;
@@ -100,28 +103,18 @@ describe('what was read before', () => {
     expect(fetches(stand)).toEqual(['GET /api/LBaaS/v1/backend.json/{id}']);
   });
 
-  test('is not what was read while it was being changed', async () => {
-    const { stand, backend } = await settled({ stateDelayMs: 0 });
-    const { desired } = desiredOf()[0]!;
-    const check = { by: 'http', path: '/' } as const;
-    const spec = { ...desired.spec, check } as typeof desired.spec;
-    const before = stand.fake.requests().length;
-    // The look has read the object when it is changed, and ends after that.
-    stand.fake.addFault({
-      match: { route: '/api/LBaaS/v1/frontend.json' },
-      times: 1,
-      effect: { type: 'latency', ms: 1_000 },
-    });
-    const look = stand.balancer.observe(OWNER, { signal });
-    const isRead = () =>
-      stand.fake
-        .requests()
-        .slice(before)
-        .some(({ path, fate }) => path.endsWith(backend.id) && fate === 'replied');
-    while (!isRead()) await new Promise((resolve) => setImmediate(resolve));
-    await stand.run(stand.balancer.update!(backend, { ...desired, spec }, null, OWNER, { signal }));
-    await stand.run(look);
-    expect(specOf(await glance(stand), backend)).toMatchObject({ check });
+  test('is not what was asked for before it was changed, whenever the answer comes', () => {
+    const readings = createReadings(createSteppedClock());
+    const ref = { kind: 'backend', id: 'b' } as const;
+    const answer = engineObject.parse({ identifier: 'b', name: 'http.api.eu', state: '3' });
+    const since = readings.mark();
+    readings.keep('uid-1', answer, since);
+    expect(readings.recall('b')).toBe(answer);
+    readings.changed(ref);
+    readings.keep('uid-1', answer, since);
+    expect(readings.recall('b')).toBeNull();
+    readings.keep('uid-1', answer, readings.mark());
+    expect(readings.recall('b')).toBe(answer);
   });
 
   test('was read by whoever waited for it, too', async () => {
