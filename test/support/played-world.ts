@@ -1,3 +1,4 @@
+import type { BalancerDriver } from '../../src/adapters/balancer/port.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
 import type { Provider } from '../../src/adapters/provider/port.ts';
@@ -10,6 +11,7 @@ import { TUNING } from '../../src/daemon/tuning.ts';
 import { Unreachable } from '../../src/domain/errors.ts';
 import type { HeartbeatRecord } from '../../src/domain/heartbeat.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import { driverTable } from '../../src/settings/driver-table.ts';
 import { createFakeShell } from '../doubles/fake-shell.ts';
 import type { MemAgentServer } from '../doubles/mem-agent-server.ts';
 import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
@@ -57,6 +59,8 @@ export interface WorldOptions {
   /** What differs from the defaults that users have. */
   readonly config?: Partial<Omit<ConfigInput, 'providers'>>;
   readonly ofProvider?: Partial<ConfigInput['providers'][string]>;
+  /** Kinds of balancers that the configuration names; none when absent. */
+  readonly balancerDrivers?: readonly BalancerDriver[];
 }
 
 /** What differs with one daemon: its ports as it is to have them, such as with faults. */
@@ -118,6 +122,7 @@ export function createPlayedWorld(options: WorldOptions): PlayedWorld {
       random: about.random ?? random,
       bmdb: process.guard(ownBmdb(bmdb)),
       shell: process.guard(shell(fakeShell)),
+      balancerDrivers: options.balancerDrivers ?? [],
       drivers: [{ ...driver, open: (...given) => process.guard(driven(driver.open(...given))) }],
       agents: about.isListening ? { isReady: about.isListening } : {},
       onAgentServer: (server) => listeners.add(server, () => process.isAlive),
@@ -158,7 +163,7 @@ function createListeners() {
 }
 
 /** The defaults, as users have them, but for what must be said and what is to be changed. */
-const playedConfig = ({ config, ofProvider }: WorldOptions): Config =>
+const playedConfig = ({ config, ofProvider, balancerDrivers = [] }: WorldOptions): Config =>
   parseConfig(
     {
       database: { embedded: { dataDir: 'unused' } },
@@ -169,4 +174,5 @@ const playedConfig = ({ config, ofProvider }: WorldOptions): Config =>
       ...config,
     },
     { baseDirectory: '/nonexistent' },
+    driverTable(balancerDrivers),
   );
