@@ -65,7 +65,10 @@ export function createWishBook(deps: WishBookDeps): WishBook {
     unsure.delete(slot);
     if (machine === undefined) return;
     tenants.delete(slot);
-    for (const { pool } of pools) put(pool, machine, null);
+    for (const { pool } of pools) {
+      // A machine that is on another slot by now keeps what is known of it there.
+      if (byPool.get(pool)?.get(machine)?.slot === slot) put(pool, machine, null);
+    }
   };
   const derive = (slot: Slot, now: WishMoment) => {
     const known = facts().get(slot);

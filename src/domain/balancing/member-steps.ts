@@ -75,6 +75,9 @@ export const WAIVE_MS = 30_000;
 const CLOCKS_MS = 1_000;
 const NOT_WELL = 'the balancer does not see it well';
 
+/** Nobody has to do without an answer of the balancer. */
+const UNSAID = { waived: false, refused: false } as const;
+
 const NOTHING: Steps = {
   moves: [],
   modes: [],
@@ -108,9 +111,14 @@ export function stepMembers(input: StepInput): Steps {
     if (row?.state === 'active' && wish.want === 'drain') candidates.push({ wish, isServing });
     else pass.step(row, wish);
   }
-  const { begin, wait } = drainTurns(candidates, input.pool, { serving, interrupted, isFilling });
+  // Who is down would count as serving on the word of no look, or of an old one.
+  const isBlind = input.capabilities.health && input.sights === null;
+  const patient = isBlind ? candidates.filter(({ wish }) => !wish.force) : [];
+  for (const { wish } of patient) pass.awaitLook(rows.get(wish.machineId)!);
+  const able = candidates.filter((each) => !patient.includes(each));
+  const { begin, wait } = drainTurns(able, input.pool, { serving, interrupted, isFilling });
   for (const wish of begin) pass.drain(rows.get(wish.machineId)!, wish.reason);
-  for (const [machineId, note] of wait) pass.note(rows.get(machineId)!, note);
+  for (const [machineId, note] of wait) pass.wait(rows.get(machineId)!, note);
   return pass.end();
 }
 
@@ -139,7 +147,7 @@ function wishesOf({ wishes, rows, isTornDown }: StepInput): ReadonlyMap<MachineI
   for (const [machineId, reason] of leftOut) {
     const { slot } = all.get(machineId)!;
     const parked = { force: false, askedAtMs: null, leaves: true } as const;
-    all.set(machineId, { want: 'drain', slot, machineId, reason, ...parked });
+    all.set(machineId, { want: 'drain', slot, machineId, reason, ...parked, isUnasked: true });
   }
   return all;
 }
@@ -154,7 +162,9 @@ function panicOf(
   for (const { machineId, state } of rows.values()) {
     if (state !== 'active') continue;
     active += 1;
-    if (wishes.get(machineId)?.want === 'drop') going.push(machineId);
+    const wish = wishes.get(machineId);
+    const isUnasked = wish?.want === 'drain' && wish.isUnasked === true;
+    if (wish?.want === 'drop' || isUnasked) going.push(machineId);
   }
   return isTooMany(going.length, active) ? going.toSorted() : [];
 }
@@ -170,13 +180,16 @@ function whileUnreachable(
   let dueAtMs = Infinity;
   for (const row of rows.values()) {
     const wish = wishes.get(row.machineId);
-    if (wish?.want !== 'drain' || !mayServe(row)) continue;
     const { machineId } = row;
     const isPatient = policy === 'require';
-    const atMs = isPatient
-      ? Math.max(sinceMs, wish.askedAtMs ?? nowMs) + waitMs
-      : sinceMs + WAIVE_MS;
-    if (nowMs < atMs) dueAtMs = Math.min(dueAtMs, atMs);
+    const askedAtMs = wish?.want === 'drain' ? (wish.askedAtMs ?? nowMs) : nowMs;
+    const atMs = isPatient ? Math.max(sinceMs, askedAtMs) + waitMs : sinceMs + WAIVE_MS;
+    const isAsked = wish?.want === 'drain';
+    // What was said of an earlier request is not the answer to this one.
+    if ((row.refused && (!isAsked || nowMs < atMs)) || (row.waived && !isAsked)) {
+      moves.push({ calls: [], move: { machineId, ...UNSAID } });
+    } else if (!isAsked || !mayServe(row)) continue;
+    else if (nowMs < atMs) dueAtMs = Math.min(dueAtMs, atMs);
     else if (isPatient && !row.refused) {
       const note = `refused: balancer ${balancer} cannot be reached: ${why}`;
       moves.push({ calls: [], move: { machineId, refused: true, note } });
@@ -242,7 +255,7 @@ function newPass({ pool, capabilities, sights, memory, nowMs }: StepInput) {
   };
 
   const join = (row: MemberRow | null, { machineId }: Wish) => {
-    move({ machineId, to: 'joining', note: null, ...(row && { waived: false, refused: false }) });
+    move({ machineId, to: 'joining', note: null, ...(row && UNSAID) });
   };
   const serve = (row: MemberRow, wish: Wish) => {
     const seen = sights?.get(row.machineId);
@@ -341,10 +354,28 @@ function newPass({ pool, capabilities, sights, memory, nowMs }: StepInput) {
 
   return {
     drain,
-    note,
+    /** An active member goes on as it is, for the reason that is told. */
+    wait(row: MemberRow, text: string): void {
+      hold(row);
+      note(row, text, row.waived || row.refused ? UNSAID : {});
+    },
+    /** Nothing is decided about the member before the balancer was looked at. */
+    awaitLook(row: MemberRow): void {
+      needsLook = true;
+      if (row.waived || row.refused) note(row, row.note, UNSAID);
+    },
     step(row: MemberRow | null, wish: Wish): void {
       if (!row) {
         if (wish.want === 'serve') join(null, wish);
+        return;
+      }
+      // The balancer answers again: whoever is not drained yet has to wait until it is.
+      const isExcused = (row.waived || row.refused) && row.state !== 'drained';
+      const isKept = wish.want === 'keep' || (wish.want === 'drain' && row.state === 'draining');
+      if (isExcused && isKept) {
+        hold(row);
+        note(row, row.note, UNSAID);
+        isMoving = true;
         return;
       }
       if (row.state === 'drained') forget(row, wish);

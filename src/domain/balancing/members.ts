@@ -87,6 +87,8 @@ export type Wish =
       readonly askedAtMs: number | null;
       /** It stays away: nobody means to bring it back soon. Absent: it is interrupted, and comes back. */
       readonly leaves?: true;
+      /** Nobody asked for it: a listing, an address or a configuration says other things than before. */
+      readonly isUnasked?: true;
     }
   /** It is not well: no new connection may go there, and those it has are lost anyway. */
   | {

@@ -1,3 +1,6 @@
+import type { MachineId } from '../ids.ts';
+import type { PoolRow } from './pool-row.ts';
+
 /** What the panic guard of a pool has seen, and how often; it is not kept over a restart. */
 export interface Alarm {
   /** Who would go, in one text: equal texts are equal findings. */
@@ -26,3 +29,17 @@ export const isBelieved = ({ looks, sinceMs }: Alarm, nowMs: number): boolean =>
 
 /** When the next look counts, epoch ms. */
 export const nextLookMs = ({ lookedAtMs }: Alarm): number => lookedAtMs + BETWEEN_MS;
+
+/** What an operator has accepted is true for so long. */
+const ACCEPTED_MS = 3_600_000;
+
+/** Whether an operator, who saw what the panic guard saw, lets all of these go. */
+export function isAccepted(
+  { frozen, accepted }: Pick<PoolRow, 'frozen' | 'accepted'>,
+  going: readonly MachineId[],
+  nowMs: number,
+): boolean {
+  if (!accepted || !frozen || nowMs > accepted.atMs + ACCEPTED_MS) return false;
+  const seen = new Set(frozen.snapshot.split(' '));
+  return going.every((machine) => seen.has(machine));
+}

@@ -262,6 +262,7 @@ function sortOut({ observed }: PlanInput, matches: readonly Match[], kept: Reado
     if (spec.kind === 'bind') places.set(placeOf(spec), match);
     if (spec.kind === 'server') places.set(`${match.parent?.id ?? ''} ${placeOf(spec)}`, match);
   }
+  const children = createChildren(observed);
   const drops: Action[] = [];
   const clashes: Action[] = [];
   const leavers: Action[] = [];
@@ -294,7 +295,7 @@ function sortOut({ observed }: PlanInput, matches: readonly Match[], kept: Reado
     leavers,
     /** All that hangs on an object, as far down as it goes. */
     childrenOf: (parent: Observed, why: string): Action[] =>
-      childrenIn(observed, parent).map((object) => ({ act: 'destroy', object, why })),
+      children(parent).map((object) => ({ act: 'destroy', object, why })),
   };
 }
 
@@ -303,11 +304,28 @@ const IS_TWIN = 'it is there twice';
 const placeOf = ({ address, number }: { readonly address: string; readonly number: number }) =>
   `${address} ${number}`;
 
-function childrenIn(observed: readonly Observed[], parent: Observed): Observed[] {
-  const children = observed.filter(
-    ({ ref, parentId }) => parentId === parent.ref.id && PARENT_KIND[ref.kind] === parent.ref.kind,
-  );
-  return children.flatMap((child) => [...childrenIn(observed, child), child]);
+/** Tells what hangs on an object, lowest first. Sorted by parent once, when it is first asked. */
+function createChildren(observed: readonly Observed[]): (parent: Observed) => Observed[] {
+  let byParent: Map<string, Observed[]> | null = null;
+  const sorted = () => {
+    const found = new Map<string, Observed[]>();
+    for (const object of observed) {
+      const { ref, parentId } = object;
+      const kind = PARENT_KIND[ref.kind];
+      if (kind === null || parentId === null) continue;
+      const key = keyOf(kind, parentId);
+      const siblings = found.get(key);
+      if (siblings) siblings.push(object);
+      else found.set(key, [object]);
+    }
+    return found;
+  };
+  const childrenOf = ({ ref }: Observed): Observed[] => {
+    byParent ??= sorted();
+    const children = byParent.get(keyOf(ref.kind, ref.id)) ?? [];
+    return children.flatMap((child) => [...childrenOf(child), child]);
+  };
+  return childrenOf;
 }
 
 const DESTROY_ORDER: readonly ObjectKind[] = ['bind', 'server', 'frontend', 'backend'];

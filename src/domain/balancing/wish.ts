@@ -47,7 +47,7 @@ export function wishOf(
   if (asked) return { want: 'drain', slot, machineId, ...asked };
   if (chosen === null) return keep('it cannot be told now whether the pool selects it');
   if (!chosen) {
-    return { want: 'drain', slot, machineId, reason: DESELECTED, ...PARKED };
+    return { want: 'drain', slot, machineId, reason: DESELECTED, ...PARKED, isUnasked: true };
   }
   const address = memberAddress(view.address);
   if (address === null) return keep('it has no address that a balancer could use');
