@@ -78,6 +78,11 @@ export function poolsContract(s: Stage): void {
       await settle({ verb: 'thaw-pool', pool: 'api', balancer: null });
       await balancing.note(held, POOL, { state: 'checking' });
       expect(await poolOf()).toMatchObject({ frozen: again, accepted: { by: 'ann' } });
+      await balancing.note(held, POOL, { frozen: { reason: 'all of them', snapshot: '[2]' } });
+      expect(await poolOf()).toMatchObject({ accepted: { by: 'ann' } });
+      // What nobody saw when it was accepted is not accepted.
+      await balancing.note(held, POOL, { frozen: { reason: 'others', snapshot: '[3]' } });
+      expect(await poolOf()).toMatchObject({ frozen: { snapshot: '[3]' }, accepted: null });
       await balancing.note(held, POOL, { frozen: null });
       expect(await poolOf()).toMatchObject({ frozen: null, accepted: null });
     });

@@ -45,7 +45,12 @@ export type PoolDesk = ReturnType<typeof createDesk>;
 type Change = (options: { readonly signal: AbortSignal }) => Promise<unknown>;
 
 /** Errors that do not tell that the balancer cannot be reached. */
-const UNDERSTOOD: ReadonlySet<string> = new Set(['remote-failure', 'cancelled', 'not-found']);
+const UNDERSTOOD: ReadonlySet<string> = new Set([
+  'remote-failure',
+  'cancelled',
+  'not-found',
+  'throttled',
+]);
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
@@ -204,7 +209,9 @@ export function createDesk(
         objects = await balancer.observe(pool, call);
       } catch (error) {
         fullAtMs = null;
-        if (!call.signal.aborted && codeOf(error) !== 'cancelled') missed(error);
+        const code = codeOf(error);
+        const isPassing = code === 'cancelled' || code === 'throttled';
+        if (!call.signal.aborted && !isPassing) missed(error);
         throw error;
       }
       reached();
@@ -240,17 +247,20 @@ export function createDesk(
         return true;
       }),
     changeInTurn,
-    /** Writes members; what is known of them is what the database answers. To be called in turn. */
-    async write(changes: readonly MemberChange[]): Promise<boolean> {
-      if (changes.length === 0) return true;
+    /**
+     * Writes members; what is known of them is what the database answers. To be called in turn.
+     * @returns those of which nothing was written, such as machines that are being worked on.
+     */
+    async write(changes: readonly MemberChange[]): Promise<ReadonlySet<MachineId>> {
+      const refused = new Set<MachineId>();
+      if (changes.length === 0) return refused;
       const book = sessionOf(deps).balancing;
-      let isAllWritten = true;
       for (const { machineId, result, row } of await book.write(lease(), name, changes)) {
         if (row) rows.set(machineId, row);
         else rows.delete(machineId);
-        if (result !== 'written') isAllWritten = false;
+        if (result !== 'written') refused.add(machineId);
       }
-      return isAllWritten;
+      return refused;
     },
     /** The objects that are to be there, as rows have it now. */
     desired(): readonly Desired[] {

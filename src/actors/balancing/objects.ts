@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import { machineOf } from '../../domain/balancing/desired.ts';
-import type { Desired, Observed, Phase } from '../../domain/balancing/objects.ts';
-import { alarmAfter, isBelieved, nextLookMs } from '../../domain/balancing/panic.ts';
+import type { Desired, Observed, Phase, Ref } from '../../domain/balancing/objects.ts';
+import { alarmAfter, isAccepted, isBelieved, nextLookMs } from '../../domain/balancing/panic.ts';
 import {
   keyOf,
   planOf,
@@ -55,13 +55,16 @@ export async function check(
     troubles: desk.troubles,
     nowMs,
     letGo,
-    mayDropAll: standing.accepted !== null || standing.tornDown !== null,
+    mayDropAll: standing.tornDown !== null,
   };
   let plan = planOf(input);
   if (!seen.isFull && NEEDS_FULL_LOOK.has(plan.stage)) {
     seen = await desk.look(signal, { full: true });
     input = { ...input, desired: desk.desired(), observed: seen.objects };
     plan = planOf(input);
+  }
+  if (plan.stage === 'frozen' && isAccepted(standing, plan.dropping, nowMs)) {
+    plan = planOf({ ...input, mayDropAll: true });
   }
   const alarm =
     plan.stage === 'frozen'
@@ -72,7 +75,7 @@ export async function check(
   desk.plan = plan;
   await settleAlarm(deps, desk);
   metrics.poolPending(desk.labels, plan.pending);
-  desk.awaited = plan.unready.map((ref) => ({ ref, key: keyOfSeen(seen.objects, ref.id) }));
+  desk.awaited = awaitedOf(plan.unready, seen.objects);
   desk.waitBeganAtMs = clock.monotonic();
   const isFrozen = plan.stage === 'frozen' || desk.alarms.members !== null;
   if (isFrozen) {
@@ -89,10 +92,14 @@ export async function check(
   return { stage: plan.stage, againMs };
 }
 
-const keyOfSeen = (objects: readonly Observed[], id: string): string => {
-  const found = objects.find(({ ref }) => ref.id === id);
-  return found ? keyOf(found.ref.kind, found.spec.name) : '';
-};
+function awaitedOf(refs: readonly Ref[], objects: readonly Observed[]): PoolDesk['awaited'] {
+  if (refs.length === 0) return [];
+  const names = new Map(objects.map(({ ref, spec }) => [keyOf(ref.kind, ref.id), spec.name]));
+  return refs.map((ref) => {
+    const name = names.get(keyOf(ref.kind, ref.id));
+    return { ref, key: name === undefined ? '' : keyOf(ref.kind, name) };
+  });
+}
 
 /** Asks once more for each object that failed; one that cannot be asked for keeps no other waiting. */
 export async function recover(

@@ -62,7 +62,8 @@ export function provideBalancer(deps: BalancingDeps, deskOf: (place: PoolPlace) 
         metrics.poolPending(desk.labels, { create: 0, destroy: 0 });
         desk.lastError = explain(error);
         log.warn({ ...place, failures, cause: desk.lastError }, 'the pool is tried again later');
-        const retryInMs = retryMs(failures, throttledMs(error, clock.now()));
+        // Whoever tends it next begins at once, but for what the balancer itself asked for.
+        const retryInMs = throttledMs(error, clock.now());
         note(desk, { state: 'failed', failures, retryInMs, reason: desk.lastError });
       },
       reportStepFailure: (_, { error, ...place }) =>

@@ -1,7 +1,7 @@
 import type { MemberRow } from '../../domain/balancing/members.ts';
 import { mayServe } from '../../domain/balancing/members.ts';
 import { stepMembers, type ModeCall, type Steps } from '../../domain/balancing/member-steps.ts';
-import { alarmAfter, isBelieved, nextLookMs } from '../../domain/balancing/panic.ts';
+import { alarmAfter, isAccepted, isBelieved, nextLookMs } from '../../domain/balancing/panic.ts';
 import { explain } from '../../domain/errors.ts';
 import type { MachineId } from '../../domain/ids.ts';
 import type { Stepped } from '../../machines/balancer-setup.ts';
@@ -79,9 +79,12 @@ async function stepOnce(deps: BalancingDeps, desk: PoolDesk, signal: AbortSignal
     else isHeldUp = true;
   }
   const old = new Map(desk.rows);
-  if (!(await desk.write(done))) isHeldUp = true;
+  const refused = await desk.write(done);
+  if (refused.size > 0) isHeldUp = true;
   for (const { machineId } of done) report(deps, desk, old.get(machineId), machineId);
-  if (!(await callAll(deps, desk, steps.modes))) isHeldUp = true;
+  // Whoever works on a machine by now must not get traffic there, whatever was decided before.
+  const modes = steps.modes.filter(({ machineId }) => !refused.has(machineId));
+  if (!(await callAll(deps, desk, modes))) isHeldUp = true;
   desk.isMoving = steps.isMoving;
   const untilDue = steps.dueAtMs === null ? REST_MS : Math.max(1, steps.dueAtMs - nowMs + 1);
   const { health } = desk.balancer.capabilities;
@@ -105,12 +108,13 @@ async function decide(deps: BalancingDeps, desk: PoolDesk, nowMs: number): Promi
     isTornDown: standing.tornDown !== null,
     nowMs,
   };
-  const steps = stepMembers({ ...input, mayDropAll: standing.accepted !== null });
+  const steps = stepMembers({ ...input, mayDropAll: input.isTornDown });
   if (steps.panic.length === 0) {
     desk.alarms.members = null;
     await settleAlarm(deps, desk);
     return steps;
   }
+  if (isAccepted(standing, steps.panic, nowMs)) return stepMembers({ ...input, mayDropAll: true });
   const alarm = alarmAfter(desk.alarms.members, steps.panic.join(' '), nowMs);
   if (isBelieved(alarm, nowMs)) return stepMembers({ ...input, mayDropAll: true });
   desk.alarms.members = alarm;

@@ -23,7 +23,7 @@ export interface PoolRow {
     /** What it saw, in its own words. */
     readonly snapshot: string;
   } | null;
-  /** An operator accepted what the panic guard saw; it ends with `frozen`. */
+  /** An operator accepted what the panic guard saw; it ends with `frozen`, and with another sight. */
   readonly accepted: { readonly atMs: number; readonly by: string } | null;
   /** Somebody asked that nothing be changed at the balancer. */
   readonly paused: Asked | null;

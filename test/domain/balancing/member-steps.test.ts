@@ -164,9 +164,47 @@ describe('being let go by plan', () => {
     ['leaves for good', draining(M2), drain(M2, { leaves: true }), true],
   ])('while another %s', (_, other, wish, may) => {
     const rows = [member(M1), other, member(M3)];
-    const told = moves(step({ rows, wishes: [drain(M1), wish, serve(M3)], sights: null }));
+    const sights = { [M1]: sight(), [other.machineId]: sight({ mode: 'drain', sessions: 1 }) };
+    const told = moves(step({ rows, wishes: [drain(M1), wish, serve(M3)], sights }));
     const to = told.find(({ machineId }) => machineId === M1)?.to;
     expect(to).toBe(may ? 'draining' : undefined);
+  });
+  test('not on the word of no look, where the balancer tells who is well; by force at once', () => {
+    const rows = [member(M1), member(M2)];
+    const wishes = [drain(M1), serve(M2)];
+    const blind = step({ rows, wishes, sights: null });
+    expect([moves(blind), blind.needsLook]).toEqual([[], true]);
+    expect(firstOf({ rows, wishes, sights: null, capabilities: REMOVE })?.to).toBe('draining');
+    const forced = [drain(M1, { force: true }), serve(M2)];
+    expect(firstOf({ rows, wishes: forced, sights: null })?.to).toBe('draining');
+  });
+  test.each([
+    ['that waits for its turn', 'active', drain(M1)],
+    ['that nobody can tell of', 'active', keep(M1)],
+    ['that drains', 'draining', drain(M1)],
+  ] as const)('a member %s was not waited for: it is again', (_, state, wish) => {
+    const rows = [
+      member(M1, { state, waived: true, refused: true, note: 'away' }),
+      member(M2, { state: 'drained', how: 'grace' }),
+    ];
+    const sights = { [M1]: sight({ sessions: 1 }) };
+    const told = moves(step({ rows, wishes: [wish, drain(M2)], sights }));
+    expect(told).toMatchObject([{ machineId: M1, waived: false, refused: false }]);
+  });
+  test('while the balancer is away, what was said of an earlier request is taken back', () => {
+    const rows = [member(M1, { refused: true })];
+    const unreachable = { sinceMs: NOW - 3_600_000, why: 'gone' };
+    const asked = [drain(M1, { askedAtMs: NOW - 1_000 })];
+    expect(firstOf({ rows, wishes: asked, unreachable })).toMatchObject({ refused: false });
+    expect(firstOf({ rows, wishes: [serve(M1)], unreachable })).toMatchObject({ refused: false });
+  });
+  test('what nobody asked for is not believed of many at once', () => {
+    const rows = [M1, M2, M3].map((id) => member(id));
+    const unasked = { reason: DESELECTED, askedAtMs: null, leaves: true, isUnasked: true } as const;
+    const wishes = [drain(M1, unasked), drain(M2, unasked), serve(M3)];
+    const told = step({ rows, wishes });
+    expect([told.panic, told.moves]).toEqual([[M1, M2], []]);
+    expect(step({ rows, wishes, mayDropAll: true }).panic).toEqual([]);
   });
   test('vector 4: one that is not selected any more stays until those that come are active', () => {
     const wish = drain(M1, { reason: DESELECTED, askedAtMs: null, leaves: true });

@@ -133,6 +133,7 @@ function noted(before: PoolRow, patch: PoolPatch, nowMs: number): PoolRow {
     ...(settled && { settledAtMs: nowMs }),
     ...(observed && { observedAtMs: nowMs }),
     ...(frozen && { frozen: { ...frozen, atMs: before.frozen?.atMs ?? nowMs } }),
+    ...(frozen && frozen.snapshot !== before.frozen?.snapshot && { accepted: null }),
     ...(frozen === null && { frozen: null, accepted: null }),
   };
 }

@@ -79,9 +79,11 @@ export const statements = {
           )},
           frozen_reason = ${given(of.freezing, 'excluded.frozen_reason', 'o.frozen_reason')},
           frozen_snapshot = ${given(of.freezing, 'excluded.frozen_snapshot', 'o.frozen_snapshot')},
-          accepted_at = CASE WHEN NOT ${of.freezing} OR excluded.frozen_at IS NOT NULL
+          accepted_at = CASE WHEN NOT ${of.freezing}
+            OR excluded.frozen_snapshot IS NOT DISTINCT FROM o.frozen_snapshot
             THEN o.accepted_at END,
-          accepted_by = CASE WHEN NOT ${of.freezing} OR excluded.frozen_at IS NOT NULL
+          accepted_by = CASE WHEN NOT ${of.freezing}
+            OR excluded.frozen_snapshot IS NOT DISTINCT FROM o.frozen_snapshot
             THEN o.accepted_by END
       )
       ${TELL}`,
