@@ -70,9 +70,12 @@ const stateOf = (id: MachineId) => memberOf(id)?.state ?? null;
 const hostOf = ({ provided }: MachineRow): SimulatedMachine | undefined =>
   world.hosts.get(`${provided?.address}:22`);
 const serverOf = (id: MachineId) => balancer.servers(id)[0];
+const viewOf = (id: MachineId) =>
+  [...daemon.daemon.board.entries.values()].find(({ view }) => view.machineId === id)?.view;
+const reasonOf = (id: MachineId) => viewOf(id)?.reason;
 const substateOf = (id: MachineId) => {
-  const found = [...daemon.daemon.board.entries.values()].find(({ view }) => view.machineId === id);
-  return found && `${found.view.state} · ${found.view.substate}`;
+  const found = viewOf(id);
+  return found && `${found.state} · ${found.substate}`;
 };
 
 /** Lets time pass, and watches for machines that are rebooted while they may be serving. */
@@ -127,9 +130,10 @@ test('an order waits until the balancer has let the machine go, which then serve
   serverOf(machineId)!.sessions = 3;
   await ask({ verb: 'reboot', target: targetOf(row), force: false });
   await pass(15 * SECOND);
-  expect(memberOf(machineId)).toMatchObject({ state: 'draining' });
+  expect(memberOf(machineId)).toMatchObject({ state: 'draining', sessions: 3 });
   expect(serverOf(machineId)).toMatchObject({ mode: 'drain' });
   expect(substateOf(machineId)).toBe('Running · healthy');
+  expect(reasonOf(machineId)).toContain('waits until pool api at edge lets it go');
   expect(host.bootId, 'it is not touched while it serves').toBe(bootId);
   serverOf(machineId)!.sessions = 0;
   await pass(10 * SECOND);

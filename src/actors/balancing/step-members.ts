@@ -1,3 +1,4 @@
+import type { MemberChange } from '../../adapters/bmdb/port.ts';
 import type { MemberRow } from '../../domain/balancing/members.ts';
 import { mayServe } from '../../domain/balancing/members.ts';
 import { stepMembers, type ModeCall, type Steps } from '../../domain/balancing/member-steps.ts';
@@ -79,7 +80,7 @@ async function stepOnce(deps: BalancingDeps, desk: PoolDesk, signal: AbortSignal
     else isHeldUp = true;
   }
   const old = new Map(desk.rows);
-  const refused = await desk.write(done);
+  const refused = await desk.write([...done, ...countsOf(desk, done)]);
   if (refused.size > 0) isHeldUp = true;
   for (const { machineId } of done) report(deps, desk, old.get(machineId), machineId);
   // Whoever works on a machine by now must not get traffic there, whatever was decided before.
@@ -91,6 +92,16 @@ async function stepOnce(deps: BalancingDeps, desk: PoolDesk, signal: AbortSignal
   const usual = health && desk.rows.size > 0 ? HEALTH_MS : REST_MS;
   const patience = steps.isMoving ? MOVING_MS : isHeldUp || desk.unreachable() ? RETRY_MS : usual;
   return { restMs: Math.min(patience, untilDue), needsLook: steps.needsLook };
+}
+
+/** For people who wait: how many connections are left of members that stay draining, as seen last. */
+function countsOf(desk: PoolDesk, moved: readonly MemberChange[]): MemberChange[] {
+  const changed = new Set(moved.map(({ machineId }) => machineId));
+  return [...desk.rows.values()].flatMap(({ machineId, state, sessions }) => {
+    const seen = desk.fresh()?.sights.get(machineId)?.sessions ?? null;
+    if (state !== 'draining' || changed.has(machineId) || seen === null) return [];
+    return seen === sessions ? [] : [{ machineId, sessions: seen }];
+  });
 }
 
 /** Decides, and holds everything back while the panic guard does not believe what it sees. */
