@@ -239,6 +239,9 @@ function keyText({ hostKey, quarantine: found }: MachineRow, forgetHostKey: bool
 
 const formerText = (row: MachineRow): string => quarantineText(row).replace('it is', 'it was');
 
+/** Who asks again may say that it is to go faster; nobody makes it slower. */
+const HURRY: Readonly<Record<DrainMode | 'wait', number>> = { wait: 0, force: 1, skip: 2 };
+
 function deprovision(scene: Scene, { drain }: Of<'deprovision'>): Settlement {
   const { request, now } = scene;
   const row = scene.row!;
@@ -247,7 +250,16 @@ function deprovision(scene: Scene, { drain }: Of<'deprovision'>): Settlement {
     return refused(`${quarantineText(row)}: release it first`);
   }
   const { deprovision: before } = row;
-  if (before) return done(`${before.requestedBy} asked for it already: ${before.reason}`);
+  if (before) {
+    const already = `${before.requestedBy} asked for it already: ${before.reason}`;
+    if (HURRY[drain ?? 'wait'] <= HURRY[before.drain ?? 'wait']) return done(already);
+    const how = drain === 'skip' ? 'its pools are not waited for' : 'its pools must let it go';
+    return done(
+      `${already}; from now on ${how}`,
+      { do: 'deprovision', drain },
+      { kind: 'deprovisionRequested', reason: `${how}: ${request.reason}` },
+    );
+  }
   return done(
     `it is to be given back${underWayText(scene)}`,
     { do: 'deprovision', drain },

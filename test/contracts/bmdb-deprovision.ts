@@ -42,6 +42,18 @@ export function deprovisionContract(s: Stage): void {
       expect(await s.h.actors(id)).toEqual(['ann', 'bob']);
     });
 
+    it('may be hurried by who asks again, and is never slowed down', async () => {
+      const id = await add();
+      await request(id);
+      const { deprovision } = await read(id);
+      const skip = await request(id, { drain: 'skip' });
+      expect(skip?.outcome).toContain('from now on its pools are not waited for');
+      expect((await read(id)).deprovision).toEqual({ ...deprovision, drain: 'skip' });
+      const slower = await request(id, { drain: 'force' });
+      expect(slower?.outcome).toBe('ann asked for it already: no longer needed');
+      expect((await read(id)).deprovision).toEqual({ ...deprovision, drain: 'skip' });
+    });
+
     it('is refused for a machine that is not there', async () => {
       expect(await refusedWith(request(UNKNOWN))).toBe('not-found');
       expect(await refusedWith(request('no-machine' as MachineId))).toBe('not-found');

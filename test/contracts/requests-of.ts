@@ -9,7 +9,7 @@ import type {
 } from '../../src/adapters/bmdb/port.ts';
 import { isUuid } from '../../src/domain/ids.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
-import type { MachineRow } from '../../src/domain/machine.ts';
+import type { DrainMode, MachineRow } from '../../src/domain/machine.ts';
 
 /** The machine, where it is now; it must have hardware. */
 export const targetOf = ({ machineId, provided }: MachineRow): RequestTarget => ({
@@ -39,11 +39,15 @@ export async function askToGiveBack(
   bmdb: Bmdb,
   session: BmdbSession,
   id: MachineId,
-  how: Partial<Omit<NewRequest, 'what'>> = {},
+  { drain, ...how }: Partial<Omit<NewRequest, 'what'>> & { readonly drain?: DrainMode } = {},
 ): Promise<RequestState | null> {
   const row = isUuid(id) ? (await bmdb.readMachine(id, AbortSignal.timeout(60_000))).row : null;
   const target = row ? targetOf(row) : { ...NOWHERE, machineId: id };
-  return ask(bmdb, session, requestFor({ verb: 'deprovision', target }, how));
+  return ask(
+    bmdb,
+    session,
+    requestFor({ verb: 'deprovision', target, ...(drain && { drain }) }, how),
+  );
 }
 
 const NOWHERE = { provider: 'metal' as RequestTarget['provider'], slotId: 'nowhere' };

@@ -104,8 +104,8 @@ const looks = [
     ],
     [
       'balancing-recalls-after-a-look-that-failed',
-      '        fullAtMs = null;\n        if (!call',
-      '        if (!call',
+      '        fullAtMs = null;\n        const code',
+      '        const code',
     ],
   ]),
   ...mistakesIn('src/actors/balancing/objects.ts', remembered, [

@@ -128,12 +128,14 @@ function applyToMachine(
       if (machine.row.quarantine?.kind !== 'conflict') patch(machine, { quarantine: null });
       patch(machine, {
         deprovision: {
-          requestedAtMs: nowMs,
-          requestedBy: by,
-          reason,
+          ...(machine.row.deprovision ?? {
+            requestedAtMs: nowMs,
+            requestedBy: by,
+            reason,
+            attempts: 0,
+            askedAtMs: null,
+          }),
           drain: effect.drain,
-          attempts: 0,
-          askedAtMs: null,
         },
       });
       return;

@@ -81,13 +81,15 @@ export const statements = {
     text: ({ machine }) =>
       `DELETE FROM machine_quarantined WHERE machine_id = ${machine} AND kind <> 'conflict'`,
   }),
+  /** Who asked first is remembered, and how the last one wants it to leave its pools. */
   deprovision: statement({
     name: 'settle-deprovision',
     params: { ...MACHINE, by: 'text', reason: 'text', drain: 'text?' },
     columns: {},
     text: ({ machine, by, reason, drain }) =>
       `INSERT INTO machine_deprovision_request (machine_id, requested_by, reason, drain)
-       VALUES (${machine}, ${by}, ${reason}, ${drain}) ON CONFLICT DO NOTHING`,
+       VALUES (${machine}, ${by}, ${reason}, ${drain})
+       ON CONFLICT (machine_id) DO UPDATE SET drain = excluded.drain`,
   }),
   /** A new generation was not handed out yet: a trigger says so. */
   install: statement({
