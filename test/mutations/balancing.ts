@@ -56,6 +56,18 @@ const members = mistakesIn(
   ],
 );
 
+const unknown = mistakesIn(
+  'src/domain/balancing/member-steps.ts',
+  ['test/actors/balancing/unknown-health.test.ts'],
+  [
+    [
+      'balancing-takes-unknown-for-down',
+      "input.sights?.get(machineId)?.health !== 'down';",
+      "input.sights?.get(machineId)?.health === 'up';",
+    ],
+  ],
+);
+
 const turns = mistakesIn(
   'src/domain/balancing/drain-turns.ts',
   ['test/domain/balancing/member-steps.test.ts'],
@@ -202,6 +214,7 @@ export const mutations: readonly Mutation[] = [
   ...chart,
   ...plan,
   ...members,
+  ...unknown,
   ...turns,
   ...wishes,
   ...desk,

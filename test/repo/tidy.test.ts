@@ -14,7 +14,6 @@ const LONG_FILES: Readonly<Record<string, string>> = {
   'test/domain/recovery/ladder.test.ts': 'one decision, one suite over its tables',
   'test/domain/recovery/guard-judgement.test.ts': 'one decision, one suite over its tables',
   'test/model/balancer.rules.test.ts': 'one table: every event in every state of a chart',
-  'test/actors/balancing/vectors.ts': 'the vectors of load balancing, in their order',
   'src/console/page/app.js': 'the page is served as it is, without a build',
 };
 

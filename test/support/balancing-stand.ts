@@ -15,13 +15,14 @@ import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import { emptyRow, newMachine } from '../doubles/mem-bmdb/tables.ts';
 import { createMemMetrics } from '../doubles/mem-metrics.ts';
 import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
-import { createSeededRandom, type VirtualClock } from '../doubles/simulated-clock.ts';
+import { createSeededRandom } from '../doubles/simulated-clock.ts';
+import type { Clock } from '../../src/adapters/clock/port.ts';
 import { pool as poolOf, IP } from '../domain/balancing/pool.ts';
 import { SLOT } from './facts.ts';
 import { runService } from './run-service.ts';
 
 export interface BalancingStandOptions {
-  readonly clock: VirtualClock;
+  readonly clock: Clock;
   readonly pools?: readonly Pool[];
   /** By name. */
   readonly balancers: Readonly<Record<string, LoadBalancer>>;
@@ -98,7 +99,7 @@ export function createBalancingStand(options: BalancingStandOptions) {
       component: 'shepherd',
       runtimeInfo: 'test',
     });
-    await runService(keeper.services.openSession, { intervalMs: 1_000 * 3_600_000 }).result;
+    await runService(keeper.services.openSession, { intervalMs: 20 * 86_400_000 }).result;
     const board = createPoolsBoard();
     const deps: BalancersDeps = {
       pools,

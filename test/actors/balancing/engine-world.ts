@@ -7,7 +7,7 @@ import { startFakengine } from '../../../src/simulator/fakengine/fakengine.ts';
 import type { FakengineOptions } from '../../../src/simulator/fakengine/options.ts';
 import { createSeededRandom, createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { pool } from '../../domain/balancing/pool.ts';
-import type { VectorWorld } from './vectors.ts';
+import type { VectorWorld } from './vector-world.ts';
 
 const RESOURCES = '/api/core/v1/resource.json';
 const TAGGING = `${RESOURCES}/{id}/tags/{tag}`;

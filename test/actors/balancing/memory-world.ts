@@ -6,7 +6,7 @@ import {
 } from '../../doubles/memory-balancer.ts';
 import { advance, createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { pool } from '../../domain/balancing/pool.ts';
-import type { VectorWorld } from './vectors.ts';
+import type { VectorWorld } from './vector-world.ts';
 
 /** The balancer in memory, as a world of the vectors. */
 export function memoryWorld(

@@ -1,0 +1,195 @@
+import { expect } from 'vitest';
+import { M1, M2, M3 } from '../../domain/balancing/pool.ts';
+import { drain, drop, keep, serve } from '../../support/balancing-stand.ts';
+import { all, MINUTE, type Vector } from './vector-world.ts';
+
+/** Who gets traffic, and who is let go. */
+export const MEMBER_VECTORS: readonly Vector[] = [
+  {
+    name: '19: a planned reboot with an open connection waits for its end; it comes back warm',
+    needs: ['sessions', 'isOpen'],
+    async run(world, { stand, settle }) {
+      await settle();
+      world.sessions!(M1, 1);
+      stand.wish(drain(M1));
+      await world.pass(3_000);
+      expect(stand.states()[M1]).toBe('draining');
+      expect(world.isOpen!(M1)).toBe(false);
+      expect(world.isOpen!(M2)).toBe(true);
+      world.sessions!(M1, 0);
+      await world.pass(5_000);
+      expect(stand.states()[M1]).toBe('drained no-sessions');
+      stand.wish(drop(M1));
+      await world.pass(MINUTE);
+      expect(stand.states()[M1]).toBe('drained no-sessions');
+      expect(world.names()).toEqual(all([M2]));
+      stand.wish(serve(M1));
+      await world.pass(2 * MINUTE);
+      expect(stand.states()[M1]).toBe('active');
+      expect(world.isOpen!(M1)).toBe(true);
+    },
+  },
+  {
+    name: '19: connections that do not end are cut when the grace is over',
+    needs: ['sessions'],
+    async run(world, { stand, settle }) {
+      await settle();
+      world.sessions!(M1, 1);
+      stand.wish(drain(M1));
+      await world.pass(29_000);
+      expect(stand.states()[M1]).toBe('draining');
+      await world.pass(5_000);
+      expect(stand.states()[M1]).toBe('drained grace');
+    },
+  },
+  {
+    name: '19: a drain that is withdrawn ends, and the member serves on',
+    async run(world, { stand, settle }) {
+      await settle();
+      world.sessions?.(M1, 1);
+      stand.wish(drain(M1));
+      await world.pass(5_000);
+      expect(stand.states()[M1]).toBe('draining');
+      stand.wish(serve(M1));
+      await world.pass(2 * MINUTE);
+      expect(stand.states()[M1]).toBe('active');
+      expect(world.names()).toEqual(all());
+    },
+  },
+  {
+    name: '20: the only active member is not let go, unless by force',
+    async run(world, { stand, settle }) {
+      await settle();
+      stand.wish(drain(M1));
+      await world.pass(2 * MINUTE);
+      expect(stand.states()[M1]).toMatch(/^drained/);
+      stand.wish(drain(M2, { askedAtMs: 2 }));
+      await world.pass(10 * MINUTE);
+      expect(stand.states()[M2]).toBe('active');
+      expect(stand.row(M2)?.note).toContain('it waits for its turn');
+      stand.wish(drop(M1));
+      stand.forget(M1);
+      await world.pass(MINUTE);
+      expect(stand.states()[M2]).toBe('active');
+      expect(stand.row(M2)?.note).toContain('not before another is active');
+      stand.wish(drain(M2, { force: true }));
+      await world.pass(2 * MINUTE);
+      expect(stand.states()[M2]).toMatch(/^drained/);
+    },
+  },
+  {
+    name: '21: before the fleet is known no call is made; then all is as ever',
+    async run(world, { stand, start }) {
+      stand.know(false);
+      stand.wish(serve(M1), serve(M2));
+      await start();
+      await world.pass(30 * MINUTE);
+      expect(world.calls()).toBe(0);
+      stand.know(true);
+      await world.pass(MINUTE);
+      expect(world.names()).toEqual(all());
+    },
+  },
+  {
+    name: '21: while nobody can tell how machines are, they stay what they are',
+    async run(world, { stand, settle }) {
+      await settle();
+      world.takeWrites();
+      stand.wish(keep(M1), keep(M2));
+      await world.pass(30 * MINUTE);
+      expect(world.takeWrites()).toEqual([]);
+      expect(stand.states()).toEqual({ [M1]: 'active', [M2]: 'active' });
+    },
+  },
+  {
+    name: '22: two of three members that vanish at once freeze the pool, until it is the same for long',
+    async run(world, { stand, settle }) {
+      const life = await settle();
+      stand.wish(serve(M3));
+      await world.pass(MINUTE);
+      stand.wish(drop(M1), drop(M2));
+      await world.pass(4 * MINUTE);
+      expect(Object.values(stand.states())).toEqual(['active', 'active', 'active']);
+      expect(stand.standing()?.frozen?.reason).toBe('2 members would go at once');
+      expect(stand.log.lines.filter(({ level }) => level === 'error')).toHaveLength(1);
+      expect(life.state()).toBe('settled');
+      await world.pass(3 * MINUTE);
+      expect(world.names()).toEqual(all([M3]));
+      expect(stand.standing()?.frozen).toBeNull();
+    },
+  },
+  {
+    name: '22: an operator who thaws the pool is believed at once',
+    async run(world, { stand, settle }) {
+      await settle();
+      stand.wish(drop(M1), drop(M2));
+      await world.pass(MINUTE);
+      expect(world.names()).toEqual(all());
+      await stand.ask('thaw-pool');
+      await world.pass(MINUTE);
+      expect(Object.values(stand.states()).every((each) => each === 'drained gone')).toBe(true);
+      expect(stand.standing()?.frozen).toBeNull();
+    },
+  },
+  {
+    name: '22: a single machine that vanishes is taken out at once',
+    async run(world, { stand, settle }) {
+      await settle();
+      stand.wish(drop(M1));
+      await world.pass(10_000);
+      expect(stand.states()[M1]).toBe('drained gone');
+      expect(world.names()).toEqual(all([M2]));
+    },
+  },
+  {
+    name: 'require: who waits for a balancer that cannot be reached is refused after a while',
+    needs: ['cutOff'],
+    async run(world, { stand, settle }) {
+      await settle();
+      world.cutOff!(true);
+      stand.wish(drain(M1, { askedAtMs: stand.clock.now() }));
+      await world.pass(9 * MINUTE);
+      expect(stand.row(M1)).toMatchObject({ refused: false, waived: false });
+      await world.pass(2 * MINUTE);
+      expect(stand.row(M1)).toMatchObject({ refused: true, waived: false });
+      expect(stand.states()[M1]).not.toMatch(/^drained/);
+      expect(stand.row(M1)?.note).toContain('refused: balancer edge cannot be reached');
+      world.cutOff!(false);
+      await world.pass(7 * MINUTE);
+      expect(stand.states()[M1]).toMatch(/^drained/);
+    },
+  },
+  {
+    name: 'best-effort: a balancer that cannot be reached is not waited for',
+    needs: ['cutOff'],
+    pool: { drain: { graceMs: 30_000, policy: 'best-effort', waitMs: 600_000, atOnce: 1 } },
+    async run(world, { stand, settle }) {
+      await settle();
+      world.cutOff!(true);
+      stand.wish(drain(M1, { askedAtMs: stand.clock.now() }));
+      await world.pass(MINUTE);
+      expect(stand.states()[M1]).not.toMatch(/^drained/);
+      expect(stand.row(M1)).toMatchObject({ waived: true });
+      stand.wish(serve(M1));
+      world.cutOff!(false);
+      await world.pass(7 * MINUTE);
+      expect(stand.row(M1)).toMatchObject({ state: 'active', waived: false });
+    },
+  },
+  {
+    name: 'a paused pool is not touched, whatever happens to its machines',
+    async run(world, { stand, settle }) {
+      const life = await settle();
+      await stand.ask('pause-pool');
+      await world.pass(1_000);
+      const before = world.calls();
+      stand.wish(drop(M1), serve(M3));
+      await world.pass(30 * MINUTE);
+      expect(life.state()).toBe('paused');
+      expect(world.calls()).toBe(before);
+      await stand.ask('resume-pool');
+      await world.pass(MINUTE);
+      expect(world.names()).toEqual(all([M2, M3]));
+    },
+  },
+];

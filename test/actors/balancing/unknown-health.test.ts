@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { M1, M2, M3 } from '../../domain/balancing/pool.ts';
+import { createBalancingStand, drain, serve } from '../../support/balancing-stand.ts';
+import { memoryWorld } from './memory-world.ts';
+
+test('members of whom a balancer that was just started knows nothing yet are what they were', async () => {
+  let health: 'up' | 'unknown' = 'up';
+  const world = memoryWorld({ healthOf: () => health });
+  const stand = createBalancingStand({ clock: world.clock, balancers: { edge: world.balancer } });
+  stand.wish(serve(M1), serve(M2), serve(M3));
+  const life = await stand.life();
+  await world.pass(3 * 60_000);
+  world.takeWrites();
+  health = 'unknown';
+  await world.pass(10 * 60_000);
+  expect(world.takeWrites()).toEqual([]);
+  expect(stand.states()).toEqual({ [M1]: 'active', [M2]: 'active', [M3]: 'active' });
+  expect(stand.rows().map(({ note }) => note)).toEqual([null, null, null]);
+  expect(stand.standing()?.frozen ?? null).toBeNull();
+  // They count as serving: who is to be interrupted meanwhile is let go.
+  stand.wish(drain(M1));
+  await world.pass(60_000);
+  expect(stand.states()[M1]).toMatch(/^drained/);
+  await life.stop();
+});
