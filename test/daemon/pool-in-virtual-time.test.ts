@@ -133,7 +133,9 @@ test('an order waits until the balancer has let the machine go, which then serve
   expect(memberOf(machineId)).toMatchObject({ state: 'draining', sessions: 3 });
   expect(serverOf(machineId)).toMatchObject({ mode: 'drain' });
   expect(substateOf(machineId)).toBe('Running · healthy');
-  expect(reasonOf(machineId)).toContain('waits until pool api at edge lets it go');
+  expect(reasonOf(machineId)).toContain(
+    'waits until pool api at edge lets it go: 3 connections, until ',
+  );
   expect(host.bootId, 'it is not touched while it serves').toBe(bootId);
   serverOf(machineId)!.sessions = 0;
   await pass(10 * SECOND);

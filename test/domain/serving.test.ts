@@ -195,7 +195,11 @@ describe('what a machine shows that waits until it is let go', () => {
       {
         ...healthy,
         order: orderRow(),
-        members: [{ ...draining, sessions: 1 }, memberRow({ balancer: 'back' }), drained],
+        members: [
+          { ...draining, sessions: 1, note: 'ann asked for reboot: it is slow' },
+          memberRow({ balancer: 'back' }),
+          drained,
+        ],
       },
       {
         reason:
@@ -211,6 +215,15 @@ describe('what a machine shows that waits until it is let go', () => {
           'ann asked for a reboot: it is slow; waits until pool api at front lets it go: ' +
           'it is the last one',
       },
+    ],
+    [
+      'that the balancer cannot be reached while it drains',
+      {
+        ...healthy,
+        order: orderRow(),
+        members: [{ ...draining, refused: true, note: 'refused: it does not answer' }],
+      },
+      { reason: expect.stringContaining('lets it go: refused: it does not answer') as string },
     ],
     [
       'an order that waits for nothing',

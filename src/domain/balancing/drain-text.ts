@@ -9,8 +9,9 @@ export const drainText = (members: readonly MemberRow[]): string =>
   `waits until ${members.filter(mayServe).map(letGoText).join(', and ')}`;
 
 function letGoText(member: MemberRow): string {
-  const { pool, balancer, note } = member;
-  const why = note ?? (member.state === 'draining' ? drainingText(member) : null);
+  const { pool, balancer, note, refused } = member;
+  // What it drains for is what the text is about; how far it is, is not told by anybody else.
+  const why = member.state === 'draining' && !refused ? drainingText(member) : note;
   return `pool ${pool} at ${balancer} lets it go${why === null ? '' : `: ${why}`}`;
 }
 
