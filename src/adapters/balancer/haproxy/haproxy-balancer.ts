@@ -10,13 +10,13 @@ import { isSameSpec } from '../../../domain/balancing/objects.ts';
 import { RemoteFailure } from '../../../domain/errors.ts';
 import type { Clock } from '../../clock/port.ts';
 import type { LoadBalancer } from '../port.ts';
-import { createChanges } from './changes.ts';
+import { createChanges, type KnownPool } from './changes.ts';
 import { createFiles, type FilesDeps } from './files.ts';
 import { createMaster } from './master.ts';
 import { requireOwner, requireSpec } from './names.ts';
 import { namesIn, observedOf, refOf, stricter } from './observed.ts';
-import type { FileTimes, PoolFile } from './pool-file.ts';
-import { createRunTimes } from './run-time.ts';
+import { isEmpty, type FileTimes, type PoolFile } from './pool-file.ts';
+import { createRunTimes, type RunTime } from './run-time.ts';
 
 export interface HaproxyDeps extends FilesDeps, FileTimes {
   readonly masterSocket: string;
@@ -42,6 +42,7 @@ export function createHaproxyBalancer(deps: HaproxyDeps): LoadBalancer {
     requireOwner(owner);
     const look = async () => {
       const [known, running] = await Promise.all([changes.known(owner), runTimes.read(signal)]);
+      requireFile(owner, known, running);
       return observedOf(known, running);
     };
     return changes.alone(look, signal);
@@ -180,6 +181,26 @@ export function createHaproxyBalancer(deps: HaproxyDeps): LoadBalancer {
     };
     await changes.make({ owner, edit, atRunTime }, signal);
   }
+}
+
+/**
+ * Where no file tells of a pool that HAProxy serves, it is not known what is to be: that nothing is there
+ * would be wrong, and would let its machines be interrupted.
+ * @throws {RemoteFailure} HAProxy serves it.
+ */
+function requireFile(
+  { pool, suffix }: PoolRef,
+  { file, loaded }: KnownPool,
+  running: RunTime,
+): void {
+  if (!isEmpty(file) || loaded !== null) return;
+  const names = [...running.backends.keys(), ...running.frontends.keys()];
+  const served = names.find((name) => name.slice(name.indexOf('.') + 1) === suffix);
+  if (served === undefined) return;
+  throw new RemoteFailure(
+    `HAProxy serves ${served}, and no file of pool ${pool} is there: put the directory of its files ` +
+      'back; or, if they are gone for good, reload HAProxy without them',
+  );
 }
 
 interface Call {

@@ -1,6 +1,6 @@
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { FleetError } from '../../../../src/domain/errors.ts';
 import type { LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
@@ -209,6 +209,23 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     await balancer.update!(above, backend('http'), null, OWNER, live());
     expect(await readFile(file, 'utf8')).toBe(before);
     expect(await callOnce(to)).toBeNull();
+  });
+
+  test.each([
+    ['the directory', (file: string) => rename(dirname(file), `${dirname(file)}.away`)],
+    ['both files', (file: string) => Promise.all([rm(file), rm(`${file}.loaded`)])],
+    ['the mark', (file: string, text: string) => writeFile(file, text.replace('uid-1', 'uid-9'))],
+  ])('without %s nobody says that nothing is there while HAProxy serves it', async (what, lose) => {
+    const { balancer, file } = await serving();
+    const text = await readFile(file, 'utf8');
+    if (what === 'the mark') await rm(`${file}.loaded`);
+    await lose(file, text);
+    await expect(balancer.observe(OWNER, live())).rejects.toMatchObject({
+      code: 'remote-failure',
+      message: expect.stringMatching(
+        /^HAProxy serves http\.api\.eu, and no file of pool api is there/,
+      ),
+    });
   });
 
   test('what a crash left between the file and its reload is shown, and loaded', async () => {
