@@ -17,9 +17,12 @@ test('members of whom a balancer that was just started knows nothing yet are wha
   expect(stand.states()).toEqual({ [M1]: 'active', [M2]: 'active', [M3]: 'active' });
   expect(stand.rows().map(({ note }) => note)).toEqual([null, null, null]);
   expect(stand.standing()?.frozen ?? null).toBeNull();
-  // They count as serving: who is to be interrupted meanwhile is let go.
-  stand.wish(drain(M1));
-  await world.pass(60_000);
-  expect(stand.states()[M1]).toMatch(/^drained/);
+  // They count as serving: of those who are to leave for good the last one stays.
+  const parked = { askedAtMs: null, leaves: true } as const;
+  stand.wish(drain(M1, parked), drain(M2, parked), drain(M3, parked));
+  await world.pass(10 * 60_000);
+  const states = Object.values(stand.states());
+  expect(states.filter((state) => state === 'active')).toHaveLength(1);
+  expect(states.filter((state) => state.startsWith('drained'))).toHaveLength(2);
   await life.stop();
 });
