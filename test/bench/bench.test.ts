@@ -95,7 +95,7 @@ test('the suite of the fleet prints one JSON object with every figure, and leave
 });
 
 test('an unknown suite is refused with the names of those there are', async () => {
-  await expect(bench('nothing')).rejects.toThrow(/Allowed choices are bmdb/);
+  await expect(bench('nothing')).rejects.toThrow(/Allowed choices are balancer, bmdb/);
   expect(existsSync(temp)).toBe(true);
 });
 
