@@ -1,7 +1,9 @@
-import type { DrainEnd, MemberRow, MemberState } from '../../domain/balancing/members.ts';
+import type { MemberChange, MemberRow } from '../../domain/balancing/members.ts';
 import type { PoolName, PoolRow } from '../../domain/balancing/pool-row.ts';
 import type { MachineId } from '../../domain/ids.ts';
 import type { Lease } from './port.ts';
+
+export type { MemberChange } from '../../domain/balancing/members.ts';
 
 /**
  * What the one daemon that tends a balancer writes of its pools. Every call names the lease of that
@@ -23,28 +25,6 @@ export interface BalancingBook {
   note(lease: Lease, pool: PoolName, patch: PoolPatch): Promise<void>;
   /** Forgets a pool at a balancer and all its members there. To be called when nothing is left of it. */
   forget(lease: Lease, pool: PoolName): Promise<void>;
-}
-
-/** What becomes of a member. Absent keys stay as they are, but for `waived` and `refused`. */
-export interface MemberChange {
-  readonly machineId: MachineId;
-  /**
-   * Absent: what it is. See `SUCCESSORS`; `gone` removes the row, of one that does not serve. One that
-   * comes to another state is neither waived nor refused any more, unless that is said, too.
-   */
-  readonly to?: MemberState | 'gone';
-  /**
-   * To be given with `draining`: the deadline is so long from now (database clock). One that is
-   * draining already keeps its deadline when that is earlier, unless `newDeadline` is true.
-   */
-  readonly graceMs?: number;
-  readonly newDeadline?: boolean;
-  /** To be given with `drained`. */
-  readonly how?: DrainEnd;
-  readonly waived?: boolean;
-  readonly refused?: boolean;
-  readonly note?: string | null;
-  readonly sessions?: number | null;
 }
 
 export interface MemberVerdict {

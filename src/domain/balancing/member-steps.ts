@@ -1,25 +1,19 @@
 import type { MachineId } from '../ids.ts';
 import { oneForEachAddress } from './desired.ts';
 import { drainTurns, isInterrupted, type Candidate } from './drain-turns.ts';
-import { mayServe, type DrainEnd, type MemberRow, type MemberState, type Wish } from './members.ts';
+import {
+  mayServe,
+  type DrainEnd,
+  type MemberChange,
+  type MemberRow,
+  type MemberState,
+  type Wish,
+} from './members.ts';
 import type { Ref, ServerMode } from './objects.ts';
 import { isTooMany } from './plan.ts';
 import type { Pool } from './pools.ts';
 import type { Remembered, Sight } from './sights.ts';
 import { DESELECTED } from './wish.ts';
-
-/** What becomes of a member's row. Absent keys stay as they are. */
-export interface Move {
-  readonly machineId: MachineId;
-  readonly to?: MemberState | 'gone';
-  readonly graceMs?: number;
-  readonly newDeadline?: boolean;
-  readonly how?: DrainEnd;
-  readonly waived?: boolean;
-  readonly refused?: boolean;
-  readonly note?: string | null;
-  readonly sessions?: number | null;
-}
 
 /** A call of a balancer that lets connections to a server or keeps them away. */
 export interface ModeCall {
@@ -54,7 +48,7 @@ export interface StepInput {
 /** What is to be done for the members of a pool, in this order: calls, then rows, then modes. */
 export interface Steps {
   /** The row is written when all of its calls have succeeded, and not otherwise. */
-  readonly moves: readonly { readonly calls: readonly ModeCall[]; readonly move: Move }[];
+  readonly moves: readonly { readonly calls: readonly ModeCall[]; readonly move: MemberChange }[];
   /** What servers are to be after that, where they are not. */
   readonly modes: readonly ModeCall[];
   /** Members that would be dropped together, and are not: too many at once. Empty: nobody. */
@@ -204,13 +198,13 @@ function whileUnreachable(
 /** Collects the steps of one pass. */
 function newPass({ pool, capabilities, sights, memory, nowMs }: StepInput) {
   const isNative = capabilities.drain === 'native';
-  const moves: { calls: readonly ModeCall[]; move: Move }[] = [];
+  const moves: { calls: readonly ModeCall[]; move: MemberChange }[] = [];
   const modes: ModeCall[] = [];
   let needsLook = false;
   let isMoving = false;
   let dueAtMs = Infinity;
 
-  const move = (change: Move, calls: readonly ModeCall[] = []) =>
+  const move = (change: MemberChange, calls: readonly ModeCall[] = []) =>
     moves.push({ calls, move: change });
   const dueAt = (atMs: number) => {
     if (atMs > nowMs) dueAtMs = Math.min(dueAtMs, atMs);
@@ -220,7 +214,7 @@ function newPass({ pool, capabilities, sights, memory, nowMs }: StepInput) {
     (isNative ? (sights?.get(machineId)?.servers ?? []) : [])
       .filter((server) => server.mode === null || !as.includes(server.mode))
       .map(({ ref }): ModeCall => ({ machineId, ref, mode }));
-  const note = (row: MemberRow, text: string | null, more: Partial<Move> = {}) => {
+  const note = (row: MemberRow, text: string | null, more: Partial<MemberChange> = {}) => {
     const isNew = row.note !== text || Object.keys(more).length > 0;
     if (isNew) move({ machineId: row.machineId, note: text, ...more });
   };

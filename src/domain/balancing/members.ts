@@ -66,6 +66,28 @@ export const SUCCESSORS: Readonly<Record<MemberState, readonly MemberState[]>> =
   drained: ['joining'],
 };
 
+/** What becomes of a member. Absent keys stay as they are, but for `waived` and `refused`. */
+export interface MemberChange {
+  readonly machineId: MachineId;
+  /**
+   * Absent: what it is. See `SUCCESSORS`; `gone` removes the row, of one that does not serve. One that
+   * comes to another state is neither waived nor refused any more, unless that is said, too.
+   */
+  readonly to?: MemberState | 'gone';
+  /**
+   * To be given with `draining`: the deadline is so long from now (database clock). One that is
+   * draining already keeps its deadline when that is earlier, unless `newDeadline` is true.
+   */
+  readonly graceMs?: number;
+  readonly newDeadline?: boolean;
+  /** To be given with `drained`. */
+  readonly how?: DrainEnd;
+  readonly waived?: boolean;
+  readonly refused?: boolean;
+  readonly note?: string | null;
+  readonly sessions?: number | null;
+}
+
 /** What is to become of a machine in a pool, as rows, listing and clock say. */
 export type Wish =
   /** It is to be a member. */
