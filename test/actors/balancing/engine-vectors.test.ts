@@ -5,6 +5,7 @@ import { balancingVectors } from './vectors.ts';
 describe.each(['short', 'full'] as const)(
   'on the Engine, over HTTP, with objects that take their time and %s rows in lists',
   (rows) => {
-    balancingVectors(() => engineWorld({ stateDelayMs: 3_000, knobs: { rows } }));
+    const open = () => engineWorld({ stateDelayMs: 3_000, knobs: { rows } });
+    balancingVectors(open, { means: ['sessions', 'isOpen'] });
   },
 );

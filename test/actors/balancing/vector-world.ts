@@ -73,7 +73,7 @@ export interface Vector {
   readonly name: string;
   readonly needs?: readonly (keyof VectorWorld)[];
   /** Only on balancers that can do this. */
-  readonly only?: (capabilities: BalancerCapabilities) => boolean;
+  readonly only?: (capabilities: Pick<BalancerCapabilities, 'update' | 'adopt'>) => boolean;
   readonly pool?: Partial<Pool>;
   run(world: VectorWorld, context: VectorContext): Promise<void>;
 }

@@ -8,9 +8,11 @@ describe('on a balancer that drains by itself and is ready at once', () => {
 
 describe('on one where servers are drained by removing them, and objects take their time', () => {
   const capabilities = { drain: 'remove', sessions: false, health: false } as const;
-  balancingVectors(async () => memoryWorld({ capabilities, readyAfterMs: 3_000 }));
+  const open = async () => memoryWorld({ capabilities, readyAfterMs: 3_000 });
+  balancingVectors(open, { means: ['sessions', 'isOpen'] });
 });
 
 describe('on one whose objects cannot be changed', () => {
-  balancingVectors(async () => memoryWorld({ capabilities: { update: false, adopt: false } }));
+  const open = async () => memoryWorld({ capabilities: { update: false, adopt: false } });
+  balancingVectors(open, { update: true, adopt: true });
 });
