@@ -10,6 +10,8 @@ const ALL = 'test/**/*.test.ts';
 const PURE = [
   'test/{actors,config,conformance,domain,machines,model,settings,wire}/**/*.test.ts',
   'test/adapters/{bmdb,inspector,metrics,provider}/**/*.test.ts',
+  'test/simulator/{fakefish,fakelatitude,fakengine,fakequinix,fakerobot,hosts}/**/*.test.ts',
+  'test/adapters/{agents,http,kit,ssh}/**/*.test.ts',
 ];
 /** Fleets that are watched or struck for a while, and the benches: `npm run test:faults`. */
 const LONG = [
@@ -21,11 +23,20 @@ const LONG = [
 
 /** Files that take half a minute, mostly of waiting: started last, they would run on alone. */
 const SLOW = [
+  'actors/balancing/haproxy-vectors',
   'adapters/bmdb/pg/contract-',
   'adapters/bmdb/pg/locked-rows',
   'adapters/bmdb/embedded/',
+  'adapters/balancer/haproxy/',
+  'clients/packngo',
   'conformance/broken-drivers',
+  'console/page/accessible',
   'e2e/',
+  'faults/killed-creating',
+  'faults/sim-providers',
+  'faults/three-daemons',
+  'faults/balanced/killed',
+  'bench/bench',
 ];
 
 class SlowFirst extends BaseSequencer {
@@ -39,14 +50,15 @@ class SlowFirst extends BaseSequencer {
 
 export default defineConfig({
   test: {
-    // What the emulator of Equinix Metal says is judged wherever a test talks to it.
+    // What the emulator of Equinix Metal and the console say is judged wherever a test talks to them.
     globalSetup: [
       'test/support/compile-cache.ts',
+      'test/support/built-page.ts',
       'test/support/reaped.ts',
       'test/published/tally.ts',
       'test/support/shared-postgres.ts',
     ],
-    setupFiles: ['test/published/setup.ts'],
+    setupFiles: ['test/published/setup.ts', 'test/published/console/setup.ts'],
     pool: 'forks',
     sequence: { sequencer: SlowFirst },
     // Most tests wait for databases and machines more than they compute: more workers than cores.

@@ -70,7 +70,7 @@ const isMeant = (mutation: Listed): boolean =>
 function copyTree(): void {
   const copy = mkdtempSync(join(tmpdir(), 'shepherd-mutate-'));
   copies.push(copy);
-  for (const part of ['src', 'test', 'proto', 'bin', 'scripts', 'docs', 'README.md']) {
+  for (const part of ['src', 'test', 'web', 'proto', 'bin', 'scripts', 'docs', 'README.md']) {
     cpSync(join(root, part), join(copy, part), { recursive: true });
   }
   for (const part of ['package.json', 'tsconfig.json', 'vitest.config.ts']) {

@@ -1,26 +1,31 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { addAccessCommands } from './commands/access-program.ts';
+import { addConsoleCommands } from './commands/console-program.ts';
 import { addDatabaseCommands } from './commands/db-program.ts';
 import { addEquinixCommands } from './commands/equinix-program.ts';
+import type { FakefishCommand } from './commands/fakefish.ts';
+import { addRedfishCommands } from './commands/redfish-program.ts';
+import { addFakelatitude } from './commands/fakelatitude-program.ts';
+import { addFakerobot } from './commands/fakerobot-program.ts';
 import { addFleetCommands } from './commands/fleet-program.ts';
 import { addBalancerCommands } from './commands/lb/program.ts';
 import { addMachineCommands } from './commands/machine-program.ts';
 import { addProviderReading } from './commands/provider/program.ts';
 import { addProviderCommands } from './commands/provider-program.ts';
+import { SIM_PROVIDERS, type SimProviderName } from './commands/sim-providers/names.ts';
 import { SCENARIOS, type ScenarioName } from './commands/scenarios/scenario.ts';
 import { printableLines } from './commands/text-table.ts';
+import { exitCodeFor } from './commands/remote/failures.ts';
+import { programVersion as version } from './commands/version.ts';
 import { explain, FleetError, UsageError } from './domain/errors.ts';
 import { parseDuration } from './settings/duration.ts';
+import { PROFILE_NAMES } from './simulator/fakefish/profiles.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 /** EX_SOFTWARE of sysexits.h: a bug of ours. */
 const EXIT_BUG = 70;
-
-const version = (): string =>
-  (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version;
 
 const wholeNumber = (min: number, max: number) => (text: string) => {
   const value = /^\d+$/.test(text) ? Number(text) : NaN;
@@ -47,7 +52,10 @@ const basePath = (text: string) => {
 
 const INSPECT_PORT = 4244;
 const inspectOption = () =>
-  new Option('--inspect [port]', 'stream actors to the Stately inspector, on loopback')
+  new Option(
+    '--inspect [port]',
+    "show actors: to admins in the console, and on this loopback port to Stately's inspector",
+  )
     .argParser(wholeNumber(0, 65_535))
     .preset(INSPECT_PORT);
 
@@ -63,16 +71,24 @@ function program(): Command {
     .description('run the daemon until SIGINT or SIGTERM')
     .requiredOption('--config <file>', 'configuration, YAML')
     .option('--check-config', 'only check the configuration', false)
+    .option('--roles <roles>', 'do only this, such as agent-server,console')
     .addOption(inspectOption())
-    .action(async (o: { config: string; checkConfig: boolean; inspect?: number }) => {
-      const { run } = await import('./commands/run.ts');
-      const flags = o.inspect === undefined ? {} : { 'inspect.port': o.inspect };
-      await run({ file: o.config, checkOnly: o.checkConfig, flags, version: version() });
-    });
+    .action(
+      async (o: { config: string; checkConfig: boolean; inspect?: number; roles?: string }) => {
+        const { run } = await import('./commands/run.ts');
+        const flags = {
+          ...(o.inspect !== undefined && { 'inspect.port': o.inspect, 'inspect.console': true }),
+          ...(o.roles !== undefined && { roles: `[${o.roles}]` }),
+        };
+        await run({ file: o.config, checkOnly: o.checkConfig, flags, version: version() });
+      },
+    );
 
   addDatabaseCommands(cli);
   addMachineCommands(cli);
   addFleetCommands(cli);
+  addConsoleCommands(cli);
+  addAccessCommands(cli);
   addEquinixCommands(cli);
   addProviderReading(cli, addProviderCommands(cli, version()), version());
   addBalancerCommands(cli, version());
@@ -85,6 +101,12 @@ function program(): Command {
       'how many (default: 12, or what --data-dir holds; 40 for a scenario)',
       wholeNumber(1, 2_000),
     )
+    .addOption(
+      new Option('--provider <kind>', 'on which emulator the machines stand')
+        .choices(SIM_PROVIDERS)
+        .default('equinix'),
+    )
+    .option('--adopt', 'with --provider redfish: take in machines that run a system', false)
     .option('--chaos', 'kill agents and hang machines now and then', false)
     .option('--exit-when-running', 'end when every machine runs', false)
     .option('--json', 'print one JSON line at the end, and only warnings before', false)
@@ -100,14 +122,16 @@ function program(): Command {
     .addOption(
       new Option('--scenario <name>', 'play a fault, tell whether what is promised of it holds')
         .choices(SCENARIOS)
-        .conflicts(['chaos', 'exitWhenRunning', 'dataDir', 'inspect']),
+        .conflicts(['chaos', 'exitWhenRunning', 'dataDir', 'inspect', 'adopt']),
     )
     .option('--no-drain', 'with --scenario rolling: reboot machines that still serve')
     .addOption(inspectOption())
     .action(
       async (o: {
         machines?: number;
+        provider: SimProviderName;
         drain: boolean;
+        adopt: boolean;
         chaos: boolean;
         exitWhenRunning: boolean;
         json: boolean;
@@ -120,6 +144,9 @@ function program(): Command {
       }) => {
         const { timeout, inspect, scenario, ...rest } = o;
         if (scenario !== undefined) {
+          if (rest.provider !== 'equinix') {
+            throw new UsageError('scenarios are played on equinix alone');
+          }
           const { playScenario } = await import('./commands/scenarios/run.ts');
           const timeoutMs = timeout * 1_000;
           await playScenario({ ...rest, scenario, timeoutMs, version: version() });
@@ -227,20 +254,71 @@ function program(): Command {
       },
     );
 
+  addRedfishCommands(cli);
+  addFakefish(cli);
+  addFakelatitude(cli, { listenAddress, wholeNumber });
+  addFakerobot(cli, { listenAddress, wholeNumber });
+
   cli
     .command('diagrams')
     .description('write every statechart to docs/machines as Mermaid and JSON')
     .option('--check', 'fail when a file is stale instead of writing it', false)
     .action(async ({ check }: { check: boolean }) => {
       const { diagrams } = await import('./commands/diagrams.ts');
-      process.stdout.write(`${diagrams({ root: ROOT, check })}\n`);
+      process.stdout.write(`${await diagrams({ root: ROOT, check })}\n`);
     });
   return cli;
 }
 
+function addFakefish(cli: Command): void {
+  cli
+    .command('fakefish')
+    .description('the emulator of BMCs that speak Redfish alone; prints one JSON line')
+    .addOption(
+      new Option('--listen <host:port>', 'loopback address of the first BMC; others follow')
+        .argParser(listenAddress)
+        .default({ host: '127.0.0.1', port: 0 }, '127.0.0.1:0'),
+    )
+    .addOption(
+      new Option('--profile <vendor>', 'whose BMCs are played')
+        .choices(PROFILE_NAMES)
+        .default('generic'),
+    )
+    .option('--systems <n>', 'how many machines there are', wholeNumber(1, 5_000), 1)
+    .option(
+      '--bmcs <n>',
+      'how many BMCs they share; one for each if not given',
+      wholeNumber(1, 5_000),
+    )
+    .option('--seed <n>', 'of ids, serial numbers and chance', wholeNumber(0, 4_294_967_295), 1)
+    .addOption(
+      new Option('--clock <kind>', 'a manual one is moved by the admin API')
+        .choices(['real', 'manual'])
+        .default('real'),
+    )
+    .addOption(
+      new Option('--pace <pace>', 'fast: a hundred times as fast as real machines')
+        .choices(['real', 'fast'])
+        .default('real'),
+    )
+    .option('--faults <file>', 'fault rules from the start, YAML or JSON')
+    .action(
+      async ({ faults, ...rest }: Omit<FakefishCommand, 'faultsFile'> & { faults?: string }) => {
+        const { fakefish } = await import('./commands/fakefish.ts');
+        await fakefish({ ...rest, ...(faults !== undefined && { faultsFile: faults }) });
+      },
+    );
+}
+
 async function main(): Promise<void> {
   try {
-    await program().parseAsync();
+    const cli = program();
+    if (process.argv[2] === 'complete') {
+      const { complete } = await import('./commands/remote/completion.ts');
+      await complete(cli, process.argv.slice(process.argv[3] === '--' ? 4 : 3));
+      return;
+    }
+    await cli.parseAsync();
   } catch (error) {
     process.exitCode = report(error);
   }
@@ -254,7 +332,7 @@ function report(error: unknown): number {
   }
   if (error instanceof FleetError) {
     process.stderr.write(`shepherd: ${printableLines(explain(error))}\n`);
-    return error instanceof UsageError ? EXIT_USAGE : EXIT_FAILED;
+    return exitCodeFor(error);
   }
   const stack = error instanceof Error ? error.stack : String(error);
   process.stderr.write(`shepherd: internal error; please report it\n${stack}\n`);

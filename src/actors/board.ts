@@ -1,10 +1,10 @@
 import type { Observer } from 'rxjs';
 import type { Metrics } from '../adapters/metrics/port.ts';
 import type { Slot } from '../domain/ids.ts';
-import { RUNGS } from '../domain/machine.ts';
-import type { MachineState } from '../domain/states.ts';
+import { needsHuman, type MachineState } from '../domain/states.ts';
 import type { MachineView } from '../domain/view.ts';
 import type { Shown } from '../machines/shown.ts';
+import { RUNGS } from '../domain/recovery/rung-names.ts';
 
 /** One machine as people see it: its actor's state, and what the rows say of it. */
 export interface BoardEntry {
@@ -13,6 +13,17 @@ export interface BoardEntry {
   readonly substate: string;
   /** In this state (not substate) since, epoch ms of the database clock. */
   readonly sinceMs: number;
+  /** The last change of state or substate that was seen; null: none yet. */
+  readonly last: BoardMove | null;
+  /** It was seen to enter its state; else it was in it before anybody looked. */
+  readonly isSinceSeen: boolean;
+}
+
+/** From one place to another, in the words of people. */
+export interface BoardMove {
+  readonly from: { readonly state: MachineState; readonly substate: string };
+  readonly atMs: number;
+  readonly reason: string | null;
 }
 export type BoardChange =
   | { readonly type: 'changed'; readonly entry: BoardEntry }
@@ -22,6 +33,8 @@ export interface BoardOptions {
   /** Database clock, epoch ms. */
   readonly nowMs: () => number;
   readonly metrics: Metrics;
+  /** Told how long a machine was in a place that it was seen to enter and to leave. */
+  readonly onStay?: (entry: BoardEntry, forMs: number) => void;
   /** Told of each change at once, before anything else happens. */
   readonly changes: Pick<Observer<BoardChange>, 'next'>;
 }
@@ -30,7 +43,7 @@ export interface Board {
   readonly entries: ReadonlyMap<Slot, BoardEntry>;
   /** Machines per state. */
   counts(): Partial<Record<MachineState, number>>;
-  /** Machines that nothing more is tried on until an operator releases them. */
+  /** Machines that wait for a person. */
   needHuman(): number;
   /** Machines per provider, state and substate. */
   census(): Parameters<Metrics['machines']>[0];
@@ -52,7 +65,7 @@ interface Group {
 const isRung = (step: string): boolean => (RUNGS as readonly string[]).includes(step);
 
 /** Keeps what the page, the live line and the metrics show. */
-export function createBoard({ nowMs, metrics, changes }: BoardOptions): Board {
+export function createBoard({ nowMs, metrics, changes, onStay }: BoardOptions): Board {
   const entries = new Map<Slot, BoardEntry>();
 
   let recovered = 0;
@@ -66,7 +79,7 @@ export function createBoard({ nowMs, metrics, changes }: BoardOptions): Board {
     groups.set(key, group);
     group.count += by;
     if (group.count === 0) groups.delete(key);
-    if (state === 'Quarantined' && substate === 'needsHuman') needHuman += by;
+    if (needsHuman({ state, substate })) needHuman += by;
   };
 
   const put = (entry: BoardEntry) => {
@@ -88,7 +101,18 @@ export function createBoard({ nowMs, metrics, changes }: BoardOptions): Board {
     // Where the claim was refused, the rows may show the rung of another daemon.
     const begun = working && entry.substate === 'claiming' && isRung(substate);
     if (state === 'Recovering' && begun) recovered += 1;
-    put({ ...entry, state, substate, sinceMs: moved ? nowMs() : entry.sinceMs });
+    const atMs = nowMs();
+    if (entry.last) onStay?.(entry, atMs - entry.last.atMs);
+    const { view } = entry;
+    const reason = view.state === state ? view.reason : null;
+    put({
+      ...entry,
+      state,
+      substate,
+      sinceMs: moved ? atMs : entry.sinceMs,
+      isSinceSeen: moved || entry.isSinceSeen,
+      last: { from: { state: entry.state, substate: entry.substate }, atMs, reason },
+    });
   };
 
   return {
@@ -100,7 +124,11 @@ export function createBoard({ nowMs, metrics, changes }: BoardOptions): Board {
     onView(view) {
       const entry = entries.get(view.slot);
       if (entry) put({ ...entry, view });
-      else put({ view, state: view.state, substate: view.substate, sinceMs: nowMs() });
+      else {
+        const { state, substate } = view;
+        const fresh = { last: null, isSinceSeen: false };
+        put({ view, state, substate, sinceMs: nowMs(), ...fresh });
+      }
     },
     onVanished(slot) {
       const entry = entries.get(slot);

@@ -8,6 +8,7 @@ import { CELL_CAPACITY, type cell } from '../machines/cell.ts';
 import type { SlotNews, SlotsChanged } from '../machines/fleet.ts';
 import type { lifecycle } from '../machines/lifecycle.ts';
 import { isSameToChart } from '../machines/lifecycle-setup.ts';
+import type { MachineFinder } from './machine-finder.ts';
 import { follow, isBusy, shownIn, type Shown } from '../machines/shown.ts';
 
 type CellLogic = typeof cell;
@@ -30,6 +31,10 @@ export interface CellPoolOptions {
   readonly onCrash: (slot: Slot, error: unknown) => void;
   /** Told what a machine's actor shows, after its news and whenever it moves by itself. */
   readonly onShown: (shown: Shown) => void;
+  /** Where whoever only looks finds the actors. */
+  readonly finder?: MachineFinder;
+  /** A machine's actor is at rest in another state than its rows tell. */
+  readonly onMismatch?: (view: MachineView) => void;
   /** Observers of a cell's actor system; undefined costs nothing. */
   readonly inspect?: (cellId: string) => ((event: InspectionEvent) => void) | undefined;
   readonly cellCapacity?: number;
@@ -50,6 +55,7 @@ const RESPAWN_MAX_MS = 300_000;
 export const cellPool = (options: CellPoolOptions) =>
   fromCallback<SlotsChanged, void>(({ receive, sendBack }) => {
     const pool = createPool(options);
+    options.finder?.use(pool.find);
     const told = inSlices(options.clock, (item) => {
       if (item.type === 'observed') pool.tell(item.view);
       else pool.retire(item.slot);
@@ -66,6 +72,7 @@ export const cellPool = (options: CellPoolOptions) =>
     });
     told.onBroken((error) => sendBack({ type: 'service.crashed', error }));
     return () => {
+      options.finder?.use(null);
       told.stop();
       pool.stop();
     };
@@ -130,6 +137,8 @@ function createPool(options: CellPoolOptions) {
   const respawns = new Map<Slot, unknown>();
   /** What ends the following of a machine that is busy. */
   const followed = new Map<Slot, () => void>();
+  /** Machines at rest whose actors show another state than their rows. */
+  const apart = new Set<Slot>();
   let born = 0;
   let stopped = false;
 
@@ -158,13 +167,25 @@ function createPool(options: CellPoolOptions) {
   const show = (slot: Slot, machine: MachineRef): void => {
     const snapshot = machine.getSnapshot();
     const shown = snapshot.status === 'error' ? null : shownIn(snapshot, views.get(slot));
-    if (shown) options.onShown(shown);
+    if (shown) {
+      compare(shown);
+      options.onShown(shown);
+    }
     if (!isBusy(snapshot)) unfollow(slot);
     else if (!followed.has(slot))
       followed.set(
         slot,
         follow(machine, () => show(slot, machine)),
       );
+  };
+
+  /** While it works, its rows may be ahead or behind. Told once, until both agree again. */
+  const compare = ({ slot, state, working }: Shown): void => {
+    const view = views.get(slot);
+    if (!view || working || view.state === state) return void apart.delete(slot);
+    if (apart.has(slot)) return;
+    apart.add(slot);
+    options.onMismatch?.(view);
   };
 
   const unfollow = (slot: Slot): void => {
@@ -246,6 +267,10 @@ function createPool(options: CellPoolOptions) {
   };
 
   return {
+    find: (slot: Slot): MachineRef | undefined => {
+      const home = cellOf.get(slot);
+      return home && machineIn(home, slot);
+    },
     tell(view: MachineView) {
       const { slot } = view;
       const before = views.get(slot);
@@ -262,6 +287,7 @@ function createPool(options: CellPoolOptions) {
       respawns.delete(slot);
       crashes.delete(slot);
       views.delete(slot);
+      apart.delete(slot);
       cellOf.get(slot)?.ref.send({ type: 'machine.retire', slot });
       leave(slot);
       dropWork(slot);

@@ -14,8 +14,11 @@ export interface Leases {
   take(job: string, signal: AbortSignal): Promise<Lease>;
   /** The lease of the living session, if the job was taken by it. */
   held(job: string): Lease | null;
-  /** Gives all jobs back, so that others need not wait for the session to end. Never fails. */
-  releaseAll(): Promise<void>;
+  /**
+   * Gives back all jobs that the session took, so that others need not wait for it to end; of any
+   * session when it is absent. Never fails.
+   */
+  releaseAll(of?: BmdbSession | null): Promise<void>;
 }
 
 export interface LeasesDeps {
@@ -56,10 +59,10 @@ export function createLeases(deps: LeasesDeps): Leases {
       const found = taken.get(job);
       return found && keeper.current() === found.session ? found.lease : null;
     },
-    async releaseAll() {
-      const leases = [...taken.values()];
-      taken.clear();
-      for (const { lease, session } of leases) {
+    async releaseAll(of) {
+      const ending = [...taken].filter(([, { session }]) => of === undefined || session === of);
+      for (const [job] of ending) taken.delete(job);
+      for (const [, { lease, session }] of ending) {
         // A session that died took its jobs with it.
         if (session.signal.aborted) continue;
         await lease.release().catch((error: unknown) => {

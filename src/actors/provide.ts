@@ -1,7 +1,14 @@
-import { createActor, fromCallback, fromPromise, type InspectionEvent } from 'xstate';
+import {
+  createActor,
+  fromCallback,
+  fromPromise,
+  type AnyEventObject,
+  type InspectionEvent,
+} from 'xstate';
 import type { Log } from '../adapters/log/port.ts';
 import type { Metrics } from '../adapters/metrics/port.ts';
 import type { Clock } from '../adapters/clock/port.ts';
+import { ALL_ROLES, needsMirror, type DaemonRoles } from '../domain/daemon-roles.ts';
 import type { Slot } from '../domain/ids.ts';
 import { cell } from '../machines/cell.ts';
 import { fleet, sessionPauseMs, type FleetEvent } from '../machines/fleet.ts';
@@ -19,8 +26,11 @@ import { cellPool, type CellHooks } from './cell-pool.ts';
 import { deprovisionServices, type DeprovisionDeps } from './tasks/deprovision.ts';
 import type { TaskPool } from './turns/task-pool.ts';
 import { every } from './every.ts';
+import { runOf, type Loops } from './loops.ts';
 import { provideGuard, type GuardDeps } from './guard/provide-guard.ts';
 import type { Mirror } from './mirror/mirror.ts';
+import type { MachineFinder } from './machine-finder.ts';
+import { provisionerJob } from './leases.ts';
 import { createOrphanWatch } from './turns/orphans.ts';
 import type { ProvisionDeps } from './provisioning/deps.ts';
 import { createProvisioning, type Provisioning } from './provisioning/services.ts';
@@ -48,6 +58,8 @@ export interface ProvideDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Told how what is done again and again ends. */
+  readonly loops: Loops;
   readonly periods: {
     readonly sweepMs: number;
     readonly updateMs: number;
@@ -55,8 +67,14 @@ export interface ProvideDeps {
     /** Work under way may take this long to end at a stop. */
     readonly drainMs: number;
   };
+  /** What of all this the daemon does; absent: everything. */
+  readonly roles?: DaemonRoles | undefined;
+  /** Ends the intake of heartbeats, while there is still a session by which they are stored. */
+  readonly closeIntake?: (() => Promise<void>) | undefined;
   /** Told what the actors of machines show. */
   readonly onShown: (shown: Shown) => void;
+  /** Where whoever only looks finds the actors of machines. */
+  readonly finder?: MachineFinder;
   /** Observers of each cell's actor system; undefined costs nothing. */
   readonly inspectCell: (cellId: string) => ((event: InspectionEvent) => void) | undefined;
   /** Observer of the provisioners' actor systems. */
@@ -67,32 +85,52 @@ export interface ProvideDeps {
 export function provideFleet(deps: ProvideDeps) {
   const { keeper, log, mirror, taskPool, clock, periods, metrics } = deps;
   const provisioning = createProvisioning(deps.provision);
+  const { roles = ALL_ROLES } = deps;
+  const hasLoops = roles.has('loops');
   return fleet.provide({
     actors: {
       session: provideSession(deps),
-      guard: provideGuard(deps.guard),
-      mirror: mirror.service,
-      cellPool: cellPool({
-        createCell: (hooks) => provideCell(deps, hooks),
-        clock,
-        log,
-        dropWork: taskPool.end,
-        releaseWork: async ({ machineId }) => {
-          if (machineId) await keeper.current()?.releaseWork(machineId);
-        },
-        onCrash: (slot, err) => {
-          metrics.actorCrash();
-          log.error({ err, slot }, "a machine's actor crashed; it is respawned from the BMDB");
-        },
-        onShown: deps.onShown,
-        inspect: deps.inspectCell,
-      }),
-      provisioners: provisioners(deps, provisioning),
-      janitor: every(periods.sweepMs, deps, sweeping(deps), 'the sweep failed'),
-      balancers: balancers({ ...deps.balance, inspect: deps.inspectRoot }),
-      updater: every(periods.updateMs, deps, createUpdater(deps.update), 'the update failed'),
+      guard: provideGuard({ ...deps.guard, settles: hasLoops }),
+      mirror: needsMirror(roles) ? mirror.service : nobody(),
+      cellPool: hasLoops
+        ? cellPool({
+            createCell: (hooks) => provideCell(deps, hooks),
+            clock,
+            log,
+            dropWork: taskPool.end,
+            releaseWork: async ({ machineId }) => {
+              if (machineId) await keeper.current()?.releaseWork(machineId);
+            },
+            onCrash: (slot, err) => {
+              metrics.actorCrash();
+              log.error({ err, slot }, "a machine's actor crashed; it is respawned from the BMDB");
+            },
+            onShown: deps.onShown,
+            ...(deps.finder && { finder: deps.finder }),
+            onMismatch: ({ slot, state }) => {
+              metrics.stateMismatch();
+              log.error(
+                { slot, rows: state },
+                "a machine's actor shows another state than its rows",
+              );
+            },
+            inspect: deps.inspectCell,
+          })
+        : nobody(),
+      provisioners: hasLoops ? provisioners(deps, provisioning) : nobody(),
+      janitor:
+        roles.has('janitor') || hasLoops
+          ? every(periods.sweepMs, deps, sweeping(deps, roles), 'the sweep failed')
+          : nobody(),
+      balancers: roles.has('balancer')
+        ? balancers({ ...deps.balance, inspect: deps.inspectRoot })
+        : nobody(),
+      updater: hasLoops
+        ? every(periods.updateMs, deps, updating(deps), 'the update failed')
+        : nobody(),
       drain: fromPromise(async () => {
         await Promise.all([taskPool.drain(periods.drainMs), provisioning.drain(periods.drainMs)]);
+        await deps.closeIntake?.();
       }),
       closeSession: fromPromise(async () => {
         await keeper.close().catch((err: unknown) => {
@@ -126,13 +164,25 @@ export function provideFleet(deps: ProvideDeps) {
   });
 }
 
-/** Removes what dead sessions left behind, and work of our own session that no task holds. */
-function sweeping(deps: ProvideDeps) {
+/** In place of a service that is of another role. */
+const nobody = <Received extends AnyEventObject>() => fromCallback<Received, void>(() => undefined);
+
+/**
+ * Removes what dead sessions left behind, as the janitor; where machines are worked on, also gives back
+ * work of our own session that no task holds: nobody else may, as long as we live.
+ */
+function sweeping(deps: ProvideDeps, roles: DaemonRoles) {
   const releaseOrphans = createOrphanWatch(deps);
   return async (signal: AbortSignal) => {
-    await deps.sweep(signal);
-    await releaseOrphans(deps.mirror.facts());
+    if (roles.has('janitor')) await deps.sweep(signal);
+    if (roles.has('loops')) await releaseOrphans(deps.mirror.facts());
   };
+}
+
+function updating(deps: ProvideDeps) {
+  const loop = deps.loops.of('update', deps.periods.updateMs);
+  const update = createUpdater(deps.update);
+  return (signal: AbortSignal) => runOf(loop, () => update(signal));
 }
 
 const provideSession = ({ keeper, log }: ProvideDeps) =>
@@ -155,7 +205,9 @@ function provideCell(deps: ProvideDeps, hooks: CellHooks) {
 }
 
 /** Also used by tests that run one machine. */
-export function provideLifecycle(deps: Omit<ProvideDeps, 'provision' | 'update' | 'balance'>) {
+export function provideLifecycle(
+  deps: Omit<ProvideDeps, 'provision' | 'update' | 'balance' | 'loops'>,
+) {
   const { taskPool, log, mirror } = deps;
   const reread = fromPromise<MachineView | null, Job>(({ input, signal }) =>
     mirror.reread(input, signal),
@@ -184,13 +236,27 @@ export function provideLifecycle(deps: Omit<ProvideDeps, 'provision' | 'update' 
 /** One root actor per provider: a crash of one is reported and leaves the others alone. */
 function provisioners(deps: ProvideDeps, { services, report }: Provisioning) {
   const { clock, log, provision, periods, inspectRoot } = deps;
+  const loops = new Map(
+    [...provision.providers.keys()].map((name) => [
+      name,
+      deps.loops.of(`provisioner ${name}`, periods.reconcileMs, provisionerJob(name)),
+    ]),
+  );
   const logic = provisioner.provide({
     actors: services,
     actions: {
-      reportRound: (_, { provider }) => report(provider),
-      reportPause: (_, { provider, listed }) => log.warn({ provider, ...listed }, PAUSED),
-      reportFailure: (_, { provider, error }) =>
-        log.warn({ err: error, provider }, 'the provisioner failed and tries again later'),
+      reportRound: (_, { provider }) => {
+        loops.get(provider)?.succeeded();
+        report(provider);
+      },
+      reportPause: (_, { provider, listed }) => {
+        loops.get(provider)?.succeeded();
+        log.warn({ provider, ...listed }, PAUSED);
+      },
+      reportFailure: (_, { provider, error }) => {
+        loops.get(provider)?.failed(error);
+        log.warn({ err: error, provider }, 'the provisioner failed and tries again later');
+      },
     },
   });
   return fromCallback<FleetEvent, void>(({ sendBack }) => {

@@ -1,5 +1,5 @@
 import { fromPromise } from 'xstate';
-import type { Bmdb, BmdbSession } from '../adapters/bmdb/port.ts';
+import type { Bmdb, BmdbSession, DaemonAbout } from '../adapters/bmdb/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import { Cancelled, SessionExpired } from '../domain/errors.ts';
 import type { SessionId } from '../domain/ids.ts';
@@ -9,6 +9,8 @@ export interface SessionKeeperOptions {
   readonly bmdb: Bmdb;
   readonly component: string;
   readonly runtimeInfo: string;
+  /** What people are told of the daemon, as it is when a session is opened; absent: nothing. */
+  readonly about?: () => DaemonAbout;
   readonly log: Log;
 }
 
@@ -71,7 +73,7 @@ export function createSessionKeeper(options: SessionKeeperOptions): SessionKeepe
 }
 
 function sessionServices(options: SessionKeeperOptions, holder: Holder) {
-  const { bmdb, component, runtimeInfo, log } = options;
+  const { bmdb, component, runtimeInfo, about, log } = options;
   const held = () => {
     if (!holder.session) throw new SessionExpired('the session is closed');
     return holder.session;
@@ -79,7 +81,10 @@ function sessionServices(options: SessionKeeperOptions, holder: Holder) {
   return {
     openSession: fromPromise<SessionId, SessionTiming>(
       async ({ input: { intervalMs }, signal }) => {
-        const session = await bmdb.openSession({ component, runtimeInfo, intervalMs });
+        const session = await bmdb.openSession({
+          ...{ component, runtimeInfo, intervalMs },
+          ...(about && { about: about() }),
+        });
         if (signal.aborted) {
           await session.close();
           throw new Cancelled('the session was opened too late');

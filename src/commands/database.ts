@@ -11,14 +11,13 @@ import { databaseUrlOf, type DatabaseOptions } from './db.ts';
 export const TIMEOUT_MS = 30_000;
 
 /**
- * Opens the database for a command, and closes it again. Without a session: no daemon notices. The
- * embedded one is that of the daemon that runs on it.
+ * Opens the database for a command. Without a session: no daemon notices. The embedded one is that of
+ * the daemon that runs on it.
  * @throws {UsageError} the configuration is wrong, or names an embedded database that does not run.
  */
-export async function withDatabase<T>(
+export async function openCommandBmdb(
   options: DatabaseOptions,
-  task: (bmdb: Bmdb, config: Config) => Promise<T>,
-): Promise<T> {
+): Promise<{ readonly bmdb: Bmdb; readonly config: Config }> {
   const flags = options.url === undefined ? {} : { 'database.url': options.url };
   const config = loadConfig({ file: options.file, env: process.env, flags });
   const { embedded } = config.database;
@@ -34,6 +33,15 @@ export async function withDatabase<T>(
     timeoutMs: TIMEOUT_MS,
     wakes: 'poll',
   });
+  return { bmdb, config };
+}
+
+/** As {@link openCommandBmdb}, and closes it again. */
+export async function withDatabase<T>(
+  options: DatabaseOptions,
+  task: (bmdb: Bmdb, config: Config) => Promise<T>,
+): Promise<T> {
+  const { bmdb, config } = await openCommandBmdb(options);
   try {
     return await task(bmdb, config);
   } finally {

@@ -7,8 +7,8 @@ import { UsageError } from '../domain/errors.ts';
  * Writes every chart as Mermaid and JSON, or checks that what is there is fresh.
  * @throws {UsageError} `check`, and a file is missing or stale.
  */
-export function diagrams({ root, check }: { root: string; check: boolean }): string {
-  const documents = [...diagramDocuments(root)];
+export async function diagrams({ root, check }: { root: string; check: boolean }): Promise<string> {
+  const documents = [...(await diagramDocuments(root))];
   const stale = documents.filter(([path, text]) => currentText(join(root, path)) !== text);
   if (check && stale.length > 0) {
     const names = stale.map(([path]) => path).join(', ');

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { parse } from 'yaml';
 import { z } from 'zod';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { createPinoLog } from '../adapters/log/pino-log.ts';
@@ -8,6 +6,7 @@ import { startFakengine } from '../simulator/fakengine/fakengine.ts';
 import type { FaultRule } from '../simulator/fakengine/fault-rules.ts';
 import type { GivenKnobs } from '../simulator/fakengine/knobs.ts';
 import { ListenError } from '../simulator/listen.ts';
+import { complaintsOf, readFaultFile } from './fault-file.ts';
 import { watchForEnd } from './signals.ts';
 
 export interface FakengineCommand {
@@ -26,7 +25,7 @@ export async function fakengine({ faultsFile, ...options }: FakengineCommand): P
   const stopping = new Promise<void>(
     (stop) => void watchForEnd(systemClock, { stop, abandon: () => undefined }),
   );
-  const faults = faultsFile === undefined ? [] : readFaults(faultsFile);
+  const faults = faultsFile === undefined ? [] : readFaultFile<FaultRule>(faultsFile);
   const fake = await startFakengine({
     ...options,
     faults,
@@ -41,19 +40,3 @@ export async function fakengine({ faultsFile, ...options }: FakengineCommand): P
   await stopping;
   await fake.close();
 }
-
-/** What each rule may say is looked at when it is taken into force. */
-function readFaults(file: string): readonly FaultRule[] {
-  let content: unknown;
-  try {
-    content = parse(readFileSync(file, 'utf8'));
-  } catch (error) {
-    const message = (error as Error).message.split('\n')[0] ?? '';
-    throw new UsageError(`${file} cannot be read: ${message}`, { cause: error });
-  }
-  if (Array.isArray(content)) return content as FaultRule[];
-  throw new UsageError(`${file} holds no list; write one fault rule per item`);
-}
-
-const complaintsOf = ({ issues }: z.ZodError): string =>
-  issues.map(({ path, message }) => `${path.join('.') || 'rule'}: ${message}`).join('; ');

@@ -1,36 +1,40 @@
 import type { Command } from 'commander';
-import type { GuardVerb } from '../domain/machine.ts';
-import { askOptionsOf, asking, reading, tell } from './machine/flags.ts';
-import type { AskFlags, ReadFlags } from './machine/flags.ts';
+import type { GuardVerb } from '../domain/verbs.ts';
+import { asking, type AskFlags } from './remote/ask-flags.ts';
+import { byFlags, remote, type CommonFlags, type Through } from './remote/flags.ts';
 
 const FREEZE_HELP = `
 While it is frozen, no machine is recovered that is not being recovered already, whoever asks for it.
 What an operator froze only an operator thaws. After a thaw nothing old is replayed: each machine is
 looked at as it is then.
 
-Exit codes: 0 done; 1 refused; 2 wrong usage; 3 filed, but not settled within --wait.`;
+Exit codes: 0 done; 1 refused; 2 wrong usage; 3 filed, but not settled within --wait; 4 not signed in
+or not allowed; 5 no console answers.`;
 
 /** Adds `fleet` and its commands. */
-export function addFleetCommands(cli: Command): void {
+export function addFleetCommands(cli: Command, through: Through = byFlags): void {
   const fleet = cli.command('fleet').description('the guard over recovery: look, freeze, thaw');
-  reading(fleet.command('status'))
+  remote(fleet.command('status'))
     .description('whether machines are recovered now, and what stands in the way')
-    .action(async (flags: ReadFlags) => {
-      const { fleetStatus } = await import('./machine/fleet.ts');
-      await tell(flags, (means) => fleetStatus(flags.json, means));
+    .action(async (flags: CommonFlags) => {
+      const { fleetStatus } = await import('./remote/fleet.ts');
+      await through(flags, fleetStatus);
     });
-  addGuardVerb(fleet, 'freeze', 'recover nothing, until a thaw');
-  addGuardVerb(fleet, 'thaw', 'recover again');
+  addGuardVerb(fleet, through, { verb: 'freeze', description: 'recover nothing, until a thaw' });
+  addGuardVerb(fleet, through, { verb: 'thaw', description: 'recover again' });
 }
 
-function addGuardVerb(fleet: Command, verb: GuardVerb, description: string): void {
+function addGuardVerb(
+  fleet: Command,
+  through: Through,
+  { verb, description }: { readonly verb: GuardVerb; readonly description: string },
+): void {
   asking(fleet.command(verb), '30s')
     .description(description)
     .option('--provider <name>', 'only machines of this one')
     .addHelpText('after', FREEZE_HELP)
-    .action(async ({ provider, ...flags }: AskFlags & { readonly provider?: string }) => {
-      const { runGuardVerb } = await import('./machine/fleet.ts');
-      const options = { ...askOptionsOf(flags), verb, provider };
-      await tell(flags, (means) => runGuardVerb(options, means));
+    .action(async (flags: AskFlags & { readonly provider?: string }) => {
+      const { runGuardVerb } = await import('./remote/guard.ts');
+      await through(flags, (session) => runGuardVerb(verb, flags, session));
     });
 }

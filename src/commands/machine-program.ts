@@ -1,101 +1,131 @@
 import { Option, type Command } from 'commander';
-import { HOLD_KINDS, type HoldKind } from '../domain/machine.ts';
-import type { TraitFilter } from '../domain/traits.ts';
-import {
-  askOptionsOf,
-  choosing,
-  reading,
-  selecting,
-  selectorOf,
-  tell,
-  type ReadFlags,
-  type VerbFlags,
-} from './machine/flags.ts';
+import { HOLD_KINDS, type DrainMode, type HoldKind } from '../domain/machine.ts';
 import {
   drainOf,
+  durationOf,
   imageOf,
   rootDeviceOf,
   someOf,
   untilMsOf,
+  WHEN_HELP,
   whenOf,
   wordsOf,
   type DrainFlags,
   type ImageFlags,
   type When,
 } from './machine/options.ts';
-import type { Wish } from './machine/verbs.ts';
+import { choosing, selecting, type VerbFlags } from './remote/ask-flags.ts';
+import { byFlags, listing, remote, type CommonFlags, type Through } from './remote/flags.ts';
+import type { MachinesFlags } from './remote/machines.ts';
+import type { Verb } from './remote/verbs.ts';
 
 /** Adds `machines`, and `machine` with its commands. */
-export function addMachineCommands(cli: Command): void {
-  addList(cli);
+export function addMachineCommands(cli: Command, through: Through = byFlags): void {
+  addList(cli, through);
   const machine = cli.command('machine').description('look at a machine, or ask for something');
-  addReading(machine);
-  addOrders(machine);
-  addWithdraw(machine);
-  addDecisions(machine);
-  addInstall(machine);
+  addReading(machine, through);
+  const adding = { machine, through };
+  addOrders(adding);
+  addDecisions(adding);
+  addInstall(adding);
 }
 
-interface ListFlags extends ReadFlags, TraitFilter {
-  readonly state?: readonly string[];
-  readonly provider?: string;
-  readonly needsHuman: boolean;
-  readonly held: boolean;
-}
-
-function addList(cli: Command): void {
-  const machines = reading(cli.command('machines'))
+function addList(cli: Command, through: Through): void {
+  const machines = listing(cli.command('machines'))
     .description('the machines of the fleet and how they are; asks no provider')
     .option('--state <states>', 'only those in these: Running, Quarantined/needsHuman', wordsOf)
     .option('--provider <name>', 'only those of this provider');
   choosing(machines, (chosen) => `only those ${chosen}`)
     .option('--needs-human', 'only those that wait for a person', false)
     .option('--held', 'only those under a hold', false)
-    .action(async ({ state, ...flags }: ListFlags) => {
-      const { listMachines } = await import('./machine/listing.ts');
-      await tell(flags, (means) => listMachines({ ...flags, states: state }, means));
+    .option('--filter <text>', 'as on the page: "state:silent since>2h rack7"')
+    .option('--watch', 'go on with every change, until Ctrl-C', false)
+    .action(async (flags: MachinesFlags & { readonly watch: boolean }) => {
+      if (flags.watch) {
+        const { watchMachines } = await import('./remote/watch.ts');
+        await through(flags, async (session) => {
+          await watchMachines(flags, session);
+          return { text: '', exitCode: 0 };
+        });
+        return;
+      }
+      const { listMachines } = await import('./remote/machines.ts');
+      await through(flags, (session) => listMachines(flags, session));
     });
 }
 
 const HISTORY_LINES = 50;
+const WAIT_MS = 600_000;
 
-function addReading(machine: Command): void {
-  reading(machine.command('show <machine>'))
-    .description('everything about one machine, or about a slot')
-    .action(async (name: string, flags: ReadFlags) => {
-      const { showMachine } = await import('./machine/show.ts');
-      await tell(flags, (means) => showMachine(name, flags.json, means));
-    });
-  reading(machine.command('history <machine>'))
-    .description('what happened to a machine; of a slot, to all machines that were on it')
-    .option('--limit <n>', 'at most so many lines, the latest ones', someOf, HISTORY_LINES)
-    .action(async (name: string, flags: ReadFlags & { readonly limit: number }) => {
-      const { showHistory } = await import('./machine/history.ts');
-      await tell(flags, (means) => showHistory({ ...flags, name }, means));
-    });
+interface NameFlags extends CommonFlags {
+  readonly exact: boolean;
 }
 
-const NO_WAIT = '0s, it is only filed';
-const SHORT_WAIT = '30s';
+const naming = (command: Command): Command =>
+  remote(command).option('--exact', 'the whole name only, no beginning', false);
+
+function addReading(machine: Command, through: Through): void {
+  naming(machine.command('show <machine>'))
+    .description('everything about one machine, or about a slot')
+    .action(async (name: string, flags: NameFlags) => {
+      const { showMachine } = await import('./remote/machine.ts');
+      await through(flags, (session) => showMachine(name, flags, session));
+    });
+  naming(machine.command('explain <machine>'))
+    .description('why it is where it is, what stands in the way, and what would end it')
+    .action(async (name: string, flags: NameFlags) => {
+      const { explainMachine } = await import('./remote/machine.ts');
+      await through(flags, (session) => explainMachine(name, flags, session));
+    });
+  naming(machine.command('history <machine>'))
+    .description('what happened to a machine; of a slot, to all machines that were on it')
+    .option('--limit <n>', 'at most so many lines, the latest ones', someOf, HISTORY_LINES)
+    .action(async (name: string, flags: NameFlags & { readonly limit: number }) => {
+      const { showHistory } = await import('./remote/machine.ts');
+      await through(flags, (session) => showHistory(name, flags, session));
+    });
+  naming(machine.command('wait <machine>'))
+    .description('wait until a machine is so: exit 0 it is, 1 it cannot come to it, 3 it is late')
+    .requiredOption('--for <what>', 'state=Running, state=Running/healthy, hold=<kind>, no-request')
+    .option('--timeout <duration>', 'at most so long', durationOf, WAIT_MS)
+    .action(
+      async (
+        name: string,
+        { timeout, ...flags }: NameFlags & { readonly for: string; readonly timeout: number },
+      ) => {
+        const { waitForMachine } = await import('./remote/wait.ts');
+        const wait = { ...flags, timeoutMs: timeout };
+        await through(flags, (session) => waitForMachine(name, wait, session));
+      },
+    );
+}
+
+/** How long a verb waits by itself, and whether nobody can have back what it takes. */
+interface Manner<Flags> {
+  readonly waits: string;
+  readonly waitMs: number;
+  readonly isDestroying?: (flags: Flags) => boolean;
+}
+const ORDER = { waits: '0s, it is only filed', waitMs: 0 };
+const DECISION = { waits: '30s', waitMs: 30_000 };
+const DESTROYING = { isDestroying: () => true };
 
 /** A command that files requests of one verb. */
 function addVerb<Flags extends VerbFlags>(
+  through: Through,
   command: Command,
-  waits: string,
-  wishOf: (flags: Flags, nowMs: number) => Wish,
+  { waits, waitMs, isDestroying = () => false }: Manner<Flags>,
+  verbOf: (flags: Flags, nowMs: number) => Verb,
 ): Command {
   return selecting(command, waits).action(async (name: string | undefined, flags: Flags) => {
-    const { runVerb } = await import('./machine/verb.ts');
-    const { expectCount, dryRun, yes = false } = flags;
-    const options = {
-      ...askOptionsOf(flags),
-      selector: selectorOf(name, flags),
-      expectCount,
-      dryRun,
-      yes,
-      wish: (nowMs: number) => wishOf(flags, nowMs),
-    };
-    await tell(flags, (means) => runVerb(options, means));
+    const { momentOf, runVerb } = await import('./remote/verbs.ts');
+    const until = 'until' in flags ? (flags.until as When) : undefined;
+    const isUntilRelative = until !== undefined && 'forMs' in until;
+    const asked = { ...flags, waitMs, isDestroying: isDestroying(flags), isUntilRelative };
+    await through(flags, async (session) => {
+      const nowMs = until !== undefined ? await momentOf(session.client) : 0;
+      return runVerb(name, verbOf(flags, nowMs), asked, session);
+    });
   });
 }
 
@@ -107,34 +137,54 @@ const draining = (command: Command): Command =>
     .option('--no-drain', 'do not wait until its load balancers let it go: connections are cut')
     .option('--force-drain', 'take it out of its pools though too few members stay active', false);
 
+const drainPart = (flags: DrainFlags): { readonly drain: DrainMode | null } => ({
+  drain: drainOf(flags),
+});
+
+interface Adding {
+  readonly machine: Command;
+  readonly through: Through;
+}
+
 /** Work, which takes its time. */
-function addOrders(machine: Command): void {
+function addOrders({ machine, through }: Adding): void {
   addVerb(
+    through,
     draining(
       machine.command('restart-agent [machine]').description('start the agent anew, over SSH'),
     ),
-    NO_WAIT,
-    (flags: VerbFlags & DrainFlags) => ({ verb: 'restart-agent', drain: drainOf(flags) }),
+    ORDER,
+    (flags: VerbFlags & DrainFlags) => ({ verb: 'restart-agent', ...drainPart(flags) }),
   );
   addVerb(
+    through,
     draining(
       machine
         .command('reboot [machine]')
         .description('reboot it by its provider')
         .option('--force', 'do not ask its system first', false),
     ),
-    NO_WAIT,
+    ORDER,
     ({ force, ...flags }: VerbFlags & DrainFlags & { readonly force: boolean }) => ({
       ...{ verb: 'reboot', force },
-      drain: drainOf(flags),
+      ...drainPart(flags),
     }),
   );
   addVerb(
+    through,
     draining(
       orYes(machine.command('reinstall [machine]').description('reinstall it; its disks are lost')),
     ),
-    NO_WAIT,
-    (flags: VerbFlags & DrainFlags) => ({ verb: 'reinstall', drain: drainOf(flags) }),
+    { ...ORDER, ...DESTROYING },
+    (flags: VerbFlags & DrainFlags) => ({ verb: 'reinstall', ...drainPart(flags) }),
+  );
+  addVerb(
+    through,
+    machine
+      .command('withdraw [machine]')
+      .description('take back what was ordered (restart-agent, reboot, reinstall) and not begun'),
+    DECISION,
+    () => ({ verb: 'withdraw' }),
   );
 }
 
@@ -147,9 +197,7 @@ interface HoldFlags extends VerbFlags {
 const kindOption = () =>
   new Option('--kind <kind>', 'what the hold forbids').choices(HOLD_KINDS).makeOptionMandatory();
 const untilOption = () =>
-  new Option('--until <when>', 'ends by itself: after 2h, or at 2025-12-01T10:00:00Z').argParser(
-    whenOf,
-  );
+  new Option('--until <when>', `ends by itself: ${WHEN_HELP}`).argParser(whenOf);
 
 const HOLD_HELP = `
 no-start: no agent is started. no-recover: nothing is done when it falls silent. no-allocate: no
@@ -159,15 +207,16 @@ balancers let it go, and it stays out of its pools.
 A hold on a slot that is named stays when the machine on it changes. Holds of one kind on one slot
 replace each other.`;
 
-function addDecisions(machine: Command): void {
+function addDecisions({ machine, through }: Adding): void {
   addVerb(
+    through,
     machine
       .command('hold [machine]')
       .description('forbid something to be done to it')
       .addOption(kindOption())
       .addOption(untilOption())
       .option('--force', 'of no-serve: though too few members of its pools stay active', false),
-    SHORT_WAIT,
+    DECISION,
     ({ kind, until, force }: HoldFlags, nowMs) => ({
       ...{ verb: 'hold', kind },
       untilMs: untilMsOf(until, nowMs),
@@ -175,55 +224,53 @@ function addDecisions(machine: Command): void {
     }),
   ).addHelpText('after', HOLD_HELP);
   addVerb(
+    through,
     machine.command('unhold [machine]').description('take a hold away').addOption(kindOption()),
-    SHORT_WAIT,
+    DECISION,
     ({ kind }: HoldFlags) => ({ verb: 'unhold', kind }),
   );
   addVerb(
+    through,
     machine
       .command('quarantine [machine]')
       .description('leave it alone, whatever happens to it')
       .addOption(untilOption()),
-    SHORT_WAIT,
+    DECISION,
     ({ until }: HoldFlags, nowMs) => ({ verb: 'quarantine', untilMs: untilMsOf(until, nowMs) }),
   );
   addVerb(
+    through,
     machine
       .command('release [machine]')
       .description('end its quarantine, and forget what recovery tried')
-      .option('--forget-host-key', 'its SSH host key changed for a reason that you know', false),
-    SHORT_WAIT,
-    ({ forgetHostKey }: VerbFlags & { readonly forgetHostKey: boolean }) => ({
-      verb: 'release',
-      forgetHostKey,
-    }),
+      .option('--forget-host-key', 'its SSH host key changed for a reason that you know', false)
+      .option('--yes', 'ask for it, and do not only tell; of --forget-host-key', false),
+    {
+      ...DECISION,
+      isDestroying: ({ forgetHostKey }: VerbFlags & { readonly forgetHostKey: boolean }) =>
+        forgetHostKey,
+    },
+    ({ forgetHostKey }) => ({ verb: 'release', forgetHostKey }),
   );
   addVerb(
+    through,
     draining(
       orYes(machine.command('deprovision [machine]').description('give it back to its provider')),
     ),
-    SHORT_WAIT,
-    (flags: VerbFlags & DrainFlags) => ({ verb: 'deprovision', drain: drainOf(flags) }),
+    { ...DECISION, ...DESTROYING },
+    (flags: VerbFlags & DrainFlags) => ({ verb: 'deprovision', ...drainPart(flags) }),
   );
   addVerb(
+    through,
     machine.command('clear-backoff [machine]').description('try again at once what failed'),
-    SHORT_WAIT,
+    DECISION,
     () => ({ verb: 'clear-backoff' }),
   );
 }
 
-function addWithdraw(machine: Command): void {
+function addInstall({ machine, through }: Adding): void {
   addVerb(
-    machine
-      .command('withdraw [machine]')
-      .description('take back what was ordered (restart-agent, reboot, reinstall) and not begun'),
-    SHORT_WAIT,
-    () => ({ verb: 'withdraw' }),
-  );
-}
-
-function addInstall(machine: Command): void {
-  addVerb(
+    through,
     orYes(machine.command('install [machine]'))
       .description('have its agent install an operating system')
       .requiredOption('--image-url <url>', 'where the image is')
@@ -234,14 +281,15 @@ function addInstall(machine: Command): void {
           .choices(['none', 'gzip', 'zstd', 'xz'])
           .default('none'),
       ),
-    SHORT_WAIT,
+    { ...DECISION, ...DESTROYING },
     (flags: VerbFlags & ImageFlags) => ({ verb: 'install', image: imageOf(flags) }),
   );
   addVerb(
+    through,
     machine
       .command('cancel-install [machine]')
       .description('take an installation back that its agent was not told of yet'),
-    SHORT_WAIT,
+    DECISION,
     () => ({ verb: 'cancel-install' }),
   );
 }

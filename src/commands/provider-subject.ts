@@ -1,14 +1,16 @@
 import type { Clock, Random } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import { silentMetrics } from '../adapters/metrics/port.ts';
+import { createMemoryRecords } from '../adapters/provider/core/memory-records.ts';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
-import type { Driver } from '../adapters/provider/port.ts';
+import type { Driver, DriverShell, Records } from '../adapters/provider/port.ts';
 import { hostKeyPolicyOf } from '../config/provider-schema.ts';
 import type { ProvidersOnly, Section } from '../config/providers-only.ts';
 import type { Subject } from '../conformance/subject.ts';
 import { openProvider } from '../daemon/providers.ts';
-import { UsageError } from '../domain/errors.ts';
-import { providerName } from '../domain/ids.ts';
+import { ProviderError, UsageError } from '../domain/errors.ts';
+import { type ProviderName, providerName } from '../domain/ids.ts';
+import type { ProviderRecord } from '../domain/provisioning/records.ts';
 
 export interface SubjectOptions {
   readonly config: ProvidersOnly;
@@ -28,6 +30,8 @@ export interface SubjectMeans {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** SSH for the driver; none when absent. */
+  readonly driverShell?: DriverShell;
 }
 
 const TESTER_TAG = 'conformance-test';
@@ -52,6 +56,8 @@ export function createSubject(options: SubjectOptions, means: SubjectMeans): Sub
   };
   const settings = config.settingsOf(name, section);
   const { sharedTags, driver } = settings;
+  // One memory for all instances of the driver: a second one has to find what the first one kept.
+  const { records, kept, withoutRecords } = createTestRecords(means.random);
   return {
     name,
     driver,
@@ -61,13 +67,58 @@ export function createSubject(options: SubjectOptions, means: SubjectMeans): Sub
     section,
     hostKeyPolicy: hostKeyPolicyOf(settings, options.drivers),
     mistakesOf: (changed) => config.faultsOf(name, changed),
+    async claims(names, signal) {
+      const all = await kept(providerName(name)).all({ signal });
+      // What is about no machine is no claim: a count of calls, for instance.
+      const isClaim = ({ key, value }: ProviderRecord) => {
+        const text = JSON.stringify(value);
+        return names.some((each) => key === each || text.includes(JSON.stringify(each)));
+      };
+      return all.filter(isClaim).map(({ key }) => key);
+    },
+    withoutRecords,
     async open(watch) {
       const watched = new Map([[driver, watchedDriver(drivers.get(driver)!, watch)]]);
-      const all = { ...means, metrics: silentMetrics, version, publicKey, drivers: watched };
+      const all = {
+        ...means,
+        metrics: silentMetrics,
+        version,
+        publicKey,
+        records,
+        drivers: watched,
+      };
       const { driven, provider } = openProvider(providerName(name), settings, all);
       return { raw: driven, fleet: provider };
     },
   };
+}
+
+/** Records in memory that can be made to fail, as a database does that is away. */
+function createTestRecords(random: Random) {
+  const kept = createMemoryRecords(random);
+  let isAway = false;
+  const unlessAway = <T>(write: () => Promise<T>): Promise<T> =>
+    isAway
+      ? Promise.reject(new ProviderError('transient', 'the test lets nothing be put on record'))
+      : write();
+  const records = (provider: ProviderName): Records => {
+    const { all, make, replace, drop } = kept(provider);
+    return {
+      all,
+      make: (...args) => unlessAway(() => make(...args)),
+      replace: (...args) => unlessAway(() => replace(...args)),
+      drop: (...args) => unlessAway(() => drop(...args)),
+    };
+  };
+  const withoutRecords = async <T>(work: () => Promise<T>): Promise<T> => {
+    isAway = true;
+    try {
+      return await work();
+    } finally {
+      isAway = false;
+    }
+  };
+  return { records, kept, withoutRecords };
 }
 
 function refuseFleetsOwn({ sections }: ProvidersOnly, setId: string): void {

@@ -8,6 +8,7 @@ import type { Log } from '../adapters/log/port.ts';
 import { createPinoLog } from '../adapters/log/pino-log.ts';
 import type { Driver } from '../adapters/provider/port.ts';
 import { openKeyRing } from '../adapters/ssh/key-ring.ts';
+import { createFleetDriverShell } from '../adapters/ssh/driver-shell.ts';
 import { createSsh2Shell } from '../adapters/ssh/ssh2-shell.ts';
 import { type ProvidersOnly, readProvidersOnly } from '../config/providers-only.ts';
 import { toJson } from '../conformance/report/json.ts';
@@ -86,6 +87,7 @@ export async function providerTest(
     const keys = await (ssh
       ? openSshKeys(ssh, log)
       : openKeyRing({ path: join(own!, 'key'), log }));
+    const reach = { sudo: ssh?.sudo ?? 'auto', clock, log } as const;
     const subject = openable(options, () =>
       createSubject(
         {
@@ -98,7 +100,12 @@ export async function providerTest(
           version: options.version,
           ...(around.drivers && { drivers: around.drivers }),
         },
-        { clock, random, log },
+        {
+          clock,
+          random,
+          log,
+          driverShell: createFleetDriverShell({ ...reach, signers: keys.keys }),
+        },
       ),
     );
     const isText = options.format === 'text';
@@ -109,7 +116,7 @@ export async function providerTest(
           subject,
           wishes: wishesOf(options, around.pause ?? askToGoOn),
           patience: { ...PATIENCE, ...around.patience },
-          shell: createSsh2Shell({ signers: keys.keys(), sudo: ssh?.sudo ?? 'auto', clock, log }),
+          shell: createSsh2Shell({ ...reach, signers: keys.keys() }),
           ssh: {
             port: ssh?.port ?? 22,
             policy: subject.hostKeyPolicy ?? ssh?.hostKeyPolicy ?? 'tofu',

@@ -1,9 +1,11 @@
 import { systemClock, systemRandom } from '../adapters/clock/system-clock.ts';
-import { createPinoLog } from '../adapters/log/pino-log.ts';
+import { createDaemonLog } from '../adapters/log/pino-log.ts';
+import { createServiceManager } from '../adapters/systemd/systemd.ts';
 import { loadConfig, tellFaults, type Flags } from '../config.ts';
 import { checkAround, type Finding } from '../daemon/check.ts';
-import { startDaemon } from '../daemon/daemon.ts';
+import { startDaemon, type Daemon } from '../daemon/daemon.ts';
 import { realPorts } from '../daemon/real-ports.ts';
+import { createService } from '../daemon/service.ts';
 import { UsageError } from '../domain/errors.ts';
 import { countsLine } from './counts-line.ts';
 import { watchForEnd } from './signals.ts';
@@ -30,18 +32,22 @@ export async function run({ file, checkOnly, flags, version }: RunOptions): Prom
     return;
   }
   const live = createLiveLine(process.stderr, systemClock);
-  const log = createPinoLog({
-    ...config.log,
-    write: live.write,
-    isTerminal: process.stderr.isTTY ?? false,
-  });
+  const log = createDaemonLog(
+    { ...config.log, write: live.write, isTerminal: process.stderr.isTTY ?? false },
+    systemClock,
+  );
   for (const { path, message } of warnings) {
     log.warn(
       { key: path.join('.'), cause: message },
       'the configuration may not be what was meant',
     );
   }
+  const manager = createServiceManager({ env: process.env, pid: process.pid, log });
+  let running: Daemon | null = null;
+  const summary = () => (running ? countsLine(running.fleet.snapshot().counts) : 'starting');
+  const service = createService(manager, systemClock, summary);
   const stopping = new AbortController();
+  stopping.signal.addEventListener('abort', service.stopping, { once: true });
   let reload: () => void = () => undefined;
   const release = watchForEnd(systemClock, {
     stop: () => stopping.abort(),
@@ -49,9 +55,15 @@ export async function run({ file, checkOnly, flags, version }: RunOptions): Prom
     reload: () => reload(),
   });
   try {
-    const daemon = await startDaemon({ config, version, ports: await realPorts({ version, log }) });
-    reload = () => void daemon.reload();
-    const shown = daemon.fleet.changes$.subscribe(({ counts }) => live.set(countsLine(counts)));
+    const { sockets, isThere: mayWait } = manager;
+    const ports = await realPorts({ version, log, sockets, mayWait });
+    const daemon = await startDaemon({ config, version, ports });
+    running = daemon;
+    reload = () => void service.reload(daemon);
+    void service.started(daemon);
+    const shown = daemon.fleet.changes$.subscribe(({ counts }) =>
+      live.set(`${countsLine(counts)} · ${daemon.consoleUrl}`),
+    );
     if (stopping.signal.aborted) await daemon.stop();
     // What goes wrong in it is told by `stopped`, which is awaited below.
     const stop = () => void daemon.stop().then(undefined, () => undefined);
@@ -60,6 +72,8 @@ export async function run({ file, checkOnly, flags, version }: RunOptions): Prom
     shown.unsubscribe();
   } finally {
     release();
+    await service.end();
+    log.close();
     live.end();
   }
 }

@@ -7,12 +7,13 @@ import type { Log } from '../adapters/log/port.ts';
 import { loadOrCreateSshKey } from '../adapters/ssh/key-file.ts';
 import { parseConfig, type Config, type ConfigInput } from '../config.ts';
 import { UsageError } from '../domain/errors.ts';
-import { startFakequinix } from '../simulator/fakequinix/fakequinix.ts';
 import type { Fakequinix } from '../simulator/fakequinix/options.ts';
-import type { World } from '../simulator/fakequinix/world.ts';
+import { hasLoopbackNetwork } from '../simulator/hosts/serving/addresses.ts';
 import { abandonMachines } from '../simulator/hosts/processes.ts';
 import { createSimulatedHosts } from '../simulator/hosts/simulated-hosts.ts';
 import { makeOwnDirectory } from '../simulator/private-path.ts';
+import { equinixKind } from './sim-providers/equinix.ts';
+import type { SimKind, SimProvider } from './sim-providers/provider.ts';
 import { keptPort, openSimPool, type NoPool, type PoolWishes, type SimPool } from './sim-pool.ts';
 import type { SimulatedHosts } from '../simulator/hosts/options.ts';
 
@@ -20,8 +21,10 @@ import type { SimulatedHosts } from '../simulator/hosts/options.ts';
 export interface SimWorld {
   readonly dir: string;
   readonly machines: number;
-  readonly fakequinix: Fakequinix;
+  readonly provider: SimProvider;
   readonly hosts: SimulatedHosts;
+  /** Of all machines whose provider tells no other. */
+  readonly sshPort: number;
   /** Where the daemon listens for agents; 0: on any port, as nobody comes back to it. */
   readonly agentPort: number;
   /** What leads clients to the machines, or why nothing does; null: nobody asked for it. */
@@ -30,6 +33,11 @@ export interface SimWorld {
   close(): Promise<void>;
   /** Kills what runs on the machines, and nothing more: for an end in the same instant. */
   abandon(): void;
+}
+
+/** A world on an emulator of Equinix Metal. */
+export interface EquinixWorld extends SimWorld {
+  readonly fakequinix: Fakequinix;
 }
 
 export interface SimWorldOptions {
@@ -50,13 +58,23 @@ export interface SimWorldOptions {
   readonly log: Log;
 }
 
-const MACHINES = 12;
+/** As {@link openWorldOn}, on Equinix Metal. */
+export async function openSimWorld(options: SimWorldOptions): Promise<EquinixWorld> {
+  const world = await openWorldOn(equinixKind, options);
+  return { ...world, fakequinix: world.provider.fakequinix };
+}
 
 /**
  * @throws {UsageError} another living process uses the directory, another user may write there, or
- *   it holds another number of machines than was asked for.
+ *   it holds another number of machines than was asked for; or the emulator keeps nothing in one.
  */
-export async function openSimWorld(options: SimWorldOptions): Promise<SimWorld> {
+export async function openWorldOn<Provider extends SimProvider>(
+  kind: SimKind<Provider>,
+  options: SimWorldOptions,
+): Promise<SimWorld & { readonly provider: Provider }> {
+  if (options.dataDir !== undefined && !kind.isKept) {
+    throw new UsageError('this emulator forgets what it holds: leave --data-dir out');
+  }
   const throwaway = options.dataDir === undefined;
   const dir = resolve(options.dataDir ?? mkdtempSync(join(tmpdir(), 'shepherd-sim-')));
   makeOwnDirectory(dir);
@@ -67,7 +85,7 @@ export async function openSimWorld(options: SimWorldOptions): Promise<SimWorld> 
     const agentPort = throwaway ? 0 : await keptAgentPort(dir, options.log);
     const opened = await poolIn(dir, options);
     const pool = poolOf({ pool: opened });
-    const { fakequinix, hosts } = await startWorld(dir, options, pool).catch(
+    const { provider, hosts, sshPort } = await startWorld(kind, dir, options, pool).catch(
       async (error: unknown) => {
         await pool?.close();
         throw error;
@@ -75,13 +93,14 @@ export async function openSimWorld(options: SimWorldOptions): Promise<SimWorld> 
     );
     return {
       dir,
-      machines: fakequinix.reservations().length,
-      fakequinix,
+      machines: provider.machines,
+      provider,
       hosts,
+      sshPort,
       agentPort,
       pool: opened,
       async close() {
-        await fakequinix.close();
+        await provider.close();
         await hosts.close();
         await pool?.close();
         leave();
@@ -119,8 +138,16 @@ async function poolIn(
 export const poolOf = ({ pool }: Pick<SimWorld, 'pool'>): SimPool | null =>
   pool === null || 'missing' in pool ? null : pool;
 
-async function startWorld(dir: string, options: SimWorldOptions, pool: SimPool | null) {
+async function startWorld<Provider extends SimProvider>(
+  kind: SimKind<Provider>,
+  dir: string,
+  options: SimWorldOptions,
+  pool: SimPool | null,
+) {
   const { machines, log, light = false, perLocation, diskBytes } = options;
+  const sshPort = kind.onePort ? await onePort(dir, log) : 22;
+  const { publicLine } = await loadOrCreateSshKey(sshKeyPath(dir));
+  let provider: Provider | null = null;
   const hosts = createSimulatedHosts({
     dir: join(dir, 'machines'),
     log: log.child({ component: 'machines' }),
@@ -128,103 +155,67 @@ async function startWorld(dir: string, options: SimWorldOptions, pool: SimPool |
     light,
     ...(diskBytes !== undefined && { diskBytes }),
     ...(pool && { serving: { port: pool.internalPort } }),
+    ...(kind.onePort && { sshPort }),
+    play: (deviceId, argv) => provider?.play?.(deviceId, argv),
     // Whoever logs in runs programs as we do: nobody but the daemon of this fleet.
-    admitted: [(await loadOrCreateSshKey(sshKeyPath(dir))).publicLine],
+    admitted: [publicLine],
   });
   try {
-    const fakequinix = await startFakequinix({
-      listen: { host: '127.0.0.1', port: 0 },
-      profile: 'fast',
-      reservations: machines ?? MACHINES,
-      ...(perLocation !== undefined && { world: racks(machines ?? MACHINES, perLocation) }),
-      stateFile: join(dir, 'fakequinix.json'),
-      hooks: hosts,
-      log: log.child({ component: 'fakequinix' }),
-    });
-    const held = fakequinix.reservations().length;
-    if (machines !== undefined && held !== machines) {
-      await fakequinix.close();
-      throw new UsageError(
-        `${dir} holds ${held} machines, not ${machines}; leave --machines out, or name another --data-dir`,
-      );
-    }
-    return { fakequinix, hosts };
+    const started = { dir, machines, perLocation, hosts, sshPort, publicLine, log };
+    provider = await kind.start(started);
+    return { provider, hosts, sshPort };
   } catch (error) {
     await hosts.close();
     throw error;
   }
 }
 
-/** A world whose reservations stand in locations `rack1`, `rack2` … */
-function racks(machines: number, perLocation: number): World {
-  const codes = Array.from(
-    { length: Math.ceil(machines / perLocation) },
-    (_, at) => `rack${at + 1}`,
+/** @throws {UsageError} machines cannot have addresses of their own here. */
+async function onePort(dir: string, log: Log): Promise<number> {
+  if (!(await hasLoopbackNetwork())) {
+    throw new UsageError('machines need addresses of 127.0.0.0/8, which this system does not have');
+  }
+  return keptPort(join(dir, 'ssh-port'), (port) =>
+    log.warn({ port }, 'the port of SSH was taken: machines have a new one'),
   );
-  return {
-    facilities: codes.map((code) => ({ code, metro: 'fr' })),
-    reservations: codes.map((facility, at) => ({
-      facility,
-      count: Math.min(perLocation, machines - at * perLocation),
-    })),
-  };
 }
 
 const sshKeyPath = (dir: string) => join(dir, 'ssh-key');
 
-const TOKEN = 'SHEPHERD_SIM_TOKEN';
-const SIM_PREFIX = 'shepherd-sim-';
-/** Name of the provider in a simulated fleet. */
+/** Name of the provider in a fleet on Equinix Metal. */
 export const SIM_PROVIDER = 'equinix';
-const SIM_SET = 'simul-fleet-000000000000001';
 
 /** The configuration of a daemon for this world, with times as quick as the world's. */
 export const simConfig = (world: ConfiguredWorld, overrides: Partial<ConfigInput>): Config =>
   parseSimConfig(world, { ...simInput(world), ...overrides });
 
 /** What of a world its daemon must be told. */
-export type ConfiguredWorld = Pick<SimWorld, 'dir' | 'fakequinix' | 'machines'> &
-  Partial<Pick<SimWorld, 'agentPort' | 'pool'>>;
+export type ConfiguredWorld = Pick<SimWorld, 'dir' | 'provider' | 'machines'> &
+  Partial<Pick<SimWorld, 'agentPort' | 'pool' | 'sshPort'>>;
 
-/** As {@link parseConfig}; may refer to the token of the world's API, and to what `env` holds. */
-export const parseSimConfig = (
-  { dir, fakequinix }: ConfiguredWorld,
+/** As {@link parseConfig}; may refer to secrets of the world's provider, and to what `env` holds. */
+export function parseSimConfig(
+  { dir, provider }: ConfiguredWorld,
   input: ConfigInput,
   env: Readonly<Record<string, string>> = {},
-): Config =>
-  parseConfig(input, { env: { [TOKEN]: fakequinix.tokens.project, ...env }, baseDirectory: dir });
+): Config {
+  const secrets = Object.entries(provider.secrets).map(([name, value]) => [PREFIX + name, value]);
+  const known = Object.fromEntries(secrets) as Record<string, string>;
+  return parseConfig(input, { env: { ...known, ...env }, baseDirectory: dir });
+}
+
+const PREFIX = 'SHEPHERD_SIM_';
+const inEnvironment = (secret: string): string => `\${${PREFIX}${secret}}`;
 
 /** The same as {@link simConfig}, as it would be written. */
-export const simInput = ({
-  dir,
-  fakequinix,
-  machines,
-  agentPort = 0,
-  pool = null,
-}: ConfiguredWorld) =>
+export const simInput = (
+  { dir, provider, machines, agentPort = 0, pool = null, sshPort = 22 }: ConfiguredWorld,
+  refer: (secret: string) => string = inEnvironment,
+) =>
   ({
     database: { embedded: { dataDir: join(dir, 'postgres') } },
     session: { interval: '5s' },
-    providers: {
-      [SIM_PROVIDER]: {
-        driver: 'equinix',
-        baseUrl: fakequinix.url,
-        token: `\${${TOKEN}}`,
-        username: 'simulation',
-        projectId: fakequinix.projectId,
-        devicePrefix: SIM_PREFIX,
-        sshKeyLabel: 'shepherd-sim',
-        instanceSetId: SIM_SET,
-        callsPerSecond: 0,
-        // Nothing on simulated disks is anybody's.
-        recoveryMayEraseDisks: true,
-        apiRate: '5ms',
-        reservationCacheTimeout: '1s',
-        sshPortFromCustomdata: true,
-        probeGap: '200ms',
-        settle: '2s',
-      },
-    },
+    providers: { [provider.name]: provider.section(refer) },
     provisioner: {
       maxMachines: machines,
       reconcilerRate: '1s',
@@ -234,7 +225,7 @@ export const simInput = ({
       penalty: '10s',
     },
     agent: { heartbeatPeriod: '1s', heartbeatDeadline: '5s', firstHeartbeatDeadline: '20s' },
-    ssh: { keyPath: sshKeyPath(dir) },
+    ssh: { keyPath: sshKeyPath(dir), port: sshPort },
     agentServer: {
       listen: `127.0.0.1:${agentPort}`,
       devCertificates: { dir: join(dir, 'certificates') },

@@ -1,22 +1,32 @@
 import { asyncScheduler, filter, firstValueFrom, map, merge, of, raceWith, timer } from 'rxjs';
 import { systemClock, systemRandom } from '../adapters/clock/system-clock.ts';
-import { createPinoLog } from '../adapters/log/pino-log.ts';
+import { createDaemonLog } from '../adapters/log/pino-log.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { ConfigInput } from '../config.ts';
 import { startDaemon, type Daemon } from '../daemon/daemon.ts';
 import { realPorts } from '../daemon/real-ports.ts';
 import { withTimeLimit } from '../daemon/time-limit.ts';
-import { RemoteFailure } from '../domain/errors.ts';
-import { slot } from '../domain/ids.ts';
+import { RemoteFailure, UsageError } from '../domain/errors.ts';
+import { providerName, slot } from '../domain/ids.ts';
 import { startChaos } from '../simulator/chaos.ts';
+import { claimedName } from './access-program.ts';
+import { loginLink } from './access/login-link.ts';
 import { countsLine } from './counts-line.ts';
+import { trySimContext, type SimContext } from './remote/sim-context.ts';
 import { watchForEnd } from './signals.ts';
 import { writeSimConfig } from './sim-config-file.ts';
 import { NO_HAPROXY } from './sim-pool.ts';
-import { openSimWorld, SIM_PROVIDER, simConfig, type SimWorld } from './sim-world.ts';
+import { SIM_KINDS } from './sim-providers/kinds.ts';
+import type { SimProviderName } from './sim-providers/names.ts';
+import type { SimKind } from './sim-providers/provider.ts';
+import { usedRedfishKind } from './sim-providers/redfish-used.ts';
+import { openWorldOn, simConfig, type SimWorld } from './sim-world.ts';
 import { createLiveLine, type LiveLine } from './terminal.ts';
 
 export interface SimOptions {
+  readonly provider: SimProviderName;
+  /** The machines of `redfish` run a system already, and are taken in as they are. */
+  readonly adopt: boolean;
   /** Without it, as many as the data directory holds, else 12. */
   readonly machines?: number;
   readonly chaos: boolean;
@@ -39,7 +49,7 @@ export interface SimReport {
   readonly seconds: number;
   readonly devicesCreated: number;
   readonly recoveries: number;
-  /** Devices of ours that no machine and no open intent refers to. */
+  /** What was made or claimed, and no machine and no open intent refers to. */
   readonly leaked: number;
 }
 
@@ -61,12 +71,15 @@ export const SIM_TUNING = {
  */
 export async function sim(options: SimOptions): Promise<void> {
   const live = createLiveLine(process.stderr, systemClock);
-  const log = createPinoLog({
-    level: options.json ? 'warn' : 'info',
-    format: 'auto',
-    write: live.write,
-    isTerminal: process.stderr.isTTY ?? false,
-  });
+  const log = createDaemonLog(
+    {
+      level: options.json ? 'warn' : 'info',
+      format: 'auto',
+      write: live.write,
+      isTerminal: process.stderr.isTTY ?? false,
+    },
+    systemClock,
+  );
   const stopping = new AbortController();
   let world: SimWorld | undefined;
   const release = watchForEnd(systemClock, {
@@ -74,13 +87,21 @@ export async function sim(options: SimOptions): Promise<void> {
     abandon: () => world?.abandon(),
   });
   try {
-    world = await openSimWorld({ ...options, pool: { isNeeded: false }, log });
+    world = await openWorldOn(kindOf(options), { ...options, pool: { isNeeded: false }, log });
     await simIn(world, options, { live, log, stopping: stopping.signal });
   } finally {
+    log.close();
     live.end();
     await world?.close();
     release();
   }
+}
+
+/** @throws {UsageError} machines of this provider are made, and cannot be there before. */
+function kindOf({ provider, adopt }: SimOptions): SimKind {
+  if (!adopt) return SIM_KINDS[provider];
+  if (provider === 'redfish') return usedRedfishKind;
+  throw new UsageError('--adopt is for --provider redfish');
 }
 
 async function simIn(
@@ -109,7 +130,7 @@ async function simIn(
 
 const overridesOf = ({ consolePort, inspectPort }: SimOptions): Partial<ConfigInput> => ({
   console: { listen: `127.0.0.1:${consolePort}` },
-  ...(inspectPort !== undefined && { inspect: { port: inspectPort } }),
+  ...(inspectPort !== undefined && { inspect: { port: inspectPort, console: true } }),
 });
 
 interface Scene {
@@ -128,41 +149,78 @@ interface Scene {
 async function watch(options: SimOptions, scene: Scene): Promise<void> {
   const { daemon, live, log, world, stopping } = scene;
   const { machines } = world;
-  if (!options.json) greet(scene, options);
-  const shown = daemon.fleet.changes$.subscribe(({ counts }) => live.set(countsLine(counts)));
+  const context = options.json ? null : await contextOf(scene);
+  if (!options.json) greet(scene, options, { link: await simLink(scene), context });
+  const shown = daemon.fleet.changes$.subscribe(({ counts }) =>
+    live.set(`${countsLine(counts)} · ${daemon.consoleUrl}`),
+  );
   try {
     const inTime = await allRunning(options, scene);
-    const seconds = Math.round((systemClock.monotonic() - scene.startedAt) / 100) / 10;
-    if (inTime) log.info({ seconds }, `${machines} of ${machines} Running`);
-    if (options.exitWhenRunning || (options.json && stopping.aborted)) {
-      const report = await reportOf(scene, seconds);
-      process.stdout.write(options.json ? `${JSON.stringify(report)}\n` : sentenceOf(report));
-      if (!inTime && !stopping.aborted) {
-        throw new RemoteFailure(
-          `only ${report.running} of ${machines} machines run after ${seconds} s`,
-        );
-      }
-      return;
+    if (inTime) log.info({ seconds: secondsOf(scene) }, `${machines} of ${machines} Running`);
+    if (inTime && !options.exitWhenRunning) {
+      const chaos = options.chaos ? startChaosIn(world, log) : null;
+      await Promise.race([aborted(stopping), daemon.stopped]);
+      chaos?.stop();
     }
-    const chaos = options.chaos ? startChaosIn(world, log) : null;
-    await Promise.race([aborted(stopping), daemon.stopped]);
-    chaos?.stop();
+    if (!options.exitWhenRunning && !(options.json && stopping.aborted)) return;
+    const report = await reportOf(scene);
+    process.stdout.write(options.json ? `${JSON.stringify(report)}\n` : sentenceOf(report));
+    if (!inTime && !stopping.aborted) {
+      throw new RemoteFailure(
+        `only ${report.running} of ${machines} machines run after ${report.seconds} s`,
+      );
+    }
   } finally {
     shown.unsubscribe();
+    await context?.remove();
   }
 }
 
-function greet({ world, daemon, configFile }: Scene, { chaos }: SimOptions): void {
+/** Since the start, to a tenth. */
+const secondsOf = ({ startedAt }: Scene): number =>
+  Math.round((systemClock.monotonic() - startedAt) / 100) / 10;
+
+/** Whoever started the simulation may do everything in it. */
+const simLink = ({ daemon }: Scene): Promise<string> =>
+  loginLink(daemon.bmdb, daemon.consoleUrl, {
+    ...{ name: claimedName(), role: 'admin', providers: null },
+  });
+
+/** Commands in another terminal find the fleet by it. */
+const contextOf = ({ daemon, log }: Scene): Promise<SimContext | null> =>
+  trySimContext(
+    { bmdb: daemon.bmdb, url: daemon.consoleUrl, owner: claimedName(), pid: process.pid },
+    (text) => log.warn({}, text),
+  );
+
+interface Ways {
+  readonly link: string;
+  readonly context: SimContext | null;
+}
+
+function greet(
+  { world, daemon, configFile }: Scene,
+  { chaos }: SimOptions,
+  { link, context }: Ways,
+): void {
   const { machines } = world;
   const { consoleUrl, inspectorUrl } = daemon;
   const lines = [
-    `Simulating ${machines} machines${chaos ? ', some of which will die' : ''}. Ctrl-C ends it.`,
+    `Simulating ${machines} machines on ${world.provider.name}${chaos ? ', some of which will die' : ''}. Ctrl-C ends it.`,
     `Console:   ${consoleUrl}`,
-    `Commands:  SHEPHERD_CONFIG='${configFile}' shepherd machines`,
+    `Log in:    ${link} (once, within a minute; then: shepherd ui)`,
+    ...commandLines(context, configFile),
     ...clientsLines(world),
     ...(inspectorUrl ? [`Inspector: ${inspectorUrl}`] : []),
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+function commandLines(context: SimContext | null, configFile: string): string[] {
+  const emergency = `           or past the console: shepherd machines --config '${configFile}'`;
+  if (context === null) return [`Commands:  SHEPHERD_CONFIG='${configFile}' shepherd machines`];
+  const flag = context.isCurrent ? '' : ` --context ${context.name}`;
+  return [`Commands:  shepherd machines${flag}   (in another terminal)`, emergency];
 }
 
 function clientsLines({ pool }: SimWorld): string[] {
@@ -207,19 +265,14 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
 
-const slotOfDevice = ({ devices }: SimWorld['fakequinix'], deviceId: string): string => {
-  const device = devices().find(({ id }) => id === deviceId);
-  return slot(SIM_PROVIDER, device?.reservationId ?? deviceId);
-};
-
-function startChaosIn({ hosts, fakequinix }: SimWorld, log: Log) {
+function startChaosIn({ hosts, provider }: SimWorld, log: Log) {
   const chaosLog = log.child({ component: 'chaos' });
   return startChaos({
     hosts,
     chance: systemRandom.next,
     meanMs: CHAOS_MEAN_MS,
     onFault: ({ kind, deviceId }) =>
-      chaosLog.warn({ slot: slotOfDevice(fakequinix, deviceId) }, kind),
+      chaosLog.warn({ slot: slot(provider.name, provider.slotOf(deviceId)) }, kind),
     onError: (err) => chaosLog.error({ err }, 'a fault could not be made'),
   });
 }
@@ -227,20 +280,34 @@ function startChaosIn({ hosts, fakequinix }: SimWorld, log: Log) {
 /** The last look at the database may take so long. */
 const SCAN_MS = 10_000;
 
-async function reportOf({ daemon, world }: Scene, seconds: number): Promise<SimReport> {
-  const { machines } = world;
-  const rows = await withTimeLimit(systemClock, SCAN_MS, daemon.bmdb.scan);
+/** Ids of what was made or claimed, and that neither a machine nor an open creation refers to. */
+export async function leakedIn(
+  { provider }: Pick<SimWorld, 'provider'>,
+  { bmdb }: Pick<Daemon, 'bmdb'>,
+): Promise<readonly string[]> {
+  const records = await recordsIn(provider, bmdb);
+  const made = [...provider.devices(records), ...provider.claims(records)];
+  // Read after them: whatever was made until then was recorded before that.
+  const rows = await withTimeLimit(systemClock, SCAN_MS, bmdb.scan);
   const known = new Set(rows.machines.map((row) => row.provided?.providerId));
   const witnesses = rows.intents.map((intent) => intent.witness as string);
-  const devices = world.fakequinix.devices();
-  const leaked = devices.filter(
-    ({ id, tags }) => !known.has(id) && !witnesses.some((w) => tags.some((t) => t.endsWith(w))),
-  );
+  const leaked = made.filter(({ id, isOf }) => !known.has(id) && !witnesses.some(isOf));
+  return [...new Set(leaked.map(({ id }) => id))];
+}
+
+const recordsIn = ({ name }: SimWorld['provider'], bmdb: Daemon['bmdb']) =>
+  withTimeLimit(systemClock, SCAN_MS, (signal) => bmdb.records.all(providerName(name), signal));
+
+async function reportOf(scene: Scene): Promise<SimReport> {
+  const { daemon, world } = scene;
+  const { machines, provider } = world;
+  const leaked = await leakedIn(world, daemon);
+  const records = await recordsIn(provider, daemon.bmdb);
   return {
     machines,
     running: daemon.board.counts().Running ?? 0,
-    seconds,
-    devicesCreated: devices.length,
+    seconds: secondsOf(scene),
+    devicesCreated: provider.devices(records).length,
     recoveries: daemon.board.recoveries(),
     leaked: leaked.length,
   };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { canonicalAddress, FAMILIES } from '../domain/balancing/addresses.ts';
-import type { HealthCheck } from '../domain/balancing/objects.ts';
+import { canonicalAddress } from '../domain/balancing/addresses.ts';
+import { CHECK_PATH, type HealthCheck } from '../domain/balancing/objects.ts';
 import {
   DRAIN_POLICIES,
   LONGEST_GRACE_MS,
@@ -54,16 +54,17 @@ const addressSchema = () =>
   });
 
 const CHECK = 'tcp, or { http: /path }';
+const PATH_TYPE = 'of letters, digits, ._~!&()*+,;=:@/?- and escapes such as %20, at most 200';
 const checkSchema = () =>
   z
     .union(
       [
         z.literal('tcp').transform((): HealthCheck => ({ by: 'tcp' })),
         z
-          .strictObject({ http: z.string().regex(/^\/[!-~]{0,200}$/) })
+          .strictObject({ http: z.string().regex(CHECK_PATH) })
           .transform(({ http }): HealthCheck => ({ by: 'http', path: http })),
       ],
-      { error: (issue) => `is ${leaf.show(issue.input)}; give ${CHECK}` },
+      { error: (issue) => `is ${leaf.show(issue.input)}; give ${CHECK}, a path ${PATH_TYPE}` },
     )
     .prefault('tcp')
     .meta({
@@ -166,9 +167,6 @@ const poolSchema = () =>
         `states of ${SERVING_STATES.join(', ')}`,
         'In which states of a machine it serves.',
       ).prefault(['Running']),
-      family: leaf
-        .choice(FAMILIES, 'Which address of a machine is taken if it has several.')
-        .prefault('ipv4'),
       drain: drainSchema(),
       minActive: leaf
         .count('No planned interruption leaves fewer active members.', 0, 10_000)
@@ -217,7 +215,6 @@ export const poolsOf = ({ fleet, pools }: PoolsPart): readonly Pool[] =>
       labels: pool.select.labels,
     },
     memberStates: pool.memberStates,
-    family: pool.family,
     drain: {
       graceMs: pool.drain.grace,
       policy: pool.drain.policy,

@@ -111,7 +111,7 @@ export const providersSchema = (around: Surroundings, drivers = DRIVERS) =>
         context.addIssue({ code: 'custom', message: 'is empty; give at least one provider' });
       }
       for (const { name, other, key } of overlaps(providers, drivers)) {
-        const message = `covers devices of provider ${other} too; give it one of its own`;
+        const message = `overlaps with that of provider ${other}; give it one of its own`;
         context.addIssue({ code: 'custom', path: [name, key], message });
       }
     });

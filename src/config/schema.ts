@@ -7,11 +7,14 @@ import { DEFAULT_GUARD } from '../domain/recovery/guard-judgement.ts';
 import { formatDuration } from '../settings/duration.ts';
 import * as leaf from '../settings/leaves.ts';
 import { ladderSchema, unwantedErasures, type LadderOfProvider } from './ladder-schema.ts';
+import { consoleSettings, hasAddress, hasWayIn, isEncrypted } from './console-schema.ts';
 import { balancersSchema } from './balancer-schema.ts';
 import { poolFaults } from './pool-faults.ts';
 import { fleetSchema, poolsSchema } from './pool-schema.ts';
 import { providersSchema } from './provider-schema.ts';
-import type { Secret, Surroundings } from '../settings/secret.ts';
+import { complaintAboutRoles, rolesSchema } from './roles-schema.ts';
+import { webhooksSchema } from './webhook-schema.ts';
+import type { Surroundings } from '../settings/secret.ts';
 
 /**
  * The one definition of the configuration: what is read, checked, defaulted and documented.
@@ -19,6 +22,7 @@ import type { Secret, Surroundings } from '../settings/secret.ts';
  */
 export const configSchema = (around: Surroundings, balancerDrivers = BALANCER_DRIVERS) =>
   section({
+    roles: rolesSchema(),
     database: databaseSchema(around),
     session: filledSection({
       interval: leaf
@@ -48,22 +52,32 @@ export const configSchema = (around: Surroundings, balancerDrivers = BALANCER_DR
         .prefault('5s'),
       listInterval: leaf.duration('Listing of each provider.').prefault('1m'),
     }),
+    statistics: filledSection({
+      interval: leaf.duration('Counting of the whole fleet, by one daemon.', 1000).prefault('1m'),
+    }),
     fleet: fleetSchema(),
     balancers: balancersSchema(around, balancerDrivers),
     pools: poolsSchema(),
     console: consoleSchema(around),
+    webhooks: webhooksSchema(around),
     log: filledSection({
       level: leaf
         .choice(['debug', 'info', 'warn', 'error'], 'Least severity that is written.')
         .prefault('info'),
       format: leaf
-        .choice(['auto', 'json', 'pretty'], 'auto: pretty on a terminal, JSON otherwise.')
+        .choice(
+          ['auto', 'json', 'pretty', 'journal'],
+          'auto: pretty on a terminal, JSON otherwise. journal: JSON after the severity, for systemd.',
+        )
         .prefault('auto'),
     }),
     inspect: filledSection({
+      console: leaf
+        .flag('Admins may look at actors in the console, and record what machines do.')
+        .prefault(false),
       port: leaf
         .count(
-          'Loopback port for the Stately inspector; 0 lets the system choose. Unset: off.',
+          "Loopback port of the relay to Stately's inspector; 0 lets the system choose. Unset: off.",
           0,
           65_535,
         )
@@ -76,7 +90,13 @@ export const configSchema = (around: Surroundings, balancerDrivers = BALANCER_DR
       error: 'is missing; give it, or name a host that agents can reach in agentServer.listen',
     })
     .superRefine(erasesNothingUnasked, { when: () => true })
-    .superRefine(poolsAgree, { when: () => true });
+    .superRefine(poolsAgree, { when: () => true })
+    .superRefine(rolesMakeSense, { when: () => true });
+
+function rolesMakeSense(value: unknown, context: z.RefinementCtx): void {
+  const message = complaintAboutRoles(value ?? {});
+  if (message !== null) context.addIssue({ code: 'custom', path: ['roles'], message });
+}
 
 /** Told together with whatever else is wrong. */
 function poolsAgree(value: unknown, context: z.RefinementCtx): void {
@@ -97,9 +117,17 @@ function erasesNothingUnasked(value: unknown, context: z.RefinementCtx): void {
   }
 }
 
-function agentsKnowWhereToReport(value: { agent?: unknown; agentServer?: unknown }): boolean {
+function agentsKnowWhereToReport(value: {
+  roles?: unknown;
+  agent?: unknown;
+  agentServer?: unknown;
+}): boolean {
   const { endpoint } = (value?.agent ?? {}) as { endpoint?: unknown };
   const { listen } = (value?.agentServer ?? {}) as { listen?: leaf.ListenAddress };
+  // Who starts no machines tells no agent; who does not listen is asked for it with the roles.
+  const { roles } = value ?? {};
+  if (Array.isArray(roles) && !(roles.includes('loops') && roles.includes('agent-server')))
+    return true;
   if (endpoint !== undefined || typeof listen?.host !== 'string') return true;
   return !['', '0.0.0.0', '::'].includes(listen.host);
 }
@@ -300,30 +328,26 @@ const guardSchema = () =>
       .prefault(DEFAULT_GUARD.unreachablePercent),
   });
 
-const TOKEN_MIN_LENGTH = 16;
-const TOO_SHORT =
-  `leads to a token of fewer than ${TOKEN_MIN_LENGTH} characters, which can be guessed; ` +
-  'make one with openssl rand -hex 16';
-const isHardToGuess = (token: Secret): boolean => token.read().length >= TOKEN_MIN_LENGTH;
-
 const consoleSchema = (around: Surroundings) =>
-  filledSection({
-    listen: leaf.listen('Web page, API, metrics and health.').prefault('127.0.0.1:4243'),
-    token: leaf
-      .secret('Asked for on every path but /livez; required beyond loopback.', around)
-      .refine(isHardToGuess, { error: TOO_SHORT })
-      .optional(),
-    allowedHosts: leaf
-      .hostNames('Names that browsers find it under, beside localhost and that of listen.', 100)
-      .prefault([]),
-  }).refine(isPrivateOrGuarded, {
-    when: () => true,
-    path: ['token'],
-    error: 'is missing, and the listen address is open to other machines; give a token',
-  });
-
-function isPrivateOrGuarded(value: { listen?: unknown; token?: unknown }): boolean {
-  const listen = value?.listen as leaf.ListenAddress | undefined;
-  if (typeof listen?.host !== 'string' || value.token !== undefined) return true;
-  return /^(127\.|::1$|localhost$)/.test(listen.host);
-}
+  filledSection(consoleSettings(around))
+    .refine(hasWayIn, {
+      when: () => true,
+      path: ['token'],
+      error:
+        'is missing, and the listen address is open to other machines; give a token, ' +
+        'console.tokens, console.oidc or console.tls.clients',
+    })
+    .refine(isEncrypted, {
+      when: () => true,
+      path: ['tls'],
+      error:
+        'is missing, and what is sent to other machines would be in clear; give a certificate, ' +
+        'or proxy: trusted where a proxy ends TLS',
+    })
+    .refine(hasAddress, {
+      when: () => true,
+      path: ['url'],
+      error:
+        'is missing, and proxy and oidc want it; give the address under which browsers find the ' +
+        'console, such as https://shepherd.example.org',
+    });

@@ -18,6 +18,8 @@ export interface Creation {
   readonly witness: string;
   readonly slotId: string | null;
   readonly state: CreationState;
+  /** What the driver had on record when it answered; none where it failed. */
+  readonly claims: readonly string[];
   /** What the driver answered, however unusable the rest of the answer is. */
   readonly id: string | null;
   /** Resolves when the call has ended. */
@@ -31,22 +33,32 @@ export interface Ledger {
   watch(provider: Provider): Provider;
 }
 
+/** By which a driver may know what was made, or what it was made on. */
+export const namesOf = ({ witness, slotId, id }: Pick<Creation, 'witness' | 'slotId' | 'id'>) =>
+  [witness, slotId, id].filter((name) => name !== null);
+
 type Booked = { -readonly [Key in keyof Creation]: Creation[Key] };
 
-export function createLedger(): Ledger {
+/** @param claims tells what the driver has on record now of what has such names. */
+export function createLedger(
+  claims: (names: readonly string[], signal: AbortSignal) => Promise<readonly string[]>,
+): Ledger {
   const creations: Booked[] = [];
 
   async function create(provider: Provider, request: CreateRequest, options: CallOptions) {
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     const slotId = request.unused?.reservationId ?? request.unused?.id ?? null;
     const witness = request.tags[WITNESS_TAG] ?? 'none';
-    const booked: Booked = { witness, slotId, state: 'under-way', id: null, ended };
+    const booked: Booked = {
+      ...{ witness, slotId, state: 'under-way', claims: [], id: null, ended },
+    };
     creations.push(booked);
     const announced = announcing(request);
     try {
       const made = await provider.createMachine(announced.request, options);
       booked.id = idOf(made);
       booked.state = 'made';
+      booked.claims = await claims(namesOf(booked), options.signal).catch(() => []);
       return made;
     } catch (error) {
       booked.state = announced.isDone(error, options.signal) ? 'unknown' : 'refused';

@@ -57,7 +57,7 @@ export interface Stage extends ConformanceDeps {
 
 export function createStage(deps: ConformanceDeps): Stage {
   const { clock, random, patience } = deps;
-  const ledger = createLedger();
+  const ledger = createLedger((names, signal) => deps.subject.claims(names, signal));
   const found: Findings = {
     opened: null,
     unused: null,

@@ -5,7 +5,7 @@ import type { Stage } from './stage.ts';
 export type Need = 'create' | 'deprovision' | 'reboot' | 'reinstall' | 'power' | 'tags';
 
 /** Something that a step brings about and later ones build on. */
-export type Fact = 'opened' | 'listed' | 'machine' | 'trusted' | 'booted' | 'gone';
+export type Fact = 'opened' | 'listed' | 'machine' | 'trusted' | 'booted' | 'gone' | 'free';
 
 /** One thing that a driver is tested for. */
 export interface Step {

@@ -22,6 +22,13 @@ export interface Subject {
   readonly section: Readonly<Record<string, unknown>>;
   /** The mistakes that a section has. Makes no call. */
   mistakesOf(section: Readonly<Record<string, unknown>>): readonly Mistake[];
+  /**
+   * Keys of what the driver has on record of a machine or a slot: its claims.
+   * @param names its slot, its witness, its id: what a claim has as its key or names.
+   */
+  claims(names: readonly string[], signal: AbortSignal): Promise<readonly string[]>;
+  /** Meanwhile nothing can be put on record. */
+  withoutRecords<T>(work: () => Promise<T>): Promise<T>;
   /** Opens the driver once more, bound to `setId`. `watch` is put between it and the core. */
   open(watch: (provider: Provider) => Provider): Promise<Opened>;
 }

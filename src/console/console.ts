@@ -1,62 +1,154 @@
 import type { AddressInfo } from 'node:net';
 import Fastify from 'fastify';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { EventBook } from '../adapters/bmdb/port.ts';
 import type { Clock } from '../adapters/clock/port.ts';
+import type { Inspector } from '../adapters/inspector/port.ts';
 import type { Log } from '../adapters/log/port.ts';
-import { UsageError, explain } from '../domain/errors.ts';
+import { silentMetrics, type ConsoleMetrics } from '../adapters/metrics/port.ts';
+import { UsageError } from '../domain/errors.ts';
 import { TRAIT_NAMES, TRAITS } from '../domain/traits.ts';
 import { createEventHub } from './events.ts';
 import type { EventHub, EventLimits } from './events.ts';
-import { addGate, problem, requireSafeListen } from './gate.ts';
-import { addGuardApi } from './guard-api.ts';
-import { addMachinesApi } from './machines-api.ts';
+import { addApi } from './api/api.ts';
+import { API } from './api/kit.ts';
+import type { FilingMeans } from './api/filing/port.ts';
+import { NO_DAEMONS, type DaemonsView } from './daemons.ts';
+import { addFailures } from './api/failures.ts';
+import { Problem } from './api/problem.ts';
+import { NO_GUARD, type GuardInsight } from './guard.ts';
+import { watchFleet } from './watch.ts';
+import type { Access } from './access/access.ts';
+import { addLoginPage } from './access/login-page.ts';
+import { openAccess, type AccessMeans } from './access/means.ts';
+import { addOidcLogin } from './access/oidc-login.ts';
+import { mayDo } from './access/rights.ts';
+import { notAfterMs, renewTls, tlsOptions, type ReadTls } from './access/tls.ts';
+import { addGate, problem } from './gate.ts';
+import { addMeters } from './meters.ts';
 import { addPage } from './page.ts';
-import { addPoolsApi } from './pools-api.ts';
+import type { WebhooksView } from './webhooks.ts';
+import { NO_PROVIDERS, type ProvidersView } from './providers.ts';
+import { NO_HISTORY, type MachineHistory } from './history.ts';
+import { NO_PLAN, type PlanView } from './plan.ts';
+import type { LogControl } from './log-control.ts';
+import { NO_SERIES, type SeriesView } from './series.ts';
+import { NO_INSIGHT, type MachineInsight } from './insight.ts';
+import { addRunbooks } from './runbooks.ts';
+import type { StreamLimits } from './stream/limits.ts';
 import type { FleetView, HealthReport, MetricsSource } from './port.ts';
 
-export interface ConsoleDeps {
-  /** Port 0 takes a free one. Any but a loopback host needs a `token`. */
-  readonly listen: { readonly host: string; readonly port: number };
+export interface ConsoleDeps extends AccessMeans {
+  /**
+   * Port 0 takes a free one; `fd` is a listening socket that somebody holds for us. Any but a loopback
+   * host needs TLS, and a way to log in.
+   */
+  readonly listen: { readonly host: string; readonly port: number; readonly fd?: number };
   readonly fleet: FleetView;
+  /** What is told of single machines; nothing when absent. */
+  readonly insight?: MachineInsight | undefined;
+  /** What happened to machines; nothing when absent. */
+  readonly history?: MachineHistory | undefined;
+  /** What is told of providers; nothing when absent. */
+  readonly providers?: ProvidersView | undefined;
+  /** What is told of the guard beyond how it stands; nothing when absent. */
+  readonly guard?: GuardInsight | undefined;
+  /** What would be done next; nothing when absent. */
+  readonly plan?: PlanView | undefined;
+  /** How the last hour was; nothing when absent. */
+  readonly series?: SeriesView | undefined;
   readonly metrics: MetricsSource;
+  /** What is counted of the console itself; nothing when absent. */
+  readonly meters?: ConsoleMetrics | undefined;
   readonly health: () => HealthReport | Promise<HealthReport>;
   readonly clock: Clock;
   readonly log: Log;
   readonly version: string;
+  /** False: there are health and metrics, and neither page nor API. */
+  readonly isShown?: boolean | undefined;
   /** Providers whose machines recovery may reinstall, which erases their disks. */
   readonly mayEraseDisks?: readonly string[] | undefined;
-  /** Shown as a link, when the inspector is on. */
+  /** What happened; absent: nothing is told of it. */
+  readonly events?: EventBook | undefined;
+  /** Who is told of it over HTTP; absent: nobody. */
+  readonly webhooks?: WebhooksView | undefined;
+  /** What is needed to ask for something; absent: the console only shows. */
+  readonly filing?: FilingMeans | undefined;
+  /** Who else is there, and what this daemon does again and again; absent: nobody, nothing. */
+  readonly daemons?: DaemonsView | undefined;
+  /** How people tell the log what to write; absent: nobody does. */
+  readonly logControl?: LogControl | undefined;
+  /** How an admin looks at actors; absent: nobody does. */
+  readonly inspector?: Inspector | undefined;
+  /** Shown as a link, when the relay to Stately's inspector is on. */
   readonly inspectorUrl?: string | undefined;
-  /** Every route but `/livez` demands it (bearer, or password of basic credentials). */
-  readonly token?: string | undefined;
+  /** Where browsers find it, if not as they ask for it: `https://fleet.example.org`. */
+  readonly publicUrl?: string | undefined;
+  /** Absent: plain HTTP. */
+  readonly tls?: ReadTls | undefined;
   /** Further Host names to answer to, beside loopback and the listen address. */
   readonly allowedHosts?: readonly string[] | undefined;
   /** How the operator sets the listen address, for the message when it is taken. */
   readonly option?: string | undefined;
   readonly eventLimits?: Partial<EventLimits> | undefined;
+  readonly streamLimits?: Partial<StreamLimits> | undefined;
 }
 
 export interface Console {
   /** Where a browser finds it, with the port really taken. */
   readonly url: string;
+  /** When its certificate ends, epoch ms; null: it has none. */
+  certificateNotAfterMs(): number | null;
+  /** Reads the certificate again. Never fails: what is wrong is told in the log. */
+  reload(): void;
   /** Ends all streams and connections. */
   close(): Promise<void>;
 }
 
 /**
- * The read-only window on the fleet: page, live events, JSON, metrics, health.
- * @throws {UsageError} when the address is taken, unusable, or open to the network without a token.
+ * The window on the fleet: page, live events, API, metrics, health.
+ * @throws {UsageError} the address is taken, unusable, or open to the network without TLS and login.
  */
 export async function startConsole(deps: ConsoleDeps): Promise<Console> {
-  const { listen, fleet, clock, log } = deps;
-  const gate = {
+  const { listen, clock, log } = deps;
+  const access = openAccess(deps, {
     host: listen.host,
-    allowedHosts: deps.allowedHosts ?? [],
-    token: deps.token ?? null,
+    hasTls: deps.tls !== undefined,
     clock,
     log,
+  });
+  const meters = deps.meters ?? silentMetrics;
+  const app = createServer(deps);
+  addMeters(app, meters);
+  addGate(app, gateOptions(deps, access));
+  addFailures(app, log);
+  tellVersion(app, deps.version);
+  const shown = (deps.isShown ?? true) ? await addShown(app, deps, access, meters) : null;
+  addOperations(app, deps, access, () => meters.streams(shown?.readers() ?? 0));
+  await bind(app, deps);
+  let endsAtMs = deps.tls ? notAfterMs(deps.tls()) : null;
+  return {
+    url: urlOf(app, deps),
+    certificateNotAfterMs: () => endsAtMs,
+    reload() {
+      const served = deps.tls && renewTls(app, deps.tls, log);
+      if (served) endsAtMs = notAfterMs(served);
+    },
+    async close() {
+      shown?.close();
+      await app.close();
+    },
   };
-  requireSafeListen(gate);
+}
+
+/** Page, API and streams. */
+async function addShown(
+  app: FastifyInstance,
+  deps: ConsoleDeps,
+  access: Access,
+  meters: NonNullable<ConsoleDeps['meters']>,
+) {
+  const { fleet, clock, log } = deps;
   const { mayEraseDisks = [] } = deps;
   const about = {
     version: deps.version,
@@ -64,62 +156,139 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
     mayEraseDisks,
     traits: TRAIT_NAMES.map((name) => ({ name, label: TRAITS[name].label })),
   };
-  const hub = createEventHub({ fleet, clock, log, about, limits: deps.eventLimits ?? {} });
-  const app = Fastify({ logger: false, forceCloseConnections: true, requestTimeout: 10_000 });
-  addGate(app, gate);
-  addFailures(app, log);
-  await addPage(app);
-  addEvents(app, hub);
-  addMachinesApi(app, fleet);
-  addGuardApi(app, fleet, mayEraseDisks);
-  addPoolsApi(app, fleet);
-  addOperations(app, deps);
-  await bind(app, deps);
+  const onDropped = () => meters.streamDropped();
+  const hub = createEventHub({
+    fleet,
+    clock,
+    log,
+    about,
+    limits: deps.eventLimits ?? {},
+    onDropped,
+  });
+  addPage(app, { log });
+  addRunbooks(app);
+  addLoginPage(app, { hasIdentities: deps.identities !== undefined });
+  addOidcLogin(app, access);
+  addEvents(app, hub, access);
+  const {
+    insight = NO_INSIGHT,
+    history = NO_HISTORY,
+    providers = NO_PROVIDERS,
+    daemons = NO_DAEMONS,
+    guard = NO_GUARD,
+    plan = NO_PLAN,
+    series = NO_SERIES,
+    filing,
+  } = deps;
+  const watch = watchFleet({ ...deps, onDropped });
+  await addApi(app, {
+    ...watch,
+    ...{
+      fleet,
+      insight,
+      history,
+      providers,
+      daemons,
+      guard,
+      plan,
+      filing,
+      clock,
+      mayEraseDisks,
+      access,
+    },
+    events: deps.events,
+    webhooks: deps.webhooks,
+    series,
+    inspector: deps.inspector ?? null,
+    logControl: deps.logControl ?? null,
+    version: deps.version,
+    inspectorUrl: deps.inspectorUrl ?? null,
+  });
   return {
-    url: urlOf(app, listen.host),
-    async close() {
+    readers: () => hub.readers + watch.hub.readers,
+    close() {
       hub.close();
-      await app.close();
+      watch.close();
     },
   };
 }
 
-function addEvents(app: FastifyInstance, hub: EventHub): void {
-  app.get('/events', { exposeHeadRoute: false }, async (_request, reply) => {
+/** Commands tell people when their console is of another version. Who is not known is told none. */
+function tellVersion(app: FastifyInstance, version: string): void {
+  app.addHook('onSend', async ({ url }, reply) => {
+    if (url.startsWith(`${API}/`) && reply.statusCode !== 401) {
+      reply.header('shepherd-version', version);
+    }
+  });
+}
+
+function createServer({ tls, isProxied = false }: ConsoleDeps): FastifyInstance {
+  const options = {
+    ...{ logger: false, forceCloseConnections: true, requestTimeout: 10_000 },
+    // The address that the proxy itself saw; what is further left, anybody can write.
+    ...(isProxied && { trustProxy: (_address: string, hop: number) => hop === 0 }),
+  };
+  if (!tls) return Fastify(options);
+  // The same to routes and hooks, of which none knows its server.
+  return Fastify({ ...options, https: tlsOptions(tls) });
+}
+
+function gateOptions({ listen, allowedHosts = [], publicUrl }: ConsoleDeps, access: Access) {
+  const origin = publicUrl === undefined ? null : new URL(publicUrl);
+  return {
+    host: listen.host,
+    allowedHosts: [...allowedHosts, ...(origin ? [origin.hostname] : [])],
+    origin: origin?.origin ?? null,
+    isSecure: access.options.cookies.isSecure,
+    access,
+  };
+}
+
+function addEvents(app: FastifyInstance, hub: EventHub, access: Access): void {
+  app.get('/events', { exposeHeadRoute: false }, async (request, reply) => {
     const headers = reply.getHeaders() as Record<string, string>;
-    if (hub.attach(reply.raw, headers)) return reply.hijack();
+    if (hub.attach(reply.raw, headers)) {
+      reply.raw.once(
+        'close',
+        access.follow(request, () => reply.raw.destroy()),
+      );
+      return reply.hijack();
+    }
     reply.code(503).header('retry-after', '5');
     return reply.send(problem('limited', 'Too many pages are open on this console'));
   });
 }
 
-/** What monitoring asks for. */
-function addOperations(app: FastifyInstance, { metrics, health }: ConsoleDeps): void {
+/** What monitoring asks for. Whether the daemon lives and is ready anybody is told, and why not whoever may look. */
+function addOperations(
+  app: FastifyInstance,
+  { metrics, health }: ConsoleDeps,
+  access: Access,
+  countStreams: () => void,
+): void {
   app.get('/metrics', async (_request, reply) => {
+    countStreams();
     const { contentType, body } = await metrics.expose();
     return reply.header('content-type', contentType).send(body);
   });
-  app.get('/livez', async () => ({ live: true }));
-  app.get('/readyz', async (_request, reply) => {
+  app.get('/livez', { config: { right: 'open' } }, async () => ({ live: true }));
+  app.get('/readyz', { config: { right: 'open' } }, async (request, reply) => {
     const { checks } = await health();
     const all = Object.values(checks);
     const ready = all.length > 0 && all.every(({ ok, degraded }) => ok || degraded);
     const degraded = all.some((check) => check.degraded === true);
-    return reply.code(ready ? 200 : 503).send({ ready, degraded, checks });
+    const words = (await mayLook(access, request)) ? { degraded, checks } : {};
+    return reply.code(ready ? 200 : 503).send({ ready, ...words });
   });
 }
 
-/** Details of a failure go to the log; the reader learns that there was one. */
-function addFailures(app: FastifyInstance, log: Log): void {
-  app.setNotFoundHandler((_request, reply) =>
-    reply.code(404).send(problem('not-found', 'There is no such page')),
-  );
-  app.setErrorHandler((error: { statusCode?: number }, request, reply) => {
-    const status = error.statusCode ?? 500;
-    if (status < 500) return reply.code(status).send(problem('malformed', explain(error)));
-    log.error({ err: explain(error), path: request.url }, 'console request failed');
-    return reply.code(500).send(problem('internal', 'Internal error, see the log'));
-  });
+async function mayLook(access: Access, request: FastifyRequest): Promise<boolean> {
+  try {
+    return mayDo(await access.find(request, { isMetrics: false }), 'see');
+  } catch (error) {
+    if (error instanceof Problem) return false;
+    throw error;
+  }
 }
 
 const ADDRESS_MISTAKES: Readonly<Record<string, string>> = {
@@ -130,19 +299,21 @@ const ADDRESS_MISTAKES: Readonly<Record<string, string>> = {
 };
 
 async function bind(app: FastifyInstance, { listen, option }: ConsoleDeps): Promise<void> {
+  const { host, port, fd } = listen;
   try {
-    await app.listen({ host: listen.host, port: listen.port });
+    // Fastify passes on what it does not know, such as a descriptor.
+    await app.listen({ host, ...(fd === undefined ? { port } : { fd }) });
   } catch (cause) {
     await app.close();
     const mistake = ADDRESS_MISTAKES[(cause as NodeJS.ErrnoException).code ?? ''];
     if (!mistake) throw cause;
-    const where = `${listen.host}:${listen.port}`;
+    const where = fd === undefined ? `${host}:${port}` : `the socket passed as ${fd}`;
     const remedy = `choose another with ${option ?? 'console.listen'}`;
     throw new UsageError(`console: ${where} ${mistake}; ${remedy}`, { cause });
   }
 }
 
-function urlOf(app: FastifyInstance, host: string): string {
+function urlOf(app: FastifyInstance, { listen: { host }, tls }: ConsoleDeps): string {
   const { port } = app.addresses()[0] as AddressInfo;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
+  return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}/`;
 }

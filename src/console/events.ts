@@ -20,6 +20,8 @@ export interface EventHubDeps {
     readonly traits: readonly { readonly name: string; readonly label: string }[];
   };
   readonly limits?: Partial<EventLimits>;
+  /** Told when a reader is dropped that does not read. */
+  readonly onDropped?: (() => void) | undefined;
 }
 
 export interface EventLimits {
@@ -41,6 +43,7 @@ const LIMITS: EventLimits = {
 
 /** Streams the fleet to any number of pages. */
 export interface EventHub {
+  readonly readers: number;
   /** False when there are too many readers already; the response is then untouched. */
   attach(response: ServerResponse, headers: Readonly<Record<string, string>>): boolean;
   /** Ends all streams and stops listening to the fleet. */
@@ -79,6 +82,7 @@ export function createEventHub(deps: EventHubDeps): EventHub {
     }
     log.debug({ bufferedBytes: client.response.writableLength }, 'dropping a slow page');
     client.response.destroy();
+    deps.onDropped?.();
   };
   const broadcast = (text: string) => {
     for (const client of clients) send(client, text);
@@ -110,6 +114,9 @@ export function createEventHub(deps: EventHubDeps): EventHub {
   };
 
   return {
+    get readers() {
+      return clients.size;
+    },
     attach(response, headers) {
       if (clients.size >= limits.clientsMax) return false;
       watch();

@@ -1,21 +1,24 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Clock } from '../adapters/clock/port.ts';
-import type { Log } from '../adapters/log/port.ts';
-import { UsageError } from '../domain/errors.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { createHostCheck } from '../domain/host-header.ts';
-import { createGuesses } from './guesses.ts';
+import type { Access } from './access/access.ts';
+import { ANONYMOUS, type Person, type Right } from './access/port.ts';
+import { mayDo, roleFor } from './access/rights.ts';
+import { crossSiteReason, isForeignBody, isSafeMethod } from './access/same-origin.ts';
+import { sendProblem } from './api/failures.ts';
+import { Problem } from './api/problem.ts';
+import { certificateName } from './access/certificates.ts';
 
 export interface GateOptions {
   /** Address the console listens on. */
   readonly host: string;
   /** Further names under which the console may be asked for, e.g. that of a reverse proxy. */
   readonly allowedHosts: readonly string[];
-  /** When set, every route but `/livez` demands it. */
-  readonly token: string | null;
-  readonly clock: Pick<Clock, 'monotonic'>;
-  readonly log: Log;
+  /** Where browsers find it, such as `https://fleet.example.org`; null: as they ask for it. */
+  readonly origin: string | null;
+  /** Whether browsers come by TLS, here or at a proxy. */
+  readonly isSecure: boolean;
+  readonly access: Access;
 }
 
 /** Nothing but our own files, no inline code, no framing; strings become HTML nowhere. */
@@ -42,86 +45,104 @@ const HEADERS = {
   'cache-control': 'no-store',
 } as const;
 
+/** Browsers ask by TLS alone from then on. */
+const STRICT_TRANSPORT = { 'strict-transport-security': 'max-age=31536000' } as const;
+
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 
 /**
- * The fleet is shown to this machine only, unless a token guards it.
- * @throws {UsageError} when it would be open to the network.
+ * Puts the checks before every route: Host (DNS rebinding), where a request that changes something
+ * comes from, who asks, and whether they may; and safe headers on every answer. Add it before any
+ * route.
  */
-export function requireSafeListen({ host, token }: Pick<GateOptions, 'host' | 'token'>): void {
-  if (isLoopback(host) || token !== null) return;
-  throw new UsageError(
-    `console: listening on ${host || 'every address'} would show the fleet to the network: ` +
-      'set a token for the console, or listen on 127.0.0.1',
-  );
-}
-
-/** Puts the checks before every route: method, Host (DNS rebinding), token; and safe headers. */
 export function addGate(app: FastifyInstance, options: GateOptions): void {
-  const { log } = options;
-  const guesses = createGuesses(options.clock);
+  const { access, isSecure } = options;
   const hostAllowed = createHostCheck([options.host, ...options.allowedHosts]);
-  const tokenAccepted = tokenCheck(options.token);
+  const headers = { ...HEADERS, ...(isSecure && STRICT_TRANSPORT) };
+  app.decorateRequest('person');
+  app.addHook('onRoute', requireRightOf);
   app.addHook('onRequest', async (request, reply) => {
-    reply.headers(HEADERS);
-    if (request.method !== 'GET' && request.method !== 'HEAD') return refuseMethod(reply);
-    if (!hostAllowed(request.headers.host)) return refuseHost(reply);
-    if (request.url === '/livez' || options.token === null) return undefined;
-    // Who shows no token guesses none: so begins every browser.
-    if (request.headers.authorization === undefined) return refuseToken(reply);
-    const seconds = guesses.waitSeconds(request.ip);
-    // The right one is not looked at either, or the answer would still tell which it is.
-    if (seconds > 0) return refuseGuess(reply, seconds);
-    if (tokenAccepted(request)) return undefined;
-    if (guesses.wrong(request.ip, digest(request.headers.authorization).toString('hex'))) {
-      log.warn({ address: request.ip }, 'many wrong tokens for the console; none is looked at now');
+    reply.headers(headers);
+    request.person = ANONYMOUS;
+    const isChange = !isSafeMethod(request.method);
+    if (request.is404 && isChange) return refuseMethod(request, reply);
+    if (!hostAllowed(request.headers.host)) return sendProblem(request, reply, wrongHost());
+    if (isChange) requireOwnPage(request, options);
+    const right = rightOf(request);
+    if (right === 'open') return undefined;
+    const isMetrics = request.routeOptions.url === '/metrics';
+    try {
+      request.person = await access.find(request, { isMetrics });
+      requireRight(request.person, right);
+    } catch (error) {
+      if (!isUnknown(error)) throw error;
+      if (isVisit(request)) return reply.redirect('/login');
+      reply.header('www-authenticate', schemesFor(request));
+      throw error;
     }
-    return refuseToken(reply);
+    return undefined;
   });
 }
 
-const refuseMethod = (reply: FastifyReply) =>
-  reply.code(405).header('allow', 'GET, HEAD').send(problem('read-only', 'The console only shows'));
+const isUnknown = (error: unknown): error is Problem =>
+  error instanceof Problem && error.code === 'not-signed-in';
 
-const refuseHost = (reply: FastifyReply) =>
-  reply
-    .code(421)
-    .send(
-      problem(
-        'wrong-host',
-        'The console does not answer under this name: console.allowedHosts lists those that it does',
-      ),
-    );
+/** A person who opens a page, and is better led to where one logs in. */
+const isVisit = ({ method, url, headers }: FastifyRequest): boolean =>
+  method === 'GET' &&
+  headers.authorization === undefined &&
+  !url.startsWith('/api/') &&
+  (headers.accept ?? '').includes('text/html');
 
-/** Basic is offered too: it is how a browser asks a person for the token (any user name). */
-const refuseToken = (reply: FastifyReply) =>
-  reply
-    .code(401)
-    .header('www-authenticate', ['Bearer realm="shepherd"', 'Basic realm="shepherd"'])
-    .send(problem('denied', 'This console needs a token'));
+/** A browser would ask for a password of its own, in the midst of a page, if Basic were offered. */
+const schemesFor = ({ headers }: FastifyRequest): string[] => [
+  'Bearer realm="shepherd"',
+  ...(headers['sec-fetch-mode'] === undefined ? ['Basic realm="shepherd"'] : []),
+];
 
-const refuseGuess = (reply: FastifyReply, seconds: number) =>
-  reply
-    .code(429)
-    .header('retry-after', String(seconds))
-    .send(problem('limited', `Too many wrong tokens from this address: wait ${seconds} s`));
+const rightOf = ({ routeOptions }: FastifyRequest) => routeOptions.config?.right ?? 'see';
 
-/** The form of every error answer. */
+/** A route that changes something, and forgot to say who may, must never be reached. */
+function requireRightOf({ method, url, config }: RouteOptions): void {
+  const changing = [method].flat().filter((each) => !isSafeMethod(each));
+  if (changing.length === 0 || config?.right !== undefined) return;
+  throw new Error(`route ${changing.join(', ')} ${url} does not say which right it demands`);
+}
+
+/** @throws {Problem} a page of another site may have sent it. */
+function requireOwnPage(request: FastifyRequest, options: GateOptions): void {
+  const { headers } = request;
+  const origin = options.origin ?? `${request.protocol}://${headers.host ?? ''}`;
+  const isBearer = /^bearer /i.test(headers.authorization ?? '');
+  const isProgram = isBearer || certificateName(request.raw) !== null;
+  const foreign = isForeignBody(headers) ? 'its body is not application/json' : null;
+  const reason = crossSiteReason({ headers, origin, isProgram }) ?? foreign;
+  if (reason === null) return;
+  throw new Problem('not-allowed', `The request is not carried out, because ${reason}`);
+}
+
+/** @throws {Problem} this person lacks the right, or nobody has logged in. */
+export function requireRight(person: Person, right: Right): void {
+  if (mayDo(person, right)) return;
+  const { name, role, via } = person;
+  if (via === 'none') throw new Problem('not-signed-in', 'Nobody is logged in: log in first');
+  const detail = `${name} is ${role}; this demands the role ${roleFor(right)}`;
+  throw new Problem('not-allowed', detail);
+}
+
+const refuseMethod = (request: FastifyRequest, reply: FastifyReply) =>
+  sendProblem(
+    request,
+    reply.header('allow', 'GET, HEAD'),
+    new Problem('method-not-allowed', 'Nothing can be changed here'),
+  );
+
+const wrongHost = () =>
+  new Problem(
+    'wrong-host',
+    'The console does not answer under this name: console.allowedHosts lists those that it does',
+  );
+
+/** The form of error answers before there were problems. */
 export const problem = (code: string, message: string) => ({ error: { code, message } });
-
-function tokenCheck(token: string | null): (request: FastifyRequest) => boolean {
-  const expected = digest(token ?? '');
-  return (request) => timingSafeEqual(digest(presented(request.headers.authorization)), expected);
-}
-
-const digest = (text: string) => createHash('sha256').update(text).digest();
-
-/** The token of an Authorization header: a bearer token, or the password of basic credentials. */
-function presented(header: string | undefined): string {
-  const [scheme = '', value = ''] = (header ?? '').split(' ', 2);
-  if (scheme.toLowerCase() === 'bearer') return value;
-  if (scheme.toLowerCase() !== 'basic') return '';
-  const pair = Buffer.from(value, 'base64').toString('utf8');
-  return pair.slice(pair.indexOf(':') + 1);
-}

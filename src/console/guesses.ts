@@ -22,8 +22,11 @@ interface Tally {
   readonly tried: Set<string>;
 }
 
-/** At most {@link GUESSES_MAX} of one address (of IPv6, of one /64) in a minute. */
-export function createGuesses({ monotonic }: Pick<Clock, 'monotonic'>): Guesses {
+/** At most `guessesMax` of one address (of IPv6, of one /64) in a minute. */
+export function createGuesses(
+  { monotonic }: Pick<Clock, 'monotonic'>,
+  guessesMax = GUESSES_MAX,
+): Guesses {
   const tallies = new Map<string, Tally>();
   const current = (network: string): Tally | undefined => {
     const tally = tallies.get(network);
@@ -41,7 +44,7 @@ export function createGuesses({ monotonic }: Pick<Clock, 'monotonic'>): Guesses 
   return {
     waitSeconds(address) {
       const tally = current(networkOf(address));
-      if (!tally || tally.tried.size < GUESSES_MAX) return 0;
+      if (!tally || tally.tried.size < guessesMax) return 0;
       return Math.ceil((tally.sinceMs + WINDOW_MS - monotonic()) / 1_000);
     },
     wrong(address, digest) {
@@ -49,7 +52,7 @@ export function createGuesses({ monotonic }: Pick<Clock, 'monotonic'>): Guesses 
       const tally = current(network) ?? begin(network);
       if (tally.tried.has(digest)) return false;
       tally.tried.add(digest);
-      return tally.tried.size === GUESSES_MAX;
+      return tally.tried.size === guessesMax;
     },
   };
 }

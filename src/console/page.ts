@@ -1,19 +1,83 @@
-import { readFile } from 'node:fs/promises';
-import type { FastifyInstance } from 'fastify';
+import { join } from 'node:path';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Log } from '../adapters/log/port.ts';
+import { readBuiltPage, type PageFile } from './page/built.ts';
 
-/** The whole page: four files and an icon, served as they are written. */
-const FILES = [
-  { path: '/', file: 'index.html', type: 'text/html; charset=utf-8' },
-  { path: '/assets/style.css', file: 'style.css', type: 'text/css; charset=utf-8' },
-  { path: '/assets/app.js', file: 'app.js', type: 'text/javascript; charset=utf-8' },
-  { path: '/assets/pools.js', file: 'pools.js', type: 'text/javascript; charset=utf-8' },
-  { path: '/assets/icon.svg', file: 'icon.svg', type: 'image/svg+xml' },
-] as const;
+/** Of the project: the same for sources and for what is published, which lie equally deep. */
+const ROOT = join(import.meta.dirname, '../..');
 
-/** Reads the page's files once and serves them from memory. */
-export async function addPage(app: FastifyInstance): Promise<void> {
-  for (const { path, file, type } of FILES) {
-    const body = await readFile(new URL(`./page/${file}`, import.meta.url));
-    app.get(path, async (_request, reply) => reply.type(type).send(body));
+/** Addresses that the page itself draws. All of them are the same document. */
+const ADDRESSES = [
+  '/',
+  '/machines',
+  '/machines/*',
+  '/providers',
+  '/providers/*',
+  '/guard',
+  '/plan',
+  '/daemons',
+  '/audit',
+  '/balancers',
+  '/settings',
+  '/inspector',
+];
+
+const NOT_BUILT =
+  'The page of this console is not built. In a checkout, npm ci && npm run build:page builds it; ' +
+  'the API answers all the same, at /api/v1.\n';
+const STALE =
+  'the page was built from other sources than those that are here: npm run build:page builds it again';
+
+export interface PageDeps {
+  readonly log: Log;
+  /** Folder in which `dist/page` lies. */
+  readonly root?: string;
+}
+
+/**
+ * Serves the page from memory: its document at every address that it draws, its hashed files for
+ * ever. Where it was not built, its addresses say so in a sentence.
+ */
+export function addPage(app: FastifyInstance, { log, root = ROOT }: PageDeps): void {
+  const { freshness, files } = readBuiltPage(root);
+  if (freshness === 'stale') log.warn({}, STALE);
+  const document = files.get('index.html');
+  if (document === undefined) {
+    log.warn(
+      {},
+      'the page is not built: npm run build:page builds it; the API answers all the same',
+    );
+    for (const address of ADDRESSES) app.get(address, notBuilt);
+    return;
   }
+  const marked = freshness === 'stale' ? markStale(document) : document;
+  for (const address of ADDRESSES) {
+    app.get(address, (request, reply) => send(request, reply, marked));
+  }
+  for (const [name, file] of files) {
+    if (name === 'index.html') continue;
+    app.get(`/${name}`, (request, reply) => {
+      if (name.startsWith('assets/')) {
+        reply.header('cache-control', 'public, max-age=31536000, immutable');
+      }
+      return send(request, reply, file);
+    });
+  }
+}
+
+const notBuilt = (_request: FastifyRequest, reply: FastifyReply) =>
+  reply.code(503).type('text/plain; charset=utf-8').send(NOT_BUILT);
+
+/** Whoever looks is told, too: the page shows what its document says of it. */
+function markStale(document: PageFile): PageFile {
+  const mark = '<meta name="shepherd-page" content="stale" /></head>';
+  const body = Buffer.from(document.body.toString('utf8').replace('</head>', mark));
+  return { ...document, body, brotli: null };
+}
+
+function send(request: FastifyRequest, reply: FastifyReply, { type, body, brotli }: PageFile) {
+  reply.type(type).header('vary', 'accept-encoding');
+  const accepted = String(request.headers['accept-encoding'] ?? '');
+  if (brotli === null || !/\bbr\b/.test(accepted)) return reply.send(body);
+  return reply.header('content-encoding', 'br').send(brotli);
 }

@@ -1,9 +1,11 @@
 import type { Observable } from 'rxjs';
 import type { DrainEnd, MemberState } from '../domain/balancing/members.ts';
 import type { Slot } from '../domain/ids.ts';
+import type { SlotFacts } from '../domain/machine.ts';
 import type { GuardState } from '../domain/recovery/standing.ts';
 import type { MachineState } from '../domain/states.ts';
 import type { Traits } from '../domain/traits.ts';
+import type { MachineView } from '../domain/view.ts';
 
 /** What the console shows of one machine. Times are epoch milliseconds of the database clock. */
 export interface MachineSummary extends Traits {
@@ -88,6 +90,8 @@ export interface PoolSummary {
   readonly balancer: string;
   /** Kind of the balancer; null: it is not configured any more. */
   readonly driver: string | null;
+  /** This configuration has the pool at this balancer. */
+  readonly isConfigured: boolean;
   /** State of its statechart as it was last written down; null: nobody tended it yet. */
   readonly state: string | null;
   /** Why it is in that state, for people. */
@@ -116,14 +120,32 @@ export interface PoolRequest {
   readonly reason: string;
 }
 
-export interface FleetSnapshot {
+/** One machine as the daemon has it. Immutable: what changes is a new one. */
+export interface MachineEntry {
+  readonly view: MachineView;
+  readonly state: MachineState;
+  readonly substate: string;
+  /** In this state since; may be a fraction. */
+  readonly sinceMs: number;
+  /** The last change of state or substate that was seen; null: none yet. */
+  readonly last: { readonly atMs: number } | null;
+}
+export type EntryChange =
+  | { readonly type: 'changed'; readonly entry: MachineEntry }
+  | { readonly type: 'removed'; readonly slot: Slot };
+
+/** What is shown of the fleet as a whole. */
+export interface FleetFrame {
   readonly atMs: number;
-  readonly machines: readonly MachineSummary[];
   readonly counts: StateCounts;
-  /** Machines that nothing more is tried on until an operator releases them. */
+  /** Machines that wait for a person. */
   readonly needHuman: number;
   readonly guard: GuardSummary;
   readonly unlisted: readonly UnlistedSummary[];
+}
+
+export interface FleetSnapshot extends FleetFrame {
+  readonly machines: readonly MachineSummary[];
   /** Each at each of its balancers, by pool and balancer. */
   readonly pools: readonly PoolSummary[];
 }
@@ -148,6 +170,26 @@ export interface FleetChange {
  */
 export interface FleetView {
   snapshot(): FleetSnapshot;
+  frame(): FleetFrame;
+  /** Estimate of the database clock, epoch ms; may be a fraction. */
+  nowMs(): number;
+  /** Names of those that are configured. */
+  providers(): readonly string[];
+  /** Each pool at each of its balancers, by pool and balancer. */
+  pools(): readonly PoolSummary[];
+  readonly entries: ReadonlyMap<Slot, MachineEntry>;
+  /** False while a daemon that was just started has not taken in all machines. Absent: it has. */
+  readonly isWhole?: () => boolean;
+  /** What changes in `entries`, one machine at a time, in the same turn. */
+  readonly entryChanges$: Observable<EntryChange>;
+  /** Fires when anything else of the frame is different. */
+  readonly frameChanges$: Observable<void>;
+  /** What rows and listing say of a slot. */
+  facts(slot: Slot): SlotFacts | undefined;
+  /** Another daemon works on it now. */
+  isElsewhere(slot: Slot): boolean;
+  /** It is where it is for longer than it should be, at this moment of the database clock. */
+  isOverdue(entry: MachineEntry, nowMs: number): boolean;
   /** How the recovery budget is used, by scope. */
   budget(): readonly BudgetSummary[];
   readonly changes$: Observable<FleetChange>;

@@ -3,19 +3,36 @@ import type { Board } from '../actors/board.ts';
 import type { GuardView } from '../actors/guard/watch.ts';
 import { provideFleet } from '../actors/provide.ts';
 import type { Bmdb } from '../adapters/bmdb/port.ts';
+import type { Inspection } from '../adapters/inspector/port.ts';
 import type { InspectorRelay } from '../adapters/inspector/relay.ts';
 import { mayEraseDisks, type Config } from '../config.ts';
+import { givingBackOf } from '../config/giving-back.ts';
+import type { FilingMeans } from '../console/api/filing/port.ts';
+import type { Console } from '../console/console.ts';
+import type { DaemonsView } from '../console/daemons.ts';
 import type { FleetView } from '../console/port.ts';
+import { needsMirror } from '../domain/daemon-roles.ts';
 import { explain } from '../domain/errors.ts';
-import type { Slot } from '../domain/ids.ts';
 import type { BudgetUse } from '../domain/recovery/permits.ts';
+import { accessMeans } from './access-means.ts';
 import { createCloser } from './closer.ts';
+import { countFleet, STATISTICS_JOB } from '../actors/statistics.ts';
+import { tellDaily } from './daily.ts';
+import { createExplainer, type Explainer } from './views/explaining.ts';
 import { fleetDeps } from './fleet-deps.ts';
-import { fleetView } from './fleet-view.ts';
+import { fleetView } from './views/fleet-view.ts';
+import { createGuardInsight } from './views/guard-insight.ts';
+import { guardPolicyOf } from './guard-policy.ts';
 import { healthOf } from './health.ts';
+import { createLogControl } from './log-control.ts';
+import { createMachineHistory } from './views/machine-history.ts';
 import { openParts, type Parts } from './parts.ts';
 import type { Means, Ports } from './ports.ts';
+import { createPlanView } from './views/plan-view.ts';
+import { createProvidersView } from './views/providers-view.ts';
+import { createStanding } from './views/standing.ts';
 import { withTimeLimit } from './time-limit.ts';
+import { startWebhooks, webhooksView } from './webhooks.ts';
 import { TUNING, type Tuning } from './tuning.ts';
 
 export interface DaemonOptions {
@@ -44,6 +61,8 @@ export interface Daemon {
   readonly inspectorUrl: string | null;
   readonly board: Board;
   readonly fleet: FleetView;
+  /** Why machines are where they are, and what their actors do. */
+  readonly insight: Explainer;
   readonly bmdb: Bmdb;
   /** How the fleet guard stands now. */
   guard(): GuardSnapshot;
@@ -55,6 +74,8 @@ export interface Daemon {
    * Tells in the log what cannot be read; never fails.
    */
   reload(): Promise<void>;
+  /** Whether the supervisor takes a turn when it is given something; a crashed one does not. */
+  takesTurns(): boolean;
   /** Ends work in time or cancels it, closes the session and everything else. Idempotent. */
   stop(): Promise<void>;
   /** What it is made of, for whoever looks inside: tests, simulations and benchmarks. */
@@ -96,15 +117,23 @@ async function build(means: Built): Promise<Daemon> {
     budget: parts.permits.use,
     pools: parts.poolsView.pools,
     poolChanges$: parts.poolsView.changes$,
-    facts: (slot) => mirror.facts().get(slot as Slot),
+    facts: (slot) => mirror.facts().get(slot),
+    isOverdue: parts.isOverdue,
+    isWhole: () => !needsMirror(parts.roles) || mirror.isWhole(),
     self: () => keeper.current()?.sessionId ?? null,
     nowMs: mirror.nowMs,
+    providers: [...parts.providers.keys()],
   });
-  const inspector = await openInspector(means);
-  const consoleUrl = await openConsole(means, parts, fleet, inspector);
-  const { stopped, supervisor } = startSupervisor(means, parts, inspector);
+  const watchers = await openWatchers(means);
+  const insight = createExplainer({ config: means.config, tuning: means.tuning, parts });
+  const web = await openConsole(means, parts, { fleet, insight }, watchers);
+  const { stopped, supervisor } = startSupervisor(means, parts, watchers);
   warnOfErasing(means, parts);
-  log.info({ console: consoleUrl, agents: parts.server.address }, 'daemon started');
+  if (parts.roles.has('loops')) startWebhooks(means, parts, means.ports);
+  if (parts.roles.has('loops')) tellDaily(() => board.counts(), means);
+  if (parts.roles.has('stats')) startCounting(means, parts);
+  parts.series.begin({ counts: board.counts, nowMs: mirror.nowMs });
+  log.info({ console: web.url, agents: parts.server.address }, 'daemon started');
 
   let stopping: Promise<void> | undefined;
   const stop = async () => {
@@ -114,18 +143,31 @@ async function build(means: Built): Promise<Daemon> {
     log.info({}, 'stopped');
   };
   return {
-    consoleUrl,
-    inspectorUrl: inspector?.url ?? null,
+    consoleUrl: web.url,
+    inspectorUrl: watchers.relay?.url ?? null,
     board,
     fleet,
+    insight,
     bmdb: parts.bmdb,
     guard: () => guardSnapshot(parts),
     stopped,
-    reload: () => reload(parts, means),
+    reload: () => {
+      web.reload();
+      return reload(parts, means);
+    },
+    takesTurns: () => takesTurn(supervisor),
     stop: () => (stopping ??= stop()),
     parts,
     supervisor,
   };
+}
+
+function takesTurn(supervisor: Daemon['supervisor']): boolean {
+  let turns = 0;
+  const watching = supervisor.subscribe({ next: () => (turns += 1), error: () => undefined });
+  supervisor.send({ type: 'fleet.watched' });
+  watching.unsubscribe();
+  return turns > 0;
 }
 
 const guardSnapshot = ({ watch, permits }: Parts): GuardSnapshot => ({
@@ -152,13 +194,14 @@ async function reload(parts: Parts, { clock, log }: Means): Promise<void> {
   await Promise.all([...looks, renewCertificate()]);
 }
 
-function startSupervisor(means: Built, parts: Parts, inspector: Inspector) {
+function startSupervisor(means: Built, parts: Parts, { relay, inspection }: Watchers) {
   const { config, tuning, clock, log, closer, ports } = means;
-  const inspectRoot = allOf(inspector?.inspect, ports.inspect);
+  const inspectAll = allOf(inspection?.inspect, ports.inspect);
+  const inspectRoot = allOf(relay?.inspect, inspectAll);
   const logic = provideFleet(
     fleetDeps(means, parts, {
-      // The inspector watches only the first cell.
-      inspectCell: (cellId) => allOf(cellId === 'cell-0' && inspector?.inspect, ports.inspect),
+      // The relay shows only the first cell.
+      inspectCell: (cellId) => allOf(cellId === 'cell-0' && relay?.inspect, inspectAll),
       inspectRoot,
     }),
   );
@@ -200,56 +243,143 @@ function warnOfErasing(means: Built, parts: Parts): void {
 async function openConsole(
   means: Built,
   parts: Parts,
-  fleet: FleetView,
-  inspector: Inspector,
-): Promise<string> {
+  { fleet, insight }: Pick<Daemon, 'fleet' | 'insight'>,
+  { relay, inspection }: Watchers,
+): Promise<Console> {
   const { config, clock, log, version, closer, ports } = means;
   const { metrics } = ports;
-  const { board, keeper, mirror, permits, health } = parts;
+  const { board, keeper, mirror, permits } = parts;
+  const health = healthOf({
+    ...{ keeper, mirror, clock, unlisted: parts.health.unlisted },
+    scanMs: needsMirror(parts.roles) ? config.mirror.scanInterval : null,
+  });
+  const standing = createStanding({
+    ...{ clock, parts, health },
+    consoleNotAfterMs: () => web.certificateNotAfterMs(),
+  });
   const web = await ports.startConsole({
     listen: config.console.listen,
-    token: config.console.token?.read(),
+    ...accessMeans(config, ports),
+    accounts: { book: parts.bmdb.access, random: means.random, events: parts.bmdb.events },
     allowedHosts: config.console.allowedHosts,
     fleet,
+    insight,
+    history: createMachineHistory(
+      parts.bmdb.inspection,
+      (slot) => mirror.facts().get(slot)?.row?.machineId ?? null,
+    ),
+    providers: createProvidersView({ ...parts, config, clock }),
+    series: parts.series,
+    plan: createPlanView({ config, insight, parts }),
+    guard: createGuardInsight({ policy: guardPolicyOf(config, means.tuning), parts }),
     metrics: {
-      expose() {
+      async expose() {
         metrics.machines(board.census());
         metrics.recoveryBudget(permits.use());
+        metrics.standing(await standing());
         return metrics.expose();
       },
     },
-    health: healthOf({
-      keeper,
-      mirror,
-      clock,
-      scanMs: config.mirror.scanInterval,
-      unlisted: health.unlisted,
-    }),
+    meters: metrics,
+    health,
     clock,
     log: log.child({ component: 'console' }),
     version,
     mayEraseDisks: erasing(means, parts),
+    events: parts.bmdb.events,
+    webhooks: webhooksView(means, parts),
+    filing: filingMeans(means, parts),
+    daemons: daemonsView(parts),
+    isShown: parts.roles.has('console'),
     option: means.consoleOption ?? 'console.listen',
-    ...(inspector && { inspectorUrl: inspector.url }),
+    ...(relay && { inspectorUrl: relay.url }),
+    ...(inspection && { inspector: inspection }),
+    ...(ports.levels && {
+      logControl: createLogControl({
+        ...{ levels: ports.levels, events: parts.bmdb.events, clock, host: ports.hostname },
+        log: log.child({ component: 'console' }),
+      }),
+    }),
   });
   closer.add('console', () => web.close());
-  return web.url;
+  if (!parts.roles.has('console')) return web;
+  parts.self.consoleUrl = reachableUrl(config.console.url ?? web.url, ports.hostname);
+  return web;
 }
 
-type Inspector = InspectorRelay | null;
+const daemonsView = ({ bmdb, keeper, loops, mirror }: Parts): DaemonsView => ({
+  sessions: (signal) => bmdb.inspection.sessions(signal),
+  self: () => keeper.current()?.sessionId ?? null,
+  loops: loops.all,
+  holderOf: (job) => mirror.leases().find(({ name }) => name === job)?.sessionId ?? null,
+});
 
-async function openInspector({ config, clock, log, closer, ports }: Built): Promise<Inspector> {
+/** Whoever listens on every address is found by the name of its host. */
+const reachableUrl = (url: string, hostname: string): string =>
+  url.replace(/^(https?:\/\/)(\[::\]|0\.0\.0\.0|)(?=:)/, `$1${hostname}`);
+
+/** Counts the fleet for as long as the daemon runs and has the job; never stops the supervisor. */
+function startCounting({ config, clock, log, metrics, closer }: Built, parts: Parts): void {
+  const { bmdb, statisticsLeases: leases, loops, mirror } = parts;
+  const stopping = new AbortController();
+  const periodMs = config.statistics.interval;
+  const counting = countFleet(
+    {
+      ...{ inspection: bmdb.inspection, leases, metrics, clock, periodMs, retryMs: RETRY_MS },
+      loop: loops.of('statistics', periodMs, STATISTICS_JOB),
+      log: log.child({ component: 'statistics' }),
+      nowMs: mirror.nowMs,
+    },
+    stopping.signal,
+  );
+  closer.add('statistics', () => {
+    stopping.abort();
+    return counting;
+  });
+}
+/** Without a session nothing is counted; there is one again soon. */
+const RETRY_MS = 5_000;
+
+const filingMeans = (
+  { config, clock, metrics }: Built,
+  { bmdb, loss, mirror }: Parts,
+): FilingMeans => ({
+  onAsked: metrics.request,
+  requests: bmdb.requests,
+  clock,
+  loss,
+  providers: Object.keys(config.providers),
+  guard: mirror.guard,
+  pools: mirror.pools,
+  nowMs: mirror.nowMs,
+  givingBack: givingBackOf(config),
+});
+
+/** Whoever watches actors: the relay to Stately's inspector, and the inspector of the console. */
+interface Watchers {
+  readonly relay: InspectorRelay | null;
+  readonly inspection: Inspection | null;
+}
+
+async function openWatchers(means: Built): Promise<Watchers> {
+  const relay = await openRelay(means);
+  const inspection = means.config.inspect.console ? means.ports.createInspection(means) : null;
+  if (inspection) means.closer.add('inspection', () => inspection.close());
+  return { relay, inspection };
+}
+
+async function openRelay({ config, clock, log, closer, ports }: Built) {
   const { port } = config.inspect;
   if (port === undefined) return null;
-  const inspector = await ports.startInspector({
+  const relay = await ports.startInspector({
     host: '127.0.0.1',
     port,
     clock,
     log: log.child({ component: 'inspector' }),
     select: () => true,
   });
-  closer.add('inspector', () => inspector.close());
-  return inspector;
+  closer.add('inspector', () => relay.close());
+  return relay;
 }
 
 type Inspect = (event: InspectionEvent) => void;

@@ -24,6 +24,7 @@ export function fleetDeps(means: Means, parts: Parts, watching: Watching): Provi
   return {
     ...watching,
     onShown: parts.board.onShown,
+    finder: parts.finder,
     takeOver: {
       ...tasks,
       agent: { file: parts.files, targetPath: config.agent.targetPath },
@@ -63,6 +64,7 @@ export function fleetDeps(means: Means, parts: Parts, watching: Watching): Provi
       metrics,
       log: log.child({ component: 'provisioner' }),
       assimilate: config.provisioner.assimilate,
+      onPlan: parts.planner.take,
       limits: {
         machinesMax: config.provisioner.maxMachines,
         machinesMaxOf: new Map(
@@ -133,10 +135,15 @@ export function fleetDeps(means: Means, parts: Parts, watching: Watching): Provi
     mirror,
     sweep: async () => {
       const swept = await bmdb.sweep();
+      const { sessions: session, work, permits: permit, history } = swept;
+      metrics.swept({ session, work, permit, history }, mirror.nowMs());
       if (swept.sessions > 0) log.info({ ...swept }, 'dead sessions swept');
     },
     clock,
     metrics,
+    loops: parts.loops,
+    roles: parts.roles,
+    closeIntake: () => server.close(tuning.agentServerGraceMs),
     log: log.child({ component: 'supervisor' }),
     periods: {
       sweepMs: tuning.sweepMs,

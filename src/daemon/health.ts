@@ -9,8 +9,8 @@ export interface HealthDeps {
   readonly keeper: Pick<SessionKeeper, 'current'>;
   readonly mirror: Pick<Mirror, 'lastScanAt'>;
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** Period of the full scan. */
-  readonly scanMs: number;
+  /** Period of the full scan; null: this daemon does not read the fleet. */
+  readonly scanMs: number | null;
   /** Providers that cannot be listed now. */
   readonly unlisted: () => readonly UnlistedHere[];
 }
@@ -34,8 +34,14 @@ export function healthOf(deps: HealthDeps): () => Promise<HealthReport> {
     const session = keeper.current();
     const scannedAt = mirror.lastScanAt();
     const age = scannedAt === null ? null : clock.monotonic() - scannedAt;
-    const fresh = age !== null && age < Math.max(PATIENCE_MIN_MS, PERIODS_MAX * scanMs);
-    const scanned = age === null ? 'never scanned' : `last scan ${Math.round(age / 1_000)} s ago`;
+    const fresh =
+      scanMs === null || (age !== null && age < Math.max(PATIENCE_MIN_MS, PERIODS_MAX * scanMs));
+    const scanned =
+      scanMs === null
+        ? 'answers'
+        : age === null
+          ? 'never scanned'
+          : `last scan ${Math.round(age / 1_000)} s ago`;
     return {
       checks: {
         session: {

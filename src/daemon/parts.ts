@@ -1,27 +1,36 @@
-import { Subject } from 'rxjs';
+import { NEVER, Subject } from 'rxjs';
 import { createBoard, type BoardChange } from '../actors/board.ts';
 import { createTaskPool } from '../actors/turns/task-pool.ts';
 import { createPoolsBoard } from '../actors/balancing/board.ts';
 import { createWishBook } from '../actors/balancing/wishes.ts';
 import { createLeases } from '../actors/leases.ts';
+import { createLoops, loopingBmdb, type Loops } from '../actors/loops.ts';
 import { createGuardWatch } from '../actors/guard/watch.ts';
-import { createListingHealth } from '../actors/providers/listing-health.ts';
+import { createListingHealth, type ListingHealth } from '../actors/providers/listing-health.ts';
+import { createRecords } from '../actors/providers/records.ts';
 import { createListings, withListings } from '../actors/providers/listings.ts';
+import { createMachineFinder } from '../actors/machine-finder.ts';
 import { createMirror, type Mirror } from '../actors/mirror/mirror.ts';
 import { createPermitQueue } from '../actors/turns/permit-queue.ts';
 import { createHoldKeeper } from '../actors/providers/holds.ts';
 import { createSessionKeeper } from '../actors/session-keeper.ts';
 import { createTakeoverProtocol } from '../adapters/agents/takeover-protocol.ts';
 import type { Log } from '../adapters/log/port.ts';
-import { lossPolicyOf, poolsOf } from '../config.ts';
+import { ladderOf, lossPolicyOf, poolsOf } from '../config.ts';
 import { Denied, explain, isProviderError } from '../domain/errors.ts';
+import { componentOf, type DaemonRoles } from '../domain/daemon-roles.ts';
+import { createStays } from '../domain/explanation/stays.ts';
 import type { ProviderName } from '../domain/ids.ts';
 import { guardPolicyOf } from './guard-policy.ts';
+import { createCallTimes } from './views/call-times.ts';
 import { openBalancers } from './balancers.ts';
-import type { Means, Ports } from './ports.ts';
-import { createPoolsView } from './pools-view.ts';
+import type { Means, OpenedAgentServer, Ports } from './ports.ts';
+import { createOverdueRule } from './views/overdue.ts';
+import { createPlanner } from './planning.ts';
+import { createPoolsView } from './views/pools-view.ts';
+import { createSeries } from './views/last-hour.ts';
 import { openProviders } from './providers.ts';
-import { watchStrangePools } from './strange-pools.ts';
+import { watchStrangePools } from './views/strange-pools.ts';
 import { withTimeLimit } from './time-limit.ts';
 
 /** A listing answers for the moment if it is not older. */
@@ -34,45 +43,83 @@ const LISTING_AGE_SHARE = 0.9;
 /** Machines given back at once; their long waits occupy nothing. */
 const DEPROVISIONS_AT_ONCE = 10;
 
+/** Who counts the fleet may be another one a little later. */
+const STATISTICS_RETRY_MS = 30_000;
+
 /** Everything a daemon is made of, but the supervisor and the console. */
 export type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /**
- * Opens the parts from the leaves up; the closer of `means` closes them again.
+ * Opens the parts from the leaves up; the closer that is given closes them again.
  * @throws {FleetError} what is wrong with configuration, database, provider or port.
  */
-export async function openParts(means: Means, ports: Ports) {
+export async function openParts(given: Means, ports: Ports) {
+  const series = createSeries(given);
+  const means = { ...given, metrics: series.heeding(given.metrics) };
   const { config, tuning, clock, log, metrics } = means;
   const guardPolicy = guardPolicyOf(config, tuning);
   const { ladderResetMs, handOutMs, escalation } = tuning;
   const loss = { ...lossPolicyOf(config), ladderResetMs, handOutMs, escalation };
+  const roles: DaemonRoles = new Set(config.roles);
   const files = await ports.loadAgent(config);
-  const { keys, shell, renewKeys } = await ports.openShell(means);
+  const { keys, shell, driverShell, renewKeys } = await ports.openShell(means);
   // Before the first read of the database this daemon knows of no other.
   let daemons = () => 1;
-  const providers = openProviders(means, {
-    keys,
-    drivers: ports.drivers,
-    daemons: () => daemons(),
+  // Drivers keep records in the database, so they are closed before it.
+  const loops = createLoops(clock, () => mirror.nowMs(), metrics);
+  const opened = await ports.openBmdb(means, { loss, budget: config.guard, guard: guardPolicy });
+  const bmdb = loopingBmdb(opened, loops, {
+    sessionMs: config.session.interval / 2,
+    readMs: config.mirror.pollInterval,
+    assessMs: tuning.assessMs,
+    sweepMs: tuning.sweepMs,
   });
-  const bmdb = await ports.openBmdb(means, { loss, budget: config.guard, guard: guardPolicy });
+  /** What this daemon is, once it is known. */
+  const self = { consoleUrl: null as string | null };
+  const keeper = createSessionKeeper({
+    bmdb,
+    component: componentOf(roles),
+    runtimeInfo: `host ${ports.hostname}`,
+    about: () => ({
+      ...{ version: means.version, schema: ports.schema, roles: config.roles },
+      ...{ consoleUrl: self.consoleUrl, logLevel: config.log.level },
+    }),
+    log: log.child({ component: 'session' }),
+  });
+  const book = () => keeper.require().records;
+  const callTimes = createCallTimes(clock);
+  const providers = openProviders(
+    { ...means, metrics: callTimes.heeding(metrics) },
+    {
+      keys,
+      driverShell,
+      drivers: ports.drivers,
+      daemons: () => daemons(),
+      records: (name) => createRecords(name, { bmdb, book }),
+    },
+  );
   await prepareProviders(providers, means);
   const pools = poolsOf(config);
   const balancers = openBalancers(means, ports.balancerDrivers);
-  const keeper = createSessionKeeper({
-    bmdb,
-    component: 'shepherd',
-    runtimeInfo: `host ${ports.hostname}`,
-    log: log.child({ component: 'session' }),
-  });
   const isReady = () => keeper.current() !== null;
-  const agents = await ports.openAgentServer(means, { store: bmdb.heartbeats, isReady });
+  const agents = roles.has('agent-server')
+    ? await ports.openAgentServer(means, { store: bmdb.heartbeats, isReady })
+    : await noAgentServer(means, ports);
   const { server, caCertificate, renewCertificate } = agents;
   means.closer.add('agent server', () => server.close(tuning.agentServerGraceMs));
   const endpoint = config.agent.endpoint ?? server.address;
   const protocol = createTakeoverProtocol({ endpoint, caCertificate });
   const changes = new Subject<BoardChange>();
-  const board = createBoard({ nowMs: () => mirror.nowMs(), metrics, changes });
+  const stays = createStays();
+  const board = createBoard({
+    nowMs: () => mirror.nowMs(),
+    metrics,
+    changes,
+    onStay: ({ view: { provider, slot }, state, substate }, forMs) => {
+      const plan = mirror.facts().get(slot)?.listed?.plan ?? null;
+      stays.note({ provider, plan, state, substate }, forMs);
+    },
+  });
   const watch = createGuardWatch({
     policy: guardPolicy,
     heartbeatMs: loss.heartbeatMs,
@@ -106,7 +153,10 @@ export async function openParts(means: Means, ports: Ports) {
   const listings = createListings({
     providers,
     holds,
-    health,
+    health: loopingListings(health, [...providers.keys()], {
+      loops,
+      periodMs: config.mirror.listInterval,
+    }),
     nowMs: () => mirror.nowMs(),
     clock,
     maxAgeMs: Math.min(LISTING_AGE_MAX_MS, LISTING_AGE_SHARE * config.mirror.listInterval),
@@ -135,6 +185,8 @@ export async function openParts(means: Means, ports: Ports) {
     },
     onView: (view) => {
       board.onView(view);
+      // Where no actor stands for the machine, what is true of it is all that there is to show.
+      if (!roles.has('loops')) board.onShown({ ...view, working: false });
       wishes.onView(view);
     },
     onVanished: (slot) => {
@@ -143,6 +195,7 @@ export async function openParts(means: Means, ports: Ports) {
     },
     onPools: () => poolChanges.next(),
   });
+  const planner = createPlanner({ config, providers, listings, mirror, clock });
   const wishes = createWishBook({
     pools,
     facts: mirror.facts,
@@ -165,14 +218,14 @@ export async function openParts(means: Means, ports: Ports) {
     log: log.child({ component: 'balancing' }),
   });
   daemons = () => Math.max(1, mirror.sessions().length);
-  const openLeases = () =>
+  const openLeases = (retryMs = tuning.leaseRetryMs) =>
     createLeases({
       keeper,
       holderOf: (job) => mirror.leases().find(({ name }) => name === job)?.sessionId ?? null,
       clock,
       random: means.random,
       log: log.child({ component: 'leases' }),
-      retryMs: tuning.leaseRetryMs,
+      retryMs,
     });
   const taskPool = createTaskPool({
     places: {
@@ -185,10 +238,23 @@ export async function openParts(means: Means, ports: Ports) {
     log: log.child({ component: 'task-pool' }),
   });
   return {
+    roles,
+    loss,
+    series,
+    loops,
+    self,
+    finder: createMachineFinder(),
+    stays,
+    isOverdue: createOverdueRule({
+      ...{ stays, loss, facts: mirror.facts },
+      ladderOf: (provider) => ladderOf(config, provider),
+    }),
     files,
     shell,
     renewKeys,
     providers,
+    callTimes,
+    planner,
     bmdb,
     keeper,
     server,
@@ -213,6 +279,44 @@ export async function openParts(means: Means, ports: Ports) {
     poolChanges,
     /** Jobs of balancers are given back when what is under way at them has ended. */
     balancerLeases: openLeases(),
+    statisticsLeases: openLeases(STATISTICS_RETRY_MS),
+    certificateNotAfterMs: agents.notAfterMs,
+  };
+}
+
+/** Agents report to other daemons; those that are started here are told of their authority. */
+async function noAgentServer(means: Means, ports: Ports): Promise<OpenedAgentServer> {
+  const authority = await ports.readAuthority(means);
+  return {
+    server: {
+      address: 'none',
+      heard$: NEVER,
+      isTakingIn: () => false,
+      present: () => undefined,
+      close: async () => undefined,
+    },
+    caCertificate: () => authority,
+    notAfterMs: () => null,
+    renewCertificate: async () => undefined,
+  };
+}
+
+/** The same; the loop of each provider's listing is told how it ends. */
+function loopingListings(
+  health: ListingHealth,
+  providers: readonly ProviderName[],
+  { loops, periodMs }: { readonly loops: Loops; readonly periodMs: number },
+): Pick<ListingHealth, 'succeeded' | 'failed'> {
+  const known = new Map(providers.map((name) => [name, loops.of(`listing ${name}`, periodMs)]));
+  return {
+    succeeded(name) {
+      known.get(name)?.succeeded();
+      return health.succeeded(name);
+    },
+    failed(name, error) {
+      known.get(name)?.failed(error);
+      return health.failed(name, error);
+    },
   };
 }
 

@@ -5,10 +5,16 @@ import type { AgentServer } from '../adapters/agents/port.ts';
 import type { BalancerDriver } from '../adapters/balancer/port.ts';
 import type { Bmdb } from '../adapters/bmdb/port.ts';
 import type { Clock, Random } from '../adapters/clock/port.ts';
+import type { OidcOptions } from '../adapters/identities/oidc.ts';
+import type { Identities } from '../adapters/identities/port.ts';
+import type { Inspection } from '../adapters/inspector/port.ts';
 import type { InspectorRelay, InspectorRelayOptions } from '../adapters/inspector/relay.ts';
+import type { Levels } from '../adapters/log/levels.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { Metrics } from '../adapters/metrics/port.ts';
-import type { Driver } from '../adapters/provider/port.ts';
+import type { Driver, DriverShell } from '../adapters/provider/port.ts';
+import type { HttpSenderOptions } from '../adapters/webhooks/http-sender.ts';
+import type { WebhookSender } from '../adapters/webhooks/port.ts';
 import type { RemoteShell } from '../adapters/ssh/port.ts';
 import type { Config } from '../config.ts';
 import type { Console, ConsoleDeps } from '../console/console.ts';
@@ -29,9 +35,13 @@ export interface Ports {
   readonly scheduler: SchedulerLike;
   readonly random: Random;
   readonly log: Log;
+  /** What the log writes; null: nobody tells it anything. */
+  readonly levels: Levels | null;
   readonly metrics: Metrics & MetricsSource;
   /** Name of this computer, which the daemon's sessions carry. */
   readonly hostname: string;
+  /** Newest migration that this program knows. */
+  readonly schema: string;
   /** Kinds of providers, by the name that a configuration gives in `driver:`. */
   readonly drivers: ReadonlyMap<string, Driver>;
   /** Kinds of load balancers, likewise. */
@@ -47,10 +57,18 @@ export interface Ports {
    * @throws {FleetError} the address is taken, or the certificate cannot be used.
    */
   openAgentServer(means: Means, fleet: FleetForAgents): Promise<OpenedAgentServer>;
+  /** The authority that new agents are to trust, DER, where another daemon has the agent server. */
+  readAuthority(means: Means): Promise<Uint8Array>;
   /** @throws {UsageError} the address is taken, or open to the network without a token. */
   startConsole(deps: ConsoleDeps): Promise<Console>;
+  /** Called only where people of an organisation may log in. Asks nobody yet. */
+  createIdentities(options: OidcOptions): Identities;
+  /** Called only where the configuration has webhooks. Sends nothing yet. */
+  createWebhookSender(options: HttpSenderOptions): WebhookSender;
   /** Called only where the configuration has an inspector. @throws {UsageError} the port is taken. */
   startInspector(options: InspectorRelayOptions): Promise<InspectorRelay>;
+  /** Called only where the configuration lets admins look at actors. */
+  createInspection(deps: { readonly clock: Clock }): Inspection;
   /** Told what every actor system of the daemon does; null: nobody is. */
   readonly inspect: ((event: InspectionEvent) => void) | null;
 }
@@ -75,6 +93,8 @@ export interface BmdbPolicies {
 /** The way to machines, and the keys by which we log in to them. */
 export interface OpenedShell {
   readonly shell: RemoteShell;
+  /** The same for drivers. */
+  readonly driverShell: DriverShell;
   /** OpenSSH line of the current key. May change, so it is read when it is needed. */
   readonly keys: { readonly publicLine: string };
   /** Reads the keys again; the next connections offer what was found. */
@@ -91,6 +111,8 @@ export interface FleetForAgents {
 /** The listener for agents, and what they are told of it. */
 export interface OpenedAgentServer {
   readonly server: AgentServer;
+  /** When the certificate that is served now ends, epoch ms; null: not known. */
+  notAfterMs(): number | null;
   /** Authority that new agents are to trust, DER; empty: the system's. */
   caCertificate(): Uint8Array;
   /** Looks whether there is a new certificate. Never fails: what is wrong is told in the log. */

@@ -4,7 +4,14 @@ import type { Metrics } from '../adapters/metrics/port.ts';
 import { createUnderWay } from '../adapters/provider/core/calls.ts';
 import { createFleetProvider } from '../adapters/provider/core/fleet-provider.ts';
 import { secretsIn } from '../adapters/provider/core/scrubbing.ts';
-import type { Driver, FleetProvider, Provider } from '../adapters/provider/port.ts';
+import { NO_SHELL } from '../adapters/provider/core/no-shell.ts';
+import type {
+  Driver,
+  DriverShell,
+  FleetProvider,
+  Provider,
+  Records,
+} from '../adapters/provider/port.ts';
 import { ownSettingsOf, type ProviderConfig } from '../config.ts';
 import { UsageError } from '../domain/errors.ts';
 import { providerName, type ProviderName } from '../domain/ids.ts';
@@ -22,6 +29,10 @@ export interface ProviderMeans {
   readonly publicKey: string;
   /** Live daemons that share the budget of calls; one when absent. */
   readonly daemons?: () => number;
+  /** What the driver of a configured provider keeps. */
+  readonly records: (provider: ProviderName) => Records;
+  /** SSH for drivers; none when absent. */
+  readonly driverShell?: DriverShell;
   /** By the name that a configuration gives in `driver:`. */
   readonly drivers: ReadonlyMap<string, Driver>;
 }
@@ -55,6 +66,8 @@ export function openProvider(
     get publicKey() {
       return means.publicKey;
     },
+    records: means.records(name),
+    shell: means.driverShell ?? NO_SHELL,
     userAgent: `shepherd/${version}`,
     waitsForTurn: underWay.waitsForTurn,
   });
@@ -75,7 +88,9 @@ export function openProvider(
 }
 
 /** What the providers of a daemon share. */
-export interface ProvidersMeans extends Required<Pick<ProviderMeans, 'drivers' | 'daemons'>> {
+export interface ProvidersMeans extends Required<
+  Pick<ProviderMeans, 'drivers' | 'daemons' | 'records' | 'driverShell'>
+> {
   /** Our SSH keys; the line is read when it is needed. */
   readonly keys: { readonly publicLine: string };
 }

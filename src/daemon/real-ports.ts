@@ -3,7 +3,10 @@ import { hostname } from 'node:os';
 import { extname } from 'node:path';
 import { X509Certificate } from 'node:crypto';
 import { asyncScheduler } from 'rxjs';
-import { startAgentServerThread } from '../adapters/agents/agent-server-thread.ts';
+import {
+  startAgentServerThread,
+  type AgentServerThreadOptions,
+} from '../adapters/agents/agent-server-thread.ts';
 import { createDevCertificates } from '../adapters/agents/tls-material.ts';
 import { startTlsRenewal } from '../adapters/agents/tls-renewal.ts';
 import { startEmbeddedPostgres } from '../adapters/bmdb/embedded/embedded-postgres.ts';
@@ -11,17 +14,22 @@ import { checkSchema, latestMigration, migrate } from '../adapters/bmdb/schema/m
 import { createPgBmdb } from '../adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb } from '../adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../adapters/clock/system-clock.ts';
+import { createOidc } from '../adapters/identities/oidc.ts';
+import { createInspection } from '../adapters/inspector/inspection.ts';
 import { startInspectorRelay } from '../adapters/inspector/relay.ts';
 import type { Log } from '../adapters/log/port.ts';
+import type { QuietLog } from '../adapters/log/quiet-log.ts';
 import { createPromMetrics } from '../adapters/metrics/prom-metrics.ts';
 import { BALANCER_DRIVERS } from '../adapters/balancer/drivers.ts';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
 import type { UploadFile } from '../adapters/ssh/port.ts';
+import { createFleetDriverShell } from '../adapters/ssh/driver-shell.ts';
+import { createHttpSender } from '../adapters/webhooks/http-sender.ts';
 import { createSsh2Shell } from '../adapters/ssh/ssh2-shell.ts';
 import { loadAgentProgram } from '../agent-bundle.ts';
-import type { Config } from '../config.ts';
+import type { Config, ListenAddress } from '../config.ts';
 import { startConsole } from '../console/console.ts';
-import type { Closer } from './closer.ts';
+import { explain, isRetryable, UsageError } from '../domain/errors.ts';
 import type {
   BmdbPolicies,
   FleetForAgents,
@@ -32,34 +40,76 @@ import type {
 } from './ports.ts';
 import { openSshKeys } from './ssh-keys.ts';
 
+export interface RealWorld {
+  readonly version: string;
+  readonly log: Log & Partial<Pick<QuietLog, 'suppressed' | 'levels'>>;
+  /** Listening sockets that were passed to this process: descriptors by name. */
+  readonly sockets?: ReadonlyMap<string, number>;
+  /** Whether a database that is away is waited for; else the start fails. */
+  readonly mayWait?: boolean;
+}
+
 /** The real world: this computer's time, PostgreSQL, SSH, and listeners on the network. */
-export async function realPorts(about: { version: string; log: Log }): Promise<Ports> {
-  const { version, log } = about;
+export async function realPorts({
+  version,
+  log,
+  sockets = new Map(),
+  mayWait = false,
+}: RealWorld): Promise<Ports> {
+  const schema = await latestMigration();
   return {
     log,
+    levels: log.levels ?? null,
     clock: systemClock,
     scheduler: asyncScheduler,
     random: systemRandom,
-    metrics: createPromMetrics({ version, schema: await latestMigration() }),
+    metrics: createPromMetrics({ version, schema, suppressed: log.suppressed }),
     hostname: hostname() || 'UNKNOWN',
+    schema,
     drivers: DRIVERS,
     balancerDrivers: BALANCER_DRIVERS,
     loadAgent,
     openShell,
-    openBmdb,
-    openAgentServer,
-    startConsole,
+    openBmdb: (means, policies) => openBmdb(means, policies, mayWait),
+    openAgentServer: (means, fleet) =>
+      openAgentServer(means, fleet, {
+        listen: heldOf(sockets, means.config.agentServer.listen, 'agentServer.listen'),
+      }),
+    readAuthority: async ({ config }) => (await tlsOf(config)).caDer,
+    async startConsole(deps) {
+      const listen = heldOf(sockets, deps.listen, 'console.listen');
+      return startConsole({ ...deps, listen });
+    },
+    createIdentities: createOidc,
+    createWebhookSender: createHttpSender,
     startInspector: startInspectorRelay,
+    createInspection,
     inspect: null,
   };
 }
 
+/**
+ * With the descriptor of a socket that somebody else holds.
+ * @throws {UsageError} none of that name was passed on.
+ */
+function heldOf(sockets: ReadonlyMap<string, number>, listen: ListenAddress, key: string) {
+  const { socket } = listen;
+  if (socket === undefined) return listen;
+  const fd = sockets.get(socket);
+  if (fd !== undefined) return { ...listen, fd };
+  const passed = sockets.size === 0 ? 'none was' : `passed were ${[...sockets.keys()].join(', ')}`;
+  throw new UsageError(
+    `${key} is systemd:${socket}, and no socket of that name was passed to this process (${passed}); ` +
+      `give a socket unit of the service FileDescriptorName=${socket}`,
+  );
+}
+
 /** The database: our own embedded one (migrated here), or one by URL (its schema is checked). */
-async function openBmdb(means: Means, policies: BmdbPolicies): Promise<Bmdb> {
+async function openBmdb(means: Means, policies: BmdbPolicies, mayWait: boolean): Promise<Bmdb> {
   const { config, clock, random, log, metrics, closer } = means;
-  const url = await databaseUrl(config, log, closer);
+  const database = await openDatabase(means, mayWait);
   const bmdb = createPgBmdb({
-    url,
+    url: database.url,
     clock,
     random,
     log: log.child({ component: 'bmdb' }),
@@ -70,7 +120,20 @@ async function openBmdb(means: Means, policies: BmdbPolicies): Promise<Bmdb> {
     ...policies,
   });
   closer.add('bmdb', () => bmdb.close());
-  return bmdb;
+  return database.isChecked ? bmdb : checkedOnce(bmdb, database.url);
+}
+
+/** Opens no session before the schema of a database that was away at the start was found good. */
+function checkedOnce(bmdb: Bmdb, url: string): Bmdb {
+  let isChecked = false;
+  return {
+    ...bmdb,
+    async openSession(options) {
+      if (!isChecked) await checkSchema(url);
+      isChecked = true;
+      return bmdb.openSession(options);
+    },
+  };
 }
 
 /** A statement that outlasts its session is of no use to anybody. */
@@ -85,11 +148,27 @@ export function databaseTimeouts({ session }: Pick<Config, 'session'>) {
   return { timeoutMs: within(STATEMENT), pulseTimeoutMs: within(POKE) };
 }
 
-async function databaseUrl({ database }: Config, log: Log, closer: Closer): Promise<string> {
+interface OpenedDatabase {
+  readonly url: string;
+  /** Whether its schema was found to be that of this program. */
+  readonly isChecked: boolean;
+}
+
+/** Where somebody is told of it, one that does not answer is no reason to end: nothing would come back sooner. */
+async function openDatabase(
+  { config: { database }, log, closer }: Means,
+  mayWait: boolean,
+): Promise<OpenedDatabase> {
   if (database.url) {
     const url = database.url.read();
-    await checkSchema(url);
-    return url;
+    try {
+      await checkSchema(url);
+      return { url, isChecked: true };
+    } catch (error) {
+      if (!mayWait || !isRetryable(error)) throw error;
+      log.warn({ cause: explain(error) }, 'the database does not answer yet');
+      return { url, isChecked: false };
+    }
   }
   const dataDir = database.embedded!.dataDir;
   const postgres = await startEmbeddedPostgres({
@@ -99,14 +178,13 @@ async function databaseUrl({ database }: Config, log: Log, closer: Closer): Prom
   closer.add('embedded database', () => postgres.stop());
   const options = { grantTo: postgres.role };
   await migrate(postgres.ownerUrl, log.child({ component: 'postgres' }), options);
-  return postgres.url;
+  return { url: postgres.url, isChecked: true };
 }
 
 async function openShell({ config, clock, log, metrics }: Means): Promise<OpenedShell> {
   const { sshConnectTimeout, sshHandshakeTimeout, sshExecTimeout } = config.agent;
   const keys = await openSshKeys(config.ssh, log);
-  const shell = createSsh2Shell({
-    signers: keys.keys(),
+  const common = {
     sudo: config.ssh.sudo,
     limits: {
       connectMs: sshConnectTimeout,
@@ -116,10 +194,12 @@ async function openShell({ config, clock, log, metrics }: Means): Promise<Opened
     clock,
     log: log.child({ component: 'ssh' }),
     metrics,
-  });
+  };
+  const shell = createSsh2Shell({ ...common, signers: keys.keys() });
   return {
     keys,
     shell,
+    driverShell: createFleetDriverShell({ ...common, signers: keys.keys }),
     async renewKeys() {
       if (await keys.renew()) shell.setSigners(keys.keys());
     },
@@ -136,13 +216,14 @@ const AGENT_THREAD = new URL(`./agent-thread${extname(import.meta.filename)}`, i
 export async function openAgentServer(
   means: Means,
   { store, isReady }: FleetForAgents,
+  { listen }: Pick<AgentServerThreadOptions, 'listen'> = means.config.agentServer,
 ): Promise<OpenedAgentServer> {
   const { config, clock, metrics, tuning } = means;
   const log = means.log.child({ component: 'agent-server' });
   const tls = await tlsOf(config);
   const server = await startAgentServerThread({
     module: AGENT_THREAD,
-    listen: config.agentServer.listen,
+    listen,
     tls,
     store,
     clock,
@@ -168,6 +249,7 @@ export async function openAgentServer(
         return server.close(graceMs);
       },
     },
+    notAfterMs: () => certificateNotAfterMs(certificate.served.cert),
     caCertificate: () => certificate.served.caDer,
     renewCertificate: certificate.renew,
   };
@@ -191,6 +273,9 @@ async function tlsOf({ agentServer, agent }: Config) {
 /** Without port and brackets. */
 export const hostOf = (endpoint: string): string =>
   endpoint.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
+
+const certificateNotAfterMs = (pem: string): number =>
+  new X509Certificate(pem).validToDate.getTime();
 
 const derOf = (pem: Buffer): Uint8Array => new X509Certificate(pem).raw;
 

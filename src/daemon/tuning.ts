@@ -41,6 +41,8 @@ export interface Tuning {
    * heartbeats, and some assessments of the guard at least.
    */
   readonly ingestGapMs: number | null;
+  /** It is looked so often for events to deliver to a webhook. */
+  readonly webhookPollMs: number;
   /** How heartbeats share statements. */
   readonly heartbeatBatch: BatchOptions;
 }
@@ -63,6 +65,7 @@ export const TUNING: Tuning = {
   leaseRetryMs: 3_000,
   assessMs: DEFAULT_GUARD.assessMs,
   ingestGapMs: null,
+  webhookPollMs: 1_000,
   // A statement costs the database half a millisecond and the daemon a quarter, whatever is in it.
   heartbeatBatch: { gapMs: 20, enough: 100, max: 500 },
 };

@@ -11,6 +11,7 @@ import { deprovision } from '../machines/deprovision.ts';
 import { recovery } from '../machines/recovery.ts';
 import { session } from '../machines/session.ts';
 import { takeover } from '../machines/takeover.ts';
+import { layoutDocuments } from './layouts.ts';
 import { mermaidOf, overviewOf } from './mermaid.ts';
 
 /** Every chart that ships, with one sentence on what it decides. */
@@ -31,8 +32,8 @@ const BEGIN = '<!-- lifecycle:begin -->';
 const END = '<!-- lifecycle:end -->';
 
 /** All generated files below `root`, by path relative to it. The README keeps its own text. */
-export function diagramDocuments(root: string): Map<string, string> {
-  const documents = new Map<string, string>();
+export async function diagramDocuments(root: string): Promise<Map<string, string>> {
+  const documents = await layoutDocuments();
   const overview = overviewOf(lifecycle);
   for (const { machine, purpose } of CHARTS) {
     const extra = machine === (lifecycle as AnyStateMachine) ? section('Overview', overview) : '';

@@ -1,20 +1,13 @@
 import { toDirectedGraph } from '@xstate/graph';
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
 import { FROM_ANYWHERE, STATES } from '../domain/states.ts';
-
-type Digraph = ReturnType<typeof toDirectedGraph>;
-
-interface Arrow {
-  readonly from: string;
-  readonly to: string;
-  readonly label: string;
-}
+import { arrowsOf, unique } from './arrows.ts';
 
 /** A chart as Mermaid text (`stateDiagram-v2`): every state, every transition. */
 export function mermaidOf(machine: AnyStateMachine): string {
   const graph = toDirectedGraph(machine as never);
   const lines = ['stateDiagram-v2', ...inside(machine.root, 1)];
-  for (const { from, to, label } of unique(arrowsOf(graph))) {
+  for (const { from, to, label } of unique(arrowsOf(graph, idOf))) {
     lines.push(`  ${from} --> ${to}${label ? ` : ${label}` : ''}`);
   }
   return `${lines.join('\n')}\n`;
@@ -84,55 +77,3 @@ function inside(node: AnyStateNode, depth: number): string[] {
   });
   return lines;
 }
-
-/** Event transitions come from the directed graph; eventless ones it leaves out. */
-function arrowsOf(graph: Digraph, name = idOf): Arrow[] {
-  const node = graph.stateNode as AnyStateNode;
-  const evented = graph.edges.map((edge) => ({
-    from: name(edge.source as AnyStateNode),
-    to: name(edge.target as AnyStateNode),
-    label: labelOf(edge.label.text, edge.transition.guard),
-  }));
-  const eventless = (node.always ?? []).flatMap((transition) =>
-    (transition.target ?? []).map((target) => ({
-      from: name(node),
-      to: name(target),
-      label: labelOf('', transition.guard),
-    })),
-  );
-  return [...evented, ...eventless, ...graph.children.flatMap((child) => arrowsOf(child, name))];
-}
-
-function labelOf(event: string, guard: unknown): string {
-  const condition = guardText(guard);
-  return [eventText(event), condition && `[${condition}]`].filter(Boolean).join(' ');
-}
-
-/** `xstate.done.actor.poke` reads "poke done", a delayed event "after pokePeriod". */
-function eventText(event: string): string {
-  const [, kind, , rest] = /^xstate\.(\w+)\.(actor\.|state\.)?(.+)$/.exec(event) ?? [];
-  switch (kind) {
-    case 'done':
-      return `${rest} done`;
-    case 'error':
-      return `${rest} failed`;
-    case 'snapshot':
-      return `${rest} moves on`;
-    case 'after':
-      return `after ${rest!.split('.')[0]}`;
-    default:
-      return event;
-  }
-}
-
-function guardText(guard: unknown): string {
-  if (typeof guard === 'string') return guard;
-  const { type, params } = (guard ?? {}) as { type?: string; params?: unknown };
-  if (!type) return '';
-  const fixed = typeof params === 'object' && params !== null ? Object.values(params) : [];
-  return [type, ...fixed.map(String)].join(' ');
-}
-
-const unique = (arrows: readonly Arrow[]): Arrow[] => [
-  ...new Map(arrows.map((arrow) => [JSON.stringify(arrow), arrow])).values(),
-];

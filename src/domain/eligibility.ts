@@ -5,10 +5,10 @@ import type {
   HoldRow,
   MachineRow,
   OrderRow,
-  OrderVerb,
   Process,
   ProviderStatus,
 } from './machine.ts';
+import type { OrderVerb } from './verbs.ts';
 import { DEFAULT_ESCALATION, SERVE_WAIT_MS } from './policy.ts';
 import type { LossPolicy } from './policy.ts';
 
@@ -32,6 +32,7 @@ export type Refusal =
   | 'nobody asked to deprovision it'
   | 'a hold forbids it'
   | 'its provider status does not allow it'
+  | 'a newer program recovers it'
   | 'it waits after a failure'
   | 'it cools down after an attempt'
   | 'it is not lost'
@@ -304,8 +305,14 @@ export function barOf(process: Process, row: MachineRow, now: Circumstances): Re
   if (installState(row) === 'DONE') return 'it was handed over';
   if (isQuarantined(row, now.nowMs)) return 'it is quarantined';
   if (row.deprovision !== null) return 'it is to be deprovisioned';
-  return holdOf(process, row, now) ?? statusOf(process, row.provided.status);
+  const held = holdOf(process, row, now);
+  return held ?? statusOf(process, row.provided.status) ?? episodeOf(process, row);
 }
+
+/** The ladder goes on with nothing that it cannot read. */
+const episodeOf = (process: Process, { unknownRung }: MachineRow): Refusal | null =>
+  isLadder(process) && unknownRung !== undefined ? NEWER : null;
+const NEWER: Refusal = 'a newer program recovers it';
 
 const holdOf = (process: Process, row: MachineRow, now: Circumstances): Refusal | null =>
   BARRING[process]?.some((kind) => isHeld(row, kind, now)) ? 'a hold forbids it' : null;

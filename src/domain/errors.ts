@@ -48,6 +48,8 @@ export class HostKeyRejected extends FleetError {
   readonly code = 'host-key-rejected';
   readonly retryable = false;
 }
+/** What answers proves to be another host than the one that is known. */
+export class HostKeyChanged extends HostKeyRejected {}
 export class NotFound extends FleetError {
   readonly code = 'not-found';
   readonly retryable = false;
@@ -220,6 +222,24 @@ export class SchemaMismatch extends FleetError {
 export class UsageError extends FleetError {
   readonly code = 'usage';
   readonly retryable = false;
+}
+
+/** Asking twice with one key is asking once; this key was used for something else. */
+export class KeyReused extends UsageError {}
+/** One request of several, and why it cannot be filed. */
+export interface BatchRefusal {
+  readonly key: string;
+  readonly cause: FleetError;
+}
+/** Of several requests that were to be filed together some cannot be: none was filed. */
+export class BatchRefused extends NothingToDo {
+  readonly refusals: readonly BatchRefusal[];
+  constructor(refusals: readonly BatchRefusal[]) {
+    const [first] = refusals;
+    const more = refusals.length > 1 ? `, and ${refusals.length - 1} more` : '';
+    super(`nothing was filed: ${first?.cause.message}${more}`);
+    this.refusals = refusals;
+  }
 }
 
 /** One line for logs and pages: the message and those of its causes, outermost first. */

@@ -1,6 +1,8 @@
 import type { MemberRow } from './balancing/members.ts';
 import type { MachineId, ProviderName, SessionId, Slot, Witness } from './ids.ts';
+import type { StandingRung } from './recovery/rung-names.ts';
 import type { Traits } from './traits.ts';
+import type { OrderVerb, Verb } from './verbs.ts';
 
 /**
  * What is known of a machine, as plain data. Times are epoch milliseconds of the database clock
@@ -36,10 +38,9 @@ export type Availability = 'PossiblyUsed' | 'KnownUnused' | 'KnownUsed';
  * Whose tag a device carries: ours and nobody else's, (also) another owner's, or none. The name
  * alone gives no right to anything: whatever is not `ours` is shown and never acted on.
  */
-export type Ownership = 'ours' | 'foreign' | 'untagged';
+export const OWNERSHIPS = ['ours', 'foreign', 'untagged'] as const;
+export type Ownership = (typeof OWNERSHIPS)[number];
 
-export const RUNGS = ['restartingAgent', 'rebooting', 'powerCycling', 'reinstalling'] as const;
-export type Rung = (typeof RUNGS)[number];
 export const HOLD_KINDS = [
   'no-start',
   'no-recover',
@@ -81,7 +82,7 @@ export interface BackoffRow {
 /** The ladder's memory of one episode, and of what was asked of the machine last. */
 export interface LadderRow {
   /** Where the ladder stands; what an operator asked for does not move it. */
-  readonly rung: Rung;
+  readonly rung: StandingRung;
   /** Attempts on this rung; 0: none yet. */
   readonly attempts: number;
   /** No rung starts before; null: at once. */
@@ -89,7 +90,7 @@ export interface LadderRow {
   /** When the last thing was about to be asked for, and not known to be refused or proved since. */
   readonly askedAtMs: number | null;
   /** What that is; null exactly when `askedAtMs` is. */
-  readonly askedRung: Rung | null;
+  readonly askedRung: StandingRung | null;
   /** The order it was for; null: the ladder's own. */
   readonly orderKey: string | null;
   /** The provider's name of the accepted operation. */
@@ -109,30 +110,6 @@ export interface BootTimes {
   readonly reboot: readonly number[];
   readonly reinstall: readonly number[];
 }
-
-/** Things that operators ask for and that are work: a claim, a permit, an attempt. */
-export const ORDER_VERBS = ['restart-agent', 'reboot', 'reinstall'] as const;
-export type OrderVerb = (typeof ORDER_VERBS)[number];
-/** Things that operators ask for and that a daemon does by writing rows. */
-export const DECISION_VERBS = [
-  'hold',
-  'unhold',
-  'quarantine',
-  'release',
-  'deprovision',
-  'install',
-  'cancel-install',
-  'clear-backoff',
-  'withdraw',
-] as const;
-export type DecisionVerb = (typeof DECISION_VERBS)[number];
-/** Things that operators ask of the guard, for the fleet or a provider. */
-export const GUARD_VERBS = ['freeze', 'thaw'] as const;
-export type GuardVerb = (typeof GUARD_VERBS)[number];
-/** Things that operators ask of a pool, at one balancer or all. */
-export const POOL_VERBS = ['pause-pool', 'resume-pool', 'thaw-pool', 'teardown-pool'] as const;
-export type PoolVerb = (typeof POOL_VERBS)[number];
-export type Verb = OrderVerb | DecisionVerb | GuardVerb | PoolVerb;
 
 /**
  * How a machine that serves is to leave its pools: `skip`: nobody waits for the balancers; `force`:
@@ -223,6 +200,11 @@ export interface MachineRow {
     readonly unreached?: number;
   } | null;
   readonly recovery: LadderRow | null;
+  /**
+   * Set when the ladder stands on, or asked for, a rung that this program does not know: which. A
+   * newer one is at it, so `recovery` tells nothing, and the ladder is left as it is.
+   */
+  readonly unknownRung?: string;
   /** How long it took to boot, the latest ones first; none: not measured yet. */
   readonly bootTimes: BootTimes;
   /** What an operator asked to be done to it; at most one is open. Expired ones are left out. */
@@ -300,9 +282,8 @@ export interface PenaltyRow {
 
 export const PROVIDER_HOLD_KINDS = ['throttle', 'quota', 'capacity'] as const;
 /**
- * What must not be asked of a provider for a while. `throttle`: key is the kind of call (`create`,
- * `list`, `destroy`, …). `quota`: key `machines`; no creation while there are `amount` machines or
- * more. `capacity`: key `all`, `group <group>`, or `plan <plan>`.
+ * What must not be asked of a provider for a while. `throttle`: key is the kind of call (`create`, …).
+ * `quota`: key `machines`; none from `amount` on. `capacity`: key `all`, `group <group>`, `plan <plan>`.
  */
 export type ProviderHoldKind = (typeof PROVIDER_HOLD_KINDS)[number];
 /** Kept beyond its end, until a success clears it, so that the next one of its kind lasts longer. */
@@ -339,6 +320,14 @@ export interface HeldSecret {
   read(): string;
 }
 
+/** What switches a machine, where that is a computer of its own. Several machines may share one. */
+export interface Controller {
+  /** The provider's name of it, 1–128 printable characters. */
+  readonly id: string;
+  /** It lets itself be reached and does not answer, for so long that it will not by itself. */
+  readonly hangs: boolean;
+}
+
 /** One entry of a provider's listing: an immutable snapshot. */
 export interface ProviderMachine extends Traits {
   /** Vendor's device id; null for free capacity. */
@@ -354,6 +343,8 @@ export interface ProviderMachine extends Traits {
   readonly failed: boolean;
   readonly status: ProviderStatus | null;
   readonly power: 'on' | 'off' | 'unknown';
+  /** Absent: there is none, or nothing is known of it. */
+  readonly controller?: Controller;
   readonly tags: Readonly<Record<string, string>>;
   /** Free capacity, and all of an inventory that is itself the mark, is `ours`. */
   readonly ownership: Ownership;
@@ -363,6 +354,8 @@ export interface ProviderMachine extends Traits {
   readonly sshPassword?: HeldSecret;
   /** Paid by demand and taken away at will; its capacity is counted apart. */
   readonly spot?: boolean;
+  /** Epoch milliseconds: it was given back, and the provider takes it away then. */
+  readonly leavesAtMs?: number;
   readonly observedAtMs: number;
 }
 

@@ -2,16 +2,9 @@ import { mayServe } from './balancing/members.ts';
 import { barOf, PROCESS_FOR } from './eligibility.ts';
 import type { Circumstances, Refusal } from './eligibility.ts';
 import { slotIdOf, slotOf } from './ids.ts';
-import { ORDER_VERBS } from './machine.ts';
-import type {
-  DrainMode,
-  HoldKind,
-  MachineRow,
-  OrderVerb,
-  PoolVerb,
-  RequestRow,
-  Verb,
-} from './machine.ts';
+import { ORDER_VERBS } from './verbs.ts';
+import type { DrainMode, HoldKind, MachineRow, ProviderHoldKind, RequestRow } from './machine.ts';
+import type { OrderVerb, PoolVerb, Verb } from './verbs.ts';
 
 /** What operators ask for: which requests are to be settled now, and which are work. */
 
@@ -42,8 +35,15 @@ export type Decision =
   /** `fault`: why the image cannot be installed; null: it can. */
   | { readonly verb: 'install'; readonly image: InstallImage; readonly fault: string | null }
   | { readonly verb: 'deprovision'; readonly drain: DrainMode | null }
-  | { readonly verb: 'clear-backoff' | 'cancel-install' | 'withdraw' }
+  | { readonly verb: 'clear-backoff' | 'cancel-install' }
+  /** `order`: only the order of this key; null: whichever there is. */
+  | { readonly verb: 'withdraw'; readonly order: string | null }
   | { readonly verb: 'freeze' | 'thaw' }
+  | {
+      readonly verb: 'clear-provider';
+      readonly hold: ProviderHoldKind | null;
+      readonly shelf: readonly string[];
+    }
   | { readonly verb: PoolVerb; readonly pool: string; readonly balancer: string | null };
 
 /**
@@ -89,10 +89,23 @@ export const dueRequest = (
 
 function isDue(request: RequestRow, row: MachineRow | null, now: Circumstances): boolean {
   const { verb, machineId } = request;
-  if (!isOrder(verb)) return true;
   const named = row?.machineId === machineId ? row : null;
+  if (!isOrder(verb)) return !isLeftToNewer(request, named, now.nowMs);
   return orderRefusal({ ...request, verb }, named, now) !== null;
 }
+
+/**
+ * It would change what the ladder remembers, of which this program cannot read all: a newer one
+ * settles it.
+ */
+export const isLeftToNewer = (
+  { verb, expiresAtMs }: Pick<RequestRow, 'verb' | 'expiresAtMs'>,
+  row: Pick<MachineRow, 'unknownRung'> | null,
+  nowMs: number,
+): boolean =>
+  row?.unknownRung !== undefined &&
+  (verb === 'release' || verb === 'clear-backoff') &&
+  expiresAtMs > nowMs;
 
 /**
  * Why an order can never be carried out as things are, for people; null: it waits for its turn, or
@@ -128,9 +141,10 @@ function drainRefusal({ key }: Pick<RequestRow, 'key'>, row: MachineRow): string
     : null;
 }
 
-/** A machine that is being installed may be rebooted once it runs. */
+/** A machine that is being installed may be rebooted once it runs; a newer program may be about. */
 const mayPass = (bar: Refusal, { provided }: MachineRow): boolean =>
-  bar === 'its provider status does not allow it' && provided?.status === 'Provisioning';
+  bar === 'a newer program recovers it' ||
+  (bar === 'its provider status does not allow it' && provided?.status === 'Provisioning');
 
 function barText(bar: Refusal, row: MachineRow): string {
   if (bar === 'it is quarantined') return `${quarantineText(row)}: release it first`;
@@ -141,6 +155,12 @@ function barText(bar: Refusal, row: MachineRow): string {
 /** Says which machine is not where it was when somebody asked. */
 export const goneText = ({ machineId, provider, slotId }: RequestRow): string =>
   `machine ${machineId} is not on slot ${provider}/${slotId} any more`;
+
+/** Says what keeps a second order of the machine from being filed. */
+export const openOrderText = (
+  machineId: string,
+  { verb, by, reason }: Pick<RequestRow, 'verb' | 'by' | 'reason'>,
+): string => `something is open for machine ${machineId} already (${verb} by ${by}: ${reason})`;
 
 /** For people. */
 export const quarantineText = ({ quarantine }: Pick<MachineRow, 'quarantine'>): string =>

@@ -3,6 +3,7 @@ import type { Circumstances } from './eligibility.ts';
 import {
   EXPIRED,
   goneText,
+  isLeftToNewer,
   isOnSlot,
   isOrder,
   orderRefusal,
@@ -12,18 +13,18 @@ import {
 import type { Decision, InstallImage } from './requests.ts';
 import { poolVerdict } from './balancing/pool-verbs.ts';
 import type { PoolRow } from './balancing/pool-row.ts';
-import { DECISION_VERBS, GUARD_VERBS, ORDER_VERBS, POOL_VERBS, RUNGS } from './machine.ts';
+import { DECISION_VERBS, GUARD_VERBS, ORDER_VERBS, POOL_VERBS, PROVIDER_VERBS } from './verbs.ts';
 import type {
   DrainMode,
   GuardRow,
   HoldKind,
   MachineRow,
-  PoolVerb,
+  ProviderHoldKind,
   RequestRow,
-  Rung,
-  Verb,
 } from './machine.ts';
+import type { PoolVerb, Verb } from './verbs.ts';
 import { RUNG_FACTS } from './recovery/rungs.ts';
+import { RUNGS, type Rung } from './recovery/rung-names.ts';
 
 /** What becomes of a request when it is settled. */
 
@@ -57,6 +58,11 @@ export type Effect =
   | { readonly do: 'deprovision'; readonly drain: DrainMode | null }
   | { readonly do: 'clearBackoff' }
   | { readonly do: 'freeze' | 'thaw' }
+  | {
+      readonly do: 'clearProvider';
+      readonly hold: ProviderHoldKind | null;
+      readonly shelf: readonly string[];
+    }
   /** Of these rows what operators ask of pools is written. */
   | { readonly do: 'changePools'; readonly rows: readonly PoolRow[] }
   | { readonly do: 'install'; readonly generation: bigint; readonly image: InstallImage }
@@ -83,6 +89,7 @@ export const VERBS: readonly Verb[] = [
   ...DECISION_VERBS,
   ...GUARD_VERBS,
   ...POOL_VERBS,
+  ...PROVIDER_VERBS,
 ];
 
 /**
@@ -101,6 +108,7 @@ export function settlementOf(scene: Scene): Settlement | null {
   if (verb !== 'hold' && verb !== 'unhold' && row?.unreadable !== undefined) {
     return refused(row.unreadable);
   }
+  if (isLeftToNewer(request, row, now.nowMs)) return null;
   if (machineId !== null && !isOnSlot(row, request)) return refused(goneText(request));
   return decide(scene);
 }
@@ -142,11 +150,13 @@ function decide(scene: Scene): Settlement {
     case 'clear-backoff':
       return clearBackoff(scene, scene.row!);
     case 'withdraw':
-      return withdraw(request, scene.row!);
+      return withdraw(request, scene.row!, decision.order);
     case 'freeze':
       return freeze(scene);
     case 'thaw':
       return thaw(scene);
+    case 'clear-provider':
+      return clearProvider(decision);
     case 'pause-pool':
     case 'resume-pool':
     case 'thaw-pool':
@@ -323,9 +333,10 @@ function clearBackoff({ request, now }: Scene, row: MachineRow): Settlement {
 }
 
 /** An order whose request was made may be under way: the end of that work settles it. */
-function withdraw({ by, reason }: RequestRow, row: MachineRow): Settlement {
+function withdraw({ by, reason }: RequestRow, row: MachineRow, meant: string | null): Settlement {
   const { order } = row;
   if (order === null) return done('nothing was ordered that waits');
+  if (meant !== null && order.key !== meant) return done('that order does not wait any more');
   const what = `the ${order.verb} that ${order.by} asked for`;
   if (wasAskedFor(row, order.key)) return refused(`${what} is under way`);
   const outcome = `${by} withdrew it: ${reason}`;
@@ -345,6 +356,16 @@ function freeze({ guard }: Scene): Settlement {
 function thaw({ guard }: Scene): Settlement {
   const before = guard?.frozen ? `; it was frozen by ${frozenText(guard)}` : '; it was not frozen';
   return done(`thawed${before}`, { do: 'thaw' });
+}
+
+/** Done twice it is done once: what has ended by itself, or was never so, is ended as well. */
+function clearProvider({ hold: kind, shelf }: Of<'clear-provider'>): Settlement {
+  const parts = [
+    ...(kind === null ? [] : [`holds of kind ${kind} are ended`]),
+    ...(shelf.length === 0 ? [] : [`off the shelf: ${shelf.join(', ')}`]),
+  ];
+  if (parts.length === 0) return refused('it does not say what is to be cleared');
+  return done(parts.join('; '), { do: 'clearProvider', hold: kind, shelf });
 }
 
 function changePools({ request, pools, now }: Scene, decision: Of<PoolVerb>): Settlement {

@@ -1,4 +1,5 @@
-import { QUARANTINE_KINDS, RUNGS } from './machine.ts';
+import { QUARANTINE_KINDS } from './machine.ts';
+import { RUNGS } from './recovery/rung-names.ts';
 
 export const STATES = [
   'Reserved',
@@ -19,7 +20,7 @@ export const SUBSTATES: Readonly<Record<MachineState, readonly string[]>> = {
   Provisioned: ['waiting', 'backingOff', 'installing', 'stopped', 'failed'],
   AgentStarting: ['elsewhere'],
   Running: ['awaitingHeartbeat', 'healthy', 'late', 'silent', 'installingOs'],
-  Recovering: [...RUNGS, 'coolingDown'],
+  Recovering: [...RUNGS, 'coolingDown', 'elsewhere'],
   HandedOver: ['installed'],
   Quarantined: [...QUARANTINE_KINDS, 'missing'],
   Deprovisioning: ['draining', 'deleting', 'cleaning'],
@@ -28,6 +29,21 @@ export const SUBSTATES: Readonly<Record<MachineState, readonly string[]>> = {
 
 /** States that any other may turn into, but for `Released`. */
 export const FROM_ANYWHERE = ['Quarantined', 'Deprovisioning'] as const;
+
+/**
+ * Whether a machine waits for a person: nothing is done about it until somebody decides. What an
+ * operator left alone on purpose is decided.
+ */
+export function needsHuman({
+  state,
+  substate,
+}: {
+  readonly state: string;
+  readonly substate: string;
+}): boolean {
+  if (state === 'Quarantined') return substate !== 'byOperator';
+  return state === 'Provisioned' && substate === 'failed';
+}
 
 /**
  * Which other states may follow a state, besides those of `FROM_ANYWHERE`. The chart, its overview

@@ -30,6 +30,10 @@ export interface Counts {
   readonly activeBackoffs: Readonly<Record<Process, number>>;
 }
 
+/** What is counted by itself: conditions of machines, live work, waits that have not ended. */
+export const STATISTICS_PARTS = ['machines', 'work', 'backoffs'] as const;
+export type StatisticsPart = (typeof STATISTICS_PARTS)[number];
+
 export interface Statistics {
   readonly fleet: Counts;
   /** Machines without hardware are in none of them. */

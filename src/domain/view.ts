@@ -15,15 +15,8 @@ import {
 } from './eligibility.ts';
 import type { Refusal } from './eligibility.ts';
 import type { MachineId, ProviderName, SessionId, Slot } from './ids.ts';
-import type {
-  HoldKind,
-  MachineRow,
-  OrderRow,
-  OrderVerb,
-  Process,
-  Rung,
-  SlotFacts,
-} from './machine.ts';
+import type { HoldKind, MachineRow, OrderRow, Process, SlotFacts } from './machine.ts';
+import type { OrderVerb } from './verbs.ts';
 import { DEFAULT_ESCALATION, type LossPolicy } from './policy.ts';
 import { RUNG_OF } from './recovery/ladder.ts';
 import { dueRequest } from './requests.ts';
@@ -152,7 +145,8 @@ const ASKED_FOR: Readonly<Record<OrderVerb, string>> = {
   reboot: 'a reboot',
   reinstall: 'a reinstallation',
 };
-const orderText = ({ by, verb, reason }: OrderRow): string =>
+/** Who asked for what, and why. */
+export const orderText = ({ by, verb, reason }: OrderRow): string =>
   `${by} asked for ${ASKED_FOR[verb]}: ${reason}`;
 
 /** The same view without next work, where this daemon cannot ask the machine's provider. */
@@ -277,11 +271,11 @@ function atWork(facts: SlotFacts, moment: Moment): Place | null {
   const { row } = facts;
   if (!row) return null;
   if (row.work.some((work) => RECOVERY.includes(work.process))) {
-    return { state: 'Recovering', substate: rungAt(row) };
+    return { state: 'Recovering', substate: rungAt(row), reason: newerText(row) };
   }
   if (row.permit) {
     const may = ladderRefusal(row, facts.holds, moment);
-    const reason = lastCause(row, RECOVERY) ?? 'between two attempts';
+    const reason = newerText(row) ?? lastCause(row, RECOVERY) ?? 'between two attempts';
     const next = may === null ? 'recovery' : null;
     return { state: 'Recovering', substate: 'coolingDown', reason, next };
   }
@@ -299,12 +293,16 @@ const ladderRefusal = (
 ) => recoveryRefusal({ ...row, order: null }, holds, nowMs, loss);
 
 /** The rung that is being tried: what was asked for last, else where the ladder stands or begins. */
-function rungAt({ work, recovery, order, agentStarted }: MachineRow): Rung {
+function rungAt({ work, recovery, order, agentStarted, unknownRung }: MachineRow) {
+  if (unknownRung !== undefined) return 'elsewhere';
   if (work.some(({ process }) => process === 'ShepherdReinstall')) return 'reinstalling';
   if (recovery?.askedRung) return recovery.askedRung;
   if (order) return RUNG_OF[order.verb];
   return recovery?.rung ?? (agentStarted ? 'restartingAgent' : 'rebooting');
 }
+
+const newerText = ({ unknownRung }: MachineRow): string | null =>
+  unknownRung === undefined ? null : `a newer program recovers it, on its rung ${unknownRung}`;
 
 function started(facts: SlotFacts, { nowMs, loss }: Moment): Place | null {
   const { row } = facts;

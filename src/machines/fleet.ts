@@ -20,6 +20,8 @@ export type FleetEvent =
   | { readonly type: 'guard.nudged' }
   /** A service broke in the middle; everything is rebuilt. */
   | { readonly type: 'service.crashed'; readonly error: unknown }
+  /** Does the supervisor take turns at all? Nothing follows from it. */
+  | { readonly type: 'fleet.watched' }
   /** Stop claiming, finish or cancel what is under way, close the session. */
   | { readonly type: 'fleet.stop' };
 

@@ -1,5 +1,4 @@
 import { setup } from 'xstate';
-import type { Rung } from '../domain/machine.ts';
 import { promiseService } from './services.ts';
 import {
   beginTask,
@@ -15,6 +14,7 @@ import {
   thenDone,
   type Job,
 } from './task.ts';
+import type { Rung } from '../domain/recovery/rung-names.ts';
 
 /** On which rung of the ladder the task goes on. */
 export interface OnRung {
@@ -27,6 +27,12 @@ const rungIs = <const Of extends Rung>(rung: Of) => ({
     params: ({ event }: { event: { output: OnRung } }) => ({ is: event.output.rung, rung }),
   },
 });
+
+/** The rung that a hanging controller was in the way of. */
+const beyondReset = [
+  { ...rungIs('rebooting'), target: '#recovery.rebooting' },
+  { target: '#recovery.powerCycling' },
+] as const;
 
 /** Whatever ends a power cycle half-way, the machine is not left switched off. */
 const elseRestorePower = {
@@ -48,6 +54,8 @@ export const recovery = setup({
     claimRecovery: promiseService<OnRung, Job>('claimRecovery'),
     reachAgent: promiseService<OnRung, Job>('reachAgent'),
     stopAgent: promiseService<void, Job>('stopAgent'),
+    askReset: promiseService<OnRung, Job>('askReset'),
+    awaitController: promiseService<OnRung, Job>('awaitController'),
     askReboot: promiseService<void, Job>('askReboot'),
     switchOff: promiseService<void, Job>('switchOff'),
     awaitOff: promiseService<void, Job>('awaitOff'),
@@ -76,6 +84,7 @@ export const recovery = setup({
         onDone: [
           { ...rungIs('restartingAgent'), target: 'restartingAgent' },
           { ...rungIs('rebooting'), target: 'rebooting' },
+          { ...rungIs('resettingBmc'), target: 'resettingBmc' },
           { ...rungIs('powerCycling'), target: 'powerCycling' },
           { target: 'reinstalling' },
         ],
@@ -95,6 +104,7 @@ export const recovery = setup({
             onDone: [
               { ...rungIs('restartingAgent'), target: 'stopping' },
               { ...rungIs('rebooting'), target: '#recovery.rebooting' },
+              { ...rungIs('resettingBmc'), target: '#recovery.resettingBmc' },
               { target: '#recovery.powerCycling' },
             ],
             onError: elseGiveUp,
@@ -133,6 +143,33 @@ export const recovery = setup({
             src: 'awaitBoot',
             input: jobOf,
             onDone: { target: '#recovery.recording' },
+            onError: elseGiveUp,
+          },
+        },
+      },
+    },
+    resettingBmc: {
+      description: 'What switches the machine hangs: it is restarted, and the machine runs on.',
+      initial: 'asking',
+      states: {
+        asking: {
+          description: 'Notes the request in the BMDB, then asks the provider once, if it may be.',
+          invoke: {
+            id: 'askReset',
+            src: 'askReset',
+            input: jobOf,
+            onDone: [{ ...rungIs('resettingBmc'), target: 'awaitingController' }, ...beyondReset],
+            onError: elseGiveUp,
+          },
+        },
+        awaitingController: {
+          description:
+            'Polls until the controller answers; then goes on: nothing is recovered yet.',
+          invoke: {
+            id: 'awaitController',
+            src: 'awaitController',
+            input: jobOf,
+            onDone: [...beyondReset],
             onError: elseGiveUp,
           },
         },

@@ -67,7 +67,8 @@ export function follow(machine: MachineRef, onChange: () => void): () => void {
 /** Whoever supervises the actor hears of its crash. */
 const ignore = () => undefined;
 
-function taskOf({ value, children }: MachineSnapshot): AnyActorRef | undefined {
+/** The actor of the task that works on the machine. */
+export function taskOf({ value, children }: MachineSnapshot): AnyActorRef | undefined {
   const state = stateIn(value);
   return state === null ? undefined : children[TASKS[state] ?? ''];
 }

@@ -17,11 +17,13 @@ import type { Surroundings } from './secret.ts';
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
+  /** Name of a socket that the service manager holds and passes on; where it is bound we are not told. */
+  readonly socket?: string;
 }
 
-/** A value as a message repeats it. */
+/** A value as a message repeats it: without the name and password that an URL may hold. */
 export const show = (value: unknown): string => {
-  const text = JSON.stringify(value) ?? String(value);
+  const text = (JSON.stringify(value) ?? String(value)).replace(/:\/\/.*@/, '://…@');
   return text.length > 60 ? `${text.slice(0, 57)}…` : text;
 };
 
@@ -124,9 +126,13 @@ export const endpoint = (meaning: string) =>
     error: (issue) => `is ${show(issue.input)}; give a port up to 65535`,
   });
 
-/** `host:port`, `:port` for every interface; port 0 lets the system choose. */
+/**
+ * `host:port`, `:port` for every interface; port 0 lets the system choose. `systemd:<name>` is a socket that
+ * somebody else bound: since nobody here knows where, it counts as open to every interface.
+ */
 export const listen = (meaning: string) => {
-  const type = 'an address host:port, or :port for every interface';
+  const type =
+    'an address host:port, :port for every interface, or systemd:<name> of a socket unit';
   return z
     .string({ error: wants(type, meaning) })
     .transform(
@@ -136,8 +142,10 @@ export const listen = (meaning: string) => {
     .meta({ type: 'host:port', description: meaning });
 };
 
-/** Reads `host:port`, `:port`, `[v6]:port`; null when it is none of them. */
+/** Reads `host:port`, `:port`, `[v6]:port`, `systemd:<name>`; null when it is none of them. */
 export function parseListenAddress(value: string): ListenAddress | null {
+  const [, socket] = /^systemd:([\w.-]{1,255})$/.exec(value) ?? [];
+  if (socket !== undefined) return Object.freeze({ host: '', port: 0, socket });
   const parts = /^(?:\[([^\]]+)\]|([^\s:[\]]*)):(\d{1,5})$/.exec(value);
   if (!parts || Number(parts[3]) > 65_535) return null;
   if (parts[1] !== undefined && isIP(parts[1]) !== 6) return null;
@@ -228,9 +236,9 @@ export const script = (meaning: string, bytesMax: number, around: Surroundings) 
     .meta({ type: 'shell lines or file:<path>', description: meaning });
 };
 
-/** `${NAME}` or `file:<path>`; a value written out in the configuration is refused. */
+/** `${NAME}`, `file:<path>` or `credential:<name>`; a value written out in the configuration is refused. */
 export const secret = (meaning: string, around: Surroundings) => {
-  const type = 'a reference, ${NAME} or file:<path>';
+  const type = 'a reference, ${NAME}, file:<path> or credential:<name>';
   return z
     .string({ error: wantsUnseen(type, meaning) })
     .transform((value, context) =>

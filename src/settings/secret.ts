@@ -17,7 +17,7 @@ export interface Surroundings {
  * as JSON it is its reference.
  */
 export interface Secret {
-  /** As written in the configuration: `${NAME}`, `file:<path>`, or a text around references. */
+  /** As written in the configuration: `${NAME}`, `file:<path>`, `credential:<name>`, or a text around references. */
   readonly reference: string;
   /**
    * Looks the reference up again, so that a rotated token is found without a restart.
@@ -32,15 +32,17 @@ const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
 /** True for a text that is one reference and nothing else. */
 export const isReference = (text: string): boolean =>
-  text.startsWith('file:') || /^\$\{[A-Za-z_][A-Za-z0-9_]*\}$/.test(text);
+  /^(file|credential):/.test(text) || /^\$\{[A-Za-z_][A-Za-z0-9_]*\}$/.test(text);
 
 /**
  * Makes a secret of a text with references and looks it up once.
  * @throws {UsageError} saying which reference leads nowhere, and never a value.
  */
 export function createSecret(text: string, around: Surroundings): Secret {
-  const read = () =>
-    text.startsWith('file:') ? readSecretFile(text, around) : expand(text, around);
+  const read = () => {
+    if (text.startsWith('credential:')) return readCredential(text, around);
+    return text.startsWith('file:') ? readSecretFile(text, around) : expand(text, around);
+  };
   read();
   return Object.freeze({ reference: text, read, toString: () => text, toJSON: () => text });
 }
@@ -82,6 +84,28 @@ function expand(text: string, { env }: Surroundings): string {
 function readSecretFile(reference: string, { baseDirectory }: Surroundings): string {
   const path = resolve(baseDirectory, reference.slice('file:'.length));
   const value = readPrivately(path, reference).trimEnd();
+  if (value === '') throw new UsageError(`refers to ${reference}, which is empty; write it there`);
+  return value;
+}
+
+/** A name as systemd allows it; no path. */
+const CREDENTIAL = /^credential:([A-Za-z0-9_][A-Za-z0-9_.-]*)$/;
+
+/**
+ * What the service manager passes to the unit, by LoadCredential= or SetCredential=. Who may read it is
+ * its business: it lies in a directory for this unit alone, with an access list that modes do not show.
+ */
+function readCredential(reference: string, { env }: Surroundings): string {
+  const [, name] = CREDENTIAL.exec(reference) ?? [];
+  if (name === undefined) throw new UsageError(`is ${reference}; give credential: and a name`);
+  const directory = env['CREDENTIALS_DIRECTORY'];
+  if (directory === undefined || directory === '') {
+    throw new UsageError(
+      `refers to ${reference}, and no credentials were passed; ` +
+        `give the unit LoadCredential=${name}:<path>`,
+    );
+  }
+  const value = readText(resolve(directory, name), reference).trimEnd();
   if (value === '') throw new UsageError(`refers to ${reference}, which is empty; write it there`);
   return value;
 }

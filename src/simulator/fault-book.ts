@@ -52,12 +52,14 @@ export interface FaultBook<Match extends RuleMatch, Effect extends Typed, Subjec
   clear(): void;
   /**
    * The effects of the given types that hit this occasion, in the order of the rules' creation.
-   * Counts it; `fits` narrows down before counting.
+   * Counts it; `fits` narrows down before counting. `happens` is asked last of all: what it denies
+   * was seen, and did not happen.
    */
   strike<T extends Effect['type']>(
     types: readonly T[],
     subject: Subject,
     fits?: (effect: EffectIn<Effect, T>) => boolean,
+    happens?: (strike: Strike<EffectIn<Effect, T>>) => boolean,
   ): Strike<EffectIn<Effect, T>>[];
   /** As `strike`, but only the first rule that hits; later ones do not count the occasion. */
   strikeOne<T extends Effect['type']>(
@@ -87,7 +89,7 @@ export function createFaultBook<
   Effect extends Typed,
   Subject extends RuleSubject,
 >({ store, chance, changed, once }: BookDeps<Match, Effect>): FaultBook<Match, Effect, Subject> {
-  const hits = (rule: Rule<Match, Effect>): boolean => {
+  const hits = (rule: Rule<Match, Effect>, happens: () => boolean): boolean => {
     rule.seen++;
     changed();
     const { nth, every, probability } = rule.match;
@@ -95,6 +97,7 @@ export function createFaultBook<
     if (nth !== undefined && rule.seen !== nth) return false;
     if (every !== undefined && rule.seen % every !== 0) return false;
     if (probability !== undefined && chance.next() >= probability) return false;
+    if (!happens()) return false;
     rule.applied++;
     return true;
   };
@@ -102,11 +105,14 @@ export function createFaultBook<
     types: readonly T[],
     subject: Subject,
     fits: (effect: EffectIn<Effect, T>) => boolean = () => true,
+    happens: (strike: Strike<EffectIn<Effect, T>>) => boolean = () => true,
   ): Generator<Strike<EffectIn<Effect, T>>, undefined> {
     for (const rule of store.faults) {
       if (!(types as readonly string[]).includes(rule.effect.type)) continue;
       const effect = rule.effect as EffectIn<Effect, T>;
-      if (matches(rule.match, subject) && fits(effect) && hits(rule)) yield { id: rule.id, effect };
+      const strike = { id: rule.id, effect };
+      if (!matches(rule.match, subject) || !fits(effect)) continue;
+      if (hits(rule, () => happens(strike))) yield strike;
     }
     return undefined;
   }
@@ -136,7 +142,7 @@ export function createFaultBook<
       store.faults = [];
       changed();
     },
-    strike: (types, subject, fits) => [...strikes(types, subject, fits)],
+    strike: (types, subject, fits, happens) => [...strikes(types, subject, fits, happens)],
     strikeOne: (types, subject, fits) => strikes(types, subject, fits).next().value,
   };
 }

@@ -1,5 +1,5 @@
 /**
- * How Fakequinix moves the simulated machines behind its devices. Without hooks its devices are
+ * How an emulator moves the simulated machines behind its devices. Without hooks its devices are
  * paper only. Calls for one device come one after another; an error is logged and changes nothing.
  */
 export interface MachineHooks {
@@ -27,6 +27,11 @@ export interface SimulatedDevice {
   readonly hostname: string;
   /** `authorized_keys` lines that let in. */
   readonly authorizedKeys: readonly string[];
-  /** What the first boot of an installation reads; a script when it begins with `#!`. */
+  /**
+   * What the first boot of an installation reads: a script when it begins with `#!`, a configuration of
+   * cloud-init when it begins with `#cloud-config`.
+   */
   readonly userdata?: string | null;
+  /** Who may log in. Default: root. */
+  readonly user?: string;
 }

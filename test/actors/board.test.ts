@@ -131,10 +131,12 @@ describe('the numbers', () => {
     show(1, viewAt('Quarantined', 'needsHuman'));
     show(2, viewAt('Quarantined', 'conflict'));
     show(3, viewAt('Running', 'healthy'));
-    rests(3, viewAt('Quarantined', 'needsHuman'));
-    expect(board.needHuman()).toBe(2);
+    rests(3, viewAt('Provisioned', 'failed'));
+    show(4, viewAt('Quarantined', 'byOperator'));
+    expect(board.needHuman()).toBe(3);
     rests(3, viewAt('Running', 'healthy'));
     board.onVanished(rack(1));
+    board.onVanished(rack(2));
     expect(board.needHuman()).toBe(0);
   });
 

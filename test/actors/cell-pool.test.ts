@@ -1,12 +1,14 @@
 import { createActor, fromPromise, setup, type ActorRefFrom } from 'xstate';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { cellPool, type CellPoolOptions } from '../../src/actors/cell-pool.ts';
+import { createMachineFinder } from '../../src/actors/machine-finder.ts';
 import type { Shown } from '../../src/machines/shown.ts';
 import { machineId, slot, type Slot } from '../../src/domain/ids.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import { CELL_CAPACITY, cell } from '../../src/machines/cell.ts';
 import type { FleetEvent, SlotNews } from '../../src/machines/fleet.ts';
 import { lifecycle } from '../../src/machines/lifecycle.ts';
+import { liveIn } from '../../src/machines/live.ts';
 import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
 import { viewAt } from '../support/views.ts';
 import {
@@ -317,4 +319,28 @@ test('a stop ends all machines and drops their work', async () => {
     all: [],
     dropped: [rack(1), rack(2)],
   });
+});
+
+test('an actor at rest that does not believe its rows is told once, and is found by who looks', async () => {
+  pool.stop();
+  const apart: string[] = [];
+  const finder = createMachineFinder();
+  const deaf = lifecycle.provide({ guards: { shows: () => false, unchanged: () => true } });
+  options = {
+    finder,
+    onMismatch: ({ slot, state }) => apart.push(`${slot} ${state}`),
+    createCell: () => cell.provide({ actors: { lifecycle: deaf } }),
+  };
+  pool = start();
+  pool.tell(healthy(rack(1)), healthy(rack(2)));
+  expect(apart).toEqual([]);
+  const gone = seen(rack(1), viewAt('HandedOver', 'installed'));
+  pool.tell(gone, gone);
+  expect(apart).toEqual([`${rack(1)} HandedOver`]);
+  expect(liveIn(finder.find(rack(1))!.getSnapshot())).toEqual({
+    life: 'Running.resting',
+    requests: 'idle',
+    task: null,
+  });
+  expect(finder.find(rack(9))).toBeUndefined();
 });

@@ -1,7 +1,7 @@
 import type { AnyActorRef, InspectionEvent } from 'xstate';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { RequestedThing } from '../../src/adapters/bmdb/port.ts';
-import type { Provider } from '../../src/adapters/provider/port.ts';
+import type { DriverMachine, Provider } from '../../src/adapters/provider/port.ts';
 import { providerName, slotIdOf, type Slot } from '../../src/domain/ids.ts';
 import { deprovision } from '../../src/machines/deprovision.ts';
 import { lifecycle } from '../../src/machines/lifecycle.ts';
@@ -99,6 +99,7 @@ const SCENARIOS: readonly Scenario[] = [
       host().unreachable = true;
     },
   },
+  behindAHungController(),
 ];
 
 /** The provider never tells whether a machine is on. */
@@ -106,6 +107,44 @@ function powerUnknown(driven: Provider): Provider {
   return {
     ...driven,
     getMachine: async (...about) => ({ ...(await driven.getMachine(...about)), power: 'unknown' }),
+  };
+}
+
+/** What switches it hangs too, and answers again as soon as it was restarted. */
+function behindAHungController(): Scenario {
+  let hanging: string | null = null;
+  const shown = (machine: DriverMachine): DriverMachine => {
+    const hangs = machine.reservationId === hanging;
+    const controller = { id: `controller-of-${machine.reservationId}`, hangs };
+    return { ...machine, controller, ...(hangs && { power: 'unknown' }) };
+  };
+  const driven = (real: Provider): Provider => {
+    hanging = null;
+    return {
+      ...real,
+      capabilities: { ...real.capabilities, resetController: true },
+      listMachines: async (...about) => {
+        const listing = await real.listMachines(...about);
+        return { ...listing, machines: listing.machines.map(shown) };
+      },
+      getMachine: async (...about) => shown(await real.getMachine(...about)),
+      async resetController(id, options) {
+        options.requireOurs(shown(await real.getMachine(id, options)));
+        await options.beforeSending?.();
+        hanging = null;
+        return { operationRef: 'reset' };
+      },
+    };
+  };
+  return {
+    name: 'hangs behind a controller that hangs',
+    options: { ...POWER_CYCLES_FIRST, driven },
+    play({ victim, host }) {
+      host().killAgent();
+      host().unreachable = true;
+      hanging = slotIdOf(victim);
+    },
+    heal: () => (hanging = null),
   };
 }
 

@@ -3,7 +3,7 @@ import type { BmdbSession, Work } from '../../src/adapters/bmdb/port.ts';
 import type { ShellSession } from '../../src/adapters/ssh/port.ts';
 import { createFault, EFFECTS, type Fault } from '../support/fault-battery.ts';
 import { slotIdOf } from '../../src/domain/ids.ts';
-import type { Rung } from '../../src/domain/machine.ts';
+import { type OrderVerb } from '../../src/domain/verbs.ts';
 import { ladderRow, PROVIDER } from '../support/facts.ts';
 import {
   createSmallWorld,
@@ -11,6 +11,7 @@ import {
   type SmallWorldOptions,
 } from '../support/small-world.ts';
 import { advance, settled } from '../doubles/simulated-clock.ts';
+import type { StandingRung } from '../../src/domain/recovery/rung-names.ts';
 
 const MINUTE = 60_000;
 
@@ -89,7 +90,7 @@ const STEPS = {
   reinstall: ['claim', 'note', 'reinstallMachine', 'getMachine', 'connect', 'execute', 'finish'],
 };
 /** On which rung the machine is, when it falls silent. */
-const RUNG_OF: Readonly<Record<string, Rung>> = {
+const RUNG_OF: Readonly<Record<string, StandingRung>> = {
   restartAgent: 'restartingAgent',
   reboot: 'rebooting',
   powerCycle: 'powerCycling',
@@ -97,7 +98,7 @@ const RUNG_OF: Readonly<Record<string, Rung>> = {
 };
 
 /** The agent is dead; but for the mildest rung its machine too, until it boots. */
-function fallSilent(rung: Rung) {
+function fallSilent(rung: StandingRung) {
   const [machine] = world.bmdb.tables.machines.values();
   const recovery = rung === 'restartingAgent' || rung === 'rebooting' ? null : ladderRow({ rung });
   machine!.row = { ...machine!.row, recovery };
@@ -107,11 +108,11 @@ function fallSilent(rung: Rung) {
   }
 }
 
-function askToDeprovision(): Promise<unknown> {
+function askTo(verb: 'deprovision' | OrderVerb): Promise<unknown> {
   const [view] = world.views.values();
   const { slot, machineId } = view!;
   const target = { provider: PROVIDER, slotId: slotIdOf(slot), machineId };
-  const what = { verb: 'deprovision', target } as const;
+  const what = verb === 'reboot' ? { verb, target, force: false } : { verb, target };
   return world.bmdb.requests.file({ key: 'ann-1', by: 'ann', reason: 'test', what });
 }
 const cases = Object.entries(STEPS).flatMap(([task, steps]) =>
@@ -168,7 +169,7 @@ describe('one fault at each step, and the machine runs in the end', () => {
     if (task !== 'provision') fault.arm(step, effect);
     const [before] = world.bmdb.tables.machines.keys();
     const { tables } = world.bmdb;
-    if (task === 'deprovision') await askToDeprovision();
+    if (task === 'deprovision') await askTo('deprovision');
     await advance(world.clock, 6 * MINUTE);
     await untilRunning(90 * MINUTE);
     expect(fault.struck).toBe(true);
@@ -177,6 +178,23 @@ describe('one fault at each step, and the machine runs in the end', () => {
     if (task === 'deprovision') expect(tables.machines.has(before!), 'it is another').toBe(false);
   });
 });
+
+test.each(['restart-agent', 'reboot', 'reinstall'] as const)(
+  '%s: what an operator ordered is done, though the database was away when it was to be noted',
+  async (verb) => {
+    const fault = createFault();
+    await begin(fault);
+    await untilRunning(20 * MINUTE);
+    fault.arm('note', 'fails before');
+    await askTo(verb);
+    await advance(world.clock, 6 * MINUTE);
+    await untilRunning(90 * MINUTE);
+    expect(fault.struck).toBe(true);
+    expectOrder();
+    const read = world.bmdb.requests.read(['ann-1'], new AbortController().signal);
+    expect(await read).toMatchObject([{ state: 'done' }]);
+  },
+);
 
 describe('a failure that cannot be recorded', () => {
   test.each(['fails before', 'fails after'] as const)('fail: %s', async (effect) => {

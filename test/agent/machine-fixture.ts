@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { readAll } from '../../src/agent/takeover.ts';
+import { feed } from '../support/feed.ts';
 import { PATIENCE } from '../support/patience.ts';
 
 /** A directory that plays a machine's disk, with the agent on it. */
@@ -82,7 +83,7 @@ export function createTestMachine(
   };
   const run = async (stdin: Uint8Array, more: Record<string, string> = {}) => {
     const child = start(more);
-    child.stdin.end(stdin);
+    feed(child, stdin);
     const [stdout, stderr, [code]] = await Promise.all([
       readAll(child.stdout as AsyncIterable<Uint8Array>),
       readAll(child.stderr as AsyncIterable<Uint8Array>),
@@ -100,7 +101,7 @@ export function createTestMachine(
       const child = start();
       onTestFinished(() => void child.kill('SIGKILL'));
       child.stdout.destroy();
-      child.stdin.end(stdin);
+      feed(child, stdin);
       const [stderr, [code]] = await Promise.all([
         readAll(child.stderr as AsyncIterable<Uint8Array>),
         once(child, 'close') as Promise<[number | null]>,

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTakeoverProtocol } from '../../src/adapters/agents/takeover-protocol.ts';
 import { readAll } from '../../src/agent/takeover.ts';
 import { machineId } from '../../src/domain/ids.ts';
+import { feed } from '../support/feed.ts';
 import { BEHAVIOURS } from '../support/test-agent/answer.ts';
 import type { Behaviour } from '../support/test-agent/answer.ts';
 import { buildTestAgent } from '../support/test-agent/program.ts';
@@ -29,7 +30,7 @@ describe('test agent', () => {
     const path = join(directory, `agent-${randomUUID()}`);
     writeFileSync(path, await buildTestAgent(behaviour), { mode: 0o755 });
     const child = spawn(path, args, { env: {} });
-    child.stdin.end(input);
+    feed(child, input);
     return child;
   };
   const run = async (...args: Parameters<typeof start>) => {

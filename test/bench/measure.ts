@@ -1,4 +1,6 @@
 import { performance } from 'node:perf_hooks';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 
 export interface Measurement {
   readonly perSecond: number;
@@ -42,6 +44,15 @@ export async function measureRate(options: RateOptions): Promise<Measurement> {
   await Promise.all(Array.from({ length: options.callers }, (_, caller) => loop(caller)));
   if (endMs <= fromMs) throw new Error('nothing was left to do before the warm-up was over');
   return { perSecond: (latenciesMs.length * 1_000) / (endMs - fromMs), latenciesMs };
+}
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+/** Bytes of the heap that are in use after a collection. */
+export function heapInUse(): number {
+  collectGarbage();
+  return process.memoryUsage().heapUsed;
 }
 
 /** The value below which the share (0 to 1) of the values lies. @throws when there are none. */

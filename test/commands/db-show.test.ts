@@ -25,6 +25,7 @@ beforeAll(async () => {
   await addMachines();
 });
 afterAll(async () => {
+  vi.unstubAllEnvs();
   await server.stop();
   rmSync(dir, { recursive: true, force: true });
 });

@@ -1,16 +1,12 @@
 import { expect, test } from 'vitest';
-import { givingBackText } from '../../src/commands/machine/verb.ts';
 import type { Config } from '../../src/config.ts';
-import { providerName } from '../../src/domain/ids.ts';
+import { givingBackOf } from '../../src/config/giving-back.ts';
+import { givingBackText } from '../../src/domain/filing/loss.ts';
 
 const config = {
   providers: { rack: { driver: 'static' }, metal: { driver: 'equinix' } },
 } as unknown as Pick<Config, 'providers'>;
-const of = (...names: string[]) =>
-  givingBackText(
-    names.map((name) => ({ provider: providerName(name) })),
-    config,
-  );
+const of = (...names: string[]) => givingBackText(names, givingBackOf(config));
 
 test('C3: the prompt says what really happens to machines of this provider', () => {
   expect(of('metal')).toBe('the device is deleted, with everything on its disks');

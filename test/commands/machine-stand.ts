@@ -8,8 +8,8 @@ import {
 } from '../doubles/simulated-clock.ts';
 import type { Means, Told } from '../../src/commands/machine/command.ts';
 import { runVerb, type VerbOptions } from '../../src/commands/machine/verb.ts';
-import type { Wish } from '../../src/commands/machine/verbs.ts';
-import type { Selector } from '../../src/commands/machine/selection.ts';
+import type { Wish } from '../../src/domain/filing/verbs.ts';
+import type { Selector } from '../../src/domain/filing/selection.ts';
 import { machineId, type MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { DEFAULT_LADDER } from '../../src/domain/recovery/ladder.ts';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { NotFound, Unreachable, UsageError } from '../../src/domain/errors.ts';
-import type { Wish } from '../../src/commands/machine/verbs.ts';
+import type { Wish } from '../../src/domain/filing/verbs.ts';
 import { idOf, machineStand, slotName, type MachineStand } from './machine-stand.ts';
 
 let s: MachineStand;

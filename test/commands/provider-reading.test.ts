@@ -6,14 +6,16 @@ import { createPgBmdb } from '../../src/adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
-import { clear, type ClearOptions } from '../../src/commands/provider/clear.ts';
 import type { ReadOptions } from '../../src/commands/provider/open-providers.ts';
 import { plan } from '../../src/commands/provider/plan.ts';
 import { providerStatus } from '../../src/commands/provider/status.ts';
 import { sweep } from '../../src/commands/provider/sweep.ts';
 import { loadOrCreateSshKey } from '../../src/adapters/ssh/key-file.ts';
 import { createManualClock } from '../../src/simulator/fakequinix/time/clock.ts';
-import { NotFound, UsageError } from '../../src/domain/errors.ts';
+import { loadConfig } from '../../src/config.ts';
+import { openDatabaseDoor } from '../../src/commands/remote/database-door.ts';
+import { UsageError } from '../../src/domain/errors.ts';
+import { runThrough } from './remote/both-doors.ts';
 import { providerName } from '../../src/domain/ids.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { startFakequinix } from '../../src/simulator/fakequinix/fakequinix.ts';
@@ -187,6 +189,33 @@ test('a hold that has ended is not shown as one in force', async () => {
   expect(providers[0].holds).toMatchObject([{ what: 'throttle list', cause: 'it is too much' }]);
 });
 
+test('records of providers that are not configured are told, and stay', async () => {
+  const run = (change: object = {}) =>
+    sweep({
+      ...{ file, json: false, remove: false, version: 'test' },
+      signal: AbortSignal.timeout(30_000),
+      ...change,
+    });
+  expect(await run()).toBe('there are no records of providers that are not configured');
+  await server.sql.query(
+    `INSERT INTO provider_records (provider, key, value, version)
+     VALUES ('metal', 'a', '1', 'v'), ('old-rack', 'a', '1', 'v'), ('old-rack', 'b', '1', 'v'),
+       ('barn', 'a', '1', 'v')`,
+  );
+  const told = await run();
+  expect(told.split('\n').slice(1, -1)).toEqual(['  barn      1', '  old-rack  2']);
+  expect(told).not.toContain('metal');
+  expect(JSON.parse(await run({ json: true }))).toEqual({
+    unconfigured: [
+      { provider: 'barn', records: 1 },
+      { provider: 'old-rack', records: 2 },
+    ],
+  });
+  await expect(run({ remove: true })).rejects.toThrow('--remove is for one provider; name it');
+  const { rows } = await server.sql.query('SELECT 1 FROM provider_records');
+  expect(rows).toHaveLength(4);
+});
+
 describe('leftovers', () => {
   const sweeping = { file, provider: 'metal', json: false, remove: false, version: 'test' };
   const run = (change: object = {}) =>
@@ -288,34 +317,50 @@ test('A8: the status tells since when and why a provider cannot be listed', asyn
   await session.close();
 });
 
+let keys = 0;
+/** Through the door of the database; a request is filed, and daemons carry it out. */
+async function asked(...args: string[]) {
+  const config = loadConfig({ file, env: process.env });
+  const around = { bmdb, config, clock: systemClock, random: systemRandom };
+  const door = openDatabaseDoor({ ...around, by: 'ann', version: 'test', where: file });
+  const still = { monotonic: systemClock.monotonic, sleep: async () => undefined };
+  const means = { door, ...still, keysUsed: (keys += 10) };
+  try {
+    return await runThrough(means, ['provider', ...args]);
+  } finally {
+    await door.close();
+  }
+}
+const filed = () => bmdb.requests.list({ limit: 100 }, AbortSignal.timeout(5_000));
+
 test('slots leave the shelf by name, or all of them with their number', async () => {
   const shelve = (slotId: string) =>
     server.sql.query(`INSERT INTO provider_holds (provider, kind, key, until, cause)
       VALUES ('metal', 'penalty', '${slotId}', now() + interval '1 hour', 'refused')`);
   for (const slotId of ['a', 'b', 'c']) await shelve(slotId);
-  const run = (change: Partial<ClearOptions>) =>
-    clear({ ...reading(), provider: 'metal', slots: [], allSlots: false, ...change });
-  const left = async () =>
-    (await bmdb.scan(AbortSignal.timeout(5_000))).penalties.map(({ slotId }) => slotId).toSorted();
-
-  await expect(run({})).rejects.toBeInstanceOf(UsageError);
-  await expect(run({ slots: ['a', 'z'] })).rejects.toBeInstanceOf(NotFound);
-  await expect(run({ allSlots: true })).rejects.toThrow('confirm with --expect-count 3');
-  await expect(run({ allSlots: true, expectCount: 2 })).rejects.toThrow('not 2; nothing was done');
-  expect(await left()).toEqual(['a', 'b', 'c']);
-  expect(await run({ slots: ['a'] })).toBe('1 slots of metal are off the shelf');
-  expect(await left()).toEqual(['b', 'c']);
-  await run({ allSlots: true, expectCount: 2 });
-  expect(await left()).toEqual([]);
-  await expect(run({ slots: ['b'], provider: 'nobody' })).rejects.toBeInstanceOf(UsageError);
+  const clear = (...args: string[]) => asked('clear', ...args, '--wait', '0s');
+  const refused = async (code: number, says: string, ...args: string[]) =>
+    expect(await clear(...args), args.join(' ')).toMatchObject({
+      ...{ code, stdout: '', stderr: expect.stringContaining(says) },
+    });
+  await refused(2, 'say what: slots by their ids', 'metal');
+  await refused(1, 'z: not on the shelf of metal; nothing was done', 'metal', 'a', 'z');
+  await refused(2, 'confirm with --expect-count 3', 'metal', '--all-slots');
+  await refused(2, 'not 2; nothing was done', 'metal', '--all-slots', '--expect-count', '2');
+  await refused(1, 'no provider is named nobody; there is metal', 'nobody', 'b');
+  expect(await filed()).toEqual([]);
+  expect(await clear('metal', 'a')).toMatchObject({
+    ...{ code: 0, stdout: expect.stringMatching(/^clear-provider metal: filed/) },
+  });
+  expect((await asked('status', 'metal')).stdout).toMatch(/on the shelf:\n +metal\/a +until/);
+  const all = await clear('metal', '--all-slots', '--expect-count', '3');
+  expect(all).toMatchObject({ code: 0 });
+  expect(await filed()).toHaveLength(2);
 });
 
-test('holds of a kind are ended before their time', async () => {
-  const hold = { provider: METAL, forMs: 60_000, level: 1, cause: 'c' } as const;
-  await bmdb.providerHolds.impose({ ...hold, kind: 'throttle', key: 'create' });
-  await bmdb.providerHolds.impose({ ...hold, kind: 'quota', key: 'machines', amount: 3 });
-  const options = { ...reading(), provider: 'metal', slots: [], allSlots: false } as const;
-  expect(await clear({ ...options, hold: 'throttle' })).toContain('1 holds');
-  const { providerHolds } = await bmdb.scan(AbortSignal.timeout(5_000));
-  expect(providerHolds.map(({ kind }) => kind)).toEqual(['quota']);
+test('holds of a kind are asked to be ended', async () => {
+  expect(await asked('clear', 'metal', '--hold', 'throttle', '--wait', '0s')).toMatchObject({
+    code: 0,
+  });
+  expect(await filed()).toMatchObject([{ verb: 'clear-provider', by: 'ann', provider: METAL }]);
 });

@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { writeSimConfig } from '../../src/commands/sim-config-file.ts';
+import { equinixProvider } from '../../src/commands/sim-providers/equinix.ts';
 import { simConfig } from '../../src/commands/sim-world.ts';
 import { loadConfig } from '../../src/config.ts';
+import type { Fakequinix } from '../../src/simulator/fakequinix/options.ts';
 
 type World = Parameters<typeof writeSimConfig>[0];
 
@@ -16,7 +18,8 @@ test('what the simulation writes for commands is the configuration of its daemon
       projectId: '00000000-0000-4000-8000-000000000001',
       tokens: { project: 'hush' },
     };
-    const world = { dir, machines: 3, fakequinix } as unknown as World;
+    const provider = equinixProvider(fakequinix as unknown as Fakequinix, { list: () => [] });
+    const world: World = { dir, machines: 3, provider };
     const overrides = { console: { listen: '127.0.0.1:0' } };
     const file = writeSimConfig(world, overrides);
     const written = loadConfig({ file, env: {}, flags: {} });

@@ -104,7 +104,7 @@ test('a minimal configuration gets every default', () => {
     mirror: { scanInterval: 60_000, pollInterval: 5_000, listInterval: 60_000 },
     console: { listen: { host: '127.0.0.1', port: 4243 } },
     log: { level: 'info', format: 'auto' },
-    inspect: {},
+    inspect: { console: false },
   });
   expect(lossPolicyOf(config)).toEqual(DEFAULT_LOSS);
 });
@@ -146,6 +146,7 @@ colour: red
       'agentServer.keyPath',
       'agentServer.listen',
       'colour',
+      'console.tls',
       'console.token',
       'database',
       'database.url',
@@ -225,7 +226,7 @@ test('two providers of one project need prefixes that do not overlap', () => {
   const one = minimal().providers.equinix;
   const providers = { one, other: { ...one, devicePrefix: 'shepherd-test-two-' } };
   expect(complaint(() => parseConfig({ ...minimal(), providers }, { env }))).toContain(
-    'providers.other.devicePrefix covers devices of provider one too',
+    'providers.other.devicePrefix overlaps with that of provider one',
   );
 });
 
@@ -252,6 +253,37 @@ test.each([
   const input = withValue('providers.equinix.token', reference);
   const message = complaint(() => parseConfig(input, { baseDirectory: directory }));
   expect(message).toContain(`providers.equinix.token ${expected}`);
+});
+
+test('a credential is what the service manager passed on, read again each time', () => {
+  const path = write('registry', 'from-systemd\n', 0o440);
+  const env = { CREDENTIALS_DIRECTORY: directory };
+  const parse = (reference: string, around: object = { env }) =>
+    parseConfig(withValue('providers.equinix.token', reference), around);
+  const token = parse('credential:registry').providers['equinix']!['token'] as Secret;
+  expect(token.read()).toBe('from-systemd');
+  writeFileSync(path, 'rotated');
+  expect(token.read()).toBe('rotated');
+  expect(`${token}`).toBe('credential:registry');
+  const told = (...asked: Parameters<typeof parse>) => complaint(() => parse(...asked));
+  expect(told('credential:absent')).toContain('cannot be read (ENOENT)');
+  expect(told('credential:registry', { env: {} })).toContain(
+    'no credentials were passed; give the unit LoadCredential=registry:<path>',
+  );
+  for (const path of ['credential:../registry', 'credential:', 'credential:a/b']) {
+    expect(told(path), path).toContain('give credential: and a name');
+  }
+});
+
+test('a listener may be a socket that the service manager holds; then it counts as open to all', () => {
+  const input = {
+    ...minimal(),
+    agentServer: { listen: 'systemd:agents', devCertificates: { dir: 'x' } },
+  };
+  const config = parseConfig(input, { env });
+  expect(config.agentServer.listen).toEqual({ host: '', port: 0, socket: 'agents' });
+  const open = { ...minimal(), console: { listen: 'systemd:console' } };
+  expect(complaint(() => parseConfig(open, { env }))).toContain('open to other machines');
 });
 
 test('B6: a secret is read from a regular file of our own or of root', () => {

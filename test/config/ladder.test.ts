@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { ladderOf, mayEraseDisks, parseConfig } from '../../src/config.ts';
 import { ladderPolicy } from '../../src/config/ladder-schema.ts';
 import { UsageError } from '../../src/domain/errors.ts';
-import { RUNGS } from '../../src/domain/machine.ts';
 import { DEFAULT_LADDER } from '../../src/domain/recovery/ladder.ts';
 import { env, minimal } from './examples.ts';
+import { RUNGS } from '../../src/domain/recovery/rung-names.ts';
 
 type Common = Parameters<typeof ladderPolicy>[0];
 

@@ -70,7 +70,6 @@ test('pools are read with their defaults, and addresses in one form', () => {
       ],
       select: { providers: ['equinix'], locations: null, plans: null, labels: {} },
       memberStates: ['Running'],
-      family: 'ipv4',
       drain: { graceMs: 30_000, policy: 'require', waitMs: 600_000, atOnce: 1 },
       minActive: 1,
       warmUpMs: 120_000,
@@ -122,7 +121,6 @@ test.each<[string, unknown, string]>([
   ['pools.api.select.labels', { team: 7 }, 'pools.api.select.labels.team is 7; give a text'],
   ['pools.api.memberStates', ['Reserved'], 'is "Reserved"; give one of Running, HandedOver'],
   ['pools.api.memberStates', [], 'pools.api.memberStates is empty'],
-  ['pools.api.family', 'ipv5', 'pools.api.family is "ipv5"; give one of ipv4, ipv6'],
   ['pools.api.drain.grace', '6m', 'pools.api.drain.grace is too long; give at most 5m'],
   ['pools.api.drain.policy', 'hope', 'give one of require, best-effort'],
   ['pools.api.drain.atOnce', 0, 'pools.api.drain.atOnce is 0; give a whole number from 1'],
@@ -130,6 +128,22 @@ test.each<[string, unknown, string]>([
   ['pools.api.warmUp', '0s', 'pools.api.warmUp is "0s"; give a duration of at least 1s'],
 ])('%s: %j is refused', (path, value, expected) => {
   expect(complaint(path, value)).toContain(expected);
+});
+
+const NO_PATHS = [
+  '/a#b',
+  '/"a"',
+  "/it's",
+  '/a\\b',
+  '/100%',
+  '/$HOME',
+  '/[a]',
+  `/${'a'.repeat(201)}`,
+];
+test.each(NO_PATHS)('a balancer cannot be told to ask for %s', (http) => {
+  expect(complaint('pools.api.ports.http.check', { http })).toMatch(
+    /pools\.api\.ports\.http\.check is .*; give tcp, or \{ http: \/path \}, a path of letters/,
+  );
 });
 
 /** What two places contradict each other in: the message names both. */

@@ -18,6 +18,9 @@ import { UsageError } from '../../src/domain/errors.ts';
 import * as leaf from '../../src/settings/leaves.ts';
 import { env, minimal, withValue } from './examples.ts';
 
+/** Every driver there is, as messages list them. */
+const NAMES = ['equinix', 'hetzner-robot', 'latitude', 'loopback', 'redfish', 'static', 'stub'];
+
 let directory: string;
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), 'shepherd-providers-'));
@@ -133,8 +136,8 @@ test.each([
   ['inventory', undefined, 'providers.rack.inventory is missing'],
   ['inventory', 'ftp://x', 'providers.rack.inventory is "ftp://x"; give file:<path>'],
   ['inventory', 'https://me:secret@x/', 'without credentials'],
-  ['driver', 'gcp', 'names no driver that exists; give one of equinix, loopback, static, stub'],
-  ['driver', undefined, 'names no driver that exists; give one of equinix, loopback, static, stub'],
+  ['driver', 'gcp', `names no driver that exists; give one of ${NAMES.join(', ')}`],
+  ['driver', undefined, `names no driver that exists; give one of ${NAMES.join(', ')}`],
 ])('%s: %o is refused', (key, value, expected) => {
   const changed = withValue(`rack.${key}`, value, { rack: { ...rack } }) as object;
   expect(complaint(changed)).toContain(expected);
@@ -142,10 +145,10 @@ test.each([
 
 test('two providers over one inventory, or in one directory, are refused', () => {
   expect(complaint({ rack, other: rack })).toContain(
-    'providers.other.inventory covers devices of provider rack too',
+    'providers.other.inventory overlaps with that of provider rack',
   );
   const here = { driver: 'loopback', instanceSetId: SET_ID, dataDir: 'here' };
-  expect(complaint({ here, there: here })).toContain('providers.there.dataDir covers');
+  expect(complaint({ here, there: here })).toContain('providers.there.dataDir overlaps');
   expect(() => parse({ rack, other: { ...rack, inventory: 'file:o.json' }, here })).not.toThrow();
 });
 
@@ -182,14 +185,13 @@ test('a driver must not have a key that all have', () => {
 
 test('the table shows the keys of each driver apart', () => {
   const [all, ...own] = configTable().split(/^### Keys of the driver /m);
-  expect(all).toContain('| `providers.<name>.driver` | one of equinix, loopback, static, stub |');
+  expect(all).toContain(`| \`providers.<name>.driver\` | one of ${NAMES.join(', ')} |`);
   expect(all).not.toContain('projectId');
   expect(own.map((text) => text.split('\n')[0])).toEqual(
-    ['equinix', 'loopback', 'static', 'stub', ...BALANCER_DRIVERS.keys()].map(
-      (name) => `\`${name}\``,
-    ),
+    [...NAMES, ...BALANCER_DRIVERS.keys()].map((name) => `\`${name}\``),
   );
-  expect(own[0]).toContain('`providers.<name>.token` | reference | required');
-  expect(own[1]).toContain('`providers.<name>.dataDir`');
-  expect(own[1]).not.toContain('instanceSetId');
+  const keysOf = (name: string) => own[NAMES.indexOf(name)];
+  expect(keysOf('equinix')).toContain('`providers.<name>.token` | reference | required');
+  expect(keysOf('loopback')).toContain('`providers.<name>.dataDir`');
+  expect(keysOf('loopback')).not.toContain('instanceSetId');
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { STEPS } from '../../src/conformance/steps.ts';
 import { BROKEN_CHANGING } from './broken/changing.ts';
+import { BROKEN_CLAIMS } from './broken/claims.ts';
 import { BROKEN_CONTACT } from './broken/contact.ts';
 import { BROKEN_CREATION } from './broken/creation.ts';
 import { BROKEN_ENDING } from './broken/ending.ts';
@@ -13,6 +14,7 @@ const BROKEN = [
   ...BROKEN_CONTACT,
   ...BROKEN_CHANGING,
   ...BROKEN_ENDING,
+  ...BROKEN_CLAIMS,
 ];
 
 describe('a driver that', () => {

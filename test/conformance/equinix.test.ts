@@ -59,6 +59,8 @@ test('passes every step against the emulator, with machines behind it', async ()
   expect(exitCode).toBe(0);
   expect(skippedIn(report)).toEqual({
     existing: 'the driver makes machines',
+    claims: 'the driver keeps nothing of its machines on record',
+    'claims-dropped': 'the driver keeps nothing of its machines on record',
     pause: 'no --pause was given; ssh -p PORT root@127.0.0.1',
   });
   expect(resultOf(report, 'host-key').message).toBe('the machine showed its instance secret');

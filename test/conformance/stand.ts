@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLog } from '../../src/adapters/log/port.ts';
-import type { Driver, Provider } from '../../src/adapters/provider/port.ts';
+import type { Driver, DriverContext, Provider } from '../../src/adapters/provider/port.ts';
 import { createStubDriver } from '../../src/adapters/provider/stub/driver.ts';
 import type { StubSettings } from '../../src/adapters/provider/stub/settings.ts';
 import {
@@ -98,14 +98,14 @@ export const STUB = {
 
 /** The stub, with whatever `change` does to it. */
 export function stubWith(
-  change: (provider: Provider) => Partial<Provider>,
+  change: (provider: Provider, context: DriverContext) => Partial<Provider>,
 ): ReadonlyMap<string, Driver> {
   const driver = createStubDriver();
   const changed: Driver<StubSettings> = {
     ...driver,
     open(settings, context) {
       const provider = driver.open(settings, context);
-      return { ...provider, ...change(provider) };
+      return { ...provider, ...change(provider, context) };
     },
   };
   return new Map<string, Driver>([['stub', changed]]);

@@ -13,6 +13,7 @@ import { badIn, outcomes, resultOf, runTest, skippedIn } from './stand.ts';
 const NOT_FOR_LISTS = {
   unannounced: 'not supported, and refuses so: create',
   create: 'not supported, and refuses so: create',
+  claims: 'not supported, and refuses so: create',
   listed: 'not supported, and refuses so: create',
   tags: 'not supported, and refuses so: create',
   idempotent: 'not supported, and refuses so: create',
@@ -26,6 +27,7 @@ const NOT_FOR_LISTS = {
   destroy: 'not supported, and refuses so: create',
   'destroy-again': 'not supported, and refuses so: create',
   reusable: 'not supported, and refuses so: create',
+  'claims-dropped': 'not supported, and refuses so: create',
 };
 const NOT_ASKED = {
   command: 'no --command was given',

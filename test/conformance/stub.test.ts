@@ -10,6 +10,8 @@ test('the stub passes every step that it supports', async () => {
   expect(report.steps.map(({ id }) => id)).toEqual(STEPS.map(({ id }) => id));
   expect(skippedIn(report)).toEqual({
     existing: 'the driver makes machines',
+    claims: 'the driver keeps nothing of its machines on record',
+    'claims-dropped': 'the driver keeps nothing of its machines on record',
     pause: 'no --pause was given; ssh -p PORT root@127.0.0.1',
   });
 });

@@ -48,19 +48,22 @@ const ask = (url: string, headers: Record<string, string> = {}, method = 'GET') 
     outgoing.on('error', reject);
     outgoing.end();
   });
-interface MachinesPage {
-  readonly total: number;
-  readonly next: string | null;
-  readonly machines: readonly { readonly slot: string }[];
-}
-const askPage = async (url: string) => JSON.parse((await ask(url)).body) as MachinesPage;
-
 const FLEET = [
   machine('c', { state: 'Running', substate: 'healthy', address: '127.0.0.1:2201' }),
   machine('a', { state: 'Running', substate: 'late', location: 'da11' }),
   machine('d', { state: 'Quarantined', substate: 'needsHuman', reason: 'Disk FELL out' }),
   machine('b'),
 ];
+
+test('a daemon without the role of a console has health and metrics, and nothing else', async () => {
+  const { url } = await start({ isShown: false });
+  const statuses = await Promise.all(
+    ['livez', 'readyz', 'metrics', '', 'events', 'api/v1/guard'].map(
+      async (path) => (await ask(`${url}${path}`)).status,
+    ),
+  );
+  expect(statuses).toEqual([200, 200, 200, 404, 404, 404]);
+});
 
 test('the guard as JSON: where it stands, who needs a human, and the budget', async () => {
   const fleet = scriptedFleet(...FLEET);
@@ -75,13 +78,18 @@ test('the guard as JSON: where it stands, who needs a human, and the budget', as
   };
   fleet.guard({ state: 'frozen', scopes: [...WATCHING.scopes, frozen] });
   const { status, body } = await ask(`${url}api/v1/guard`);
+  const unseen = { frozen: null, thawsAtMs: null, rules: [], waiting: 0 };
   expect(status).toBe(200);
   expect(JSON.parse(body)).toEqual({
     atMs: AT_MS,
     state: 'frozen',
-    scopes: [...WATCHING.scopes, frozen],
+    scopes: [
+      { ...WATCHING.scopes[0], ...unseen, permits: 1, budget: 2 },
+      { ...frozen, ...unseen, permits: null, budget: null },
+    ],
     needHuman: 1,
-    budget: [{ scope: 'fleet', permits: 1, budget: 2 }],
+    budget: [{ scope: 'fleet', permits: 1, budget: 2, waiting: 0 }],
+    waiting: [],
     mayEraseDisks: [],
   });
 });
@@ -90,80 +98,6 @@ test('A1: the guard as JSON names the providers whose disks recovery may erase',
   const { url } = await start({ mayEraseDisks: ['equinix'] });
   const { body } = await ask(`${url}api/v1/guard`);
   expect(JSON.parse(body)).toMatchObject({ mayEraseDisks: ['equinix'] });
-});
-
-describe('machines as JSON', () => {
-  const slotsOf = async (query: string) => {
-    const { url } = await start({ fleet: scriptedFleet(...FLEET) });
-    const { machines } = await askPage(`${url}api/v1/machines${query}`);
-    return machines.map(({ slot }) => slot);
-  };
-
-  test.each([
-    ['', ['equinix/a', 'equinix/b', 'equinix/c', 'equinix/d']],
-    ['?state=Running', ['equinix/a', 'equinix/c']],
-    ['?state=Running,Reserved', ['equinix/a', 'equinix/b', 'equinix/c']],
-    ['?state=Running&state=Quarantined', ['equinix/a', 'equinix/c', 'equinix/d']],
-    ['?q=disk%20fell', ['equinix/d']],
-    ['?q=da11', ['equinix/a']],
-    ['?q=running%202201', ['equinix/c']],
-    ['?provider=other', []],
-    ['?location=da11', ['equinix/a']],
-    ['?location=am6&state=Running', ['equinix/c']],
-    ['?location=da', []],
-    ['?provider=equinix&state=Running&q=late', ['equinix/a']],
-    ['?after=equinix/b', ['equinix/c', 'equinix/d']],
-  ])('%s', async (query, expected) => {
-    expect(await slotsOf(query)).toEqual(expected);
-  });
-
-  test('pages by slot until there is no next one', async () => {
-    const fleet = scriptedFleet(...FLEET);
-    const { url } = await start({ fleet });
-    const seen: string[] = [];
-    let after = '';
-    for (let pages = 0; pages < 5; pages += 1) {
-      const page = await askPage(`${url}api/v1/machines?limit=2${after}`);
-      expect(page.total).toBe(4);
-      seen.push(...page.machines.map(({ slot }) => slot));
-      if (page.next === null) break;
-      after = `&after=${encodeURIComponent(page.next)}`;
-    }
-    expect(seen).toEqual(['equinix/a', 'equinix/b', 'equinix/c', 'equinix/d']);
-  });
-
-  test.each([
-    ...['?state=Happy', '?state=', '?limit=0', '?limit=1001', '?stat=Running', '?q=1&q=2'],
-    ...['?location=', '?location=a&location=b'],
-  ])('refuses %s', async (query) => {
-    const { url } = await start();
-    const { status, body } = await ask(`${url}api/v1/machines${query}`);
-    expect(status).toBe(400);
-    expect(JSON.parse(body)).toMatchObject({ error: { code: 'malformed' } });
-  });
-
-  test.each([
-    ['provider=a&provider=b', 'give it once'],
-    ['provider=', 'Too small: expected string to have >=1 characters'],
-  ])('%s: says what is wrong with it', async (query, why) => {
-    const { url } = await start({ fleet: scriptedFleet(...FLEET) });
-    const { status, body } = await ask(`${url}api/v1/machines?${query}`);
-    expect([status, JSON.parse(body)]).toMatchObject([
-      400,
-      { error: { code: 'malformed', message: `provider: ${why}` } },
-    ]);
-  });
-
-  test('one machine, by its slot', async () => {
-    const { url } = await start({ fleet: scriptedFleet(...FLEET) });
-    const found = await ask(`${url}api/v1/machines/equinix%2Fd`);
-    expect(found.status).toBe(200);
-    expect(JSON.parse(found.body)).toEqual(FLEET[2]);
-    expect((await ask(`${url}api/v1/machines/equinix/d`)).status).toBe(200);
-    const missing = await ask(`${url}api/v1/machines/equinix%2Fz`);
-    expect(missing.status).toBe(404);
-    expect(JSON.parse(missing.body)).toMatchObject({ error: { code: 'not-found' } });
-  });
 });
 
 describe('operations', () => {
@@ -255,13 +189,23 @@ describe('the door', () => {
     }
   });
 
-  test('with a token every route but livez asks for it', async () => {
+  test('with a token every route asks for it but livez, and readyz, which says then whether and not why', async () => {
     const { url } = await start({ token: 'sesame' });
     const basic = (password: string) => `Basic ${btoa(`anyone:${password}`)}`;
-    for (const path of ['', 'assets/app.js', 'events', 'api/v1/machines', 'metrics', 'readyz']) {
+    for (const path of ['', 'assets/app.js', 'events', 'api/v1/machines', 'metrics']) {
       expect((await ask(`${url}${path}`)).status, path).toBe(401);
     }
     expect((await ask(`${url}livez`)).status).toBe(200);
+    const ready = async (headers = {}) => {
+      const { status, body } = await ask(`${url}readyz`, headers);
+      return [status, JSON.parse(body) as object];
+    };
+    expect(await ready()).toEqual([200, { ready: true }]);
+    expect(await ready({ authorization: 'Bearer wrong' })).toEqual([200, { ready: true }]);
+    expect(await ready({ authorization: 'Bearer sesame' })).toEqual([
+      200,
+      { ready: true, degraded: false, checks: expect.anything() as object },
+    ]);
     const statusWith = async (authorization: string) =>
       (await ask(`${url}metrics`, { authorization })).status;
     expect(await statusWith('Bearer sesame')).toBe(200);
@@ -298,8 +242,9 @@ describe('the door', () => {
         status: 429,
         wait: '59',
       });
-      expect(JSON.parse(body)).toEqual({
-        error: { code: 'limited', message: 'Too many wrong tokens from this address: wait 59 s' },
+      expect(JSON.parse(body)).toMatchObject({
+        code: 'limited',
+        detail: 'Too many attempts from this address: wait 59 s',
       });
     }
     expect((await ask(`${url}livez`)).status).toBe(200);

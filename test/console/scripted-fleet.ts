@@ -1,17 +1,20 @@
 import { Subject } from 'rxjs';
 import type {
+  EntryChange,
   FleetChange,
   FleetSnapshot,
   FleetView,
   GuardSummary,
+  MachineEntry,
   MachineSummary,
   MemberSummary,
   PoolSummary,
   StateCounts,
 } from '../../src/console/port.ts';
-import { slot } from '../../src/domain/ids.ts';
+import { machineId, providerName, slot } from '../../src/domain/ids.ts';
 import type { Slot } from '../../src/domain/ids.ts';
-import { STATES } from '../../src/domain/states.ts';
+import type { HoldKind } from '../../src/domain/machine.ts';
+import { needsHuman, STATES } from '../../src/domain/states.ts';
 import { NO_TRAITS } from '../../src/domain/traits.ts';
 
 /** A fleet that does what the test says. */
@@ -81,6 +84,7 @@ export const pool = (change: Partial<PoolSummary> = {}): PoolSummary => ({
   pool: 'api',
   balancer: 'edge',
   driver: 'haproxy',
+  isConfigured: true,
   state: 'settled',
   reason: null,
   settledAtMs: AT_MS - 65_000,
@@ -98,7 +102,10 @@ export const pool = (change: Partial<PoolSummary> = {}): PoolSummary => ({
 
 export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedFleet {
   const all = new Map<Slot, MachineSummary>(machines.map((each) => [each.slot, each]));
+  const entries = new Map(machines.map((each) => [each.slot, entryOf(each)]));
   const changes$ = new Subject<FleetChange>();
+  const entryChanges$ = new Subject<EntryChange>();
+  const frameChanges$ = new Subject<void>();
   let guard = WATCHING;
   let unlisted: FleetSnapshot['unlisted'] = [];
   let pools: readonly PoolSummary[] = [];
@@ -106,23 +113,38 @@ export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedF
   const emit = (upserts: readonly MachineSummary[], removed: readonly Slot[]) =>
     changes$.next({ ...frame(), upserts, removed });
   const put = (...changed: readonly MachineSummary[]) => {
-    for (const each of changed) all.set(each.slot, each);
+    for (const each of changed) {
+      const entry = entryOf(each);
+      all.set(each.slot, each);
+      entries.set(each.slot, entry);
+      entryChanges$.next({ type: 'changed', entry });
+    }
     emit(changed, []);
   };
+  const wholeFrame = () => ({ ...frame(), atMs: AT_MS, guard, unlisted });
   return {
     changes$,
-    snapshot: () => ({
-      ...frame(),
-      ...{ atMs: AT_MS, machines: [...all.values()], guard, unlisted, pools },
-    }),
+    snapshot: () => ({ ...wholeFrame(), machines: [...all.values()], pools }),
+    frame: wholeFrame,
+    nowMs: () => AT_MS,
+    providers: () => ['equinix'],
+    pools: () => pools,
+    entries,
+    entryChanges$,
+    frameChanges$,
+    facts: () => undefined,
+    isElsewhere: (name) => all.get(name)?.elsewhere ?? false,
+    isOverdue: () => false,
     budget: () => [{ scope: 'fleet', permits: 1, budget: 2 }],
     guard(summary) {
       guard = summary;
       changes$.next({ ...frame(), upserts: [], removed: [], guard });
+      frameChanges$.next();
     },
     unlist(providers) {
       unlisted = providers;
       changes$.next({ ...frame(), upserts: [], removed: [], unlisted });
+      frameChanges$.next();
     },
     pool(...found) {
       pools = found;
@@ -132,6 +154,8 @@ export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedF
     set: (name, change) => put({ ...all.get(name)!, ...change }),
     remove(name) {
       all.delete(name);
+      entries.delete(name);
+      entryChanges$.next({ type: 'removed', slot: name });
       emit([], [name]);
     },
     fail: (error) => changes$.error(error),
@@ -139,8 +163,26 @@ export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedF
   };
 }
 
+/** As the board of a daemon would have it. */
+export function entryOf(each: MachineSummary): MachineEntry {
+  const { state, substate, sinceMs, elsewhere: _, ...view } = each;
+  return {
+    state,
+    substate,
+    sinceMs,
+    last: null,
+    view: {
+      ...view,
+      ...{ state, substate, next: null, request: null, endedBy: null, dueAtMs: null, members: [] },
+      provider: providerName(each.provider),
+      machineId: each.machineId === null ? null : machineId(each.machineId),
+      holds: each.holds as readonly HoldKind[],
+    },
+  };
+}
+
 const needHumanOf = (machines: Iterable<MachineSummary>): number =>
-  [...machines].filter(({ substate }) => substate === 'needsHuman').length;
+  [...machines].filter(needsHuman).length;
 
 function countsOf(machines: Iterable<MachineSummary>): StateCounts {
   const counts = Object.fromEntries(STATES.map((state) => [state, 0])) as Record<string, number>;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { EventQuery } from '../../src/adapters/bmdb/port.ts';
+import type { EventQuery, HistoryCut, SlotHistory } from '../../src/adapters/bmdb/port.ts';
+import type { SlotLine } from '../../src/domain/history/fold.ts';
 import { providerName } from '../../src/domain/ids.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
@@ -35,6 +36,48 @@ export function eventsContract(s: Stage): void {
       expect(BigInt(second!.seq)).toBeGreaterThan(BigInt(first!.seq));
       expect(await events({ machineId: id, limit: 10 })).toEqual(found);
       expect(await events({ provider: PROVIDER, slotId, limit: 1 })).toEqual([second]);
+    });
+
+    it('is read with the work on its machines, newest first, page by page without gap or repeat', async () => {
+      const [id, other] = [await add(), await add()];
+      const slotId = (await s.read(id)).provided!.reservationId!;
+      for (const cause of ['first', 'second']) {
+        const work = await s.session.claim('UnitTest1', id);
+        await work.fail({ ...STEADY, initialMs: 0 }, cause);
+        await s.h.pass(1_000);
+      }
+      await s.session.claim('UnitTest2', id);
+      await (await s.session.claim('UnitTest1', other)).fail(STEADY, 'elsewhere');
+      const read = (before: HistoryCut | null, limit: number, present = [id]) =>
+        s.h.other.inspection.slotHistory(
+          { provider: PROVIDER, slotId, present, before, limit },
+          SIGNAL,
+        );
+      const whole = await read(null, 100);
+      expect(whole.next).toBeNull();
+      expect(whole.lines.map(({ of, kind, process }) => `${of} ${process} ${kind}`)).toEqual([
+        'work UnitTest2 Started',
+        ...Array.from({ length: 2 }, () => [
+          ...['slot null workFailed', 'work UnitTest1 Failed', 'work UnitTest1 Started'],
+        ]).flat(),
+      ]);
+      expect(whole.lines[2]).toMatchObject({
+        ...{ machineId: id, reason: 'second', actor: 'shepherd', from: null, to: null },
+        sessionId: s.session.sessionId,
+      });
+      expect(whole.tenants).toEqual([
+        { machineId: id, firstAtMs: whole.lines.at(-3)!.atMs, lastAtMs: whole.lines[1]!.atMs },
+      ]);
+      const paged: SlotLine[] = [];
+      let before: HistoryCut | null = null;
+      do {
+        const page: SlotHistory = await read(before, 2, []);
+        paged.push(...page.lines);
+        before = page.next;
+      } while (before !== null);
+      expect(paged).toEqual(whole.lines);
+      expect((await read(null, 7)).next).toBeNull();
+      expect((await read(null, 6)).next).not.toBeNull();
     });
 
     it('is not read when nobody wants it any more', async () => {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import type { HardwareQuery, InspectedMachine } from '../../src/adapters/bmdb/port.ts';
-import type { Counts } from '../../src/domain/statistics.ts';
 import { machineId, providerName } from '../../src/domain/ids.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
@@ -15,108 +14,15 @@ import {
   providedOf,
   startedAt,
 } from './bmdb-rows.ts';
-import { holdOn, refusedWith, SIGNAL, STEADY, UNKNOWN } from './bmdb-stage.ts';
+import { holdOn, refusedWith, SIGNAL, UNKNOWN } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
+import { statisticsContract } from './bmdb-statistics.ts';
 import { agentTags, installing } from './bmdb-vectors.ts';
 
 const idOf = (at: number): MachineId => machineId(`00000000-0000-4000-8000-0000000000${at}`);
-const NOTHING: Counts = {
-  machines: 0,
-  provided: 0,
-  heartbeating: 0,
-  installationPending: 0,
-  installed: 0,
-  installationFailed: 0,
-  pendingAgentStart: 0,
-  pendingRecovery: 0,
-  activeWork: none(),
-  activeBackoffs: none(),
-};
-function none(): Counts['activeWork'] {
-  return {
-    UnitTest1: 0,
-    UnitTest2: 0,
-    ShepherdAccess: 0,
-    ShepherdAgentStart: 0,
-    ShepherdRecovery: 0,
-    ShepherdReinstall: 0,
-    ShepherdDeprovision: 0,
-  };
-}
-
 export function inspectionContract(s: Stage): void {
+  statisticsContract(s);
   const { add, addLost, now, openOn } = s;
-  const statistics = () => s.h.bmdb.inspection.statistics(SIGNAL);
-
-  describe('statistics', () => {
-    it('of nothing are nothing', async () => {
-      expect(await statistics()).toEqual({ fleet: NOTHING, providers: new Map() });
-    });
-
-    it('count machines by their condition, the fleet and each provider', async () => {
-      const at = await now();
-      const other = providerName('other');
-      await add({ provided: null });
-      await add({ ...agentTags(at, 40, 5), ...installing([1, null]) });
-      await add({ ...agentTags(at, 40, 15), ...installing([2, 1]) });
-      await add({ ...agentTags(at, 5, 40), ...installing([1, 1, 'Error']) });
-      await add({
-        ...agentTags(at, 40, 40),
-        ...installing([3, 3]),
-        provided: providedOf('elsewhere', { provider: other }),
-      });
-      await add({ provided: providedOf('fresh', { provider: other }) });
-      const { fleet, providers } = await statistics();
-      expect(fleet).toEqual({
-        ...NOTHING,
-        machines: 6,
-        provided: 5,
-        heartbeating: 1,
-        installationPending: 2,
-        installed: 1,
-        installationFailed: 1,
-        pendingAgentStart: 1,
-        pendingRecovery: 1,
-      });
-      expect(providers).toEqual(
-        new Map([
-          [
-            PROVIDER,
-            {
-              ...NOTHING,
-              machines: 3,
-              provided: 3,
-              heartbeating: 1,
-              pendingRecovery: 1,
-              installationPending: 2,
-              installationFailed: 1,
-            },
-          ],
-          [other, { ...NOTHING, machines: 2, provided: 2, installed: 1, pendingAgentStart: 1 }],
-        ]),
-      );
-    });
-
-    it('count work while its session lives, and waits until they end', async () => {
-      const short = await openOn(s.h.bmdb, 60_000);
-      const [first, second] = [await add(), await add()];
-      await s.session.claim('UnitTest1', first);
-      await short.claim('UnitTest1', second);
-      await short.claim('ShepherdAgentStart', second);
-      await (await s.session.claim('UnitTest2', first)).fail(STEADY, 'x');
-      const before = (await statistics()).fleet;
-      expect(before.activeWork).toEqual({ ...none(), UnitTest1: 2, ShepherdAgentStart: 1 });
-      expect(before.activeBackoffs).toEqual({ ...none(), UnitTest2: 1 });
-      expect(before.pendingAgentStart).toBe(1);
-      await s.h.expireSession(short.sessionId);
-      await s.h.pass(MINUTE + 1);
-      const { fleet, providers } = await statistics();
-      expect(fleet.activeWork).toEqual({ ...none(), UnitTest1: 1 });
-      expect(fleet.activeBackoffs).toEqual(none());
-      expect(providers.get(PROVIDER)).toEqual(fleet);
-      await short.close();
-    });
-  });
 
   describe('candidates', () => {
     const candidates = (process: 'ShepherdAgentStart' | 'ShepherdRecovery', limit = 100) =>

@@ -1,20 +1,27 @@
 import { describe, expect, it } from 'vitest';
 import type { Work } from '../../src/adapters/bmdb/port.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
-import type { OrderVerb, Process, Rung } from '../../src/domain/machine.ts';
+import type { Process } from '../../src/domain/machine.ts';
+import type { OrderVerb } from '../../src/domain/verbs.ts';
 import { BOOT_TIMES_KEPT } from '../../src/domain/policy.ts';
 import { ladderOn, MINUTE } from './bmdb-rows.ts';
 import { agentStarted, DOUBLING, refusedWith, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { requestFor, targetOf } from './requests-of.ts';
+import type { StandingRung } from '../../src/domain/recovery/rung-names.ts';
 
-const processOf = (rung: Rung): Process =>
+const processOf = (rung: StandingRung): Process =>
   rung === 'reinstalling' ? 'ShepherdReinstall' : 'ShepherdRecovery';
 
 export function ladderContract(s: Stage): void {
   const { read, addLost } = s;
-  const claim = (id: MachineId, rung: Rung = 'rebooting') => s.session.claim(processOf(rung), id);
-  const ask = async (id: MachineId, rung: Rung, bootId: string | null = null): Promise<Work> => {
+  const claim = (id: MachineId, rung: StandingRung = 'rebooting') =>
+    s.session.claim(processOf(rung), id);
+  const ask = async (
+    id: MachineId,
+    rung: StandingRung,
+    bootId: string | null = null,
+  ): Promise<Work> => {
     const work = await claim(id, rung);
     await work.note({ kind: 'recoveryAsked', rung, bootId });
     return work;
@@ -189,7 +196,7 @@ export function ladderContract(s: Stage): void {
   describe('boot times', () => {
     it('are those of the last boots, newest first, of each kind', async () => {
       const id = await addLost();
-      const boot = async (rung: Rung, bootSeconds: number | null) => {
+      const boot = async (rung: StandingRung, bootSeconds: number | null) => {
         const work = await ask(id, rung);
         await work.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds });
         await (await s.session.claim('ShepherdAgentStart', id)).finish(agentStarted());

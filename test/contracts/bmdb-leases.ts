@@ -62,6 +62,15 @@ export function leasesContract(s: Stage): void {
       await short.close();
     });
 
+    it('are not released by a session that is dead and does not know it yet', async () => {
+      const short = await s.openOn(s.h.bmdb, 60_000);
+      const lease = taken(await short.lease(JOB));
+      await s.h.expireSession(short.sessionId);
+      await lease.release();
+      expect(await leases()).toEqual([{ name: JOB, sessionId: short.sessionId, held: false }]);
+      await short.close();
+    });
+
     it('fall to another when their holder says goodbye, or was swept away', async () => {
       const short = await s.openOn(s.h.bmdb, 60_000);
       taken(await short.lease(JOB));

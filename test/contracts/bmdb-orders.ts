@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { RequestedThing, Work } from '../../src/adapters/bmdb/port.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
-import type { MachineRow, OrderVerb, Process } from '../../src/domain/machine.ts';
+import type { MachineRow, Process } from '../../src/domain/machine.ts';
+import type { OrderVerb } from '../../src/domain/verbs.ts';
 import { PROVIDER_STATUSES } from '../../src/domain/machine.ts';
 import { ladderOn, MINUTE, providedOf, requestedAt, startedAt } from './bmdb-rows.ts';
 import { agentStarted, holdOn, refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';

@@ -7,6 +7,8 @@ import type { Stage } from './bmdb-stage.ts';
 import { JOB, memberScene, POOL } from './member-scene.ts';
 import { ask, requestFor, targetOf } from './requests-of.ts';
 
+const EVA = { by: 'eva', reason: 'it is gone' };
+
 export function poolsContract(s: Stage): void {
   const { lease, addMember } = memberScene(s);
   const settle = (what: RequestedThing) => ask(s.h.bmdb, s.session, requestFor(what));
@@ -23,7 +25,7 @@ export function poolsContract(s: Stage): void {
         () => balancing.write(old, POOL, [join]),
         () => balancing.write(again!, POOL, [join]),
         () => balancing.note(old, POOL, { state: 'settled' }),
-        () => balancing.forget(old, POOL),
+        () => balancing.forget(old, POOL, EVA),
       ]) {
         expect(await refusedWith(call())).toBe('lease-lost');
       }
@@ -50,7 +52,13 @@ export function poolsContract(s: Stage): void {
       const poolOf = async () => (await s.h.other.scan(SIGNAL)).pools[0]!;
       await balancing.note(held, POOL, {});
       expect((await s.h.other.scan(SIGNAL)).pools).toEqual([newPool(POOL)]);
-      const first = { state: 'failed', generation: 7, failures: 2, reason: 'down' };
+      const first = {
+        state: 'failed',
+        madeAs: 'uid 1',
+        generation: 7,
+        failures: 2,
+        reason: 'down',
+      };
       await balancing.note(held, POOL, { ...first, retryInMs: MINUTE, observed: true });
       const failed = await poolOf();
       expect(failed).toMatchObject({ ...first, settledAtMs: null });
@@ -59,7 +67,8 @@ export function poolsContract(s: Stage): void {
       const well = { state: 'settled', failures: 0, reason: null, retryInMs: null } as const;
       await balancing.note(held, POOL, { ...well, settled: true });
       const settled = await poolOf();
-      expect(settled).toMatchObject({ state: 'settled', generation: 7, failures: 0, reason: null });
+      expect(settled).toMatchObject({ state: 'settled', madeAs: 'uid 1', generation: 7 });
+      expect([settled.failures, settled.reason]).toEqual([0, null]);
       expect([settled.retryAtMs, settled.observedAtMs]).toEqual([null, failed.observedAtMs]);
       expect(settled.settledAtMs).not.toBeNull();
     });
@@ -93,9 +102,13 @@ export function poolsContract(s: Stage): void {
       const other = { pool: 'web', balancer: 'front' };
       await s.session.balancing.write(held, other, [{ machineId: id, to: 'joining' }]);
       for (const pool of [POOL, other]) await s.session.balancing.note(held, pool, {});
-      await s.session.balancing.forget(held, POOL);
-      await s.session.balancing.forget(held, POOL);
+      await s.session.balancing.forget(held, POOL, EVA);
+      await s.session.balancing.forget(held, POOL, EVA);
       expect((await s.read(id)).members.map(({ pool }) => pool)).toEqual(['web']);
+      const { pool, balancer } = POOL;
+      expect(await s.h.events(id)).toEqual([
+        `requestDone forget-pool: it is no recorded member of pool ${pool} at ${balancer} any more: it is gone`,
+      ]);
       expect((await s.h.other.scan(SIGNAL)).pools.map(({ pool }) => pool)).toEqual(['web']);
     });
   });
@@ -112,13 +125,13 @@ export function poolsContract(s: Stage): void {
       const one = { pool: 'api', balancer: 'front' };
       const all = { pool: 'api', balancer: null };
       expect(await settle({ verb: 'pause-pool', ...one })).toMatchObject({
-        ...{ state: 'done', outcome: 'nothing is changed at front' },
+        ...{ state: 'done', outcome: 'it is paused at front' },
         pool: one,
       });
       const paused = { by: 'ann', reason: expect.any(String), atMs: expect.any(Number) };
       expect((await pools()).map((row) => row.paused)).toEqual([null, paused, null]);
       expect(await settle({ verb: 'pause-pool', ...all })).toMatchObject({
-        outcome: 'nothing is changed at back',
+        outcome: 'it is paused at back',
       });
       expect(await settle({ verb: 'pause-pool', ...all })).toMatchObject({
         ...{ state: 'done', outcome: 'it was paused already' },

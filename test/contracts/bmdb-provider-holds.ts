@@ -3,6 +3,7 @@ import { providerName } from '../../src/domain/ids.ts';
 import { MINUTE, PROVIDER } from './bmdb-rows.ts';
 import { DAY, refusedWith, SIGNAL } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
+import { requestFor } from './requests-of.ts';
 import { PATIENCE } from '../support/patience.ts';
 
 const THROTTLE = { provider: PROVIDER, kind: 'throttle', key: 'create' } as const;
@@ -81,6 +82,27 @@ export function providerHoldsContract(s: Stage): void {
       ]);
     });
 
+    it('are ended, and slots taken off the shelf, when an operator asks for it', async () => {
+      await impose({ ...THROTTLE, ...FIRST, forMs: 5 * MINUTE });
+      await impose({ ...QUOTA, level: 1, cause: 'quota', forMs: 5 * MINUTE });
+      await impose({ ...QUOTA, provider: OTHER, level: 1, cause: 'quota', forMs: 5 * MINUTE });
+      const clear = (change: object) =>
+        requestFor({
+          ...{ verb: 'clear-provider', provider: PROVIDER, hold: null, shelf: [] },
+          ...change,
+        });
+      expect(await refusedWith(s.h.bmdb.requests.file(clear({})))).toBe('usage');
+      const { key } = await s.h.bmdb.requests.file(clear({ hold: 'quota', shelf: ['slot-9'] }));
+      expect(await s.session.settle(key)).toMatchObject({
+        ...{ state: 'done', provider: PROVIDER, slotId: null },
+        outcome: 'holds of kind quota are ended; off the shelf: slot-9',
+      });
+      expect(await holds()).toMatchObject([
+        { kind: 'throttle', provider: PROVIDER },
+        { kind: 'quota', provider: OTHER },
+      ]);
+    });
+
     it('are lifted only as far as they were seen', async () => {
       const untilOf = async () => (await s.h.other.scan(SIGNAL)).providerHolds[0]!.untilMs;
       await impose({ ...THROTTLE, ...FIRST, forMs: MINUTE });
@@ -106,8 +128,15 @@ export function providerHoldsContract(s: Stage): void {
       expect(await lift(PROVIDER, 'penalty', 'reservation-1')).toBe(1);
       expect(await open('reservation-1')).toMatchObject({ slotId: 'reservation-1' });
       expect(await refusedWith(open('reservation-2'))).toBe('nothing-to-do');
+      const asked = { verb: 'clear-provider', hold: null, shelf: ['reservation-2'] } as const;
+      for (const provider of [OTHER, PROVIDER]) {
+        const { key } = await s.h.bmdb.requests.file(requestFor({ ...asked, provider }));
+        await s.session.settle(key);
+        const left = provider === OTHER ? 2 : 1;
+        expect((await s.h.other.scan(SIGNAL)).penalties).toHaveLength(left);
+      }
       expect(await lift(OTHER, 'penalty')).toBe(0);
-      expect(await lift(PROVIDER, 'penalty')).toBe(2);
+      expect(await lift(PROVIDER, 'penalty')).toBe(1);
       expect((await s.h.other.scan(SIGNAL)).penalties).toEqual([]);
     });
 

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Work } from '../../src/adapters/bmdb/port.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
-import type { QuarantineKind, Rung } from '../../src/domain/machine.ts';
+import type { QuarantineKind } from '../../src/domain/machine.ts';
 import { codeOf } from '../../src/domain/errors.ts';
 import { DEFAULT_LOSS, LADDER_RESET_MS } from '../../src/domain/policy.ts';
 import { MINUTE, machineRow, providedOf, startedAt } from './bmdb-rows.ts';
 import { SIGNAL, STEADY, refusedWith, holdOn } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
+import type { StandingRung } from '../../src/domain/recovery/rung-names.ts';
 
 export function recoveryContract(s: Stage): void {
   const { now, read, add, addLost, beat } = s;
@@ -239,7 +240,7 @@ export function recoveryContract(s: Stage): void {
 
     it('that failed before anything was asked keeps no permit, and counts if it says so', async () => {
       const id = await addLost();
-      const failed = async (countsOn: Rung | null) => {
+      const failed = async (countsOn: StandingRung | null) => {
         const work = await s.session.claim('ShepherdRecovery', id);
         await work.fail(STEADY, 'the device cannot be looked at', { unasked: { countsOn } });
         const { permit, recovery } = await read(id);

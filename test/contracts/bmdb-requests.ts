@@ -99,6 +99,7 @@ export function requestsContract(s: Stage): void {
           state: 'open',
           outcome: null,
           settledAtMs: null,
+          ...{ batch: null, role: null, proven: false },
           lastsMs: HOUR,
         });
       }

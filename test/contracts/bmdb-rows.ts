@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { emptyRow } from '../doubles/mem-bmdb/tables.ts';
 import { machineId, providerName } from '../../src/domain/ids.ts';
-import type { LadderRow, MachineRow, Provided, Rung } from '../../src/domain/machine.ts';
+import type { LadderRow, MachineRow, Provided } from '../../src/domain/machine.ts';
 import { NO_TRAITS } from '../../src/domain/traits.ts';
+import type { StandingRung } from '../../src/domain/recovery/rung-names.ts';
 
 export const MINUTE = 60_000;
 export const PROVIDER = providerName('metal');
@@ -42,7 +43,7 @@ export const requestedAt = (atMs: number): NonNullable<MachineRow['deprovision']
 });
 
 /** On a rung of the ladder, of which nothing else is known. */
-export const ladderOn = (rung: Rung, change: Partial<LadderRow> = {}): LadderRow => ({
+export const ladderOn = (rung: StandingRung, change: Partial<LadderRow> = {}): LadderRow => ({
   rung,
   attempts: 1,
   nextAtMs: null,

@@ -113,6 +113,35 @@ export function sessionsContract(s: Stage): void {
       expect(left).toEqual([s.rival.sessionId]);
     });
 
+    it('tell what daemon they are of and what it works on, and do so for a day after they ended', async () => {
+      const about = {
+        ...{ version: '9.9.9', schema: '890', roles: ['loops', 'console'] },
+        ...{ consoleUrl: 'https://fleet.example.org/', logLevel: 'info' },
+      };
+      const told = await s.h.bmdb.openSession({
+        ...{ component: 'shepherd', runtimeInfo: 'host rack7', intervalMs: 60_000, about },
+      });
+      await told.claim('ShepherdAgentStart', await add());
+      await told.claim('ShepherdAgentStart', await add());
+      const find = async (id: string) =>
+        (await s.h.other.inspection.sessions(SIGNAL)).sessions.find(
+          ({ sessionId }) => sessionId === id,
+        );
+      const alive = (await find(told.sessionId))!;
+      expect(alive).toMatchObject({
+        ...{ component: 'shepherd', runtimeInfo: 'host rack7', about, endedAtMs: null },
+        work: [{ process: 'ShepherdAgentStart', machines: 2 }],
+      });
+      expect(alive.deadlineAtMs! - alive.startedAtMs).toBe(60_000);
+      expect((await find(s.rival.sessionId))!.about.version).toBeNull();
+      await told.close();
+      const { sessions, atMs } = await s.h.other.inspection.sessions(SIGNAL);
+      expect(sessions.at(-1)).toMatchObject({ sessionId: told.sessionId, about, work: [] });
+      expect(atMs - sessions.at(-1)!.endedAtMs!).toBeLessThan(60_000);
+      await s.h.expireSession(s.rival.sessionId);
+      expect((await find(s.rival.sessionId))!.deadlineAtMs).toBeNull();
+    });
+
     it('give back their work when they are closed, and may be closed twice', async () => {
       const id = await add();
       await s.rival.claim('ShepherdAgentStart', id);

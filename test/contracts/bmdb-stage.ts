@@ -32,6 +32,8 @@ export interface BmdbHarness {
   takeIn(yes: boolean): Promise<void>;
   /** Adds so many lines to the work history of a machine, all of now. */
   addHistory(id: MachineId, count: number): Promise<void>;
+  /** Gives a provider so many records, at once. */
+  addRecords(provider: ProviderName, count: number): Promise<void>;
   /** Lets time pass, for the database and for the local clock. */
   pass(ms: number): Promise<void>;
   /** Puts a session's deadline into the past, in the database only. */

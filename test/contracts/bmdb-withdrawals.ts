@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { MachineId } from '../../src/domain/ids.ts';
-import type { OrderVerb, Rung } from '../../src/domain/machine.ts';
+import type { OrderVerb } from '../../src/domain/verbs.ts';
 import { MINUTE, startedAt } from './bmdb-rows.ts';
 import { refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { ask, requestFor, targetOf } from './requests-of.ts';
+import type { StandingRung } from '../../src/domain/recovery/rung-names.ts';
 
-const RUNG: Readonly<Record<OrderVerb, Rung>> = {
+const RUNG: Readonly<Record<OrderVerb, StandingRung>> = {
   'restart-agent': 'restartingAgent',
   reboot: 'rebooting',
   reinstall: 'reinstalling',

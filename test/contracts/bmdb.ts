@@ -1,10 +1,12 @@
 import { describe } from 'vitest';
+import { accessContract } from './bmdb-access.ts';
 import { agentStartContract } from './bmdb-agent-start.ts';
 import { backoffContract } from './bmdb-backoff.ts';
 import { decisionsContract } from './bmdb-decisions.ts';
 import { deprovisionContract } from './bmdb-deprovision.ts';
 import { eligibilityContract } from './bmdb-eligibility.ts';
 import { eventsContract } from './bmdb-events.ts';
+import { fleetEventsContract } from './bmdb-fleet-events.ts';
 import { exclusionContract } from './bmdb-exclusion.ts';
 import { changesContract } from './bmdb-changes.ts';
 import { freezesContract } from './bmdb-freezes.ts';
@@ -20,15 +22,19 @@ import { leasesContract } from './bmdb-leases.ts';
 import { listingsContract } from './bmdb-listings.ts';
 import { membersContract } from './bmdb-members.ts';
 import { ordersContract } from './bmdb-orders.ts';
+import { webhooksContract } from './bmdb-webhooks.ts';
 import { withdrawalsContract } from './bmdb-withdrawals.ts';
 import { permitsContract } from './bmdb-permits.ts';
 import { poolsContract } from './bmdb-pools.ts';
 import { providedContract } from './bmdb-provided.ts';
 import { providerHoldsContract } from './bmdb-provider-holds.ts';
 import { readingContract } from './bmdb-reading.ts';
+import { recordsContract } from './bmdb-records.ts';
 import { recoveryContract } from './bmdb-recovery.ts';
+import { requestBatchesContract } from './bmdb-request-batches.ts';
 import { requestsContract } from './bmdb-requests.ts';
 import { sessionsContract } from './bmdb-sessions.ts';
+import { controllerResetsContract } from './bmdb-controller-resets.ts';
 import { createStage } from './bmdb-stage.ts';
 import type { MakeHarness } from './bmdb-stage.ts';
 import { textsContract } from './bmdb-texts.ts';
@@ -46,20 +52,23 @@ export const AREAS = {
   changes: [changesContract],
   recovery: [
     ...[eligibilityContract, agentStartContract, recoveryContract, ladderContract],
+    controllerResetsContract,
     ...[intentsContract, heartbeatsContract],
   ],
   slots: [
     providedContract,
     providerHoldsContract,
+    recordsContract,
     installsContract,
     inspectionContract,
     hardwareContract,
   ],
   requests: [
     ...[requestsContract, decisionsContract, ordersContract, withdrawalsContract],
-    deprovisionContract,
+    ...[deprovisionContract, requestBatchesContract, accessContract],
   ],
   balancing: [membersContract, poolsContract],
+  events: [fleetEventsContract, webhooksContract],
   guard: [freezesContract, guardContract, smallGuardContract, permitsContract],
 };
 

@@ -37,7 +37,10 @@ export interface Strangers {
  * made to answer nothing.
  */
 export type Need =
-  | Exclude<keyof Capabilities, 'create' | 'maxConcurrency' | 'announces' | 'throwAway'>
+  | Exclude<
+      keyof Capabilities,
+      'create' | 'maxConcurrency' | 'announces' | 'throwAway' | 'resetController'
+    >
   | 'making'
   | 'strangers'
   | 'hanging';

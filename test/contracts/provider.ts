@@ -35,6 +35,7 @@ export function providerContract(name: string, options: ContractOptions): void {
 }
 
 const missing = (capabilities: Capabilities): Need[] => {
-  const { maxConcurrency: _, create: _c, announces: _a, throwAway: _t, ...can } = capabilities;
+  const { maxConcurrency: _, create: _c, announces: _a, throwAway: _t, ...rest } = capabilities;
+  const { resetController: _r, ...can } = rest;
   return (Object.keys(can) as (keyof typeof can)[]).filter((key) => !can[key]).sort();
 };

@@ -5,6 +5,7 @@ import type { BalancerDriver } from '../../src/adapters/balancer/port.ts';
 import { mayServe, type MemberRow } from '../../src/domain/balancing/members.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
+import { createPlanView } from '../../src/daemon/views/plan-view.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { createMemoryBalancer, type MemoryBalancer } from '../doubles/memory-balancer.ts';
 import type { SimulatedMachine } from '../doubles/mem-machines.ts';
@@ -104,6 +105,11 @@ const isServing = (id: MachineId) => {
   const member = memberOf(id);
   return member !== undefined && mayServe(member);
 };
+/** What the daemon would do next. */
+const planned = () => {
+  const { insight, parts } = daemon.daemon;
+  return createPlanView({ config: world.config, insight, parts }).plan();
+};
 const ask = (what: NewRequest['what']) =>
   world.bmdb.requests.file({ key: `ann-${what.verb}`, by: 'ann', reason: 'test', what });
 const targetOf = ({ machineId, provided }: MachineRow) => ({
@@ -147,6 +153,29 @@ test('an order waits until the balancer has let the machine go, which then serve
   expect(harmed).toEqual([]);
 });
 
+test('the plan tells what would be done while the pool is paused, and then it is done', async () => {
+  const [atRest] = planned().pools;
+  expect(atRest).toMatchObject({ isHere: true, plan: { held: null, moves: [], failure: null } });
+  expect(atRest!.plan!.plan).toMatchObject({ stage: 'settled', isComplete: true });
+  const row = rows()[3]!;
+  const { machineId } = row;
+  await ask({ verb: 'pause-pool', pool: 'api', balancer: null });
+  await pass(10 * SECOND);
+  await ask({ verb: 'reboot', target: targetOf(row), force: false });
+  await pass(15 * SECOND);
+  expect(stateOf(machineId)).toBe('active');
+  const [paused] = planned().pools;
+  const [provider] = planned().providers;
+  expect(paused!.plan).toMatchObject({ held: 'paused by ann: test' });
+  expect(paused!.plan!.moves).toMatchObject([
+    { member: viewOf(machineId)!.slot, from: 'active', to: 'draining' },
+  ]);
+  expect(provider).toMatchObject({ isHere: true, unlisted: null, mayEraseDisks: false });
+  expect(provider!.planned!.foresight.summary).toMatchObject({ used: MACHINES, free: 0 });
+  await ask({ verb: 'resume-pool', pool: 'api', balancer: null });
+  await until(() => stateOf(machineId) !== 'active', MINUTE);
+});
+
 test('a silent machine is dropped at once, and brought back', async () => {
   const { machineId } = rows()[1]!;
   hostOf(rows()[1]!)!.killAgent();
@@ -169,6 +198,22 @@ test('while the guard is frozen a silent machine stays where it is', async () =>
   await pass(LOST_MS + 5 * MINUTE);
   expect(substateOf(machineId)).toBe('Running · silent');
   expect(stateOf(machineId)).toBe('active');
+  expect(planned().work).toMatchObject([
+    {
+      ...{ work: 'recovery', count: 1 },
+      machines: [
+        {
+          ...{ slot: viewOf(machineId)!.slot, state: 'Running', substate: 'silent' },
+          explanation: {
+            blockedBy: [{ kind: 'freeze' }, { kind: 'turn' }],
+            next: { work: 'recovery' },
+          },
+        },
+      ],
+    },
+    { work: 'agentStart', count: 0 },
+    { work: 'deprovision', count: 0 },
+  ]);
   await ask({ verb: 'thaw', scope: 'fleet' });
   await until(() => !isServing(machineId), MINUTE);
   await until(() => stateOf(machineId) === 'active', 30 * MINUTE);

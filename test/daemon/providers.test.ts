@@ -5,6 +5,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import { silentMetrics } from '../../src/adapters/metrics/port.ts';
+import { NO_SHELL } from '../../src/adapters/provider/core/no-shell.ts';
+import { createMemoryRecords } from '../../src/adapters/provider/core/memory-records.ts';
 import { DRIVERS } from '../../src/adapters/provider/drivers.ts';
 import type { CreateRequest, Driver, DriverContext } from '../../src/adapters/provider/port.ts';
 import { parseConfig } from '../../src/config.ts';
@@ -32,6 +34,7 @@ const means = () => ({
   metrics: silentMetrics,
   version: '1.2.3',
   publicKey: 'ssh-ed25519 AAAA',
+  records: createMemoryRecords(systemRandom),
   drivers: DRIVERS,
 });
 
@@ -48,7 +51,7 @@ test('every configured provider is opened by its driver, and stopped with the da
   const keys = { publicLine: all.publicKey };
   const opened = openProviders(
     { ...all, config, closer, tuning: TUNING },
-    { keys, drivers: DRIVERS, daemons: () => 1 },
+    { keys, drivers: DRIVERS, daemons: () => 1, records: all.records, driverShell: NO_SHELL },
   );
   expect([...opened].map(([name, { type }]) => [name, type])).toEqual([
     ['rack', 'static'],

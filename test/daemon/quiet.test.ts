@@ -62,6 +62,7 @@ beforeAll(async () => {
           close: async () => undefined,
         },
         caCertificate: () => new Uint8Array(0),
+        notAfterMs: () => null,
         renewCertificate: async () => undefined,
       }),
     },
@@ -83,6 +84,7 @@ const QUIET: ReadonlySet<string> = new Set([
   'changes',
   'session-poke',
   'sweep-due',
+  'sweep-trim-events',
   'sweep-trim-history',
   'sweep-trim-logs',
 ]);

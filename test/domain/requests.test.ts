@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Circumstances } from '../../src/domain/eligibility.ts';
 import { machineId, providerName } from '../../src/domain/ids.ts';
-import { ORDER_VERBS } from '../../src/domain/machine.ts';
-import type { HoldKind, MachineRow, OrderVerb, RequestRow } from '../../src/domain/machine.ts';
+import { ORDER_VERBS } from '../../src/domain/verbs.ts';
+import type { HoldKind, MachineRow, RequestRow } from '../../src/domain/machine.ts';
+import type { OrderVerb } from '../../src/domain/verbs.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { dueRequest, isOnSlot, isOrder, orderRefusal } from '../../src/domain/requests.ts';
 import { hold, liveWork, machineRow, NOW_MS, provided, requestRow } from '../support/facts.ts';

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { machineId } from '../../src/domain/ids.ts';
-import { DECISION_VERBS } from '../../src/domain/machine.ts';
-import type { HoldKind, MachineRow, RequestRow, Verb } from '../../src/domain/machine.ts';
+import { DECISION_VERBS } from '../../src/domain/verbs.ts';
+import type { HoldKind, MachineRow, RequestRow } from '../../src/domain/machine.ts';
+import type { Verb } from '../../src/domain/verbs.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import type { Decision } from '../../src/domain/requests.ts';
+import { dueRequest, type Decision } from '../../src/domain/requests.ts';
 import { settlementOf } from '../../src/domain/settlement.ts';
 import { hold, machineRow, NOW_MS, requestRow } from '../support/facts.ts';
 
@@ -167,6 +168,17 @@ describe('a request stays open', () => {
     expect(settlementOf(scene('reboot', machineRow()))).toBeNull();
     const other = machineRow({ machineId: machineId('aaaaaaaa-0000-4000-8000-000000000002') });
     expect(settlementOf(scene('reboot', other))?.state).toBe('refused');
+  });
+  it('that would change a ladder on a rung that newer programs know, until it expires', () => {
+    const row = machineRow({ unknownRung: 'soaking' });
+    for (const verb of ['release', 'clear-backoff', 'reboot'] as const) {
+      const given = scene(verb, row);
+      expect(settlementOf(given)).toBeNull();
+      expect(dueRequest([given.request], row, given.now)).toBeNull();
+      const late = { ...given, now: { ...given.now, nowMs: given.request.expiresAtMs + 1 } };
+      expect(settlementOf(late)?.state).toBe('refused');
+      expect(dueRequest([late.request], row, late.now)).toBe(late.request);
+    }
   });
   it('whose verb is known to newer programs alone', () => {
     expect(settlementOf(scene('repaint' as Verb, machineRow()))).toBeNull();

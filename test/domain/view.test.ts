@@ -47,6 +47,7 @@ const recovering = ladderRow({ attempts: 1, askedAtMs: NOW_MS, askedRung: 'reboo
 const nextTryIn = (ms: number) => ({ recovery: { ...recovering, nextAtMs: NOW_MS + ms } });
 
 /** The rules in their order, each with every rule below it true as well where that is possible. */
+const NEWER = 'a newer program recovers it, on its rung soaking';
 const TRUTH: readonly (readonly [string, Partial<SlotFacts>, Partial<MachineView>])[] = [
   [
     'what cannot be read is parked, whatever the rest says',
@@ -120,6 +121,26 @@ const TRUTH: readonly (readonly [string, Partial<SlotFacts>, Partial<MachineView
     'live recovery shows its rung',
     row({ work: [liveWork('ShepherdRecovery')], ...nextTryIn(0), permit: true }),
     { state: 'Recovering', substate: 'rebooting', next: null },
+  ],
+  [
+    'on a rung that only a newer program knows, it is recovered elsewhere',
+    row({ work: [liveWork('ShepherdRecovery')], unknownRung: 'soaking', permit: true }),
+    { state: 'Recovering', substate: 'elsewhere', reason: NEWER, next: null },
+  ],
+  [
+    'and left to it between two attempts',
+    row({ unknownRung: 'soaking', permit: true, ...heard(60 * MINUTE) }),
+    { state: 'Recovering', substate: 'coolingDown', reason: NEWER, next: null },
+  ],
+  [
+    'and when it is silent and nobody is at it',
+    row({ unknownRung: 'soaking', ...heard(60 * MINUTE) }),
+    { state: 'Running', substate: 'silent', reason: 'a newer program recovers it', next: null },
+  ],
+  [
+    'while its agent may be started by anybody',
+    row({ unknownRung: 'soaking' }),
+    { state: 'Provisioned', substate: 'waiting', next: 'agentStart' },
   ],
   [
     'a reinstallation is recovery too',

@@ -33,6 +33,7 @@ export interface MemAgentServerOptions
 export const openMemAgents = (options: MemAgentServerOptions) => ({
   server: createMemAgentServer(options),
   caCertificate: () => new Uint8Array(0),
+  notAfterMs: () => null,
   renewCertificate: async () => undefined,
 });
 

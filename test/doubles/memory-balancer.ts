@@ -42,6 +42,8 @@ export interface BalancerFault {
   readonly effect: 'failBefore' | 'failAfter' | 'untagged';
   /** How often; 1 unless given. */
   times?: number;
+  /** So many calls that fit pass before it begins. */
+  skip?: number;
   /** Only calls about objects whose names begin so. */
   readonly about?: string;
   readonly error?: Error;
@@ -72,6 +74,7 @@ export function createMemoryBalancer(options: MemoryBalancerOptions) {
     health: true,
     async: readyAfterMs > 0,
     adopt: true,
+    atOnce: 1,
     ...options.capabilities,
   };
   const held = new Map<string, HeldObject>();
@@ -100,14 +103,15 @@ export function createMemoryBalancer(options: MemoryBalancerOptions) {
     act: (fault: BalancerFault | null) => T,
   ): Promise<T> {
     if (isClosed) throw new Cancelled('the balancer is closed');
+    // Who was told to slow down asks nobody: a driver says so by itself.
+    if (throttledUntilMs !== null && clock.now() < throttledUntilMs) {
+      throw new Throttled('slow down', throttledUntilMs);
+    }
     calls.push({ operation, name });
     onCall?.(operation, name, signal);
     await gates.get(operation);
     if (signal.aborted) throw new Cancelled('the call was given up', { cause: signal.reason });
     if (!reachable) throw new Unreachable('the balancer does not answer');
-    if (throttledUntilMs !== null && clock.now() < throttledUntilMs) {
-      throw new Throttled('slow down', throttledUntilMs);
-    }
     const fault = takeFault(operation, name);
     const error = fault?.error ?? new RemoteFailure(`scripted failure of ${operation} ${name}`);
     if (fault?.effect === 'failBefore') throw error;
@@ -122,6 +126,10 @@ export function createMemoryBalancer(options: MemoryBalancerOptions) {
       (each) => each.operation === operation && name.startsWith(each.about ?? ''),
     );
     if (!found) return null;
+    if ((found.skip ?? 0) > 0) {
+      found.skip! -= 1;
+      return null;
+    }
     found.times = (found.times ?? 1) - 1;
     if (found.times <= 0) faults.splice(faults.indexOf(found), 1);
     return found;

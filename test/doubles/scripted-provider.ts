@@ -30,6 +30,7 @@ export function scriptedProvider(change: Partial<FleetProvider> = {}): FleetProv
     rebootMachine: unused('rebootMachine'),
     reinstallMachine: unused('reinstallMachine'),
     setPower: unused('setPower'),
+    resetController: unused('resetController'),
     setTags: unused('setTags'),
     assimilate: unused('assimilate'),
     verifyHostKey: async () => {

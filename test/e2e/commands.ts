@@ -1,8 +1,14 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { judgedChild } from '../published/children.ts';
+
+/** Contexts of the person who runs the tests are not touched, and found by no command. */
+const NO_CONTEXTS = mkdtempSync(join(tmpdir(), 'shepherd-no-contexts-'));
+process.once('exit', () => rmSync(NO_CONTEXTS, { recursive: true, force: true }));
 
 const LAUNCHER = join(import.meta.dirname, '../../bin/shepherd.mjs');
 
@@ -18,10 +24,14 @@ export interface Started {
   readonly ended: Promise<Ended>;
 }
 
-export function shepherd(args: readonly string[], env: NodeJS.ProcessEnv = {}): Started {
-  const child = spawn(process.execPath, [LAUNCHER, ...args], {
+export function shepherd(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+  launcher = LAUNCHER,
+): Started {
+  const child = spawn(process.execPath, [launcher, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...judgedChild, ...env },
+    env: { ...process.env, ...judgedChild, XDG_CONFIG_HOME: NO_CONTEXTS, ...env },
   });
   const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]).then(
     ([stdout, stderr, [code]]): Ended => ({ stdout, stderr, code: code as number | null }),

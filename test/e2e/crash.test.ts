@@ -18,7 +18,6 @@ interface Shown {
   readonly slot: string;
   readonly state: string;
   readonly substate: string;
-  readonly providerId: string | null;
   readonly machineId: string | null;
 }
 
@@ -63,7 +62,8 @@ test('a daemon that is killed again and again loses, doubles and locks nothing',
     { timeout: 240_000, interval: 250 },
   );
 
-  const devices = new Set(machines.map((machine) => machine.providerId));
+  const shown = await Promise.all(machines.map(({ slot }) => machineOn(page, slot)));
+  const devices = new Set(shown.map(({ providerId }) => providerId));
   expect(devices.size, 'every machine has a device of its own').toBe(MACHINES);
   expect(new Set(machines.map((machine) => machine.machineId)).size).toBe(MACHINES);
   const state = (await admin(world, 'state')) as { devices: Record<string, { id: string }> };
@@ -100,8 +100,15 @@ async function progress({ child, ended }: Started, kill: number): Promise<void> 
 }
 
 async function machinesOn(port: number): Promise<readonly Shown[]> {
-  const answer = await fetch(`http://127.0.0.1:${port}/api/v1/machines?limit=500`);
-  return ((await answer.json()) as { machines: Shown[] }).machines;
+  const { machines } = (await asked(port, 'machines?limit=500')) as { machines: Shown[] };
+  return machines;
+}
+const machineOn = async (port: number, slot: string) =>
+  (await asked(port, `machines/${slot}`)) as { readonly providerId: string | null };
+
+async function asked(port: number, path: string): Promise<unknown> {
+  const answer = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`);
+  return answer.json();
 }
 
 async function admin({ adminUrl, tokens }: World, what: string): Promise<unknown> {

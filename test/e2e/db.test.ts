@@ -241,24 +241,20 @@ describe('a bad database is told in one line, by the daemon and by db status', (
     },
   ];
 
-  test.each(cases)(
-    '$name',
-    async ({ name, spoil, role = 'shepherd', secret, says, ...rest }) => {
-      const { sql, url } = await database(name);
-      await migrate(url, silentLog, { grantTo: 'shepherd' });
-      if (spoil !== undefined) await sql(spoil);
-      const config = configWith({ url: writtenUrl(role, rest.database ?? name) });
-      const [daemon, status] = await Promise.all([
-        runWith(config, ['run'], secret),
-        runWith(config, ['db', 'status'], secret),
-      ]);
-      expect([daemon.code, status.code]).toEqual([1, 1]);
-      expectOneLine(daemon.stderr, says);
-      if (rest.found) expect(status.stdout).toMatch(says);
-      else expectOneLine(status.stderr, says);
-    },
-    60_000,
-  );
+  test.each(cases)('$name', async ({ name, spoil, role = 'shepherd', secret, says, ...rest }) => {
+    const { sql, url } = await database(name);
+    await migrate(url, silentLog, { grantTo: 'shepherd' });
+    if (spoil !== undefined) await sql(spoil);
+    const config = configWith({ url: writtenUrl(role, rest.database ?? name) });
+    const [daemon, status] = await Promise.all([
+      runWith(config, ['run'], secret),
+      runWith(config, ['db', 'status'], secret),
+    ]);
+    expect([daemon.code, status.code]).toEqual([1, 1]);
+    expectOneLine(daemon.stderr, says);
+    if (rest.found) expect(status.stdout).toMatch(says);
+    else expectOneLine(status.stderr, says);
+  });
 
   test('a read-only server is found by db status', async () => {
     const { name, sql, url } = await database('read_only');

@@ -7,11 +7,18 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { blocksOf, looksLike, ROOT, type Block } from '../simulator/fakequinix/document.ts';
 import { withCommandedFleet, type CommandedFleet } from './machine-fleet.ts';
+import { RUNBOOK_COMMANDS } from './runbook-commands.ts';
 
-const blocks = blocksOf('docs/machine-commands.md');
+/** A block, and where a reader finds it: documents are read in this order. */
+interface Placed extends Block {
+  readonly place: string;
+}
+const blocks = ['docs/cli.md', 'docs/machine-commands.md'].flatMap((document) =>
+  blocksOf(document).map((block): Placed => ({ ...block, place: `${document}:${block.line}` })),
+);
 const examples = blocks.filter(({ language }) => language === 'sh');
 /** What the document shows right after a block. */
-const shownAfter = (block: Block): Block | undefined => {
+const shownAfter = (block: Placed): Block | undefined => {
   const next = blocks[blocks.indexOf(block) + 1];
   return next?.language === 'text' ? next : undefined;
 };
@@ -19,7 +26,7 @@ const BOUNDARY = '--- end of the block of line';
 /** Two dozen processes, one after the other. */
 const LIMIT_MS = 300_000;
 
-let outputs: Map<number, string>;
+let outputs: Map<string, string>;
 const directory = mkdtempSync(join(tmpdir(), 'machine-document-'));
 beforeAll(async () => {
   await withCommandedFleet(3, async (fleet) => {
@@ -37,17 +44,21 @@ function installShepherd(): void {
 }
 
 /** Runs every block in one shell, as a reader would, and answers what each of them printed. */
-async function runAll({ file, env }: CommandedFleet): Promise<Map<number, string>> {
+async function runAll({ consoleEnv, env }: CommandedFleet): Promise<Map<string, string>> {
   installShepherd();
   const script = [
     'exec 2>&1',
     'set -eu',
-    ...examples.map((block) => `${block.text}\necho; echo '${BOUNDARY}' ${block.line}`),
+    ...examples.map((block) => `${block.text}\necho; echo '${BOUNDARY}' ${block.place}`),
+    ...RUNBOOK_COMMANDS,
   ].join('\n');
   const path = [directory, process.env['PATH']].join(delimiter);
   const shell = spawn('bash', ['-c', script], {
     cwd: directory,
-    env: { ...process.env, ...env, PATH: path, SHEPHERD_CONFIG: file },
+    env: {
+      ...{ ...process.env, ...env, PATH: path, XDG_CONFIG_HOME: join(directory, 'config') },
+      ...{ CONSOLE: consoleEnv['SHEPHERD_URL'], TOKEN: consoleEnv['SHEPHERD_TOKEN'] },
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,
   });
@@ -59,27 +70,43 @@ async function runAll({ file, env }: CommandedFleet): Promise<Map<number, string
   return outputsIn(stdout);
 }
 
-function outputsIn(stdout: string): Map<number, string> {
+function outputsIn(stdout: string): Map<string, string> {
   let rest = stdout;
   return new Map(
-    examples.map(({ line }) => {
-      const mark = `\n${BOUNDARY} ${line}\n`;
+    examples.map(({ place }) => {
+      const mark = `\n${BOUNDARY} ${place}\n`;
       const [before = '', ...after] = rest.split(mark);
       rest = after.join(mark);
-      return [line, before.trimEnd()];
+      return [place, before.trimEnd()];
     }),
   );
 }
 
 const withAnswer = examples.flatMap((block) => {
   const shown = shownAfter(block);
-  return shown ? [[block.line, shown] as const] : [];
+  return shown ? [[block.place, shown] as const] : [];
+});
+
+test('V55 the commands of runbooks ran, too, or the shell would have ended before', () => {
+  expect(RUNBOOK_COMMANDS.length).toBeGreaterThan(4);
+  for (const command of RUNBOOK_COMMANDS) expect(command).toMatch(/^shepherd /);
 });
 
 test('every command has an example that shows its answer', () => {
   const all = examples.map(({ text: command }) => command).join('\n');
   const verbs = [
-    ...['show', 'history', 'restart-agent', 'reboot', 'reinstall', 'hold', 'unhold', 'quarantine'],
+    ...[
+      'show',
+      'explain',
+      'history',
+      'wait',
+      'restart-agent',
+      'reboot',
+      'reinstall',
+      'hold',
+      'unhold',
+      'quarantine',
+    ],
     ...['release', 'deprovision', 'clear-backoff', 'install', 'cancel-install', 'withdraw'],
   ].map((verb) => `machine ${verb}`);
   const fleet = ['fleet freeze', 'fleet thaw', 'fleet status'];
@@ -90,7 +117,7 @@ test('every command has an example that shows its answer', () => {
   expect(withAnswer.length).toBeGreaterThan(12);
 });
 
-test.each(withAnswer)('the example of line %i answers what is shown', (line, shown) => {
-  const output = outputs.get(line)!;
+test.each(withAnswer)('the example of %s answers what is shown', (place, shown) => {
+  const output = outputs.get(place)!;
   expect(looksLike(output, shown.text.trimEnd()), output).toBe(true);
 });

@@ -2,8 +2,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Slot } from '../../src/domain/ids.ts';
-import type { Means } from '../../src/commands/machine/command.ts';
-import { withMeans } from '../../src/commands/machine/command.ts';
+import { sleep } from '../../src/adapters/clock/port.ts';
+import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
+import { programVersion } from '../../src/commands/version.ts';
+import { openDatabase } from '../../src/commands/remote/open-database.ts';
+import type { Door } from '../../src/commands/remote/door.ts';
+import { openHttpDoor } from '../../src/commands/remote/http-door.ts';
+import { digestOf, makeToken } from '../../src/console/access/secrets.ts';
+import { runThrough, type Ran } from '../commands/remote/both-doors.ts';
 import {
   becomesTrue,
   healthy,
@@ -18,8 +24,12 @@ export interface CommandedFleet extends SimulatedFleet {
   readonly file: string;
   /** What `file` refers to. */
   readonly env: NodeJS.ProcessEnv;
-  /** Runs a command as a process of its own would: over a connection of its own. */
-  run<T>(task: (means: Means) => Promise<T>): Promise<T>;
+  /** What makes a command find the console, as Ann, who is admin. */
+  readonly consoleEnv: NodeJS.ProcessEnv;
+  /** Runs a command line through the console. */
+  command(...args: readonly string[]): Promise<Ran>;
+  /** Runs one through the database, over a connection of its own. */
+  pastConsole(...args: readonly string[]): Promise<Ran>;
   /** Slots, in their order. */
   slots(): readonly Slot[];
 }
@@ -39,13 +49,23 @@ export const withCommandedFleet = (
     process.env[TOKEN] = token;
     try {
       writeFileSync(file, JSON.stringify(configFor(fleet, dir)));
+      const ann = await tokenOfAnn(fleet);
       await becomesTrue(() => healthy(fleet.daemon) === machines, 'all machines run');
       await becomesTrue(() => fleet.daemon.guard().state === 'watching', 'the grace is over');
       await use({
         ...fleet,
         file,
         env: { [TOKEN]: token },
-        run: (task) => withMeans({ file, signal: new AbortController().signal }, task),
+        consoleEnv: { SHEPHERD_URL: fleet.daemon.consoleUrl, SHEPHERD_TOKEN: ann },
+        command: (...args) => {
+          const url = fleet.daemon.consoleUrl;
+          const about = { url, token: ann, version: programVersion(), advice: 'see to it' };
+          return ran(openHttpDoor(about), args);
+        },
+        async pastConsole(...args) {
+          const means = { version: programVersion(), by: 'ann', say: () => undefined };
+          return ran(await openDatabase({ file }, means), args);
+        },
         slots: () => [...fleet.daemon.board.entries.keys()].toSorted(),
       });
     } finally {
@@ -53,6 +73,30 @@ export const withCommandedFleet = (
       rmSync(dir, { recursive: true, force: true });
     }
   });
+
+let keys = 0;
+
+async function ran(door: Door, args: readonly string[]): Promise<Ran> {
+  const { signal } = new AbortController();
+  const time = {
+    monotonic: systemClock.monotonic,
+    sleep: (ms: number) => sleep(systemClock, ms, signal),
+  };
+  try {
+    return await runThrough({ door, ...time, keysUsed: (keys += 10) }, args);
+  } finally {
+    await door.close();
+  }
+}
+
+async function tokenOfAnn({ daemon }: SimulatedFleet): Promise<string> {
+  const { id, token } = makeToken(systemRandom);
+  await daemon.bmdb.access.tokens.add({
+    ...{ id, digest: digestOf(token), name: 'ann', owner: 'test', role: 'admin' },
+    ...{ providers: null, forMs: 3_600_000 },
+  });
+  return token;
+}
 
 /** As the daemon's, as far as commands look at it. */
 const configFor = ({ world }: SimulatedFleet, dir: string) => ({

@@ -1,4 +1,7 @@
 import { expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { loginLink } from '../../src/commands/access/login-link.ts';
+import type { Daemon } from '../../src/daemon/daemon.ts';
 import { withBrowser } from '../support/browser.ts';
 import { becomesTrue, withFleet } from './simulated-fleet.ts';
 
@@ -8,20 +11,57 @@ const SLOW_CREATION = {
   effect: { type: 'latency', ms: 8_000 },
 } as const;
 
-test('the page shows a machine of a real fleet go from Reserved to Running', async () => {
+/** By the link that a simulation prints: into the page, to a machine, and its reboot asked for. */
+async function rebootByHand(page: Page, { bmdb, consoleUrl }: Daemon, slot: string) {
+  const ann = { name: 'ann', role: 'admin', providers: null } as const;
+  await page.goto(await loginLink({ access: bmdb.access }, consoleUrl, ann));
+  await page.locator('.link', { hasText: 'Live' }).waitFor();
+  await page.goto(`${consoleUrl}machines`);
+  await page.locator(`.list [data-slot="${slot}"] a.slot`).click();
+  await page.locator('.explained .sentence', { hasText: 'Running' }).waitFor(PATIENT);
+  await page.click('.actions button:has-text("Reboot")');
+  await page.locator('.prospect', { hasText: /It would .*reboot/ }).waitFor();
+  const act = page.locator('dialog .act');
+  expect(await act.isEnabled()).toBe(false);
+  await page.fill('dialog textarea', 'its fans are loud');
+  await act.click();
+  await page.locator('dialog [role=status]', { hasText: /It is (open|done)/ }).waitFor();
+  const key = await page.locator('dialog .mono').innerText();
+  await page.keyboard.press('Escape');
+  return key;
+}
+
+/** What a busy machine needs for a machine of real processes to go down and come up again. */
+const PATIENT = { timeout: 120_000 };
+
+test('the page shows a machine of a real fleet go from Reserved to Running, and reboots it', async () => {
   await withBrowser(async ({ page, complaints }) => {
     await withFleet({ machines: 2, faults: [SLOW_CREATION] }, async ({ daemon }) => {
-      await page.goto(daemon.consoleUrl);
-      const rows = page.locator('#rows tr');
-      const reserved = rows.filter({ has: page.locator('.badge', { hasText: 'Reserved' }) });
+      await page.goto(`${daemon.consoleUrl}machines`);
+      const rows = page.locator('.list [data-slot]');
+      const reserved = rows.filter({ has: page.locator('.state', { hasText: 'Reserved' }) });
       await reserved.first().waitFor();
       const slot = await reserved.first().getAttribute('data-slot');
       expect(daemon.board.entries.get(slot as never)?.state).toBe('Reserved');
-      const badge = page.locator(`tr[data-slot="${slot}"] .badge`);
+      const badge = page.locator(`[data-slot="${slot}"] .state`);
       for (const state of ['Provisioned', 'Running']) {
         await badge.filter({ hasText: state }).waitFor({ timeout: 60_000 });
       }
-      await page.locator('#headline').filter({ hasText: '2 of 2' }).waitFor({ timeout: 60_000 });
+      await page
+        .locator('.fleet-line')
+        .filter({ hasText: '2/2 Running' })
+        .waitFor({ timeout: 60_000 });
+      const key = await rebootByHand(page, daemon, slot!);
+      const shown = page.locator(`.machine[data-slot="${slot}"] header .state`);
+      await shown.filter({ hasText: 'Recovering' }).waitFor(PATIENT);
+      await page.locator('[data-chart=life] [data-state=Recovering][data-lit]').waitFor(PATIENT);
+      await shown.filter({ hasText: 'Running' }).waitFor(PATIENT);
+      await page.locator('[data-told=last]', { hasText: 'Before:' }).waitFor(PATIENT);
+      await page.goto(`${daemon.consoleUrl}audit`);
+      const asked = page.locator(`[data-request="${key}"]`);
+      await asked.filter({ hasText: 'its fans are loud' }).waitFor();
+      expect(await asked.getAttribute('data-standing')).toBe('done');
+      expect(await asked.innerText()).toMatch(/reboot[^]*ann\s+a claim/);
       expect(complaints).toEqual([]);
     });
   });
@@ -40,8 +80,8 @@ test('the page says that recovery is frozen, by whom and why, and when that is o
           what: { verb, scope: 'fleet' },
         });
       await ask('freeze');
-      await page.locator('#guard-title', { hasText: 'Recovery is frozen' }).waitFor();
-      const fleet = page.locator('#guard-scopes li[data-scope=fleet]');
+      await page.locator('.guard-sentence', { hasText: 'Recovery is frozen' }).waitFor();
+      const fleet = page.locator('.guard tbody');
       expect(await fleet.innerText()).toMatch(/frozen[^]*ann: works on the switches/);
       expect(daemon.guard()).toMatchObject({ state: 'frozen', maxRecovering: 0 });
       const answer = await fetch(`${daemon.consoleUrl}api/v1/guard`);
@@ -49,7 +89,7 @@ test('the page says that recovery is frozen, by whom and why, and when that is o
       const scrape = await (await fetch(`${daemon.consoleUrl}metrics`)).text();
       expect(scrape).toMatch(/^shepherd_guard_frozen\{scope="fleet"\} 1$/m);
       await ask('thaw');
-      await page.locator('#guard-title', { hasText: 'frozen' }).waitFor({ state: 'hidden' });
+      await page.locator('.guard-sentence', { hasText: 'frozen' }).waitFor({ state: 'detached' });
       expect(daemon.guard().frozenSeconds).toBeGreaterThan(0);
       expect(complaints).toEqual([]);
     });

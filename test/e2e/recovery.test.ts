@@ -1,7 +1,14 @@
+import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
+import { DELIVERY_LIMIT_MS } from '../../src/domain/events/retries.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 import { becomesTrue, healthy, withFleet } from './simulated-fleet.ts';
 
 const MACHINES = 4;
+interface CloudEvent {
+  readonly type: string;
+  readonly data: { readonly machineId: string | null };
+}
 const signal = () => AbortSignal.timeout(60_000);
 
 test('a simulated fleet comes up, and what falls silent comes back by the mildest means', async () => {
@@ -42,10 +49,23 @@ test('a simulated fleet comes up, and what falls silent comes back by the mildes
   });
 }, 600_000);
 
-test('a machine that refuses SSH after its reboot comes back once it lets us in', async () => {
-  await withFleet({ machines: 1 }, async ({ world, daemon }) => {
+const secretOf = (letter: string) => `whsec_${Buffer.alloc(32, letter).toString('base64')}`;
+
+test('a machine that refuses SSH after its reboot comes back once it lets us in; a webhook is told, signed, and one that hangs holds up no stop', async () => {
+  const [pager, hung] = [await startWebhookReceiver(), await startWebhookReceiver(false)];
+  const webhooks = {
+    pager: { url: pager.url, types: ['machine.*'], secret: secretOf('p') },
+    hung: { url: hung.url, types: ['access.revoked'], secret: secretOf('h') },
+  };
+  const told = () => {
+    const library = new Webhook(webhooks.pager.secret);
+    return pager.received.map(({ body, headers }) => library.verify(body, headers) as CloudEvent);
+  };
+  await withFleet({ machines: 1, webhooks }, async ({ world, daemon }) => {
     const { hosts } = world;
     await becomesTrue(() => healthy(daemon) === 1, 'it runs');
+    const begun = async () => (await daemon.bmdb.webhooks.list(signal())).length;
+    await becomesTrue(async () => (await begun()) === 2, 'webhooks are delivered to');
     const { deviceId } = hosts.list()[0]!;
     await hosts.refuseSsh(deviceId, true, 'connection');
     await hosts.loseAgent(deviceId);
@@ -53,5 +73,21 @@ test('a machine that refuses SSH after its reboot comes back once it lets us in'
     await hosts.refuseSsh(deviceId, false);
     await becomesTrue(() => healthy(daemon) === 1, 'it runs again');
     expect(daemon.board.counts()).toEqual({ Running: 1 });
+
+    const types = () => [...new Set(told().map(({ type }) => type))];
+    // Whether its short silence is noticed is chance.
+    const life = ['machine.recovering', 'machine.agent_started', 'machine.recovered'];
+    await becomesTrue(() => life.every((type) => types().includes(type)), 'its life is told');
+    const { machines } = await daemon.bmdb.scan(signal());
+    const ofOther = told().filter(({ data }) => data.machineId !== machines[0]!.machineId);
+    expect(ofOther).toEqual([]);
+
+    const test = { type: 'webhook.test', actor: 'ann', reason: '' } as const;
+    await daemon.bmdb.events.append({ ...test, details: { webhook: 'hung' } });
+    await becomesTrue(() => hung.received.length > 0, 'one waits for its answer');
+    const fromMs = performance.now();
+    await daemon.stop();
+    expect(performance.now() - fromMs).toBeLessThan(DELIVERY_LIMIT_MS - 3_000);
   });
+  for (const receiver of [pager, hung]) receiver.close();
 }, 600_000);

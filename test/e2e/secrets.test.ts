@@ -1,8 +1,25 @@
-import { globSync, readFileSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import pg from 'pg';
 import { expect, test } from 'vitest';
+import { loadOrCreateSshKey } from '../../src/adapters/ssh/key-file.ts';
+import { systemRandom } from '../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../src/adapters/log/port.ts';
+import { hetznerRobotKind } from '../../src/commands/sim-providers/hetzner-robot.ts';
+import { latitudeKind } from '../../src/commands/sim-providers/latitude.ts';
+import type { SimKind } from '../../src/commands/sim-providers/provider.ts';
+import { redfishKind } from '../../src/commands/sim-providers/redfish.ts';
+import { SIM_TUNING } from '../../src/commands/sim.ts';
+import { simInput } from '../../src/commands/sim-world.ts';
+import { parseConfig } from '../../src/config.ts';
+import { startDaemon } from '../../src/daemon/daemon.ts';
+import { realPorts } from '../../src/daemon/real-ports.ts';
+import { takeFreePort } from '../../src/simulator/hosts/free-port.ts';
+import type { SimulatedHosts } from '../../src/simulator/hosts/options.ts';
+import { createSimulatedHosts } from '../../src/simulator/hosts/simulated-hosts.ts';
+import { openTestDatabase } from '../support/test-database.ts';
 import { runningDatabaseUrl } from '../../src/adapters/bmdb/embedded/running-database.ts';
 import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/provider-tags.ts';
 import { agentInitCodec } from '../../src/wire/codec.ts';
@@ -15,6 +32,26 @@ type Secrets = Readonly<Record<string, Uint8Array>>;
 function bodyOfKey(file: string): Buffer {
   const [, body = ''] = readFileSync(file, 'utf8').split(/-----(?:BEGIN|END)[^-]*PRIVATE KEY-----/);
   return Buffer.from(body.replaceAll('\n', ''), 'base64').subarray(-24);
+}
+
+/** The instance secret of each machine, and the private key of each agent; below these directories. */
+function secretsOfMachines(dir: string, hosts: Pick<SimulatedHosts, 'list'>): Secrets {
+  const agents = globSync('**/agent-init', { cwd: dir }).map((file) => join(dir, file));
+  const roots = hosts.list().map(({ root }) => join(root, INSTANCE_SECRET_PATH));
+  return {
+    ...Object.fromEntries(
+      roots.map((file, at) => [
+        `secret of machine ${at}`,
+        Buffer.from(readFileSync(file, 'utf8').trim()),
+      ]),
+    ),
+    ...Object.fromEntries(
+      agents.map((file, at) => {
+        const { privateKey } = agentInitCodec.decode(readFileSync(file));
+        return [`key of agent ${at}`, privateKey!.subarray(0, 32)];
+      }),
+    ),
+  };
 }
 
 /** What the daemon of the fleet was configured with, made for itself, and gave to its machines. */
@@ -31,17 +68,7 @@ function secretsOf({ world }: SimulatedFleet): Secrets {
     'key of the agent server': bodyOfKey(certificate!),
     'password of the database': text(join(dir, 'postgres/password')),
     'password of its owner': text(join(dir, 'postgres/owner-password')),
-    ...Object.fromEntries(
-      hosts
-        .list()
-        .map(({ root }, at) => [`secret of machine ${at}`, text(join(root, INSTANCE_SECRET_PATH))]),
-    ),
-    ...Object.fromEntries(
-      only('machines/**/agent-init').map((file, at) => {
-        const { privateKey } = agentInitCodec.decode(readFileSync(file));
-        return [`key of agent ${at}`, privateKey!.subarray(0, 32)];
-      }),
-    ),
+    ...secretsOfMachines(join(dir, 'machines'), hosts),
   };
 }
 
@@ -65,10 +92,20 @@ function found(text: string, secrets: Secrets): string[] {
   );
 }
 
+function expectFindable(secrets: Secrets): void {
+  for (const [name, secret] of Object.entries(secrets)) {
+    expect(secret.length, name).toBeGreaterThanOrEqual(16);
+    const text = `x${Buffer.from(secret).toString('base64')}`;
+    expect(found(text, { [name]: secret })).toEqual([name]);
+  }
+}
+
+const wholeOf = (told: unknown): string =>
+  inspect(told, { depth: Infinity, maxStringLength: Infinity, maxArrayLength: Infinity });
+
 /** All rows of all tables. */
-async function databaseOf({ world }: SimulatedFleet): Promise<string> {
-  const url = await runningDatabaseUrl(join(world.dir, 'postgres'));
-  const client = new pg.Client({ connectionString: url! });
+async function databaseOf(url: string): Promise<string> {
+  const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
     const { rows: tables } = await client.query<{ name: string }>(
@@ -87,12 +124,22 @@ async function databaseOf({ world }: SimulatedFleet): Promise<string> {
 }
 
 /** Everything that the console shows, and the beginning of its stream. */
-async function pagesOf({ daemon }: SimulatedFleet): Promise<string> {
+async function pagesOf({ daemon }: Pick<SimulatedFleet, 'daemon'>): Promise<string> {
   const ends = new AbortController();
   const get = async (path: string) =>
     fetch(new URL(path, daemon.consoleUrl), { signal: ends.signal });
-  const slots = [...daemon.board.entries.keys()].map((slot) => `/api/v1/machines/${slot}`);
-  const paths = ['/', '/api/v1/machines', '/api/v1/guard', '/metrics', '/readyz', ...slots];
+  const slots = [...daemon.board.entries.keys()].flatMap((slot) =>
+    ['', '/explanation', '/live', '/history'].map((part) => `/api/v1/machines/${slot}${part}`),
+  );
+  const providers = [...daemon.board.entries.keys()].flatMap((slot) => {
+    const provider = `/api/v1/providers/${slot.split('/')[0]}`;
+    return [provider, `${provider}/slots`, `${provider}/holds`];
+  });
+  const lists = ['machines', 'guard', 'providers', 'history', 'events', 'sessions', 'loops'];
+  const paths = [
+    ...['/', '/metrics', '/readyz', ...lists.map((name) => `/api/v1/${name}`)],
+    ...new Set([...slots, ...providers]),
+  ];
   const pages = await Promise.all(paths.map(async (path) => (await get(path)).text()));
   const { body } = await get('/events');
   const { value } = await body!.getReader().read();
@@ -112,18 +159,14 @@ test('no secret of the daemon, a machine or an agent is in a log, a page or the 
 
     const secrets = secretsOf(fleet);
     expect(Object.keys(secrets)).toHaveLength(9);
-    for (const [name, secret] of Object.entries(secrets)) {
-      expect(secret.length, name).toBeGreaterThanOrEqual(16);
-      expect(found(`x${Buffer.from(secret).toString('base64')}`, { [name]: secret })).toEqual([
-        name,
-      ]);
-    }
-    const told = inspect(log.lines, {
-      depth: Infinity,
-      maxStringLength: Infinity,
-      maxArrayLength: Infinity,
-    });
-    const places = { log: told, pages: await pagesOf(fleet), database: await databaseOf(fleet) };
+    expectFindable(secrets);
+    const told = wholeOf(log.lines);
+    const database = await runningDatabaseUrl(join(world.dir, 'postgres'));
+    const places = {
+      log: told,
+      pages: await pagesOf(fleet),
+      database: await databaseOf(database!),
+    };
     const { hostKey } = world.hosts.list()[0]!;
     expect(places.database, 'what is no secret is found').toContain(hostKey);
     expect(places.pages).toContain('shepherd_machines');
@@ -132,4 +175,149 @@ test('no secret of the daemon, a machine or an agent is in a log, a page or the 
       expect(found(text, secrets), place).toEqual([]);
     }
   });
+});
+
+/** One emulator with one machine, and what it holds that is to be seen nowhere. */
+async function openEmulator<Kind extends SimKind>(
+  kind: Kind,
+  at: {
+    readonly dir: string;
+    readonly publicLine: string;
+    readonly taken: Set<number>;
+    readonly light: boolean;
+  },
+) {
+  const { dir, publicLine, taken, light } = at;
+  const sshPort = kind.onePort ? await takeFreePort(taken) : 22;
+  const machines = join(mkdtempSync(join(dir, 'emulator-')), 'machines');
+  const provider: { found?: Awaited<ReturnType<Kind['start']>> } = {};
+  const hosts = createSimulatedHosts({
+    dir: machines,
+    log: silentLog,
+    random: systemRandom,
+    light,
+    ...(kind.onePort && { sshPort }),
+    play: (deviceId, argv) => provider.found?.play?.(deviceId, argv),
+    admitted: [publicLine],
+  });
+  const started = { dir, machines: 1, perLocation: 1, hosts, sshPort, publicLine, log: silentLog };
+  const emulator = (await kind.start(started)) as Awaited<ReturnType<Kind['start']>>;
+  provider.found = emulator;
+  const prefix = `${emulator.name.toUpperCase().replaceAll('-', '_')}_`;
+  return {
+    sshPort,
+    hosts,
+    emulator,
+    section: emulator.section((name) => `\${${prefix}${name}}`),
+    env: Object.fromEntries(
+      Object.entries(emulator.secrets).map(([name, value]) => [prefix + name, value]),
+    ),
+    secretsOfMachines: () =>
+      Object.fromEntries(
+        Object.entries(secretsOfMachines(machines, hosts)).map(([name, secret]) => [
+          `${emulator.name}: ${name}`,
+          secret,
+        ]),
+      ),
+    async close() {
+      await emulator.close();
+      await hosts.close();
+    },
+  };
+}
+
+/** Adds what all processes were started with, as anybody on this computer may see it. */
+function lookAtProcesses(seen: Set<string>): void {
+  for (const file of globSync('/proc/[0-9]*/{cmdline,environ}')) {
+    try {
+      seen.add(readFileSync(file, 'latin1'));
+    } catch (error) {
+      // It has ended, or is somebody else's.
+      const { code } = error as NodeJS.ErrnoException;
+      expect(['ENOENT', 'ESRCH', 'EACCES', 'EPERM']).toContain(code);
+    }
+  }
+}
+
+test('nor is one of redfish, hetzner-robot and latitude, nor in what programs are started with', async () => {
+  const log = recordingLog();
+  const dir = mkdtempSync(join(tmpdir(), 'shepherd-secrets-'));
+  const { publicLine } = await loadOrCreateSshKey(join(dir, 'ssh-key'));
+  const at = { dir, publicLine, taken: new Set<number>(), light: true };
+  const redfish = await openEmulator(redfishKind, { ...at, light: false });
+  const robot = await openEmulator(hetznerRobotKind, at);
+  const latitude = await openEmulator(latitudeKind, at);
+  const all = [redfish, robot, latitude];
+  const database = await openTestDatabase();
+  const env = Object.assign({ DATABASE: database.url }, ...all.map((each) => each.env)) as Record<
+    string,
+    string
+  >;
+  const input = simInput({
+    dir,
+    provider: latitude.emulator,
+    machines: all.length,
+    sshPort: latitude.sshPort,
+  });
+  const daemon = await startDaemon({
+    config: parseConfig(
+      {
+        ...input,
+        database: { url: '${DATABASE}' },
+        providers: Object.fromEntries(all.map(({ emulator, section }) => [emulator.name, section])),
+        console: { listen: '127.0.0.1:0' },
+      },
+      { env, baseDirectory: dir },
+    ),
+    ports: await realPorts({ version: 'test', log }),
+    version: 'test',
+    tuning: SIM_TUNING,
+  });
+  const processes = new Set<string>();
+  try {
+    let looks = 0;
+    await becomesTrue(() => {
+      // Each look is at all of them: ten a second would be in the way of what they do.
+      if (looks++ % 5 === 0) lookAtProcesses(processes);
+      return healthy(daemon) === all.length;
+    }, 'the machine of each provider runs');
+
+    const tokens = redfish.emulator.requests().flatMap(({ body }) => {
+      const image = (body as { Image?: string } | null)?.Image;
+      return image === undefined ? [] : [new URL(image).pathname.split('/')[1]!];
+    });
+    expect(tokens).toHaveLength(1);
+    const secrets: Secrets = {
+      ...Object.fromEntries(
+        Object.entries(env)
+          .filter(([name]) => name !== 'DATABASE')
+          .map(([name, value]) => [name, Buffer.from(value)]),
+      ),
+      'token of the seed': Buffer.from(tokens[0]!),
+      'SSH key': bodyOfKey(join(dir, 'ssh-key')),
+      'password of the database': Buffer.from(new URL(database.url).password),
+      ...Object.assign({}, ...all.map((each) => each.secretsOfMachines())),
+    };
+    expect(Object.keys(secrets)).toHaveLength(13);
+    expectFindable(secrets);
+    const places = {
+      log: wholeOf(log.lines),
+      pages: await pagesOf({ daemon }),
+      database: await databaseOf(database.url),
+      processes: [...processes].join('\n'),
+    };
+    const [pid] = redfish.hosts.list()[0]!.agentPids;
+    expect(places.processes).toContain(readFileSync(`/proc/${pid}/cmdline`, 'latin1'));
+    for (const { emulator } of all) expect(places.pages).toContain(`"${emulator.name}"`);
+    expect(places.database).toContain(redfish.hosts.list()[0]!.hostKey);
+    expect(places.log).toContain('daemon started');
+    for (const [place, text] of Object.entries(places)) {
+      expect(found(text, secrets), place).toEqual([]);
+    }
+  } finally {
+    await daemon.stop();
+    for (const each of all) await each.close();
+    await database.stop();
+    rmSync(dir, { recursive: true, force: true });
+  }
 });

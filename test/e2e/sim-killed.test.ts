@@ -33,12 +33,27 @@ const allRun = ({ child, ended }: Started) =>
     void ended.then(({ code, stderr }) => reject(new Error(`ended with ${code}: ${stderr}`)));
   });
 
+/** A second terminal has no further setting: the simulator made a context. */
+async function isFound(): Promise<void> {
+  const { code, stdout, stderr } = await shepherd(['machines', '-o', 'name']).ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout.trimEnd().split('\n')).toHaveLength(MACHINES);
+}
+
+async function isSaidToBeKilled(): Promise<void> {
+  const { code, stdout, stderr } = await shepherd(['machines']).ended;
+  expect({ code, stdout }).toEqual({ code: 5, stdout: '' });
+  expect(stderr).toMatch(/no console answers .* left by a simulator that was killed/);
+}
+
 test('C8: a simulator that is killed again and again has its machines back each time', async () => {
   for (let kill = 0; kill < KILLS; kill += 1) {
     const killed = sim();
     await allRun(killed);
+    await isFound();
     killed.child.kill('SIGKILL');
     await killed.ended;
+    await isSaidToBeKilled();
   }
   const { code, stdout } = await sim('--exit-when-running', '--json').ended;
   expect(code).toBe(0);

@@ -1,7 +1,8 @@
+import { programVersion } from '../../src/commands/version.ts';
 import { expect, vi } from 'vitest';
 import { type Log, silentLog } from '../../src/adapters/log/port.ts';
 import { openSimWorld, parseSimConfig, simInput } from '../../src/commands/sim-world.ts';
-import type { SimWorld } from '../../src/commands/sim-world.ts';
+import type { EquinixWorld, SimWorld } from '../../src/commands/sim-world.ts';
 import { SIM_TUNING } from '../../src/commands/sim.ts';
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts';
 import { realPorts } from '../../src/daemon/real-ports.ts';
@@ -9,7 +10,7 @@ import type { FaultRule } from '../../src/simulator/fakequinix/fault-rules.ts';
 import { openTestDatabase } from '../support/test-database.ts';
 
 export interface SimulatedFleet {
-  readonly world: SimWorld;
+  readonly world: EquinixWorld;
   readonly daemon: Daemon;
 }
 
@@ -20,19 +21,36 @@ export interface FleetOptions {
   readonly diskBytes?: number;
   /** The daemon's. */
   readonly log?: Log;
+  /** Of the daemon's configuration, each with one secret. */
+  readonly webhooks?: Readonly<Record<string, { url: string; types?: string[]; secret: string }>>;
   /** The daemon has its embedded database, below the world's directory; else one of the run's. */
   readonly embedded?: boolean;
 }
 
 /** A whole simulated fleet with its daemon; everything is closed when `use` is done. */
 export async function withFleet(
-  { faults = [], log = silentLog, embedded = false, ...hardware }: FleetOptions,
+  { faults = [], ...options }: FleetOptions,
   use: (fleet: SimulatedFleet) => Promise<void>,
 ): Promise<void> {
-  const world = await openSimWorld({ ...hardware, log: silentLog });
+  const open = async (hardware: Hardware) => {
+    const world = await openSimWorld({ ...hardware, log: silentLog });
+    for (const fault of faults) world.fakequinix.addFault(fault);
+    return world;
+  };
+  await withFleetIn(open, options, use);
+}
+
+type Hardware = Pick<FleetOptions, 'machines' | 'diskBytes'>;
+
+/** The same in a world of any provider. */
+export async function withFleetIn<World extends SimWorld>(
+  open: (hardware: Hardware) => Promise<World>,
+  { log = silentLog, embedded = false, webhooks = {}, ...hardware }: Omit<FleetOptions, 'faults'>,
+  use: (fleet: { readonly world: World; readonly daemon: Daemon }) => Promise<void>,
+): Promise<void> {
+  const world = await open(hardware);
   const database = embedded ? null : await openTestDatabase();
   try {
-    for (const fault of faults) world.fakequinix.addFault(fault);
     const daemon = await startDaemon({
       config: parseSimConfig(
         world,
@@ -40,11 +58,22 @@ export async function withFleet(
           ...simInput(world),
           ...(database && { database: { url: `\${${DATABASE}}` } }),
           console: { listen: '127.0.0.1:0' },
+          webhooks: Object.fromEntries(
+            Object.entries(webhooks).map(([name, { secret: _, ...webhook }]) => [
+              name,
+              { ...webhook, secrets: [`\${SECRET_OF_${name}}`] },
+            ]),
+          ),
         },
-        database ? { [DATABASE]: database.url } : {},
+        {
+          ...(database && { [DATABASE]: database.url }),
+          ...Object.fromEntries(
+            Object.entries(webhooks).map(([name, { secret }]) => [`SECRET_OF_${name}`, secret]),
+          ),
+        },
       ),
-      ports: await realPorts({ version: '0.0.0', log }),
-      version: '0.0.0',
+      ports: await realPorts({ version: programVersion(), log }),
+      version: programVersion(),
       tuning: SIM_TUNING,
     });
     try {
@@ -61,7 +90,7 @@ export async function withFleet(
 const DATABASE = 'SHEPHERD_TEST_DATABASE';
 
 /** What a busy machine needs for a fleet of real processes. */
-const WAIT = { timeout: 180_000, interval: 100 };
+export const WAIT = { timeout: 180_000, interval: 100 };
 
 export const becomesTrue = (question: () => boolean | Promise<boolean>, what: string) =>
   vi.waitFor(async () => expect(await question(), what).toBe(true), WAIT);

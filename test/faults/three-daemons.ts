@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemRandom } from '../../src/adapters/clock/system-clock.ts';
@@ -30,16 +30,18 @@ export type ThreeDaemons = Awaited<ReturnType<typeof openThreeDaemons>>;
  */
 export async function openThreeDaemons() {
   const dir = mkdtempSync(join(tmpdir(), 'shepherd-three-'));
-  const cleanups: (() => Promise<void> | void)[] = [
-    () => rmSync(dir, { recursive: true, force: true, maxRetries: 5 }),
-  ];
+  // Not below the other: a server of before version 16 needs to pass through the directory above its own.
+  const above = mkdtempSync(join(tmpdir(), 'shepherd-three-'));
+  const cleanups = [dir, above].map(
+    (each): (() => Promise<void> | void) =>
+      () =>
+        rmSync(each, { recursive: true, force: true, maxRetries: 5 }),
+  );
   const close = async () => {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   };
   try {
-    // A server of before version 16 needs to pass through the directory above its own.
-    mkdirSync(join(dir, 'database'));
-    const postgres = await startRestartablePostgres(join(dir, 'database', 'postgres'));
+    const postgres = await startRestartablePostgres(join(above, 'postgres'));
     cleanups.push(() => postgres.stop());
     const hosts = createSimulatedHosts({
       dir: join(dir, 'machines'),

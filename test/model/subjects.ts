@@ -7,7 +7,6 @@ import {
   Unreachable,
 } from '../../src/domain/errors.ts';
 import { machineId } from '../../src/domain/ids.ts';
-import { RUNGS } from '../../src/domain/machine.ts';
 import { STAGES } from '../../src/domain/balancing/plan.ts';
 import { balancer } from '../../src/machines/balancer.ts';
 import { deprovision } from '../../src/machines/deprovision.ts';
@@ -27,6 +26,7 @@ import { MACHINE, SLOT } from '../support/facts.ts';
 import { viewAt } from '../support/views.ts';
 import { RESTS } from './lifecycle.table.ts';
 import { askedIn, lifecycleTruth } from './lifecycle.truth.ts';
+import { RUNGS } from '../../src/domain/recovery/rung-names.ts';
 
 /** The shipped charts, each with a world in which all of it can be seen. */
 
@@ -66,8 +66,16 @@ export const recoverySubject: Subject = {
       errors: [new NothingToDo('not eligible')],
     },
     reachAgent: {
-      done: ['restartingAgent', 'rebooting', 'powerCycling'].map((rung) => ({ rung })),
+      done: RUNGS.slice(0, -1).map((rung) => ({ rung })),
       errors: [new HostKeyRejected('another host')],
+    },
+    askReset: {
+      done: ['resettingBmc', 'rebooting', 'powerCycling'].map((rung) => ({ rung })),
+      errors: [fault],
+    },
+    awaitController: {
+      done: ['rebooting', 'powerCycling'].map((rung) => ({ rung })),
+      errors: [fault],
     },
     stopAgent: step,
     askReboot: step,

@@ -36,6 +36,9 @@ const TAKEOVER: TaskTable = {
   ...CLOSING,
 };
 
+/** A controller that was restarted, or may not be, is no longer in the way of the ladder. */
+const BEYOND_RESET = { rebooting: 'rebooting.asking', powerCycling: 'powerCycling.switchingOff' };
+
 /**
  * One attempt on one rung, which counts as a success by its evidence and not by an accepted request.
  * Where SSH does not answer, the attempt goes on with the next rung. Power that was asked off is asked
@@ -47,6 +50,7 @@ const RECOVERY: TaskTable = {
     {
       restartingAgent: 'restartingAgent.connecting',
       rebooting: 'rebooting.asking',
+      resettingBmc: 'resettingBmc.asking',
       powerCycling: 'powerCycling.switchingOff',
       reinstalling: 'reinstalling.asking',
     },
@@ -57,6 +61,7 @@ const RECOVERY: TaskTable = {
     {
       restartingAgent: 'restartingAgent.stopping',
       rebooting: 'rebooting.asking',
+      resettingBmc: 'resettingBmc.asking',
       powerCycling: 'powerCycling.switchingOff',
     },
     'givingUp',
@@ -64,6 +69,12 @@ const RECOVERY: TaskTable = {
   'restartingAgent.stopping': step('stopAgent', 'recording', 'givingUp'),
   'rebooting.asking': step('askReboot', 'rebooting.awaitingBoot', 'givingUp'),
   'rebooting.awaitingBoot': step('awaitBoot', 'recording', 'givingUp'),
+  'resettingBmc.asking': step(
+    'askReset',
+    { resettingBmc: 'resettingBmc.awaitingController', ...BEYOND_RESET },
+    'givingUp',
+  ),
+  'resettingBmc.awaitingController': step('awaitController', BEYOND_RESET, 'givingUp'),
   'powerCycling.switchingOff': step(
     ...(['switchOff', 'powerCycling.awaitingOff', 'powerCycling.restoringPower'] as const),
   ),

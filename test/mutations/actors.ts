@@ -361,8 +361,8 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'a-second-request-is-not-preceded-by-a-look',
     file: 'src/actors/tasks/deprovision.ts',
-    find: "if (before.asked > 0 && (await readState(deps, given, signal)) === 'gone') return before;\n",
-    replace: '',
+    find: 'if (before.asked > 0) {',
+    replace: 'if (before.asked < 0) {',
     tests: ['test/actors/tasks/deprovision.test.ts'],
   },
   {
@@ -375,8 +375,8 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'a-look-that-fails-means-gone',
     file: 'src/actors/tasks/deprovision.ts',
-    find: "tellPassing(deps, slot, error, 'there')",
-    replace: "tellPassing(deps, slot, error, 'gone')",
+    find: "tellPassing(deps, slot, error, { state: 'there' })",
+    replace: "tellPassing(deps, slot, error, { state: 'gone' })",
     tests: ['test/actors/tasks/deprovision.test.ts'],
   },
 ];

@@ -280,8 +280,8 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'an-answer-that-was-lost-is-asked-again',
     file: 'src/adapters/http/call.ts',
-    find: "    if (type === 'ambiguous') throw toError(failure, { ambiguous: true });\n",
-    replace: "    if (type === 'ambiguous') return 'timeout';\n",
+    find: "    if (type === 'ambiguous') {\n",
+    replace: "    if (type === 'ambiguous') return 'timeout';\n    if (type === 'ambiguous') {\n",
     tests: [
       'test/adapters/provider/equinix/client/vectors-creation.test.ts',
       'test/adapters/provider/equinix/client/vectors-mutations.test.ts',
@@ -346,8 +346,8 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'a-deletion-waits-like-all-others',
     file: 'src/adapters/http/call.ts',
-    find: 'turns.take({ signal, bulk, urgent, onPause })',
-    replace: 'turns.take({ signal, bulk, onPause })',
+    find: 'urgent: urgent || isUrgentCall,',
+    replace: 'urgent,',
     tests: ['test/adapters/provider/equinix/turns.test.ts'],
   },
   {
@@ -374,22 +374,22 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'silent-machines-are-the-newly-silent',
     file: 'src/adapters/metrics/prom-metrics.ts',
-    find: 'for (const { scope, silent: machines } of counts) {',
-    replace: 'for (const { scope, newlySilent: machines } of counts) {',
+    find: 'silent.set({ scope }, each.silent);',
+    replace: 'silent.set({ scope }, each.newlySilent);',
     tests: ['test/adapters/metrics/prom-metrics.test.ts'],
   },
   {
     id: 'failed-devices-are-told-as-orphans',
     file: 'src/adapters/metrics/prom-metrics.ts',
-    find: 'Object.entries({ orphan, missing, failed })',
-    replace: 'Object.entries({ orphan: failed, missing, failed })',
+    find: 'discrepancies.set({ provider, kind }, figures[kind]);',
+    replace: "discrepancies.set({ provider, kind }, figures[kind === 'orphan' ? 'failed' : kind]);",
     tests: ['test/adapters/metrics/prom-metrics.test.ts'],
   },
   {
     id: 'managed-machines-are-told-as-used',
     file: 'src/adapters/metrics/prom-metrics.ts',
-    find: 'const capacity = { bmdb, used, free, penalised, managed, max };',
-    replace: 'const capacity = { bmdb, used: managed, free, penalised, managed, max };',
+    find: 'capacity.set({ provider, kind }, figures[kind]);',
+    replace: "capacity.set({ provider, kind }, figures[kind === 'used' ? 'managed' : kind]);",
     tests: ['test/adapters/metrics/prom-metrics.test.ts'],
   },
 ];

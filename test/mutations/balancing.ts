@@ -8,18 +8,35 @@ const plan = mistakesIn(
   [
     [
       'balancing-breaks-before-it-makes',
-      "    ['creating', create.length > 0, create],\n    ['waiting', unready.length > 0, []],\n    ['leaving', sorted.leavers.length > 0, childrenFirst(sorted.leavers)],\n",
-      "    ['leaving', sorted.leavers.length > 0, childrenFirst(sorted.leavers)],\n    ['creating', create.length > 0, create],\n    ['waiting', unready.length > 0, []],\n",
+      "    ['creating', makes.length > 0, makes],\n    ['waiting', unready.length > 0, []],\n    ['leaving', leavers.length > 0, childrenFirst(leavers)],\n",
+      "    ['leaving', leavers.length > 0, childrenFirst(leavers)],\n    ['creating', makes.length > 0, makes],\n    ['waiting', unready.length > 0, []],\n",
     ],
     [
-      'balancing-makes-children-of-parents-that-are-not-ready',
-      "const isReady = over?.phase === 'ready' && ",
-      'const isReady = over !== null && ',
+      'balancing-waits-for-what-is-refused',
+      'const makes = create.filter(isWelcome);',
+      'const makes = create;',
+    ],
+    [
+      'balancing-takes-away-what-has-no-successor-yet',
+      '    leavers: withoutStandIns(leavers, matches, places),\n',
+      '    leavers,\n',
     ],
     [
       'balancing-drops-whatever-nobody-let-go',
       'const dropping = mayDropAll ? [] : suspicious(input, sorted);',
       'const dropping = mayDropAll ? [] : suspicious(input, { drops: [] });',
+    ],
+  ],
+);
+
+const matches = mistakesIn(
+  'src/domain/balancing/matches.ts',
+  ['test/domain/balancing/plan.test.ts'],
+  [
+    [
+      'balancing-makes-children-of-parents-that-are-not-ready',
+      "const isReady = over?.phase === 'ready' && ",
+      'const isReady = over !== null && ',
     ],
     [
       'balancing-keeps-the-twin-with-the-higher-id',
@@ -29,67 +46,19 @@ const plan = mistakesIn(
   ],
 );
 
-const members = mistakesIn(
-  'src/domain/balancing/member-steps.ts',
-  ['test/domain/balancing/member-steps.test.ts'],
+const refusals = mistakesIn(
+  'src/actors/balancing/objects.ts',
+  ['test/actors/balancing/refusals.test.ts'],
   [
     [
-      'balancing-has-no-panic-guard',
-      'return isTooMany(going.length, active) ? going.toSorted() : [];',
-      'return isTooMany(0, active) ? going.toSorted() : [];',
+      'balancing-settles-though-changes-are-refused',
+      "  if (plan.stage === 'settled' && plan.refused.length > 0) {",
+      "  if (plan.stage === 'settled' && plan.refused.length > 99) {",
     ],
     [
-      'balancing-lets-go-while-new-connections-come',
-      'if (isAway && seen.sessions === 0)',
-      'if (seen.sessions === 0)',
-    ],
-    [
-      'balancing-believes-old-looks',
-      '    if (sights === null) {\n      needsLook = true;\n      return;\n    }\n    const how',
-      "    if (sights === null) return drained(row, 'gone', reason);\n    const how",
-    ],
-    [
-      'balancing-serves-before-it-is-warm',
-      "const isWell = seen?.isWhole === true && (!capabilities.health || seen.health === 'up');",
-      'const isWell = seen?.isWhole === true;',
-    ],
-  ],
-);
-
-const unknown = mistakesIn(
-  'src/domain/balancing/member-steps.ts',
-  ['test/actors/balancing/unknown-health.test.ts'],
-  [
-    [
-      'balancing-takes-unknown-for-down',
-      "input.sights?.get(machineId)?.health !== 'down';",
-      "input.sights?.get(machineId)?.health === 'up';",
-    ],
-  ],
-);
-
-const turns = mistakesIn(
-  'src/domain/balancing/drain-turns.ts',
-  ['test/domain/balancing/member-steps.test.ts'],
-  [
-    ['balancing-ignores-the-least-number', 'left < minActive && !force', 'left < 0 && !force'],
-    ['balancing-interrupts-all-at-once', 'interrupted >= drain.atOnce', 'interrupted > 1_000'],
-    [
-      'balancing-breaks-before-members-come',
-      'reason === DESELECTED && muster.isFilling',
-      'reason === DESELECTED && muster.serving < 0',
-    ],
-  ],
-);
-
-const wishes = mistakesIn(
-  'src/domain/balancing/wish.ts',
-  ['test/domain/balancing/wish.test.ts'],
-  [
-    [
-      'balancing-drops-the-silent-while-the-guard-doubts',
-      "({ state }) => state === 'frozen' || state === 'grace' || state === 'blind',",
-      "({ state }) => state === 'blind',",
+      'balancing-forgets-what-was-refused',
+      '  desk.refusals.set(key, refusedAgain(before, why, nowMs()));\n',
+      '',
     ],
   ],
 );
@@ -106,6 +75,34 @@ const desk = mistakesIn(
   ],
 );
 
+const sessions = [
+  ...mistakesIn(
+    'src/actors/balancing/balancers.ts',
+    ['test/actors/balancing/sessions.test.ts', 'test/actors/balancing/crash.test.ts'],
+    [
+      ['balancing-makes-pools-anew-after-the-end', '        if (!isOver) timer', '        timer'],
+      [
+        'balancing-makes-crashed-pools-anew-again-and-again',
+        'RESPAWN_FIRST_MS * 2 ** Math.min(crashes - 1, 20)',
+        'RESPAWN_FIRST_MS',
+      ],
+      ['balancing-lets-crashed-actors-go-on', '      stopping.abort();\n', ''],
+      [
+        'balancing-gives-back-what-the-next-session-took',
+        'deps.leases.releaseAll(session)',
+        'deps.leases.releaseAll()',
+      ],
+    ],
+  ),
+  ...mistakesIn(
+    'src/actors/balancing/desk.ts',
+    ['test/actors/balancing/sessions.test.ts'],
+    [
+      ['balancing-writes-on-after-its-session', 'stopping.aborted || isOver()', 'isOver()'],
+      ['balancing-acts-on-after-a-long-stop', 'stopping.aborted || isOver()', 'stopping.aborted'],
+    ],
+  ),
+];
 const remembered = ['test/actors/balancing/looks.test.ts'];
 const looks = [
   ...mistakesIn('src/actors/balancing/desk.ts', remembered, [
@@ -144,6 +141,25 @@ const services = mistakesIn(
   ],
 );
 
+/** What a daemon that was killed left. */
+const heirs = mistakesIn(
+  'src/actors/balancing/services.ts',
+  ['test/actors/balancing/killed.test.ts'],
+  [['balancing-heirs-read-no-rows', 'desk.rows.set(row.machineId, row);', 'desk.rows.size;']],
+);
+
+const marks = mistakesIn(
+  'src/actors/balancing/services.ts',
+  ['test/actors/balancing/renamed.test.ts'],
+  [
+    [
+      'balancing-takes-over-under-another-mark',
+      '  await requireSameMark(deps, desk, lease);\n',
+      '',
+    ],
+  ],
+);
+
 const book = mistakesIn(
   'src/actors/balancing/wishes.ts',
   ['test/actors/balancing/wishes.test.ts'],
@@ -165,10 +181,31 @@ const book = mistakesIn(
     ],
     ['wishes-are-told-though-they-are-the-same', '    if (sameData(before, wish)) return;\n', ''],
     [
+      'wishes-stay-what-they-were-when-only-time-goes-by',
+      '    dueTimes.set(slot, isWished ? wishDueAtMs(known, now) : null);\n',
+      '',
+    ],
+    [
+      'wishes-wake-somebody-for-machines-of-no-pool',
+      'isWished ? wishDueAtMs(known, now) : null',
+      'wishDueAtMs(known, now)',
+    ],
+    [
       'wishes-are-told-each-by-itself',
       '    if (timers.has(pool) || !callbacks',
       '    if (!callbacks',
     ],
+  ],
+);
+
+const due = mistakesIn(
+  'src/domain/balancing/wish-due.ts',
+  ['test/actors/balancing/wishes.test.ts'],
+  [
+    ['wishes-outlive-orders', '    row.order?.expiresAtMs,\n', ''],
+    ['wishes-outlive-quarantines', '    row.quarantine?.untilMs,\n', ''],
+    ['wishes-outlive-holds', '    ...holds.map(({ untilMs }) => untilMs),\n', ''],
+    ['wishes-do-not-see-silence', '    lostAtMs(row, loss),\n', ''],
   ],
 );
 
@@ -211,13 +248,15 @@ const chart = mistakesIn(
 
 export const mutations: readonly Mutation[] = [
   ...book,
+  ...due,
   ...chart,
   ...plan,
-  ...members,
-  ...unknown,
-  ...turns,
-  ...wishes,
+  ...matches,
+  ...refusals,
   ...desk,
+  ...sessions,
   ...looks,
   ...services,
+  ...heirs,
+  ...marks,
 ];

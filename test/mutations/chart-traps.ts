@@ -74,13 +74,15 @@ const tasks = mistakesIn(
   [
     [
       'trap-unknown-rung-of-a-silent-machine-reinstalls',
-      `{ target: '#recovery.powerCycling' },`,
-      `{ target: '#recovery.reinstalling' },`,
+      `#recovery.resettingBmc' },
+              { target: '#recovery.powerCycling' },`,
+      `#recovery.resettingBmc' },
+              { target: '#recovery.reinstalling' },`,
     ],
     [
       'trap-silence-claims-anew',
-      `{ ...rungIs('rebooting'), target: '#recovery.rebooting' },`,
-      `{ ...rungIs('rebooting'), target: '#recovery.claiming' },`,
+      `              { ...rungIs('rebooting'), target: '#recovery.rebooting' },`,
+      `              { ...rungIs('rebooting'), target: '#recovery.claiming' },`,
     ],
     [
       'trap-refused-claim-of-a-recovery-is-given-up',

@@ -19,8 +19,8 @@ const parts = mistakesIn('src/daemon/parts.ts', FLEET, [
   ],
   [
     'composition-jobs-of-the-dead-wait',
-    'retryMs: tuning.leaseRetryMs,',
-    'retryMs: 1_000 * tuning.leaseRetryMs,',
+    '(retryMs = tuning.leaseRetryMs)',
+    '(retryMs = 1_000 * tuning.leaseRetryMs)',
   ],
 ]);
 

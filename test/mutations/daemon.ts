@@ -77,7 +77,7 @@ const daemon = mistakesIn('src/daemon/daemon.ts', WHOLE, [
     `await withTimeLimit(clock, RELOAD_MS, (signal) => provider.prepare({ signal }));`,
     `throw new Error('not now');`,
   ],
-  ['daemon-erases-disks-in-silence', `warnOfErasing(means, parts);\n  log`, `log`],
+  ['daemon-erases-disks-in-silence', `warnOfErasing(means, parts);\n  if`, `if`],
 ]);
 
 const realPorts = mistakesIn('src/daemon/real-ports.ts', WHOLE, [
@@ -99,7 +99,7 @@ const parts = mistakesIn('src/daemon/parts.ts', WHOLE, [
     `means.closer.add('agent server', () => server.close(tuning.agentServerGraceMs));`,
     '',
   ],
-  ['daemon-sessions-do-not-tell-of-whom', "component: 'shepherd',", "component: '',"],
+  ['daemon-sessions-do-not-tell-of-whom', 'component: componentOf(roles),', "component: '',"],
   ['daemon-does-not-prepare-its-providers', 'await prepareProviders(providers, means);', ''],
   [
     'daemon-does-not-say-what-token-is-refused',
@@ -213,6 +213,42 @@ const rest: readonly Mutation[] = [
   ),
 ];
 
+const service = mistakesIn(
+  'src/daemon/service.ts',
+  ['test/daemon/service.test.ts'],
+  [
+    ['service-is-ready-before-a-session-was-tried', '      await firstTry(daemon);\n', ''],
+    ['service-a-crashed-supervisor-is-alive', 'if (daemon.takesTurns()) manager', 'manager'],
+    ['service-a-sign-comes-too-late', 'watchdogMs / SIGNS', 'watchdogMs'],
+    ['service-a-stop-goes-on-for-ever', 'leftMs -= STEP.everyMs;', ''],
+    ['service-a-reload-does-not-end', 'if (!isStopping) manager.ready(', 'void ('],
+  ],
+);
+
+const ROLES = ['test/daemon/roles.test.ts'];
+const roles = [
+  ...mistakesIn('src/domain/daemon-roles.ts', ROLES, [
+    ['who-only-shows-is-ranked', `roles.has('loops') ? 'shepherd' : 'srv'`, `'shepherd'`],
+  ]),
+  ...mistakesIn('src/actors/provide.ts', ROLES, [
+    ['who-only-shows-works', `roles.has('loops');`, 'true;'],
+    [
+      'who-only-hears-reads-the-fleet',
+      'needsMirror(roles) ? mirror.service : nobody()',
+      'mirror.service',
+    ],
+    [
+      'without-a-janitor-orphaned-work-stays',
+      `roles.has('janitor') || hasLoops`,
+      `roles.has('janitor')`,
+    ],
+    ['who-does-not-balance-balances', `roles.has('balancer')\n`, 'true\n'],
+  ]),
+  ...mistakesIn('src/daemon/daemon.ts', ROLES, [
+    ['who-does-not-count-counts', `if (parts.roles.has('stats')) startCounting`, 'startCounting'],
+  ]),
+];
+
 export const mutations: readonly Mutation[] = [
   ...closer,
   ...health,
@@ -221,5 +257,7 @@ export const mutations: readonly Mutation[] = [
   ...thread,
   ...parts,
   ...check,
+  ...service,
+  ...roles,
   ...rest,
 ];

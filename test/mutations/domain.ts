@@ -75,9 +75,9 @@ export const mutations: readonly Mutation[] = [
   {
     id: 'an-order-goes-past-a-hold',
     file: 'src/domain/eligibility.ts',
-    find: '  return holdOf(process, row, now) ?? statusOf(process, row.provided.status);',
+    find: '  return held ?? statusOf(process, row.provided.status)',
     replace:
-      '  const bar = holdOf(process, row, now);\n  if (orderFor(process, row, now.nowMs)) return null;\n  return bar ?? statusOf(process, row.provided.status);',
+      '  if (orderFor(process, row, now.nowMs)) return null;\n  return held ?? statusOf(process, row.provided.status)',
     tests: [
       'test/domain/eligibility.test.ts',
       'test/domain/requests.test.ts',

@@ -22,6 +22,7 @@ export const mutations: readonly Mutation[] = [
   ...mistakesIn(`${DRIVER}/engine.ts`, all, [
     ['engine-no-tag-an-error', 'error.status === 422', 'error.status === 421'],
     ['engine-any-error-as-untagged', ' && error.status === 422', ' && true'],
+    ['engine-any-page-ends-the-tagged', 'page > 1 || !isEmpty(error)', '!isEmpty(error)'],
     [
       'engine-foreign-rows-taken',
       'if (!stranger) return found;',

@@ -213,7 +213,11 @@ const leases = mistakesIn(
       `session.signal`,
     ],
     ['leases-are-not-given-back', `await lease.release().catch(`, `await Promise.resolve().catch(`],
-    ['leases-are-ours-after-they-were-given-back', `taken.clear();`, ''],
+    [
+      'leases-are-ours-after-they-were-given-back',
+      `taken.delete(job);\n      for`,
+      `job.at(0);\n      for`,
+    ],
     ['leases-of-a-dead-session-are-given-back', `if (session.signal.aborted) continue;`, ''],
     [
       'leases-one-that-cannot-be-given-back-keeps-the-rest',

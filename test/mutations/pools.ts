@@ -47,7 +47,35 @@ export const mutations: readonly Mutation[] = [
         '  if (isTeardown && !yes) return',
         '  if (isTeardown && yes && !yes) return',
       ],
-      ['a-teardown-is-over-when-it-is-filed', '    !members.some(isThere) &&\n', ''],
+      ['a-teardown-is-over-when-its-members-are', 'state === GONE && ', ''],
+    ],
+  ),
+  ...mistakesIn(
+    'src/commands/lb/let-go.ts',
+    ['test/commands/lb/let-go.test.ts'],
+    [
+      ['a-drain-is-over-when-its-hold-is-set', "progress !== 'waits')", "progress !== 'never')"],
+      [
+        'what-was-said-of-an-earlier-order-counts',
+        'isDecided(now) && before &&',
+        'isDecided(now) || before &&',
+      ],
+    ],
+  ),
+  ...mistakesIn(
+    'src/conformance/balancer/clean-up.ts',
+    ['test/conformance/balancer-clean-up.test.ts'],
+    [
+      [
+        'the-test-of-a-balancer-leaves-what-is-not-marked',
+        'each.ref.kind === kind)) {',
+        'each.ref.kind === kind && each.tagged)) {',
+      ],
+      [
+        'the-test-of-a-balancer-removes-once',
+        'const FRUITLESS_MAX = 5;',
+        'const FRUITLESS_MAX = 1;',
+      ],
     ],
   ),
   ...mistakesIn(
@@ -67,13 +95,24 @@ export const mutations: readonly Mutation[] = [
     ],
   ),
   ...mistakesIn(
-    'src/daemon/strange-pools.ts',
-    ['test/daemon/strange-pools.test.ts'],
+    'src/actors/balancing/services.ts',
+    ['test/actors/balancing/forgetting.test.ts'],
+    [
+      [
+        'a-pool-is-tended-while-it-is-forgotten',
+        '  await leases.take(poolJob(desk.name), ends);\n',
+        '',
+      ],
+    ],
+  ),
+  ...mistakesIn(
+    'src/daemon/views/strange-pools.ts',
+    ['test/daemon/views/strange-pools.test.ts'],
     [['a-strange-pool-is-told-of-again-and-again', '      told.add(key);\n', '']],
   ),
   ...mistakesIn(
-    'src/daemon/pools-view.ts',
-    ['test/daemon/pools-view.test.ts'],
+    'src/daemon/views/pools-view.ts',
+    ['test/daemon/views/pools-view.test.ts'],
     [['nobody-hears-of-members', '      if (others.length > 0) memberChanges.next();\n', '']],
   ),
 ];

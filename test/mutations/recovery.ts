@@ -1,7 +1,120 @@
-import { mistakesIn, type Mutation } from './mutation.ts';
+import { mistakesIn, mistakesNamed, type Mutation } from './mutation.ts';
 
 /** Recovery: which rung is tried, and what counts as evidence. */
 export const mutations: readonly Mutation[] = [
+  ...mistakesNamed(
+    {
+      file: 'src/adapters/bmdb/pg/eligibility.ts',
+      tests: ['test/adapters/bmdb/pg/newer-rung.test.ts'],
+    },
+    [
+      'a-rung-of-newer-programs-may-be-claimed',
+      "  ...(isLadder(process)\n    ? [{ when: unknownRungSql('l')",
+      "  ...(!isLadder(process)\n    ? [{ when: unknownRungSql('l')",
+    ],
+    [
+      'only-where-the-ladder-stands-may-be-unknown',
+      '} OR ${unknown(`${ladder}.asked_rung`, STANDING_RUNGS)}',
+      '}',
+    ],
+  ),
+  ...mistakesNamed(
+    {
+      file: 'src/adapters/bmdb/pg/heartbeats/episodes.ts',
+      tests: ['test/adapters/bmdb/pg/newer-rung.test.ts'],
+    },
+    [
+      'a-rung-of-newer-programs-is-forgotten-at-the-end',
+      "end('machine_recovery', `${unknownRungSql('x')} IS NOT TRUE`)",
+      "end('machine_recovery')",
+    ],
+  ),
+  ...mistakesNamed(
+    { file: 'src/domain/requests.ts', tests: ['test/domain/settlement.test.ts'] },
+    [
+      'a-release-by-who-cannot-read-the-ladder',
+      "  (verb === 'release' || verb === 'clear-backoff') &&",
+      "  verb === 'clear-backoff' &&",
+    ],
+    [
+      'an-order-is-refused-by-who-cannot-read-the-ladder',
+      "  bar === 'a newer program recovers it' ||\n",
+      '',
+    ],
+  ),
+  ...mistakesNamed(
+    {
+      file: 'src/domain/recovery/controllers.ts',
+      tests: ['test/domain/recovery/controllers.test.ts'],
+    },
+    ['one-controller-is-the-network', 'hanging > 1 && (', '('],
+    [
+      'six-controllers-are-not-the-network',
+      'hanging > HANGING_MAX ||',
+      'hanging > 2 * HANGING_MAX ||',
+    ],
+    ['machines-are-counted-for-controllers', 'hangs.set(controller.id,', 'hangs.set(each.slot,'],
+    ['controllers-of-all-providers-are-counted', 'each.provider === provider ?', 'provider ?'],
+  ),
+  ...mistakesNamed(
+    { file: 'src/domain/recovery/ladder.ts', tests: ['test/domain/recovery/controllers.test.ts'] },
+    ['a-controller-is-in-the-way-of-an-agent', '  RUNG_FACTS[rung].means !== null &&\n', ''],
+    [
+      'a-controller-is-restarted-whatever-the-configuration-says',
+      "  impossibility('resettingBmc', now) === null;",
+      '  true;',
+    ],
+  ),
+  ...mistakesNamed(
+    {
+      file: 'src/actors/tasks/recovery/reset-controller.ts',
+      tests: ['test/actors/tasks/recovery/reset-controller.test.ts'],
+    },
+    [
+      'a-restart-that-may-have-been-done-is-taken-back',
+      "&& facetsOf(error).outcome === 'not-done'",
+      '',
+    ],
+    ['a-silent-controller-answers', '?.hangs !== false)', '?.hangs === true)'],
+    [
+      'a-controller-is-restarted-without-a-note',
+      "    await work.note({ kind: 'controllerResetAsked', controller });\n",
+      '',
+    ],
+  ),
+  ...mistakesNamed(
+    {
+      file: 'src/adapters/bmdb/pg/recovery/controller-resets.ts',
+      tests: ['test/adapters/bmdb/pg/contract-recovery.test.ts'],
+      named: 'a restart of a controller',
+    },
+    [
+      'a-controller-is-restarted-again-and-again',
+      "         WHERE r.asked_at <= now() - ${everyMs} * interval '1 millisecond'\n",
+      '',
+    ],
+  ),
+  ...mistakesNamed(
+    {
+      file: 'src/adapters/bmdb/pg/tasks/notes.ts',
+      tests: ['test/adapters/bmdb/pg/contract-recovery.test.ts'],
+      named: 'a restart of a controller',
+    },
+    [
+      'a-restart-for-another-machine-is-taken-back',
+      ' AND r.machine_id = h.machine_id\n    )`',
+      '\n    )`',
+    ],
+    [
+      'a-controller-is-restarted-whatever-the-machine-is',
+      '  await requireMay(q, held, { notAsked, order: null }, conditions);\n',
+      '',
+    ],
+  ),
+  ...mistakesNamed(
+    { file: 'src/actors/mirror/state.ts', tests: ['test/actors/mirror/changes.test.ts'] },
+    ['an-unknown-rung-is-told-again-and-again', '    toldRungs.add(rung);\n', ''],
+  ),
   ...mistakesIn(
     'src/machines/recovery.ts',
     ['test/model/tasks.table.test.ts'],
@@ -49,8 +162,28 @@ export const mutations: readonly Mutation[] = [
       ],
       [
         'task-silence-reboots-instead',
-        "{ target: '#recovery.powerCycling' },",
-        "{ target: '#recovery.rebooting' },",
+        `#recovery.resettingBmc' },
+              { target: '#recovery.powerCycling' },`,
+        `#recovery.resettingBmc' },
+              { target: '#recovery.rebooting' },`,
+      ],
+      [
+        'task-hanging-controller-is-not-restarted',
+        `              { ...rungIs('resettingBmc'), target: '#recovery.resettingBmc' },
+`,
+        '',
+      ],
+      [
+        'task-restarted-controller-is-recovery',
+        `            onDone: [...beyondReset],
+`,
+        `            onDone: { target: '#recovery.recording' },
+`,
+      ],
+      [
+        'task-accepted-restart-is-an-answer',
+        `onDone: [{ ...rungIs('resettingBmc'), target: 'awaitingController' }, ...beyondReset],`,
+        `onDone: [...beyondReset],`,
       ],
       [
         'task-stopping-is-not-recorded',

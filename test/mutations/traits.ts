@@ -1,7 +1,6 @@
 import { mistakesIn, type Mutation } from './mutation.ts';
 
-const COMMANDS = 'src/commands/machine';
-const READING = ['test/commands/machine-reading.test.ts'];
+const READING = ['test/commands/remote/reading.test.ts'];
 const PG_TEXTS = ['test/adapters/bmdb/pg/contract-reading.test.ts'];
 const PG = ['test/adapters/bmdb/pg/contract-slots.test.ts'];
 
@@ -57,43 +56,28 @@ export const mutations: readonly Mutation[] = [
     ],
   ),
   ...mistakesIn(
-    `${COMMANDS}/selection.ts`,
+    'src/domain/filing/selection.ts',
     ['test/commands/machine-verbs.test.ts'],
     [
       ['an-unknown-trait-means-nothing-is-so', '  requireTraits(fleet, selector);\n', ''],
       ['a-trait-alone-says-nothing', ' || wantedTraits(selector).length > 0', ''],
     ],
   ),
-  ...mistakesIn(`${COMMANDS}/listing.ts`, READING, [
+  ...mistakesIn('src/commands/remote/machines.ts', READING, [
     [
-      'slots-without-machines-have-any-trait',
-      'if (wantedTraits(filter).length > 0) return [];',
+      'a-list-is-not-narrowed-by-traits',
+      '...wantedTraits(flags).map(([trait, name]) => `${trait}:${quoted(name)}`),',
       '',
     ],
-    ['a-list-is-not-narrowed-by-traits', 'hasTraits(entry.view) &&', ''],
   ]),
   ...mistakesIn(
-    'src/console/machines-api.ts',
-    ['test/console/console.test.ts'],
+    'src/console/index/matcher.ts',
+    ['test/console/api/machines.test.ts'],
     [
-      ['the-api-is-not-narrowed-by-traits', 'hasTraits(machine) &&', ''],
-      ['nobody-finds-a-machine-by-a-trait', '...TRAIT_NAMES.map((name) => machine[name]),', ''],
-    ],
-  ),
-  ...mistakesIn(
-    'src/console/page/app.js',
-    ['test/console/page.browser.test.ts'],
-    [
-      ['traits-sort-without-the-missing', 'missingLast(a.machine[name], b.machine[name]) ||', ''],
       [
-        'a-trait-that-all-have-is-a-column',
-        'ordered().some(({ machine }) => machine[name] !== null)',
-        'ordered().every(({ machine }) => machine[name] !== null)',
-      ],
-      [
-        'old-rows-miss-new-columns',
-        'for (const record of fleet.records.values()) dropRow(record);',
-        '',
+        'the-api-is-not-narrowed-by-traits',
+        "term.values.includes(view[term.name] ?? '')",
+        'term.values.length > 0',
       ],
     ],
   ),

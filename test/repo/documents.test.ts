@@ -45,7 +45,7 @@ test('the examples of load balancers are valid, on top of the shortest configura
   const { env, ...rest } = around;
   const [, , least] = examples();
   const pages = yamlIn(readFileSync(join(root, 'docs/balancing.md'), 'utf8'));
-  expect(pages).toHaveLength(2);
+  expect(pages).toHaveLength(3);
   for (const page of pages) {
     const config = parseConfig({ ...least, ...page }, { env, ...rest });
     expect(Object.keys(config.balancers)).toHaveLength(1);

@@ -40,6 +40,14 @@ const SHARED_PORTS: Arrow = {
   says: 'the `port.ts` of clock, log, metrics, providers and balancers',
   files: /^src\/adapters\/((clock|log|metrics|provider|balancer)\/port|balancer\/metrics)\.ts$/,
 };
+/** Whoever speaks HTTP does so in one way. */
+const HTTP: Arrow = {
+  to: 'adapters',
+  label: 'http/',
+  says: 'plain exchanges over HTTP for webhooks',
+  files: /^src\/adapters\/http\//,
+  from: /^src\/adapters\/webhooks\//,
+};
 /** A pretended machine is one and the same, whoever shows it: a driver, or the simulator. */
 const PRETENDED_HOSTS: Arrow = {
   to: 'simulator',
@@ -85,7 +93,7 @@ export const ROOMS: readonly Room[] = [
   {
     name: 'adapters',
     holds: 'one folder per outside system, each with its `port.ts` and its implementations',
-    may: [domain, wire, settings, SHARED_PORTS, PRETENDED_HOSTS],
+    may: [domain, wire, settings, SHARED_PORTS, HTTP, PRETENDED_HOSTS],
     note: 'drivers also their kit, `kit/` and `http/`; their tables every driver',
   },
   { name: 'console', holds: 'web page, API, health', may: [domain, machines, PORTS] },
@@ -134,7 +142,7 @@ export interface LargeRoom {
 
 export const ACTORS: LargeRoom = {
   path: 'src/actors/',
-  base: ['leases', 'session-keeper'],
+  base: ['due-times', 'leases', 'session-keeper'],
   rooms: {
     mirror: {
       holds:
@@ -161,6 +169,7 @@ export const ACTORS: LargeRoom = {
       holds: 'pools kept as they are desired at their balancers, machines as their members',
       may: [],
     },
+    webhooks: { holds: 'events told to receivers over HTTP', may: [] },
     tasks: {
       holds: 'the work on one machine: agent start, recovery, deprovision',
       may: ['providers', 'turns'],
@@ -197,13 +206,16 @@ export const PG: LargeRoom = {
     },
     guard: {
       holds: "the guard's rows, what it counts, and the lines about silent machines",
-      may: [],
+      may: ['events'],
     },
     balancing: { holds: 'members of pools, and how pools stand', may: ['claims'] },
+    events: { holds: 'what happened: written, and told in one order', may: [] },
+    records: { holds: 'what drivers keep', may: [] },
+    access: { holds: 'who may use console and API: tokens, sessions, one-time links', may: [] },
     requests: { holds: 'what operators ask for: filed, listed, ended', may: [] },
     people: {
       holds: 'carrying out what operators asked for',
-      may: ['balancing', 'guard', 'reading', 'requests'],
+      may: ['balancing', 'events', 'guard', 'reading', 'requests'],
     },
     heartbeats: { holds: 'batches of heartbeats and what agents report', may: [] },
     reading: {

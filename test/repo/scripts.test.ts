@@ -19,7 +19,7 @@ const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 };
 const run = readFileSync(join(root, '.ci/run'), 'utf8');
 /** The scripts of tests that every change has to pass. */
-const passed = [...run.matchAll(/^tests (\S+)$/gm)].map(([, script]) => script!);
+const passed = [...run.matchAll(/^tests(?:_beside)? (\S+)$/gm)].map(([, script]) => script!);
 
 function filesOf({ test: { include, exclude = [] } }: Project): string[] {
   return globSync([...include], { cwd: root, exclude: [...exclude] });

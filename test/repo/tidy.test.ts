@@ -10,11 +10,12 @@ const LONG_FILES: Readonly<Record<string, string>> = {
   'test/adapters/provider/equinix/client/vectors-calls.test.ts':
     'the vectors of calls, in their order',
   'test/actors/mirror/changes.test.ts': 'one mirror, one suite over what changes',
-  'test/commands/machine-reading.test.ts': 'the texts of every command that only reads, in full',
+  'test/commands/remote/reading.test.ts': 'the texts of every command that only reads, in full',
   'test/domain/recovery/ladder.test.ts': 'one decision, one suite over its tables',
   'test/domain/recovery/guard-judgement.test.ts': 'one decision, one suite over its tables',
+  'web/texts.ts': 'every text of the page, where they can be read together',
   'test/model/balancer.rules.test.ts': 'one table: every event in every state of a chart',
-  'src/console/page/app.js': 'the page is served as it is, without a build',
+  'test/deploy/alert-cases.ts': 'one table: the cases of every alert',
 };
 
 /** Words that mean unfinished, silenced or skipped work. Spelled so that this file has none. */
@@ -27,7 +28,7 @@ const BANNED: readonly (readonly [RegExp, RegExp | null])[] = [
   [/\/(home|Users|work)\/[a-z]/, null],
 ];
 
-const code = () => sources('{src,test,scripts,bin}/**/*.{ts,mjs,js,sql,html}', '*.ts');
+const code = () => sources('{src,test,scripts,bin,web}/**/*.{ts,tsx,mjs,js,sql,html,css}', '*.ts');
 const texts = () => [...code(), ...sources('*.md', 'docs/**/*.md', '.ci/*', 'proto/**/*.proto')];
 
 function bannedWords({ path, text }: Source): string[] {
@@ -55,18 +56,17 @@ test('a banned word is found, with its line', () => {
 });
 
 test('modules are named after what they hold', () => {
-  const vague = /\/(utils?|helpers?|manager|common|misc)(\/|\.ts$)/;
-  const names = sources('{src,test,scripts}/**/*.ts').map(({ path }) => path);
+  const vague = /\/(utils?|helpers?|manager|common|misc)(\/|\.tsx?$)/;
+  const names = sources('{src,test,scripts,web}/**/*.{ts,tsx}').map(({ path }) => path);
   expect(names.filter((path) => vague.test(path))).toEqual([]);
   expect(names.filter((path) => !/^[a-z0-9./-]+$/.test(path))).toEqual([]);
 });
 
 test('every listed package is exact', async () => {
   const [manifest] = sources('package.json');
-  const { dependencies, devDependencies } = JSON.parse(manifest!.text) as Record<
-    'dependencies' | 'devDependencies',
-    Record<string, string>
-  >;
-  const versions = Object.values({ ...dependencies, ...devDependencies });
+  const { dependencies, optionalDependencies, devDependencies } = JSON.parse(
+    manifest!.text,
+  ) as Record<'dependencies' | 'optionalDependencies' | 'devDependencies', Record<string, string>>;
+  const versions = Object.values({ ...dependencies, ...optionalDependencies, ...devDependencies });
   expect(versions.filter((version) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
 });

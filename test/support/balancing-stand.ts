@@ -1,16 +1,16 @@
 import { createPoolsBoard, type PoolsBoard } from '../../src/actors/balancing/board.ts';
 import { balancers, type BalancersDeps } from '../../src/actors/balancing/balancers.ts';
 import type { WishBook } from '../../src/actors/balancing/wishes.ts';
-import { createLeases } from '../../src/actors/leases.ts';
+import { createLeases, type Leases } from '../../src/actors/leases.ts';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
 import type { LoadBalancer } from '../../src/adapters/balancer/port.ts';
 import type { MemberRow, Wish } from '../../src/domain/balancing/members.ts';
 import type { PoolRow } from '../../src/domain/balancing/pool-row.ts';
 import type { Pool } from '../../src/domain/balancing/pools.ts';
-import type { MachineId } from '../../src/domain/ids.ts';
-import type { PoolVerb } from '../../src/domain/machine.ts';
+import { slot, type MachineId } from '../../src/domain/ids.ts';
+import type { PoolVerb } from '../../src/domain/verbs.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { createActor } from 'xstate';
+import { createActor, createMachine, type InspectionEvent } from 'xstate';
 import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import { emptyRow, newMachine } from '../doubles/mem-bmdb/tables.ts';
 import { createMemMetrics } from '../doubles/mem-metrics.ts';
@@ -18,7 +18,7 @@ import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
 import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import type { Clock } from '../../src/adapters/clock/port.ts';
 import { pool as poolOf, IP } from '../domain/balancing/pool.ts';
-import { SLOT } from './facts.ts';
+import { PROVIDER, provided, slotFacts } from './facts.ts';
 import { runService } from './run-service.ts';
 
 export interface BalancingStandOptions {
@@ -32,9 +32,12 @@ export interface BalancingStandOptions {
 /** A database in memory, balancers, what is wished of machines, and daemons that come and go. */
 export type BalancingStand = ReturnType<typeof createBalancingStand>;
 
+/** Each machine is on a slot of its own. */
+const slotFor = (machineId: MachineId) => slot(PROVIDER, machineId);
+
 export const serve = (machineId: MachineId, address = IP[machineId]!): Wish => ({
   want: 'serve',
-  slot: SLOT,
+  slot: slotFor(machineId),
   machineId,
   address,
 });
@@ -43,7 +46,7 @@ export const drain = (
   change: Partial<Extract<Wish, { want: 'drain' }>> = {},
 ): Wish => ({
   want: 'drain',
-  slot: SLOT,
+  slot: slotFor(machineId),
   machineId,
   reason: 'ann asked for reboot: test',
   force: false,
@@ -52,13 +55,13 @@ export const drain = (
 });
 export const drop = (machineId: MachineId): Wish => ({
   want: 'drop',
-  slot: SLOT,
+  slot: slotFor(machineId),
   machineId,
   reason: 'it is silent',
 });
 export const keep = (machineId: MachineId): Wish => ({
   want: 'keep',
-  slot: SLOT,
+  slot: slotFor(machineId),
   machineId,
   reason: 'the guard is frozen',
 });
@@ -91,8 +94,10 @@ export function createBalancingStand(options: BalancingStandOptions) {
   const rows = (): MemberRow[] =>
     [...bmdb.tables.machines.values()].flatMap(({ row }) => row.members);
 
-  async function life(): Promise<StandLife> {
-    const own = options.bmdb?.(bmdb) ?? bmdb;
+  async function life(how: LifeOptions = {}): Promise<StandLife> {
+    const thread = createThread(how.onWritten);
+    const own = thread.hang(options.bmdb?.(bmdb) ?? bmdb);
+    const open = Object.entries({ ...options.balancers, ...how.balancers });
     const keeper = createSessionKeeper({
       bmdb: own,
       log,
@@ -102,16 +107,23 @@ export function createBalancingStand(options: BalancingStandOptions) {
     await runService(keeper.services.openSession, { intervalMs: 20 * 86_400_000 }).result;
     const board = createPoolsBoard();
     const deps: BalancersDeps = {
-      pools,
+      pools: how.pools ?? pools,
       balancers: new Map(
-        Object.entries(options.balancers).map(([name, balancer]) => [
+        open.map(([name, balancer]) => [
           name,
-          { name, driver: 'memory', balancer },
+          { name, driver: 'memory', balancer: thread.hang(balancer) },
         ]),
       ),
       mirror: {
         readFleet: (signal) => own.scan(signal),
-        facts: () => new Map(),
+        facts: () =>
+          new Map(
+            [...bmdb.tables.machines.values()].map(({ row }) => {
+              const at = slotFor(row.machineId);
+              const there = provided({ address: IP[row.machineId] ?? null });
+              return [at, slotFacts({ slot: at, row: { ...row, provided: there } })];
+            }),
+          ),
         pools: () => [...bmdb.tables.pools.values()],
       },
       isKnown: () => isKnown,
@@ -129,13 +141,38 @@ export function createBalancingStand(options: BalancingStandOptions) {
         return () => subscription.unsubscribe();
       },
     };
-    const service = createActor(balancers(deps), { clock }).start();
+    const logic = balancers({ ...deps, inspect: how.inspect });
+    const crashes: unknown[] = [];
+    // Services tell the supervisor that they broke; here nobody is their parent.
+    const supervisor = createMachine({
+      invoke: { src: logic },
+      on: { 'service.crashed': { actions: ({ event }) => void crashes.push(event) } },
+    });
+    let service = createActor(supervisor, { clock }).start();
     return {
       keeper,
       board,
-      async stop() {
+      leases: deps.leases,
+      async renew() {
         service.stop();
         await keeper.close();
+        await runService(keeper.services.openSession, { intervalMs: 20 * 86_400_000 }).result;
+        service = createActor(supervisor, { clock }).start();
+      },
+      crashes: () => crashes,
+      async stop() {
+        if (thread.isCut()) return;
+        service.stop();
+        await keeper.close();
+      },
+      async kill() {
+        thread.cut();
+        const { sessionId } = keeper.require();
+        bmdb.tables.sessions.get(sessionId)!.deadlineMs = clock.now() + SESSION_MS;
+        // Not within the very transition that it dies in.
+        await Promise.resolve();
+        service.stop();
+        for (const balancer of Object.values(how.balancers ?? {})) await balancer.close();
       },
       state: (balancer = 'edge', pool = 'api') =>
         board.tended().find((each) => each.balancer === balancer && each.pool === pool)?.state ??
@@ -161,6 +198,8 @@ export function createBalancingStand(options: BalancingStandOptions) {
       rows().find((row) => row.machineId === machineId && row.balancer === balancer),
     standing: (balancer = 'edge'): PoolRow | undefined =>
       [...bmdb.tables.pools.values()].find((row) => row.balancer === balancer),
+    /** What is wished of each machine. */
+    wished: (): ReadonlyMap<MachineId, Wish> => wishes,
     /** Replaces what is wished of these machines, which are there then. */
     wish: (...those: readonly Wish[]) => {
       for (const wish of those) {
@@ -195,13 +234,69 @@ export function createBalancingStand(options: BalancingStandOptions) {
   };
 }
 
+export interface LifeOptions {
+  /** As this daemon has them configured. */
+  readonly pools?: readonly Pool[];
+  /** Drivers of its own, where others would remember what it did. */
+  readonly balancers?: Readonly<Record<string, LoadBalancer>>;
+  readonly inspect?: (event: InspectionEvent) => void;
+  /** Rows of members were written, and the daemon does not know yet. */
+  readonly onWritten?: () => void;
+}
+
 export interface StandLife {
   readonly keeper: SessionKeeper;
   readonly board: PoolsBoard;
+  readonly leases: Leases;
+  /** Its session ends, and it goes on with another one. */
+  renew(): Promise<void>;
+  /** What the supervisor was told of services that broke. */
+  crashes(): readonly unknown[];
   /** The daemon ends in order; what is at the balancer stays. */
   stop(): Promise<void>;
+  /**
+   * As `kill -9`: from this instant nothing of it has any effect, what is under way is cut, and its
+   * session ends by itself a while later.
+   */
+  kill(): Promise<void>;
   /** Of the chart of a pool at a balancer. */
   state(balancer?: string, pool?: string): string;
+}
+
+/** So long a session outlives its daemon. */
+const SESSION_MS = 15_000;
+const NEVER = new Promise<never>(() => undefined);
+type Method = (...args: unknown[]) => unknown;
+/** What these answer does something later. */
+const HANGING: ReadonlySet<string> = new Set(['openSession', 'lease']);
+
+/** What all that a daemon does hangs by: once it is cut, no call is made, and none is answered. */
+function createThread(onWritten: () => void = () => undefined) {
+  let isCut = false;
+  const answered = async (answer: Promise<unknown>, name: string): Promise<unknown> => {
+    try {
+      const found = await answer;
+      if (name === 'write') onWritten();
+      if (isCut) return await NEVER;
+      return HANGING.has(name) && found ? hang(found) : found;
+    } catch (error) {
+      return isCut ? NEVER : Promise.reject(error);
+    }
+  };
+  const hang = <Target extends object>(target: Target): Target =>
+    new Proxy(target, {
+      get(from, key) {
+        const value: unknown = Reflect.get(from, key);
+        if (key === 'balancing') return hang(value as object);
+        if (typeof value !== 'function') return value;
+        return (...args: unknown[]) => {
+          if (isCut) return NEVER;
+          const answer = (value as Method).apply(from, args);
+          return answer instanceof Promise ? answered(answer, String(key)) : answer;
+        };
+      },
+    });
+  return { hang, cut: () => void (isCut = true), isCut: () => isCut };
 }
 
 export type { RecordingLog };

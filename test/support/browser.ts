@@ -39,13 +39,20 @@ export interface OpenBrowser {
   readonly complaints: readonly string[];
 }
 
-/** Runs `use` with a real browser; browser and profile are gone when it returns or throws. */
-export async function withBrowser<Result>(
-  use: (browser: OpenBrowser) => Promise<Result>,
-  options: BrowserOptions = {},
-): Promise<Result> {
+/** A browser for the tests of a file, which open a page each. */
+export interface HeldBrowser {
+  readonly context: BrowserContext;
+  newPage(): Promise<Omit<OpenBrowser, 'context'>>;
+  /** Browser and profile are gone after it. */
+  close(): Promise<void>;
+}
+
+/** Starts a real browser with a profile of its own. Whoever opens it closes it. */
+export async function openBrowser(options: BrowserOptions = {}): Promise<HeldBrowser> {
   const executablePath = await installedChromium();
   const profile = await mkdtemp(join(tmpdir(), 'shepherd-browser-'));
+  const forget = () =>
+    rm(profile, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   try {
     const context = await chromium.launchPersistentContext(profile, {
       executablePath,
@@ -54,14 +61,36 @@ export async function withBrowser<Result>(
       ...options,
     });
     context.setDefaultTimeout(WAIT_MAX_MS);
-    try {
-      const page = context.pages()[0] ?? (await context.newPage());
-      return await use({ context, page, complaints: complaintsOf(page) });
-    } finally {
-      await context.close();
-    }
+    return {
+      context,
+      async newPage() {
+        const page = await context.newPage();
+        return { page, complaints: complaintsOf(page) };
+      },
+      async close() {
+        try {
+          await context.close();
+        } finally {
+          await forget();
+        }
+      },
+    };
+  } catch (error) {
+    await forget();
+    throw error;
+  }
+}
+
+/** Runs `use` with a real browser; browser and profile are gone when it returns or throws. */
+export async function withBrowser<Result>(
+  use: (browser: OpenBrowser) => Promise<Result>,
+  options: BrowserOptions = {},
+): Promise<Result> {
+  const browser = await openBrowser(options);
+  try {
+    return await use({ context: browser.context, ...(await browser.newPage()) });
   } finally {
-    await rm(profile, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+    await browser.close();
   }
 }
 

@@ -52,7 +52,10 @@ test('a reboot of a machine that is well, by a daemon that does not hold it, is 
   const machine = add(1, 'a');
   machine.row = { ...machine.row, heartbeat: { atMs: world.clock.now(), bootId: null } };
   const { driven } = watch.ports();
-  const provider = driven!({ rebootMachine: async () => ({ operationRef: '' }) } as never);
+  const provider = driven!(
+    { rebootMachine: async () => ({ operationRef: '' }) } as never,
+    {} as never,
+  );
   await provider.rebootMachine('a', 'force', {} as never);
   expect(watch.broken.map((text) => text.slice(0, 11))).toEqual(['invariant 3', 'invariant 4']);
   expect(watch.deeds).toBe(1);

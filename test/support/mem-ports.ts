@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
+import { createInspection } from '../../src/adapters/inspector/inspection.ts';
 import type { BalancerDriver } from '../../src/adapters/balancer/port.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import type { Clock } from '../../src/adapters/clock/port.ts';
 import type { Driver } from '../../src/adapters/provider/port.ts';
+import { createDriverShell } from '../../src/adapters/ssh/driver-shell.ts';
 import type { RemoteShell } from '../../src/adapters/ssh/port.ts';
 import type { Ports } from '../../src/daemon/ports.ts';
 import {
@@ -34,14 +36,17 @@ export function memPorts(options: MemPortsOptions): Ports & { readonly metrics: 
     clock,
     random,
     log,
+    levels: null,
     scheduler: clockScheduler(clock),
     metrics: createMemMetrics(),
     hostname: 'memory',
+    schema: 'memory',
     balancerDrivers: new Map((options.balancerDrivers ?? []).map((each) => [each.name, each])),
     drivers: new Map(drivers.map((driver) => [driver.name, driver])),
     loadAgent: async () => ({ content: PROGRAM, sha256: sha256(PROGRAM), mode: 0o755 }),
     openShell: async () => ({
       shell,
+      driverShell: createDriverShell({ shellFor: () => shell, log }),
       keys: { publicLine: 'ssh-ed25519 AAAA memory' },
       renewKeys: async () => undefined,
     }),
@@ -51,8 +56,21 @@ export function memPorts(options: MemPortsOptions): Ports & { readonly metrics: 
       options.onAgentServer?.(opened.server);
       return opened;
     },
-    startConsole: async () => ({ url: 'memory:', close: async () => undefined }),
+    readAuthority: async () => new Uint8Array(0),
+    startConsole: async () => ({
+      url: 'memory:',
+      certificateNotAfterMs: () => null,
+      reload: () => undefined,
+      close: async () => undefined,
+    }),
+    createWebhookSender: () => {
+      throw new Error('no webhook is configured');
+    },
+    createIdentities: () => {
+      throw new Error('there is no provider of identities in memory');
+    },
     startInspector: () => Promise.reject(new Error('there is no inspector in memory')),
+    createInspection,
     inspect: null,
   };
 }

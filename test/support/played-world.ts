@@ -1,7 +1,7 @@
 import type { BalancerDriver } from '../../src/adapters/balancer/port.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
-import type { Provider } from '../../src/adapters/provider/port.ts';
+import type { DriverContext, Provider } from '../../src/adapters/provider/port.ts';
 import type { RemoteShell } from '../../src/adapters/ssh/port.ts';
 import { parseConfig, type Config, type ConfigInput } from '../../src/config.ts';
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts';
@@ -32,6 +32,8 @@ import { memPorts } from './mem-ports.ts';
 export interface PlayedWorld {
   readonly clock: VirtualClock;
   readonly random: Random;
+  /** Of every daemon. */
+  readonly config: Config;
   readonly bmdb: MemBmdb;
   readonly provider: MemProvider;
   /** Machines that came up, by address and port. */
@@ -68,13 +70,17 @@ export interface DaemonAbout {
   /** Names its computer. */
   readonly name: string;
   readonly bmdb?: (bmdb: Bmdb) => Bmdb;
-  readonly driven?: (driven: Provider) => Provider;
+  readonly driven?: (driven: Provider, context: DriverContext) => Provider;
   readonly shell?: (shell: RemoteShell) => RemoteShell;
   /** Whether its agent server takes calls; while it has a session when absent. */
   readonly isListening?: () => boolean;
   readonly inspect?: Ports['inspect'];
+  /** A console in place of none. */
+  readonly startConsole?: Ports['startConsole'];
   /** Its own chance; else that of the world. */
   readonly random?: Random;
+  /** What it does; else everything. */
+  readonly roles?: Config['roles'];
 }
 
 /** From a creation, and from a reboot, to a machine that answers. */
@@ -123,14 +129,20 @@ export function createPlayedWorld(options: WorldOptions): PlayedWorld {
       bmdb: process.guard(ownBmdb(bmdb)),
       shell: process.guard(shell(fakeShell)),
       balancerDrivers: options.balancerDrivers ?? [],
-      drivers: [{ ...driver, open: (...given) => process.guard(driven(driver.open(...given))) }],
+      drivers: [
+        {
+          ...driver,
+          open: (settings, context) =>
+            process.guard(driven(driver.open(settings, context), context)),
+        },
+      ],
       agents: about.isListening ? { isReady: about.isListening } : {},
       onAgentServer: (server) => listeners.add(server, () => process.isAlive),
     });
-    const { name: hostname } = about;
+    const { name: hostname, startConsole } = about;
     const daemon = await startDaemon({
-      config,
-      ports: { ...ports, hostname, inspect },
+      config: about.roles ? { ...config, roles: about.roles } : config,
+      ports: { ...ports, hostname, inspect, ...(startConsole && { startConsole }) },
       version: '0.0.0',
     });
     return {
@@ -143,7 +155,7 @@ export function createPlayedWorld(options: WorldOptions): PlayedWorld {
       kill: process.kill,
     };
   }
-  return { clock, random, bmdb, provider, hosts: land.hosts, start, end: land.end };
+  return { clock, random, config, bmdb, provider, hosts: land.hosts, start, end: land.end };
 }
 
 /** Where agents report: to the servers of all daemons in turn, as a balancer would have it. */

@@ -10,7 +10,10 @@ export interface ServingMachine {
   readonly answered: () => number;
   /** Connections that carried a request and are open. */
   readonly open: () => number;
+  /** Nobody can connect any more; what is connected is cut. */
   stop(): Promise<void>;
+  /** It answers again. */
+  start(): Promise<void>;
 }
 
 /** Machines of one pool: they have one port each for a service, and so many addresses of loopback. */
@@ -30,8 +33,8 @@ async function startOne(address: string, ports: readonly number[]): Promise<Serv
   const sockets = new Set<Socket>();
   const used = new Set<Socket>();
   let answered = 0;
-  const servers: Server[] = [];
-  for (const port of ports) {
+  let servers: Server[] = [];
+  const startAt = async (port: number): Promise<Server> => {
     const server = createServer((request, response) => {
       answered += 1;
       used.add(request.socket);
@@ -50,16 +53,21 @@ async function startOne(address: string, ports: readonly number[]): Promise<Serv
       server.once('error', reject);
       server.listen(port, address, resolve);
     });
-    servers.push(server);
-  }
+    return server;
+  };
+  const start = async () => {
+    if (servers.length === 0) servers = await Promise.all(ports.map(startAt));
+  };
+  await start();
   return {
     address,
     answered: () => answered,
     open: () => used.size,
+    start,
     async stop() {
-      const closed = servers.map(
-        (server) => new Promise<void>((resolve) => server.close(() => resolve())),
-      );
+      const closed = servers
+        .splice(0)
+        .map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
       for (const socket of sockets) socket.destroy();
       await Promise.all(closed);
     },

@@ -21,6 +21,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   };
   const secret = `/${randomUUID()}`;
   const broker = createServer((request, response) => {
+    // A worker asks seldom: a connection that is kept may be closed just when it asks again.
+    response.shouldKeepAlive = false;
     if (request.url !== secret) return void response.writeHead(404).end();
     answer ??= start();
     answer.then(

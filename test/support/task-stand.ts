@@ -20,7 +20,12 @@ import type { Capabilities } from '../../src/adapters/provider/port.ts';
 import type { RemoteShell } from '../../src/adapters/ssh/port.ts';
 import { RECOVERY_BACKOFF } from '../../src/domain/backoff.ts';
 import { ProviderError } from '../../src/domain/errors.ts';
-import type { MachineRow, ProviderMachine, ProviderStatus } from '../../src/domain/machine.ts';
+import type {
+  Controller,
+  MachineRow,
+  ProviderMachine,
+  ProviderStatus,
+} from '../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS, type HostKeyPolicy } from '../../src/domain/policy.ts';
 import { calmRow, DEFAULT_GUARD, FLEET } from '../../src/domain/recovery/guard-judgement.ts';
 import { ERASING_LADDER } from '../../src/domain/recovery/ladder.ts';
@@ -53,6 +58,10 @@ export interface TaskStand {
   reboot: () => Promise<string>;
   /** Answers the provider's `reinstallMachine`. */
   reinstall: () => Promise<string>;
+  /** Answers the provider's `resetController`. */
+  resetController: () => Promise<string>;
+  /** What the provider's listing tells of the machine's controller. */
+  controller: Controller | null;
   /** Answers the provider's `setPower`; when absent it does what it says. */
   setPower: (want: 'on' | 'off') => Promise<string>;
   /** What the provider says of the machine, unless `whereIs` says otherwise. */
@@ -111,6 +120,11 @@ export function createTaskStand(): TaskStand {
       done.push('reinstall');
       return { operationRef: await stand.reinstall() };
     },
+    resetController: async (_, { beforeSending }) => {
+      await beforeSending?.();
+      done.push('reset controller');
+      return { operationRef: await stand.resetController() };
+    },
     setPower: async (_, want, { beforeSending }) => {
       await requireOurs();
       await beforeSending?.();
@@ -146,6 +160,8 @@ export function createTaskStand(): TaskStand {
     },
     reboot: async () => 'operation-1',
     reinstall: async () => 'operation-1',
+    resetController: async () => 'operation-1',
+    controller: null,
     setPower: async (want) => {
       stand.power = want;
       return 'operation-1';
@@ -176,7 +192,9 @@ export function createTaskStand(): TaskStand {
       ladder: () => ERASING_LADDER,
       facts: () => {
         const row = rowOf(bmdb.tables, bmdb.tables.machines.get(MACHINE)!);
-        return new Map([[SLOT, slotFacts({ row, holds: bmdb.tables.holds })]]);
+        const { controller } = stand;
+        const listed = controller && device({ address: '192.0.2.1', controller });
+        return new Map([[SLOT, slotFacts({ row, listed, holds: bmdb.tables.holds })]]);
       },
       ...change,
     }),

@@ -1,13 +1,13 @@
 import { createActor, fromCallback, type InspectionEvent } from 'xstate';
-import { explain } from '../../domain/errors.ts';
 import type { MemberState } from '../../domain/balancing/members.ts';
 import { POOL_STATES } from '../../domain/balancing/pool-states.ts';
+import type { Pool } from '../../domain/balancing/pools.ts';
 import type { BalancerContext } from '../../machines/balancer-setup.ts';
 import type { FleetEvent } from '../../machines/fleet.ts';
 import type { OpenPoolsBoard } from './board.ts';
-import type { BalancingDeps } from './deps.ts';
+import type { BalancingDeps, OpenBalancer } from './deps.ts';
 import { createDesk, type PoolDesk } from './desk.ts';
-import { provideBalancer } from './services.ts';
+import { noteCrash, provideBalancer } from './services.ts';
 
 export interface BalancersDeps extends BalancingDeps {
   readonly board: OpenPoolsBoard;
@@ -22,18 +22,24 @@ export interface BalancersDeps extends BalancingDeps {
  * balancers stays when they end. Without pools nothing is done at all.
  */
 export function balancers(deps: BalancersDeps) {
-  return fromCallback<FleetEvent, void>(({ sendBack }) => {
-    const stopping = new AbortController();
-    const tended = placesOf(deps).map((place) => tend(deps, place, stopping.signal, sendBack));
+  return fromCallback<FleetEvent, void>(() => {
+    const session = deps.keeper.current();
+    const tended = placesOf(deps).map((place) => tendAlways(deps, place));
     return () => {
       for (const { stop } of tended) stop();
-      stopping.abort();
-      void Promise.all(tended.map(({ desk }) => desk.idle())).then(() => deps.leases.releaseAll());
+      // By then another session may have taken them, and keeps them.
+      const idle = Promise.all(tended.map((each) => each.idle()));
+      void idle.then(() => deps.leases.releaseAll(session));
     };
   });
 }
 
-const placesOf = ({ pools, balancers: open }: BalancingDeps) =>
+interface Place {
+  readonly pool: Pool;
+  readonly open: OpenBalancer;
+}
+
+const placesOf = ({ pools, balancers: open }: BalancingDeps): readonly Place[] =>
   pools.flatMap((pool) =>
     pool.balancers.flatMap((name) => {
       const found = open.get(name);
@@ -41,14 +47,60 @@ const placesOf = ({ pools, balancers: open }: BalancingDeps) =>
     }),
   );
 
+const RESPAWN_FIRST_MS = 1_000;
+const RESPAWN_MAX_MS = 300_000;
+
+interface Tended {
+  /** Everything that was under way has ended. */
+  idle(): Promise<unknown>;
+  stop(): void;
+}
+
+/**
+ * Tends a pool at a balancer. An actor that crashes is made anew, later each time, once all that it
+ * had begun has ended; others do not notice. One that lived for long begins at the first pause.
+ */
+function tendAlways(deps: BalancersDeps, place: Place): Tended {
+  const { clock, log, metrics } = deps;
+  let crashes = 0;
+  let timer: unknown;
+  let isOver = false;
+  let idle: Promise<unknown> = Promise.resolve();
+  const begin = (): Tended => {
+    const beganMs = clock.monotonic();
+    return tend(deps, place, (error, desk) => {
+      crashes = clock.monotonic() - beganMs > RESPAWN_MAX_MS ? 1 : crashes + 1;
+      const waitMs = Math.min(RESPAWN_MAX_MS, RESPAWN_FIRST_MS * 2 ** Math.min(crashes - 1, 20));
+      log.error({ ...desk.name, err: error, crashes, waitMs }, CRASHED);
+      metrics.serviceCrash('pool');
+      noteCrash(deps, desk, error);
+      now.stop();
+      idle = desk.idle().then(() => {
+        if (!isOver) timer = clock.setTimeout(() => void (now = begin()), waitMs);
+      });
+    });
+  };
+  let now = begin();
+  return {
+    idle: () => Promise.all([idle, now.idle()]),
+    stop() {
+      isOver = true;
+      clock.clearTimeout(timer);
+      now.stop();
+    },
+  };
+}
+
+const CRASHED = 'the actor of a pool crashed; it is made anew, later each time, and others go on';
+
 function tend(
   deps: BalancersDeps,
-  { pool, open }: ReturnType<typeof placesOf>[number],
-  stopping: AbortSignal,
-  sendBack: (event: FleetEvent) => void,
-): { readonly desk: PoolDesk; readonly stop: () => void } {
-  const { clock, log, inspect, board } = deps;
-  const desk = createDesk(deps, pool, open, stopping);
+  { pool, open }: Place,
+  onCrash: (error: unknown, desk: PoolDesk) => void,
+): Tended {
+  const { clock, inspect, board } = deps;
+  const stopping = new AbortController();
+  const desk = createDesk(deps, pool, open, stopping.signal);
   const name = { pool: pool.pool, balancer: open.name };
   const ref = createActor(
     provideBalancer(deps, () => desk),
@@ -61,10 +113,7 @@ function tend(
   );
   ref.subscribe({
     next: ({ value, context }) => show(deps, desk, value, context),
-    error: (error) => {
-      log.error({ ...name, cause: explain(error) }, 'the actor of a pool crashed');
-      sendBack({ type: 'service.crashed', error });
-    },
+    error: (error) => onCrash(error, desk),
   });
   let isPaused = desk.standing().paused !== null;
   const tellStanding = () => {
@@ -84,10 +133,12 @@ function tend(
   board.put(desk);
   ref.start();
   return {
-    desk,
+    idle: desk.idle,
     stop() {
       for (const end of unsubscribe) end();
       ref.stop();
+      // XState leaves what a crashed actor has invoked running.
+      stopping.abort();
       board.remove(desk);
       deps.metrics.poolLeft(desk.labels);
     },
@@ -96,7 +147,7 @@ function tend(
 
 /** Keeps what the daemon shows of the pool. */
 function show(
-  { nowMs, metrics }: BalancersDeps,
+  { nowMs, metrics, board }: BalancersDeps,
   desk: PoolDesk,
   value: unknown,
   { generation }: BalancerContext,
@@ -104,6 +155,7 @@ function show(
   const state = stateOf(value);
   const isSame = desk.shown.state === state;
   desk.shown = { state, sinceMs: isSame ? desk.shown.sinceMs : nowMs(), generation };
+  board.looked(desk, nowMs());
   const members: Partial<Record<MemberState, number>> = {};
   for (const row of desk.rows.values()) members[row.state] = (members[row.state] ?? 0) + 1;
   const known = POOL_STATES.find((each) => each === state);

@@ -1,3 +1,4 @@
+import type { Addresses } from '../../domain/balancing/merged-addresses.ts';
 import type { Plan } from '../../domain/balancing/plan.ts';
 import type { Sight } from '../../domain/balancing/sights.ts';
 import type { MachineId } from '../../domain/ids.ts';
@@ -18,7 +19,7 @@ export interface TendedPool {
   /** As seen last; empty: it was not looked at yet. */
   readonly members: ReadonlyMap<MachineId, Pick<Sight, 'health' | 'sessions'>>;
   /** External addresses, each with the ports under which it is there, whatever their state. */
-  readonly addresses: ReadonlyMap<string, readonly number[]>;
+  readonly addresses: Addresses;
 }
 
 /** The pools that this daemon tends. */
@@ -26,35 +27,58 @@ export interface PoolsBoard {
   /** By pool and balancer. */
   tended(): readonly TendedPool[];
   /**
-   * External addresses of a pool with the ports that all of its balancers have that are tended here.
-   * An address without such a port is left out.
+   * Calls back when a look shows other health or connections than the one that was told of before,
+   * for each pool every few seconds at most; returns how to end that.
    */
-  addresses(pool: string): ReadonlyMap<string, readonly number[]>;
+  onSights(callback: () => void): () => void;
 }
 
 export interface OpenPoolsBoard extends PoolsBoard {
+  /** Everything that is known of the pools that this daemon tends. */
+  desks(): Iterable<PoolDesk>;
   put(desk: PoolDesk): void;
   remove(desk: PoolDesk): void;
+  /** The pool was perhaps looked at. @param nowMs database clock. */
+  looked(desk: PoolDesk, nowMs: number): void;
 }
+
+/** Connections change with every look, and whoever reads of them is told of whole pools. */
+const TELL_MS = 5_000;
+
+type Sights = ReadonlyMap<MachineId, Pick<Sight, 'health' | 'sessions'>>;
+
+const isSameSights = (one: Sights, other: Sights): boolean =>
+  one.size === other.size &&
+  [...one].every(([machine, { health, sessions }]) => {
+    const found = other.get(machine);
+    return found?.health === health && found.sessions === sessions;
+  });
 
 export function createPoolsBoard(): OpenPoolsBoard {
   const desks = new Set<PoolDesk>();
+  const callbacks = new Set<() => void>();
+  const told = new Map<PoolDesk, { readonly sights: Sights; readonly atMs: number }>();
   const tended = () => [...desks].map(tendedOf);
   return {
     put: (desk) => void desks.add(desk),
-    remove: (desk) => void desks.delete(desk),
-    tended,
-    addresses(pool) {
-      const [first, ...others] = tended().filter((each) => each.pool === pool);
-      const merged = new Map<string, readonly number[]>();
-      for (const [address, ports] of first?.addresses ?? []) {
-        const left = ports.filter((port) =>
-          others.every(({ addresses }) => addresses.get(address)?.includes(port)),
-        );
-        if (left.length > 0) merged.set(address, left);
-      }
-      return merged;
+    remove(desk) {
+      desks.delete(desk);
+      told.delete(desk);
     },
+    looked(desk, nowMs) {
+      const sights = desk.seen()?.sights;
+      const before = told.get(desk);
+      if (!sights || sights === before?.sights) return;
+      if (before && (nowMs < before.atMs + TELL_MS || isSameSights(before.sights, sights))) return;
+      told.set(desk, { sights, atMs: nowMs });
+      for (const callback of callbacks) callback();
+    },
+    onSights(callback) {
+      callbacks.add(callback);
+      return () => void callbacks.delete(callback);
+    },
+    tended,
+    desks: () => desks.values(),
   };
 }
 

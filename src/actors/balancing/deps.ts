@@ -2,8 +2,8 @@ import type { BmdbSession, FleetRows } from '../../adapters/bmdb/port.ts';
 import type { LoadBalancer } from '../../adapters/balancer/port.ts';
 import type { Clock, Random } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
-import type { BalancingMetrics } from '../../adapters/metrics/port.ts';
-import type { PoolRow } from '../../domain/balancing/pool-row.ts';
+import type { BalancingMetrics, Metrics } from '../../adapters/metrics/port.ts';
+import type { PoolName, PoolRow } from '../../domain/balancing/pool-row.ts';
 import type { Pool } from '../../domain/balancing/pools.ts';
 import type { Slot } from '../../domain/ids.ts';
 import type { SlotFacts } from '../../domain/machine.ts';
@@ -40,11 +40,18 @@ export interface BalancingDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly metrics: Omit<BalancingMetrics, 'balancerCall' | 'balancerInFlight'>;
+  readonly metrics: Omit<BalancingMetrics, 'balancerCall' | 'balancerInFlight'> &
+    Pick<Metrics, 'serviceCrash'>;
 }
 
 /** The job of writing to a balancer. */
 export const balancerJob = (balancer: string): string => `balancer/${balancer}`;
+
+/**
+ * Tending a pool at a balancer: had by the daemon that has the balancer's job, if its configuration has
+ * the pool, and by whoever has the pool forgotten.
+ */
+export const poolJob = ({ pool, balancer }: PoolName): string => `pool/${balancer}/${pool}`;
 
 /** A living session. @throws {SessionExpired} */
 export const sessionOf = ({ keeper }: Pick<BalancingDeps, 'keeper'>): BmdbSession =>

@@ -3,6 +3,7 @@ import type { MemberChange } from '../../adapters/bmdb/port.ts';
 import { desiredOf, machineOf, type PlacedMember } from '../../domain/balancing/desired.ts';
 import type { MemberRow } from '../../domain/balancing/members.ts';
 import {
+  keyOf,
   OBJECT_KINDS,
   type Desired,
   type Observed,
@@ -12,13 +13,19 @@ import type { Alarm } from '../../domain/balancing/panic.ts';
 import type { Plan } from '../../domain/balancing/plan.ts';
 import { newPool, type PoolRow } from '../../domain/balancing/pool-row.ts';
 import type { Pool } from '../../domain/balancing/pools.ts';
-import { newRemembered, remember, sightsOf, type Sight } from '../../domain/balancing/sights.ts';
-import { RECALL_MS } from '../../domain/balancing/waiting.ts';
+import type { Refusal } from '../../domain/balancing/refusals.ts';
+import {
+  forgetAll,
+  newRemembered,
+  remember,
+  sightsOf,
+  type Sight,
+} from '../../domain/balancing/sights.ts';
+import { RECALL_MS, retryMs } from '../../domain/balancing/waiting.ts';
 import { HEALED_MS, type Trouble } from '../../domain/balancing/troubles.ts';
 import { memberAddress } from '../../domain/balancing/wish.ts';
 import { codeOf, explain, LeaseLost } from '../../domain/errors.ts';
 import type { MachineId } from '../../domain/ids.ts';
-import { keyOf } from '../../domain/balancing/plan.ts';
 import { balancerJob, sessionOf, type BalancingDeps, type OpenBalancer } from './deps.ts';
 
 /** What was seen at the balancer. */
@@ -39,10 +46,28 @@ export interface Awaited {
   readonly key: string;
 }
 
+/** Calls of the balancer fail. */
+interface Away {
+  readonly sinceMs: number;
+  readonly why: string;
+  readonly failures: number;
+  /** Members look again then, if nobody else did; database clock. */
+  readonly againAtMs: number;
+}
+/** Members that wait for a balancer look that often at least. */
+const AWAY_LONGEST_MS = 60_000;
+
 /** All that is known of one pool at one balancer beside its chart; nothing of it outlives the daemon. */
 export type PoolDesk = ReturnType<typeof createDesk>;
 
-type Change = (options: { readonly signal: AbortSignal }) => Promise<unknown>;
+/** A call that changes something at the balancer. */
+export interface Change {
+  /** Asked at the last moment. */
+  isWanted(): boolean;
+  call(options: { readonly signal: AbortSignal }): Promise<unknown>;
+}
+/** What became of it. False: it was not wanted any more. */
+export type Changed = PromiseSettledResult<boolean>;
 
 /** Errors that do not tell that the balancer cannot be reached. */
 const UNDERSTOOD: ReadonlySet<string> = new Set([
@@ -67,6 +92,7 @@ export function createDesk(
   const job = balancerJob(open.name);
   const rows = new Map<MachineId, MemberRow>();
   const troubles = new Map<string, Trouble>();
+  const refusals = new Map<string, Refusal>();
   const memory = newRemembered();
   let seen: Seen | null = null;
   /** Monotonic: when the last look began that read everything anew; null: the next one has to. */
@@ -74,7 +100,7 @@ export function createDesk(
   let change = 0;
   let changing = 0;
   let last: Promise<unknown> = Promise.resolve();
-  let unreachable: { readonly sinceMs: number; readonly why: string } | null = null;
+  let unreachable: Away | null = null;
   let whole = new Set<MachineId>();
 
   /** One after the other, whatever each of them comes to. */
@@ -83,8 +109,11 @@ export function createDesk(
     last = mine.catch(() => undefined);
     return mine;
   };
+  /** A process that was stopped for long goes on before its timers tell it that its session is over. */
+  const isOver = () => sessionOf(deps).remainingMs() <= 0;
   const lease = () => {
-    const held = deps.leases.held(job);
+    // By then the job may be ours again, for whoever tends the pool after us.
+    const held = stopping.aborted || isOver() ? null : deps.leases.held(job);
     if (!held) throw new LeaseLost(`the job ${job} is not ours any more`);
     return held;
   };
@@ -94,10 +123,12 @@ export function createDesk(
   };
   const missed = (error: unknown) => {
     const why = explain(error);
-    unreachable = unreachable ? { ...unreachable, why } : { sinceMs: nowMs(), why };
+    const failures = (unreachable?.failures ?? 0) + 1;
+    const againAtMs = nowMs() + Math.min(AWAY_LONGEST_MS, retryMs(failures, null));
+    unreachable = { sinceMs: unreachable?.sinceMs ?? nowMs(), why, failures, againAtMs };
   };
-  /** The same for whoever has the turn already. */
-  const changeInTurn = async (call: Change): Promise<void> => {
+  const changeOne = async ({ isWanted, call }: Change): Promise<boolean> => {
+    if (!isWanted()) return false;
     const session = sessionOf(deps);
     lease();
     changing += 1;
@@ -111,7 +142,11 @@ export function createDesk(
       changing -= 1;
       change += 1;
     }
+    return true;
   };
+  /** The same for whoever has the turn already. */
+  const changeAllInTurn = (changes: readonly Change[]): Promise<readonly Changed[]> =>
+    Promise.allSettled(changes.map(changeOne));
   const fresh = (): Seen | null => (seen?.change === change && changing === 0 ? seen : null);
   const standing = (): PoolRow =>
     deps.mirror.pools().find((row) => row.pool === name.pool && row.balancer === name.balancer) ??
@@ -145,6 +180,7 @@ export function createDesk(
     balancer,
     rows,
     troubles,
+    refusals,
     memory,
     exclusive,
     lease,
@@ -185,8 +221,8 @@ export function createDesk(
     forgetAll() {
       rows.clear();
       troubles.clear();
-      memory.absentSinceMs.clear();
-      memory.downSinceMs.clear();
+      refusals.clear();
+      forgetAll(memory);
       seen = null;
       fullAtMs = null;
       unreachable = null;
@@ -235,18 +271,16 @@ export function createDesk(
       return seen;
     },
     /**
-     * Makes one call that changes something at the balancer. It runs to its end although the step that
-     * wants it is given up; the end of the session, of the daemon, or of the job ends it.
-     * @param isWanted asked at the last moment. @returns false: it is not wanted any more.
+     * Starts calls together that change something at the balancer, as many as its capabilities say at
+     * most. They run to their end although the step that wants them is given up; the end of the
+     * session, of the daemon, or of the job ends them.
      */
-    change: (signal: AbortSignal, isWanted: () => boolean, call: Change): Promise<boolean> =>
-      exclusive(async () => {
+    changeAll: (signal: AbortSignal, changes: readonly Change[]): Promise<readonly Changed[]> =>
+      exclusive(() => {
         signal.throwIfAborted();
-        if (!isWanted()) return false;
-        await changeInTurn(call);
-        return true;
+        return changeAllInTurn(changes);
       }),
-    changeInTurn,
+    changeAllInTurn,
     /**
      * Writes members; what is known of them is what the database answers. To be called in turn.
      * @returns those of which nothing was written, such as machines that are being worked on.

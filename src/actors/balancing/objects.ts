@@ -1,21 +1,18 @@
 import pLimit from 'p-limit';
 import { machineOf } from '../../domain/balancing/desired.ts';
-import type { Desired, Observed, Phase, Ref } from '../../domain/balancing/objects.ts';
+import { keyOf, type Observed, type Phase, type Ref } from '../../domain/balancing/objects.ts';
 import { alarmAfter, isAccepted, isBelieved, nextLookMs } from '../../domain/balancing/panic.ts';
-import {
-  keyOf,
-  planOf,
-  type Action,
-  type PlanInput,
-  type Stage,
-} from '../../domain/balancing/plan.ts';
+import { planOf, type Action, type PlanInput, type Stage } from '../../domain/balancing/plan.ts';
+import { changeKey, changeText, forgetOld, refusedAgain } from '../../domain/balancing/refusals.ts';
+import { callRefused } from '../../domain/balancing/refused-calls.ts';
 import { NO_TROUBLE, recovered, replaced } from '../../domain/balancing/troubles.ts';
 import { WAIT } from '../../domain/balancing/waiting.ts';
 import { codeOf, explain, RemoteFailure, TimedOut } from '../../domain/errors.ts';
 import type { Checked, Polled } from '../../machines/balancer-setup.ts';
 import { sessionOf, type BalancingDeps } from './deps.ts';
-import type { PoolDesk } from './desk.ts';
-import { settleAlarm } from './step-members.ts';
+import { carryOut, type Made } from './carry-out.ts';
+import type { Changed, PoolDesk } from './desk.ts';
+import { PASSING, settleAlarm } from './step-members.ts';
 
 /** A run that does not get to its end in so many rounds, or so long, is given up. */
 const CYCLES_MAX = 20;
@@ -42,6 +39,7 @@ export async function check(
   if (!seen) throw new Error('nothing was seen yet');
   const began = (desk.runBeganAtMs ??= clock.monotonic());
   const standing = desk.standing();
+  forgetOld(desk.refusals, nowMs);
   const letGo = {
     has: (machine: ReturnType<typeof machineOf>) => {
       const state = desk.rows.get(machine)?.state;
@@ -53,6 +51,7 @@ export async function check(
     observed: seen.objects,
     capabilities: desk.balancer.capabilities,
     troubles: desk.troubles,
+    refusals: desk.refusals,
     nowMs,
     letGo,
     mayDropAll: standing.tornDown !== null,
@@ -88,6 +87,12 @@ export async function check(
       throw new TimedOut(`the pool is not as desired after ${desk.cycles - 1} rounds`);
     }
   }
+  if (plan.stage === 'settled' && plan.refused.length > 0) {
+    const [{ what, why }] = plan.refused as [{ what: string; why: string }];
+    const others =
+      plan.refused.length === 1 ? '' : `, and ${plan.refused.length - 1} other changes`;
+    throw new RemoteFailure(`the balancer refuses to ${what}${others}: ${why}`);
+  }
   const againMs = plan.retryAtMs === null ? null : Math.max(1_000, plan.retryAtMs - nowMs);
   return { stage: plan.stage, againMs };
 }
@@ -109,28 +114,23 @@ export async function recover(
 ): Promise<void> {
   for (const action of desk.plan?.actions ?? []) {
     if (action.act !== 'update') continue;
-    const { object, desired, parent } = action;
-    const key = keyOf(object.ref.kind, object.spec.name);
+    const { ref, spec } = action.object;
+    const key = keyOf(ref.kind, spec.name);
     desk.troubles.set(key, recovered(desk.troubles.get(key), deps.nowMs()));
-    try {
-      await desk.change(signal, always, (call) =>
-        desk.balancer.update!(object.ref, desired, parent, desk.pool, call),
-      );
-      desk.awaited = [...desk.awaited, { ref: object.ref, key }];
-    } catch (error) {
-      if (codeOf(error) !== 'remote-failure') throw error;
-      const fields = { ...desk.name, object: object.spec.name, cause: explain(error) };
+    await carryOut(desk, [action], signal, (_, end) => {
+      if (end.status === 'fulfilled') {
+        desk.awaited = [...desk.awaited, { ref, key }];
+        return;
+      }
+      const fields = { ...desk.name, object: spec.name, cause: explain(end.reason) };
       deps.log.warn(fields, 'an object that failed cannot be asked for again');
-    }
+    });
   }
 }
 
-const always = () => true;
-
 /**
  * Destroys in passes: whatever could not go is tried again, as long as the pass before destroyed
- * something.
- * @throws {RemoteFailure} what is left cannot be destroyed.
+ * something. What is left then is refused: it keeps nothing else waiting.
  */
 export async function destroy(
   deps: BalancingDeps,
@@ -140,46 +140,45 @@ export async function destroy(
   const { metrics } = deps;
   let left = desk.plan?.actions ?? [];
   while (left.length > 0) {
-    const failed: Action[] = [];
-    const causes: string[] = [];
-    for (const action of left) {
-      try {
-        await destroyOne(deps, desk, action, signal);
-      } catch (error) {
-        if (codeOf(error) !== 'remote-failure') throw error;
-        metrics.poolWrites(desk.labels, 'deleteRetry', 1);
-        failed.push(action);
-        causes.push(explain(error));
+    const failed: (readonly [Action, string])[] = [];
+    await carryOut(desk, left, signal, (action, end) => {
+      if (end.status === 'fulfilled') {
+        if (end.value) destroyed(deps, desk, action);
+        return;
       }
-    }
+      keepsMember(deps, desk, action, end.reason);
+      if (codeOf(end.reason) === 'remote-failure') {
+        metrics.poolWrites(desk.labels, 'deleteRetry', 1);
+        failed.push([action, explain(end.reason)]);
+      }
+    });
     if (failed.length === left.length) {
       metrics.poolWrites(desk.labels, 'deleteError', failed.length);
-      for (const action of failed) block(desk, action);
-      throw new RemoteFailure(`${failed.length} objects cannot be destroyed: ${causes[0]}`);
+      for (const [action, why] of failed) if (!block(desk, action)) refuse(deps, desk, action, why);
+      return;
     }
-    left = failed;
+    left = failed.map(([action]) => action);
   }
 }
 
-async function destroyOne(
-  deps: BalancingDeps,
-  desk: PoolDesk,
+/** Whoever waits until a machine has no server any more is told, and does not wait for ever. */
+function keepsMember(
+  { nowMs }: BalancingDeps,
+  { memory: { refusing } }: PoolDesk,
   action: Action,
-  signal: AbortSignal,
-): Promise<void> {
-  if (action.act === 'adopt') {
-    await desk.change(signal, always, (call) =>
-      desk.balancer.adopt!(action.object.ref, desk.pool, call),
-    );
-  }
+  error: unknown,
+): void {
+  if (action.act !== 'destroy' || action.object.ref.kind !== 'server') return;
+  if (PASSING.has(codeOf(error))) return;
+  const machine = machineOf(action.object.spec.name);
+  refusing.set(machine, callRefused(refusing.get(machine), 'off', explain(error), nowMs()));
+}
+
+function destroyed(deps: BalancingDeps, desk: PoolDesk, action: Action): void {
   if (action.act !== 'destroy') return;
   const { ref, spec, phase } = action.object;
-  const isDropped = desk.plan?.stage === 'dropping';
-  const isUnwanted = () => !isDropped || !hasServer(desk, machineOf(spec.name));
-  const isGone = await desk.change(signal, isUnwanted, (call) =>
-    desk.balancer.destroy(ref, desk.pool, call),
-  );
-  if (!isGone) return;
+  desk.refusals.delete(changeKey(action));
+  if (ref.kind === 'server') desk.memory.refusing.delete(machineOf(spec.name));
   deps.metrics.poolWrites(desk.labels, 'deleted', 1);
   const key = keyOf(ref.kind, spec.name);
   if (desk.plan?.stage === 'clashing' && phase === 'failed') {
@@ -187,80 +186,53 @@ async function destroyOne(
   }
 }
 
-/** What could not be destroyed by itself is destroyed with all that hangs on it the next time. */
-function block(desk: PoolDesk, action: Action): void {
-  if (action.act !== 'destroy' || action.object.phase !== 'failed') return;
+/**
+ * What could not be destroyed by itself is destroyed with all that hangs on it the next time.
+ * @returns false: that is not so, or was tried already.
+ */
+function block(desk: PoolDesk, action: Action): boolean {
+  if (action.act !== 'destroy' || action.object.phase !== 'failed') return false;
   const key = keyOf(action.object.ref.kind, action.object.spec.name);
-  desk.troubles.set(key, { ...(desk.troubles.get(key) ?? NO_TROUBLE), isBlocked: true });
+  const trouble = desk.troubles.get(key) ?? NO_TROUBLE;
+  if (trouble.isBlocked) return false;
+  desk.troubles.set(key, { ...trouble, isBlocked: true });
+  return true;
 }
 
-/** Whether the machine is to have servers, as its row has it at this moment. */
-function hasServer({ rows, balancer }: PoolDesk, machine: ReturnType<typeof machineOf>): boolean {
-  const state = rows.get(machine)?.state ?? 'drained';
-  return state !== 'drained' && (state !== 'draining' || balancer.capabilities.drain === 'native');
+/** The balancer understood the change, and does not do it: it is asked for again later. */
+function refuse({ nowMs, log }: BalancingDeps, desk: PoolDesk, action: Action, why: string): void {
+  const key = changeKey(action);
+  const before = desk.refusals.get(key);
+  desk.refusals.set(key, refusedAgain(before, why, nowMs()));
+  if (!before) log.warn({ ...desk.name, what: changeText(action), cause: why }, REFUSED);
 }
+
+const REFUSED = 'the balancer refuses a change; it is tried again, and all else goes on';
 
 /**
- * Makes what the plan says. What the balancer understood and refused keeps no other from being made;
- * any other failure ends it.
+ * Makes what the plan says. What the balancer understood and refused keeps nothing else waiting; any
+ * other failure ends it.
  */
 export async function create(
   deps: BalancingDeps,
   desk: PoolDesk,
   signal: AbortSignal,
 ): Promise<void> {
-  const made: PoolDesk['awaited'][number][] = [];
-  const refused: string[] = [];
-  for (const action of desk.plan?.actions ?? []) {
-    try {
-      await createOne(deps, desk, { action, made, signal });
-    } catch (error) {
-      deps.metrics.poolWrites(desk.labels, 'createError', 1);
-      if (codeOf(error) !== 'remote-failure') throw error;
-      refused.push(explain(error));
+  const { metrics } = deps;
+  const made: Made = [];
+  const told = (action: Action, end: Changed) => {
+    if (end.status === 'fulfilled') {
+      desk.refusals.delete(changeKey(action));
+      if (end.value && action.act === 'create') metrics.poolWrites(desk.labels, 'created', 1);
+      return;
     }
-  }
+    metrics.poolWrites(desk.labels, 'createError', 1);
+    if (codeOf(end.reason) === 'remote-failure') refuse(deps, desk, action, explain(end.reason));
+  };
+  await carryOut(desk, desk.plan?.actions ?? [], signal, told, made);
   desk.awaited = desk.balancer.capabilities.async ? [...desk.awaited, ...made] : [];
   desk.waitBeganAtMs = deps.clock.monotonic();
-  if (refused.length > 0) {
-    throw new RemoteFailure(`${refused.length} objects cannot be made: ${refused[0]}`);
-  }
 }
-
-interface Making {
-  readonly action: Action;
-  /** What has to get ready is added here. */
-  readonly made: PoolDesk['awaited'][number][];
-  readonly signal: AbortSignal;
-}
-
-async function createOne(
-  { metrics }: BalancingDeps,
-  desk: PoolDesk,
-  { action, made, signal }: Making,
-): Promise<void> {
-  const { balancer, pool } = desk;
-  if (action.act === 'adopt') {
-    await desk.change(signal, always, (call) => balancer.adopt!(action.object.ref, pool, call));
-  } else if (action.act === 'update') {
-    const { object, desired, parent } = action;
-    await desk.change(signal, always, (call) =>
-      balancer.update!(object.ref, desired, parent, pool, call),
-    );
-    made.push({ ref: object.ref, key: keyOf(object.ref.kind, desired.spec.name) });
-  } else if (action.act === 'create') {
-    const { desired, parent } = action;
-    const isWanted = () => isStillWanted(desk, desired);
-    const isMade = await desk.change(signal, isWanted, async (call) => {
-      const ref = await balancer.create(desired, parent, pool, call);
-      made.push({ ref, key: keyOf(ref.kind, desired.spec.name) });
-    });
-    if (isMade) metrics.poolWrites(desk.labels, 'created', 1);
-  }
-}
-
-const isStillWanted = (desk: PoolDesk, { machineId }: Desired): boolean =>
-  machineId === undefined || hasServer(desk, machineId);
 
 /**
  * Looks at what is waited for; what is ready is not looked at again.

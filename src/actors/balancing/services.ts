@@ -1,10 +1,13 @@
 import { fromPromise } from 'xstate';
 import { sleep } from '../../adapters/clock/port.ts';
+import type { Lease } from '../../adapters/bmdb/port.ts';
+import { mayServe } from '../../domain/balancing/members.ts';
+import { GONE, madeAs } from '../../domain/balancing/pool-row.ts';
 import { resyncMs, retryMs, waitMs, HURRY_MS } from '../../domain/balancing/waiting.ts';
-import { explain, Throttled } from '../../domain/errors.ts';
+import { explain, RemoteFailure, Throttled } from '../../domain/errors.ts';
 import { balancer } from '../../machines/balancer.ts';
 import type { PoolPlace, PoolStanding } from '../../machines/balancer-setup.ts';
-import { balancerJob, sessionOf, type BalancingDeps } from './deps.ts';
+import { balancerJob, poolJob, sessionOf, type BalancingDeps } from './deps.ts';
 import type { PoolDesk } from './desk.ts';
 import { check, create, destroy, poll, recover } from './objects.ts';
 import { stepAll } from './step-members.ts';
@@ -53,7 +56,8 @@ export function provideBalancer(deps: BalancingDeps, deskOf: (place: PoolPlace) 
         desk.lastError = null;
         const reason = isComplete ? null : whyIncomplete(desk);
         const settled = isComplete ? ({ settled: true } as const) : {};
-        const patch = { state: 'settled', generation, failures: 0, retryInMs: null, reason };
+        const state = isComplete && isGone(desk) ? GONE : 'settled';
+        const patch = { state, generation, failures: 0, retryInMs: null, reason };
         note(desk, { ...patch, ...settled, observed: true });
       },
       reportFailure: (_, { error, failures, ...place }) => {
@@ -91,6 +95,8 @@ async function takeLease(
   const ends = AbortSignal.any([signal, keeper.require().signal]);
   while (!isKnown()) await sleep(clock, KNOWN_MS, ends);
   const lease = await leases.take(balancerJob(desk.name.balancer), ends);
+  await leases.take(poolJob(desk.name), ends);
+  desk.lease();
   desk.forgetAll();
   const { machines } = await mirror.readFleet(ends);
   for (const { members } of machines) {
@@ -99,12 +105,34 @@ async function takeLease(
       if (pool === desk.name.pool && at === desk.name.balancer) desk.rows.set(row.machineId, row);
     }
   }
-  await sessionOf(deps).balancing.note(lease, desk.name, { state: 'retrieving' });
+  await requireSameMark(deps, desk, lease);
+  const note = { state: 'retrieving', madeAs: madeAs(desk.pool) };
+  await sessionOf(deps).balancing.note(lease, desk.name, note);
   deps.metrics.poolTended(desk.labels);
   // Last of all: who pauses the pool meanwhile is not told to the chart a second time.
   const { failures, generation, retryAtMs, paused, frozen } = desk.standing();
   desk.frozenAs = frozen?.snapshot ?? null;
   return { failures, generation, retryAtMs, isPaused: paused !== null };
+}
+
+/** The pool's actor crashed: for people, since nothing else tells of it until it is made anew. */
+export const noteCrash = (deps: BalancingDeps, desk: PoolDesk, error: unknown): void =>
+  writeNote(deps, desk, { state: 'failed', reason: `its actor crashed: ${explain(error)}` });
+
+/**
+ * What the pool had under another uid or in another fleet is not ours any more: it would go on serving
+ * machines that we let be interrupted. @throws {RemoteFailure} there are such machines.
+ */
+async function requireSameMark(deps: BalancingDeps, desk: PoolDesk, lease: Lease): Promise<void> {
+  const before = desk.standing().madeAs;
+  const now = madeAs(desk.pool);
+  if (before === null || before === now || ![...desk.rows.values()].some(mayServe)) return;
+  const reason =
+    `its members were let in under ${before}, and it is configured as ${now}: set uid and fleet back, ` +
+    'and tear it down before they change; or take it out of the configuration, and let ' +
+    '"shepherd lb forget" remove what is recorded, while what is at the balancer goes on serving';
+  await sessionOf(deps).balancing.note(lease, desk.name, { state: 'failed', reason });
+  throw new RemoteFailure(`pool ${desk.name.pool} is not tended: ${reason}`);
 }
 
 /** For people and for the next daemon: what cannot be written is told, and written the next time. */
@@ -127,6 +155,10 @@ function endRun({ clock, metrics }: BalancingDeps, desk: PoolDesk): void {
   desk.runBeganAtMs = null;
   desk.cycles = 0;
 }
+
+/** It was torn down, and the last look showed nothing of it. */
+const isGone = (desk: PoolDesk): boolean =>
+  desk.standing().tornDown !== null && desk.seen()?.objects.length === 0;
 
 function whyIncomplete({ plan, alarms }: PoolDesk): string | null {
   if (alarms.members || alarms.objects) return 'it is frozen: too many members would go at once';

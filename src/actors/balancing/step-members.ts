@@ -1,9 +1,16 @@
 import type { MemberChange } from '../../adapters/bmdb/port.ts';
 import type { MemberRow } from '../../domain/balancing/members.ts';
-import { mayServe } from '../../domain/balancing/members.ts';
-import { stepMembers, type ModeCall, type Steps } from '../../domain/balancing/member-steps.ts';
+import { mayServe, otherPlaces } from '../../domain/balancing/members.ts';
+import {
+  stepMembers,
+  type ModeCall,
+  type StepInput,
+  type Steps,
+} from '../../domain/balancing/member-steps.ts';
 import { alarmAfter, isAccepted, isBelieved, nextLookMs } from '../../domain/balancing/panic.ts';
-import { explain } from '../../domain/errors.ts';
+import { callAgainMs, callRefused } from '../../domain/balancing/refused-calls.ts';
+import { forgetCalls, rememberGivenBack } from '../../domain/balancing/sights.ts';
+import { codeOf, explain } from '../../domain/errors.ts';
 import type { MachineId } from '../../domain/ids.ts';
 import type { Stepped } from '../../machines/balancer-setup.ts';
 import { sessionOf, type BalancingDeps } from './deps.ts';
@@ -29,8 +36,10 @@ export async function stepAll(
   desk: PoolDesk,
   signal: AbortSignal,
 ): Promise<Stepped> {
-  let isLookDue = desk.isMoving || isHealthDue(deps, desk) || desk.unreachable() !== null;
-  isLookDue ||= desk.isNewlyReady;
+  const away = desk.unreachable();
+  let isLookDue = away
+    ? deps.nowMs() >= away.againAtMs
+    : desk.isMoving || desk.isNewlyReady || isHealthDue(deps, desk);
   desk.isNewlyReady = false;
   const before = desiredRows(desk);
   let pass: Pass = { restMs: REST_MS, needsLook: false };
@@ -73,25 +82,45 @@ async function stepOnce(deps: BalancingDeps, desk: PoolDesk, signal: AbortSignal
   desk.lease();
   const nowMs = deps.nowMs();
   const steps = await decide(deps, desk, nowMs);
-  let isHeldUp = false;
-  const done: Steps['moves'][number]['move'][] = [];
-  for (const { calls, move } of steps.moves) {
-    if (await callAll(deps, desk, calls)) done.push(move);
-    else isHeldUp = true;
-  }
+  const wishes = deps.wishes.of(desk.pool.pool);
+  rememberGivenBack(desk.memory, steps.givenBack, wishes, nowMs);
+  const refusedBefore = desk.memory.refusing.size;
+  const asked = await callAll(
+    deps,
+    desk,
+    steps.moves.flatMap(({ calls }) => calls),
+  );
+  const isDone = ({ calls }: Steps['moves'][number]) =>
+    calls.every(({ machineId }) => !asked.left.has(machineId));
+  const done = steps.moves.filter(isDone).map(({ move }) => move);
+  let isHeldUp = asked.hasFailed;
   const old = new Map(desk.rows);
   const refused = await desk.write([...done, ...countsOf(desk, done)]);
   if (refused.size > 0) isHeldUp = true;
-  for (const { machineId } of done) report(deps, desk, old.get(machineId), machineId);
+  for (const { machineId } of done) {
+    const before = old.get(machineId);
+    if (desk.rows.get(machineId)?.state !== before?.state) forgetCalls(desk.memory, machineId);
+    report(deps, desk, before, machineId);
+  }
   // Whoever works on a machine by now must not get traffic there, whatever was decided before.
-  const modes = steps.modes.filter(({ machineId }) => !refused.has(machineId));
-  if (!(await callAll(deps, desk, modes))) isHeldUp = true;
-  desk.isMoving = steps.isMoving;
-  const untilDue = steps.dueAtMs === null ? REST_MS : Math.max(1, steps.dueAtMs - nowMs + 1);
-  const { health } = desk.balancer.capabilities;
-  const usual = health && desk.rows.size > 0 ? HEALTH_MS : REST_MS;
-  const patience = steps.isMoving ? MOVING_MS : isHeldUp || desk.unreachable() ? RETRY_MS : usual;
-  return { restMs: Math.min(patience, untilDue), needsLook: steps.needsLook };
+  const modes = steps.modes.filter(
+    ({ machineId, mode }) => mode !== 'active' || !refused.has(machineId),
+  );
+  isHeldUp ||= (await callAll(deps, desk, modes)).hasFailed;
+  // What was refused and is taken now moves on by itself.
+  desk.isMoving = steps.isMoving || desk.memory.refusing.size < refusedBefore;
+  const dueAtMs = Math.min(steps.dueAtMs ?? Infinity, againMs(desk, nowMs));
+  const untilDueMs = Math.max(1, dueAtMs - nowMs + 1);
+  const restMs = Math.min(patienceMs(desk, isHeldUp, nowMs), untilDueMs);
+  return { restMs, needsLook: steps.needsLook };
+}
+
+function patienceMs(desk: PoolDesk, isHeldUp: boolean, nowMs: number): number {
+  const away = desk.unreachable();
+  if (away) return Math.max(MOVING_MS, away.againAtMs - nowMs);
+  if (desk.isMoving) return MOVING_MS;
+  if (isHeldUp) return RETRY_MS;
+  return desk.balancer.capabilities.health && desk.rows.size > 0 ? HEALTH_MS : REST_MS;
 }
 
 /** For people who wait: how many connections are left of members that stay draining, as seen last. */
@@ -102,6 +131,21 @@ function countsOf(desk: PoolDesk, moved: readonly MemberChange[]): MemberChange[
     if (state !== 'draining' || changed.has(machineId) || seen === null) return [];
     return seen === sessions ? [] : [{ machineId, sessions: seen }];
   });
+}
+
+/** Rows of machines that somebody wants to be let go, in other pools and at other balancers. */
+function elsewhereOf(
+  { mirror, wishes }: BalancingDeps,
+  { name }: PoolDesk,
+): StepInput['elsewhere'] {
+  const facts = mirror.facts();
+  const found = new Map<MachineId, readonly MemberRow[]>();
+  for (const [machineId, { want, slot }] of wishes.of(name.pool)) {
+    if (want !== 'drain') continue;
+    const row = facts.get(slot)?.row;
+    if (row?.machineId === machineId) found.set(machineId, otherPlaces(row.members, name));
+  }
+  return found;
 }
 
 /** Decides, and holds everything back while the panic guard does not believe what it sees. */
@@ -115,6 +159,7 @@ async function decide(deps: BalancingDeps, desk: PoolDesk, nowMs: number): Promi
     rows: desk.rows,
     sights: desk.fresh()?.sights ?? null,
     memory: desk.memory,
+    elsewhere: elsewhereOf(deps, desk),
     unreachable: desk.unreachable(),
     isTornDown: standing.tornDown !== null,
     nowMs,
@@ -148,7 +193,7 @@ export async function settleAlarm(deps: BalancingDeps, desk: PoolDesk): Promise<
     await book.note(desk.lease(), desk.name, { frozen: null });
     deps.log.info(desk.name, 'the panic guard lets members go again');
   } else {
-    const count = snapshot.split(' ').filter((word) => word !== '+').length;
+    const count = new Set(snapshot.split(' ').filter((word) => word !== '+')).size;
     const reason = `${count} members would go at once`;
     await book.note(desk.lease(), desk.name, { frozen: { reason, snapshot } });
     if (desk.frozenAs === null) deps.log.error({ ...desk.name, count }, FROZEN);
@@ -158,27 +203,76 @@ export async function settleAlarm(deps: BalancingDeps, desk: PoolDesk): Promise<
 
 const FROZEN = 'too many members would go at once: the pool is frozen until an operator thaws it';
 
-/** In turn; false: some failed. What no server of the member is for any more is no failure. */
+interface Asked {
+  /** Machines of which a call was refused, or lately was and is not made again yet. */
+  readonly left: ReadonlySet<MachineId>;
+  /** There is no telling when to ask some of them again. */
+  readonly hasFailed: boolean;
+}
+
+/** In turn, as many together as the balancer takes. */
 async function callAll(
   deps: BalancingDeps,
   desk: PoolDesk,
   calls: readonly ModeCall[],
-): Promise<boolean> {
-  let isDone = true;
-  for (const { machineId, ref, mode } of calls) {
-    try {
-      await desk.changeInTurn(({ signal }) =>
-        desk.balancer.setMember!(ref, mode, desk.pool, { signal }),
-      );
-    } catch (error) {
+): Promise<Asked> {
+  const { refusing, openAtMs } = desk.memory;
+  const { atOnce } = desk.balancer.capabilities;
+  const before = new Map(refusing);
+  const left = new Set<MachineId>();
+  let hasFailed = false;
+  const isDue = ({ machineId, mode }: ModeCall) => {
+    const refused = before.get(machineId);
+    return !refused || deps.nowMs() >= callAgainMs(refused, mode);
+  };
+  for (let from = 0; from < calls.length; from += atOnce) {
+    const due: ModeCall[] = [];
+    for (const each of calls.slice(from, from + atOnce)) {
+      if (!isDue(each)) left.add(each.machineId);
+      else {
+        if (each.mode === 'drain') openAtMs.set(each.machineId, deps.nowMs());
+        due.push(each);
+      }
+    }
+    const ends = await desk.changeAllInTurn(
+      due.map(({ ref, mode }) => ({
+        isWanted: () => true,
+        call: ({ signal }) => desk.balancer.setMember!(ref, mode, desk.pool, { signal }),
+      })),
+    );
+    for (const [at, end] of ends.entries()) {
+      if (end.status === 'fulfilled') continue;
       sessionOf(deps).signal.throwIfAborted();
-      isDone = false;
-      const fields = { ...desk.name, machine: machineId, mode, cause: explain(error) };
+      const { machineId, mode } = due[at]!;
+      const why = explain(end.reason);
+      left.add(machineId);
+      if (PASSING.has(codeOf(end.reason))) hasFailed = true;
+      else refusing.set(machineId, callRefused(before.get(machineId), mode, why, deps.nowMs()));
+      const fields = { ...desk.name, machine: machineId, mode, cause: why };
       deps.log.warn(fields, 'the balancer did not take over how a member is to be served');
     }
   }
-  return isDone;
+  for (const { machineId } of calls) if (!left.has(machineId)) refusing.delete(machineId);
+  return { left, hasFailed };
 }
+
+/** When the first of the calls that were refused may be made again; those that are due are made. */
+function againMs({ memory }: PoolDesk, nowMs: number): number {
+  let atMs = Infinity;
+  for (const refused of memory.refusing.values()) {
+    const againAtMs = callAgainMs(refused, refused.mode);
+    if (againAtMs > nowMs) atMs = Math.min(atMs, againAtMs);
+  }
+  return atMs;
+}
+
+/** Errors that do not tell that the balancer refuses something. */
+export const PASSING: ReadonlySet<string> = new Set([
+  'cancelled',
+  'throttled',
+  'lease-lost',
+  'session-expired',
+]);
 
 /** One line for each member that came to another state. */
 function report(

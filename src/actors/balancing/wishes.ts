@@ -1,11 +1,13 @@
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { Wish } from '../../domain/balancing/members.ts';
 import type { Pool } from '../../domain/balancing/pools.ts';
+import { wishDueAtMs } from '../../domain/balancing/wish-due.ts';
 import { restsOnGuard, wishOf, type WishMoment } from '../../domain/balancing/wish.ts';
 import type { MachineId, Slot } from '../../domain/ids.ts';
 import type { SlotFacts } from '../../domain/machine.ts';
 import { sameData } from '../../domain/same-data.ts';
 import type { MachineView } from '../../domain/view.ts';
+import { createDueTimes } from '../due-times.ts';
 
 /** What is to become of each machine in each pool, as far as is known. */
 export interface WishBook {
@@ -28,13 +30,16 @@ export interface WishBookDeps {
   readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
   readonly viewOf: (slot: Slot) => MachineView | undefined;
   readonly moment: () => WishMoment;
-  readonly clock: Pick<Clock, 'setTimeout' | 'clearTimeout'>;
+  readonly clock: Clock;
 }
 
 /** So long changes are collected before somebody is told. */
 export const DEBOUNCE_MS = 250;
 
-/** Keeps wishes equal to what the mirror knows; each change costs what the pools cost, not the fleet. */
+/**
+ * Keeps wishes equal to what the mirror knows, and to the clock; each change costs what the pools
+ * cost, not the fleet.
+ */
 export function createWishBook(deps: WishBookDeps): WishBook {
   const { pools, facts, viewOf, moment, clock } = deps;
   const byPool = new Map(pools.map(({ pool }) => [pool, new Map<MachineId, Wish>()]));
@@ -63,6 +68,7 @@ export function createWishBook(deps: WishBookDeps): WishBook {
   const leave = (slot: Slot) => {
     const machine = tenants.get(slot);
     unsure.delete(slot);
+    dueTimes.set(slot, null);
     if (machine === undefined) return;
     tenants.delete(slot);
     for (const { pool } of pools) {
@@ -79,8 +85,19 @@ export function createWishBook(deps: WishBookDeps): WishBook {
     tenants.set(slot, machineId);
     if (restsOnGuard(view)) unsure.add(slot);
     else unsure.delete(slot);
-    for (const pool of pools) put(pool.pool, machineId, wishOf(known, view, pool, now));
+    let isWished = false;
+    for (const pool of pools) {
+      const wish = wishOf(known, view, pool, now);
+      put(pool.pool, machineId, wish);
+      isWished ||= wish !== null;
+    }
+    dueTimes.set(slot, isWished ? wishDueAtMs(known, now) : null);
   };
+  const deriveAll = (slots: Iterable<Slot>) => {
+    const now = moment();
+    for (const slot of slots) derive(slot, now);
+  };
+  const dueTimes = createDueTimes<Slot>(clock, () => moment().nowMs, deriveAll);
   const isIdle = pools.length === 0;
 
   return {
@@ -96,16 +113,15 @@ export function createWishBook(deps: WishBookDeps): WishBook {
     onVanished: leave,
     onFacts(all, changed) {
       if (isIdle) return;
-      const now = moment();
-      for (const slot of changed ?? all.keys()) derive(slot, now);
+      deriveAll(changed ?? all.keys());
       if (changed) return;
       for (const slot of [...tenants.keys()]) if (!all.has(slot)) leave(slot);
     },
     onGuard() {
-      const now = moment();
-      for (const slot of [...unsure]) derive(slot, now);
+      deriveAll([...unsure]);
     },
     stop() {
+      dueTimes.stop();
       for (const timer of timers.values()) clock.clearTimeout(timer);
       timers.clear();
     },

@@ -2,7 +2,8 @@ import { fromPromise } from 'xstate';
 import type { Bmdb, BmdbSession } from '../../adapters/bmdb/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import { slot, type SessionId, type Slot } from '../../domain/ids.ts';
-import { GUARD_VERBS, POOL_VERBS, type RequestRow } from '../../domain/machine.ts';
+import { GUARD_VERBS, POOL_VERBS, PROVIDER_VERBS } from '../../domain/verbs.ts';
+import type { RequestRow } from '../../domain/machine.ts';
 import { rankOf } from '../../domain/preference.ts';
 import { guard, type GuardFindings } from '../../machines/guard.ts';
 import type { GuardWatch } from './watch.ts';
@@ -16,12 +17,14 @@ export interface GuardDeps {
   readonly watch: GuardWatch;
   /** A heartbeat that came now would be recorded. */
   readonly isTakingIn: () => boolean;
+  /** Whether it carries out what is asked of the guard; when absent it does. */
+  readonly settles?: boolean;
   /** A daemon of rank n waits n times this before it carries a request out. */
   readonly headStartMs: number;
   readonly log: Log;
 }
 
-const VERBS: ReadonlySet<string> = new Set([...GUARD_VERBS, ...POOL_VERBS]);
+const VERBS: ReadonlySet<string> = new Set([...GUARD_VERBS, ...POOL_VERBS, ...PROVIDER_VERBS]);
 /** A request about a slot that is still unknown after so long is about no slot of ours. */
 export const STRAY_MS = 10_000;
 
@@ -51,7 +54,8 @@ export function provideGuard(deps: GuardDeps) {
 /** One after the other, each for itself: one that cannot be settled keeps no other waiting. */
 async function settleDue(deps: GuardDeps, signal: AbortSignal): Promise<void> {
   const { keeper, log } = deps;
-  const open = deps.mirror.requests().filter(isGuards(deps));
+  const { settles = true } = deps;
+  const open = settles ? deps.mirror.requests().filter(isGuards(deps)) : [];
   if (open.length === 0) return;
   const session = keeper.require();
   for (const request of open.filter(isDue(deps, session.sessionId))) {

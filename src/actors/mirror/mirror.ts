@@ -23,6 +23,7 @@ import type {
   GuardRow,
   IntentRow,
   LeaseRow,
+  PenaltyRow,
   ProviderHoldRow,
   RequestRow,
   SlotFacts,
@@ -55,6 +56,10 @@ export interface Mirror {
    */
   readFleet(signal: AbortSignal): Promise<FleetRows>;
   facts(): ReadonlyMap<Slot, SlotFacts>;
+  /** All rows, as of the last read; null before the first. */
+  known(): FleetRows | null;
+  /** Slots that rest after a failed creation, as of the last read. */
+  penalties(): readonly PenaltyRow[];
   /** Who does what one daemon does at a time, as of the last read. */
   leases(): readonly LeaseRow[];
   /** Open and unresolved ones, as of the last read; null before the first. */
@@ -73,6 +78,8 @@ export interface Mirror {
   nowMs(): number;
   /** Milliseconds (monotonic) of the last successful read of the fleet; null before the first. */
   lastScanAt(): number | null;
+  /** All that the first scan found is told. */
+  isWhole(): boolean;
 }
 
 /**
@@ -101,6 +108,8 @@ export function createMirror(options: MirrorOptions): Mirror {
       return state.fleet();
     },
     facts: () => state.facts,
+    known: () => (state.readAt === null ? null : state.fleet()),
+    penalties: () => state.penalties,
     sessions: () => state.sessions,
     leases: () => state.leases,
     intents: () => (state.readAt === null ? null : state.intents),
@@ -110,6 +119,7 @@ export function createMirror(options: MirrorOptions): Mirror {
     pools: () => state.pools,
     nowMs: state.nowMs,
     lastScanAt: () => state.readAt,
+    isWhole: () => state.isWhole,
   };
 }
 

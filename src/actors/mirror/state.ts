@@ -1,6 +1,7 @@
 import type { Heard } from '../../adapters/agents/port.ts';
 import type { BmdbSurroundings, MachineReading } from '../../adapters/bmdb/port.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
+import type { Log } from '../../adapters/log/port.ts';
 import type { PoolRow } from '../../domain/balancing/pool-row.ts';
 import { assembling, mergeListing, type KnownListing } from '../../domain/assemble.ts';
 import { providerOf, type MachineId, type ProviderName } from '../../domain/ids.ts';
@@ -34,13 +35,14 @@ import {
 import type { FleetRead } from './reads.ts';
 import { createMirrorRows } from './rows.ts';
 import { createSlices, type Slices } from './slices.ts';
-import { createDueTimes, type DueTimes } from './due-times.ts';
+import { createDueTimes, type DueTimes } from '../due-times.ts';
 
 export interface MirrorStateOptions {
   readonly loss: LossPolicy;
   /** Providers that this daemon can ask; machines of others are only shown. */
   readonly providers: { has(name: ProviderName): boolean };
   readonly clock: Clock;
+  readonly log: Log;
   /**
    * Told of all facts after each read that changed something, and after each scan.
    * `changed`: slots that have another row than at the last time; absent: any slot may have.
@@ -58,13 +60,16 @@ export type MirrorState = ReturnType<typeof createMirrorState>;
 /** Where the estimate of the database's clock leaps by so much, everything is derived anew. */
 const LEAP_MS = 1_000;
 
+const UNKNOWN_RUNG =
+  'a newer program recovers machines on a rung unknown here; they are left to it: upgrade this one';
+
 const NO_NEWS: readonly never[] = [];
 
 const isGuards = ({ slotId }: RequestRow): boolean => slotId === null;
 
 /** What is known, what follows from it, and what was told of it. */
 export function createMirrorState(options: MirrorStateOptions) {
-  const { clock, loss, providers, onFacts, onView, onVanished } = options;
+  const { clock, loss, providers, log, onFacts, onView, onVanished } = options;
   const { onPools = () => undefined } = options;
   const rows = createMirrorRows(clock);
   const told = new Map<Slot, MachineView>();
@@ -85,6 +90,7 @@ export function createMirrorState(options: MirrorStateOptions) {
   let requests: readonly RequestRow[] = [];
   let offset = clock.now() - clock.monotonic();
   let readAt: number | null = null;
+  let isWhole = false;
   let dueTimes: DueTimes<Slot> | undefined;
   let emitNews: (news: SlotNews[]) => void = () => undefined;
   const tell = (news: SlotNews[]) => {
@@ -97,11 +103,20 @@ export function createMirrorState(options: MirrorStateOptions) {
   const nowMs = () => clock.monotonic() + offset;
   const moment = () => ({ nowMs: nowMs(), loss, providers });
 
+  /** Each is told once: all machines may be on it. */
+  const toldRungs = new Set<string>();
+  const tellUnknown = ({ slot, row }: SlotFacts) => {
+    const rung = row?.unknownRung;
+    if (rung === undefined || toldRungs.has(rung)) return;
+    toldRungs.add(rung);
+    log.warn({ slot, machine: row!.machineId, rung }, UNKNOWN_RUNG);
+  };
   /** Derives again; answers what an actor should hear of it. */
   const derive = (slot: Slot): readonly SlotNews[] => {
     const known = facts.get(slot);
     if (!known) return NO_NEWS;
     const view = viewOf(known, moment());
+    tellUnknown(known);
     const before = told.get(slot);
     told.set(slot, view);
     dueTimes?.set(slot, view.dueAtMs);
@@ -237,11 +252,18 @@ export function createMirrorState(options: MirrorStateOptions) {
     get pools() {
       return pools;
     },
+    /** A scan was told to its end: all that there is was told once. */
+    get isWhole() {
+      return isWhole;
+    },
     get readAt() {
       return readAt;
     },
     get intents() {
       return around.intents;
+    },
+    get penalties() {
+      return around.penalties;
     },
     get leases() {
       return leases;
@@ -298,6 +320,7 @@ export function createMirrorState(options: MirrorStateOptions) {
         await tellAll(told.keys(), (slot) => (facts.has(slot) ? NO_NEWS : vanish(slot)), slices);
       }
       isHalfTaken = false;
+      isWhole ||= read.kind === 'scan';
       if (!places) tellFacts();
       else if (read.kind === 'scan' || places.size > 0) tellFacts(places);
       return isGuardNew;

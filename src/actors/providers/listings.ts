@@ -34,6 +34,8 @@ export interface Listings {
   list(provider: ProviderName, signal: AbortSignal): Promise<DatedListing>;
   /** The last one, if it is recent; no call is made. */
   recent(provider: ProviderName): DatedListing | null;
+  /** The last one, however old it is; null: none yet. */
+  last(provider: ProviderName): DatedListing | null;
 }
 
 export function createListings(deps: ListingsDeps): Listings {
@@ -82,7 +84,11 @@ export function createListings(deps: ListingsDeps): Listings {
     return found;
   }
 
-  return { recent, list: async (name, signal) => recent(name) ?? joinedOf(name)(signal) };
+  return {
+    recent,
+    last: (name) => last.get(name) ?? null,
+    list: async (name, signal) => recent(name) ?? joinedOf(name)(signal),
+  };
 }
 
 /** What somebody still waits for was not called off: it took too long. */

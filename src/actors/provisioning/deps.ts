@@ -6,6 +6,7 @@ import type { FleetProvider } from '../../adapters/provider/port.ts';
 import { NotFound } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import type { IntentRow, Provided, ProviderMachine } from '../../domain/machine.ts';
+import type { Reconciliation } from '../../domain/provisioning/reconcile.ts';
 import { traitsOf } from '../../domain/traits.ts';
 import type { Leases } from '../leases.ts';
 import type { Listings } from '../providers/listings.ts';
@@ -13,7 +14,7 @@ import type { HoldKeeper } from '../providers/holds.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
 
 export interface ProvisionDeps {
-  readonly bmdb: Pick<Bmdb, 'requests'>;
+  readonly bmdb: Pick<Bmdb, 'requests' | 'events'>;
   readonly mirror: {
     /** All rows, as of a read that begins after the call. */
     readFleet(signal: AbortSignal): Promise<FleetRows>;
@@ -33,6 +34,8 @@ export interface ProvisionDeps {
   readonly limits: ProvisionLimits;
   /** Take over devices that nothing refers to. */
   readonly assimilate: boolean;
+  /** Told of what each iteration decides, before it is carried out. */
+  readonly onPlan?: (provider: ProviderName, plan: Reconciliation) => void;
 }
 
 export interface ProvisionLimits {

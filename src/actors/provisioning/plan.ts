@@ -29,6 +29,7 @@ export async function planRound(
     if (payload !== null) plan = decide(deps, creations, state, provider, payload);
   }
   state.plan = plan;
+  deps.onPlan?.(provider, plan);
   state.findings = onceCounted(state, plan);
   tell(deps, state, provider, plan, providerNamed(deps, provider).inventory !== undefined);
   return plan.creations.length;
@@ -103,16 +104,25 @@ function onceCounted(state: RoundState, { machines }: Reconciliation): RoundStat
 
 /** Says what has just begun or ended, and exports the figures. */
 function tell(
-  { log, metrics }: ProvisionDeps,
+  { bmdb, log, metrics }: ProvisionDeps,
   state: RoundState,
   provider: ProviderName,
   { breaker, leftOut, overLimit, summary }: Reconciliation,
   isInventory: boolean,
 ): void {
+  const news = (type: 'provider.breaker_opened' | 'provider.breaker_closed', reason: string) => {
+    bmdb.events
+      .append({ type, provider, actor: 'shepherd', reason, details: {} })
+      .catch((error: unknown) =>
+        log.warn({ provider, cause: explain(error) }, `${type} was not told`),
+      );
+  };
   if (breaker !== null && state.breakerTold === null) {
     log.error({ provider, breaker }, 'the listing is not believed: nothing is created or marked');
+    news('provider.breaker_opened', breaker);
   } else if (breaker === null && state.breakerTold !== null) {
     log.info({ provider }, 'the listing is believed again');
+    news('provider.breaker_closed', 'the listing is believed again');
   }
   state.breakerTold = breaker;
   if (overLimit > 0 && !state.isOverLimitTold) {

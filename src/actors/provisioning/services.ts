@@ -1,6 +1,7 @@
 import { fromPromise } from 'xstate';
 import { explain, isProviderError } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
+import { createNews, type TellNews } from '../../adapters/log/port.ts';
 import { facetsOf } from '../../domain/provisioning/provider-facets.ts';
 import { throttleOf } from '../../domain/provisioning/provider-holds.ts';
 import type { Listed, Round } from '../../machines/provisioner.ts';
@@ -16,7 +17,7 @@ import { resolveIntents } from './resolve-intents.ts';
 /** What fills the `provisioner` chart, and the creations that outlive its iterations. */
 export interface Provisioning {
   readonly services: ReturnType<typeof servicesOf>;
-  /** One structured line for each iteration. */
+  /** One structured line for each iteration; of one like the last, only for whoever looks for a fault. */
   report(provider: ProviderName): void;
   /** Lets creations end by themselves for `graceMs`, then aborts and awaits them. */
   drain(graceMs: number): Promise<void>;
@@ -25,10 +26,16 @@ export interface Provisioning {
 export function createProvisioning(deps: ProvisionDeps): Provisioning {
   const creations = createCreations(deps);
   const rounds = new Map<ProviderName, RoundState>();
+  const tellNews = createNews(deps.log);
   return {
     services: servicesOf(deps, creations, rounds),
     report: (provider) =>
-      reportRound(deps, rounds.get(provider), creations.takeTally(provider), provider),
+      reportRound(
+        { clock: deps.clock, tellNews },
+        rounds.get(provider),
+        creations.takeTally(provider),
+        provider,
+      ),
     drain: creations.drain,
   };
 }
@@ -122,7 +129,7 @@ function pauseAfter(error: unknown, clockMs: number): number | null {
 
 /** The iteration's summary, with the fields that the operators' documents name. */
 function reportRound(
-  { log, clock }: ProvisionDeps,
+  { tellNews, clock }: Pick<ProvisionDeps, 'clock'> & { readonly tellNews: TellNews },
   round: RoundState | undefined,
   tally: { readonly created: number; readonly failed: number },
   provider: ProviderName,
@@ -132,7 +139,7 @@ function reportRound(
   const duration = Math.round(clock.monotonic() - round.begunAtMs) / 1_000;
   const counts = { bmdb, used, free, failed, orphan, missing, penalised, managed, max };
   const ended = { created: tally.created, create_failed: tally.failed };
-  log.info({ provider, ...counts, ...ended, duration }, 'provisioner iteration');
+  tellNews(provider, { provider, ...counts, ...ended }, 'provisioner iteration', { duration });
   // This is a copy of the whole fleet, and is not needed any more.
   round.read = null;
   round.plan = null;

@@ -78,7 +78,9 @@ export function agentStartServices(deps: TakeOverDeps) {
   const trusted = stepAfter<Connected, Trusted>(taskPool, connected, async (given, signal) => {
     const { provider, machine, shell: session, row } = given;
     const policy = policyFor(deps, given);
-    const question = { provider, machine, session, policy, pinned: row.hostKey, signal };
+    const onChanged = () => deps.metrics.hostKeyChanged(provider.name);
+    const pinned = row.hostKey;
+    const question = { provider, machine, session, policy, pinned, signal, onChanged };
     const proved = believe(deps, given, await proveHostKey(question));
     return { ...given, proved, bootId: await readBootId(session, signal) };
   });

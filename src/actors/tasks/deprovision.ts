@@ -61,7 +61,10 @@ export function deprovisionServices(deps: DeprovisionDeps) {
   const asked = stepAfter<AgentEnded, Asked>(taskPool, agentEnded, async (given, signal) => {
     const before = { ...given, asked: given.request.attempts };
     // One that was asked for before may be gone by now; a first request finds that out itself.
-    if (before.asked > 0 && (await readState(deps, given, signal)) === 'gone') return before;
+    if (before.asked > 0) {
+      const seen = await readState(deps, given, signal);
+      if (seen.state === 'gone' || isAwaited(deps, seen)) return before;
+    }
     return { ...given, asked: await ask(deps, before, signal) };
   });
 
@@ -73,9 +76,13 @@ export function deprovisionServices(deps: DeprovisionDeps) {
     let askedAtMs = clock.monotonic();
     for (;;) {
       const seen = await readState(deps, given, signal);
-      if (seen === 'gone') break;
+      if (seen.state === 'gone') break;
+      if (isAwaited(deps, seen)) {
+        await pause(deps, signal, ASK_MAX_MS);
+        continue;
+      }
       const waitedMs = clock.monotonic() - askedAtMs;
-      if (waitedMs >= askAgainMs(deps.pollMs, times, seen)) {
+      if (waitedMs >= askAgainMs(deps.pollMs, times, seen.state)) {
         times = await ask(deps, { ...given, asked: times }, signal);
         askedAtMs = clock.monotonic();
       }
@@ -129,8 +136,12 @@ const askAgainMs = (minMs: number, asked: number, seen: 'there' | 'going'): numb
 const orStop = ({ taskPool }: DeprovisionDeps, signal: AbortSignal): AbortSignal =>
   AbortSignal.any([signal, taskPool.stopping]);
 
-const pause = (deps: DeprovisionDeps, signal: AbortSignal): Promise<void> =>
-  sleep(deps.clock, deps.pollMs * (0.8 + 0.4 * deps.random.next()), orStop(deps, signal));
+const pause = (deps: DeprovisionDeps, signal: AbortSignal, pauseMs = deps.pollMs): Promise<void> =>
+  sleep(deps.clock, pauseMs * (0.8 + 0.4 * deps.random.next()), orStop(deps, signal));
+
+/** It goes at a time that the provider has named: until then nobody asks again, however long that is. */
+const isAwaited = ({ nowMs }: DeprovisionDeps, { leavesAtMs = 0 }: Seen): boolean =>
+  leavesAtMs > nowMs();
 
 /**
  * The machines of an inventory are there afterwards as before: one that was given back is not to be
@@ -173,22 +184,28 @@ async function ask(deps: DeprovisionDeps, given: Asked, signal: AbortSignal): Pr
   return attempts;
 }
 
-/** `going`: the provider says that the device is being taken away. */
+interface Seen {
+  /** `going`: the provider says that the device is being taken away. */
+  readonly state: 'there' | 'going' | 'gone';
+  /** When that will be, epoch milliseconds, where the provider says so. */
+  readonly leavesAtMs?: number | undefined;
+}
+
 async function readState(
   deps: DeprovisionDeps,
   { slot, provided, provider }: Claimed,
   signal: AbortSignal,
-): Promise<'there' | 'going' | 'gone'> {
+): Promise<Seen> {
   const { providerId, reservationId } = provided;
   try {
     const options = { signal, timeoutMs: READ_MS, reservationId };
-    const { status } = await deps.holds.guard(providerOf(slot), 'get', () =>
+    const { status, leavesAtMs } = await deps.holds.guard(providerOf(slot), 'get', () =>
       provider.getMachine(providerId, options),
     );
-    return status === 'Missing' ? 'going' : 'there';
+    return status === 'Missing' ? { state: 'going', leavesAtMs } : { state: 'there' };
   } catch (error) {
-    if (isProviderError(error, 'not-found')) return 'gone';
-    if (isPassing(error, signal)) return tellPassing(deps, slot, error, 'there');
+    if (isProviderError(error, 'not-found')) return { state: 'gone' };
+    if (isPassing(error, signal)) return tellPassing(deps, slot, error, { state: 'there' });
     throw error;
   }
 }

@@ -1,7 +1,12 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FleetProvider } from '../../adapters/provider/port.ts';
 import { fingerprintOf, type ShellSession } from '../../adapters/ssh/port.ts';
-import { HostKeyRejected, isProviderError, RemoteFailure } from '../../domain/errors.ts';
+import {
+  HostKeyChanged,
+  HostKeyRejected,
+  isProviderError,
+  RemoteFailure,
+} from '../../domain/errors.ts';
 import type { ProviderMachine } from '../../domain/machine.ts';
 import type { HostKeyPolicy } from '../../domain/policy.ts';
 import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../domain/provisioning/provider-tags.ts';
@@ -22,6 +27,8 @@ export interface HostKeyQuestion {
   /** The key that was believed before; null: none, or the system was installed anew since. */
   readonly pinned: string | null;
   readonly signal: AbortSignal;
+  /** Told when it is another host than the one that is known. */
+  readonly onChanged?: () => void;
 }
 
 /**
@@ -36,6 +43,7 @@ export async function proveHostKey(question: HostKeyQuestion): Promise<HostKeyEv
     return await evidenceOf(question);
   } catch (error) {
     question.session.close();
+    if (error instanceof HostKeyChanged) question.onChanged?.();
     throw error;
   }
 }
@@ -76,7 +84,7 @@ export function judgeHostKey(
 
 /** Names both keys by their fingerprints, as OpenSSH shows them. */
 const differs = (seen: string, expected: string, which: string) =>
-  new HostKeyRejected(
+  new HostKeyChanged(
     `the host key ${fingerprintOf(seen)} differs from ${which}, ${fingerprintOf(expected)}`,
   );
 
@@ -89,7 +97,7 @@ async function providerKnows({ provider, machine, session, signal }: HostKeyQues
   } catch (error) {
     if (isProviderError(error, 'not-implemented')) return error;
     if (!isProviderError(error, 'conflict')) throw error;
-    throw new HostKeyRejected('the provider knows another host key', { cause: error });
+    throw new HostKeyChanged('the provider knows another host key', { cause: error });
   }
 }
 
@@ -108,7 +116,7 @@ async function secretIsRight({ machine, session, policy, signal }: HostKeyQuesti
     throw error;
   }
   if (isHashOf(expected, shown)) return true;
-  throw new HostKeyRejected('bad instance secret');
+  throw new HostKeyChanged('bad instance secret');
 }
 
 function isHashOf(expected: string, shown: Buffer): boolean {

@@ -198,6 +198,8 @@ const OUR_OWN = new Set([
 export interface GivingUp {
   readonly message: string;
   readonly backoffFor: (failure: Failure | null, work: Work) => BackoffDescriptor;
+  /** Whether the work is to go on with the next claim, where it stands: no failure is recorded. */
+  readonly isCancelled?: (turn: Turn) => boolean;
   /** What the failure brings about besides its backoff and the quarantine of a wrong host key. */
   readonly effects?: (failure: Failure | null, turn: Turn) => FailureEffects;
   /** The failure was recorded. */
@@ -212,12 +214,15 @@ export function giveUpService(deps: TaskDeps, how: GivingUp) {
     if (!work) return;
     shell?.close();
     const cause = failure?.message ?? 'unknown';
-    if (failure && OUR_OWN.has(failure.code)) {
+    const isOurOwn = failure !== null && OUR_OWN.has(failure.code);
+    if (!isOurOwn) {
+      deps.log.warn({ slot, machine: machineId, code: failure?.code, cause }, how.message);
+    }
+    if (isOurOwn || how.isCancelled?.(turn)) {
       await work.cancel(cause);
       workEnded(deps, { turn, work }, 'canceled');
       return;
     }
-    deps.log.warn({ slot, machine: machineId, code: failure?.code, cause }, how.message);
     const effects = { ...how.effects?.(failure, turn), ...quarantineFor(failure) };
     await work.fail(how.backoffFor(failure, work), cause, effects);
     workEnded(deps, { turn, work }, 'failed');

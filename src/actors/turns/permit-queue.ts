@@ -18,6 +18,8 @@ export interface PermitQueue {
   reconsider(): void;
   /** How the budget is used, by scope; those let through a moment ago included. */
   use(): readonly BudgetUse[];
+  /** Those that wait now, in no order. */
+  waiting(): Iterable<Slot>;
   /** The most permits that were held at once, as far as was seen. */
   readonly heldMax: number;
 }
@@ -90,6 +92,7 @@ export function createPermitQueue({ budget, barOf }: PermitQueueOptions): Permit
     },
     reconsider: letThrough,
     use: () => counts.use(),
+    waiting: () => waiting.keys(),
     get heldMax() {
       return heldMax;
     },

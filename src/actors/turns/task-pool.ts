@@ -53,6 +53,8 @@ export interface TaskPool {
   /** Stops intake, lets turns end by themselves for `graceMs`, aborts the rest, awaits all. */
   drain(graceMs: number): Promise<void>;
   readonly busy: number;
+  /** The same, of each kind. */
+  busyOf(kind: Kind): number;
 }
 
 interface Entry extends Turn {
@@ -115,6 +117,7 @@ export function createTaskPool({ places, unusedMs, clock, log }: TaskPoolOptions
     get busy() {
       return entries.size;
     },
+    busyOf: (of) => [...entries.values()].filter(({ kind }) => kind === of).length,
     async grant(slot, kind, signal, seniority) {
       await pools[kind].acquire(signal, seniority);
       if (signal.aborted || stopping.signal.aborted) {

@@ -20,8 +20,8 @@ import { createHeartbeatSink } from './heartbeat-sink.ts';
 import type { HeartbeatSink } from './heartbeat-sink.ts';
 
 export interface AgentFrontOptions {
-  /** Port 0 takes a free one. */
-  readonly listen: { readonly host: string; readonly port: number };
+  /** Port 0 takes a free one; `fd` is a listening socket that somebody holds for us. */
+  readonly listen: { readonly host: string; readonly port: number; readonly fd?: number };
   readonly tls: ServerKeys;
   /** Where batches go, and who is asked whose hardware report is missing. */
   readonly store: HeartbeatStore;
@@ -158,12 +158,13 @@ function onKeys<Result>(step: () => Result): Result {
   }
 }
 
-function listen(server: Http2SecureServer, { host, port }: AgentServerOptions['listen']) {
+function listen(server: Http2SecureServer, { host, port, fd }: AgentServerOptions['listen']) {
   return new Promise<void>((resolve, reject) => {
+    const where = fd === undefined ? `${host}:${port}` : `the socket passed as ${fd}`;
     const fail = (cause: Error) =>
-      reject(new UsageError(`agent server: cannot listen on ${host}:${port}`, { cause }));
+      reject(new UsageError(`agent server: cannot listen on ${where}`, { cause }));
     server.prependOnceListener('error', fail);
-    server.listen({ host, port }, () => {
+    server.listen(fd === undefined ? { host, port } : { fd }, () => {
       server.off('error', fail);
       resolve();
     });

@@ -97,6 +97,11 @@ export interface BalancerCapabilities {
   readonly health: boolean;
   /** Objects get ready a while after the call that makes them. */
   readonly async: boolean;
+  /**
+   * So many calls of one kind, for different objects of one pool, are best made together: they share
+   * what each would need for itself. Together they take no more than a few seconds.
+   */
+  readonly atOnce: number;
   /** Objects may be there without a mark of their owner; `adopt` works. */
   readonly adopt: boolean;
 }

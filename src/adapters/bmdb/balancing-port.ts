@@ -23,9 +23,22 @@ export interface BalancingBook {
   ): Promise<readonly MemberVerdict[]>;
   /** Writes how a pool stands; absent keys stay as they are, and its first note makes its row. */
   note(lease: Lease, pool: PoolName, patch: PoolPatch): Promise<void>;
-  /** Forgets a pool at a balancer and all its members there. To be called when nothing is left of it. */
-  forget(lease: Lease, pool: PoolName): Promise<void>;
+  /**
+   * Forgets a pool at a balancer and all its members there, with a line in the log of each one's slot.
+   * @param lease of the balancer's job, or of tending this pool there.
+   */
+  forget(lease: Lease, pool: PoolName, who: PoolForgetter): Promise<void>;
 }
+
+/** Who has a pool forgotten, and why. */
+export interface PoolForgetter {
+  readonly by: string;
+  readonly reason: string;
+}
+
+/** The line in the log of a slot whose machine was a member. */
+export const forgottenText = ({ pool, balancer }: PoolName, { reason }: PoolForgetter): string =>
+  `forget-pool: it is no recorded member of pool ${pool} at ${balancer} any more: ${reason}`;
 
 export interface MemberVerdict {
   readonly machineId: MachineId;
@@ -42,6 +55,7 @@ export interface MemberVerdict {
 /** What is noted of a pool. Times are those of the database. */
 export interface PoolPatch {
   readonly state?: string;
+  readonly madeAs?: string;
   readonly generation?: number;
   readonly failures?: number;
   /** From now; null: at once. */

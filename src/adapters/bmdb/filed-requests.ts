@@ -1,13 +1,17 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { UsageError } from '../../domain/errors.ts';
-import { DRAIN_MODES, HOLD_KINDS, POOL_VERBS } from '../../domain/machine.ts';
-import type { DrainMode, RequestRow, Verb } from '../../domain/machine.ts';
+import { BatchRefused, KeyReused, UsageError } from '../../domain/errors.ts';
+import type { BatchRefusal } from '../../domain/errors.ts';
+import { DRAIN_MODES, HOLD_KINDS, PROVIDER_HOLD_KINDS } from '../../domain/machine.ts';
+import { POOL_VERBS, PROVIDER_VERBS } from '../../domain/verbs.ts';
+import type { DrainMode, RequestRow } from '../../domain/machine.ts';
+import type { Verb } from '../../domain/verbs.ts';
 import type { MachineId, ProviderName } from '../../domain/ids.ts';
 import { plainText } from '../../domain/texts.ts';
 import type { Decision, InstallImage } from '../../domain/requests.ts';
 import { imageFault } from './install-image.ts';
-import type { NewRequest, RequestedThing, RequestTarget } from './port.ts';
+import { BATCH_MAX } from './port.ts';
+import type { NewBatch, NewRequest, RequestedThing, RequestTarget, Standing } from './port.ts';
 
 /** The form of operators' requests, as they are filed and kept; the same in every implementation. */
 
@@ -35,9 +39,22 @@ export interface FiledRequest {
   readonly slotId: string | null;
   readonly machineId: MachineId | null;
   readonly by: string;
+  /** Null: no right was checked, and who asks is a claim. */
+  readonly standing: Standing | null;
   readonly reason: string;
   readonly validForMs: number;
+  /** The batch that it is filed in; null: none. */
+  readonly batch: string | null;
   readonly parameters: RequestDetails;
+}
+/** A batch as it is kept: its head is a request that was settled when it was filed. */
+export interface FiledBatch {
+  readonly head: FiledRequest;
+  readonly digest: string;
+  /** For people: how the head was settled. */
+  readonly outcome: string;
+  /** In the order of their keys, in which everybody writes them. */
+  readonly requests: readonly FiledRequest[];
 }
 /** Details of the verb, as JSON. */
 export type RequestDetails = Readonly<Record<string, unknown>>;
@@ -53,13 +70,67 @@ export function filedRequest(request: NewRequest): FiledRequest {
   }
   const place = placeOf(what);
   const parameters = parametersOf(what);
-  return { key, by, reason, validForMs, verb: what.verb, ...place, parameters };
+  const { standing = null } = request;
+  const who = { by, standing, batch: null };
+  return { key, ...who, reason, validForMs, verb: what.verb, ...place, parameters };
 }
+
+/** @throws {UsageError} a value makes no sense, there are no requests, or too many. */
+export function filedBatch({ key, digest, requests }: NewBatch): FiledBatch {
+  const filed = requests.map((each) => ({ ...filedRequest(each), batch: key }));
+  const [first] = filed;
+  if (first === undefined) throw new UsageError('a batch has at least one request');
+  if (filed.length > BATCH_MAX) {
+    throw new UsageError(`a batch has at most ${BATCH_MAX} requests, not ${filed.length}`);
+  }
+  if (!isKey(key)) throw new UsageError('a key has 1 to 200 printable characters');
+  if (new Set([key, ...filed.map((each) => each.key)]).size <= filed.length) {
+    throw new UsageError('each request of a batch has a key of its own');
+  }
+  const { by, standing, reason, validForMs, verb } = first;
+  const head = { key, by, standing, reason, validForMs, verb, batch: key, ...NOWHERE };
+  const count = filed.length;
+  return {
+    head: { ...head, parameters: { batch: { digest, count } } },
+    digest,
+    outcome: `${count} ${count === 1 ? 'request was' : 'requests were'} filed`,
+    requests: filed.toSorted((a, b) => (a.key < b.key ? -1 : 1)),
+  };
+}
+
+/**
+ * Of requests that are filed together all have to be possible.
+ * @throws {BatchRefused} some are not, and they are a batch. @throws the reason, if it is one alone.
+ */
+export function requireAll(
+  asked: readonly FiledRequest[],
+  refusals: readonly BatchRefusal[],
+): void {
+  const [first] = refusals;
+  if (first === undefined) return;
+  throw asked.every(({ batch }) => batch === null) ? first.cause : new BatchRefused(refusals);
+}
+
+/** @throws {KeyReused} what was filed under the key before is no batch, or another one. */
+export function requireSameBatch(
+  { head, digest }: FiledBatch,
+  before: { readonly batch: string | null; readonly parameters: unknown; readonly by: string },
+): void {
+  const isSame = before.batch === head.key && before.by === head.by;
+  if (isSame && digestOf(before.parameters) === digest) return;
+  throw new KeyReused(`key "${head.key}" was used for something else`);
+}
+
+/** What the head of a batch was asked for; null: it is none. */
+export const digestOf = (parameters: unknown): string | null =>
+  HEAD.safeParse(parameters).data?.batch.digest ?? null;
+const HEAD = z.object({ batch: z.object({ digest: z.string() }) });
 
 type Place = Pick<FiledRequest, 'provider' | 'slotId' | 'machineId'>;
 
 function placeOf(what: RequestedThing): Place {
   if ('scope' in what) return scopeOf(what.scope);
+  if ('shelf' in what) return scopeOf(what.provider);
   return 'pool' in what ? NOWHERE : targetOf(what.verb, what.target);
 }
 
@@ -102,12 +173,19 @@ function parametersOf(what: RequestedThing): RequestDetails {
     }
     case 'unhold':
       return { kind: requireKind(what.kind) };
+    case 'withdraw':
+      return what.order === undefined ? {} : { order: what.order };
     case 'quarantine':
       return { untilMs: requireTime(what.untilMs) };
     case 'release':
       return { forgetHostKey: what.forgetHostKey };
     case 'install':
       return { image: keptImage(what.image) };
+    case 'clear-provider': {
+      const { hold: kind, shelf } = what;
+      if (kind === null && shelf.length === 0) throw new UsageError('say what is to be cleared');
+      return { hold: kind, shelf };
+    }
     case 'pause-pool':
     case 'resume-pool':
     case 'thaw-pool':
@@ -192,8 +270,14 @@ const DECISION = z.discriminatedUnion('verb', [
   z.object({ verb: z.literal('release'), forgetHostKey: z.boolean() }),
   z.object({ verb: z.literal('install'), image: IMAGE }),
   z.object({ verb: z.literal('deprovision'), drain: z.enum(DRAIN_MODES).nullable().default(null) }),
-  z.object({ verb: z.enum(['clear-backoff', 'cancel-install', 'withdraw']) }),
+  z.object({ verb: z.enum(['clear-backoff', 'cancel-install']) }),
+  z.object({ verb: z.literal('withdraw'), order: z.string().nullable().default(null) }),
   z.object({ verb: z.enum(['freeze', 'thaw']) }),
+  z.object({
+    verb: z.enum(PROVIDER_VERBS),
+    hold: z.enum(PROVIDER_HOLD_KINDS).nullable(),
+    shelf: z.array(NAME),
+  }),
   z.object({ verb: z.enum(POOL_VERBS), pool: NAME, balancer: NAME.nullable() }),
 ]);
 
@@ -217,18 +301,20 @@ export function poolOf(verb: Verb, parameters: unknown): Pick<RequestRow, 'pool'
     : {};
 }
 
-/** @throws {UsageError} what was filed under the key before is something else. */
-export function requireSame(asked: FiledRequest, before: Omit<FiledRequest, 'validForMs'>): void {
+/** @throws {KeyReused} what was filed under the key before is something else. */
+export function requireSame(asked: FiledRequest, before: Kept): void {
   if (contentOf(asked) === contentOf(before)) return;
   const what = `${before.verb} by ${before.by}: ${before.reason}`;
-  throw new UsageError(`key "${asked.key}" was used for something else (${what})`);
+  throw new KeyReused(`key "${asked.key}" was used for something else (${what})`);
 }
-const contentOf = ({ verb, provider, slotId, machineId, by, reason, parameters }: Content) =>
+const contentOf = ({ verb, provider, slotId, machineId, by, reason, batch, parameters }: Content) =>
   JSON.stringify([
-    ...[verb, provider, slotId, machineId, by, reason],
+    ...[verb, provider, slotId, machineId, by, reason, batch],
     sorted(settledParameters(parameters)),
   ]);
-type Content = Omit<FiledRequest, 'validForMs' | 'key'>;
+type Content = Omit<FiledRequest, 'validForMs' | 'standing' | 'key'>;
+/** What is kept of a request that matters here. */
+type Kept = Omit<FiledRequest, 'validForMs' | 'standing'>;
 
 /** The same value whatever order its keys were kept in. */
 function sorted(value: unknown): unknown {

@@ -1,11 +1,16 @@
 import type { MachineId, ProviderName, SessionId } from '../../domain/ids.ts';
+import type { SlotLine } from '../../domain/history/fold.ts';
 import type { Process } from '../../domain/machine.ts';
-import type { Statistics } from '../../domain/statistics.ts';
+import type { SessionsReading } from './sessions-port.ts';
+import type { Statistics, StatisticsPart } from '../../domain/statistics.ts';
 
 /** Reads for people and their tools; a stale answer does no harm. */
 export interface BmdbInspection {
-  /** Counts of the whole fleet and of each provider. */
-  statistics(signal: AbortSignal): Promise<Statistics>;
+  /**
+   * Counts of the whole fleet and of each provider.
+   * @param only the part that is wanted: the counts of the others are 0, and cost nothing.
+   */
+  statistics(signal: AbortSignal, only?: StatisticsPart): Promise<Statistics>;
   /** Machines that a process may be started on now, oldest attempt first, then by machine id. */
   candidates(query: CandidateQuery, signal: AbortSignal): Promise<MachineId[]>;
   /** Version of the schema, its tag types and their columns, as the database tells them. */
@@ -18,6 +23,10 @@ export interface BmdbInspection {
   history(machineId: MachineId, signal: AbortSignal): Promise<HistoryLine[]>;
   /** The latest lines of the log of a slot or of a machine, oldest first. */
   events(query: EventQuery, signal: AbortSignal): Promise<EventLine[]>;
+  /** What happened to a slot and in work on its machines, newest first, one page of it. */
+  slotHistory(query: SlotHistoryQuery, signal: AbortSignal): Promise<SlotHistory>;
+  /** Who is alive, who ended within a day, and what each works on. Reads all work there is. */
+  sessions(signal: AbortSignal): Promise<SessionsReading>;
 }
 
 export interface CandidateQuery {
@@ -89,6 +98,8 @@ export interface ReportedHardware {
   readonly machineId: MachineId;
   readonly provider: ProviderName;
   readonly providerId: string;
+  /** Such as a facility or a rack; null: not known. */
+  readonly location: string | null;
   /** The column `hardware_report_raw`, as a tag's field. */
   readonly report: InspectedField;
 }
@@ -123,4 +134,33 @@ export interface EventLine {
   /** State before and after, as people see it: `Running · silent`; null: none changed. */
   readonly from: string | null;
   readonly to: string | null;
+}
+
+export interface SlotHistoryQuery {
+  readonly provider: ProviderName;
+  readonly slotId: string;
+  /** The machine that is on it now: nothing may have been logged of it yet. */
+  readonly present: readonly MachineId[];
+  /** Where the page before ended; null: from the newest on. */
+  readonly before: HistoryCut | null;
+  readonly limit: number;
+}
+/** Behind which line a page ended; whole numbers as text. */
+export interface HistoryCut {
+  readonly cut: string;
+  readonly seq: string;
+}
+export interface SlotHistory {
+  /** Newest first. */
+  readonly lines: readonly SlotLine[];
+  /** Give it as `before` for what is older; null: there is nothing older. */
+  readonly next: HistoryCut | null;
+  /** Machines that its log tells of, the latest 20, the latest first. */
+  readonly tenants: readonly SlotTenant[];
+}
+export interface SlotTenant {
+  readonly machineId: string;
+  /** Of what its log tells. */
+  readonly firstAtMs: number;
+  readonly lastAtMs: number;
 }

@@ -4,13 +4,16 @@ import type {
   BalancingBook,
   Bmdb,
   BmdbSession,
+  EventBook,
   FailureEffects,
   FinishChange,
   IntentBook,
   ListingBook,
+  NewRequest,
   ProvidedPatch,
   ProviderHoldBook,
   RequestBook,
+  WebhookDesk,
   Work,
   WorkNote,
 } from './port.ts';
@@ -25,6 +28,7 @@ export const plainBmdb = <Plain extends Bmdb>(bmdb: Plain): Plain => ({
   providerHolds: plainHolds(bmdb.providerHolds),
   listings: plainListings(bmdb.listings),
   requests: plainRequests(bmdb.requests),
+  events: plainEvents(bmdb.events),
   openSession: async ({ runtimeInfo, ...options }) =>
     plainSession(await bmdb.openSession({ ...options, runtimeInfo: plainText(runtimeInfo) })),
 });
@@ -42,11 +46,33 @@ const plainListings = (listings: ListingBook): ListingBook => ({
   failed: (found) => listings.failed({ ...found, cause: plainText(found.cause) }),
 });
 
+const plainEvents = (events: EventBook): EventBook => ({
+  ...events,
+  append: (event) =>
+    events.append({ ...event, actor: plainText(event.actor), reason: plainText(event.reason) }),
+});
+
 /** Names and keys are refused where they are not plain: another one would be meant. */
 const plainRequests = (requests: RequestBook): RequestBook => ({
   ...requests,
-  file: (request) =>
-    requests.file({ ...request, by: plainText(request.by), reason: plainText(request.reason) }),
+  file: (request) => requests.file(plainRequest(request)),
+  fileBatch: (batch) =>
+    requests.fileBatch({ ...batch, requests: batch.requests.map(plainRequest) }),
+});
+
+const plainRequest = (request: NewRequest): NewRequest => ({
+  ...request,
+  by: plainText(request.by),
+  reason: plainText(request.reason),
+});
+
+const plainWebhooks = (desk: WebhookDesk): WebhookDesk => ({
+  ...desk,
+  record: (lease, webhook, results) =>
+    desk.record(lease, webhook, {
+      ...results,
+      failed: results.failed.map((each) => ({ ...each, cause: plainText(each.cause) })),
+    }),
 });
 
 const plainSession = (session: BmdbSession): BmdbSession => ({
@@ -54,6 +80,7 @@ const plainSession = (session: BmdbSession): BmdbSession => ({
   claim: async (process, machineId) => plainWork(await session.claim(process, machineId)),
   intents: plainIntents(session.intents),
   balancing: plainBalancing(session.balancing),
+  webhooks: plainWebhooks(session.webhooks),
   updateProvided: (machineId, patch) =>
     session.updateProvided(machineId, { ...patch, ...plainTold(patch) }),
 });
@@ -91,6 +118,9 @@ function plainNote(note: WorkNote): WorkNote {
   switch (note.kind) {
     case 'recoveryAccepted':
       return { ...note, operationRef: plainText(note.operationRef) };
+    case 'controllerResetAsked':
+    case 'controllerResetRefused':
+      return { ...note, controller: plainText(note.controller) };
     case 'recoveryAsked':
       return { ...note, bootId: plainTextOr(note.bootId) };
     case 'agentStartAttempt':

@@ -18,11 +18,28 @@ import type {
 } from '../../domain/machine.ts';
 import type { GuardCounts } from '../../domain/recovery/guard-judgement.ts';
 import type { Traits } from '../../domain/traits.ts';
+import type { AccessBook } from './access-port.ts';
 import type { BalancingBook } from './balancing-port.ts';
+import type { EventBook } from './events-port.ts';
+import type { RecordBook, RecordShelf } from './records-port.ts';
 import type { RequestBook, RequestState } from './requests-port.ts';
 import type { Work } from './work-port.ts';
+import type { WebhookBook, WebhookDesk } from './webhooks-port.ts';
 import type { BmdbInspection } from './inspection-port.ts';
+import type { DaemonAbout } from './sessions-port.ts';
 
+export type {
+  AccessBook,
+  ApiToken,
+  ConsoleSession,
+  ConsoleSessionBook,
+  LoginCodeBook,
+  NewConsoleSession,
+  NewToken,
+  TokenBook,
+} from './access-port.ts';
+export { BEFORE_ALL, EVENTS_MAX } from './events-port.ts';
+export type { EventBook, EventsPage, EventsQuery } from './events-port.ts';
 export type { BalancingBook, MemberChange, MemberVerdict, PoolPatch } from './balancing-port.ts';
 export type {
   BmdbInspection,
@@ -31,6 +48,7 @@ export type {
   EventQuery,
   HardwarePage,
   HardwareQuery,
+  HistoryCut,
   HistoryLine,
   InspectedField,
   InspectedMachine,
@@ -38,15 +56,25 @@ export type {
   InspectionQuery,
   ReportedHardware,
   SchemaDescription,
+  SlotHistory,
+  SlotHistoryQuery,
   TagType,
 } from './inspection-port.ts';
+export type { RecordBook, RecordShelf } from './records-port.ts';
+export { BATCH_MAX } from './requests-port.ts';
 export type {
+  NewBatch,
   NewRequest,
+  RequestBatch,
   RequestBook,
   RequestedThing,
+  RequestQuery,
   RequestState,
   RequestTarget,
+  Standing,
 } from './requests-port.ts';
+export type { DaemonAbout, SessionLine, SessionsReading } from './sessions-port.ts';
+export type * from './webhooks-port.ts';
 export type { FailureEffects, FinishChange, Quarantine, Work, WorkNote } from './work-port.ts';
 
 /**
@@ -84,6 +112,8 @@ export interface Bmdb {
   readonly providerHolds: ProviderHoldBook;
   /** Which providers cannot be listed. */
   readonly listings: ListingBook;
+  /** What drivers keep at vendors that have no tags. */
+  readonly records: RecordShelf;
   /** What operators ask for. */
   readonly requests: RequestBook;
   /** Who may be recovered at all, over all daemons. */
@@ -94,6 +124,12 @@ export interface Bmdb {
    * one. Nothing depends on it but the size of the tables and of the budget.
    */
   sweep(): Promise<Swept>;
+  /** What happened, in one order. */
+  readonly events: EventBook;
+  /** Who is told of it over HTTP. */
+  readonly webhooks: WebhookBook;
+  /** Who may use console and API. */
+  readonly access: AccessBook;
   /** For people: never on the path of a machine. */
   readonly inspection: BmdbInspection;
   close(): Promise<void>;
@@ -118,6 +154,8 @@ export interface SessionOptions {
   readonly component: string;
   /** Such as `host rack7`. */
   readonly runtimeInfo: string;
+  /** What people are told of the daemon; absent: nothing. */
+  readonly about?: DaemonAbout;
   /** A session dies this long after its last successful poke. */
   readonly intervalMs: number;
 }
@@ -206,6 +244,8 @@ export interface BmdbSession {
   releaseWork(machineId: MachineId, epoch?: string): Promise<void>;
   readonly intents: IntentBook;
   readonly balancing: BalancingBook;
+  readonly records: RecordBook;
+  readonly webhooks: WebhookDesk;
   /**
    * Takes a job that one daemon is to do at a time, such as `provisioner/<provider>`, or keeps it:
    * then the answer is the same lease.

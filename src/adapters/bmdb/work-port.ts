@@ -1,6 +1,7 @@
 import type { BackoffDescriptor } from '../../domain/backoff.ts';
 import type { MachineId } from '../../domain/ids.ts';
-import type { MachineRow, Process, QuarantineKind, Rung } from '../../domain/machine.ts';
+import type { MachineRow, Process, QuarantineKind } from '../../domain/machine.ts';
+import type { StandingRung } from '../../domain/recovery/rung-names.ts';
 
 /**
  * One claimed machine. Exactly one of finish, fail, cancel ends it; each deletes the work row and
@@ -20,7 +21,10 @@ export interface Work {
    * @throws {NothingToDo} `recoveryAsked`: the machine came back, was parked or put under a hold since
    *   the claim. `deprovisionAsked`: the request was taken back, or a hold preserves the machine.
    *   Nothing was written and nothing may be asked; cancel the work.
-   * @throws {NoPermit} `recoveryAsked` only: the fleet or the provider was frozen, or the permit
+   *   `controllerResetAsked` is like `recoveryAsked` in this.
+   * @throws {Throttled} `controllerResetAsked`: less than `CONTROLLER_RESET_MS` ago the controller was
+   *   restarted, whichever machine it was for.
+   * @throws {NoPermit} `recoveryAsked` and the like: the fleet or the provider was frozen, or the permit
    *   taken back meanwhile.
    */
   note(note: WorkNote): Promise<void>;
@@ -54,7 +58,7 @@ export interface FailureEffects {
    * The ladder's own attempt that failed before anything was asked for: the permit is given back. It
    * counts on that rung; null: it said nothing of the machine.
    */
-  readonly unasked?: { readonly countsOn: Rung | null };
+  readonly unasked?: { readonly countsOn: StandingRung | null };
   /**
    * Agent start: the machine could not be reached or did not let us in. When it is so with many,
    * the guard takes it for our own fault.
@@ -79,11 +83,18 @@ export type WorkNote =
    */
   | {
       readonly kind: 'recoveryAsked';
-      readonly rung: Rung;
+      readonly rung: StandingRung;
       readonly bootId: string | null;
       /** Key of the order that this is. */
       readonly order?: string;
     }
+  /**
+   * Recovery, before the machine's controller is restarted: asked now. Of the ladder nothing changes,
+   * nor of the machine.
+   */
+  | { readonly kind: 'controllerResetAsked'; readonly controller: string }
+  /** The provider refused that for certain: it may be asked again at once. */
+  | { readonly kind: 'controllerResetRefused'; readonly controller: string }
   /** Power cycling: the power was seen off. */
   | { readonly kind: 'powerSeenOff' }
   /** The provider accepted to switch it on: nothing of ours keeps it off any more. */

@@ -1,14 +1,18 @@
 import type { Clock, Random } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import { type Redact, shownUrl, shownValue } from '../kit/redact.ts';
-import { createTurns, type TurnLimits } from '../kit/turns.ts';
+import type { SpentStarts } from '../kit/budget.ts';
+import type { TurnLimits, Turns } from '../kit/turns.ts';
 import type { TurnWait } from '../provider/port.ts';
 import { type Call, createCall } from './call.ts';
+import { type CallClassTerms, createCallClasses } from './call-classes.ts';
+import type { BodyEncoding } from './encoding.ts';
 import { createHttp, HttpFailure, type HttpReply } from './exchange.ts';
 import type { AnswerForm, RetryReason } from './outcome.ts';
 import { createRefusal } from './refusal.ts';
+import type { Trust } from './trust.ts';
 
-/** What is particular to one API, of all that speak JSON over HTTP. */
+/** What is particular to one API, of all that answer in JSON over HTTP. */
 export interface ApiTerms {
   /** Name of the configured provider, for logs. */
   readonly name: string;
@@ -16,12 +20,31 @@ export interface ApiTerms {
   /** Asked before each attempt, so that a rotated token is picked up. Never logged. */
   readonly token: () => string;
   /** Of each request; the type of its body and the user agent are added. */
-  headersFor(token: string): Readonly<Record<string, string>>;
+  readonly headersFor: (token: string) => Readonly<Record<string, string>>;
   /** Name of a route for metrics and logs, by its path below the base URL; null: it has none. */
   endpointName(method: string, path: string): string | null;
   readonly form: AnswerForm;
+  /** How bodies are written; JSON if absent. */
+  readonly encoding?: BodyEncoding;
+  /** Of each class of calls that has none of its own. */
   readonly limits: TurnLimits;
+  /**
+   * Calls that are paced, counted and held up apart from others, by name: where an API has one limit for
+   * reads and another for writes, or one for each path. An answer that asks to stay away holds up the
+   * class that it was given to, and no other.
+   */
+  readonly classes?: Readonly<Record<string, CallClassTerms>>;
+  /** Which class of `classes` a request belongs to; null: to the one of all others. */
+  readonly classOf?: (exchange: Exchange) => string | null;
   readonly timings: ApiTimings;
+  /** Of TLS; the system's authorities if absent. */
+  readonly trust?: Trust;
+  /** Each request has a connection of its own: for servers that do not get on with kept ones. */
+  readonly closesConnections?: boolean;
+  /** A longer reply is refused; 32 MiB if absent. */
+  readonly replyBytesMax?: number;
+  /** What in a body is secret, beside what the redaction knows by its name. */
+  readonly secretsIn?: (body: unknown) => readonly string[];
   /** Of all replies of one listing together; 512 MiB if absent. */
   readonly listingBytesMax?: number;
   /** A request is sent so often at most; while the time of its operation lasts, if absent. */
@@ -43,8 +66,8 @@ export interface ApiTimings {
   readonly backoffInitialMs: number;
   readonly backoffMaximumMs: number;
   /**
-   * The server may hold up all calls for so long. A longer wait is the caller's: the call is refused,
-   * and nothing is remembered of it here.
+   * The server, or an empty budget, may hold up the calls of a class for so long. A longer wait is the
+   * caller's: the call is refused with `RateLimited` and `retryAt`, and nothing is remembered of it here.
    */
   readonly pauseMaxMs: number;
   /** Operations fail fast this long after the token was refused. */
@@ -74,6 +97,8 @@ export interface ApiDeps {
   readonly daemons?: () => number;
   /** See `DriverContext`; when absent nobody minds the wait. */
   readonly waitsForTurn?: () => TurnWait;
+  /** A turn that each attempt needs besides its own, such as one of all APIs of a provider together. */
+  readonly together?: Pick<Turns, 'take'>;
 }
 
 export interface Exchange {
@@ -82,6 +107,8 @@ export interface Exchange {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
+  /** Beside those of the API, such as `If-Match`. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** What came of an attempt, and when it began. */
@@ -99,6 +126,18 @@ export interface Api {
    * attempts are the operation's. Every HTTP attempt waits for its turn.
    */
   call(op: string, within: AbortSignal | Call): Call;
+  /**
+   * What a class has used up of its budgets, to be kept where it survives a restart, such as in a driver's
+   * records. In `beforeAttempt` the attempt that is about to be made is counted already.
+   */
+  spent(className: string): SpentStarts;
+  /** How many requests of a class could begin at once now. */
+  left(className: string, urgent: boolean): number;
+  /**
+   * Counts in what `spent` once said: of this daemon before it was restarted, or of one that is gone.
+   * Replaces what was counted in before.
+   */
+  recall(className: string, spent: SpentStarts): void;
   /** Ends all operations with `Cancelled` and closes all connections; so do later ones. */
   stop(): void;
 }
@@ -106,18 +145,13 @@ export interface Api {
 const UNKNOWN_ENDPOINT = 'Unknown';
 
 export function createApi(terms: ApiTerms, deps: ApiDeps): Api {
-  const { clock, log, observer, daemons } = deps;
-  const http = createHttp(terms.baseUrl, { clock });
+  const { clock, log, observer } = deps;
+  const http = createHttp(terms, { clock });
   const refusal = createRefusal(terms.timings.authPauseMs, {
     clock,
     onPaused: (pausedMs) => observer.paused('unauthorized', pausedMs / 1000),
   });
-  const turns = createTurns(terms.limits, {
-    clock,
-    ...(daemons && { daemons }),
-    onChange: observer.slots,
-    onPaused: (extraMs) => observer.paused('rate_limit', extraMs / 1000),
-  });
+  const classes = createCallClasses(terms, deps);
   const stopping = new AbortController();
   const told = new Set<string>();
 
@@ -152,16 +186,19 @@ export function createApi(terms: ApiTerms, deps: ApiDeps): Api {
     warnOnce(`sunset ${endpoint}`, { endpoint, announced }, message);
   }
 
-  const context = { terms, deps, http, refusal, turns, nameOf, note };
+  const context = { terms, deps, http, refusal, classes, nameOf, note };
   return {
     call(op, within) {
       if (!(within instanceof AbortSignal)) return within;
       const signal = AbortSignal.any([within, stopping.signal]);
       return createCall(context, op, signal);
     },
+    spent: (className) => classes.named(className).budget.spent(),
+    left: (className, urgent) => classes.named(className).budget.left(urgent),
+    recall: (className, spent) => classes.named(className).budget.recall(spent),
     stop() {
       stopping.abort();
-      turns.stop();
+      classes.stop();
       http.close();
     },
   };

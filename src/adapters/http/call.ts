@@ -2,10 +2,11 @@ import type { z } from 'zod';
 import { sleep } from '../clock/port.ts';
 import { createRedact, type Redact, secretsIn } from '../kit/redact.ts';
 import { startTimeLimit, type TimeLimit } from '../kit/time-limit.ts';
-import type { EndTurn, Turns } from '../kit/turns.ts';
+import type { EndTurn, PauseReason } from '../kit/turns.ts';
 import type { TurnWait } from '../provider/port.ts';
 import type { ApiDeps, ApiObserver, ApiTerms, Attempted, Exchange } from './api.ts';
 import { createRetryWaits } from './backoff.ts';
+import type { CallClass, CallClasses } from './call-classes.ts';
 import { ApiError, type ApiErrorKind } from './errors.ts';
 import { type Http, HttpFailure, type HttpReply } from './exchange.ts';
 import {
@@ -14,7 +15,9 @@ import {
   judgeReply,
   type RetryReason,
   type Verdict,
+  waitAskedBy,
 } from './outcome.ts';
+import { toSend } from './outgoing.ts';
 import type { TokenRefusal } from './refusal.ts';
 
 export interface ApiRequest<T> extends Exchange {
@@ -25,6 +28,18 @@ export interface ApiRequest<T> extends Exchange {
   readonly ignoresReply?: boolean;
   /** Awaited just before each HTTP attempt, in its slot; what it throws ends the operation. */
   readonly beforeAttempt?: (() => Promise<void>) | undefined;
+  /** It goes before others, and may use what budgets keep for such: something is given back, or forced. */
+  readonly urgent?: boolean;
+  /** It is sent so often at most, whatever came of it; 1: never repeated. */
+  readonly attemptsMax?: number;
+}
+
+/** A success, whole. */
+export interface Received<T> {
+  readonly value: T;
+  readonly status: number;
+  /** By their lower-case names. */
+  readonly headers: HttpReply['headers'];
 }
 
 /** One logical operation: its attempts share a budget of time and a count. */
@@ -32,10 +47,14 @@ export interface Call {
   readonly op: string;
   readonly observer: ApiObserver;
   /**
-   * Sends a request and repeats it while that is safe and within the budget.
-   * @throws {ApiError} `ambiguous` when a mutation may have taken effect; it is not repeated.
+   * Sends a request and repeats it while that is safe and within the budget. A mutation that may have
+   * taken effect is never repeated: whoever can see whether it has uses `mutate`.
+   * @throws {ApiError} `ambiguous` when a mutation may have taken effect. RateLimited with `retryAt`: the
+   *   server, or an empty budget of ours, wants a longer wait than `pauseMaxMs`.
    */
   send<T>(request: ApiRequest<T>): Promise<T>;
+  /** As `send`; for replies that say something in their status or headers. */
+  receive<T>(request: ApiRequest<T>): Promise<Received<T>>;
   /** Waits inside the operation's budget. @throws {ApiError} Cancelled, Deadline. */
   wait(delayMs: number): Promise<void>;
   /** Waits as before a repetition, each time longer. @throws {ApiError} Cancelled, Deadline. */
@@ -61,7 +80,7 @@ export interface CallContext {
   readonly deps: ApiDeps;
   readonly http: Http;
   readonly refusal: TokenRefusal;
-  readonly turns: Turns;
+  readonly classes: CallClasses;
   readonly nameOf: (method: string, path: string) => string;
   readonly note: (request: Exchange, attempted: Attempted) => void;
 }
@@ -81,6 +100,7 @@ interface Spent {
   attempts: number;
   malformed: number;
   rotations: number;
+  readonly attemptsMax: number;
   /** When it first failed, monotonic. */
   failingSinceMs: number | null;
 }
@@ -92,8 +112,8 @@ interface Attempt {
 }
 
 export function createCall(context: CallContext, op: string, signal: AbortSignal): Call {
-  const { terms, http, refusal, turns, nameOf, note } = context;
-  const { clock, random, observer, userAgent = 'shepherd', waitsForTurn } = context.deps;
+  const { terms, http, refusal, classes, nameOf, note } = context;
+  const { clock, random, observer, userAgent, waitsForTurn, together } = context.deps;
   const { timings, form, listingBytesMax = LISTING_BYTES_MAX } = terms;
   const { attemptsMax = Infinity, stayAwayMs } = terms;
   const { backoffInitialMs: initialMs, backoffMaximumMs: maximumMs } = timings;
@@ -139,8 +159,9 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
     return error('Deadline', message, { ambiguous, cause: last && toError(last) });
   };
   const cancelled = (ambiguous = false) => error('Cancelled', 'aborted', { ambiguous });
-  const slowedDown = (waitMs: number) => {
-    const failure = last?.kind === 'RateLimited' ? last : ASKED_TO_WAIT;
+  const slowedDown = (waitMs: number, why: PauseReason = 'paused') => {
+    const told = last?.kind === 'RateLimited' ? last : ASKED_TO_WAIT;
+    const failure = why === 'budget' ? BUDGET_USED_UP : told;
     return toError(failure, { retryAt: clock.now() + waitMs });
   };
 
@@ -153,7 +174,7 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
   }
 
   /** The token for an attempt, or what keeps us from sending one. */
-  function allowed(): string {
+  function allowed({ turns }: CallClass): string {
     if (signal.aborted) throw cancelled();
     const token = readToken();
     if (refusal.holds(token)) {
@@ -171,11 +192,23 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
     return { urgent: outer?.urgent ?? false, end: () => ends.forEach((end) => end?.()) };
   }
 
-  async function takeTurn({ bulk = false }: Pick<ApiRequest<unknown>, 'bulk'>): Promise<EndTurn> {
-    const onPause = (delayMs: number) => (isTooLong(delayMs) ? slowedDown(delayMs) : undefined);
-    const { urgent, end } = beginWait();
+  async function takeTurn(
+    { bulk = false, urgent = false }: Pick<ApiRequest<unknown>, 'bulk' | 'urgent'>,
+    { turns }: CallClass,
+  ): Promise<EndTurn> {
+    const onPause = (delayMs: number, why: PauseReason) =>
+      isTooLong(delayMs) ? slowedDown(delayMs, why) : undefined;
+    const { urgent: isUrgentCall, end } = beginWait();
+    const options = { signal, bulk, urgent: urgent || isUrgentCall, onPause };
     try {
-      return await turns.take({ signal, bulk, urgent, onPause });
+      const endTurn = await turns.take(options);
+      try {
+        const endTogether = await together?.take(options);
+        return () => [endTogether, endTurn].forEach((endEach) => endEach?.());
+      } catch (thrown) {
+        endTurn();
+        throw thrown;
+      }
     } catch (thrown) {
       throw thrown instanceof ApiError ? thrown : cancelled();
     } finally {
@@ -184,8 +217,8 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
   }
 
   /** All that comes before an attempt, in its slot. */
-  async function prepare<T>(request: ApiRequest<T>): Promise<Attempt> {
-    const token = allowed();
+  async function prepare<T>(request: ApiRequest<T>, callClass: CallClass): Promise<Attempt> {
+    const token = allowed(callClass);
     startedMs ??= clock.monotonic();
     limit ??= startTimeLimit(timings.operationTimeoutMs, clock);
     await request.beforeAttempt?.();
@@ -193,6 +226,7 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
     attempts++;
     tokens.add(token);
     for (const secret of secretsIn(request.body)) secrets.add(secret);
+    for (const secret of terms.secretsIn?.(request.body) ?? []) secrets.add(secret);
     const usualMs = request.bulk ? timings.listPageTimeoutMs : timings.attemptTimeoutMs;
     return {
       token,
@@ -202,26 +236,14 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
     };
   }
 
-  const toSend = ({ method, path, query = {}, body }: Exchange, attempt: Attempt) => ({
-    method,
-    path,
-    query,
-    body,
-    headers: {
-      'Content-Type': 'application/json',
-      Accept: 'application/json',
-      'User-Agent': userAgent,
-      ...terms.headersFor(attempt.token),
-    },
-    connectTimeoutMs: timings.connectTimeoutMs,
-    timeoutMs: attempt.timeoutMs,
-    freshConnection: method !== 'GET',
-  });
+  const outgoing = (request: Exchange, { token, timeoutMs }: Attempt) =>
+    toSend(request, terms, { token, timeoutMs, userAgent });
 
   function judge<T>(
     request: ApiRequest<T>,
     { token, redact }: Attempt,
     outcome: HttpReply | HttpFailure,
+    callClass: CallClass,
   ): Verdict<T> {
     const mutates = request.method !== 'GET';
     if (outcome instanceof HttpFailure) {
@@ -231,12 +253,15 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
       if (outcome.reason === 'timeout' && remainingMs() < 1) throw outOfTime(isPerhapsDone);
       return judgeFailure({ mutates }, outcome);
     }
-    if (outcome.status === 401) refusal.note(token);
     if (request.bulk) limitListing(Buffer.byteLength(outcome.text));
     const endpoint = nameOf(request.method, request.path);
     const { schema, ignoresReply = false } = request;
-    const judged = { form, endpoint, mutates, schema, ignoresReply, redact };
-    return heedClientLimit(judgeReply(judged, outcome, clock.now()));
+    const inARow = callClass.askedAway + 1;
+    const judged = { form, endpoint, mutates, schema, ignoresReply, redact, inARow };
+    const verdict = judgeReply(judged, outcome, clock.now());
+    const isRefused = verdict.type === 'fail' && verdict.failure.kind === 'Unauthorized';
+    if (outcome.status === 401 || isRefused) refusal.note(token);
+    return heedClientLimit(verdict, callClass);
   }
 
   function limitListing(sizeBytes: number) {
@@ -245,13 +270,18 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
     throw error('Protocol', `the listing is larger than ${listingBytesMax / MEBIBYTE} MiB`);
   }
 
-  /** Pauses everybody before this attempt's slot is free again, or sends away those who wait. */
-  function heedClientLimit<T>(verdict: Verdict<T>): Verdict<T> {
-    if (verdict.type !== 'retry' || verdict.limit !== 'client') return verdict;
-    const waitMs = stayAwayMs?.(verdict.waitMs) ?? Math.max(nextWaitMs(), verdict.waitMs);
+  /**
+   * Pauses everybody of the class before this attempt's slot is free again, or sends away those who wait.
+   */
+  function heedClientLimit<T>(verdict: Verdict<T>, callClass: CallClass): Verdict<T> {
+    const askedMs = waitAskedBy(verdict);
+    callClass.askedAway = askedMs === null ? 0 : callClass.askedAway + 1;
+    if (askedMs === null) return verdict;
+    const { turns } = callClass;
+    const waitMs = stayAwayMs?.(askedMs) ?? Math.max(nextWaitMs(), askedMs);
     if (isTooLong(waitMs)) turns.sendAway(waitMs);
     else turns.pause(waitMs);
-    return { ...verdict, waitMs };
+    return verdict.type === 'ok' || verdict.type === 'fail' ? verdict : { ...verdict, waitMs };
   }
 
   async function wait(delayMs: number) {
@@ -281,17 +311,22 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
     { token, spent }: { readonly token: string; readonly spent: Spent },
   ): Promise<RetryReason> {
     const { failure, type } = verdict;
-    if (type === 'ambiguous') throw toError(failure, { ambiguous: true });
+    if (type === 'ambiguous') {
+      const retryAt = verdict.waitMs === undefined ? {} : { retryAt: clock.now() + verdict.waitMs };
+      throw toError(failure, { ambiguous: true, ...retryAt });
+    }
+    const isLast = spent.attempts >= spent.attemptsMax;
     if (type === 'fail') {
       // A rotated token deserves one more try; anything else is permanent.
       const rotated = failure.kind === 'Unauthorized' && token !== readToken();
-      if (!rotated || ++spent.rotations > 1) throw toError(failure);
+      if (isLast || !rotated || ++spent.rotations > 1) throw toError(failure);
       return 'token';
     }
     const { limit: limitedBy, waitMs, reason } = verdict;
     if (limitedBy !== 'client' && spent.attempts >= attemptsMax) throw toError(failure);
     if (limitedBy === 'malformed' && ++spent.malformed > MALFORMED_RETRIES) throw toError(failure);
-    if (limitedBy === 'client' && isTooLong(waitMs)) throw slowedDown(waitMs);
+    if (limitedBy === 'client' && (isLast || isTooLong(waitMs))) throw slowedDown(waitMs);
+    if (isLast) throw toError(failure);
     spent.failingSinceMs ??= clock.monotonic();
     const failsLong = clock.monotonic() - spent.failingSinceMs >= PAGE_FAILS_MS;
     if (bulk && failsLong && reason !== 'timeout') throw outOfTime(false, PAGE_FAILS_MS);
@@ -299,24 +334,32 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
     return reason;
   }
 
-  async function send<T>(request: ApiRequest<T>): Promise<T> {
-    const spent: Spent = { attempts: 0, malformed: 0, rotations: 0, failingSinceMs: null };
+  async function receive<T>(request: ApiRequest<T>): Promise<Received<T>> {
+    const callClass = classes.of(request);
+    const spent: Spent = {
+      attempts: 0,
+      malformed: 0,
+      rotations: 0,
+      attemptsMax: request.attemptsMax ?? Infinity,
+      failingSinceMs: null,
+    };
     for (;;) {
-      allowed();
-      const endTurn = await takeTurn(request);
+      allowed(callClass);
+      const endTurn = await takeTurn(request, callClass);
       let attempt: Attempt;
+      let outcome: HttpReply | HttpFailure;
       let verdict: Verdict<T>;
       try {
-        attempt = await prepare(request);
+        attempt = await prepare(request, callClass);
         spent.attempts++;
         observer.starts?.(nameOf(request.method, request.path));
-        const outcome = await http.exchange(toSend(request, attempt), signal).catch(asOutcome);
+        outcome = await http.exchange(outgoing(request, attempt), signal).catch(asOutcome);
         note(request, { ...attempt, outcome });
-        verdict = judge(request, attempt, outcome);
+        verdict = judge(request, attempt, outcome, callClass);
       } finally {
         endTurn();
       }
-      if (verdict.type === 'ok') return verdict.value;
+      if (verdict.type === 'ok') return { value: verdict.value, ...onlyReply(outcome) };
       last = verdict.failure;
       const reason = await beforeRetry(request, verdict, { token: attempt.token, spent });
       observer.retry(nameOf(request.method, request.path), reason);
@@ -326,7 +369,8 @@ export function createCall(context: CallContext, op: string, signal: AbortSignal
   return {
     op,
     observer,
-    send,
+    send: async (request) => (await receive(request)).value,
+    receive,
     wait,
     backOff: () => wait(nextWaitMs()),
     repeats: (endpoint) => observer.retry(endpoint, 'ambiguous'),
@@ -341,4 +385,14 @@ function asOutcome(error: unknown): HttpFailure {
   throw error;
 }
 
+/** What a success came with. */
+function onlyReply(outcome: HttpReply | HttpFailure): Pick<HttpReply, 'status' | 'headers'> {
+  if (outcome instanceof HttpFailure) throw outcome;
+  return { status: outcome.status, headers: outcome.headers };
+}
+
+const BUDGET_USED_UP: Failure = {
+  kind: 'RateLimited',
+  messages: ['our own budget of requests is used up'],
+};
 const ASKED_TO_WAIT: Failure = { kind: 'RateLimited', messages: ['asked to slow down'] };

@@ -1,6 +1,7 @@
 import http, { type ClientRequest, type IncomingHttpHeaders } from 'node:http';
 import https from 'node:https';
 import type { Clock } from '../clock/port.ts';
+import { isTrusted, type Trust, trustingAgent } from './trust.ts';
 
 /** An answer may be this long; more is no answer of an API. */
 export const REPLY_BYTES_MAX = 32 * 1024 * 1024;
@@ -9,8 +10,10 @@ export interface HttpRequest {
   readonly method: string;
   /** Below the base URL, with a leading slash. */
   readonly path: string;
-  readonly query: Readonly<Record<string, string>>;
-  readonly body: unknown;
+  /** Parameters for where a key is there more than once. */
+  readonly query: Readonly<Record<string, string>> | URLSearchParams;
+  /** Null: none. */
+  readonly payload: string | null;
   readonly headers: Readonly<Record<string, string>>;
   readonly connectTimeoutMs: number;
   readonly timeoutMs: number;
@@ -51,20 +54,43 @@ export interface Http {
   close(): void;
 }
 
-/** Plain exchanges over kept connections below one base URL. */
-export function createHttp(baseUrl: string, deps: { clock: Clock }): Http {
-  const base = new URL(baseUrl);
-  const library = base.protocol === 'https:' ? https : http;
-  const kept = new library.Agent({ keepAlive: true });
-  const fresh = new library.Agent({ keepAlive: false });
+/** How one server is spoken to. */
+export interface HttpTerms {
+  readonly baseUrl: string;
+  /** Of TLS; the system's authorities if absent. */
+  readonly trust?: Trust | undefined;
+  /** Each request has a connection of its own, and says so. */
+  readonly closesConnections?: boolean | undefined;
+  /** A longer reply is none; `REPLY_BYTES_MAX` if absent. */
+  readonly replyBytesMax?: number | undefined;
+  /**
+   * Status and headers are the whole reply, and its text is empty. The body is let pass for so long, and up
+   * to `replyBytesMax`, so that the connection can be kept; then the connection is dropped.
+   */
+  readonly passesBodiesMs?: number | undefined;
+}
 
-  function open(request: HttpRequest, sizeBytes: number): ClientRequest {
-    const length = request.body === undefined ? {} : { 'Content-Length': sizeBytes };
+/** Plain exchanges below one base URL, over kept connections unless the terms say otherwise. */
+export function createHttp(terms: HttpTerms, deps: { clock: Clock }): Http {
+  const { trust, closesConnections = false, replyBytesMax = REPLY_BYTES_MAX } = terms;
+  const { passesBodiesMs } = terms;
+  const base = new URL(terms.baseUrl);
+  const isSecure = base.protocol === 'https:';
+  const library = isSecure ? https : http;
+  const agentFor = (keepAlive: boolean) =>
+    isSecure && trust ? trustingAgent(trust, { keepAlive }) : new library.Agent({ keepAlive });
+  const kept = agentFor(!closesConnections);
+  const fresh = agentFor(false);
+
+  function open(request: HttpRequest, givenUp: AbortSignal): ClientRequest {
+    const { payload } = request;
+    const length = payload === null ? {} : { 'Content-Length': Buffer.byteLength(payload) };
     try {
       return library.request(urlOf(base, request), {
         method: request.method,
         headers: { ...request.headers, ...length },
         agent: request.freshConnection ? fresh : kept,
+        ...{ givenUp },
       });
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException;
@@ -74,11 +100,15 @@ export function createHttp(baseUrl: string, deps: { clock: Clock }): Http {
 
   return {
     async exchange(request, signal) {
-      const payload = request.body === undefined ? '' : JSON.stringify(request.body);
-      const req = open(request, Buffer.byteLength(payload));
-      const reply = follow(req, request, signal, deps.clock);
-      req.end(payload);
-      return reply;
+      const givenUp = new AbortController();
+      const req = open(request, givenUp.signal);
+      const reply = follow(req, { ...request, replyBytesMax, passesBodiesMs }, signal, deps.clock);
+      req.end(request.payload ?? '');
+      // A request without a socket yet cannot end its connecting by itself.
+      return reply.catch((error: unknown) => {
+        givenUp.abort();
+        throw error;
+      });
     },
     close() {
       kept.destroy();
@@ -96,12 +126,16 @@ function urlOf(base: URL, { path, query }: HttpRequest): URL {
 
 function follow(
   req: ClientRequest,
-  { connectTimeoutMs, timeoutMs }: HttpRequest,
+  limits: Pick<HttpRequest, 'connectTimeoutMs' | 'timeoutMs'> &
+    Pick<HttpTerms, 'passesBodiesMs'> & { readonly replyBytesMax: number },
   signal: AbortSignal,
   clock: Clock,
 ): Promise<HttpReply> {
+  const { connectTimeoutMs, timeoutMs, replyBytesMax, passesBodiesMs } = limits;
   return new Promise((resolve, reject) => {
     let connected = false;
+    /** Once it is all that is wanted, whatever becomes of the body. */
+    let head: HttpReply | null = null;
     const timers = [
       clock.setTimeout(
         () => connected || give('timeout', 'no connection in time'),
@@ -116,7 +150,8 @@ function follow(
     };
     function give(reason: HttpFailure['reason'], message: string, cause?: unknown) {
       settle();
-      reject(new HttpFailure(reason, connected, message, cause));
+      if (head) resolve(head);
+      else reject(new HttpFailure(reason, connected, message, cause));
       req.destroy();
     }
     signal.addEventListener('abort', onAbort, { once: true });
@@ -127,28 +162,36 @@ function follow(
         : give('transport', `connection failed: ${cause.code ?? 'unknown'}`, bare(cause)),
     );
     req.on('response', (res) => {
+      const { statusCode: status = 0, headers } = res;
+      if (passesBodiesMs !== undefined) {
+        head = { status, headers, text: '' };
+        timers.push(clock.setTimeout(() => give('timeout', 'no end of the body'), passesBodiesMs));
+      }
       const chunks: Buffer[] = [];
       let sizeBytes = 0;
       res.on('data', (chunk: Buffer) => {
         sizeBytes += chunk.length;
-        if (sizeBytes > REPLY_BYTES_MAX) give('oversize', 'the reply is larger than 32 MiB');
-        else chunks.push(chunk);
+        const tooLarge = `the reply is larger than ${replyBytesMax / 2 ** 20} MiB`;
+        if (sizeBytes > replyBytesMax) give('oversize', tooLarge);
+        else if (!head) chunks.push(chunk);
       });
       res.on('error', (cause) => give('transport', 'the reply broke off', bare(cause)));
       res.on('end', () => {
         settle();
-        const text = Buffer.concat(chunks).toString('utf8');
-        resolve({ status: res.statusCode ?? 0, headers: res.headers, text });
+        resolve({ status, headers, text: Buffer.concat(chunks).toString('utf8') });
       });
     });
     if (signal.aborted) onAbort();
   });
 }
 
-/** A kept socket is connected from the start; a new one after TCP, or TLS where that is spoken. */
+/**
+ * A kept socket is connected from the start, and so is one whose certificate was judged before; a new one
+ * after TCP, or TLS where that is spoken.
+ */
 function whenConnected(req: ClientRequest, then: () => void): void {
   req.once('socket', (socket) => {
-    if (req.reusedSocket) then();
+    if (req.reusedSocket || isTrusted(socket)) then();
     else socket.once('encrypted' in socket ? 'secureConnect' : 'connect', then);
   });
 }

@@ -18,11 +18,29 @@ export interface AnswerForm {
   readonly untypedIsJson?: boolean;
   /** What an API means otherwise than usual by a status from 400; undefined: the usual. */
   kindOf?(refusal: Refusal): ApiErrorKind | undefined;
+  /**
+   * Whether an answer with a status from 400 asks to stay away. Undefined: as usual, which is 429, and
+   * what `kindOf` calls `RateLimited`; the wait is then `waitAskedMs`. Asked before all else.
+   */
+  staysAway?(refusal: Refusal): StayAway | undefined;
 }
 export interface Refusal {
   readonly endpoint: string;
+  readonly mutates: boolean;
   readonly status: number;
+  /** What the API says in its own form; nothing of what has another. */
   readonly messages: readonly string[];
+  /** The body; undefined: there is none, or it is not JSON. */
+  readonly json: unknown;
+  /** What `Retry-After` or `X-RateLimit-Reset` ask for; 0: nothing. */
+  readonly waitAskedMs: number;
+  /** Of the answers that this class of calls got one after the other, how many asked to stay away: from 1. */
+  readonly inARow: number;
+}
+export interface StayAway {
+  readonly waitMs: number;
+  /** Nobody knows whether a change was carried out all the same. */
+  readonly ambiguous?: boolean;
 }
 
 /** What one HTTP attempt means for its operation. */
@@ -40,7 +58,12 @@ export type Verdict<T> =
   /** Permanent. */
   | { readonly type: 'fail'; readonly failure: Failure }
   /** A mutation that may have taken effect. */
-  | { readonly type: 'ambiguous'; readonly failure: Failure };
+  | {
+      readonly type: 'ambiguous';
+      readonly failure: Failure;
+      /** The server wants us to stay away for so long. */
+      readonly waitMs?: number;
+    };
 
 /** Why an attempt is repeated, as metrics show it. */
 export type RetryReason =
@@ -61,6 +84,8 @@ export interface Attempted<T> {
   /** A success is not read: the schema gets nothing. */
   readonly ignoresReply?: boolean;
   readonly redact: Redact;
+  /** See `Refusal.inARow`; this answer is counted. */
+  readonly inARow?: number;
 }
 
 /** Judges a complete reply. `nowMs` (epoch) is used where the reply has no `Date`. */
@@ -71,10 +96,19 @@ export function judgeReply<T>(
 ): Verdict<T> {
   const { status } = reply;
   if (status >= 200 && status < 300) return judgeSuccess(attempted, reply);
-  const foreign = foreignReply(reply, attempted);
-  if (foreign !== null) return notTheApi(attempted, { status, messages: [foreign] });
+  const { endpoint, form, mutates, inARow = 1 } = attempted;
   const messages = messagesOf(reply, attempted);
   const failure = (kind: ApiErrorKind): Failure => ({ kind, status, messages });
+  const waitAskedMs = waitAsked(reply, nowMs);
+  const json = asJson(reply.text);
+  const refusal = { endpoint, mutates, status, messages, json, waitAskedMs, inARow };
+  const away = status >= 400 ? form.staysAway?.(refusal) : undefined;
+  if (away?.ambiguous && mutates) {
+    return { type: 'ambiguous', failure: failure('RateLimited'), waitMs: away.waitMs };
+  }
+  if (away) return askedAway(failure('RateLimited'), away.waitMs);
+  const foreign = foreignReply(reply, attempted);
+  if (foreign !== null) return notTheApi(attempted, { status, messages: [foreign] });
   if (status >= 300 && status < 400) {
     // A proxy may have sent it after the change was made.
     return {
@@ -82,12 +116,9 @@ export function judgeReply<T>(
       failure: { kind: 'Protocol', status, messages: ['refused to redirect'] },
     };
   }
-  const { endpoint, form } = attempted;
-  const told = form.kindOf?.({ endpoint, status, messages });
+  const told = form.kindOf?.(refusal);
   if (status === 429 || told === 'RateLimited') {
-    const waitMs = waitAsked(reply, nowMs);
-    const limited = { failure: failure('RateLimited'), waitMs, reason: 'rate_limit' } as const;
-    return { type: 'retry', limit: 'client', ...limited };
+    return askedAway(failure('RateLimited'), waitAskedMs);
   }
   if (told) return { type: 'fail', failure: failure(told) };
   // 425 says that nothing was done; 408 may come from a proxy that gave up on the server.
@@ -97,8 +128,17 @@ export function judgeReply<T>(
   if (status === 408) return { type: 'ambiguous', failure: failure('OutcomeUnknown') };
   if (status < 500) return { type: 'fail', failure: failure(REFUSALS[status] ?? 'Rejected') };
   if (attempted.mutates) return { type: 'ambiguous', failure: failure('OutcomeUnknown') };
-  return retry(failure('Network'), 'status', waitAsked(reply, nowMs));
+  return retry(failure('Network'), 'status', waitAskedMs);
 }
+
+/** Milliseconds that an answer asks to stay away; null: it does not. */
+export function waitAskedBy(verdict: Verdict<unknown>): number | null {
+  if (verdict.type === 'ambiguous') return verdict.waitMs ?? null;
+  return verdict.type === 'retry' && verdict.limit === 'client' ? verdict.waitMs : null;
+}
+
+const askedAway = (failure: Failure, waitMs: number) =>
+  ({ type: 'retry', limit: 'client', reason: 'rate_limit', failure, waitMs }) as const;
 
 /** Nobody knows whether a change reached the API behind; a read is worth few repetitions. */
 const notTheApi = ({ mutates }: { mutates: boolean }, failure: Omit<Failure, 'kind'>) =>
@@ -176,6 +216,11 @@ function parseJson(text: string): unknown {
   } catch {
     return NOT_JSON;
   }
+}
+
+function asJson(text: string): unknown {
+  const json = parseJson(text);
+  return json === NOT_JSON ? undefined : json;
 }
 
 /** Nothing of an API lies deeper; what does is left out, or it could exhaust the stack. */

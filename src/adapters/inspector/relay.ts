@@ -11,6 +11,7 @@ import { UsageError } from '../../domain/errors.ts';
 import type { Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import { createFeed } from './feed.ts';
+import { textOf } from './messages.ts';
 import { isOwnHost, isOwnOrigin, loadPage, servePage } from './page.ts';
 
 export interface InspectorRelayOptions {
@@ -34,7 +35,6 @@ export interface InspectorRelay {
 
 /** Statecharts are nested more deeply than the library's default of 10. */
 const DEPTH_MAX = 40;
-const MESSAGE_MAX_LENGTH = 128 * 1024;
 /** A page that lags by more is cut off; it comes back and starts over. */
 const LAG_MAX_BYTES = 4 * 1024 * 1024;
 const VIEWERS_MAX = 8;
@@ -102,18 +102,9 @@ function refusalOf(request: IncomingMessage, viewers: number): string | null {
 
 /** The library's translation into the inspector's wire form, with a socket at its end. */
 function translator(socket: WebSocket): (event: InspectionEvent) => void {
-  const send = (event: StatelyInspectionEvent) => sendText(socket, messageOf(event));
+  const send = (event: StatelyInspectionEvent) => sendText(socket, textOf(event));
   const inspector = createInspector({ send }, { serializationDepthLimit: DEPTH_MAX });
   return (event) => inspector.inspect.next?.(event);
-}
-
-function messageOf(event: StatelyInspectionEvent): string {
-  const text = JSON.stringify(event);
-  if (text.length <= MESSAGE_MAX_LENGTH) return text;
-  const cut = `[cut: ${text.length} characters]`;
-  if (event.type === '@xstate.event') return JSON.stringify({ ...event, event: { type: cut } });
-  const { status, value } = event.snapshot as { status?: unknown; value?: unknown };
-  return JSON.stringify({ ...event, snapshot: { status, value, context: cut } });
 }
 
 const droppedMessage = (count: number) => JSON.stringify({ type: 'shepherd.dropped', count });

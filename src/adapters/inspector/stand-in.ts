@@ -1,12 +1,9 @@
 import type { ActorRefLike, AnyEventObject, InspectionEvent } from 'xstate';
+import type { Actor } from './family.ts';
 import { sanitise } from './sanitise.ts';
 
-/** The parts of an actor the inspector's library reads, some of which XState does not declare. */
-export type Actor = ActorRefLike & {
-  readonly id?: string;
-  readonly _parent?: { readonly sessionId: string };
-  readonly logic?: { readonly config?: unknown };
-};
+type InspectionOf<Type extends InspectionEvent['type']> = Extract<InspectionEvent, { type: Type }>;
+export type StandIn = InspectionOf<'@xstate.actor' | '@xstate.snapshot' | '@xstate.event'>;
 
 /** An actor that is shown, with what is known of it last. */
 export interface Shown {
@@ -21,7 +18,7 @@ export interface Shown {
  */
 
 /** "There is this actor", with its statechart and its present state. */
-export function actorStandIn({ actor, rootId, latest }: Shown): InspectionEvent {
+export function actorStandIn({ actor, rootId, latest }: Shown): StandIn {
   const snapshot = plainSnapshot(latest?.snapshot ?? actor.getSnapshot());
   const actorRef = {
     id: actor.id ?? actor.sessionId,
@@ -34,7 +31,7 @@ export function actorStandIn({ actor, rootId, latest }: Shown): InspectionEvent 
 }
 
 /** "The actor is in this state now". */
-export function snapshotStandIn({ actor, rootId, latest }: Shown): InspectionEvent | null {
+export function snapshotStandIn({ actor, rootId, latest }: Shown): StandIn | null {
   if (!latest) return null;
   const snapshot = plainSnapshot(latest.snapshot);
   const event = sanitise(latest.event);
@@ -44,9 +41,9 @@ export function snapshotStandIn({ actor, rootId, latest }: Shown): InspectionEve
 
 /** "The actor was sent this event". A sender that is not shown is left out. */
 export function eventStandIn(
-  event: Extract<InspectionEvent, { type: '@xstate.event' }>,
+  event: InspectionOf<'@xstate.event'>,
   isShown: (actor: ActorRefLike) => boolean,
-): InspectionEvent {
+): StandIn {
   const { rootId, sourceRef } = event;
   return asInspection({
     type: '@xstate.event',
@@ -58,15 +55,17 @@ export function eventStandIn(
 }
 
 /** The library declares whole actors and reads the few fields given here. */
-const asInspection = (standIn: object) => standIn as unknown as InspectionEvent;
+const asInspection = (standIn: object) => standIn as unknown as StandIn;
 
 /** A statechart is code and has no data but its first context, which is left out. */
 function definitionOf({ logic }: Actor): object | undefined {
-  const config = logic?.config;
-  return typeof config === 'object' && config !== null
-    ? { ...config, context: undefined }
-    : undefined;
+  const config: unknown = logic?.config;
+  if (typeof config !== 'object' || config === null) return undefined;
+  const definition = definitions.get(config) ?? { ...config, context: undefined };
+  definitions.set(config, definition);
+  return definition;
 }
+const definitions = new WeakMap<object, object>();
 
 /** The fields a person looks at; children are named, since each is an actor of its own. */
 function plainSnapshot(snapshot: unknown): object {

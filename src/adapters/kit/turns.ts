@@ -1,4 +1,5 @@
 import type { Clock } from '../clock/port.ts';
+import type { Budget } from './budget.ts';
 
 /** When calls may begin. A call holds its slot while it runs, and none while it sleeps. */
 export interface Turns {
@@ -17,6 +18,8 @@ export interface Turns {
   sendAway(delayMs: number): void;
   /** Milliseconds until a pause ends; 0 without one. */
   pausedMs(): number;
+  /** Nobody waits or runs, and a turn would begin at once: nothing is lost with these turns. */
+  isIdle(): boolean;
   /** Whoever waits is left to its signal. */
   stop(): void;
 }
@@ -27,21 +30,31 @@ export interface TurnOptions {
   readonly signal: AbortSignal;
   readonly urgent?: boolean;
   readonly bulk?: boolean;
-  /** Asked when a pause of this length begins; an answer ends the waiting with it. */
-  readonly onPause?: (delayMs: number) => Error | undefined;
+  /**
+   * Asked when a pause of this length begins, or when there is nothing left of the budget for so long; an
+   * answer ends the waiting with it.
+   */
+  readonly onPause?: (delayMs: number, why: PauseReason) => Error | undefined;
 }
+export type PauseReason = 'paused' | 'budget';
 
 export interface TurnLimits {
   /** Tasks at once. */
   readonly maxConcurrency: number;
   /** Least distance between two starts of one daemon alone, milliseconds; 0: any. */
   readonly gapMs: number;
+  /** Least distance between the end of a task and the next start, milliseconds; 0 if absent. */
+  readonly restMs?: number;
+  /** Bulk tasks wait until nothing else does. */
+  readonly bulkLast?: boolean;
 }
 
 export interface TurnDeps {
   readonly clock: Clock;
   /** Daemons that share the budget of calls; the distance grows with them. 1 when absent. */
   readonly daemons?: () => number;
+  /** What may begin in a longer time. */
+  readonly budget?: Pick<Budget, 'waitMs' | 'take'>;
   /** Hears how many wait and run after every change. */
   readonly onChange?: (waiting: number, inFlight: number) => void;
   /** Hears by how much everything is held up longer. */
@@ -52,7 +65,7 @@ interface Waiter {
   readonly urgent: boolean;
   readonly bulk: boolean;
   start(end: EndTurn): void;
-  paused(delayMs: number): void;
+  paused(delayMs: number, why: PauseReason): void;
 }
 
 /** How long a trial may keep all others from running. */
@@ -84,15 +97,26 @@ export function createTurns(limits: TurnLimits, deps: TurnDeps): Turns {
     if (inFlight >= limits.maxConcurrency || trial === 'running') return undefined;
     const quick = trial === 'due' ? queue.find(({ bulk }) => !bulk) : undefined;
     const first = quick ?? queue.find(({ urgent }) => urgent);
-    return first ?? queue.find(({ bulk }) => !bulk || bulkInFlight < bulkMax);
+    const next = first ?? (limits.bulkLast ? queue.find(({ bulk }) => !bulk) : undefined);
+    return next ?? queue.find(({ bulk }) => !bulk || bulkInFlight < bulkMax);
   }
 
   function pump() {
     for (let next = nextWaiter(); next; next = nextWaiter()) {
-      const waitMs = Math.max(pausedMs(), distance.waitMs());
-      if (waitMs > 0) return wakeIn(waitMs);
-      start(next);
+      const lackMs = deps.budget?.waitMs(next.urgent) ?? 0;
+      const waitMs = Math.max(pausedMs(), distance.waitMs(), lackMs);
+      if (waitMs === 0) start(next);
+      else if (lackMs === 0 || !leavesFor(lackMs, next)) return wakeIn(waitMs);
     }
+  }
+
+  /** Whether anybody went, of those for whom there is nothing left either. */
+  function leavesFor(lackMs: number, next: Waiter): boolean {
+    const waitingBefore = queue.length;
+    for (const waiter of queue.filter(({ urgent }) => next.urgent || !urgent)) {
+      waiter.paused(lackMs, 'budget');
+    }
+    return queue.length < waitingBefore;
   }
 
   function wakeIn(delayMs: number) {
@@ -103,6 +127,7 @@ export function createTurns(limits: TurnLimits, deps: TurnDeps): Turns {
   function start(waiter: Waiter) {
     queue.splice(queue.indexOf(waiter), 1);
     distance.take();
+    deps.budget?.take();
     const pausesBefore = pauses;
     const tries = trial === 'due';
     if (tries) beginTrial();
@@ -112,6 +137,7 @@ export function createTurns(limits: TurnLimits, deps: TurnDeps): Turns {
       if (isOver) return;
       isOver = true;
       if (tries && pauses === pausesBefore) endTrial('none');
+      distance.end();
       count(waiter, -1);
       pump();
     });
@@ -137,7 +163,7 @@ export function createTurns(limits: TurnLimits, deps: TurnDeps): Turns {
   }
 
   const sendAway = (delayMs: number) => {
-    for (const waiter of [...queue]) waiter.paused(delayMs);
+    for (const waiter of [...queue]) waiter.paused(delayMs, 'paused');
   };
 
   return {
@@ -152,8 +178,8 @@ export function createTurns(limits: TurnLimits, deps: TurnDeps): Turns {
             signal.removeEventListener('abort', leave);
             resolve(end);
           },
-          paused: (delayMs) => {
-            const error = onPause?.(delayMs);
+          paused: (delayMs, why) => {
+            const error = onPause?.(delayMs, why);
             if (error) leaveWith(error);
           },
         };
@@ -184,6 +210,8 @@ export function createTurns(limits: TurnLimits, deps: TurnDeps): Turns {
     },
     sendAway,
     pausedMs,
+    isIdle: () =>
+      queue.length === 0 && inFlight === 0 && pausedMs() === 0 && distance.waitMs() === 0,
     stop() {
       clock.clearTimeout(wakeTimer);
       clock.clearTimeout(trialTimer);
@@ -192,13 +220,15 @@ export function createTurns(limits: TurnLimits, deps: TurnDeps): Turns {
 }
 
 /** The distance between starts; counted from real starts, so that a late one puts off the next. */
-function createDistance({ gapMs }: TurnLimits, { clock, daemons = () => 1 }: TurnDeps) {
-  let startedMs: number | null = null;
+function createDistance({ gapMs, restMs = 0 }: TurnLimits, { clock, daemons = () => 1 }: TurnDeps) {
+  let startedMs = -Infinity;
+  let endedMs = -Infinity;
   return {
-    waitMs: () =>
-      startedMs === null
-        ? 0
-        : Math.max(0, startedMs + gapMs * Math.max(1, daemons()) - clock.monotonic()),
+    waitMs() {
+      const fromStartMs = startedMs + gapMs * Math.max(1, daemons());
+      return Math.max(0, Math.max(fromStartMs, endedMs + restMs) - clock.monotonic());
+    },
     take: () => void (startedMs = clock.monotonic()),
+    end: () => void (endedMs = clock.monotonic()),
   };
 }

@@ -1,13 +1,16 @@
 import { Writable } from 'node:stream';
 import { pino, type DestinationStream, type Logger } from 'pino';
 import pretty from 'pino-pretty';
+import type { Clock } from '../clock/port.ts';
 import { errorFields } from './error-fields.ts';
 import { readableFields } from './readable-fields.ts';
+import type { LogLevel } from './levels.ts';
+import { createQuietLog, type QuietLog } from './quiet-log.ts';
 
 export interface LogOptions {
-  readonly level: 'debug' | 'info' | 'warn' | 'error';
-  /** `auto`: pretty on a terminal, JSON otherwise. */
-  readonly format: 'auto' | 'json' | 'pretty';
+  readonly level: LogLevel;
+  /** `auto`: pretty on a terminal, else JSON. `journal`: JSON after the severity, as journald reads it. */
+  readonly format: 'auto' | 'json' | 'pretty' | 'journal';
   /** Where lines go, one write per line; standard error if absent. */
   readonly write?: (line: string) => void;
   readonly isTerminal: boolean;
@@ -20,7 +23,7 @@ const SECRET = ['token', 'password', 'privateKey', 'userdata', 'customdata', 'ro
 export function createPinoLog(options: LogOptions): Logger {
   const { level, format, isTerminal } = options;
   const write = options.write ?? ((line) => void process.stderr.write(line));
-  const destination: DestinationStream = { write };
+  const destination: DestinationStream = format === 'journal' ? toJournal(write) : { write };
   const isPretty = format === 'pretty' || (format === 'auto' && isTerminal);
   const stream = isPretty
     ? pretty({
@@ -52,3 +55,23 @@ const toWritable = (write: (line: string) => void): Writable =>
       done();
     },
   });
+
+/** Severities of syslog(3), as sd-daemon(3) has them before a line. */
+const SEVERITIES: Readonly<Record<LogLevel, number>> = { error: 3, warn: 4, info: 6, debug: 7 };
+
+/** pino tells a stream that asks for it the level of the line that comes next. */
+function toJournal(write: (line: string) => void): DestinationStream {
+  const stream = {
+    [pino.symbols.needsMetadataGsym]: true,
+    lastLevel: 0,
+    write(line: string) {
+      const label = pino.levels.labels[stream.lastLevel] as LogLevel;
+      write(`<${SEVERITIES[label]}>${line}`);
+    },
+  };
+  return stream;
+}
+
+/** A log that can be told at run time what it writes, and counts what comes again and again. */
+export const createDaemonLog = (options: LogOptions, clock: Clock): QuietLog =>
+  createQuietLog(createPinoLog({ ...options, level: 'debug' }), options.level, clock);

@@ -17,3 +17,21 @@ export const silentLog: Log = {
   error: () => undefined,
   child: () => silentLog,
 };
+
+/**
+ * For what a loop finds each time: said when it is other than the last time, else only for whoever looks
+ * for a fault. @param about whose it is, such as a provider's name.
+ */
+export type TellNews = (about: string, fields: object, message: string, unseen?: object) => void;
+
+/** `unseen` is written and not compared, such as how long it took. */
+export function createNews(log: Pick<Log, 'info' | 'debug'>): TellNews {
+  const last = new Map<string, string>();
+  return (about, fields, message, unseen = {}) => {
+    const key = `${about}\0${message}`;
+    const found = JSON.stringify(fields);
+    const isNews = last.get(key) !== found;
+    last.set(key, found);
+    log[isNews ? 'info' : 'debug']({ ...fields, ...unseen }, message);
+  };
+}

@@ -116,6 +116,11 @@ export const fleetFamilies = (registry: Registry) => ({
     help: 'Machine actors that crashed and were reported for a restart.',
     registers: [registry],
   }),
+  stateMismatches: new Counter({
+    name: 'shepherd_state_mismatch_total',
+    help: 'Machines whose actor, at rest, showed another state than their rows.',
+    registers: [registry],
+  }),
   serviceCrashes: new Counter({
     name: 'shepherd_service_crashes_total',
     help: 'Services beside the machines that crashed and were rebuilt.',
@@ -124,8 +129,24 @@ export const fleetFamilies = (registry: Registry) => ({
   }),
   needHuman: new Gauge({
     name: 'shepherd_machines_need_human',
-    help: 'Machines that nothing more is tried on until an operator releases them.',
+    help: 'Machines that wait for a person: nothing is done about them until somebody decides.',
     labelNames: ['provider'],
+    registers: [registry],
+  }),
+});
+
+/** Registers what is counted of webhooks. */
+export const webhookFamilies = (registry: Registry) => ({
+  deliveries: new Counter({
+    name: 'shepherd_webhook_deliveries_total',
+    help: 'Attempts to deliver an event to a webhook, by outcome; dead: none follows.',
+    labelNames: ['webhook', 'outcome'],
+    registers: [registry],
+  }),
+  oldest: new Gauge({
+    name: 'shepherd_webhook_oldest_seconds',
+    help: 'Age of the event that waits longest for a webhook, where this daemon delivers to it.',
+    labelNames: ['webhook'],
     registers: [registry],
   }),
 });
@@ -153,6 +174,12 @@ export const guardFamilies = (registry: Registry) => ({
   silent: new Gauge({
     name: 'shepherd_guard_silent_machines',
     help: 'Machines that are lost, or were lost and are not back for certain.',
+    labelNames: ['scope'],
+    registers: [registry],
+  }),
+  started: new Gauge({
+    name: 'shepherd_guard_started_machines',
+    help: 'Machines that the guard watches, as their agent was started.',
     labelNames: ['scope'],
     registers: [registry],
   }),
@@ -283,6 +310,12 @@ export const driverFamilies = (registry: Registry) => ({
     help: 'Time of calls of the drivers of providers, without their wait for a turn.',
     labelNames: ['provider', 'operation'],
     buckets: DRIVER_BUCKETS,
+    registers: [registry],
+  }),
+  bmcUnresponsive: new Gauge({
+    name: 'redfish_bmc_unresponsive',
+    help: 'BMCs that take connections and have answered nothing for a quarter of an hour.',
+    labelNames: ['provider'],
     registers: [registry],
   }),
 });

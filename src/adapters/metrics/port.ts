@@ -2,11 +2,22 @@ import type { MemberState } from '../../domain/balancing/members.ts';
 import type { ObjectKind } from '../../domain/balancing/objects.ts';
 import type { PoolState } from '../../domain/balancing/pool-states.ts';
 import type { CreationOutcome } from '../../domain/provisioning/creation-end.ts';
-import type { Process, Rung } from '../../domain/machine.ts';
+import type { Process } from '../../domain/machine.ts';
 import type { Processor } from '../../domain/processor.ts';
 import type { GuardCounts } from '../../domain/recovery/guard-judgement.ts';
 import type { BudgetUse } from '../../domain/recovery/permits.ts';
 import type { GuardStanding } from '../../domain/recovery/standing.ts';
+import type { Rung } from '../../domain/recovery/rung-names.ts';
+import { silentDaemonMetrics, type DaemonMetrics } from './daemon-port.ts';
+
+export type {
+  ConsoleMetrics,
+  DaemonFigures,
+  DaemonMetrics,
+  Removed,
+  StatisticsMetrics,
+  StatisticsQuery,
+} from './daemon-port.ts';
 
 /** How a claim ended; `lost`: somebody else took it, or nobody was left to say. */
 export type WorkResult = 'finished' | 'failed' | 'canceled' | 'lost';
@@ -15,7 +26,7 @@ export type WorkResult = 'finished' | 'failed' | 'canceled' | 'lost';
  * Counters and gauges of the daemon; names and labels as exported at `/metrics`. Machine ids are
  * never labels. Every method is total: it neither throws nor waits.
  */
-export interface Metrics extends BalancingMetrics {
+export interface Metrics extends BalancingMetrics, DaemonMetrics, WebhookMetrics {
   transition(provider: string, from: string, to: string): void;
   /** Replaces the whole `shepherd_machines` family. */
   machines(
@@ -31,6 +42,8 @@ export interface Metrics extends BalancingMetrics {
   driverOpened(provider: string, operations: readonly string[]): void;
   /** One call of a provider's driver, without its wait for a turn. */
   driverCall(provider: string, operation: string, failed: boolean, seconds: number): void;
+  /** So many BMCs of a provider hang, `redfish_bmc_unresponsive`. */
+  bmcUnresponsive(provider: string, count: number): void;
   agentStartFailure(cls: string): void;
   /** A machine was spoken to whose host key nobody verified, as the policy has it. */
   insecureConnection(provider: string): void;
@@ -51,8 +64,10 @@ export interface Metrics extends BalancingMetrics {
    */
   transaction(step: 'executed' | 'retried' | 'failed', processor: Processor): void;
   actorCrash(): void;
-  /** A service beside the machines crashed and is rebuilt: `guard`, or the `supervisor` as a whole. */
-  serviceCrash(service: 'guard' | 'supervisor'): void;
+  /** A machine's actor at rest shows another state than its rows. */
+  stateMismatch(): void;
+  /** A service beside the machines crashed and is rebuilt: `guard`, a `pool`, or the whole `supervisor`. */
+  serviceCrash(service: 'guard' | 'pool' | 'supervisor'): void;
   /** Replaces the gauges of the fleet guard. */
   guard(standings: readonly GuardStanding[], counts: readonly GuardCounts[]): void;
   /** Recovery of a scope was frozen for so long, since it was told last. */
@@ -92,6 +107,20 @@ export interface PoolLabels {
   /** Name of the configured balancer. */
   readonly lb: string;
   readonly pool: string;
+}
+
+/** Of one attempt to deliver. */
+export const WEBHOOK_OUTCOMES = ['delivered', 'failed', 'dead', 'disabled'] as const;
+export type WebhookOutcome = (typeof WEBHOOK_OUTCOMES)[number];
+
+/** Deliveries of events. */
+export interface WebhookMetrics {
+  /** It may be delivered to from here: its counters are there from now on, so that a first rise shows. */
+  webhookConfigured(webhook: string): void;
+  /** One attempt; `dead`: it was the last one. */
+  webhookDelivery(webhook: string, outcome: WebhookOutcome): void;
+  /** Age of what waits longest; null: it is not delivered to from here. */
+  webhookOldest(webhook: string, seconds: number | null): void;
 }
 
 /** What is counted of pools by the daemon that tends them, and of the calls of balancers' drivers. */
@@ -186,6 +215,7 @@ export type CreateOutcome = (typeof CREATE_OUTCOMES)[number];
 
 /** Counts nothing; for parts that run without a daemon around them. */
 export const silentMetrics: Metrics = {
+  ...silentDaemonMetrics,
   poolTended: () => undefined,
   poolPass: () => undefined,
   poolCreationWait: () => undefined,
@@ -202,6 +232,9 @@ export const silentMetrics: Metrics = {
   workStarted: () => undefined,
   workFinished: () => undefined,
   claimConflict: () => undefined,
+  webhookConfigured: () => undefined,
+  webhookDelivery: () => undefined,
+  webhookOldest: () => undefined,
   heartbeat: () => undefined,
   adapterCall: () => undefined,
   driverOpened: () => undefined,
@@ -217,6 +250,7 @@ export const silentMetrics: Metrics = {
   sessionExpired: () => undefined,
   transaction: () => undefined,
   actorCrash: () => undefined,
+  stateMismatch: () => undefined,
   serviceCrash: () => undefined,
   guard: () => undefined,
   guardFrozen: () => undefined,
@@ -224,6 +258,7 @@ export const silentMetrics: Metrics = {
   ladderAttempt: () => undefined,
   escalation: () => undefined,
   observe: () => undefined,
+  bmcUnresponsive: () => undefined,
   equinixCall: () => undefined,
   equinixSlots: () => undefined,
   equinixRetry: () => undefined,

@@ -2,6 +2,8 @@ import { Registry, collectDefaultMetrics } from 'prom-client';
 import type { Histogram } from 'prom-client';
 import { PROCESSORS, processorOf } from '../../domain/processor.ts';
 import { balancingMetrics } from './balancing-metrics.ts';
+import { consoleMetrics, daemonMetrics } from './daemon-metrics.ts';
+import { statisticsMetrics } from './statistics-metrics.ts';
 import {
   bmdbFamilies,
   driverFamilies,
@@ -10,10 +12,12 @@ import {
   guardFamilies,
   provisionerFamilies,
   timingFamilies,
+  webhookFamilies,
 } from './families.ts';
-import { CREATE_OUTCOMES, type Metrics } from './port.ts';
+import { CREATE_OUTCOMES, WEBHOOK_OUTCOMES, type Metrics, type WebhookMetrics } from './port.ts';
 import { FLEET } from '../../domain/recovery/guard-judgement.ts';
 import { GUARD_STATES } from '../../domain/recovery/standing.ts';
+import { needsHuman } from '../../domain/states.ts';
 
 /** One scrape in Prometheus' text format. */
 export interface Exposition {
@@ -32,23 +36,45 @@ export interface PromMetricsOptions {
   readonly schema: string;
   /** Source revision of the build, where it is known. */
   readonly commit?: string;
+  /** Lines of the log so far that were counted instead of written; absent: none ever is. */
+  readonly suppressed?: (() => number) | undefined;
 }
 
 /**
  * Metrics on prom-client, in a registry of their own: two daemons in one process (a test) do not
  * see each other. Includes the runtime's defaults: memory, CPU, event loop lag, garbage collection.
  */
-export function createPromMetrics({ version, schema, commit }: PromMetricsOptions): PromMetrics {
+export function createPromMetrics(options: PromMetricsOptions): PromMetrics {
+  const { version, schema, commit, suppressed = () => 0 } = options;
   const registry = new Registry();
   const timing = timingFamilies(registry);
   timing.buildInfo.set({ version, commit: commit ?? 'unknown', schema }, 1);
   collectDefaultMetrics({ register: registry });
+  const { begin: beginFleet, ...fleet } = fleetMetrics(registry);
+  const { begin: beginLadder, ...ladder } = guardMetrics(registry);
+  const { left, creation, begin: beginGiving, ...provisioning } = provisionerMetrics(registry);
+  const { intentRemoved, standing, ...daemon } = daemonMetrics(registry, left);
   return {
     ...bmdbMetrics(registry),
-    ...fleetMetrics(registry),
-    ...guardMetrics(registry),
+    ...webhookMetrics(registry),
+    ...fleet,
+    ...ladder,
     ...equinixMetrics(registry),
-    ...provisionerMetrics(registry),
+    ...provisioning,
+    creation(provider, outcome) {
+      creation(provider, outcome);
+      if (outcome === 'abandoned') intentRemoved();
+    },
+    ...daemon,
+    standing(figures) {
+      // So that the first event of each is told from none.
+      for (const { provider } of figures.providers) {
+        for (const begin of [beginFleet, beginLadder, beginGiving]) begin(provider);
+      }
+      standing(figures);
+    },
+    ...consoleMetrics(registry, suppressed),
+    ...statisticsMetrics(registry),
     ...driverMetrics(registry),
     ...balancingMetrics(registry),
     observe(name, labels, seconds) {
@@ -74,6 +100,13 @@ const known = (name: keyof typeof LABELS, labels: Readonly<Record<string, string
     }),
   );
 
+const WORKS = [
+  'ShepherdAgentStart',
+  'ShepherdRecovery',
+  'ShepherdReinstall',
+  'ShepherdDeprovision',
+] as const;
+
 type BmdbMetrics = Pick<
   Metrics,
   | 'sessionStarted'
@@ -95,6 +128,7 @@ function bmdbMetrics(registry: Registry): BmdbMetrics {
   for (const processor of PROCESSORS) {
     for (const counter of Object.values(transactions)) counter.inc({ processor }, 0);
   }
+  for (const process of WORKS) families.workLost.inc({ process }, 0);
   families.sessionsStarted.inc({ processor: 'shepherd' }, 0);
   families.sessionsExpired.inc({ processor: 'shepherd' }, 0);
   return {
@@ -111,8 +145,24 @@ function bmdbMetrics(registry: Registry): BmdbMetrics {
   };
 }
 
-function driverMetrics(registry: Registry): Pick<Metrics, 'driverOpened' | 'driverCall'> {
-  const { operations, latency } = driverFamilies(registry);
+function webhookMetrics(registry: Registry): WebhookMetrics {
+  const { deliveries, oldest } = webhookFamilies(registry);
+  return {
+    webhookConfigured(webhook) {
+      for (const outcome of WEBHOOK_OUTCOMES) deliveries.inc({ webhook, outcome }, 0);
+    },
+    webhookDelivery: (webhook, outcome) => deliveries.inc({ webhook, outcome }),
+    webhookOldest(webhook, seconds) {
+      if (seconds === null) oldest.remove({ webhook });
+      else oldest.set({ webhook }, seconds);
+    },
+  };
+}
+
+function driverMetrics(
+  registry: Registry,
+): Pick<Metrics, 'driverOpened' | 'driverCall' | 'bmcUnresponsive'> {
+  const { operations, latency, bmcUnresponsive } = driverFamilies(registry);
   return {
     driverOpened(provider, names) {
       for (const operation of names) {
@@ -124,7 +174,13 @@ function driverMetrics(registry: Registry): Pick<Metrics, 'driverOpened' | 'driv
       operations.inc({ provider, operation, error: failed ? '1' : '0' });
       latency.observe({ provider, operation }, seconds);
     },
+    bmcUnresponsive: (provider, count) => bmcUnresponsive.set({ provider }, count),
   };
+}
+
+interface OfProvider {
+  /** What is counted of the provider begins at 0. */
+  begin(provider: string): void;
 }
 
 type FleetMetrics = Pick<
@@ -137,22 +193,24 @@ type FleetMetrics = Pick<
   | 'insecureConnection'
   | 'reboot'
   | 'actorCrash'
+  | 'stateMismatch'
   | 'serviceCrash'
 >;
 
-function fleetMetrics(registry: Registry): FleetMetrics {
+function fleetMetrics(registry: Registry): FleetMetrics & OfProvider {
   const families = fleetFamilies(registry);
-  for (const service of ['guard', 'supervisor']) families.serviceCrashes.inc({ service }, 0);
+  for (const service of ['guard', 'pool', 'supervisor'])
+    families.serviceCrashes.inc({ service }, 0);
   return {
+    begin: (provider) => families.insecureConnections.inc({ provider }, 0),
     transition: (provider, from, to) => families.transitions.inc({ provider, from, to }),
     machines(counts) {
       families.machines.reset();
       families.needHuman.reset();
       for (const { count, ...labels } of counts) {
         families.machines.set(labels, count);
-        const { provider, state, substate } = labels;
-        const isStuck = state === 'Quarantined' && substate === 'needsHuman';
-        families.needHuman.inc({ provider }, isStuck ? count : 0);
+        const { provider } = labels;
+        families.needHuman.inc({ provider }, needsHuman(labels) ? count : 0);
       }
     },
     heartbeat: (outcome) => families.heartbeats.inc({ outcome }),
@@ -161,6 +219,7 @@ function fleetMetrics(registry: Registry): FleetMetrics {
     insecureConnection: (provider) => families.insecureConnections.inc({ provider }),
     reboot: (provider, outcome) => families.reboots.inc({ provider, outcome }),
     actorCrash: () => families.actorCrashes.inc(),
+    stateMismatch: () => families.stateMismatches.inc(),
     serviceCrash: (service) => families.serviceCrashes.inc({ service }),
   };
 }
@@ -173,20 +232,23 @@ type GuardAndLadderMetrics = Pick<
   'guard' | 'guardFrozen' | 'recoveryBudget' | 'ladderAttempt' | 'escalation'
 >;
 
-function guardMetrics(registry: Registry): GuardAndLadderMetrics {
+function guardMetrics(registry: Registry): GuardAndLadderMetrics & OfProvider {
   const families = guardFamilies(registry);
   return {
+    begin: (provider) => families.reinstalls.inc({ provider, outcome: 'asked' }, 0),
     guard(standings, counts) {
-      const { state, frozen, silent, frozenSeconds } = families;
-      for (const gauge of [state, frozen, silent]) gauge.reset();
+      const { state, frozen, silent, started, frozenSeconds } = families;
+      for (const gauge of [state, frozen, silent, started]) gauge.reset();
       for (const { scope: of, state: now } of standings) {
         const scope = scopeLabel(of);
         for (const each of GUARD_STATES) state.set({ scope, state: each }, each === now ? 1 : 0);
         frozen.set({ scope }, now === 'frozen' ? 1 : 0);
         frozenSeconds.inc({ scope }, 0);
       }
-      for (const { scope, silent: machines } of counts) {
-        silent.set({ scope: scopeLabel(scope) }, machines);
+      for (const each of counts) {
+        const scope = scopeLabel(each.scope);
+        silent.set({ scope }, each.silent);
+        started.set({ scope }, each.started);
       }
     },
     guardFrozen: (scope, seconds) =>
@@ -209,23 +271,33 @@ function guardMetrics(registry: Registry): GuardAndLadderMetrics {
 type ProvisionerMetrics = Pick<
   Metrics,
   'provisioner' | 'creation' | 'disappeared' | 'deprovisionStuck'
->;
+> &
+  OfProvider & {
+    /** Another daemon provisions it now: what was seen here counts no longer. */
+    left(provider: string): void;
+  };
+
+const CAPACITIES = ['bmdb', 'used', 'free', 'penalised', 'managed', 'max'] as const;
+const DISCREPANCIES = ['orphan', 'missing', 'failed'] as const;
 
 function provisionerMetrics(registry: Registry): ProvisionerMetrics {
   const families = provisionerFamilies(registry);
   return {
+    begin: (provider) => families.stuck.inc({ provider }, 0),
     provisioner(provider, figures) {
-      const { bmdb, used, free, penalised, managed, max, orphan, missing, failed } = figures;
-      const capacity = { bmdb, used, free, penalised, managed, max };
-      for (const [kind, count] of Object.entries(capacity)) {
-        families.capacity.set({ provider, kind }, count);
-      }
-      for (const [kind, count] of Object.entries({ orphan, missing, failed })) {
-        families.discrepancies.set({ provider, kind }, count);
+      for (const kind of CAPACITIES) families.capacity.set({ provider, kind }, figures[kind]);
+      for (const kind of DISCREPANCIES) {
+        families.discrepancies.set({ provider, kind }, figures[kind]);
       }
       families.circuitOpen.set({ provider }, figures.isBreakerOpen ? 1 : 0);
       families.intentsOpen.set({ provider }, figures.intents);
       families.overLimit.set({ provider }, figures.overLimit);
+    },
+    left(provider) {
+      for (const kind of CAPACITIES) families.capacity.remove({ provider, kind });
+      for (const kind of DISCREPANCIES) families.discrepancies.remove({ provider, kind });
+      const { circuitOpen, intentsOpen, overLimit } = families;
+      for (const gauge of [circuitOpen, intentsOpen, overLimit]) gauge.remove({ provider });
     },
     creation: (provider, outcome) => families.outcomes.inc({ provider, outcome }),
     disappeared: (state) => families.disappeared.inc({ state }),

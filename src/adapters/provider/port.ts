@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { ProviderName, Witness } from '../../domain/ids.ts';
 import type {
   Availability,
+  Controller,
   HeldSecret,
   ProviderMachine,
   ProviderStatus,
@@ -11,9 +12,21 @@ import type { HostKeyPolicy } from '../../domain/policy.ts';
 import type { Tags } from '../../domain/provisioning/provider-tags.ts';
 import type { Traits } from '../../domain/traits.ts';
 import type { Surroundings } from '../../settings/secret.ts';
-import type { Clock, Random } from '../clock/port.ts';
-import type { Log } from '../log/port.ts';
-import type { Metrics } from '../metrics/port.ts';
+import type { DriverContext } from './driver-context.ts';
+
+export type { DriverContext, RecordOptions, Records, TurnWait } from './driver-context.ts';
+export type {
+  CommandResult,
+  DriverShell,
+  DriverShellLimits,
+  DriverShellSession,
+  DriverShellTarget,
+  HostKeyRule,
+  SeenHostKey,
+  ShellCommand,
+  ShellFile,
+  ShellOptions,
+} from './driver-shell.ts';
 
 /**
  * A kind of hardware supply: one folder with a `driver.ts`, and one line in `drivers.ts`.
@@ -64,36 +77,9 @@ export interface SettingComplaint {
   readonly isWarning?: boolean;
 }
 
-/** What a driver is given besides its settings. */
-export interface DriverContext {
-  /** Name of the configured provider, for messages. */
-  readonly name: ProviderName;
-  /** `xxxxx-xxxxx-xxxxxxxxxxxxxxx`: marks what is ours, as the value of `SET_ID_TAG`. */
-  readonly instanceSetId: string;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  /** OpenSSH line of the key that new machines let in. May change: it is read when it is needed. */
-  readonly publicKey: string;
-  /** For HTTP. */
-  readonly userAgent: string;
-  /** Live daemons that share the provider's call budget; at least 1. */
-  daemons(): number;
-  /** For a driver with a queue of its own: a request of a call begins to wait, which costs nothing. */
-  waitsForTurn?(): TurnWait;
-}
-
-export interface TurnWait {
-  /** It goes before others: the call gives something back. */
-  readonly urgent: boolean;
-  /** The turn has come. */
-  end(): void;
-}
-
 /**
- * Hardware as one vendor (or one inventory) shows it: what a driver implements. It never writes the
- * BMDB. The core calls it through `FleetProvider`, which adds what all drivers need: limits of rate
+ * Hardware as one vendor (or one inventory) shows it: what a driver implements. Of the BMDB
+ * it has its records and nothing else. The core calls it through `FleetProvider`, which adds what all drivers need: limits of rate
  * and concurrency, deadlines, metrics, tags of ours, and a look at every entry that comes back.
  *
  * Every method rejects with a `ProviderError`; ends when `signal` aborts (kind `aborted`), which at
@@ -135,6 +121,15 @@ export interface Provider {
   ): Promise<OperationRef>;
   /** Resolves once accepted. */
   setPower?(id: string, want: 'on' | 'off', options: CallOptions): Promise<OperationRef>;
+  /**
+   * Restarts what switches the machine (see `DriverMachine.controller`); the machine itself runs on.
+   * Resolves once accepted. The controller answers nothing else, so the core cannot look before: every
+   * driver, whether it `announces` or not, calls `requireOurs` with the machine as far as it knows it
+   * without its controller, and awaits `beforeSending`, just before it sends the request.
+   * @throws {ProviderError} `conflict`: it does not hang, as far as the driver knows, or something is
+   *   being installed behind it.
+   */
+  resetController?(id: string, options: CallOptions): Promise<OperationRef>;
   /**
    * Replaces all tags that begin with `TAG_PREFIX`; leaves every other one as it is.
    * @throws {ProviderError} `not-found`.
@@ -186,6 +181,8 @@ export interface Capabilities {
   readonly reboot: boolean;
   readonly reinstall: boolean;
   readonly power: boolean;
+  /** `resetController` works. When absent: it does not. */
+  readonly resetController?: boolean;
   /** `setTags` works. */
   readonly tags: boolean;
   /** `verifyHostKey` has means of its own. */
@@ -236,7 +233,7 @@ export interface Plan {
 }
 
 /** One machine, or one piece of free capacity; only what differs from the usual must be said. */
-export interface DriverMachine extends Partial<Traits> {
+export interface DriverMachine extends Partial<Traits>, Pick<ProviderMachine, 'leavesAtMs'> {
   /** Opaque and stable: 1–128 printable characters, not `invalid`. Null only for free capacity. */
   readonly id: string | null;
   /** What names the slot, where that is not the id. Free capacity must have it or an id. */
@@ -254,6 +251,8 @@ export interface DriverMachine extends Partial<Traits> {
   /** `Unknown` for a machine in use when absent. */
   readonly status?: ProviderStatus | null;
   readonly power?: 'on' | 'off' | 'unknown';
+  /** Where `resetController` works: what it is about, and whether it is needed. */
+  readonly controller?: Controller;
   readonly tags?: Tags;
   /** SSH host key that the inventory knows, base64 of the wire form. */
   readonly hostKey?: string;
@@ -353,6 +352,7 @@ export interface FleetProvider {
   rebootMachine(id: string, mode: 'graceful' | 'force', options: FleetCall): Promise<OperationRef>;
   reinstallMachine(id: string, options: FleetCall): Promise<OperationRef>;
   setPower(id: string, want: 'on' | 'off', options: FleetCall): Promise<OperationRef>;
+  resetController(id: string, options: FleetCall): Promise<OperationRef>;
   /** Adds to (or changes) the tags of ours on a machine that is ours. */
   setTags(id: string, tags: Tags, options: FleetCall): Promise<void>;
   /** Makes an untagged machine ours, for good. @throws {ProviderError} `conflict`: it is another's. */

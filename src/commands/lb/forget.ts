@@ -1,14 +1,13 @@
-import { balancerJob } from '../../actors/balancing/deps.ts';
+import { poolJob } from '../../actors/balancing/deps.ts';
+import type { PoolForgetter } from '../../adapters/bmdb/balancing-port.ts';
 import type { BmdbSession } from '../../adapters/bmdb/port.ts';
-import type { MemberSummary, PoolSummary } from '../../console/port.ts';
 import { mayServe } from '../../domain/balancing/members.ts';
 import { UsageError } from '../../domain/errors.ts';
 import { readFleet, requireWhoAndWhy, type Means, type Told } from '../machine/command.ts';
 import { noteLines, paragraph } from '../machine/layout.ts';
 import { jsonLine } from '../text-table.ts';
-import { isConfigured } from './observed.ts';
-import { summariesOf } from './status.ts';
-import { placesNamed } from './verbs.ts';
+import { summariesOf } from './live.ts';
+import { placesNamed, type Pool } from './pools.ts';
 
 export interface ForgetOptions {
   readonly pool: string;
@@ -37,13 +36,13 @@ const REFUSED = 1;
 /**
  * `shepherd lb forget`: removes what is recorded of a pool that no daemon tends any more, so that
  * nothing waits for it. No balancer is asked for anything.
- * @throws {UsageError} nothing is recorded of it, or it is in this configuration: nothing was done.
+ * @throws {NotFound} nothing is recorded of it. @throws {UsageError} it is in this configuration.
  */
 export async function forgetPool(options: ForgetOptions, means: Means): Promise<Told> {
   requireWhoAndWhy(options);
   const { pool, balancer: at, json, yes } = options;
   const places = placesNamed(options, summariesOf(await readFleet(means), means));
-  const ours = places.filter((place) => isConfigured(place, means));
+  const ours = places.filter(({ isConfigured }) => isConfigured);
   if (ours.length > 0) {
     const names = ours.map(({ balancer }) => balancer).join(', ');
     throw new UsageError(
@@ -75,9 +74,8 @@ const inWords = ({ balancer, serving, refusal }: Forgotten, isDone: boolean): st
     ? `at ${balancer}, with ${serving} members that may serve${isDone ? ': forgotten' : ''}`
     : `at ${balancer}: NOT FORGOTTEN: ${refusal}`;
 
-const servingAt = ({ members }: { readonly members: readonly MemberSummary[] }): number =>
-  members.filter(mayServe).length;
-const wouldForget = (place: PoolSummary): Forgotten => ({
+const servingAt = ({ members }: Pool): number => members.filter(mayServe).length;
+const wouldForget = (place: Pool): Forgotten => ({
   balancer: place.balancer,
   serving: servingAt(place),
   refusal: null,
@@ -85,7 +83,7 @@ const wouldForget = (place: PoolSummary): Forgotten => ({
 
 async function forgetAll(
   { pool, by, reason }: ForgetOptions,
-  places: readonly PoolSummary[],
+  places: readonly Pool[],
   { bmdb }: Means,
 ): Promise<readonly Forgotten[]> {
   const session = await bmdb.openSession({
@@ -95,26 +93,33 @@ async function forgetAll(
   });
   try {
     const told: Forgotten[] = [];
-    for (const place of places) told.push(await forgetOne(session, place));
+    for (const place of places) told.push(await forgetOne(session, place, { by, reason }));
     return told;
   } finally {
     await session.close();
   }
 }
 
-/** Under the lease of the balancer's job, so that no daemon tends the pool meanwhile. */
-async function forgetOne(session: BmdbSession, place: PoolSummary): Promise<Forgotten> {
+/**
+ * Under the lease of tending the pool there: a daemon that has the pool in its configuration has that,
+ * and does not begin meanwhile. Daemons that tend other pools at the balancer know nothing of this one.
+ */
+async function forgetOne(
+  session: BmdbSession,
+  place: Pool,
+  who: PoolForgetter,
+): Promise<Forgotten> {
   const { pool, balancer } = place;
-  const lease = await session.lease(balancerJob(balancer));
-  if (lease === null) return { ...wouldForget(place), refusal: heldText(balancer) };
+  const lease = await session.lease(poolJob(place));
+  if (lease === null) return { ...wouldForget(place), refusal: heldText(pool, balancer) };
   try {
-    await session.balancing.forget(lease, { pool, balancer });
+    await session.balancing.forget(lease, { pool, balancer }, who);
   } finally {
     await lease.release();
   }
   return wouldForget(place);
 }
 
-const heldText = (balancer: string): string =>
-  `a daemon writes to ${balancer} now, and may tend the pool. If its configuration has the pool, ` +
-  'tear it down instead; if not, stop the daemons for the moment';
+const heldText = (pool: string, balancer: string): string =>
+  `a daemon tends it there now, since its configuration has it: have it torn down instead ` +
+  `("shepherd lb teardown ${pool} --balancer ${balancer}"), or start that daemon anew without it`;

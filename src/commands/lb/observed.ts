@@ -2,13 +2,11 @@ import type { LoadBalancer } from '../../adapters/balancer/port.ts';
 import { BALANCER_DRIVERS } from '../../adapters/balancer/drivers.ts';
 import { silentLog } from '../../adapters/log/port.ts';
 import { silentMetrics } from '../../adapters/metrics/port.ts';
-import { poolsOf } from '../../config.ts';
 import { openBalancer } from '../../daemon/balancers.ts';
 import type { Observed } from '../../domain/balancing/objects.ts';
 import type { Pool } from '../../domain/balancing/pools.ts';
-import { explain, FleetError, UsageError } from '../../domain/errors.ts';
+import { explain, FleetError } from '../../domain/errors.ts';
 import type { Means } from '../machine/command.ts';
-import { printable } from '../text-table.ts';
 
 /** A configured pool at one of its balancers, and what is there of it, or why that cannot be read. */
 export interface PoolThere {
@@ -18,31 +16,6 @@ export interface PoolThere {
   readonly observed: readonly Observed[] | null;
   readonly failure: string | null;
 }
-
-/**
- * The configured pools, or the one of this name.
- * @throws {UsageError} there is none.
- */
-export function poolsNamed({ config }: Pick<Means, 'config'>, wanted?: string): readonly Pool[] {
-  const pools = poolsOf(config);
-  if (wanted === undefined || pools.some(({ pool }) => pool === wanted)) {
-    return pools.filter(({ pool }) => wanted === undefined || pool === wanted);
-  }
-  throw noSuchPool(
-    wanted,
-    pools.map(({ pool }) => pool),
-  );
-}
-
-export const noSuchPool = (wanted: string, known: readonly string[]): UsageError =>
-  new UsageError(`no pool is named ${printable(wanted)}; there is ${known.join(', ') || 'none'}`);
-
-/** Whether the pool is at this balancer as this configuration has it. */
-export const isConfigured = (
-  { pool, balancer }: { readonly pool: string; readonly balancer: string },
-  { config }: Pick<Means, 'config'>,
-): boolean =>
-  poolsOf(config).some((each) => each.pool === pool && each.balancers.includes(balancer));
 
 /** What is needed to look at balancers. */
 export interface Looking {

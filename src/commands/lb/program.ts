@@ -1,63 +1,262 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { PoolVerb } from '../../domain/machine.ts';
+import { UsageError } from '../../domain/errors.ts';
+import type { PoolVerb } from '../../domain/verbs.ts';
 import { parseDuration } from '../../settings/duration.ts';
-import {
-  askOptionsOf,
-  asking,
-  because,
-  reading,
-  selecting,
-  selectorOf,
-  tell,
-  type AskFlags,
-  type ReadFlags,
-  type VerbFlags,
-} from '../machine/flags.ts';
-import { untilMsOf, whenOf, type When } from '../machine/options.ts';
-import type { Wish } from '../machine/verbs.ts';
+import { configured } from '../config-option.ts';
+import type { Means, Told } from '../machine/command.ts';
+import { untilMsOf, WHEN_HELP, whenOf, type When } from '../machine/options.ts';
 import type { ReportFormat } from '../provider-test.ts';
+import { asking, selecting, type AskFlags, type VerbFlags } from '../remote/ask-flags.ts';
+import {
+  accountName,
+  byFlags,
+  formatOf,
+  remote,
+  type CommonFlags,
+  type Through,
+} from '../remote/flags.ts';
+import type { Verb } from '../remote/verbs.ts';
+import type { LetGo } from './let-go.ts';
 
-/** Adds `lb` and its commands; answers it, so that others can be added. */
-export function addBalancerCommands(cli: Command, version: string): Command {
+/** What a command is added with. */
+interface Adding {
+  readonly lb: Command;
+  readonly version: string;
+  readonly through: Through;
+}
+
+/** Adds `lb` and its commands. */
+export function addBalancerCommands(
+  cli: Command,
+  version: string,
+  through: Through = byFlags,
+): void {
   const lb = cli
     .command('lb')
     .description('pools at load balancers: look, drain, pause, tear down');
-  reading(lb.command('status [pool]'))
-    .description('how pools stand at their balancers, and their members')
-    .option('--live', 'ask the balancers, too', false)
-    .action(async (pool: string | undefined, flags: ReadFlags & { readonly live: boolean }) => {
-      const { poolStatus } = await import('./status.ts');
-      const { live, json } = flags;
-      await tell(flags, (means) => poolStatus({ pool, live, json, version }, means));
-    });
-  reading(lb.command('plan [pool]'))
-    .description('what a daemon would do next at the balancers and why; changes nothing')
-    .action(async (pool: string | undefined, flags: ReadFlags) => {
-      const { poolPlan } = await import('./plan.ts');
-      await tell(flags, (means) => poolPlan({ pool, json: flags.json, version }, means));
-    });
-  addDrain(lb);
-  addPoolVerb(lb, 'pause', 'pause-pool', 'change nothing at the balancers, until it is resumed');
-  addPoolVerb(lb, 'resume', 'resume-pool', 'end a pause, or a tear-down');
-  addPoolVerb(lb, 'thaw', 'thaw-pool', 'accept what the panic guard froze, and go on');
-  addPoolVerb(lb, 'teardown', 'teardown-pool', 'remove all of it from the balancers');
+  const adding = { lb, version, through };
+  addReading(adding);
+  addDrain(adding);
+  addPoolVerb(
+    adding,
+    'pause',
+    'pause-pool',
+    'change nothing at the balancers, until it is resumed',
+  );
+  addPoolVerb(adding, 'resume', 'resume-pool', 'end a pause, or a tear-down');
+  addPoolVerb(adding, 'thaw', 'thaw-pool', 'accept what the panic guard froze, and go on');
+  addPoolVerb(adding, 'teardown', 'teardown-pool', 'remove all of it from the balancers');
   addForget(lb);
   addTest(lb, version);
-  return lb;
+}
+
+function addReading({ lb, version, through }: Adding): void {
+  remote(lb.command('status [pool]'))
+    .description('how pools stand at their balancers, and their members')
+    .option('--live', 'with --config: ask the balancers, too, from here', false)
+    .action(async (pool: string | undefined, flags: CommonFlags & { readonly live: boolean }) => {
+      if (!flags.live) {
+        const { poolStatus } = await import('./status.ts');
+        return through(flags, (session) => poolStatus(pool, session));
+      }
+      const { pastConsole } = await import('../remote/open-door.ts');
+      const file = pastConsole(flags);
+      if (file === null) throw new UsageError('--live asks balancers from here: give --config');
+      const { poolStatusLive } = await import('./live.ts');
+      const options = { pool, format: formatOf(flags), version };
+      return asDoor(flags, file, (means) => poolStatusLive(options, means));
+    });
+  remote(lb.command('plan [pool]'))
+    .description('what a daemon would do next at the balancers and why; changes nothing')
+    .addHelpText('after', PLAN_HELP)
+    .action(async (pool: string | undefined, flags: CommonFlags) => {
+      const { pastConsole } = await import('../remote/open-door.ts');
+      const file = pastConsole(flags);
+      if (file === null) {
+        const { showPoolPlan } = await import('../remote/plan.ts');
+        return through(flags, (session) => showPoolPlan(pool, session));
+      }
+      const { poolPlan } = await import('./plan.ts');
+      const options = { pool, format: formatOf(flags), version };
+      return asDoor(flags, file, (means) => poolPlan(options, means));
+    });
+}
+
+const PLAN_HELP = `
+The console tells what its daemon knows; with --config the balancers are asked from here.`;
+
+/** As {@link fromHere}, where a console is the usual way. */
+async function asDoor(flags: CommonFlags, file: string, task: (means: Means) => Promise<Told>) {
+  const { reporting } = await import('../remote/session.ts');
+  const { pastText } = await import('../remote/open-door.ts');
+  await reporting(flags, () => {
+    process.stderr.write(`shepherd: ${pastText(file)}\n`);
+    return fromHere({ ...flags, file }, task);
+  });
+}
+
+/** Runs a command that reaches database and balancers by the configuration, and says what it says. */
+async function fromHere(
+  { file, databaseUrl: url }: { readonly file: string; readonly databaseUrl?: string | undefined },
+  task: (means: Means) => Promise<Told>,
+): Promise<void> {
+  const { withMeans } = await import('../machine/command.ts');
+  const { sayPaged } = await import('../pager.ts');
+  const stopping = new AbortController();
+  // The first interrupt ends the waiting; the second one ends the process.
+  process.once('SIGINT', () => stopping.abort());
+  const { text, exitCode } = await withMeans({ file, url, signal: stopping.signal }, task);
+  await sayPaged(`${text}\n`);
+  process.exitCode = exitCode;
+}
+
+interface DrainFlags extends VerbFlags {
+  readonly force: boolean;
+  readonly for?: When;
+}
+
+const DRAIN_HELP = `
+A drained machine gets no new connections from any balancer; those that it has may end, for as long
+as the grace time of its pools. It stays out of them until "undrain", or until --for is over. It is a
+hold no-serve, and nothing else is forbidden by it.
+
+"drain" waits until all pools of the machines let them go, "undrain" until they serve there again, and
+both tell each pool and balancer with its state, connections, and what is the matter. With --wait 0s
+it is only asked for. When the time is over nothing is taken back: exit code 3.`;
+
+const DRAIN_WAIT = { text: '10m', ms: 600_000 } as const;
+
+function addDrain({ lb, through }: Adding): void {
+  addHold(
+    through,
+    lb
+      .command('drain [machines...]')
+      .description('take machines out of their pools, with patience')
+      .option('--force', 'though fewer members stay active than a pool is to have', false)
+      .option('--for <when>', `ends by itself: ${WHEN_HELP}`, whenOf),
+    'drained',
+    ({ force, for: when }, nowMs) => ({
+      ...{ verb: 'hold', kind: 'no-serve' },
+      untilMs: untilMsOf(when, nowMs),
+      ...(force && { force }),
+    }),
+  );
+  addHold(
+    through,
+    lb.command('undrain [machines...]').description('let machines into their pools again'),
+    'active',
+    () => ({ verb: 'unhold', kind: 'no-serve' }),
+  );
+}
+
+function addHold(
+  through: Through,
+  command: Command,
+  wanted: LetGo,
+  verbOf: (flags: DrainFlags, nowMs: number) => Verb,
+): void {
+  selecting(command, DRAIN_WAIT.text)
+    .addHelpText('after', DRAIN_HELP)
+    .action(async (names: readonly string[], flags: DrainFlags) => {
+      const { momentOf, runVerb } = await import('../remote/verbs.ts');
+      const { untilLetGo } = await import('./let-go.ts');
+      const { for: when } = flags;
+      const manner = {
+        waitMs: DRAIN_WAIT.ms,
+        isDestroying: false,
+        isUntilRelative: when !== undefined && 'forMs' in when,
+      };
+      const [name, which] = whichOf(names, flags);
+      await through(flags, async (session) => {
+        const nowMs = when === undefined ? 0 : await momentOf(session.client);
+        const asked = { ...flags, ...which, ...manner, follow: untilLetGo(wanted, session) };
+        return runVerb(name, verbOf(flags, nowMs), asked, session);
+      });
+    });
+}
+
+/** One that is named alone; or several, which who names each of them has counted. */
+function whichOf([name, ...others]: readonly string[], { slots, expectCount }: DrainFlags) {
+  if (name === undefined || others.length === 0) return [name, {}] as const;
+  const all = [name, ...others, ...(slots ?? [])];
+  return [undefined, { slots: all, expectCount: expectCount ?? all.length }] as const;
+}
+
+interface PoolFlags extends AskFlags {
+  readonly balancer?: string;
+  readonly yes?: boolean;
+}
+
+const POOL_HELP = `
+Exit codes: 0 done; 1 refused; 2 wrong usage, nothing was done; 3 filed, but not done within --wait;
+4 not signed in or not allowed; 5 no console answers.`;
+
+function addPoolVerb(
+  { lb, through }: Adding,
+  name: string,
+  verb: PoolVerb,
+  description: string,
+): void {
+  const isTeardown = verb === 'teardown-pool';
+  const command = asking(lb.command(`${name} <pool>`), isTeardown ? '2m' : '30s')
+    .description(description)
+    .option('--balancer <name>', 'only at this one');
+  if (isTeardown) command.option('--yes', 'do it, and do not only tell', false);
+  command
+    .addHelpText('after', POOL_HELP)
+    .action(async (pool: string, { yes = false, ...flags }: PoolFlags) => {
+      const { runPoolVerb } = await import('./verbs.ts');
+      await through(flags, (session) => runPoolVerb(verb, pool, { ...flags, yes }, session));
+    });
+}
+
+const FORGET_HELP = `
+For a pool, or a balancer of it, that no configuration has any more: what is recorded of its members
+would keep orders for these machines waiting for ever. Refused while a daemon tends the pool there; one
+that tends other pools at that balancer is no obstacle. What is at the balancer is not touched. A daemon
+of an earlier version is not noticed: end those first. The history of each machine that was a member tells of it.
+
+Exit codes: 0 done, or told without --yes; 1 refused; 2 wrong usage, nothing was done.`;
+
+interface ForgetFlags {
+  readonly config: string;
+  readonly databaseUrl?: string;
+  readonly json: boolean;
+  readonly by: string;
+  readonly reason: string;
+  readonly balancer?: string;
+  readonly yes: boolean;
+}
+
+function addForget(lb: Command): void {
+  configured(lb.command('forget <pool>'))
+    .description('remove what is recorded of a pool that no configuration has')
+    .option('--database-url <url>', 'for another role; as database.url')
+    .requiredOption('--reason <text>', 'why, for the history')
+    .option('--by <name>', 'who asks', accountName())
+    .option('--balancer <name>', 'only at this one')
+    .option('--yes', 'do it, and do not only tell', false)
+    .option('--json', 'print one line of JSON', false)
+    .addHelpText('after', FORGET_HELP)
+    .action(async (pool: string, { config: file, databaseUrl, ...flags }: ForgetFlags) => {
+      const { forgetPool } = await import('./forget.ts');
+      await fromHere({ file, databaseUrl }, (means) => forgetPool({ ...flags, pool }, means));
+    });
 }
 
 interface TestFlags {
   readonly config: string;
   readonly address: string;
-  readonly port: number;
+  readonly port?: number;
   readonly only: readonly string[];
   readonly timeout: number;
   readonly format: ReportFormat;
 }
 
 const TEST_HELP = `
-It makes a pool of its own at the balancer, looks at it, changes it and removes it, whatever happens.
-Nothing of other pools is touched. Clients are taken in at --address and --port, which nobody else may
+It makes a pool of its own at the balancer, looks at it, changes it and removes it, whatever happens:
+a first Ctrl-C ends the steps and removes what they made, a second one ends at once and says what may be
+left. All names end in ".own-<8 digits>.test". Nothing of other pools is touched. Clients are taken in at --address and --port, which nobody else may
 use; no connection goes anywhere, since its only machine is at an address for documentation.
 
 Exit codes: 0 passed; 1 failed; 2 wrong usage or configuration; 3 passed, but something was left
@@ -68,7 +267,7 @@ function addTest(lb: Command, version: string): void {
     .description('put a driver to the test; <driver> may be the name of a configured balancer')
     .requiredOption('--config <file>', 'configuration; only its balancers are read')
     .option('--address <ip>', 'where the test takes clients in', '127.0.0.1')
-    .option('--port <port>', 'and its port', portOf, 42_037)
+    .option('--port <port>', 'and its port (default: one that is free on this machine)', portOf)
     .option('--only <ids>', 'only these steps, and what they build on; commas between', wordsOf, [])
     .addOption(
       new Option('--timeout <duration>', 'of all steps together')
@@ -102,101 +301,3 @@ const wordsOf = (text: string, before: readonly string[]): string[] => [
   ...before,
   ...text.split(',').map((word) => word.trim()),
 ];
-
-interface DrainFlags extends VerbFlags {
-  readonly force: boolean;
-  readonly for?: When;
-}
-
-const DRAIN_HELP = `
-A drained machine gets no new connections from any balancer; those that it has may end, for as long
-as the grace time of its pools. It stays out of them until "undrain", or until --for is over. It is a
-hold no-serve, and nothing else is forbidden by it. "shepherd lb status" tells how far it is.`;
-
-function addDrain(lb: Command): void {
-  addHold(
-    lb
-      .command('drain [machines...]')
-      .description('take machines out of their pools, with patience')
-      .option('--force', 'though fewer members stay active than a pool is to have', false)
-      .option('--for <duration>', 'ends by itself: after 2h, or at 2025-12-01T10:00:00Z', whenOf),
-    ({ force, for: when }, nowMs) => ({
-      verb: 'hold',
-      kind: 'no-serve',
-      untilMs: untilMsOf(when, nowMs),
-      ...(force && { force }),
-    }),
-  );
-  addHold(
-    lb.command('undrain [machines...]').description('let machines into their pools again'),
-    () => ({ verb: 'unhold', kind: 'no-serve' }),
-  );
-}
-
-function addHold(command: Command, wishOf: (flags: DrainFlags, nowMs: number) => Wish): void {
-  selecting(command, '30s')
-    .addHelpText('after', DRAIN_HELP)
-    .action(async (names: readonly string[], flags: DrainFlags) => {
-      const { runVerb } = await import('../machine/verb.ts');
-      const [name, ...others] = names;
-      const selector =
-        others.length === 0
-          ? selectorOf(name, flags)
-          : { ...selectorOf(undefined, flags), slots: [...names, ...(flags.slots ?? [])] };
-      const options = {
-        ...askOptionsOf(flags),
-        selector,
-        // Who names each of them has counted them.
-        expectCount: others.length === 0 ? flags.expectCount : (flags.expectCount ?? names.length),
-        dryRun: flags.dryRun,
-        yes: false,
-        wish: (nowMs: number) => wishOf(flags, nowMs),
-      };
-      await tell(flags, (means) => runVerb(options, means));
-    });
-}
-
-interface PoolFlags extends AskFlags {
-  readonly balancer?: string;
-  readonly yes?: boolean;
-}
-
-const POOL_HELP = `
-Exit codes: 0 done; 1 refused; 2 wrong usage, nothing was done; 3 filed, but not done within --wait.`;
-
-function addPoolVerb(lb: Command, name: string, verb: PoolVerb, description: string): void {
-  const isTeardown = verb === 'teardown-pool';
-  const command = asking(lb.command(`${name} <pool>`), isTeardown ? '2m' : '30s')
-    .description(description)
-    .option('--balancer <name>', 'only at this one');
-  if (isTeardown) command.option('--yes', 'do it, and do not only tell', false);
-  command
-    .addHelpText('after', POOL_HELP)
-    .action(async (pool: string, { balancer, yes = false, ...flags }: PoolFlags) => {
-      const { runPoolVerb } = await import('./verbs.ts');
-      const options = { ...askOptionsOf(flags), verb, pool, balancer, yes };
-      await tell(flags, (means) => runPoolVerb(options, means));
-    });
-}
-
-const FORGET_HELP = `
-For a pool, or a balancer of it, that no configuration has any more: what is recorded of its members
-would keep orders for these machines waiting for ever. Refused while a daemon writes to that balancer.
-What is at the balancer is not touched.
-
-Exit codes: 0 done, or told without --yes; 1 refused; 2 wrong usage, nothing was done.`;
-
-type ForgetFlags = ReadFlags & PoolFlags;
-
-function addForget(lb: Command): void {
-  because(reading(lb.command('forget <pool>')))
-    .description('remove what is recorded of a pool that no configuration has')
-    .option('--balancer <name>', 'only at this one')
-    .option('--yes', 'do it, and do not only tell', false)
-    .addHelpText('after', FORGET_HELP)
-    .action(async (pool: string, { yes = false, ...flags }: ForgetFlags) => {
-      const { forgetPool } = await import('./forget.ts');
-      const { balancer, by, reason, json } = flags;
-      await tell(flags, (means) => forgetPool({ pool, balancer, by, reason, yes, json }, means));
-    });
-}

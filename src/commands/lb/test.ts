@@ -20,6 +20,7 @@ import { chooseBalancerSteps, runBalancerConformance } from '../../conformance/b
 import { openBalancer } from '../../daemon/balancers.ts';
 import { canonicalAddress } from '../../domain/balancing/addresses.ts';
 import { UsageError } from '../../domain/errors.ts';
+import { takeFreePort } from '../../simulator/hosts/free-port.ts';
 import type { ReportFormat } from '../provider-test.ts';
 import { watchForEnd } from '../signals.ts';
 
@@ -29,7 +30,8 @@ export interface BalancerTestOptions {
   readonly configFile: string;
   /** Where the test's pool takes clients in. */
   readonly address: string;
-  readonly port: number;
+  /** One that nobody listens on here, and that the system gives to nobody, when absent. */
+  readonly port?: number | undefined;
   readonly only: readonly string[];
   /** Of all steps together, and then of the removal. */
   readonly timeoutMs: number;
@@ -80,21 +82,28 @@ export async function balancerTest(
   const isText = options.format === 'text';
   if (isText) write(balancerHeading(name, settings.driver, owner.suffix));
   const stopping = new AbortController();
+  let left: readonly string[] = [];
   const release = around.signal
     ? () => undefined
     : watchForEnd(clock, {
-        stop: () => stopping.abort(),
-        abandon: () => void process.stderr.write(`shepherd: ${owner.suffix} may be left\n`),
+        stop() {
+          stopping.abort();
+          process.stderr.write(
+            'shepherd: what the test made is removed; once more ends it at once\n',
+          );
+        },
+        abandon: () => void process.stderr.write(abandoned(name, owner.suffix, left)),
       });
   try {
     const report = await runBalancerConformance(
       {
         ...{ balancer, owner, stranger, clock, readyMs: READY_MS },
-        bind: { address, number: options.port },
+        bind: { address, number: options.port ?? (await takeFreePort(new Set())) },
       },
       {
         ...{ name, driver: settings.driver, steps, timeoutMs: options.timeoutMs },
         signal: around.signal ?? stopping.signal,
+        onLeft: (names) => (left = names),
         ...(isText && { onResult: (result) => write(balancerStepLine(result)) }),
       },
     );
@@ -107,6 +116,13 @@ export async function balancerTest(
     release();
   }
 }
+
+const abandoned = (balancer: string, suffix: string, left: readonly string[]): string =>
+  [
+    `shepherd: this may be left at ${balancer}; remove it by hand, by its name: …${suffix}`,
+    ...left.map((each) => `  ${each}`),
+    '',
+  ].join('\n');
 
 const REPORTS = { text: balancerSummary, json: balancerJson, junit: balancerJunit } as const;
 
@@ -130,10 +146,12 @@ function settingsOf(
   const byDriver = entries.filter(([, { driver }]) => driver === wanted);
   const found = byName ?? (byDriver.length === 1 ? byDriver[0] : undefined);
   if (found) return found;
-  const known = entries.map(([name]) => name).join(', ') || 'none';
-  throw new UsageError(
-    `no balancer, and not just one driver, is named ${wanted}; there is ${known}`,
-  );
+  const known = entries.map(([name, { driver }]) => `${name} (${driver})`).join(', ') || 'none';
+  const what =
+    byDriver.length > 1
+      ? `${byDriver.length} balancers have the driver ${wanted}: name one of them`
+      : `no balancer in ${configFile} is named ${wanted}, or has that driver`;
+  throw new UsageError(`${what}; configured: ${known}`);
 }
 
 function textOf(file: string): string {

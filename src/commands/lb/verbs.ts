@@ -1,25 +1,21 @@
-import { sleep } from '../../adapters/clock/port.ts';
-import type { MemberSummary, PoolSummary } from '../../console/port.ts';
-import type { PoolVerb } from '../../domain/machine.ts';
-import { answersText } from '../machine/answers-text.ts';
-import { askAll, exitCodeOf, type Answer } from '../machine/ask.ts';
-import {
-  readFleet,
-  requireWhoAndWhy,
-  type AskOptions,
-  type Means,
-  type Told,
-} from '../machine/command.ts';
+import { GONE } from '../../domain/balancing/pool-row.ts';
+import type { PoolVerb } from '../../domain/verbs.ts';
 import { paragraph } from '../machine/layout.ts';
-import { whyOpen } from '../machine/why-open.ts';
-import { jsonLine, printable } from '../text-table.ts';
-import { UsageError } from '../../domain/errors.ts';
-import { noSuchPool } from './observed.ts';
-import { summariesOf } from './status.ts';
+import { EXIT_NOT_SETTLED } from '../remote/failures.ts';
+import { file, requireReason, type AskFlags, type Follow } from '../remote/filing.ts';
+import { documentText, isData } from '../remote/output.ts';
+import { ok, type Session, type Told } from '../remote/session.ts';
+import {
+  placesNamed,
+  readPools,
+  restAfterLook,
+  seePools,
+  type Member,
+  type Pool,
+  type PoolNamed,
+} from './pools.ts';
 
-export interface PoolVerbOptions extends AskOptions {
-  readonly verb: PoolVerb;
-  readonly pool: string;
+export interface PoolVerbFlags extends AskFlags {
   /** Only at this one; at all that the pool has when absent. */
   readonly balancer?: string | undefined;
   /** Agrees to what takes a service away; otherwise it is only told. */
@@ -29,131 +25,103 @@ export interface PoolVerbOptions extends AskOptions {
 const WAIT_MS = 30_000;
 /** All is to be removed, and that is waited for. */
 const TEARDOWN_WAIT_MS = 120_000;
-const LOOK_MS = 1_000;
-
 /**
  * `shepherd lb pause|resume|thaw|teardown POOL`: files a request, which the daemon that tends the
  * balancer carries out, and waits for it; of a tear-down also until all of it is gone.
- * @throws {UsageError} there is no such pool, or it is not at that balancer: nothing was done.
+ * @throws {NotFound} there is no such pool. @throws {UsageError} it is not at that balancer.
  */
-export async function runPoolVerb(options: PoolVerbOptions, means: Means): Promise<Told> {
-  requireWhoAndWhy(options);
-  const { verb, pool, balancer, by, reason, validForMs, json, yes } = options;
-  const places = placesNamed(options, summariesOf(await readFleet(means), means));
+export async function runPoolVerb(
+  verb: PoolVerb,
+  pool: string,
+  flags: PoolVerbFlags,
+  session: Session,
+): Promise<Told> {
+  requireReason(flags);
+  const { balancer, yes } = flags;
+  const meant = { pool, balancer };
+  const places = placesNamed(meant, (await readPools(session.client)).pools);
   const isTeardown = verb === 'teardown-pool';
-  if (isTeardown && !yes) return wouldTearDown(options, places, means);
-  const key = options.key ?? means.random.uuid();
-  const waitMs = options.waitMs ?? (isTeardown ? TEARDOWN_WAIT_MS : WAIT_MS);
-  const endMs = means.clock.monotonic() + waitMs;
-  const request = {
-    key,
-    by,
-    reason,
-    what: { verb, pool, balancer: balancer ?? null },
-    ...(validForMs !== undefined && { validForMs }),
-  };
-  const of = balancer === undefined ? pool : `${pool} at ${balancer}`;
-  const answers = await askAll([{ of, machineId: null, request }], { ...means, waitMs });
-  const asked = exitCodeOf(answers, waitMs > 0);
-  const isDone = answers.every(({ state }) => state === 'done');
-  const left = isTeardown && isDone && waitMs > 0 ? await leftOf(options, endMs, means) : null;
-  const exitCode = left !== null && left.length > 0 ? OPEN : asked;
-  if (json) {
-    const requests = answers.map(({ of: _, machineId: __, ...rest }: Answer) => rest);
-    const rest = left === null ? {} : { left };
-    const about = { pool, balancer: balancer ?? null };
-    return { text: jsonLine({ verb, ...about, key, dryRun: false, requests, ...rest }), exitCode };
-  }
-  const isOpen = answers.some(({ state }) => state === 'open');
-  const why = [
-    ...(isOpen ? await whyOpen({ isOrder: false, waited: waitMs > 0 }, means) : []),
-    ...(left === null ? [] : leftText(left)),
-  ];
-  return { text: answersText({ verb, key, answers, why, width: means.width }), exitCode };
+  if (isTeardown && !yes) return wouldTearDown(meant, places, session);
+  const waitMs = flags.wait ?? (isTeardown ? TEARDOWN_WAIT_MS : WAIT_MS);
+  const follow = isTeardown && { follow: untilGone(meant, session) };
+  const body = { verb, pool, ...(balancer !== undefined && { balancer }) };
+  return file(body, { ...flags, waitMs, ...follow }, session);
 }
 
-/** Filed, but not all of it is done. */
-const OPEN = 3;
-
-/**
- * Where it is meant: at all balancers of which something is configured or recorded, or at one.
- * @throws {UsageError} there is no such pool, or it is not at that balancer.
- */
-export function placesNamed(
-  { pool, balancer }: Pick<PoolVerbOptions, 'pool' | 'balancer'>,
-  all: readonly PoolSummary[],
-): readonly PoolSummary[] {
-  const own = all.filter((each) => each.pool === pool);
-  if (own.length === 0) throw noSuchPool(pool, [...new Set(all.map((each) => each.pool))]);
-  const places = own.filter((each) => balancer === undefined || each.balancer === balancer);
-  if (places.length > 0) return places;
-  const known = own.map((each) => each.balancer).join(', ');
-  throw new UsageError(`pool ${pool} is not at ${printable(balancer ?? '')}, but at ${known}`);
-}
-
-function wouldTearDown(
-  { verb, pool, json }: PoolVerbOptions,
-  places: readonly PoolSummary[],
-  { width }: Means,
-): Told {
+async function wouldTearDown(
+  { pool }: PoolNamed,
+  places: readonly Pool[],
+  { format, width }: Session,
+): Promise<Told> {
   const at = places.map(({ balancer, members }) => ({ balancer, members: members.length }));
-  if (json) return { text: jsonLine({ verb, pool, key: null, dryRun: true, at }), exitCode: 0 };
+  if (isData(format)) {
+    return ok(await documentText({ dryRun: true, verb: 'teardown-pool', pool, at }, format));
+  }
+  if (format === 'name') return ok(pool);
   const head = `all of pool ${pool} would be removed; nobody finds it any more at:`;
   const lines = at.map(({ balancer, members }) => `    ${balancer}, with ${members} members`);
-  const tail = 'nothing was done; confirm with --yes';
-  return { text: [paragraph(head, width), ...lines, tail].join('\n'), exitCode: 0 };
-}
-
-/** What is there of it still, once it is gone or the time is over. */
-async function leftOf(
-  options: PoolVerbOptions,
-  endMs: number,
-  means: Means,
-): Promise<readonly Left[]> {
-  const { clock, signal } = means;
-  for (;;) {
-    const left = summariesOf(await readFleet(means), means)
-      .filter(({ pool, balancer }) => isMeant(options, pool, balancer))
-      .filter((place) => !isGone(place))
-      .map(({ balancer, state, reason, members }) => ({
-        ...{ balancer, state, reason },
-        members: members.filter(isThere).length,
-      }));
-    if (left.length === 0 || clock.monotonic() >= endMs || signal.aborted) return left;
-    await sleep(clock, LOOK_MS, signal).catch(() => undefined);
-  }
+  return ok([paragraph(head, width), ...lines, 'nothing was done; confirm with --yes'].join('\n'));
 }
 
 interface Left {
   readonly balancer: string;
   readonly state: string | null;
   readonly reason: string | null;
+  readonly isTended: boolean;
+  readonly pausedBy: string | null;
   readonly members: number;
 }
 
-const isMeant = (
-  options: Pick<PoolVerbOptions, 'pool' | 'balancer'>,
-  pool: string,
-  balancer: string,
-): boolean =>
-  pool === options.pool && (options.balancer === undefined || balancer === options.balancer);
+/** Waits until nothing is there of it, and tells what is when the time is over. */
+const untilGone =
+  (meant: PoolNamed, session: Session): Follow =>
+  async (_, endMs) => {
+    const { monotonic, signal } = session;
+    let left: readonly Left[] | null = null;
+    for (;;) {
+      const beganMs = monotonic();
+      const pools = await seePools(session);
+      left = pools ? leftOf(meant, pools) : left;
+      if (left?.length === 0 || monotonic() >= endMs || signal.aborted) {
+        const exitCode = left?.length === 0 ? 0 : EXIT_NOT_SETTLED;
+        return { exitCode, lines: left ? leftText(left) : [], json: { left } };
+      }
+      await restAfterLook(session, beganMs);
+    }
+  };
 
-const isThere = ({ state }: Pick<MemberSummary, 'state'>): boolean => state !== 'drained';
+const leftOf = ({ pool, balancer }: PoolNamed, all: readonly Pool[]): readonly Left[] =>
+  all
+    .filter((each) => each.pool === pool && (balancer ?? each.balancer) === each.balancer)
+    .filter((place) => !isGone(place))
+    .map(({ members, paused, ...place }) => ({
+      balancer: place.balancer,
+      state: place.state,
+      reason: place.reason,
+      isTended: place.isTended,
+      pausedBy: paused?.by ?? null,
+      members: members.filter(isThere).length,
+    }));
 
-/** Each member was let go, and it was seen to be as desired, that is not there, since it was asked. */
-const isGone = ({ state, tornDown, members, settledAtMs }: PoolSummary): boolean =>
-  state === null ||
-  (tornDown !== null &&
-    !members.some(isThere) &&
-    settledAtMs !== null &&
-    settledAtMs >= tornDown.atMs);
+const isThere = ({ state }: Pick<Member, 'state'>): boolean => state !== 'drained';
+
+/** A daemon looked since it was asked, and found nothing of it at the balancer. */
+const isGone = ({ state, tornDown, settledAtMs }: Pool): boolean =>
+  state === GONE && tornDown !== null && settledAtMs !== null && settledAtMs >= tornDown.atMs;
 
 const leftText = (left: readonly Left[]): string[] =>
   left.length === 0
     ? ['all of it is gone']
-    : left.map(({ balancer, state, reason, members }) =>
-        [
-          `NOT GONE YET at ${balancer}: ${state ?? 'nothing was done yet'}, ${members} members left`,
-          ...(reason === null ? [] : [reason]),
-        ].join('; '),
+    : left.map(({ balancer, state, reason, members, isTended, pausedBy }) =>
+        state === null
+          ? `NOT TORN DOWN at ${balancer}: no daemon has tended it there yet, and one that does makes ` +
+            'it: remove it from the configuration, or ask again then'
+          : [
+              `NOT GONE YET at ${balancer}: ${state}, ${members} members left`,
+              ...(reason === null ? [] : [reason]),
+              ...(isTended ? [] : [`no daemon tends ${balancer} now`]),
+              pausedBy === null
+                ? 'it goes on by itself; ask again, or look at "shepherd lb status"'
+                : `it is paused by ${pausedBy}: resume it, and ask again`,
+            ].join('; '),
       );

@@ -1,5 +1,6 @@
 import type { Bmdb, NewRequest, RequestState } from '../../adapters/bmdb/port.ts';
-import { sleep, type Clock } from '../../adapters/clock/port.ts';
+import type { Clock } from '../../adapters/clock/port.ts';
+import { untilSettled } from '../../console/api/filing/settled.ts';
 import { explain, FleetError, NotFound, NothingToDo, UsageError } from '../../domain/errors.ts';
 
 /** One request, and what it is called when it is told of. */
@@ -36,9 +37,6 @@ export interface AskMeans {
   /** How long to wait until daemons have settled them; 0: not at all. */
   readonly waitMs: number;
 }
-
-const FIRST_READ_MS = 100;
-const READS_MAX_MS = 1_000;
 
 /**
  * Files requests one after the other, and waits until they are settled. Never throws for one of
@@ -94,28 +92,14 @@ const standing = (
   { key, state, outcome, settledAtMs, expiresAtMs }: RequestState,
 ): Answer => ({ of, machineId, key, state, outcome, settledAtMs, expiresAtMs });
 
-async function waitFor(filed: Answer[], means: AskMeans): Promise<Answer[]> {
-  const { clock, waitMs } = means;
-  const endMs = clock.monotonic() + waitMs;
-  let answers = filed;
-  for (let pauseMs = FIRST_READ_MS; answers.some(isOpen); pauseMs *= 2) {
-    const leftMs = endMs - clock.monotonic();
-    if (leftMs <= 0 || !(await paused(Math.min(pauseMs, READS_MAX_MS, leftMs), means))) break;
-    answers = await readAgain(answers, means);
-  }
-  return answers;
-}
+const waitFor = (filed: Answer[], means: AskMeans): Promise<Answer[]> =>
+  untilSettled(
+    filed,
+    { isOpen: (answers) => answers.some(isOpen), read: (answers) => readAgain(answers, means) },
+    means,
+  );
 
 const isOpen = ({ state }: Answer): boolean => state === 'open';
-
-async function paused(pauseMs: number, { clock, signal }: AskMeans): Promise<boolean> {
-  try {
-    await sleep(clock, pauseMs, signal);
-    return true;
-  } catch {
-    return false; // Only an interrupt ends a pause early.
-  }
-}
 
 /** What cannot be read now is looked for again: it is filed, whatever happens to us. */
 async function readAgain(answers: Answer[], { bmdb, signal }: AskMeans): Promise<Answer[]> {

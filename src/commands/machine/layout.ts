@@ -1,4 +1,5 @@
 import { getBorderCharacters, table } from 'table';
+import { spanText } from '../../domain/spans.ts';
 import { printable, toTable } from '../text-table.ts';
 
 /** Columns that a text may take where no terminal says how wide it is. */
@@ -86,20 +87,6 @@ export const timeText = (atMs: number): string =>
   Math.abs(atMs) <= LAST_MS
     ? `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')}Z`
     : 'never';
-
-const STEPS = [
-  ['d', 86_400],
-  ['h', 3_600],
-  ['m', 60],
-  ['s', 1],
-] as const;
-
-/** `42s`, `12m`, `5h`, `3d`: the largest unit that there are two of. */
-export function spanText(spanMs: number): string {
-  const seconds = Math.max(0, Math.floor(spanMs / 1_000));
-  const [unit, size] = STEPS.find(([, each]) => seconds >= 2 * each) ?? ['s', 1];
-  return `${Math.floor(seconds / size)}${unit}`;
-}
 
 /** `2025-11-01 12:00:00Z (12m ago)`, or `(in 5m)`. */
 export function whenText(atMs: number, nowMs: number): string {

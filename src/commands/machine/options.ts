@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { imageFault } from '../../adapters/bmdb/install-image.ts';
+import type { Wording } from '../../domain/filing/selection.ts';
 import type { InstallImage } from '../../domain/requests.ts';
 import type { DrainMode } from '../../domain/machine.ts';
 import { UsageError } from '../../domain/errors.ts';
@@ -8,6 +9,18 @@ import { parseDuration } from '../../settings/duration.ts';
 
 /** The options that choose machines by what their provider tells of them. */
 export const TRAIT_OPTIONS = TRAIT_NAMES.map((name) => `--${name}`).join(', ');
+
+/** How the command line writes what chooses machines. */
+export const CLI_WORDS: Wording = {
+  slots: '--slots',
+  provider: '--provider',
+  states: '--state',
+  traits: TRAIT_OPTIONS,
+  all: '--all',
+  expectCount: '--expect-count',
+  dryRun: '--dry-run',
+  list: '"shepherd machines"',
+};
 
 /** A duration such as 30s or 2h, as milliseconds. @throws {InvalidArgumentError} */
 export const durationOf = (text: string): number => {
@@ -41,13 +54,20 @@ export type When = { readonly forMs: number } | { readonly atMs: number };
 
 const INSTANT = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
 
+/** Says what `whenOf` takes. */
+export const WHEN_HELP =
+  'after a duration (30m, 2h), or at a date (2025-12-01, midnight in UTC) or an instant with its zone ' +
+  '(2025-12-01T10:00:00Z, 2025-12-01T12:00+02:00)';
+
 /** `2h`, or an instant with its zone; a day begins in UTC. @throws {InvalidArgumentError} */
 export const whenOf = (text: string): When => {
   const forMs = parseDuration(text);
   if (forMs !== null && forMs > 0) return { forMs };
   const atMs = INSTANT.test(text) ? Date.parse(text.replace(' ', 'T')) : Number.NaN;
   if (!Number.isNaN(atMs)) return { atMs };
-  throw new InvalidArgumentError('Give how long, such as 2h, or until when: 2025-12-01T10:00:00Z.');
+  throw new InvalidArgumentError(
+    'Give how long, such as 2h, or until when, with its zone: 2025-12-01T10:00:00Z.',
+  );
 };
 
 /**
@@ -58,7 +78,7 @@ export function untilMsOf(when: When | undefined, nowMs: number): number | null 
   if (when === undefined) return null;
   if ('forMs' in when) return Math.round(nowMs + when.forMs);
   if (when.atMs > nowMs) return when.atMs;
-  throw new UsageError(`--until ${new Date(when.atMs).toISOString()} is past already`);
+  throw new UsageError(`${new Date(when.atMs).toISOString()}, when it is to end, is past already`);
 }
 
 /** How a machine is to leave its pools, as the command line has it. */

@@ -1,24 +1,18 @@
 import type { BmdbSnapshot } from '../../adapters/bmdb/port.ts';
 import { assembleFacts } from '../../domain/assemble.ts';
-import { slotOf, type Slot } from '../../domain/ids.ts';
-import type { MachineRow, SlotFacts } from '../../domain/machine.ts';
-import { UsageError } from '../../domain/errors.ts';
+import type { Slot } from '../../domain/ids.ts';
+import {
+  namesOf,
+  slotOfRow,
+  type Entry,
+  type NamedFleet,
+} from '../../domain/filing/named-fleet.ts';
+import type { MachineRow } from '../../domain/machine.ts';
 import type { LossPolicy } from '../../domain/policy.ts';
-import { wantedTraits, type TraitFilter } from '../../domain/traits.ts';
 import { viewOf, type MachineView } from '../../domain/view.ts';
-import { printable } from '../text-table.ts';
-
-/** One slot that the BMDB records a machine or an unsettled creation of. */
-export interface Entry {
-  /** In the words of the page, as far as rows alone tell: no provider is asked. */
-  readonly view: MachineView;
-  readonly facts: SlotFacts;
-  /** Machines that claim the slot; more than one is a conflict. */
-  readonly rows: readonly MachineRow[];
-}
 
 /** The fleet as the BMDB alone tells it. */
-export interface RecordedFleet {
+export interface RecordedFleet extends NamedFleet {
   readonly read: BmdbSnapshot;
   readonly loss: LossPolicy;
   /** In the order of their slots. */
@@ -26,8 +20,6 @@ export interface RecordedFleet {
   readonly bySlot: ReadonlyMap<Slot, Entry>;
   /** Machines of which no hardware is recorded, and which so have no slot. */
   readonly bare: readonly MachineRow[];
-  /** Names of those that are configured, or of which something is recorded. */
-  readonly providers: readonly string[];
 }
 
 export interface RecordedFleetPolicy {
@@ -56,47 +48,11 @@ export function recordedFleet(
     loss,
     entries: entries.toSorted((a, b) => slotOrder(a.view, b.view)),
     bySlot: new Map(entries.map((entry) => [entry.view.slot, entry])),
+    machine: (id) => read.machines.find(({ machineId }) => machineId === id) ?? null,
     bare: read.machines.filter(({ provided }) => provided === null),
     providers: namesOf([...providers, ...entries.map(({ view }) => view.provider)]),
   };
 }
-
-const namesOf = (names: readonly string[]): string[] => [...new Set(names)].toSorted();
-
-/** @throws {UsageError} neither is one of that name configured, nor is anything recorded of it. */
-export function requireProvider(
-  { providers }: Pick<RecordedFleet, 'providers'>,
-  name: string,
-): void {
-  if (!providers.includes(name)) throw unknownName('provider', name, providers);
-}
-
-/** @throws {UsageError} nothing is recorded that has what the filter names. */
-export function requireTraits(
-  { entries }: Pick<RecordedFleet, 'entries'>,
-  filter: TraitFilter,
-): void {
-  for (const [trait, name] of wantedTraits(filter)) {
-    const known = namesOf(entries.flatMap(({ view }) => view[trait] ?? []));
-    if (!known.includes(name)) throw unknownName(trait, name, known);
-  }
-}
-
-const unknownName = (what: string, name: string, known: readonly string[]): UsageError =>
-  new UsageError(
-    `no ${what} is named ${printable(name)}; there is ${known.map(printable).join(', ') || 'none'}`,
-  );
-
-/** Where a machine is; null: no hardware is recorded. */
-export const slotOfRow = ({ provided }: MachineRow): Slot | null =>
-  provided &&
-  slotOf(provided.provider, { reservationId: provided.reservationId, id: provided.providerId });
-
-/** Nothing will be done about it until somebody decides: see `docs/operating.md`. */
-export const needsHuman = ({ view, facts }: Pick<Entry, 'view' | 'facts'>): boolean =>
-  (view.state === 'Quarantined' && view.substate !== 'byOperator') ||
-  (view.state === 'Provisioned' && view.substate === 'failed') ||
-  facts.intent?.state === 'unresolved';
 
 const slotOrder = (a: MachineView, b: MachineView): number =>
   a.slot < b.slot ? -1 : Number(a.slot > b.slot);

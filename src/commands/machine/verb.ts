@@ -1,16 +1,16 @@
-import type { NewRequest } from '../../adapters/bmdb/port.ts';
-import { DRIVERS } from '../../adapters/provider/drivers.ts';
-import type { Config } from '../../config.ts';
-import { NotFound, UsageError } from '../../domain/errors.ts';
+import { givingBackOf } from '../../config/giving-back.ts';
+import { askedOf, machinesMeant } from '../../domain/filing/asks.ts';
+import { givingBackText } from '../../domain/filing/loss.ts';
+import { isBulk, requireCount } from '../../domain/filing/selection.ts';
+import type { Selected, Selector } from '../../domain/filing/selection.ts';
+import { MEANINGS, type Wish } from '../../domain/filing/verbs.ts';
 import { isOrder } from '../../domain/requests.ts';
 import { askAll, exitCodeOf, type Answer, type Ask } from './ask.ts';
 import { answersText } from './answers-text.ts';
-import { jsonLine, printable } from '../text-table.ts';
-import { requireProvider, type RecordedFleet } from './recorded-fleet.ts';
+import { jsonLine } from '../text-table.ts';
+import { CLI_WORDS } from './options.ts';
 import { readFleet, requireWhoAndWhy, type AskOptions, type Means, type Told } from './command.ts';
 import { columnLines, paragraph } from './layout.ts';
-import { isBulk, requireCount, select, type Selected, type Selector } from './selection.ts';
-import { at, MEANINGS, type Wish } from './verbs.ts';
 import { whyOpen } from './why-open.ts';
 
 export interface VerbOptions extends AskOptions {
@@ -37,11 +37,12 @@ export async function runVerb(options: VerbOptions, means: Means): Promise<Told>
   requireWhoAndWhy(options);
   const fleet = await readFleet(means);
   const wish = options.wish(fleet.read.nowMs);
-  const { isDestructive, isOfSlot } = MEANINGS[wish.verb];
-  const selected = select(fleet, options.selector, isOfSlot !== true);
-  if (isOfSlot) requireSense(wish, selected, fleet);
+  const { isDestructive } = MEANINGS[wish.verb];
+  const { selector } = options;
+  const selected = machinesMeant(fleet, wish, { selector, words: CLI_WORDS });
   if (options.dryRun) {
-    if (options.expectCount !== undefined) requireCount(selected.length, options.expectCount);
+    if (options.expectCount !== undefined)
+      requireCount(selected.length, options.expectCount, CLI_WORDS);
     return told(options, wish, selected, means);
   }
   requireConfirmed(options, selected);
@@ -50,20 +51,8 @@ export async function runVerb(options: VerbOptions, means: Means): Promise<Told>
 }
 
 function requireConfirmed({ selector, expectCount }: VerbOptions, selected: readonly Selected[]) {
-  if (isBulk(selector) || expectCount !== undefined) requireCount(selected.length, expectCount);
-}
-
-/**
- * Free slots are not recorded. So one that nothing is known of is believed, as long as its provider
- * is a provider; but only to forbid that a machine is made there, which is all that makes sense.
- */
-function requireSense(wish: Wish, selected: readonly Selected[], fleet: RecordedFleet): void {
-  for (const { provider } of selected) requireProvider(fleet, provider);
-  const empty = selected.find(({ entry }) => entry === null || entry.rows.length === 0);
-  if (empty === undefined || wish.verb !== 'hold' || wish.kind === 'no-allocate') return;
-  throw new NotFound(
-    `no machine is on slot ${empty.slot}; without one, only a hold no-allocate makes sense`,
-  );
+  if (isBulk(selector) || expectCount !== undefined)
+    requireCount(selected.length, expectCount, CLI_WORDS);
 }
 
 async function ask(
@@ -77,7 +66,9 @@ async function ask(
   const waitMs = options.waitMs ?? (isOrder(wish.verb) ? 0 : DECISION_WAIT_MS);
   const answers = await askAll(asks, { ...means, waitMs });
   const exitCode = exitCodeOf(answers, waitMs > 0);
-  if (options.json) return { text: jsonLine(asJson(wish, key, answers)), exitCode };
+  if (options.json) {
+    return { text: jsonLine(asJson(wish, key, answers)), exitCode };
+  }
   const isOpen = answers.some(({ state }) => state === 'open');
   const asked = { isOrder: isOrder(wish.verb), waited: waitMs > 0 };
   const why = isOpen ? await whyOpen(asked, means) : [];
@@ -92,29 +83,19 @@ const unrecorded = (selected: readonly Selected[]): string[] =>
       ({ slot }) => `no machine is recorded for slot ${slot}; its name was taken as it is written`,
     );
 
-const KEY_MAX = 200;
-
 /** @throws {UsageError} a key would be too long. */
 function asksOf(
-  options: VerbOptions,
+  { by, reason, validForMs, selector }: VerbOptions,
   wish: Wish,
   selected: readonly Selected[],
   key: string,
 ): Ask[] {
-  const { by, reason, validForMs } = options;
-  const keyOf = isBulk(options.selector) ? (slot: string) => `${key}/${slot}` : () => key;
-  return selected.map(({ slot, provider, slotId, machineId }): Ask => {
-    const request: NewRequest = {
-      key: keyOf(slot),
-      by,
-      reason,
-      ...(validForMs !== undefined && { validForMs }),
-      what: at(wish, { provider, slotId, machineId }),
-    };
-    if (request.key.length <= KEY_MAX) return { of: slot, machineId, request };
-    throw new UsageError(
-      `"${printable(request.key)}" has more than ${KEY_MAX} characters; give a shorter --key`,
-    );
+  const several = isBulk(selector);
+  return askedOf(wish, selected, { key, several, word: '--key' }).map((asked): Ask => {
+    const { slot, machineId } = asked.selected;
+    const { key: own, what } = asked;
+    const valid = validForMs !== undefined && { validForMs };
+    return { of: slot, machineId, request: { key: own, by, reason, ...valid, what } };
   });
 }
 
@@ -131,9 +112,10 @@ function told(
   selected: readonly Selected[],
   { width, config }: Means,
 ): Told {
-  const { would, isDestructive } = MEANINGS[verb];
+  const { would, isDestructive, warning: general } = MEANINGS[verb];
+  const providers = selected.map(({ provider }) => provider);
   const warning =
-    verb === 'deprovision' ? givingBackText(selected, config) : MEANINGS[verb].warning;
+    verb === 'deprovision' ? givingBackText(providers, givingBackOf(config)) : general;
   if (options.json) {
     const requests = selected.map(({ slot, machineId }) => ({ slot, machineId, state: 'untried' }));
     return { text: jsonLine({ verb, key: null, dryRun: true, requests }), exitCode: 0 };
@@ -158,22 +140,3 @@ function told(
 
 const placeText = ({ state, substate }: { readonly state: string; readonly substate: string }) =>
   `${state} · ${substate}`;
-
-const DELETED = 'the device is deleted, with everything on its disks';
-
-/** What becomes of machines that are given back, in the words of their providers' drivers. */
-export function givingBackText(
-  selected: readonly Pick<Selected, 'provider'>[],
-  { providers }: Pick<Config, 'providers'>,
-): string {
-  const names = [...new Set(selected.map(({ provider }) => provider))].toSorted();
-  const textOf = (name: string): string => {
-    const settings = providers[name];
-    if (!settings) return 'it waits until its provider is configured';
-    return DRIVERS.get(settings.driver)?.givingBack ?? DELETED;
-  };
-  const [one, ...others] = new Set(names.map(textOf));
-  if (one === undefined) return DELETED;
-  if (others.length === 0) return one;
-  return names.map((name) => `at ${name} ${textOf(name)}`).join('; ');
-}

@@ -3,7 +3,7 @@ import { mayServe } from '../../domain/balancing/members.ts';
 import { budgetsOf } from './budgets.ts';
 import { readFleet, type Means } from './command.ts';
 import { frozenLines, isAnyAlive, NO_DAEMON } from './guard-text.ts';
-import { spanText } from './layout.ts';
+import { spanText } from '../../domain/spans.ts';
 import type { RecordedFleet } from './recorded-fleet.ts';
 
 const WAITS = 'not settled yet; it is carried out as soon as it can be, while it is valid';

@@ -1,8 +1,9 @@
+import { createReadRecords } from '../../actors/providers/records.ts';
 import type { Bmdb } from '../../adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../../adapters/clock/system-clock.ts';
 import { silentLog } from '../../adapters/log/port.ts';
 import { silentMetrics } from '../../adapters/metrics/port.ts';
-import type { FleetProvider } from '../../adapters/provider/port.ts';
+import type { FleetProvider, Records } from '../../adapters/provider/port.ts';
 import { publicBlob } from '../../adapters/ssh/openssh-key.ts';
 import type { Config } from '../../config.ts';
 import { DRIVERS } from '../../adapters/provider/drivers.ts';
@@ -38,7 +39,8 @@ export async function withProviders<T>(
   task: (open: OpenProviders) => Promise<T>,
 ): Promise<T> {
   return withDatabase(options, async (bmdb, config) => {
-    const providers = openAll(config, { ...options, publicKey: NO_KEY });
+    const records = (name: ProviderName) => createReadRecords(name, bmdb);
+    const providers = openAll(config, { ...options, publicKey: NO_KEY, records });
     try {
       return await task({ config, bmdb, providers });
     } finally {
@@ -54,6 +56,8 @@ interface Opening {
   readonly version: string;
   /** OpenSSH line of our key. */
   readonly publicKey: string;
+  /** What its driver keeps. */
+  readonly records: (provider: ProviderName) => Records;
 }
 
 /**
@@ -62,7 +66,7 @@ interface Opening {
  */
 export function openAll(
   config: Config,
-  { provider: wanted, version, publicKey }: Opening,
+  { provider: wanted, version, publicKey, records }: Opening,
 ): ReadonlyMap<ProviderName, FleetProvider> {
   const names = Object.keys(config.providers);
   if (wanted !== undefined && !names.includes(wanted)) {
@@ -75,6 +79,7 @@ export function openAll(
     metrics: silentMetrics,
     version,
     publicKey,
+    records,
     drivers: DRIVERS,
   };
   return new Map(
@@ -88,4 +93,4 @@ export function openAll(
 }
 
 /** Drivers want a key for what they create; here nothing is created. */
-const NO_KEY = `ssh-ed25519 ${publicBlob(Buffer.alloc(32)).toString('base64')} none`;
+export const NO_KEY = `ssh-ed25519 ${publicBlob(Buffer.alloc(32)).toString('base64')} none`;

@@ -1,9 +1,9 @@
-import type { BmdbSnapshot } from '../../adapters/bmdb/port.ts';
-import type { FleetProvider } from '../../adapters/provider/port.ts';
-import { machinesMaxOf, mayEraseDisks } from '../../config.ts';
+import { mayEraseDisks } from '../../config.ts';
+import { provisioningPlan } from '../../daemon/planning.ts';
 import { explain } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
-import { reconcile, type Reconciliation } from '../../domain/provisioning/reconcile.ts';
+import { foresightOf, type Foresight } from '../../domain/provisioning/foresight.ts';
+import type { Reconciliation } from '../../domain/provisioning/reconcile.ts';
 import { jsonLine, toTable } from '../text-table.ts';
 import { withProviders, type ReadOptions, type OpenProviders } from './open-providers.ts';
 
@@ -58,31 +58,10 @@ async function planFor(
   }
   return {
     ...about,
-    plan: decide(open, provider, { ...listing, rows }),
+    plan: provisioningPlan(open.config, provider, { ...listing, rows }),
     listingComplete: listing.complete,
     failure: null,
   };
-}
-
-/** What the provisioner would do by what was listed, as long as nothing is under way. */
-export function decide(
-  { config }: Pick<OpenProviders, 'config'>,
-  provider: FleetProvider,
-  read: Awaited<ReturnType<FleetProvider['listMachines']>> & { readonly rows: BmdbSnapshot },
-): Reconciliation {
-  const { reservationChunkSize, assimilate } = config.provisioner;
-  return reconcile({
-    ...read.rows,
-    provider: provider.name,
-    listed: read.machines,
-    listingComplete: read.complete,
-    unreadable: read.unreadable ?? [],
-    machinesMax: machinesMaxOf(config, provider.name),
-    chunkSize: provider.inventory ? Infinity : reservationChunkSize,
-    assimilate,
-    canCreate: provider.capabilities.create,
-    groupOf: provider.capacityGroup,
-  });
 }
 
 const asJson = ({ provider, plan: made, listingComplete, failure, mayEraseDisks: erases }: Plan) =>
@@ -122,7 +101,6 @@ function inWords(planned: Plan, all: boolean): string {
   const erasing = planned.mayEraseDisks ? [ERASES] : [];
   if (made === null) return [`${provider}: cannot be listed: ${failure}`, ...erasing].join('\n');
   const { summary, decisions, machines, breaker } = made;
-  const skipped = decisions.filter(({ verdict }) => verdict === 'skip');
   const shown = all ? decisions : decisions.filter(({ verdict }) => verdict !== 'skip');
   return [
     `${provider}: ${countsOf(summary)}`,
@@ -134,7 +112,7 @@ function inWords(planned: Plan, all: boolean): string {
       ? [`  ${made.leftOut} listed machines are left out: ${limitText(summary.max)}`]
       : []),
     ...indented(shown.map(({ slot, verdict, reason }) => [verdict, slot, reason])),
-    ...(all ? [] : reasonsOf(skipped)),
+    ...(all ? [] : foresightOf(made).skipped.map(leftAlone)),
     ...indented(
       machines.map(({ case: found, action, slot, reason }) => [
         action === 'none' ? found : action,
@@ -153,11 +131,8 @@ const countsOf = (summary: Reconciliation['summary']): string => {
   return `${managed} managed (${limit}); ${counts.join(', ')}`;
 };
 
-/** Slots that are left alone, by reason: there may be thousands. */
-function reasonsOf(skipped: Reconciliation['decisions']): string[] {
-  const byReason = Map.groupBy(skipped, ({ reason }) => reason);
-  return [...byReason].map(([reason, { length }]) => `  ${length} free left alone: ${reason}`);
-}
+const leftAlone = ({ count, reason }: Foresight['skipped'][number]): string =>
+  `  ${count} free left alone: ${reason}`;
 
 const indented = (lines: readonly (readonly string[])[]): string[] =>
   lines.length === 0

@@ -1,6 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { ProviderHoldKind } from '../../domain/machine.ts';
+import { UsageError } from '../../domain/errors.ts';
 import { configured } from '../config-option.ts';
+import { clearing } from '../remote/ask-flags.ts';
+import { byFlags, formatOf, remote, type CommonFlags, type Through } from '../remote/flags.ts';
+import type { ClearFlags } from '../remote/providers.ts';
 
 interface Common {
   readonly config: string;
@@ -22,44 +25,61 @@ function untilInterrupt(): AbortSignal {
   return stopping.signal;
 }
 
-const reading = (command: Command): Command =>
-  configured(command)
-    .option('--url <url>', 'instead of database.url, in the same form: for another role')
-    .option('--json', 'print one line of JSON', false);
-
 /** Adds `plan`, and to `provider` what looks at providers, sweeps them and ends their holds. */
-export function addProviderReading(cli: Command, provider: Command, version: string): void {
-  reading(cli.command('plan [provider]'))
-    .description('what the provisioner would do now and why; changes nothing')
-    .option('--all', 'every free slot, also those that are left alone', false)
-    .action(async (name: string | undefined, { config, ...rest }: Common & { all: boolean }) => {
+export function addProviderReading(
+  cli: Command,
+  provider: Command,
+  version: string,
+  through: Through = byFlags,
+): void {
+  remote(cli.command('plan [provider]'))
+    .description('what would be done now and why; changes nothing')
+    .option('--all', 'with --config: every free slot, also those that are left alone', false)
+    .action(async (name: string | undefined, flags: CommonFlags & { all: boolean }) => {
+      const { pastConsole } = await import('../remote/open-door.ts');
+      const file = pastConsole(flags);
+      if (file === null) {
+        const { showPlan } = await import('../remote/plan.ts');
+        return through(flags, (session) => showPlan(name, session));
+      }
       const { plan } = await import('./plan.ts');
-      const options = { ...rest, file: config, provider: name, version };
-      const { text, isGood } = await plan({ ...options, signal: untilInterrupt() });
+      const { databaseUrl: url, all } = flags;
+      const from = { file, ...(url !== undefined && { url }), provider: name, version, all };
+      const how = { json: formatOf(flags) === 'json', signal: untilInterrupt() };
+      const { text, isGood } = await plan({ ...from, ...how });
       say(text);
       if (!isGood) process.exitCode = 1;
     });
 
-  reading(provider.command('status [provider]'))
+  remote(provider.command('status [provider]'))
     .description('what must not be asked of it for now, its shelf, its unfinished creations')
-    .option('--live', 'list it, too', false)
-    .action(async (name: string | undefined, { config, ...rest }: Common & { live: boolean }) => {
-      const { providerStatus } = await import('./status.ts');
-      const options = { ...rest, file: config, provider: name, version };
-      say(await providerStatus({ ...options, signal: untilInterrupt() }));
+    .option('--live', 'with --config: list it, too, from here', false)
+    .action(async (name: string | undefined, flags: CommonFlags & { live: boolean }) => {
+      if (flags.live) return listLive(name, flags, version);
+      const { providerStatus } = await import('../remote/providers.ts');
+      return through(flags, (session) => providerStatus(name, session));
     });
 
-  configured(provider.command('sweep <provider>'))
-    .description('what we left at it and nothing needs, an hour old or more')
+  configured(provider.command('sweep [provider]'))
+    .description(
+      'what we left at it and nothing needs, an hour old or more; of one that is not configured, or ' +
+        'of none: what is recorded of it, or of all such',
+    )
     .option('--remove', 'remove it; otherwise it is only told', false)
+    .option('--expect-count <n>', 'how many records that are, of one that is not configured', count)
     .option('--json', 'print one line of JSON', false)
-    .action(async (name: string, { config, ...rest }: Common & { remove: boolean }) => {
-      const { sweep } = await import('./sweep.ts');
-      const options = { ...rest, file: config, provider: name, version };
-      say(await sweep({ ...options, signal: untilInterrupt() }));
-    });
+    .action(
+      async (
+        name: string | undefined,
+        { config, ...rest }: Common & { remove: boolean; expectCount?: number },
+      ) => {
+        const { sweep } = await import('./sweep.ts');
+        const options = { ...rest, file: config, provider: name, version };
+        say(await sweep({ ...options, signal: untilInterrupt() }));
+      },
+    );
 
-  reading(provider.command('clear <provider> [slots...]'))
+  clearing(provider.command('clear <provider> [slots...]'))
     .description('take slots off the shelf, or end holds, before their time')
     .option('--all-slots', 'every slot on the shelf; with --expect-count', false)
     .option('--expect-count <n>', 'how many slots that are', count)
@@ -70,18 +90,21 @@ export function addProviderReading(cli: Command, provider: Command, version: str
         'capacity',
       ]),
     )
-    .action(
-      async (
-        name: string,
-        slots: string[],
-        {
-          config,
-          ...rest
-        }: Common & { allSlots: boolean; expectCount?: number; hold?: ProviderHoldKind },
-      ) => {
-        const { clear } = await import('./clear.ts');
-        const options = { ...rest, file: config, provider: name, slots, version };
-        say(await clear({ ...options, signal: untilInterrupt() }));
-      },
-    );
+    .action(async (name: string, slots: string[], flags: CommonFlags & ClearFlags) => {
+      const { clearProvider } = await import('../remote/providers.ts');
+      await through(flags, (session) => clearProvider(name, slots, flags, session));
+    });
+}
+
+/** @throws {UsageError} no configuration is given, with which providers are reached. */
+async function listLive(
+  name: string | undefined,
+  { config = process.env['SHEPHERD_CONFIG'], databaseUrl: url, json, output }: CommonFlags,
+  version: string,
+): Promise<void> {
+  if (config === undefined) throw new UsageError('--live asks providers from here: give --config');
+  const { providerStatus } = await import('./status.ts');
+  const from = { file: config, ...(url !== undefined && { url }), provider: name, version };
+  const how = { live: true, json: json || output === 'json', signal: untilInterrupt() };
+  say(await providerStatus({ ...from, ...how }));
 }

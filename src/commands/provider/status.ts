@@ -1,11 +1,12 @@
 import type { BmdbSnapshot, Unlisted } from '../../adapters/bmdb/port.ts';
-import type { Capabilities, FleetProvider, Listing } from '../../adapters/provider/port.ts';
+import type { FleetProvider, Listing } from '../../adapters/provider/port.ts';
+import { provisioningPlan } from '../../daemon/planning.ts';
+import { abilities } from '../../daemon/views/providers-view.ts';
 import { explain } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import { jsonLine, toTable } from '../text-table.ts';
 import { sinceText } from '../machine/unlisted-text.ts';
 import { withProviders, type ReadOptions, type OpenProviders } from './open-providers.ts';
-import { decide } from './plan.ts';
 
 /** Everything that is kept of one provider, and what it says itself if it was asked. */
 interface Status {
@@ -108,11 +109,6 @@ async function statusOf(
   };
 }
 
-const abilities = ({ maxConcurrency: _, ...able }: Capabilities): string[] =>
-  Object.entries(able)
-    .filter(([, can]) => can)
-    .map(([name]) => name);
-
 function machinesOf({ machines }: BmdbSnapshot, name: ProviderName): Record<string, number> {
   const counts: Record<string, number> = { recorded: 0 };
   const count = (what: string) => (counts[what] = (counts[what] ?? 0) + 1);
@@ -136,7 +132,7 @@ async function listingOf(
   try {
     const listing = await provider.listMachines({ signal });
     const { leftOut } = provider.inventory
-      ? decide(open, provider, { ...listing, rows })
+      ? provisioningPlan(open.config, provider, { ...listing, rows })
       : { leftOut: 0 };
     return { ...countsOf(listing), ...(leftOut > 0 && { [LEFT_OUT]: leftOut }) };
   } catch (error) {

@@ -1,5 +1,5 @@
 import { groupBudget, type RecoveryBudget } from '../../domain/policy.ts';
-import type { SimWorld } from '../sim-world.ts';
+import type { EquinixWorld } from '../sim-world.ts';
 import type { Outcome, ScenarioName, ScenarioReport, Stage } from './scenario.ts';
 
 import type { Deeds } from './truth.ts';
@@ -30,7 +30,7 @@ export interface Verdict {
 export interface Surroundings {
   readonly name: ScenarioName;
   readonly stage: Stage;
-  readonly violations: SimWorld['fakequinix']['violations'];
+  readonly violations: EquinixWorld['fakequinix']['violations'];
   /** Devices seen in another state than Running since the fault began. */
   readonly left: ReadonlyMap<string, string>;
   /** `frozenSeconds` of the daemon when the fault began. */

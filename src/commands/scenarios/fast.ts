@@ -34,7 +34,7 @@ export function fastInput(world: ConfiguredWorld, { recoverer, budget }: Profile
     session: { interval: '10s' },
     database: { url: `\${${FAST.databaseVariable}}` },
     providers: {
-      [SIM_PROVIDER]: { ...input.providers[SIM_PROVIDER], apiRate: '0ms', parallelism: 32 },
+      [SIM_PROVIDER]: { ...input.providers[SIM_PROVIDER]!, apiRate: '0ms', parallelism: 32 },
     },
     provisioner: {
       ...input.provisioner,
@@ -54,6 +54,7 @@ export function fastInput(world: ConfiguredWorld, { recoverer, budget }: Profile
     recoverer: { loopParallelism: PARALLELISM, pollInterval: '250ms', ...recoverer },
     guard: { newFor: '10s', calmFor: `${FAST.calmMs}ms`, ...budget },
     mirror: { scanInterval: '5s', listInterval: '2s' },
+    statistics: { interval: '1s' },
   };
 }
 

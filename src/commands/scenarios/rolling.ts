@@ -57,11 +57,11 @@ async function play(stage: Stage, drain: boolean): Promise<Outcome> {
   try {
     const beganAt = now();
     await pass(AROUND_MS);
-    const refusals = await orderReboots(stage, drain);
-    const rebooted = () =>
-      [...bootIds(stage)].filter(([id, boot]) => boots.get(id) !== boot).length;
+    const { refusals, keys } = await orderReboots(stage, drain);
+    const lacking = () =>
+      [...bootIds(stage)].flatMap(([id, boot]) => (boots.get(id) === boot ? [id] : []));
     const isOver = async () =>
-      rebooted() === machines && stage.healthy() === machines && (await isWhole());
+      lacking().length === 0 && stage.healthy() === machines && (await isWhole());
     const inTime = refusals.length > 0 || (await until(isOver, ROLLED_MS));
     const seconds = rounded((now() - beganAt) / 1_000);
     await pass(AROUND_MS);
@@ -73,7 +73,7 @@ async function play(stage: Stage, drain: boolean): Promise<Outcome> {
       [
         ...refusals,
         ...unless(inTime, `${await activeNow(stage)} of ${machines} are members again`),
-        ...unless(rebooted() === machines, `${rebooted()} of ${machines} have another boot id`),
+        ...(await ordersOf(lacking(), keys, stage)),
         ...unless(perSecond >= PER_SECOND_MIN, `only ${perSecond} new connections per second`),
         ...unless(ended > 0, 'no held connection was ended by its client'),
         ...unless(
@@ -97,8 +97,15 @@ const activeNow = async (stage: Stage): Promise<number> =>
 const bootIds = ({ hosts }: Stage): Map<string, string | undefined> =>
   new Map(hosts.list().map(({ deviceId, bootId }) => [deviceId, bootId]));
 
-/** As `shepherd machine reboot --all` does. Answers what was not filed, and why. */
-async function orderReboots({ machines, means }: Stage, drain: boolean): Promise<string[]> {
+interface Ordered {
+  /** What was not filed, and why. */
+  readonly refusals: readonly string[];
+  /** Of each order, by its slot. */
+  readonly keys: ReadonlyMap<string, string>;
+}
+
+/** As `shepherd machine reboot --all` does. */
+async function orderReboots({ machines, means }: Stage, drain: boolean): Promise<Ordered> {
   const { text, exitCode } = await runVerb(
     {
       wish: () => ({ verb: 'reboot', force: false, ...(!drain && { drain: 'skip' as const }) }),
@@ -112,7 +119,28 @@ async function orderReboots({ machines, means }: Stage, drain: boolean): Promise
     },
     means,
   );
-  return exitCode === 0 ? [] : [`the orders were not taken: ${text}`];
+  const refusals = exitCode === 0 ? [] : [`the orders were not taken: ${text}`];
+  const { requests } = JSON.parse(text) as {
+    readonly requests: readonly { readonly slot: string; readonly key: string }[];
+  };
+  return { refusals, keys: new Map(requests.map(({ slot, key }) => [slot, key])) };
+}
+
+/** Of machines that were not rebooted: what became of their orders. */
+export async function ordersOf(
+  devices: readonly string[],
+  keys: ReadonlyMap<string, string>,
+  { daemon, means }: Stage,
+): Promise<string[]> {
+  if (devices.length === 0) return [];
+  const states = await means.bmdb.requests.read([...keys.values()], means.signal);
+  const { machines } = daemon.fleet.snapshot();
+  return devices.map((device) => {
+    const slot = machines.find(({ providerId }) => providerId === device)?.slot ?? 'no slot';
+    const order = states.find(({ key }) => key === keys.get(slot));
+    const end = order ? `${order.state}: ${order.outcome ?? 'nothing was told yet'}` : 'not filed';
+    return `${slot} (device ${device}) was not rebooted; its order is ${end}`;
+  });
 }
 
 interface Seen {

@@ -1,10 +1,10 @@
 import { systemClock } from '../../adapters/clock/system-clock.ts';
-import { createPinoLog } from '../../adapters/log/pino-log.ts';
+import { createDaemonLog } from '../../adapters/log/pino-log.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import { RemoteFailure, UsageError } from '../../domain/errors.ts';
 import { countsLine } from '../counts-line.ts';
 import { watchForEnd } from '../signals.ts';
-import type { SimWorld } from '../sim-world.ts';
+import type { EquinixWorld } from '../sim-world.ts';
 import { createLiveLine, type LiveLine } from '../terminal.ts';
 import { toTable } from '../text-table.ts';
 import { judge, type Verdict } from './check.ts';
@@ -56,17 +56,23 @@ export async function playScenario(options: ScenarioOptions): Promise<void> {
     );
   }
   const live = createLiveLine(process.stderr, systemClock);
-  const log = createPinoLog({
-    level: json ? 'error' : 'info',
-    format: 'auto',
-    write: live.write,
-    isTerminal: process.stderr.isTTY ?? false,
-  });
+  const log = createDaemonLog(
+    {
+      level: json ? 'error' : 'info',
+      format: 'auto',
+      write: live.write,
+      isTerminal: process.stderr.isTTY ?? false,
+    },
+    systemClock,
+  );
   const verdict = await withEnds(options.timeoutMs, (ends) =>
     withStage({ ...options, ...ends, machines, scenario, log }, (stage) =>
       playOn(name, scenario, stage, { live, log, world: ends.world }),
     ),
-  ).finally(() => live.end());
+  ).finally(() => {
+    log.close();
+    live.end();
+  });
   process.stdout.write(json ? `${JSON.stringify(verdict.report)}\n` : textOf(scenario, verdict));
   if (verdict.broken.length > 0) {
     throw new RemoteFailure(`${name} broke its promise:\n  ${verdict.broken.join('\n  ')}`);
@@ -75,15 +81,15 @@ export async function playScenario(options: ScenarioOptions): Promise<void> {
 
 interface Ending {
   readonly signal: AbortSignal;
-  readonly onWorld: (world: SimWorld) => void;
-  readonly world: () => SimWorld;
+  readonly onWorld: (world: EquinixWorld) => void;
+  readonly world: () => EquinixWorld;
 }
 
 /** A signal to stop, or the end of the time, ends what is waited for. */
 async function withEnds<T>(timeoutMs: number, use: (ends: Ending) => Promise<T>): Promise<T> {
   const ending = new AbortController();
   const end = (why: string) => ending.abort(new RemoteFailure(why));
-  let world: SimWorld | undefined;
+  let world: EquinixWorld | undefined;
   const late = systemClock.setTimeout(
     () => end(`it was not over within ${timeoutMs / 1_000} s; give --timeout more`),
     timeoutMs,
@@ -107,7 +113,7 @@ async function withEnds<T>(timeoutMs: number, use: (ends: Ending) => Promise<T>)
 interface Around {
   readonly live: LiveLine;
   readonly log: Log;
-  readonly world: () => SimWorld;
+  readonly world: () => EquinixWorld;
 }
 
 async function playOn(

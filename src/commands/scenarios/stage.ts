@@ -9,7 +9,7 @@ import { createCloser } from '../../daemon/closer.ts';
 import { RemoteFailure } from '../../domain/errors.ts';
 import { startDaemon, type Daemon } from '../../daemon/daemon.ts';
 import { realPorts } from '../../daemon/real-ports.ts';
-import { openSimWorld, parseSimConfig, poolOf, type SimWorld } from '../sim-world.ts';
+import { openSimWorld, parseSimConfig, poolOf, type EquinixWorld } from '../sim-world.ts';
 import { fastInput, fastTuning, FAST } from './fast.ts';
 import type { Scenario, Stage } from './scenario.ts';
 import { watchWorld } from './truth.ts';
@@ -24,7 +24,7 @@ export interface StageOptions {
   /** Aborts what is waited for. */
   readonly signal: AbortSignal;
   /** Told of the world as soon as there is one, for an end in the same instant. */
-  readonly onWorld: (world: SimWorld) => void;
+  readonly onWorld: (world: EquinixWorld) => void;
 }
 
 const POLL_MS = 100;
@@ -68,7 +68,7 @@ export async function withStage<T>(
   }
 }
 
-function configOf(world: SimWorld, databaseUrl: string, options: StageOptions): Config {
+function configOf(world: EquinixWorld, databaseUrl: string, options: StageOptions): Config {
   const { scenario, machines, consolePort } = options;
   const profile = scenario.profile(machines);
   const input = { ...fastInput(world, profile), console: { listen: `127.0.0.1:${consolePort}` } };
@@ -85,7 +85,7 @@ const startIn = async (config: Config, { version, log }: StageOptions): Promise<
   });
 
 interface Opened {
-  readonly world: SimWorld;
+  readonly world: EquinixWorld;
   readonly audit: Audit;
   readonly daemon: Daemon;
   readonly config: Config;

@@ -1,5 +1,5 @@
 import type { HostSnapshot, HostTally } from '../../simulator/hosts/options.ts';
-import type { SimWorld } from '../sim-world.ts';
+import type { EquinixWorld } from '../sim-world.ts';
 
 /** What really happened to machines, as they and their provider have seen it. */
 export interface Deeds {
@@ -24,7 +24,10 @@ export interface Truth {
 const ACTION_ROUTE = '/devices/{id}/actions';
 const NONE: HostTally = { boots: 0, installs: 0, programs: 0, stops: 0 };
 
-export function watchWorld({ fakequinix, hosts }: Pick<SimWorld, 'fakequinix' | 'hosts'>): Truth {
+export function watchWorld({
+  fakequinix,
+  hosts,
+}: Pick<EquinixWorld, 'fakequinix' | 'hosts'>): Truth {
   let firstSeq = 0;
   let before = new Map<string, HostTally>();
 

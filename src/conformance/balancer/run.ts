@@ -1,7 +1,7 @@
 import { explain, UsageError } from '../../domain/errors.ts';
-import { OBJECT_KINDS } from '../../domain/balancing/objects.ts';
 import { plainText } from '../../domain/texts.ts';
 import type { Outcome, StepResult } from '../step.ts';
+import { cleanUp } from './clean-up.ts';
 import { type BalancerStage, type BalancerSubject, createBalancerStage } from './stage.ts';
 import { BALANCER_STEPS, type BalancerStep } from './steps.ts';
 
@@ -31,6 +31,8 @@ export interface BalancerRun {
   /** Of all steps together, milliseconds; and of the removal. */
   readonly timeoutMs: number;
   onResult?(result: StepResult): void;
+  /** Is told all that is known to be at the balancer, whenever that changes. */
+  onLeft?(names: readonly string[]): void;
 }
 
 type Verdict = readonly [outcome: Outcome, message: string];
@@ -59,7 +61,7 @@ export async function runBalancerConformance(
   run: BalancerRun,
 ): Promise<BalancerReport> {
   const { clock, owner } = subject;
-  const stage = createBalancerStage(subject);
+  const stage = createBalancerStage(subject, run.onLeft);
   const startedAtMs = clock.now();
   const begun = clock.monotonic();
   const late = limited(subject, run.timeoutMs);
@@ -80,7 +82,8 @@ export async function runBalancerConformance(
     run.onResult?.(result);
   }
   late.end();
-  const { leftBehind, errors } = await removeAll(stage, run);
+  const passed = !results.some(({ outcome }) => outcome === 'failed' || outcome === 'not-run');
+  const { leftBehind, errors } = await removeAll(stage, !passed, run);
   return {
     balancer: run.name,
     driver: run.driver,
@@ -88,7 +91,7 @@ export async function runBalancerConformance(
     startedAtMs,
     durationMs: clock.monotonic() - begun,
     steps: results,
-    passed: !results.some(({ outcome }) => outcome === 'failed' || outcome === 'not-run'),
+    passed,
     interrupted: run.signal.aborted,
     leftBehind: leftBehind.map(oneLine),
     cleanUpErrors: errors.map(oneLine),
@@ -122,28 +125,18 @@ async function judge(
   }
 }
 
-/** Children first. Only what bears the mark of the test's own pool. */
-async function removeAll(stage: BalancerStage, { timeoutMs }: BalancerRun) {
-  const { balancer, owner } = stage;
-  const late = limited(stage, timeoutMs);
-  const errors: string[] = [];
-  let leftBehind = [...stage.made.values()].map(({ kind, id }) => `${kind} ${id}`);
-  try {
-    const all = await stage.observe(late.signal);
-    for (const kind of [...OBJECT_KINDS].toReversed()) {
-      for (const { ref, tagged } of all.filter((each) => each.ref.kind === kind)) {
-        if (!tagged) continue;
-        await balancer
-          .destroy(ref, owner, { signal: late.signal })
-          .catch((error: unknown) => errors.push(explain(error)));
-      }
-    }
-    const left = await stage.observe(late.signal);
-    leftBehind = left.map(({ ref, spec }) => `${ref.kind} ${spec.name}`);
-  } catch (error) {
-    errors.push(explain(error));
-  }
-  await balancer.close().catch((error: unknown) => errors.push(explain(error)));
+/** Whatever became of the steps, nothing of the test's own pool stays. */
+async function removeAll(stage: BalancerStage, isUnsure: boolean, run: BalancerRun) {
+  const late = limited(stage, run.timeoutMs);
+  const { leftBehind, errors } = await cleanUp(stage, {
+    signal: late.signal,
+    isUnsure,
+    ...(run.onLeft && { onLeft: run.onLeft }),
+  });
+  const closing = await stage.balancer.close().then(
+    () => [],
+    (error: unknown) => [explain(error)],
+  );
   late.end();
-  return { leftBehind, errors };
+  return { leftBehind, errors: [...errors, ...closing] };
 }

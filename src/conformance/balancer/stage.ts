@@ -20,7 +20,12 @@ export interface BalancerSubject {
 /** Where the steps play, and what they made. */
 export interface BalancerStage extends BalancerSubject {
   /** Refs of what was made, by kind; a step that takes them comes after the one that gives them. */
-  readonly made: Map<string, Ref>;
+  readonly made: ReadonlyMap<string, Ref>;
+  /** What is being made, before it is known whether it was. */
+  making(spec: Desired['spec']): void;
+  /** Names of all that was to be made. */
+  readonly names: ReadonlySet<string>;
+  keep(ref: Ref): void;
   observe(signal: AbortSignal, owner?: PoolRef): Promise<readonly Observed[]>;
   /** One that is there, by its ref. @throws {StepFailed} it is not shown. */
   see(ref: Ref, signal: AbortSignal): Promise<Observed>;
@@ -30,13 +35,25 @@ export interface BalancerStage extends BalancerSubject {
 
 const LOOK_EVERY_MS = 200;
 
-export function createBalancerStage(subject: BalancerSubject): BalancerStage {
+/** @param onLeft is told the names of all that may be there, whenever that changes. */
+export function createBalancerStage(
+  subject: BalancerSubject,
+  onLeft?: (names: readonly string[]) => void,
+): BalancerStage {
   const { balancer, owner, clock, readyMs } = subject;
+  const made = new Map<string, Ref>();
+  const names = new Set<string>();
   const observe: BalancerStage['observe'] = (signal, of = owner) =>
     balancer.observe(of, { signal });
   return {
     ...subject,
-    made: new Map(),
+    made,
+    names,
+    making({ kind, name }) {
+      names.add(`${kind} ${name}`);
+      onLeft?.([...names]);
+    },
+    keep: (ref) => void made.set(ref.kind, ref),
     observe,
     async see(ref, signal) {
       const found = (await observe(signal)).filter((each) => isSame(each.ref, ref));

@@ -33,9 +33,10 @@ const refOf = ({ made }: BalancerStage, kind: ObjectKind): Ref => {
 async function make(stage: BalancerStage, desired: Desired, signal: AbortSignal): Promise<Ref> {
   const { kind } = desired.spec;
   const above = kind === 'backend' ? null : refOf(stage, kind === 'bind' ? 'frontend' : 'backend');
+  stage.making(desired.spec);
   const ref = await stage.balancer.create(desired, above, stage.owner, { signal });
   must(ref.kind === kind, `the ref of a ${kind} says ${ref.kind}`);
-  stage.made.set(kind, ref);
+  stage.keep(ref);
   await stage.ready(ref, signal);
   return ref;
 }

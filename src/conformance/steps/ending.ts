@@ -6,6 +6,7 @@ import { requestOf } from '../request.ts';
 import { callOf, type Stage } from '../stage.ts';
 import type { Step } from '../step.ts';
 import { StepFailed } from '../verdict.ts';
+import { claimed, unclaimed } from './claims.ts';
 import { pending, until, within } from '../waiting.ts';
 
 const destroy: Step = {
@@ -47,6 +48,7 @@ const reusable: Step = {
   title: 'Its slot can be used again',
   needs: ['create', 'deprovision'],
   takes: ['gone'],
+  gives: 'free',
   async run(stage, signal) {
     const { clock, patience, found } = stage;
     const { reservationId, id } = found.unused!;
@@ -157,4 +159,4 @@ async function refusesAll(stage: Stage, raw: Provider, signal: AbortSignal): Pro
   }
 }
 
-export const ENDING: readonly Step[] = [destroy, destroyAgain, reusable, stop];
+export const ENDING: readonly Step[] = [destroy, destroyAgain, reusable, unclaimed, claimed, stop];

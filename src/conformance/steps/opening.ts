@@ -148,6 +148,12 @@ const unknown: Step = {
         refused('reboot', () => raw.rebootMachine(UNKNOWN_ID, 'graceful', o)),
       );
     }
+    if (raw.resetController) {
+      const kind = capabilities.resetController ? 'not-found' : 'not-implemented';
+      await stage.raw('ResetController', signal, (o) =>
+        mustReject('resetController', [kind], () => raw.resetController!(UNKNOWN_ID, o)),
+      );
+    }
     if (capabilities.deprovision) await stage.destroyPastTheCore(UNKNOWN_ID, signal);
   },
 };

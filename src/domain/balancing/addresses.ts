@@ -19,8 +19,7 @@ const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)';
 const IPV4 = new RegExp(`^${OCTET}(?:\\.${OCTET}){3}$`);
 const isIpv4 = (text: string): boolean => IPV4.test(text);
 
-export const FAMILIES = ['ipv4', 'ipv6'] as const;
-export type Family = (typeof FAMILIES)[number];
+export type Family = 'ipv4' | 'ipv6';
 
 /** Of an address in canonical form. */
 export const familyOf = (address: string): Family => (address.includes(':') ? 'ipv6' : 'ipv4');

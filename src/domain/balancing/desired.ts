@@ -81,6 +81,10 @@ export function bindLabels(
   return labels;
 }
 
+/** Why a machine has no server. */
+export const sameAddress = (holder: MachineId, address: string): string =>
+  `machine ${holder} has the same address, ${address}`;
+
 /** Which member is served at each address, and who is left out. */
 export function oneForEachAddress(members: readonly PlacedMember[]): {
   readonly served: ReadonlyMap<MachineId, string>;
@@ -98,7 +102,7 @@ export function oneForEachAddress(members: readonly PlacedMember[]): {
     const holder = address === null ? undefined : holders.get(address);
     if (address === null) leftOut.set(machineId, NO_ADDRESS);
     else if (holder === machineId) served.set(machineId, address);
-    else leftOut.set(machineId, `machine ${holder} has the same address, ${address}`);
+    else leftOut.set(machineId, sameAddress(holder!, address));
   }
   return { served, leftOut };
 }

@@ -47,6 +47,13 @@ export interface MemberRow {
 export const mayServe = ({ state, waived }: Pick<MemberRow, 'state' | 'waived'>): boolean =>
   state !== 'drained' && !waived;
 
+/** Members that the machine is besides: in other pools, or at other balancers. */
+export const otherPlaces = (
+  members: readonly MemberRow[],
+  place: Pick<MemberRow, 'pool' | 'balancer'>,
+): readonly MemberRow[] =>
+  members.filter(({ pool, balancer }) => pool !== place.pool || balancer !== place.balancer);
+
 /** What a view shows of a member. */
 export type Membership = Pick<MemberRow, 'pool' | 'balancer' | 'state' | 'note'>;
 
@@ -118,6 +125,8 @@ export type Wish =
       readonly slot: Slot;
       readonly machineId: MachineId;
       readonly reason: string;
+      /** Somebody ordered that it be interrupted, and that is being done: it is no surprise. */
+      readonly isOrdered?: true;
     }
   /** Nobody can tell (the guard is frozen or in grace): it stays what it is. */
   | {

@@ -25,6 +25,9 @@ export type HealthCheck =
   /** `GET path` is answered with a status below 400. */
   | { readonly by: 'http'; readonly path: string };
 
+/** Paths that may be asked for: as they stand in a request, `%` only as an escape, and with no part after `#`. */
+export const CHECK_PATH = /^\/(?:[A-Za-z0-9._~!&()*+,;=:@/?-]|%[0-9A-Fa-f]{2}){0,200}$/;
+
 /** What is compared of an object. Addresses are in canonical form. Equal specs are one object. */
 export type Spec =
   | { readonly kind: 'backend'; readonly name: string; readonly check: HealthCheck }
@@ -75,6 +78,9 @@ export interface ServerReading {
   /** Connections that it has now. */
   readonly sessions?: number;
 }
+
+/** Names an object of a pool. */
+export const keyOf = (kind: ObjectKind, name: string): string => `${kind} ${name}`;
 
 /** An object of ours that is there. */
 export interface Observed {

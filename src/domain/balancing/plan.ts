@@ -1,13 +1,15 @@
 import { machineOf } from './desired.ts';
+import { matchAll, type Match } from './matches.ts';
 import {
-  isSameSpec,
-  OBJECT_KINDS,
+  keyOf,
   PARENT_KIND,
   type Desired,
   type ObjectKind,
   type Observed,
   type Ref,
 } from './objects.ts';
+import { changeKey, changeText, refusedUntilMs, type Refusal } from './refusals.ts';
+import { placeOf, withoutStandIns } from './stand-ins.ts';
 import { remedyOf, type Trouble } from './troubles.ts';
 import type { MachineId } from '../ids.ts';
 
@@ -57,7 +59,9 @@ export interface Plan {
   readonly pending: { readonly create: number; readonly update: number; readonly destroy: number };
   /** Names of objects that failed so often that nothing more is tried for a while. */
   readonly shelved: readonly string[];
-  /** When a failed object may be tried again, epoch ms; null: none waits for that. */
+  /** Changes that the balancer refused, and why; they are not asked for again yet. */
+  readonly refused: readonly { readonly what: string; readonly why: string }[];
+  /** When what failed or was refused may be tried again, epoch ms; null: nothing waits for that. */
   readonly retryAtMs: number | null;
   /** Of `frozen`: whose servers would go. */
   readonly dropping: readonly MachineId[];
@@ -71,6 +75,8 @@ export interface PlanInput {
   readonly capabilities: { readonly update: boolean };
   /** What was tried with objects that failed, by `keyOf`. */
   readonly troubles: ReadonlyMap<string, Trouble>;
+  /** Changes that were refused, by `changeKey`; absent: none. */
+  readonly refusals?: ReadonlyMap<string, Refusal>;
   readonly nowMs: number;
   /** Machines whose servers may go: somebody let them go, one by one. */
   readonly letGo: { has(machine: MachineId): boolean };
@@ -78,27 +84,12 @@ export interface PlanInput {
   readonly mayDropAll?: boolean;
 }
 
-/** Names an object of a pool. */
-export const keyOf = (kind: ObjectKind, name: string): string => `${kind} ${name}`;
-
-interface Match {
-  readonly desired: Desired;
-  /** Null: there is none. */
-  readonly object: Observed | null;
-  /** What of the object is not as desired; null: nothing. */
-  readonly why: string | null;
-  /** False: its parent is not there yet. */
-  readonly isParentKnown: boolean;
-  readonly parent: Ref | null;
-  /** Its parent is there and ready, so that it may be made. */
-  readonly isDue: boolean;
-}
-
 /** Decides what is done next for one pool at one balancer. Pure and total; takes time in proportion. */
 export function planOf(input: PlanInput): Plan {
-  const { capabilities, troubles, nowMs, mayDropAll = false } = input;
+  const { capabilities, troubles, refusals, nowMs, mayDropAll = false } = input;
   const matches = matchAll(input);
-  const kept = new Set(matches.flatMap(({ object }) => (object ? [object] : [])));
+  const kept = new Set<Observed>();
+  for (const { object } of matches) if (object) kept.add(object);
   const sorted = sortOut(input, matches, kept);
   const recover: Action[] = [];
   const clashes: Action[] = [...sorted.clashes];
@@ -108,6 +99,21 @@ export function planOf(input: PlanInput): Plan {
   const shelved: string[] = [];
   let retryAtMs: number | null = null;
   let isPatient = false;
+  const refused = new Map<string, Plan['refused'][number]>();
+  const isWelcome = (action: Action): boolean => {
+    const refusal = refusals?.get(changeKey(action));
+    const untilMs = refusal ? refusedUntilMs(refusal) : 0;
+    if (!refusal || untilMs <= nowMs) return true;
+    retryAtMs = Math.min(retryAtMs ?? Infinity, untilMs);
+    refused.set(changeKey(action), { what: changeText(action), why: refusal.why });
+    return false;
+  };
+  const remove = (object: Observed, why: string, { withChildren }: { withChildren: boolean }) => {
+    const action: Action = { act: 'destroy', object, why };
+    if (!isWelcome(action)) return;
+    if (withChildren) clashes.push(...sorted.childrenOf(object, why));
+    clashes.push(action);
+  };
 
   for (const match of matches) {
     const { desired, object, why, parent, isDue } = match;
@@ -129,8 +135,7 @@ export function planOf(input: PlanInput): Plan {
         }
       } else {
         const why = 'it failed, and asking for it again did not help';
-        if (remedy.withChildren) clashes.push(...sorted.childrenOf(object, why));
-        clashes.push({ act: 'destroy', object, why });
+        remove(object, why, remedy);
       }
       continue;
     }
@@ -138,7 +143,7 @@ export function planOf(input: PlanInput): Plan {
       if (capabilities.update) {
         if (isDue) create.push({ act: 'update', object, desired, parent, why });
       } else {
-        clashes.push(...sorted.childrenOf(object, why), { act: 'destroy', object, why });
+        remove(object, why, { withChildren: true });
       }
     }
     if (object.phase !== 'progressing') continue;
@@ -151,14 +156,18 @@ export function planOf(input: PlanInput): Plan {
   const destroys = sorted.drops.length + clashes.length + sorted.leavers.length;
   const updates = [...recover, ...create].filter(({ act }) => act === 'update').length;
   const dropping = mayDropAll ? [] : suspicious(input, sorted);
+  const drops = sorted.drops.filter(isWelcome);
+  const makes = create.filter(isWelcome);
+  const clears = clashes.filter(isWelcome);
+  const leavers = sorted.leavers.filter(isWelcome);
   const stages: readonly (readonly [Stage, boolean, readonly Action[]])[] = [
     ['frozen', dropping.length > 0, []],
-    ['dropping', sorted.drops.length > 0, sorted.drops],
+    ['dropping', drops.length > 0, drops],
     ['recovering', recover.length > 0, recover],
-    ['clashing', clashes.length > 0, childrenFirst(clashes)],
-    ['creating', create.length > 0, create],
+    ['clashing', clears.length > 0, childrenFirst(clears)],
+    ['creating', makes.length > 0, makes],
     ['waiting', unready.length > 0, []],
-    ['leaving', sorted.leavers.length > 0, childrenFirst(sorted.leavers)],
+    ['leaving', leavers.length > 0, childrenFirst(leavers)],
   ];
   const [stage, , actions] = stages.find(([, applies]) => applies) ?? ['settled', true, []];
   return {
@@ -167,96 +176,22 @@ export function planOf(input: PlanInput): Plan {
     unready,
     pending: { create: missing, update: updates, destroy: destroys },
     shelved,
+    refused: [...refused.values()],
     retryAtMs,
     dropping,
-    isComplete: stage === 'settled' && !isPatient && missing === 0 && stuck === 0,
+    isComplete:
+      stage === 'settled' && !isPatient && missing === 0 && stuck === 0 && refused.size === 0,
   };
-}
-
-/** Finds each desired object's own among those that are there, parents before children. */
-function matchAll({ desired, observed, capabilities, troubles, nowMs }: PlanInput): Match[] {
-  const byName = new Map<string, Observed[]>();
-  for (const object of observed) {
-    const key = keyOf(object.ref.kind, object.spec.name);
-    const known = byName.get(key);
-    if (known) known.push(object);
-    else byName.set(key, [object]);
-  }
-  const matches: Match[] = [];
-  const byPort = new Map<string, Match>();
-  for (const kind of OBJECT_KINDS) {
-    const parentKind = PARENT_KIND[kind];
-    for (const each of desired) {
-      if (each.spec.kind !== kind) continue;
-      const above = parentKind && byPort.get(keyOf(parentKind, each.port));
-      const over = above?.object ?? null;
-      const parent = over?.ref ?? null;
-      const found = byName.get(keyOf(kind, each.spec.name)) ?? [];
-      const { object, why } = bestOf(found, each, parent);
-      const isGoing =
-        over?.phase === 'failed' &&
-        remedyOf(troubles.get(keyOf(over.ref.kind, over.spec.name)), capabilities, nowMs).kind ===
-          'replace';
-      const isReady = over?.phase === 'ready' && !isGoing && over.tagged;
-      const match: Match = {
-        desired: each,
-        object,
-        why,
-        parent,
-        isParentKnown: parentKind === null || parent !== null,
-        isDue: parentKind === null || isReady,
-      };
-      matches.push(match);
-      if (kind === 'backend' || kind === 'frontend') byPort.set(keyOf(kind, each.port), match);
-    }
-  }
-  return matches;
-}
-
-const PHASE_RANK = { ready: 0, progressing: 1, failed: 2 } as const;
-
-/** Of those with the desired name: one that is right in all, then the readiest, then the lowest id. */
-function bestOf(
-  found: readonly Observed[],
-  { spec }: Desired,
-  parent: Ref | null,
-): { readonly object: Observed | null; readonly why: string | null } {
-  let best: Observed | null = null;
-  let bestWhy: string | null = null;
-  for (const object of found) {
-    const why = differenceOf(object, spec, parent);
-    if (best === null || isBetter(object, why, best, bestWhy)) [best, bestWhy] = [object, why];
-  }
-  return { object: best, why: bestWhy };
-}
-
-function isBetter(
-  one: Observed,
-  whyOne: string | null,
-  other: Observed,
-  whyOther: string | null,
-): boolean {
-  if ((whyOne === null) !== (whyOther === null)) return whyOne === null;
-  const ranks = PHASE_RANK[one.phase] - PHASE_RANK[other.phase];
-  return ranks === 0 ? one.ref.id < other.ref.id : ranks < 0;
-}
-
-function differenceOf(object: Observed, spec: Desired['spec'], parent: Ref | null): string | null {
-  if (!isSameSpec(object.spec, spec)) return 'it is not as it should be';
-  if (object.differs !== undefined) return object.differs;
-  const isElsewhere = parent !== null && object.parentId !== null && object.parentId !== parent.id;
-  return isElsewhere ? `it belongs to another ${parent.kind}` : null;
 }
 
 /** What is there and not kept, by what is to become of it. */
 function sortOut({ observed }: PlanInput, matches: readonly Match[], kept: ReadonlySet<Observed>) {
   const keptParents = new Set<string>();
-  const wantedNames = new Set<string>();
+  const wanted = new Set<string>();
   const places = new Map<string, Match>();
   for (const match of matches) {
     const { desired, object } = match;
     const { spec } = desired;
-    wantedNames.add(keyOf(spec.kind, spec.name));
     if (spec.kind === 'backend' && object) keptParents.add(object.ref.id);
     if (object && match.why === null) continue;
     if (spec.kind === 'bind') places.set(placeOf(spec), match);
@@ -269,7 +204,10 @@ function sortOut({ observed }: PlanInput, matches: readonly Match[], kept: Reado
   for (const object of observed) {
     if (kept.has(object)) continue;
     const { spec, ref, parentId } = object;
-    const isTwin = wantedNames.has(keyOf(ref.kind, spec.name));
+    if (wanted.size === 0) {
+      for (const each of matches) wanted.add(keyOf(each.desired.spec.kind, each.desired.spec.name));
+    }
+    const isTwin = wanted.has(keyOf(ref.kind, spec.name));
     if (!object.tagged) {
       leavers.push({ act: 'adopt', object });
       continue;
@@ -292,7 +230,7 @@ function sortOut({ observed }: PlanInput, matches: readonly Match[], kept: Reado
   return {
     drops,
     clashes,
-    leavers,
+    leavers: withoutStandIns(leavers, matches, places),
     /** All that hangs on an object, as far down as it goes. */
     childrenOf: (parent: Observed, why: string): Action[] =>
       children(parent).map((object) => ({ act: 'destroy', object, why })),
@@ -301,9 +239,6 @@ function sortOut({ observed }: PlanInput, matches: readonly Match[], kept: Reado
 
 const STANDS_WHERE = 'it stands where another is to be';
 const IS_TWIN = 'it is there twice';
-const placeOf = ({ address, number }: { readonly address: string; readonly number: number }) =>
-  `${address} ${number}`;
-
 /** Tells what hangs on an object, lowest first. Sorted by parent once, when it is first asked. */
 function createChildren(observed: readonly Observed[]): (parent: Observed) => Observed[] {
   let byParent: Map<string, Observed[]> | null = null;

@@ -1,9 +1,13 @@
+import type { PoolRef } from './objects.ts';
+
 /** How one pool stands at one balancer. */
 export interface PoolRow {
   readonly pool: string;
   readonly balancer: string;
-  /** What the daemon that tends it was doing when it wrote last: a state of its statechart. */
+  /** What the daemon that tends it was doing when it wrote last: a state of its statechart, or `GONE`. */
   readonly state: string;
+  /** What its objects are marked with and named by, see `madeAs`; null: it was not tended yet. */
+  readonly madeAs: string | null;
   /** Of what is desired: one more with each change of it. */
   readonly generation: number;
   /** Runs in a row that failed. */
@@ -38,6 +42,13 @@ interface Asked {
   readonly reason: string;
 }
 
+/** State of a pool that was torn down, once a look showed that nothing of it is left at the balancer. */
+export const GONE = 'gone';
+
+/** By what a pool's objects are found again: under another one they would be somebody else's. */
+export const madeAs = ({ uid, suffix }: Pick<PoolRef, 'uid' | 'suffix'>): string =>
+  `uid ${uid}, names in ${suffix}`;
+
 /** Names a pool at a balancer. */
 export type PoolName = Pick<PoolRow, 'pool' | 'balancer'>;
 
@@ -46,6 +57,7 @@ export const newPool = ({ pool, balancer }: PoolName): PoolRow => ({
   pool,
   balancer,
   state: 'retrieving',
+  madeAs: null,
   generation: 0,
   failures: 0,
   retryAtMs: null,

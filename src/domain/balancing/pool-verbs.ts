@@ -1,4 +1,4 @@
-import type { PoolVerb } from '../machine.ts';
+import type { PoolVerb } from '../verbs.ts';
 import type { PoolRow } from './pool-row.ts';
 
 /** What becomes of what operators ask of pools. */
@@ -52,7 +52,7 @@ const VERBS: Readonly<Record<PoolVerb, Meaning>> = {
   'pause-pool': {
     isDone: ({ paused }) => paused !== null,
     change: (row, by) => ({ ...row, paused: asked(by) }),
-    words: { done: 'nothing is changed', before: 'it was paused already' },
+    words: { done: 'it is paused', before: 'it was paused already' },
   },
   'resume-pool': {
     isDone: ({ paused, tornDown }) => paused === null && tornDown === null,

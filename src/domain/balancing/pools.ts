@@ -1,7 +1,6 @@
 import type { ProviderMachine } from '../machine.ts';
 import type { ProviderName } from '../ids.ts';
 import type { Traits } from '../traits.ts';
-import type { Family } from './addresses.ts';
 import type { HealthCheck, PoolRef } from './objects.ts';
 
 /** A pool: machines that serve the same, and the ports and addresses under which clients find them. */
@@ -14,8 +13,6 @@ export interface Pool extends PoolRef {
   readonly select: PoolSelector;
   /** In which of these states a machine may be a member. */
   readonly memberStates: readonly MemberStateOfMachine[];
-  /** Which address of a machine is preferred where it has several. */
-  readonly family: Family;
   readonly drain: DrainPolicy;
   /** No planned drain leaves fewer active members than these. */
   readonly minActive: number;

@@ -1,13 +1,19 @@
 import { machineOf } from './desired.ts';
 import type { MachineId } from '../ids.ts';
+import type { Wish } from './members.ts';
 import type { Observed, Ref, ServerMode } from './objects.ts';
 import type { Pool } from './pools.ts';
+import type { RefusedCall } from './refused-calls.ts';
 
 /** What was seen of all servers of one member. */
 export interface Sight {
   readonly servers: readonly { readonly ref: Ref; readonly mode: ServerMode | null }[];
+  /** Where its servers are; nearly always one. */
+  readonly addresses: ReadonlySet<string>;
   /** It has a server on each of the pool's ports, and all of them are ready. */
   readonly isWhole: boolean;
+  /** Its servers that are ready and get new connections, as far as the balancer tells. */
+  readonly open: number;
   /** The worst of its servers; null: the balancer cannot tell. */
   readonly health: 'up' | 'down' | 'unknown' | null;
   /** Connections on all of its servers; null: the balancer cannot tell. */
@@ -36,17 +42,26 @@ const BAD_FIRST = ['down', 'unknown', 'up'] as const;
 
 function sightOf(servers: readonly Observed[], ports: number): Sight {
   let ready = 0;
+  let open = 0;
   let sessions: number | null = 0;
   const healths = new Set<string>();
   for (const { phase, server } of servers) {
-    if (phase === 'ready') ready += 1;
+    if (phase === 'ready') {
+      ready += 1;
+      const mode = server?.mode ?? 'active';
+      if (mode === 'active' && server?.health !== 'down') open += 1;
+    }
     sessions =
       server?.sessions === undefined || sessions === null ? null : sessions + server.sessions;
     if (server?.health) healths.add(server.health);
   }
   return {
     servers: servers.map(({ ref, server }) => ({ ref, mode: server?.mode ?? null })),
+    addresses: new Set(
+      servers.flatMap(({ spec }) => (spec.kind === 'server' ? [spec.address] : [])),
+    ),
     isWhole: ready >= ports && ready === servers.length,
+    open,
     health: BAD_FIRST.find((each) => healths.has(each)) ?? null,
     sessions,
   };
@@ -58,12 +73,32 @@ export interface Remembered {
   readonly absentSinceMs: Map<MachineId, number>;
   /** Since when the balancer sees a member down, epoch ms. */
   readonly downSinceMs: Map<MachineId, number>;
+  /** Calls that let connections to a member, or keep them away, and that the balancer refuses. */
+  readonly refusing: Map<MachineId, RefusedCall>;
+  /** When a member that is draining may have been getting new connections last, epoch ms. */
+  readonly openAtMs: Map<MachineId, number>;
+  /** When a member was given back that another pool or balancer did not let go, epoch ms. */
+  readonly givenBackMs: Map<MachineId, number>;
 }
 
 export const newRemembered = (): Remembered => ({
   absentSinceMs: new Map(),
   downSinceMs: new Map(),
+  refusing: new Map(),
+  openAtMs: new Map(),
+  givenBackMs: new Map(),
 });
+
+/** Another daemon may have changed anything since. */
+export function forgetAll(memory: Remembered): void {
+  for (const each of Object.values(memory) as Map<MachineId, unknown>[]) each.clear();
+}
+
+/** What is told of a member by itself begins anew when it comes to another state. */
+export function forgetCalls({ refusing, openAtMs }: Remembered, machine: MachineId): void {
+  refusing.delete(machine);
+  openAtMs.delete(machine);
+}
 
 /** Takes in a look. @param draining members that have to lose their servers before they are let go. */
 export function remember(
@@ -85,4 +120,17 @@ export function remember(
   for (const [machine, { health }] of sights) {
     if (health === 'down' && !downSinceMs.has(machine)) downSinceMs.set(machine, nowMs);
   }
+}
+
+/** Takes in who was given back; of whom nobody wants to be let go any more nothing is kept. */
+export function rememberGivenBack(
+  { givenBackMs }: Pick<Remembered, 'givenBackMs'>,
+  givenBack: readonly MachineId[],
+  wishes: ReadonlyMap<MachineId, Wish>,
+  nowMs: number,
+): void {
+  for (const machine of givenBackMs.keys()) {
+    if (wishes.get(machine)?.want !== 'drain') givenBackMs.delete(machine);
+  }
+  for (const machine of givenBack) givenBackMs.set(machine, nowMs);
 }

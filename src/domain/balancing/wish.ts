@@ -1,4 +1,10 @@
-import { installState, isHeartbeating, isInstallationDue, isLost } from '../eligibility.ts';
+import {
+  installState,
+  isHeartbeating,
+  isInstallationDue,
+  isLost,
+  orderFor,
+} from '../eligibility.ts';
 import { slotIdOf } from '../ids.ts';
 import type { HoldRow, MachineRow, SlotFacts } from '../machine.ts';
 import type { LossPolicy } from '../policy.ts';
@@ -6,6 +12,7 @@ import { FLEET } from '../recovery/guard-judgement.ts';
 import type { GuardStanding } from '../recovery/standing.ts';
 import type { MachineView } from '../view.ts';
 import { canonicalAddress } from './addresses.ts';
+import { NO_ADDRESS } from './desired.ts';
 import type { Wish } from './members.ts';
 import { isSelected, type Pool } from './pools.ts';
 
@@ -39,18 +46,20 @@ export function wishOf(
   if (row.unreadable !== undefined) return keep(row.unreadable);
   const asked = askedToLeave(facts, row, now);
   const illness = illnessOf(row, view, pool, now);
-  if (illness === SILENT) {
-    const doubt = doubtOf(facts, now);
-    if (doubt !== null) return keep(doubt);
+  const doubt = illness === SILENT ? doubtOf(facts, now) : null;
+  if (illness !== null && doubt === null) {
+    const ordered = isWorkedOnByOrder(row, now) ? ({ isOrdered: true } as const) : {};
+    return { want: 'drop', slot, machineId, reason: illness, ...ordered };
   }
-  if (illness !== null) return { want: 'drop', slot, machineId, reason: illness };
+  // Somebody wants it to leave however it is; what its silence means need not be known for that.
+  if (doubt !== null && !asked) return keep(doubt);
   if (asked) return { want: 'drain', slot, machineId, ...asked };
   if (chosen === null) return keep('it cannot be told now whether the pool selects it');
   if (!chosen) {
     return { want: 'drain', slot, machineId, reason: DESELECTED, ...PARKED, isUnasked: true };
   }
   const address = memberAddress(view.address);
-  if (address === null) return keep('it has no address that a balancer could use');
+  if (address === null) return keep(NO_ADDRESS);
   return { want: 'serve', slot, machineId, address };
 }
 
@@ -106,6 +115,14 @@ function askedToLeave(facts: SlotFacts, row: MachineRow, { nowMs }: WishMoment):
   if (!isInstallationDue(row)) return null;
   return { reason: 'an operating system is to be installed', force: false, askedAtMs: null };
 }
+
+/** Work is under way on it that somebody ordered, whether or not its balancers were waited for. */
+const isWorkedOnByOrder = (row: MachineRow, { nowMs }: WishMoment): boolean =>
+  row.work.some(
+    ({ process }) =>
+      orderFor(process, row, nowMs) !== null ||
+      (process === 'ShepherdDeprovision' && row.deprovision !== null),
+  );
 
 const isNoServe = (hold: HoldRow, { slot, provider }: SlotFacts, nowMs: number): boolean =>
   hold.kind === 'no-serve' &&

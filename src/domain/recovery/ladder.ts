@@ -1,9 +1,10 @@
 import { orderFor } from '../eligibility.ts';
-import { RUNGS } from '../machine.ts';
 import { DEFAULT_ESCALATION } from '../policy.ts';
 import { RUNG_FACTS, type LadderMeans, type RungPolicy } from './rungs.ts';
-import type { BootTimes, LadderRow, MachineRow, OrderVerb, Process, Rung } from '../machine.ts';
+import type { BootTimes, LadderRow, MachineRow, Process } from '../machine.ts';
+import type { OrderVerb } from '../verbs.ts';
 import { visibleText } from '../texts.ts';
+import { RUNGS, STANDING_RUNGS, type Rung, type StandingRung } from './rung-names.ts';
 
 export type LadderPolicy = Readonly<Record<Rung, RungPolicy>>;
 
@@ -32,6 +33,8 @@ export interface LadderCircumstances {
   readonly nowMs: number;
   /** What was asked for less than this ago is not asked for again. */
   readonly askAgainMs: number;
+  /** The machine's controller, if it hangs and may be restarted. Absent, or null: no such thing. */
+  readonly hungController?: string | null;
 }
 
 /** Those that carry out steps of the ladder. */
@@ -57,7 +60,7 @@ export interface LadderEnd {
   readonly startAgain?: true;
 }
 
-export const RUNG_OF: Readonly<Record<OrderVerb, Rung>> = {
+export const RUNG_OF: Readonly<Record<OrderVerb, StandingRung>> = {
   'restart-agent': 'restartingAgent',
   reboot: 'rebooting',
   reinstall: 'reinstalling',
@@ -86,14 +89,25 @@ export function nextStep(row: MachineRow, now: LadderCircumstances): LadderStep 
     return ownStep(resumed, Math.max(1, recovery.attempts), { recovery, resumed: true });
   }
   const begun = recovery?.rung ?? firstRung(row);
-  const goesOn = RUNGS.slice(RUNGS.indexOf(row.agentStarted ? begun : notBelow(begun)));
+  const from = row.agentStarted ? begun : notBelow(begun);
+  const goesOn = STANDING_RUNGS.slice(STANDING_RUNGS.indexOf(from));
   for (const rung of goesOn) {
     const tried = recovery?.rung === rung ? recovery.attempts : 0;
     if (tried >= now.policy[rung].attempts || impossibility(rung, now) !== null) continue;
+    if (resetsFirst(rung, now)) return ownStep('resettingBmc', 1, { recovery, resumed: false });
     return ownStep(rung, tried + 1, { recovery, resumed: false });
   }
   return startAgain(row) ?? { end: endOf(recovery, now) };
 }
+
+/**
+ * Nothing that its controller is to do can be asked of one that hangs: it is restarted first, wherever
+ * the ladder stands.
+ */
+const resetsFirst = (rung: StandingRung, now: LadderCircumstances): boolean =>
+  RUNG_FACTS[rung].means !== null &&
+  (now.hungController ?? null) !== null &&
+  impossibility('resettingBmc', now) === null;
 
 /**
  * What never reached the machine is no attempt on it: where nothing stronger can be tried, nor was
@@ -136,17 +150,25 @@ export const stepBeyondAgent = (
   return nextStep({ ...row, order: null }, { ...now, policy: { ...policy, restartingAgent } });
 };
 
+/** What a hanging controller was in the way of, where it was restarted, or may not be now. */
+export const stepBeyondController = (
+  row: MachineRow,
+  now: LadderCircumstances,
+): LadderStep | LadderEnd => stepBeyondAgent(row, { ...now, hungController: null });
+
 /** A machine that never got an agent has none to restart. */
-const firstRung = ({ agentStarted }: MachineRow): Rung =>
+const firstRung = ({ agentStarted }: MachineRow): StandingRung =>
   agentStarted ? 'restartingAgent' : 'rebooting';
-const notBelow = (rung: Rung): Rung => (rung === 'restartingAgent' ? 'rebooting' : rung);
+const notBelow = (rung: StandingRung): StandingRung =>
+  rung === 'restartingAgent' ? 'rebooting' : rung;
 
 /** A reboot that was asked for and neither refused nor proved was perhaps ignored. */
 const isUnproved = (recovery: LadderRow | null, rung: Rung): boolean =>
   rung === 'rebooting' && recovery?.askedRung === 'rebooting';
 
 /** Why a rung is never tried, whatever was tried before; null: it may be. */
-function impossibility(rung: Rung, now: LadderCircumstances): string | null {
+/** Why the rung cannot be taken; null: it can. */
+export function impossibility(rung: Rung, now: LadderCircumstances): string | null {
   const { means, policy, preserved } = now;
   const { means: needed, erases } = RUNG_FACTS[rung];
   if (needed !== null && !means[needed]) return 'its provider cannot';
@@ -178,7 +200,7 @@ function isResumed(
 
 /** What was tried last, and why nothing beyond it is. Whether the rungs below were is not known. */
 function endOf(recovery: LadderRow | null, now: LadderCircumstances): string {
-  const beyond = RUNGS.slice(recovery ? RUNGS.indexOf(recovery.rung) + 1 : 0);
+  const beyond = STANDING_RUNGS.slice(recovery ? STANDING_RUNGS.indexOf(recovery.rung) + 1 : 0);
   const whyNot = Map.groupBy(beyond, (rung) => impossibility(rung, now) ?? 'it is left out');
   const rest = [...whyNot].map(
     ([why, rungs]) => `${rungs.map((rung) => RUNG_FACTS[rung].words.doing).join(', ')}: ${why}`,

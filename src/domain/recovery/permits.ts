@@ -17,6 +17,10 @@ export interface BudgetUse {
   readonly budget: number;
 }
 
+/** A scope of the guard, `fleet` or a provider, as the budget calls it. */
+export const budgetScope = (scope: string): string =>
+  scope === FLEET ? scope : `provider ${scope}`;
+
 /** Who recovers now, as of some scan. A forecast only: the BMDB decides, in the claim. */
 export interface PermitCounts {
   /** Whether one more may recover there. */

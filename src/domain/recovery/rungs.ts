@@ -1,4 +1,4 @@
-import type { Rung } from '../machine.ts';
+import type { Rung, StandingRung } from './rung-names.ts';
 
 /** How often a rung is tried in one episode, and how long its evidence is waited for. */
 export interface RungPolicy {
@@ -12,6 +12,7 @@ export interface LadderMeans {
   readonly reboot: boolean;
   readonly power: boolean;
   readonly reinstall: boolean;
+  readonly resetController?: boolean;
 }
 
 /** All that is said of a rung in one place; what it does is its slot's and the chart's. */
@@ -25,6 +26,9 @@ interface RungFacts extends RungPolicy {
   /** What it does, as an order, under way, and when it is done. */
   readonly words: { readonly order: string; readonly doing: string; readonly done: string };
 }
+
+/** An episode can stand on it; any other is taken beside the ladder, and recovers no machine. */
+export const isStanding = (rung: Rung): rung is StandingRung => rung !== 'resettingBmc';
 
 const MINUTE_MS = 60_000;
 
@@ -48,6 +52,18 @@ export const RUNG_FACTS: Readonly<Record<Rung, RungFacts>> = {
     attempts: 3,
     patienceMs: 15 * MINUTE_MS,
     words: { order: 'reboot the machine', doing: 'rebooting it', done: 'it was rebooted' },
+  },
+  resettingBmc: {
+    means: 'resetController',
+    boots: false,
+    erases: false,
+    attempts: 1,
+    patienceMs: 10 * MINUTE_MS,
+    words: {
+      order: 'restart its hanging controller',
+      doing: 'restarting its controller',
+      done: 'its controller was restarted',
+    },
   },
   powerCycling: {
     means: 'power',

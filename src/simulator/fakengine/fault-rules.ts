@@ -1,27 +1,9 @@
 import { z } from 'zod';
 import { type Rule, shapeOf } from '../fault-book.ts';
-
-const ms = z.number().min(0);
-/** `before` anything is done, `after` it was done, or when half of the answer is sent. */
-const phase = z.enum(['before', 'after', 'midBody']);
+import { WIRE_EFFECTS } from '../wire-faults.ts';
 
 const effect = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('latency'), ms }),
-  z.strictObject({
-    type: z.literal('status'),
-    code: z.int().min(100).max(599),
-    /** Text is sent as it is, null as an empty body, everything else as JSON. */
-    body: z.unknown().optional(),
-    headers: z.record(z.string(), z.string()).optional(),
-    /** True: the change is applied, and then denied. Default false. */
-    executed: z.boolean().optional(),
-  }),
-  z.strictObject({ type: z.literal('drop'), phase }),
-  z.strictObject({ type: z.literal('hang'), phase }),
-  z.strictObject({
-    type: z.literal('garbage'),
-    kind: z.enum(['truncated', 'notJson', 'wrongType', 'html', 'redirect']),
-  }),
+  ...WIRE_EFFECTS,
   z.strictObject({
     type: z.literal('rateLimit'),
     limit: z.int().min(0),

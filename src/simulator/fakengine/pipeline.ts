@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Fate, Journal, OpenEntry } from '../fakequinix/http/journal.ts';
 import { httpDate, sendOutcome, type Outcome } from '../fakequinix/http/outcome.ts';
-import { createRateLimiter } from '../fakequinix/faults/rate-limit.ts';
+import { createRateLimiter, type Verdict } from '../fakequinix/faults/rate-limit.ts';
 import { isSameSecret } from '../same-secret.ts';
+import { comesBefore, createWaits, spoil } from '../wire-faults.ts';
 import { ApiError, errorBody } from './api-error.ts';
 import type { Call, Core, Route, Subject } from './core.ts';
-import type { FaultEffect } from './fault-rules.ts';
 
 /** The way of one request: journal, access, faults, handler, answer. */
 export interface Pipeline {
@@ -16,12 +16,10 @@ export interface Pipeline {
   close(): void;
 }
 
-type EffectOf<T extends FaultEffect['type']> = Extract<FaultEffect, { type: T }>;
-
 export function createPipeline(core: Core, journal: Journal): Pipeline {
   const { world, clock, faults } = core;
   const limiter = createRateLimiter(world.now);
-  const waits = new Set<unknown>();
+  const waits = createWaits(clock);
 
   function open(route: string, request: FastifyRequest, reply: FastifyReply): OpenEntry {
     const [path = '', rawQuery = ''] = request.url.split('?');
@@ -47,22 +45,15 @@ export function createPipeline(core: Core, journal: Journal): Pipeline {
     entry.faults = [...entry.faults, ...ids];
   };
 
-  function wait(delayMs: number) {
-    return new Promise<void>((resolve) => {
-      const timer = clock.setTimeout(() => {
-        waits.delete(timer);
-        resolve();
-      }, delayMs);
-      waits.add(timer);
-    });
-  }
-
   /** What comes before anything is done; undefined lets the request pass. */
   async function before(entry: OpenEntry, subject: Subject): Promise<Outcome | undefined> {
-    const counts = faults
-      .strike(['rateLimit'], subject)
-      .map(({ id, effect }) => ({ id, ...limiter.count(id, core.token, effect) }));
-    const refusal = counts.find(({ refused }) => refused);
+    const refusals: Verdict[] = [];
+    faults.strike(['rateLimit'], subject, undefined, ({ id, effect }) => {
+      const verdict = limiter.count(id, core.token, effect);
+      if (verdict.refused) refusals.push(verdict);
+      return verdict.refused;
+    });
+    const [refusal] = refusals;
     if (refusal) {
       mark(entry, [refusal.id]);
       const { 'retry-after': retryAfter } = refusal.headers;
@@ -71,12 +62,12 @@ export function createPipeline(core: Core, journal: Journal): Pipeline {
     }
     for (const { id, effect } of faults.strike(['latency'], subject)) {
       mark(entry, [id]);
-      await wait(effect.ms);
+      await waits.wait(effect.ms);
     }
     const hit = faults.strikeOne(['drop', 'hang', 'status'], subject, comesBefore);
     if (!hit) return undefined;
     mark(entry, [hit.id]);
-    return outcomeOf(hit.effect, { status: 200 });
+    return spoil(hit.effect, { status: 200 }, errorBody);
   }
 
   function after(entry: OpenEntry, subject: Subject, answer: Outcome): Outcome {
@@ -84,7 +75,7 @@ export function createPipeline(core: Core, journal: Journal): Pipeline {
     const hit = faults.strikeOne(types, subject, (effect) => !comesBefore(effect));
     if (!hit) return answer;
     mark(entry, [hit.id]);
-    return outcomeOf(hit.effect, answer);
+    return spoil(hit.effect, answer, errorBody);
   }
 
   async function act(route: Route, { entry, subject, request }: Occasion): Promise<Outcome> {
@@ -154,10 +145,7 @@ export function createPipeline(core: Core, journal: Journal): Pipeline {
       const entry = open(request.url.split('?')[0] ?? '', request, reply);
       finish(entry, refusalOf(error), request, reply);
     },
-    close() {
-      for (const timer of waits) clock.clearTimeout(timer);
-      waits.clear();
-    },
+    close: waits.close,
   };
 }
 
@@ -225,27 +213,4 @@ function requireBody(request: FastifyRequest): unknown {
   } catch {
     throw new ApiError(400, 'The body is not JSON');
   }
-}
-
-const comesBefore = (effect: FaultEffect): boolean =>
-  (effect.type === 'status' && effect.executed !== true) ||
-  ((effect.type === 'drop' || effect.type === 'hang') && effect.phase === 'before');
-
-function outcomeOf(
-  effect: EffectOf<'drop' | 'hang' | 'status' | 'garbage'>,
-  answer: Outcome,
-): Outcome {
-  const isInjected = true;
-  if (effect.type === 'drop' || effect.type === 'hang') {
-    const fate = effect.type === 'hang' ? 'hung' : 'dropped';
-    return { ...answer, fate, halfSent: effect.phase === 'midBody', isInjected };
-  }
-  if (effect.type === 'garbage') {
-    const isRedirect = effect.kind === 'redirect';
-    const headers = isRedirect ? { location: '/elsewhere' } : {};
-    const status = isRedirect ? 302 : answer.status;
-    return { ...answer, status, headers, garbage: effect.kind, isInjected };
-  }
-  const { code, body = errorBody(code, `Injected status ${code}`), headers = {} } = effect;
-  return { status: code, headers, ...(body !== null && { body }), isInjected };
 }

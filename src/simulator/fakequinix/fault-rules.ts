@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { shapeOf } from '../fault-book.ts';
+import { SPOILING_EFFECTS } from '../wire-faults.ts';
 
-/** `before` anything is done, `after` it was done, or when half of the answer is sent. */
-const phase = z.enum(['before', 'after', 'midBody']);
 const ms = z.number().min(0);
 
 const effect = z.discriminatedUnion('type', [
@@ -22,23 +21,9 @@ const effect = z.discriminatedUnion('type', [
           : minMs === undefined && maxMs === undefined,
       'give either ms, or minMs and maxMs in this order',
     ),
-  z.strictObject({
-    type: z.literal('status'),
-    code: z.int().min(100).max(599),
-    /** Text is sent as it is, null as an empty body, everything else as JSON. */
-    body: z.unknown().optional(),
-    headers: z.record(z.string(), z.string()).optional(),
-    /** True: the change is applied, and then denied. Default false. */
-    executed: z.boolean().optional(),
-  }),
-  z.strictObject({ type: z.literal('drop'), phase }),
-  z.strictObject({ type: z.literal('hang'), phase }),
+  ...SPOILING_EFFECTS,
   /** Added to the genuine answer. */
   z.strictObject({ type: z.literal('headers'), headers: z.record(z.string(), z.string()) }),
-  z.strictObject({
-    type: z.literal('garbage'),
-    kind: z.enum(['truncated', 'notJson', 'wrongType', 'html', 'redirect']),
-  }),
   z.strictObject({
     type: z.literal('rateLimit'),
     limit: z.int().min(0),

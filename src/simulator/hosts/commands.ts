@@ -1,8 +1,8 @@
-import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, openSync, statSync } from 'node:fs';
 import { parse } from 'shell-quote';
 import { containedPath, homeDirectory, insidePath, outsidePath } from './paths.ts';
+import { startProcess } from './processes.ts';
 
 /** Programs of the real system that a machine offers, next to what was uploaded to it. */
 const tools = new Set([
@@ -62,10 +62,15 @@ export async function startLine(
   line: string,
   context: CommandContext,
 ): Promise<ChildProcess | Play> {
-  const { argv, output } = parseLine(line);
+  const { argv: said, output } = parseLine(line);
+  const argv = withoutElevation(said);
   const play = output === undefined ? context.play(argv) : undefined;
   return play ?? startCommand({ argv, output }, context);
 }
+
+/** Whoever logs in may do all that root may, so `sudo -n` changes nothing. */
+const withoutElevation = (argv: readonly string[]): readonly string[] =>
+  argv[0] === 'sudo' && argv[1] === '-n' ? argv.slice(2) : argv;
 
 /** In a process group of its own. */
 async function startCommand(
@@ -76,7 +81,7 @@ async function startCommand(
   const out = output === undefined ? undefined : await openOutput(context.root, output);
   try {
     if (!context.powered()) throw new CommandRefused('sh: power is off', 137);
-    return spawn(file, args, {
+    return startProcess(file, args, {
       cwd: outsidePath(context.root, homeDirectory),
       env: context.env,
       detached: true,

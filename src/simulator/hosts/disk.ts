@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
-import { playScript } from './first-boot.ts';
+import { playUserData } from './cloud-config.ts';
 import type { HostDisk } from './host.ts';
 import type { HostsLog } from './options.ts';
 import { containedPath, homeDirectory } from './paths.ts';
@@ -40,7 +40,7 @@ export function createDirectoryDisk({
     },
     halt: () => spare?.detach(),
     runScript: (script) =>
-      playScript(
+      playUserData(
         script,
         {
           // Root writes whatever the mode says, so the owner, which is us, always keeps that right.
@@ -54,10 +54,26 @@ export function createDirectoryDisk({
             await mkdir(directory, { recursive: true });
             await chmod(directory, mode | 0o700);
           },
+          async read(path) {
+            return textOf(await containedPath(root, path));
+          },
+          async remove(path) {
+            await rm(await containedPath(root, path), { force: true });
+          },
         },
         log,
       ),
   };
+}
+
+/** Undefined when there is no such file. */
+async function textOf(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
 }
 
 /** Where a machine keeps the id of its boot. */
@@ -91,13 +107,17 @@ export function createMemoryDisk(log: HostsLog): MemoryDisk {
       files.set(BOOT_ID_PATH, `${bootId}\n`);
     },
     runScript: (script) =>
-      playScript(
+      playUserData(
         script,
         {
           async write(path, text) {
             files.set(posix.resolve(homeDirectory, path), text);
           },
           makeDirectory: async () => undefined,
+          read: async (path) => files.get(posix.resolve(homeDirectory, path)),
+          async remove(path) {
+            files.delete(posix.resolve(homeDirectory, path));
+          },
         },
         log,
       ),

@@ -6,6 +6,8 @@ export interface HostSystem {
   readonly authorizedKeys: readonly string[];
   /** What the first boot of an installation reads. */
   readonly userdata?: string | null;
+  /** Who may log in. Default: root. */
+  readonly user?: string;
   /** Whether that has happened. */
   readonly initialized?: boolean;
 }

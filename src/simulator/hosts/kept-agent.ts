@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { uploadedProgram } from './commands.ts';
-import { aliveSince } from './processes.ts';
+import { aliveSince, startProcess } from './processes.ts';
 
 /** Where an agent of a simulated machine puts what it was started with. */
 export const agentInitVariable = 'SHEPHERD_AGENT_INIT_FILE';
@@ -64,7 +63,7 @@ export async function launchAgent({ root, env, program, init }: AgentLaunch): Pr
   const file = await uploadedProgram(program, root);
   const log = openSync(`${file}.log`, 'a', 0o600);
   try {
-    const agent = spawn(file, [], {
+    const agent = startProcess(file, [], {
       cwd: root,
       env: { ...env, [detachedFlag]: '1' },
       detached: true,

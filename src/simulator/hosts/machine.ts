@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AuthContext, ParsedKey } from 'ssh2';
-import { startLine } from './commands.ts';
+import { type Play, startLine } from './commands.ts';
 import { BOOT_ID_PATH, createDirectoryDisk, readBootId } from './disk.ts';
 import { runOnChannel } from './exec-channel.ts';
 import { createDoor } from './door.ts';
@@ -9,6 +9,7 @@ import { createHost, type Host, type HostDoor } from './host.ts';
 import { isAuthorized, publicBlobOf, readKey } from './keys.ts';
 import type { HostsLog, HostSnapshot, HostsRandom } from './options.ts';
 import { createPrograms, type Programs } from './programs.ts';
+import type { ProcessScan } from './processes.ts';
 import { type MachineRecord, saveRecord } from './record.ts';
 import { serveSftp } from './sftp.ts';
 import { createService, type Service } from './serving/service.ts';
@@ -21,10 +22,14 @@ export interface MachineDeps {
   readonly log: HostsLog;
   readonly random: HostsRandom;
   readonly nodeExecutable: string;
+  /** Shared by all machines. */
+  readonly scan: ProcessScan;
   readonly env: Readonly<Record<string, string>>;
   readonly light: boolean;
   /** Of a disk to install to; undefined: it has none. */
   readonly diskBytes?: number;
+  /** Commands that are played by others. */
+  readonly play?: (argv: readonly string[]) => Play | undefined;
   /** Nobody else gets in. */
   readonly admitted?: readonly string[];
   /** What machines with an address of their own serve; absent: nothing. */
@@ -142,7 +147,8 @@ function createSshDoor(
   const visit = (): Visit => ({
     hostKey: host().system().hostKey,
     authenticate(attempt: AuthContext) {
-      if (attempt.username === 'root' && isAuthorized(attempt, keysThatLetIn())) attempt.accept();
+      const { user = 'root' } = host().system();
+      if (attempt.username === user && isAuthorized(attempt, keysThatLetIn())) attempt.accept();
       else attempt.reject(['publickey']);
     },
     exec: (line, channel) => runOnChannel(line, channel, (text) => startLine(text, context), log),

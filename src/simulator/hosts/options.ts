@@ -1,4 +1,5 @@
 import type { MachineHooks } from '../hooks.ts';
+import type { Play } from './commands.ts';
 import type { ServiceTally } from './serving/service.ts';
 import type { BootTally, HostState, Refusal } from './host.ts';
 
@@ -50,6 +51,16 @@ export interface SimulatedHostsOptions {
    * has power. Default: all are on 127.0.0.1, and none serves.
    */
   readonly serving?: { readonly port: number };
+  /**
+   * All machines listen for SSH at this port, each with an address of its own in 127.0.0.0/8: for
+   * services that tell the address alone. Default: each has a port of its own.
+   */
+  readonly sshPort?: number;
+  /**
+   * Plays commands that machines do not have of their own, such as scripts for a shell. Undefined:
+   * this one is not played. Default: none is.
+   */
+  readonly play?: (deviceId: string, argv: readonly string[]) => Play | undefined;
 }
 
 /** What a test or a page wants to know of a machine. */
@@ -113,6 +124,9 @@ export interface SimulatedHosts extends MachineHooks {
   hang(deviceId: string, on: boolean): Promise<void>;
   /** The machine lets nobody in, over reboots too, until told otherwise. */
   refuseSsh(deviceId: string, on: boolean, how?: Refusal): Promise<void>;
+  isHanging(deviceId: string): boolean;
+  /** Of its last boot; undefined before the first one. */
+  bootId(deviceId: string): string | undefined;
   list(): HostSnapshot[];
   /** Tells of each request to a machine that serves. Returns how to end that. */
   watchRequests(listener: (request: ServedRequest) => void): () => void;

@@ -1,4 +1,6 @@
+import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import { resolve } from 'node:path';
 
 /** Names the file that holds the machine's boot id; also how we know whose process it is. */
@@ -19,6 +21,61 @@ export function processesByMachine(): Map<string, number[]> {
     else found.set(machine, [Number(name)]);
   }
   return found;
+}
+
+/** As {@link processesByMachine}, for many who ask often. */
+export type ProcessScan = () => Promise<ReadonlyMap<string, readonly number[]>>;
+
+/** Least time between two scans; and they may take a third of all time, whoever waits for them. */
+const GAP_MS = 15;
+const GAP_FACTOR = 2;
+
+/**
+ * Whoever asks before a scan begins shares it. A scan reads all processes of the computer, which under
+ * load takes tens of milliseconds in which nothing else of this process gets on: fifty machines that
+ * each scanned for themselves, again and again until their programs were dead, held up a daemon in
+ * this process until its session was over.
+ */
+export function createProcessScan(scan = processesByMachine): ProcessScan {
+  let next: ReturnType<ProcessScan> | null = null;
+  let earliestMs = 0;
+  return () =>
+    (next ??= new Promise((resolve, reject) => {
+      setTimeout(
+        () => {
+          next = null;
+          const begunMs = performance.now();
+          try {
+            resolve(scan());
+          } catch (error) {
+            reject(error);
+          }
+          const endedMs = performance.now();
+          earliestMs = endedMs + Math.max(GAP_MS, GAP_FACTOR * (endedMs - begunMs));
+        },
+        Math.max(0, earliestMs - performance.now()),
+      );
+    }));
+}
+
+/** Programs of machines get out of the way of whoever has this computer for real. */
+const NICENESS = 10;
+
+/** Starts what runs on a machine. */
+export function startProcess<Options extends SpawnOptions>(
+  file: string,
+  args: readonly string[],
+  options: Options,
+): ChildProcess {
+  const child = spawn(file, args, options);
+  if (child.pid === undefined) return child;
+  try {
+    setPriority(child.pid, NICENESS);
+  } catch (error) {
+    // It may have ended already.
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_SYSTEM_ERROR') throw error;
+  }
+  return child;
 }
 
 function listProcesses(): string[] {
@@ -79,11 +136,13 @@ const roundsMax = 1_000;
  * just starting another. When it returns they are dead, so their sockets and files are closed.
  * Answers how many there were. @throws {Error} when some will not die.
  */
-export async function killAll(choose: () => readonly number[]): Promise<number> {
+export async function killAll(
+  choose: () => readonly number[] | Promise<readonly number[]>,
+): Promise<number> {
   const killed = new Map<number, string>();
   for (let round = 0; round < roundsMax; round += 1) {
     const before = killed.size;
-    for (const pid of choose()) {
+    for (const pid of await choose()) {
       const since = aliveSince(pid);
       if (since === undefined) continue;
       killed.set(pid, since);
@@ -93,7 +152,7 @@ export async function killAll(choose: () => readonly number[]): Promise<number> 
     if (!dying && killed.size === before) return killed.size;
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
-  throw new Error(`processes ${choose().join(', ')} do not die`);
+  throw new Error(`processes ${(await choose()).join(', ')} do not die`);
 }
 
 /** Kills once, without waiting, everything that runs on machines below `dir`. */

@@ -1,12 +1,18 @@
 import { dirname, join } from 'node:path';
-import type { CommandContext } from './commands.ts';
+import type { CommandContext, Play } from './commands.ts';
 import type { Host, HostPrograms } from './host.ts';
 import { agentInitVariable, createKeptAgent, launchAgent } from './kept-agent.ts';
 import type { GateReason } from './light/gate.ts';
 import { createLightMachine } from './light/machine.ts';
 import type { HostsLog, HostsRandom, HostTally } from './options.ts';
 import { homeDirectory } from './paths.ts';
-import { bootIdVariable, killAll, processesByMachine, signalProcess } from './processes.ts';
+import {
+  bootIdVariable,
+  killAll,
+  processesByMachine,
+  type ProcessScan,
+  signalProcess,
+} from './processes.ts';
 import type { MachineRecord } from './record.ts';
 import { playShellStep } from './shell-steps.ts';
 
@@ -21,10 +27,14 @@ export interface ProgramsDeps {
   readonly log: HostsLog;
   readonly random: HostsRandom;
   readonly nodeExecutable: string;
+  /** Shared by all machines. */
+  readonly scan: ProcessScan;
   /** For all that runs on it, beside what every machine gives. */
   readonly env: Readonly<Record<string, string>>;
   /** Agents live in this process. */
   readonly light: boolean;
+  /** Commands that are played by others. */
+  readonly play?: (argv: readonly string[]) => Play | undefined;
 }
 
 /** What runs on a simulated machine: real processes, or an agent in this one. */
@@ -51,7 +61,7 @@ export function createPrograms({ deviceId, home, root, host, ...deps }: Programs
   let lifeMs: number | undefined;
   let death: NodeJS.Timeout | undefined;
 
-  const pids = () => processesByMachine().get(bootIdFile) ?? [];
+  const pids = async () => (await deps.scan()).get(bootIdFile) ?? [];
   const powered = () => host().state().up;
   const light = deps.light
     ? createLightMachine({
@@ -69,7 +79,8 @@ export function createPrograms({ deviceId, home, root, host, ...deps }: Programs
     root,
     onProgram,
     powered,
-    play: (argv) => playShellStep(argv, { root, stopAgent }) ?? light?.play(argv),
+    play: (argv) =>
+      playShellStep(argv, { root, stopAgent }) ?? deps.play?.(argv) ?? light?.play(argv),
     env: {
       ...deps.env,
       PATH: `${dirname(deps.nodeExecutable)}:${systemPath}`,
@@ -139,7 +150,8 @@ export function createPrograms({ deviceId, home, root, host, ...deps }: Programs
     },
     freeze(on) {
       light?.shut('hanging', on);
-      for (const pid of pids()) signalProcess(pid, on ? 'SIGSTOP' : 'SIGCONT');
+      const running = processesByMachine().get(bootIdFile) ?? [];
+      for (const pid of running) signalProcess(pid, on ? 'SIGSTOP' : 'SIGCONT');
     },
     shorten(ms) {
       lifeMs = ms;

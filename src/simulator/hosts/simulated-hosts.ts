@@ -5,7 +5,7 @@ import { isPortFree, takeFreePort } from './free-port.ts';
 import { createMachine } from './machine.ts';
 import type { Machine } from './machine.ts';
 import type { ServedRequest, SimulatedHosts, SimulatedHostsOptions } from './options.ts';
-import { killAll, processesByMachine } from './processes.ts';
+import { createProcessScan, killAll, processesByMachine } from './processes.ts';
 import { generateHostKey } from './keys.ts';
 import { takeFreeAddress } from './serving/addresses.ts';
 import { LOOPBACK } from './ssh-server.ts';
@@ -30,20 +30,23 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
       for (const listener of listeners) listener(request);
     },
   };
+  const scan = createProcessScan();
   let closing: Promise<void> | undefined;
 
   const add = (record: MachineRecord) => {
     const { log, random, nodeExecutable = process.execPath, env = {}, light = false } = options;
-    const { admitted, diskBytes } = options;
+    const { admitted, diskBytes, play } = options;
     const home = join(dir, record.deviceId);
     const machine = createMachine(record, {
       home,
       log,
       random,
       nodeExecutable,
+      scan,
       env,
       light,
       ...(admitted && { admitted }),
+      ...(play && { play: (argv) => play(record.deviceId, argv) }),
       ...(diskBytes !== undefined && { diskBytes }),
       ...(serving && { serving }),
     });
@@ -59,7 +62,9 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
   };
   for (const record of loadRecords(dir)) add(record);
 
-  async function portFor(machine: Machine): Promise<number> {
+  async function portFor(machine: Machine | undefined): Promise<number> {
+    if (options.sshPort !== undefined) return options.sshPort;
+    if (!machine) return takeFreePort(ports);
     const { port, address } = machine.system();
     if (machine.state().up || (await isPortFree(port, address))) return port;
     options.log.error(
@@ -72,25 +77,26 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
   /** A machine of an earlier run stays where it is, while nobody else is there. */
   async function addressFor(known: Machine | undefined): Promise<string | undefined> {
     const address = known?.system().address;
-    if (!serving || known?.state().up) return address;
-    if (address === undefined) return takeFreeAddress(addresses, serving.port);
-    if (await isPortFree(serving.port, address)) return address;
+    const wanted = serving?.port ?? options.sshPort;
+    if (wanted === undefined || known?.state().up) return address;
+    if (address === undefined) return takeFreeAddress(addresses, wanted);
+    if (await isPortFree(wanted, address)) return address;
     const { deviceId: device } = known!.system();
     options.log.error({ device, address }, 'the address of a machine was taken; it gets a new one');
-    return takeFreeAddress(addresses, serving.port);
+    return takeFreeAddress(addresses, wanted);
   }
 
   async function assign(device: SimulatedDevice): Promise<{ address: string; sshPort: number }> {
     if (closing) throw new Error('the simulated machines are closed');
     if (!/^[\w-][\w.-]*$/.test(device.id)) throw new Error(`bad device id "${device.id}"`);
-    const { id: deviceId, hostname, authorizedKeys, userdata = null } = device;
+    const { id: deviceId, hostname, authorizedKeys, userdata = null, user = 'root' } = device;
     const known = machines.get(deviceId);
-    const port = known ? await portFor(known) : await takeFreePort(ports);
+    const port = await portFor(known);
     const address = await addressFor(known);
     const place = { port, ...(address !== undefined && { address }) };
     const machine =
       known ?? add({ deviceId, hostname, ...place, hostKey: generateHostKey(), authorizedKeys });
-    await machine.update({ hostname, ...place, authorizedKeys, userdata });
+    await machine.update({ hostname, ...place, authorizedKeys, userdata, user });
     return { address: address ?? LOOPBACK, sshPort: port };
   }
 
@@ -107,8 +113,8 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
   async function closeAll(): Promise<void> {
     await Promise.all([...machines.values()].map((machine) => machine.close()));
     const ours = new Set([...machines.values()].map(({ bootIdFile }) => bootIdFile));
-    await killAll(() =>
-      [...processesByMachine()].flatMap(([file, pids]) => (ours.has(file) ? pids : [])),
+    await killAll(async () =>
+      [...(await scan())].flatMap(([file, pids]) => (ours.has(file) ? pids : [])),
     );
     if (options.throwaway) await rm(dir, { recursive: true, force: true });
   }
@@ -118,9 +124,9 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
     gone,
     up: async (deviceId) => find(deviceId).on(),
     down: async (deviceId) => find(deviceId).off(),
-    reinstalled: async (deviceId, { hostname, authorizedKeys, userdata = null }) => {
+    reinstalled: async (deviceId, { hostname, authorizedKeys, userdata = null, user = 'root' }) => {
       const hostKey = generateHostKey();
-      await find(deviceId).install({ hostname, hostKey, authorizedKeys, userdata });
+      await find(deviceId).install({ hostname, hostKey, authorizedKeys, userdata, user });
     },
     loseAgent: async (deviceId) => find(deviceId).loseAgent(),
     shortenAgents: (deviceId, lifeMs) => find(deviceId).programs.shorten(lifeMs),
@@ -131,6 +137,8 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
     hang: async (deviceId, on) => find(deviceId).hang(on),
     refuseSsh: async (deviceId, on, how = 'connection') =>
       find(deviceId).refuse(on ? how : undefined),
+    isHanging: (deviceId) => find(deviceId).state().hanging,
+    bootId: (deviceId) => find(deviceId).state().bootId,
     list: () => {
       const running = processesByMachine();
       return [...machines.values()].map((machine) =>

@@ -1,11 +1,14 @@
 import { describe } from 'vitest';
 import { engineWorld } from './engine-world.ts';
+import { ENGINE, ENGINE_WITH_SHORT_ROWS } from './vector-table.ts';
 import { balancingVectors } from './vectors.ts';
 
-describe.each(['short', 'full'] as const)(
+describe.each([
+  ['full', ENGINE],
+  ['short', ENGINE_WITH_SHORT_ROWS],
+] as const)(
   'on the Engine, over HTTP, with objects that take their time and %s rows in lists',
-  (rows) => {
-    const open = () => engineWorld({ stateDelayMs: 3_000, knobs: { rows } });
-    balancingVectors(open, { means: ['sessions', 'isOpen'] });
+  (rows, lacks) => {
+    balancingVectors(() => engineWorld({ stateDelayMs: 3_000, knobs: { rows } }), lacks);
   },
 );

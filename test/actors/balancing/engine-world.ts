@@ -1,13 +1,16 @@
 import { expect } from 'vitest';
 import { createAnexiaBalancer } from '../../../src/adapters/balancer/anexia/anexia-balancer.ts';
 import { createThrottle } from '../../../src/adapters/balancer/anexia/throttle.ts';
+import type { LoadBalancer } from '../../../src/adapters/balancer/port.ts';
+import type { Clock } from '../../../src/adapters/clock/port.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import type { ObjectKind } from '../../../src/domain/balancing/objects.ts';
 import { startFakengine } from '../../../src/simulator/fakengine/fakengine.ts';
-import type { FakengineOptions } from '../../../src/simulator/fakengine/options.ts';
+import type { FaultRule } from '../../../src/simulator/fakengine/fault-rules.ts';
+import type { Fakengine, FakengineOptions } from '../../../src/simulator/fakengine/options.ts';
 import { createSeededRandom, createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { pool } from '../../domain/balancing/pool.ts';
-import type { VectorWorld } from './vector-world.ts';
+import { passWhen, type VectorWorld } from './vector-world.ts';
 
 const RESOURCES = '/api/core/v1/resource.json';
 const TAGGING = `${RESOURCES}/{id}/tags/{tag}`;
@@ -22,34 +25,22 @@ const QUIET_TURNS = 4;
 /** The Engine's driver and its emulator, over real HTTP, as a world of the vectors. */
 export async function engineWorld(options: Partial<FakengineOptions> = {}): Promise<VectorWorld> {
   const clock = createSimulatedClock();
-  const fake = await startFakengine({
-    listen: { host: '127.0.0.1', port: 0 },
-    clock: { now: clock.now, setTimeout, clearTimeout: (id) => clearTimeout(id as never) },
-    ...options,
-  });
+  let inFlight = 0;
+  const dial = (fake: Fakengine) => driverOf(fake, clock, (by) => void (inFlight += by));
+  const open = async (faults: readonly FaultRule[] = []) => {
+    const fake = await startFakengine({
+      listen: { host: '127.0.0.1', port: 0 },
+      clock: { now: clock.now, setTimeout, clearTimeout: (id) => clearTimeout(id as never) },
+      faults,
+      ...options,
+    });
+    return { fake, balancer: dial(fake) };
+  };
+  const opened = await open();
+  const { fake, balancer } = opened;
+  const all = [opened];
   const [loadBalancer = ''] = fake.loadBalancers;
   const tag = `shepherd-pool=${pool().uid}`;
-  let inFlight = 0;
-  const balancer = createAnexiaBalancer(
-    {
-      baseUrl: fake.url,
-      token: { reference: '${TOKEN}', read: () => fake.tokens.api, toJSON: () => '${TOKEN}' },
-      loadBalancer,
-      pageSize: 100,
-      allowInsecureHttp: false,
-    },
-    {
-      throttle: createThrottle(clock),
-      context: {
-        name: 'edge',
-        clock,
-        random: createSeededRandom(1),
-        log: silentLog,
-        userAgent: 'shepherd/test',
-        metrics: { request: () => undefined, inFlight: (_, by) => void (inFlight += by) },
-      },
-    },
-  );
 
   const names = new Map<string, string>();
   const todo: Promise<unknown>[] = [];
@@ -91,15 +82,7 @@ export async function engineWorld(options: Partial<FakengineOptions> = {}): Prom
     balancer,
     async pass(ms) {
       await Promise.all(todo.splice(0));
-      const endMs = clock.monotonic() + ms;
-      for (;;) {
-        await quiet();
-        const next = clock.untilNext();
-        if (next === null || clock.monotonic() + next > endMs) break;
-        clock.increment(next);
-      }
-      clock.increment(endMs - clock.monotonic());
-      await quiet();
+      await passWhen(clock, ms, quiet);
     },
     names: () =>
       fake
@@ -118,10 +101,18 @@ export async function engineWorld(options: Partial<FakengineOptions> = {}): Prom
         });
     },
     calls: () => fake.requests().length - ours,
+    everything: () =>
+      fake
+        .objects()
+        .map(({ kind, name }) => `${kind} ${name}`)
+        .toSorted(),
+    another: () => dial(fake),
     async end() {
-      await balancer.close();
-      expect(fake.complaints()).toEqual([]);
-      await fake.close();
+      for (const each of all) {
+        await each.balancer.close();
+        expect(each.fake.complaints()).toEqual([]);
+        await each.fake.close();
+      }
     },
     addServer(name) {
       const backend = find('backend', `${name.split('.')[1]}.`).id;
@@ -149,7 +140,7 @@ export async function engineWorld(options: Partial<FakengineOptions> = {}): Prom
     lose: (kind, name) =>
       void todo.push(call('DELETE', `/api/LBaaS/v1/${kind}.json/${find(kind, name).id}`)),
     holdBack: (kind, name) => fake.setState(find(kind, name).id, '4'),
-    inject(operation, effect, times = 1) {
+    inject(operation, effect, times = 1, skip = 0) {
       const status = { type: 'status', code: 500 } as const;
       if (operation === 'observe') {
         // A read is sent three times.
@@ -157,13 +148,28 @@ export async function engineWorld(options: Partial<FakengineOptions> = {}): Prom
         fake.addFault({ match, times: 3 * times, effect: status });
       } else if (operation === 'destroy') {
         fake.addFault({ match: { method: 'DELETE' }, times, effect: status });
-      } else if (effect === 'untagged') {
-        fake.addFault({ match: { route: TAGGING }, times: 3 * times, effect: status });
       } else {
         const phase = effect === 'failAfter' ? 'after' : 'before';
-        const match = { method: 'POST', kind: 'backend' } as const;
+        // Two backends are made first of all.
+        const kind = skip < 2 ? 'backend' : 'frontend';
+        const match = { method: 'POST', kind, nth: 1 + (skip % 2) } as const;
         fake.addFault({ match, times, effect: { type: 'drop', phase } });
       }
+    },
+    leaveHalf: () =>
+      void fake.addFault({
+        match: { route: TAGGING },
+        times: 3,
+        effect: { type: 'status', code: 500 },
+      }),
+    isOpen: (machine) =>
+      fake.objects().some(({ kind, name }) => kind === 'server' && name.startsWith(machine)),
+    async openOther() {
+      const effect = { type: 'status', code: 400 } as const;
+      const names = pool().ports.map(({ name }) => `v6.${name}.${pool().suffix}`);
+      const other = await open(names.map((name) => ({ match: { method: 'POST', name }, effect })));
+      all.push(other);
+      return other.balancer;
     },
     throttle(ms) {
       const headers = { 'retry-after': String(ms / 1_000) };
@@ -174,4 +180,27 @@ export async function engineWorld(options: Partial<FakengineOptions> = {}): Prom
       else fake.removeFault('cut');
     },
   };
+}
+
+function driverOf(fake: Fakengine, clock: Clock, onFlight: (by: number) => void): LoadBalancer {
+  return createAnexiaBalancer(
+    {
+      baseUrl: fake.url,
+      token: { reference: '${TOKEN}', read: () => fake.tokens.api, toJSON: () => '${TOKEN}' },
+      loadBalancer: fake.loadBalancers[0]!,
+      pageSize: 100,
+      allowInsecureHttp: false,
+    },
+    {
+      throttle: createThrottle(clock),
+      context: {
+        name: 'edge',
+        clock,
+        random: createSeededRandom(1),
+        log: silentLog,
+        userAgent: 'shepherd/test',
+        metrics: { request: () => undefined, inFlight: (_, by) => onFlight(by) },
+      },
+    },
+  );
 }

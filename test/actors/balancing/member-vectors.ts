@@ -1,31 +1,53 @@
 import { expect } from 'vitest';
 import { M1, M2, M3 } from '../../domain/balancing/pool.ts';
 import { drain, drop, keep, serve } from '../../support/balancing-stand.ts';
-import { all, MINUTE, type Vector } from './vector-world.ts';
+import { MINUTE, UNHARMED, type Vector } from './vector-world.ts';
 
 /** Who gets traffic, and who is let go. */
 export const MEMBER_VECTORS: readonly Vector[] = [
   {
-    name: '19: a planned reboot with an open connection waits for its end; it comes back warm',
-    needs: ['sessions', 'isOpen'],
-    async run(world, { stand, settle }) {
+    name: '19: a planned reboot with an open connection waits for its end, and it comes back',
+    needs: ['isOpen'],
+    async run(world, { all, stand, settle }) {
       await settle();
-      world.sessions!(M1, 1);
+      await world.sessions?.(M1, 1);
+      const clients = world.clients?.(0);
       stand.wish(drain(M1));
       await world.pass(3_000);
       expect(stand.states()[M1]).toBe('draining');
       expect(world.isOpen!(M1)).toBe(false);
       expect(world.isOpen!(M2)).toBe(true);
-      world.sessions!(M1, 0);
-      await world.pass(5_000);
-      expect(stand.states()[M1]).toBe('drained no-sessions');
+      await world.sessions?.(M1, 0);
+      await world.pass(world.sessions ? 5_000 : 35_000);
+      expect(stand.states()[M1]).toBe(world.sessions ? 'drained no-sessions' : 'drained grace');
+      const how = stand.states()[M1];
       stand.wish(drop(M1));
       await world.pass(MINUTE);
-      expect(stand.states()[M1]).toBe('drained no-sessions');
+      expect(stand.states()[M1]).toBe(how);
       expect(world.names()).toEqual(all([M2]));
       stand.wish(serve(M1));
       await world.pass(2 * MINUTE);
       expect(stand.states()[M1]).toBe('active');
+      expect(world.isOpen!(M1)).toBe(true);
+      expect(await clients?.stop()).toEqual(clients && UNHARMED);
+    },
+  },
+  {
+    name: '19: who comes back gets no traffic before it is well',
+    needs: ['isOpen', 'makeWell'],
+    async run(world, { stand, settle }) {
+      await settle();
+      stand.wish(drop(M1));
+      await world.pass(MINUTE);
+      expect(stand.states()[M1]).toBe('drained gone');
+      await world.makeWell!(M1, false);
+      stand.wish(serve(M1));
+      await world.pass(90_000);
+      expect(stand.states()[M1]).toBe('warming');
+      expect(world.isOpen!(M1)).toBe(false);
+      await world.makeWell!(M1, true);
+      await world.pass(20_000);
+      expect(stand.row(M1)).toMatchObject({ state: 'active', note: null });
       expect(world.isOpen!(M1)).toBe(true);
     },
   },
@@ -34,7 +56,7 @@ export const MEMBER_VECTORS: readonly Vector[] = [
     needs: ['sessions'],
     async run(world, { stand, settle }) {
       await settle();
-      world.sessions!(M1, 1);
+      await world.sessions!(M1, 1);
       stand.wish(drain(M1));
       await world.pass(29_000);
       expect(stand.states()[M1]).toBe('draining');
@@ -44,9 +66,9 @@ export const MEMBER_VECTORS: readonly Vector[] = [
   },
   {
     name: '19: a drain that is withdrawn ends, and the member serves on',
-    async run(world, { stand, settle }) {
+    async run(world, { all, stand, settle }) {
       await settle();
-      world.sessions?.(M1, 1);
+      await world.sessions?.(M1, 1);
       stand.wish(drain(M1));
       await world.pass(5_000);
       expect(stand.states()[M1]).toBe('draining');
@@ -79,7 +101,7 @@ export const MEMBER_VECTORS: readonly Vector[] = [
   },
   {
     name: '21: before the fleet is known no call is made; then all is as ever',
-    async run(world, { stand, start }) {
+    async run(world, { all, stand, start }) {
       stand.know(false);
       stand.wish(serve(M1), serve(M2));
       await start();
@@ -92,6 +114,7 @@ export const MEMBER_VECTORS: readonly Vector[] = [
   },
   {
     name: '21: while nobody can tell how machines are, they stay what they are',
+    isOurs: true,
     async run(world, { stand, settle }) {
       await settle();
       world.takeWrites();
@@ -103,7 +126,7 @@ export const MEMBER_VECTORS: readonly Vector[] = [
   },
   {
     name: '22: two of three members that vanish at once freeze the pool, until it is the same for long',
-    async run(world, { stand, settle }) {
+    async run(world, { all, stand, settle }) {
       const life = await settle();
       stand.wish(serve(M3));
       await world.pass(MINUTE);
@@ -120,7 +143,8 @@ export const MEMBER_VECTORS: readonly Vector[] = [
   },
   {
     name: '22: an operator who thaws the pool is believed at once',
-    async run(world, { stand, settle }) {
+    isOurs: true,
+    async run(world, { all, stand, settle }) {
       await settle();
       stand.wish(drop(M1), drop(M2));
       await world.pass(MINUTE);
@@ -133,7 +157,8 @@ export const MEMBER_VECTORS: readonly Vector[] = [
   },
   {
     name: '22: a single machine that vanishes is taken out at once',
-    async run(world, { stand, settle }) {
+    isOurs: true,
+    async run(world, { all, stand, settle }) {
       await settle();
       stand.wish(drop(M1));
       await world.pass(10_000);
@@ -143,6 +168,7 @@ export const MEMBER_VECTORS: readonly Vector[] = [
   },
   {
     name: 'require: who waits for a balancer that cannot be reached is refused after a while',
+    isOurs: true,
     needs: ['cutOff'],
     async run(world, { stand, settle }) {
       await settle();
@@ -161,6 +187,7 @@ export const MEMBER_VECTORS: readonly Vector[] = [
   },
   {
     name: 'best-effort: a balancer that cannot be reached is not waited for',
+    isOurs: true,
     needs: ['cutOff'],
     pool: { drain: { graceMs: 30_000, policy: 'best-effort', waitMs: 600_000, atOnce: 1 } },
     async run(world, { stand, settle }) {
@@ -178,7 +205,8 @@ export const MEMBER_VECTORS: readonly Vector[] = [
   },
   {
     name: 'a paused pool is not touched, whatever happens to its machines',
-    async run(world, { stand, settle }) {
+    isOurs: true,
+    async run(world, { all, stand, settle }) {
       const life = await settle();
       await stand.ask('pause-pool');
       await world.pass(1_000);
@@ -190,6 +218,42 @@ export const MEMBER_VECTORS: readonly Vector[] = [
       await stand.ask('resume-pool');
       await world.pass(MINUTE);
       expect(world.names()).toEqual(all([M2, M3]));
+    },
+  },
+  {
+    name: '23: what an operator broke is told, the old worker serves on, and it ends when that is mended',
+    needs: ['spoil', 'isOpen', 'clients'],
+    async run(world, { all, stand, settle }) {
+      const life = await settle();
+      const clients = world.clients!(4);
+      world.spoil!(true);
+      stand.wish(serve(M3));
+      await world.pass(MINUTE);
+      expect(life.state()).toBe('failed');
+      expect(stand.standing()?.reason).toContain('HAProxy refuses it');
+      expect([world.isOpen!(M1), world.isOpen!(M2)]).toEqual([true, true]);
+      world.spoil!(false);
+      await world.pass(7 * MINUTE);
+      expect(world.names()).toEqual(all([M1, M2, M3]));
+      expect(await clients.stop()).toEqual(UNHARMED);
+    },
+  },
+  {
+    name: '24: a restart leaves members what they are, though nobody knows how well they are',
+    needs: ['restart', 'isOpen', 'makeWell'],
+    async run(world, { stand, settle }) {
+      await settle();
+      stand.wish(serve(M3));
+      await world.pass(3 * MINUTE);
+      stand.wish(drain(M3, { reason: 'parked', askedAtMs: null, leaves: true }));
+      await world.pass(MINUTE);
+      const before = stand.states();
+      expect(before).toEqual({ [M1]: 'active', [M2]: 'active', [M3]: 'drained no-sessions' });
+      await world.restart!();
+      await world.pass(10 * MINUTE);
+      expect(stand.states()).toEqual(before);
+      expect([M1, M2, M3].map((each) => world.isOpen!(each))).toEqual([true, true, false]);
+      expect(stand.standing()?.frozen ?? null).toBeNull();
     },
   },
 ];

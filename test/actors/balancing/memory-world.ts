@@ -5,7 +5,7 @@ import {
   type MemoryBalancerOptions,
 } from '../../doubles/memory-balancer.ts';
 import { advance, createSimulatedClock } from '../../doubles/simulated-clock.ts';
-import { pool } from '../../domain/balancing/pool.ts';
+import { IP, pool } from '../../domain/balancing/pool.ts';
 import type { VectorWorld } from './vector-world.ts';
 
 /** The balancer in memory, as a world of the vectors. */
@@ -13,7 +13,10 @@ export function memoryWorld(
   options: Partial<MemoryBalancerOptions> = {},
 ): VectorWorld & { readonly memory: MemoryBalancer } {
   const clock = createSimulatedClock();
-  const memory = createMemoryBalancer({ clock, ...options });
+  const ill = new Set<string>();
+  const healthOf = (address: string) => (ill.has(address) ? 'down' : 'up');
+  const memory = createMemoryBalancer({ clock, healthOf, ...options });
+  const { capabilities } = memory.balancer;
   const { uid } = pool();
   const parentOf = (kind: ObjectKind, name: string) => {
     const port = name.split('.')[1]!;
@@ -21,7 +24,6 @@ export function memoryWorld(
     return kind === 'bind' ? memory.find('frontend', `${port}.`).id : null;
   };
   let told = 0;
-  const isRemove = memory.balancer.capabilities.drain === 'remove';
   return {
     memory,
     clock,
@@ -40,6 +42,8 @@ export function memoryWorld(
     },
     calls: () => memory.calls.length,
     end: async () => undefined,
+    everything: memory.names,
+    another: () => ({ ...memory.balancer, close: async () => undefined }),
     addServer: (name) =>
       void memory.put({
         spec: { kind: 'server', name, address: '10.0.0.3', number: 1 },
@@ -63,15 +67,30 @@ export function memoryWorld(
     },
     lose: (kind, name) => void memory.held.delete(memory.find(kind, name).id),
     holdBack: (kind, name) => void (memory.find(kind, name).readyAtMs = Infinity),
-    inject: (operation, effect, times) =>
-      memory.inject({ operation, effect, ...(times !== undefined && { times }) }),
+    inject: (operation, effect, times = 1, skip = 0) =>
+      memory.inject({ operation, effect, times, skip }),
     throttle: (ms) => void memory.throttle(clock.now() + ms),
     cutOff: (isCut) => void memory.cutOff(isCut),
-    ...(!isRemove && {
-      sessions: (machine, count) => {
+    isOpen: (machine) => memory.servers(machine).some(({ mode }) => mode === 'active'),
+    ...(capabilities.sessions && {
+      sessions: async (machine, count) => {
         for (const server of memory.servers(machine)) server.sessions = count;
       },
-      isOpen: (machine) => memory.servers(machine).every(({ mode }) => mode === 'active'),
     }),
+    ...(capabilities.health && {
+      makeWell: async (machine, isWell) => {
+        if (isWell) ill.delete(IP[machine]!);
+        else ill.add(IP[machine]!);
+      },
+    }),
+    ...(capabilities.adopt && {
+      leaveHalf: () => memory.inject({ operation: 'create', effect: 'untagged' }),
+    }),
+    openOther: async () => {
+      const other = createMemoryBalancer({ clock });
+      const about = 'v6.';
+      other.inject({ operation: 'create', effect: 'failBefore', about, times: Infinity });
+      return other.balancer;
+    },
   };
 }

@@ -4,7 +4,7 @@ import type { Pool } from '../../../src/domain/balancing/pools.ts';
 import type { MachineId } from '../../../src/domain/ids.ts';
 import type { VirtualClock } from '../../doubles/simulated-clock.ts';
 import { desired, M1, M2 } from '../../domain/balancing/pool.ts';
-import type { BalancingStand, StandLife } from '../../support/balancing-stand.ts';
+import type { BalancingStand, LifeOptions, StandLife } from '../../support/balancing-stand.ts';
 
 /**
  * The published vectors of load balancing, on a running pool over any balancer. What an
@@ -22,6 +22,10 @@ export interface VectorWorld {
   /** How many calls there were at all. */
   calls(): number;
   end(): Promise<void>;
+  /** Everything that is there, whoever's it is, as `names` has it. */
+  everything(): readonly string[];
+  /** The driver of a new process, which remembers nothing. */
+  another(): LoadBalancer;
   /** Puts a server of ours there that nobody wants. */
   addServer?(name: string): void;
   /** Puts the same object there once more. */
@@ -36,19 +40,32 @@ export interface VectorWorld {
   lose?(kind: ObjectKind, name: string): void;
   /** It gets ready only when it is told, if ever. */
   holdBack?(kind: ObjectKind, name: string): void;
-  /** The next calls of the kind come to nothing, or their answers are lost. */
+  /** The next calls of the kind, or those after the first ones, come to nothing, or their answers are lost. */
   inject?(
     operation: 'observe' | 'create' | 'destroy',
-    effect: 'failBefore' | 'failAfter' | 'untagged',
+    effect: 'failBefore' | 'failAfter',
     times?: number,
+    skip?: number,
   ): void;
+  /** The next creation ends halfway, as by a crash: it is there, and not marked or not loaded. */
+  leaveHalf?(): void;
   /** All calls are refused for so long. */
   throttle?(ms: number): void;
   cutOff?(isCut: boolean): void;
   /** So many connections are open on each server of the machine. */
-  sessions?(machine: MachineId, count: number): void;
+  sessions?(machine: MachineId, count: number): Promise<void>;
   /** Whether servers of the machine take new connections. */
   isOpen?(machine: MachineId): boolean;
+  /** Whether the balancer's own checks find the machine well. Resolves when they did. */
+  makeWell?(machine: MachineId, isWell: boolean): Promise<void>;
+  /** What the operator wrote beside ours cannot be loaded. */
+  spoil?(isSpoiled: boolean): void;
+  /** The balancer's program ends, and is started again. */
+  restart?(): Promise<void>;
+  /** Clients of the first port, and so many connections that stay open. */
+  clients?(held: number): { stop(): Promise<typeof UNHARMED> };
+  /** A second balancer, which cannot make binds of IPv6. */
+  openOther?(): Promise<LoadBalancer>;
   /** What of the pool is otherwise than in the table. */
   readonly pool?: Partial<Pool>;
   /** Where machines really are, by their address in the table; absent: there. */
@@ -62,18 +79,48 @@ export const all = (ids: readonly MachineId[] = [M1, M2], change: Partial<Pool> 
     .map(({ spec }) => `${spec.kind} ${spec.name}`)
     .toSorted();
 
+/** What clients of a pool found that does its work. */
+export const UNHARMED = { refused: 0, cut: 0 };
+
 export interface VectorContext {
   readonly stand: BalancingStand;
-  start(): Promise<StandLife>;
-  /** All 12 objects are there, and both machines active. */
-  settle(): Promise<StandLife>;
+  readonly pool: Pool;
+  /** As `all`, in the pool of this world. */
+  all(ids?: readonly MachineId[], change?: Partial<Pool>): readonly string[];
+  /** A daemon, which may have the pool otherwise configured. */
+  start(change?: Partial<Pool>, how?: LifeOptions): Promise<StandLife>;
+  /** The same, until all objects are there, and both machines active. */
+  settle(change?: Partial<Pool>): Promise<StandLife>;
 }
 
 export interface Vector {
+  /** Begins with its numbers in the table of the specification, where it is there. */
   readonly name: string;
+  /** Our own decision, in which the balancer has no say: it is shown in memory only. */
+  readonly isOurs?: true;
   readonly needs?: readonly (keyof VectorWorld)[];
   /** Only on balancers that can do this. */
-  readonly only?: (capabilities: Pick<BalancerCapabilities, 'update' | 'adopt'>) => boolean;
+  readonly only?: (capabilities: Pick<BalancerCapabilities, 'update'>) => boolean;
   readonly pool?: Partial<Pool>;
   run(world: VectorWorld, context: VectorContext): Promise<void>;
+}
+
+/**
+ * Lets virtual time pass while a peer lives in real time: it stands still while anything is under way.
+ * @param quiet resolves when nothing is.
+ */
+export async function passWhen(
+  clock: VirtualClock,
+  ms: number,
+  quiet: () => Promise<void>,
+): Promise<void> {
+  const endMs = clock.monotonic() + ms;
+  for (;;) {
+    await quiet();
+    const next = clock.untilNext();
+    if (next === null || clock.monotonic() + next > endMs) break;
+    clock.increment(next);
+  }
+  clock.increment(endMs - clock.monotonic());
+  await quiet();
 }

@@ -1,62 +1,92 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import type { Wish } from '../../../src/domain/balancing/members.ts';
 import { M1, M2, pool as poolOf } from '../../domain/balancing/pool.ts';
-import { createBalancingStand, serve, type StandLife } from '../../support/balancing-stand.ts';
+import { createBalancingStand, serve } from '../../support/balancing-stand.ts';
 import { MEMBER_VECTORS } from './member-vectors.ts';
 import { OBJECT_VECTORS } from './object-vectors.ts';
-import { all, MINUTE, type VectorWorld } from './vector-world.ts';
+import {
+  all as namesOf,
+  MINUTE,
+  type Vector,
+  type VectorContext,
+  type VectorWorld,
+} from './vector-world.ts';
+
+type Means = keyof VectorWorld;
 
 /** What a kind of balancer lacks by its nature. */
 export interface Lacks {
   /** What its world cannot be made to do. */
-  readonly means?: readonly (keyof VectorWorld)[];
+  readonly means?: readonly Means[];
   readonly update?: true;
-  readonly adopt?: true;
+  /** Only vectors of these numbers are run, and none that is wholly ours. */
+  readonly numbers?: readonly number[];
 }
 
+/** By their numbers in the table that the specification has. */
+export const numbersOf = ({ name }: Vector): readonly number[] =>
+  [...(/^[^:]*(?=:)/.exec(name)?.[0] ?? '').matchAll(/\d+/g)].map(Number);
+
+/** The vectors that such a balancer can show. */
+export const vectorsOf = ({ means = [], update, numbers }: Lacks): readonly Vector[] =>
+  [...OBJECT_VECTORS, ...MEMBER_VECTORS].filter((vector) => {
+    const { needs = [], only = () => true } = vector;
+    if (needs.some((each) => means.includes(each)) || !only({ update: update !== true }))
+      return false;
+    if (!numbers) return true;
+    return !vector.isOurs && numbers.some((each) => numbersOf(vector).includes(each));
+  });
+
 /** Runs the vectors that such a balancer can show. What it lacks without saying so is a failure. */
-export function balancingVectors(open: () => Promise<VectorWorld>, lacks: Lacks = {}): void {
-  const { means = [], update = false, adopt = false } = lacks;
-  const shown = [...OBJECT_VECTORS, ...MEMBER_VECTORS].filter(
-    ({ needs = [], only = () => true }) =>
-      !needs.some((each) => means.includes(each)) && only({ update: !update, adopt: !adopt }),
-  );
-  let world: VectorWorld;
+export function balancingVectors(
+  open: (needs: readonly Means[]) => Promise<VectorWorld>,
+  lacks: Lacks = {},
+): void {
+  const ends: (() => Promise<unknown>)[] = [];
+  afterEach(async () => {
+    for (const end of ends.splice(0).toReversed()) await end();
+  });
+  test.for(vectorsOf(lacks))('$name', async (vector) => {
+    const { needs = [], only = () => true, run } = vector;
+    const world = await open(needs);
+    ends.push(() => world.end());
+    expect(needs.filter((each) => world[each] === undefined)).toEqual([]);
+    expect(only(world.balancer.capabilities)).toBe(true);
+    await run(world, await contextOf(world, vector, ends));
+  });
+}
+
+/** What a vector works with in a world. */
+export async function contextOf(
+  world: VectorWorld,
+  vector: Pick<Vector, 'pool'>,
+  ends: (() => Promise<unknown>)[],
+): Promise<VectorContext> {
+  const pool = poolOf({ ...world.pool, ...vector.pool });
+  const other = pool.balancers.length > 1 ? await world.openOther?.() : undefined;
+  const balancers = { edge: world.balancer, ...(other && { core: other }) };
+  const made = createBalancingStand({ clock: world.clock, pools: [pool], balancers });
   const placed = (wish: Wish): Wish =>
     wish.want === 'serve'
       ? { ...wish, address: world.addresses?.get(wish.address) ?? wish.address }
       : wish;
-  const lives: StandLife[] = [];
-  beforeEach(async () => {
-    world = await open();
-  });
-  afterEach(async () => {
-    for (const life of lives.splice(0)) await life.stop();
-    await world.end();
-  });
-  test.for(shown)('$name', async ({ needs = [], only = () => true, pool, run }) => {
-    expect(needs.filter((each) => world[each] === undefined)).toEqual([]);
-    expect(only(world.balancer.capabilities)).toBe(true);
-    const made = createBalancingStand({
-      clock: world.clock,
-      pools: [poolOf({ ...world.pool, ...pool })],
-      balancers: { edge: world.balancer },
-    });
-    const wish = (...wishes: readonly Wish[]) => made.wish(...wishes.map(placed));
-    const stand = { ...made, wish };
-    const start = async () => {
-      const life = await stand.life();
-      lives.push(life);
-      return life;
-    };
-    const settle = async () => {
-      stand.wish(serve(M1), serve(M2));
-      const life = await start();
-      await world.pass(3 * MINUTE);
-      expect(world.names()).toEqual(all());
-      expect(stand.states()).toEqual({ [M1]: 'active', [M2]: 'active' });
-      return life;
-    };
-    await run(world, { stand, start, settle });
-  });
+  const wish = (...wishes: readonly Wish[]) => made.wish(...wishes.map(placed));
+  const stand = { ...made, wish };
+  const all: VectorContext['all'] = (ids, change) => namesOf(ids, { ...pool, ...change });
+  const start: VectorContext['start'] = async (change = {}, how = {}) => {
+    const life = await stand.life({ ...how, pools: [{ ...pool, ...change }] });
+    ends.push(() => life.stop());
+    return life;
+  };
+  const settle: VectorContext['settle'] = async (change) => {
+    stand.wish(serve(M1), serve(M2));
+    const life = await start(change);
+    await world.pass(MINUTE);
+    for (const machine of [M1, M2]) await world.makeWell?.(machine, true);
+    await world.pass(2 * MINUTE);
+    expect(world.names()).toEqual(all([M1, M2], change));
+    expect(stand.states()).toEqual({ [M1]: 'active', [M2]: 'active' });
+    return life;
+  };
+  return { stand, pool, all, start, settle };
 }

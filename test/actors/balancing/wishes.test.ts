@@ -6,7 +6,7 @@ import {
 } from '../../../src/actors/balancing/wishes.ts';
 import type { Pool } from '../../../src/domain/balancing/pools.ts';
 import { machineId, type Slot } from '../../../src/domain/ids.ts';
-import type { MachineRow, SlotFacts } from '../../../src/domain/machine.ts';
+import type { HoldRow, MachineRow, SlotFacts } from '../../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
 import type { GuardState } from '../../../src/domain/recovery/standing.ts';
 import { viewOf } from '../../../src/domain/view.ts';
@@ -14,7 +14,9 @@ import { pool as poolOf } from '../../domain/balancing/pool.ts';
 import { createSimulatedClock, type VirtualClock } from '../../doubles/simulated-clock.ts';
 import {
   agentStarted,
+  deprovisionAsked,
   device,
+  hold,
   MACHINE,
   machineRow,
   memberRow,
@@ -36,6 +38,8 @@ const healthy = (change: Partial<MachineRow> = {}): MachineRow =>
 const silent = { heartbeat: { atMs: NOW_MS - 3_000_000, bootId: 'boot-1' } };
 
 let clock: VirtualClock;
+let beganMs: number;
+const now = () => NOW_MS + clock.monotonic() - beganMs;
 let facts: Map<Slot, SlotFacts>;
 let guard: GuardState;
 let moments: number;
@@ -47,26 +51,27 @@ const open = (...pools: readonly Pool[]) => {
     facts: () => facts,
     viewOf: (slot) => {
       const known = facts.get(slot);
-      return known && viewOf(known, { nowMs: NOW_MS, loss: DEFAULT_LOSS });
+      return known && viewOf(known, { nowMs: now(), loss: DEFAULT_LOSS });
     },
     moment: () => {
       moments += 1;
       const standings = [{ scope: 'fleet', state: guard, sinceMs: null, reason: null }];
-      return { nowMs: NOW_MS, loss: DEFAULT_LOSS, standings };
+      return { nowMs: now(), loss: DEFAULT_LOSS, standings };
     },
     clock,
   });
   for (const { pool } of pools) book.onChange(pool, () => told.push(pool));
 };
 /** What is true of the slot now, without anybody being told. */
-const put = (row: MachineRow | null) =>
-  void facts.set(SLOT, slotFacts({ row, listed: device(), provider: PROVIDER }));
-const view = () => viewOf(facts.get(SLOT)!, { nowMs: NOW_MS, loss: DEFAULT_LOSS });
+const put = (row: MachineRow | null, holds: readonly HoldRow[] = []) =>
+  void facts.set(SLOT, slotFacts({ row, listed: device(), provider: PROVIDER, holds }));
+const view = () => viewOf(facts.get(SLOT)!, { nowMs: now(), loss: DEFAULT_LOSS });
 const wants = (pool = 'api', machine = MACHINE) => book.of(pool).get(machine)?.want ?? null;
 const pass = (ms: number) => clock.increment(ms);
 
 beforeEach(() => {
   clock = createSimulatedClock();
+  beganMs = clock.monotonic();
   facts = new Map();
   guard = 'watching';
   moments = 0;
@@ -157,6 +162,88 @@ describe('the guard', () => {
     facts = new Map();
     book.onGuard();
     expect(wants()).toBe('serve');
+  });
+});
+
+describe('the clock alone', () => {
+  const { heartbeatMs } = DEFAULT_LOSS;
+  const installation = {
+    requestGeneration: 2n,
+    handedOutAtMs: NOW_MS - 1_800_000,
+    reportGeneration: 2n,
+    reportResult: 'Success',
+  } as const;
+  const inMinutes = (minutes: number) => NOW_MS + minutes * 60_000;
+  test.each<[string, Partial<MachineRow>, HoldRow[], string, number, string]>([
+    [
+      'an order expires',
+      { order: orderRow({ expiresAtMs: inMinutes(5) }) },
+      [],
+      'drain',
+      5,
+      'serve',
+    ],
+    [
+      'an order for what was handed over expires',
+      { installation, agentStarted: null, order: orderRow({ expiresAtMs: inMinutes(5) }) },
+      [],
+      'drain',
+      5,
+      'serve',
+    ],
+    [
+      'the agent of what was handed over is not heard of any more',
+      { installation },
+      [],
+      'drop',
+      (heartbeatMs - 1_000) / 60_000,
+      'serve',
+    ],
+    [
+      'what is to be given back falls silent',
+      { deprovision: deprovisionAsked() },
+      [],
+      'drain',
+      (heartbeatMs - 1_000) / 60_000,
+      'drop',
+    ],
+    [
+      'what was put aside falls silent',
+      { quarantine: { kind: 'byOperator', reason: 'test', untilMs: null } },
+      [],
+      'drain',
+      (heartbeatMs - 1_000) / 60_000,
+      'drop',
+    ],
+    [
+      'what was put aside is not any more',
+      { quarantine: { kind: 'byOperator', reason: 'test', untilMs: inMinutes(5) } },
+      [],
+      'drain',
+      5,
+      'serve',
+    ],
+    ['a hold ends', {}, [hold('no-serve', inMinutes(5))], 'drain', 5, 'serve'],
+  ])('%s', (_, change, holds, before, minutes, after) => {
+    open(poolOf({ pool: 'api', memberStates: ['Running', 'HandedOver'] }));
+    put(healthy(change), holds);
+    book.onFacts(facts);
+    expect(wants()).toBe(before);
+    pass(minutes * 60_000 - 1);
+    expect(wants()).toBe(before);
+    const told = moments;
+    pass(2);
+    expect(wants()).toBe(after);
+    expect(moments - told, 'once, when it is due').toBeLessThanOrEqual(3);
+    pass(86_400_000);
+    book.stop();
+    expect(clock.pending).toBe(0);
+  });
+  test('wakes nobody up for machines that no pool has', () => {
+    open(poolOf({ select: { ...poolOf().select, locations: ['moon'] } }));
+    put(healthy({ members: [], order: orderRow({ expiresAtMs: inMinutes(5) }) }));
+    book.onFacts(facts);
+    expect(clock.pending).toBe(0);
   });
 });
 

@@ -65,6 +65,9 @@ const done = (request: RequestRow): RequestState => ({
   state: 'done',
   outcome: ANN,
   settledAtMs: clock.now(),
+  batch: null,
+  role: null,
+  proven: false,
 });
 
 function start() {

@@ -25,7 +25,7 @@ import {
   SLOT,
 } from '../../support/facts.ts';
 import { runService, type FleetStandIn } from '../../support/fleet-stand-in.ts';
-import { recordingLog } from '../../doubles/recording-log.ts';
+import { recordingLog, type RecordingLog } from '../../doubles/recording-log.ts';
 import { scriptedBmdb, type ScriptedBmdb } from '../../doubles/scripted-bmdb.ts';
 import { scriptedProvider } from '../../doubles/scripted-provider.ts';
 import {
@@ -47,6 +47,7 @@ let views: MachineView[];
 let factsTold: number;
 let fleet: FleetStandIn;
 let listing: Listing;
+let log: RecordingLog;
 
 beforeEach(() => {
   clock = createSimulatedClock();
@@ -54,6 +55,7 @@ beforeEach(() => {
   heard$ = new Subject();
   [views, factsTold] = [[], 0];
   listing = { machines: [], complete: true };
+  log = recordingLog();
   mirror = createMirror({
     bmdb: script.bmdb,
     providers: new Map([[PROVIDER, scriptedProvider({ listMachines: async () => listing })]]),
@@ -66,7 +68,7 @@ beforeEach(() => {
     scanGapMs: GAP_MS,
     pollMs: null,
     random: { next: () => 0.5, uuid: () => 'unused' },
-    log: recordingLog(),
+    log,
     onFacts: () => (factsTold += 1),
     onView: (view) => views.push(view),
     onVanished: () => undefined,
@@ -178,6 +180,16 @@ describe('changes', () => {
     expect(mirror.facts().get(SLOT)?.conflict).toBe(unreadable);
     await change({ machines: [machineRow()] });
     expect(fresh()).toEqual([observed('Provisioned', 'waiting')]);
+  });
+
+  test('a rung that only a newer program knows is told once, and spoils nothing', async () => {
+    const unknownRung = 'soaking';
+    await begin({ machines: [running({ unknownRung }), otherRow({ unknownRung })] });
+    await change({ machines: [running({ unknownRung, permit: true })] });
+    expect(fresh()).toEqual([observed('Recovering', 'coolingDown')]);
+    expect(log.lines.map(({ level, fields }) => [level, fields['rung']])).toEqual([
+      ['warn', 'soaking'],
+    ]);
   });
 
   test('intents and holds count with any change', async () => {

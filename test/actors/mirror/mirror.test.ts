@@ -174,7 +174,9 @@ describe('scans', () => {
       expect(script.begun()).toBe(before + 1);
     }
     expect(log.count('the BMDB could not be read')).toBe(3);
+    expect(mirror.isWhole()).toBe(false);
     await answer({ machines: [running()] });
+    expect(mirror.isWhole()).toBe(true);
     expect(fresh()).toEqual([observed('Running', 'healthy')]);
     expect(mirror.lastScanAt()).not.toBeNull();
   });

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createMirrorState } from '../../../src/actors/mirror/state.ts';
 import type { BmdbSnapshot } from '../../../src/adapters/bmdb/port.ts';
+import { silentLog } from '../../../src/adapters/log/port.ts';
 import { machineId, type MachineId } from '../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
@@ -24,6 +25,7 @@ beforeEach(() => {
       setTimeout: (fn, delayMs) => (delayMs === 0 ? pauses.push(() => fn()) : 0),
       clearTimeout: () => undefined,
     },
+    log: silentLog,
     onFacts: () => undefined,
     onView: () => undefined,
     onVanished: () => undefined,

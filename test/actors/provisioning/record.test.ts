@@ -109,6 +109,11 @@ describe('a machine that is not listed', () => {
     expect(stand.log.count('the listing is not believed: nothing is created or marked')).toBe(1);
     await one.round();
     expect(stand.log.count('the listing is believed again')).toBe(1);
+    const told = stand.bmdb.tables.told.filter(({ type }) => type.startsWith('provider.breaker'));
+    expect(told.map(({ type, provider }) => [type, provider])).toEqual([
+      ['provider.breaker_opened', PROVIDER],
+      ['provider.breaker_closed', PROVIDER],
+    ]);
   });
 
   /** A machine whose device no listing shows. */

@@ -28,17 +28,21 @@ let shown: 'there' | 'going' | 'gone';
 let destroys: number[];
 let reusable: () => boolean;
 let looks: number;
+/** When the provider says that the device goes. */
+let leavesAtMs: number | null;
 let provider: FleetProvider;
 
 beforeEach(async () => {
   stand = createTaskStand();
   [shown, destroys, looks] = ['there', [], 0];
   reusable = () => true;
+  leavesAtMs = null;
   provider = scriptedProvider({
     getMachine: async (id) => {
       looks += 1;
       if (shown === 'gone') throw new ProviderError('not-found', `no device ${id}`);
-      return device({ status: shown === 'going' ? 'Missing' : 'Running' });
+      const status = shown === 'going' ? 'Missing' : 'Running';
+      return device({ status, ...(leavesAtMs !== null && { leavesAtMs }) });
     },
     deprovisionMachine: async (_, { beforeSending }) => {
       await beforeSending?.();
@@ -182,6 +186,27 @@ describe('a device that does not go away', () => {
     await advance(stand.clock, MINUTE);
     await result;
   });
+
+  test.each([0, 1])(
+    'one that goes at a time that is told (asked before: %i) is waited for, without an alarm',
+    async (attempts) => {
+      shown = 'going';
+      leavesAtMs = stand.clock.now() + 30 * 24 * 60 * MINUTE;
+      asked(attempts === 0 ? {} : { attempts, askedAtMs: stand.clock.now() });
+      const result = begin();
+      await advance(stand.clock, 7 * 24 * 60 * MINUTE);
+      expect(destroys).toHaveLength(1 - attempts);
+      expect(looks).toBeLessThan(7 * 24 * 8);
+      expect(stand.metrics.count('deprovisionStuck', PROVIDER)).toBe(0);
+      // It should have gone by now: somebody asks again.
+      leavesAtMs = stand.clock.now() - 1;
+      await advance(stand.clock, 30 * MINUTE);
+      expect(destroys.length).toBeGreaterThan(1 - attempts);
+      shown = 'gone';
+      await advance(stand.clock, 15 * MINUTE);
+      expect((await result).outcome).toBe('done');
+    },
+  );
 
   test('its long wait occupies no place', async () => {
     asked();

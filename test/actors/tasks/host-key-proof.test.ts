@@ -38,6 +38,7 @@ interface Case {
 async function prove(given: Case) {
   const commands: string[] = [];
   let closed = false;
+  let changed = 0;
   const session: ShellSession = {
     hostKey: KEY,
     upload: () => Promise.reject(new Error('nothing may be uploaded')),
@@ -56,11 +57,14 @@ async function prove(given: Case) {
     policy: given.policy ?? 'tofu',
     pinned: given.pinned ?? null,
     signal: new AbortController().signal,
+    onChanged: () => void changed++,
   }).then(
     (evidence) => ({ evidence, error: null }),
     (error: unknown) => ({ evidence: null, error }),
   );
   expect(closed, 'closed if, and only if, it was refused').toBe(result.error !== null);
+  const isOther = /differs from|another host key|bad instance secret/.test(explain(result.error));
+  expect(changed, 'counted if, and only if, it is another host').toBe(isOther ? 1 : 0);
   return { ...result, commands };
 }
 

@@ -332,7 +332,7 @@ describe('hostile agents', () => {
     await isServed();
     // Another address has a share of its own.
     const options = { host, port, ca: [trust], localAddress: '127.0.0.2', ALPNProtocols: ['h2'] };
-    const other = connectTls(options);
+    const other = connectTls(options).on('error', () => undefined);
     cleanUps.push(() => void other.destroy());
     await once(other, 'secureConnect');
   });

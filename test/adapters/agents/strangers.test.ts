@@ -18,6 +18,7 @@ import { machineId } from '../../../src/domain/ids.ts';
 import { heartbeatRequestCodec } from '../../../src/wire/codec.ts';
 import { GrpcStatus, writeFrame } from '../../../src/wire/grpc.ts';
 import { createMemHeartbeatStore } from '../../doubles/mem-heartbeat-store.ts';
+import { feed } from '../../support/feed.ts';
 import { ED25519, openRawClient, rawCall, selfSigned } from './raw-client.ts';
 import { createClients, startTestServer } from './test-server.ts';
 
@@ -207,7 +208,7 @@ describe('B3: strangers at the agent server', () => {
       const flood = spawn(process.execPath, [script, address, kind], {
         stdio: ['pipe', 'pipe', 'inherit'],
       });
-      flood.stdin.end(trust);
+      feed(flood, trust);
       await once(flood.stdout, 'data');
       const delay = monitorEventLoopDelay({ resolution: 5 });
       delay.enable();

@@ -19,7 +19,7 @@ import type { PgServer } from './pg/pg-harness.ts';
  * and must answer the same and hold the same rows. `DIFFERENTIAL_RUNS` asks for more runs;
  * fast-check prints the seed and the shortest commands that make a difference.
  */
-const RUNS = Number(process.env['DIFFERENTIAL_RUNS'] ?? 50);
+const RUNS = Number(process.env['DIFFERENTIAL_RUNS'] ?? 25);
 /** Of all runs, on a machine that is busy with other things, and of finding the shortest commands. */
 const LIMIT_MS = 60_000 + RUNS * 6_000;
 const CHECK_EVERY = 4;

@@ -2,14 +2,15 @@ import { describe, expect, test } from 'vitest';
 import { createMemMetrics } from '../../doubles/mem-metrics.ts';
 import { silentMetrics } from '../../../src/adapters/metrics/port.ts';
 import { createPromMetrics } from '../../../src/adapters/metrics/prom-metrics.ts';
-import { touchAll } from './every-metric.ts';
+import { touchAll, touchLeaving } from './every-metric.ts';
 
-const create = () => createPromMetrics({ version: '1.2.3', schema: '7', commit: 'abc1234' });
+const create = () =>
+  createPromMetrics({ version: '1.2.3', schema: '7', commit: 'abc1234', suppressed: () => 21 });
 
 const isOurs = (line: string) => !/^(# (HELP|TYPE) )?(process|nodejs)_/.test(line) && line !== '';
 
 describe('prom metrics', () => {
-  test('the scrape is the agreed one', async () => {
+  test('V52 the scrape is the agreed one', async () => {
     const metrics = create();
     touchAll(metrics);
     const { body } = await metrics.expose();
@@ -75,11 +76,13 @@ describe('prom metrics', () => {
     metrics.machines([
       { ...stuck, count: 2 },
       { ...stuck, substate: 'missing', count: 5 },
+      { ...stuck, substate: 'byOperator', count: 9 },
+      { ...stuck, state: 'Provisioned', substate: 'failed', count: 1 },
       { ...stuck, provider: 'b', state: 'Running', substate: 'healthy', count: 7 },
     ]);
     const { body } = await metrics.expose();
     expect(body.split('\n').filter((line) => line.startsWith('shepherd_machines_need'))).toEqual([
-      'shepherd_machines_need_human{provider="a"} 2',
+      'shepherd_machines_need_human{provider="a"} 8',
       'shepherd_machines_need_human{provider="b"} 0',
     ]);
   });
@@ -120,6 +123,7 @@ describe('prom metrics', () => {
 test('the remembering metrics tell what was counted', () => {
   const metrics = createMemMetrics();
   touchAll(metrics);
+  touchLeaving(metrics);
   expect(metrics.count('workFinished')).toBe(2);
   expect(metrics.count('workFinished', 'ShepherdRecovery')).toBe(1);
   expect(metrics.count('workFinished', 'ShepherdRecovery', 'finished')).toBe(0);

@@ -13,6 +13,7 @@ const SPECIFIED: Readonly<Record<string, readonly [type: string, ...labels: stri
   bmdb_transaction_failed: ['counter', 'processor'],
   bmdb_work_started: ['counter', 'processor', 'process'],
   bmdb_work_finished: ['counter', 'processor', 'process', 'result'],
+  redfish_bmc_unresponsive: ['gauge', 'provider'],
   equinix_api_latency: ['histogram', 'endpoint', 'status_code'],
   equinix_api_waiting: ['gauge'],
   equinix_api_in_flight: ['gauge'],
@@ -62,6 +63,50 @@ const SPECIFIED: Readonly<Record<string, readonly [type: string, ...labels: stri
   shepherd_lb_state: ['gauge', 'driver', 'lb', 'pool', 'state'],
   shepherd_lb_frozen: ['gauge', 'driver', 'lb', 'pool'],
   shepherd_build_info: ['gauge', 'version', 'commit', 'schema'],
+  shepherd_session_poke_seconds: ['histogram', 'processor'],
+  shepherd_session_deadline_remaining_seconds: ['gauge', 'processor'],
+  shepherd_transaction_attempts: ['histogram', 'processor'],
+  shepherd_transaction_ambiguous_total: ['counter', 'processor'],
+  shepherd_janitor_removed_total: ['counter', 'kind'],
+  shepherd_janitor_last_success_timestamp_seconds: ['gauge', 'kind'],
+  shepherd_loop_last_success_timestamp_seconds: ['gauge', 'loop'],
+  shepherd_loop_errors_total: ['counter', 'loop'],
+  shepherd_loop_workers: ['gauge', 'loop'],
+  shepherd_ssh_hostkey_changes_total: ['counter', 'provider'],
+  shepherd_installations_total: ['counter', 'result'],
+  shepherd_installations_failed: ['gauge'],
+  shepherd_ready: ['gauge', 'check'],
+  shepherd_role: ['gauge', 'role'],
+  shepherd_machines_overdue: ['gauge', 'provider', 'state'],
+  shepherd_guard_started_machines: ['gauge', 'scope'],
+  shepherd_provision_intent_oldest_seconds: ['gauge', 'provider'],
+  shepherd_listing_age_seconds: ['gauge', 'provider'],
+  shepherd_events_waiting_seconds: ['gauge'],
+  tls_certificate_not_after_seconds: ['gauge', 'name'],
+  shepherd_requests_total: ['counter', 'verb', 'via', 'outcome'],
+  shepherd_http_request_seconds: ['histogram', 'route', 'method', 'status'],
+  shepherd_webhook_deliveries_total: ['counter', 'webhook', 'outcome'],
+  shepherd_webhook_oldest_seconds: ['gauge', 'webhook'],
+  shepherd_streams: ['gauge'],
+  shepherd_streams_dropped_total: ['counter'],
+  shepherd_log_suppressed_total: ['counter'],
+  bmdb_stats_active_backoffs: ['gauge', 'process'],
+  bmdb_stats_active_work: ['gauge', 'process'],
+  bmdb_stats_machines: ['gauge'],
+  bmdb_stats_machines_provided: ['gauge'],
+  bmdb_stats_machines_heartbeating: ['gauge'],
+  bmdb_stats_machines_pending_installation: ['gauge'],
+  bmdb_stats_machines_installed: ['gauge'],
+  bmdb_stats_machines_pending_agent_start: ['gauge'],
+  bmdb_stats_machines_pending_agent_recovery: ['gauge'],
+  bmdb_stats_machines_by_provider: ['gauge', 'provider'],
+  bmdb_stats_active_work_by_provider: ['gauge', 'provider', 'process'],
+  bmdb_stats_last_success_timestamp_seconds: ['gauge', 'query'],
+  bmdb_stats_errors_total: ['counter', 'query'],
+  bmdb_hwstats_region_nodes: ['gauge', 'provider', 'location'],
+  bmdb_hwstats_region_ram_bytes: ['gauge', 'provider', 'location'],
+  bmdb_hwstats_region_cpu_threads: ['gauge', 'provider', 'location'],
+  bmdb_hwstats_nodes: ['gauge'],
 };
 /** Which values a label has, where that was agreed. */
 const VALUES: Readonly<Record<string, readonly [label: string, ...values: string[]]>> = {
@@ -73,6 +118,7 @@ const VALUES: Readonly<Record<string, readonly [label: string, ...values: string
     'unauthenticated',
     'unavailable',
   ],
+  shepherd_role: ['role', 'agent-server', 'balancer', 'console', 'janitor', 'loops', 'stats'],
   shepherd_provider_discrepancies: ['kind', 'failed', 'missing', 'orphan'],
   shepherd_lb_reconcile_resources_pending: ['operation', 'create', 'destroy'],
   shepherd_lb_members: ['state', 'active', 'drained', 'draining', 'joining', 'warming'],
@@ -105,11 +151,14 @@ function read(body: string): readonly Family[] {
   return families.filter(({ name }) => !/^(process|nodejs)_/.test(name));
 }
 
-const metrics = createPromMetrics({ version: '1.2.3', schema: '7', commit: 'abc1234' });
+const metrics = createPromMetrics({
+  ...{ version: '1.2.3', schema: '7', commit: 'abc1234' },
+  suppressed: () => 21,
+});
 touchAll(metrics);
 const families = read((await metrics.expose()).body);
 
-describe('B6: the scrape', () => {
+describe('V52, B6: the scrape', () => {
   test.each(families.map((family) => [family.name, family] as const))(
     '%s is really counted, and each of its series is named alike',
     (_name, { type, series }) => {

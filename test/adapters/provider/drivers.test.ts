@@ -7,7 +7,15 @@ const stub = DRIVERS.get('stub')!;
 const named = (name: string): Driver => ({ ...stub, name });
 
 test('the drivers that there are', () => {
-  expect([...DRIVERS.keys()]).toEqual(['equinix', 'loopback', 'static', 'stub']);
+  expect([...DRIVERS.keys()]).toEqual([
+    'equinix',
+    'hetzner-robot',
+    'latitude',
+    'loopback',
+    'redfish',
+    'static',
+    'stub',
+  ]);
   for (const [name, driver] of DRIVERS) expect(driver.name).toBe(name);
 });
 

@@ -28,6 +28,7 @@ afterEach(() => stand.close());
 
 const MB = 1_000_000;
 const agentOn = ({ home }: Sshd) => join(home, 'agent');
+const sizeIn = async ({ home }: Sshd, name: string) => (await stat(join(home, name))).size;
 describe('an upload', () => {
   test('arrives whole, is skipped the second time, and leaves nothing else', async () => {
     const session = await stand.connect(sshd);
@@ -42,8 +43,15 @@ describe('an upload', () => {
   test('goes through cat where there is no SFTP, and can be resumed there too', async () => {
     const bare = await stand.sshd({ sftp: 'absent' });
     const file = await programOf(6 * MB);
-    const line = await stand.proxy(bare, { cutAfterBytes: 2 * MB });
+    const line = await stand.proxy(bare, { holdAfterBytes: 2 * MB });
     const broken = (await stand.connect(line)).upload(agentOn(bare), file, live);
+    broken.catch(() => undefined);
+    const written = async () =>
+      Math.max(
+        ...(await Promise.all((await namesIn(bare.home)).map((name) => sizeIn(bare, name)))),
+      );
+    await expect.poll(written, patient).toBeGreaterThan(MB);
+    await line.close();
     await expect(broken).rejects.toBeInstanceOf(Unreachable);
     const session = await stand.connect(bare);
     expect(await session.upload(agentOn(bare), file, live)).toEqual({ skipped: false });

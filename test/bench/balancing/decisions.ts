@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { desiredOf } from '../../../src/domain/balancing/desired.ts';
 import { stepMembers, type StepInput } from '../../../src/domain/balancing/member-steps.ts';
 import type { MemberRow, Wish } from '../../../src/domain/balancing/members.ts';
+import type { PoolPort } from '../../../src/domain/balancing/pools.ts';
 import { planOf, type PlanInput } from '../../../src/domain/balancing/plan.ts';
 import { newRemembered, sightsOf } from '../../../src/domain/balancing/sights.ts';
 import { machineId, type MachineId } from '../../../src/domain/ids.ts';
@@ -28,13 +29,13 @@ const best = (run: () => void) => (): number => {
   return Math.min(...times);
 };
 
-/** How long a plan takes for a pool of one port; one of a thousand servers is to go, one is missing. */
-export function measurePlan(members: number): () => number {
-  const { shape, placed } = fleetOf(members);
+/** How long a plan takes for a pool of so many ports; of each port some servers are missing, or too many. */
+export function measurePlan(members: number, ports: number): () => number {
+  const { shape, placed } = fleetOf(members, ports);
   const { objects } = desiredOf(shape, placed, hashHex);
   const there = observedOf(objects, ({ spec }) => (isSpecial(spec.name) ? null : {}));
   const input: PlanInput = {
-    desired: objects.filter(({ spec }) => !spec.name.includes('00005.http')),
+    desired: objects.filter(({ spec }) => !spec.name.includes('00005.')),
     observed: there,
     capabilities: { update: true },
     troubles: new Map(),
@@ -47,7 +48,7 @@ export function measurePlan(members: number): () => number {
   });
 }
 
-const isSpecial = (name: string): boolean => name.includes('00007.http');
+const isSpecial = (name: string): boolean => name.includes('00007.');
 
 /** How long one pass over the members takes, when nothing is to do for most of them. */
 export function measureSteps(members: number): () => number {
@@ -70,6 +71,7 @@ export function measureSteps(members: number): () => number {
     rows,
     sights: sightsOf(shape, observed),
     memory: newRemembered(),
+    elsewhere: new Map(),
     unreachable: null,
     mayDropAll: false,
     isTornDown: false,
@@ -80,13 +82,20 @@ export function measureSteps(members: number): () => number {
   });
 }
 
-function fleetOf(members: number) {
-  const [port] = pool().ports;
+const portOf = (at: number): PoolPort => ({
+  name: `p${at}`,
+  external: 80 + at,
+  internal: 8_080 + at,
+  check: { by: 'tcp' },
+});
+
+function fleetOf(members: number, ports = 1) {
   const placed = Array.from({ length: members }, (_, at) => ({
     machineId: idOf(at),
     address: addressOf(at),
   }));
-  return { shape: pool({ ports: [port!] }), placed };
+  const all = Array.from({ length: ports }, (_, at) => portOf(at));
+  return { shape: pool({ ports: all }), placed };
 }
 
 const rowOf = (id: MachineId): MemberRow => ({

@@ -8,12 +8,15 @@ import { createFakeHost, createFakeShell } from '../../doubles/fake-shell.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../../src/wire/codec.ts';
 import type { Database, Server } from './database.ts';
 import { startBenchDaemon } from './daemon.ts';
+import { openReaders } from './readers.ts';
 
 export interface BringUpOptions {
   readonly server: Server;
   readonly machines: number;
   /** Agent starts at once. */
   readonly parallelism: number;
+  /** Pages of the console that are open meanwhile, in a process of their own; none when absent. */
+  readonly readers?: number;
 }
 
 export interface BroughtUp {
@@ -82,6 +85,7 @@ async function bringUp({
   database,
   machines,
   parallelism,
+  readers = 0,
   inspect,
 }: Run): Promise<NodeJS.CpuUsage> {
   const daemon = await startBenchDaemon({
@@ -114,6 +118,7 @@ async function bringUp({
       ...(inspect && { inspect }),
     }),
   });
+  const closeReaders = await openReaders({ consoleUrl: daemon.consoleUrl, readers });
   const usedBefore = process.cpuUsage();
   try {
     const startedMs = performance.now();
@@ -130,6 +135,7 @@ async function bringUp({
       }
     });
   } finally {
+    await closeReaders();
     await daemon.stop();
   }
 }

@@ -84,7 +84,7 @@ type Part = 'tls' | 'http2' | 'decode' | 'batch' | 'database';
 export interface HeartbeatBenchOptions {
   readonly server: Server;
   readonly spanMs: number;
-  /** Share of the agents and connections of the open loop. */
+  /** Share of the agents and connections. */
   readonly scale: number;
 }
 
@@ -104,7 +104,8 @@ export async function prepareHeartbeats(options: HeartbeatBenchOptions): Promise
     dir: path.join(server.dir, 'heartbeats'),
     names: [],
   });
-  const connections = Math.max(RACERS, sized(CONNECTIONS));
+  const racing = sized(RACERS);
+  const connections = Math.max(racing, sized(CONNECTIONS));
   const agents = Math.max(connections, sized(FLEETS.at(-1)!));
   const callers = await enrol(database, { agents, connections, ca: pemOf(caDer) });
   const children = createChildren();
@@ -124,7 +125,7 @@ export async function prepareHeartbeats(options: HeartbeatBenchOptions): Promise
     const after = await ask<Spent>(serving, 'spent');
     return { serving, calling, opening: lessOf(after, before) };
   };
-  const racers = { ours: await serve('database', RACERS), echo: await serve('echo', RACERS) };
+  const racers = { ours: await serve('database', racing), echo: await serve('echo', racing) };
   const race = async ({ calling }: Served) => {
     const answered = await ask<number>(calling, { kind: 'closed', warmMs: spanMs / 2, spanMs });
     return answered / (spanMs / 1_000);
@@ -139,7 +140,7 @@ export async function prepareHeartbeats(options: HeartbeatBenchOptions): Promise
     });
   /** CPU for each heartbeat: of the server, and of the database. */
   const cost = async (behind: ServeRequest['behind']) => {
-    const served = await serve(behind, Math.min(connections, SPLIT_CONNECTIONS));
+    const served = await serve(behind, Math.min(connections, sized(SPLIT_CONNECTIONS)));
     await pace(served, sized(SPLIT_FLEET));
     const [before, inDatabase] = [await ask<Spent>(served.serving, 'spent'), databaseUs(server)];
     const sent = await pace(served, sized(SPLIT_FLEET));

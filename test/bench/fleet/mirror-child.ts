@@ -9,6 +9,7 @@ import { openMemAgents, type MemAgentServer } from '../../doubles/mem-agent-serv
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import type { HeartbeatRecord } from '../../../src/domain/heartbeat.ts';
 import { publicKeyOf } from '../bmdb/fleet.ts';
+import { heapInUse } from '../measure.ts';
 import { startBenchDaemon } from './daemon.ts';
 import type { MirrorRequest, MirrorResult } from './mirror.ts';
 
@@ -71,7 +72,7 @@ async function run({ url, machines, spanMs }: MirrorRequest): Promise<MirrorResu
     }
     const mirroredSeconds = (performance.now() - startedMs) / 1_000;
     if (machines === 0) await pause(SETTLE_MS);
-    const heapKb = usedBytes() / 1_024;
+    const heapKb = heapInUse() / 1_024;
     if (machines === 0) return { mirroredSeconds, heapKb, ...NOTHING };
     const beats: HeartbeatRecord[] = [];
     for (const { row } of daemon.parts.mirror.facts().values()) {
@@ -86,12 +87,6 @@ async function run({ url, machines, spanMs }: MirrorRequest): Promise<MirrorResu
     await daemon.stop();
     rmSync(dir, { recursive: true, force: true });
   }
-}
-
-/** Bytes of the heap that are really in use. */
-function usedBytes(): number {
-  globalThis.gc!();
-  return process.memoryUsage().heapUsed;
 }
 
 const NOTHING = { cpuPercent: 0, scanCpuSeconds: 0, loopDelayP99Ms: 0, loopDelayMaxMs: 0 };

@@ -39,7 +39,7 @@ export async function measureMirroring(
   const database = await server.database();
   if (machines > 0)
     await database.query((sql) => loadFleet(sql, { free: 0, started: machines, others: 0 }));
-  const child = fork(CHILD, { execArgv: ['--expose-gc', '--max-old-space-size=8192'] });
+  const child = fork(CHILD, { execArgv: ['--max-old-space-size=8192'] });
   const end = () => child.kill('SIGKILL');
   process.once('exit', end);
   try {

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, expect, test } from 'vitest';
 import { createTakeoverProtocol } from '../../../src/adapters/agents/takeover-protocol.ts';
 import { machineId } from '../../../src/domain/ids.ts';
+import { feed } from '../../support/feed.ts';
 import { takeoverAgent } from './takeover-agent.ts';
 
 const temp = mkdtempSync(path.join(tmpdir(), 'takeover-test-'));
@@ -42,7 +43,7 @@ test.each([0, 100, 500, 20_000])(
     const protocol = createTakeoverProtocol({ endpoint: '127.0.0.1:9', caCertificate });
     const id = machineId('00000000-0000-4000-8000-000000000001');
     const answering = promisify(execFile)(program, { encoding: 'buffer' });
-    answering.child.stdin!.end(protocol.request(id, { throwAway: false }));
+    feed(answering.child, protocol.request(id, { throwAway: false }));
     const { stdout } = await answering;
     const { publicKey } = protocol.answer(id, stdout, { throwAway: false });
     expect(publicKey).toHaveLength(32);

@@ -4,6 +4,7 @@ import { silentLog } from '../../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../../src/adapters/metrics/port.ts';
 import { parseConfig } from '../../../src/config.ts';
 import { DRIVERS } from '../../../src/adapters/provider/drivers.ts';
+import { createMemoryRecords } from '../../../src/adapters/provider/core/memory-records.ts';
 import { openProvider } from '../../../src/daemon/providers.ts';
 import { providerName } from '../../../src/domain/ids.ts';
 import { PREFIX, SET_ID } from './listing.ts';
@@ -37,6 +38,7 @@ const { provider } = openProvider(providerName('bench'), config.providers['bench
   log: silentLog,
   metrics: silentMetrics,
   version: 'bench',
+  records: createMemoryRecords(systemRandom),
   drivers: DRIVERS,
   publicKey: `ssh-ed25519 ${'A'.repeat(68)} bench`,
 });

@@ -1,6 +1,8 @@
 import { getBorderCharacters, table } from 'table';
+import { findHaproxy } from '../../../src/simulator/haproxy/haproxy-process.ts';
 import { measureCalls } from '../balancing/calls.ts';
 import { measureEngineCalls, type EngineCalls } from '../balancing/engine-calls.ts';
+import { measureHaproxy, type HaproxyCost } from '../balancing/haproxy.ts';
 import { measurePlan, measureSteps } from '../balancing/decisions.ts';
 import { median } from '../measure.ts';
 import type { Suite, SuiteOptions } from '../suite.ts';
@@ -12,14 +14,16 @@ export const suite: Suite = {
   summary: 'plan and member steps for 10 000 members, calls for 100 machines on three ports',
   run: async (options) => {
     const members = scaled(MEMBERS, options);
-    const plan = measurePlan(members);
+    const plan = measurePlan(members, 1);
+    const planOfThree = measurePlan(members, 3);
     const steps = measureSteps(members);
     const rounds = Array.from({ length: options.rounds }, (_, at) => {
-      const found = { planMs: plan(), stepsMs: steps() };
+      const found = { planMs: plan(), plan3Ms: planOfThree(), stepsMs: steps() };
       options.progress(`round ${at + 1}/${options.rounds}: ${JSON.stringify(found)}`);
       return found;
     });
     const planMs = rounded(median(rounds.map((each) => each.planMs)));
+    const plan3Ms = rounded(median(rounds.map((each) => each.plan3Ms)));
     const stepsMs = rounded(median(rounds.map((each) => each.stepsMs)));
     const machines = Math.max(2, scaled(MACHINES, options));
     options.progress(`${machines} machines come to a pool of three ports, and one goes`);
@@ -29,8 +33,10 @@ export const suite: Suite = {
     );
     const short = await measureEngineCalls(machines, 'short');
     const full = await measureEngineCalls(machines, 'full');
+    const haproxy = await measured(machines, options);
     const rows = [
       [`plan for ${members} members`, `${planMs} ms`],
+      [`the same with three ports`, `${plan3Ms} ms`],
       [`steps of ${members} members`, `${stepsMs} ms`],
       [`changes to set up ${machines} machines`, String(calls.setUp.changes)],
       ['looks meanwhile', String(calls.setUp.looks)],
@@ -43,13 +49,39 @@ export const suite: Suite = {
       ['calls when one machine goes', both(short.leave, full.leave)],
       ['calls when one machine comes', both(short.join, full.join)],
       ['calls of a settled pass', both(short.resync, full.resync)],
+      ...(haproxy
+        ? [
+            ['reloads of HAProxy to set them up', String(haproxy.reloads)],
+            ['files checked meanwhile', String(haproxy.checks)],
+            ['until all of them serve', `${rounded(haproxy.seconds)} s`],
+            ['longest turn', `${rounded(haproxy.longestMs)} ms`],
+          ]
+        : [['set up on HAProxy', 'not measured: haproxy is not installed']]),
     ];
     return {
-      json: { members, planMs, stepsMs, machines, calls, engine: { short, full } },
+      json: {
+        members,
+        planMs,
+        plan3Ms,
+        stepsMs,
+        machines,
+        calls,
+        engine: { short, full },
+        haproxy,
+      },
       table: table(rows, { border: getBorderCharacters('void') }).trimEnd(),
     };
   },
 };
+
+async function measured(machines: number, { progress }: SuiteOptions): Promise<HaproxyCost | null> {
+  if (findHaproxy() === null) {
+    progress('NOT MEASURED: the cost at HAProxy, which is not installed: apt-get install haproxy');
+    return null;
+  }
+  progress('the same on the real HAProxy');
+  return measureHaproxy(machines);
+}
 
 const sumOf = ({ pages, polls, fetches, changes }: EngineCalls): number =>
   pages + polls + fetches + changes;

@@ -60,7 +60,8 @@ async function bringUps(server: Server, options: SuiteOptions): Promise<BringUps
   const eventsPerMachine: Table = {};
   const microstepsPerMachine: Table = {};
   for (const at of samples.keys()) {
-    const watched = { server, machines: WATCHED_MACHINES, parallelism: Number(at) };
+    const machines = scaled(WATCHED_MACHINES, options);
+    const watched = { server, machines, parallelism: Number(at) };
     const counted = await countChartWork(watched);
     eventsPerMachine[at] = rounded(counted.eventsPerMachine);
     microstepsPerMachine[at] = rounded(counted.microstepsPerMachine);

@@ -1,7 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
 import { forgetPool, type ForgetOptions } from '../../../src/commands/lb/forget.ts';
-import { poolStatus } from '../../../src/commands/lb/status.ts';
-import { UsageError } from '../../../src/domain/errors.ts';
+import { NotFound, UsageError } from '../../../src/domain/errors.ts';
 import { idOf } from '../machine-stand.ts';
 import { API_EDGE, poolStand, type PoolStand } from './pool-stand.ts';
 
@@ -43,7 +42,7 @@ test('what is recorded of a pool that nobody has is forgotten, and no balancer i
   expect(s.asked).toEqual([]);
   // The job is free again, and nobody is left who might be taken for a daemon.
   const next = await s.daemon();
-  expect(await next.lease('balancer/edge')).not.toBeNull();
+  expect(await next.lease('pool/edge/web')).not.toBeNull();
   await expect(forget({ yes: true })).rejects.toThrow('no pool is named web; there is api');
 });
 
@@ -63,36 +62,55 @@ test('without consent it is told what would be forgotten', async () => {
   expect(await recorded()).toEqual(['api', 'web', 'api', 'web']);
 });
 
-test('while a daemon writes to the balancer nothing is forgotten', async () => {
-  await left();
+test('a daemon that tends other pools at the balancer is no obstacle, and the history tells', async () => {
+  const { session } = await left();
+  await session.lease('pool/edge/api');
+  expect((await forget({ yes: true })).exitCode).toBe(0);
+  expect(await recorded()).toEqual(['api', 'api']);
+  const query = { machineId: idOf(1), limit: 9 };
+  expect(await s.bmdb.inspection.events(query, s.means.signal)).toMatchObject([
+    {
+      actor: 'ann',
+      reason: 'forget-pool: it is no recorded member of pool web at edge any more: it is gone',
+    },
+  ]);
+});
+
+test('while a daemon tends the pool there nothing is forgotten', async () => {
+  const { session } = await left();
+  await session.lease('pool/edge/web');
   const told = await forget({ yes: true });
   expect(told.exitCode).toBe(1);
   expect(told.text.replaceAll(/\s+/g, ' ')).toContain(
-    'at edge: NOT FORGOTTEN: a daemon writes to edge now',
+    'at edge: NOT FORGOTTEN: a daemon tends it there now',
   );
   expect(await recorded()).toEqual(['api', 'web', 'api', 'web']);
 });
 
-test.each<[string, Partial<ForgetOptions>, string]>([
-  ['a pool that is configured', { pool: 'api' }, 'pool api is configured at cloud, edge'],
-  ['a pool that there is not', { pool: 'none' }, 'no pool is named none; there is api, web'],
-  ['a balancer that it is not at', { balancer: 'f5' }, 'pool web is not at f5, but at edge'],
-  ['nobody who asks', { by: ' ' }, 'say who asks and why'],
-])('%s is a mistake, and nothing is done', async (_, change, expected) => {
+test.each([
+  ['a pool that is configured', UsageError, { pool: 'api' }, 'is configured at cloud, edge'],
+  ['a pool that there is not', NotFound, { pool: 'none' }, 'no pool is named none; there is api'],
+  ['a balancer that it is not at', UsageError, { balancer: 'f5' }, 'not at f5, but at edge'],
+  ['nobody who asks', UsageError, { by: ' ' }, 'say who asks and why'],
+] as const)('%s is a mistake, and nothing is done', async (_, kind, change, expected) => {
   const { session } = await left();
   await session.close();
-  await expect(forget({ yes: true, ...change })).rejects.toThrow(UsageError);
+  await expect(forget({ yes: true, ...change })).rejects.toThrow(kind);
   await expect(forget({ yes: true, ...change })).rejects.toThrow(expected);
   expect(await recorded()).toEqual(['api', 'web', 'api', 'web']);
 });
 
-test('it is shown as not configured here', async () => {
-  await left();
-  const asked = { live: false, version: '0', drivers: s.drivers };
-  const { text } = await poolStatus({ ...asked, json: false }, s.means);
+test('it is shown as not configured here, and who tends it elsewhere keeps it', async () => {
+  const { session } = await left();
+  const status = async (...flags: string[]) => (await s.run(['lb', 'status', ...flags])).stdout;
+  const text = await status();
   expect(text).toMatch(/^web at edge \(not configured here\): settled$/m);
   expect(text.replaceAll(/\s+/g, ' ')).toContain('orders for its members wait: configure it again');
-  const { pools } = JSON.parse((await poolStatus({ ...asked, json: true }, s.means)).text);
+  await session.lease('pool/edge/web');
+  const tended = await status();
+  expect(tended).toContain('a daemon with another configuration tends it');
+  expect(tended).not.toContain('forget');
+  const { pools } = JSON.parse(await status('--json'));
   expect(
     (pools as { pool: string; isConfigured: boolean }[]).map((each) => [
       each.pool,

@@ -1,13 +1,16 @@
 import { z } from 'zod';
+import { balancerJob, poolJob } from '../../../src/actors/balancing/deps.ts';
 import type { BalancerDriver, LoadBalancer } from '../../../src/adapters/balancer/port.ts';
 import type { Lease } from '../../../src/adapters/bmdb/port.ts';
 import { parseConfig } from '../../../src/config.ts';
 import type { Means } from '../../../src/commands/machine/command.ts';
+import { openDatabaseDoor } from '../../../src/commands/remote/database-door.ts';
 import type { Observed } from '../../../src/domain/balancing/objects.ts';
 import { Unreachable } from '../../../src/domain/errors.ts';
-import type { PoolVerb } from '../../../src/domain/machine.ts';
+import type { PoolVerb } from '../../../src/domain/verbs.ts';
 import { driverTable } from '../../../src/settings/driver-table.ts';
 import { machineStand, type MachineStand } from '../machine-stand.ts';
+import { runThrough, type Ran, type RunMeans } from '../remote/both-doors.ts';
 
 /** Commands about pools: two balancers that show what a test puts there, and a BMDB in memory. */
 export interface PoolStand extends MachineStand {
@@ -16,6 +19,8 @@ export interface PoolStand extends MachineStand {
   show(balancer: string, observed: readonly Observed[] | null): void;
   /** Everything that was asked of balancers, such as `edge observe`. */
   readonly asked: string[];
+  /** Runs a command line by Ann; while it waits, time passes. */
+  run(args: readonly string[], change?: Partial<RunMeans>): Promise<Ran>;
   /** Leases of both balancers' jobs, by a daemon that settles requests. */
   tend(): Promise<Tending>;
   /** Files a request about `api` at `edge` by Eva, since the balancer moves, and has it settled. */
@@ -37,6 +42,7 @@ const CAPABILITIES: LoadBalancer['capabilities'] = {
   health: true,
   async: false,
   adopt: false,
+  atOnce: 1,
 };
 
 export function poolStand(): PoolStand {
@@ -74,6 +80,13 @@ export function poolStand(): PoolStand {
   const drivers = driverTable([shelf]);
   const { balancers, pools, fleet } = parseConfig(CONFIG, {}, drivers);
   const config = { ...stand.means.config, balancers, pools, fleet };
+  const { bmdb, clock, means } = stand;
+  const world = { bmdb, config, clock, random: means.random };
+  const sleep = async (ms: number) => {
+    clock.increment(ms);
+    await new Promise(setImmediate);
+  };
+  let runs = 0;
   return {
     ...stand,
     add(at, change = {}) {
@@ -85,6 +98,17 @@ export function poolStand(): PoolStand {
     means: { ...stand.means, config } satisfies Means,
     drivers,
     asked,
+    async run(args, change = {}) {
+      const door = openDatabaseDoor({ ...world, by: 'ann', version: '0.0.0', where: 'here' });
+      const monotonic = () => clock.monotonic();
+      const keysUsed = (runs += 1) * 100;
+      const around = { door, monotonic, sleep, keysUsed, ...change };
+      try {
+        return await runThrough(around, args);
+      } finally {
+        await door.close();
+      }
+    },
     show: (balancer, observed) => void shown.set(balancer, observed),
     async ask(verb) {
       const what = { verb, ...API_EDGE };
@@ -94,7 +118,10 @@ export function poolStand(): PoolStand {
     },
     async tend() {
       const session = await stand.daemon();
-      const lease = async (name: string) => (await session.lease(`balancer/${name}`))!;
+      const lease = async (balancer: string) => {
+        await session.lease(poolJob({ pool: 'api', balancer }));
+        return (await session.lease(balancerJob(balancer)))!;
+      };
       return { session, leases: { edge: await lease('edge'), cloud: await lease('cloud') } };
     },
   };

@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { poolPlan } from '../../../src/commands/lb/plan.ts';
-import { poolStatus } from '../../../src/commands/lb/status.ts';
+import { poolStatusLive } from '../../../src/commands/lb/live.ts';
 import type { Observed } from '../../../src/domain/balancing/objects.ts';
-import { UsageError } from '../../../src/domain/errors.ts';
+import { openHttpDoor } from '../../../src/commands/remote/http-door.ts';
+import { openConsole } from '../../console/api/console-stand.ts';
+import { member, pool, scriptedFleet } from '../../console/scripted-fleet.ts';
 import { idOf } from '../machine-stand.ts';
 import { API_CLOUD, API_EDGE, object, poolStand, type PoolStand } from './pool-stand.ts';
 
@@ -11,15 +13,21 @@ beforeEach(() => {
   s = poolStand();
 });
 const MINUTE = 60_000;
-const status = async (options: { live?: boolean; json?: boolean; pool?: string } = {}) => {
-  const { drivers } = s;
-  const asked = { live: false, json: false, version: '0', drivers, ...options };
-  const { text, exitCode } = await poolStatus(asked, s.means);
+const status = async (...args: string[]) => {
+  const { stdout, ...rest } = await s.run(['lb', 'status', ...args]);
+  expect(rest).toEqual({ code: 0, stderr: '' });
+  return stdout;
+};
+const live = async (format: 'table' | 'json' = 'table') => {
+  const { text, exitCode } = await poolStatusLive(
+    { format, version: '0', drivers: s.drivers },
+    s.means,
+  );
   expect(exitCode).toBe(0);
   return text;
 };
-const plan = (options: { json?: boolean; pool?: string } = {}) =>
-  poolPlan({ json: false, version: '0', drivers: s.drivers, ...options }, s.means);
+const plan = (options: { format?: 'json'; pool?: string } = {}) =>
+  poolPlan({ format: 'table', version: '0', drivers: s.drivers, ...options }, s.means);
 const fitting = (text: string) =>
   expect(text.split('\n').filter((line) => line.length > 80)).toEqual([]);
 
@@ -54,6 +62,7 @@ describe('status', () => {
         'api at edge (shelf): nothing was done yet',
         '    settled: never yet; no daemon tends edge now',
         '    0 active of 0 members; at least 1',
+        '',
       ].join('\n'),
     );
     expect(s.asked, 'no balancer is asked').toEqual([]);
@@ -85,7 +94,7 @@ describe('status', () => {
     });
     await s.ask('pause-pool');
     await s.ask('teardown-pool');
-    const text = await status({ pool: 'api' });
+    const text = await status('api');
     for (const said of [
       /^ {4}edge refused it: configuration is broken$/m,
       /^ {4}tried again .*\(in 3m\)$/m,
@@ -96,6 +105,28 @@ describe('status', () => {
       expect(text).toMatch(said);
     }
     fitting(text);
+  });
+
+  test('through the console it has the health that the daemon sees', async () => {
+    const fleet = scriptedFleet();
+    fleet.pool(pool({ members: [member('a')] }), pool({ pool: 'old', isConfigured: false }));
+    const web = await openConsole({ fleet });
+    const door = openHttpDoor({ url: web.url, token: null, version: '0.0.0', advice: '' });
+    const told = await s.run(['lb', 'status', 'api'], { door });
+    expect(told).toMatchObject({ code: 0, stderr: '' });
+    expect(told.stdout).toMatch(/^ {4}equinix\/a +active +\S+ +up +3$/m);
+    expect(told.stdout).not.toContain('old');
+    const json = JSON.parse((await s.run(['lb', 'status', '--json'], { door })).stdout);
+    expect(json.pools).toMatchObject([{ pool: 'api' }, { pool: 'old', isConfigured: false }]);
+    await door.close();
+  });
+
+  test('a console that does not know all machines yet is asked again, and not believed', async () => {
+    const web = await openConsole({ fleet: { ...scriptedFleet(), isWhole: () => false } });
+    for (const path of ['pools', 'pools/api']) {
+      const answer = await fetch(`${web.url}api/v1/${path}`);
+      expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
+    }
   });
 
   test('vector 26: live, it tells health, and where all of its balancers have it', async () => {
@@ -117,21 +148,51 @@ describe('status', () => {
       server(2, 'https', 0, 'down'),
     ]);
     s.show('cloud', [bind('192.0.2.10', 80)]);
-    const text = await status({ live: true });
+    const text = await live();
     expect(text).toMatch(/^ {4}metal\/slot-1 +active +5m +up +7$/m);
     expect(text).toMatch(/^ {4}metal\/slot-2 +draining +5m +down +5$/m);
     expect(text).toMatch(/^api is found at 192\.0\.2\.10 \(80\)$/m);
-    const json = JSON.parse(await status({ live: true, json: true }));
+    const json = JSON.parse(await live('json'));
     expect(json.served).toEqual({ api: { '192.0.2.10': [80] } });
     expect(json.pools[1].addresses).toEqual([
       { address: '192.0.2.10', ports: [80, 443] },
       { address: '2001:db8::10', ports: [80] },
     ]);
     s.show('cloud', null);
-    const without = await status({ live: true });
+    const without = await live();
     expect(without).toMatch(/^ {4}CANNOT BE READ: cloud does not answer$/m);
     expect(without).toMatch(/^api is found at no address that all of its balancers have$/m);
     expect(s.asked.filter((what) => !/ (observe|close)$/.test(what))).toEqual([]);
+  });
+
+  test('live, it tells what of an object is not as it should be', async () => {
+    await addMembers();
+    const binds = [80, 443].map((number) => ({
+      ...({ kind: 'bind', name: `v4.${number}.api.eu`, address: '192.0.2.10', number } as const),
+    }));
+    s.show('edge', [
+      object(binds[0]!),
+      object(binds[1]!, { phase: 'failed', detail: 'DeploymentError', tagged: false }),
+      object(
+        { kind: 'backend', name: 'http.api.eu', check: { by: 'tcp' } },
+        { differs: 'its mode is http' },
+      ),
+    ]);
+    s.show('cloud', []);
+    const text = await live();
+    expect(text).toMatch(/^ {4}backend http\.api\.eu differs: its mode is http$/m);
+    expect(text.replaceAll(/\s+/g, ' ')).toContain(
+      'bind v4.443.api.eu failed: DeploymentError; bears no mark of its owner',
+    );
+    expect(text).not.toContain('v4.80');
+    const { pools } = JSON.parse(await live('json'));
+    expect((pools as { amiss: unknown }[]).map(({ amiss }) => amiss)).toEqual([
+      [],
+      [
+        expect.objectContaining({ name: 'v4.443.api.eu' }),
+        { kind: 'backend', name: 'http.api.eu', what: 'differs: its mode is http' },
+      ],
+    ]);
   });
 
   test('a pool that is not configured any more is told as long as something is recorded', async () => {
@@ -141,10 +202,10 @@ describe('status', () => {
       { pool: 'old', balancer: 'edge' },
       { state: 'failed' },
     );
-    expect(await status({ pool: 'old' })).toMatch(/^old at edge \(not configured here\): failed$/m);
-    await expect(status({ pool: 'none' })).rejects.toThrow(
-      new UsageError('no pool is named none; there is api, old'),
-    );
+    expect(await status('old')).toMatch(/^old at edge \(not configured here\): failed$/m);
+    expect(await s.run(['lb', 'status', 'none'])).toMatchObject({
+      ...{ code: 1, stdout: '', stderr: 'shepherd: no pool is named none; there is api, old\n' },
+    });
   });
 });
 
@@ -161,17 +222,22 @@ describe('plan', () => {
     expect(text).toMatch(/^ {4}create +backend +https\.api\.eu$/m);
     expect(text).toMatch(/^api at cloud: cannot be read: cloud does not answer$/m);
     fitting(text);
-    const json = JSON.parse((await plan({ json: true })).text);
+    const json = JSON.parse((await plan({ format: 'json' })).text);
     expect(json.pools[0]).toMatchObject({
       ...API_EDGE,
-      stage: 'creating',
-      isComplete: false,
-      actions: [
-        { act: 'create', kind: 'backend', name: 'http.api.eu', id: null, why: null },
-        { act: 'create', kind: 'backend', name: 'https.api.eu', id: null, why: null },
-      ],
+      plan: {
+        stage: 'creating',
+        isComplete: false,
+        actions: [
+          { act: 'create', kind: 'backend', name: 'http.api.eu', id: null, why: null },
+          { act: 'create', kind: 'backend', name: 'https.api.eu', id: null, why: null },
+        ],
+      },
     });
-    expect(json.pools[1]).toMatchObject({ ...API_CLOUD, failure: 'cloud does not answer' });
+    expect(json.pools[1]).toMatchObject({
+      ...API_CLOUD,
+      plan: { stage: null, failure: 'cloud does not answer' },
+    });
     expect(s.asked.filter((what) => !/ (observe|close)$/.test(what))).toEqual([]);
     expect(s.asked.filter((what) => what.endsWith(' close'))).toHaveLength(4);
   });
@@ -212,11 +278,55 @@ describe('plan', () => {
     expect(text).toMatch(
       /^ {4}metal\/slot-1: stays active\n {6}ann: because; not before another is active/m,
     );
-    const json = JSON.parse((await plan({ json: true })).text);
-    expect(json.pools[0].members).toEqual(
+    const json = JSON.parse((await plan({ format: 'json' })).text);
+    expect(json.pools[0].plan.moves).toEqual(
       expect.arrayContaining([{ member: 'metal/slot-3', from: null, to: 'joining', why: null }]),
     );
     expect(s.asked.filter((what) => !/ (observe|close)$/.test(what))).toEqual([]);
+  });
+
+  test('through the console it says as much, in the same words and form', async () => {
+    const plan = {
+      ...{ failure: null, held: null, stage: 'frozen', actions: [], moves: [], unready: 2 },
+      ...{
+        pending: { create: 3, update: 0, destroy: 0 },
+        shelved: ['x.api.eu'],
+        isComplete: false,
+      },
+      ...{ dropping: ['m-7'], panic: ['metal/slot-1'] },
+      leftOut: [{ machineId: 'm-9', why: 'it has no address' }],
+    };
+    const about = { heldBy: null, isSelf: false, seenAtMs: 1 };
+    const pools = [
+      { ...API_EDGE, ...about, plan },
+      { ...API_CLOUD, ...about, plan: null },
+    ];
+    const send = async () => ({
+      status: 200,
+      headers: {},
+      text: JSON.stringify({ atMs: 1, pools }),
+    });
+    const door = {
+      kind: 'console',
+      where: 'https://a/',
+      close: async () => undefined,
+      send,
+    } as const;
+    const { code, stdout } = await s.run(['lb', 'plan'], { door });
+    expect(code).toBe(0);
+    expect(stdout.split(/\n\s*/).join(' ')).toBe(
+      'api at edge: nothing, since too many members would be dropped at once would be dropped: machine m-7 ' +
+        '2 objects are not ready x.api.eu failed so often that it is left alone and 3 more after that ' +
+        'metal/slot-1 would be dropped, and is not: too many at once machine m-9 gets no server: it has no ' +
+        'address api at cloud: only the daemon that tends it knows ',
+    );
+    const json = JSON.parse((await s.run(['lb', 'plan', '--json'], { door })).stdout);
+    s.show('edge', []);
+    s.show('cloud', []);
+    const { text } = await poolPlan({ format: 'json', version: '0', drivers: s.drivers }, s.means);
+    expect(Object.keys(JSON.parse(text).pools[0].plan).toSorted()).toEqual(
+      Object.keys(json.pools[0].plan).toSorted(),
+    );
   });
 
   test('of a pool that there is not is a mistake', async () => {

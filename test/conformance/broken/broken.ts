@@ -2,6 +2,7 @@ import type {
   CallOptions,
   Capabilities,
   CreateRequest,
+  DriverContext,
   DriverMachine,
   Provider,
 } from '../../../src/adapters/provider/port.ts';
@@ -17,7 +18,7 @@ export interface Broken {
   /** Settings of the stub beneath. */
   readonly settings?: Readonly<Record<string, unknown>>;
   /** What is done wrong; may remember things from call to call. */
-  readonly change?: (provider: Provider) => Partial<Provider>;
+  readonly change?: (provider: Provider, context: DriverContext) => Partial<Provider>;
 }
 
 export const refuse = (kind: ConstructorParameters<typeof ProviderError>[0]) => () =>

@@ -1,68 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import {
-  DOWN_MS,
-  stepMembers,
-  WAIVE_MS,
-  type StepInput,
-  type Steps,
-} from '../../../src/domain/balancing/member-steps.ts';
-import type { MemberRow, Wish } from '../../../src/domain/balancing/members.ts';
-import { newRemembered, type Sight } from '../../../src/domain/balancing/sights.ts';
+import { newRemembered } from '../../../src/domain/balancing/sights.ts';
+import { DOWN_MS } from '../../../src/domain/balancing/serving.ts';
 import { DESELECTED } from '../../../src/domain/balancing/wish.ts';
-import type { MachineId } from '../../../src/domain/ids.ts';
 import { drain, drop, keep, serve } from '../../support/balancing-stand.ts';
-import { M1, M2, M3, pool } from './pool.ts';
-
-const NOW = 1_700_000_000_000;
-const NATIVE = { drain: 'native', sessions: true, health: true } as const;
-const REMOVE = { drain: 'remove', sessions: false, health: false } as const;
-
-const member = (machineId: MachineId, change: Partial<MemberRow> = {}): MemberRow => ({
-  pool: 'api',
-  balancer: 'edge',
-  machineId,
-  state: 'active',
-  sinceMs: NOW - 600_000,
-  deadlineMs: null,
-  how: null,
-  waived: false,
-  refused: false,
-  note: null,
-  sessions: null,
-  ...change,
-});
-const draining = (machineId: MachineId, deadlineMs = NOW + 30_000): MemberRow =>
-  member(machineId, { state: 'draining', deadlineMs });
-const sight = (change: Partial<Sight> & { mode?: 'active' | 'drain' | 'off' } = {}): Sight => ({
-  servers: [{ ref: { kind: 'server', id: 's' }, mode: change.mode ?? 'active' }],
-  isWhole: change.isWhole ?? true,
-  health: change.health === undefined ? 'up' : change.health,
-  sessions: change.sessions === undefined ? 0 : change.sessions,
-});
-
-interface Case extends Partial<Omit<StepInput, 'rows' | 'wishes' | 'sights'>> {
-  readonly rows?: readonly MemberRow[];
-  readonly wishes?: readonly Wish[];
-  readonly sights?: Readonly<Record<string, Sight>> | null;
-}
-const step = ({ rows = [], wishes = [], sights = {}, ...change }: Case): Steps =>
-  stepMembers({
-    pool: pool(),
-    balancer: 'edge',
-    capabilities: NATIVE,
-    rows: new Map(rows.map((row) => [row.machineId, row])),
-    wishes: new Map(wishes.map((wish) => [wish.machineId, wish])),
-    sights: sights && new Map(Object.entries(sights) as [MachineId, Sight][]),
-    memory: newRemembered(),
-    unreachable: null,
-    mayDropAll: false,
-    isTornDown: false,
-    nowMs: NOW,
-    ...change,
-  });
-const moves = (steps: Steps) => steps.moves.map(({ move }) => move);
-const firstOf = (change: Case) => moves(step(change))[0];
-const modes = ({ modes: calls }: Steps) => calls.map(({ machineId, mode }) => [machineId, mode]);
+import { M1, M2, M3 } from './pool.ts';
+import { draining, firstOf, member, modes, moves, NOW, REMOVE, sight, step } from './step-case.ts';
 
 describe('joining', () => {
   test('a machine that is to serve joins; nobody else becomes a member', () => {
@@ -164,19 +106,43 @@ describe('being let go by plan', () => {
     ['leaves for good', draining(M2), drain(M2, { leaves: true }), true],
   ])('while another %s', (_, other, wish, may) => {
     const rows = [member(M1), other, member(M3)];
-    const sights = { [M1]: sight(), [other.machineId]: sight({ mode: 'drain', sessions: 1 }) };
+    const away = sight({ mode: 'drain', sessions: 1 });
+    const sights = { [M1]: sight(), [other.machineId]: away, [M3]: sight() };
     const told = moves(step({ rows, wishes: [drain(M1), wish, serve(M3)], sights }));
     const to = told.find(({ machineId }) => machineId === M1)?.to;
     expect(to).toBe(may ? 'draining' : undefined);
   });
-  test('not on the word of no look, where the balancer tells who is well; by force at once', () => {
+  test('not on the word of no look; by force at once', () => {
     const rows = [member(M1), member(M2)];
     const wishes = [drain(M1), serve(M2)];
     const blind = step({ rows, wishes, sights: null });
     expect([moves(blind), blind.needsLook]).toEqual([[], true]);
-    expect(firstOf({ rows, wishes, sights: null, capabilities: REMOVE })?.to).toBe('draining');
+    const removing = step({ rows, wishes, sights: null, capabilities: REMOVE });
+    expect([moves(removing), removing.needsLook]).toEqual([[], true]);
     const forced = [drain(M1, { force: true }), serve(M2)];
     expect(firstOf({ rows, wishes: forced, sights: null })?.to).toBe('draining');
+  });
+  test.each([
+    ['has no server', {}],
+    ['is not open, though it is told to be', { [M2]: sight({ mode: 'drain' }) }],
+    ['has servers that failed', { [M2]: sight({ isWhole: false, open: 0 }) }],
+    [
+      'serves on fewer ports',
+      { [M1]: sight({ open: 2 }), [M2]: sight({ isWhole: false, open: 1 }) },
+    ],
+  ])('a member that %s does not count as one that is left', (_, seen) => {
+    const rows = [member(M1), member(M2)];
+    const sights = { [M1]: sight(), ...seen };
+    const told = moves(step({ rows, wishes: [drain(M1), serve(M2)], sights }));
+    expect(told).toMatchObject([{ machineId: M1, note: expect.stringContaining('0 are left') }]);
+  });
+  test('while no member serves as it should, the one that serves best is kept', () => {
+    const rows = [member(M1), member(M2)];
+    const half = sight({ isWhole: false, open: 1 });
+    const sights = { [M1]: half, [M2]: half };
+    expect(firstOf({ rows, wishes: [drain(M1), serve(M2)], sights })?.to).toBe('draining');
+    const alone = { rows: [member(M1)], wishes: [drain(M1)], sights: { [M1]: half } };
+    expect(firstOf(alone)?.to).toBeUndefined();
   });
   test.each([
     ['that waits for its turn', 'active', drain(M1)],
@@ -243,15 +209,25 @@ describe('the end of a drain', () => {
     expect(calls).toMatchObject([{ machineId: M1, mode: 'off' }]);
     expect(move).toMatchObject({ to: 'drained', how });
   });
-  test('when new ones came until now, the grace begins anew', () => {
-    const told = step({
-      rows: [draining(M1, NOW - 1), member(M2)],
-      wishes,
-      sights: seen({ mode: 'active', sessions: 1 }),
-    });
-    expect(moves(told)).toEqual([
-      { machineId: M1, to: 'draining', graceMs: 30_000, newDeadline: true },
-    ]);
+  test('while new ones come the end moves on, a minute at a time', () => {
+    const still = (deadlineMs: number) =>
+      firstOf({
+        rows: [draining(M1, deadlineMs), member(M2)],
+        wishes,
+        sights: seen({ mode: 'active', sessions: 1 }),
+      });
+    expect(still(NOW + 1)).toBeUndefined();
+    expect(still(NOW)).toMatchObject({ to: 'draining', graceMs: 60_000, newDeadline: true });
+  });
+  test('those that came until lately have the whole grace', () => {
+    const memory = newRemembered();
+    memory.openAtMs.set(M1, NOW - 5_000);
+    const left = (deadlineMs: number) => {
+      const sights = seen({ mode: 'drain', sessions: 1 });
+      return firstOf({ rows: [draining(M1, deadlineMs), member(M2)], wishes, sights, memory });
+    };
+    expect(left(NOW)).toMatchObject({ to: 'draining', graceMs: 24_000, newDeadline: true });
+    expect(left(NOW + 24_000), 'two clocks differ a little').toBeUndefined();
   });
   test('its servers are not there any more', () => {
     expect(firstOf({ rows, wishes, sights: { [M2]: sight() } })).toMatchObject({ how: 'gone' });
@@ -318,6 +294,17 @@ describe('machines that are not well', () => {
     ];
     expect(step({ rows, wishes }).panic).toEqual([]);
   });
+  test('nor is who is worked on by order, though nobody waited for the balancer', () => {
+    const rows = [member(M1), member(M2), member(M3)];
+    const wishes = [
+      { ...drop(M1), isOrdered: true as const },
+      { ...drop(M2), isOrdered: true as const },
+    ];
+    expect(step({ rows, wishes: [...wishes, serve(M3)] }).panic).toEqual([]);
+    expect(step({ rows, wishes: [...wishes, drop(M3)] }).panic, 'one by surprise').toEqual([]);
+    const [first] = wishes;
+    expect(step({ rows, wishes: [first!, drop(M2), drop(M3)] }).panic).toEqual([M2, M3]);
+  });
   test('of which nobody can tell stay what they are', () => {
     const sights = { [M1]: sight(), [M2]: sight() };
     const told = step({ rows: [member(M1), member(M2)], wishes: [keep(M1), keep(M2)], sights });
@@ -337,36 +324,6 @@ describe('machines that are not well', () => {
   });
 });
 
-describe('a balancer that cannot be reached', () => {
-  const rows = [member(M1), member(M2)];
-  const wishes = [drain(M1, { askedAtMs: NOW - 3_600_000 }), drop(M2)];
-  const since = (ms: number, policy: 'require' | 'best-effort') =>
-    moves(
-      step({
-        rows,
-        wishes,
-        sights: null,
-        unreachable: { sinceMs: NOW - ms, why: 'no answer' },
-        pool: pool({ drain: { ...pool().drain, policy } }),
-      }),
-    );
-  test('require: after ten minutes who waits is refused, with the reason', () => {
-    expect(since(599_999, 'require')).toEqual([]);
-    expect(since(600_000, 'require')).toEqual([
-      { machineId: M1, refused: true, note: 'refused: balancer edge cannot be reached: no answer' },
-    ]);
-  });
-  test('best-effort: after half a minute it is not waited for', () => {
-    expect(since(WAIVE_MS - 1, 'best-effort')).toEqual([]);
-    expect(since(WAIVE_MS, 'best-effort')).toMatchObject([{ machineId: M1, waived: true }]);
-  });
-  test('when it can be reached again, what was waived is so no more', () => {
-    const waived = [member(M1, { waived: true, note: 'x' })];
-    const told = firstOf({ rows: waived, wishes: [serve(M1)], sights: { [M1]: sight() } });
-    expect(told).toMatchObject({ waived: false, note: null });
-  });
-});
-
 test('a machine that the pool has no use for is forgotten when its servers are gone', () => {
   const rows = [member(M1, { state: 'drained', how: 'grace' })];
   const wishes = [drain(M1, { reason: DESELECTED, askedAtMs: null, leaves: true })];
@@ -378,6 +335,30 @@ test('a machine that the pool has no use for is forgotten when its servers are g
 test('vector 17: of two machines at one address the lower id serves, the other leaves', () => {
   const told = step({ wishes: [serve(M1, '10.0.0.9'), serve(M2, '10.0.0.9')] });
   expect(moves(told)).toEqual([{ machineId: M1, to: 'joining', note: null }]);
+});
+
+describe('of machines that share an address', () => {
+  const A = '10.0.0.9';
+  const at = sight({ addresses: new Set([A]), sessions: 1 });
+  const to = (change: Parameters<typeof step>[0]) =>
+    moves(step(change)).map((move) => [move.machineId, move.to]);
+  test('the one that is a member stays, whatever the ids', () => {
+    const wishes = [serve(M1, A), serve(M2, A)];
+    expect(to({ rows: [member(M2)], wishes, sights: { [M2]: at } })).toEqual([]);
+  });
+  test.each([
+    ['drains', draining(M2), drain(M2)],
+    ['nobody can tell of', member(M2), keep(M2)],
+  ] as const)('one that %s keeps others out, until it is gone', (_, row, wish) => {
+    const rows = [row, member(M3)];
+    const wishes = [serve(M1, A), wish, serve(M3)];
+    const others = { [M3]: sight() };
+    expect(to({ rows, wishes, sights: { ...others, [M2]: at } })).toEqual([]);
+    const blind = step({ rows, wishes, sights: null });
+    expect([blind.needsLook, moves(blind)]).toEqual([true, []]);
+    const gone = [member(M2, { state: 'drained', how: 'grace' }), member(M3)];
+    expect(to({ rows: gone, wishes, sights: { ...others, [M2]: at } })).toEqual([[M1, 'joining']]);
+  });
 });
 
 test('a pool that is torn down lets everybody go, the last one, too', () => {

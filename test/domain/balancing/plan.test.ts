@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { keyOf, planOf, type Action, type PlanInput } from '../../../src/domain/balancing/plan.ts';
-import type { Observed } from '../../../src/domain/balancing/objects.ts';
+import { planOf, type Action, type PlanInput } from '../../../src/domain/balancing/plan.ts';
+import { keyOf, type Observed } from '../../../src/domain/balancing/objects.ts';
 import { NO_TROUBLE, type Trouble } from '../../../src/domain/balancing/troubles.ts';
 import { desired, inPhase, M1, M2, M3, nameOf, observedOf, pool } from './pool.ts';
 
@@ -258,6 +258,58 @@ describe('objects that failed', () => {
   test('where objects cannot be updated it is replaced at once', () => {
     const { stage, actions } = plan({ observed, capabilities: { update: false } });
     expect([stage, ...actions.map(told)]).toEqual(['clashing', 'destroy backend http.api.eu']);
+  });
+});
+
+describe('changes that are refused', () => {
+  const refusal = (atMs: number) => ({ count: 1, atMs, why: 'bad address' });
+  const there = without('bind v6.http.', 'server');
+  const refusals = (atMs: number) => new Map([['create bind v6.http.api.eu', refusal(atMs)]]);
+
+  test('keep no other waiting, and are told', () => {
+    const { stage, actions, refused } = plan({ observed: there, refusals: refusals(NOW) });
+    expect([stage, actions.length]).toEqual(['creating', 4]);
+    expect(refused).toEqual([{ what: 'create bind v6.http.api.eu', why: 'bad address' }]);
+    expect(plan({ observed: without('bind v6.http.'), refusals: refusals(NOW) })).toMatchObject({
+      stage: 'settled',
+      isComplete: false,
+      retryAtMs: NOW + 5_000,
+    });
+  });
+  test('are asked for again after a while', () => {
+    const observed = without('bind v6.http.');
+    const { actions, refused } = plan({ observed, refusals: refusals(NOW - 5_000) });
+    expect([actions.map(told), refused]).toEqual([['create bind v6.http.api.eu'], []]);
+  });
+  test('a server that cannot be destroyed stays, another with its name may go', () => {
+    const observed = observedOf(desired([M1, M2, M3]));
+    const [first, second] = plan({ observed }).actions;
+    const id = first?.act === 'destroy' ? first.object.ref.id : '';
+    const rest = plan({ observed, refusals: new Map([[`destroy server ${id}`, refusal(NOW)]]) });
+    expect(rest.actions).toEqual([second]);
+  });
+});
+
+describe('what is to leave and still serves', () => {
+  const old = { address: '198.51.100.1', number: 80 };
+  const oldBind: Observed = {
+    ...observedOf(desired()).find(({ spec }) => spec.name === 'v4.http.api.eu')!,
+    ref: { kind: 'bind', id: 'old' },
+    spec: { kind: 'bind', name: 'v4-0ld.http.api.eu', ...old },
+  };
+  test.each(['progressing', 'failed'] as const)('stays while its successor is %s', (phase) => {
+    const observed = [...observedOf(desired(), inPhase(phase, 'bind', 'v4.http.')), oldBind];
+    const of = { stuckUntilMs: NOW + 1, recoveries: 1, triedAtMs: NOW };
+    const troubles = trouble('bind', 'v4.http.api.eu', of);
+    expect(plan({ observed, troubles })).toMatchObject({ stage: 'settled', isComplete: false });
+    expect(plan({ observed: [...observedOf(desired()), oldBind] }).stage).toBe('leaving');
+  });
+  test('and goes though a bind of another port is not ready', () => {
+    const observed = [...observedOf(desired(), inPhase('failed', 'bind', 'v4.https.')), oldBind];
+    const troubles = trouble('bind', 'v4.https.api.eu', { recoveries: 1, triedAtMs: NOW });
+    expect(plan({ observed, troubles }).actions.map(told)).toEqual([
+      'destroy bind v4-0ld.http.api.eu',
+    ]);
   });
 });
 

@@ -33,7 +33,6 @@ export const pool = (change: Partial<Pool> = {}): Pool => ({
   ],
   select: { providers: null, locations: null, plans: null, labels: {} },
   memberStates: ['Running'],
-  family: 'ipv4',
   drain: { graceMs: 30_000, policy: 'require', waitMs: 600_000, atOnce: 1 },
   minActive: 1,
   warmUpMs: 120_000,

@@ -125,7 +125,30 @@ describe('unplanned leaves', () => {
     ['blind', 'keep'],
   ] as const)('silent, while the guard is %s: %s', (guard, want) => {
     expect(wants(healthy(silent), { guard })).toBe(want);
-    expect(wants(healthy({ ...silent, deprovision: deprovisionAsked() }), { guard })).toBe(want);
+    // Whoever asked for it does not ask how the machine is: it is let go with patience.
+    const asked = want === 'keep' ? 'drain' : want;
+    expect(wants(healthy({ ...silent, deprovision: deprovisionAsked() }), { guard })).toBe(asked);
+    expect(wants(healthy({ ...silent, order: orderRow() }), { guard })).toBe(asked);
+  });
+  test.each([
+    ['a reboot that somebody ordered', { order: orderRow() }, 'ShepherdRecovery', true],
+    ['a reinstallation', { order: orderRow({ verb: 'reinstall' }) }, 'ShepherdReinstall', true],
+    ['its giving back', { deprovision: deprovisionAsked() }, 'ShepherdDeprovision', true],
+    ['its recovery, which nobody ordered', {}, 'ShepherdRecovery', false],
+    [
+      'its recovery after its order expired',
+      { order: orderRow({ expiresAtMs: NOW_MS }) },
+      'ShepherdRecovery',
+      false,
+    ],
+  ] as const)('while it is worked on, for %s', (_, change, process, isOrdered) => {
+    const row = healthy({ ...silent, ...change, work: [liveWork(process)] });
+    const wish = wished(row);
+    expect(wish?.want).toBe('drop');
+    expect(wish && 'isOrdered' in wish).toBe(isOrdered);
+  });
+  test('an order that only waits explains no silence', () => {
+    expect(wished(healthy({ ...silent, order: orderRow() }))).not.toHaveProperty('isOrdered');
   });
   test('before anybody assessed the fleet, silence means nothing', () => {
     const known = slotFacts({ row: healthy(silent) });

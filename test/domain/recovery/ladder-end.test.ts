@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { LadderRow, Rung } from '../../../src/domain/machine.ts';
+import type { LadderRow } from '../../../src/domain/machine.ts';
 import {
   DEFAULT_LADDER,
   ERASING_LADDER,
@@ -7,6 +7,7 @@ import {
   type LadderCircumstances,
 } from '../../../src/domain/recovery/ladder.ts';
 import { agentStarted, machineRow, NOW_MS } from '../../support/facts.ts';
+import type { StandingRung } from '../../../src/domain/recovery/rung-names.ts';
 
 const HOUR = 3_600_000;
 const NONE = { reboot: false, power: false, reinstall: false };
@@ -19,7 +20,7 @@ const now = (change: Partial<LadderCircumstances> = {}): LadderCircumstances => 
   ...change,
 });
 /** So many attempts on the rung, the last one an hour ago, and it failed. */
-const failed = (rung: Rung, attempts: number): LadderRow => ({
+const failed = (rung: StandingRung, attempts: number): LadderRow => ({
   rung,
   attempts,
   askedRung: rung,

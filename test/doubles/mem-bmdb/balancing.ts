@@ -9,9 +9,11 @@ import type {
   MemberVerdict,
   PoolPatch,
 } from '../../../src/adapters/bmdb/port.ts';
+import { forgottenText } from '../../../src/adapters/bmdb/balancing-port.ts';
 import { requireChanges } from '../../../src/adapters/bmdb/preconditions.ts';
 import { sameData } from '../../../src/domain/same-data.ts';
 import { requireJob } from './jobs.ts';
+import { writeEvent } from './records.ts';
 import { cancelOn } from './leases.ts';
 import { isSessionAlive } from './rows.ts';
 import { patch as patchRow } from './tables.ts';
@@ -33,10 +35,15 @@ export const createBalancingBook = (memory: Memory, gate: SessionGate): Balancin
     memory.pools.set(poolKey(pool), noted(before, change, memory.now()));
     memory.wake();
   },
-  forget: async (lease, pool) => {
+  forget: async (lease, pool, who) => {
     gate.check();
     requireJob(memory, gate, lease);
-    for (const machine of memory.machines.values()) put(memory, machine, pool, null);
+    const reason = forgottenText(pool, who);
+    for (const machine of memory.machines.values()) {
+      if (!machine.row.members.some((each) => isAt(each, pool))) continue;
+      put(memory, machine, pool, null);
+      writeEvent(memory, machine.row, { kind: 'requestDone', actor: who.by, reason });
+    }
     if (memory.pools.delete(poolKey(pool))) memory.wake();
   },
 });

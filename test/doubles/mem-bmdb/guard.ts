@@ -12,6 +12,8 @@ import {
   type GuardPolicy,
   type IngestLimits,
 } from '../../../src/domain/recovery/guard-judgement.ts';
+import { guardEvent } from '../../../src/domain/events/guard-events.ts';
+import { tell } from './events.ts';
 import { guardRow, ingestOf } from './guard-rows.ts';
 import { circumstances, rowOf } from './rows.ts';
 import { type MemMachine, type Memory, requireReachable } from './tables.ts';
@@ -53,6 +55,7 @@ function assess(memory: Memory, up: boolean): GuardAssessment {
   const rows = [...guard.rows.values()];
   const judged = judgeGuard(rows, guard.counts, { assessedAtMs }, policy, nowMs);
   for (const row of judged.written) guard.rows.set(row.scope, row);
+  for (const { scope } of judged.changes) tell(memory, guardEvent(guardRow(guard, scope)));
   if (judged.written.length > 0) memory.wake();
   return { ...guardOf(memory), changes: judged.changes };
 }

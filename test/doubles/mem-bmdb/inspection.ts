@@ -1,11 +1,14 @@
 import type { MachineRow } from '../../../src/domain/machine.ts';
-import { candidatesOf, statisticsOf } from '../../../src/domain/statistics.ts';
+import { byProcess, candidatesOf, statisticsOf } from '../../../src/domain/statistics.ts';
+import type { Counts, StatisticsPart } from '../../../src/domain/statistics.ts';
 import { inspectField, tagName } from '../../../src/adapters/bmdb/reflection/fields.ts';
 import { createMessageReader } from '../../../src/adapters/bmdb/reflection/messages.ts';
 import type { MessageReader } from '../../../src/adapters/bmdb/reflection/messages.ts';
 import { latestMigration } from '../../../src/adapters/bmdb/schema/migrations.ts';
 import { historyOf } from './records.ts';
 import { circumstances, liveWork, rowsOf } from './rows.ts';
+import { slotHistoryOf } from './slot-history.ts';
+import { sessionsOf } from './sessions.ts';
 import type { MemMachine, Memory } from './tables.ts';
 import { TAGS } from './tags-as-text.ts';
 import type {
@@ -29,9 +32,14 @@ export function createInspection(
 ): BmdbInspection {
   const messages = createMessageReader();
   return {
-    statistics: async (signal) => {
+    statistics: async (signal, only) => {
       begin(signal);
-      return statisticsOf(rowsOf(memory), circumstances(memory));
+      const { fleet, providers } = statisticsOf(rowsOf(memory), circumstances(memory));
+      const part = (counts: Counts) => partOf(counts, only);
+      return {
+        fleet: part(fleet),
+        providers: new Map([...providers].map(([name, counts]) => [name, part(counts)])),
+      };
     },
     candidates: async (query, signal) => {
       begin(signal);
@@ -45,10 +53,10 @@ export function createInspection(
       begin(signal);
       return inspect(memory, query, messages);
     },
-    // Nothing but people reads it.
+    // What agents tell of hardware is not kept in memory.
     hardware: async (_, signal) => {
       begin(signal);
-      throw new Error('the database in memory tells nothing of hardware');
+      return { machines: [], next: null };
     },
     history: async (machineId, signal) => {
       begin(signal);
@@ -58,6 +66,27 @@ export function createInspection(
       begin(signal);
       return eventsOf(memory, query);
     },
+    slotHistory: async (query, signal) => {
+      begin(signal);
+      return slotHistoryOf(memory, query);
+    },
+    sessions: async (signal) => {
+      begin(signal);
+      return sessionsOf(memory);
+    },
+  };
+}
+
+/** The counts of the others are 0. */
+function partOf(counts: Counts, only: StatisticsPart | undefined): Counts {
+  if (only === undefined) return counts;
+  const { activeWork, activeBackoffs, ...machines } = counts;
+  const none = byProcess(() => 0);
+  const zeros = Object.keys(machines).map((name) => [name, 0]);
+  return {
+    ...(only === 'machines' ? machines : (Object.fromEntries(zeros) as typeof machines)),
+    activeWork: only === 'work' ? activeWork : none,
+    activeBackoffs: only === 'backoffs' ? activeBackoffs : none,
   };
 }
 

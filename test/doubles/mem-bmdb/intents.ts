@@ -1,3 +1,4 @@
+import { tellProviderHold } from './events.ts';
 import { NotFound, NothingToDo, WorkConflict } from '../../../src/domain/errors.ts';
 import {
   machineId,
@@ -167,11 +168,11 @@ function penalise(memory: Memory, intent: MemIntent, penaltyMs: number, cause: s
   const before = memory.penalties.get(name);
   const doubled = Math.min(PENALTY_MAX_MS, penaltyMs * 2 ** (before?.level ?? 0));
   const untilMs = memory.now() + Math.max(penaltyMs, doubled);
-  memory.penalties.set(name, {
-    provider,
-    slotId,
-    cause,
+  const penalty = {
+    ...{ provider, slotId, cause },
     untilMs: Math.max(untilMs, before?.untilMs ?? 0),
     level: (before?.level ?? 0) + 1,
-  });
+  };
+  memory.penalties.set(name, penalty);
+  tellProviderHold(memory, { ...penalty, kind: 'penalty', key: slotId }, before?.untilMs);
 }

@@ -1,8 +1,12 @@
 import { Cancelled } from '../../../src/domain/errors.ts';
+import { createAccessBook } from './access.ts';
+import { createWebhookBook } from './webhooks.ts';
+import { createEventBook } from './events.ts';
 import { createGuardBook } from './guard.ts';
 import { createHeartbeats } from './heartbeats.ts';
 import { createInspection } from './inspection.ts';
 import { createListingBook } from './listings.ts';
+import { createRecordShelf } from './provider-records.ts';
 import { createProviderHolds } from './provider-holds.ts';
 import { createRequests } from './requests.ts';
 import { rowOf } from './rows.ts';
@@ -49,8 +53,12 @@ export function createMemBmdb(options: MemBmdbOptions): MemBmdb {
     heartbeats: createHeartbeats(memory),
     providerHolds: createProviderHolds(memory),
     listings: createListingBook(memory, (signal) => beginRead(memory, signal)),
+    records: createRecordShelf(memory, (signal) => beginRead(memory, signal)),
     requests: createRequests(memory, (signal) => beginRead(memory, signal)),
     guard: createGuardBook(memory),
+    events: createEventBook(memory, (signal) => beginRead(memory, signal)),
+    webhooks: createWebhookBook(memory, (signal) => beginRead(memory, signal)),
+    access: createAccessBook(memory, (signal) => beginRead(memory, signal)),
     inspection: createInspection(memory, (signal) => beginRead(memory, signal)),
     close: async () => memory.wakes$.complete(),
   });

@@ -4,7 +4,9 @@ import type { Process } from '../../../src/domain/machine.ts';
 import { fleetBudget, groupBudget } from '../../../src/domain/policy.ts';
 import { FLEET, suspicionRefusal } from '../../../src/domain/recovery/guard-judgement.ts';
 import { rowOf } from './rows.ts';
+import { tell } from './events.ts';
 import { countNow, guardPolicyOf, refuseGuarded } from './guard.ts';
+import { slotIdOf, slotOf } from '../../../src/domain/ids.ts';
 import type { MemMachine, Memory } from './tables.ts';
 
 /**
@@ -16,7 +18,7 @@ export function grantPermit(memory: Memory, machine: MemMachine, process: Proces
   if (machine.permitGrantedAtMs !== null) return;
   const isOrdered = orderFor(process, rowOf(memory, machine), memory.now()) !== null;
   refuseGuarded(memory, machine, isOrdered);
-  const { provider, location } = machine.row.provided!;
+  const { provider, location, reservationId, providerId } = machine.row.provided!;
   const counted = [...memory.machines.values()].filter(
     (each) => each.row.provided && (each.row.agentStarted || each.permitGrantedAtMs !== null),
   );
@@ -38,6 +40,11 @@ export function grantPermit(memory: Memory, machine: MemMachine, process: Proces
   machine.permitGrantedAtMs = memory.now();
   machine.permitScope = { provider, location };
   memory.touch(machine.row.machineId);
+  tell(memory, {
+    ...{ type: 'machine.recovering', provider, machineId: machine.row.machineId },
+    slotId: slotIdOf(slotOf(provider, { reservationId, id: providerId })),
+    ...{ actor: 'shepherd', reason: 'it holds a permit to be recovered', details: {} },
+  });
 }
 
 /** A permit counts where it was granted, even if the machine is said to be elsewhere since. */

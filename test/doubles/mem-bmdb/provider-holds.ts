@@ -1,6 +1,7 @@
 import type { ProviderName } from '../../../src/domain/ids.ts';
 import type { ProviderHoldKind } from '../../../src/domain/machine.ts';
 import { holdForMs } from '../../../src/adapters/bmdb/preconditions.ts';
+import { tellProviderHold } from './events.ts';
 import { requireReachable } from './tables.ts';
 import type { Memory } from './tables.ts';
 import type { ProviderHoldBook } from '../../../src/adapters/bmdb/port.ts';
@@ -13,29 +14,35 @@ export const createProviderHolds = (memory: Memory): ProviderHoldBook => ({
     const lastsMs = holdForMs({ forMs, level, ...(amount === undefined ? {} : { amount }) });
     requireReachable(memory);
     const name = nameOf(provider, kind, key);
-    const before = memory.providerHolds.get(name)?.untilMs ?? Number.NEGATIVE_INFINITY;
-    memory.providerHolds.set(name, {
-      provider,
-      kind,
-      key,
-      level,
-      cause,
-      amount: amount ?? null,
-      untilMs: Math.max(before, memory.now() + lastsMs),
-    });
+    const lasted = memory.providerHolds.get(name)?.untilMs;
+    const before = lasted ?? Number.NEGATIVE_INFINITY;
+    const untilMs = Math.max(before, memory.now() + lastsMs);
+    const hold = { provider, kind, key, level, cause, amount: amount ?? null, untilMs };
+    memory.providerHolds.set(name, hold);
+    tellProviderHold(memory, hold, lasted);
     memory.wake();
   },
-  lift: async (provider, kind, key, seenUntilMs = Number.POSITIVE_INFINITY) => {
+  lift: async (provider, kind, key, seenUntilMs) => {
     requireReachable(memory);
-    const isMeant = (hold: Meant) =>
-      hold.provider === provider &&
-      (key === undefined || hold.key === key) &&
-      hold.untilMs <= seenUntilMs;
-    const count = kind === 'penalty' ? forgive(memory, isMeant) : lift(memory, kind, isMeant);
-    if (count > 0) memory.wake();
-    return count;
+    return liftHolds(memory, provider, kind, key, seenUntilMs);
   },
 });
+
+export function liftHolds(
+  memory: Memory,
+  provider: ProviderName,
+  kind: ProviderHoldKind | 'penalty',
+  key?: string,
+  seenUntilMs = Number.POSITIVE_INFINITY,
+): number {
+  const isMeant = (hold: Meant) =>
+    hold.provider === provider &&
+    (key === undefined || hold.key === key) &&
+    hold.untilMs <= seenUntilMs;
+  const count = kind === 'penalty' ? forgive(memory, isMeant) : lift(memory, kind, isMeant);
+  if (count > 0) memory.wake();
+  return count;
+}
 
 const nameOf = (provider: ProviderName, kind: ProviderHoldKind, key: string) =>
   `${provider} ${kind} ${key}`;

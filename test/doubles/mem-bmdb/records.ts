@@ -1,5 +1,6 @@
 import { slotOf } from '../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
+import { tellLine } from './events.ts';
 import type { MemEvent, MemHistory, Memory, MemWork } from './tables.ts';
 import type { HistoryLine, Swept } from '../../../src/adapters/bmdb/port.ts';
 
@@ -65,6 +66,8 @@ export function trimLogs(memory: Memory): void {
     })
     .toReversed();
   if (kept.length < memory.events.length) memory.events.splice(0, Infinity, ...kept);
+  const old = memory.told.slice(0, -KEPT_LINES).filter(({ atMs }) => atMs < limitMs);
+  memory.told.splice(0, old.length);
   const settled = [...memory.requests.values()]
     .filter(({ state }) => state !== 'open')
     .toSorted((a, b) => b.settledAtMs! - a.settledAtMs!);
@@ -88,5 +91,7 @@ export function writeEvent(
   if (!provided) return;
   const { provider, reservationId, providerId } = provided;
   const slot = slotOf(provider, { reservationId, id: providerId });
-  memory.events.push({ slot, machineId, atMs: memory.now(), from: null, to: null, ...event });
+  const line = { slot, machineId, atMs: memory.now(), from: null, to: null, ...event };
+  memory.events.push(line);
+  tellLine(memory, line);
 }

@@ -2,7 +2,8 @@ import { slot } from '../../../src/domain/ids.ts';
 import type { RequestRow } from '../../../src/domain/machine.ts';
 import { settledParameters } from '../../../src/adapters/bmdb/filed-requests.ts';
 import type { Settlement } from '../../../src/domain/settlement.ts';
-import type { Memory } from './tables.ts';
+import { tell, tellLine } from './events.ts';
+import type { MemRequest, Memory } from './tables.ts';
 
 /** How a request ends. Without an event its line says what was asked for, and the outcome. */
 export interface RequestEnd extends Pick<Settlement, 'state' | 'outcome' | 'event'> {
@@ -26,11 +27,23 @@ function endRequest(memory: Memory, { key, state, outcome, event }: RequestEnd):
   if (machineId !== null && memory.orders.get(machineId) === key) memory.orders.delete(machineId);
   if (provider !== null && slotId !== null) {
     const kind = state === 'done' ? 'requestDone' : 'requestRefused';
-    const line = event ?? { kind, reason: `${verb}: ${outcome}` };
+    const told = event ?? { kind, reason: `${verb}: ${outcome}` };
     const where = { slot: slot(provider, slotId), machineId };
-    memory.events.push({ ...where, atMs: memory.now(), actor, from: null, to: null, ...line });
+    const line = { ...where, atMs: memory.now(), actor, from: null, to: null, ...told };
+    memory.events.push(line);
+    tellLine(memory, line);
   }
+  tellSettled(memory, memory.requests.get(key)!);
   touchRequest(memory, request);
+}
+
+export function tellSettled(memory: Memory, request: MemRequest): void {
+  const { key, verb, state, provider, slotId, machineId, by: actor } = request;
+  tell(memory, {
+    ...{ type: 'request.settled', provider, slotId, machineId, actor },
+    reason: request.outcome ?? '',
+    details: { key, verb, state },
+  });
 }
 
 /** Tells readers; a machine is read with its order. */

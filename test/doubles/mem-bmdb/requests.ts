@@ -1,13 +1,28 @@
 import { NotFound, NothingToDo } from '../../../src/domain/errors.ts';
+import type { BatchRefusal } from '../../../src/domain/errors.ts';
 import type { RequestRow } from '../../../src/domain/machine.ts';
-import { EXPIRED, isOnSlot, isOrder } from '../../../src/domain/requests.ts';
-import { filedRequest, poolOf, requireSame } from '../../../src/adapters/bmdb/filed-requests.ts';
-import type { FiledRequest } from '../../../src/adapters/bmdb/filed-requests.ts';
+import { EXPIRED, isOnSlot, isOrder, openOrderText } from '../../../src/domain/requests.ts';
+import {
+  digestOf,
+  filedBatch,
+  filedRequest,
+  poolOf,
+  requireAll,
+  requireSame,
+  requireSameBatch,
+} from '../../../src/adapters/bmdb/filed-requests.ts';
+import type { FiledBatch, FiledRequest } from '../../../src/adapters/bmdb/filed-requests.ts';
 import { refused } from '../../../src/domain/settlement.ts';
-import { endRequests, touchRequest } from './request-ends.ts';
+import { tell } from './events.ts';
+import { endRequests, tellSettled, touchRequest } from './request-ends.ts';
 import { requireReachable } from './tables.ts';
 import type { Memory, MemRequest } from './tables.ts';
-import type { RequestBook, RequestState } from '../../../src/adapters/bmdb/port.ts';
+import type {
+  RequestBatch,
+  RequestBook,
+  RequestQuery,
+  RequestState,
+} from '../../../src/adapters/bmdb/port.ts';
 
 const LIST_MAX = 1_000;
 
@@ -19,23 +34,42 @@ export const createRequests = (
   file: async (request) => {
     const asked = filedRequest(request);
     requireReachable(memory);
-    return toState(file(memory, asked));
+    return toState(fileAll(memory, [asked])[0]!);
+  },
+  fileBatch: async (batch) => {
+    const asked = filedBatch(batch);
+    requireReachable(memory);
+    return fileBatch(memory, asked);
+  },
+  readBatch: async (key, signal) => {
+    begin(signal);
+    return readBatch(memory, key);
   },
   read: async (keys, signal) => {
     begin(signal);
     return [...memory.requests.values()].filter(({ key }) => keys.includes(key)).map(toState);
   },
-  list: async ({ provider, slotId, limit }, signal) => {
+  list: async (query, signal) => {
     begin(signal);
-    const found = [...memory.requests.values()].filter(
-      (each) =>
-        (provider === undefined || each.provider === provider) &&
-        (slotId === undefined || each.slotId === slotId),
-    );
-    const most = Math.max(0, Math.min(LIST_MAX, Math.floor(limit)));
-    return found.toSorted(byAge).toReversed().slice(0, most).map(toState);
+    const most = Math.max(0, Math.min(LIST_MAX, Math.floor(query.limit)));
+    const newestFirst = [...memory.requests.values()].toSorted(byAge).toReversed();
+    const { after } = query;
+    const place = newestFirst.findIndex(({ key }) => key === after);
+    if (after !== undefined && place < 0) return [];
+    return newestFirst
+      .slice(place + 1)
+      .filter((each) => isAskedFor(each, query))
+      .slice(0, most)
+      .map(toState);
   },
 });
+
+const isAskedFor = (request: MemRequest, query: RequestQuery): boolean =>
+  (['provider', 'slotId', 'machineId', 'verb', 'by', 'state', 'batch'] as const).every(
+    (name) => query[name] === undefined || query[name] === request[name],
+  ) &&
+  request.createdAtMs >= (query.sinceMs ?? -Infinity) &&
+  request.createdAtMs < (query.untilMs ?? Infinity);
 
 /** Open ones, oldest first. */
 export const readOpenRequests = ({ requests }: Memory): RequestRow[] =>
@@ -51,23 +85,34 @@ function byAge(a: RequestRow, b: RequestRow): number {
 
 export const toState = ({ parameters: _, ...state }: MemRequest): RequestState => state;
 export const toRequest = (request: MemRequest): RequestRow => {
-  const { state: _, outcome: __, settledAtMs: ___, ...row } = toState(request);
+  const { state: _, outcome: __, settledAtMs: ___, ...rest } = toState(request);
+  const { batch: ____, role: _____, proven: ______, ...row } = rest;
   return row;
 };
 
-function file(memory: Memory, asked: FiledRequest): MemRequest {
-  const before = memory.requests.get(asked.key);
-  if (before) {
-    requireSame(asked, before);
-    return before;
+/** All of them, or none: it throws. */
+function fileAll(memory: Memory, asked: readonly FiledRequest[]): MemRequest[] {
+  const before = new Map<string, MemRequest>();
+  for (const each of asked) {
+    const found = memory.requests.get(each.key);
+    if (!found) continue;
+    requireSame(each, found);
+    before.set(each.key, found);
   }
-  requireMachine(memory, asked);
-  if (isOrder(asked.verb)) refuseSecondOrder(memory, asked);
-  const { validForMs, ...rest } = asked;
+  const fresh = asked.filter(({ key }) => !before.has(key));
+  requireAll(asked, [...strayMachines(memory, fresh), ...secondOrders(memory, fresh)]);
+  return asked.map((each) => before.get(each.key) ?? put(memory, each));
+}
+
+function put(memory: Memory, asked: FiledRequest): MemRequest {
+  if (isOrder(asked.verb)) endExpiredOrder(memory, asked);
+  const { validForMs, standing, ...rest } = asked;
   const nowMs = memory.now();
   const request: MemRequest = {
     ...rest,
     ...poolOf(rest.verb, rest.parameters),
+    role: standing?.role ?? null,
+    proven: standing?.proven ?? false,
     createdAtMs: nowMs,
     expiresAtMs: nowMs + validForMs,
     state: 'open',
@@ -75,29 +120,66 @@ function file(memory: Memory, asked: FiledRequest): MemRequest {
     settledAtMs: null,
   };
   memory.requests.set(request.key, request);
-  const { machineId, verb, key } = request;
+  const { machineId, verb, key, provider, slotId, batch, by: actor, reason } = request;
   if (machineId !== null && isOrder(verb)) memory.orders.set(machineId, key);
+  tell(memory, {
+    ...{ type: 'request.filed', provider, slotId, machineId, actor, reason },
+    details: { key, verb, batch },
+  });
   touchRequest(memory, request);
   return request;
 }
 
-/** One without hardware is on no slot, which settling finds. @throws {NotFound} */
-function requireMachine({ machines }: Memory, asked: FiledRequest): void {
-  const { machineId, provider, slotId } = asked;
-  if (machineId === null) return;
-  const row = machines.get(machineId)?.row;
-  if (!row) throw new NotFound(`there is no machine ${machineId}`);
-  if (!row.provided || isOnSlot(row, asked)) return;
-  throw new NotFound(`machine ${machineId} is not on ${provider}/${slotId}`);
+function fileBatch(memory: Memory, asked: FiledBatch): RequestBatch {
+  const { head, outcome } = asked;
+  const before = memory.requests.get(head.key);
+  if (before) {
+    requireSameBatch(asked, before);
+    return readBatch(memory, head.key)!;
+  }
+  const requests = fileAll(memory, asked.requests).map(toState);
+  const filed = put(memory, head);
+  const settled = { ...filed, state: 'done', outcome, settledAtMs: memory.now() } as const;
+  memory.requests.set(head.key, settled);
+  tellSettled(memory, settled);
+  return { head: toState(settled), digest: asked.digest, requests };
 }
 
-/** One that has expired makes room. @throws {NothingToDo} */
-function refuseSecondOrder(memory: Memory, { machineId }: FiledRequest): void {
-  const open = memory.requests.get(memory.orders.get(machineId!) ?? '');
-  if (!open) return;
-  if (open.expiresAtMs > memory.now()) {
-    const what = `${open.verb} by ${open.by}: ${open.reason}`;
-    throw new NothingToDo(`something is open for machine ${machineId} already (${what})`);
-  }
-  endRequests(memory, [{ key: open.key, ...refused(EXPIRED) }]);
+function readBatch({ requests }: Memory, key: string): RequestBatch | null {
+  const head = requests.get(key);
+  if (head?.batch !== key) return null;
+  const others = [...requests.values()].filter((each) => each.batch === key && each !== head);
+  const sorted = others.toSorted((a, b) => (a.key < b.key ? -1 : 1));
+  const digest = digestOf(head.parameters) ?? '';
+  return { head: toState(head), digest, requests: sorted.map(toState) };
+}
+
+/** Those that are not where they are said to be. One without hardware is on no slot, which settling finds. */
+function strayMachines({ machines }: Memory, asked: readonly FiledRequest[]): BatchRefusal[] {
+  return asked.flatMap((each): BatchRefusal[] => {
+    const { key, machineId, provider, slotId } = each;
+    if (machineId === null) return [];
+    const row = machines.get(machineId)?.row;
+    if (!row) return [{ key, cause: new NotFound(`there is no machine ${machineId}`) }];
+    if (!row.provided || isOnSlot(row, each)) return [];
+    const text = `machine ${machineId} is not on ${provider}/${slotId}`;
+    return [{ key, cause: new NotFound(text) }];
+  });
+}
+
+const openOrderOf = (memory: Memory, { machineId }: FiledRequest): MemRequest | undefined =>
+  memory.requests.get(memory.orders.get(machineId!) ?? '');
+
+/** Those of machines of which an order is open already. One that has expired makes room. */
+function secondOrders(memory: Memory, asked: readonly FiledRequest[]): BatchRefusal[] {
+  return asked.flatMap((each): BatchRefusal[] => {
+    const open = isOrder(each.verb) ? openOrderOf(memory, each) : undefined;
+    if (!open || open.expiresAtMs <= memory.now()) return [];
+    return [{ key: each.key, cause: new NothingToDo(openOrderText(each.machineId!, open)) }];
+  });
+}
+
+function endExpiredOrder(memory: Memory, asked: FiledRequest): void {
+  const open = openOrderOf(memory, asked);
+  if (open) endRequests(memory, [{ key: open.key, ...refused(EXPIRED) }]);
 }

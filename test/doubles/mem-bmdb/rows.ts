@@ -2,7 +2,8 @@ import { refusal } from '../../../src/domain/eligibility.ts';
 import type { Circumstances, Refusal } from '../../../src/domain/eligibility.ts';
 import type { SessionId } from '../../../src/domain/ids.ts';
 import { DRAIN_MODES } from '../../../src/domain/machine.ts';
-import type { MachineRow, OrderRow, OrderVerb, Process } from '../../../src/domain/machine.ts';
+import type { MachineRow, OrderRow, Process } from '../../../src/domain/machine.ts';
+import type { OrderVerb } from '../../../src/domain/verbs.ts';
 import { isOnSlot } from '../../../src/domain/requests.ts';
 import type { MemMachine, Memory, MemWork } from './tables.ts';
 

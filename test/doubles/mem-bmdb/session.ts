@@ -5,11 +5,14 @@ import {
   type SessionDeadline,
 } from '../../../src/adapters/bmdb/pg/session-deadline.ts';
 import { createBalancingBook } from './balancing.ts';
+import { createWebhookDesk } from './webhooks.ts';
+import { createRecordBook } from './provider-records.ts';
 import { createIntentBook } from './intents.ts';
 import { takeJob } from './jobs.ts';
 import { cancelOn, cancelWork } from './leases.ts';
 import { updateProvided } from './provided.ts';
 import { isSessionAlive } from './rows.ts';
+import { removeSession } from './sessions.ts';
 import { settle } from './settle.ts';
 import {
   requireReachable,
@@ -24,13 +27,13 @@ import type { BmdbSession, SessionOptions } from '../../../src/adapters/bmdb/por
 /** See `Bmdb.openSession`. */
 export function openSession(memory: Memory, options: SessionOptions): BmdbSession {
   const { clock, random } = memory.options;
-  const { component } = options;
+  const { component, runtimeInfo, about = null } = options;
   // The tables count in whole seconds; only the local deadline is exact.
   const intervalMs = 1000 * Math.max(1, Math.ceil(options.intervalMs / 1000));
   const sessionId = asSessionId(random.uuid());
   const row: MemSession = {
     sessionId,
-    component,
+    ...{ component, runtimeInfo, about, startedAtMs: memory.now() },
     intervalMs,
     deadlineMs: memory.now() + intervalMs,
   };
@@ -52,7 +55,7 @@ export function openSession(memory: Memory, options: SessionOptions): BmdbSessio
       deadline.expire(new SessionExpired(`session ${sessionId} was closed`));
       requireReachable(memory);
       cancelWork(memory, 'session closed', (work) => work.sessionId === sessionId);
-      if (memory.sessions.delete(sessionId)) memory.wake();
+      if (removeSession(memory, sessionId)) memory.wake();
     },
     claim: async (process, machineId) => claim(memory, gate, process, machineId),
     releaseWork: async (machineId, epoch) => {
@@ -64,6 +67,8 @@ export function openSession(memory: Memory, options: SessionOptions): BmdbSessio
     },
     intents: createIntentBook(memory, gate),
     balancing: createBalancingBook(memory, gate),
+    records: createRecordBook(memory, gate),
+    webhooks: createWebhookDesk(memory, gate),
     lease: async (name) => takeJob(memory, gate, name),
     settle: async (key) => settle(memory, gate, key),
     updateProvided: async (machineId, patch) => updateProvided(memory, gate, machineId, patch),

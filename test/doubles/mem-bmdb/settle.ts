@@ -1,6 +1,12 @@
 import { NotFound } from '../../../src/domain/errors.ts';
 import { installState } from '../../../src/domain/eligibility.ts';
-import type { HoldKind, LadderRow, MachineRow, RequestRow } from '../../../src/domain/machine.ts';
+import type {
+  GuardRow,
+  HoldKind,
+  LadderRow,
+  MachineRow,
+  RequestRow,
+} from '../../../src/domain/machine.ts';
 import { isOnSlot } from '../../../src/domain/requests.ts';
 import {
   FLEET,
@@ -18,8 +24,11 @@ import {
   type Memory,
   type MemRequest,
 } from './tables.ts';
+import { guardEvent } from '../../../src/domain/events/guard-events.ts';
+import { tell } from './events.ts';
 import { poolKey } from './balancing.ts';
 import { guardRow } from './guard-rows.ts';
+import { liftHolds } from './provider-holds.ts';
 import { endRequests } from './request-ends.ts';
 import { toRequest, toState } from './requests.ts';
 import { circumstances, liveWork, rowOf } from './rows.ts';
@@ -78,17 +87,27 @@ function apply(memory: Memory, scene: Scene, effect: Effect): void {
       memory.holds = othersThan(memory, request, effect.kind);
       return;
     case 'freeze':
-      memory.guard.rows.set(scopeOf(request), frozenByOperator(guard!, request, now.nowMs));
-      return;
+      return writeGuard(memory, scene, frozenByOperator(guard!, request, now.nowMs));
     case 'thaw':
-      memory.guard.rows.set(scopeOf(request), thawedByOperator(guard!, now.nowMs));
+      return writeGuard(memory, scene, thawedByOperator(guard!, now.nowMs));
+    case 'clearProvider': {
+      const provider = request.provider!;
+      if (effect.hold !== null) liftHolds(memory, provider, effect.hold);
+      for (const slotId of effect.shelf) liftHolds(memory, provider, 'penalty', slotId);
       return;
+    }
     case 'changePools':
       for (const row of effect.rows) memory.pools.set(poolKey(row), row);
       return;
     default:
       applyToMachine(memory, memory.machines.get(request.machineId!)!, request, effect);
   }
+}
+
+function writeGuard(memory: Memory, { request, guard }: Scene, row: GuardRow): void {
+  memory.guard.rows.set(scopeOf(request), row);
+  const isOther = (guard!.frozen === null) !== (row.frozen === null);
+  if (isOther) tell(memory, guardEvent(row, request));
 }
 
 function hold(
@@ -107,7 +126,10 @@ const othersThan = ({ holds }: Memory, { provider, slotId }: RequestRow, kind: H
     (each) => each.provider !== provider || each.slotId !== slotId || each.kind !== kind,
   );
 
-type OnMachine = Exclude<Effect, { do: 'hold' | 'unhold' | 'freeze' | 'thaw' | 'changePools' }>;
+type OnMachine = Exclude<
+  Effect,
+  { do: 'hold' | 'unhold' | 'freeze' | 'thaw' | 'changePools' | 'clearProvider' }
+>;
 
 function applyToMachine(
   memory: Memory,

@@ -1,4 +1,7 @@
+import { removeSession } from './sessions.ts';
 import { cancelWork } from './leases.ts';
+import { trimDeliveries } from './webhooks.ts';
+import { endExpiredHolds } from './events.ts';
 import { trimProviderHolds } from './provider-holds.ts';
 import { trimHistory, trimLogs } from './records.ts';
 import { refusalFor } from './rows.ts';
@@ -24,6 +27,8 @@ export function sweep(memory: Memory): Swept {
   noteSilences(memory);
   trimChanges(memory);
   trimProviderHolds(memory);
+  endExpiredHolds(memory);
+  trimDeliveries(memory);
   trimLogs(memory);
   return { ...swept, permits, ...trimHistory(memory) };
 }
@@ -37,7 +42,7 @@ function sweepSessions(memory: Memory): Pick<Swept, 'sessions' | 'work'> {
   if (dead.length === 0) return { sessions: 0, work: 0 };
   const ids = new Set(dead.map((session) => session.sessionId));
   const work = cancelWork(memory, 'session expired', (each) => ids.has(each.sessionId));
-  for (const id of ids) memory.sessions.delete(id);
+  for (const id of ids) removeSession(memory, id);
   memory.wake();
   return { sessions: ids.size, work };
 }

@@ -20,8 +20,12 @@ import type {
 import type { LossPolicy, RecoveryBudget } from '../../../src/domain/policy.ts';
 import type { GuardPolicy } from '../../../src/domain/recovery/guard-judgement.ts';
 import type { Clock, Random } from '../../../src/adapters/clock/port.ts';
+import type { MemWebhooks } from './webhooks.ts';
 import { type MemGuard, createMemGuard } from './guard-rows.ts';
-import type { RequestState, Wake } from '../../../src/adapters/bmdb/port.ts';
+import { createRecordTable } from '../../../src/domain/provisioning/record-table.ts';
+import type { RecordTable } from '../../../src/domain/provisioning/record-table.ts';
+import type { FleetEvent } from '../../../src/domain/events/fleet-event.ts';
+import type { DaemonAbout, RequestState, Wake } from '../../../src/adapters/bmdb/port.ts';
 import type { RequestDetails } from '../../../src/adapters/bmdb/filed-requests.ts';
 import type { Unlisted } from '../../../src/adapters/bmdb/port.ts';
 
@@ -39,6 +43,9 @@ export interface MemBmdbOptions {
 export interface MemSession {
   readonly sessionId: SessionId;
   readonly component: string;
+  readonly runtimeInfo: string;
+  readonly about: DaemonAbout | null;
+  readonly startedAtMs: number;
   readonly intervalMs: number;
   deadlineMs: number;
 }
@@ -114,14 +121,26 @@ export interface MemChange {
   readonly machineId: MachineId;
 }
 
+/** The last restart of a controller. */
+export interface MemReset {
+  readonly controller: string;
+  readonly machineId: MachineId;
+  readonly atMs: number;
+}
+
 /** All rows. Every operation on them is synchronous, hence atomic. */
 export interface MemTables {
   readonly machines: Map<MachineId, MemMachine>;
   readonly sessions: Map<SessionId, MemSession>;
+  /** Those that were removed. */
+  readonly ended: (MemSession & { readonly endedAtMs: number })[];
   /** All leases that are held, of dead sessions too. */
   readonly work: readonly MemWork[];
   history: MemHistory[];
   readonly events: MemEvent[];
+  /** What readers of events are told, oldest first. */
+  readonly told: FleetEvent[];
+  readonly webhooks: MemWebhooks;
   readonly intents: Map<Witness, MemIntent>;
   readonly penalties: Map<string, MemPenalty>;
   holds: HoldRow[];
@@ -131,6 +150,9 @@ export interface MemTables {
   /** By name. */
   readonly jobs: Map<string, MemJob>;
   readonly guard: MemGuard;
+  readonly records: RecordTable;
+  /** By provider and controller. */
+  readonly controllerResets: Map<string, MemReset>;
   /** By `poolKey`. */
   readonly pools: Map<string, PoolRow>;
   /** By key. */
@@ -151,6 +173,8 @@ export interface Memory extends MemTables {
   readonly wakes$: Subject<Wake>;
   /** Numbers claims, lines of history and changes; never given twice. */
   nextNumber(): number;
+  /** Numbers events. */
+  nextEvent(): number;
   /** Numbers reads. */
   nextRead(): number;
   now(): number;
@@ -164,15 +188,21 @@ export function createMemory(options: MemBmdbOptions): Memory {
   const wakes$ = new Subject<Wake>();
   let last = 0;
   let reads = 0;
+  let events = 0;
   let waking = false;
   const memory: Memory = {
     machines: new Map(),
     sessions: new Map(),
+    ended: [],
+    records: createRecordTable(() => options.random.uuid()),
+    controllerResets: new Map(),
     get work() {
       return [...memory.machines.values()].flatMap((machine) => machine.leases);
     },
     history: [],
     events: [],
+    told: [],
+    webhooks: { endpoints: new Map(), failed: new Map() },
     intents: new Map(),
     penalties: new Map(),
     holds: [],
@@ -189,6 +219,7 @@ export function createMemory(options: MemBmdbOptions): Memory {
     options,
     wakes$,
     nextNumber: () => ++last,
+    nextEvent: () => ++events,
     nextRead: () => ++reads,
     now: () => options.clock.now(),
     wake: () => {

@@ -1,11 +1,12 @@
+import { CONTROLLER_RESET_MS } from '../../../src/domain/recovery/controllers.ts';
 import {
   jitteredUntil,
   nextBackoffSeconds,
   type BackoffDescriptor,
 } from '../../../src/domain/backoff.ts';
 import { askRefusal, isLadder } from '../../../src/domain/eligibility.ts';
-import { NoPermit, NothingToDo } from '../../../src/domain/errors.ts';
-import type { MachineRow, Rung } from '../../../src/domain/machine.ts';
+import { NoPermit, NothingToDo, Throttled } from '../../../src/domain/errors.ts';
+import type { MachineRow } from '../../../src/domain/machine.ts';
 import { BOOT_TIMES_KEPT } from '../../../src/domain/policy.ts';
 import { orderedText } from '../../../src/adapters/bmdb/preconditions.ts';
 import { forgetMachine, noteDeprovisionAsked } from './deprovision.ts';
@@ -16,6 +17,7 @@ import { circumstances, rowOf } from './rows.ts';
 import { endRequests } from './request-ends.ts';
 import { dropPermit, patch, type MemMachine, type Memory, type Held } from './tables.ts';
 import type { FinishChange, WorkNote } from '../../../src/adapters/bmdb/port.ts';
+import type { StandingRung } from '../../../src/domain/recovery/rung-names.ts';
 
 /** What a finished task makes true. */
 export function applyChange(held: Held, change: FinishChange): void {
@@ -55,7 +57,7 @@ function recover(held: Held, change: Recovered): void {
 }
 
 /** What was asked for has come true. @returns what that is. */
-function prove({ memory, machine }: Held, { bootSeconds, order }: Recovered): Rung | null {
+function prove({ memory, machine }: Held, { bootSeconds, order }: Recovered): StandingRung | null {
   const { recovery } = machine.row;
   const rung = recovery?.askedRung ?? recovery?.rung ?? null;
   if (bootSeconds !== null && recovery?.askedRung) {
@@ -73,7 +75,7 @@ function prove({ memory, machine }: Held, { bootSeconds, order }: Recovered): Ru
   return rung;
 }
 
-function addBootTime(machine: MemMachine, rung: Rung, seconds: number): void {
+function addBootTime(machine: MemMachine, rung: StandingRung, seconds: number): void {
   const { bootTimes } = machine.row;
   const kind = rung === 'reinstalling' ? 'reinstall' : 'reboot';
   const kept = [seconds, ...bootTimes[kind]].slice(0, BOOT_TIMES_KEPT);
@@ -142,6 +144,17 @@ function changeByNote(held: Held, note: WorkNote): boolean {
     case 'recoveryAsked':
       noteAsked(held, note);
       return true;
+    case 'controllerResetAsked':
+      noteControllerReset(held, note.controller);
+      return false;
+    case 'controllerResetRefused': {
+      const { machineId } = held.work;
+      for (const [key, each] of memory.controllerResets) {
+        const isItsOwn = each.machineId === machineId && each.controller === note.controller;
+        if (isItsOwn) memory.controllerResets.delete(key);
+      }
+      return false;
+    }
     case 'recoveryRefused':
       return noteRefused(machine, note.counts);
     case 'recoveryAccepted':
@@ -160,6 +173,31 @@ function changeByNote(held: Held, note: WorkNote): boolean {
 
 const lessOne = (attempts: number): number => Math.max(0, attempts - 1);
 
+function requireMay({ memory, machine, work }: Held, notAsked: string, isOrder: boolean): void {
+  const reason = askRefusal(work.process, rowOf(memory, machine), circumstances(memory));
+  if (reason) throw new NothingToDo(`${notAsked}: ${reason}`);
+  refuseGuarded(memory, machine, isOrder);
+  if (isLadder(work.process) && machine.permitGrantedAtMs === null) {
+    throw new NoPermit(`${notAsked}: its permit was taken back`);
+  }
+}
+
+function noteControllerReset(held: Held, controller: string): void {
+  const { memory, gate, machine, work, row } = held;
+  const { machineId } = work;
+  const notAsked = `a restart of controller ${controller} of ${machineId} was not asked for`;
+  requireMay(held, notAsked, false);
+  if (!row.provided) throw new NothingToDo(`${notAsked}: it has no hardware`);
+  const key = `${row.provided.provider} ${controller}`;
+  const againAtMs = (memory.controllerResets.get(key)?.atMs ?? -Infinity) + CONTROLLER_RESET_MS;
+  if (memory.now() < againAtMs) {
+    throw new Throttled(`controller ${controller} was restarted less than a day ago`, againAtMs);
+  }
+  memory.controllerResets.set(key, { controller, machineId, atMs: memory.now() });
+  const event = { kind: 'controllerResetAsked', actor: gate.component, reason: controller };
+  writeEvent(memory, machine.row, event);
+}
+
 type Asked = Extract<WorkNote, { kind: 'recoveryAsked' }>;
 
 function noteAsked(held: Held, { rung, bootId, order }: Asked): void {
@@ -169,12 +207,7 @@ function noteAsked(held: Held, { rung, bootId, order }: Asked): void {
   if (order !== undefined && row.order?.key !== order) {
     throw new NothingToDo(`${notAsked}: the order is no longer open`);
   }
-  const reason = askRefusal(work.process, row, circumstances(memory));
-  if (reason) throw new NothingToDo(`${notAsked}: ${reason}`);
-  refuseGuarded(memory, machine, order !== undefined);
-  if (isLadder(work.process) && machine.permitGrantedAtMs === null) {
-    throw new NoPermit(`${notAsked}: its permit was taken back`);
-  }
+  requireMay(held, notAsked, order !== undefined);
   // The permit is used from now on, even where the clock has gone back since it was granted.
   const { permitGrantedAtMs } = machine;
   if (permitGrantedAtMs !== null) {
@@ -211,7 +244,7 @@ export function requireStillNeeded({ memory, machine, work }: Held): void {
 }
 
 /** Of a failure before anything was asked for: it counts on that rung, and keeps no permit. */
-export function endUnasked({ memory, machine, work }: Held, rung: Rung | null): void {
+export function endUnasked({ memory, machine, work }: Held, rung: StandingRung | null): void {
   if (!isLadder(work.process)) return;
   dropPermit(memory, machine);
   if (rung === null) return;
@@ -223,7 +256,7 @@ export function endUnasked({ memory, machine, work }: Held, rung: Rung | null): 
 }
 
 /** Where the ladder stands then; what is ordered does not move it. */
-function stepOf(before: Ladder | null, rung: Rung, isOrdered: boolean) {
+function stepOf(before: Ladder | null, rung: StandingRung, isOrdered: boolean) {
   if (isOrdered)
     return { rung: before?.rung ?? 'restartingAgent', attempts: before?.attempts ?? 0 };
   return { rung, attempts: before?.rung === rung ? before.attempts + 1 : 1 };

@@ -6,6 +6,7 @@ import { silentLog } from '../../../src/adapters/log/port.ts';
 import { openAudit } from '../../../src/commands/scenarios/audit.ts';
 import { servedOutOfTurn } from '../../../src/commands/scenarios/turns.ts';
 import { poolOf, SIM_PROVIDER, simInput, openSimWorld } from '../../../src/commands/sim-world.ts';
+import { SIM_POOL } from '../../../src/commands/sim-pool.ts';
 import type { ConfigInput } from '../../../src/config.ts';
 import { takeFreePort } from '../../../src/simulator/hosts/free-port.ts';
 import { isActive, readServers } from '../../../src/simulator/haproxy/status.ts';
@@ -22,12 +23,20 @@ export interface BalancedOptions {
   readonly machines: number;
   readonly daemons: number;
   readonly atOnce?: number;
+  /** Absent: HAProxy. */
+  readonly by?: 'engine';
+}
+
+/** Its sessions are known by where its console is. */
+export interface PooledDaemon extends DaemonProcess {
+  readonly consoleUrl: string;
 }
 
 export type BalancedFleet = Awaited<ReturnType<typeof openBalancedFleet>>;
 
-/** Daemons as processes of their own, over one world with a pool on a real HAProxy. None is started. */
-export async function openBalancedFleet({ machines, daemons: count, atOnce }: BalancedOptions) {
+/** Daemons as processes of their own, over one world with a pool. None is started. */
+export async function openBalancedFleet(options: BalancedOptions) {
+  const { machines, daemons: count, atOnce, by = 'haproxy' } = options;
   const cleanups: (() => Promise<unknown> | void)[] = [];
   const close = async () => {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
@@ -37,7 +46,7 @@ export async function openBalancedFleet({ machines, daemons: count, atOnce }: Ba
       machines,
       light: true,
       log: silentLog,
-      pool: { isNeeded: true, by: 'haproxy', ...(atOnce !== undefined && { atOnce }) },
+      pool: { isNeeded: true, by, ...(atOnce !== undefined && { atOnce }) },
     });
     cleanups.push(() => world.close());
     const pool = poolOf(world)!;
@@ -55,32 +64,36 @@ export async function openBalancedFleet({ machines, daemons: count, atOnce }: Ba
       SHEPHERD_TEST_TOKEN: world.fakequinix.tokens.project,
       SHEPHERD_TEST_DATABASE: database.url,
     };
-    const configOf = (place: number): ConfigInput => {
+    const configOf = (place: number, consolePort: number): ConfigInput => {
       const input = simInput(world);
+      // The Engine tells no connections: whoever is drained there waits as long as grace is.
+      if (by === 'engine') input.pools![SIM_POOL]!.drain = { grace: '1s' };
       return {
         ...input,
         database: { url: '${SHEPHERD_TEST_DATABASE}' },
         session: { interval: '3s' },
         providers: {
-          [SIM_PROVIDER]: { ...input.providers[SIM_PROVIDER], token: '${SHEPHERD_TEST_TOKEN}' },
+          [SIM_PROVIDER]: { ...input.providers[SIM_PROVIDER]!, token: '${SHEPHERD_TEST_TOKEN}' },
         },
-        // While the daemon is dead that they report to, agents are silent.
+        // While the daemon is dead that they report to, agents are silent: nobody is lost by that.
         agent: {
           heartbeatPeriod: '1s',
-          heartbeatDeadline: '60s',
-          firstHeartbeatDeadline: '60s',
+          heartbeatDeadline: '2m',
+          firstHeartbeatDeadline: '2m',
           endpoint: `127.0.0.1:${agentPort}`,
         },
         agentServer: { ...input.agentServer, listen: `127.0.0.1:${place === 0 ? agentPort : 0}` },
-        console: { listen: '127.0.0.1:0' },
+        console: { listen: `127.0.0.1:${consolePort}` },
         log: { format: 'json' },
       };
     };
-    const daemons: DaemonProcess[] = [];
+    const daemons: PooledDaemon[] = [];
     for (let place = 0; place < count; place += 1) {
-      const daemon = createDaemonProcess(world.dir, `daemon-${place}`, configOf(place), env);
+      const consolePort = await takeFreePort(ports);
+      const config = configOf(place, consolePort);
+      const daemon = createDaemonProcess(world.dir, `daemon-${place}`, config, env);
       cleanups.push(() => daemon.stop());
-      daemons.push(daemon);
+      daemons.push({ ...daemon, consoleUrl: `http://127.0.0.1:${consolePort}/` });
     }
 
     const served: ServedRequest[] = [];
@@ -94,8 +107,6 @@ export async function openBalancedFleet({ machines, daemons: count, atOnce }: Ba
       audit,
       rows,
       close,
-      configOf,
-      env,
       /** Runs a command with the configuration of the first daemon. */
       command: (...args: readonly string[]) =>
         shepherd([...args, '--config', daemons[0]!.file], env).ended,

@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { MemberState } from '../../../src/domain/balancing/members.ts';
 import { hasHaproxyFor } from '../../support/haproxy.ts';
-import type { DaemonProcess } from '../daemon-processes.ts';
 import {
   allActive,
   expectNoTwins,
@@ -9,6 +8,7 @@ import {
   readPoolFile,
   WAIT,
   type BalancedFleet,
+  type PooledDaemon,
 } from './fleet.ts';
 
 const MACHINES = 5;
@@ -21,31 +21,36 @@ afterEach(async () => {
   fleet = undefined;
 }, 60_000);
 
-/** Which session each daemon has: those that are there and are nobody's yet are the one's that started. */
-function createRoster({ rows }: BalancedFleet) {
-  const holders = new Map<string, DaemonProcess>();
-  return {
-    async start(daemon: DaemonProcess) {
-      daemon.start();
-      await vi.waitFor(async () => {
-        const found = await rows<{ id: string }>(
-          'SELECT session_id AS id FROM sessions WHERE session_deadline > now()',
-        );
-        const own = found.find(({ id }) => !holders.has(id));
-        expect(own, 'it has a session').toBeDefined();
-        holders.set(own!.id, daemon);
-      }, WAIT);
-    },
-    /** Whoever writes to the balancer; null: nobody does. */
-    async writer(): Promise<DaemonProcess | null> {
-      const [lease] = await rows<{ id: string }>(
-        `SELECT session_id AS id FROM leases JOIN sessions USING (session_id)
+/** Starts it, and waits until it has a session: that of before may outlive whoever was killed. */
+async function startDaemon({ rows }: BalancedFleet, daemon: PooledDaemon): Promise<void> {
+  const sessions = async () => {
+    const found = await rows<{ id: string }>(
+      'SELECT session_id AS id FROM sessions WHERE console_url = $1',
+      daemon.consoleUrl,
+    );
+    return found.map(({ id }) => id);
+  };
+  const before = await sessions();
+  daemon.start();
+  await vi.waitFor(async () => {
+    const own = (await sessions()).find((id) => !before.includes(id));
+    expect(own, 'it has a session').toBeDefined();
+  }, WAIT);
+}
+
+/** Whoever writes to the balancer: where a session ended just now, whoever does so next. */
+const writerOf = ({ rows, daemons }: BalancedFleet): Promise<PooledDaemon> =>
+  vi.waitFor(
+    async () => {
+      const [lease] = await rows<{ url: string }>(
+        `SELECT console_url AS url FROM leases JOIN sessions USING (session_id)
          WHERE name = 'balancer/balancer' AND session_deadline > now()`,
       );
-      return (lease && holders.get(lease.id)) ?? null;
+      expect(lease, 'somebody writes').toBeDefined();
+      return daemons.find(({ consoleUrl }) => consoleUrl === lease!.url)!;
     },
-  };
-}
+    { ...WAIT, interval: 5 },
+  );
 
 const slotsOf = async ({ rows }: BalancedFleet): Promise<string[]> => {
   const found = await rows<{ slot: string }>(
@@ -61,14 +66,13 @@ describe.runIf(hasHaproxyFor('daemons that are killed while they tend a pool'))(
     test('by kill -9 in each state of a member: no twin, no client lost, nobody drained for ever', async () => {
       fleet = await openBalancedFleet({ machines: MACHINES, daemons: 2, atOnce: 2 });
       const { daemons, world, audit, pool, rows } = fleet;
-      const roster = createRoster(fleet);
-      for (const daemon of daemons) await roster.start(daemon);
+      for (const daemon of daemons) await startDaemon(fleet, daemon);
 
       // The first file of the pool is just being written: the next daemon must make nothing twice.
       await vi.waitFor(() => expect(readPoolFile(pool)).not.toBe(''), { ...WAIT, interval: 2 });
-      const first = await roster.writer();
-      await first?.kill();
-      if (first) await roster.start(first);
+      const first = await writerOf(fleet);
+      await first.kill();
+      await startDaemon(fleet, first);
       await allActive(fleet);
       await expectNoTwins(fleet);
 
@@ -77,7 +81,6 @@ describe.runIf(hasHaproxyFor('daemons that are killed while they tend a pool'))(
         new Map(world.hosts.list().map((host) => [host.deviceId, host.seen.boots]));
       const before = boots();
       const slots = await slotsOf(fleet);
-      const killed: string[] = [];
       for (const [at, state] of DEATHS.entries()) {
         const [{ seq }] = (await rows<{ seq: string }>(
           'SELECT coalesce(max(seq), 0)::text AS seq FROM audit.members',
@@ -96,13 +99,10 @@ describe.runIf(hasHaproxyFor('daemons that are killed while they tend a pool'))(
           },
           { ...WAIT, interval: 5 },
         );
-        const writer = await roster.writer();
-        if (!writer) continue;
+        const writer = await writerOf(fleet);
         await writer.kill();
-        killed.push(state);
-        await roster.start(writer);
+        await startDaemon(fleet, writer);
       }
-      expect(killed, 'somebody was killed in each').toEqual(DEATHS);
 
       await vi.waitFor(async () => {
         const now = boots();
@@ -125,6 +125,63 @@ describe.runIf(hasHaproxyFor('daemons that are killed while they tend a pool'))(
       expect((await audit.quarantined('needsHuman')).size).toBe(0);
       expect(world.fakequinix.violations()).toEqual([]);
       expect(daemons.flatMap(({ deaths }) => deaths())).toEqual([]);
-    }, 600_000);
+    }, 1_200_000);
   },
 );
+
+/** Each machine once, one of everything else, and all of it marked as one pool's. */
+const allOnEngine = ({ pool, world }: BalancedFleet) =>
+  vi.waitFor(() => {
+    const there = pool.engine!.objects();
+    expect(there).toHaveLength(3 + world.machines);
+    expect(new Set(there.map(({ kind, name }) => `${kind} ${name}`)).size).toBe(there.length);
+    expect(new Set(there.map(({ tags }) => tags.join())).size).toBe(1);
+    expect(there[0]!.tags).toEqual([expect.stringMatching(/^shepherd-pool=/)]);
+  }, WAIT);
+
+describe('a pool on the Engine whose daemon is killed', () => {
+  test('by kill -9 between making and marking, and while it removes: no twin, no orphan, and the reboot is done', async () => {
+    fleet = await openBalancedFleet({ machines: 2, daemons: 1, by: 'engine' });
+    const { daemons, pool, world, rows } = fleet;
+    const [daemon] = daemons as [PooledDaemon];
+    const engine = pool.engine!;
+    const struck: string[] = [];
+    /** Kills it while such a request is with the Engine, and starts it again. */
+    const killAt = async (method: string, route: string) => {
+      const since = engine.requests().length;
+      const { id } = engine.addFault({
+        match: { method, route },
+        effect: { type: 'latency', ms: 2_000 },
+      });
+      const isOpen = (each: { method: string; route: string; fate: string }) =>
+        each.method === method && each.route === route && each.fate === 'open';
+      const held = () => engine.requests(since).filter(isOpen);
+      await vi.waitFor(() => expect(held()).not.toEqual([]), { ...WAIT, interval: 5 });
+      await daemon.kill();
+      struck.push(`${method} ${route}`);
+      engine.removeFault(id);
+      daemon.start();
+    };
+    daemon.start();
+    await killAt('POST', '/api/core/v1/resource.json/{id}/tags/{tag}');
+    await allOnEngine(fleet);
+    const active = () => rows(`SELECT FROM pool_members WHERE state = 'active'`);
+    await vi.waitFor(async () => expect(await active()).toHaveLength(2), WAIT);
+
+    const boots = () => world.hosts.list().map(({ seen }) => seen.boots);
+    const before = boots();
+    const [slot] = await slotsOf(fleet);
+    const flags = ['--reason', 'a test', '--by', 'ann'];
+    const ordered = await fleet.command('machine', 'reboot', slot!, ...flags);
+    expect(ordered).toMatchObject({ code: 0 });
+    await killAt('DELETE', '/api/LBaaS/v1/server.json/{id}');
+    expect(boots(), 'nobody was rebooted before he was let go').toEqual(before);
+    const sum = (counts: readonly number[]) => counts.reduce((all, each) => all + each, 0);
+    await vi.waitFor(() => expect(sum(boots())).toBe(sum(before) + 1), WAIT);
+    await vi.waitFor(async () => expect(await active()).toHaveLength(2), WAIT);
+    await allOnEngine(fleet);
+    expect(struck).toHaveLength(2);
+    expect(engine.complaints()).toEqual([]);
+    expect(daemon.deaths()).toEqual([]);
+  }, 600_000);
+});

@@ -261,6 +261,18 @@ describe('faults', () => {
     else expect(headers.get('retry-after')).toMatch(form);
   });
 
+  test('a limit is over when it refused so many requests, whatever it let pass', async () => {
+    const { call, fake } = await start({ clock: createManualClock(0) });
+    const effect = { type: 'rateLimit', limit: 2, windowMs: 60_000 } as const;
+    fake.addFault({ times: 2, effect });
+    const statuses: number[] = [];
+    for (let at = 0; at < 6; at += 1) {
+      statuses.push((await call('GET', `${LBAAS}/backend.json`)).status);
+    }
+    expect(statuses).toEqual([200, 200, 429, 429, 200, 200]);
+    expect(fake.faults()).toMatchObject([{ seen: 6, applied: 2 }]);
+  });
+
   test('strike by page, by name and by object, and are told in the journal', async () => {
     const { call, make, backend, fake } = await start();
     const id = await make('backend', backend);

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { parseWorld } from '../../../src/simulator/fakequinix/world.ts';
 import { judgedChild } from '../../published/children.ts';
+import { runBlocks } from '../document-shell.ts';
 import { blocksOf, differences, looksLike, ROOT, type Block } from './document.ts';
 
 const blocks = blocksOf();
@@ -17,66 +17,18 @@ const shownAfter = (block: Block): Block | undefined => {
   const next = blocks[blocks.indexOf(block) + 1];
   return next && ['json', 'text'].includes(next.language) ? next : undefined;
 };
-const BOUNDARY = '--- end of the block of line';
 const LIMIT_MS = 90_000;
 
-let outputs: Map<number, string>;
+let outputs: ReadonlyMap<number, string>;
 let directory: string;
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'fakequinix-document-'));
-  outputs = await runAll();
+  const mayComplain = /^\{"level.*\n/gm;
+  outputs = await runBlocks(examples, directory, {
+    ...{ limitMs: LIMIT_MS, env: judgedChild, mayComplain },
+  });
 }, LIMIT_MS + 10_000);
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
-
-/** A `shepherd` on the path, as if it were installed. */
-function installShepherd(): string {
-  const bin = join(directory, 'bin');
-  mkdirSync(bin);
-  const launcher = join(bin, 'shepherd');
-  writeFileSync(
-    launcher,
-    `#!/bin/sh\nexec '${process.execPath}' '${join(ROOT, 'bin/shepherd.mjs')}' "$@"\n`,
-  );
-  chmodSync(launcher, 0o755);
-  return bin;
-}
-
-/** Runs every block in one shell, as a reader would, and answers what each of them printed. */
-async function runAll(): Promise<Map<number, string>> {
-  const script = [
-    'set -eu',
-    'end() { for job in $(jobs -p); do kill "$job" || true; done; wait; }',
-    'trap end EXIT',
-    ...examples.map((block) => `${block.text}\necho; echo '${BOUNDARY}' ${block.line}`),
-  ].join('\n');
-  const path = [installShepherd(), process.env['PATH']].join(delimiter);
-  const shell = spawn('bash', ['-c', script], {
-    cwd: directory,
-    env: { ...process.env, ...judgedChild, PATH: path },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  });
-  const limit = setTimeout(() => process.kill(-shell.pid!, 'SIGKILL'), LIMIT_MS);
-  const [stdout, stderr, [code]] = await Promise.all([
-    text(shell.stdout),
-    text(shell.stderr),
-    once(shell, 'exit'),
-  ]);
-  clearTimeout(limit);
-  expect({ code, stderr: stderr.replaceAll(/^\{"level.*\n/gm, '') }).toEqual({
-    code: 0,
-    stderr: '',
-  });
-  const found = new Map<number, string>();
-  let rest = stdout;
-  for (const { line } of examples) {
-    const mark = `\n${BOUNDARY} ${line}\n`;
-    const end = rest.indexOf(mark);
-    found.set(line, rest.slice(0, end).replaceAll(/ +$/gm, '').trimEnd());
-    rest = rest.slice(end + mark.length);
-  }
-  return found;
-}
 
 const withAnswer = examples.flatMap((block) => {
   const shown = shownAfter(block);
@@ -89,7 +41,7 @@ test('there are examples, and most of them show their answer', () => {
 });
 
 test.each(withAnswer)('the example of line %i answers what is shown', (line, shown) => {
-  const output = outputs.get(line)!;
+  const output = outputs.get(line)!.replaceAll(/ +$/gm, '');
   if (shown.language === 'text') {
     expect(looksLike(output, shown.text.trimEnd()), output).toBe(true);
     return;

@@ -12,7 +12,8 @@ import { clientOf, createDevice, KEY, start } from './harness.ts';
 
 async function stateFilePath(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'fakequinix-'));
-  onTestFinished(() => rm(directory, { recursive: true }));
+  // A write of the state may still be under way.
+  onTestFinished(() => rm(directory, { recursive: true, maxRetries: 20, retryDelay: 50 }));
   return join(directory, 'state.json');
 }
 

@@ -13,7 +13,8 @@ import { adminOf, clientOf, createDevice, createOn, start } from './harness.ts';
 const SECOND = 1_000;
 const directoryOf = async () => {
   const directory = await mkdtemp(join(tmpdir(), 'fakequinix-'));
-  onTestFinished(() => rm(directory, { recursive: true }));
+  // A write of the state may still be under way.
+  onTestFinished(() => rm(directory, { recursive: true, maxRetries: 20, retryDelay: 50 }));
   return directory;
 };
 

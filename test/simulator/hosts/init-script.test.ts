@@ -104,7 +104,7 @@ test('no path leads out of the machine', async () => {
   expect(await read('a', `/tmp/${name}`)).toBe('out\n');
 });
 
-test('text that is not a script does nothing', async () => {
-  await stand.install('a', '#cloud-config\nruncmd:\n  - echo x > /etc/note\n');
+test('text that is no script and no cloud-config does nothing', async () => {
+  await stand.install('a', 'runcmd:\n  - echo x > /etc/note\n');
   await expect(read('a', '/etc/note')).rejects.toBeInstanceOf(RemoteFailure);
 });

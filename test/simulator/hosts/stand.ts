@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { systemClock, systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { parseSshKey } from '../../../src/adapters/ssh/key-file.ts';
-import type { ShellSession } from '../../../src/adapters/ssh/port.ts';
+import type { ShellSession, ShellTarget } from '../../../src/adapters/ssh/port.ts';
 import { createSsh2Shell } from '../../../src/adapters/ssh/ssh2-shell.ts';
 import type { Ssh2ShellOptions } from '../../../src/adapters/ssh/ssh2-shell.ts';
 import type { SimulatedDevice } from '../../../src/simulator/hooks.ts';
@@ -37,7 +37,12 @@ export async function createStand() {
     authorizedKeys: [key.publicLine],
     ...more,
   });
-  const connect = async (id: string, changes: Changes = {}) => {
+  const rootOn = (id: string): ShellTarget => ({
+    host: '127.0.0.1',
+    port: ports.get(id)!,
+    username: 'root',
+  });
+  const connect = async (id: string, changes: Changes = {}, target = rootOn(id)) => {
     const shell = createSsh2Shell({
       signers: [key],
       limits: AMPLE,
@@ -45,7 +50,6 @@ export async function createStand() {
       log: silentLog,
       ...changes,
     });
-    const target = { host: '127.0.0.1', port: ports.get(id)!, username: 'root' };
     const session = await shell.connect(target, live);
     sessions.add(session);
     return session;

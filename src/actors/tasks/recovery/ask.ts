@@ -1,13 +1,13 @@
 import type { FleetCall, FleetProvider, OperationRef } from '../../../adapters/provider/port.ts';
 import { codeOf, ProviderError } from '../../../domain/errors.ts';
-import { RUNGS } from '../../../domain/machine.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
 import type { ThrottledCall } from '../../../domain/provisioning/provider-holds.ts';
 import { askAgainInMs } from '../../../domain/recovery/ladder.ts';
-import { RUNG_FACTS, type LadderMeans } from '../../../domain/recovery/rungs.ts';
+import { isStanding, RUNG_FACTS, type LadderMeans } from '../../../domain/recovery/rungs.ts';
 import { createSendCheck } from '../../providers/send-check.ts';
 import {
   knownBootId,
+  noteProgress,
   orderPart,
   type Asked,
   type Proof,
@@ -17,6 +17,7 @@ import {
 import { evidenceOfBoot } from './evidence.ts';
 import { isOutage } from './first-step.ts';
 import { probe } from './probe.ts';
+import { RUNGS } from '../../../domain/recovery/rung-names.ts';
 
 /** What the provider is asked for. */
 export interface ProviderCall {
@@ -69,7 +70,7 @@ export async function askProvider(
   await deps.holds.succeeded(name, call, begun);
   deps.metrics.ladderAttempt(name, step.rung, 'asked');
   deps.log.info({ slot, machine: work.machineId, ...step }, `${call} asked for`);
-  await work.note({ kind: 'recoveryAccepted', operationRef });
+  await noteProgress(given, { kind: 'recoveryAccepted', operationRef });
   return { ...given, askedAtMs, bootIdBefore, proof: null };
 }
 
@@ -82,12 +83,12 @@ function countEscalation({ metrics }: RecoverDeps, { attempt, row, provided }: R
 }
 
 /** Notes the attempt, which counts from here, with what the machine was like before it. */
-export async function noteAsked(
-  { work, attempt }: Recovering,
-  bootId: string | null,
-): Promise<void> {
+export async function noteAsked(given: Recovering, bootId: string | null): Promise<void> {
+  const { attempt } = given;
   const { step } = attempt;
-  await work.note({ kind: 'recoveryAsked', rung: step.rung, bootId, ...orderPart(step) });
+  const { rung } = step;
+  if (!isStanding(rung)) throw new Error(`${rung} recovers no machine`);
+  await noteProgress(given, { kind: 'recoveryAsked', rung, bootId, ...orderPart(step) });
   attempt.asked = true;
 }
 

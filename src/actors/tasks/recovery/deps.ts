@@ -1,7 +1,8 @@
-import type { FailureEffects } from '../../../adapters/bmdb/port.ts';
+import type { FailureEffects, WorkNote } from '../../../adapters/bmdb/port.ts';
 import type { FleetProvider } from '../../../adapters/provider/port.ts';
 import type { Random } from '../../../adapters/clock/port.ts';
 import type { BackoffDescriptor } from '../../../domain/backoff.ts';
+import { AmbiguousCommit, isRetryable } from '../../../domain/errors.ts';
 import { isHeld } from '../../../domain/eligibility.ts';
 import type { ProviderName, Slot } from '../../../domain/ids.ts';
 import type { MachineRow, SlotFacts } from '../../../domain/machine.ts';
@@ -10,6 +11,7 @@ import type {
   LadderPolicy,
   LadderStep,
 } from '../../../domain/recovery/ladder.ts';
+import { hungControllerOf } from '../../../domain/recovery/controllers.ts';
 import type { RungPolicy } from '../../../domain/recovery/rungs.ts';
 import type { HoldKeeper } from '../../providers/holds.ts';
 import type { HostKeyEvidence } from '../host-key-proof.ts';
@@ -17,7 +19,7 @@ import type { Claimed, TaskDeps } from '../task.ts';
 
 export interface RecoverDeps extends TaskDeps {
   readonly random: Random;
-  readonly holds: Pick<HoldKeeper, 'check' | 'holds' | 'failed' | 'succeeded'>;
+  readonly holds: Pick<HoldKeeper, 'check' | 'guard' | 'holds' | 'failed' | 'succeeded'>;
   /** What the mirror knows, heartbeats that came since a claim included. */
   readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
   /** Estimate of the database clock, epoch ms. */
@@ -71,10 +73,27 @@ export interface Attempt {
   reached?: boolean;
   /** It failed before anything was asked for. */
   unasked?: NonNullable<FailureEffects['unasked']>;
+  /** The database could not take a note for now: how far it has come is not all written down. */
+  unnoted?: boolean;
   /** What was asked of the power last, and perhaps done. */
   power?: 'off' | 'on';
   /** The host key that was believed last, and what for. */
   believed?: { readonly hostKey: string; readonly evidence: HostKeyEvidence };
+}
+
+/** Notes how far the attempt is; whoever gives it up has to know whether the database was away. */
+export async function noteProgress(
+  { work, attempt }: Pick<Recovering, 'work'> & { readonly attempt?: Attempt | undefined },
+  note: WorkNote,
+): Promise<void> {
+  try {
+    await work.note(note);
+  } catch (error) {
+    // What became of a lost commit shows when the work is claimed anew.
+    const mayPass = isRetryable(error) || error instanceof AmbiguousCommit;
+    if (attempt && mayPass) attempt.unnoted = true;
+    throw error;
+  }
 }
 
 /** The boot id with which the agent reported last, as the rows say. */
@@ -94,6 +113,7 @@ export function circumstancesOf(
     preserved: isHeld(row, 'preserve', { holds, nowMs }),
     nowMs,
     askAgainMs: deps.askAgainMs,
+    hungController: hungControllerOf(slot, deps.facts()),
   };
 }
 

@@ -1,5 +1,6 @@
 import { sleep } from '../../../adapters/clock/port.ts';
 import { TimedOut } from '../../../domain/errors.ts';
+import { withLimit } from '../task.ts';
 import type { Proof, RecoverDeps, Recovering } from './deps.ts';
 import { heardBootId, probe, type Probe } from './probe.ts';
 
@@ -21,7 +22,7 @@ export interface BootQuestion {
  * younger than the request. Or, where none was known: its SSH port was seen closed and then open, or
  * its power off and then on. Power alone tells little of the system, so it is waited for a while
  * longer. An accepted request proves nothing.
- * @param forMs for how long; it is probed at least once.
+ * @param forMs for how long, to the second, as people are told; but the first probe is never cut short.
  * @returns null: nothing proved it.
  */
 export async function evidenceOfBoot(
@@ -32,17 +33,21 @@ export async function evidenceOfBoot(
 ): Promise<Proof | null> {
   const deadline = deps.clock.monotonic() + question.forMs;
   const judge = createJudge(question);
+  const leftMs = () => deadline - deps.clock.monotonic();
   let first = true;
   do {
-    await pause(deps, signal);
+    await pause(deps, signal, first ? Number.POSITIVE_INFINITY : leftMs());
+    const seen = await (first
+      ? probe(deps, given, signal)
+      : probeFor(leftMs(), deps, given, signal));
     const heard = heardBootId(deps, given, question.askedAtMs ?? Number.POSITIVE_INFINITY);
-    const what = judge.take(await probe(deps, given, signal), heard);
+    const what = judge.take(seen, heard);
     if (what !== null) {
       const isMeasured = question.askedAtMs !== null && (question.isMeasured || !first);
       return { what, bootSeconds: isMeasured ? secondsSince(deps, question.askedAtMs) : null };
     }
     first = false;
-  } while (deps.clock.monotonic() < deadline);
+  } while (leftMs() > 0);
   return judge.hadPowerCycle() ? { what: 'power seen off and on', bootSeconds: null } : null;
 }
 
@@ -55,10 +60,31 @@ export async function requireEvidence(
   throw new TimedOut(`no evidence that ${given.slot} booted within ${question.forMs} ms`);
 }
 
+/** A look that takes longer showed nothing. */
+async function probeFor(
+  ms: number,
+  deps: RecoverDeps,
+  given: Recovering,
+  signal: AbortSignal,
+): Promise<Probe> {
+  if (ms <= 0) return UNCLEAR;
+  const limit = { ms, what: `probe ${given.slot}`, signal };
+  try {
+    return await withLimit(deps.clock, limit, (within) => probe(deps, given, within));
+  } catch (error) {
+    if (error instanceof TimedOut) return UNCLEAR;
+    throw error;
+  }
+}
+const UNCLEAR: Probe = { ssh: 'unclear', power: 'unknown' };
+
+/** Between two looks. @param atMostMs what is left of the time for which it is looked. */
 export const pause = (
   { clock, random, pollMs }: Pick<RecoverDeps, 'clock' | 'random' | 'pollMs'>,
   signal: AbortSignal,
-): Promise<void> => sleep(clock, pollMs * (0.8 + 0.4 * random.next()), signal);
+  atMostMs = Number.POSITIVE_INFINITY,
+): Promise<void> =>
+  sleep(clock, Math.max(0, Math.min(atMostMs, pollMs * (0.8 + 0.4 * random.next()))), signal);
 
 const secondsSince = ({ nowMs }: RecoverDeps, askedAtMs: number): number =>
   Math.max(1, Math.round((nowMs() - askedAtMs) / 1_000));

@@ -1,5 +1,6 @@
 import { codeOf, explain, ProviderError } from '../../../domain/errors.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
+import { isStanding } from '../../../domain/recovery/rungs.ts';
 import type { RecoverDeps, Recovering } from './deps.ts';
 
 /** Codes of failures that are the provider's, the database's or our own, not the machine's. */
@@ -47,7 +48,10 @@ function failed(
     const fields = { provider: provided.provider, slot, cause: explain(error) };
     log.error(fields, 'the provider refuses us');
   }
-  if (!asked && !step.resumed) attempt.unasked = { countsOn: isOutage(error) ? null : step.rung };
+  if (!asked && !step.resumed) {
+    const counts = isStanding(step.rung) && !isOutage(error);
+    attempt.unasked = { countsOn: counts ? step.rung : null };
+  }
   return error;
 }
 

@@ -9,7 +9,14 @@ import type { ProviderMachine } from '../../../domain/machine.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
 import { requireOurs, type Claimed } from '../task.ts';
 import { askProvider, probeBeforeBoot } from './ask.ts';
-import { rungPolicy, type Asked, type Attempt, type RecoverDeps, type Recovering } from './deps.ts';
+import {
+  noteProgress,
+  rungPolicy,
+  type Asked,
+  type Attempt,
+  type RecoverDeps,
+  type Recovering,
+} from './deps.ts';
 import { pause } from './evidence.ts';
 import { resume } from './reboot.ts';
 
@@ -200,7 +207,7 @@ async function powerOn(
   }
   if (attempt) attempt.power = 'on';
   deps.log.info({ slot, machine: work.machineId }, 'power on asked for');
-  await work.note({ kind: 'powerOnAccepted' });
+  await noteProgress({ work, attempt }, { kind: 'powerOnAccepted' });
 }
 
 const mayPass = (error: unknown): boolean =>

@@ -78,7 +78,8 @@ export async function prove(
   const { hostKey } = shell;
   if (policy === 'insecure') deps.metrics.insecureConnection(provided.provider);
   if (attempt.believed?.hostKey === hostKey) return attempt.believed.evidence;
-  const question = { provider, machine, session: shell, policy, pinned, signal };
+  const onChanged = () => deps.metrics.hostKeyChanged(provided.provider);
+  const question = { provider, machine, session: shell, policy, pinned, signal, onChanged };
   const evidence = await proveHostKey(question);
   attempt.believed = { hostKey, evidence };
   return evidence;

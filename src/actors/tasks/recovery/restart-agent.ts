@@ -6,6 +6,8 @@ import {
   TimedOut,
   Unreachable,
 } from '../../../domain/errors.ts';
+import type { ProviderMachine } from '../../../domain/machine.ts';
+import { hungControllerOf } from '../../../domain/recovery/controllers.ts';
 import { stepBeyondAgent } from '../../../domain/recovery/ladder.ts';
 import { stopAgentCommand } from '../stop-agent.ts';
 import { connect, readBootId, requireOurs, targetOf, withLimit } from '../task.ts';
@@ -65,7 +67,7 @@ async function reach(
   given: Recovering,
   signal: AbortSignal,
 ): Promise<Reached | FleetError> {
-  const machine = await requireOurs(given, signal).catch(onlyIf(Unreachable));
+  const machine = await look(deps, given, signal).catch(onlyIf(Unreachable));
   if (machine instanceof Unreachable) return machine;
   try {
     const target = targetOf(deps, given, machine);
@@ -77,6 +79,24 @@ async function reach(
     const isAnswer = error instanceof HostKeyRejected || error instanceof ProviderError;
     if (signal.aborted || isAnswer || !(error instanceof FleetError)) throw error;
     return error;
+  }
+}
+
+/** A provider that asks a controller that hangs can say nothing: its listing has to do. */
+async function look(
+  deps: RecoverDeps,
+  given: Recovering,
+  signal: AbortSignal,
+): Promise<ProviderMachine> {
+  const { slot } = given;
+  try {
+    return await requireOurs(given, signal);
+  } catch (error) {
+    const listed = deps.facts().get(slot)?.listed;
+    const isHung = hungControllerOf(slot, deps.facts()) !== null;
+    const isSilent = !signal.aborted && error instanceof ProviderError && error.retryable;
+    if (!isHung || !isSilent || listed?.ownership !== 'ours') throw error;
+    return listed;
   }
 }
 

@@ -9,6 +9,7 @@ import { beforeAsked } from './first-step.ts';
 import { awaitOff, powerFirst, restorePower, switchOff, switchOn } from './power-cycle.ts';
 import { askReboot, awaitBoot } from './reboot.ts';
 import { askReinstall, awaitSystem } from './reinstall.ts';
+import { askReset, awaitController } from './reset-controller.ts';
 import { reachAgent, stopAgent, type Reached } from './restart-agent.ts';
 
 export type { RecoverDeps } from './deps.ts';
@@ -41,6 +42,17 @@ export function recoveryServices(deps: RecoverDeps) {
       return { rung: attempt.step.rung };
     });
 
+  // Its controller is in the way of the power, too.
+  const resetAsked = stepAfter(
+    taskPool,
+    claimed,
+    beforeAsked(deps, (given, signal) => askReset(deps, given, signal)),
+  );
+  const controllerBack = stepAfter(
+    taskPool,
+    resetAsked,
+    beforeAsked(deps, (given, signal) => awaitController(deps, given, signal)),
+  );
   const reached = first(async (_, given, signal) => ({
     ...given,
     answer: await reachAgent(deps, given, signal),
@@ -62,6 +74,8 @@ export function recoveryServices(deps: RecoverDeps) {
     claimRecovery: onRung(claimed),
     reachAgent: onRung(reached),
     stopAgent: serviceOf(stopped),
+    askReset: onRung(resetAsked),
+    awaitController: onRung(controllerBack),
     askReboot: serviceOf(rebootAsked),
     awaitBoot: serviceOf(booted),
     switchOff: serviceOf(offAsked),
@@ -74,6 +88,11 @@ export function recoveryServices(deps: RecoverDeps) {
     giveUp: giveUpService(deps, {
       message: 'recovery attempt failed',
       backoffFor: () => deps.backoff,
+      // What is ordered is tried once: where the database was away, that is still to come.
+      isCancelled: (turn) => {
+        const attempt = claimed.of(turn)?.attempt;
+        return attempt?.unnoted === true && attempt.step.order !== null;
+      },
       effects: (_, turn) => {
         const attempt = claimed.of(turn)?.attempt;
         return {

@@ -124,4 +124,5 @@ const CAPABILITIES = {
   health: false,
   async: true,
   adopt: true,
+  atOnce: 1,
 } as const;

@@ -38,7 +38,7 @@ const created = z.object({ identifier: z.string().min(1) });
 export interface Engine {
   /** False: there is no such load balancer. */
   hasLoadBalancer(id: string, signal: AbortSignal): Promise<boolean>;
-  /** Everything of a tag; the Engine says 422 where nothing has it. */
+  /** Everything of a tag; the Engine refuses the first page with 422 where nothing has it. */
   listTagged(tag: string, signal: AbortSignal): Promise<readonly Resource[]>;
   list(
     kind: ObjectKind,
@@ -65,6 +65,13 @@ export interface EngineDeps {
   readonly pageSize: number;
 }
 
+interface ListRequest {
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  /** With such an error of the first page the service says that there is nothing. */
+  readonly isEmpty?: (error: unknown) => boolean;
+}
+
 const nothing = z.undefined().transform(() => undefined);
 
 export function createEngine({ api, throttle, pageSize }: EngineDeps): Engine {
@@ -82,16 +89,20 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps): Engine {
 
   async function pages<T extends { readonly identifier: string }>(
     call: Call,
-    request: { readonly path: string; readonly query: Readonly<Record<string, string>> },
+    { path, query, isEmpty = () => false }: ListRequest,
     rowSchema: z.ZodType<T>,
   ): Promise<readonly T[]> {
     const schema = pageSchema(rowSchema);
     return readAll(call, (page) =>
       send(call, {
         method: 'GET',
-        path: request.path,
-        query: { ...request.query, page: String(page), limit: String(pageSize) },
+        path,
+        query: { ...query, page: String(page), limit: String(pageSize) },
         schema,
+      }).catch((error: unknown) => {
+        // A later page that is refused says nothing of those before it.
+        if (page > 1 || !isEmpty(error)) throw error;
+        return { rows: [], number: undefined, total: undefined };
       }),
     );
   }
@@ -111,7 +122,7 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps): Engine {
     async listTagged(tag, signal) {
       const call = api.call('listTagged', signal);
       const query = { tag_name: tag };
-      const found = await pages(call, { path: RESOURCES, query }, resource).catch(noneIfUnknownTag);
+      const found = await pages(call, { path: RESOURCES, query, isEmpty: isUnknownTag }, resource);
       const stranger = found.find((one) => one.tags && !one.tags.includes(tag));
       if (!stranger) return found;
       throw call.error('Protocol', `${stranger.identifier} is listed, and has not the tag`);
@@ -157,7 +168,5 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps): Engine {
   };
 }
 
-function noneIfUnknownTag(error: unknown): readonly Resource[] {
-  if (error instanceof Error && 'status' in error && error.status === 422) return [];
-  throw error;
-}
+const isUnknownTag = (error: unknown): boolean =>
+  error instanceof Error && 'status' in error && error.status === 422;

@@ -1,13 +1,12 @@
-import { createServer } from 'node:net';
 import pLimit from 'p-limit';
 import type { PoolRef } from '../../../domain/balancing/objects.ts';
 import { Cancelled, RemoteFailure } from '../../../domain/errors.ts';
 import { unlessAborted } from '../../../domain/joined.ts';
 import type { Candidate, Files } from './files.ts';
+import { newEnds, requireFree } from './free-ends.ts';
 import type { Master } from './master.ts';
 import {
   emptyFile,
-  type End,
   type FileTimes,
   isEmpty,
   isSameShape,
@@ -15,14 +14,20 @@ import {
   type PoolFile,
   render,
 } from './pool-file.ts';
+import type { RunTimes, ServerChange } from './run-time.ts';
+import { servedFile } from './served.ts';
+import type { RunTime, Servers } from './tables.ts';
 
 /** Something that is to become of one pool. */
 export interface Change {
   readonly owner: PoolRef;
-  /** Says in the file what is to be. @throws {RemoteFailure} it cannot be. */
-  edit(file: PoolFile): void;
-  /** What is to be done at run time once the file says so. */
-  atRunTime?(signal: AbortSignal): Promise<void>;
+  /** `edit` is told which servers there are at run time; otherwise none. */
+  readonly isByRunTime?: boolean;
+  /**
+   * Says in the file what is to be. @returns what is then to be done at run time; absent: nothing.
+   * @throws {RemoteFailure} it cannot be.
+   */
+  edit(file: PoolFile, running: Servers): ServerChange | void;
   /** Takes back what `edit` said, where the running program refuses it. */
   undo?(file: PoolFile): void;
 }
@@ -31,7 +36,7 @@ export interface Change {
 export interface KnownPool {
   /** What HAProxy is to have. */
   readonly file: PoolFile;
-  /** What it has loaded; null: nothing, as far as is known. */
+  /** What it has loaded, or serves where no file tells of that; null: nothing, as far as is known. */
   readonly loaded: PoolFile | null;
   /** What HAProxy would load is this file, and nothing else. */
   readonly isExact: boolean;
@@ -42,7 +47,11 @@ export interface Changes {
   make(change: Change, signal: AbortSignal): Promise<void>;
   /** Nobody changes anything meanwhile. */
   alone<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>;
-  known(owner: PoolRef): Promise<KnownPool>;
+  /**
+   * @param running what the running program has; absent: it is asked where that is needed.
+   * @throws {RemoteFailure} HAProxy serves the pool, and its file is another's.
+   */
+  known(owner: PoolRef, running?: RunTime): Promise<KnownPool>;
   close(): Promise<void>;
 }
 
@@ -51,6 +60,11 @@ interface Waiting {
   readonly signal: AbortSignal;
   resolve(): void;
   reject(error: unknown): void;
+}
+/** A change that its file has. */
+interface Edited {
+  readonly waiting: Waiting;
+  readonly server: ServerChange | null;
 }
 /** A pool while changes are made to it. */
 interface Draft extends KnownPool {
@@ -62,6 +76,7 @@ interface Draft extends KnownPool {
 export interface ChangesDeps extends FileTimes {
   readonly files: Files;
   readonly master: Master;
+  readonly runTimes: RunTimes;
 }
 
 /**
@@ -70,14 +85,23 @@ export interface ChangesDeps extends FileTimes {
  * and a new process of HAProxy comes up like that. Of several changes that wait, one reload is made; if
  * they cannot be made together, each is tried by itself, so that one pool's mistake is not another's.
  */
-export function createChanges({ files, master, idleMs }: ChangesDeps): Changes {
+export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps): Changes {
   const limit = pLimit(1);
   const closing = new AbortController();
+  /** Of what must not break off once files are in place; each has a time limit of its own. */
+  const toTheEnd = new AbortController().signal;
   let queue: Waiting[] = [];
   const textOf = (file: PoolFile, owner: PoolRef) => render(file, owner, { idleMs });
 
-  async function draftOf(owner: PoolRef): Promise<Draft> {
+  async function draftOf(owner: PoolRef, running?: RunTime): Promise<Draft> {
     const { text, loaded: loadedText } = await files.read(owner);
+    if (text === null && loadedText === null) {
+      const served = servedFile(owner, running ?? (await runTimes.read(closing.signal)));
+      if (served !== null) {
+        await files.requireOurs(owner);
+        return { owner, file: served, loaded: served, isExact: false, text, loadedText };
+      }
+    }
     const loaded = loadedText === null ? null : parse(loadedText);
     // Of a file that was taken away, what was loaded tells what it was.
     const file = text === null ? (loaded ?? emptyFile()) : parse(text);
@@ -102,27 +126,45 @@ export function createChanges({ files, master, idleMs }: ChangesDeps): Changes {
       const { done, pools } = await edited(batch);
       if (done.length === 0) return;
       const failure = await apply(pools);
-      if (failure === null) for (const each of done) await finish(each);
-      else if (done.length === 1) done[0]!.reject(failure);
-      else for (const each of done) await carryOut([each]);
+      if (failure === null) await finishAll(done);
+      else if (done.length === 1) done[0]!.waiting.reject(failure);
+      else await carryOutApart(done, failure);
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
   }
 
+  /** Finds those that cannot be made, by halves, unless it is none of them. */
+  async function carryOutApart(done: readonly Edited[], failure: RemoteFailure): Promise<void> {
+    const all = done.map(({ waiting }) => waiting);
+    const isWithout = await files.check([], closing.signal).then(() => false, isRefusal);
+    if (isWithout) {
+      for (const { reject } of all) reject(failure);
+      return;
+    }
+    const half = Math.ceil(all.length / 2);
+    await carryOut(all.slice(0, half));
+    await carryOut(all.slice(half));
+  }
+
   async function edited(batch: readonly Waiting[]) {
+    const looks = new Map<string, Promise<Draft>>();
     const pools = new Map<string, Draft>();
-    const done: Waiting[] = [];
-    for (const each of batch) {
-      const { owner, edit } = each.change;
-      const draft = pools.get(owner.suffix) ?? (await draftOf(owner));
-      const file = structuredClone(draft.file);
+    const done: Edited[] = [];
+    const isByRunTime = batch.some(({ change }) => change.isByRunTime === true);
+    const running: Servers = isByRunTime ? await runTimes.servers(closing.signal) : new Map();
+    for (const waiting of batch) {
+      const { owner, edit } = waiting.change;
+      const found = looks.get(owner.suffix) ?? draftOf(owner);
+      looks.set(owner.suffix, found);
       try {
-        edit(file);
+        const draft = pools.get(owner.suffix) ?? (await found);
+        const file = structuredClone(draft.file);
+        const server = edit(file, running) ?? null;
         pools.set(owner.suffix, { ...draft, file });
-        done.push(each);
+        done.push({ waiting, server });
       } catch (error) {
-        each.reject(error);
+        waiting.reject(error);
       }
     }
     return { done, pools: [...pools.values()] };
@@ -138,14 +180,16 @@ export function createChanges({ files, master, idleMs }: ChangesDeps): Changes {
     if (candidates.length === 0 && reshaped.length === 0) return null;
     try {
       await files.check(candidates, closing.signal);
-      await requireFree(newEnds(reshaped));
+      if (reshaped.length > 0) {
+        await requireFree(newEnds(reshaped, await runTimes.read(closing.signal)));
+      }
     } catch (error) {
       if (error instanceof RemoteFailure) return error;
       throw error;
     }
     for (const candidate of candidates) await files.put(candidate);
     if (reshaped.length > 0) {
-      const reason = await master.reload(closing.signal);
+      const reason = await master.reload(toTheEnd);
       if (reason !== null) return putBack(reshaped, reason);
     }
     for (const draft of pools) await settle(draft);
@@ -160,7 +204,7 @@ export function createChanges({ files, master, idleMs }: ChangesDeps): Changes {
     });
     for (const candidate of before) await files.put(candidate);
     // It says what is wrong with everything, where something else than ours is.
-    const why = await files.check(before, closing.signal).then(
+    const why = await files.check(before, toTheEnd).then(
       () => reason,
       (error: Error) => error.message,
     );
@@ -175,9 +219,21 @@ export function createChanges({ files, master, idleMs }: ChangesDeps): Changes {
     if (text !== loadedText) await files.remember(owner, text);
   }
 
-  async function finish({ change, resolve, reject }: Waiting): Promise<void> {
+  /** Of changes to one server, the last one counts. */
+  async function finishAll(done: readonly Edited[]): Promise<void> {
+    const last = new Map<string, ServerChange>();
+    for (const { server } of done) if (server) last.set(`${server.backend}/${server.name}`, server);
+    const made = last.size > 1 ? await runTimes.makeAll([...last.values()], closing.signal) : null;
+    for (const { waiting, server } of done) {
+      const wanted = server && last.get(`${server.backend}/${server.name}`)!;
+      if (wanted === null || made?.has(wanted)) waiting.resolve();
+      else await finish(waiting, wanted);
+    }
+  }
+
+  async function finish({ change, resolve, reject }: Waiting, server: ServerChange): Promise<void> {
     try {
-      await change.atRunTime?.(closing.signal);
+      await runTimes.make(server, closing.signal);
       resolve();
     } catch (error) {
       const { owner, undo } = change;
@@ -206,6 +262,11 @@ export function createChanges({ files, master, idleMs }: ChangesDeps): Changes {
   };
 }
 
+function isRefusal(error: unknown): true {
+  if (error instanceof RemoteFailure) return true;
+  throw error;
+}
+
 const isNothing = ({ file, text, loaded }: Draft): boolean =>
   isEmpty(file) && text === null && loaded === null;
 
@@ -222,37 +283,6 @@ function withServersOf(loaded: PoolFile, { backends }: PoolFile): PoolFile {
     result.backends.set(name, { check, servers: new Map(now) });
   }
   return result;
-}
-
-const endsOf = ({ frontends }: PoolFile): End[] =>
-  [...frontends.values()].flatMap(({ binds }) => [...binds.values()]);
-const keyOf = ({ address, number }: End): string => `${address} ${number}`;
-
-/** Where HAProxy is to listen and did not until now. */
-function newEnds(pools: readonly Draft[]): End[] {
-  const known = new Set(pools.flatMap(({ loaded }) => (loaded ? endsOf(loaded).map(keyOf) : [])));
-  return pools.flatMap(({ file }) => endsOf(file)).filter((end) => !known.has(keyOf(end)));
-}
-
-/**
- * HAProxy finds out in the midst of a reload that it cannot listen, and takes nobody in meanwhile. So
- * it is tried before, here: HAProxy runs on the same machine. A port that we may not use is left to it.
- */
-async function requireFree(ends: readonly End[]): Promise<void> {
-  for (const { address, number } of ends) {
-    await new Promise<void>((resolve, reject) => {
-      const server = createServer();
-      server.once('error', (cause: NodeJS.ErrnoException) => {
-        const isTaken = cause.code === 'EADDRINUSE' || cause.code === 'EADDRNOTAVAIL';
-        const why = `HAProxy cannot listen at ${address} port ${number} (${cause.code})`;
-        if (isTaken) reject(new RemoteFailure(why, { cause }));
-        else resolve();
-      });
-      server.listen({ host: address, port: number, exclusive: true }, () =>
-        server.close(() => resolve()),
-      );
-    });
-  }
 }
 
 /** What has begun goes on: the file must not be left as nobody knows. */

@@ -37,9 +37,9 @@ function settings(around: Surroundings) {
 export const haproxyDriver: BalancerDriver<z.output<ReturnType<typeof settings>>> = {
   name: 'haproxy',
   settings,
-  open: ({ masterSocket, poolsDir, baseFiles, program, idleTimeout }, { clock }) =>
+  open: ({ masterSocket, poolsDir, baseFiles, program, idleTimeout }, { clock, random }) =>
     createHaproxyBalancer({
-      ...{ masterSocket, poolsDir, baseFiles, program, clock },
+      ...{ masterSocket, poolsDir, baseFiles, program, clock, random },
       idleMs: idleTimeout,
     }),
   overlaps: (one, other) => {

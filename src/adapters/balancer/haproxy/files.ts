@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, delimiter, join } from 'node:path';
 import {
   Cancelled,
@@ -21,6 +21,8 @@ import { MARK, markOf } from './pool-file.ts';
 export interface Files {
   /** Texts of the owner's files; null: there is none. Files of others count as none. */
   read(owner: PoolRef): Promise<OwnFiles>;
+  /** @throws {RemoteFailure} the owner's file is there, and is not its own. */
+  requireOurs(owner: PoolRef): Promise<void>;
   /**
    * Whether HAProxy could load everything if these files had these texts; null: no file.
    * @throws {RemoteFailure} it could not, or one of the files is not its owner's.
@@ -47,13 +49,13 @@ export interface FilesDeps {
 }
 
 const CHECK_MS = 60_000;
+const DEAD_MS = 10 * CHECK_MS;
 const CANDIDATES = '.candidate-';
 
 export function createFiles({ poolsDir, baseFiles, program }: FilesDeps): Files {
   const pathOf = (owner: PoolRef) => join(poolsDir, `${nameOf(owner.suffix)}.cfg`);
   const loadedOf = (owner: PoolRef) => `${pathOf(owner)}.loaded`;
 
-  /** @throws {RemoteFailure} it is there and not the owner's. */
   async function requireOurs(owner: PoolRef): Promise<void> {
     const path = pathOf(owner);
     const text = await readText(path);
@@ -64,6 +66,17 @@ export function createFiles({ poolsDir, baseFiles, program }: FilesDeps): Files 
         ? `${path} is the file of another pool ("${first}"); it is left alone`
         : `${path} was not made by Shepherd, and is left alone: move it elsewhere`,
     );
+  }
+
+  /** Others check here too: only what is too old for any check was left by somebody who died. */
+  async function removeDead(names: readonly string[], justMade: string): Promise<void> {
+    const { mtimeMs: nowMs } = await stat(justMade);
+    for (const name of names.filter((each) => each.startsWith(CANDIDATES))) {
+      const path = join(poolsDir, name);
+      const found = await stat(path).catch(ifGone);
+      if (found && nowMs - found.mtimeMs > DEAD_MS)
+        await rm(path, { recursive: true, force: true });
+    }
   }
 
   async function write(path: string, text: string): Promise<void> {
@@ -88,16 +101,15 @@ export function createFiles({ poolsDir, baseFiles, program }: FilesDeps): Files 
         const own = (found: string | null) => (found && isMarked(found, owner) ? found : null);
         return { text: own(text), loaded: own(loaded) };
       }),
+    requireOurs: (owner) => told(() => requireOurs(owner)),
     check: (candidates, signal) =>
       told(async () => {
         for (const { owner } of candidates) await requireOurs(owner);
         const names = await readdir(poolsDir);
-        for (const name of names.filter((each) => each.startsWith(CANDIDATES))) {
-          await rm(join(poolsDir, name), { recursive: true, force: true });
-        }
         // A directory of its own, and not links, which could be followed to what is there by now.
         const dir = await mkdtemp(join(poolsDir, CANDIDATES));
         try {
+          await removeDead(names, dir);
           const texts = new Map<string, string | null>();
           for (const name of names.filter(isLoaded)) {
             texts.set(name, await readText(join(poolsDir, name)));
@@ -130,13 +142,11 @@ const isMarked = (text: string, owner: PoolRef): boolean =>
 /** Of a directory HAProxy loads these, in the order of their names. */
 const isLoaded = (name: string): boolean => name.endsWith('.cfg') && !name.startsWith('.');
 
-async function readText(path: string): Promise<string | null> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  }
+const readText = (path: string): Promise<string | null> => readFile(path, 'utf8').catch(ifGone);
+
+function ifGone(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null;
+  throw error;
 }
 
 /** Says of the system's errors what they mean here. */
@@ -185,7 +195,8 @@ function runCheck(
         reject(new Unreachable(`${program} cannot be started: ${hint}`, { cause: error }));
       } else {
         const said = `${stdout}\n${stderr}`.replaceAll(`${hidden}/`, '');
-        reject(new RemoteFailure(`HAProxy refuses it: ${alertsIn(said)}`, { cause: error }));
+        // The error of the process says all of this once more, and is left out.
+        reject(new RemoteFailure(`HAProxy refuses it: ${alertsIn(said)}`));
       }
     });
   });

@@ -1,27 +1,24 @@
-import type {
-  Desired,
-  PoolRef,
-  Ref,
-  ServerMode,
-  ServerSpec,
-  Spec,
-} from '../../../domain/balancing/objects.ts';
+import type { Desired, PoolRef, Ref, ServerSpec, Spec } from '../../../domain/balancing/objects.ts';
 import { isSameSpec } from '../../../domain/balancing/objects.ts';
 import { RemoteFailure } from '../../../domain/errors.ts';
-import type { Clock } from '../../clock/port.ts';
+import type { Clock, Random } from '../../clock/port.ts';
 import type { LoadBalancer } from '../port.ts';
-import { createChanges, type KnownPool } from './changes.ts';
+import { type Change, createChanges } from './changes.ts';
 import { createFiles, type FilesDeps } from './files.ts';
 import { createMaster } from './master.ts';
 import { requireOwner, requireSpec } from './names.ts';
 import { namesIn, observedOf, refOf, stricter } from './observed.ts';
-import { isEmpty, type FileTimes, type PoolFile } from './pool-file.ts';
-import { createRunTimes, type RunTime } from './run-time.ts';
+import type { End, FileServer, FileTimes, PoolFile } from './pool-file.ts';
+import { createRunTimes } from './run-time.ts';
 
 export interface HaproxyDeps extends FilesDeps, FileTimes {
   readonly masterSocket: string;
   readonly clock: Clock;
+  readonly random: Random;
 }
+
+/** So many servers are in the file, checked and at work within two seconds, on a slow machine too. */
+const AT_ONCE = 500;
 
 /**
  * A load balancer that is an HAProxy on this machine. One file per pool says what is to be; what is
@@ -33,65 +30,50 @@ export interface HaproxyDeps extends FilesDeps, FileTimes {
  * server ends its connections. Ids are names: `<backend>/<server>`, `<frontend>/<bind>`.
  */
 export function createHaproxyBalancer(deps: HaproxyDeps): LoadBalancer {
-  const { masterSocket, clock, idleMs } = deps;
-  const master = createMaster(masterSocket, clock);
+  const { masterSocket, clock, random, idleMs } = deps;
+  const master = createMaster(masterSocket, clock, random);
   const runTimes = createRunTimes(master, clock);
-  const changes = createChanges({ files: createFiles(deps), master, idleMs });
+  const changes = createChanges({ files: createFiles(deps), master, runTimes, idleMs });
 
   const observe: LoadBalancer['observe'] = (owner, { signal }) => {
     requireOwner(owner);
     const look = async () => {
-      const [known, running] = await Promise.all([changes.known(owner), runTimes.read(signal)]);
-      requireFile(owner, known, running);
-      return observedOf(known, running);
+      const running = await runTimes.read(signal);
+      return observedOf(await changes.known(owner, running), running);
     };
     return changes.alone(look, signal);
   };
 
   /** Writes a server to the file, and makes it so at run time. */
-  async function have(
-    name: string,
-    backend: string,
+  function have(
+    { parent, name }: ReturnType<typeof namesIn>,
     { owner, signal }: Call,
-    wanted: (before: ServerMode | null) => ServerSpec & { readonly mode: ServerMode },
+    wanted: (before: FileServer | null, running: FileServer | null) => FileServer,
   ): Promise<void> {
     let wasThere = true;
-    let mode: ServerMode = 'drain';
-    let end = { address: '', number: 0 };
-    await changes.make(
-      {
-        owner,
-        edit(file) {
-          const { servers } = backendIn(file, backend);
-          const before = servers.get(name);
-          wasThere = before !== undefined;
-          const { address, number, ...rest } = wanted(before?.mode ?? null);
-          mode = rest.mode;
-          end = { address, number };
-          servers.set(name, { ...end, mode });
-        },
-        async atRunTime(running) {
-          await runTimes.have(backend, name, { ...end, mode }, running);
-          if (mode === 'off') await runTimes.cut(backend, name, running);
-        },
-        undo(file) {
-          if (!wasThere) file.backends.get(backend)?.servers.delete(name);
-        },
+    const change: Change = {
+      owner,
+      isByRunTime: true,
+      edit(file, running) {
+        const { servers } = backendIn(file, parent);
+        const before = servers.get(name) ?? null;
+        wasThere = before !== null;
+        const server = wanted(before, running.get(parent)?.get(name) ?? null);
+        requireSpec({ kind: 'server', name, ...server });
+        servers.set(name, server);
+        return { backend: parent, name, wanted: server };
       },
-      signal,
-    );
-  }
-
-  /** What is at run time may be stricter than the file. */
-  async function modeOf(backend: string, name: string, signal: AbortSignal) {
-    const { backends } = await runTimes.read(signal);
-    return backends.get(backend)?.get(name);
+      undo(file) {
+        if (!wasThere) file.backends.get(parent)?.servers.delete(name);
+      },
+    };
+    return changes.make(change, signal);
   }
 
   return {
     capabilities: {
       ...{ update: true, drain: 'native', sessions: true, health: true },
-      ...{ async: false, adopt: false },
+      ...{ async: false, adopt: false, atOnce: AT_ONCE },
     },
     observe: async (owner, options) => observe(owner, options),
 
@@ -100,9 +82,9 @@ export function createHaproxyBalancer(deps: HaproxyDeps): LoadBalancer {
       requireSpec(spec);
       const ref = refFor(spec, parent);
       if (spec.kind === 'server') {
-        await have(spec.name, parent!.id, { owner, signal }, (mode) => ({
-          ...spec,
-          mode: mode ?? 'drain',
+        await have(namesIn(ref), { owner, signal }, (before) => ({
+          ...endIn(spec),
+          mode: before?.mode ?? 'drain',
         }));
         return ref;
       }
@@ -122,20 +104,21 @@ export function createHaproxyBalancer(deps: HaproxyDeps): LoadBalancer {
       if (wanted.kind !== ref.kind || namesIn(wanted).name !== namesIn(ref).name) {
         throw new RemoteFailure(`${ref.kind} ${ref.id} cannot become ${spec.kind} ${spec.name}`);
       }
-      if (spec.kind === 'server') {
-        const running = await modeOf(parent!.id, spec.name, signal);
-        await have(spec.name, parent!.id, { owner, signal }, (mode) => ({
-          ...spec,
-          mode: stricter(mode ?? 'active', running?.mode ?? (mode === null ? 'drain' : 'active')),
-        }));
-      } else {
+      if (spec.kind !== 'server') {
         const edit = (file: PoolFile) => {
           if (ref.id !== wanted.id) removeFrom(file, ref);
           set(file, spec, parent);
         };
-        await changes.make({ owner, edit }, signal);
-        return;
+        return changes.make({ owner, edit }, signal);
       }
+      // What is at run time may be stricter than the file.
+      await have(namesIn(wanted), { owner, signal }, (before, running) => ({
+        ...endIn(spec),
+        mode: stricter(
+          before?.mode ?? 'active',
+          running?.mode ?? (before === null ? 'drain' : 'active'),
+        ),
+      }));
       if (ref.id !== wanted.id) await destroyServer(ref, { owner, signal });
     },
 
@@ -153,16 +136,13 @@ export function createHaproxyBalancer(deps: HaproxyDeps): LoadBalancer {
 
     async setMember(ref, mode, owner, { signal }) {
       requireOwner(owner);
-      const { parent, name } = namesIn(ref);
-      const running = await modeOf(parent, name, signal);
-      const { file } = await changes.known(owner);
-      const end = file.backends.get(parent)?.servers.get(name) ?? running;
-      if (ref.kind !== 'server' || !end || !file.backends.has(parent)) {
-        throw new RemoteFailure(`there is no server ${ref.id} in pool ${owner.pool}`);
-      }
-      const { address, number } = end;
-      const spec = { kind: 'server', name, address, number } as const;
-      await have(name, parent, { owner, signal }, () => ({ ...spec, mode }));
+      await have(namesIn(ref), { owner, signal }, (before, running) => {
+        const there = before ?? running;
+        if (ref.kind !== 'server' || there === null) {
+          throw new RemoteFailure(`there is no server ${ref.id} in pool ${owner.pool}`);
+        }
+        return { ...there, mode };
+      });
     },
 
     close: () => changes.close(),
@@ -170,38 +150,17 @@ export function createHaproxyBalancer(deps: HaproxyDeps): LoadBalancer {
 
   async function destroyServer(ref: Ref, { owner, signal }: Call): Promise<void> {
     const { parent, name } = namesIn(ref);
-    let isOurs = false;
     const edit = (file: PoolFile) => {
       const backend = file.backends.get(parent);
-      isOurs = backend !== undefined;
-      backend?.servers.delete(name);
+      if (!backend) return undefined;
+      backend.servers.delete(name);
+      return { backend: parent, name, wanted: null };
     };
-    const atRunTime = async (running: AbortSignal) => {
-      if (isOurs) await runTimes.remove(parent, name, running);
-    };
-    await changes.make({ owner, edit, atRunTime }, signal);
+    await changes.make({ owner, edit }, signal);
   }
 }
 
-/**
- * Where no file tells of a pool that HAProxy serves, it is not known what is to be: that nothing is there
- * would be wrong, and would let its machines be interrupted.
- * @throws {RemoteFailure} HAProxy serves it.
- */
-function requireFile(
-  { pool, suffix }: PoolRef,
-  { file, loaded }: KnownPool,
-  running: RunTime,
-): void {
-  if (!isEmpty(file) || loaded !== null) return;
-  const names = [...running.backends.keys(), ...running.frontends.keys()];
-  const served = names.find((name) => name.slice(name.indexOf('.') + 1) === suffix);
-  if (served === undefined) return;
-  throw new RemoteFailure(
-    `HAProxy serves ${served}, and no file of pool ${pool} is there: put the directory of its files ` +
-      'back; or, if they are gone for good, reload HAProxy without them',
-  );
-}
+const endIn = ({ address, number }: ServerSpec): End => ({ address, number });
 
 interface Call {
   readonly owner: PoolRef;

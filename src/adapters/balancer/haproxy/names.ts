@@ -1,20 +1,27 @@
 import { RemoteFailure } from '../../../domain/errors.ts';
 import { canonicalAddress } from '../../../domain/balancing/addresses.ts';
-import type { HealthCheck, PoolRef, Spec } from '../../../domain/balancing/objects.ts';
+import {
+  CHECK_PATH,
+  type HealthCheck,
+  type PoolRef,
+  type Spec,
+} from '../../../domain/balancing/objects.ts';
 
 /**
  * What may stand in a line of a configuration or of a socket. HAProxy takes blanks, quotes, `#`, `;`
  * and line ends for more than text, and silently takes a server whose address is no address; so
  * everything that is written passes here first.
  */
-const NAME = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}$/;
-/** Of a URL what no parser takes for more: `%` only as an escape. */
-const PATH = /^\/(?:[A-Za-z0-9._~!&()*+,;=:@/?-]|%[0-9A-Fa-f]{2}){0,400}$/;
+const NAME = /^[A-Za-z0-9_.:-]{1,200}$/;
 const PORT_MAX = 65_535;
+export const isPort = (number: number): boolean =>
+  Number.isInteger(number) && number >= 1 && number <= PORT_MAX;
+
+export const isName = (text: string): boolean => NAME.test(text);
 
 /** @throws {RemoteFailure} it cannot be a name. */
 export function nameOf(text: string): string {
-  if (NAME.test(text)) return text;
+  if (isName(text)) return text;
   const allowed = 'letters, digits, -, _, . and :, at most 200';
   throw new RemoteFailure(`HAProxy has no name ${JSON.stringify(text)}: only ${allowed}`);
 }
@@ -22,7 +29,7 @@ export function nameOf(text: string): string {
 /** @throws {RemoteFailure} it is no address, or no port. */
 export function endOf(address: string, number: number): string {
   const canonical = canonicalAddress(address);
-  if (canonical === null || !Number.isInteger(number) || number < 1 || number > PORT_MAX) {
+  if (canonical === null || !isPort(number)) {
     throw new RemoteFailure(`HAProxy cannot be given the end ${JSON.stringify(address)} ${number}`);
   }
   return canonical.includes(':') ? `[${canonical}]:${number}` : `${canonical}:${number}`;
@@ -30,7 +37,7 @@ export function endOf(address: string, number: number): string {
 
 /** @throws {RemoteFailure} it is no path. */
 export function pathOf(text: string): string {
-  if (PATH.test(text)) return text;
+  if (CHECK_PATH.test(text)) return text;
   throw new RemoteFailure(`HAProxy cannot be told to ask for the path ${JSON.stringify(text)}`);
 }
 

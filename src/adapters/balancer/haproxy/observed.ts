@@ -1,7 +1,7 @@
 import type { Observed, ObjectKind, Ref, ServerMode } from '../../../domain/balancing/objects.ts';
 import type { KnownPool } from './changes.ts';
 import type { FileBackend, FileFrontend, FileServer, End } from './pool-file.ts';
-import type { RunningServer, RunTime } from './run-time.ts';
+import type { RunningServer, RunTime } from './tables.ts';
 
 /** What separates the names in ids of binds and servers; no name has one. */
 const SEPARATOR = '/';
@@ -40,11 +40,7 @@ export function observedOf({ file, loaded, isExact }: KnownPool, running: RunTim
       differs,
     );
   const showFrontend = (name: string, { backend }: FileFrontend, differs: string | undefined) =>
-    show(
-      refOf('frontend', name),
-      { spec: { kind: 'frontend', name }, parentId: backend === '' ? null : backend },
-      differs,
-    );
+    show(refOf('frontend', name), { spec: { kind: 'frontend', name }, parentId: backend }, differs);
   const showBind = (parentId: string, name: string, end: End, differs: string | undefined) =>
     show(
       refOf('bind', name, parentId),

@@ -1,6 +1,11 @@
 import { canonicalAddress } from '../../../domain/balancing/addresses.ts';
-import type { HealthCheck, PoolRef, ServerMode } from '../../../domain/balancing/objects.ts';
-import { endOf, nameOf, pathOf } from './names.ts';
+import {
+  CHECK_PATH,
+  type HealthCheck,
+  type PoolRef,
+  type ServerMode,
+} from '../../../domain/balancing/objects.ts';
+import { endOf, isName, isPort, nameOf, pathOf } from './names.ts';
 
 /**
  * The file of one pool: what HAProxy has of it after a reload or a restart. The mode of each server
@@ -86,35 +91,45 @@ export function render(file: PoolFile, owner: PoolRef, { idleMs }: FileTimes): s
 }
 
 /**
- * What a file says, as far as it is in lines of ours. Whoever wants to know whether there is more in it
- * compares its text with what `render` makes of the answer.
+ * What a file says, as far as it is in lines of ours; `render` can write all of the answer. Whoever wants
+ * to know whether there is more in the file compares its text with that. Of what a hand wrote and `render`
+ * could not, servers and proxies are left out, a check becomes that by connecting, and a frontend without
+ * a backend gets that of its port, so that its clients are served until it is put right.
  */
 export function parse(text: string): PoolFile {
   const file = emptyFile();
   let backend: FileBackend | undefined;
   let frontend: FileFrontend | undefined;
   for (const line of text.split('\n')) {
-    const words = line.trim().split(/\s+/);
+    const [said = ''] = line.split('#', 1);
+    const words = said.trim().split(/\s+/);
     const [keyword = '', first = '', second = ''] = words;
     if (keyword === 'backend') {
       frontend = undefined;
-      backend = { check: { by: 'tcp' }, servers: new Map() };
-      file.backends.set(first, backend);
+      backend = isName(first) ? { check: { by: 'tcp' }, servers: new Map() } : undefined;
+      if (backend) file.backends.set(first, backend);
     } else if (keyword === 'frontend') {
       backend = undefined;
-      frontend = { backend: '', binds: new Map() };
-      file.frontends.set(first, frontend);
+      frontend = isName(first) ? { backend: '', binds: new Map() } : undefined;
+      if (frontend) file.frontends.set(first, frontend);
     } else if (keyword === 'option' && first === 'httpchk' && backend) {
-      backend.check = { by: 'http', path: words[3] ?? '/' };
+      const path = words[3] ?? '/';
+      backend.check = CHECK_PATH.test(path) ? { by: 'http', path } : { by: 'tcp' };
     } else if (keyword === 'server' && backend) {
       const end = readEnd(second);
-      if (end) backend.servers.set(first, { ...end, mode: modeIn(words) });
-    } else if (keyword === 'default_backend' && frontend) {
+      if (end && isName(first)) backend.servers.set(first, { ...end, mode: modeIn(words) });
+    } else if (keyword === 'default_backend' && frontend && isName(first)) {
       frontend.backend = first;
     } else if (keyword === 'bind' && frontend) {
       const end = readEnd(first);
-      if (end && second === 'name' && words[3]) frontend.binds.set(words[3], end);
+      const name = second === 'name' ? (words[3] ?? '') : '';
+      if (end && isName(name)) frontend.binds.set(name, end);
     }
+  }
+  for (const [name, each] of file.frontends) {
+    if (each.backend !== '') continue;
+    if (file.backends.has(name)) each.backend = name;
+    else file.frontends.delete(name);
   }
   return file;
 }
@@ -124,11 +139,11 @@ function modeIn(words: readonly string[]): ServerMode {
   return words[words.indexOf('weight') + 1] === '0' ? 'drain' : 'active';
 }
 
-/** Reads `192.0.2.1:80` and `[2001:db8::1]:80`; null: it is neither. */
-function readEnd(text: string): End | null {
+/** Reads `192.0.2.1:80` and `[2001:db8::1]:80`; null: it is neither, or `endOf` could not write it. */
+export function readEnd(text: string): End | null {
   const [, host, number] = /^\[?([^\]]+?)\]?:(\d{1,5})$/.exec(text) ?? [];
   const address = host === undefined ? null : canonicalAddress(host);
-  return address === null ? null : { address, number: Number(number) };
+  return address === null || !isPort(Number(number)) ? null : { address, number: Number(number) };
 }
 
 /** Whether what only a reload changes is the same. */

@@ -1,19 +1,29 @@
-import type { ServerMode, ServerReading } from '../../../domain/balancing/objects.ts';
-import { canonicalAddress } from '../../../domain/balancing/addresses.ts';
-import { Malformed, RemoteFailure, Unreachable } from '../../../domain/errors.ts';
+import type { ServerMode } from '../../../domain/balancing/objects.ts';
+import { RemoteFailure, Unreachable } from '../../../domain/errors.ts';
 import type { Clock } from '../../clock/port.ts';
-import { type Master, pause } from './master.ts';
+import { pause } from './exchange.ts';
+import type { Master } from './master.ts';
 import { endOf, nameOf } from './names.ts';
 import { CHECKED, type End, type FileServer } from './pool-file.ts';
+import {
+  isServer,
+  type Row,
+  type RunTime,
+  runTimeOf,
+  type Servers,
+  serversIn,
+  type Session,
+  sessionsIn,
+  tableOf,
+} from './tables.ts';
 
-/** What the running program has. */
-export interface RunTime {
-  /** Servers of each backend by name; a backend that is not there is not in it. */
-  readonly backends: ReadonlyMap<string, ReadonlyMap<string, RunningServer>>;
-  /** Binds of each frontend by name. */
-  readonly frontends: ReadonlyMap<string, ReadonlySet<string>>;
+/** What is to become of a server. */
+export interface ServerChange {
+  readonly backend: string;
+  readonly name: string;
+  /** Null: it is to go, with all its connections. One that is not there is gone already. */
+  readonly wanted: FileServer | null;
 }
-export interface RunningServer extends End, Required<ServerReading> {}
 
 /** Changes servers while the program runs. All of it may be done twice. */
 export interface RunTimes {
@@ -22,17 +32,24 @@ export interface RunTimes {
    * have theirs, though no other command of the current one shows it.
    */
   read(signal: AbortSignal): Promise<RunTime>;
-  /** Makes a server as the file has it. @throws {RemoteFailure} HAProxy refuses, and says why. */
-  have(backend: string, name: string, wanted: FileServer, signal: AbortSignal): Promise<void>;
-  /** Ends a server's connections in every worker, and waits until they are gone. */
-  cut(backend: string, name: string, signal: AbortSignal): Promise<void>;
-  /** Takes a server away with all its connections. One that is not there is gone already. */
-  remove(backend: string, name: string, signal: AbortSignal): Promise<void>;
+  /** Only which servers there are. */
+  servers(signal: AbortSignal): Promise<Servers>;
+  /**
+   * Makes a server as it is wanted. The connections of one that is `off` or gone are ended in every
+   * worker, and waited for. @throws {RemoteFailure} HAProxy refuses, and says why.
+   */
+  make(change: ServerChange, signal: AbortSignal): Promise<void>;
+  /** Makes many with few commands. @returns those that came out as wanted; others are to be made. */
+  makeAll(
+    changes: readonly ServerChange[],
+    signal: AbortSignal,
+  ): Promise<ReadonlySet<ServerChange>>;
 }
 
 const GONE_MS = 10_000;
 const LOOK_EVERY_MS = 50;
 const ATTEMPTS_MAX = 5;
+const RESTLESS = 'HAProxy starts one worker after the other';
 
 export function createRunTimes(master: Master, clock: Clock): RunTimes {
   /** Says something to the worker that takes connections, whichever that is by then. */
@@ -42,7 +59,7 @@ export function createRunTimes(master: Master, clock: Clock): RunTimes {
       const answer = await master.tell(worker, command, signal);
       if (answer !== null) return answer;
     }
-    throw new Unreachable('HAProxy starts one worker after the other');
+    throw new Unreachable(RESTLESS);
   }
 
   /** @throws {RemoteFailure} it answers anything. */
@@ -51,195 +68,187 @@ export function createRunTimes(master: Master, clock: Clock): RunTimes {
     if (answer !== '') throw new RemoteFailure(`HAProxy refuses "${command}": ${answer}`);
   }
 
-  async function readServers(signal: AbortSignal) {
-    const state = tableOf(await tell('show servers state', signal), ' ', 'be_name');
-    const servers = new Map<string, Map<string, End & { mode: ServerMode }>>();
-    for (const row of state) {
-      const of = servers.get(row['be_name']!) ?? new Map<string, End & { mode: ServerMode }>();
-      const address = canonicalAddress(row['srv_addr']!) ?? row['srv_addr']!;
-      of.set(row['srv_name']!, { address, number: Number(row['srv_port']), mode: modeOf(row) });
-      servers.set(row['be_name']!, of);
-    }
-    return servers;
+  const servers = async (signal: AbortSignal) =>
+    serversIn(await tell('show servers state', signal));
+
+  async function serverNow(backend: string, name: string, signal: AbortSignal) {
+    return (await servers(signal)).get(backend)?.get(name);
   }
 
-  async function modeNow(backend: string, name: string, signal: AbortSignal) {
-    return (await readServers(signal)).get(backend)?.get(name);
-  }
-
-  async function endSessions(backend: string, name: string, signal: AbortSignal): Promise<number> {
+  /** Of each worker, the connections that it has with servers. */
+  async function sessions(signal: AbortSignal) {
     const { worker, old } = await master.processes(signal);
-    let left = 0;
+    const found: (Session & { readonly worker: number })[] = [];
     for (const pid of [worker, ...old]) {
       const answer = await master.tell(pid, 'show sess', signal);
-      // An old worker refuses `shutdown sessions server`, since its proxies are closed.
-      for (const id of sessionsIn(answer ?? '', backend, name)) {
-        left += 1;
-        await master.tell(pid, `shutdown session ${id}`, signal);
-      }
+      for (const each of sessionsIn(answer ?? '')) found.push({ ...each, worker: pid });
     }
-    return left;
+    return found;
   }
 
-  async function cut(backend: string, name: string, signal: AbortSignal): Promise<void> {
+  /** Asks for the end of all connections that these servers have. @returns how many there were. */
+  async function endSessions(paths: ReadonlySet<string>, signal: AbortSignal): Promise<number> {
+    const own = (await sessions(signal)).filter(({ path }) => paths.has(path));
+    for (const worker of new Set(own.map((each) => each.worker))) {
+      const ids = own.filter((each) => each.worker === worker).map(({ id }) => id);
+      // An old worker refuses `shutdown sessions server`, since its proxies are closed.
+      const commands = ids.map((id) => `shutdown session ${id}`);
+      await master.tellAll(worker, commands, signal);
+    }
+    return own.length;
+  }
+
+  async function cut(path: string, signal: AbortSignal): Promise<void> {
     const endsAt = clock.monotonic() + GONE_MS;
-    while ((await endSessions(backend, name, signal)) > 0) {
+    while ((await endSessions(new Set([path]), signal)) > 0) {
       if (clock.monotonic() > endsAt) {
-        throw new RemoteFailure(`connections of ${name} cannot be ended`);
+        throw new RemoteFailure(`connections of ${path} cannot be ended`);
       }
       await pause(clock, LOOK_EVERY_MS, signal);
     }
   }
 
-  return {
-    cut,
-    async read(signal) {
-      const { worker, old } = await master.processes(signal);
-      const servers = await readServers(signal);
-      const stats = await master.tell(worker, 'show stat', signal);
-      if (stats === null) throw new Unreachable('HAProxy was just loaded anew');
-      const rows = tableOf(stats, ',', 'pxname');
-      const sessions = new Map<string, number>();
-      const count = (row: Row) => {
-        const key = `${row['pxname']}/${row['svname']}`;
-        sessions.set(key, (sessions.get(key) ?? 0) + Number(row['scur']));
-      };
-      for (const pid of old) {
-        const answer = await master.tell(pid, 'show stat', signal);
-        if (answer !== null) tableOf(answer, ',', 'pxname').filter(isServer).forEach(count);
-      }
-      rows.filter(isServer).forEach(count);
-      return runTimeOf(rows, servers, sessions);
-    },
-    async have(backend, name, wanted, signal) {
-      const path = `${nameOf(backend)}/${nameOf(name)}`;
-      const { address, number } = wanted;
-      for (let attempt = 1; ; attempt += 1) {
-        const found = await modeNow(backend, name, signal);
-        if (!found) {
-          const said = await tell(
-            `add server ${path} ${endOf(address, number)} ${CHECKED} weight 1`,
-            signal,
-          );
-          if (!/^(New server registered|Already exists a server)/.test(said)) {
-            throw new RemoteFailure(`HAProxy does not take ${path}: ${said}`);
-          }
-          await silently(`enable health ${path}`, signal);
-        } else if (found.address !== address || found.number !== number) {
-          endOf(address, number);
-          await tell(`set server ${path} addr ${address} port ${number}`, signal);
+  async function have(path: string, wanted: FileServer, signal: AbortSignal): Promise<void> {
+    const { address, number } = wanted;
+    const [backend, name] = path.split('/') as [string, string];
+    for (let attempt = 1; ; attempt += 1) {
+      const found = await serverNow(backend, name, signal);
+      if (!found) {
+        const said = await tell(addition(path, wanted), signal);
+        if (!/^(New server registered|Already exists a server)/.test(said)) {
+          throw new RemoteFailure(`HAProxy does not take ${path}: ${said}`);
         }
-        await setMode(path, wanted.mode, signal);
-        // Somebody else's reload may have come between: then the new worker has it from the file.
-        const now = await modeNow(backend, name, signal);
-        if (now?.mode === wanted.mode && now.address === address && now.number === number) return;
-        if (attempt === ATTEMPTS_MAX) {
-          throw new RemoteFailure(`HAProxy does not make ${path} ${wanted.mode}`);
-        }
+        await silently(`enable health ${path}`, signal);
+      } else if (!isAt(found, wanted)) {
+        endOf(address, number);
+        await tell(`set server ${path} addr ${address} port ${number}`, signal);
       }
-    },
-    async remove(backend, name, signal) {
-      const path = `${nameOf(backend)}/${nameOf(name)}`;
-      const endsAt = clock.monotonic() + GONE_MS;
-      for (;;) {
-        const said = await tell(`set server ${path} state maint`, signal);
-        if (GONE.test(said)) return cut(backend, name, signal);
-        await endSessions(backend, name, signal);
-        const end = await tell(`del server ${path}`, signal);
-        if (end === 'Server deleted.' || GONE.test(end)) return cut(backend, name, signal);
-        if (!BUSY.test(end) || clock.monotonic() > endsAt) {
-          throw new RemoteFailure(`HAProxy does not delete ${path}: ${end}`);
-        }
-        await pause(clock, LOOK_EVERY_MS, signal);
+      await setMode(path, wanted.mode, signal);
+      // Somebody else's reload may have come between: then the new worker has it from the file.
+      const now = await serverNow(backend, name, signal);
+      if (now?.mode === wanted.mode && isAt(now, wanted)) return;
+      if (attempt === ATTEMPTS_MAX) {
+        throw new RemoteFailure(`HAProxy does not make ${path} ${wanted.mode}`);
       }
-    },
-  };
-
-  async function setMode(path: string, mode: ServerMode, signal: AbortSignal): Promise<void> {
-    if (mode === 'active') {
-      await tell(`set server ${path} weight 1`, signal);
-      await silently(`set server ${path} state ready`, signal);
-    } else if (mode === 'drain') {
-      await silently(`set server ${path} state drain`, signal);
-    } else {
-      await silently(`set server ${path} state maint`, signal);
     }
   }
+
+  async function remove(path: string, signal: AbortSignal): Promise<void> {
+    const endsAt = clock.monotonic() + GONE_MS;
+    for (;;) {
+      const said = await tell(`set server ${path} state maint`, signal);
+      if (GONE.test(said)) return cut(path, signal);
+      await endSessions(new Set([path]), signal);
+      const end = await tell(`del server ${path}`, signal);
+      if (end === 'Server deleted.' || GONE.test(end)) return cut(path, signal);
+      if (!BUSY.test(end) || clock.monotonic() > endsAt) {
+        throw new RemoteFailure(`HAProxy does not delete ${path}: ${end}`);
+      }
+      await pause(clock, LOOK_EVERY_MS, signal);
+    }
+  }
+
+  async function setMode(path: string, mode: ServerMode, signal: AbortSignal): Promise<void> {
+    const commands = modeCommands(path, mode);
+    for (const command of commands.slice(0, -1)) await tell(command, signal);
+    await silently(commands.at(-1)!, signal);
+  }
+
+  /** Ends connections of many, for a while. @returns servers that have some left. */
+  async function cutAll(paths: ReadonlySet<string>, signal: AbortSignal) {
+    for (let attempt = 1; paths.size > 0 && attempt <= ATTEMPTS_MAX; attempt += 1) {
+      if ((await endSessions(paths, signal)) === 0) return NOBODY;
+      await pause(clock, LOOK_EVERY_MS, signal);
+    }
+    return paths.size > 0 ? new Set((await sessions(signal)).map(({ path }) => path)) : NOBODY;
+  }
+
+  return {
+    servers,
+    async read(signal) {
+      for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+        const { worker, old } = await master.processes(signal);
+        const there = await servers(signal);
+        const stats = await master.tell(worker, 'show stat', signal);
+        if (stats === null) continue;
+        const rows = tableOf(stats, ',', 'pxname');
+        const counts = new Map<string, number>();
+        const count = (row: Row) => {
+          const key = `${row['pxname']}/${row['svname']}`;
+          counts.set(key, (counts.get(key) ?? 0) + Number(row['scur']));
+        };
+        for (const pid of old) {
+          const answer = await master.tell(pid, 'show stat', signal);
+          if (answer !== null) tableOf(answer, ',', 'pxname').filter(isServer).forEach(count);
+        }
+        rows.filter(isServer).forEach(count);
+        return runTimeOf(rows, there, counts);
+      }
+      throw new Unreachable(RESTLESS);
+    },
+    async make(change, signal) {
+      const path = pathOf(change);
+      if (change.wanted === null) return remove(path, signal);
+      await have(path, change.wanted, signal);
+      if (change.wanted.mode === 'off') await cut(path, signal);
+    },
+    async makeAll(changes, signal) {
+      const before = await servers(signal);
+      const say = async (commands: readonly string[]) => {
+        if (commands.length === 0) return;
+        const { worker } = await master.processes(signal);
+        await master.tellAll(worker, commands, signal);
+      };
+      await say(changes.flatMap((each) => commandsFor(each, before)));
+      const gone = changes.filter(({ wanted }) => wanted === null).map(pathOf);
+      const off = changes.filter(({ wanted }) => wanted?.mode === 'off').map(pathOf);
+      await cutAll(new Set([...gone, ...off]), signal);
+      await say(gone.map((path) => `del server ${path}`));
+      const left = await cutAll(new Set([...gone, ...off]), signal);
+      const now = await servers(signal);
+      return new Set(changes.filter((each) => isMade(each, now, left)));
+    },
+  };
+}
+
+const NOBODY: ReadonlySet<string> = new Set();
+
+/** Whether a server is what it is to be, by which there are and which have connections. */
+function isMade(change: ServerChange, there: Servers, busy: ReadonlySet<string>): boolean {
+  const { backend, name, wanted } = change;
+  const found = there.get(backend)?.get(name);
+  if (wanted === null) return found === undefined && !busy.has(pathOf(change));
+  if (found?.mode !== wanted.mode || !isAt(found, wanted)) return false;
+  return wanted.mode !== 'off' || !busy.has(pathOf(change));
+}
+
+/** What is to be said so that a server becomes what it is to be; of one that is to go, what comes first. */
+function commandsFor(change: ServerChange, there: Servers): readonly string[] {
+  const { backend, name, wanted } = change;
+  const path = pathOf(change);
+  const found = there.get(backend)?.get(name);
+  if (wanted === null) return found ? modeCommands(path, 'off') : [];
+  const { address, number, mode } = wanted;
+  endOf(address, number);
+  if (!found) {
+    return [addition(path, wanted), `enable health ${path}`, ...modeCommands(path, mode)];
+  }
+  const move = isAt(found, wanted) ? [] : [`set server ${path} addr ${address} port ${number}`];
+  return [...move, ...modeCommands(path, mode)];
+}
+
+const pathOf = ({ backend, name }: ServerChange): string => `${nameOf(backend)}/${nameOf(name)}`;
+const isAt = (one: End, other: End): boolean =>
+  one.address === other.address && one.number === other.number;
+const addition = (path: string, { address, number }: End): string =>
+  `add server ${path} ${endOf(address, number)} ${CHECKED} weight 1`;
+
+/** The last of them answers nothing where it succeeds. */
+function modeCommands(path: string, mode: ServerMode): readonly string[] {
+  const state = (name: string) => `set server ${path} state ${name}`;
+  if (mode === 'active') return [`set server ${path} weight 1`, state('ready')];
+  return [state(mode === 'drain' ? 'drain' : 'maint')];
 }
 
 const GONE = /^No such (server|backend)\./;
 const BUSY = /^(Server still has connections|Only servers in maintenance)/;
-
-type Row = Readonly<Record<string, string>>;
-
-/** Rows by the names of the first line, which says which columns this version of HAProxy has. */
-function tableOf(text: string, separator: string, known: string): Row[] {
-  const [head = '', ...lines] = text.replace(/^1\n/, '').split('\n');
-  const names = head.replace(/^# /, '').split(separator);
-  if (!names.includes(known)) {
-    throw new Malformed(`HAProxy answers "${head.slice(0, 80)}" instead of a table`);
-  }
-  return lines.filter(Boolean).map((line) => {
-    const fields = separator === ',' ? fieldsOf(line) : line.split(separator);
-    return Object.fromEntries(names.map((name, at) => [name, fields[at] ?? '']));
-  });
-}
-
-/** Fields of one line of CSV; those with a comma in them are in quotes. */
-const fieldsOf = (line: string): string[] =>
-  [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(
-    ([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain ?? '',
-  );
-
-/** Types of rows in `show stat`. */
-const [FRONTEND, BACKEND, SERVER, LISTENER] = ['0', '1', '2', '3'];
-const isServer = (row: Row): boolean => row['type'] === SERVER;
-
-function runTimeOf(
-  rows: readonly Row[],
-  servers: ReadonlyMap<string, ReadonlyMap<string, End & { mode: ServerMode }>>,
-  sessions: ReadonlyMap<string, number>,
-): RunTime {
-  const backends = new Map<string, Map<string, RunningServer>>();
-  const frontends = new Map<string, Set<string>>();
-  for (const row of rows) {
-    const [proxy, name] = [row['pxname']!, row['svname']!];
-    if (row['type'] === BACKEND && !backends.has(proxy)) backends.set(proxy, new Map());
-    if (row['type'] === FRONTEND && !frontends.has(proxy)) frontends.set(proxy, new Set());
-    if (row['type'] === LISTENER) {
-      const binds = frontends.get(proxy) ?? new Set();
-      frontends.set(proxy, binds.add(name));
-    }
-    const state = servers.get(proxy)?.get(name);
-    if (!isServer(row) || !state) continue;
-    const of = backends.get(proxy) ?? new Map<string, RunningServer>();
-    const counted = sessions.get(`${proxy}/${name}`) ?? 0;
-    backends.set(proxy, of.set(name, { ...state, health: healthOf(row), sessions: counted }));
-  }
-  return { backends, frontends };
-}
-
-/** Bits of `srv_admin_state`: maintenance by command, by a tracked server, by the resolver; drain. */
-const MAINTENANCE = 0x01 | 0x02 | 0x20;
-const DRAIN = 0x08 | 0x10;
-
-function modeOf(row: Row): ServerMode {
-  const state = Number(row['srv_admin_state']);
-  if ((state & MAINTENANCE) !== 0) return 'off';
-  return (state & DRAIN) !== 0 || row['srv_uweight'] === '0' ? 'drain' : 'active';
-}
-
-/** A check that runs is shown with a star before what the last one found. */
-function healthOf(row: Row): Required<ServerReading>['health'] {
-  const status = (row['check_status'] ?? '').replace(/^\* /, '');
-  if (status === '' || status === 'INI' || status === 'UNK') return 'unknown';
-  return Number(row['check_health']) >= Number(row['check_rise']) ? 'up' : 'down';
-}
-
-/** Ids of the sessions that a worker has with a server. */
-function sessionsIn(answer: string, backend: string, name: string): string[] {
-  return answer.split('\n').flatMap((line) => {
-    const [, id, be, srv] = /^(0x[0-9a-f]+):.* be=(\S+) srv=(\S+) /.exec(line) ?? [];
-    return id !== undefined && be === backend && srv === name ? [id] : [];
-  });
-}

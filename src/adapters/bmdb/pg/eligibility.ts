@@ -3,15 +3,15 @@ import type { Refusal } from '../../../domain/eligibility.ts';
 import type { HoldKind, Process } from '../../../domain/machine.ts';
 import {
   INSTALLATION_RESULTS,
-  ORDER_VERBS,
   PROCESSES,
   PROVIDER_STATUSES,
   QUARANTINE_KINDS,
-  RUNGS,
 } from '../../../domain/machine.ts';
+import { ORDER_VERBS } from '../../../domain/verbs.ts';
 import { DEFAULT_ESCALATION, SERVE_WAIT_MS } from '../../../domain/policy.ts';
 import type { LossPolicy } from '../../../domain/policy.ts';
 import { LIVE } from './sql.ts';
+import { STANDING_RUNGS } from '../../../domain/recovery/rung-names.ts';
 
 /**
  * The predicates of `domain/eligibility.ts` in SQL, for use inside the statement or transaction that
@@ -104,7 +104,7 @@ export const handOutRefusalSql = (): string =>
     heldBy(['preserve']),
     { when: servesSql('p.machine_id'), then: 'it still serves' },
   ]);
-/** A condition over `p`, `q`, `d`, `r` and `o`: see `barOf`. */
+/** A condition over `p`, `q`, `d`, `r` and `o`, of the ladder also `l`: see `barOf`. */
 export const isBarredSql = (process: Process): string =>
   `(${bars(process)
     .map(({ when }) => `coalesce(${when}, false)`)
@@ -161,11 +161,17 @@ const interval = (durationMs: number) => `${durationMs} * interval '1 millisecon
 const unknown = (column: string, known: readonly string[]) =>
   `${column}::text NOT IN (${quoted(known)})`;
 
+/**
+ * Over `machine_recovery` under that name: it stands on, or asked for, a rung that this program does
+ * not know. NULL counts as no, as it does wherever there is no row.
+ */
+export const unknownRungSql = (ladder: string): string =>
+  `(${unknown(`${ladder}.rung`, STANDING_RUNGS)} OR ${unknown(`${ladder}.asked_rung`, STANDING_RUNGS)})`;
+
 /** A newer program wrote a value that this one does not know, whether or not it matters here. */
 const unreadable = (busy: Busy): Case => ({
   when: `(${unknown('p.provider_status', PROVIDER_STATUSES)}
     OR ${unknown('o.os_installation_result', INSTALLATION_RESULTS)}
-    OR ${unknown('l.rung', RUNGS)} OR ${unknown('l.asked_rung', RUNGS)}
     OR ${unknown('q.kind', QUARANTINE_KINDS)} OR ${busy.unreadable})`,
   then: 'it cannot be read',
 });
@@ -207,6 +213,9 @@ const bars = (process: Process): Case[] => [
       : `p.provider_status IS NOT NULL AND p.provider_status NOT IN ('Unknown', 'Running')`,
     then: 'its provider status does not allow it',
   },
+  ...(isLadder(process)
+    ? [{ when: unknownRungSql('l'), then: 'a newer program recovers it' as const }]
+    : []),
 ];
 
 const held = (process: Process): Case => heldBy(BARRING[process] ?? []);

@@ -10,14 +10,19 @@ import { silentMetrics } from '../../metrics/port.ts';
 import type { Metrics } from '../../metrics/port.ts';
 import { countingBmdb } from '../counting-bmdb.ts';
 import type { WorkMetrics } from '../counting-bmdb.ts';
+import { createAccessBook } from './access/login-codes.ts';
 import { createBatches } from './batches.ts';
 import { readChanges, statements as changes } from './reading/changes.ts';
+import { createWebhookBook } from './events/webhooks.ts';
+import { createEventBook } from './events/read.ts';
 import { createGuardBook } from './guard/guard-book.ts';
 import { createHeartbeats } from './heartbeats/heartbeats.ts';
 import { createInspection } from './reading/inspection.ts';
 import type { PgContext } from './live.ts';
 import { createListingBook } from './provisioning/listings.ts';
 import { createDatabase, SNAPSHOT, throwIfAborted } from './pool.ts';
+import type { TransactionMetrics } from './pool.ts';
+import { createRecordShelf } from './records/records.ts';
 import { createProviderHolds } from './provisioning/provider-holds.ts';
 import { createRequests } from './requests/requests.ts';
 import { readNow, readSnapshot } from './reading/rows.ts';
@@ -34,7 +39,7 @@ export interface PgBmdbOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly metrics?: Pick<Metrics, 'transaction'> & WorkMetrics;
+  readonly metrics?: TransactionMetrics & Pick<Metrics, 'installation'> & WorkMetrics;
   readonly loss: LossPolicy;
   readonly budget: RecoveryBudget;
   readonly guard?: GuardPolicy;
@@ -119,11 +124,15 @@ export function createPgBmdb(options: PgBmdbOptions): Bmdb {
     },
     sweep: () => sweep(context),
     wakes$: createWakes({ url, mode: wakes, clock, random, log, timeoutMs, stopped$ }),
-    heartbeats: createHeartbeats({ ...context, db: beats }),
+    heartbeats: createHeartbeats({ ...context, db: beats, onInstalled: metrics.installation }),
     providerHolds: createProviderHolds(db),
     listings: createListingBook(db),
+    records: createRecordShelf(db),
     requests: createRequests(db),
     guard: createGuardBook(context),
+    events: createEventBook(db, clock),
+    webhooks: createWebhookBook(db),
+    access: createAccessBook(db),
     inspection: createInspection(context),
     close: async () => {
       stopped$.next();

@@ -112,8 +112,14 @@ export interface DatabaseDeps {
   readonly byKeys?: boolean;
   /** How long each lock is waited for where a transaction does not say; see `TransactionOptions`. */
   readonly lockTimeoutMs?: number;
-  readonly metrics?: Pick<Metrics, 'transaction'> | undefined;
+  readonly metrics?: TransactionMetrics | undefined;
 }
+
+/** What is counted of transactions. */
+export type TransactionMetrics = Pick<
+  Metrics,
+  'transaction' | 'transactionAttempts' | 'transactionAmbiguous'
+>;
 
 const ATTEMPTS_MAX = 50;
 /** For several statements that must see the same. */
@@ -144,6 +150,7 @@ export function createDatabase(deps: DatabaseDeps): Database {
   return {
     rows: async (doing, what, args) => {
       deps.metrics?.transaction('executed', 'shepherd');
+      deps.metrics?.transactionAttempts('shepherd', 1);
       try {
         return (await withFreshPlans(deps, () => pool.query(queryOf(what, args)))).rows;
       } catch (error) {
@@ -170,15 +177,20 @@ async function withRetries<T>(
   for (let attempts = 1; ; attempts++) {
     metrics?.transaction(attempts === 1 ? 'executed' : 'retried', processor);
     try {
-      return await withFreshPlans(deps, run);
+      const result = await withFreshPlans(deps, run);
+      metrics?.transactionAttempts(processor, attempts);
+      return result;
     } catch (error) {
       if (!isSerializationFailure(error)) {
+        metrics?.transactionAttempts(processor, attempts);
+        if (error instanceof AmbiguousCommit) metrics?.transactionAmbiguous(processor);
         if (isFailure(error)) metrics?.transaction('failed', processor);
         throw translate(error, doing, whereOf(url));
       }
       const pauseMs = random.next() * Math.min(1_000, 5 * 2 ** (attempts - 1));
       const late = deadlineMs !== undefined && clock.monotonic() + pauseMs >= deadlineMs();
       if (late || attempts >= ATTEMPTS_MAX) {
+        metrics?.transactionAttempts(processor, attempts);
         metrics?.transaction('failed', processor);
         const why = late ? 'no time left' : `${attempts} attempts`;
         throw new RetryExhausted(`could not ${doing}: conflicts, ${why}`, { cause: error });

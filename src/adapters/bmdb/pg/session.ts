@@ -3,6 +3,8 @@ import { sessionId } from '../../../domain/ids.ts';
 import type { MachineId, SessionId } from '../../../domain/ids.ts';
 import type { Clock } from '../../clock/port.ts';
 import { createBalancingBook } from './balancing/book.ts';
+import { createWebhookDesk } from './events/webhook-desk.ts';
+import { createRecordBook } from './records/records.ts';
 import { createSessionDeadline } from './session-deadline.ts';
 import type { SessionDeadline } from './session-deadline.ts';
 import { cancelOfSessions, cancelOnMachine } from './claims/cancel.ts';
@@ -21,12 +23,23 @@ import type { BmdbSession, SessionOptions } from '../port.ts';
 export const statements = {
   open: statement({
     name: 'session-open',
-    params: { component: 'text', runtime: 'text', seconds: 'int8' },
+    params: {
+      component: 'text',
+      runtime: 'text',
+      seconds: 'int8',
+      version: 'text?',
+      schema: 'text?',
+      roles: 'text[]?',
+      console: 'text?',
+      level: 'text?',
+    },
     columns: { session_id: 'uuid' },
-    text: ({ component, runtime, seconds }) =>
+    text: ({ component, runtime, seconds, version, schema, roles, console, level }) =>
       `INSERT INTO sessions (session_component_name, session_runtime_info,
-         session_interval_seconds, session_deadline)
-       VALUES (${component}, ${runtime}, ${seconds}, now() + ${seconds} * interval '1 second')
+         session_interval_seconds, session_deadline, version, schema_version, roles, console_url,
+         log_level)
+       VALUES (${component}, ${runtime}, ${seconds}, now() + ${seconds} * interval '1 second',
+         ${version}, ${schema}, ${roles}, ${console}, ${level})
        RETURNING session_id`,
   }),
   // The time of the statement, not of its transaction: a claim may have found us dead meanwhile.
@@ -48,13 +61,14 @@ export const statements = {
     text: ({ session }) =>
       `SELECT session_id FROM sessions WHERE session_id = ${session} FOR UPDATE`,
   }),
-  /** Others need not wait for its deadline. */
+  /** Others need not wait for its deadline. One that was dead before has expired, whoever says goodbye. */
   lapse: statement({
     name: 'session-lapse',
     params: { session: 'uuid' },
     columns: {},
     text: ({ session }) =>
-      `UPDATE sessions SET session_deadline = least(session_deadline, now())
+      `UPDATE sessions SET session_deadline = least(session_deadline, now()),
+         closed_at = CASE WHEN session_deadline > now() THEN now() ELSE closed_at END
        WHERE session_id = ${session}`,
   }),
   remove: statement({
@@ -76,10 +90,16 @@ export async function openSession(
 ): Promise<BmdbSession> {
   const intervalSeconds = Math.max(1, Math.ceil(options.intervalMs / 1000));
   const startedMs = context.clock.monotonic();
+  const { about } = options;
   const [row] = await pulse.rows(`open a session of ${options.component}`, statements.open, {
     component: options.component,
     runtime: options.runtimeInfo,
     seconds: intervalSeconds,
+    version: about?.version ?? null,
+    schema: about?.schema ?? null,
+    roles: about?.roles ?? null,
+    console: about?.consoleUrl ?? null,
+    level: about?.logLevel ?? null,
   });
   const id = sessionId(row!.session_id);
   const deadline = createSessionDeadline(context.clock, id, options.intervalMs);
@@ -103,6 +123,8 @@ export async function openSession(
     releaseWork: (machine, epoch) => releaseWork(session, machine, epoch ?? null),
     intents: createIntentBook(session),
     balancing: createBalancingBook(session),
+    records: createRecordBook(session),
+    webhooks: createWebhookDesk(session),
     lease: (name) => takeLease(session, name),
     settle: (key) => settle(session, key),
     updateProvided: createProvidedUpdates(session),

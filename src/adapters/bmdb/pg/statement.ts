@@ -1,4 +1,5 @@
-import type { Process, ProviderStatus, QuarantineKind, Rung } from '../../../domain/machine.ts';
+import type { Process, ProviderStatus, QuarantineKind } from '../../../domain/machine.ts';
+import type { StandingRung } from '../../../domain/recovery/rung-names.ts';
 
 /**
  * SQL whose parameters and columns are declared once: from the declaration TypeScript infers the
@@ -32,7 +33,7 @@ interface Given {
   provider_status: ProviderStatus;
   machine_os_installation_result: 'Success' | 'Error';
   quarantine_kind: QuarantineKind;
-  recovery_rung: Rung;
+  recovery_rung: StandingRung;
 }
 
 /** What comes back. Enums are plain text: the database may know values that this program does not. */

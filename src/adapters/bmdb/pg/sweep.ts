@@ -6,6 +6,7 @@ import { FROM, refusalSql } from './eligibility.ts';
 import type { PgContext } from './live.ts';
 import type { Queries } from './pool.ts';
 import { statements as holds } from './provisioning/provider-holds.ts';
+import { statements as deliveries, UNKEPT } from './events/webhooks.ts';
 import { noteSilences } from './guard/silences.ts';
 import { statement } from './statement.ts';
 import type { Swept } from '../port.ts';
@@ -16,6 +17,8 @@ const ORPHANED_MAX = 100;
 const HISTORY_MAX = 1_000;
 const CHANGES_MAX = 50_000;
 const HOLDS_MAX = 1_000;
+const EXPIRED_MAX = 1_000;
+const LETTERS_MAX = 1_000;
 /** History that is kept: whichever is more. */
 const KEEP_DAYS = 90;
 const KEEP_ROWS = 1_000;
@@ -28,6 +31,9 @@ const EVERYTHING = {
   permits: true,
   silences: true,
   holds: true,
+  expired: true,
+  events: true,
+  letters: true,
   changes: true,
 };
 
@@ -49,6 +55,9 @@ export const statements = {
       permits: 'bool',
       silences: 'bool',
       holds: 'bool',
+      expired: 'bool',
+      events: 'bool',
+      letters: 'bool',
       changes: 'bool',
     },
     text: () => `
@@ -60,6 +69,10 @@ export const statements = {
           WHERE counts @> '[{"scope": "${FLEET}", "silent": 0}]') AS silences,
         EXISTS (SELECT 1 FROM provider_holds
           WHERE kind <> 'penalty' AND until < now() - interval '1 day') AS holds,
+        EXISTS (SELECT 1 FROM slot_holds WHERE until <= now()) AS expired,
+        EXISTS (SELECT 1 FROM (SELECT at FROM fleet_events ORDER BY seq LIMIT 1) oldest
+          WHERE oldest.at < now() - interval '${KEEP_DAYS} days') AS events,
+        (${UNKEPT}) AS letters,
         EXISTS (SELECT 1 FROM (SELECT at FROM machine_changes ORDER BY xid LIMIT 1) oldest
           WHERE oldest.at < now() - interval '5 minutes') AS changes`,
   }),
@@ -93,9 +106,26 @@ export const statements = {
     text: ({ days, rows, limit }) =>
       `SELECT shepherd_trim_logs(${days}, ${rows}, ${limit}) AS removed`,
   }),
+  trimEvents: statement({
+    name: 'sweep-trim-events',
+    params: { days: 'int4', rows: 'int4', limit: 'int4' },
+    columns: { removed: 'int8' },
+    text: ({ days, rows, limit }) =>
+      `SELECT shepherd_trim_events(${days}, ${rows}, ${limit}) AS removed`,
+  }),
+  /** Of operators; a trigger tells of each. One that is just being set anew is passed over. */
+  removeExpired: statement({
+    name: 'sweep-remove-expired-holds',
+    params: { limit: 'int8' },
+    columns: {},
+    text: ({ limit }) =>
+      `DELETE FROM slot_holds WHERE (provider, slot_id, kind) IN (
+         SELECT h.provider, h.slot_id, h.kind FROM slot_holds h WHERE h.until <= now()
+         LIMIT ${limit} FOR UPDATE SKIP LOCKED)`,
+  }),
 };
 
-type Trim = typeof statements.trimHistory | typeof statements.trimLogs;
+type Trim = (typeof statements)['trimHistory' | 'trimLogs' | 'trimEvents'];
 
 /** Of machines that nobody works on and that no longer need recovery (parked, for one). */
 const needless = (loss: LossPolicy) =>
@@ -170,6 +200,17 @@ export async function sweep(context: PgContext): Promise<Swept> {
   if (due!.silences) await step('note who is silent', (q) => noteSilences(q, context));
   const history = await trim('trim the history of work', statements.trimHistory);
   await trim('trim the logs', statements.trimLogs);
+  if (due!.events) await trim('trim the events', statements.trimEvents);
+  if (due!.letters) {
+    await step('forget dead letters and what nobody tries', (q) =>
+      q.run(deliveries.trim, { limit: LETTERS_MAX }),
+    );
+  }
+  if (due!.expired) {
+    await step('end holds whose time is over', (q) =>
+      q.run(statements.removeExpired, { limit: EXPIRED_MAX }),
+    );
+  }
   if (due!.holds) {
     await step('forget holds of providers', (q) => q.run(holds.trim, { limit: HOLDS_MAX }));
   }

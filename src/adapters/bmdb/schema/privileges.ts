@@ -5,19 +5,23 @@ import { TABLE } from './connection.ts';
 const EVERYTHING = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] as const;
 type Privilege = (typeof EVERYTHING)[number];
 /**
- * What it may do with the others: history can be added to, an operator's request be settled but
- * never be made to disappear, and the schema only be looked at.
+ * What it may do with the others: history can be added to, an operator's request be settled and a
+ * token be revoked but never be made to disappear, and the schema only be looked at.
  */
 const LESS: Readonly<Record<string, readonly Privilege[]>> = {
   work_history: ['SELECT', 'INSERT'],
   slot_events: ['SELECT', 'INSERT'],
+  fleet_events: ['SELECT', 'INSERT'],
   operator_intents: ['SELECT', 'INSERT', 'UPDATE'],
+  ended_sessions: ['SELECT'],
+  api_tokens: ['SELECT', 'INSERT', 'UPDATE'],
   [TABLE]: ['SELECT'],
 };
 /** The only ways to delete what is only added to; they decide themselves what may go. */
 export const TRIM_FUNCTIONS = [
   'shepherd_trim_history(integer, integer, integer)',
   'shepherd_trim_logs(integer, integer, integer)',
+  'shepherd_trim_events(integer, integer, integer)',
 ] as const;
 
 /** Privileges that the running role needs on a table, and the only ones that it should have. */

@@ -19,14 +19,15 @@ export async function refuseUnlessThrowAway(client: pg.ClientBase, name: string)
   // Nobody opens a session from here on, nor extends one.
   await client.query('LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE');
   const { sessions, machines, intents } = await readCounts(client);
+  const records = await countRecords(client);
   if (sessions > 0) {
     throw new UsageError(`${sessions} live sessions use the database "${name}"; stop them first`);
   }
-  if (machines + intents > 0 && database.comment !== THROW_AWAY) {
+  if (machines + intents + records > 0 && database.comment !== THROW_AWAY) {
     const mark = `COMMENT ON DATABASE "${name}" IS '${THROW_AWAY}'`;
     throw new UsageError(
-      `the database "${name}" is the only record of ${machines} machines and ${intents} unsettled ` +
-        `creations; if they are worth nothing, its owner has to say so first: ${mark}`,
+      `the database "${name}" is the only record of ${machines} machines, ${intents} unsettled ` +
+        `creations and ${records} records of drivers; if they are worth nothing, its owner has to say so first: ${mark}`,
     );
   }
 }
@@ -37,6 +38,18 @@ async function readDatabase(client: pg.ClientBase) {
      FROM pg_database WHERE datname = current_database()`,
   );
   return rows[0]!;
+}
+
+/** A schema of before may not have them. */
+async function countRecords(client: pg.ClientBase): Promise<number> {
+  const table = await client.query<{ there: boolean }>(
+    `SELECT to_regclass('public.provider_records') IS NOT NULL AS there`,
+  );
+  if (!table.rows[0]!.there) return 0;
+  const { rows } = await client.query<{ count: number }>(
+    'SELECT count(*)::int4 AS count FROM provider_records',
+  );
+  return rows[0]!.count;
 }
 
 async function readCounts(client: pg.ClientBase) {

@@ -43,6 +43,8 @@ const absentOr =
 const isName: Fits = (value) => like(PRINTABLE)(value) && value !== NO_ID;
 const isAvailability = oneOf(['PossiblyUsed', 'KnownUnused', 'KnownUsed']);
 const isFlag: Fits = (value) => typeof value === 'boolean';
+const isController: Fits = (value) =>
+  isRecord(value) && isName(value['id']) && isFlag(value['hangs']);
 const isTagText: Fits = (value) =>
   typeof value === 'string' && value.isWellFormed() && !UNSTORABLE.test(value);
 const isAddress: Fits = (value) => {
@@ -67,6 +69,7 @@ const FIELDS: readonly Field[] = [
   ['failed', absentOr(isFlag), 'neither true nor false'],
   ['status', absentOr(nullOr(oneOf(PROVIDER_STATUSES))), 'none that the port knows'],
   ['power', absentOr(oneOf(['on', 'off', 'unknown'])), 'none of on, off, unknown'],
+  ['controller', absentOr(isController), 'no id with whether it hangs'],
   ['hostKey', absentOr(like(BASE64)), 'no base64'],
   ['spot', absentOr(isFlag), 'neither true nor false'],
 ];
@@ -160,9 +163,11 @@ export function toProviderMachine(
     tags,
     // Free capacity is for whoever comes first, unless it carries somebody's mark.
     ownership: availability === 'KnownUnused' && owner === 'untagged' ? 'ours' : owner,
+    ...(machine.controller && { controller: { ...machine.controller } }),
     ...(machine.hostKey !== undefined && { hostKey: machine.hostKey }),
     ...(machine.sshPassword !== undefined && { sshPassword: machine.sshPassword }),
     ...(machine.spot !== undefined && { spot: machine.spot }),
+    ...(machine.leavesAtMs !== undefined && { leavesAtMs: machine.leavesAtMs }),
     observedAtMs,
   };
 }

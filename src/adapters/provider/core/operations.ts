@@ -8,6 +8,7 @@ export const OPERATIONS = [
   'Reboot',
   'Reinstall',
   'Power',
+  'ResetController',
   'SetTags',
   'VerifyHostKey',
   'Reusable',

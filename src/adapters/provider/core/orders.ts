@@ -42,6 +42,7 @@ type Orders = Pick<
   | 'deprovisionMachine'
   | 'rebootMachine'
   | 'reinstallMachine'
+  | 'resetController'
   | 'setPower'
   | 'setTags'
 >;
@@ -51,6 +52,8 @@ interface Order {
   readonly operation: Operation;
   readonly id: string;
   readonly call: FleetCall;
+  /** The machine may not be seen, so the driver does what one does that announces. */
+  readonly isBlind?: boolean;
 }
 
 /** What changes machines: only what the driver can, only ours, and one change of a machine at a time. */
@@ -70,15 +73,15 @@ export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
    * the request. For any other the machine is read here, just before the driver is asked.
    */
   async function order<T>(
-    { operation, id, call }: Order,
+    { operation, id, call, isBlind = announces }: Order,
     request: (options: CallOptions) => Promise<T>,
   ): Promise<T> {
     const running = await open({ operation, id, call });
     const { reservationId, options } = running;
     try {
-      if (!announces) await looks.get(id, running, true);
+      if (!isBlind) await looks.get(id, running, true);
       const answer = await calls.ask(operation, running, async (options) => {
-        await checked(options);
+        if (!isBlind) await options.beforeSending?.();
         return request(options);
       });
       if (running.isLookedAt()) return answer;
@@ -204,6 +207,13 @@ export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
       require('power');
       return order({ operation: 'Power', id, call }, async (options) =>
         requireRef(await provider.setPower!(id, want, options), 'setPower'),
+      );
+    },
+    async resetController(id, call) {
+      require('resetController');
+      const what = { operation: 'ResetController', id, call, isBlind: true } as const;
+      return order(what, async (options) =>
+        requireRef(await provider.resetController!(id, options), 'resetController'),
       );
     },
     async assimilate(id, witness, call) {

@@ -1,6 +1,6 @@
 import type { UnreadableEntry } from '../../../domain/machine.ts';
 import type { Clock } from '../../clock/port.ts';
-import type { Log } from '../../log/port.ts';
+import { createNews, type Log } from '../../log/port.ts';
 import type { Metrics } from '../../metrics/port.ts';
 import type { DriverListing } from '../port.ts';
 import type { EquinixClient } from './client/client.ts';
@@ -31,6 +31,7 @@ export interface StockDeps {
 
 export function createStock(config: EquinixConfig, deps: StockDeps): Stock {
   const { client, view, clock } = deps;
+  const tellNews = createNews(deps.log);
   const reservations = createReservationCache(
     { timeoutMs: config.reservationCacheTimeoutMs },
     { clock, list: (signal) => client.listReservations(signal), onRefresh: note },
@@ -39,7 +40,7 @@ export function createStock(config: EquinixConfig, deps: StockDeps): Stock {
   function note({ available, inUse, notProvisionable }: ReservationCounts) {
     const total = available + inUse + notProvisionable;
     const counts = { available, inUse, notProvisionable, total };
-    deps.log.info({ provider: config.name, ...counts }, 'reservations read');
+    tellNews(config.name, { provider: config.name, ...counts }, 'reservations read');
     const classes = { available, in_use: inUse, not_provisionable: notProvisionable };
     deps.metrics.equinixReservations(classes);
   }

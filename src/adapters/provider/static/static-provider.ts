@@ -3,10 +3,12 @@ import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
 import type { Secret } from '../../../settings/secret.ts';
 import { createLifetime } from '../../kit/lifetime.ts';
 import type { DriverContext, DriverMachine, Provider } from '../port.ts';
-import { type InventoryEntry, targetOf } from './entries.ts';
-import { createInventory } from './inventory.ts';
-import { createProbes, type ProbeLimits, type Target } from './probes.ts';
-import { createSource } from './source.ts';
+import { targetOf } from '../../kit/inventory/host-entries.ts';
+import { requireListedKey } from '../../kit/inventory/host-keys.ts';
+import { createInventory } from '../../kit/inventory/inventory.ts';
+import { createProbes, type ProbeLimits, type Target } from '../../kit/inventory/probes.ts';
+import { createSource } from '../../kit/inventory/source.ts';
+import { type InventoryEntry, parseInventory } from './entries.ts';
 
 export interface StaticOptions {
   /** An absolute path, or an http(s) URL. */
@@ -32,13 +34,14 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
   const { clock, log, name, userAgent, instanceSetId } = context;
   const lifetime = createLifetime();
   const source = createSource(options.inventory, { clock, userAgent });
+  const passwords = new Set(Object.keys(options.sshPasswords));
   const inventory = createInventory({
     name,
     source,
     refreshMs: options.refreshMs,
     clock,
     log,
-    passwords: new Set(Object.keys(options.sshPasswords)),
+    parse: (content) => parseInventory(content, passwords),
   });
   const probes = createProbes(options.probes, clock, lifetime.signal);
 
@@ -106,10 +109,7 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
       lifetime.run(
         call,
         async (signal) => {
-          const entry = await entryOf(id ?? '', signal);
-          if (entry.hostKey === null) throw unknownKey(name, entry);
-          if (Buffer.from(entry.hostKey, 'base64').equals(key)) return undefined;
-          throw new ProviderError('conflict', `the inventory has another host key for ${id}`);
+          requireListedKey(name, await entryOf(id ?? '', signal), key);
         },
         true,
       ),
@@ -119,15 +119,6 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
     stop: () => lifetime.stop(),
   };
 }
-
-/** `ssh-keyscan` asks the machine that answers; only its console says whether that is the right one. */
-const unknownKey = (provider: string, { id, address, sshPort }: InventoryEntry): ProviderError =>
-  new ProviderError(
-    'not-implemented',
-    `the inventory has no key for ${id}: run "ssh-keyscan -p ${sshPort ?? 22} -t ed25519 ${address}", ` +
-      'compare with "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub" on the machine itself, and give ' +
-      `its entry "HostKey": "ssh-ed25519 AAAA…"; or set providers.${provider}.hostKeyPolicy: tofu`,
-  );
 
 const CAPABILITIES = {
   create: false,

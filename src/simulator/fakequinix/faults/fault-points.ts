@@ -6,7 +6,7 @@ import type { EffectOf, Faults, FaultSubject } from './faults.ts';
 import type { OpenEntry } from '../http/journal.ts';
 import type { Outcome } from '../http/outcome.ts';
 import { createGenerator, type Generator } from '../time/random.ts';
-import { createRateLimiter } from './rate-limit.ts';
+import { createRateLimiter, type Verdict } from './rate-limit.ts';
 import { isProvisionable } from '../state/state.ts';
 
 /** The points of a request's way where a fault can strike. Each notes its hits in the journal. */
@@ -75,9 +75,12 @@ export function createFaultPoints(
       core.changed();
     },
     limit: ({ entry, subject }, token) => {
-      const counts = faults
-        .strike(['rateLimit'], subject)
-        .map(({ id, effect }) => ({ id, ...limiter.count(id, token, effect) }));
+      const counts: Verdict[] = [];
+      faults.strike(['rateLimit'], subject, undefined, ({ id, effect }) => {
+        const verdict = limiter.count(id, token, effect);
+        counts.push(verdict);
+        return verdict.refused;
+      });
       const refusals = counts.filter((one) => one.refused);
       mark(entry, ...refusals.map((one) => one.id));
       const headers: Record<string, string> = Object.assign(

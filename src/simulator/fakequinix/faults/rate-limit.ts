@@ -1,6 +1,8 @@
 import type { EffectOf } from './faults.ts';
 
 export interface Verdict {
+  /** Of the rule. */
+  readonly id: string;
   readonly refused: boolean;
   readonly headers: Record<string, string>;
 }
@@ -21,7 +23,7 @@ export function createRateLimiter(now: () => number): RateLimiter {
       windows.set(key, current);
       const refused = current.count >= rule.limit;
       if (!refused) current.count++;
-      return { refused, headers: headersOf(rule, current, refused, now()) };
+      return { id: ruleId, refused, headers: headersOf(rule, current, refused, now()) };
     },
   };
 }

@@ -25,21 +25,25 @@ export interface JournalEntry {
 }
 
 export type OpenEntry = { -readonly [K in keyof JournalEntry]: JournalEntry[K] };
+type Opening = Pick<OpenEntry, 'atMs' | 'method' | 'route' | 'path' | 'query' | 'body'>;
 
-export interface Journal {
-  open(entry: Pick<OpenEntry, 'atMs' | 'method' | 'route' | 'path' | 'query' | 'body'>): OpenEntry;
-  since(seq: number): readonly JournalEntry[];
+/** `Extra`: what an emulator of its own notes of each request. */
+export interface Journal<Extra extends object = object> {
+  open(entry: Opening & Extra): OpenEntry & Extra;
+  since(seq: number): readonly (JournalEntry & Extra)[];
 }
 
 /** Entries kept; older ones are forgotten in blocks. */
 const KEEP = 20_000;
 
 /** `requestCount` of the state is the last `seq`. */
-export function createJournal(state: { requestCount: number }): Journal {
-  let entries: OpenEntry[] = [];
+export function createJournal<Extra extends object = object>(state: {
+  requestCount: number;
+}): Journal<Extra> {
+  let entries: (OpenEntry & Extra)[] = [];
   return {
     open: (known) => {
-      const entry: OpenEntry = {
+      const entry: OpenEntry & Extra = {
         seq: ++state.requestCount,
         ...known,
         status: null,
@@ -56,7 +60,7 @@ export function createJournal(state: { requestCount: number }): Journal {
   };
 }
 
-const SECRET = /^(userdata|customdata|root_password|.*private_key|token)$/;
+const SECRET = /^(userdata|customdata|root_password|.*private_key|token|password)$/i;
 
 /** A copy with the values of secret fields replaced. */
 export function maskSecrets<T>(value: T): T;

@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { RUNGS, type MachineRow } from '../../../../src/domain/machine.ts';
+import { type MachineRow } from '../../../../src/domain/machine.ts';
 import { ERASING_LADDER } from '../../../../src/domain/recovery/ladder.ts';
 import { backoff, ladderRow } from '../../../support/facts.ts';
 import { JOB } from '../../../support/task-stand.ts';
 import { advance, settled } from '../../../doubles/simulated-clock.ts';
 import { codeOf, createRecoveryStage, MINUTE, type RecoveryStage } from './stage.ts';
+import { STANDING_RUNGS } from '../../../../src/domain/recovery/rung-names.ts';
 
 let stage: RecoveryStage;
 let stand: RecoveryStage['stand'];
@@ -41,7 +42,7 @@ describe('a machine that never comes back', () => {
       expect(stand.clock.now()).toBeGreaterThanOrEqual(before);
       await advance(stand.clock, HOUR);
     }
-    const expected = RUNGS.flatMap((rung) =>
+    const expected = STANDING_RUNGS.flatMap((rung) =>
       Array.from<string>({ length: ERASING_LADDER[rung].attempts }).fill(rung),
     );
     expect(rungs).toEqual(expected);

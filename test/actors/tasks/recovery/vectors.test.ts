@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { ProviderError } from '../../../../src/domain/errors.ts';
-import type { Rung } from '../../../../src/domain/machine.ts';
 import { ladderRow } from '../../../support/facts.ts';
 import { createSmallWorld, type SmallWorld } from '../../../support/small-world.ts';
 import { advance, settled } from '../../../doubles/simulated-clock.ts';
 import { createRecoveryStage, MINUTE } from './stage.ts';
+import type { StandingRung } from '../../../../src/domain/recovery/rung-names.ts';
 
 /** Vectors of providers that are about recovery, by their numbers. */
 
@@ -37,7 +37,7 @@ describe('provider vector 19: the host key changes', () => {
     // Long enough for the guard to have seen heartbeats being taken in.
     await advance(world.clock, 15 * MINUTE);
   };
-  const fallSilent = (rung: Rung) => {
+  const fallSilent = (rung: StandingRung) => {
     machine().row = { ...machine().row, recovery: ladderRow({ rung }) };
     host().killAgent();
   };

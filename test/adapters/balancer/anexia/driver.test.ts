@@ -281,6 +281,10 @@ describe('the driver', () => {
   test.each([
     [{ baseUrl: 'http://engine.test' }, /sends the token in clear/],
     [{ baseUrl: 'ftp://engine.test' }, /give an http or https URL/],
+    [
+      { baseUrl: 'https://ann:pass/wo@rd@engine.test' },
+      /is .{1,3}https:\/\/…@engine\.test.{1,3}; give an http or https URL without credentials/,
+    ],
     [{ token: 'written-out' }, /written out/],
     [{ loadBalancer: 'a/b' }, /an id of letters/],
     [{ weight: 1 }, /weight/],

@@ -281,18 +281,20 @@ test('14: below parents too: each of the twelve is found without its tag', async
   expect(found.every(({ tagged }) => !tagged)).toBe(true);
 });
 
-test.each([RESOURCE, BACKEND, '/api/LBaaS/v1/bind.json'])(
-  '16: when page 2 of %s fails, so does all of it',
-  async (route) => {
-    const stand = await createStand({ knobs: { limitMax: 1 } });
-    await stand.build();
-    stand.forget();
-    stand.fake.addFault({ match: { route, page: 2 }, effect: { type: 'status', code: 500 } });
-    const failure = await stand.failureOf(stand.balancer.observe(OWNER, { signal }));
-    expect(failure).toMatchObject({ code: 'unreachable' });
-    expect(stand.writes()).toEqual([]);
-  },
-);
+test.each([
+  [RESOURCE, 500],
+  [RESOURCE, 422],
+  [BACKEND, 500],
+  ['/api/LBaaS/v1/bind.json', 500],
+])('16: when page 2 of %s fails with %d, so does all of it', async (route, code) => {
+  const stand = await createStand({ knobs: { limitMax: 1 } });
+  await stand.build();
+  stand.forget();
+  stand.fake.addFault({ match: { route, page: 2 }, effect: { type: 'status', code } });
+  const failure = await stand.failureOf(stand.balancer.observe(OWNER, { signal }));
+  expect(failure).toMatchObject({ code: code === 422 ? 'remote-failure' : 'unreachable' });
+  expect(stand.writes()).toEqual([]);
+});
 
 test('17: addresses are compared in one form; twins are both shown', async () => {
   const stand = await createStand();

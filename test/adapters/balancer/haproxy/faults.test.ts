@@ -2,7 +2,7 @@ import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { FleetError } from '../../../../src/domain/errors.ts';
+import { explain, FleetError } from '../../../../src/domain/errors.ts';
 import type { LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
 import { ask, type Haproxy } from '../../../../src/simulator/haproxy/haproxy-process.ts';
 import { callOnce } from '../../../../src/simulator/traffic/call.ts';
@@ -14,6 +14,7 @@ import {
   find,
   freePort,
   frontend,
+  hurried,
   live,
   makePort,
   OTHER,
@@ -22,6 +23,7 @@ import {
   startMachine,
 } from './stand.ts';
 
+const read = (file: string) => readFile(file, 'utf8');
 const codeOf = (call: Promise<unknown>): Promise<string> =>
   call.then(
     () => 'no error',
@@ -86,7 +88,9 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
       `${await readFile(haproxy.baseFile, 'utf8')}\nbackend x.api.eu\n  nonsense\n`,
     );
     const call = balancer.create(frontend('x'), above, OWNER, live());
-    await expect(call).rejects.toThrow(/HAProxy refuses it: .*unknown keyword 'nonsense'/);
+    const said = await call.catch(explain);
+    expect(said).toMatch(/^HAProxy refuses it: .*unknown keyword 'nonsense'/);
+    expect(String(said).match(/nonsense/g)).toHaveLength(1);
     expect(await readFile(file, 'utf8')).toBe(before);
     expect(await readdir(haproxy.poolsDir)).toEqual(['api.eu.cfg', 'api.eu.cfg.loaded']);
     expect(await callOnce(to)).toBeNull();
@@ -211,21 +215,37 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     expect(await callOnce(to)).toBeNull();
   });
 
-  test.each([
-    ['the directory', (file: string) => rename(dirname(file), `${dirname(file)}.away`)],
-    ['both files', (file: string) => Promise.all([rm(file), rm(`${file}.loaded`)])],
-    ['the mark', (file: string, text: string) => writeFile(file, text.replace('uid-1', 'uid-9'))],
-  ])('without %s nobody says that nothing is there while HAProxy serves it', async (what, lose) => {
+  test('without the directory nothing is written, and what to do is told', async () => {
+    const { balancer, file, servers, to } = await serving();
+    await rename(dirname(file), `${dirname(file)}.away`);
+    const call = balancer.setMember!(servers[0]!, 'drain', OWNER, live());
+    await expect(call).rejects.toThrow(`${dirname(file)} is not there: make it`);
+    expect(find(await balancer.observe(OWNER, live()), servers[0]!)?.server?.mode).toBe('active');
+    await rename(`${dirname(file)}.away`, dirname(file));
+    expect(await differing(balancer)).toEqual([]);
+    expect(await callOnce(to)).toBeNull();
+  });
+
+  test('where the mark is gone nobody says that nothing is there while HAProxy serves it', async () => {
     const { balancer, file } = await serving();
-    const text = await readFile(file, 'utf8');
-    if (what === 'the mark') await rm(`${file}.loaded`);
-    await lose(file, text);
+    const text = await read(file);
+    await rm(`${file}.loaded`);
+    await writeFile(file, text.replace('uid-1', 'uid-9'));
     await expect(balancer.observe(OWNER, live())).rejects.toMatchObject({
       code: 'remote-failure',
-      message: expect.stringMatching(
-        /^HAProxy serves http\.api\.eu, and no file of pool api is there/,
-      ),
+      message: `${file} is the file of another pool ("# shepherd-pool uid-9"); it is left alone`,
     });
+  });
+
+  test('a pool whose files are lost can be taken away', async () => {
+    const { balancer, file, haproxy, backend: above, frontend: front, servers } = await serving();
+    await Promise.all([rm(file), rm(`${file}.loaded`)]);
+    const bound = { kind: 'bind', id: `${front.id}/v4.http.api.eu` } as const;
+    for (const ref of [bound, ...servers, front]) await balancer.destroy(ref, OWNER, live());
+    await Promise.all([rm(file), rm(`${file}.loaded`)]);
+    await balancer.destroy(above, OWNER, live());
+    expect(await balancer.observe(OWNER, live())).toEqual([]);
+    expect(await readdir(haproxy.poolsDir)).toEqual([]);
   });
 
   test('what a crash left between the file and its reload is shown, and loaded', async () => {
@@ -244,15 +264,22 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
   });
 
   test('while HAProxy does not run nothing is written, and the socket is named', async () => {
-    const { balancer, haproxy } = await stand();
+    const { balancer: patient, haproxy } = await stand();
+    const balancer = balancerOf(haproxy, { clock: hurried });
+    ends.push(() => balancer.close());
     await haproxy.halt();
+    const ending = new AbortController();
+    const look = codeOf(patient.observe(OWNER, { signal: ending.signal }));
     const call = balancer.create(backend('http'), null, OWNER, live());
     await expect(call).rejects.toThrow(`no HAProxy listens at ${haproxy.masterSocket}`);
     expect(await codeOf(call)).toBe('unreachable');
     expect(await codeOf(balancer.observe(OWNER, live()))).toBe('unreachable');
+    // It may be that it is just loaded anew.
+    ending.abort();
+    expect(await look).toBe('cancelled');
     expect(await readdir(haproxy.poolsDir)).toEqual([]);
     await haproxy.start();
-    await balancer.create(backend('http'), null, OWNER, live());
+    await patient.create(backend('http'), null, OWNER, live());
   });
 
   test('a socket of something else, and one that breaks off, are told from HAProxy', async () => {
@@ -263,7 +290,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
       const path = join(haproxy.dir, `odd-${at}.sock`);
       const odd = createServer((socket) => void socket.resume().end(answer));
       await new Promise<void>((resolve) => odd.listen(path, resolve));
-      const balancer = balancerOf(haproxy, { masterSocket: path });
+      const balancer = balancerOf(haproxy, { masterSocket: path, clock: hurried });
       codes.push(await codeOf(balancer.observe(OWNER, live())));
       await balancer.close();
       await new Promise((resolve) => odd.close(resolve));

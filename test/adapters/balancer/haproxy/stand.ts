@@ -1,6 +1,9 @@
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
+import { join } from 'node:path';
+import type { Clock } from '../../../../src/adapters/clock/port.ts';
+import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { createHaproxyBalancer } from '../../../../src/adapters/balancer/haproxy/haproxy-balancer.ts';
 import type { LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
 import type {
@@ -10,7 +13,7 @@ import type {
   Ref,
   Spec,
 } from '../../../../src/domain/balancing/objects.ts';
-import type { Haproxy } from '../../../../src/simulator/haproxy/haproxy-process.ts';
+import { ask, type Haproxy } from '../../../../src/simulator/haproxy/haproxy-process.ts';
 import { takeFreePort } from '../../../../src/simulator/hosts/free-port.ts';
 
 export const OWNER: PoolRef = { pool: 'api', uid: 'uid-1', suffix: 'api.eu' };
@@ -18,6 +21,9 @@ export const OTHER: PoolRef = { pool: 'web', uid: 'uid-2', suffix: 'web.eu' };
 export const live = (): { readonly signal: AbortSignal } => ({
   signal: new AbortController().signal,
 });
+
+/** Who has ten times as long until he gives up: a busy machine is slow, not wrong. */
+const patient: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() / 10 };
 
 export const balancerOf = (
   haproxy: Haproxy,
@@ -29,9 +35,29 @@ export const balancerOf = (
     baseFiles: [haproxy.baseFile],
     program: haproxy.program,
     idleMs: 3_600_000,
-    clock: systemClock,
+    clock: patient,
+    random: systemRandom,
     ...more,
   });
+
+/** For whom all that is waited for is over at once. */
+export const hurried: Clock = { ...systemClock, monotonic: () => 100 * systemClock.monotonic() };
+
+/** A program that checks files as HAProxy does, and how often it did. */
+export async function counted({ dir, program }: Haproxy) {
+  const [path, counts] = [join(dir, 'counted'), join(dir, 'counts')];
+  await writeFile(counts, '');
+  await writeFile(path, `#!/bin/sh\necho >> '${counts}'\nexec '${program}' "$@"\n`, {
+    mode: 0o755,
+  });
+  return { program: path, checks: async () => (await readFile(counts, 'utf8')).length };
+}
+
+/** Times that HAProxy loaded its configuration anew. */
+export async function reloadsOf({ masterSocket }: Haproxy): Promise<number> {
+  const [, reloads] = /master\s+(\d+) /.exec(await ask(masterSocket, 'show proc')) ?? [];
+  return Number(reloads);
+}
 
 const taken = new Set<number>();
 /** A port nobody listens on. */

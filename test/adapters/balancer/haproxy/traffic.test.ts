@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
@@ -19,6 +19,7 @@ import {
   live,
   makePort,
   OWNER,
+  reloadsOf,
   server,
   startMachine,
   type Machine,
@@ -101,8 +102,7 @@ describe.runIf(hasHaproxyFor('traffic through HAProxy'))('traffic through HAProx
     for (const ref of second.servers) await balancer.destroy(ref, OWNER, options);
     await balancer.destroy(second.backend, OWNER, options);
     expect((await observe(balancer)).map(({ ref }) => ref)).toEqual(others);
-    const [, reloads] = /master\s+(\d+) /.exec(await ask(haproxy.masterSocket, 'show proc')) ?? [];
-    expect(Number(reloads)).toBe(9);
+    expect(await reloadsOf(haproxy)).toBe(9);
     const figures = await traffic.stop();
     expect(figures).toMatchObject({ refused: 0, cut: 0 });
     expect(figures.answered).toBeGreaterThan(50);
@@ -133,6 +133,42 @@ describe.runIf(hasHaproxyFor('traffic through HAProxy'))('traffic through HAProx
     expect(await readingOf(balancer, servers[0]!)).toMatchObject({ mode: 'off', sessions: 0 });
     await vi.waitFor(() => expect(traffic.figures().cut).toBe(2), PATIENCE);
     await traffic.stop();
+  });
+
+  test('both files of a pool that is served are lost: they are written anew, and no client notices', async () => {
+    const { balancer, haproxy, machines, number, to } = await stand(3);
+    const first = await makePort(balancer, 'http', { number, machines });
+    const second = await makePort(balancer, 'https', { number: await freePort(), machines });
+    await activate(balancer, [...first.servers.slice(0, 2), ...second.servers]);
+    await balancer.setMember!(second.servers[1]!, 'off', OWNER, live());
+    const file = join(haproxy.poolsDir, 'api.eu.cfg');
+    const before = await readFile(file, 'utf8');
+    const held = { held: 5, holdMs: [60_000, 60_000] } as const;
+    const traffic = startTraffic({ to, perSecond: 200, ...held, chance: () => 0.5 });
+    await vi.waitFor(() => expect(traffic.figures().answered).toBeGreaterThan(50), PATIENCE);
+    await Promise.all([rm(file), rm(`${file}.loaded`)]);
+    const lost = async () =>
+      (await observe(balancer)).flatMap(({ ref, differs }) => (differs === undefined ? [] : [ref]));
+    expect(await lost()).toEqual([first.backend, second.backend]);
+    // Whatever is changed first, all of it is written.
+    await balancer.update!(first.backend, backend('http'), null, OWNER, live());
+    expect(await readFile(file, 'utf8')).toBe(before);
+    expect(await lost()).toEqual([]);
+    const soFar = traffic.figures().answered;
+    await vi.waitFor(
+      () => expect(traffic.figures().answered).toBeGreaterThan(soFar + 50),
+      PATIENCE,
+    );
+    expect(await traffic.stop()).toMatchObject({ refused: 0, cut: 0 });
+    expect(await modesOf(balancer)).toEqual([
+      'active',
+      'active',
+      'drain',
+      'active',
+      'off',
+      'active',
+    ]);
+    expect(machines[2]!.answered()).toBe(0);
   });
 
   test('vector 24: after a restart everybody is what he was, from the first moment', async () => {
@@ -204,8 +240,7 @@ describe.runIf(hasHaproxyFor('traffic through HAProxy'))('traffic through HAProx
         ),
       ),
     );
-    const [, reloads] = /master\s+(\d+) /.exec(await ask(haproxy.masterSocket, 'show proc')) ?? [];
-    expect(Number(reloads)).toBeLessThanOrEqual(6);
+    expect(await reloadsOf(haproxy)).toBeLessThanOrEqual(6);
     expect(await observe(balancer)).toHaveLength(12);
   });
 });

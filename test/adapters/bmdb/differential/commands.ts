@@ -6,11 +6,10 @@ import type {
   ProviderHoldKind,
   ProviderStatus,
   QuarantineKind,
-  Rung,
-  PoolVerb,
-  Verb,
 } from '../../../../src/domain/machine.ts';
+import type { PoolVerb, ProviderVerb, Verb } from '../../../../src/domain/verbs.ts';
 import type { LossPolicy, RecoveryBudget } from '../../../../src/domain/policy.ts';
+import type { StandingRung } from '../../../../src/domain/recovery/rung-names.ts';
 
 /**
  * What may be done to a BMDB, as plain data. Whatever has to be named is a number: sessions and
@@ -59,7 +58,7 @@ export interface Seed {
   readonly succeeded: boolean;
   readonly handedOutAge: number | null;
   readonly failures: number | null;
-  readonly rung: Rung | null;
+  readonly rung: StandingRung | null;
   readonly permit: boolean;
   readonly quarantine: 'none' | 'ended' | 'ending' | 'for ever';
   readonly deprovision: boolean;
@@ -75,7 +74,9 @@ export type Note =
   | 'deprovisionAsked'
   | 'powerSeenOff'
   | 'hostKeyProved'
-  | Rung;
+  | 'controllerResetAsked'
+  | 'controllerResetRefused'
+  | StandingRung;
 export type Ending =
   /** Deprovisioned: where that is what the work is for; else nothing. */
   | { readonly finish: 'nothing' | 'agentStarted' | 'recovered' | 'deprovisioned' | 'letGo' }
@@ -92,7 +93,7 @@ export type Beat = {
 
 /** What an operator asks for; what a verb has no use for is passed over. */
 export interface Asked {
-  readonly verb: Exclude<Verb, PoolVerb>;
+  readonly verb: Exclude<Verb, PoolVerb | ProviderVerb>;
   readonly kind: HoldKind;
   readonly untilS: number | null;
   readonly flag: boolean;
@@ -142,6 +143,16 @@ export type Command =
       readonly do: 'liftHolds';
       readonly kind: ProviderHoldKind | 'penalty';
       readonly key: number | null;
+    }
+  | {
+      readonly do: 'keepRecord';
+      readonly session: number;
+      readonly provider: number;
+      readonly key: number;
+      readonly act: 'make' | 'replace' | 'drop';
+      readonly value: number;
+      /** One that was written, so far back. */
+      readonly version: number;
     }
   | Each<'withdraw', { readonly machine: number }>
   | {
@@ -204,7 +215,7 @@ export type Command =
       };
     }
   | { readonly do: 'pass'; readonly seconds: number }
-  | Each<'sweep' | 'scan' | 'changes' | 'statistics' | 'inspect' | 'requests'>
+  | Each<'sweep' | 'scan' | 'changes' | 'statistics' | 'inspect' | 'requests' | 'records'>
   | {
       readonly do: 'candidates';
       readonly process: Process;

@@ -1,17 +1,15 @@
 import fc from 'fast-check';
 import {
-  DECISION_VERBS,
-  GUARD_VERBS,
-  ORDER_VERBS,
   PROCESSES,
   PROVIDER_HOLD_KINDS,
   PROVIDER_STATUSES,
   QUARANTINE_KINDS,
-  RUNGS,
 } from '../../../../src/domain/machine.ts';
-import type { HoldKind, Process, ProviderStatus, Rung } from '../../../../src/domain/machine.ts';
+import { DECISION_VERBS, GUARD_VERBS, ORDER_VERBS } from '../../../../src/domain/verbs.ts';
+import type { HoldKind, Process, ProviderStatus } from '../../../../src/domain/machine.ts';
 import { DESCRIPTORS, JOBS, MACHINES, PROVIDERS, SESSIONS, SLOTS, STEPS_S } from './commands.ts';
 import type { Asked, Beat, Command, Ending, Note, Seed } from './commands.ts';
+import { STANDING_RUNGS, type StandingRung } from '../../../../src/domain/recovery/rung-names.ts';
 
 /** Without this, counterexamples are hard to read. */
 export const plain = <T>(parts: { [Part in keyof T]: fc.Arbitrary<T[Part]> }): fc.Arbitrary<T> =>
@@ -47,7 +45,7 @@ const anySeed: fc.Arbitrary<Seed> = plain({
   succeeded: fc.boolean(),
   handedOutAge: seldom<number | null>(null, age),
   failures: maybe(fc.nat(4)),
-  rung: seldom<Rung | null>(null, fc.constantFrom(...RUNGS)),
+  rung: seldom<StandingRung | null>(null, fc.constantFrom(...STANDING_RUNGS)),
   permit: seldom(false, fc.constant(true)),
   quarantine: seldom('none', fc.constantFrom('ended', 'ending', 'for ever')),
   deprovision: seldom(false, fc.constant(true)),
@@ -80,7 +78,7 @@ export const note = fc.oneof(
     ...(['powerOnAccepted', 'recoveryAccepted', 'deprovisionAsked'] as const),
     ...(['powerSeenOff', 'hostKeyProved'] as const),
   ),
-  fc.constantFrom<Note>(...RUNGS),
+  fc.constantFrom<Note>(...STANDING_RUNGS),
 );
 const descriptor = below(DESCRIPTORS.length);
 export const ending: fc.Arbitrary<Ending> = fc.oneof(

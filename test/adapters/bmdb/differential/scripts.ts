@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { ORDER_VERBS, RUNGS } from '../../../../src/domain/machine.ts';
+import { ORDER_VERBS } from '../../../../src/domain/verbs.ts';
 import type { Process } from '../../../../src/domain/machine.ts';
 import { INTERVALS_S, LONG_S, MACHINES, SESSIONS, SLOTS, STEPS_S } from './commands.ts';
 import type { Asked, Command, Note } from './commands.ts';
@@ -17,6 +17,7 @@ import {
   seldom,
   session,
 } from './pieces.ts';
+import { STANDING_RUNGS } from '../../../../src/domain/recovery/rung-names.ts';
 
 const pass = fc.constantFrom(...STEPS_S).map((seconds): Command => ({ do: 'pass', seconds }));
 const several = <T>(arbitrary: fc.Arbitrary<T>, maxLength: number) =>
@@ -130,7 +131,7 @@ const ordering: fc.Arbitrary<Command[]> = fc
     fc.tuple(session, session, machine),
     fc.constantFrom(...ORDER_VERBS),
     fc.array(command, { maxLength: 2 }),
-    fc.constantFrom<Note>(...RUNGS, 'recoveryAccepted'),
+    fc.constantFrom<Note>(...STANDING_RUNGS, 'recoveryAccepted'),
     ending,
     fc.constantFrom(8, 16, 64, 608),
   )
@@ -205,9 +206,36 @@ const holding: fc.Arbitrary<Command[]> = several(plain(impose), 3).map((holds) =
   { do: 'sweep' },
 ]);
 
+/** Two who keep the same few records, one of whom perhaps read them a while ago. */
+const keeping: fc.Arbitrary<Command[]> = several(
+  fc.record({
+    session,
+    key: below(2),
+    act: fc.constantFrom('make' as const, 'replace' as const, 'drop' as const),
+    value: below(9),
+    version: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: below(4) }),
+  }),
+  8,
+).map((writes) => [
+  ...writes.map((each): Command => ({ do: 'keepRecord', provider: 0, ...each })),
+  { do: 'records' },
+]);
+/** A controller that several machines share is in the way of their recovery. */
+const resetting: fc.Arbitrary<Command[]> = fc
+  .tuple(session, several(fc.tuple(machine, fc.boolean()), 3), fc.constantFrom(64, LONG_S))
+  .map(([by, asks, seconds]) => [
+    ...asks.flatMap(([on, refused]): Command[] => [
+      { do: 'claim', session: by, machine: on, process: 'ShepherdRecovery' },
+      { do: 'note', work: 0, note: 'controllerResetAsked' },
+      ...(refused ? ([{ do: 'note', work: 0, note: 'controllerResetRefused' }] as const) : []),
+    ]),
+    { do: 'pass', seconds },
+    { do: 'note', work: 0, note: 'controllerResetAsked' },
+  ]);
+
 const stories: fc.Arbitrary<Command[]> = fc.oneof(
   { weight: 16, arbitrary: command.map((each) => [each]) },
-  { weight: 2, arbitrary: episode('ShepherdRecovery', fc.constantFrom<Note>(...RUNGS)) },
+  { weight: 2, arbitrary: episode('ShepherdRecovery', fc.constantFrom<Note>(...STANDING_RUNGS)) },
   { weight: 1, arbitrary: episode('ShepherdAgentStart', fc.constant('agentStartAttempt')) },
   { weight: 1, arbitrary: reporting },
   { weight: 1, arbitrary: creating },
@@ -219,6 +247,8 @@ const stories: fc.Arbitrary<Command[]> = fc.oneof(
   { weight: 1, arbitrary: preserving },
   { weight: 1, arbitrary: lasting },
   { weight: 3, arbitrary: ordering },
+  { weight: 1, arbitrary: keeping },
+  { weight: 1, arbitrary: resetting },
 );
 
 /** Sessions and some machines first: else most commands would find nothing to work on. */

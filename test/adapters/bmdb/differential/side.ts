@@ -10,6 +10,7 @@ import { aged } from './compare.ts';
 import { intervalMs, MACHINES, penaltyMs, PROVIDERS, SECOND } from './commands.ts';
 import type { Beat, Command, Ending } from './commands.ts';
 import { candidates, last, takeJob, withFleet } from './fleet.ts';
+import { keepRecord, readRecords } from './records.ts';
 import { file, list } from './requests.ts';
 import { endWork, noteOf } from './works.ts';
 import { hold, idOf, insert, removeIfThere, request, withdraw } from './rows.ts';
@@ -30,6 +31,7 @@ export interface Side {
   readonly witnesses: Witness[];
   readonly leases: Lease[];
   readonly keys: string[];
+  readonly versions: string[];
   /** What a reader that follows the changes knows. */
   mirror: Map<MachineId, MachineRow>;
   cursor: Cursor | null;
@@ -47,6 +49,7 @@ export const createSide = (h: BmdbHarness, agesRows: boolean): Side => ({
   witnesses: [],
   leases: [],
   keys: [],
+  versions: [],
   mirror: new Map(),
   cursor: null,
 });
@@ -120,6 +123,8 @@ function withSession(side: Side, command: Command): Run {
     }
     case 'openIntent':
       return () => openIntent(side, session, command);
+    case 'keepRecord':
+      return keepRecord(side, session, command);
     case 'lease':
       return () => takeLease(side, session, command.job);
     case 'resumeIntent':
@@ -308,6 +313,8 @@ function withReads(side: Side, command: Command): Run {
       return () => inspect(side);
     case 'requests':
       return () => list(side);
+    case 'records':
+      return () => readRecords(side);
     case 'statistics':
       return () => bmdb.inspection.statistics(SIGNAL);
     case 'history':

@@ -16,6 +16,9 @@ export function noteOf(note: Note, work: Work): WorkNote {
     case 'deprovisionAsked':
     case 'powerSeenOff':
       return { kind: note };
+    case 'controllerResetAsked':
+    case 'controllerResetRefused':
+      return { kind: note, controller: 'bmc-0' };
     case 'hostKeyProved':
       return { kind: 'agentStartAttempt', hostKey: 'proved-key' };
     case 'recoveryRefused':

@@ -27,6 +27,9 @@ export async function memHarness(
     other: bmdb,
     ...rowHooks(tables),
     ...holdHooks(tables),
+    addRecords: async (provider, count) => {
+      for (let at = 1; at <= count; at++) tables.records.make({ provider, key: `r${at}` }, at);
+    },
     pass: async (ms) => clock.increment(ms),
     expireSession: async (id) => {
       tables.sessions.get(id)!.deadlineMs = clock.now() - 1;
@@ -117,6 +120,9 @@ function addOrder(tables: Memory, { machineId, provided, order }: MachineRow): v
     state: 'open',
     outcome: null,
     settledAtMs: null,
+    batch: null,
+    role: null,
+    proven: false,
   });
   tables.orders.set(machineId, order.key);
 }

@@ -31,6 +31,8 @@ export interface BeatStand {
   other: Bmdb;
   /** Of both: `executed`, `retried` or `failed` transactions of heartbeats since the test began. */
   transactions: string[];
+  /** Ends of installations that were counted since the test began. */
+  installations: string[];
   begin(): Promise<Transaction>;
   /** Until so many statements wait for a lock. */
   untilBlocked(count?: number): Promise<void>;
@@ -65,6 +67,7 @@ export function beatStand(
   beforeEach(async () => {
     await stand.server.clear();
     stand.transactions = [];
+    stand.installations = [];
     stand.bmdb = connect(stand, timeoutMs);
     stand.other = connect(stand, timeoutMs);
   });
@@ -130,6 +133,7 @@ const connect = (stand: BeatStand, timeoutMs: number): Bmdb =>
       transaction: (outcome, processor) => {
         if (processor === 'bmsrv') stand.transactions.push(outcome);
       },
+      installation: (result) => void stand.installations.push(result),
     },
   });
 

@@ -240,7 +240,6 @@ describe('values that this program does not know', () => {
   it.each([
     ['provider_status', `UPDATE machine_provided SET provider_status = 'New'`, 'provider status'],
     ['quarantine_kind', `UPDATE machine_quarantined SET kind = 'New'`, 'quarantine kind'],
-    ['recovery_rung', `UPDATE machine_recovery SET rung = 'New'`, 'recovery rung'],
     [
       'machine_os_installation_result',
       `UPDATE machine_os_installation_report SET os_installation_result = 'New'`,

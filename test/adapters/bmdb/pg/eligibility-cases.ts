@@ -2,18 +2,15 @@ import fc from 'fast-check';
 import type pg from 'pg';
 import { exclusionGroup } from '../../../../src/domain/eligibility.ts';
 import { machineId, providerName } from '../../../../src/domain/ids.ts';
-import type { DrainMode, HoldKind, MachineRow, Verb } from '../../../../src/domain/machine.ts';
-import {
-  DRAIN_MODES,
-  ORDER_VERBS,
-  PROCESSES,
-  PROVIDER_STATUSES,
-  RUNGS,
-} from '../../../../src/domain/machine.ts';
+import type { DrainMode, HoldKind, MachineRow } from '../../../../src/domain/machine.ts';
+import type { Verb } from '../../../../src/domain/verbs.ts';
+import { DRAIN_MODES, PROCESSES, PROVIDER_STATUSES } from '../../../../src/domain/machine.ts';
+import { ORDER_VERBS } from '../../../../src/domain/verbs.ts';
 import { KEY_HEX, ladderOn } from '../../../contracts/bmdb-rows.ts';
 import { membersAround } from './member-cases.ts';
 import { insertMachine } from './pg-harness.ts';
 import { forTraits } from '../../../../src/domain/traits.ts';
+import { STANDING_RUNGS } from '../../../../src/domain/recovery/rung-names.ts';
 
 const HOLDS: readonly HoldKind[] = ['no-start', 'no-recover', 'no-allocate', 'preserve'];
 
@@ -78,10 +75,10 @@ function rowAround(nowMs: number): fc.Arbitrary<MachineRow> {
     startAttempt: maybe(fc.record({ atMs: maybe(time), count: fc.integer({ min: 0, max: 8 }) })),
     recovery: maybe(
       fc.record({
-        rung: fc.constantFrom(...RUNGS),
+        rung: fc.constantFrom(...STANDING_RUNGS),
         attempts: fc.nat(5),
         askedAtMs: maybe(time),
-        askedRung: maybe(fc.constantFrom(...RUNGS)),
+        askedRung: maybe(fc.constantFrom(...STANDING_RUNGS)),
         orderKey: seldom(fc.uuid()),
         bootIdBefore: maybe(fc.uuid()),
         hostKeyBefore: maybe(fc.constant('key')),
@@ -285,7 +282,10 @@ function onlyOrdered({ row, hold, request }: Case, nowMs: number): Case {
 }
 
 /** What an order does not lift; by chance alone each of them is met too seldom together with one. */
-const FLAWS = ['work', 'quarantine', 'deprovision', 'status', 'installed', 'newer'] as const;
+const FLAWS = [
+  ...(['work', 'quarantine', 'deprovision', 'status', 'installed'] as const),
+  ...(['newer', 'newer rung'] as const),
+] as const;
 
 function flawed(one: Case, flaw: (typeof FLAWS)[number] | null, nowMs: number): Case {
   const { row } = one;
@@ -310,6 +310,8 @@ function flawed(one: Case, flaw: (typeof FLAWS)[number] | null, nowMs: number): 
       return { ...one, row: { ...row, installation: { ...done, reportResult: 'Success' } } };
     case 'newer':
       return { ...one, newer: 'provider status' };
+    case 'newer rung':
+      return { ...one, newer: 'rung' };
     default:
       return one;
   }

@@ -36,7 +36,8 @@ import {
 } from '../../../../src/domain/eligibility.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
-import { ORDER_VERBS, PROCESSES } from '../../../../src/domain/machine.ts';
+import { PROCESSES } from '../../../../src/domain/machine.ts';
+import { ORDER_VERBS } from '../../../../src/domain/verbs.ts';
 import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import { candidatesOf, statisticsOf } from '../../../../src/domain/statistics.ts';
 import { KEY, KEY_HEX } from '../../../contracts/bmdb-rows.ts';
@@ -154,6 +155,7 @@ describe('eligibility in SQL', () => {
     // So must what an order lifts, and what it does not.
     expect([...ordered].toSorted()).toEqual([
       'a hold forbids it',
+      'a newer program recovers it',
       'it cannot be read',
       'it is being worked on',
       'it is quarantined',
@@ -169,6 +171,7 @@ describe('eligibility in SQL', () => {
     // Every reason, and none, must have been met, else the comparison proves little.
     expect([...seen.keys()].toSorted()).toEqual([
       'a hold forbids it',
+      'a newer program recovers it',
       'it cannot be read',
       'it cools down after an attempt',
       'it has no hardware',

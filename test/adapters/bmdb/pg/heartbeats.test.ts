@@ -176,6 +176,22 @@ describe('what cannot be stored', () => {
     expect(await countOf('machine_os_installation_report')).toBe(0);
   });
 
+  it('an end of an installation is counted once, however often it is told', async () => {
+    const [id, other] = await addMany(2);
+    await sql(`INSERT INTO machine_os_installation_request SELECT unnest($1::uuid[]), 3, '\\x03'`, [
+      [id, other],
+    ]);
+    const report = (result: 'Success' | 'Error', generation = 3n) => ({
+      installationReport: { generation, result, raw: KEY },
+    });
+    const first = [recordOf(id!, report('Error')), recordOf(other!, report('Success', 2n))];
+    await send(first);
+    await send(first);
+    await send([recordOf(id!, report('Success')), recordOf(other!, report('Success', 9n))]);
+    await send([recordOf(id!, report('Error'))]);
+    expect(stand.installations).toEqual(['Error', 'Success']);
+  });
+
   it('many large reports at once are stored', async () => {
     const ids = await addMany(20);
     const large = (id: MachineId): HeartbeatRecord =>

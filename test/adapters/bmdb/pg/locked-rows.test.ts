@@ -31,6 +31,12 @@ const rowsOf = async (table: string): Promise<number> => {
   const { rows } = await s.server.sql.query(`SELECT 1 FROM ${table}`);
   return rows.length;
 };
+const toldExpired = async (): Promise<string[]> => {
+  const { rows } = await s.server.sql.query<{ id: string }>(
+    `SELECT details ->> 'sessionId' AS id FROM fleet_events WHERE type = 'session.expired'`,
+  );
+  return rows.map(({ id }) => id).toSorted();
+};
 /** Longer ago than the janitor waits. */
 const killLongAgo = (sessions: readonly SessionId[]) =>
   s.server.sql.query(
@@ -159,6 +165,7 @@ describe('the sweep', () => {
     expect(await historyOf(s, two!)).toEqual(['Started', 'Canceled session expired']);
     expect(await s.bmdb.sweep()).toMatchObject({ sessions: 1, work: 1 });
     expect(await rowsOf('sessions')).toBe(2);
+    expect(await toldExpired()).toEqual(dead.map(({ sessionId }) => sessionId).toSorted());
   });
 
   it('does the other steps when one fails, and fails when all do', async () => {
@@ -200,6 +207,20 @@ describe('a session that is closed while some of its work is locked', () => {
     expect(await historyOf(s, locked!)).toEqual([
       ...['Started', 'Canceled session expired', 'Started', 'Finished'],
     ]);
+    await killLongAgo([s.session.sessionId]);
+    expect(await s.bmdb.sweep()).toMatchObject({ sessions: 1 });
+    expect(await toldExpired()).toEqual([]);
+  });
+
+  it('has expired where its deadline had passed before, and that is told once', async () => {
+    const id = await addMachine(s);
+    await claimAll([id]);
+    await killLongAgo([s.session.sessionId]);
+    await holding(s, lease(id), async () => {
+      expect(await codeOfRefusal(s.session.close())).toBe('timed-out');
+    });
+    await s.bmdb.sweep();
+    expect(await toldExpired()).toEqual([s.session.sessionId]);
   });
 
   it('is closed as soon as it can be', async () => {
@@ -216,6 +237,7 @@ describe('a session that is closed while some of its work is locked', () => {
     await closed.close;
     expect(await historyOf(s, id)).toEqual(['Started', 'Canceled session closed']);
     expect(await rowsOf('sessions')).toBe(1);
+    expect(await toldExpired()).toEqual([]);
   });
 
   it('can be closed once more by its keeper', async () => {

@@ -152,6 +152,13 @@ export async function pgHarness(
       );
     },
     takeIn: (yes) => (yes ? takenInSql(sql) : notTakenInSql(sql)),
+    addRecords: async (provider, count) => {
+      await sql.query(
+        `INSERT INTO provider_records (provider, key, value, version)
+         SELECT $1, 'r' || n, to_json(n), n FROM generate_series(1, $2::int) n`,
+        [provider, count],
+      );
+    },
     pass: async (ms) => {
       await shiftTimes(sql, ms);
       clock.leap(ms);

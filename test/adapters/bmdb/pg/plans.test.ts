@@ -20,6 +20,7 @@ const WHOLE_FLEET: Readonly<Record<string, string>> = {
   'statistics-conditions': FOR_PEOPLE,
   'statistics-work': FOR_PEOPLE,
   'statistics-backoffs': FOR_PEOPLE,
+  'sessions-work': FOR_PEOPLE,
   ...Object.fromEntries(PROCESSES.map((process) => [`candidates-${process}`, FOR_PEOPLE])),
   'fleet-begin': 'the mirror reads everything at first, and now and then',
   holds: 'the mirror reads all holds each time; people set them by hand',
@@ -31,6 +32,7 @@ const WHOLE_FLEET: Readonly<Record<string, string>> = {
   'guard-quiet': 'before a permit is granted; reads each machine once, one after the other',
   'work-cancel-of-sessions':
     'only when a session ends; without an index, claims update their leases in place',
+  'records-count': FOR_PEOPLE,
   'sweep-due': 'the janitor, every 10 s: reads two columns of each lease, as its steps do',
   'work-cancel-orphaned': 'the janitor; sessions are deleted by people only',
 };
@@ -65,6 +67,7 @@ const BOTH: ReadonlySet<string> = new Set([
     'tag-types.ts',
     'guard-book.ts',
     'guard-rows.ts',
+    'records.ts',
   ],
 ]);
 
@@ -83,6 +86,7 @@ beforeAll(async () => {
   await loadFleet(server.sql, FLEET);
   await loadRequests(server.sql);
   await loadMembers(server.sql);
+  await loadRecords(server.sql);
   const deps = { url: server.url, clock: systemClock, random: systemRandom, log: silentLog };
   const limits = { poolMax: 1, timeoutMs: 10_000 };
   databases.plain = createDatabase({ ...deps, ...limits });
@@ -105,6 +109,14 @@ async function loadRequests(sql: PgServer['sql']): Promise<void> {
      FROM (SELECT p.*, row_number() OVER () AS place FROM machine_provided p) p`,
   );
   await sql.query('ANALYZE operator_intents');
+}
+/** Of ten large racks. */
+async function loadRecords(sql: PgServer['sql']): Promise<void> {
+  await sql.query(
+    `INSERT INTO provider_records (provider, key, value, version)
+     SELECT 'rack' || n % 10, 'bmc-' || n, '{"set": "ours"}', n FROM generate_series(1, 20000) n`,
+  );
+  await sql.query('ANALYZE provider_records');
 }
 /** Of one large pool at two balancers. */
 async function loadMembers(sql: PgServer['sql']): Promise<void> {

@@ -5,7 +5,6 @@ import { systemClock, systemRandom } from '../../../../src/adapters/clock/system
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { createMemMetrics } from '../../../doubles/mem-metrics.ts';
 import type { MemMetrics } from '../../../doubles/mem-metrics.ts';
-import type { Rung } from '../../../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
 import {
   KEY,
@@ -16,6 +15,7 @@ import {
   startedAt,
 } from '../../../contracts/bmdb-rows.ts';
 import { addMachine, claimStand, openOn, SIGNAL, STARTED } from './claim-stand.ts';
+import type { Rung } from '../../../../src/domain/recovery/rung-names.ts';
 
 const s = claimStand(4_000);
 

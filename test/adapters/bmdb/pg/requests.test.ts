@@ -47,6 +47,20 @@ describe('a connection that breaks during COMMIT', () => {
     expect(await open()).toEqual(['one']);
   });
 
+  it.each(MOODS)('V12: of filing a batch: %s, and nothing is filed twice', async (mood) => {
+    const ids = [await addMachine(s), await addMachine(s), await addMachine(s)];
+    const requests = await Promise.all(
+      ids.map(async (id, at) => requestFor(await reboot(id), { key: `k/${at}` })),
+    );
+    const batch = { key: 'k', digest: 'one', requests };
+    s.proxy.mood = mood;
+    const filed = await s.bmdb.requests.fileBatch(batch);
+    expect(s.proxy.broken).toBe(1);
+    expect(filed.requests.map(({ key }) => key)).toEqual(['k/0', 'k/1', 'k/2']);
+    expect(await s.bmdb.requests.fileBatch(batch)).toEqual(filed);
+    expect((await open()).toSorted()).toEqual(['k/0', 'k/1', 'k/2']);
+  });
+
   it.each(MOODS)('of settling: %s', async (mood) => {
     const id = await addMachine(s);
     await s.bmdb.requests.file(requestFor(await park(id), { key: 'one' }));
@@ -95,6 +109,41 @@ describe('many at once', () => {
     const { done, codes } = await sorted(filing);
     expect(done).toHaveLength(1);
     expect(new Set(codes)).toEqual(new Set(['nothing-to-do']));
+  });
+
+  it('V39: batches of one key are one', async () => {
+    const ids = await Promise.all(Array.from({ length: 5 }, () => addMachine(s)));
+    const requests = await Promise.all(
+      ids.map(async (id, at) => requestFor(await reboot(id), { key: `k/${at}` })),
+    );
+    const filing = Array.from({ length: COUNT }, (_, at) =>
+      (at % 2 ? s.bmdb : s.other).requests.fileBatch({
+        ...{ key: 'k', digest: 'one' },
+        requests: at % 3 ? requests : requests.toReversed(),
+      }),
+    );
+    const { done, codes } = await sorted(filing);
+    expect(codes).toEqual([]);
+    expect(new Set(done.map((batch) => JSON.stringify(batch))).size).toBe(1);
+    expect((await open()).toSorted()).toEqual(requests.map(({ key }) => key));
+  });
+
+  it('of batches that share a machine one is filed as a whole, the others not at all', async () => {
+    const shared = await addMachine(s);
+    const own = await Promise.all(Array.from({ length: 8 }, () => addMachine(s)));
+    const filing = own.map(async (id, at) => {
+      const key = `batch ${at}`;
+      const requests = [
+        requestFor(await reboot(id), { key: `${key}/a` }),
+        requestFor(await reboot(shared), { key: `${key}/b` }),
+      ];
+      return s.bmdb.requests.fileBatch({ key, digest: key, requests });
+    });
+    const { done, codes } = await sorted(filing);
+    expect(done).toHaveLength(1);
+    expect(new Set(codes)).toEqual(new Set(['nothing-to-do']));
+    const { key } = done[0]!.head;
+    expect((await open()).toSorted()).toEqual([`${key}/a`, `${key}/b`]);
   });
 
   it('settlings of one are one', async () => {

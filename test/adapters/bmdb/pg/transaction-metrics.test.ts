@@ -34,12 +34,17 @@ afterEach(() => db.close());
 
 const sql = (text: string) =>
   statement({ name: text.slice(0, 60), params: {}, columns: {}, text: () => text });
-const counted = () => metrics.calls.map(({ args }) => args.join(' '));
+const told = (method: string) =>
+  metrics.calls.filter((call) => call.method === method).map(({ args }) => args.join(' '));
+const counted = () => told('transaction');
+/** Once for each transaction, however it ended. */
+const attempts = () => told('transactionAttempts');
 
 test('a statement that commits by itself is counted as a transaction', async () => {
   await db.commit({ doing: 'look', processor: 'bmsrv' }, sql('SELECT'), {});
   await db.commit({ doing: 'look' }, sql('SELECT nothing'), {}).catch(() => undefined);
   expect(counted()).toEqual(['executed bmsrv', 'executed shepherd', 'failed shepherd']);
+  expect(attempts()).toEqual(['bmsrv 1', 'shepherd 1']);
 });
 
 test('a transaction is counted for whom it is made', async () => {
@@ -63,14 +68,15 @@ test('what it finds out is no failure; what the database refuses is', async () =
 
 test('each attempt after a conflict is a retry', async () => {
   const conflict = sql(`DO $$ BEGIN RAISE '' USING ERRCODE = '40001'; END $$`);
-  let attempts = 0;
+  let tries = 0;
   await db.transact({ doing: 'try', processor: 'shepherd-initializer' }, async (q) => {
-    attempts += 1;
-    if (attempts < 3) await q.run(conflict, {});
+    tries += 1;
+    if (tries < 3) await q.run(conflict, {});
   });
   const [first, ...others] = counted();
   expect(first).toBe('executed shepherd-initializer');
   expect(others).toEqual(['retried shepherd-initializer', 'retried shepherd-initializer']);
+  expect(attempts()).toEqual(['shepherd-initializer 3']);
 });
 
 test('conflicts without end are given up, once', async () => {
@@ -79,4 +85,6 @@ test('conflicts without end are given up, once', async () => {
   const given = db.transact({ doing: 'try', deadlineMs }, (q) => q.run(conflict, {}));
   await expect(given).rejects.toThrow('no time left');
   expect(counted()).toEqual(['executed shepherd', 'failed shepherd']);
+  expect(attempts()).toEqual(['shepherd 1']);
+  expect(told('transactionAmbiguous')).toEqual([]);
 });

@@ -63,6 +63,24 @@ describe('A10: logs are trimmed like the history', () => {
     ]);
   });
 
+  it('of the fleet the same, its newest 1000 in all', async () => {
+    const add = (count: number, days: number) =>
+      server.sql.query(
+        `INSERT INTO fleet_events (type, actor, at)
+         SELECT 'session.expired', 'test', now() - $2::int * interval '1 day'
+         FROM generate_series(1, $1::int)`,
+        [count, days],
+      );
+    const trimEvents = () => one('SELECT shepherd_trim_events(90, 1000, 300)');
+    await add(500, 200);
+    await add(700, 91);
+    await add(400, 1);
+    expect([await trimEvents(), await trimEvents(), await trimEvents()]).toEqual([300, 300, 0]);
+    expect(await one('SELECT count(*) FROM fleet_events')).toBe(1_000);
+    expect(await one('SELECT min(seq) FROM fleet_events')).toBeGreaterThan(600);
+    await expect(one('SELECT shepherd_trim_events(89, 1000, 300)')).rejects.toThrow(/90 days/);
+  });
+
   it('of requests and creations the same, and never what is open or unresolved', async () => {
     await requests('open', 50, 400);
     await requests('done', 300, 400);

@@ -54,8 +54,15 @@ describe('the running role', () => {
     `UPDATE slot_events SET reason = 'mine'`,
     'DELETE FROM slot_events',
     'TRUNCATE slot_events',
+    `UPDATE fleet_events SET reason = 'mine'`,
+    'DELETE FROM fleet_events',
+    'TRUNCATE fleet_events',
+    `SELECT nextval('slot_events_seq_seq')`,
     'DELETE FROM operator_intents',
     'TRUNCATE operator_intents',
+    'TRUNCATE provider_records',
+    'DELETE FROM api_tokens',
+    'TRUNCATE api_tokens',
     `INSERT INTO schema_migrations (name, run_on) VALUES ('mine', now())`,
     `UPDATE schema_migrations SET name = 'mine'`,
     'DELETE FROM schema_migrations',
@@ -76,6 +83,7 @@ describe('the running role', () => {
     await running.query(
       `INSERT INTO slot_events (provider, slot_id, kind, actor) VALUES ('p', 's', 'k', 'a')`,
     );
+    await running.query(`INSERT INTO fleet_events (type, actor) VALUES ('webhook.test', 'a')`);
     const { rows } = await running.query(
       `SELECT event, nextval('work_epoch') > 0 AS numbered FROM work_history WHERE machine_id = $1`,
       [machine],

@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await sql.query(`COMMENT ON DATABASE postgres IS NULL`);
-  await sql.query(`TRUNCATE machines, provision_intents, sessions CASCADE`);
+  await sql.query(`TRUNCATE machines, provision_intents, sessions, provider_records CASCADE`);
   await sql.end();
 });
 
@@ -37,6 +37,8 @@ const MACHINE = 'INSERT INTO machines DEFAULT VALUES';
 const INTENT = `INSERT INTO provision_intents
   (witness, machine_id, provider, slot_id, hostname, session_id, state) VALUES
   (gen_random_uuid(), gen_random_uuid(), 'p', 's', 'h', gen_random_uuid(), `;
+const RECORD = `INSERT INTO provider_records (provider, key, value, version)
+  VALUES ('p', 'k', '1', 'v')`;
 const MARK = `COMMENT ON DATABASE postgres IS 'throw-away'`;
 
 describe('undoing all migrations', () => {
@@ -44,12 +46,9 @@ describe('undoing all migrations', () => {
     ['its name is not the one given', [], /usage: .*called "postgres", not "other"/],
     ['somebody is alive on it', [`${SESSION} interval '1 minute')`], /1 live sessions.*stop them/],
     ['somebody is alive on it, marked or not', [`${SESSION} '1 minute')`, MARK], /1 live sessions/],
-    [
-      'it records a machine',
-      [MACHINE],
-      /1 machines and 0 unsettled.*COMMENT ON DATABASE "postgres"/,
-    ],
-    ['a device may have been created', [`${INTENT} 'unresolved')`], /0 machines and 1 unsettled/],
+    ['it records a machine', [MACHINE], /1 machines, 0 unsettled.*COMMENT ON DATABASE "postgres"/],
+    ['a device may have been created', [`${INTENT} 'unresolved')`], /0 machines, 1 unsettled/],
+    ['a driver claimed something at its vendor', [RECORD], /0 unsettled creations and 1 records/],
     [
       'the mark says something else',
       [MACHINE, `COMMENT ON DATABASE postgres IS 'not throw-away'`],

@@ -2,6 +2,8 @@ import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
+import { NO_SHELL } from '../../../../src/adapters/provider/core/no-shell.ts';
+import { createMemoryRecords } from '../../../../src/adapters/provider/core/memory-records.ts';
 import type { DriverContext } from '../../../../src/adapters/provider/port.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
 import { INSTANCE_SET_ID } from '../equinix/setup.ts';
@@ -15,6 +17,8 @@ export const driverContext = (name: string): DriverContext => ({
   log: silentLog,
   metrics: silentMetrics,
   publicKey: '',
+  records: createMemoryRecords(createSeededRandom(2))(providerName(name)),
+  shell: NO_SHELL,
   userAgent: 'test',
   daemons: () => 1,
 });

@@ -1,5 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { equinixDriver } from '../../../../src/adapters/provider/equinix/driver.ts';
+import { NO_SHELL } from '../../../../src/adapters/provider/core/no-shell.ts';
+import { createMemoryRecords } from '../../../../src/adapters/provider/core/memory-records.ts';
 import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import type { Provider } from '../../../../src/adapters/provider/port.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
@@ -43,6 +45,8 @@ async function start(status: number, change: object) {
     name: providerName('equinix'),
     instanceSetId: INSTANCE_SET_ID,
     publicKey: publicKeyLine(1),
+    records: createMemoryRecords(deps.random)(providerName('equinix')),
+    shell: NO_SHELL,
     userAgent: 'shepherd',
     daemons: () => 1,
   });

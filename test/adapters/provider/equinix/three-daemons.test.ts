@@ -5,6 +5,7 @@ import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import { equinixDriver } from '../../../../src/adapters/provider/equinix/driver.ts';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import { DRIVERS } from '../../../../src/adapters/provider/drivers.ts';
+import { createMemoryRecords } from '../../../../src/adapters/provider/core/memory-records.ts';
 import { openProvider } from '../../../../src/daemon/providers.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
 import { startFakequinix } from '../../../../src/simulator/fakequinix/fakequinix.ts';
@@ -57,6 +58,7 @@ function open(n: number): FleetProvider {
       log: silentLog,
       metrics,
       version: '1',
+      records: createMemoryRecords(createSeededRandom(2)),
       drivers: DRIVERS,
       publicKey: publicKeyLine(1),
       daemons: () => DAEMONS,

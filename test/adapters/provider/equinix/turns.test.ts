@@ -3,6 +3,8 @@ import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import { equinixDriver } from '../../../../src/adapters/provider/equinix/driver.ts';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';
 import { DRIVERS } from '../../../../src/adapters/provider/drivers.ts';
+import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
+import { createMemoryRecords } from '../../../../src/adapters/provider/core/memory-records.ts';
 import { openProvider } from '../../../../src/daemon/providers.ts';
 import { NothingToDo } from '../../../../src/domain/errors.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
@@ -57,6 +59,7 @@ async function start(device: object = {}): Promise<void> {
       log,
       metrics: { ...silentMetrics, ...metrics },
       version: '1',
+      records: createMemoryRecords(createSeededRandom(2)),
       drivers: DRIVERS,
       publicKey: publicKeyLine(1),
       daemons: () => DAEMONS,

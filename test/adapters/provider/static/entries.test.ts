@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { parseInventory, targetOf } from '../../../../src/adapters/provider/static/entries.ts';
+import { targetOf } from '../../../../src/adapters/kit/inventory/host-entries.ts';
+import { parseInventory } from '../../../../src/adapters/provider/static/entries.ts';
 import { UsageError } from '../../../../src/domain/errors.ts';
 
 const entry = (change: object = {}) => ({

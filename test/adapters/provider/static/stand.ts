@@ -3,6 +3,8 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { once } from 'node:events';
 import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
+import { NO_SHELL } from '../../../../src/adapters/provider/core/no-shell.ts';
+import { createMemoryRecords } from '../../../../src/adapters/provider/core/memory-records.ts';
 import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import type { DriverContext } from '../../../../src/adapters/provider/port.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
@@ -18,6 +20,8 @@ export const context = (change: Partial<DriverContext> = {}): DriverContext => (
   log: recordingLog(),
   metrics: silentMetrics,
   publicKey: '',
+  records: createMemoryRecords(createSeededRandom(2))(providerName('rack')),
+  shell: NO_SHELL,
   userAgent: 'test/1',
   daemons: () => 1,
   ...change,

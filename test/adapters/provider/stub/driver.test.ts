@@ -2,6 +2,8 @@ import { afterEach, expect, test } from 'vitest';
 import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../../src/adapters/log/port.ts';
+import { NO_SHELL } from '../../../../src/adapters/provider/core/no-shell.ts';
+import { createMemoryRecords } from '../../../../src/adapters/provider/core/memory-records.ts';
 import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
 import type { DriverContext, Provider } from '../../../../src/adapters/provider/port.ts';
 import { createStubDriver } from '../../../../src/adapters/provider/stub/driver.ts';
@@ -32,6 +34,8 @@ const context = (name = 'stub'): DriverContext => ({
   log: silentLog,
   metrics: silentMetrics,
   publicKey: '',
+  records: createMemoryRecords(createSeededRandom(2))(providerName(name)),
+  shell: NO_SHELL,
   userAgent: 'test',
   daemons: () => 1,
 });

@@ -2,11 +2,13 @@ import type { PoolName } from '../../../../domain/balancing/pool-row.ts';
 import { exclusionGroup } from '../../../../domain/eligibility.ts';
 import { LeaseLost } from '../../../../domain/errors.ts';
 import { machineId } from '../../../../domain/ids.ts';
-import type {
-  BalancingBook,
-  MemberChange,
-  MemberVerdict,
-  PoolPatch,
+import {
+  type BalancingBook,
+  forgottenText,
+  type MemberChange,
+  type MemberVerdict,
+  type PoolForgetter,
+  type PoolPatch,
 } from '../../balancing-port.ts';
 import type { Lease } from '../../port.ts';
 import { requireChanges } from '../../preconditions.ts';
@@ -40,6 +42,7 @@ export const statements = {
       ...FENCE,
       ...NAME,
       state: 'text?',
+      madeAs: 'text?',
       generation: 'int8?',
       failures: 'int8?',
       retrying: 'bool',
@@ -55,9 +58,9 @@ export const statements = {
     columns: FENCED,
     text: (of) => `
       WITH ${fence(of)}, noted AS (
-        INSERT INTO pools AS o (pool, balancer, state, generation, failures, retry_at, reason,
+        INSERT INTO pools AS o (pool, balancer, state, made_as, generation, failures, retry_at, reason,
           settled_at, observed_at, frozen_at, frozen_reason, frozen_snapshot)
-        SELECT ${of.pool}, ${of.balancer}, coalesce(${of.state}, 'retrieving'),
+        SELECT ${of.pool}, ${of.balancer}, coalesce(${of.state}, 'retrieving'), ${of.madeAs},
           coalesce(${of.generation}, 0), coalesce(${of.failures}, 0),
           now() + ${of.retryIn} * interval '1 millisecond', ${of.reason},
           CASE WHEN ${of.settled} THEN now() END, CASE WHEN ${of.observed} THEN now() END,
@@ -66,6 +69,7 @@ export const statements = {
         FROM lease
         ON CONFLICT (pool, balancer) DO UPDATE SET
           state = coalesce(${of.state}, o.state),
+          made_as = coalesce(${of.madeAs}, o.made_as),
           generation = coalesce(${of.generation}, o.generation),
           failures = coalesce(${of.failures}, o.failures),
           retry_at = ${given(of.retrying, 'excluded.retry_at', 'o.retry_at')},
@@ -90,12 +94,18 @@ export const statements = {
   }),
   forget: statement({
     name: 'pools-forget',
-    params: { ...FENCE, ...NAME },
+    params: { ...FENCE, ...NAME, actor: 'text', reason: 'text' },
     columns: FENCED,
     text: (of) => `
       WITH ${fence(of)}, members AS (
         DELETE FROM pool_members g WHERE g.pool = ${of.pool} AND g.balancer = ${of.balancer}
           AND EXISTS (SELECT 1 FROM lease)
+        RETURNING g.machine_id
+      ), told AS (
+        INSERT INTO slot_events (provider, slot_id, machine_id, kind, actor, reason, session_id)
+        SELECT p.provider, coalesce(p.provider_reservation_id, p.provider_id), p.machine_id,
+          'requestDone', ${of.actor}, ${of.reason}, ${of.session}
+        FROM members JOIN machine_provided p USING (machine_id)
       ), pool AS (
         DELETE FROM pools o WHERE o.pool = ${of.pool} AND o.balancer = ${of.balancer}
           AND EXISTS (SELECT 1 FROM lease)
@@ -108,7 +118,7 @@ export const statements = {
 export const createBalancingBook = (session: LiveSession): BalancingBook => ({
   write: (lease, pool, changes) => repeatedOnce(() => write(session, lease, pool, changes)),
   note: (lease, pool, patch) => repeatedOnce(() => note(session, lease, pool, patch)),
-  forget: (lease, pool) => repeatedOnce(() => forget(session, lease, pool)),
+  forget: (lease, pool, who) => repeatedOnce(() => forget(session, lease, pool, who)),
 });
 
 async function write(
@@ -181,11 +191,11 @@ async function note(
   patch: PoolPatch,
 ): Promise<void> {
   const doing = `note how pool ${pool.pool} stands at ${pool.balancer}`;
-  const { state = null, generation = null, failures = null, frozen } = patch;
+  const { state = null, madeAs = null, generation = null, failures = null, frozen } = patch;
   const args = {
     ...fenceOf(session, lease),
     ...nameOf(pool),
-    ...{ state, generation, failures },
+    ...{ state, madeAs, generation, failures },
     retrying: patch.retryInMs !== undefined,
     retryIn: patch.retryInMs ?? null,
     reasoned: patch.reason !== undefined,
@@ -200,9 +210,15 @@ async function note(
   requireFenced(session, lease, doing, row!);
 }
 
-async function forget(session: LiveSession, lease: Lease, pool: PoolName): Promise<void> {
+async function forget(
+  session: LiveSession,
+  lease: Lease,
+  pool: PoolName,
+  who: PoolForgetter,
+): Promise<void> {
   const doing = `forget pool ${pool.pool} at ${pool.balancer}`;
-  const args = { ...fenceOf(session, lease), ...nameOf(pool) };
+  const told = { actor: who.by, reason: forgottenText(pool, who) };
+  const args = { ...fenceOf(session, lease), ...nameOf(pool), ...told };
   const [row] = await commitFenced(session, { doing }, [statements.forget, args]);
   requireFenced(session, lease, doing, row!);
 }

@@ -5,7 +5,7 @@ import { statement } from '../statement.ts';
 import type { RowOf } from '../statement.ts';
 
 /** Columns of a pool, for SELECT; the table must be called `o`. */
-const POOL = `o.pool, o.balancer, o.state, o.generation, o.failures,
+const POOL = `o.pool, o.balancer, o.state, o.made_as, o.generation, o.failures,
   ${ms('o.retry_at')} AS retry_at, o.reason, ${ms('o.settled_at')} AS settled_at,
   ${ms('o.observed_at')} AS observed_at, ${ms('o.frozen_at')} AS frozen_at, o.frozen_reason,
   o.frozen_snapshot, ${ms('o.accepted_at')} AS accepted_at, o.accepted_by,
@@ -15,6 +15,7 @@ const COLUMNS = {
   pool: 'text',
   balancer: 'text',
   state: 'text',
+  made_as: 'text?',
   generation: 'int8',
   failures: 'int8',
   retry_at: 'float8?',
@@ -96,6 +97,7 @@ export const toPool = (row: RowOf<typeof COLUMNS>): PoolRow => ({
   pool: row.pool,
   balancer: row.balancer,
   state: row.state,
+  madeAs: row.made_as,
   generation: Number(row.generation),
   failures: Number(row.failures),
   retryAtMs: row.retry_at,

@@ -16,6 +16,8 @@ import type {
 } from '../../../../domain/recovery/guard-judgement.ts';
 import type { GuardRow } from '../../../../domain/machine.ts';
 import type { LossPolicy } from '../../../../domain/policy.ts';
+import { guardEvent } from '../../../../domain/events/guard-events.ts';
+import { writeFleetEvents } from '../events/write.ts';
 import { countGuard, statementsFor as countStatementsFor } from './guard-counts.ts';
 import type { GuardCountStatements, LastAssessment } from './guard-counts.ts';
 import { lockGuard, readGuardRows, time, writeGuardRow } from './guard-rows.ts';
@@ -168,6 +170,11 @@ async function assessFleet(q: Queries, options: AssessOptions): Promise<GuardAss
   }
   const judged = judgeGuard(rows, counts, { assessedAtMs }, policy, nowMs);
   for (const row of judged.written) await writeGuardRow(q, row);
+  const changed = judged.changes.map(({ scope }) => scope);
+  await writeFleetEvents(
+    q,
+    judged.rows.filter(({ scope }) => changed.includes(scope)).map((row) => guardEvent(row)),
+  );
   await writePulse(q, ingest, nowMs, counts);
   return { rows: judged.rows, counts, changes: judged.changes };
 }

@@ -175,17 +175,20 @@ export async function writeHardware(q: Queries, beats: Beats): Promise<void> {
   }
 }
 
-/**
- * Stores reports of exactly the generation asked for; an earlier one says nothing any more.
- * @returns what is wrong with reports of a generation that was never asked for.
- */
-export async function writeInstallations(
-  q: Queries,
-  beats: Beats,
-): Promise<Map<HeartbeatRecord, string>> {
+/** What came of reports of installations. */
+export interface Installations {
+  /** What is wrong with reports of a generation that was never asked for. */
+  readonly faults: ReadonlyMap<HeartbeatRecord, string>;
+  /** How installations ended of which that was not known before. */
+  readonly ended: readonly Report['result'][];
+}
+
+/** Stores reports of exactly the generation asked for; an earlier one says nothing any more. */
+export async function writeInstallations(q: Queries, beats: Beats): Promise<Installations> {
   const faults = new Map<HeartbeatRecord, string>();
+  const ended: Report['result'][] = [];
   const reported = [...beats.keys()].filter((record) => record.installationReport !== undefined);
-  if (reported.length === 0) return faults;
+  if (reported.length === 0) return { faults, ended };
   const machines = reported.map((record) => record.machineId);
   const rows = await q.rows(statements.lockRequests, { machines });
   const asked = new Map(rows.map((row) => [row.machine_id, row]));
@@ -200,7 +203,9 @@ export async function writeInstallations(
       continue;
     }
     answers.push({ machineId, ...report! });
-    if (isNews(before, report!)) news.push([machineId, installationReported(report!)]);
+    if (!isNews(before, report!)) continue;
+    news.push([machineId, installationReported(report!)]);
+    ended.push(report!.result);
   }
   await writeAnswers(q, answers);
   const answered = answers.map(({ machineId }) => asked.get(machineId)!);
@@ -211,7 +216,7 @@ export async function writeInstallations(
     });
   }
   await writeEvents(q, news);
-  return faults;
+  return { faults, ended };
 }
 
 /** Not what was reported of this generation before, and no error after its success. */

@@ -1,6 +1,7 @@
 import type { LossPolicy } from '../../../../domain/policy.ts';
 import { humanNeededNoMore } from '../../installation-events.ts';
 import { writeEvents } from './agent-reports.ts';
+import { unknownRungSql } from '../eligibility.ts';
 import type { Beats } from './beats.ts';
 import type { Queries } from '../pool.ts';
 import { LIVE } from '../sql.ts';
@@ -19,13 +20,13 @@ const lock = <const Table extends string>(table: Table) =>
 
 // Not while somebody works on it: then the end of that work decides. Counted, so that it is a look-up
 // for each machine; NOT EXISTS is a join, which might read all work.
-const end = <const Table extends string>(table: Table) =>
+const end = <const Table extends string>(table: Table, only = 'true') =>
   statement({
     name: `episodes-end-${table}`,
     params: { machines: 'uuid[]' },
     columns: {},
     text: ({ machines }) =>
-      `DELETE FROM ${table} x WHERE x.machine_id = ANY (${machines}) AND (
+      `DELETE FROM ${table} x WHERE x.machine_id = ANY (${machines}) AND ${only} AND (
          SELECT count(*) FROM work w JOIN sessions s ON s.session_id = w.session_id AND ${LIVE}
          WHERE w.machine_id = x.machine_id) = 0`,
   });
@@ -46,7 +47,8 @@ export const statements = {
   lockPermits: lock('recovery_permits'),
   returnPermits: end('recovery_permits'),
   lockLadders: lock('machine_recovery'),
-  forgetLadders: end('machine_recovery'),
+  /** But those that a newer program remembers in its own way. */
+  forgetLadders: end('machine_recovery', `${unknownRungSql('x')} IS NOT TRUE`),
 };
 
 /**

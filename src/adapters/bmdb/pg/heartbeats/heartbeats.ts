@@ -9,7 +9,7 @@ import type {
 import { isUuid } from '../../../../domain/ids.ts';
 import type { LossPolicy } from '../../../../domain/policy.ts';
 import { handOutRequests, mayReboot, writeHardware, writeInstallations } from './agent-reports.ts';
-import type { HandedOut } from './agent-reports.ts';
+import type { HandedOut, Installations } from './agent-reports.ts';
 import { admit, beatArgs, statements, toBeats } from './beats.ts';
 import type { Beat, Beats, Manner, Round } from './beats.ts';
 import { endEpisodes } from './episodes.ts';
@@ -23,6 +23,8 @@ type Outcomes = Map<HeartbeatRecord, HeartbeatOutcome | HeartbeatRefusal>;
 export interface HeartbeatsContext extends Pick<PgContext, 'loss' | 'lockTimeoutMs'> {
   /** Made with `byKeys`. */
   readonly db: Database;
+  /** Told how an installation ended, once that is recorded for the first time. */
+  readonly onInstalled?: (result: 'Success' | 'Error') => void;
 }
 interface RoundContext extends HeartbeatsContext {
   /** Machines whose rows were held too long the last time. They are not waited for again. */
@@ -162,9 +164,10 @@ async function recordRest(
       const free = [...beats].filter(([record]) => !locked.has(record.machineId));
       const others = [...beats.keys()].filter((record) => locked.has(record.machineId));
       const left = { records: [...held, ...others], beats: new Map([...rest.beats, ...beats]) };
-      return { told: await complete(q, new Map(free), loss), held: left };
+      return { ...(await complete(q, new Map(free), loss)), held: left };
     });
     for (const [record, outcome] of done.told) outcomes.set(record, outcome);
+    for (const result of done.ended) context.onInstalled?.(result);
     return done.held;
   } catch (error) {
     // Nothing was written: what is locked is not among that which can be passed over.
@@ -193,11 +196,15 @@ async function beatOthers(
   return { beats: new Map(known.map((record) => [record, taken.get(record)!])), held };
 }
 
+interface Completed extends Pick<Installations, 'ended'> {
+  readonly told: Outcomes;
+}
+
 /** Everything else that comes with heartbeats. */
-async function complete(q: Queries, beats: Beats, loss: LossPolicy): Promise<Outcomes> {
+async function complete(q: Queries, beats: Beats, loss: LossPolicy): Promise<Completed> {
   await endEpisodes(q, beats, loss);
   await writeHardware(q, beats);
-  const faults = await writeInstallations(q, beats);
+  const { faults, ended } = await writeInstallations(q, beats);
   const requests = await handOutRequests(q, beats, faults);
   const installed = await mayReboot(q, beats, faults);
   const outcomes: Outcomes = new Map();
@@ -212,5 +219,5 @@ async function complete(q: Queries, beats: Beats, loss: LossPolicy): Promise<Out
         : { kind: 'invalid', message },
     );
   }
-  return outcomes;
+  return { told: outcomes, ended };
 }

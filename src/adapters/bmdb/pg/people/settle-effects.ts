@@ -1,8 +1,11 @@
 import { exclusionGroup } from '../../../../domain/eligibility.ts';
+import { guardEvent } from '../../../../domain/events/guard-events.ts';
+import type { GuardRow } from '../../../../domain/machine.ts';
 import { frozenByOperator, thawedByOperator } from '../../../../domain/recovery/guard-judgement.ts';
 import type { Effect, Scene } from '../../../../domain/settlement.ts';
 import { installationOf } from '../../install-image.ts';
 import { writeAsked } from '../balancing/pool-rows.ts';
+import { writeFleetEvents } from '../events/write.ts';
 import { writeGuardRow } from '../guard/guard-rows.ts';
 import type { Queries } from '../pool.ts';
 import { endRequests } from '../requests/request-ends.ts';
@@ -165,6 +168,16 @@ export const statements = {
       `SELECT machine_id FROM machine_recovery
        WHERE machine_id = ${machine} AND order_key = ${order}`,
   }),
+  /** Of the kind that is named, and of slots that rest after failed creations. */
+  clearProvider: statement({
+    name: 'settle-clear-provider',
+    params: { provider: 'text', kind: 'text?', shelf: 'text[]' },
+    columns: {},
+    text: ({ provider, kind, shelf }) =>
+      `DELETE FROM provider_holds
+       WHERE provider = ${provider}
+         AND (kind = ${kind} OR (kind = 'penalty' AND key = ANY (${shelf})))`,
+  }),
   dropQuarantine: drop('machine_quarantined'),
   dropBackoffs: drop('work_backoff'),
   dropHostKey: drop('machine_ssh_host_key'),
@@ -182,11 +195,16 @@ export async function applyEffect(q: Queries, scene: Scene, effect: Effect): Pro
       await applyHold(q, scene, effect);
       return true;
     case 'freeze':
-      await writeGuardRow(q, frozenByOperator(scene.guard!, request, scene.now.nowMs));
+      await writeGuard(q, scene, frozenByOperator(scene.guard!, request, scene.now.nowMs));
       return true;
     case 'thaw':
-      await writeGuardRow(q, thawedByOperator(scene.guard!, scene.now.nowMs));
+      await writeGuard(q, scene, thawedByOperator(scene.guard!, scene.now.nowMs));
       return true;
+    case 'clearProvider': {
+      const { hold: kind, shelf } = effect;
+      await q.run(statements.clearProvider, { provider: request.provider!, kind, shelf });
+      return true;
+    }
     case 'changePools':
       for (const row of effect.rows) await writeAsked(q, row);
       return true;
@@ -195,8 +213,17 @@ export async function applyEffect(q: Queries, scene: Scene, effect: Effect): Pro
   }
 }
 
+async function writeGuard(q: Queries, { request, guard }: Scene, row: GuardRow): Promise<void> {
+  await writeGuardRow(q, row);
+  const isOther = (guard!.frozen === null) !== (row.frozen === null);
+  await writeFleetEvents(q, isOther ? [guardEvent(row, request)] : []);
+}
+
 type OnSlot = Extract<Effect, { do: 'hold' | 'unhold' }>;
-type OnMachine = Exclude<Effect, OnSlot | { do: 'freeze' | 'thaw' | 'changePools' }>;
+type OnMachine = Exclude<
+  Effect,
+  OnSlot | { do: 'freeze' | 'thaw' | 'changePools' | 'clearProvider' }
+>;
 
 async function applyHold(q: Queries, { request }: Scene, effect: OnSlot): Promise<void> {
   const { by, reason } = request;

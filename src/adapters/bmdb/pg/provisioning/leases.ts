@@ -52,13 +52,15 @@ export const statements = {
         OR NOT EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = ${holder}))
       RETURNING epoch`,
   }),
+  /** By a live session; what a dead one held is inherited as it is. */
   releaseLease: statement({
     name: 'lease-release',
     params: { name: 'text', session: 'uuid', epoch: 'int8' },
     columns: {},
-    text: ({ name, session, epoch }) =>
-      `DELETE FROM leases
-       WHERE name = ${name} AND session_id = ${session} AND epoch = ${epoch}`,
+    text: ({ name, session, epoch }) => `
+      WITH me AS MATERIALIZED (${liveSession(session)})
+      DELETE FROM leases USING me
+      WHERE name = ${name} AND leases.session_id = me.session_id AND epoch = ${epoch}`,
   }),
 };
 

@@ -13,9 +13,16 @@ export const statements = {
   hardwareAfter: statement({
     name: 'inspect-hardware',
     params: { after: 'uuid', limit: 'int8' },
-    columns: { machine_id: 'uuid', provider: 'text', provider_id: 'text', report: 'text' },
+    columns: {
+      machine_id: 'uuid',
+      provider: 'text',
+      provider_id: 'text',
+      location: 'text?',
+      report: 'text',
+    },
     text: ({ after, limit }) =>
       `SELECT r.machine_id, p.provider, p.provider_id::text AS provider_id,
+         p.provider_location::text AS location,
          encode(r.hardware_report_raw, 'hex') AS report
        FROM machine_provided p JOIN machine_hardware_report r USING (machine_id)
        WHERE r.machine_id > ${after} ORDER BY r.machine_id LIMIT ${limit}`,
@@ -37,6 +44,7 @@ export async function readHardware(
       machineId: machineId(row.machine_id),
       provider: providerName(row.provider),
       providerId: row.provider_id,
+      location: row.location,
       report: inspectField(COLUMN, row.report, messages),
     }));
   return { machines, next: rows.length > size ? (machines.at(-1)?.machineId ?? null) : null };

@@ -20,6 +20,8 @@ import type { Queries } from '../pool.ts';
 import { FIRST, LIVE, ms } from '../sql.ts';
 import { statement, valuesOf } from '../statement.ts';
 import type { ArgsOf, Params, Statement } from '../statement.ts';
+import { readSlotHistory } from './slot-history.ts';
+import { readSessions } from './sessions.ts';
 import { readCandidates, readStatistics, statementsFor } from './statistics.ts';
 import { readSchema, readTagTypes, tagStatement } from './tag-types.ts';
 
@@ -91,9 +93,9 @@ export function createInspection({ db, loss }: PgContext): BmdbInspection {
   const isolation = SNAPSHOT;
   const processor = 'scruffy-stats';
   return {
-    statistics: (signal) =>
+    statistics: (signal, only) =>
       db.transact({ doing: 'count the fleet', processor, isolation, signal }, (q) =>
-        readStatistics(q, counting),
+        readStatistics(q, counting, only),
       ),
     candidates: (query, signal) =>
       db.transact({ doing: `find work for ${query.process}`, isolation, signal }, (q) =>
@@ -106,7 +108,7 @@ export function createInspection({ db, loss }: PgContext): BmdbInspection {
         inspect(q, query, messages),
       ),
     hardware: (query, signal) =>
-      db.transact({ doing: 'inspect hardware', isolation, signal }, (q) =>
+      db.transact({ doing: 'inspect hardware', processor, isolation, signal }, (q) =>
         readHardware(q, query, messages),
       ),
     history: (id, signal) =>
@@ -117,6 +119,12 @@ export function createInspection({ db, loss }: PgContext): BmdbInspection {
       db.transact({ doing: 'read the log of a slot', isolation, signal }, (q) =>
         readEvents(q, query),
       ),
+    slotHistory: (query, signal) =>
+      db.transact({ doing: 'read the history of a slot', isolation, signal }, (q) =>
+        readSlotHistory(q, query),
+      ),
+    sessions: (signal) =>
+      db.transact({ doing: 'read the sessions', isolation, signal }, (q) => readSessions(q)),
   };
 }
 

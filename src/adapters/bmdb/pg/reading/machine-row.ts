@@ -5,7 +5,6 @@ import {
   PROCESSES,
   PROVIDER_STATUSES,
   QUARANTINE_KINDS,
-  RUNGS,
 } from '../../../../domain/machine.ts';
 import type {
   BackoffRow,
@@ -14,15 +13,16 @@ import type {
   LiveWork,
   MachineRow,
   OrderRow,
-  OrderVerb,
   Provided,
 } from '../../../../domain/machine.ts';
+import type { OrderVerb } from '../../../../domain/verbs.ts';
 import { forTraits, TRAIT_NAMES, TRAITS, traitsOf } from '../../../../domain/traits.ts';
 import { MEMBER_LIST, toMember } from '../balancing/member-rows.ts';
 import type { FlatMember } from '../balancing/member-rows.ts';
 import { ORDER } from '../eligibility.ts';
 import { LIVE, ms } from '../sql.ts';
 import type { RowOf } from '../statement.ts';
+import { STANDING_RUNGS, type StandingRung } from '../../../../domain/recovery/rung-names.ts';
 
 /**
  * What a machine's row is read as; for `columns` of a statement, with `MACHINE` in its text.
@@ -189,7 +189,7 @@ export function toMachine(row: FlatMachine): MachineRow {
     createdAtMs: row.created_at,
     provided: toProvided(row, read),
     ...toAgent(row, read),
-    ...toLadder(row, read),
+    ...toLadder(row),
     bootTimes: {
       reboot: toNumbers(row.reboot_seconds),
       reinstall: toNumbers(row.reinstall_seconds),
@@ -252,9 +252,16 @@ const toAgent = (
   },
 });
 
-function toLadder(row: FlatMachine, read: Read): Pick<MachineRow, 'startAttempt' | 'recovery'> {
-  return { startAttempt: toStartAttempt(row), recovery: toEpisode(row, read) };
+/** Of an episode on a rung that this program does not know, that is all that is told. */
+function toLadder(row: FlatMachine): Pick<MachineRow, 'startAttempt' | 'recovery' | 'unknownRung'> {
+  const startAttempt = toStartAttempt(row);
+  const unknownRung = [row.rung, row.asked_rung].find((rung) => rung !== null && !isRung(rung));
+  if (typeof unknownRung === 'string') return { startAttempt, recovery: null, unknownRung };
+  return { startAttempt, recovery: toEpisode(row) };
 }
+
+const isRung = (text: string): text is StandingRung =>
+  (STANDING_RUNGS as readonly string[]).includes(text);
 
 function toStartAttempt(row: FlatMachine): MachineRow['startAttempt'] {
   if (row.attempt_count === null) return null;
@@ -263,16 +270,19 @@ function toStartAttempt(row: FlatMachine): MachineRow['startAttempt'] {
   return { atMs: row.attempted_at, count, ...(unreached > 0 && { unreached }) };
 }
 
-function toEpisode(row: FlatMachine, read: Read): LadderRow | null {
-  const rung = read('recovery rung', row.rung, RUNGS);
-  const askedRung = read('recovery rung', row.asked_rung, RUNGS);
+/** Both rungs are known. */
+function toEpisode(row: FlatMachine): LadderRow | null {
+  const [rung, askedRung] = [row.rung, row.asked_rung] as [
+    StandingRung | null,
+    StandingRung | null,
+  ];
   return (
     rung && {
       rung,
       attempts: Number(row.attempts),
       nextAtMs: row.next_at,
       askedAtMs: row.asked_at,
-      askedRung,
+      askedRung: askedRung ?? null,
       orderKey: row.asked_for,
       operationRef: row.operation_ref,
       bootIdBefore: row.boot_id_before,

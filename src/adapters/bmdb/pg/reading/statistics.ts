@@ -4,7 +4,7 @@ import { PROCESSES } from '../../../../domain/machine.ts';
 import type { Process } from '../../../../domain/machine.ts';
 import type { LossPolicy } from '../../../../domain/policy.ts';
 import { byProcess } from '../../../../domain/statistics.ts';
-import type { Counts, Statistics, Wanted } from '../../../../domain/statistics.ts';
+import type { Counts, Statistics, StatisticsPart, Wanted } from '../../../../domain/statistics.ts';
 import {
   DONE,
   FAILED,
@@ -105,17 +105,19 @@ type PerProcess = RowOf<typeof PER_PROCESS>;
 export async function readStatistics(
   q: Queries,
   statements: StatisticsStatements,
+  only?: StatisticsPart,
 ): Promise<Statistics> {
-  const rows = await q.rows(statements.conditions, {});
-  const work = await q.rows(statements.activeWork, {});
-  const backoffs = await q.rows(statements.activeBackoffs, {});
+  const isWanted = (part: StatisticsPart) => only === undefined || only === part;
+  const rows = isWanted('machines') ? await q.rows(statements.conditions, {}) : [];
+  const work = isWanted('work') ? await q.rows(statements.activeWork, {}) : [];
+  const backoffs = isWanted('backoffs') ? await q.rows(statements.activeBackoffs, {}) : [];
   const countsOf = (which: (row: { readonly provider: string | null }) => boolean) =>
     toCounts(rows.filter(which), work.filter(which), backoffs.filter(which));
-  const providers = rows.flatMap(({ provider }): [ProviderName, Counts][] =>
-    provider === null
-      ? []
-      : [[providerName(provider), countsOf((row) => row.provider === provider)]],
-  );
+  const names = new Set([rows, work, backoffs].flat().flatMap(({ provider }) => provider ?? []));
+  const providers = [...names].map((name): [ProviderName, Counts] => [
+    providerName(name),
+    countsOf(({ provider }) => provider === name),
+  ]);
   return { fleet: countsOf(() => true), providers: new Map(providers) };
 }
 

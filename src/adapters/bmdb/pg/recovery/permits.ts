@@ -3,7 +3,7 @@ import type { Outcome } from '../../../../domain/batcher.ts';
 import { NoPermit } from '../../../../domain/errors.ts';
 import { machineId } from '../../../../domain/ids.ts';
 import type { MachineId } from '../../../../domain/ids.ts';
-import { ORDER_VERBS } from '../../../../domain/machine.ts';
+import { ORDER_VERBS } from '../../../../domain/verbs.ts';
 import type { Process } from '../../../../domain/machine.ts';
 import { fleetBudget, groupBudget } from '../../../../domain/policy.ts';
 import type { LossPolicy, RecoveryBudget } from '../../../../domain/policy.ts';

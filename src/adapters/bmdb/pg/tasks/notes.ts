@@ -20,6 +20,7 @@ import type { NoteStatements } from '../claims/may-ask.ts';
 import { refuseGuarded } from '../guard/guard-book.ts';
 import { orderedText } from '../../preconditions.ts';
 import type { Queries } from '../pool.ts';
+import { noteReset } from '../recovery/controller-resets.ts';
 import { statement } from '../statement.ts';
 import type { WorkNote } from '../../port.ts';
 
@@ -70,6 +71,14 @@ const inBatches = {
         attempts = CASE WHEN l.order_key IS NULL THEN greatest(0, l.attempts - h.value::int8)
           ELSE l.attempts END
       FROM held h WHERE l.machine_id = h.machine_id
+    )`,
+  ),
+  /** Of another machine's request nothing is taken back. */
+  controllerResetRefused: note(
+    'reset-refused',
+    `refused AS (
+      DELETE FROM controller_resets r USING held h
+      WHERE r.controller = h.value AND r.machine_id = h.machine_id
     )`,
   ),
   recoveryAccepted: note(
@@ -186,12 +195,12 @@ export function createNotes(session: LiveSession, conditions: NoteStatements): W
     }),
   );
   return async (held, note) => {
-    if (note.kind === 'recoveryAsked' || note.kind === 'deprovisionAsked') {
-      return writeAlone({ held, note }, conditions);
-    }
+    if (isAlone(note)) return writeAlone({ held, note }, conditions);
     return writers(note.kind).submit({ held, note });
   };
 }
+
+const isAlone = (note: WorkNote): note is Alone => !(note.kind in inBatches);
 
 async function writeTogether(
   session: LiveSession,
@@ -217,6 +226,8 @@ function valueOf(note: InBatches): string | null {
       return note.hostKey ?? null;
     case 'recoveryRefused':
       return note.counts ? '0' : '1';
+    case 'controllerResetRefused':
+      return note.controller;
     case 'recoveryAccepted':
       return note.operationRef;
     case 'powerSeenOff':
@@ -231,8 +242,14 @@ async function writeAlone({ held, note }: Noted<Alone>, conditions: NoteStatemen
   const options = { doing, processor: processorOf(process), isolation: 'READ COMMITTED' } as const;
   await transactFenced(session, options, async (q) => {
     await lockLease(q, held, doing);
-    if (note.kind === 'recoveryAsked') await noteAsked(q, held, note, conditions);
-    else await noteDeprovisionAsked(q, held);
+    switch (note.kind) {
+      case 'recoveryAsked':
+        return noteAsked(q, held, note, conditions);
+      case 'controllerResetAsked':
+        return noteControllerReset(q, held, note.controller, conditions);
+      case 'deprovisionAsked':
+        return noteDeprovisionAsked(q, held);
+    }
   });
   requireInTime(session, doing);
 }
@@ -256,22 +273,49 @@ async function noteAsked(
   asked: Asked,
   conditions: NoteStatements,
 ): Promise<void> {
-  const { machineId: machine, process, row, session } = held;
+  const { machineId: machine, row, session } = held;
   const { rung, bootId } = asked;
   const order = asked.order ?? null;
   const notAsked = `${rung} of ${machine} was not asked for`;
   if (order !== null && (await q.rows(statements.lockOrder, { order, machine })).length === 0) {
     throw new NothingToDo(`${notAsked}: the order is no longer open`);
   }
+  await requireMay(q, held, { notAsked, order }, conditions);
+  await q.run(statements.asked, { machine, rung, boot: bootId, order });
+  if (rung === 'reinstalling') await q.run(statements.unpin, { machine });
+  const reason = orderedText(rung, row, order);
+  await writeEvent(q, session, { machineId: machine, kind: 'recoveryAsked', reason });
+}
+
+/** As of this moment. @throws see `noteAsked`. */
+async function requireMay(
+  q: Queries,
+  { machineId: machine, process, row, session }: HeldClaim,
+  { notAsked, order }: { readonly notAsked: string; readonly order: string | null },
+  conditions: NoteStatements,
+): Promise<void> {
   const [found] = await q.rows(conditions[process], { machine });
   const refusal = found?.refusal ?? null;
   if (refusal) throw new NothingToDo(`${notAsked}: ${refusal}`);
   await refuseGuarded(q, session, { provider: row.provided?.provider ?? null, order });
   if (!found?.permitted) throw new NoPermit(`${notAsked}: its permit was taken back`);
-  await q.run(statements.asked, { machine, rung, boot: bootId, order });
-  if (rung === 'reinstalling') await q.run(statements.unpin, { machine });
-  const reason = orderedText(rung, row, order);
-  await writeEvent(q, session, { machineId: machine, kind: 'recoveryAsked', reason });
+}
+
+/** @throws {Throttled} it was restarted too lately. See `noteAsked`. */
+async function noteControllerReset(
+  q: Queries,
+  held: HeldClaim,
+  controller: string,
+  conditions: NoteStatements,
+): Promise<void> {
+  const { machineId: machine, row, session } = held;
+  const notAsked = `a restart of controller ${controller} of ${machine} was not asked for`;
+  await requireMay(q, held, { notAsked, order: null }, conditions);
+  const { provided } = row;
+  if (!provided) throw new NothingToDo(`${notAsked}: it has no hardware`);
+  await noteReset(q, { provider: provided.provider, controller, machine });
+  const event = { machineId: machine, kind: 'controllerResetAsked', reason: controller };
+  await writeEvent(q, session, event);
 }
 
 /**

@@ -1,0 +1,12 @@
+/** Writes the dashboards of `deploy/grafana/`, as Grafana imports them. A test compares them with this. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { format, resolveConfig } from 'prettier';
+import { BOARDS } from './grafana/boards.ts';
+import { dashboardOf } from './grafana/panel.ts';
+
+for (const [name, board] of Object.entries(BOARDS)) {
+  const file = join(import.meta.dirname, '..', `deploy/grafana/${name}.json`);
+  const options = { ...(await resolveConfig(file)), parser: 'json' };
+  writeFileSync(file, await format(JSON.stringify(dashboardOf(board)), options));
+}

@@ -1,0 +1,81 @@
+import type { Dashboard, DashboardLink, Panel } from '@grafana/schema';
+
+/** What one panel shows: expressions over Prometheus, each with what its lines are called. */
+export interface Figure {
+  readonly title: string;
+  /** Why somebody looks at it; shown by the panel. */
+  readonly says: string;
+  readonly queries: readonly (readonly [expression: string, legend: string])[];
+  /** Unit of Grafana: `short`, `s`, `percentunit`, `bytes`, `reqps`. */
+  readonly unit?: string;
+  /** One number for each line, not a course. */
+  readonly isNow?: boolean;
+  /** Runbook of the alert that watches it. */
+  readonly runbook?: string;
+}
+
+export interface Board {
+  readonly uid: string;
+  readonly title: string;
+  readonly figures: readonly Figure[];
+}
+
+const SOURCE = { type: 'prometheus', uid: '${source}' } as const;
+/** Panels beside each other, and the size of one. */
+const COLUMNS = 2;
+const SIZE = { w: 24 / COLUMNS, h: 8 };
+
+/** A dashboard as Grafana imports it. Where the console is, it asks when it is imported. */
+export const dashboardOf = ({ uid, title, figures }: Board): Dashboard => ({
+  uid,
+  title,
+  tags: ['shepherd'],
+  schemaVersion: 39,
+  editable: true,
+  refresh: '30s',
+  time: { from: 'now-6h', to: 'now' },
+  timezone: 'browser',
+  links: [
+    link('Console', '${console}'),
+    link('Runbooks', '${console}/runbooks/'),
+    { ...link('Dashboards', ''), type: 'dashboards', tags: ['shepherd'], asDropdown: true },
+  ],
+  templating: {
+    list: [
+      { name: 'source', label: 'Prometheus', type: 'datasource', query: 'prometheus' },
+      {
+        name: 'console',
+        label: 'Console',
+        type: 'textbox',
+        query: 'https://shepherd.example.org',
+        current: { text: 'https://shepherd.example.org', value: 'https://shepherd.example.org' },
+      },
+    ],
+  },
+  panels: figures.map(panelOf),
+});
+
+const link = (title: string, url: string): DashboardLink => ({
+  ...{ title, url, type: 'link', icon: 'external link', tooltip: '', tags: [] },
+  ...{ asDropdown: false, targetBlank: true, includeVars: false, keepTime: false },
+});
+
+function panelOf(figure: Figure, index: number): Panel {
+  const { title, says, queries, unit = 'short', isNow = false, runbook } = figure;
+  return {
+    ...{ id: index + 1, title, description: says, datasource: SOURCE },
+    type: isNow ? 'stat' : 'timeseries',
+    gridPos: {
+      ...{ ...SIZE, x: (index % COLUMNS) * SIZE.w },
+      y: Math.floor(index / COLUMNS) * SIZE.h,
+    },
+    fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },
+    options: isNow
+      ? { reduceOptions: { calcs: ['lastNotNull'] } }
+      : { legend: { displayMode: 'list' } },
+    ...(runbook && { links: [link(`Runbook: ${runbook}`, `\${console}/runbooks/${runbook}`)] }),
+    targets: queries.map(([expr, legendFormat], at) => ({
+      ...{ refId: String.fromCharCode(65 + at), expr, legendFormat, datasource: SOURCE },
+    })),
+  };
+}

@@ -1,0 +1,90 @@
+/**
+ * Makes `docs/pictures/`: the page as it shows a simulated fleet, in both themes, for README and documents.
+ * Beside the pictures it writes a hash of the sources of the page. With `--check` nothing is made: it exits
+ * 1 when these sources are others than those that the pictures show. That tells that the page may look
+ * otherwise by now, not that it does, nor that the pictures are good.
+ */
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Page } from 'playwright-core';
+import { withBrowser } from '../test/support/browser.ts';
+
+const root = join(import.meta.dirname, '..');
+const FOLDER = join(root, 'docs/pictures');
+const HASH_FILE = join(FOLDER, 'sources.sha256');
+const MAX_BYTES = 100_000;
+const VIEWPORT = { width: 1200, height: 720 };
+const PATIENCE_MS = 180_000;
+
+function hashOfSources(): string {
+  const hash = createHash('sha256');
+  for (const path of globSync('web/**/*.*', { cwd: root }).toSorted()) {
+    hash.update(`${path}\0`).update(readFileSync(join(root, path)));
+  }
+  return hash.digest('hex');
+}
+
+/** A simulated fleet of which some machines die, while `use` has the link that logs in. */
+async function withSimulator(use: (link: string) => Promise<void>): Promise<void> {
+  const args = ['sim', '--machines', '24', '--chaos', '--console-port', '0'];
+  const child = spawn(process.execPath, [join(root, 'bin/shepherd.mjs'), ...args], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  try {
+    let link: string | undefined;
+    for await (const line of createInterface({ input: child.stdout })) {
+      link = /http:\S+\/login#\S+/.exec(line)?.[0];
+      if (link !== undefined) break;
+    }
+    if (link === undefined) throw new Error('the simulator ended before it told its link');
+    child.stdout.resume();
+    await use(link);
+  } finally {
+    child.kill('SIGINT');
+    await ended;
+  }
+}
+
+async function take(page: Page, name: string): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    const path = join(FOLDER, `${name}-${colorScheme}.png`);
+    await page.screenshot({ path });
+    const { size } = statSync(path);
+    console.log(`${path}: ${Math.round(size / 1000)} kB`);
+    if (size > MAX_BYTES) throw new Error(`${path} has more than ${MAX_BYTES} bytes`);
+  }
+}
+
+async function make(): Promise<void> {
+  mkdirSync(FOLDER, { recursive: true });
+  await withSimulator((link) =>
+    withBrowser(
+      async ({ page }) => {
+        page.setDefaultTimeout(PATIENCE_MS);
+        await page.goto(link);
+        await page.locator('.fleet-line', { hasText: /2\d\/24 Running/ }).waitFor();
+        await page.locator('.headline').waitFor();
+        await take(page, 'fleet');
+        await page.goto(new URL('/machines', page.url()).href);
+        await page.locator('.list [data-slot]').first().waitFor();
+        await page.locator('.list [data-slot] a.slot').first().click();
+        await page.locator('.chart-panel [data-lit]').first().waitFor();
+        await page.locator('.explained .sentence').waitFor();
+        await take(page, 'machine');
+      },
+      { viewport: VIEWPORT },
+    ),
+  );
+  writeFileSync(HASH_FILE, `${hashOfSources()}\n`);
+}
+
+if (!process.argv.includes('--check')) await make();
+else if (readFileSync(HASH_FILE, 'utf8').trim() !== hashOfSources()) {
+  console.error('docs/pictures shows an earlier page: npm run pictures makes it anew');
+  process.exitCode = 1;
+}

@@ -1,0 +1,111 @@
+import type { Bmdb, BmdbSession } from '../adapters/bmdb/port.ts';
+import type { Clock } from '../adapters/clock/port.ts';
+import { silentMetrics, type Metrics } from '../adapters/metrics/port.ts';
+import { explain } from '../domain/errors.ts';
+import type { LoopSummary } from '../domain/loop-summary.ts';
+
+/** Told how each run of a loop ends. Neither throws nor waits. */
+export interface Loop {
+  succeeded(): void;
+  failed(error: unknown): void;
+}
+
+export interface Loops {
+  /** Runs the task, which extends the session, and tells how long it took. */
+  timedPoke(task: () => Promise<void>): Promise<void>;
+  /** The loop of this name, which is known from then on. */
+  of(name: string, periodMs: number, job?: string): Loop;
+  all(): readonly LoopSummary[];
+}
+
+interface Kept {
+  readonly name: string;
+  readonly periodMs: number;
+  readonly job: string | null;
+  /** By the monotonic clock, as that of the database may not be known yet. */
+  successAt: number | null;
+  failure: { readonly count: number; readonly at: number; readonly cause: string } | null;
+}
+
+/** @param nowMs database clock, epoch ms. */
+export function createLoops(
+  clock: Pick<Clock, 'monotonic'>,
+  nowMs: () => number,
+  metrics: Pick<Metrics, 'loopFailed' | 'sessionPoke'> = silentMetrics,
+): Loops {
+  const kept = new Map<string, Kept>();
+  const atMs = (at: number) => nowMs() - (clock.monotonic() - at);
+  return {
+    async timedPoke(task) {
+      const begunAt = clock.monotonic();
+      try {
+        await task();
+      } finally {
+        metrics.sessionPoke((clock.monotonic() - begunAt) / 1_000);
+      }
+    },
+    of(name, periodMs, job) {
+      const loop: Kept = { name, periodMs, job: job ?? null, successAt: null, failure: null };
+      kept.set(name, loop);
+      return {
+        succeeded() {
+          loop.successAt = clock.monotonic();
+          loop.failure = null;
+        },
+        failed(error) {
+          const count = (loop.failure?.count ?? 0) + 1;
+          loop.failure = { count, at: clock.monotonic(), cause: explain(error) };
+          metrics.loopFailed(name);
+        },
+      };
+    },
+    all: () =>
+      [...kept.values()].map(({ name, periodMs, job, successAt, failure }) => ({
+        ...{ name, periodMs, job },
+        lastSuccessAtMs: successAt === null ? null : atMs(successAt),
+        failure: failure && {
+          ...{ count: failure.count, cause: failure.cause },
+          lastAtMs: atMs(failure.at),
+        },
+      })),
+  };
+}
+
+/** Runs the task as a run of the loop. */
+export async function runOf<Result>(loop: Loop, task: () => Promise<Result>): Promise<Result> {
+  try {
+    const result = await task();
+    loop.succeeded();
+    return result;
+  } catch (error) {
+    loop.failed(error);
+    throw error;
+  }
+}
+
+export interface BmdbPeriods {
+  readonly sessionMs: number;
+  readonly readMs: number;
+  readonly assessMs: number;
+  readonly sweepMs: number;
+}
+
+/** The same BMDB; the loops that live by it are told how its calls end. */
+export function loopingBmdb(bmdb: Bmdb, loops: Loops, periods: BmdbPeriods): Bmdb {
+  const session = loops.of('session', periods.sessionMs);
+  const rows = loops.of('rows', periods.readMs);
+  const guard = loops.of('guard', periods.assessMs);
+  const sweep = loops.of('sweep', periods.sweepMs);
+  const poking = (opened: BmdbSession): BmdbSession => ({
+    ...opened,
+    poke: () => runOf(session, () => loops.timedPoke(() => opened.poke())),
+  });
+  return {
+    ...bmdb,
+    openSession: (options) => runOf(session, async () => poking(await bmdb.openSession(options))),
+    scan: (...asked) => runOf(rows, () => bmdb.scan(...asked)),
+    changesSince: (...asked) => runOf(rows, () => bmdb.changesSince(...asked)),
+    guard: { assess: (intake) => runOf(guard, () => bmdb.guard.assess(intake)) },
+    sweep: () => runOf(sweep, () => bmdb.sweep()),
+  };
+}

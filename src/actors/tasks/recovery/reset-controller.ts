@@ -1,0 +1,139 @@
+import {
+  explain,
+  FleetError,
+  isProviderError,
+  NothingToDo,
+  Throttled,
+  TimedOut,
+} from '../../../domain/errors.ts';
+import type { Controller } from '../../../domain/machine.ts';
+import { facetsOf } from '../../../domain/provisioning/provider-facets.ts';
+import { hungControllerOf } from '../../../domain/recovery/controllers.ts';
+import { stepBeyondController } from '../../../domain/recovery/ladder.ts';
+import { createSendCheck } from '../../providers/send-check.ts';
+import { required, requireOurs } from '../task.ts';
+import { circumstancesOf, rungPolicy, type RecoverDeps, type Recovering } from './deps.ts';
+import { pause } from './evidence.ts';
+
+const CALL = 'resetController';
+
+/**
+ * Has a hanging controller restarted, which is noted just before. Where it may not be, since that was
+ * done a short while ago, or need not, since it answers again, the same attempt goes on with the rung
+ * that it was in the way of.
+ * @throws {ProviderError} the provider refused, or perhaps did it.
+ */
+export async function askReset(
+  deps: RecoverDeps,
+  given: Recovering,
+  signal: AbortSignal,
+): Promise<Recovering> {
+  const { slot, work, provided } = given;
+  const controller = required(hungControllerOf(slot, deps.facts()), 'controller that hangs');
+  try {
+    await reset(deps, given, controller, signal);
+  } catch (error) {
+    if (!(error instanceof FleetError) || !(await isNeedless(deps, given, error, signal)))
+      throw error;
+    deps.log.info({ slot, controller, cause: explain(error) }, 'the controller is left as it is');
+    return onwards(deps, given);
+  }
+  deps.metrics.ladderAttempt(provided.provider, 'resettingBmc', 'asked');
+  deps.log.warn({ slot, machine: work.machineId, controller }, 'its controller is restarted');
+  return given;
+}
+
+/** It was restarted a short while ago, or answers again by itself: the provider refuses that. */
+async function isNeedless(
+  deps: RecoverDeps,
+  given: Recovering,
+  error: FleetError,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (error instanceof Throttled) return true;
+  if (!isProviderError(error, 'conflict') || facetsOf(error).outcome !== 'not-done') return false;
+  return (await controllerOf(deps, given, signal))?.hangs === false;
+}
+
+async function reset(
+  deps: RecoverDeps,
+  { work, provider, provided }: Recovering,
+  controller: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { provider: name, providerId } = provided;
+  let isNoted = false;
+  const check = async () => {
+    await work.note({ kind: 'controllerResetAsked', controller });
+    isNoted = true;
+  };
+  const beforeSending = createSendCheck(deps.clock, check, async () => {
+    throw new TimedOut('the controller was looked at too long ago to be restarted');
+  });
+  try {
+    await deps.holds.guard(name, CALL, () =>
+      provider.resetController(providerId, { signal, beforeSending }),
+    );
+  } catch (error) {
+    const isRefused = isNoted && !signal.aborted && facetsOf(error).outcome === 'not-done';
+    if (isRefused) {
+      deps.metrics.ladderAttempt(name, 'resettingBmc', 'refused');
+      await work.note({ kind: 'controllerResetRefused', controller });
+    }
+    throw error;
+  }
+}
+
+/**
+ * Waits, without a place, until the controller answers again, and goes on with the rung that it was in
+ * the way of: nothing has recovered the machine yet.
+ * @throws {TimedOut} within the patience.
+ */
+export async function awaitController(
+  deps: RecoverDeps,
+  given: Recovering,
+  signal: AbortSignal,
+): Promise<Recovering> {
+  const { slot, provided } = given;
+  deps.taskPool.leavePlace(slot);
+  const { patienceMs } = rungPolicy(deps, given);
+  const deadline = deps.clock.monotonic() + patienceMs;
+  do {
+    if (deps.clock.monotonic() >= deadline) {
+      throw new TimedOut(`the controller of ${slot} does not answer within ${patienceMs} ms`);
+    }
+    await pause(deps, signal);
+  } while ((await controllerOf(deps, given, signal))?.hangs !== false);
+  deps.metrics.ladderAttempt(provided.provider, 'resettingBmc', 'proved');
+  deps.log.info({ slot }, 'its controller answers again');
+  return onwards(deps, given);
+}
+
+/** A question that fails shows nothing. */
+async function controllerOf(
+  deps: RecoverDeps,
+  given: Recovering,
+  signal: AbortSignal,
+): Promise<Controller | null> {
+  try {
+    return (await requireOurs(given, signal)).controller ?? null;
+  } catch (error) {
+    if (signal.aborted || !(error instanceof FleetError)) throw error;
+    deps.log.debug(
+      { slot: given.slot, cause: explain(error) },
+      'the controller does not answer yet',
+    );
+    return null;
+  }
+}
+
+/** @throws {NothingToDo} what comes next is another process's. */
+function onwards(deps: RecoverDeps, given: Recovering): Recovering {
+  const { slot, work, row, attempt } = given;
+  const next = stepBeyondController(row, circumstancesOf(deps, given));
+  if ('end' in next || next.process !== work.process) {
+    throw new NothingToDo(`${slot}: what comes next is another one's to do`);
+  }
+  attempt.step = next;
+  return given;
+}

@@ -1,0 +1,294 @@
+import type { Bmdb, DeliveryResults, Lease, WebhookDesk } from '../../adapters/bmdb/port.ts';
+import { sleep, type Clock, type Random } from '../../adapters/clock/port.ts';
+import type { Log } from '../../adapters/log/port.ts';
+import type { WebhookMetrics } from '../../adapters/metrics/port.ts';
+import type { WebhookSender } from '../../adapters/webhooks/port.ts';
+import { explain, FleetError } from '../../domain/errors.ts';
+import { cloudEventOf } from '../../domain/events/cloud-event.ts';
+import type { EventType, FleetEvent } from '../../domain/events/fleet-event.ts';
+import { verdictOn } from '../../domain/events/retries.ts';
+import type { DeliveryAnswer, DeliveryVerdict } from '../../domain/events/retries.ts';
+import type { Leases } from '../leases.ts';
+import type { SessionKeeper } from '../session-keeper.ts';
+
+export interface DelivererDeps {
+  readonly bmdb: Pick<Bmdb, 'events' | 'webhooks'>;
+  readonly keeper: SessionKeeper;
+  readonly leases: Leases;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: WebhookMetrics;
+  /** Database clock, epoch ms. */
+  readonly nowMs: () => number;
+  /** How often it is looked for events, and for what is due again. */
+  readonly pollMs: number;
+}
+
+export interface Endpoint {
+  readonly name: string;
+  /** Names the fleet in what is sent, as a URI. */
+  readonly source: string;
+  readonly types: readonly EventType[];
+  readonly sender: WebhookSender;
+}
+
+/** The job of delivering to a webhook. */
+export const webhookJob = (name: string): string => `webhook/${name}`;
+
+/** Deliveries under way to one webhook at a time. */
+const AT_ONCE = 4;
+/** Read ahead: new events, and those that are due again; only once there are none left of the last time. */
+const READ_MAX = 32;
+/** What became of so many is written down at once; of fewer, after a while. */
+const RECORD_MAX = 32;
+const RECORD_MS = 500;
+/** How often a webhook is looked at that is disabled, or cannot be delivered to here. */
+const REST_MS = 10_000;
+const OLDEST_MS = 10_000;
+
+/**
+ * Delivers to a webhook while this daemon has its lease, for ever. An event is written down as told, or as
+ * failed, after it was sent: so a crash in between sends it again, with the same id.
+ * @returns ends it, and resolves when nothing is under way any more.
+ */
+export function startDeliverer(deps: DelivererDeps, endpoint: Endpoint): () => Promise<void> {
+  const { clock, log, metrics } = deps;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  metrics.webhookConfigured(endpoint.name);
+  const run = async () => {
+    while (!signal.aborted) {
+      try {
+        await deliverWhileLeased(deps, endpoint, signal);
+      } catch (error) {
+        // What becomes of the database, the session and its leases is told by others.
+        const level = error instanceof FleetError ? 'debug' : 'error';
+        const fields = { webhook: endpoint.name, err: error };
+        if (!signal.aborted) log[level](fields, 'deliveries to a webhook rest for now');
+      }
+      metrics.webhookOldest(endpoint.name, null);
+      if (!signal.aborted) await sleep(clock, REST_MS, signal).catch(() => undefined);
+    }
+  };
+  const ended = run();
+  return async () => {
+    stopping.abort();
+    await ended;
+    endpoint.sender.close();
+  };
+}
+
+/** Returns when the webhook is disabled. @throws {FleetError} the lease or the database is gone. */
+async function deliverWhileLeased(
+  deps: DelivererDeps,
+  endpoint: Endpoint,
+  stopping: AbortSignal,
+): Promise<void> {
+  const { leases, keeper, bmdb } = deps;
+  await keeper.whenAlive(stopping);
+  const lease = await leases.take(webhookJob(endpoint.name), stopping);
+  const session = keeper.require();
+  const signal = AbortSignal.any([stopping, session.signal]);
+  const from = await bmdb.events.newest(signal);
+  const begun = await session.webhooks.begin(lease, endpoint.name, from);
+  if (begun.isDisabled) return;
+  const round = createRound(
+    deps,
+    endpoint,
+    { lease, desk: session.webhooks, signal },
+    begun.toldTo,
+  );
+  try {
+    while (!(await round.step())) signal.throwIfAborted();
+  } finally {
+    await round.end();
+  }
+}
+
+interface Item {
+  readonly number: string;
+  readonly event: FleetEvent | null;
+  /** How often it was tried before. */
+  readonly attempts: number;
+  readonly isNew: boolean;
+}
+interface Settled {
+  readonly item: Item;
+  readonly verdict: DeliveryVerdict;
+}
+interface Held {
+  readonly lease: Lease;
+  readonly desk: WebhookDesk;
+  readonly signal: AbortSignal;
+}
+
+/** Deliveries of one holding of the lease. What is kept in memory has a limit, however much there is to tell. */
+function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo: string) {
+  const { bmdb, clock, random, log, metrics, nowMs, pollMs } = deps;
+  const { name, sender, source } = endpoint;
+  const { lease, desk, signal } = held;
+  const queue: Item[] = [];
+  const underWay = new Map<string, Promise<void>>();
+  let settled: Settled[] = [];
+  /** New events that were read, and not yet written down; in their order. */
+  const open = new Map<string, FleetEvent>();
+  let readTo = toldTo;
+  let writtenTo = toldTo;
+  let wrotAtMs = clock.monotonic();
+  let lookedAtMs = Number.NEGATIVE_INFINITY;
+  const stopping = new AbortController();
+  const sending = AbortSignal.any([signal, stopping.signal]);
+
+  const wants = ({ type, details }: FleetEvent): boolean =>
+    type === 'webhook.test' ? details['webhook'] === name : endpoint.types.includes(type);
+  const busy = (): string[] => [
+    ...queue.map(({ number }) => number),
+    ...underWay.keys(),
+    ...settled.map(({ item }) => item.number),
+  ];
+  /** Those that failed before take turns with those that are new. */
+  const fill = async () => {
+    const types = [...new Set([...endpoint.types, 'webhook.test' as const])];
+    const query = { after: readTo, limit: READ_MAX, types };
+    const [due, page] = await Promise.all([
+      desk.due(name, busy(), READ_MAX),
+      bmdb.events.read(query, signal),
+    ]);
+    const again = due.map((each): Item => ({ ...each, isNew: false }));
+    const fresh: Item[] = [];
+    readTo = page.next;
+    for (const event of page.events.filter(wants)) {
+      open.set(event.number, event);
+      fresh.push({ number: event.number, event, attempts: 0, isNew: true });
+    }
+    for (let at = 0; at < Math.max(again.length, fresh.length); at++) {
+      queue.push(...[again[at], fresh[at]].filter((item) => item !== undefined));
+    }
+  };
+  /** Null: it was ended before there was an answer. */
+  const answerTo = async (event: FleetEvent): Promise<DeliveryAnswer | null> => {
+    try {
+      const told = cloudEventOf(event, source);
+      return await sender.send({ id: told.id, body: JSON.stringify(told) }, sending);
+    } catch (error) {
+      if (sending.aborted) return null;
+      log.error({ webhook: name, event: event.number, err: error }, 'an event could not be sent');
+      return { status: null, cause: explain(error) };
+    }
+  };
+  const send = async (item: Item) => {
+    const { event, attempts } = item;
+    const answer = event && (await answerTo(event));
+    if (event && !answer) return;
+    const verdict: DeliveryVerdict = answer
+      ? verdictOn(answer, attempts + 1, random.next())
+      : { verdict: 'dead', status: null, cause: 'the event is not kept any more' };
+    settled.push({ item, verdict });
+    metrics.webhookDelivery(name, outcomeOf(verdict));
+  };
+  const begin = (item: Item) => {
+    const sent = send(item).finally(() => void underWay.delete(item.number));
+    underWay.set(item.number, sent);
+  };
+  /** @returns it was disabled. */
+  const record = async (): Promise<boolean> => {
+    const these = settled;
+    for (const { item } of these) if (item.isNew) open.delete(item.number);
+    const next = open.keys().next();
+    const told = next.done ? readTo : String(BigInt(next.value) - 1n);
+    wrotAtMs = clock.monotonic();
+    if (these.length === 0 && told === writtenTo) return false;
+    const results = resultsOf(these, told);
+    // Others end meanwhile, and are for the next time.
+    settled = [];
+    try {
+      await desk.record(lease, name, results);
+    } catch (error) {
+      settled = [...these, ...settled];
+      throw error;
+    }
+    writtenTo = told;
+    for (const { verdict, number, type } of deadOf(these)) {
+      log.warn({ webhook: name, event: number, type, cause: verdict.cause }, 'a dead letter');
+    }
+    if (results.disabled !== null) {
+      log.warn({ webhook: name, cause: results.disabled }, 'the webhook is disabled');
+    }
+    return results.disabled !== null;
+  };
+  const tellOldest = async () => {
+    if (clock.monotonic() - lookedAtMs < OLDEST_MS) return;
+    lookedAtMs = clock.monotonic();
+    const standing = (await bmdb.webhooks.list(signal)).find((each) => each.name === name);
+    const [first] = open.values();
+    const oldestMs = Math.min(standing?.waitingSinceMs ?? Infinity, first?.atMs ?? Infinity);
+    metrics.webhookOldest(
+      name,
+      oldestMs === Infinity ? 0 : Math.max(0, nowMs() - oldestMs) / 1_000,
+    );
+  };
+  return {
+    /** @returns it was disabled. */
+    async step(): Promise<boolean> {
+      if (queue.length === 0) await fill();
+      while (underWay.size < AT_ONCE && queue.length > 0) begin(queue.shift()!);
+      const isIdle = underWay.size === 0;
+      if (!isIdle) await anyOf([...underWay.values()], clock, pollMs, signal);
+      const isEnough = settled.length >= RECORD_MAX || clock.monotonic() - wrotAtMs >= RECORD_MS;
+      const isGone = settled.some(({ verdict }) => verdict.verdict === 'disabled');
+      if ((isEnough || isGone || isIdle) && (await record())) return true;
+      await tellOldest();
+      if (isIdle && queue.length === 0) await sleep(clock, pollMs, signal);
+      return false;
+    },
+    /** What was sent is written down if that is possible still. */
+    async end(): Promise<void> {
+      stopping.abort();
+      await Promise.all(underWay.values());
+      if (settled.length > 0) await record();
+    },
+  };
+}
+
+const outcomeOf = ({ verdict }: DeliveryVerdict) => (verdict === 'retry' ? 'failed' : verdict);
+
+const deadOf = (settled: readonly Settled[]) =>
+  settled.flatMap(({ item, verdict }) =>
+    verdict.verdict === 'dead'
+      ? [{ verdict, number: item.number, type: item.event?.type ?? null }]
+      : [],
+  );
+
+function resultsOf(settled: readonly Settled[], toldTo: string): DeliveryResults {
+  const delivered = settled.filter(({ verdict }) => verdict.verdict === 'delivered');
+  const gone = settled.find(({ verdict }) => verdict.verdict === 'disabled');
+  return {
+    toldTo,
+    hasDelivered: delivered.length > 0,
+    delivered: delivered.filter(({ item }) => !item.isNew).map(({ item }) => item.number),
+    failed: settled.flatMap(({ item: { number, event, attempts }, verdict }) => {
+      if (verdict.verdict === 'delivered') return [];
+      // What met a receiver that is gone is tried first when somebody enables it.
+      const nextInMs =
+        verdict.verdict === 'retry' ? verdict.inMs : verdict.verdict === 'dead' ? null : 0;
+      const { status, cause } = verdict;
+      const type = event?.type ?? 'unknown';
+      return [{ number, type, attempts: attempts + 1, nextInMs, status, cause }];
+    }),
+    disabled: gone?.verdict.verdict === 'disabled' ? gone.verdict.cause : null,
+  };
+}
+
+/** Until one of them has ended, or for a while. */
+async function anyOf(
+  promises: readonly Promise<void>[],
+  clock: Clock,
+  forMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const over = new AbortController();
+  const pause = sleep(clock, forMs, AbortSignal.any([signal, over.signal])).catch(() => undefined);
+  await Promise.race([...promises, pause]);
+  over.abort();
+}

@@ -1,0 +1,108 @@
+import type { ServerMode, ServerReading } from '../../../domain/balancing/objects.ts';
+import { canonicalAddress } from '../../../domain/balancing/addresses.ts';
+import { Malformed } from '../../../domain/errors.ts';
+import { type End, type FileServer, readEnd } from './pool-file.ts';
+
+/** What the running program has. */
+export interface RunTime {
+  /** Servers of each backend by name; a backend that is not there is not in it. */
+  readonly backends: ReadonlyMap<string, ReadonlyMap<string, RunningServer>>;
+  /** Binds of each frontend by name; null: HAProxy does not say where that one listens. */
+  readonly frontends: ReadonlyMap<string, ReadonlyMap<string, End | null>>;
+}
+export interface RunningServer extends End, Required<ServerReading> {}
+
+/** Servers that the running program has, by backend and name. */
+export type Servers = ReadonlyMap<string, ReadonlyMap<string, FileServer>>;
+
+export type Row = Readonly<Record<string, string>>;
+
+/** Rows by the names of the first line, which says which columns this version of HAProxy has. */
+export function tableOf(text: string, separator: string, known: string): Row[] {
+  const [head = '', ...lines] = text.replace(/^1\n/, '').split('\n');
+  const names = head.replace(/^# /, '').split(separator);
+  if (!names.includes(known)) {
+    throw new Malformed(`HAProxy answers "${head.slice(0, 80)}" instead of a table`);
+  }
+  return lines.filter(Boolean).map((line) => {
+    const fields = separator === ',' ? fieldsOf(line) : line.split(separator);
+    return Object.fromEntries(names.map((name, at) => [name, fields[at] ?? '']));
+  });
+}
+
+/** Fields of one line of CSV; those with a comma in them are in quotes. */
+const fieldsOf = (line: string): string[] =>
+  [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(
+    ([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain ?? '',
+  );
+
+/** Types of rows in `show stat`. */
+const [FRONTEND, BACKEND, SERVER, LISTENER] = ['0', '1', '2', '3'];
+export const isServer = (row: Row): boolean => row['type'] === SERVER;
+
+export function runTimeOf(
+  rows: readonly Row[],
+  servers: Servers,
+  sessions: ReadonlyMap<string, number>,
+): RunTime {
+  const backends = new Map<string, Map<string, RunningServer>>();
+  const frontends = new Map<string, Map<string, End | null>>();
+  for (const row of rows) {
+    const [proxy, name] = [row['pxname']!, row['svname']!];
+    if (row['type'] === BACKEND && !backends.has(proxy)) backends.set(proxy, new Map());
+    if (row['type'] === FRONTEND && !frontends.has(proxy)) frontends.set(proxy, new Map());
+    if (row['type'] === LISTENER) {
+      const binds = frontends.get(proxy) ?? new Map<string, End | null>();
+      frontends.set(proxy, binds.set(name, readEnd(row['addr'] ?? '')));
+    }
+    const state = servers.get(proxy)?.get(name);
+    if (!isServer(row) || !state) continue;
+    const of = backends.get(proxy) ?? new Map<string, RunningServer>();
+    const counted = sessions.get(`${proxy}/${name}`) ?? 0;
+    backends.set(proxy, of.set(name, { ...state, health: healthOf(row), sessions: counted }));
+  }
+  return { backends, frontends };
+}
+
+/** Reads `show servers state`. */
+export function serversIn(answer: string): Servers {
+  const servers = new Map<string, Map<string, FileServer>>();
+  for (const row of tableOf(answer, ' ', 'be_name')) {
+    const of = servers.get(row['be_name']!) ?? new Map<string, FileServer>();
+    const address = canonicalAddress(row['srv_addr']!) ?? row['srv_addr']!;
+    of.set(row['srv_name']!, { address, number: Number(row['srv_port']), mode: modeOf(row) });
+    servers.set(row['be_name']!, of);
+  }
+  return servers;
+}
+
+/** Bits of `srv_admin_state`: maintenance by command, by a tracked server, by the resolver; drain. */
+const MAINTENANCE = 0x01 | 0x02 | 0x20;
+const DRAIN = 0x08 | 0x10;
+
+function modeOf(row: Row): ServerMode {
+  const state = Number(row['srv_admin_state']);
+  if ((state & MAINTENANCE) !== 0) return 'off';
+  return (state & DRAIN) !== 0 || row['srv_uweight'] === '0' ? 'drain' : 'active';
+}
+
+/** A check that runs is shown with a star before what the last one found. */
+function healthOf(row: Row): Required<ServerReading>['health'] {
+  const status = (row['check_status'] ?? '').replace(/^\* /, '');
+  if (status === '' || status === 'INI' || status === 'UNK') return 'unknown';
+  return Number(row['check_health']) >= Number(row['check_rise']) ? 'up' : 'down';
+}
+
+/** A connection that a worker has with a server. */
+export interface Session {
+  readonly id: string;
+  /** `<backend>/<server>`. */
+  readonly path: string;
+}
+
+export function sessionsIn(answer: string): Session[] {
+  return answer.split('\n').flatMap((line) => {
+    const [, id, backend, server] = /^(0x[0-9a-f]+):.* be=(\S+) srv=(\S+) /.exec(line) ?? [];
+    return id === undefined ? [] : [{ id, path: `${backend}/${server}` }];
+  });
+}

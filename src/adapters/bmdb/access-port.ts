@@ -1,0 +1,115 @@
+import type { Grant } from '../../domain/access.ts';
+
+/** A token for programs, as it is stored: only the SHA-256 of it, never itself. Times: epoch ms. */
+export interface ApiToken extends Grant {
+  /** The part of the token that may be shown. */
+  readonly id: string;
+  readonly name: string;
+  /** Who made it, as in the audit. */
+  readonly owner: string;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number;
+  /** To the minute; null: never. */
+  readonly lastUsedAtMs: number | null;
+  readonly revokedAtMs: number | null;
+  readonly revokedBy: string | null;
+}
+
+export interface NewToken extends Grant {
+  readonly id: string;
+  readonly digest: Uint8Array;
+  readonly name: string;
+  readonly owner: string;
+  /** From now on, database clock; a year at most. */
+  readonly forMs: number;
+}
+
+/** Tokens of programs. Each call is one statement. */
+export interface TokenBook {
+  /** @returns false: a token that is not revoked has this name already; nothing was written. */
+  add(token: NewToken): Promise<boolean>;
+  /** The token with this id and digest, unless it has expired or was revoked. */
+  find(id: string, digest: Uint8Array, signal: AbortSignal): Promise<ApiToken | null>;
+  /** Notes that it was used now. */
+  used(id: string): Promise<void>;
+  /** All of them, the newest first; 1 000 at most. */
+  list(signal: AbortSignal): Promise<readonly ApiToken[]>;
+  /** @returns false: there is none, or it was revoked before. */
+  revoke(id: string, by: string): Promise<boolean>;
+}
+
+/** A login of a person, as long as it lasts. Times: epoch ms of the database. */
+export interface ConsoleSession extends Grant {
+  /** What it is called among people; the cookie cannot be made of it. */
+  readonly id: string;
+  /** Who logged in, as in the audit: `oidc:ann@example.org`. */
+  readonly name: string;
+  readonly proven: boolean;
+  readonly openedAtMs: number;
+  readonly lastUsedAtMs: number;
+  /** When it ends in any case. */
+  readonly endsAtMs: number;
+  /** How long ago role and providers were last asked of whoever knows; ms. */
+  readonly grantAgeMs: number;
+  /** What is needed to ask again, which only the holder of the cookie can read; null: nothing. */
+  readonly renewal: Uint8Array | null;
+}
+
+export interface NewConsoleSession extends Grant {
+  readonly id: string;
+  /** SHA-256 of what the cookie holds. */
+  readonly digest: Uint8Array;
+  readonly name: string;
+  readonly proven: boolean;
+  readonly renewal: Uint8Array | null;
+  /** Token of the `TokenBook` that opens it: the session ends with it; null: none does. */
+  readonly tokenId: string | null;
+}
+
+/** Sessions of the page, and what opens them. Each call is one statement. */
+export interface ConsoleSessionBook {
+  /** Also forgets sessions that have ended. */
+  open(session: NewConsoleSession): Promise<void>;
+  /** The session of this cookie, unless it or its token has ended, or it was not used for too long. */
+  find(digest: Uint8Array, signal: AbortSignal): Promise<ConsoleSession | null>;
+  /**
+   * Notes that it was used now.
+   * @param grant what was found when role and providers were asked again; absent: they were not.
+   */
+  used(digest: Uint8Array, grant?: Grant & { readonly renewal: Uint8Array | null }): Promise<void>;
+  /**
+   * Takes it on to ask its role again: of several daemons one gets it.
+   * @returns null: its role was asked within `GRANT_MS`, somebody is asking, or it has ended.
+   */
+  claimRenewal(digest: Uint8Array): Promise<ConsoleSession | null>;
+  /** All that have not ended, the last used first; 1 000 at most. */
+  list(signal: AbortSignal): Promise<readonly ConsoleSession[]>;
+  /** @returns who it was; null: there is no such session. */
+  end(id: string): Promise<string | null>;
+}
+
+export interface NewLoginCode extends Grant {
+  readonly digest: Uint8Array;
+  /** Who logs in with it. */
+  readonly name: string;
+  /** Token of the `TokenBook` that makes it: what it opens ends with it; null: none does. */
+  readonly tokenId: string | null;
+}
+
+/** Whom a link logs in. */
+export type LoginByCode = Omit<NewLoginCode, 'digest'>;
+
+/** One-time links. Each call is one statement. */
+export interface LoginCodeBook {
+  /** Good for `LOGIN_CODE_MS`, once. Also forgets those that were not used in time. */
+  add(code: NewLoginCode): Promise<void>;
+  /** Whom it logs in; null: unknown, used or too old. Only one of several callers gets it. */
+  redeem(digest: Uint8Array): Promise<LoginByCode | null>;
+}
+
+/** Who may use console and API. */
+export interface AccessBook {
+  readonly tokens: TokenBook;
+  readonly sessions: ConsoleSessionBook;
+  readonly codes: LoginCodeBook;
+}

@@ -1,0 +1,149 @@
+import {
+  GRANT_MS,
+  GRANT_RETRY_MS,
+  roleNamed,
+  SESSION_IDLE_MS,
+  SESSION_MAX_MS,
+} from '../../../../domain/access.ts';
+import type { ConsoleSession, ConsoleSessionBook } from '../../access-port.ts';
+import type { Database } from '../pool.ts';
+import { repeatedOnce } from '../repeat.ts';
+import { ms } from '../sql.ts';
+import { statement, type RowOf } from '../statement.ts';
+
+const after = (limitMs: number) => `interval '${limitMs / 1_000} seconds'`;
+const ENDS = `s.opened_at + ${after(SESSION_MAX_MS)}`;
+const LASTS = `${ENDS} > now() AND s.last_used_at + ${after(SESSION_IDLE_MS)} > now()
+  AND (s.token_id IS NULL OR EXISTS (SELECT 1 FROM api_tokens t WHERE t.id = s.token_id
+    AND t.revoked_at IS NULL AND t.expires_at > now()))`;
+
+const SHOWN = {
+  id: 'uuid',
+  name: 'text',
+  proven: 'bool',
+  role: 'text',
+  providers: 'text[]?',
+  opened_ms: 'float8',
+  used_ms: 'float8',
+  ends_ms: 'float8',
+  grant_age_ms: 'float8',
+  renewal: 'bytea?',
+} as const;
+const COLUMNS = `s.id, s.name, s.proven, s.role, s.providers, ${ms('s.opened_at')} AS opened_ms,
+  ${ms('s.last_used_at')} AS used_ms, ${ms(ENDS)} AS ends_ms,
+  ${ms('now()')} - ${ms('s.granted_at')} AS grant_age_ms, s.renewal`;
+
+export const statements = {
+  open: statement({
+    name: 'console-session-open',
+    params: {
+      ...{ id: 'uuid', digest: 'bytea', name: 'text', proven: 'bool', role: 'text' },
+      ...{ providers: 'text[]?', renewal: 'bytea?', tokenId: 'text?' },
+    },
+    columns: {},
+    text: ({ id, digest, name, proven, role, providers, renewal, tokenId }) => `
+      WITH ended AS (DELETE FROM console_sessions s WHERE NOT (${LASTS}))
+      INSERT INTO console_sessions
+        (id, digest, name, proven, role, providers, renewal, token_id)
+      VALUES (${id}, ${digest}, ${name}, ${proven}, ${role}, ${providers}, ${renewal}, ${tokenId})
+      ON CONFLICT DO NOTHING`,
+  }),
+  find: statement({
+    name: 'console-session-find',
+    params: { digest: 'bytea' },
+    columns: SHOWN,
+    text: ({ digest }) =>
+      `SELECT ${COLUMNS} FROM console_sessions s WHERE s.digest = ${digest} AND ${LASTS}`,
+  }),
+  used: statement({
+    name: 'console-session-used',
+    params: {
+      ...{ digest: 'bytea', granted: 'bool', role: 'text?', providers: 'text[]?' },
+      renewal: 'bytea?',
+    },
+    columns: {},
+    text: ({ digest, granted, role, providers, renewal }) =>
+      `UPDATE console_sessions s SET last_used_at = now(),
+         granted_at = CASE WHEN ${granted} THEN now() ELSE s.granted_at END,
+         role = CASE WHEN ${granted} THEN ${role} ELSE s.role END,
+         providers = CASE WHEN ${granted} THEN ${providers} ELSE s.providers END,
+         renewal = CASE WHEN ${granted} THEN ${renewal} ELSE s.renewal END
+       WHERE s.digest = ${digest} AND ${LASTS}`,
+  }),
+  claimRenewal: statement({
+    name: 'console-session-claim-renewal',
+    params: { digest: 'bytea' },
+    columns: SHOWN,
+    text: ({ digest }) =>
+      `UPDATE console_sessions s SET asked_at = now()
+       WHERE s.digest = ${digest} AND ${LASTS} AND s.granted_at + ${after(GRANT_MS)} <= now()
+         AND (s.asked_at IS NULL OR s.asked_at + ${after(GRANT_RETRY_MS)} <= now())
+       RETURNING ${COLUMNS}`,
+  }),
+  list: statement({
+    name: 'console-session-list',
+    params: {},
+    columns: SHOWN,
+    text: () =>
+      `SELECT ${COLUMNS} FROM console_sessions s WHERE ${LASTS}
+       ORDER BY s.last_used_at DESC, s.id LIMIT 1000`,
+  }),
+  end: statement({
+    name: 'console-session-end',
+    params: { id: 'uuid' },
+    columns: { name: 'text' },
+    text: ({ id }) => `DELETE FROM console_sessions s WHERE s.id = ${id} RETURNING s.name`,
+  }),
+};
+
+/** See `ConsoleSessionBook`. */
+export const createConsoleSessionBook = (db: Database): ConsoleSessionBook => ({
+  open: async ({ id, digest, name, proven, role, providers, renewal, tokenId }) => {
+    const args = { id, digest, name, proven, role, providers, renewal, tokenId };
+    const doing = 'open a session of the console';
+    await repeatedOnce(() => db.commit({ doing }, statements.open, args));
+  },
+  find: async (digest, signal) => {
+    const doing = 'look up a session of the console';
+    const [row] = await db.transact({ doing, isolation: 'READ COMMITTED', signal }, (q) =>
+      q.rows(statements.find, { digest }),
+    );
+    return row ? sessionOf(row) : null;
+  },
+  used: async (digest, grant) => {
+    const { role = null, providers = null, renewal = null } = grant ?? {};
+    const args = { digest, granted: grant !== undefined, role, providers, renewal };
+    await db.once({ doing: 'note that a session was used' }, statements.used, args);
+  },
+  claimRenewal: async (digest) => {
+    const doing = 'claim the renewal of a session of the console';
+    const claim = () => db.commit({ doing }, statements.claimRenewal, { digest });
+    const [row] = await repeatedOnce(claim);
+    return row ? sessionOf(row) : null;
+  },
+  list: async (signal) => {
+    const doing = 'list sessions of the console';
+    const rows = await db.transact({ doing, isolation: 'READ COMMITTED', signal }, (q) =>
+      q.rows(statements.list, {}),
+    );
+    return rows.map(sessionOf);
+  },
+  end: async (id) => {
+    const doing = 'end a session of the console';
+    const [row] = await repeatedOnce(() => db.commit({ doing }, statements.end, { id }));
+    return row?.name ?? null;
+  },
+});
+
+const sessionOf = (row: RowOf<typeof SHOWN>): ConsoleSession => ({
+  id: row.id,
+  name: row.name,
+  proven: row.proven,
+  role: roleNamed(row.role),
+  providers: row.providers,
+  openedAtMs: row.opened_ms,
+  lastUsedAtMs: row.used_ms,
+  endsAtMs: row.ends_ms,
+  grantAgeMs: row.grant_age_ms,
+  renewal: row.renewal,
+});

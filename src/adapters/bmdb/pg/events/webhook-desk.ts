@@ -1,0 +1,155 @@
+import { LeaseLost } from '../../../../domain/errors.ts';
+import type { DueDelivery, WebhookDesk } from '../../webhooks-port.ts';
+import type { Lease } from '../../port.ts';
+import { commitFenced, declareDead, liveSession, requireInTime } from '../live.ts';
+import type { LiveSession } from '../live.ts';
+import { repeatedOnce } from '../repeat.ts';
+import { statement } from '../statement.ts';
+import type { RowOf } from '../statement.ts';
+import { EVENT_COLUMNS, eventOf, eventSql } from './read.ts';
+
+const FENCE = { session: 'uuid', lease: 'text', epoch: 'int8', webhook: 'text' } as const;
+const FENCED = { alive: 'bool', leased: 'bool' } as const;
+const fence = (of: Readonly<Record<keyof typeof FENCE, string>>) =>
+  `me AS MATERIALIZED (${liveSession(of.session)}),
+   lease AS MATERIALIZED (
+     SELECT l.name FROM me JOIN leases l ON l.session_id = me.session_id
+     WHERE l.name = ${of.lease} AND l.epoch = ${of.epoch} FOR SHARE OF l)`;
+const TELL = `EXISTS (SELECT 1 FROM me) AS alive, EXISTS (SELECT 1 FROM lease) AS leased`;
+
+export const statements = {
+  begin: statement({
+    name: 'webhook-begin',
+    params: { ...FENCE, from: 'int8' },
+    columns: { ...FENCED, told_to: 'int8?', disabled: 'bool?' },
+    text: (of) => `
+      WITH ${fence(of)}, first AS (
+        INSERT INTO webhooks (name, told_to) SELECT ${of.webhook}, ${of.from} FROM lease
+        ON CONFLICT DO NOTHING RETURNING told_to, false AS disabled
+      ), known AS (
+        SELECT told_to, disabled FROM first
+        UNION ALL
+        SELECT w.told_to, w.disabled_at IS NOT NULL FROM webhooks w WHERE w.name = ${of.webhook}
+      )
+      SELECT ${TELL}, k.told_to, k.disabled
+      FROM (SELECT) AS always LEFT JOIN known k ON true`,
+  }),
+  due: statement({
+    name: 'webhook-due',
+    params: { webhook: 'text', but: 'int8[]', limit: 'int8' },
+    columns: { number: 'int8', attempts: 'int8', ...EVENT_COLUMNS },
+    text: ({ webhook, but, limit }) => `
+      WITH due AS MATERIALIZED (
+        SELECT d.seq, d.attempts, d.next_at FROM webhook_deliveries d
+        WHERE d.webhook = ${webhook} AND d.next_at <= now() AND d.seq <> ALL (${but})
+        ORDER BY d.next_at, d.seq LIMIT ${limit}
+      )
+      SELECT d.seq AS number, d.attempts, ${eventSql('e')}
+      FROM due d LEFT JOIN LATERAL (
+        SELECT s.seq, s.at, s.kind, NULL::text AS type, s."from", s."to", NULL::jsonb AS details,
+          s.provider, s.slot_id, s.machine_id, s.actor, s.reason
+        FROM slot_events s WHERE s.seq = d.seq
+        UNION ALL
+        SELECT f.seq, f.at, NULL, f.type, NULL, NULL, f.details, f.provider, f.slot_id,
+          f.machine_id, f.actor, f.reason
+        FROM fleet_events f WHERE f.seq = d.seq
+      ) e ON true
+      ORDER BY d.next_at, d.seq`,
+  }),
+  record: statement({
+    name: 'webhook-record',
+    params: {
+      ...{ ...FENCE, toldTo: 'int8', delivered: 'bool', gone: 'int8[]', disabled: 'text?' },
+      ...{ numbers: 'int8[]', types: 'text[]', attempts: 'int8[]', pauses: 'float8?[]' },
+      ...{ statuses: 'int8?[]', causes: 'text[]' },
+    },
+    columns: FENCED,
+    text: (of) => `
+      WITH ${fence(of)}, found AS MATERIALIZED (
+        SELECT w.name, w.disabled_at FROM webhooks w
+        WHERE w.name = ${of.webhook} AND EXISTS (SELECT 1 FROM lease) FOR UPDATE
+      ), told AS (
+        UPDATE webhooks w SET told_to = greatest(w.told_to, ${of.toldTo}),
+          delivered_at = CASE WHEN ${of.delivered} THEN now() ELSE w.delivered_at END,
+          disabled_at = CASE WHEN ${of.disabled} IS NULL THEN w.disabled_at
+            ELSE coalesce(w.disabled_at, now()) END,
+          disabled_reason = coalesce(${of.disabled}, w.disabled_reason)
+        FROM found WHERE w.name = found.name
+      ), done AS (
+        DELETE FROM webhook_deliveries d WHERE d.webhook = ${of.webhook}
+          AND d.seq = ANY (${of.gone}) AND EXISTS (SELECT 1 FROM lease)
+      ), failed AS (
+        INSERT INTO webhook_deliveries AS d (webhook, seq, type, attempts, next_at, status, cause)
+        SELECT ${of.webhook}, a.seq, a.type, a.attempts, now() + a.pause * interval '1 millisecond',
+          a.status, a.cause
+        FROM unnest(${of.numbers}, ${of.types}, ${of.attempts}, ${of.pauses}, ${of.statuses},
+          ${of.causes}) AS a (seq, type, attempts, pause, status, cause)
+        WHERE EXISTS (SELECT 1 FROM lease) ORDER BY a.seq
+        ON CONFLICT (webhook, seq) DO UPDATE SET attempts = excluded.attempts, last_at = now(),
+          next_at = excluded.next_at, status = excluded.status, cause = excluded.cause
+      ), ended AS (
+        INSERT INTO fleet_events (type, actor, reason, details)
+        SELECT 'webhook.disabled', 'shepherd', ${of.disabled},
+          jsonb_build_object('webhook', ${of.webhook})
+        FROM found WHERE ${of.disabled} IS NOT NULL AND found.disabled_at IS NULL
+      )
+      SELECT ${TELL}`,
+  }),
+};
+
+/** See `WebhookDesk`. Each is one statement, and doing it twice is doing it once. */
+export const createWebhookDesk = (session: LiveSession): WebhookDesk => ({
+  begin: async (lease, webhook, from) => {
+    const doing = `begin to deliver to webhook ${webhook}`;
+    const args = { ...fenceOf(session, lease, webhook), from };
+    const [row] = await repeatedOnce(() =>
+      commitFenced(session, { doing }, [statements.begin, args]),
+    );
+    requireFenced(session, lease, doing, row!);
+    return { toldTo: row!.told_to!, isDisabled: row!.disabled! };
+  },
+  due: async (webhook, but, limit) => {
+    const doing = `look for deliveries to webhook ${webhook} that are due`;
+    const rows = await commitFenced(session, { doing }, [statements.due, { webhook, but, limit }]);
+    return rows.map((row): DueDelivery => ({
+      number: row.number,
+      attempts: Number(row.attempts),
+      event: eventOf(row),
+    }));
+  },
+  record: async (lease, webhook, results) => {
+    const { toldTo, hasDelivered: delivered, delivered: gone, failed, disabled } = results;
+    const doing = `write down deliveries to webhook ${webhook}`;
+    const args = {
+      ...{ ...fenceOf(session, lease, webhook), toldTo, delivered, gone, disabled },
+      numbers: failed.map(({ number }) => number),
+      types: failed.map(({ type }) => type),
+      attempts: failed.map(({ attempts }) => attempts),
+      pauses: failed.map(({ nextInMs }) => nextInMs),
+      statuses: failed.map(({ status }) => status),
+      causes: failed.map(({ cause }) => cause),
+    };
+    const [row] = await repeatedOnce(() =>
+      commitFenced(session, { doing }, [statements.record, args]),
+    );
+    requireFenced(session, lease, doing, row!);
+  },
+});
+
+const fenceOf = (
+  { sessionId: session }: LiveSession,
+  { name: lease, epoch }: Lease,
+  webhook: string,
+) => ({ session, lease, epoch, webhook });
+
+/** @throws {SessionExpired} @throws {LeaseLost} nothing was written. */
+function requireFenced(
+  session: LiveSession,
+  { name, epoch }: Lease,
+  doing: string,
+  { alive, leased }: RowOf<typeof FENCED>,
+): void {
+  if (!alive) throw declareDead(session, doing);
+  requireInTime(session, doing);
+  if (!leased) throw new LeaseLost(`did not ${doing}: ${name} (lease ${epoch}) is no longer ours`);
+}

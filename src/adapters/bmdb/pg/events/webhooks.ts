@@ -1,0 +1,133 @@
+import type { WebhookBook } from '../../webhooks-port.ts';
+import type { Database } from '../pool.ts';
+import { repeatedOnce } from '../repeat.ts';
+import { ms } from '../sql.ts';
+import { statement } from '../statement.ts';
+
+/** Dead letters are kept so long. */
+const DEAD_KEPT_DAYS = 30;
+/**
+ * What is due for so long is tried by nobody: its webhook is not configured any more, or disabled. The
+ * event itself is kept no longer for certain.
+ */
+const DUE_KEPT_DAYS = 90;
+const DEAD = `d.next_at IS NULL AND d.last_at < now() - interval '${DEAD_KEPT_DAYS} days'`;
+const LEFT = `d.next_at < now() - interval '${DUE_KEPT_DAYS} days'`;
+/** Whether there is anything to trim; by webhook, as the index of what is due has them. */
+export const UNKEPT = `EXISTS (SELECT 1 FROM webhook_deliveries d WHERE ${DEAD})
+  OR EXISTS (SELECT 1 FROM webhooks w CROSS JOIN LATERAL (
+    SELECT 1 FROM webhook_deliveries d WHERE d.webhook = w.name AND ${LEFT} LIMIT 1) e)`;
+const LISTED_MAX = 1_000;
+
+export const statements = {
+  list: statement({
+    name: 'webhooks-list',
+    params: {},
+    columns: {
+      ...{ name: 'text', told_to: 'int8', delivered: 'float8?', disabled: 'float8?' },
+      ...{ disabled_reason: 'text?', waiting: 'int8', since: 'float8?', dead: 'int8' },
+    },
+    text: () => `
+      SELECT w.name, w.told_to, ${ms('w.delivered_at')} AS delivered,
+        ${ms('w.disabled_at')} AS disabled, w.disabled_reason, d.waiting, ${ms('d.since')} AS since,
+        d.dead
+      FROM webhooks w CROSS JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE e.next_at IS NOT NULL) AS waiting,
+          min(e.first_at) FILTER (WHERE e.next_at IS NOT NULL) AS since,
+          count(*) FILTER (WHERE e.next_at IS NULL) AS dead
+        FROM webhook_deliveries e WHERE e.webhook = w.name
+      ) d ORDER BY w.name COLLATE "C"`,
+  }),
+  deliveries: statement({
+    name: 'webhook-deliveries',
+    params: { webhook: 'text', dead: 'bool?', before: 'int8?', limit: 'int8' },
+    columns: {
+      ...{ seq: 'int8', type: 'text', attempts: 'int8', first: 'float8', last: 'float8' },
+      ...{ next: 'float8?', status: 'int8?', cause: 'text' },
+    },
+    text: ({ webhook, dead, before, limit }) =>
+      `SELECT d.seq, d.type, d.attempts, ${ms('d.first_at')} AS first, ${ms('d.last_at')} AS last,
+         ${ms('d.next_at')} AS next, d.status, d.cause
+       FROM webhook_deliveries d
+       WHERE d.webhook = ${webhook} AND (${dead} IS NULL OR (d.next_at IS NULL) = ${dead})
+         AND (${before} IS NULL OR d.seq < ${before})
+       ORDER BY d.seq DESC LIMIT ${limit}`,
+  }),
+  replay: statement({
+    name: 'webhook-replay',
+    params: { webhook: 'text', seq: 'int8' },
+    columns: { seq: 'int8' },
+    text: ({ webhook, seq }) =>
+      `UPDATE webhook_deliveries d SET attempts = 0, next_at = now()
+       WHERE d.webhook = ${webhook} AND d.seq = ${seq} RETURNING d.seq`,
+  }),
+  enable: statement({
+    name: 'webhook-enable',
+    params: { webhook: 'text' },
+    columns: { name: 'text' },
+    text: ({ webhook }) =>
+      `UPDATE webhooks w SET disabled_at = NULL, disabled_reason = NULL
+       WHERE w.name = ${webhook} AND w.disabled_at IS NOT NULL RETURNING w.name`,
+  }),
+  /** Part of the housekeeping. */
+  trim: statement({
+    name: 'sweep-trim-deliveries',
+    params: { limit: 'int8' },
+    columns: {},
+    text: ({ limit }) =>
+      `DELETE FROM webhook_deliveries WHERE (webhook, seq) IN (
+         SELECT d.webhook, d.seq FROM webhook_deliveries d WHERE ${DEAD} OR ${LEFT}
+         ORDER BY d.last_at LIMIT ${limit} FOR UPDATE SKIP LOCKED)`,
+  }),
+};
+
+const READING = { isolation: 'READ COMMITTED' } as const;
+
+/** See `WebhookBook`. */
+export const createWebhookBook = (db: Database): WebhookBook => ({
+  list: async (signal) => {
+    const doing = 'list webhooks';
+    const rows = await db.transact({ doing, ...READING, signal }, (q) =>
+      q.rows(statements.list, {}),
+    );
+    return rows.map((row) => ({
+      name: row.name,
+      toldTo: row.told_to,
+      deliveredAtMs: row.delivered,
+      disabledAtMs: row.disabled,
+      disabledReason: row.disabled_reason,
+      waiting: Number(row.waiting),
+      waitingSinceMs: row.since,
+      dead: Number(row.dead),
+    }));
+  },
+  deliveries: async ({ webhook, state, before = null, ...query }, signal) => {
+    const dead = state === undefined ? null : state === 'dead';
+    const limit = Math.max(1, Math.min(LISTED_MAX, Math.floor(query.limit)));
+    const doing = `list deliveries to webhook ${webhook}`;
+    const rows = await db.transact({ doing, ...READING, signal }, (q) =>
+      q.rows(statements.deliveries, { webhook, dead, before, limit }),
+    );
+    return rows.map((row) => ({
+      number: row.seq,
+      type: row.type,
+      attempts: Number(row.attempts),
+      firstAtMs: row.first,
+      lastAtMs: row.last,
+      nextAtMs: row.next,
+      status: row.status === null ? null : Number(row.status),
+      cause: row.cause,
+    }));
+  },
+  replay: async (webhook, number) => {
+    const doing = `replay a delivery to webhook ${webhook}`;
+    const run = () => db.commit({ doing }, statements.replay, { webhook, seq: number });
+    return (await repeatedOnce(run)).length > 0;
+  },
+  enable: async (webhook) => {
+    const doing = `enable webhook ${webhook}`;
+    return (
+      (await repeatedOnce(() => db.commit({ doing }, statements.enable, { webhook }))).length > 0
+    );
+  },
+});

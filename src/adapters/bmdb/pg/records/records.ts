@@ -1,0 +1,170 @@
+import { providerName } from '../../../../domain/ids.ts';
+import {
+  type Json,
+  recordDiffers,
+  recordIsThere,
+  type RecordName,
+  RECORDS_MAX,
+  recordsAreFull,
+  recordText,
+  requireRecordKey,
+} from '../../../../domain/provisioning/records.ts';
+import type { RecordBook, RecordShelf } from '../../records-port.ts';
+import { commitFenced, declareDead, liveSession, requireInTime } from '../live.ts';
+import type { LiveSession } from '../live.ts';
+import type { Database } from '../pool.ts';
+import { repeatedOnce } from '../repeat.ts';
+import { statement } from '../statement.ts';
+
+const NAME = { session: 'uuid', provider: 'text', key: 'text' } as const;
+const me = (session: string) => `me AS MATERIALIZED (${liveSession(session)})`;
+const row = ({ provider, key }: { readonly provider: string; readonly key: string }) =>
+  `r.provider = ${provider} AND r.key = ${key}`;
+const TOLD = { alive: 'bool', done: 'bool', there: 'bool' } as const;
+const told = (changes: string, of: { readonly provider: string; readonly key: string }) =>
+  `SELECT EXISTS (SELECT 1 FROM me) AS alive, EXISTS (SELECT 1 FROM ${changes}) AS done,
+     EXISTS (SELECT 1 FROM provider_records r WHERE ${row(of)}) AS there`;
+
+/**
+ * Whoever writes chooses the new version, so a statement whose answer was lost can be repeated: the row
+ * that already has the version was written by it.
+ */
+export const statements = {
+  read: statement({
+    name: 'records-read',
+    params: { provider: 'text' },
+    columns: { key: 'text', value: 'json', version: 'text' },
+    text: ({ provider }) =>
+      `SELECT r.key, r.value, r.version FROM provider_records r WHERE r.provider = ${provider}`,
+  }),
+  count: statement({
+    name: 'records-count',
+    params: {},
+    columns: { provider: 'text', records: 'int4' },
+    text: () =>
+      `SELECT r.provider, count(*)::int4 AS records FROM provider_records r GROUP BY r.provider`,
+  }),
+  /** Waits for whoever is just making the same one; and tells one that is there before a lack of room. */
+  make: statement({
+    name: 'records-make',
+    params: { ...NAME, value: 'text', version: 'text' },
+    columns: { ...TOLD, room: 'bool' },
+    text: ({ session, value, version, ...of }) => `
+      WITH ${me(session)}, room AS MATERIALIZED (
+        SELECT count(*) < ${RECORDS_MAX} AS is_left FROM (
+          SELECT 1 FROM provider_records r WHERE r.provider = ${of.provider} LIMIT ${RECORDS_MAX}
+        ) AS taken
+      ), made AS (
+        INSERT INTO provider_records AS r (provider, key, value, version)
+        SELECT ${of.provider}, ${of.key}, ${value}::json, ${version} FROM me, room
+        WHERE room.is_left OR EXISTS (SELECT 1 FROM provider_records r WHERE ${row(of)})
+        ON CONFLICT (provider, key) DO UPDATE SET version = excluded.version
+          WHERE r.version = excluded.version
+        RETURNING r.version
+      )
+      SELECT told.*, room.is_left AS room FROM (${told('made', of)}) AS told, room`,
+  }),
+  replace: statement({
+    name: 'records-replace',
+    params: { ...NAME, value: 'text', before: 'text', version: 'text' },
+    columns: TOLD,
+    text: ({ session, value, before, version, ...of }) => `
+      WITH ${me(session)}, changed AS (
+        UPDATE provider_records r SET value = ${value}::json, version = ${version} FROM me
+        WHERE ${row(of)} AND r.version IN (${before}, ${version}) RETURNING r.version
+      )
+      ${told('changed', of)}`,
+  }),
+  drop: statement({
+    name: 'records-drop',
+    params: { ...NAME, before: 'text' },
+    columns: TOLD,
+    text: ({ session, before, ...of }) => `
+      WITH ${me(session)}, dropped AS (
+        DELETE FROM provider_records r USING me WHERE ${row(of)} AND r.version = ${before}
+        RETURNING r.version
+      )
+      ${told('dropped', of)}`,
+  }),
+};
+
+/** See `RecordShelf`. */
+export const createRecordShelf = (db: Database): RecordShelf => {
+  const isolation = 'READ COMMITTED';
+  return {
+    async all(provider, signal) {
+      const doing = `read the records of provider ${provider}`;
+      const rows = await db.transact({ doing, isolation, signal }, (q) =>
+        q.rows(statements.read, { provider }),
+      );
+      return rows.map(({ value, ...rest }) => ({ ...rest, value: value as Json }));
+    },
+    async counts(signal) {
+      const doing = 'count the records of providers';
+      const rows = await db.transact({ doing, isolation, signal }, (q) =>
+        q.rows(statements.count, {}),
+      );
+      return new Map(rows.map(({ provider, records }) => [providerName(provider), records]));
+    },
+  };
+};
+
+/** See `RecordBook`. */
+export const createRecordBook = (session: LiveSession): RecordBook => ({
+  async make(name, value) {
+    const text = recordText(name, value);
+    const version = session.random.uuid();
+    const doing = doingTo('make', name);
+    const { done, there, room } = await repeatedOnce(async () => {
+      const args = { ...of(session, name), value: text, version };
+      const [found] = await commitFenced(session, { doing }, [statements.make, args]);
+      return requireAlive(session, doing, found!);
+    });
+    if (done) return version;
+    throw room || there ? recordIsThere(name) : recordsAreFull(name);
+  },
+  async replace(name, value, before) {
+    const text = recordText(name, value);
+    const version = session.random.uuid();
+    const doing = doingTo('replace', name);
+    const { done, there } = await repeatedOnce(async () => {
+      const args = { ...of(session, name), value: text, before, version };
+      const [found] = await commitFenced(session, { doing }, [statements.replace, args]);
+      return requireAlive(session, doing, found!);
+    });
+    if (done) return version;
+    throw recordDiffers(name, there);
+  },
+  async drop(name, before) {
+    requireRecordKey(name);
+    const doing = doingTo('drop', name);
+    let attempts = 0;
+    const { done, there } = await repeatedOnce(async () => {
+      attempts += 1;
+      const args = { ...of(session, name), before };
+      const [found] = await commitFenced(session, { doing }, [statements.drop, args]);
+      return requireAlive(session, doing, found!);
+    });
+    // It went with the first attempt, of which the answer was lost; or somebody else dropped it since.
+    if (done || (attempts > 1 && !there)) return;
+    throw recordDiffers(name, there);
+  },
+});
+
+const doingTo = (what: string, { provider, key }: RecordName) =>
+  `${what} record "${key}" of provider ${provider}`;
+
+const of = ({ sessionId }: LiveSession, { provider, key }: RecordName) => ({
+  ...{ session: sessionId, provider, key },
+});
+
+/** @throws {SessionExpired} nothing was written. */
+function requireAlive<Found extends { readonly alive: boolean }>(
+  session: LiveSession,
+  doing: string,
+  found: Found,
+): Found {
+  if (!found.alive) throw declareDead(session, doing);
+  requireInTime(session, doing);
+  return found;
+}

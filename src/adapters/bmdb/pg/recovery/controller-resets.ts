@@ -1,0 +1,46 @@
+import { Throttled } from '../../../../domain/errors.ts';
+import { CONTROLLER_RESET_MS } from '../../../../domain/recovery/controllers.ts';
+import type { Queries } from '../pool.ts';
+import { ms } from '../sql.ts';
+import { statement } from '../statement.ts';
+
+export const statements = {
+  /** No row: it was restarted too lately. Two that ask at once wait for each other. */
+  ask: statement({
+    name: 'controller-reset-ask',
+    params: { provider: 'text', controller: 'text', machine: 'uuid', everyMs: 'float8' },
+    columns: { controller: 'text' },
+    text: ({ provider, controller, machine, everyMs }) =>
+      `INSERT INTO controller_resets AS r (provider, controller, machine_id)
+       VALUES (${provider}, ${controller}, ${machine})
+       ON CONFLICT (provider, controller) DO UPDATE
+         SET machine_id = excluded.machine_id, asked_at = excluded.asked_at
+         WHERE r.asked_at <= now() - ${everyMs} * interval '1 millisecond'
+       RETURNING controller`,
+  }),
+  last: statement({
+    name: 'controller-reset-last',
+    params: { provider: 'text', controller: 'text' },
+    columns: { at: 'float8' },
+    text: ({ provider, controller }) =>
+      `SELECT ${ms('asked_at')} AS at FROM controller_resets
+       WHERE provider = ${provider} AND controller = ${controller}`,
+  }),
+};
+
+/** Which controller is to be restarted, and for which machine. */
+export interface ControllerReset {
+  readonly provider: string;
+  readonly controller: string;
+  readonly machine: string;
+}
+
+/** Part of a transaction at READ COMMITTED. @throws {Throttled} it was restarted too lately. */
+export async function noteReset(q: Queries, reset: ControllerReset): Promise<void> {
+  const { provider, controller } = reset;
+  const taken = await q.rows(statements.ask, { ...reset, everyMs: CONTROLLER_RESET_MS });
+  if (taken.length > 0) return;
+  const [last] = await q.rows(statements.last, { provider, controller });
+  const what = `controller ${controller} of ${provider} was restarted less than a day ago`;
+  throw new Throttled(what, (last?.at ?? 0) + CONTROLLER_RESET_MS);
+}

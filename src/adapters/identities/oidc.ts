@@ -1,0 +1,181 @@
+import * as client from 'openid-client';
+import type { IDToken, UserInfoResponse } from 'openid-client';
+import { Denied, explain, FleetError, Unreachable } from '../../domain/errors.ts';
+import type { Clock } from '../clock/port.ts';
+import type { Identities, Identity } from './port.ts';
+
+export interface OidcOptions {
+  /** Its `/.well-known/openid-configuration` tells the rest. Plain HTTP is for tests on one host. */
+  readonly issuer: string;
+  readonly clientId: string;
+  /** Read again at each use; null: the client is a public one. */
+  readonly clientSecret: (() => string) | null;
+  /** Where the provider sends a browser back to; registered there. */
+  readonly redirectUri: string;
+  readonly scopes: readonly string[];
+  /** Names of the claims in which the name and the groups stand. */
+  readonly nameClaim: string;
+  readonly groupsClaim: string;
+  /** Somebody is asked at each login: some hand out refresh tokens only then. */
+  readonly asksConsent: boolean;
+  readonly clock: Clock;
+}
+
+type Claims = Readonly<Partial<IDToken & UserInfoResponse>>;
+type Tokens = Awaited<ReturnType<typeof client.refreshTokenGrant>>;
+
+const TIMEOUT_SECONDS = 10;
+/** What was learnt of the provider is learnt anew after this. */
+const DISCOVERED_MS = 3_600_000;
+/** Clocks may differ by this much. */
+const TOLERANCE_SECONDS = 60;
+const NAME_MAX = 200;
+
+/**
+ * OpenID Connect: code with PKCE, by a library. The provider is looked for when somebody logs in, so
+ * that one that is down keeps no daemon from starting.
+ */
+export function createOidc(options: OidcOptions): Identities {
+  const { redirectUri, scopes } = options;
+  const configuration = discovering(options);
+  const identityOf = identifying(options);
+  return {
+    begin: ({ state, nonce, verifier }) =>
+      translated('be sent to the provider of identities', async () =>
+        client.buildAuthorizationUrl(await configuration(), {
+          ...{ redirect_uri: redirectUri, scope: scopes.join(' '), state, nonce },
+          code_challenge: await client.calculatePKCECodeChallenge(verifier),
+          code_challenge_method: 'S256',
+          ...(options.asksConsent && { prompt: 'consent' }),
+        }),
+      ),
+    complete: (query, { state, nonce, verifier }) =>
+      translated('log in by the provider of identities', async () => {
+        const back = new URL(redirectUri);
+        back.search = query.toString();
+        const config = await configuration();
+        const tokens = await client.authorizationCodeGrant(config, back, {
+          ...{ expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier },
+          idTokenExpected: true,
+        });
+        return identityOf(config, tokens, null);
+      }),
+    renew: ({ refreshToken, subject }) =>
+      translated('ask the provider of identities again', async () => {
+        try {
+          const config = await configuration();
+          const tokens = await client.refreshTokenGrant(config, refreshToken);
+          return await identityOf(config, { refresh_token: refreshToken, ...tokens }, subject);
+        } catch (error) {
+          if (error instanceof client.ResponseBodyError && error.error === 'invalid_grant')
+            return null;
+          throw error;
+        }
+      }),
+  };
+}
+
+/** Asks the provider once an hour where it does what. */
+function discovering({ issuer, clientId, clientSecret, clock }: OidcOptions) {
+  let found: { readonly atMs: number; readonly config: client.Configuration } | null = null;
+  return async (): Promise<client.Configuration> => {
+    if (found && clock.monotonic() - found.atMs < DISCOVERED_MS) return found.config;
+    const server = new URL(issuer);
+    const metadata = {
+      // The library has a clock of its own.
+      [client.clockSkew]: Math.round((clock.now() - Date.now()) / 1_000),
+      [client.clockTolerance]: TOLERANCE_SECONDS,
+    };
+    const config = await client.discovery(server, clientId, metadata, authOf(clientSecret), {
+      timeout: TIMEOUT_SECONDS,
+      execute: [
+        client.enableNonRepudiationChecks,
+        ...(server.protocol === 'http:' ? [client.allowInsecureRequests] : []),
+      ],
+    });
+    found = { atMs: clock.monotonic(), config };
+    return config;
+  };
+}
+
+/** How we prove to the provider who we are: as it says that it takes it. */
+function authOf(clientSecret: OidcOptions['clientSecret']): client.ClientAuth {
+  if (clientSecret === null) return client.None();
+  return (server, about, body, headers) => {
+    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    const isBasic = methods.includes('client_secret_basic');
+    const auth = isBasic ? client.ClientSecretBasic : client.ClientSecretPost;
+    auth(clientSecret())(server, about, body, headers);
+  };
+}
+
+/** What stands in the ID token, and what does not is asked for. */
+function identifying({ nameClaim, groupsClaim, clock }: OidcOptions) {
+  return async (
+    config: client.Configuration,
+    tokens: Pick<Tokens, 'access_token' | 'refresh_token'> & { claims?: Tokens['claims'] },
+    known: string | null,
+  ): Promise<Identity> => {
+    const told: Claims = tokens.claims?.() ?? {};
+    if (typeof told.iat === 'number' && told.iat > clock.now() / 1_000 + TOLERANCE_SECONDS) {
+      throw new Denied('its ID token is of a time that is still to come; look at both clocks');
+    }
+    const subject = known ?? told.sub;
+    if (subject === undefined || (told.sub ?? subject) !== subject) {
+      throw new Denied('it speaks of somebody else than before');
+    }
+    const isWhole = told[nameClaim] !== undefined && told[groupsClaim] !== undefined;
+    const canAsk = config.serverMetadata().userinfo_endpoint !== undefined;
+    const more: Claims =
+      isWhole || !canAsk ? {} : await client.fetchUserInfo(config, tokens.access_token, subject);
+    const claims = { ...more, ...told };
+    return {
+      subject,
+      name: nameOf(claims, nameClaim),
+      groups: [claims[groupsClaim] ?? []].flat().filter((group) => typeof group === 'string'),
+      refreshToken: tokens.refresh_token ?? null,
+    };
+  };
+}
+
+/** @throws {Denied} it stands in the audit, so it has to be one that the provider vouches for. */
+function nameOf(claims: Claims, nameClaim: string): string {
+  const name: unknown = claims[nameClaim];
+  if (typeof name !== 'string' || !/^[\P{C}]+$/u.test(name) || name.length > NAME_MAX) {
+    throw new Denied(`it tells no name in the claim ${nameClaim}; see console.oidc.nameClaim`);
+  }
+  if (nameClaim === 'email' && claims.email_verified === false) {
+    throw new Denied(`it has not checked the address ${name}`);
+  }
+  return name;
+}
+
+/** Errors of the library in our words. @throws {Unreachable} {Denied} */
+async function translated<T>(doing: string, step: () => Promise<T>): Promise<T> {
+  try {
+    return await step();
+  } catch (error) {
+    if (error instanceof Unreachable) throw error;
+    const message = `could not ${doing}: ${messageOf(error)}`;
+    if (isAway(error)) throw new Unreachable(message, { cause: error });
+    throw new Denied(message, { cause: error });
+  }
+}
+
+/** Of what the provider answers, only the code: what else it says may come from anybody. */
+function messageOf(error: unknown): string {
+  const isCoded =
+    error instanceof client.ResponseBodyError || error instanceof client.AuthorizationResponseError;
+  if (isCoded) return /^[\w-]{1,60}$/.test(error.error) ? error.error : 'it refused';
+  return explain(error);
+}
+
+function isAway(error: unknown): boolean {
+  if (error instanceof FleetError) return false;
+  if (error instanceof client.ResponseBodyError) return error.status >= 500;
+  if (!(error instanceof client.ClientError))
+    return error instanceof TypeError && !('code' in error);
+  const { code, cause } = error;
+  const isBusy = cause instanceof Response && (cause.status >= 500 || cause.status === 429);
+  return code === 'OAUTH_TIMEOUT' || isBusy;
+}

@@ -1,0 +1,25 @@
+import { ProviderError } from '../../../domain/errors.ts';
+import type { ProviderName } from '../../../domain/ids.ts';
+import { createRecordTable } from '../../../domain/provisioning/record-table.ts';
+import type { Random } from '../../clock/port.ts';
+import type { RecordOptions, Records } from '../port.ts';
+
+/** Records in memory, for as long as the process lives: where a driver is tried without a database. */
+export function createMemoryRecords(random: Random): (provider: ProviderName) => Records {
+  const table = createRecordTable(() => random.uuid());
+  return (provider) => {
+    const of = (key: string) => ({ provider, key });
+    return {
+      all: async (options) => ask(options, () => table.all(provider)),
+      make: async (key, value, options) => ask(options, () => table.make(of(key), value)),
+      replace: async (key, value, version, options) =>
+        ask(options, () => table.replace(of(key), value, version)),
+      drop: async (key, version, options) => ask(options, () => table.drop(of(key), version)),
+    };
+  };
+}
+
+function ask<T>({ signal }: RecordOptions, act: () => T): T {
+  if (!signal.aborted) return act();
+  throw new ProviderError('aborted', 'no record was touched: called off', { cause: signal.reason });
+}

@@ -1,0 +1,194 @@
+import { isProviderError, ProviderError } from '../../../domain/errors.ts';
+import { SECRET_TAG, TAG_PREFIX, type Tags } from '../../../domain/provisioning/provider-tags.ts';
+import { sleep } from '../../clock/port.ts';
+import type { CallOptions, OperationRef, Provider, ReinstallRequest } from '../port.ts';
+import { type Claim, NO_RESETS } from './claims.ts';
+import type { Sending } from './client/client.ts';
+import { LOOK_GAP_MS, type Parts } from './deps.ts';
+import type { Install } from './installing.ts';
+import { isBrokenOff } from './mapping.ts';
+import { classifyName, hostnameOf } from './names.ts';
+import type { RescueTrip } from './rescue.ts';
+import type { Resets } from './resets.ts';
+import type { Found, Showing } from './view.ts';
+
+type Changes = Required<
+  Pick<Provider, 'setTags' | 'rebootMachine' | 'setPower' | 'reinstallMachine'>
+>;
+
+const POWER_WAIT_MS = 60_000;
+/** Any other word may be of a server that runs. */
+const OFF = /^((shut|powered|switched)[ _-]?)?off$|^stopped$|^not running$/i;
+
+/** What is done to machines of ours that stay. */
+export function createChanges(
+  parts: Parts,
+  more: {
+    readonly showing: Showing;
+    readonly trip: RescueTrip;
+    readonly resets: Resets;
+    readonly install: Install;
+    /** One look at an installation; answers with the claim as it is after that. */
+    readonly lookAt: (claim: Claim, signal: AbortSignal) => Promise<Claim>;
+    /** Goes on after its call, until it is done or the provider stops. */
+    readonly inBackground: (server: number, work: (signal: AbortSignal) => Promise<void>) => void;
+  },
+): Changes {
+  const { config, client, servers, claims, clock, log, locks } = parts;
+  const { showing, trip, resets, install, lookAt, inBackground } = more;
+  const toldStatuses = new Set<string>();
+
+  const refOf = (what: string, id: string): OperationRef => ({
+    operationRef: `${what}/${id}/${new Date(clock.now()).toISOString()}`,
+  });
+
+  /** An installation is not disturbed; whether it is over is looked at now. */
+  async function findSettled(id: string, how: Sending): Promise<Found> {
+    const { server, claim: before } = await showing.find(id, how);
+    const isInstalling = before?.phase === 'installing';
+    const claim = isInstalling ? await lookAt(before, how.signal) : before;
+    if (claim?.phase !== 'installing') return { server, claim };
+    throw new ProviderError('conflict', `server ${server.number} is being installed`);
+  }
+
+  async function reboot(id: string, mode: 'graceful' | 'force', how: Sending): Promise<void> {
+    const found = await findSettled(id, how);
+    const { number } = found.server;
+    const sending = { ...how, urgent: mode === 'force' };
+    const type = await resets.choose(number, mode === 'force' ? ['hw'] : ['sw', 'hw'], sending);
+    // What is armed and not about to be used would make of the reboot a way into the rescue system.
+    const isOnItsWay = found.claim?.phase === 'rescue' && !isBrokenOff(found.claim);
+    if (!isOnItsWay) await resets.disarm(number, sending);
+    await client.reset(number, type, sending);
+  }
+
+  function tellStatus(status: string | null): void {
+    const text = status ?? 'none';
+    if (status === 'running' || toldStatuses.has(text)) return;
+    toldStatuses.add(text);
+    log.info(
+      { provider: config.name, operatingStatus: text },
+      'Robot tells another operating status',
+    );
+  }
+
+  /** Whether it runs; null: Robot cannot tell. */
+  async function isRunning(server: number, how: Sending): Promise<boolean | null> {
+    const { operatingStatus } = await client.resetOptions(server, how);
+    tellStatus(operatingStatus);
+    if (operatingStatus === 'running') return true;
+    return OFF.test(operatingStatus ?? '') ? false : null;
+  }
+
+  async function awaitPower(server: number, want: 'on' | 'off', how: Sending): Promise<boolean> {
+    const untilMs = clock.monotonic() + POWER_WAIT_MS;
+    while (clock.monotonic() < untilMs) {
+      await sleep(clock, LOOK_GAP_MS, how.signal);
+      if ((await isRunning(server, how)) === (want === 'on')) return true;
+    }
+    return false;
+  }
+
+  /**
+   * A press of the button on a machine that runs shuts it down: so nothing is switched where Robot cannot
+   * tell whether it runs.
+   */
+  async function switchPower(id: string, want: 'on' | 'off', how: Sending): Promise<void> {
+    const found = await findSettled(id, how);
+    const { number } = found.server;
+    const { types } = await client.resetOptions(number, how);
+    if (!types.includes('power') || !types.includes('power_long')) {
+      throw new ProviderError('not-implemented', `server ${number} cannot be switched`);
+    }
+    const running = await isRunning(number, how);
+    if (running === null) {
+      const what = `Robot cannot tell whether server ${number} runs, so it is not switched`;
+      throw new ProviderError('not-implemented', what);
+    }
+    if (running === (want === 'on')) return;
+    if (want === 'on') await resets.disarm(number, how);
+    try {
+      await client.reset(number, want === 'on' ? 'power' : 'power_long', how);
+    } catch (error) {
+      const mayBe = isProviderError(error) && error.outcome === 'unknown';
+      if (!mayBe || !(await awaitPower(number, want, how))) throw error;
+      return;
+    }
+    if (await awaitPower(number, want, how)) return;
+    const what = `server ${number} was switched ${want}, and Robot does not show it`;
+    throw new ProviderError('transient', what, { outcome: 'unknown' });
+  }
+
+  /** A machine of which only the name is left gets a claim again. */
+  async function claimOf({ server, claim }: Found, tags: Tags, how: Sending): Promise<Claim> {
+    if (claim) return claim;
+    const name = classifyName(server.name, config);
+    const value = {
+      set: config.instanceSetId,
+      witness: name.kind === 'ours' ? name.witness : '',
+      phase: 'ready' as const,
+      order: 'create' as const,
+      tags: { ...tags },
+      oldName: server.name,
+      hostname: hostnameOf(config, String(server.number)),
+      systemKey: null,
+      ...NO_RESETS,
+      rescueKeys: [],
+      sinceMs: clock.now(),
+    };
+    return claims.make(server.number, value, how);
+  }
+
+  async function beginReinstall(
+    id: string,
+    request: ReinstallRequest,
+    how: Sending,
+  ): Promise<Claim> {
+    const found = await findSettled(id, how);
+    const claim = await claimOf(found, request.tags, how);
+    const secretHash = claim.tags[SECRET_TAG] ?? null;
+    const foreign = Object.entries(claim.tags).filter(([key]) => !key.startsWith(TAG_PREFIX));
+    const change = {
+      ...NO_RESETS,
+      phase: 'rescue' as const,
+      order: 'reinstall' as const,
+      tags: { ...Object.fromEntries(foreign), ...request.tags },
+      sinceMs: clock.now(),
+    };
+    const armed = await trip.arm(claim, change, how);
+    return trip.send(armed, secretHash, how);
+  }
+
+  return {
+    async setTags(id, tags, how) {
+      const found = await showing.find(id, how);
+      const claim = await claimOf(found, tags, how);
+      const foreign = Object.entries(claim.tags).filter(([key]) => !key.startsWith(TAG_PREFIX));
+      await claims.change(claim, { tags: { ...Object.fromEntries(foreign), ...tags } }, how);
+    },
+    async rebootMachine(id, mode, how) {
+      await reboot(id, mode, how);
+      return refOf(`reboot-${mode}`, id);
+    },
+    async setPower(id, want, how) {
+      await switchPower(id, want, how);
+      return refOf(`power-${want}`, id);
+    },
+    async reinstallMachine(id, request, how: CallOptions) {
+      const { server } = await showing.find(id, how);
+      const free = await locks.take(String(server.number), how.signal);
+      try {
+        const sent = await beginReinstall(id, request, how);
+        inBackground(server.number, async (signal) => {
+          const arrival = await trip.arrive(sent, { signal });
+          await servers.read(server.number, { signal });
+          await showing.find(id, { signal });
+          await install(arrival, { ...request, tags: arrival.claim.tags }, { signal });
+        });
+      } finally {
+        free();
+      }
+      return refOf('reinstall', id);
+    },
+  };
+}

@@ -1,0 +1,199 @@
+import { explain, isProviderError, ProviderError } from '../../../domain/errors.ts';
+import type { CallOptions, CreateRequest } from '../port.ts';
+import type { Claim } from './claims.ts';
+import { lastTouchedMs, NO_RESETS } from './claims.ts';
+import type { Sending } from './client/client.ts';
+import type { Server } from './client/schema.ts';
+import { asUnknown, type Parts } from './deps.ts';
+import type { Install } from './installing.ts';
+import { isUnfinished } from './mapping.ts';
+import { classifyName, isStrangers, ourName, serverOfSlot, witnessText } from './names.ts';
+import type { RescueTrip } from './rescue.ts';
+import type { Resets } from './resets.ts';
+
+const HOUR_MS = 3_600_000;
+const NEW_MS = 1_000;
+
+/**
+ * Takes a free server and has it installed, or goes on where an earlier life of ours stopped: the claim
+ * says how far it came. Resolves with the claim once the installation runs.
+ */
+export function createCreation(
+  parts: Parts,
+  {
+    trip,
+    resets,
+    install,
+  }: { readonly trip: RescueTrip; readonly resets: Resets; readonly install: Install },
+) {
+  const { config, servers, claims, clock, log, locks } = parts;
+
+  function serverOf({ unused }: CreateRequest): number {
+    const server = serverOfSlot(unused.reservationId ?? '');
+    const isOffered = !config.servers || (server !== null && config.servers.includes(server));
+    if (server !== null && isOffered && unused.availability === 'KnownUnused') return server;
+    throw new ProviderError('invalid', 'a creation needs a free server of this provider');
+  }
+
+  /** @throws {ProviderError} `race-lost`: somebody has it. `invalid`: it cannot be installed. */
+  function requireUsable(server: Server, mayBe: string | null): void {
+    const { number, name } = server;
+    const isFree = classifyName(name, config).kind === 'free' || name === mayBe;
+    if (!isFree) throw new ProviderError('race-lost', `server ${number} is not free any more`);
+    const fault =
+      (server.isCancelled && 'it is cancelled') ||
+      (!server.isReady && 'it is not ready') ||
+      (server.canReset === false && 'it cannot be reset') ||
+      (server.canRescue === false && 'it has no rescue system');
+    if (fault) throw new ProviderError('invalid', `server ${number} cannot be used: ${fault}`);
+  }
+
+  /** A claim whose creation was given up long ago keeps nobody from the server. */
+  const isDead = (claim: Claim): boolean =>
+    isUnfinished(claim) && clock.now() - lastTouchedMs(claim) > HOUR_MS;
+
+  async function claimIt(server: number, request: CreateRequest, how: CallOptions): Promise<Claim> {
+    const { operationId: witness } = how;
+    const found = await claims.of(server, how);
+    if (found?.witness === witness) return found;
+    if (found && !isDead(found)) {
+      throw new ProviderError('race-lost', `server ${server} is taken by another creation`);
+    }
+    const now = await readOffered(server, how);
+    const deadName = found && ourName(config, found.witness);
+    requireUsable(now, deadName);
+    await request.onAttempt({ attempts: 1, ambiguous: request.resumed });
+    if (how.signal.aborted)
+      throw new ProviderError('aborted', 'called off before anything was done');
+    if (found && now.name === deadName) await servers.rename(server, found.oldName, how);
+    const value = {
+      set: config.instanceSetId,
+      witness,
+      phase: 'claimed' as const,
+      order: 'create' as const,
+      tags: { ...request.tags },
+      oldName: found?.oldName ?? now.name,
+      hostname: request.hostname,
+      systemKey: null,
+      ...NO_RESETS,
+      rescueKeys: [] as string[],
+      sinceMs: clock.now(),
+    };
+    return found ? claims.change(found, value, how) : claims.make(server, value, how);
+  }
+
+  async function readOffered(server: number, how: Sending): Promise<Server> {
+    try {
+      return await servers.read(server, how);
+    } catch (cause) {
+      if (!isProviderError(cause, 'not-found')) throw cause;
+      throw new ProviderError('race-lost', `server ${server} is gone`, { cause });
+    }
+  }
+
+  /** The name is the mark: nothing is done to a server that does not have it. */
+  async function takeName(claim: Claim, how: Sending): Promise<void> {
+    const wanted = ourName(config, claim.witness);
+    // Read a moment ago by the creation that made the claim; one that goes on looks again.
+    const isNew = clock.now() - claim.sinceMs < NEW_MS;
+    const before = isNew
+      ? await servers.get(claim.server, how)
+      : await servers.read(claim.server, how);
+    if (before.name === wanted) return;
+    if (before.name !== claim.oldName) await loseTo(claim, before.name, how);
+    let now = await servers.rename(claim.server, wanted, how);
+    if (now.name !== wanted) now = await servers.read(claim.server, how);
+    if (now.name === wanted) return;
+    if (now.name === claim.oldName) {
+      const what = `server ${claim.server} still has its old name`;
+      throw new ProviderError('transient', what);
+    }
+    if (!wanted.startsWith(now.name) || now.name === '') await loseTo(claim, now.name, how);
+    await restoreName(claim, how);
+    await claims.drop(claim, how);
+    const what = `Robot shows the name of server ${claim.server} otherwise than it was given`;
+    throw new FinalError('invalid', what);
+  }
+
+  /** Without a claim a name of ours would be a machine of which nothing else is known. */
+  async function restoreName({ server, oldName }: Claim, how: Sending): Promise<void> {
+    const { name } = await servers.rename(server, oldName, how);
+    if (name === oldName || (await servers.read(server, how)).name === oldName) return;
+    const what = `server ${server} has not got its old name again`;
+    throw new ProviderError('transient', what, { outcome: 'unknown' });
+  }
+
+  /** Whoever gave it a name of their own meanwhile has taken it. */
+  async function keepName(claim: Claim, how: Sending): Promise<void> {
+    const { name } = await servers.read(claim.server, how);
+    if (isStrangers(name, config)) await loseTo(claim, name, how);
+    const wanted = ourName(config, claim.witness);
+    if (name !== wanted) await servers.rename(claim.server, wanted, how);
+  }
+
+  async function loseTo(claim: Claim, name: string, how: Sending): Promise<never> {
+    await claims.drop(claim, how);
+    log.warn({ provider: config.name, server: claim.server, name }, 'somebody else took a server');
+    throw new FinalError('race-lost', `server ${claim.server} has another's name`);
+  }
+
+  /** What cannot be installed is given back as it was; if that fails, the next attempt goes on. */
+  async function undo(claim: Claim, how: Sending): Promise<boolean> {
+    try {
+      await resets.disarm(claim.server, how);
+      await restoreName(claim, how);
+      await claims.drop(claim, how);
+      return true;
+    } catch (error) {
+      const fields = { provider: config.name, server: claim.server, cause: explain(error) };
+      log.warn(fields, 'a server that cannot be used was not given back yet');
+      return false;
+    }
+  }
+
+  async function goOn(begun: Claim, request: CreateRequest, how: CallOptions): Promise<Claim> {
+    let claim = begun;
+    if (claim.phase === 'claimed') {
+      await takeName(claim, how);
+      claim = await trip.arm(claim, { phase: 'rescue', sinceMs: clock.now() }, how);
+    } else await keepName(claim, how);
+    // What is on its way already is waited for, and sent there again if it does not come.
+    if (claim.resetAtMs === null) {
+      const armed = begun.phase === 'claimed' ? claim : await trip.arm(claim, {}, how);
+      claim = await trip.send(armed, null, how);
+    }
+    const arrival = await trip.arrive(claim, how);
+    claim = arrival.claim;
+    await keepName(claim, how);
+    try {
+      return await install(arrival, request, how);
+    } catch (error) {
+      if (!isProviderError(error, 'invalid')) throw error;
+      const current = (await claims.of(claim.server, how)) ?? claim;
+      if (await undo(current, how))
+        throw new FinalError('invalid', error.message, { cause: error });
+      throw error;
+    }
+  }
+
+  return async (request: CreateRequest, how: CallOptions): Promise<Claim> => {
+    witnessText(how.operationId);
+    const server = serverOf(request);
+    const free = await locks.take(String(server), how.signal);
+    try {
+      const claim = await claimIt(server, request, how);
+      if (claim.phase === 'leaving' || claim.phase === 'wiped') {
+        throw new ProviderError('race-lost', `server ${server} is being given back`);
+      }
+      if (!isUnfinished(claim)) return claim;
+      return await goOn(claim, request, how).catch((error: unknown) => {
+        throw error instanceof FinalError ? error : asUnknown(error);
+      });
+    } finally {
+      free();
+    }
+  };
+}
+
+/** After it the server is as it was before. */
+class FinalError extends ProviderError {}

@@ -1,0 +1,219 @@
+import { explain, isProviderError, ProviderError } from '../../../domain/errors.ts';
+import { type Claim, NO_RESETS } from './claims.ts';
+import type { Sending } from './client/client.ts';
+import type { Server } from './client/schema.ts';
+import { type Parts, RESET_FLOOR_MS } from './deps.ts';
+import { wipeScript } from './install/scripts.ts';
+import { addressOf, standingOf } from './mapping.ts';
+import { classifyName, freeName, hostnameOf, isStrangers, leavingName } from './names.ts';
+import type { Resets } from './resets.ts';
+import { nullIfGone } from './servers.ts';
+import { rescueKeyRule } from './systems.ts';
+import type { Showing } from './view.ts';
+
+/** How machines go, and when their server is free again. Each call does the next step, whosever it is. */
+export interface GiveBack {
+  /** Resolves once the machine is on its way out, or if there is no such machine. */
+  deprovision(id: string, how: Sending): Promise<void>;
+  /** Whether the server is free, or out of our hands. */
+  isReusable(server: number, witness: string, how: Sending): Promise<boolean>;
+}
+
+const HARD_RESETS_MAX = 3;
+
+export function createGiveBack(
+  parts: Parts,
+  { showing, resets }: { readonly showing: Showing; readonly resets: Resets },
+): GiveBack {
+  const { config, servers, claims, systems, clock, log, locks } = parts;
+  const alarmed = new Set<number>();
+
+  /** From here on it is no machine any more. */
+  async function leave(server: Server, claim: Claim | null, witness: string, how: Sending) {
+    const change = { ...NO_RESETS, phase: 'leaving' as const, sinceMs: clock.now() };
+    if (claim) return claims.change(claim, change, how);
+    const value = {
+      set: config.instanceSetId,
+      witness,
+      order: 'create' as const,
+      tags: {},
+      oldName: server.name,
+      hostname: hostnameOf(config, String(server.number)),
+      systemKey: null,
+      ...change,
+      rescueKeys: [],
+    };
+    return claims.make(server.number, value, how);
+  }
+
+  async function rename(claim: Claim, name: string, how: Sending): Promise<void> {
+    if ((await servers.get(claim.server, how)).name === name) return;
+    const { name: now } = await servers.rename(claim.server, name, how);
+    if (now === name || (await servers.read(claim.server, how)).name === name) return;
+    const what = `server ${claim.server} has not got the name that it was given`;
+    throw new ProviderError('transient', what, { outcome: 'unknown' });
+  }
+
+  /** The name comes before the claim goes: a server without a claim is free as soon as its name says so. */
+  async function release(claim: Claim, how: Sending): Promise<void> {
+    await rename(claim, freeName(config, claim.server), how);
+    await claims.drop(claim, how);
+  }
+
+  /** Whether somebody gave it a name of their own: then it is theirs, and nothing more is done to it. */
+  async function isTaken(claim: Claim, how: Sending): Promise<boolean> {
+    const { name } = await servers.read(claim.server, how);
+    if (!isStrangers(name, config)) return false;
+    const fields = { provider: config.name, server: claim.server, name };
+    log.warn(
+      fields,
+      'a server that was given back got a name of somebody else, and is left as it is',
+    );
+    await claims.drop(claim, how);
+    return true;
+  }
+
+  async function strike(claim: Claim, how: Sending): Promise<void> {
+    const type = await resets.choose(claim.server, ['hw'], how);
+    const { hostKeys } = await resets.arm(claim.server, how);
+    const counted = {
+      rescueKeys: hostKeys,
+      resets: claim.resets + 1,
+      hardResets: claim.hardResets + 1,
+      resetAtMs: clock.now(),
+    };
+    const noted = await claims.change(claim, counted, how);
+    await resets.press(type, { before: claim, noted }, how);
+  }
+
+  /** Wiped, if the rescue system has come up and let us. */
+  async function wipe(claim: Claim, how: Sending): Promise<Claim | 'taken' | null> {
+    const address = addressOf(await servers.known(claim.server, how));
+    const answer = await systems.look(address, claim.witness, rescueKeyRule(claim), how.signal);
+    const isRescue = answer.kind === 'rescue' && !answer.seen.isOthers && !answer.seen.guard;
+    if (address === null || answer.kind !== 'rescue' || !isRescue) return null;
+    if (await isTaken(claim, how)) return 'taken';
+    try {
+      const told = await systems.run(address, answer, wipeScript(), how.signal);
+      if (!/^wiped [1-9]\d*$/m.test(told)) return null;
+    } catch (error) {
+      if (how.signal.aborted) throw error;
+      const fields = { provider: config.name, server: claim.server, cause: explain(error) };
+      log.warn(fields, 'a server that was given back could not be wiped yet');
+      return null;
+    }
+    return claims.change(claim, { phase: 'wiped', sinceMs: clock.now() }, how);
+  }
+
+  function alarm({ server }: Claim): void {
+    if (alarmed.has(server)) return;
+    alarmed.add(server);
+    log.error(
+      { provider: config.name, server, alarm: 'unwiped-server' },
+      'a server that was given back cannot be wiped, and stays out of use until somebody looks',
+    );
+  }
+
+  /** The next step. @returns whether that was the last one. */
+  async function advance(claim: Claim, how: Sending): Promise<boolean> {
+    if (claim.phase === 'wiped' || config.wipe === 'none') {
+      if (!(await isTaken(claim, how))) await release(claim, how);
+      return true;
+    }
+    if (claim.resetAtMs === null) {
+      if (await isTaken(claim, how)) return true;
+      await rename(claim, leavingName(config, claim.server), how);
+      await strike(claim, how);
+      return false;
+    }
+    const sinceMs = clock.now() - claim.resetAtMs;
+    if (sinceMs < RESET_FLOOR_MS) return false;
+    const wiped = await wipe(claim, how);
+    if (wiped === 'taken') return true;
+    if (wiped) {
+      await release(wiped, how);
+      return true;
+    }
+    if (sinceMs < config.rescueTimeout) return false;
+    if (claim.hardResets >= HARD_RESETS_MAX) {
+      alarm(claim);
+      return false;
+    }
+    if (await isTaken(claim, how)) return true;
+    await strike(claim, how);
+    return false;
+  }
+
+  /** By its number, and by the list of all servers: one word alone may be an error of Robot's. */
+  async function hasLeft(number: number, how: Sending): Promise<boolean> {
+    if (await servers.read(number, how).catch(nullIfGone)) return false;
+    const { servers: there, unreadable, nameless } = await servers.list(how);
+    const isThere = there.some((server) => server.number === number);
+    return !isThere && !unreadable.includes(number) && nameless === 0;
+  }
+
+  /** @returns false: the list still shows it. */
+  async function forgetIfLeft(number: number, how: Sending): Promise<boolean> {
+    if (!(await hasLeft(number, how))) return false;
+    const claim = (await claims.all(how)).ours.get(number);
+    if (!claim) return true;
+    const fields = { provider: config.name, server: number };
+    log.warn(fields, 'a server that was given back has left the account, and is forgotten');
+    await claims.drop(claim, how);
+    return true;
+  }
+
+  /** As `advance`, of a server that may have left the account. */
+  async function advanceOrForget(claim: Claim, how: Sending): Promise<boolean> {
+    try {
+      return await advance(claim, how);
+    } catch (error) {
+      if (!isProviderError(error, 'not-found')) throw error;
+      return forgetIfLeft(claim.server, how);
+    }
+  }
+
+  async function locked<T>(server: number, how: Sending, work: () => Promise<T>): Promise<T> {
+    const free = await locks.take(String(server), how.signal);
+    try {
+      return await work();
+    } finally {
+      free();
+    }
+  }
+
+  return {
+    async deprovision(id, given) {
+      const how = { ...given, urgent: true };
+      const found = await showing.find(id, how).catch(nullIfGone);
+      if (!found) return;
+      await locked(found.server.number, how, async () => {
+        const again = await showing.find(id, how).catch(nullIfGone);
+        if (!again) return;
+        const { server, claim } = again;
+        const name = classifyName(server.name, config);
+        const witness = name.kind === 'ours' ? name.witness : '';
+        await advanceOrForget(await leave(server, claim, witness, how), how);
+      });
+    },
+    isReusable: (number, witness, given) => {
+      const how = { ...given, urgent: true };
+      return locked(number, how, async () => {
+        if (config.servers && !config.servers.includes(number)) return true;
+        const all = await claims.all(how);
+        const claim = all.ours.get(number);
+        if (claim?.phase === 'leaving' || claim?.phase === 'wiped') {
+          return advanceOrForget(claim, how);
+        }
+        const server = await servers.read(number, how).catch(nullIfGone);
+        if (!server) return forgetIfLeft(number, how);
+        const standing = standingOf(server, all, config);
+        // Only its name says that it was on its way out: it begins again, and is wiped.
+        if (standing === 'leaving') {
+          return advanceOrForget(await leave(server, null, witness, how), how);
+        }
+        return standing !== 'unusable';
+      });
+    },
+  };
+}

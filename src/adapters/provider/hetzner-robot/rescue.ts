@@ -1,0 +1,201 @@
+import { explain, ProviderError } from '../../../domain/errors.ts';
+import { sleep } from '../../clock/port.ts';
+import type { Claim, ClaimValue } from './claims.ts';
+import type { Sending } from './client/client.ts';
+import { LOOK_GAP_MS, type Parts, RESET_FLOOR_MS } from './deps.ts';
+import { rebootScript } from './install/scripts.ts';
+import { addressOf } from './mapping.ts';
+import { isStrangers } from './names.ts';
+import type { Resets } from './resets.ts';
+import {
+  type Answer,
+  ANY_NEW_KEY,
+  isRescueKey,
+  rescueKeyRule,
+  type SystemAnswer,
+} from './systems.ts';
+
+/** How a server gets into the rescue system, and how one knows that it is there. */
+export interface RescueTrip {
+  /**
+   * Arms the rescue system and remembers in the claim that it is on its way there; `change` is written
+   * with it.
+   */
+  arm(claim: Claim, change: Partial<ClaimValue>, how: Sending): Promise<Claim>;
+  /**
+   * Sends the server there, for the first time: as gently as it can be. Resolves once that is accepted.
+   * @param secretHash of our system, if one may be there: it proves itself by that, and ends cleanly.
+   */
+  send(claim: Claim, secretHash: string | null, how: Sending): Promise<Claim>;
+  /**
+   * Waits until the rescue system answers, and sends the server there again if that does not help.
+   * @throws {ProviderError} `transient`, `outcome: 'unknown'`: it does not come up. `conflict`: the key
+   *   that it shows is not the one that Robot told.
+   */
+  arrive(claim: Claim, how: Sending): Promise<Arrival>;
+}
+
+export interface Arrival {
+  readonly claim: Claim;
+  readonly address: string;
+  /** A system that was installed by this very claim counts too: nothing is to be done any more. */
+  readonly answer: SystemAnswer<'rescue'> | SystemAnswer<'system'>;
+}
+
+/** Another system that answers so long after a reset is no rescue system that is coming up. */
+const OTHER_SYSTEM_MS = 60_000;
+const HARD_RESETS_MAX = 2;
+
+export function createRescueTrip(parts: Parts, resets: Resets): RescueTrip {
+  const { config, client, servers, claims, systems, clock, log } = parts;
+  const addressFor = async (claim: Claim, how: Sending) =>
+    addressOf(await servers.known(claim.server, how));
+
+  async function arm(claim: Claim, change: Partial<ClaimValue>, how: Sending): Promise<Claim> {
+    const { hostKeys } = await resets.arm(claim.server, how);
+    return claims.change(claim, { ...change, rescueKeys: hostKeys, startedAtMs: null }, how);
+  }
+
+  /** Noted before it is asked for, so that a later life waits instead of asking again. */
+  const noteReset = (claim: Claim, type: 'sw' | 'hw' | null, before: Answer, how: Sending) =>
+    claims.change(
+      claim,
+      {
+        resets: claim.resets + 1,
+        hardResets: claim.hardResets + (type === 'hw' ? 1 : 0),
+        resetAtMs: clock.now(),
+        bootBefore: 'seen' in before ? before.seen.bootId : null,
+      },
+      how,
+    );
+
+  async function reset(claim: Claim, type: 'sw' | 'hw', before: Answer, how: Sending) {
+    const noted = await noteReset(claim, type, before, how);
+    await resets.press(type, { before: claim, noted }, how);
+    return noted;
+  }
+
+  /** Only the system that has our secret is asked to end by itself; what it answers is of no account. */
+  async function rebootBySelf(claim: Claim, before: Answer, how: Sending): Promise<Claim> {
+    const noted = await noteReset(claim, null, before, how);
+    const address = await addressFor(claim, how);
+    if (address === null || before.kind !== 'system') return noted;
+    try {
+      await systems.run(address, before, rebootScript(), how.signal);
+    } catch (error) {
+      if (how.signal.aborted) throw error;
+      const fields = { provider: config.name, server: claim.server, cause: explain(error) };
+      log.debug(fields, 'a system was asked to reboot and did not answer');
+    }
+    return noted;
+  }
+
+  /** Whether the reset led somewhere else for good, or can still lead to the rescue system. */
+  async function isElsewhere(claim: Claim, answer: Answer, how: Sending): Promise<boolean> {
+    const sinceMs = clock.now() - (claim.resetAtMs ?? -Infinity);
+    if (sinceMs >= config.rescueTimeout) return true;
+    const answers = answer.kind === 'system' || answer.kind === 'stranger';
+    if (!answers || sinceMs < OTHER_SYSTEM_MS) return false;
+    const { isArmed } = await client.rescue(claim.server, how);
+    if (isArmed || answer.kind === 'system') return true;
+    // A system on the disks has a key that Robot knows nothing of, too.
+    const address = await addressFor(claim, how);
+    const open = await systems.look(address, claim.witness, ANY_NEW_KEY, how.signal);
+    if (open.kind !== 'rescue') return true;
+    // The rescue system has booted, and shows another key than Robot told.
+    const what = `the rescue system of server ${claim.server} shows a host key that Robot did not tell`;
+    log.error({ provider: config.name, server: claim.server, alarm: 'rescue-host-key' }, what);
+    throw new ProviderError('conflict', what, { outcome: 'unknown' });
+  }
+
+  async function sendAgain(claim: Claim, before: Answer, how: Sending): Promise<Claim> {
+    if (claim.hardResets >= HARD_RESETS_MAX) {
+      // The next attempt begins anew.
+      await claims.change(claim, { resets: 0, hardResets: 0, resetAtMs: null }, how);
+      const what = `server ${claim.server} does not come up in the rescue system`;
+      throw new ProviderError('transient', what, { outcome: 'unknown' });
+    }
+    const { name } = await servers.read(claim.server, how);
+    if (isStrangers(name, config)) {
+      const what = `server ${claim.server} was given the name "${name}" in Robot, and is not reset any more`;
+      throw new ProviderError('conflict', what, { outcome: 'unknown' });
+    }
+    const type = await resets.choose(claim.server, ['hw'], how);
+    return reset(await arm(claim, {}, how), type, before, how);
+  }
+
+  return {
+    arm,
+    async send(claim, secretHash, how) {
+      const address = await addressFor(claim, how);
+      const before = await systems.look(address, claim.witness, ANY_NEW_KEY, how.signal);
+      const isProven =
+        before.kind === 'system' && secretHash !== null && before.seen.secretHash === secretHash;
+      if (isProven) return rebootBySelf(claim, before, how);
+      return reset(claim, await resets.choose(claim.server, ['sw', 'hw'], how), before, how);
+    },
+    async arrive(begun, how) {
+      let claim = begun;
+      const address = await addressFor(claim, how);
+      for (;;) {
+        const sinceMs = clock.now() - (claim.resetAtMs ?? -Infinity);
+        if (sinceMs < RESET_FLOOR_MS) {
+          await pause(RESET_FLOOR_MS - sinceMs, how.signal);
+          continue;
+        }
+        const answer = await lookFor(claim, address, how.signal);
+        if (address !== null && hasArrived(claim, answer)) {
+          if (answer.kind === 'rescue') tellUnprovenKey(claim, answer);
+          return { claim, address, answer };
+        }
+        const mayStillInstall =
+          claim.startedAtMs !== null && clock.now() - claim.startedAtMs < config.installTimeout;
+        if (!mayStillInstall && (await isElsewhere(claim, answer, how))) {
+          claim = await sendAgain(claim, answer, how);
+        } else await pause(LOOK_GAP_MS, how.signal);
+      }
+    },
+  };
+
+  /**
+   * Where an installation was begun, the system that came of it may answer, with a key that nobody knows
+   * yet. A rescue system is always held to its key.
+   */
+  async function lookFor(
+    claim: Claim,
+    address: string | null,
+    signal: AbortSignal,
+  ): Promise<Answer> {
+    const rule = claim.startedAtMs === null ? rescueKeyRule(claim) : ANY_NEW_KEY;
+    const answer = await systems.look(address, claim.witness, rule, signal);
+    const isStranger = answer.kind === 'rescue' && !isRescueKey(claim, answer);
+    return isStranger ? { kind: 'stranger' } : answer;
+  }
+
+  function tellUnprovenKey(claim: Claim, { fingerprint }: SystemAnswer<'rescue'>): void {
+    if (claim.rescueKeys.length > 0) return;
+    log.info(
+      { provider: config.name, server: claim.server, fingerprint },
+      'Robot told no host key of the rescue system; the one that it shows is taken',
+    );
+  }
+
+  function pause(delayMs: number, signal: AbortSignal): Promise<void> {
+    return sleep(clock, delayMs, signal).catch((cause: unknown) => {
+      const what = 'called off while a server boots';
+      throw new ProviderError('aborted', what, { cause, outcome: 'unknown' });
+    });
+  }
+}
+
+/**
+ * The rescue system that was booted for this claim, or what was installed from it. What answered before the
+ * reset has not gone yet, and so has a rescue system in which somebody else's installation was begun.
+ */
+function hasArrived(claim: Claim, answer: Answer): answer is Arrival['answer'] {
+  if (!('seen' in answer)) return false;
+  const { seen } = answer;
+  if (claim.bootBefore !== null && seen.bootId === claim.bootBefore) return false;
+  if (answer.kind === 'rescue') return seen.guard !== null || !seen.isOthers;
+  return claim.order === 'create' && seen.installed?.witness === claim.witness;
+}

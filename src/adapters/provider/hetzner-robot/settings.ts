@@ -1,0 +1,198 @@
+import { z } from 'zod';
+import * as leaf from '../../../settings/leaves.ts';
+import type { Surroundings } from '../../../settings/secret.ts';
+import { baseUrlFault } from '../../http/base-url.ts';
+import { CLASS_NAMES } from './client/api.ts';
+
+const PREFIX = {
+  matches: /^[a-z0-9][a-z0-9-]{0,19}-$/,
+  type: 'a prefix of 2 to 21 lower-case letters, digits and hyphens that ends in a hyphen',
+};
+
+/** Of installimage: software RAID, partitions, volumes. What else it knows is the driver's to write. */
+const LAYOUT_LINE =
+  /^(SWRAID [01]|SWRAIDLEVEL (0|1|5|6|10)|PART [a-z0-9/._-]+ [a-z0-9]+ ([0-9]+[MGT]?|all)( crypt)?|LV [a-z0-9_-]+ [a-z0-9_-]+ [a-z0-9/._-]+ [a-z0-9]+ ([0-9]+[MGT]?|all))$/i;
+const DRIVE = /^[a-z0-9][a-z0-9._-]{3,79}$/i;
+const SERVER = /^[1-9]\d{0,8}$/;
+
+/** A file below the folder of images, without a way out of it. */
+const IMAGE = /^(?!.*(^|\/)\.\.?(\/|$))[A-Za-z0-9][A-Za-z0-9._+/-]{0,199}$/;
+export const isImageFile = (text: string): boolean => IMAGE.test(text);
+const IMAGE_URL = {
+  matches: /^https:\/\/[A-Za-z0-9.-]+(:\d{1,5})?\/[A-Za-z0-9._~%+,=@/-]+$/,
+  type: 'an https URL without credentials and query',
+};
+
+const perServer = <Value extends z.ZodType>(value: Value, meaning: string, type: string) =>
+  z
+    .record(z.string().regex(SERVER, { error: 'is no server number; give one such as 321' }), value)
+    .meta({ type, description: meaning });
+
+const drives = () =>
+  z
+    .union([
+      z.literal('all'),
+      z.record(
+        z.string().regex(SERVER, { error: 'is no server number; give one such as 321' }),
+        z
+          .array(z.string().regex(DRIVE, { error: 'is no WWN; give one such as eui.0025385b' }))
+          .min(1, { error: 'names no drive; give the WWN of at least one' })
+          .max(24, { error: 'names too many drives; give at most 24' }),
+      ),
+    ])
+    .meta({
+      type: '`all`, or WWNs by server number',
+      description:
+        'Drives that a new system is put on; `{ "321": ["eui.…"] }` for a server with others too.',
+    });
+
+const fields = (around: Surroundings) =>
+  z.strictObject({
+    baseUrl: leaf
+      .url('Where the API is, without a slash at the end.')
+      .prefault('https://robot-ws.your-server.de')
+      .transform((text) => text.replace(/\/+$/, '')),
+    user: leaf.text('Web-service user of the account, not its login.', {
+      matches: /^[^\s:]+$/,
+      type: 'a user name without a colon',
+    }),
+    password: leaf.secret('Password of the web-service user.', around),
+    namePrefix: leaf.text(
+      'Start of the name of every server of ours; belongs to this set alone.',
+      PREFIX,
+    ),
+    freePrefix: leaf.text(
+      'Start of the name of every server that may be used; belongs to this set alone.',
+      PREFIX,
+    ),
+    servers: z
+      .array(z.int().min(1).max(999_999_999), { error: 'give a list of server numbers' })
+      .min(1, { error: 'names no server; leave it out for all of them' })
+      .max(10_000, { error: 'names too many servers; give at most 10000' })
+      .meta({
+        type: 'list of server numbers',
+        description: 'The only servers that are listed or touched; all when absent.',
+      })
+      .optional(),
+    sshKeyName: leaf.text('Name of our SSH key in Robot.', {
+      matches: /^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,99}$/,
+      type: 'a name of at most 100 letters, digits, spaces and ._@-',
+    }),
+    rescueKeyFile: z
+      .never({
+        error:
+          'is no setting of this driver: rescue systems let in the key of ssh.keyPath, as new systems do; leave it out',
+      })
+      .optional()
+      .meta({
+        type: 'never given',
+        description: 'Not to be given: rescue systems let in the key of `ssh.keyPath`.',
+      }),
+    imageUrl: leaf
+      .text(
+        'Image to be fetched by the rescue system, in place of one that it has (image).',
+        IMAGE_URL,
+      )
+      .optional(),
+    drives: drives().prefault('all'),
+    layout: z
+      .array(
+        leaf.text('Line of installimage: SWRAID, SWRAIDLEVEL, PART or LV.', {
+          matches: LAYOUT_LINE,
+          type: 'a line SWRAID, SWRAIDLEVEL, PART or LV as installimage reads it',
+        }),
+        { error: 'give a list of lines as installimage reads them' },
+      )
+      .min(1, { error: 'has no line; leave it out for the usual layout' })
+      .max(64, { error: 'has too many lines; give at most 64' })
+      .meta({
+        type: 'list of lines',
+        description:
+          'Partitions, as lines of installimage; RAID 1 over two drives or more, `/boot` and `/`, when absent.',
+      })
+      .optional(),
+    sshPort: leaf
+      .count('Port of SSH on all servers; another one is for emulators.', 1, 65_535)
+      .prefault(22),
+    rescueTimeout: leaf
+      .duration('Patience with a server that boots into the rescue system, each time.', 60_000)
+      .prefault('10m'),
+    installTimeout: leaf.duration('Patience with an installation.', 60_000).prefault('40m'),
+    wipe: leaf
+      .choice(
+        ['quick', 'none'],
+        'At give-back: `quick` removes all signatures from all drives; `none` leaves the system running.',
+      )
+      .prefault('quick'),
+    listCache: leaf
+      .duration('How long a listing is believed, times the number of daemons.', 0)
+      .prefault('60s'),
+    limits: z
+      .record(
+        z
+          .string()
+          .refine((name) => CLASS_NAMES.includes(name), {
+            error: `is no limit; give one of ${CLASS_NAMES.join(', ')}`,
+          }),
+        leaf.count('Requests in an hour.', 1, 1_000_000),
+      )
+      .meta({
+        type: 'map of counts',
+        description:
+          'Requests that Robot allows in an hour, by method and path such as `POST /reset`, where it is not what its documentation says.',
+      })
+      .prefault({}),
+    plan: perServer(
+      leaf.text('Plan of a server.'),
+      'Plan by server number, where the product that Robot names is not to be it.',
+      'map of texts',
+    ).prefault({}),
+  });
+
+/** The keys of a provider whose driver is `hetzner-robot`, as they stand in the file. */
+export const robotSchema = (around: Surroundings) =>
+  fields(around)
+    .refine(({ baseUrl }) => !/^http:/i.test(baseUrl) || baseUrlFault(baseUrl, false) === false, {
+      when: ({ value }) => typeof (value as { baseUrl?: unknown })?.baseUrl === 'string',
+      path: ['baseUrl'],
+      error: 'sends the password in clear; give an https URL (http is for loopback alone)',
+    })
+    .refine(({ namePrefix, freePrefix }) => !nested(namePrefix, freePrefix), {
+      when: ({ value }) => areTexts(value, 'namePrefix', 'freePrefix'),
+      path: ['freePrefix'],
+      error:
+        'and namePrefix begin one another; give two prefixes of which neither begins the other',
+    })
+    .refine(namesOneImage, {
+      when: () => true,
+      path: ['image'],
+      error: 'is to be a file in the folder of images, or imageUrl says it; give one of the two',
+    });
+
+/** The one key is every provider's, the other this driver's. */
+function namesOneImage(value: unknown): boolean {
+  const { image, imageUrl } = (value ?? {}) as {
+    readonly image?: unknown;
+    readonly imageUrl?: unknown;
+  };
+  if (imageUrl !== undefined) return image === undefined;
+  return typeof image === 'string' && isImageFile(image);
+}
+
+const areTexts = (value: unknown, ...keys: readonly string[]): boolean =>
+  keys.every((key) => typeof (value as Readonly<Record<string, unknown>>)?.[key] === 'string');
+
+/** Whether names of the one could be names of the other. */
+export const nested = (one: string, other: string): boolean =>
+  one.startsWith(other) || other.startsWith(one);
+
+/** The keys of a provider whose driver is `hetzner-robot`, as the program has them. */
+export type RobotSettings = z.output<ReturnType<typeof robotSchema>>;
+
+/** One configured account, in the words of the driver. */
+export interface RobotConfig extends Omit<RobotSettings, 'password'> {
+  /** Name of the provider, as slots, BMDB and metrics show it. */
+  readonly name: string;
+  /** `xxxxx-xxxxx-xxxxxxxxxxxxxxx`: marks what is ours. */
+  readonly instanceSetId: string;
+}

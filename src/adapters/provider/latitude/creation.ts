@@ -1,0 +1,316 @@
+import { explain, ProviderError } from '../../../domain/errors.ts';
+import { unlessAborted } from '../../../domain/joined.ts';
+import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
+import type { Clock } from '../../clock/port.ts';
+import type { Call } from '../../http/call.ts';
+import { asAmbiguous, isApiError } from '../../http/errors.ts';
+import type { Log } from '../../log/port.ts';
+import type { CreateRequest, DriverMachine } from '../port.ts';
+import { isRefusal, namesOurThings } from './client/answers.ts';
+import type { Routes, ServerOrder } from './client/routes.ts';
+import type { Server } from './client/schema.ts';
+import type { LatitudeConfig } from './project-config.ts';
+import type { Place } from './names.ts';
+import type { RecordWriter } from './record-writer.ts';
+import type { MarkRecord } from './ownership.ts';
+import { cloudConfigOf } from './cloud-config.ts';
+import type { Mark } from './record.ts';
+import type { Search } from './search.ts';
+import type { ServerView } from './server-view.ts';
+import type { OurSshKey } from './ssh-key.ts';
+import type { Owned } from './stock.ts';
+import type { StoredRecord, StoredRecords } from './stored-records.ts';
+import type { Systems } from './systems.ts';
+
+export interface CreationDeps {
+  readonly routes: Routes;
+  readonly records: StoredRecords;
+  readonly writer: RecordWriter;
+  readonly search: Search;
+  readonly view: Pick<ServerView, 'show'>;
+  readonly systems: Systems;
+  readonly sshKey: OurSshKey;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly log: Log;
+}
+
+/** From a lost answer to the first look for its server, and between two looks. */
+const LOOK_DELAY_MS = 5_000;
+const LOOK_GAP_MS = 15_000;
+/** So often it is looked whether others that began at the same moment have withdrawn. */
+const RIVAL_LOOKS = 4;
+
+/** One creation, on its way. */
+interface Order {
+  readonly call: Call;
+  readonly signal: AbortSignal;
+  readonly request: CreateRequest;
+  readonly place: Place;
+  readonly witness: string;
+}
+/** How far it has come. */
+interface Progress {
+  attempts: number;
+  /** A server may have been asked for, by this call or by an earlier one. */
+  ambiguous: boolean;
+}
+interface Made {
+  readonly server: Server;
+  readonly record: MarkRecord;
+}
+
+/**
+ * Makes servers, each at most once. The record of a server is there before the server is asked for and
+ * named in the request, so that whoever finds the server knows whose it is, whatever became of the answer.
+ */
+export function createCreation(config: LatitudeConfig, deps: CreationDeps) {
+  const { routes, records, writer, search, view, systems, sshKey, clock, log } = deps;
+  const { instanceSetId, settleMs } = config;
+
+  function placeFor({ unused, hostname }: CreateRequest): Place {
+    const { reservationId, availability } = unused;
+    const place = config.places.find(({ slot }) => slot === reservationId);
+    if (!place || availability !== 'KnownUnused') {
+      throw new ProviderError('invalid', 'a creation needs a free slot of this provider');
+    }
+    if (place.hostname === hostname) return place;
+    throw new ProviderError('invalid', `a server ${hostname} is not what belongs on ${place.slot}`);
+  }
+
+  async function shown(order: Order, server: Server, record: MarkRecord): Promise<DriverMachine> {
+    const userOf = await systems.users(order.call);
+    // The answer to the order is short: what it leaves out is as it was asked for.
+    const told = {
+      site: order.place.site,
+      operating_system: { slug: systemFor(order) },
+      ...server,
+    };
+    const owner = { kind: 'ours', record } as const;
+    return { ...view.show(told, owner, userOf), reservationId: order.place.slot };
+  }
+  const systemFor = ({ request }: Order) => request.image ?? config.os;
+
+  /** The server that this creation made before, if there is one. @throws {ProviderError} `race-lost` */
+  async function made(order: Order): Promise<DriverMachine | null> {
+    const { call, place } = order;
+    return judged(order, await search.byName(call, place.hostname));
+  }
+
+  async function judged(order: Order, found: readonly Owned[]): Promise<DriverMachine | null> {
+    const { place, witness } = order;
+    if (found.length === 0) return null;
+    if (found.length > 1) {
+      const ids = found.map(({ server }) => server.id).join(' and ');
+      const message = `several servers are named ${place.hostname}: ${ids}`;
+      throw new ProviderError('conflict', message);
+    }
+    const [{ server, owner }] = found as [Owned];
+    if (owner.kind === 'ours' && owner.record.witness === witness) {
+      return shown(order, server, owner.record);
+    }
+    throw taken(place, server);
+  }
+  const taken = ({ slot }: Place, { id }: Server) =>
+    new ProviderError('race-lost', `another server is on ${slot}: ${id}`);
+
+  /**
+   * Looks until it must have shown up if it was made; null: it was not. Twice and at some distance, and at
+   * the end in the list of all, since nobody says what a search by name may leave out.
+   */
+  async function madeEarlier(order: Order): Promise<DriverMachine | null> {
+    const { call, place } = order;
+    const untilMs = clock.now() + settleMs;
+    for (let empty = 0; empty < 2;) {
+      await call.wait(LOOK_GAP_MS);
+      const found = await made(order);
+      if (found) return found;
+      if (clock.now() >= untilMs) empty += 1;
+    }
+    return judged(order, await search.everywhere(call, place.hostname));
+  }
+
+  const markFor = ({ request, place, witness }: Order): Mark => ({
+    set: instanceSetId,
+    hostname: place.hostname,
+    witness,
+    tags: request.tags,
+    t: clock.now(),
+    slot: place.slot,
+    hasScript: true,
+  });
+
+  /** Records of other creations on this slot: of one that may still be on its way, we stay away. */
+  async function clearOthers(order: Order, others: readonly StoredRecord[]): Promise<void> {
+    const { call, place } = order;
+    const young = others.find(({ writtenAtMs }) => clock.now() - writtenAtMs < settleMs);
+    if (young) throw raceLost(place);
+    if (others.length > 0) {
+      // A record is the mark of a machine, if there is one: that has to be seen in the list of all.
+      const [there] = await search.everywhere(call, place.hostname);
+      if (there) throw taken(place, there.server);
+    }
+    for (const { set, id } of others) {
+      if (set === instanceSetId) await routes.deleteUserData(call, id);
+    }
+  }
+  const raceLost = ({ slot }: Place) =>
+    new ProviderError('race-lost', `another creation on ${slot} is under way`);
+
+  /** The record of this creation, with the script and tags of this call. */
+  async function recordFor(
+    order: Order,
+    progress: Progress,
+  ): Promise<{ readonly record: MarkRecord } | { readonly machine: DriverMachine }> {
+    const { call, place, witness, request } = order;
+    const known = (await records.read(call)).of(place.hostname);
+    const isMine = (record: StoredRecord) =>
+      record.set === instanceSetId && record.witness === witness;
+    const mine = known.find(isMine);
+    if (mine || request.resumed) {
+      progress.ambiguous = true;
+      const machine = await madeEarlier(order);
+      if (machine) return { machine };
+    }
+    await clearOthers(
+      order,
+      known.filter((record) => !isMine(record)),
+    );
+    const record = mine ? await written(order, mine.id) : await written(order);
+    if (!mine) await refuseRivals(order, record, known);
+    return { record };
+  }
+
+  /** @param id of the record that is there; a new one is made if absent. */
+  async function written(order: Order, id?: string): Promise<MarkRecord> {
+    const { call, request } = order;
+    const mark = markFor(order);
+    const body = cloudConfigOf(request.initCommand);
+    const is =
+      id === undefined ? writer.make(call, mark, body) : writer.rewrite(call, id, mark, body);
+    return { ...mark, id: await is, mark, writtenAtMs: mark.t };
+  }
+
+  /**
+   * Whoever began at the same moment is seen now. All withdraw but the one whose record has the least id;
+   * that one waits until they have, since one that did not see it keeps its record and goes on.
+   */
+  async function refuseRivals(
+    order: Order,
+    record: MarkRecord,
+    before: readonly StoredRecord[],
+  ): Promise<void> {
+    const { call, place } = order;
+    const isNew = ({ id }: StoredRecord) =>
+      id !== record.id && !before.some((known) => known.id === id);
+    for (let looks = 0; looks < RIVAL_LOOKS; looks++) {
+      if (looks > 0) await call.wait(LOOK_DELAY_MS);
+      const { of, complete } = await records.read(call);
+      const rivals = of(place.hostname).filter(isNew);
+      if (rivals.length === 0 && (looks === 0 || complete)) return;
+      if (rivals.some(({ id }) => id < record.id)) break;
+    }
+    await drop(order, record);
+    throw raceLost(place);
+  }
+
+  /** Nothing was asked for by its name. What goes wrong here is no news: sweeping finds it. */
+  async function drop({ call, place }: Order, { id }: MarkRecord): Promise<void> {
+    await writer.removeAnyway(call, id).catch((error: unknown) => {
+      log.warn({ slot: place.slot, cause: explain(error) }, 'a record without a server is left');
+    });
+  }
+
+  async function post(order: Order, record: MarkRecord, progress: Progress): Promise<Made> {
+    const { call, signal, place, request } = order;
+    const beforeAttempt = async () => {
+      progress.attempts += 1;
+      const { attempts, ambiguous } = progress;
+      await unlessAborted(request.onAttempt({ attempts, ambiguous }), signal).catch(
+        (error: unknown) => {
+          throw signal.aborted ? call.error('Cancelled', 'called off before it was sent') : error;
+        },
+      );
+    };
+    const wanted: ServerOrder = {
+      hostname: place.hostname,
+      plan: place.plan,
+      site: place.site,
+      operatingSystem: systemFor(order),
+      sshKeyId: await sshKey.id(call, signal),
+      userDataId: record.id,
+    };
+    try {
+      return { record, server: await routes.postServer(call, wanted, beforeAttempt) };
+    } catch (error) {
+      if (!isRefusal(error) || !namesOurThings(error)) throw error;
+      // Somebody may have removed our key or the record; that is mended once.
+      const sshKeyId = await sshKey.ensure(call, signal);
+      const isThere = await writer.isThere(call, record.id);
+      if (isThere && sshKeyId === wanted.sshKeyId) throw error;
+      const mended = isThere ? record : await written(order);
+      const again = { ...wanted, sshKeyId, userDataId: mended.id };
+      return { record: mended, server: await routes.postServer(call, again, beforeAttempt) };
+    }
+  }
+
+  /** After a lost answer: the server, if it shows up in time. */
+  async function lookFor(order: Order): Promise<DriverMachine | null> {
+    const { call } = order;
+    const untilMs = clock.now() + settleMs;
+    for (let delayMs = LOOK_DELAY_MS; ; delayMs = LOOK_GAP_MS) {
+      await call.wait(delayMs);
+      const found = await made(order);
+      if (found) return found;
+      if (clock.now() >= untilMs) return null;
+    }
+  }
+
+  async function ask(order: Order, record: MarkRecord, progress: Progress): Promise<DriverMachine> {
+    const wasAmbiguous = progress.ambiguous;
+    try {
+      const made = await post(order, record, progress);
+      return await shown(order, made.server, made.record);
+    } catch (error) {
+      const isLost = isApiError(error) && error.ambiguous && error.kind !== 'Cancelled';
+      if (!isLost) {
+        // Nothing was made by this call, and by no other.
+        const isUnsent = !isApiError(error) || !error.ambiguous;
+        if (isUnsent && !wasAmbiguous) await drop(order, record);
+        throw error;
+      }
+      progress.ambiguous = true;
+      const found = await lookFor(order);
+      if (found) return found;
+      throw order.call.error('OutcomeUnknown', 'the server may have been ordered', {
+        ambiguous: true,
+        cause: error,
+      });
+    }
+  }
+
+  /** @throws {ApiError} @throws {ProviderError} */
+  return async (request: CreateRequest, call: Call, how: Pick<Order, 'signal' | 'witness'>) => {
+    const order: Order = { ...how, call, request, place: placeFor(request) };
+    if (request.tags[SET_ID_TAG] !== instanceSetId) {
+      throw new ProviderError('invalid', 'the tags of a machine have to say whose it is');
+    }
+    const progress: Progress = { attempts: 0, ambiguous: request.resumed };
+    try {
+      const there = await made(order);
+      if (there) return there;
+      const begun = await recordFor(order, progress);
+      if ('machine' in begun) return begun.machine;
+      return await ask(order, begun.record, progress);
+    } catch (error) {
+      throw progress.ambiguous ? unsettled(error, order.place) : error;
+    }
+  };
+}
+
+/** A server may exist: whatever failed, it has to be looked for. */
+function unsettled(error: unknown, place: Place): unknown {
+  if (isApiError(error)) return asAmbiguous(error);
+  if (!(error instanceof ProviderError) || error.kind === 'race-lost') return error;
+  const message = `a server may have been ordered for ${place.slot}`;
+  return new ProviderError(error.kind, message, { cause: error, outcome: 'unknown' });
+}

@@ -1,0 +1,147 @@
+import { explain, ProviderError } from '../../../domain/errors.ts';
+import type { Clock } from '../../clock/port.ts';
+import type { Call } from '../../http/call.ts';
+import { type ApiError, isApiError, isNotFound } from '../../http/errors.ts';
+import type { Log } from '../../log/port.ts';
+import type { CallOptions } from '../port.ts';
+import type { Routes } from './client/routes.ts';
+import type { LatitudeConfig } from './project-config.ts';
+import { isLeaving, LEAVING_TAG, toMachine } from './mapping.ts';
+import { hostnameOf } from './names.ts';
+import type { RecordWriter } from './record-writer.ts';
+import type { Search } from './search.ts';
+import type { SeenOurs, ServerView } from './server-view.ts';
+import type { StoredRecords } from './stored-records.ts';
+
+export interface GiveBackDeps {
+  readonly routes: Routes;
+  readonly records: StoredRecords;
+  readonly writer: RecordWriter;
+  readonly search: Search;
+  readonly view: ServerView;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly log: Log;
+}
+
+const LOOKS = 3;
+const LOOK_GAP_MS = 10_000;
+
+/** How servers go, and when their slots are free again. */
+export function createGiveBack(config: LatitudeConfig, deps: GiveBackDeps) {
+  const { routes, records, writer, search, view, clock, log } = deps;
+
+  /** One that is leaving by our own order still has to be looked at as ours, to be asked for again. */
+  async function getOurs(call: Call, id: string, how: CallOptions): Promise<SeenOurs> {
+    const seen = await view.get(call, id);
+    const { owner, server, machine } = seen;
+    if (owner.kind !== 'ours' || !isLeaving(owner)) return view.getOurs(call, id, how);
+    const { mark } = owner.record;
+    const { [LEAVING_TAG]: _leaving, ...tags } = mark.tags;
+    const before = { kind: 'ours', record: { ...owner.record, mark: { ...mark, tags } } } as const;
+    const { remoteUser = 'root', reservationId } = machine;
+    const known = { owner: before, slot: reservationId, remoteUser, nowMs: clock.now() };
+    how.requireOurs(toMachine(server, { ...known, staleOnMs: config.staleOnMs }));
+    await view.requireProved(call, server, owner.record);
+    return { ...seen, record: owner.record };
+  }
+
+  /** A lost answer is settled by looking; it is sent again only if nothing came of it. */
+  async function settled(
+    call: Call,
+    send: () => Promise<void>,
+    isDone: () => Promise<boolean>,
+  ): Promise<void> {
+    for (let sent = 1; ; sent++) {
+      try {
+        return await send();
+      } catch (error) {
+        const isLost = isApiError(error) && error.ambiguous && error.kind !== 'Cancelled';
+        if (!isLost) throw error;
+        for (let looks = 0; looks < LOOKS; looks++) {
+          await call.wait(LOOK_GAP_MS);
+          if (await isDone()) return;
+        }
+        if (sent > 1) throw error;
+      }
+    }
+  }
+
+  async function isGone(call: Call, id: string): Promise<boolean> {
+    return routes.getServer(call, id).then(
+      () => false,
+      (error: unknown) => {
+        if (isNotFound(error)) return true;
+        throw error;
+      },
+    );
+  }
+
+  async function schedule(call: Call, seen: SeenOurs, { beforeSending }: CallOptions) {
+    const { server, record } = seen;
+    const { id } = server;
+    if (record.mark.tags[LEAVING_TAG] === undefined) {
+      const leaving = { [LEAVING_TAG]: new Date(clock.now()).toISOString() };
+      const mark = (before: typeof record.mark) => ({
+        ...before,
+        tags: { ...before.tags, ...leaving },
+      });
+      await beforeSending?.();
+      await writer.change(call, record.id, mark, 'cut');
+    }
+    const stayedOn = server.status === 'on' ? await switchOff(call, id, beforeSending) : null;
+    if (server.scheduled_deletion_at === undefined) {
+      await settled(
+        call,
+        () => routes.scheduleDeletion(call, id, beforeSending),
+        async () => (await routes.getServer(call, id)).scheduled_deletion_at !== undefined,
+      );
+    }
+    if (!stayedOn) return;
+    if (stayedOn.kind !== 'Rejected') throw stayedOn;
+    const message = 'a server that is to be deleted takes no action, and stays on until then';
+    log.warn({ provider: config.name, providerId: id, cause: explain(stayedOn) }, message);
+  }
+
+  /** What keeps it from being switched off keeps nobody from ending what it costs. */
+  async function switchOff(
+    call: Call,
+    id: string,
+    beforeSending: CallOptions['beforeSending'],
+  ): Promise<ApiError | null> {
+    try {
+      await routes.postAction(call, id, 'power_off', beforeSending);
+      return null;
+    } catch (error) {
+      if (isApiError(error) && error.kind !== 'Cancelled') return error;
+      throw error;
+    }
+  }
+
+  return {
+    /** @throws {ApiError} NotFound: it is gone. */
+    async deprovision(call: Call, id: string, how: CallOptions): Promise<void> {
+      const seen = await getOurs(call, id, how);
+      if (seen.server.locked) throw new ProviderError('conflict', `server ${id} is locked`);
+      view.noteChange(id);
+      if (config.onDeprovision === 'schedule') return schedule(call, seen, how);
+      await settled(
+        call,
+        () => routes.deleteServer(call, id, how.beforeSending),
+        () => isGone(call, id),
+      );
+    },
+    /** Whether no server has the slot's name any more; then its records go, too. */
+    async isReusable(call: Call, slot: string): Promise<boolean> {
+      const hostname = hostnameOf(slot, config.namePrefix);
+      if ((await search.byName(call, hostname)).length > 0) return false;
+      const left = (await records.read(call)).of(hostname);
+      const ours = left.filter(({ set }) => set === config.instanceSetId);
+      if (ours.length === 0) return true;
+      // A young one may be of a creation whose server is about to show up.
+      if (ours.some(({ writtenAtMs }) => clock.now() - writtenAtMs < config.settleMs)) return false;
+      if ((await search.everywhere(call, hostname)).length > 0) return false;
+      for (const { id } of ours) await writer.remove(call, id);
+      return true;
+    },
+  };
+}

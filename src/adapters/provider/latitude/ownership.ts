@@ -1,0 +1,123 @@
+import type { Clock } from '../../clock/port.ts';
+import type { Call } from '../../http/call.ts';
+import { isApiError } from '../../http/errors.ts';
+import type { Routes } from './client/routes.ts';
+import type { LatitudeConfig } from './project-config.ts';
+import type { Server } from './client/schema.ts';
+import { type Mark, TAKEN_IN_T } from './record.ts';
+import type { StoredRecord } from './stored-records.ts';
+
+/** A record that is a mark. */
+export type MarkRecord = StoredRecord & { readonly mark: Mark };
+
+/**
+ * Whose a server is that has the name of one of our slots. `untagged`: there is no record.
+ * `disputed`: the record is another set's, or nobody can tell which of several counts.
+ */
+export type Owner =
+  | { readonly kind: 'ours'; readonly record: MarkRecord }
+  | { readonly kind: 'untagged' }
+  | { readonly kind: 'disputed' };
+
+export interface Ownership {
+  /**
+   * @param servers all that are known of one name, which need not be unique.
+   * @param records all of that name.
+   */
+  ownersOf(
+    call: Call,
+    servers: readonly Server[],
+    records: readonly StoredRecord[],
+  ): Promise<ReadonlyMap<string, Owner>>;
+  /**
+   * Whether a server was installed with the record that has its name: the name alone may be anybody's. A
+   * server that was taken in was installed before it had one, and is believed.
+   * @throws {ApiError} PartialListing: one that is quite new does not tell yet.
+   */
+  isInstalledWith(call: Call, server: Server, record: MarkRecord): Promise<boolean>;
+  /** It is being installed with another record. */
+  forget(serverId: string): void;
+}
+
+const DISPUTED: Owner = { kind: 'disputed' };
+const UNTAGGED: Owner = { kind: 'untagged' };
+
+/** What a server was installed with is believed for so long; it changes when it is installed anew. */
+const BELIEVED_MS = 10 * 60_000;
+
+export function createOwnership(
+  { instanceSetId, settleMs }: Pick<LatitudeConfig, 'instanceSetId' | 'settleMs'>,
+  { routes, clock }: { readonly routes: Routes; readonly clock: Pick<Clock, 'monotonic' | 'now'> },
+): Ownership {
+  const installed = new Map<
+    string,
+    { readonly userData: string | null; readonly untilMs: number }
+  >();
+
+  /** The record that a server was installed with; of no server is it asked each time. */
+  async function installedWith(
+    call: Call,
+    { id }: Server,
+    isBelieved: (recordId: string | null) => boolean = () => true,
+  ): Promise<string | null> {
+    const known = installed.get(id);
+    const isFresh = known !== undefined && known.untilMs > clock.monotonic();
+    if (isFresh && isBelieved(known.userData)) return known.userData;
+    const told = await routes.getDeployConfig(call, id).catch(nullIfRefused);
+    if (!told) return null;
+    const { userData } = told;
+    for (const [old, { untilMs }] of installed) {
+      if (untilMs <= clock.monotonic()) installed.delete(old);
+    }
+    installed.set(id, { userData, untilMs: clock.monotonic() + BELIEVED_MS });
+    return userData;
+  }
+
+  const ownerBy = (record: MarkRecord): Owner =>
+    record.set === instanceSetId ? { kind: 'ours', record } : DISPUTED;
+
+  return {
+    async ownersOf(call, servers, records) {
+      const marks = records.filter((record): record is MarkRecord => record.mark !== null);
+      const owners = new Map<string, Owner>();
+      if (marks.length === 0) return new Map(servers.map(({ id }) => [id, UNTAGGED]));
+      if (marks.length === 1 && servers.length === 1) {
+        return owners.set(servers[0]!.id, ownerBy(marks[0]!));
+      }
+      // The oldest first: if two were made with one record, the second is one too many.
+      const claimed = new Set<string>();
+      for (const each of servers.toSorted(byAge)) {
+        const named = await installedWith(call, each);
+        const record = marks.find(({ id }) => id === named && !claimed.has(id));
+        owners.set(each.id, record ? ownerBy(record) : DISPUTED);
+        if (record) claimed.add(record.id);
+      }
+      return owners;
+    },
+    async isInstalledWith(call, server, { id, mark, writtenAtMs }) {
+      if (mark.t === TAKEN_IN_T) return true;
+      // Another one is not believed: since then another daemon may have installed it anew.
+      const named = await installedWith(call, server, (known) => known === id);
+      if (named !== null || clock.now() - writtenAtMs >= settleMs) return named === id;
+      const what = `server ${server.id} does not tell yet what it was installed with`;
+      throw call.error('PartialListing', what);
+    },
+    forget: (serverId) => void installed.delete(serverId),
+  };
+}
+
+/** Of one that is just going it may be refused; then it is not known whose it is. */
+const nullIfRefused = (error: unknown): null => {
+  if (isApiError(error, 'NotFound', 'Rejected')) return null;
+  throw error;
+};
+
+/** Those whose age is not told count as young. */
+function byAge(one: Server, other: Server): number {
+  const [a, b] = [createdAtMs(one), createdAtMs(other)];
+  return a === b ? (one.id < other.id ? -1 : 1) : a - b;
+}
+const createdAtMs = ({ created_at: at = '' }: Server): number => {
+  const parsed = Date.parse(at);
+  return Number.isNaN(parsed) ? Number.MAX_SAFE_INTEGER : parsed;
+};

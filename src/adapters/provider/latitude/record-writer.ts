@@ -1,0 +1,198 @@
+import { ProviderError } from '../../../domain/errors.ts';
+import type { Clock } from '../../clock/port.ts';
+import type { Api } from '../../http/api.ts';
+import type { Call } from '../../http/call.ts';
+import { isApiError, isNotFound } from '../../http/errors.ts';
+import { mutate } from '../../http/mutation.ts';
+import type { Routes } from './client/routes.ts';
+import type { UserData } from './client/schema.ts';
+import { NOTHING_TO_RUN } from './cloud-config.ts';
+import { bodyIn, type Mark, readRecord, type RecordText, writeRecord } from './record.ts';
+import type { StoredRecord, StoredRecords } from './stored-records.ts';
+
+/** Writes the records of machines, so that what is written can be believed. */
+export interface RecordWriter {
+  /**
+   * @returns its id. @throws {ProviderError} `invalid`: the API keeps something else than it was given.
+   */
+  make(call: Call, mark: Mark, body: string): Promise<string>;
+  /** Writes it anew, or another one where it has gone. @returns its id. @throws see `make`. */
+  rewrite(call: Call, id: string, mark: Mark, body: string): Promise<string>;
+  /**
+   * Changes what a record says, as it is now, and leaves its script, or takes it out.
+   * @returns false: there is no such mark any more.
+   */
+  change(
+    call: Call,
+    id: string,
+    changed: (mark: Mark) => Mark,
+    script: 'keep' | 'cut',
+  ): Promise<boolean>;
+  isThere(call: Call, id: string): Promise<boolean>;
+  remove(call: Call, id: string): Promise<void>;
+  /**
+   * For whoever decided a while ago: one that was written since then stays.
+   * @returns false: it stays.
+   */
+  removeIfAsRead(call: Call, read: Pick<StoredRecord, 'id' | 'mark'>): Promise<boolean>;
+  /** Also where the caller's signal has ended it, or its time. */
+  removeAnyway(call: Call, id: string): Promise<void>;
+}
+
+const REPEATS_MAX = 2;
+const REMOVAL_MS = 5_000;
+/** What was read so short a time ago is not read again before it is written. */
+const JUST_READ_MS = 2_000;
+/** A record that others go on writing is left to them. */
+const CHANGES_MAX = 5;
+
+/** It was written by somebody else while this request waited for its turn. */
+class WrittenMeanwhile extends Error {}
+
+export function createRecordWriter(deps: {
+  readonly api: Api;
+  readonly routes: Routes;
+  readonly records: StoredRecords;
+  readonly clock: Pick<Clock, 'setTimeout' | 'clearTimeout'>;
+}): RecordWriter {
+  const { api, routes, records, clock } = deps;
+
+  /** What is there is what was sent; a field that an answer leaves out says nothing. */
+  const agrees = (found: UserData, { description, content }: RecordText): boolean =>
+    (found.description ?? description) === description && (found.content ?? content) === content;
+
+  function requireAgreed(found: UserData, written: RecordText): string {
+    if (agrees(found, written)) return found.id;
+    const message = `the API keeps user data ${found.id} otherwise than it was given`;
+    throw new ProviderError('invalid', message);
+  }
+
+  /** One that was made by a request whose answer was lost. */
+  async function findWritten(call: Call, mark: Mark): Promise<UserData | null> {
+    const { items } = await routes.listUserData(call);
+    return (
+      items.find((found) => {
+        const told = readRecord(found);
+        return (
+          told?.witness === mark.witness && told.hostname === mark.hostname && told.t === mark.t
+        );
+      }) ?? null
+    );
+  }
+
+  async function make(call: Call, mark: Mark, body: string): Promise<string> {
+    const written = writeRecord(mark, body);
+    records.forget(mark.hostname);
+    const made = await mutate(call, {
+      endpoint: 'CreateUserData',
+      send: () => routes.postUserData(call, written),
+      look: async () => {
+        const value = await findWritten(call, mark);
+        return value && { value };
+      },
+      repeatsMax: REPEATS_MAX,
+    });
+    try {
+      return requireAgreed(made, written);
+    } catch (error) {
+      await routes.deleteUserData(call, made.id);
+      throw error;
+    }
+  }
+
+  async function write(
+    call: Call,
+    id: string,
+    written: RecordText,
+    beforeAttempt?: () => Promise<void>,
+  ): Promise<string | null> {
+    const changed = await mutate(call, {
+      endpoint: 'UpdateUserData',
+      send: () => routes.patchUserData(call, id, written, beforeAttempt),
+      look: async () => {
+        const value = await routes.getUserData(call, id);
+        return agrees(value, written) ? { value } : null;
+      },
+      repeatsMax: REPEATS_MAX,
+    }).catch((error: unknown) => {
+      if (isNotFound(error)) return null;
+      throw error;
+    });
+    return changed && requireAgreed(changed, written);
+  }
+
+  /** One attempt; what is written replaces what was read, and nothing that came after that. */
+  async function changeOnce(
+    call: Call,
+    id: string,
+    changed: (mark: Mark) => Mark,
+    script: 'keep' | 'cut',
+  ): Promise<boolean> {
+    const found = await routes.getUserData(call, id).catch(nullIfGone);
+    const mark = found && readRecord(found);
+    if (!mark) return false;
+    const left = script === 'cut' ? NOTHING_TO_RUN : bodyIn(found.content);
+    const written = writeRecord(changed(mark), left);
+    const readMs = call.now();
+    const requireAsRead = async (): Promise<void> => {
+      if (call.now() - readMs < JUST_READ_MS) return;
+      const { content } = await routes.getUserData(call, id);
+      if (content !== found.content && content !== written.content) throw new WrittenMeanwhile();
+    };
+    return (await write(call, id, written, requireAsRead)) !== null;
+  }
+
+  return {
+    make,
+    async rewrite(call, id, mark, body) {
+      records.forget(mark.hostname);
+      return (await write(call, id, writeRecord(mark, body))) ?? make(call, mark, body);
+    },
+    async change(call, id, changed, script) {
+      for (let changes = 1; ; changes++) {
+        try {
+          return await changeOnce(call, id, changed, script);
+        } catch (error) {
+          if (!(error instanceof WrittenMeanwhile)) throw error;
+          if (changes >= CHANGES_MAX) {
+            throw call.error('RaceLost', `others go on writing user data ${id}`, { cause: error });
+          }
+        }
+      }
+    },
+    isThere: async (call, id) => (await routes.getUserData(call, id).catch(nullIfGone)) !== null,
+    remove: (call, id) => routes.deleteUserData(call, id),
+    async removeIfAsRead(call, { id, mark }) {
+      const requireAsRead = async (): Promise<void> => {
+        const found = await routes.getUserData(call, id).catch(nullIfGone);
+        if (found && readRecord(found)?.t !== mark?.t) throw new WrittenMeanwhile();
+      };
+      try {
+        await routes.deleteUserData(call, id, requireAsRead);
+        return true;
+      } catch (error) {
+        if (error instanceof WrittenMeanwhile) return false;
+        throw error;
+      }
+    },
+    async removeAnyway(call, id) {
+      try {
+        return await routes.deleteUserData(call, id);
+      } catch (error) {
+        if (!isApiError(error, 'Cancelled', 'Deadline')) throw error;
+      }
+      const own = new AbortController();
+      const timer = clock.setTimeout(() => own.abort(), REMOVAL_MS);
+      try {
+        await routes.deleteUserData(api.call('dropRecord', own.signal), id);
+      } finally {
+        clock.clearTimeout(timer);
+      }
+    },
+  };
+}
+
+const nullIfGone = (error: unknown): null => {
+  if (isNotFound(error)) return null;
+  throw error;
+};

@@ -1,0 +1,107 @@
+import { isProviderError, ProviderError } from '../../../domain/errors.ts';
+import type { Wire } from './client/bmc.ts';
+import { isNotNow, refusalIn } from './client/errors.ts';
+import { patch } from './client/patch.ts';
+import { isObject, type Json, etagOf } from './client/replies.ts';
+import { bootOf, type BootOverride, type System, systemOf } from './client/system.ts';
+
+const ELSEWHERE = /^(Pxe|Cd|Usb.*|UefiHttp)$/;
+
+/** Whether the next boot would not be that of the disk: a reboot would become a reinstallation. */
+export const leadsElsewhere = ({ enabled, target }: BootOverride): boolean =>
+  enabled !== null && enabled !== 'Disabled' && ELSEWHERE.test(target ?? '');
+
+/**
+ * Changes boot settings where the BMC keeps them: at the system, or at its resource for settings. A BMC
+ * that misses something is told target, kind and mode together.
+ */
+export async function patchBoot(wire: Wire, system: System, boot: Json): Promise<void> {
+  const { target, enabled, mode } = system.boot;
+  const whole = {
+    BootSourceOverrideTarget: target ?? 'None',
+    BootSourceOverrideEnabled: enabled ?? 'Disabled',
+    BootSourceOverrideMode: mode ?? 'UEFI',
+  };
+  try {
+    await patch(wire, await placeOf(wire, system), { Boot: boot });
+  } catch (error) {
+    const { status = 0, ids = [] } = refusalIn(error) ?? {};
+    if (status !== 400 || !ids.includes('PropertyMissing')) throw error;
+    await patch(wire, await placeOf(wire, system), { Boot: { ...whole, ...boot } });
+  }
+}
+
+/** Where boot settings are changed, and what stands there for the next boot. */
+interface Place extends Pick<System, 'path' | 'etag' | 'boot'> {}
+
+const placeOf = async (wire: Wire, system: System): Promise<Place> =>
+  (await pendingOf(wire, system)) ?? system;
+
+/**
+ * What a resource for settings says of the next boot, which the system itself may not show before;
+ * null: there is none that holds boot settings.
+ */
+export async function pendingOf(wire: Wire, { settingsPath }: System): Promise<Place | null> {
+  if (settingsPath === null) return null;
+  try {
+    const found = await wire.get(settingsPath);
+    const { path, json = {} } = found;
+    if (!isObject(json['Boot']) || !('BootSourceOverrideEnabled' in json['Boot'])) return null;
+    return { path, etag: etagOf(found), boot: bootOf(json) };
+  } catch (error) {
+    if (isProviderError(error, 'not-found', 'not-implemented')) return null;
+    throw error;
+  }
+}
+
+/**
+ * Clears a boot override that somebody left behind, at the system and among the settings for its next
+ * boot, and reads the system again if there was one.
+ * @param beforeSending awaited just before each change.
+ * @throws {ProviderError} `conflict`: it stays, for one boot or for all, and that boot could erase the
+ *   disk. `transient`: not now.
+ */
+export async function clearOverride(
+  wire: Wire,
+  system: System,
+  beforeSending: () => Promise<void>,
+): Promise<System> {
+  const left = await leftIn(wire, system);
+  if (left === null) return system;
+  await beforeSending();
+  try {
+    await patchBoot(wire, system, DISABLED);
+    const between = systemOf(await wire.get(system.path));
+    // Where settings have a resource of their own, the system may go on with what it was told itself.
+    if (system.settingsPath !== null && leadsElsewhere(between.boot)) {
+      await patch(wire, between, { Boot: DISABLED });
+    }
+  } catch (error) {
+    const refusal = refusalIn(error);
+    const isRefused = refusal !== null && refusal.status !== 401 && !isNotNow(refusal);
+    if (!isRefused || isProviderError(error, 'transient')) throw error;
+    throw stays(left, error);
+  }
+  const now = systemOf(await wire.get(system.path));
+  const still = await leftIn(wire, now);
+  if (still) throw stays(still);
+  return now;
+}
+
+const DISABLED = { BootSourceOverrideEnabled: 'Disabled' };
+
+/** The override that the next boot would take; null: it is the disk's. */
+async function leftIn(wire: Wire, system: System): Promise<BootOverride | null> {
+  if (leadsElsewhere(system.boot)) return system.boot;
+  const pending = await pendingOf(wire, system);
+  return pending && leadsElsewhere(pending.boot) ? pending.boot : null;
+}
+
+/** One that is for a single boot does as much harm: that boot may be an installer's. */
+const stays = ({ enabled, target }: BootOverride, cause?: unknown) =>
+  new ProviderError(
+    'conflict',
+    `its boot override to ${target} (${enabled}) cannot be cleared, and a boot into it may erase the ` +
+      'disk: nothing was sent; set it to Disabled at the BMC itself, or boot the machine there by hand',
+    { cause },
+  );

@@ -1,0 +1,354 @@
+import { isProviderError, ProviderError } from '../../../../domain/errors.ts';
+import { type Clock, sleep } from '../../../clock/port.ts';
+import { createHttp, HttpFailure } from '../../../http/exchange.ts';
+import type { Trust } from '../../../http/trust.ts';
+import { createRedact } from '../../../kit/redact.ts';
+import type { TurnGroups } from '../../../kit/turn-groups.ts';
+import type { EndTurn } from '../../../kit/turns.ts';
+import type { DriverContext } from '../../port.ts';
+import { errorOf, failureOf, isAway, refusalIn } from './errors.ts';
+import { bareOf, linkOf, locationOf, ROOT_PATH } from './paths.ts';
+import { isObject, type Json, readReply, type Reply, saidIn } from './replies.ts';
+import { createLogin, type LoginOptions, type Plain, type Shown } from './session.ts';
+import { createStanding, type Standing } from './standing.ts';
+
+export interface BmcOptions extends LoginOptions {
+  /** `https://host[:port]`. */
+  readonly url: string;
+  readonly trust: Trust;
+  readonly limits: HttpLimits;
+  /** Least time between two requests, milliseconds. */
+  readonly gapMs: number;
+}
+
+export interface HttpLimits {
+  /** For the connection, and the handshake on it. */
+  readonly connectTimeoutMs: number;
+  /** For all of a request. */
+  readonly timeoutMs: number;
+}
+
+export interface BmcDeps extends Pick<
+  DriverContext,
+  'clock' | 'log' | 'name' | 'userAgent' | 'waitsForTurn'
+> {
+  /** One at a time for each BMC, by its URL, and so many together. */
+  readonly turns: Pick<TurnGroups, 'take'>;
+}
+
+/** What may be asked of a BMC while one has its turn: one request after the other. */
+export interface Wire {
+  /** @throws {ProviderError} also where the answer is no JSON object: `permanent`. */
+  get(path: string): Promise<Reply>;
+  /** As `get`, of what may answer without a body. */
+  poll(path: string): Promise<Reply>;
+  /** @throws {ProviderError} with `outcome: 'unknown'` where it may have been carried out. */
+  send(method: Method, path: string, body?: Json, headers?: Headers): Promise<Reply>;
+  /** The service's root, which needs no login. `fresh`: not one that was read before. */
+  root(fresh?: boolean): Promise<Json>;
+}
+type Method = 'POST' | 'PATCH' | 'DELETE';
+type Headers = Readonly<Record<string, string>>;
+
+export interface TurnHow {
+  readonly signal: AbortSignal;
+  /** Goes before readings that nobody waits for. */
+  readonly urgent?: boolean;
+  /** Nobody's call waits for it. */
+  readonly beside?: boolean;
+}
+
+/** One BMC: one request at a time, and at most one session. */
+export interface Bmc {
+  readonly url: string;
+  /** Does something with nobody in between. */
+  inTurn<T>(how: TurnHow, work: (wire: Wire) => Promise<T>): Promise<T>;
+  /** What it turned out not to be able to do, by names that callers choose; until it restarts. */
+  readonly cannot: Set<string>;
+  /** What was read of it and does not change, by paths; until it restarts. */
+  readonly remembered: Map<string, unknown>;
+  /** What was read of it and stays true when it restarts, by names that callers choose. */
+  readonly lasting: Map<string, unknown>;
+  /** How often in a row a system was not there, and since when; by names that callers choose. */
+  readonly sightings: Map<string, { readonly looks: number; readonly sinceMs: number }>;
+  readonly standing: Standing;
+  hasSession(): boolean;
+  /** Ends the session, best effort. */
+  logout(signal: AbortSignal): Promise<void>;
+}
+
+/** An answer may be this long; more is no answer of a BMC. */
+const REPLY_BYTES_MAX = 4 * 1024 * 1024;
+const SESSIONS = 'where sessions are';
+/** A login that was sent may go on so long after nobody wants it any more: else its session is lost. */
+const LOGIN_GRACE_MS = 2_000;
+/** Of the end of a session: a BMC that is slower ends it by itself. */
+const LOGOUT_MS = 3_000;
+const HEADERS = { 'OData-Version': '4.0', Accept: 'application/json' };
+
+export function createBmc(options: BmcOptions, deps: BmcDeps): Bmc {
+  const { url, trust, limits, gapMs } = options;
+  const { clock, log, name, turns, userAgent, waitsForTurn } = deps;
+  const http = createHttp(
+    { baseUrl: url, trust, closesConnections: true, replyBytesMax: REPLY_BYTES_MAX },
+    deps,
+  );
+  const login = createLogin(options, clock);
+  const standing = createStanding(clock);
+  const cannot = new Set<string>();
+  const remembered = new Map<string, unknown>();
+  const lasting = new Map<string, unknown>();
+  const moved = new Map<string, string>();
+  let root: Json | null = null;
+  let takesIdentity = true;
+  let restedAtMs = -Infinity;
+
+  function forget() {
+    cannot.clear();
+    remembered.clear();
+    moved.clear();
+    root = null;
+    login.forget();
+  }
+
+  function exchange(request: Request, signal: AbortSignal) {
+    const { method, body, headers, timeoutMs = Infinity } = request;
+    const [path = '', query] = request.path.split('?');
+    const exchanged = {
+      method,
+      path,
+      query: Object.fromEntries(new URLSearchParams(query)),
+      payload: body ? JSON.stringify(body) : null,
+      headers: {
+        ...HEADERS,
+        'User-Agent': userAgent,
+        ...(takesIdentity && { 'Accept-Encoding': 'identity' }),
+        ...(body && { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      freshConnection: true,
+      connectTimeoutMs: Math.min(limits.connectTimeoutMs, timeoutMs),
+      timeoutMs: Math.min(limits.timeoutMs, timeoutMs),
+    };
+    return http.exchange(exchanged, signal);
+  }
+
+  interface Request {
+    readonly method: Method | 'GET';
+    readonly path: string;
+    readonly body?: Json | undefined;
+    readonly headers?: Headers | undefined;
+    /** Less than for other requests. */
+    readonly timeoutMs?: number;
+  }
+
+  function wireOf(signal: AbortSignal): Wire {
+    /** Sent as it is, when the BMC has rested. @throws {ProviderError} there was no reply. */
+    async function pass(request: Request, until = signal): Promise<Reply> {
+      const { method, path, body, headers } = request;
+      await sleep(clock, Math.max(0, restedAtMs + gapMs - clock.monotonic()), signal).catch(
+        (cause: unknown) => {
+          throw new ProviderError('aborted', `${method} ${path} was not sent`, { cause });
+        },
+      );
+      const redact = createRedact([], login.secrets());
+      try {
+        const reply = await exchange({ method, path, body, headers }, until);
+        standing.replied(reply.status);
+        return readReply(reply, path, redact);
+      } catch (error) {
+        if (!(error instanceof HttpFailure)) throw error;
+        if (error.reason !== 'aborted') {
+          const isGone = isAway(error);
+          if (isGone) forget();
+          standing.failed({ silent: !isGone && error.reason !== 'certificate' });
+        }
+        throw failureOf(error, asked(method, path));
+      } finally {
+        restedAtMs = clock.monotonic();
+      }
+    }
+    const asked = (method: string, path: string) => ({
+      doing: createRedact([], login.secrets())(`${method} ${path} at ${url}`),
+      changing: method !== 'GET',
+      nowMs: clock.now(),
+    });
+    /** @throws {ProviderError} the answer is no success. */
+    function successOf(reply: Reply, method: string, path: string): Reply {
+      if (reply.status >= 200 && reply.status < 300) return reply;
+      const error = errorOf(reply, asked(method, path));
+      if (error.rateLimit) standing.busyUntil(error.rateLimit.retryAt.getTime());
+      throw error;
+    }
+
+    const plain: Plain = {
+      async sessionsPath() {
+        // One that hangs cannot be asked for it, and is logged in to for its restart.
+        const known = lasting.get(SESSIONS);
+        if (typeof known === 'string') return known;
+        const { Links: links } = await wire.root();
+        const path = isObject(links) ? linkOf(links['Sessions']) : null;
+        lasting.set(SESSIONS, path);
+        return path;
+      },
+      async send(method, path, headers, body) {
+        const late = createGrace(signal, clock);
+        try {
+          return successOf(await pass({ method, path, headers, body }, late.signal), method, path);
+        } finally {
+          late.end();
+        }
+      },
+    };
+
+    /** With a redirect to the other form of the same path, and without a header that is not liked. */
+    async function read(path: string, headers: Headers): Promise<Reply> {
+      const at = moved.get(path) ?? path;
+      const reply = await pass({ method: 'GET', path: at, headers });
+      if (reply.status === 406 && takesIdentity) {
+        takesIdentity = false;
+        return pass({ method: 'GET', path: at, headers });
+      }
+      if (reply.status !== 308 || at !== path) return reply;
+      const other = locationOf(reply.headers.location, url);
+      if (other === null || other === path || bareOf(other) !== bareOf(path)) return reply;
+      moved.set(path, other);
+      return pass({ method: 'GET', path: other, headers });
+    }
+
+    async function ask(request: Request): Promise<Reply> {
+      const { method, path } = request;
+      const once = async (shown: Shown) => {
+        const headers = { ...request.headers, ...shown.headers };
+        return method === 'GET' ? read(path, headers) : pass({ ...request, headers });
+      };
+      const shown = await login.show(plain);
+      const reply = await once(shown);
+      if (!isLoginRefused(reply, shown)) return successOf(reply, method, path);
+      if (shown.scheme === 'session') forget();
+      if (!(await login.refused(shown, plain))) return successOf(reply, method, path);
+      // It was not carried out, so once more does no harm.
+      const again = await login.show(plain);
+      const second = await once(again);
+      if (again.scheme === 'basic' && isLoginRefused(second, again)) {
+        await login.refused(again, plain);
+      }
+      return successOf(second, method, path);
+    }
+
+    const wire: Wire = {
+      poll: (path) => ask({ method: 'GET', path }),
+      async get(path) {
+        const reply = await ask({ method: 'GET', path });
+        if (!reply.json) {
+          throw new ProviderError(
+            'permanent',
+            `GET ${path} at ${url}: the answer is no JSON object`,
+          );
+        }
+        return reply;
+      },
+      async send(method, path, body, headers) {
+        const reply = await ask({ method, path, body, headers });
+        if (reply.isGarbage) {
+          const message = `${method} ${path} at ${url}: the answer is no JSON object`;
+          throw new ProviderError('permanent', message, { outcome: 'unknown' });
+        }
+        if (reply.messages.some(({ severity }) => /^(warning|critical)$/i.test(severity))) {
+          log.warn({ provider: name, bmc: url, said: saidIn(reply) }, 'a BMC did it and warns');
+        }
+        return reply;
+      },
+      async root(fresh = false) {
+        if (root && !fresh) return root;
+        const reply = successOf(await read(ROOT_PATH, {}), 'GET', ROOT_PATH);
+        if (!reply.json) {
+          throw new ProviderError('permanent', `${url} has no Redfish: its root is no JSON object`);
+        }
+        root = reply.json;
+        return root;
+      },
+    };
+    return wire;
+  }
+
+  async function inTurn<T>(
+    { signal, urgent = false, beside = false }: TurnHow,
+    work: (wire: Wire) => Promise<T>,
+  ): Promise<T> {
+    const wait = beside ? undefined : waitsForTurn?.();
+    let end: EndTurn;
+    try {
+      end = await turns.take(url, { signal, urgent, bulk: beside });
+    } catch (cause) {
+      if (isProviderError(cause)) throw cause;
+      throw new ProviderError('aborted', `the turn at ${url} did not come`, { cause });
+    } finally {
+      wait?.end();
+    }
+    try {
+      return await work(wireOf(signal));
+    } finally {
+      end();
+    }
+  }
+
+  return {
+    url,
+    inTurn,
+    cannot,
+    remembered,
+    lasting,
+    sightings: new Map(),
+    standing,
+    hasSession: login.hasSession,
+    async logout(signal) {
+      if (!login.hasSession()) return http.close();
+      const send: Plain['send'] = async (method, path, headers, body) => {
+        const asked = { method, path, headers, body, timeoutMs: LOGOUT_MS };
+        const reply = await exchange(asked, signal).catch((cause: unknown) => {
+          if (!(cause instanceof HttpFailure)) throw cause;
+          throw failureOf(cause, { doing: 'logout', changing: true, nowMs: clock.now() });
+        });
+        return readReply(reply, path, createRedact([], login.secrets()));
+      };
+      let end: EndTurn | undefined;
+      try {
+        end = await turns.take(url, { signal, urgent: true });
+        await login.end({ sessionsPath: async () => null, send });
+      } catch (error) {
+        // The time for it is over; the BMC ends the session by itself.
+        if (!signal.aborted) throw error;
+      } finally {
+        end?.();
+        http.close();
+      }
+    },
+  };
+}
+
+/** Aborts a while after `signal` does. */
+function createGrace(signal: AbortSignal, clock: Clock) {
+  const over = new AbortController();
+  let timer: unknown;
+  const begin = () => {
+    timer = clock.setTimeout(() => over.abort(signal.reason), LOGIN_GRACE_MS);
+  };
+  if (signal.aborted) over.abort(signal.reason);
+  else signal.addEventListener('abort', begin, { once: true });
+  return {
+    signal: over.signal,
+    end() {
+      signal.removeEventListener('abort', begin);
+      clock.clearTimeout(timer);
+    },
+  };
+}
+
+/** A refusal of who asks, not of what is asked for. */
+function isLoginRefused(reply: Reply, { scheme }: Shown): boolean {
+  if (reply.status === 401) return true;
+  if (reply.status !== 403 || scheme === 'session') return false;
+  const error = errorOf(reply, { doing: '', changing: false, nowMs: 0 });
+  return error.kind === 'auth' && refusalIn(error) !== null;
+}

@@ -1,0 +1,213 @@
+import { z } from 'zod';
+import { ProviderError } from '../../../../domain/errors.ts';
+import { refusalIn } from './errors.ts';
+import type { Bmc, Wire } from './bmc.ts';
+import { bareOf, linkOf, linksOf, requireOwnPath } from './paths.ts';
+import { etagOf, isObject, type Json, type Reply } from './replies.ts';
+
+/** A ComputerSystem as its BMC showed it. What it does not tell is null. */
+export interface System {
+  /** Where it was read, to be written there. */
+  readonly path: string;
+  readonly etag: string | null;
+  readonly id: string;
+  readonly serial: string | null;
+  readonly uuid: string | null;
+  readonly manufacturer: string | null;
+  readonly model: string | null;
+  readonly assetTag: string | null;
+  /** Whether the resource has the field at all. */
+  readonly hasAssetTag: boolean;
+  /** As the BMC says it: `On`, `Off`, `PoweringOn`, `PoweringOff`, `Paused` or something else. */
+  readonly power: string | null;
+  /** When it was reset, and how far its boot came since when: epoch milliseconds of the BMC's clock. */
+  readonly lastResetMs: number | null;
+  readonly progress: { readonly state: string; readonly sinceMs: number | null } | null;
+  readonly boot: BootOverride;
+  readonly reset: ResetAction | null;
+  readonly managers: readonly string[];
+  /** The resource to which changes go that are not taken at once; null: there is none. */
+  readonly settingsPath: string | null;
+  /** When it was read, by the BMC's clock. */
+  readonly readAtMs: number | null;
+  /** The whole of it. */
+  readonly json: Json;
+}
+
+export interface BootOverride {
+  /** `Disabled`, `Once` or `Continuous`. */
+  readonly enabled: string | null;
+  readonly target: string | null;
+  readonly mode: string | null;
+  readonly httpBootUri: string | null;
+  /** Null: it does not tell which targets there are. */
+  readonly targets: readonly string[] | null;
+}
+
+export interface ResetAction {
+  readonly target: string;
+  /** Null: it does not tell here. */
+  readonly allowed: readonly string[] | null;
+  readonly actionInfo: string | null;
+}
+
+const text = z.string().trim().nullish().catch(null);
+const texts = z.array(z.string()).nullish().catch(null);
+const time = z
+  .string()
+  .transform((value) => Date.parse(value))
+  .refine((ms) => Number.isFinite(ms))
+  .nullish()
+  .catch(null);
+
+const ALLOWED = 'ResetType@Redfish.AllowableValues';
+const TARGETS = 'BootSourceOverrideTarget@Redfish.AllowableValues';
+
+/** Fields that are of another type than they should be count as absent. */
+const Shown = z.object({
+  Id: z.string().min(1),
+  SerialNumber: text,
+  UUID: text,
+  Manufacturer: text,
+  Model: text,
+  AssetTag: text,
+  PowerState: text,
+  LastResetTime: time,
+  BootProgress: z.object({ LastState: text, LastStateTime: time }).nullish().catch(null),
+});
+
+const ShownBoot = z
+  .object({
+    BootSourceOverrideEnabled: text,
+    BootSourceOverrideTarget: text,
+    BootSourceOverrideMode: text,
+    HttpBootUri: text,
+    [TARGETS]: texts,
+  })
+  .nullish()
+  .catch(null);
+
+/** The boot override of a resource that has one. */
+export function bootOf({ Boot: shown }: Json): BootOverride {
+  const boot = ShownBoot.parse(shown);
+  return {
+    enabled: orNull(boot?.BootSourceOverrideEnabled),
+    target: orNull(boot?.BootSourceOverrideTarget),
+    mode: orNull(boot?.BootSourceOverrideMode),
+    httpBootUri: orNull(boot?.HttpBootUri),
+    targets: boot?.[TARGETS] ?? null,
+  };
+}
+
+/** @throws {ProviderError} `permanent`: it has not the form of a system. */
+export function systemOf(reply: Reply): System {
+  const { json = {}, headers, path } = reply;
+  const shown = Shown.safeParse(json);
+  if (!shown.success) throw new ProviderError('permanent', `${path} is no system: it has no Id`);
+  const { data } = shown;
+  const { BootProgress: progress } = data;
+  const links = isObject(json['Links']) ? json['Links'] : {};
+  const settings = isObject(json['@Redfish.Settings']) ? json['@Redfish.Settings'] : {};
+  const readAtMs = Date.parse(headers.date ?? '');
+  return {
+    path,
+    etag: etagOf(reply),
+    id: data.Id,
+    serial: orNull(data.SerialNumber),
+    uuid: orNull(data.UUID),
+    manufacturer: orNull(data.Manufacturer),
+    model: orNull(data.Model),
+    assetTag: orNull(data.AssetTag),
+    hasAssetTag: 'AssetTag' in json,
+    power: orNull(data.PowerState),
+    lastResetMs: data.LastResetTime ?? null,
+    progress: progress?.LastState
+      ? { state: progress.LastState, sinceMs: progress.LastStateTime ?? null }
+      : null,
+    boot: bootOf(json),
+    reset: resetOf(json['Actions']),
+    managers: linksOf(links['ManagedBy']),
+    settingsPath: linkOf(settings['SettingsObject']),
+    readAtMs: Number.isNaN(readAtMs) ? null : readAtMs,
+    json,
+  };
+}
+
+const orNull = (value: string | null | undefined): string | null =>
+  value === undefined || value === null || value === '' ? null : value;
+
+/** The action of this name below `Actions`; null: there is none. */
+export function resetOf(actions: unknown, name = '#ComputerSystem.Reset'): ResetAction | null {
+  const action = isObject(actions) ? actions[name] : undefined;
+  if (!isObject(action) || typeof action['target'] !== 'string') return null;
+  const info = action['@Redfish.ActionInfo'];
+  const allowed = texts.parse(action[ALLOWED]);
+  return {
+    target: requireOwnPath(action['target']),
+    allowed: allowed && allowed.length > 0 ? allowed : null,
+    actionInfo: typeof info === 'string' ? requireOwnPath(info) : null,
+  };
+}
+
+const LOOKS = 3;
+const LOOKS_OVER_MS = 120_000;
+
+/**
+ * Reads the system of an entry.
+ * @param named its path by the inventory; null: the only one that the BMC has.
+ * @throws {ProviderError} `invalid`: there are several and none is named. `not-found`: it is not there,
+ *   in three looks over two minutes, while the root answers; before that `transient`, since a BMC that
+ *   starts has a root before it has systems.
+ */
+export async function readSystem(
+  bmc: Bmc,
+  wire: Wire,
+  named: string | null,
+  nowMs: number,
+): Promise<System> {
+  const key = `absence of ${named === null ? '' : bareOf(named)}`;
+  try {
+    const path = named ?? (await onlySystem(bmc, wire));
+    if (path === null) throw new ProviderError('not-found', `${bmc.url} shows no system`);
+    const found = systemOf(await wire.get(path));
+    bmc.sightings.delete(key);
+    return found;
+  } catch (error) {
+    if (!isAbsence(error)) throw error;
+    bmc.remembered.delete(ONLY);
+    await wire.root(true);
+    const { looks, sinceMs } = bmc.sightings.get(key) ?? { looks: 0, sinceMs: nowMs };
+    bmc.sightings.set(key, { looks: looks + 1, sinceMs });
+    if (looks + 1 >= LOOKS && nowMs - sinceMs >= LOOKS_OVER_MS) throw error;
+    throw new ProviderError('transient', `${bmc.url} does not show the system now`, {
+      cause: error,
+    });
+  }
+}
+
+const ONLY = 'the only system';
+
+const isAbsence = (error: unknown): boolean =>
+  error instanceof ProviderError &&
+  error.kind === 'not-found' &&
+  [404, 410, undefined].includes(refusalIn(error)?.status);
+
+/** Null: there is none. */
+async function onlySystem({ url, remembered }: Bmc, wire: Wire): Promise<string | null> {
+  const known = remembered.get(ONLY);
+  if (typeof known === 'string') return known;
+  const [path, ...others] = await systemPaths(wire);
+  if (others.length > 0) {
+    const message = `${url} has ${others.length + 1} systems; give the entry one of them as System`;
+    throw new ProviderError('invalid', message);
+  }
+  if (path !== undefined) remembered.set(ONLY, path);
+  return path ?? null;
+}
+
+/** Paths of all systems of a BMC. */
+export async function systemPaths(wire: Wire): Promise<readonly string[]> {
+  const path = linkOf((await wire.root())['Systems']);
+  if (path === null) throw new ProviderError('permanent', 'the BMC tells of no systems');
+  return linksOf((await wire.get(path)).json?.['Members']);
+}

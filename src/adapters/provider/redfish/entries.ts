@@ -1,0 +1,166 @@
+import { z } from 'zod';
+import { show } from '../../../settings/leaves.ts';
+import { readEntries, repeated } from '../../kit/inventory/entry-list.ts';
+import {
+  entryText,
+  HOST_FIELDS,
+  type HostEntry,
+  hostFaults,
+  hostOf,
+  idField,
+  LOCATION_FIELD,
+} from '../../kit/inventory/host-entries.ts';
+import { bareOf, isOwnPath } from './client/paths.ts';
+
+/** One machine behind a BMC. */
+export interface BmcEntry extends HostEntry {
+  readonly location: string | null;
+  readonly plan: string;
+  /** `https://host[:port]`. */
+  readonly bmc: string;
+  /** Path of its system; null: the only one that the BMC has. */
+  readonly system: string | null;
+  /** Name of the login. */
+  readonly credentials: string;
+  /** 64 hex digits, lower case; null: the certificate has to be trusted otherwise. */
+  readonly certSha256: string | null;
+  readonly serial: string | null;
+  /** Lower case. */
+  readonly uuid: string | null;
+  /** Of the network card that boots; lower case. */
+  readonly mac: string | null;
+}
+
+/** Leaves room for what an installed machine's id has behind it. */
+const ID_LENGTH_MAX = 119;
+const isPlaceholder = (value: string) => /fixme/i.test(value);
+
+/** A text that is not a left-over placeholder. */
+const field = (what: string, fits: (value: string) => boolean) =>
+  entryText(what, (value) => !isPlaceholder(value) && fits(value));
+const matches = (pattern: RegExp) => (value: string) => pattern.test(value);
+
+const Entry = z.strictObject(
+  {
+    ID: idField(ID_LENGTH_MAX).refine((value) => !isPlaceholder(value), {
+      error: ({ input }) => `is ${show(input)}; replace the placeholder by an id of your own`,
+    }),
+    ...HOST_FIELDS,
+    Bmc: field('https://host or https://host:port, without path and credentials', isBmc),
+    System: field(
+      'the path of a system, such as /redfish/v1/Systems/1',
+      (value) => isOwnPath(value) && value.length <= 256,
+    ).optional(),
+    Credentials: field(
+      'the name of a login in credentials of this provider',
+      matches(/^[a-z][a-z0-9-]{0,30}$/),
+    ).optional(),
+    CertSha256: field(
+      'the SHA-256 of the certificate, 64 hex digits',
+      matches(/^[0-9a-f]{64}$/i),
+    ).optional(),
+    Serial: field('a serial number', matches(/^[\x20-\x7e]{1,128}$/)).optional(),
+    Uuid: field('a UUID', matches(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i)).optional(),
+    Mac: field(
+      'a hardware address such as 02:00:00:00:00:01',
+      matches(/^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/i),
+    ).optional(),
+    Plan: field('the name of a class of hardware', matches(/^[\x21-\x7e]{1,64}$/)).optional(),
+    Location: LOCATION_FIELD.optional(),
+  },
+  { error: 'is no object' },
+);
+type Told = z.output<typeof Entry>;
+
+function isBmc(value: string): boolean {
+  const url = URL.parse(value);
+  return /^https:\/\/[^\s/?#@\\]+$/i.test(value) && url !== null && url.port !== '0';
+}
+
+export interface Named {
+  /** The names that entries may refer to. */
+  readonly credentials: ReadonlySet<string>;
+  readonly passwords: ReadonlySet<string>;
+  /** Where machines are installed: whether the network card that boots must be known. */
+  readonly install?: { readonly needsMac: boolean } | undefined;
+}
+
+/**
+ * Reads an inventory: a JSON array and nothing after it.
+ * @throws {UsageError} naming every entry with a fault; the whole inventory is then refused.
+ */
+export const parseInventory = (content: string, named: Named): readonly BmcEntry[] =>
+  readEntries(content, {
+    schema: Entry,
+    toEntry,
+    faultsAmong: (entries) => [
+      ...hostFaults(entries, named.passwords),
+      ...entries
+        .filter(({ credentials }) => !named.credentials.has(credentials))
+        .map(({ id, credentials }) => `entry ${show(id)}: ${unknownLogin(credentials)}`),
+      ...repeated(entries, 'Bmc with System', ({ bmc, system }) =>
+        system === null ? null : `${bmc} ${bareOf(system)}`,
+      ),
+      ...soleFaults(entries),
+      ...(named.install ? installFaults(entries, named.install.needsMac) : []),
+      ...contradictions(entries),
+    ],
+  });
+
+const unknownLogin = (name: string) =>
+  `Credentials ${show(name)} is no name in credentials of this provider`;
+
+/** Nothing is erased on the word of an address alone. */
+const installFaults = (entries: readonly BmcEntry[], needsMac: boolean): string[] => [
+  ...entries
+    .filter(({ serial, uuid }) => serial === null && uuid === null)
+    .map(({ id }) => `entry ${show(id)}: Serial or Uuid is missing; machines are installed here`),
+  ...entries
+    .filter(({ mac }) => needsMac && mac === null)
+    .map(({ id }) => `entry ${show(id)}: Mac is missing; the network card that boots needs it`),
+];
+
+/** A BMC with one system has one entry; where there are several, each says which. */
+function soleFaults(entries: readonly BmcEntry[]): string[] {
+  const first = new Map<string, BmcEntry>();
+  for (const entry of entries) if (!first.has(entry.bmc)) first.set(entry.bmc, entry);
+  return entries.flatMap((entry) => {
+    const other = first.get(entry.bmc)!;
+    if (other === entry || (other.system !== null && entry.system !== null)) return [];
+    return [
+      `entry ${show(entry.id)}: Bmc is that of ${show(other.id)} too; give both their System`,
+    ];
+  });
+}
+
+/** One BMC is reached in one way. */
+function contradictions(entries: readonly BmcEntry[]): string[] {
+  const first = new Map<string, BmcEntry>();
+  return entries.flatMap((entry) => {
+    const other = first.get(entry.bmc);
+    if (!other) first.set(entry.bmc, entry);
+    if (!other) return [];
+    const differs = (['credentials', 'certSha256'] as const).filter(
+      (key) => other[key] !== entry[key],
+    );
+    return differs.map((key) => {
+      const name = key === 'credentials' ? 'Credentials' : 'CertSha256';
+      return `entry ${show(entry.id)}: ${name} of its Bmc differs from that of ${show(other.id)}`;
+    });
+  });
+}
+
+function toEntry(told: Told): BmcEntry {
+  return {
+    ...hostOf(told.ID, told),
+    location: told.Location === '' ? null : (told.Location ?? null),
+    plan: told.Plan ?? 'redfish',
+    bmc: new URL(told.Bmc).origin,
+    system: told.System ?? null,
+    credentials: told.Credentials ?? 'default',
+    certSha256: told.CertSha256?.toLowerCase() ?? null,
+    serial: told.Serial?.trim() ?? null,
+    uuid: told.Uuid?.toLowerCase() ?? null,
+    mac: told.Mac?.toLowerCase() ?? null,
+  };
+}

@@ -1,0 +1,170 @@
+import { explain, isProviderError, ProviderError } from '../../../../domain/errors.ts';
+import type { Locks } from '../../../kit/locks.ts';
+import type { DriverContext } from '../../port.ts';
+import type { Bmc } from '../client/bmc.ts';
+import type { BmcEntry } from '../entries.ts';
+import type { TakeMarkOff } from '../owner-mark.ts';
+import { type Claim, type Claims, isUnbegun } from './claims.ts';
+import type { Installation } from './installation.ts';
+
+export interface EndingsDeps {
+  readonly claims: Claims;
+  readonly installation: Pick<Installation, 'tidy'>;
+  /** One change of a machine at a time, by its entry. */
+  readonly locks: Locks;
+  readonly entries: (signal: AbortSignal) => Promise<readonly BmcEntry[]>;
+  readonly bmcOf: (entry: BmcEntry) => Bmc;
+  readonly takeMarkOff: TakeMarkOff;
+}
+
+/** How installations end, and what is tidied up after them, by whichever daemon comes first. */
+export interface Endings {
+  /** Writes down what an installer said, and tidies up in the background. */
+  ended(entry: BmcEntry, tokenSha256: string, end: 'done' | 'failed'): Promise<void>;
+  /** What was read just now may have something to do in it. */
+  look(): void;
+  /** Resolves when nothing is under way any more. */
+  stop(): Promise<void>;
+}
+
+const PERIOD_MS = 30_000;
+const JITTER = 0.2;
+const TIDY_MS = 5 * 60_000;
+
+export function createEndings(
+  { claims, installation, locks, entries, bmcOf, takeMarkOff }: EndingsDeps,
+  { clock, random, log, name, instanceSetId }: DriverContext,
+): Endings {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const running = new Map<string, Promise<void>>();
+  let timer: unknown;
+  schedule();
+
+  function schedule(): void {
+    if (signal.aborted) return;
+    const delayMs = PERIOD_MS * (1 - JITTER + 2 * JITTER * random.next());
+    timer = clock.setTimeout(() => {
+      run('round', async () => {
+        await claims.read(signal);
+        look();
+      });
+      schedule();
+    }, delayMs);
+  }
+
+  /** One at a time by its name; what fails is told, and tried again in the next round. */
+  function run(key: string, work: () => Promise<void>): void {
+    if (running.has(key) || signal.aborted) return;
+    const done = work()
+      .catch((error: unknown) => {
+        if (signal.aborted) return;
+        const fields = { provider: name, what: key, cause: explain(error) };
+        if (isProviderError(error)) log.warn(fields, 'an installation could not be tidied up');
+        else log.error({ ...fields, err: error }, 'an installation could not be tidied up');
+      })
+      .finally(() => running.delete(key));
+    running.set(key, done);
+  }
+
+  function look(): void {
+    const due = [...claims.known().claims.values()].filter(
+      (claim) => claim.set === instanceSetId && (isOver(claim) || claim.result?.isTidy === false),
+    );
+    for (const { entryId } of due) run(entryId, () => finish(entryId));
+  }
+
+  const isOver = ({ result, install }: Claim): boolean =>
+    result === null && clock.now() >= install.deadlineMs;
+
+  async function finish(entryId: string): Promise<void> {
+    const entry = (await entries(signal)).find(({ id }) => id === entryId);
+    if (!entry) return;
+    const unlock = await locks.take(entryId, signal);
+    try {
+      const found = await claims.of(entryId, signal);
+      if (found && isOver(found) && isUnbegun(found)) return await giveUp(entry, found);
+      const claim = await claims.update(
+        entryId,
+        (now) => (isOver(now) ? end(now, 'failed', 'its time was over') : null),
+        signal,
+      );
+      if (claim?.result?.isTidy === false) await tidy(entry, claim);
+    } finally {
+      unlock();
+    }
+  }
+
+  function end(
+    { entryId, install }: Claim,
+    how: 'done' | 'failed',
+    why: string,
+  ): Pick<Claim, 'install' | 'result'> {
+    const fields = { provider: name, machine: entryId, why };
+    if (how === 'done') log.info(fields, 'a machine is installed');
+    else log.warn(fields, 'an installation has failed');
+    const result = { end: how, atMs: clock.now(), why, isTidy: false };
+    return { install: { ...install, sealed: null }, result };
+  }
+
+  /** A creation that nobody goes on with: its place is free again, as if it had never been begun. */
+  async function giveUp(entry: BmcEntry, claim: Claim): Promise<void> {
+    if (bmcOf(entry).standing.restMs() > 0) return;
+    const call = { signal, deadline: new Date(clock.now() + TIDY_MS) };
+    const { install } = claim;
+    await installation.tidy(entry, { install, isAll: true, check }, call);
+    await takeMarkOff(entry, signal, check);
+    await claims.drop(claim, signal);
+    const fields = { provider: name, machine: entry.id };
+    log.warn(fields, 'a creation that nobody went on with is given up');
+
+    /** Somebody may go on with it after all. */
+    async function check(): Promise<void> {
+      if ((await claims.of(entry.id, signal))?.version === claim.version) return;
+      throw new ProviderError('conflict', `${entry.id} is installed after all, and left as it is`);
+    }
+  }
+
+  async function tidy(entry: BmcEntry, claim: Claim): Promise<void> {
+    if (bmcOf(entry).standing.restMs() > 0) return;
+    const deadline = new Date(clock.now() + TIDY_MS);
+    const { install } = claim;
+    const { tokenSha256 } = install;
+    await installation.tidy(entry, { install, isAll: false, check }, { signal, deadline });
+    await claims.update(
+      entry.id,
+      ({ install, result }) =>
+        result && install.tokenSha256 === tokenSha256
+          ? { result: { ...result, isTidy: true } }
+          : null,
+      signal,
+    );
+
+    /** Another daemon may have begun to install it anew, whose image and override look the same. */
+    async function check(): Promise<void> {
+      const now = await claims.of(entry.id, signal);
+      if (now?.result && now.install.tokenSha256 === tokenSha256) return;
+      throw new ProviderError('conflict', `${entry.id} is installed anew, and left as it is`);
+    }
+  }
+
+  return {
+    async ended(entry, tokenSha256, how) {
+      await claims.update(
+        entry.id,
+        (claim) =>
+          claim.result === null && claim.install.tokenSha256 === tokenSha256
+            ? end(claim, how, 'as its installer says')
+            : null,
+        signal,
+      );
+      run(entry.id, () => finish(entry.id));
+    },
+    look,
+    async stop() {
+      stopping.abort(new Error('the provider was stopped'));
+      clock.clearTimeout(timer);
+      await Promise.allSettled(running.values());
+    },
+  };
+}

@@ -1,0 +1,391 @@
+import { explain, isProviderError, ProviderError } from '../../../../domain/errors.ts';
+import type { Tags } from '../../../../domain/provisioning/provider-tags.ts';
+import { createLocks } from '../../../kit/locks.ts';
+import type {
+  CallOptions,
+  CreateRequest,
+  DriverContext,
+  DriverListing,
+  DriverMachine,
+  OperationRef,
+  ReinstallRequest,
+} from '../../port.ts';
+import type { Changes } from '../changes.ts';
+import type { Bmc } from '../client/bmc.ts';
+import { readSystem, type System } from '../client/system.ts';
+import type { BmcEntry } from '../entries.ts';
+import type { Sighting } from '../machine-view.ts';
+import { markRemover, setIdIn } from '../owner-mark.ts';
+import {
+  type Claim,
+  type ClaimValue,
+  createClaims,
+  entryIdOf,
+  isUnfinished,
+  machineIdOf,
+} from './claims.ts';
+import { createEndings } from './endings.ts';
+import { createInstallation } from './installation.ts';
+import { createSealing } from './sealing.ts';
+import { createSeedDesk, type Sealed } from './seed-desk.ts';
+import { createSeedServer } from './seed-server.ts';
+import type { InstallSettings } from './settings.ts';
+import { shownAway, shownClaimed, shownFree } from './shown.ts';
+import { refuseStrayMarks } from './stray-marks.ts';
+import { foreignOf, oursOf } from './tag-parts.ts';
+import { hashOfToken, newToken } from './token.ts';
+
+/** What the rack lends to installations. */
+export interface InstallParts {
+  readonly options: InstallSettings;
+  /** Of the daemon that stops, and what is under way with it. */
+  readonly lifetime: AbortSignal;
+  readonly entries: (signal: AbortSignal) => Promise<readonly BmcEntry[]>;
+  readonly bmcOf: (entry: BmcEntry) => Bmc;
+  /** The machine as it is shown, with what was seen of it last. */
+  readonly show: (entry: BmcEntry) => DriverMachine;
+  readonly see: (entry: BmcEntry, system: System) => DriverMachine;
+  readonly carryOut: Changes['carryOut'];
+}
+
+/** What a rack does differently where machines are installed. */
+export interface InstallMode extends Pick<ReturnType<typeof createClaims>, 'requireNoneUnderWay'> {
+  /** How a machine is shown; `base` is how it would be if nobody installed it. */
+  view(entry: BmcEntry, base: DriverMachine, sighting: Sighting | null): DriverMachine;
+  isMarked(entry: BmcEntry): boolean;
+  list(entries: readonly BmcEntry[], signal: AbortSignal): Promise<DriverListing>;
+  /**
+   * The entry of a machine's id.
+   * @throws {ProviderError} `not-found`. `conflict`: it is claimed, and its entry has left the inventory.
+   */
+  entryOf(machineId: string, signal: AbortSignal): Promise<BmcEntry>;
+  /** As `entryOf`; of one whose entry has left, the machine as its claim tells. */
+  lookUp(machineId: string, signal: AbortSignal): Promise<BmcEntry | DriverMachine>;
+  create(request: CreateRequest, call: CallOptions): Promise<DriverMachine>;
+  deprovision(machineId: string, call: CallOptions): Promise<void>;
+  reinstall(machineId: string, request: ReinstallRequest, call: CallOptions): Promise<OperationRef>;
+  setTags(machineId: string, tags: Tags, call: CallOptions): Promise<void>;
+  findByWitness(witness: string, slot: string, call: CallOptions): Promise<DriverMachine | null>;
+  isReusable(slot: string, call: CallOptions): Promise<boolean>;
+  prepare(call: CallOptions): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export function createInstallMode(parts: InstallParts, context: DriverContext): InstallMode {
+  const { options, entries, bmcOf, carryOut } = parts;
+  const { clock, log, name, instanceSetId, random, records } = context;
+  const claims = createClaims(records);
+  const sealing = createSealing(() => options.seedKey.read(), `shepherd ${instanceSetId} ${name}`);
+  const installation = createInstallation({ ...context, bmcOf, carryOut, claims, options });
+  const locks = createLocks();
+  /** Machines that were told to have left the inventory. */
+  const told = new Set<string>();
+  const takeMarkOff = markRemover(bmcOf, context);
+  const endings = createEndings({ ...parts, claims, installation, locks, takeMarkOff }, context);
+  const desk = createSeedDesk(
+    { ...parts, claims, sealing, seedUrl, ended: endings.ended },
+    { log, name, clock, instanceSetId },
+  );
+  const server = createSeedServer({ at: options.seedListen, desk, name, clock, log });
+
+  /** Where installers are told to look. */
+  async function seedUrl(): Promise<string> {
+    return options.seedUrl?.replace(/\/+$/, '') ?? server.url();
+  }
+
+  async function find(entryId: string, signal: AbortSignal): Promise<BmcEntry | null> {
+    return (await entries(signal)).find(({ id }) => id === entryId) ?? null;
+  }
+
+  const missing = (id: string) =>
+    new ProviderError('not-found', `the inventory has no machine ${id}`);
+
+  /**
+   * @returns without an entry where that has left the inventory.
+   * @throws {ProviderError} `not-found`: nobody claims it under this id.
+   */
+  async function claimed(machineId: string, signal: AbortSignal) {
+    const entryId = entryIdOf(machineId);
+    const claim = entryId === null ? null : await claims.of(entryId, signal);
+    if (!claim || machineIdOf(claim) !== machineId) throw missing(machineId);
+    return { entry: await find(claim.entryId, signal), claim };
+  }
+
+  function requireEntry(entry: BmcEntry | null, { entryId }: Claim): BmcEntry {
+    if (entry) return entry;
+    const message =
+      `the inventory has no entry ${entryId} any more, whose machine is claimed: put it back, ` +
+      'or have the machine given back';
+    throw new ProviderError('conflict', message);
+  }
+
+  /** One that is ours to change, and nobody else's here until it is let go. */
+  async function own<T>(
+    machineId: string,
+    { signal }: CallOptions,
+    work: (found: { entry: BmcEntry | null; claim: Claim }) => Promise<T>,
+  ): Promise<T> {
+    const unlock = await locks.take(entryIdOf(machineId) ?? '', signal);
+    try {
+      const found = await claimed(machineId, signal);
+      requireOurs(found.claim);
+      return await work(found);
+    } finally {
+      unlock();
+    }
+  }
+
+  function requireOurs({ set, entryId }: Claim): void {
+    if (set === instanceSetId) return;
+    throw new ProviderError('conflict', `${entryId} is claimed by another fleet`);
+  }
+
+  const isOursToFinish = (claim: Claim): boolean =>
+    claim.set === instanceSetId && isUnfinished(claim);
+
+  /** A new installation, and its token. */
+  function begin(
+    entry: BmcEntry,
+    {
+      hostname,
+      publicKey,
+      initCommand,
+    }: Pick<CreateRequest, 'publicKey' | 'initCommand'> & { readonly hostname: string },
+  ): { readonly token: string; readonly install: ClaimValue['install'] } {
+    const token = newToken(random);
+    const askedAtMs = clock.now();
+    const instanceId = `${entry.id}-${askedAtMs}`;
+    const seed = { instanceId, hostname, publicKey, initCommand, os: options.os };
+    const sealed: Sealed = { token, seed };
+    return {
+      token,
+      install: {
+        method: options.method,
+        phase: 'preparing',
+        tokenSha256: hashOfToken(token),
+        template:
+          { vmedia: options.iso, uefihttp: options.bootUri, pxe: null }[options.method] ?? null,
+        sealed: sealing.seal(JSON.stringify(sealed), entry.id),
+        askedAtMs,
+        deadlineMs: askedAtMs + options.window,
+        isAnswered: false,
+      },
+    };
+  }
+
+  /** A creation that began before: before the power-on it gets the new secret, later it keeps its own. */
+  async function resume(
+    entry: BmcEntry,
+    claim: Claim,
+    request: CreateRequest,
+    call: CallOptions,
+  ): Promise<void> {
+    const { phase } = claim.install;
+    if (claim.result !== null) return;
+    if (phase === 'poweringOn' || phase === 'installing') {
+      await installation.goOn(entry, claim, call);
+      return;
+    }
+    const { token, install } = begin(entry, request);
+    const { tags } = request;
+    const next = await claims.replace(claim, { tags, install }, call.signal);
+    await installation.carryOut(entry, next, token, call);
+  }
+
+  async function create(request: CreateRequest, call: CallOptions): Promise<DriverMachine> {
+    const { unused, tags, hostname, onAttempt } = request;
+    const { signal, operationId: witness } = call;
+    const entry = await find(unused.reservationId ?? '', signal);
+    if (!entry) {
+      const message = `the inventory has no machine ${unused.reservationId}`;
+      throw new ProviderError('invalid', message);
+    }
+    const there = await claims.of(entry.id, signal);
+    if (there) return goOn(there);
+    requireUnmarked(entry, await installation.requirePossible(entry, call));
+    await onAttempt({ attempts: 1, ambiguous: false });
+    const { token, install } = begin(entry, request);
+    const { plan, location } = entry;
+    const place = { plan, location };
+    const value: ClaimValue = {
+      ...{ set: instanceSetId, witness, hostname, place, tags, install },
+      ...{ order: 'create', result: null },
+    };
+    const claim = await claims.make(entry.id, value, signal);
+    if (!claim) {
+      const faster = await claims.of(entry.id, signal);
+      if (faster) return goOn(faster);
+      throw new ProviderError('transient', `${entry.id} was claimed and let go just now`);
+    }
+    return after(() => installation.carryOut(entry, claim, token, call));
+
+    async function goOn(claim: Claim): Promise<DriverMachine> {
+      if (claim.witness !== witness || claim.set !== instanceSetId) {
+        throw new ProviderError('race-lost', `${entry!.id} is claimed for another machine`);
+      }
+      return after(() => resume(entry!, claim, request, call));
+    }
+    /** From the claim on, nobody but the records knows what became of it. */
+    async function after(work: () => Promise<unknown>): Promise<DriverMachine> {
+      try {
+        await work();
+        return parts.show(entry!);
+      } catch (error) {
+        throw unknownAfter(error, entry!);
+      }
+    }
+  }
+
+  /** @throws {ProviderError} `race-lost`: it carries the mark of another fleet. */
+  function requireUnmarked(entry: BmcEntry, system: System): void {
+    parts.see(entry, system);
+    const setId = setIdIn(system.assetTag);
+    if (setId === null || setId === instanceSetId) return;
+    throw new ProviderError('race-lost', `${entry.id} carries the mark of another fleet`);
+  }
+
+  return {
+    view(entry, base, sighting) {
+      const claim = claims.known().claims.get(entry.id);
+      return claim && !isOursToFinish(claim)
+        ? shownClaimed(claim, base, sighting)
+        : shownFree(entry, { base, sighting, instanceSetId });
+    },
+    isMarked: ({ id }) => {
+      const claim = claims.known().claims.get(id);
+      return claim?.set === instanceSetId && !isUnfinished(claim);
+    },
+    requireNoneUnderWay: claims.requireNoneUnderWay,
+    async list(all, signal) {
+      // Every daemon lists, and so every one serves.
+      void server.url().catch(() => undefined);
+      const { claims: known, unreadable } = await claims.read(signal);
+      const ids = new Set(all.map(({ id }) => id));
+      const away = [...known.values()].filter(({ entryId }) => !ids.has(entryId));
+      tellAway(away);
+      endings.look();
+      const fault = 'its record is none that this program can read';
+      return {
+        machines: [
+          ...all.filter(({ id }) => !unreadable.has(id)).map(parts.show),
+          ...away.map(shownAway),
+        ],
+        unreadable: [...unreadable].map((id) => ({ id: null, reservationId: id, fault })),
+        complete: true,
+      };
+    },
+    async entryOf(machineId, signal) {
+      const { entry, claim } = await claimed(machineId, signal);
+      return requireEntry(entry, claim);
+    },
+    async lookUp(machineId, signal) {
+      const { entry, claim } = await claimed(machineId, signal);
+      return entry ?? shownAway(claim);
+    },
+    create,
+    deprovision: (machineId, call) =>
+      own(machineId, call, async ({ entry, claim }) => {
+        if (!entry) return letGo(claim, call);
+        const system = await bmcOf(entry).inTurn({ signal: call.signal, urgent: true }, (wire) =>
+          readSystem(bmcOf(entry), wire, entry.system, clock.monotonic()),
+        );
+        call.requireOurs(parts.see(entry, system));
+        await call.beforeSending?.();
+        await installation.tidy(entry, { install: claim.install, isAll: true }, call);
+        await installation.switchOff(entry, call);
+        if (setIdIn(system.assetTag) === instanceSetId) await takeMarkOff(entry, call.signal);
+        await claims.drop(claim, call.signal);
+        return undefined;
+      }),
+    reinstall: (machineId, request, call) =>
+      own(machineId, call, async ({ entry: listed, claim }) => {
+        const entry = requireEntry(listed, claim);
+        const system = await installation.requirePossible(entry, call);
+        call.requireOurs(parts.see(entry, system));
+        await call.beforeSending?.();
+        const { hostname } = claim;
+        const { token, install } = begin(entry, { ...request, hostname });
+        const tags = {
+          ...foreignOf(claim.tags),
+          ...foreignOf(request.tags),
+          ...oursOf(request.tags),
+        };
+        const change = { order: 'reinstall', tags, install, result: null } as const;
+        const next = await claims.replace(claim, change, call.signal);
+        await installation.carryOut(entry, next, token, call).catch((error: unknown) => {
+          throw unknownAfter(error, entry);
+        });
+        const time = new Date(clock.now()).toISOString();
+        return { operationRef: `install ${entry.id} ${time}` };
+      }),
+    setTags: (machineId, tags, call) =>
+      own(machineId, call, async ({ entry, claim: { entryId }, claim }) => {
+        call.requireOurs(entry ? parts.show(entry) : shownAway(claim));
+        await call.beforeSending?.();
+        await claims.update(
+          entryId,
+          (now) => ({ tags: { ...foreignOf(now.tags), ...tags } }),
+          call.signal,
+        );
+      }),
+    async findByWitness(witness, slot, { signal }) {
+      const claim = await claims.of(slot, signal);
+      if (!claim) return null;
+      const entry = await find(slot, signal);
+      if (claim.witness === witness && claim.set === instanceSetId) {
+        // A creation that has not come to its power-on is taken up, and not found.
+        if (entry && isUnfinished(claim)) return null;
+        return entry ? parts.show(entry) : shownAway(claim);
+      }
+      throw new ProviderError('race-lost', `${slot} is claimed for another machine`);
+    },
+    isReusable: async (slot, { signal }) => (await claims.of(slot, signal)) === null,
+    async prepare(call) {
+      await server.url().catch((cause: unknown) => {
+        const { host, port } = options.seedListen;
+        const fields = { provider: name, cause: explain(cause) };
+        log.warn(fields, `another process has ${host}:${port}; it has to serve the seeds`);
+      });
+      const { claims: known, unreadable } = await claims.read(call.signal);
+      if (known.size > 0 || unreadable.size > 0) return;
+      await refuseStrayMarks({ ...parts, all: await entries(call.signal) }, context, call.signal);
+    },
+    async stop() {
+      await Promise.all([endings.stop(), server.close()]);
+    },
+  };
+
+  /** Whoever took the entry out said that its BMC is not ours to ask any more. */
+  async function letGo(claim: Claim, call: CallOptions): Promise<void> {
+    call.requireOurs(shownAway(claim));
+    await call.beforeSending?.();
+    await claims.drop(claim, call.signal);
+    const fields = { provider: name, machine: claim.entryId };
+    log.warn(fields, 'a claimed machine that left the inventory is let go, and stays as it is');
+  }
+
+  /** Once for each, while it lasts. */
+  function tellAway(claimsAway: readonly Claim[]): void {
+    const now = new Set(claimsAway.map(({ entryId }) => entryId));
+    for (const id of told) if (!now.has(id)) told.delete(id);
+    for (const id of now) {
+      if (told.has(id)) continue;
+      told.add(id);
+      log.warn(
+        { provider: name, machine: id },
+        'a claimed machine is not in the inventory any more',
+      );
+    }
+  }
+}
+
+/** The claim is there, so the machine may be on its way. */
+function unknownAfter(error: unknown, { id }: BmcEntry): unknown {
+  if (!isProviderError(error) || error.outcome === 'unknown') return error;
+  const { kind, rateLimit } = error;
+  return new ProviderError(kind, `the installation of ${id} did not get on`, {
+    cause: error,
+    outcome: 'unknown',
+    ...(rateLimit && { rateLimit }),
+  });
+}

@@ -1,0 +1,211 @@
+import { isProviderError, ProviderError } from '../../../../domain/errors.ts';
+import { sleep } from '../../../clock/port.ts';
+import type { CallOptions, DriverContext } from '../../port.ts';
+import type { Changes } from '../changes.ts';
+import type { Bmc, Wire } from '../client/bmc.ts';
+import { isNotNow, refusalIn } from '../client/errors.ts';
+import { readSystem, type System } from '../client/system.ts';
+import type { BmcEntry } from '../entries.ts';
+import { checkIdentity } from '../identity.ts';
+import { setIdIn } from '../owner-mark.ts';
+import { bootDisk, bootOnce, targetFor } from './boot-once.ts';
+import type { Claim, Claims, ClaimValue } from './claims.ts';
+import { ejectImages, insertImage, type MediaScene } from './media.ts';
+import type { InstallSettings } from './settings.ts';
+import { hashOfToken, TOKEN, withToken } from './token.ts';
+
+export interface InstallationDeps extends Pick<DriverContext, 'clock' | 'instanceSetId'> {
+  readonly bmcOf: (entry: BmcEntry) => Bmc;
+  readonly carryOut: Changes['carryOut'];
+  readonly claims: Claims;
+  readonly options: InstallSettings;
+}
+
+/** What is done at a BMC for one installation. */
+export interface Installation {
+  /**
+   * Looks whether the machine can be installed, before anybody claims it.
+   * @returns it as it was read, to be looked at whose mark it carries.
+   * @throws {ProviderError} `conflict`: it is another machine. `transient`: nobody knows its power
+   *   state. `not-implemented`: it cannot be installed so.
+   */
+  requirePossible(entry: BmcEntry, call: CallOptions): Promise<System>;
+  /**
+   * From the phase that is written on to the power-on, which is accepted when this resolves.
+   * @throws {ProviderError} `conflict`: it carries the mark of another fleet, and is left as it is.
+   */
+  carryOut(entry: BmcEntry, claim: Claim, token: string, call: CallOptions): Promise<Claim>;
+  /** Goes on after the last phase before the power-on, whose request may have been sent. */
+  goOn(entry: BmcEntry, claim: Claim, call: CallOptions): Promise<Claim>;
+  /** Off, and seen to be. */
+  switchOff(entry: BmcEntry, call: CallOptions): Promise<void>;
+  /** Takes out what is ours, and has the next boot be the disk's. */
+  tidy(entry: BmcEntry, left: Left, call: Pick<CallOptions, 'signal' | 'deadline'>): Promise<void>;
+}
+
+/** What an installation may have left at a BMC. */
+export interface Left {
+  /** As it is recorded: the configuration may say something else by now. */
+  readonly install: Pick<ClaimValue['install'], 'method' | 'template' | 'tokenSha256'>;
+  /** Whether what carries the token of another installation goes as well. */
+  readonly isAll: boolean;
+  /** Awaited just before each change; if it rejects, that and the rest are left. */
+  readonly check?: () => Promise<void>;
+}
+
+const OFF_MS = 60_000;
+const LOOK_MS = 2_000;
+/** An accepted On may take so long to show. */
+const ON_SHOWS_MS = 12_000;
+/** Waits before the same step is taken again, by what the BMC said. */
+const BUSY_MS = [10_000, 10_000, 10_000];
+const POST_MS = [5_000, 10_000, 20_000, 30_000, 30_000, 30_000];
+const NOT_READY_MS = Array.from({ length: 6 }, () => 10_000);
+
+export function createInstallation(deps: InstallationDeps): Installation {
+  const { clock, instanceSetId, bmcOf, carryOut, claims, options } = deps;
+  const { method, iso, bootUri } = options;
+
+  const look = (entry: BmcEntry, { signal }: Pick<CallOptions, 'signal'>): Promise<System> =>
+    bmcOf(entry).inTurn({ signal, urgent: true }, (wire) => read(entry, wire));
+
+  async function read(entry: BmcEntry, wire: Wire): Promise<System> {
+    const system = await readSystem(bmcOf(entry), wire, entry.system, clock.monotonic());
+    if (checkIdentity(entry, system) === 'same') return system;
+    const message = `nothing proves that ${entry.bmc} is of ${entry.id}; its entry needs Serial or Uuid`;
+    throw new ProviderError('conflict', message);
+  }
+
+  /** Takes a step again while the BMC says that it is busy. */
+  async function patiently<T>(step: () => Promise<T>, call: CallOptions): Promise<T> {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await step();
+      } catch (error) {
+        const waitMs = waitsAfter(error)[attempt];
+        const endMs = clock.now() + (waitMs ?? 0);
+        if (waitMs === undefined || endMs >= call.deadline.getTime()) throw error;
+        await sleep(clock, waitMs, call.signal);
+      }
+    }
+  }
+
+  async function prepareBoot(entry: BmcEntry, token: string, call: CallOptions): Promise<void> {
+    const bmc = bmcOf(entry);
+    const system = await look(entry, call);
+    const marked = setIdIn(system.assetTag);
+    if (marked !== null && marked !== instanceSetId) {
+      throw new ProviderError('conflict', `${entry.id} carries the mark of another fleet`);
+    }
+    const scene: MediaScene = { bmc, system, call, clock };
+    await call.beforeSending?.();
+    if (method === 'vmedia') {
+      await patiently(() => insertImage(scene, withToken(iso!, token)), call);
+    }
+    const uri = method === 'uefihttp' ? withToken(bootUri!, token) : null;
+    await patiently(
+      () =>
+        bmc.inTurn({ signal: call.signal, urgent: true }, async (wire) => {
+          const now = await read(entry, wire);
+          const target = await targetFor(wire, now, method);
+          await bootOnce(wire, now, { target, uri });
+        }),
+      call,
+    );
+  }
+
+  /** Off must be seen: a power-on that is still under way would win over what was sent later. */
+  async function turnOff(entry: BmcEntry, call: CallOptions): Promise<void> {
+    await carryOut(entry, { power: 'off', isInstalling: true }, call);
+    const endMs = clock.monotonic() + OFF_MS;
+    for (;;) {
+      if ((await look(entry, call)).power === 'Off') return;
+      if (clock.monotonic() >= endMs) {
+        throw new ProviderError('transient', `${entry.id} does not go off`);
+      }
+      await sleep(clock, LOOK_MS, call.signal);
+    }
+  }
+
+  async function turnOn(entry: BmcEntry, claim: Claim, call: CallOptions): Promise<Claim> {
+    await carryOut(entry, { power: 'on', isInstalling: true }, call);
+    return enter(claim, 'installing', call);
+  }
+
+  const enter = (claim: Claim, phase: Claim['install']['phase'], { signal }: CallOptions) => {
+    const isFirst = phase === 'poweringOn';
+    const deadlineMs = isFirst ? clock.now() + options.window : claim.install.deadlineMs;
+    const install = { ...claim.install, phase, deadlineMs };
+    return claims.replace(
+      claim,
+      { install: isFirst ? { ...install, isAnswered: false } : install },
+      signal,
+    );
+  };
+
+  /** Whether an address is of the installation, or of any of ours. */
+  const isLeftBy = ({ install, isAll }: Left) => {
+    const configured = { vmedia: iso, uefihttp: bootUri, pxe: undefined }[install.method];
+    const [start = '', end] = (install.template ?? configured ?? '\0').split('{token}');
+    return (address: string): boolean => {
+      if (end === undefined) return address === start;
+      if (!address.startsWith(start) || !address.endsWith(end)) return false;
+      const token = address.slice(start.length, address.length - end.length);
+      return TOKEN.test(token) && (isAll || hashOfToken(token) === install.tokenSha256);
+    };
+  };
+
+  return {
+    async requirePossible(entry, call) {
+      if (method !== 'vmedia' && entry.mac === null) {
+        throw new ProviderError('invalid', `${method} needs the Mac of ${entry.id}`);
+      }
+      return bmcOf(entry).inTurn({ signal: call.signal, urgent: true }, async (wire) => {
+        const system = await read(entry, wire);
+        if (system.power === null) {
+          throw new ProviderError('transient', `nobody knows whether ${entry.id} is on`);
+        }
+        await targetFor(wire, system, method);
+        return system;
+      });
+    },
+    async carryOut(entry, claim, token, call) {
+      await prepareBoot(entry, token, call);
+      let at = await enter(claim, 'poweringOff', call);
+      await turnOff(entry, call);
+      at = await enter(at, 'poweringOn', call);
+      return turnOn(entry, at, call);
+    },
+    async goOn(entry, claim, call) {
+      if (claim.result !== null || claim.install.phase === 'installing') return claim;
+      const endMs = clock.monotonic() + ON_SHOWS_MS;
+      for (;;) {
+        const { power } = await look(entry, call);
+        if (power === 'On') return enter(claim, 'installing', call);
+        if (power === 'Off' && clock.monotonic() >= endMs) return turnOn(entry, claim, call);
+        if (clock.monotonic() >= endMs + OFF_MS) {
+          throw new ProviderError('transient', `nobody knows whether ${entry.id} is on`);
+        }
+        await sleep(clock, LOOK_MS, call.signal);
+      }
+    },
+    switchOff: turnOff,
+    async tidy(entry, left, call) {
+      const bmc = bmcOf(entry);
+      const system = await look(entry, call);
+      const { signal } = call;
+      const leaving = { isOurs: isLeftBy(left), check: left.check ?? (async () => undefined) };
+      await bmc.inTurn({ signal }, (wire) => bootDisk(wire, system, leaving));
+      if (left.install.method !== 'vmedia') return;
+      await ejectImages({ bmc, system, call, clock }, leaving);
+    },
+  };
+
+  function waitsAfter(error: unknown): readonly number[] {
+    const refusal = refusalIn(error);
+    if (!isProviderError(error) || !refusal) return [];
+    if (refusal.ids.includes('UnableToModifyDuringSystemPOST')) return POST_MS;
+    if (isNotNow(refusal)) return NOT_READY_MS;
+    return refusal.status >= 500 && refusal.status !== 501 ? BUSY_MS : [];
+  }
+}

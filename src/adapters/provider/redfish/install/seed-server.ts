@@ -1,0 +1,157 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, isIP } from 'node:net';
+import { explain } from '../../../../domain/errors.ts';
+import type { Clock } from '../../../clock/port.ts';
+import type { Log } from '../../../log/port.ts';
+import { TOKEN } from './token.ts';
+
+export const DOCUMENTS = ['user-data', 'meta-data', 'ipxe'] as const;
+export type Document = (typeof DOCUMENTS)[number];
+
+/** What is asked of the seed server; each answers null for what there is not. */
+export interface SeedDesk {
+  document(token: string, which: Document, from: string): Promise<string | null>;
+  /** The script for the network card, once for each power-on. */
+  byMac(mac: string, from: string): Promise<string | null>;
+  /** False: there is no such installation. */
+  ended(token: string, end: 'done' | 'failed', from: string): Promise<boolean>;
+}
+
+export interface SeedServer {
+  /** Where it listens, without a slash at its end; from the first call on. @throws {Error} it does not. */
+  url(): Promise<string>;
+  close(): Promise<void>;
+}
+
+export interface SeedServerOptions {
+  readonly at: { readonly host: string; readonly port: number };
+  readonly desk: SeedDesk;
+  /** Tells this server from others. */
+  readonly name: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const RETRY_MS = 10_000;
+const REQUEST_MS = 30_000;
+const BYTES_MAX = 64 * 1024;
+const SEED = /^\/s\/([a-z2-7]{52})\/(user-data|meta-data|ipxe|done|failed)$/;
+const MAC = /^\/m\/((?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2})\/ipxe$/i;
+
+/**
+ * Serves seeds over plain HTTP, on the provisioning network, once it was asked where. Another daemon of this computer may have
+ * the port: then that one serves, and this one takes it when it becomes free.
+ */
+export function createSeedServer({ at, desk, name, clock, log }: SeedServerOptions): SeedServer {
+  const server = createServer({ requestTimeout: REQUEST_MS }, (request, response) => {
+    void serve(request)
+      .catch((error: unknown) => {
+        log.warn({ provider: name, cause: explain(error) }, 'a seed could not be served');
+        return { status: 503, text: '' };
+      })
+      .then(({ status, text }) => send(response, status, text));
+  });
+  let isClosed = false;
+  let timer: unknown;
+  let listening: Promise<string> | null = null;
+
+  function listen(): Promise<string> {
+    const tried = new Promise<string>((resolve, reject) => {
+      const onError = (error: Error) => {
+        server.off('listening', onListening);
+        reject(error);
+      };
+      const onListening = () => {
+        server.off('error', onError);
+        resolve(urlOf(server.address() as AddressInfo));
+      };
+      server.once('error', onError);
+      server.once('listening', onListening);
+      server.listen(at.port, at.host === '' ? undefined : at.host);
+    });
+    tried.catch((error: unknown) => {
+      if (isClosed) return;
+      const fields = { provider: name, host: at.host, port: at.port, cause: explain(error) };
+      log.warn(fields, 'the seed server cannot listen; it tries again');
+      timer = clock.setTimeout(() => {
+        listening = listen();
+      }, RETRY_MS);
+    });
+    return tried;
+  }
+
+  async function serve(request: IncomingMessage): Promise<{ status: number; text: string }> {
+    const { method = '', url = '' } = request;
+    const from = request.socket.remoteAddress ?? '';
+    const text = await answer(method, url, from, request);
+    return text === null ? NOT_FOUND : { status: 200, text };
+  }
+
+  async function answer(method: string, path: string, from: string, request: IncomingMessage) {
+    const [, token = '', what = ''] = SEED.exec(path) ?? [];
+    const isReport = what === 'done' || what === 'failed';
+    if (TOKEN.test(token) && isReport && method === 'POST') {
+      await discard(request);
+      return (await desk.ended(token, what, from)) ? '' : null;
+    }
+    if (method !== 'GET') return null;
+    if (TOKEN.test(token) && !isReport) return desk.document(token, what as Document, from);
+    const [, mac] = MAC.exec(path) ?? [];
+    return mac === undefined ? null : desk.byMac(mac.toLowerCase().replaceAll('-', ':'), from);
+  }
+
+  return {
+    url: () => (listening ??= listen()),
+    async close() {
+      isClosed = true;
+      clock.clearTimeout(timer);
+      await listening?.catch(() => undefined);
+      if (!server.listening) return;
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      });
+    },
+  };
+}
+
+const NOT_FOUND = { status: 404, text: 'not found\n' };
+
+function send(response: ServerResponse, status: number, text: string): void {
+  const headers = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' };
+  response.writeHead(status, { ...headers, connection: 'close' }).end(text);
+}
+
+/** What an installer says is not looked at: it may say its secret. */
+async function discard(request: IncomingMessage): Promise<void> {
+  let sizeBytes = 0;
+  for await (const chunk of request) {
+    sizeBytes += (chunk as Buffer).length;
+    if (sizeBytes > BYTES_MAX) throw new Error(`a report is longer than ${BYTES_MAX} bytes`);
+  }
+}
+
+const urlOf = ({ address, family, port }: AddressInfo): string =>
+  `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+
+/** Whether an address is in the network of a machine's own: /24, or /64. */
+export function isNear(from: string, own: string): boolean {
+  const plain = from.replace(/^::ffff:(?=\d+\.)/i, '');
+  if (isIP(plain) !== isIP(own)) return false;
+  if (isIP(own) === 4) return networkOf4(plain) === networkOf4(own);
+  return networkOf6(plain) === networkOf6(own);
+}
+
+const networkOf4 = (address: string): string => address.split('.').slice(0, 3).join('.');
+
+function networkOf6(address: string): string {
+  const [head = '', tail] = address.split('%')[0]!.split('::');
+  const left = head === '' ? [] : head.split(':');
+  const right = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros = Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0');
+  const groups = tail === undefined ? left : [...left, ...zeros, ...right];
+  return groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':');
+}

@@ -1,0 +1,368 @@
+import { isProviderError, ProviderError } from '../../../domain/errors.ts';
+import type { Witness } from '../../../domain/ids.ts';
+import type { Secret } from '../../../settings/secret.ts';
+import { requireListedKey } from '../../kit/inventory/host-keys.ts';
+import { createInventory } from '../../kit/inventory/inventory.ts';
+import { createProbes, listensAt, type Target } from '../../kit/inventory/probes.ts';
+import { createSource } from '../../kit/inventory/source.ts';
+import { createLifetime } from '../../kit/lifetime.ts';
+import type {
+  CallOptions,
+  Capabilities,
+  DriverContext,
+  DriverMachine,
+  OperationRef,
+  Provider,
+} from '../port.ts';
+import { createBmcCare } from './bmc-care.ts';
+import { createChanges } from './changes.ts';
+import type { Bmc } from './client/bmc.ts';
+import { readSystem, type System } from './client/system.ts';
+import type { BmcEntry } from './entries.ts';
+import { checkIdentity } from './identity.ts';
+import { createInstallMode, type InstallMode } from './install/install-mode.ts';
+import type { InstallSettings } from './install/settings.ts';
+import { hostnameOf, machineOf, type Sighting, sightingOf } from './machine-view.ts';
+import { createOwnerMark } from './owner-mark.ts';
+import { createPowerPoll } from './power-poll.ts';
+import { startPatience } from './patience.ts';
+import { createRack, type RackOptions } from './rack.ts';
+import type { Want } from './reset-choice.ts';
+
+export interface RedfishOptions {
+  /** An absolute path, or an http(s) URL. */
+  readonly inventory: string;
+  readonly parse: (content: string) => readonly BmcEntry[];
+  readonly refreshMs: number;
+  /** Where an entry names none. */
+  readonly sshUser: string;
+  /** By the name that entries call them. */
+  readonly sshPasswords: Readonly<Record<string, Secret>>;
+  readonly probePort: number;
+  readonly probeTimeoutMs: number;
+  readonly rack: RackOptions;
+  readonly powerPollMs: number;
+  readonly ownerMark: 'none' | 'assetTag';
+  readonly allowFullPowerCycle: boolean;
+  readonly bmcReset: boolean;
+  /** Machines are installed, and some are free; absent: they are taken as they are. */
+  readonly install?: InstallSettings;
+}
+
+/** Somebody who asks for one machine wants to know what it does now. */
+const FRESH_MS = 5_000;
+const INVENTORY_FRESH_MS = 10_000;
+/** A power state that is older than so many periods says nothing any more. */
+const STALE_PERIODS = 3;
+const PROBES = { intervalMs: 60_000, parallelism: 32, gapMs: 1, patienceMs: 300 };
+
+/** The machines of a rack, each behind a BMC. The list is itself the mark: what stands in it is ours. */
+export function createRedfishProvider(options: RedfishOptions, context: DriverContext): Provider {
+  const { clock, log, name, userAgent, instanceSetId } = context;
+  const lifetime = createLifetime();
+  const inventory = createInventory({
+    name,
+    source: createSource(options.inventory, { clock, userAgent }),
+    refreshMs: options.refreshMs,
+    parse: options.parse,
+    clock,
+    log,
+  });
+  const probes = createProbes(
+    { ...PROBES, timeoutMs: options.probeTimeoutMs },
+    clock,
+    lifetime.signal,
+  );
+  const rack = createRack(options.rack, context);
+  const sightings = new Map<string, Sighting>();
+  const unproved = new Set<string>();
+  const ownerMark = createOwnerMark(options.ownerMark, context);
+  const care = createBmcCare({ mayReset: options.bmcReset, listens: takesConnections }, context);
+  const poll = createPowerPoll(
+    {
+      periodMs: options.powerPollMs,
+      look: lookBeside,
+      onRound: (bmc) => care.attend(bmc, rack.all()),
+    },
+    context,
+  );
+
+  function takesConnections(url: string): Promise<boolean> {
+    const { hostname, port } = new URL(url);
+    const target = { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 443) };
+    const timeoutMs = options.probeTimeoutMs;
+    return listensAt(target, { timeoutMs, clock, signal: lifetime.signal });
+  }
+
+  const sshOf = ({ address, sshPort }: BmcEntry): Target => ({
+    host: address,
+    port: sshPort ?? options.probePort,
+  });
+
+  /** Of a state that is too old only the mark counts. */
+  function knownOf({ id }: BmcEntry): Sighting | null {
+    const sighting = sightings.get(id) ?? null;
+    const isStale =
+      sighting !== null &&
+      clock.monotonic() - sighting.seenMs > STALE_PERIODS * options.powerPollMs;
+    return isStale ? { ...sighting, power: null } : sighting;
+  }
+
+  /** Nothing is known of its power; whose it is does not change. */
+  const blind = ({ id }: BmcEntry): Sighting => ({
+    power: null,
+    setId: sightings.get(id)?.setId ?? null,
+    seenMs: -Infinity,
+  });
+
+  function show(entry: BmcEntry, sighting = knownOf(entry)): DriverMachine {
+    const { sshPassword } = entry;
+    const controller = care.shown(rack.of(entry));
+    const machine = machineOf({
+      entry,
+      sighting,
+      answers: probes.answers(sshOf(entry)),
+      instanceSetId,
+      sshUser: options.sshUser,
+      controller,
+      sshPassword: sshPassword === null ? undefined : options.sshPasswords[sshPassword],
+    });
+    return install ? install.view(entry, machine, sighting) : machine;
+  }
+
+  /** Remembers what was read of a machine that is surely the one of its entry. */
+  function see(entry: BmcEntry, system: System): DriverMachine {
+    care.answered(rack.of(entry));
+    if (checkIdentity(entry, system) === 'unproved' && !unproved.has(entry.id)) {
+      unproved.add(entry.id);
+      const fields = { provider: name, machine: entry.id, bmc: entry.bmc };
+      log.warn(fields, 'neither serial number nor UUID tells that the BMC is of this machine');
+    }
+    const sighting = sightingOf(system, clock.monotonic());
+    sightings.set(entry.id, sighting);
+    return show(entry, sighting);
+  }
+
+  async function lookBeside(entry: BmcEntry, signal: AbortSignal): Promise<void> {
+    const bmc = rack.of(entry);
+    await bmc
+      .inTurn({ signal, beside: true }, async (wire) => {
+        const system = await readSystem(bmc, wire, entry.system, clock.monotonic());
+        see(entry, system);
+        await care.prepare(bmc, wire, system);
+        if (install && !install.isMarked(entry)) return;
+        await ownerMark.put(wire, entry, system).catch((error: unknown) => {
+          if (!isProviderError(error, 'transient')) throw error;
+        });
+      })
+      .catch((error: unknown) => {
+        sightings.set(entry.id, blind(entry));
+        throw error;
+      });
+  }
+
+  async function entries(signal: AbortSignal, ageMs?: number): Promise<BmcEntry[]> {
+    const all = [...(await inventory.entries(signal, ageMs)).values()];
+    rack.keep(all);
+    const machines = new Map<Bmc, BmcEntry[]>();
+    for (const entry of all) {
+      const bmc = rack.of(entry);
+      machines.set(bmc, [...(machines.get(bmc) ?? []), entry]);
+    }
+    poll.keep(machines);
+    const kept = new Set(all.map(({ id }) => id));
+    for (const id of sightings.keys()) if (!kept.has(id)) sightings.delete(id);
+    probes.keep(all.map(sshOf));
+    return all;
+  }
+
+  async function entryOf(id: string, signal: AbortSignal): Promise<BmcEntry> {
+    if (install) return install.entryOf(id, signal);
+    const found = (await entries(signal, INVENTORY_FRESH_MS)).find((entry) => entry.id === id);
+    if (found) return found;
+    throw new ProviderError('not-found', `the inventory has no machine ${id}`);
+  }
+
+  /** As its BMC shows it now; one that cannot be asked says nothing of its power. */
+  async function getMachine(id: string, call: CallOptions): Promise<DriverMachine> {
+    const { signal } = call;
+    const entry = install ? await install.lookUp(id, signal) : await entryOf(id, signal);
+    if (!('bmc' in entry)) return entry;
+    await probes.look([sshOf(entry)], signal);
+    const known = sightings.get(entry.id);
+    if (known && clock.monotonic() - known.seenMs <= FRESH_MS) return show(entry);
+    const bmc = rack.of(entry);
+    if (bmc.standing.restMs() > 0) return show(entry, blind(entry));
+    const patience = startPatience(call, clock);
+    try {
+      return await bmc.inTurn({ signal: patience.signal }, async (wire) =>
+        see(entry, await readSystem(bmc, wire, entry.system, clock.monotonic())),
+      );
+    } catch (error) {
+      if (!isProviderError(error) || signal.aborted) throw error;
+      if (isProviderError(error, 'not-found')) throw error;
+      if (isProviderError(error, 'aborted') && !patience.isOver()) throw error;
+      return show(entry, blind(entry));
+    } finally {
+      patience.end();
+    }
+  }
+
+  const changes = createChanges({
+    ...context,
+    bmcOf: rack.of,
+    see,
+    allowFullPowerCycle: options.allowFullPowerCycle,
+  });
+  /** Whatever comes of it, what was known of the machine's power is old then. */
+  async function carryOut(entry: BmcEntry, want: Want, call: CallOptions): Promise<OperationRef> {
+    try {
+      return await changes.carryOut(entry, want, call);
+    } finally {
+      sightings.set(entry.id, blind(entry));
+      poll.hurry(rack.of(entry));
+    }
+  }
+  /** Its machine cannot be read, so it is as it was seen last. */
+  async function restartBmc(id: string, call: CallOptions): Promise<OperationRef> {
+    const entry = await entryOf(id, call.signal);
+    const bmc = rack.of(entry);
+    return care.restart({ bmc, rack: rack.all(), check }, call);
+
+    async function check(): Promise<void> {
+      const shared = (await entries(call.signal)).filter((one) => rack.of(one) === bmc);
+      await install?.requireNoneUnderWay(shared, call.signal);
+      call.requireOurs(show(entry, blind(entry)));
+      await call.beforeSending?.();
+    }
+  }
+  const change = async (id: string, want: Want, call: CallOptions) =>
+    carryOut(await entryOf(id, call.signal), want, call);
+
+  const { install: installing } = options;
+  const install: InstallMode | null = installing
+    ? createInstallMode(
+        {
+          options: installing,
+          lifetime: lifetime.signal,
+          entries: (signal) => entries(signal, INVENTORY_FRESH_MS),
+          bmcOf: rack.of,
+          show: (entry) => show(entry),
+          see,
+          carryOut,
+        },
+        context,
+      )
+    : null;
+
+  const refuse = (what: string) =>
+    Promise.reject(new ProviderError('not-implemented', `a rack of BMCs cannot ${what}`));
+
+  return {
+    capabilities: {
+      ...(install ? INSTALL_CAPABILITIES : CAPABILITIES),
+      resetController: options.bmcReset,
+    },
+    listMachines: (_filter, call) =>
+      lifetime.run(
+        call,
+        async (signal) => {
+          const all = await entries(signal);
+          const up = all.filter((entry) => show(entry).status !== 'Stopped');
+          await probes.look(up.map(sshOf), signal);
+          if (install) return install.list(all, signal);
+          return { machines: all.map((entry) => show(entry)), complete: true };
+        },
+        true,
+      ),
+    getMachine: (id, call) =>
+      lifetime.run(call, (signal) => getMachine(id, within(call, signal)), true),
+    createMachine: (request, call) =>
+      install
+        ? lifetime.run(call, (signal) => install.create(request, within(call, signal)))
+        : refuse('make machines'),
+    deprovisionMachine: (id, call) =>
+      install
+        ? lifetime.run(call, (signal) => install.deprovision(id, within(call, signal)))
+        : refuse('give machines back'),
+    reinstallMachine: (id, request, call) =>
+      install
+        ? lifetime.run(call, (signal) => install.reinstall(id, request, within(call, signal)))
+        : refuse('reinstall machines'),
+    setTags: (id, tags, call) =>
+      install
+        ? lifetime.run(call, (signal) => install.setTags(id, tags, within(call, signal)))
+        : refuse('change tags'),
+    ...(install && {
+      findByWitness: (witness: Witness, slot: string, call: CallOptions) =>
+        lifetime.run(
+          call,
+          (signal) => install.findByWitness(witness, slot, within(call, signal)),
+          true,
+        ),
+      isReusable: (slot: string, call: CallOptions) =>
+        lifetime.run(call, (signal) => install.isReusable(slot, within(call, signal)), true),
+    }),
+    rebootMachine: (id, mode, call) =>
+      lifetime.run(call, (signal) => change(id, { reboot: mode }, within(call, signal))),
+    setPower: (id, want, call) =>
+      lifetime.run(call, (signal) => change(id, { power: want }, within(call, signal))),
+    ...(options.bmcReset && {
+      resetController: (id: string, call: CallOptions) =>
+        lifetime.run(call, (signal) => restartBmc(id, within(call, signal))),
+    }),
+    verifyHostKey: ({ id }, key, call) =>
+      lifetime.run(
+        call,
+        async (signal) => {
+          // An installation makes a new key, which proves itself by the machine's secret.
+          if (install) await refuse('tell the keys of what it installed');
+          requireListedKey(name, await entryOf(id ?? '', signal), key);
+        },
+        true,
+      ),
+    capacityGroup: ({ name: plan, location }) => `${location ?? ''} ${plan}`.trim(),
+    hostnameFor: hostnameOf,
+    prepare: (call) =>
+      lifetime.run(
+        call,
+        async (signal) => {
+          await entries(signal, 0);
+          await install?.prepare(within(call, signal));
+        },
+        true,
+      ),
+    async stop() {
+      const polled = poll.stop();
+      await Promise.all([lifetime.stop(), polled, install?.stop()]);
+      await rack.close();
+    },
+  };
+}
+
+/** The call with a signal that also ends with the provider; its deadline may be put off meanwhile. */
+const within = <Call extends { readonly deadline: Date }>(call: Call, signal: AbortSignal): Call =>
+  Object.create(call, { signal: { value: signal, enumerable: true } }) as Call;
+
+const CAPABILITIES: Capabilities = {
+  create: false,
+  deprovision: false,
+  reboot: true,
+  reinstall: false,
+  power: true,
+  tags: false,
+  hostKey: true,
+  consistentList: true,
+  maxConcurrency: 64,
+  announces: true,
+};
+
+const INSTALL_CAPABILITIES: Capabilities = {
+  ...CAPABILITIES,
+  create: true,
+  deprovision: true,
+  reinstall: true,
+  tags: true,
+  hostKey: false,
+  throwAway: true,
+};

@@ -1,0 +1,96 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import type { Log } from '../log/port.ts';
+import { takeSystemdEnvironment } from './environment.ts';
+import { noServiceManager, type ServiceManager } from './port.ts';
+
+/**
+ * One notification a line, its assignments between tabs. Node has no datagram sockets of Unix, so the
+ * program that comes with systemd sends them; it waits until each was heard. Signals to the group, such
+ * as a Ctrl-C, do not end it: it ends when nothing more can be told.
+ */
+const TELLER = `
+trap '' HUP INT TERM
+set -f
+tab=$(printf '\\t')
+while IFS= read -r line; do
+  IFS=$tab
+  systemd-notify -- $line || exit
+done
+`;
+
+interface SystemdOptions {
+  /** What is said to systemd's services is taken out of it. */
+  readonly env: Record<string, string | undefined>;
+  readonly pid: number;
+  readonly log: Log;
+}
+
+/** systemd, if it started this process and wants to be told; else nobody. */
+export function createServiceManager({ env, pid, log }: SystemdOptions): ServiceManager {
+  const { notifySocket, watchdogMs, sockets } = takeSystemdEnvironment(env, pid);
+  if (notifySocket === null) return { ...noServiceManager, sockets };
+  const teller = createTeller(notifySocket, log);
+  const { tell } = teller;
+  return {
+    isThere: true,
+    watchdogMs,
+    sockets,
+    ready: (status) => tell('READY=1', statusOf(status)),
+    status: (text) => tell(statusOf(text)),
+    alive: () => tell('WATCHDOG=1'),
+    // The clock of CLOCK_MONOTONIC, by which it knows that an answer to this reload is meant.
+    reloading: () => tell('RELOADING=1', `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`),
+    stopping: () => tell('STOPPING=1', statusOf('stopping')),
+    extend: (forMs) => tell(`EXTEND_TIMEOUT_USEC=${Math.ceil(forMs * 1000)}`),
+    close: teller.close,
+  };
+}
+
+/** A notification is made of lines, and so has to be one. */
+const statusOf = (text: string): string => `STATUS=${text.replaceAll(/\s+/g, ' ').trim()}`;
+
+function createTeller(notifySocket: string, log: Log) {
+  let child: ChildProcess | null = null;
+  let isClosed = false;
+  let hasFailed = false;
+  const failed = (cause: string) => {
+    child = null;
+    if (!hasFailed && !isClosed) log.error({ cause }, 'systemd cannot be told how we are');
+    hasFailed = true;
+  };
+  const start = (): ChildProcess => {
+    const env = { PATH: process.env['PATH'], NOTIFY_SOCKET: notifySocket };
+    const started = spawn('/bin/sh', ['-c', TELLER], { env, stdio: ['pipe', 'ignore', 'pipe'] });
+    let said = '';
+    started.stderr.on('data', (chunk: Buffer) => (said = `${said}${chunk.toString()}`.slice(-500)));
+    started.on('error', (error) => failed(error.message));
+    // Its end while something is written to it; `exit` tells of that.
+    started.stdin.on('error', () => undefined);
+    started.on('exit', (code, signal) => {
+      if (!isClosed) failed(said.trim() || `systemd-notify ended with ${signal ?? code}`);
+    });
+    // The service lives on its own account.
+    started.unref();
+    for (const stream of [started.stdin, started.stderr]) {
+      (stream as unknown as { unref(): void }).unref();
+    }
+    return started;
+  };
+  return {
+    tell(...assignments: readonly string[]): void {
+      if (isClosed) return;
+      child ??= start();
+      child.stdin!.write(`${assignments.join('\t')}\n`);
+    },
+    async close(): Promise<void> {
+      isClosed = true;
+      const last = child;
+      if (!last || last.exitCode !== null || last.signalCode !== null) return;
+      await new Promise<void>((resolve) => {
+        for (const end of ['exit', 'error']) last.once(end, () => resolve());
+        last.ref();
+        last.stdin!.end();
+      });
+    },
+  };
+}

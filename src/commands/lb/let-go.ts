@@ -1,0 +1,138 @@
+import { sameData } from '../../domain/same-data.ts';
+import { EXIT_FAILED, EXIT_NOT_SETTLED } from '../remote/failures.ts';
+import type { Follow, Followed } from '../remote/filing.ts';
+import { allRequestsIn } from '../remote/repeated.ts';
+import type { Session } from '../remote/session.ts';
+import { restAfterLook, seePools, type Member, type Pool } from './pools.ts';
+import { memberText } from './status.ts';
+
+/** What is waited for after a hold no-serve was set, or taken away. */
+export type LetGo = 'drained' | 'active';
+
+/** A machine as it stands in a pool at a balancer. */
+interface Standing {
+  readonly slot: string;
+  readonly pool: string;
+  readonly balancer: string;
+  /** In the words of `lb status`. */
+  readonly state: string;
+  /** Connections; null: not known. */
+  readonly sessions: number | null;
+  readonly note: string | null;
+  /** `over`: it is as it is to be. `refused`: it will not be. */
+  readonly progress: 'over' | 'refused' | 'waits';
+}
+
+/**
+ * Waits until the machines are let go by all of their pools, or serve again there; until one is
+ * refused; or until the time is over. What counts has to stand for two looks in a row, since what was
+ * said of an earlier wish may be there still at the first one.
+ */
+export const untilLetGo =
+  (wanted: LetGo, session: Session): Follow =>
+  async (filed, endMs) => {
+    const { monotonic, signal } = session;
+    const requests = await allRequestsIn(filed, session.client);
+    const slots = new Set(requests.flatMap(({ slot }) => slot ?? []));
+    let before: readonly Standing[] | null = null;
+    for (;;) {
+      const beganMs = monotonic();
+      const pools = await seePools(session);
+      const now = pools && standingsOf(wanted, slots, pools);
+      if (now && isDecided(now) && before && sameData(before.map(kernel), now.map(kernel))) {
+        return told(wanted, slots, now);
+      }
+      before = now ?? before;
+      // What was filed stands, and whoever gives up waiting is told how far it is.
+      if (monotonic() >= endMs || signal.aborted) return told(wanted, slots, before);
+      await restAfterLook(session, beganMs);
+    }
+  };
+
+const isDecided = (standings: readonly Standing[]): boolean =>
+  standings.every(({ progress }) => progress !== 'waits');
+
+const kernel = ({ slot, pool, balancer, progress }: Standing) => ({
+  ...{ slot, pool, balancer, progress },
+});
+
+const standingsOf = (
+  wanted: LetGo,
+  slots: ReadonlySet<string>,
+  pools: readonly Pool[],
+): readonly Standing[] =>
+  pools.flatMap((place) =>
+    place.members.flatMap((member): Standing[] => {
+      const { slot, sessions, note } = member;
+      if (slot === null || !slots.has(slot)) return [];
+      const { pool, balancer, isConfigured, isTended, tornDown } = place;
+      const strange = isConfigured || isTended ? [] : ['not configured here'];
+      const hindrances = [note, ...strange, ...hindrancesOf(place)].filter((text) => text !== null);
+      return [
+        {
+          ...{ slot, pool, balancer, sessions },
+          state: memberText(member),
+          note: hindrances.length === 0 ? null : hindrances.join('; '),
+          progress: progressOf(wanted, member, isConfigured && tornDown === null),
+        },
+      ];
+    }),
+  );
+
+/** @param isEntered machines are let into the pool at all. */
+function progressOf(
+  wanted: LetGo,
+  { state, refused }: Member,
+  isEntered: boolean,
+): Standing['progress'] {
+  if (state === wanted) return 'over';
+  if (wanted === 'drained') return refused ? 'refused' : 'waits';
+  return state === 'drained' && !isEntered ? 'over' : 'waits';
+}
+
+/** What keeps all members of a pool as they are. */
+const hindrancesOf = ({ balancer, paused, frozen, tornDown, isTended }: Pool): string[] => [
+  ...(isTended ? [] : [`no daemon tends ${balancer} now`]),
+  ...(paused === null ? [] : [`the pool is paused by ${paused.by}`]),
+  ...(frozen === null ? [] : ['the pool is frozen']),
+  ...(tornDown === null ? [] : [`the pool is torn down by ${tornDown.by}`]),
+];
+
+function told(
+  wanted: LetGo,
+  slots: ReadonlySet<string>,
+  seen: readonly Standing[] | null,
+): Followed {
+  const standings = seen ?? [];
+  const isRefused = standings.some(({ progress }) => progress === 'refused');
+  const isOver = seen?.every(({ progress }) => progress === 'over') === true;
+  const outcome = isRefused ? 'refused' : isOver ? wanted : 'waits';
+  const alone = seen ? [...slots].filter((slot) => !seen.some((each) => each.slot === slot)) : [];
+  return {
+    exitCode: isRefused ? EXIT_FAILED : isOver ? 0 : EXIT_NOT_SETTLED,
+    lines: [
+      ...standings.map(lineOf),
+      ...alone.map((slot) => `${slot} is in no pool`),
+      ...(outcome === 'waits' ? [STILL[wanted]] : []),
+      ...(outcome === 'refused' ? [KEPT] : []),
+    ],
+    json: { outcome, members: standings },
+  };
+}
+
+function lineOf({ slot, pool, balancer, state, sessions, note, progress }: Standing): string {
+  const open = sessions === null ? '' : `, ${sessions} connection${sessions === 1 ? '' : 's'}`;
+  const why = note === null ? '' : `; ${note}`;
+  const head = progress === 'refused' ? 'REFUSED: ' : '';
+  return `${head}${slot} in ${pool} at ${balancer}: ${state}${open}${why}`;
+}
+
+const STILL: Readonly<Record<LetGo, string>> = {
+  drained:
+    'NOT DRAINED YET: the hold stays, and it goes on by itself: ask again, look at "shepherd lb ' +
+    'status", or take it back with "shepherd lb undrain"',
+  active: 'NOT ACTIVE YET: it goes on by itself: look at "shepherd lb status"',
+};
+const KEPT =
+  'it may still get traffic, and the hold stays: take it back with "shepherd lb undrain", or mend ' +
+  'what is said there';

@@ -1,0 +1,54 @@
+import { ladderOf } from '../../config.ts';
+import { guardPolicyOf } from '../../daemon/guard-policy.ts';
+import { readPast } from '../../daemon/views/explaining.ts';
+import { TUNING } from '../../daemon/tuning.ts';
+import { explanationOf } from '../../domain/explanation/explanation.ts';
+import { queueOf } from '../../domain/explanation/queue.ts';
+import type { Explanation } from '../../domain/explanation/types.ts';
+import type { Entry } from '../../domain/filing/named-fleet.ts';
+import { budgetsOf } from './budgets.ts';
+import type { Means } from './command.ts';
+import type { RecordedFleet } from './recorded-fleet.ts';
+
+/**
+ * Why a slot is where it is, as far as the database tells: what daemons alone know (the steps of
+ * their own work, what providers list now, what they find suspicious) is not in it.
+ */
+export async function explainEntry(
+  { facts, view }: Entry,
+  fleet: RecordedFleet,
+  quarantinedBy: string | null,
+  { bmdb, config, signal }: Means,
+): Promise<Explanation> {
+  const { read, loss, providers } = fleet;
+  const { row } = facts;
+  const past = row && (await readPast(bmdb, row, view.state, signal));
+  const isWaiting = row !== null && view.next === 'recovery';
+  const waiting = fleet.entries.flatMap((entry) =>
+    entry.view.next === 'recovery' && entry.facts.row ? [entry.facts.row] : [],
+  );
+  const budgets = budgetsOf(fleet, config.guard);
+  const told = {
+    slot: facts,
+    shown: null,
+    seenSinceMs: past?.seenSinceMs ?? null,
+    quarantinedBy: quarantinedBy ?? past?.quarantinedBy ?? null,
+    self: null,
+    guard: { rows: read.guard, counts: [] },
+    queue: isWaiting
+      ? queueOf(
+          row,
+          budgets.map(({ limit, ...use }) => ({ ...use, budget: limit })),
+          waiting,
+        )
+      : null,
+    providerHolds: read.providerHolds,
+    // Which means a provider has, only its driver tells.
+    ladder: { policy: ladderOf(config, view.provider), means: null },
+    breaker: null,
+    usual: null,
+  };
+  const guard = guardPolicyOf(config, TUNING);
+  const names = new Set(providers);
+  return explanationOf(told, { nowMs: read.nowMs, loss, guard, providers: names });
+}

@@ -1,0 +1,46 @@
+import type { z } from 'zod';
+import type { MadeSchema, TokenSchema, TokensSchema } from '../../console/access/tokens-api.ts';
+import type { SessionsSchema } from '../../console/api/daemons.ts';
+import type { PageSchema as EventsSchema } from '../../console/api/events.ts';
+import type { FleetSchema } from '../../console/api/fleet.ts';
+import type { HistorySchema } from '../../console/api/history.ts';
+import type { ExplanationSchema } from '../../console/api/insight.ts';
+import type { LogLevelsSchema } from '../../console/api/log-level.ts';
+import type { MachineSchema } from '../../console/api/machine-schema.ts';
+import type { MachinesSchema } from '../../console/api/machines.ts';
+import type { PlanSchema } from '../../console/api/plan.ts';
+import type { PoolsSchema } from '../../console/api/pools.ts';
+import type { ProviderInFullSchema, ProvidersSchema } from '../../console/api/providers.ts';
+import type { ResolutionSchema } from '../../console/api/resolve.ts';
+import type { WhoamiSchema } from '../../console/api/whoami.ts';
+import type {
+  BatchSchema,
+  PreviewSchema,
+  RequestSchema,
+} from '../../console/api/filing/answers.ts';
+import type { RequestListSchema } from '../../console/api/filing/request-list.ts';
+
+/** What the API answers, by the schemas that it is served with. Nothing of them is loaded. */
+
+export type Events = z.output<typeof EventsSchema>;
+export type Fleet = z.output<typeof FleetSchema>;
+export type MachinePage = z.output<typeof MachinesSchema>;
+export type MachineRow = MachinePage['machines'][number];
+export type LogLevels = z.output<typeof LogLevelsSchema>;
+export type Machine = z.output<typeof MachineSchema>;
+export type Explanation = z.output<typeof ExplanationSchema>;
+export type History = z.output<typeof HistorySchema>;
+export type Resolution = z.output<typeof ResolutionSchema>;
+export type Sessions = z.output<typeof SessionsSchema>;
+export type Providers = z.output<typeof ProvidersSchema>;
+export type Provider = z.output<typeof ProviderInFullSchema>;
+export type Plan = z.output<typeof PlanSchema>;
+export type Pools = z.output<typeof PoolsSchema>;
+export type Request = z.output<typeof RequestSchema>;
+export type RequestList = z.output<typeof RequestListSchema>;
+export type Batch = z.output<typeof BatchSchema>;
+export type Preview = z.output<typeof PreviewSchema>;
+export type Token = z.output<typeof TokenSchema>;
+export type Tokens = z.output<typeof TokensSchema>;
+export type MadeToken = z.output<typeof MadeSchema>;
+export type Whoami = z.output<typeof WhoamiSchema>;

@@ -1,0 +1,49 @@
+import { UsageError } from '../../domain/errors.ts';
+import { API, requireSuccess } from './client.ts';
+import type { Question } from './door.ts';
+import { ok, type Session, type Told } from './session.ts';
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+export interface ApiFlags {
+  readonly data?: string;
+  readonly header: readonly string[];
+}
+
+/** `shepherd api METHOD PATH`: one request of the API as it is, for what has no command. */
+export async function callApi(
+  [name, path]: readonly [string, string],
+  { data, header }: ApiFlags,
+  { client, signal }: Session,
+): Promise<Told> {
+  const method = METHODS.find((each) => each === name.toUpperCase());
+  if (method === undefined)
+    throw new UsageError(`${name} is no method; there is ${METHODS.join(', ')}`);
+  const [bare = '', search = ''] = path.split('?', 2);
+  const below = bare.startsWith(`${API}/`) ? bare : `${API}/${bare.replace(/^\/+/, '')}`;
+  const headers = Object.fromEntries(header.map(headerOf));
+  const question: Question = {
+    ...{ method, path: below, headers, signal },
+    query: Object.fromEntries(new URLSearchParams(search)),
+    ...(data !== undefined && { body: bodyOf(data) }),
+  };
+  const reply = await client.door.send(question);
+  requireSuccess(reply, question);
+  return ok(reply.text.trimEnd());
+}
+
+function headerOf(text: string): [string, string] {
+  const [, name, value] = /^([\w-]+):\s*(.*)$/.exec(text) ?? [];
+  if (name === undefined || value === undefined) {
+    throw new UsageError(`--header "${text}" is not of the form name: value`);
+  }
+  return [name.toLowerCase(), value];
+}
+
+function bodyOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new UsageError('--data is no JSON');
+  }
+}

@@ -1,0 +1,68 @@
+import { factLines, whenText, timeText } from '../machine/layout.ts';
+import { spanText } from '../../domain/spans.ts';
+import type { Fleet, RequestList, Sessions } from './answers.ts';
+import { countsText, guardTexts, unlistedTexts } from './fleet-text.ts';
+import { documentText, isData } from './output.ts';
+import { ok, type Session, type Told } from './session.ts';
+
+const REQUESTS_SHOWN = 20;
+/** Component of the sessions that carry requests out. */
+const DAEMON = 'shepherd';
+
+/** `shepherd fleet status`: whether machines are recovered now, and what stands in the way. */
+export async function fleetStatus(session: Session): Promise<Told> {
+  const { client, format, width } = session;
+  const [fleet, { sessions }, { requests }] = await Promise.all([
+    client.get<Fleet>('/fleet'),
+    client.get<Sessions>('/sessions'),
+    client.get<RequestList>('/requests', { state: 'open', limit: 1_000 }),
+  ]);
+  const daemons = sessions.filter(
+    ({ component, endedAtMs }) => component === DAEMON && endedAtMs === null,
+  );
+  if (isData(format)) {
+    const { atMs, total, counts, needHuman, guard, budget, unlisted } = fleet;
+    const told = { atMs, total, counts, needHuman, guard, budget, unlisted };
+    return ok(await documentText({ ...told, daemons, requests }, format));
+  }
+  if (format === 'name') return ok('fleet');
+  return ok(session.paint(statusText({ fleet, daemons, requests }, width)));
+}
+
+interface Status {
+  readonly fleet: Fleet;
+  readonly daemons: Sessions['sessions'];
+  readonly requests: RequestList['requests'];
+}
+
+function statusText({ fleet, daemons, requests }: Status, width: number): string {
+  const { atMs, budget, needHuman } = fleet;
+  const told = requests.slice(0, REQUESTS_SHOWN);
+  const more = requests.length - told.length;
+  const facts: [string, string][] = [
+    ['guard', guardTexts(fleet).join('\n')],
+    ...unlistedTexts(fleet).map((line): [string, string] => ['', line]),
+    ['daemons', daemons.length === 0 ? 'none' : `${daemons.length} alive`],
+    ...daemons.map(({ host, runtimeInfo, sessionId, startedAtMs }): [string, string] => [
+      '',
+      `${host ?? runtimeInfo}, session ${sessionId}, since ${whenText(startedAtMs, atMs)}`,
+    ]),
+    ['fleet', countsText(fleet)],
+    ...budget.map(({ scope, permits, budget: limit }, at): [string, string] => [
+      at === 0 ? 'recovering' : '',
+      `${scope}: ${permits} of at most ${limit}`,
+    ]),
+    [
+      'needs you',
+      needHuman === 0 ? 'none' : `${needHuman}: "shepherd machines --needs-human" has them`,
+    ],
+    ['requests', requests.length === 0 ? 'none open' : `${requests.length} open`],
+    ...told.map((each): [string, string] => [
+      '',
+      `${each.verb} of ${each.slot ?? each.pool ?? each.provider ?? 'the fleet'} by ${each.by}, ` +
+        `${spanText(atMs - each.createdAtMs)} ago, valid until ${timeText(each.expiresAtMs)}`,
+    ]),
+    ...(more > 0 ? [['', `and ${more} more`] satisfies [string, string]] : []),
+  ];
+  return factLines(facts, width);
+}

@@ -1,0 +1,172 @@
+import { UsageError } from '../../domain/errors.ts';
+import { spanText } from '../../domain/spans.ts';
+import { TRAIT_NAMES, wantedTraits, type TraitFilter } from '../../domain/traits.ts';
+import { columnLines, noteLines, paragraph, timeText } from '../machine/layout.ts';
+import type { Fleet, MachinePage, MachineRow } from './answers.ts';
+import { countsText, guardTexts, unlistedTexts } from './fleet-text.ts';
+import type { ListFlags } from './flags.ts';
+import { listText, type Column, type List } from './output.ts';
+import { ok, type Session, type Told } from './session.ts';
+
+/** Which machines a list is to have; all when nothing is given. */
+export interface MachinesFlags extends ListFlags, TraitFilter {
+  /** `State`, substate, or `State/substate`. */
+  readonly state?: readonly string[];
+  readonly provider?: string;
+  readonly needsHuman: boolean;
+  readonly held: boolean;
+  readonly filter?: string;
+}
+
+const PAGE = 1_000;
+
+/** `shepherd machines`: the machines of the fleet and how they are. */
+export async function listMachines(flags: MachinesFlags, session: Session): Promise<Told> {
+  const { client, format } = session;
+  const fleet = await client.get<Fleet>('/fleet');
+  requireKnown(flags, fleet);
+  const page = await readMachines(flags, session);
+  const { headers, columns } = flags;
+  const isPlain = format === 'table' && columns === undefined && headers;
+  if (!isPlain) {
+    return ok(session.paint(await listText(listOf(page), { format, headers, columns })));
+  }
+  return ok(session.paint(tableFor(page, fleet, session.width)));
+}
+
+/** A filter as the API takes it. */
+export function filterOf(flags: Partial<MachinesFlags>): string {
+  const { state, provider, needsHuman, held, filter } = flags;
+  return [
+    ...(state ? [`state:${state.join(',')}`] : []),
+    ...(provider === undefined ? [] : [`provider:${quoted(provider)}`]),
+    ...wantedTraits(flags).map(([trait, name]) => `${trait}:${quoted(name)}`),
+    ...(needsHuman ? ['needs-human'] : []),
+    ...(held ? ['hold:any'] : []),
+    ...(filter === undefined ? [] : [filter]),
+  ].join(' ');
+}
+
+const quoted = (value: string): string => (/\s/.test(value) ? `"${value}"` : value);
+
+/** @throws {UsageError} a list by this would be empty for ever. */
+function requireKnown(flags: MachinesFlags, { providers, cells }: Fleet): void {
+  const { provider, location } = flags;
+  const known = (what: string, name: string | undefined, all: readonly string[]) => {
+    if (name === undefined || all.includes(name)) return;
+    const there = [...new Set(all)].toSorted().join(', ') || 'none';
+    throw new UsageError(`no ${what} is named ${name}; there is ${there}`);
+  };
+  known('provider', provider, [...providers, ...cells.map((each) => each.provider)]);
+  known(
+    'location',
+    location,
+    cells.flatMap((each) => each.location ?? []),
+  );
+}
+
+/** All machines that are meant, with the pages of the API put together. */
+export async function readMachines(
+  flags: Partial<MachinesFlags>,
+  { client }: Pick<Session, 'client'>,
+): Promise<Pages> {
+  const { limit: most = Number.POSITIVE_INFINITY, sort } = flags;
+  const query = { filter: filterOf(flags), ...(sort !== undefined && { sort }) };
+  const machines: MachineRow[] = [];
+  let next: string | null = null;
+  let page: MachinePage;
+  do {
+    const limit = Math.max(1, Math.min(PAGE, most - machines.length));
+    page = await client.get('/machines', { ...query, limit, next: next ?? undefined });
+    machines.push(...page.machines.slice(0, most - machines.length));
+    next = page.next;
+  } while (next !== null && machines.length < most);
+  return { atMs: page.atMs, total: page.total, machines };
+}
+
+export interface Pages {
+  readonly atMs: number;
+  readonly total: number;
+  readonly machines: readonly MachineRow[];
+}
+
+export const listOf = ({ atMs, total, machines }: Pages): List<MachineRow> => ({
+  rows: machines,
+  columns: columnsAt(atMs),
+  nameOf: ({ slot }) => slot,
+  document: { atMs, total, machines },
+});
+
+/** @param atMs when it was so. */
+export const columnsAt = (atMs: number): readonly Column<MachineRow>[] => [
+  { name: 'slot', of: ({ slot }) => slot },
+  { name: 'state', of: ({ state, substate }) => `${state} · ${substate}` },
+  { name: 'heard', of: (row) => heardText(row, atMs) },
+  ...TRAIT_NAMES.map((name) => ({ name, of: (row: MachineRow) => row[name] ?? '-' })),
+  { name: 'address', isWide: true, of: ({ address }) => address ?? '-' },
+  { name: 'machine', isWide: true, of: ({ machineId }) => machineId ?? '-' },
+  { name: 'since', isWide: true, of: ({ sinceMs }) => timeText(sinceMs) },
+  { name: 'holds', isWide: true, of: ({ holds }) => holds.join(',') || '-' },
+  { name: 'reason', isWide: true, of: ({ reason }) => reason ?? '-' },
+];
+
+const heardText = ({ lastHeartbeatAtMs }: MachineRow, atMs: number): string =>
+  lastHeartbeatAtMs === null ? '-' : spanText(atMs - lastHeartbeatAtMs);
+
+/** A line for each machine, below it what a person should know of it, and how the fleet is. */
+function tableFor(page: Pages, fleet: Fleet, width: number): string {
+  const columns = columnsAt(page.atMs).filter(({ isWide }) => !isWide);
+  const cells = page.machines.map((row) => columns.map(({ of }) => of(row)));
+  const { head, lines, below } = laidOut(
+    columns.map(({ name }) => name),
+    cells,
+    width,
+  );
+  const rows = lines.map((line, at) => {
+    const notes = [...below[at]!, ...notesOf(page.machines[at]!)];
+    return [line, ...notes.map((note) => noteLines(note, width))].join('\n');
+  });
+  const counts = countsText(fleet);
+  const shown =
+    page.machines.length === fleet.total ? counts : `${page.machines.length} of ${counts}`;
+  const foot = [shown, ...guardTexts(fleet), ...unlistedTexts(fleet)];
+  return [
+    ...(rows.length === 0 ? [] : [head, ...rows, '']),
+    ...foot.map((line) => paragraph(line, width)),
+  ].join('\n');
+}
+
+const notesOf = ({ reason, holds }: MachineRow): string[] => [
+  ...(reason === null ? [] : [reason]),
+  ...holds.map((kind) => `hold ${kind}`),
+];
+
+interface LaidOut {
+  readonly head: string;
+  readonly lines: readonly string[];
+  /** What found no room beside each of them. */
+  readonly below: readonly (readonly string[])[];
+}
+
+/** Slot, state and heard stand beside each other while there is room, the others as far as they fit. */
+function laidOut(
+  names: readonly string[],
+  cells: readonly (readonly string[])[],
+  width: number,
+): LaidOut {
+  const counts = [...TRAIT_NAMES.map((_, at) => names.length - at), 3, 1];
+  const laid = counts.map((count): LaidOut => {
+    const [head, ...lines] = columnLines([names, ...cells].map((line) => line.slice(0, count)));
+    const below = cells.map((line) => {
+      const rest = line.slice(count).flatMap((cell, at) => {
+        const name = names[count + at]!;
+        return cell === '-' ? [] : [name === 'state' ? cell : `${name} ${cell}`];
+      });
+      return rest.length === 0 ? [] : [rest.join(', ')];
+    });
+    return { head: head!, lines, below };
+  });
+  const fits = ({ head, lines }: LaidOut) =>
+    [head, ...lines].every(({ length }) => length <= width);
+  return laid.find(fits) ?? laid.at(-1)!;
+}

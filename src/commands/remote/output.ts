@@ -1,0 +1,109 @@
+import { styleText } from 'node:util';
+import { UsageError } from '../../domain/errors.ts';
+import { columnLines, plainCell } from '../machine/layout.ts';
+import { sayPaged } from '../pager.ts';
+import { jsonLine } from '../text-table.ts';
+import type { Color, Format } from './flags.ts';
+
+/** How answers are written: the same through either door. */
+
+export interface Column<Row> {
+  readonly name: string;
+  readonly of: (row: Row) => string;
+  /** Only where `wide` is asked for, or the column itself. */
+  readonly isWide?: true;
+}
+
+/** Things of one kind, and everything that is told with them. */
+export interface List<Row extends object> {
+  readonly rows: readonly Row[];
+  readonly columns: readonly Column<Row>[];
+  readonly nameOf: (row: Row) => string;
+  /** As the API has it. */
+  readonly document: object;
+}
+
+export interface ListLook {
+  readonly format: Format;
+  readonly columns?: readonly string[] | undefined;
+  readonly headers: boolean;
+}
+
+/** A list in any form but the table of people who did not choose its columns. */
+export async function listText<Row extends object>(
+  list: List<Row>,
+  look: ListLook,
+): Promise<string> {
+  const { format } = look;
+  const { rows, nameOf } = list;
+  if (format === 'name') return rows.map((row) => plainCell(nameOf(row))).join('\n');
+  if (format === 'ndjson') return rows.map(jsonLine).join('\n');
+  if (format === 'json' || format === 'yaml') return documentText(list.document, format);
+  return tableText(list, look);
+}
+
+/** One thing, or an answer as a whole. */
+export async function documentText(document: object, format: Format): Promise<string> {
+  if (format !== 'yaml') return jsonLine(document);
+  const { stringify } = await import('yaml');
+  return stringify(document, { lineWidth: 0 }).trimEnd();
+}
+
+export const isData = (format: Format): boolean => ['json', 'ndjson', 'yaml'].includes(format);
+
+export function tableText<Row extends object>(list: List<Row>, look: ListLook): string {
+  const columns = chosenColumns(list, look);
+  const head = look.headers ? [columns.map(({ name }) => name)] : [];
+  const cells = list.rows.map((row) => columns.map(({ of }) => of(row)));
+  return columnLines([...head, ...cells]).join('\n');
+}
+
+/** @throws {UsageError} there is no such column. */
+export function chosenColumns<Row extends object>(
+  { columns, rows }: Pick<List<Row>, 'columns' | 'rows'>,
+  { columns: names, format }: ListLook,
+): readonly Column<Row>[] {
+  if (names === undefined) return columns.filter(({ isWide }) => !isWide || format === 'wide');
+  const fields = Object.keys(rows[0] ?? {});
+  return names.map((name) => {
+    const known = columns.find((each) => each.name === name);
+    if (known) return known;
+    if (rows.length > 0 && !fields.includes(name)) {
+      const all = [...new Set([...columns.map((each) => each.name), ...fields])];
+      throw new UsageError(`no column is named ${name}; there is ${all.join(', ')}`);
+    }
+    return { name, of: (row) => cellOf((row as Readonly<Record<string, unknown>>)[name]) };
+  });
+}
+
+const cellOf = (value: unknown): string => {
+  if (value === null || value === undefined) return '-';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+};
+
+/** Marks what a person should see first. */
+export type Paint = (text: string) => string;
+
+const MARKS: readonly (readonly [RegExp, 'red' | 'yellow'])[] = [
+  [/\bQuarantined · \S+|\bFROZEN\b|\bREFUSED\b|\bNOT FILED\b|\bMISTAKEN\b/g, 'red'],
+  [/\bRecovering · \S+|\bRunning · (?:silent|late)\b|CANNOT BE LISTED/g, 'yellow'],
+];
+
+export function painting(color: Color, stream: NodeJS.WriteStream = process.stdout): Paint {
+  if (color === 'never') return (text) => text;
+  // Where nothing is forced, the terminal and NO_COLOR, FORCE_COLOR decide.
+  const how = color === 'always' ? { validateStream: false } : { stream };
+  return (text) =>
+    MARKS.reduce(
+      (marked, [pattern, style]) =>
+        marked.replace(pattern, (found) => styleText(style, found, how)),
+      text,
+    );
+}
+
+/** To the standard output; what people read, through their pager where it is long. */
+export async function writeText(text: string, format: Format): Promise<void> {
+  if (text === '') return;
+  if (isData(format) || format === 'name') process.stdout.write(`${text}\n`);
+  else await sayPaged(`${text}\n`);
+}

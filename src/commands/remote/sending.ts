@@ -1,0 +1,51 @@
+import { FleetError } from '../../domain/errors.ts';
+import { interruptOf, MaybeFiled, NoConsole, Refused } from './failures.ts';
+import type { Session } from './session.ts';
+
+/** How long an answer that is lost is asked for again at least, also where nothing is waited for. */
+export const ASK_AGAIN_MS = 10_000;
+const RETRY_FIRST_MS = 250;
+const RETRY_MAX_MS = 5_000;
+
+/** After these it may have been filed all the same. */
+const DOUBTFUL: ReadonlySet<string> = new Set(['unavailable', 'still-filing', 'internal']);
+/** These say nothing of what was sent before. */
+const SILENT: ReadonlySet<string> = new Set(['not-signed-in', 'not-allowed', 'limited']);
+
+const leavesDoubt = (error: FleetError): boolean =>
+  error instanceof NoConsole ? error.wasSent : error instanceof Refused && DOUBTFUL.has(error.code);
+
+/** Of an error after a doubtful one: whether asking once more may help. */
+const passes = (error: FleetError): boolean =>
+  error instanceof NoConsole ||
+  (error instanceof Refused && (error.retryable || leavesDoubt(error)));
+
+const settlesDoubt = (error: FleetError): boolean =>
+  error instanceof Refused && !SILENT.has(error.code);
+
+/**
+ * Sends what is filed under a key; where its answer is lost, again under the same key.
+ * @throws {MaybeFiled} nobody knows whether it is filed, and the time is over.
+ */
+export async function sendOnce<Filed>(
+  key: string,
+  send: () => Promise<Filed>,
+  untilMs: number,
+  { monotonic, sleep, signal }: Pick<Session, 'monotonic' | 'sleep' | 'signal'>,
+): Promise<Filed> {
+  let doubt: FleetError | null = null;
+  for (let pauseMs = RETRY_FIRST_MS; ; pauseMs = Math.min(RETRY_MAX_MS, pauseMs * 2)) {
+    try {
+      return await send();
+    } catch (error) {
+      if (signal.aborted) throw new MaybeFiled(key, interruptOf(signal));
+      if (!(error instanceof FleetError)) throw error;
+      if (leavesDoubt(error)) doubt = error;
+      if (doubt === null || (!passes(error) && settlesDoubt(error))) throw error;
+      const leftMs = untilMs - monotonic();
+      if (!passes(error) || leftMs <= 0) throw new MaybeFiled(key, doubt);
+      await sleep(Math.min(pauseMs, leftMs));
+      if (signal.aborted) throw new MaybeFiled(key, interruptOf(signal));
+    }
+  }
+}

@@ -1,0 +1,122 @@
+import { sleep } from '../../adapters/clock/port.ts';
+import { systemClock, systemRandom } from '../../adapters/clock/system-clock.ts';
+import { FleetError, UsageError, explain } from '../../domain/errors.ts';
+import { outputWidth } from '../machine/layout.ts';
+import { printableLines } from '../text-table.ts';
+import { programVersion } from '../version.ts';
+import { createClient, versionWarning, type Client } from './client.ts';
+import { exitCodeFor, Interrupted, interruptOf, problemFor } from './failures.ts';
+import { accountName, formatOf, type CommonFlags, type Format } from './flags.ts';
+import { openDoor } from './open-door.ts';
+import { writeText, type Paint, painting } from './output.ts';
+
+/** What a command works with. */
+export interface Session {
+  readonly client: Client;
+  readonly format: Format;
+  /** Columns of a text. */
+  readonly width: number;
+  readonly isTerminal: boolean;
+  readonly paint: Paint;
+  /** An interrupt. */
+  readonly signal: AbortSignal;
+  /** Milliseconds that only grow. */
+  readonly monotonic: () => number;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly uuid: () => string;
+  /** To the standard output, at once. */
+  readonly write: (text: string) => void;
+  /** A line to the standard error output. */
+  readonly say: (text: string) => void;
+}
+
+/** What a command has to say at its end, and the code that it ends with. */
+export interface Told {
+  readonly text: string;
+  readonly exitCode: number;
+}
+
+export const ok = (text: string): Told => ({ text, exitCode: 0 });
+
+const say = (text: string): void =>
+  void process.stderr.write(`shepherd: ${printableLines(text)}\n`);
+
+/** The first interrupt ends the waiting; the second one ends the process. */
+function untilInterrupt(): AbortSignal {
+  const stopping = new AbortController();
+  for (const by of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(by, () => stopping.abort(new Interrupted(by)));
+  }
+  return stopping.signal;
+}
+
+/** Opens the door that the flags mean, runs a command, says what it says, and sets the exit code. */
+export async function throughDoor(
+  flags: CommonFlags & { readonly by?: string },
+  task: (session: Session) => Promise<Told>,
+): Promise<void> {
+  const signal = untilInterrupt();
+  await reporting(flags, async () => {
+    const version = programVersion();
+    if (/^(oidc|token|mtls):/.test(flags.by ?? '')) {
+      throw new UsageError(
+        '--by is a claim: a name that begins with oidc:, token: or mtls: would look proven',
+      );
+    }
+    const door = await openDoor(flags, { version, by: flags.by ?? accountName(), say });
+    if (door.kind === 'console' && flags.by !== undefined) {
+      throw new UsageError('--by is for --config: a console knows who asks');
+    }
+    try {
+      const format = formatOf(flags);
+      const session: Session = {
+        client: createClient(door, signal, versionWarning(version, say)),
+        ...{ format, signal, say },
+        width: outputWidth(process.stdout),
+        isTerminal: process.stdout.isTTY === true,
+        paint: painting(flags.color),
+        monotonic: systemClock.monotonic,
+        sleep: (ms) => pause(ms, signal),
+        uuid: systemRandom.uuid,
+        write: (text) => void process.stdout.write(text),
+      };
+      const { text, exitCode } = await untilAborted(task(session), signal);
+      await writeText(text, format);
+      process.exitCode = exitCode;
+    } finally {
+      await door.close();
+    }
+  });
+}
+
+/** What breaks because of an interrupt is no bug. @throws {Interrupted} */
+async function untilAborted<Result>(task: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  try {
+    return await task;
+  } catch (error) {
+    if (!signal.aborted || error instanceof FleetError) throw error;
+    throw interruptOf(signal);
+  }
+}
+
+/** Runs a command, and tells what a person can mend in the form that they asked for. */
+export async function reporting(
+  flags: Pick<CommonFlags, 'output' | 'json'>,
+  task: () => Promise<void>,
+): Promise<void> {
+  try {
+    await task();
+  } catch (error) {
+    if (!(error instanceof FleetError)) throw error;
+    if (formatOf({ ...flags, color: 'never' }) === 'json') {
+      process.stderr.write(`${JSON.stringify(problemFor(error))}\n`);
+    } else say(explain(error));
+    process.exitCode = exitCodeFor(error);
+  }
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(systemClock, ms, signal).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
+}

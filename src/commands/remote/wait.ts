@@ -1,0 +1,157 @@
+import { UsageError } from '../../domain/errors.ts';
+import { HOLD_KINDS } from '../../domain/machine.ts';
+import { STATES, SUBSTATES } from '../../domain/states.ts';
+import type { Machine } from './answers.ts';
+import { EXIT_FAILED, EXIT_NOT_SETTLED, interruptOf, isAway } from './failures.ts';
+import { named, pathOf, type Named } from './names.ts';
+import { documentText, isData } from './output.ts';
+import type { Session, Told } from './session.ts';
+
+/** What is waited for. */
+export interface Wanted {
+  readonly text: string;
+  readonly isMet: (machine: Machine) => boolean;
+  /** Why it will not come about by itself; null: it may. */
+  readonly barredBy: (machine: Machine) => string | null;
+}
+
+const SLASHED = /^([^/]+)\/(.+)$/;
+
+/**
+ * Reads `state=Running`, `state=Running/healthy`, `hold=no-recover`, `no-hold=no-recover`, `no-request`.
+ * @throws {UsageError} it means nothing.
+ */
+export function wantedOf(text: string): Wanted {
+  if (text === 'no-request') {
+    return { text, isMet: ({ requests }) => requests.length === 0, barredBy: () => null };
+  }
+  const [, what, value = ''] = /^([a-z-]+)=(.+)$/.exec(text) ?? [];
+  if (what === 'state') return { text, ...stateWanted(value) };
+  const kind = HOLD_KINDS.find((each) => each === value);
+  if (kind !== undefined && (what === 'hold' || what === 'no-hold')) {
+    const isHeld = ({ holds }: Machine) => holds.includes(kind);
+    const isMet = what === 'hold' ? isHeld : (machine: Machine) => !isHeld(machine);
+    return { text, isMet, barredBy: () => null };
+  }
+  throw new UsageError(
+    `"${text}" is nothing to wait for; there is state=Running, state=Running/healthy, ` +
+      'hold=no-recover, no-hold=no-recover, no-request',
+  );
+}
+
+function stateWanted(value: string): Omit<Wanted, 'text'> {
+  const [, outer = value, inner] = SLASHED.exec(value) ?? [];
+  const state = STATES.find((each) => each.toLowerCase() === outer.toLowerCase());
+  if (state === undefined) {
+    throw new UsageError(`"${outer}" is no state; there is ${STATES.join(', ')}`);
+  }
+  const known = SUBSTATES[state].map((each) => each.toLowerCase());
+  if (inner !== undefined && !known.includes(inner.toLowerCase())) {
+    throw new UsageError(
+      `"${inner}" is no substate of ${state}; there is ${SUBSTATES[state].join(', ')}`,
+    );
+  }
+  return {
+    isMet: (machine) =>
+      machine.state === state &&
+      (inner === undefined || machine.substate.toLowerCase() === inner.toLowerCase()),
+    barredBy: (machine) => barred(machine, state),
+  };
+}
+
+/** From these nothing leads on but a person, or nothing at all. */
+function barred({ state, substate, reason }: Machine, wanted: string): string | null {
+  const why = reason === null ? '' : ` (${reason})`;
+  if (state === 'HandedOver' && wanted !== 'HandedOver') return 'it was handed over';
+  if (state === 'Quarantined' && substate !== 'byOperator' && wanted !== 'Quarantined') {
+    return `it is quarantined${why}: nothing is done until somebody releases it`;
+  }
+  if (state === 'Provisioned' && substate === 'failed' && wanted !== 'Deprovisioning') {
+    return `its provider gave it up${why}`;
+  }
+  return null;
+}
+
+export interface WaitFlags {
+  readonly exact: boolean;
+  readonly for: string;
+  readonly timeoutMs: number;
+}
+
+const LOOK_MS = 500;
+/** So long a console that was started anew may take until it knows its machines. */
+const FILLING_MS = 15_000;
+
+/**
+ * `shepherd machine wait`: until a machine is so. 0: it is; 1: it cannot come to it; 3: it is late.
+ * A console that cannot tell for now is asked again.
+ */
+export async function waitForMachine(
+  name: string,
+  flags: WaitFlags,
+  session: Session,
+): Promise<Told> {
+  const wanted = wantedOf(flags.for);
+  const { client, format, monotonic, sleep, signal } = session;
+  const endMs = monotonic() + flags.timeoutMs;
+  const look = lookerFor(name, flags.exact, client, monotonic);
+  let last: Machine | null = null;
+  for (;;) {
+    const told = async (outcome: string, exitCode: number): Promise<Told> => {
+      const { slot = name, state = null, substate = null, atMs = null } = last ?? {};
+      const document = { slot, for: wanted.text, outcome, state, substate, atMs };
+      if (isData(format)) return { text: await documentText(document, format), exitCode };
+      if (format === 'name') return { text: slot, exitCode };
+      const how = state === null ? 'it was not seen' : `it is ${state} · ${substate}`;
+      return { text: `${slot}: ${outcome}; ${how}`, exitCode };
+    };
+    const seen: Seen = await look().catch((error: unknown) => {
+      if (signal.aborted || isAway(error)) return { away: (error as Error).message };
+      throw error;
+    });
+    if ('machine' in seen) {
+      last = seen.machine;
+      if (wanted.isMet(last)) return told(`${wanted.text} is met`, 0);
+    }
+    const bar = 'machine' in seen ? wanted.barredBy(seen.machine) : (seen.gone ?? null);
+    if (bar !== null) return told(`${wanted.text} cannot come about: ${bar}`, EXIT_FAILED);
+    const cut = () =>
+      told(`${wanted.text} is not waited for any more`, interruptOf(signal).exitCode);
+    if (signal.aborted) return cut();
+    const leftMs = endMs - monotonic();
+    const away = 'away' in seen && seen.away !== undefined ? ` (${seen.away})` : '';
+    if (leftMs <= 0) return told(`${wanted.text} is not met in time${away}`, EXIT_NOT_SETTLED);
+    await sleep(Math.min(LOOK_MS, leftMs));
+    if (signal.aborted) return cut();
+  }
+}
+
+/** A machine; or why none is seen for now; or why none ever will be. */
+type Seen = { readonly machine: Machine } | { readonly away?: string; readonly gone?: string };
+
+/** Looks at the machine that the name means at first, whatever the name would mean later. */
+function lookerFor(
+  name: string,
+  exact: boolean,
+  client: Session['client'],
+  monotonic: Session['monotonic'],
+): () => Promise<Seen> {
+  let meant: Named | null = null;
+  let unseenMs: number | null = null;
+  // A console that was started anew does not know all of its machines at once.
+  const unseen = (gone: string): Seen => {
+    unseenMs ??= monotonic();
+    return monotonic() - unseenMs < FILLING_MS ? { away: gone } : { gone };
+  };
+  return async () => {
+    meant ??= await named(client, name, exact);
+    const { slot, asked, machineId } = meant;
+    const machine = await client.find<Machine>(pathOf(slot));
+    if (machine === null) return unseen(`nothing is known of ${slot} any more`);
+    const isOther = asked === machineId && machine.machineId !== machineId;
+    if (isOther && machine.machineId === null) return unseen(`${machineId} is gone from ${slot}`);
+    if (isOther) return { gone: `${machineId} is gone, and another machine is on ${slot}` };
+    unseenMs = null;
+    return { machine };
+  };
+}

@@ -1,0 +1,263 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import type { AccessBook, ApiToken, ConsoleSession, EventBook } from '../../adapters/bmdb/port.ts';
+import type { Clock, Random } from '../../adapters/clock/port.ts';
+import type { Log } from '../../adapters/log/port.ts';
+import { explain } from '../../domain/errors.ts';
+import type { Grant } from '../../domain/access.ts';
+import { networkOf } from '../../domain/network.ts';
+import { Problem } from '../api/problem.ts';
+import { createGuesses } from '../guesses.ts';
+import { certificateName } from './certificates.ts';
+import { cookieOf, sessionCookie, type CookieRules } from './cookies.ts';
+import { createLookups } from './lookups.ts';
+import { ANONYMOUS, type Person } from './port.ts';
+import { createRenewals, type IdentityMeans } from './renewal.ts';
+import { digestOf, idOfToken } from './secrets.ts';
+
+/** A token of the configuration. */
+export interface ConfiguredToken extends Grant {
+  readonly name: string;
+  /** Read again at each use, so that one that was replaced is found. */
+  readonly read: () => string;
+}
+
+export interface AccessOptions {
+  readonly book: AccessBook;
+  readonly tokens: readonly ConfiguredToken[];
+  /** Of `/metrics` alone; null: none. */
+  readonly metricsToken: (() => string) | null;
+  /** Whether somebody who shows nothing may look. */
+  readonly isOpen: boolean;
+  readonly cookies: CookieRules;
+  /** By the common name of a client's certificate. */
+  readonly clients: ReadonlyMap<string, Grant>;
+  /** Where people of an organisation log in; null: nowhere. */
+  readonly identities: IdentityMeans | null;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Told of those who were not let in; null: nobody is. */
+  readonly events: Pick<EventBook, 'append'> | null;
+}
+
+/** How it comes that somebody is not known any more: a session ended, or a token or certificate. */
+export type Ending = 'signed-out' | 'revoked';
+
+/** Who asks. */
+export interface Access {
+  /** @throws {Problem} they are not known. */
+  find(request: FastifyRequest, demands?: { readonly isMetrics: boolean }): Promise<Person>;
+  /** The session of the page, by the cookie of a request. */
+  session(request: FastifyRequest): Promise<ConsoleSession | null>;
+  /** Whom a token logs in; counts what is wrong. @throws {Problem} */
+  personOfToken(token: string, address: string): Promise<Person>;
+  /** Counts a login. @throws {Problem} there were too many from this address. */
+  admitLogin(request: Pick<FastifyRequest, 'ip'>): void;
+  /** Ends the session of the page, by the cookie of a request; answers whose it was. */
+  logOut(request: FastifyRequest): Promise<string | null>;
+  /**
+   * Looks every other second, and says once when whoever asked is not known any more.
+   * @returns looks no longer.
+   */
+  follow(request: FastifyRequest, onGone: (reason: Ending) => void): () => void;
+  readonly options: AccessOptions;
+}
+
+const FOLLOW_MS = 2_000;
+const LOGINS_MAX = 5;
+/** Events of strangers in a minute, from wherever they come. */
+const REFUSED_TOLD_MAX = 60;
+/** How exact the time of the last use is. */
+const NOTED_EVERY_MS = 60_000;
+const UNKNOWN = 'The token is unknown or wrong, has expired or was revoked';
+
+export function createAccess(options: AccessOptions): Access {
+  const { clock, log, book, cookies, isOpen } = options;
+  const guesses = createGuesses(clock);
+  const tokens = createLookups<ApiToken>(clock);
+  const sessions = createLookups<ConsoleSession>(clock);
+  const note = noting(options);
+  const tellRefused = tellingRefused(options);
+  const renewed = createRenewals(options);
+  const attempts = createGuesses(clock, LOGINS_MAX);
+  let count = 0;
+
+  const storedToken = async (token: string): Promise<Person | null> => {
+    const id = idOfToken(token);
+    if (id === null) return null;
+    const digest = digestOf(token);
+    const look = () => book.tokens.find(id, digest, neverAborted());
+    const found = await tokens.get(digest.toString('hex'), look);
+    if (!found) return null;
+    note(`token ${id}`, found.lastUsedAtMs, () => book.tokens.used(id));
+    return { ...personOf(`token:${found.name}`, found, 'token'), tokenId: id };
+  };
+  const configuredToken = (token: string): Person | null => {
+    // All are compared, so that the time does not tell which is near.
+    const matching = options.tokens.filter(({ read }) => isSame(token, read()));
+    const [found] = matching;
+    return found ? personOf(`token:${found.name}`, found, 'token') : null;
+  };
+  const personOfToken = async (token: string, address: string): Promise<Person> => {
+    const seconds = guesses.waitSeconds(address);
+    // The right one is not looked at either, or the answer would still tell which it is.
+    if (seconds > 0) throw tooMany(seconds);
+    const found = configuredToken(token) ?? (await storedToken(token));
+    if (found) return found;
+    tellRefused(address);
+    if (guesses.wrong(address, digestOf(token).toString('hex'))) {
+      log.warn({ address }, 'many wrong tokens for the console; none is looked at now');
+    }
+    throw new Problem('not-signed-in', UNKNOWN);
+  };
+
+  const session = async (request: FastifyRequest): Promise<ConsoleSession | null> => {
+    const secret = cookieOf(request, sessionCookie(cookies));
+    if (secret === null) return null;
+    const digest = digestOf(secret);
+    const look = async () => {
+      const found = await book.sessions.find(digest, neverAborted());
+      return found && renewed(found, { digest, secret });
+    };
+    const found = await sessions.get(digest.toString('hex'), look);
+    if (found) {
+      note(`session ${found.id}`, found.lastUsedAtMs, () => book.sessions.used(digest));
+    }
+    return found;
+  };
+
+  const find: Access['find'] = async (request, demands) => {
+    const { authorization } = request.headers;
+    if (authorization !== undefined) {
+      const token = presented(authorization);
+      if (demands?.isMetrics && options.metricsToken && isSame(token, options.metricsToken())) {
+        return personOf('token:metrics', { role: 'viewer', providers: null }, 'token');
+      }
+      return personOfToken(token, request.ip);
+    }
+    const certificate = certificateName(request.raw);
+    const client = certificate === null ? undefined : options.clients.get(certificate);
+    if (client) return personOf(`mtls:CN=${certificate}`, client, 'certificate');
+    if (demands?.isMetrics && cookieOf(request, sessionCookie(cookies)) !== null) {
+      throw new Problem('not-signed-in', 'Metrics are not shown to the cookie of the page');
+    }
+    const found = await session(request);
+    if (found) return { ...personOf(found.name, found, 'cookie'), proven: found.proven };
+    if (isOpen) return ANONYMOUS;
+    throw new Problem('not-signed-in', 'This console needs a login or a token');
+  };
+  const logOut: Access['logOut'] = async (request) => {
+    const secret = cookieOf(request, sessionCookie(cookies));
+    const found = await session(request);
+    if (secret === null || !found) return null;
+    await book.sessions.end(found.id);
+    sessions.forget(digestOf(secret).toString('hex'));
+    return found.name;
+  };
+  const admitLogin: Access['admitLogin'] = ({ ip }) => {
+    const seconds = attempts.waitSeconds(ip);
+    if (seconds > 0) throw tooMany(seconds);
+    // Each one counts, the same token as well.
+    count += 1;
+    attempts.wrong(ip, `${count}`);
+  };
+  const follow = following(find, clock);
+  return { find, session, logOut, personOfToken, admitLogin, follow, options };
+}
+
+const personOf = (name: string, { role, providers }: Grant, via: Person['via']): Person => ({
+  ...{ name, role, providers, via, proven: true },
+});
+
+const isSame = (shown: string, expected: string): boolean =>
+  timingSafeEqual(digestOf(shown), digestOf(expected));
+
+/** A look-up is one short statement with a limit of its own. */
+const neverAborted = () => new AbortController().signal;
+
+export const tooMany = (seconds: number) =>
+  new Problem('limited', `Too many attempts from this address: wait ${seconds} s`, {
+    retryAfterSeconds: seconds,
+  });
+
+/** The token of an Authorization header: a bearer token, or the password of basic credentials. */
+function presented(header: string): string {
+  const [, scheme = '', value = ''] = /^(\S*) ?(.*)$/s.exec(header) ?? [];
+  if (scheme.toLowerCase() === 'bearer') return value;
+  if (scheme.toLowerCase() !== 'basic') return '';
+  const pair = Buffer.from(value, 'base64').toString('utf8');
+  return pair.slice(pair.indexOf(':') + 1);
+}
+
+/**
+ * Tells of who was not let in, of one network once in a minute, and of so many in all, without keeping
+ * anybody waiting.
+ */
+function tellingRefused({ clock, log, events }: AccessOptions) {
+  const toldAtMs = new Map<string, number>();
+  /** Since when it was told how often, and how many were left out since the last that was told. */
+  let [sinceMs, told, untold] = [Number.NEGATIVE_INFINITY, 0, 0];
+  return (address: string) => {
+    const nowMs = clock.monotonic();
+    const network = networkOf(address);
+    const before = toldAtMs.get(network) ?? Number.NEGATIVE_INFINITY;
+    if (!events || nowMs - before < NOTED_EVERY_MS) return;
+    if (nowMs - sinceMs >= NOTED_EVERY_MS) [sinceMs, told] = [nowMs, 0];
+    if (told >= REFUSED_TOLD_MAX) {
+      untold += 1;
+      return;
+    }
+    told += 1;
+    if (toldAtMs.size > 10_000) toldAtMs.clear();
+    toldAtMs.set(network, nowMs);
+    const reason = 'the token is unknown or wrong, has expired or was revoked';
+    const details = { address, ...(untold > 0 && { untold }) };
+    untold = 0;
+    events
+      .append({ type: 'access.refused', actor: 'unknown', reason, details })
+      .catch((error: unknown) =>
+        log.warn({ cause: explain(error) }, 'access.refused could not be told'),
+      );
+  };
+}
+
+/** Notes uses without keeping anybody waiting, and none twice in a minute. */
+function noting({ clock, log }: AccessOptions) {
+  const notedAtMs = new Map<string, number>();
+  return (what: string, lastUsedAtMs: number | null, write: () => Promise<void>) => {
+    const before = notedAtMs.get(what) ?? Number.NEGATIVE_INFINITY;
+    if (lastUsedAtMs !== null && clock.now() - lastUsedAtMs < NOTED_EVERY_MS) return;
+    if (clock.monotonic() - before < NOTED_EVERY_MS) return;
+    if (notedAtMs.size > 10_000) notedAtMs.clear();
+    notedAtMs.set(what, clock.monotonic());
+    write().catch((error: unknown) =>
+      log.warn({ cause: explain(error) }, `the use of ${what} could not be noted`),
+    );
+  };
+}
+
+const following =
+  (find: Access['find'], clock: Clock): Access['follow'] =>
+  (request, onGone) => {
+    let isOver = false;
+    let timer: unknown = null;
+    const stop = () => {
+      isOver = true;
+      clock.clearTimeout(timer);
+    };
+    const again = () => (timer = clock.setTimeout(() => void look(), FOLLOW_MS));
+    const look = async () => {
+      const isGone = await find(request).then(
+        // Where anybody may look, who was known is nobody from now on.
+        ({ name }) => name !== request.person.name,
+        (error: unknown) => error instanceof Problem && error.code === 'not-signed-in',
+      );
+      if (isOver) return;
+      if (!isGone) return void again();
+      stop();
+      onGone(request.person.via === 'cookie' ? 'signed-out' : 'revoked');
+    };
+    again();
+    return stop;
+  };

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { isLoopback } from '../gate.ts';
+import { UsageError } from '../../domain/errors.ts';
+import type { Grant } from '../../domain/access.ts';
+import type { AccessBook, EventBook } from '../../adapters/bmdb/port.ts';
+import type { Clock, Random } from '../../adapters/clock/port.ts';
+import type { Log } from '../../adapters/log/port.ts';
+import { createAccess, type Access, type ConfiguredToken } from './access.ts';
+import { CLOSED_BOOK } from './closed-book.ts';
+import type { IdentityMeans } from './renewal.ts';
+
+/** Who may come in, and how, as the configuration says. */
+export interface AccessMeans {
+  /** Where tokens and sessions are; absent: nobody can log in. */
+  readonly accounts?:
+    | {
+        readonly book: AccessBook;
+        readonly random: Random;
+        /** Told of those who were not let in. */
+        readonly events?: Pick<EventBook, 'append'>;
+      }
+    | undefined;
+  /** `console.token`: shows everything, and lets nobody act. */
+  readonly token?: string | undefined;
+  readonly tokens?: readonly ConfiguredToken[] | undefined;
+  readonly metricsToken?: (() => string) | undefined;
+  /** By the common name of a client's certificate. */
+  readonly clients?: ReadonlyMap<string, Grant> | undefined;
+  /** Where people of an organisation log in. */
+  readonly identities?: IdentityMeans | undefined;
+  /** TLS ends at a proxy that is trusted; nobody else reaches the console. */
+  readonly isProxied?: boolean | undefined;
+}
+
+interface Around {
+  readonly host: string;
+  readonly hasTls: boolean;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Nothing secret is made where nobody can log in. */
+const NO_CHANCE: Random = {
+  next: () => assert.fail('there is nobody to make a secret for'),
+  uuid: () => assert.fail('there is nobody to make a secret for'),
+};
+
+/** `console.token`, under the name that stands in the log. */
+const VIEWER = { name: 'console.token', role: 'viewer', providers: null } as const;
+
+/**
+ * Beyond this host the console is opened only by TLS, here or at a proxy, and with a way to log in.
+ * @throws {UsageError} saying what is missing.
+ */
+export function openAccess(means: AccessMeans, around: Around): Access {
+  const { host, hasTls, clock, log } = around;
+  const { token, isProxied = false } = means;
+  const tokens = [
+    ...(token === undefined ? [] : [{ ...VIEWER, read: () => token }]),
+    ...(means.tokens ?? []),
+  ];
+  const clients = means.clients ?? new Map<string, Grant>();
+  const hasLogin = tokens.length > 0 || clients.size > 0 || means.identities !== undefined;
+  const isLocal = isLoopback(host) && !isProxied;
+  if (!isLoopback(host)) requireSafe(host, { hasTls: hasTls || isProxied, hasLogin });
+  return createAccess({
+    book: means.accounts?.book ?? CLOSED_BOOK,
+    random: means.accounts?.random ?? NO_CHANCE,
+    events: means.accounts?.events ?? null,
+    tokens,
+    metricsToken: means.metricsToken ?? null,
+    isOpen: isLocal && !hasLogin,
+    cookies: { isSecure: hasTls || isProxied },
+    clients,
+    identities: means.identities ?? null,
+    ...{ clock, log },
+  });
+}
+
+function requireSafe(
+  host: string,
+  { hasTls, hasLogin }: { readonly hasTls: boolean; readonly hasLogin: boolean },
+): void {
+  const where = `console: listening on ${host || 'every address'} would`;
+  if (!hasLogin) {
+    throw new UsageError(
+      `${where} show the fleet to the network: set a token for the console ` +
+        '(console.token, console.tokens), console.oidc or console.tls.clients, or listen on 127.0.0.1',
+    );
+  }
+  if (hasTls) return;
+  throw new UsageError(
+    `${where} send tokens in clear: set console.tls, or console.proxy: trusted where a proxy ` +
+      'ends TLS and nobody else reaches this address, or listen on 127.0.0.1',
+  );
+}

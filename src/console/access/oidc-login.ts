@@ -1,0 +1,111 @@
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { Clock, Random } from '../../adapters/clock/port.ts';
+import type { Journey } from '../../adapters/identities/port.ts';
+import { grantOfGroups } from '../../domain/access.ts';
+import { Denied, explain, Unreachable } from '../../domain/errors.ts';
+import type { Access } from './access.ts';
+import { cookieOf, journeyCookie, setCookie } from './cookies.ts';
+import { openSession } from './login.ts';
+import { identityName, sealIdentity } from './renewal.ts';
+import { digestOf, makeSecret } from './secrets.ts';
+
+/** From the way to the provider until the way back. */
+const JOURNEY_MS = 10 * 60_000;
+/** Beyond this many ways back the first is forgotten; none is good after `JOURNEY_MS` anyway. */
+const RETURNED_MAX = 10_000;
+
+/** Where a browser goes on to. From a page of our own, since from elsewhere it would send no cookie. */
+const WELCOME =
+  '<!doctype html><html lang="en"><title>Shepherd</title>' +
+  '<meta http-equiv="refresh" content="0; url=/"><p>Logged in: <a href="/">go on</a>.</p></html>';
+
+/** Why nobody was logged in; the page of the login has a sentence for each. */
+type Told = 'away' | 'refused' | 'group' | 'again';
+const tell = (reply: FastifyReply, told: Told) => reply.redirect(`/login?told=${told}`);
+
+/** `login/oidc`, and `login/oidc/callback`: the way to the provider of identities and back. */
+export function addOidcLogin(app: FastifyInstance, access: Access): void {
+  const { cookies, random, clock, log, identities } = access.options;
+  if (!identities) return;
+  const { provider, groups } = identities;
+  const isFirst = createReturns(clock);
+  const keep = (reply: FastifyReply, value: string | null) =>
+    setCookie(reply, cookies, {
+      ...{ name: journeyCookie(cookies), value, sameSite: 'Lax', forMs: JOURNEY_MS },
+    });
+
+  app.get('/login/oidc', { config: { right: 'open' } }, async (_request, reply) => {
+    const kept = beginJourney(random, clock);
+    try {
+      const url = await provider.begin(journeyOf(kept));
+      keep(reply, kept);
+      return await reply.redirect(url.href);
+    } catch (error) {
+      return tell(reply, failure(error));
+    }
+  });
+
+  app.get('/login/oidc/callback', { config: { right: 'open' } }, async (request, reply) => {
+    access.admitLogin(request);
+    const kept = cookieOf(request, journeyCookie(cookies));
+    keep(reply, null);
+    const query = new URL(request.url, 'http://console').searchParams;
+    if (kept === null || !lasts(kept, clock)) return tell(reply, 'again');
+    const journey = journeyOf(kept);
+    if (query.get('state') !== journey.state || !isFirst(journey.state)) {
+      return tell(reply, 'again');
+    }
+    try {
+      const identity = await provider.complete(query, journey);
+      const grant = grantOfGroups(identity.groups, groups);
+      const name = identityName(identity);
+      if (!grant) {
+        log.info({ person: name }, 'somebody whose groups allow nothing wanted to log in');
+        return await tell(reply, 'group');
+      }
+      const renewalFor = (secret: string) => sealIdentity(identity, secret, random);
+      await openSession(access, reply, { ...grant, name, proven: true, renewalFor });
+      return await reply.type('text/html; charset=utf-8').send(WELCOME);
+    } catch (error) {
+      return tell(reply, failure(error));
+    }
+  });
+
+  /** @throws what the provider has nothing to do with. */
+  const failure = (error: unknown): Told => {
+    if (!(error instanceof Unreachable || error instanceof Denied)) throw error;
+    log.warn({ cause: explain(error) }, 'nobody was logged in by the provider of identities');
+    return error instanceof Unreachable ? 'away' : 'refused';
+  };
+}
+
+/** What the browser keeps until it is back: a secret, and when it was made. */
+const beginJourney = (random: Random, { now }: Pick<Clock, 'now'>): string =>
+  `${makeSecret(random)}.${Math.floor(now()).toString(36)}`;
+
+const lasts = (kept: string, { now }: Pick<Clock, 'now'>): boolean => {
+  const [, madeAt = ''] = kept.split('.');
+  const ageMs = now() - Number.parseInt(madeAt, 36);
+  return ageMs > -JOURNEY_MS && ageMs < JOURNEY_MS;
+};
+
+/** All of it follows from what the browser keeps, so that any daemon can see it back. */
+function journeyOf(kept: string): Journey {
+  const derived = (what: string) => digestOf(`${what} ${kept}`).toString('base64url');
+  return { state: derived('state'), nonce: derived('nonce'), verifier: derived('verifier') };
+}
+
+/** Tells who comes back with the same state again. */
+function createReturns({ monotonic }: Pick<Clock, 'monotonic'>) {
+  /** When, oldest first. */
+  const returned = new Map<string, number>();
+  return (state: string): boolean => {
+    for (const [each, atMs] of returned) {
+      if (returned.size < RETURNED_MAX && monotonic() - atMs < JOURNEY_MS) break;
+      returned.delete(each);
+    }
+    if (returned.has(state)) return false;
+    returned.set(state, monotonic());
+    return true;
+  };
+}

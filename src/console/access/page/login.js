@@ -1,0 +1,42 @@
+const told = document.getElementById('told');
+const form = document.getElementById('form');
+const field = document.getElementById('token');
+const WHY = {
+  away: 'The login of your organisation does not answer. Try again, or log in with a token.',
+  refused: 'The login of your organisation was not in order; the log of the daemon tells why.',
+  group: 'Your organisation knows you, but none of your groups may do anything here.',
+  again: 'This login was begun elsewhere or too long ago, or was used before. Begin again.',
+};
+
+/** Asks for a session; the answer sets its cookie. */
+async function logIn(body) {
+  told.textContent = '';
+  try {
+    const answer = await fetch('/api/v1/login', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    if (answer.ok) return location.replace('/');
+    const problem = await answer.json();
+    told.textContent = problem.detail;
+  } catch {
+    told.textContent = 'The console does not answer; try again.';
+  }
+}
+
+if (document.querySelector('main').dataset.identities === 'true') {
+  document.getElementById('identities').hidden = false;
+}
+form.addEventListener('submit', (event) => {
+  event.preventDefault();
+  void logIn({ token: field.value.trim() });
+});
+const why = new URLSearchParams(location.search).get('told');
+if (why !== null && Object.hasOwn(WHY, why)) told.textContent = WHY[why];
+// The part after # is sent to nobody and stands in no log.
+const code = location.hash.slice(1);
+if (code !== '') {
+  history.replaceState(null, '', '/login');
+  void logIn({ code });
+}

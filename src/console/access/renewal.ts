@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import type { AccessBook, ConsoleSession } from '../../adapters/bmdb/port.ts';
+import type { Random } from '../../adapters/clock/port.ts';
+import type { Identities, Identity } from '../../adapters/identities/port.ts';
+import type { Log } from '../../adapters/log/port.ts';
+import { GRANT_MAX_MS, GRANT_MS, grantOfGroups, type Grant } from '../../domain/access.ts';
+import { Denied, explain, Unreachable } from '../../domain/errors.ts';
+import { Problem } from '../api/problem.ts';
+import { seal, unseal } from './sealed.ts';
+
+/** Where people of an organisation log in, and what their groups may do. */
+export interface IdentityMeans {
+  readonly provider: Identities;
+  readonly groups: ReadonlyMap<string, Grant>;
+}
+
+/** In the audit, such as `oidc:ann@example.org`. */
+export const identityName = ({ name }: Pick<Identity, 'name'>): string => `oidc:${name}`;
+const isIdentity = ({ name }: ConsoleSession): boolean => name.startsWith('oidc:');
+
+const KnownSchema = z.object({ subject: z.string(), refreshToken: z.string() });
+type Known = z.infer<typeof KnownSchema>;
+/** As much as a row of a session holds. */
+const SEALED_MAX_BYTES = 8_192;
+
+/** With what the provider is asked again, for the holder of the cookie; null: it cannot be asked. */
+export function sealIdentity(
+  { subject, refreshToken }: Pick<Identity, 'subject' | 'refreshToken'>,
+  secret: string,
+  random: Random,
+): Uint8Array | null {
+  if (refreshToken === null) return null;
+  const sealed = seal(JSON.stringify({ subject, refreshToken } satisfies Known), secret, random);
+  return sealed.length > SEALED_MAX_BYTES ? null : sealed;
+}
+
+interface RenewalDeps {
+  readonly book: AccessBook;
+  readonly identities: IdentityMeans | null;
+  readonly random: Random;
+  readonly log: Log;
+}
+interface Held {
+  readonly digest: Uint8Array;
+  /** What the cookie holds. */
+  readonly secret: string;
+}
+
+/**
+ * Keeps what a session may do as its groups say now: asks the provider every quarter of an hour, and
+ * goes on for an hour without its answer.
+ * @returns the session with what its person may do; null: it is over.
+ */
+export function createRenewals({ book, identities, random, log }: RenewalDeps) {
+  const over = async ({ id, name }: ConsoleSession, why: string) => {
+    await book.sessions.end(id);
+    log.info({ person: name, why }, 'a session was ended, as its role could not be renewed');
+    return null;
+  };
+  const renew = async (session: ConsoleSession, { digest, secret }: Held) => {
+    const known = knownOf(session, secret);
+    if (!identities) return over(session, 'console.oidc is not configured any more');
+    if (!known) return over(session, 'the provider of identities gave no refresh token');
+    const identity = await identities.provider.renew(known);
+    if (!identity) return over(session, 'the provider of identities lets them in no more');
+    const grant = grantOfGroups(identity.groups, identities.groups);
+    if (!grant) return over(session, 'their groups allow nothing any more');
+    const renewal = sealIdentity(identity, secret, random);
+    await book.sessions.used(digest, { ...grant, renewal });
+    return { ...session, ...grant, renewal, grantAgeMs: 0 };
+  };
+  return async (session: ConsoleSession, held: Held): Promise<ConsoleSession | null> => {
+    if (!isIdentity(session) || session.grantAgeMs < GRANT_MS) return session;
+    const claimed = await book.sessions.claimRenewal(held.digest);
+    const isTooOld = session.grantAgeMs >= GRANT_MAX_MS;
+    if (!claimed && isTooOld) throw notAskedYet();
+    if (!claimed) return session;
+    try {
+      return await renew(claimed, held);
+    } catch (error) {
+      if (!(error instanceof Unreachable || error instanceof Denied)) throw error;
+      log.warn({ cause: explain(error) }, 'the provider of identities was asked in vain');
+      if (isTooOld) throw notAskedYet();
+      return session;
+    }
+  };
+}
+
+function knownOf({ renewal }: ConsoleSession, secret: string): Known | null {
+  const text = renewal && unseal(renewal, secret);
+  return text === null ? null : KnownSchema.parse(JSON.parse(text));
+}
+
+const notAskedYet = () =>
+  new Problem(
+    'unavailable',
+    'The provider of identities has not answered for an hour, so nobody knows what you may do; ' +
+      'wait until it does, or log in with a token',
+    { retryAfterSeconds: 5 },
+  );

@@ -1,0 +1,38 @@
+import type { Person, Right, Role } from './port.ts';
+
+const HELD: Readonly<Record<Role, readonly Right[]>> = {
+  viewer: ['see'],
+  operator: ['see', 'operate'],
+  admin: ['see', 'operate', 'destroy', 'administer'],
+};
+
+/** The most machines that anybody but an admin may act on by one request. */
+export const OPERATOR_MACHINES_MAX = 50;
+
+/** Whether this person has the right at all, wherever. */
+export const mayDo = ({ role }: Pick<Person, 'role'>, right: Right): boolean =>
+  HELD[role].includes(right);
+
+/**
+ * Whether this person may do it there.
+ * @param provider null: to the fleet as a whole, which a grant for some providers does not include.
+ */
+export const mayDoAt = (person: Person, right: Right, provider: string | null): boolean =>
+  mayDo(person, right) && reaches(person, right, provider);
+
+function reaches({ providers }: Person, right: Right, provider: string | null): boolean {
+  if (providers === null || right === 'see') return true;
+  return provider !== null && providers.some((name) => name === provider);
+}
+
+/** Whether this person has to do with a token or session of that one: with their own, an admin with all. */
+export const mayTouch = (person: Person, owner: string): boolean =>
+  mayDoAt(person, 'administer', null) || person.name === owner;
+
+/** The least role that has the right, for the answer to who lacks it. */
+export const roleFor = (right: Right): Role =>
+  mayDo({ role: 'viewer' }, right)
+    ? 'viewer'
+    : mayDo({ role: 'operator' }, right)
+      ? 'operator'
+      : 'admin';

@@ -1,0 +1,90 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { FastifyInstance } from 'fastify';
+import { createSecureContext, Server } from 'node:tls';
+import type { Log } from '../../adapters/log/port.ts';
+import { explain, UsageError } from '../../domain/errors.ts';
+
+/** What the console shows of itself, as PEM. */
+export interface TlsFiles {
+  readonly certificate: Buffer;
+  readonly key: Buffer;
+  /** Authority of clients' certificates; absent: none is asked for. */
+  readonly clientCa?: Buffer;
+}
+
+/** @throws {UsageError} one of them cannot be read. */
+export function readTlsFiles(paths: {
+  readonly certificatePath: string;
+  readonly keyPath: string;
+  readonly clientCaPath?: string | undefined;
+}): TlsFiles {
+  const read = (path: string): Buffer => {
+    try {
+      return readFileSync(path);
+    } catch (cause) {
+      throw new UsageError(`console.tls: ${path} cannot be read; make it readable`, { cause });
+    }
+  };
+  const { certificatePath, keyPath, clientCaPath } = paths;
+  return {
+    certificate: read(certificatePath),
+    key: read(keyPath),
+    ...(clientCaPath !== undefined && { clientCa: read(clientCaPath) }),
+  };
+}
+
+/** Reads the files again at each call. @throws {UsageError} */
+export type ReadTls = () => TlsFiles;
+
+/**
+ * Options of the server. Who shows no certificate, or one that is not to be trusted, may come in all
+ * the same: what it may do then is decided by what else it shows.
+ * @throws {UsageError} the files do not go together.
+ */
+export function tlsOptions(read: ReadTls) {
+  const context = contextOf(read());
+  createChecked(context);
+  return { ...context, requestCert: context.ca !== undefined, rejectUnauthorized: false };
+}
+
+const contextOf = ({ certificate, key, clientCa }: TlsFiles) => ({
+  cert: certificate,
+  key,
+  ...(clientCa && { ca: clientCa }),
+  minVersion: 'TLSv1.2' as const,
+});
+
+function createChecked(context: ReturnType<typeof contextOf>): void {
+  try {
+    createSecureContext(context);
+  } catch (cause) {
+    const remedy = 'give a certificate and its own key, both PEM';
+    throw new UsageError(`console.tls: certificate and key cannot be used together; ${remedy}`, {
+      cause,
+    });
+  }
+}
+
+/** When the certificate ends, epoch ms. */
+export const notAfterMs = ({ certificate }: TlsFiles): number =>
+  new X509Certificate(certificate).validToDate.getTime();
+
+/**
+ * Takes new files into use; those of before stay where the new ones cannot be used.
+ * @returns what is shown from now on; null: what was before.
+ */
+export function renewTls({ server }: FastifyInstance, read: ReadTls, log: Log): TlsFiles | null {
+  if (!(server instanceof Server)) return null;
+  try {
+    const files = read();
+    const context = contextOf(files);
+    createChecked(context);
+    server.setSecureContext(context);
+    log.info({}, 'the certificate of the console was read again');
+    return files;
+  } catch (error) {
+    log.error({ cause: explain(error) }, 'the certificate of the console could not be read again');
+    return null;
+  }
+}

@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import { isAtLeast, ROLES, TOKEN_MAX_MS, TOKEN_NAME } from '../../domain/access.ts';
+import type { Api } from '../api/kit.ts';
+import { Problem } from '../api/problem.ts';
+import type { Access } from './access.ts';
+import type { Person } from './port.ts';
+import { mayTouch } from './rights.ts';
+import { digestOf, makeToken } from './secrets.ts';
+
+export const TokenSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  owner: z.string(),
+  role: z.enum(ROLES),
+  providers: z.array(z.string()).readonly().nullable().describe('Null: every provider.'),
+  createdAtMs: z.number().int(),
+  expiresAtMs: z.number().int(),
+  lastUsedAtMs: z.number().int().nullable(),
+  revokedAtMs: z.number().int().nullable(),
+  revokedBy: z.string().nullable(),
+});
+
+export const NewTokenSchema = z.strictObject({
+  name: z.string().regex(TOKEN_NAME, 'give 1 to 64 letters, digits, dots, dashes'),
+  role: z.enum(ROLES),
+  providers: z.array(z.string().min(1).max(64)).min(1).max(100).nullable().default(null),
+  forMs: z.number().int().min(60_000).max(TOKEN_MAX_MS).default(TOKEN_MAX_MS),
+});
+
+export const TokensSchema = z.object({ tokens: z.array(TokenSchema) });
+export const MadeSchema = z.object({
+  id: z.string(),
+  token: z.string().describe('Shown this once.'),
+});
+
+/** `tokens`: of programs. An operator has to do with their own only, an admin with all. */
+export function addTokens(api: Api, access: Access): void {
+  const { book, log, random } = access.options;
+  const neverAborted = () => new AbortController().signal;
+  api.get(
+    '/tokens',
+    {
+      config: { right: 'operate' },
+      schema: {
+        tags: ['console'],
+        summary: 'Tokens of programs; those of others only for an admin',
+        response: { 200: TokensSchema },
+      },
+    },
+    async ({ person }) => {
+      const all = await book.tokens.list(neverAborted());
+      return { tokens: all.filter(({ owner }) => mayTouch(person, owner)) };
+    },
+  );
+  api.post(
+    '/tokens',
+    {
+      config: { right: 'operate' },
+      schema: {
+        tags: ['console'],
+        summary: 'Make a token; it may do no more than who makes it',
+        body: NewTokenSchema,
+        response: { 201: MadeSchema },
+      },
+    },
+    async ({ person, body }, reply) => {
+      requireWithin(person, body);
+      const { id, token } = makeToken(random);
+      const isNew = await book.tokens.add({
+        ...body,
+        ...{ id, digest: digestOf(token), owner: person.name },
+      });
+      if (!isNew) throw new Problem('refused', `A token ${body.name} is there: revoke it first`);
+      log.info({ person: person.name, token: id, role: body.role }, 'a token was made');
+      return reply.code(201).send({ id, token });
+    },
+  );
+  api.delete(
+    '/tokens/:id',
+    {
+      config: { right: 'operate' },
+      schema: {
+        tags: ['console'],
+        summary: 'Revoke a token: it is refused within seconds',
+        params: z.object({ id: z.string().max(40) }),
+        response: { 204: z.null() },
+      },
+    },
+    async ({ person, params: { id } }, reply) => {
+      const all = await book.tokens.list(neverAborted());
+      const found = all.find((token) => token.id === id && mayTouch(person, token.owner));
+      if (!found) throw new Problem('not-found', 'You have no such token');
+      await book.tokens.revoke(id, person.name);
+      log.info({ person: person.name, token: id }, 'a token was revoked');
+      return reply.code(204).send(null);
+    },
+  );
+}
+
+/** @throws {Problem} the token could do more than who makes it. */
+function requireWithin(
+  person: Person,
+  { role, providers }: Pick<z.infer<typeof NewTokenSchema>, 'role' | 'providers'>,
+): void {
+  if (!isAtLeast(person.role, role)) {
+    throw new Problem('not-allowed', `${person.name} is ${person.role}, and may not give ${role}`);
+  }
+  const own = person.providers;
+  if (own === null || providers?.every((name) => own.includes(name))) return;
+  throw new Problem('not-allowed', `${person.name} may give rights for ${own.join(', ')} only`);
+}

@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import type { EventType, FleetEvent } from '../../domain/events/fleet-event.ts';
+import { slot } from '../../domain/ids.ts';
+import { Milliseconds, named } from './schemas.ts';
+
+const text = z.string();
+const nothing = {};
+
+/** What events of each type tell beside what all of them do. More may come. */
+const DETAILS: Readonly<Record<EventType, Readonly<Record<string, z.ZodType>>>> = {
+  'machine.created': nothing,
+  'machine.agent_started': nothing,
+  'machine.silent': nothing,
+  'machine.back': nothing,
+  'machine.recovering': nothing,
+  'machine.recovered': nothing,
+  'machine.needs_human': nothing,
+  'machine.quarantined': { kind: text.describe('Such as `conflict`, `byOperator`.') },
+  'machine.released': nothing,
+  'machine.handed_over': { generation: text.describe('Of the installation.') },
+  'machine.deprovisioned': nothing,
+  'hold.set': { kind: text.describe('Such as `no-recover`.') },
+  'hold.removed': { kind: text },
+  'hold.expired': { kind: text },
+  'request.filed': { key: text, verb: text, batch: text.nullable() },
+  'request.settled': { key: text, verb: text, state: text.describe('`done` or `refused`.') },
+  'guard.frozen': { scope: text.describe('`fleet`, or a provider.'), kind: text },
+  'guard.thawed': { scope: text },
+  'provider.breaker_opened': nothing,
+  'provider.breaker_closed': nothing,
+  'provider.hold_set': { kind: text, key: text, level: z.number(), untilMs: z.number() },
+  'session.expired': { sessionId: text, runtimeInfo: text },
+  'access.login': { sessionId: text, role: text },
+  'access.refused': {
+    address: text.describe('Whence it came.'),
+    untold: z.number().int().optional().describe('Of so many more nothing was told before it.'),
+  },
+  'access.token_created': { tokenId: text, name: text, role: text },
+  'access.revoked': { tokenId: text, name: text, role: text },
+  'log.level_set': {
+    level: text,
+    component: text.nullable().describe('Null: all.'),
+    forMs: z.number(),
+    host: text.describe('Of the daemon.'),
+  },
+  'webhook.test': { webhook: text },
+  'webhook.disabled': { webhook: text },
+};
+
+const common = {
+  number: text.describe('Its place in the order of all events; where to go on from as `after`.'),
+  atMs: Milliseconds,
+  slot: text.nullable().describe('Null, as in the next two: it is about none.'),
+  provider: text.nullable(),
+  machineId: text.nullable(),
+  actor: text.describe('A component, or a person as in the audit.'),
+  reason: text,
+  from: text.nullable().describe('State before; null: none changed, or it is not known.'),
+  to: text.nullable(),
+};
+
+const schemaOf = (type: EventType) =>
+  z.object({ ...common, type: z.literal(type), details: z.looseObject(DETAILS[type]) });
+type OneSchema = ReturnType<typeof schemaOf>;
+const [first, ...others] = (Object.keys(DETAILS) as EventType[]).map(schemaOf);
+
+/** An event of any type. */
+export const EventSchema = named(
+  'Event',
+  z.discriminatedUnion('type', [first as OneSchema, ...others]),
+);
+export type ToldEvent = z.output<typeof EventSchema>;
+
+/** The event as readers of the API are told. */
+export function toldEvent({
+  number,
+  type,
+  atMs,
+  slotId,
+  provider,
+  ...event
+}: FleetEvent): ToldEvent {
+  return {
+    ...{ number, type, atMs: Math.round(atMs) },
+    slot: provider !== null && slotId !== null ? slot(provider, slotId) : null,
+    provider,
+    machineId: event.machineId,
+    actor: event.actor,
+    reason: event.reason,
+    from: event.from,
+    to: event.to,
+    details: { ...event.details },
+  };
+}

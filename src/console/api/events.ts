@@ -1,0 +1,130 @@
+import { z } from 'zod';
+import { BEFORE_ALL, EVENTS_MAX } from '../../adapters/bmdb/port.ts';
+import type { EventBook, EventsQuery } from '../../adapters/bmdb/port.ts';
+import { namesTypes, typesNamed } from '../../domain/events/fleet-event.ts';
+import { isUuid, machineId, providerName } from '../../domain/ids.ts';
+import { EventSchema, toldEvent } from './event-schema.ts';
+import { download, Format, linesOf, NDJSON, type DownloadPage } from './download.ts';
+import { API, type Api } from './kit.ts';
+import { Problem } from './problem.ts';
+import { wholeNumber } from './schemas.ts';
+
+const NOW = 'now';
+
+/** Which events, in the URL. */
+export const EventsOf = {
+  after: z
+    .string()
+    .regex(/^(now|\d{1,18})$/, 'give `now`, or the number of an event')
+    .optional()
+    .describe('Only what comes after this number. `now`: only what is yet to come. Absent: all.'),
+  type: z
+    .string()
+    .max(1_000)
+    .optional()
+    .describe('Only these types, with commas between: `guard.frozen,machine.*`.'),
+  provider: z.string().max(64).optional(),
+  machine: z.string().max(36).optional().describe('A machine id.'),
+};
+export type EventsOf = z.output<z.ZodObject<typeof EventsOf>>;
+
+const Query = z.strictObject({
+  ...EventsOf,
+  limit: wholeNumber(1, EVENTS_MAX).default(100),
+  format: Format,
+});
+
+export const PageSchema = z.object({
+  events: z.array(EventSchema).readonly(),
+  next: z
+    .string()
+    .describe('Give it as `after` for what comes next, also where no event was told.'),
+  more: z.boolean().describe('There is more already.'),
+});
+
+/** `events`: what happened, oldest first. */
+export function addEvents(api: Api, { events }: { readonly events: EventBook }): void {
+  api.get(
+    '/events',
+    {
+      config: { right: 'see' },
+      schema: {
+        tags: ['fleet'],
+        summary: 'What happened, oldest first; as lines where `accept` asks for NDJSON',
+        querystring: Query,
+        headers: z.looseObject({ accept: z.string().optional() }),
+        response: {
+          200: {
+            description: 'A page. The header `link` (rel="next") says where it goes on.',
+            content: {
+              'application/json': { schema: PageSchema },
+              [NDJSON]: { schema: z.string().describe('An event in each line.') },
+            },
+          },
+        },
+      },
+    },
+    async (request, reply) => {
+      const { limit, format, ...of } = request.query;
+      const wanted = eventsWanted(of);
+      const signal = new AbortController().signal;
+      const after = await startOf(of, events, signal);
+      if (format === 'ndjson') {
+        const read = (from: string) =>
+          events.read({ ...wanted, after: from, limit: EVENTS_MAX }, signal);
+        return download(reply, 'events', await allFrom(read, after));
+      }
+      const page = await events.read({ ...wanted, after, limit }, signal);
+      const told = page.events.map(toldEvent);
+      const { next, more } = page;
+      reply.header('link', `<${API}/events?${queryOf({ ...of, after: next, limit })}>; rel="next"`);
+      if (request.headers.accept?.includes(NDJSON)) {
+        return reply.type(NDJSON).send(linesOf(told));
+      }
+      return reply.send({ events: told, next, more });
+    },
+  );
+}
+
+type Read = (after: string) => ReturnType<EventBook['read']>;
+
+async function allFrom(read: Read, after: string): Promise<DownloadPage> {
+  const { events, next, more } = await read(after);
+  return { rows: events.map(toldEvent), next: more ? () => allFrom(read, next) : null };
+}
+
+/** @throws {Problem} nothing has such a name. */
+export function eventsWanted({
+  type,
+  provider,
+  machine,
+}: EventsOf): Pick<EventsQuery, 'types' | 'provider' | 'machineId'> {
+  const names = type?.split(',').map((name) => name.trim());
+  const strange = names?.find((name) => !namesTypes(name));
+  if (strange !== undefined) throw malformed('type', `there is no type ${strange}`);
+  if (machine !== undefined && !isUuid(machine)) throw malformed('machine', 'give a machine id');
+  return {
+    types: typesNamed(names),
+    provider: provider === undefined ? undefined : providerName(provider),
+    machineId: machine === undefined ? undefined : machineId(machine),
+  };
+}
+
+/** The number to begin behind. */
+export const startOf = async (
+  { after }: Pick<EventsOf, 'after'>,
+  events: Pick<EventBook, 'newest'>,
+  signal: AbortSignal,
+): Promise<string> => (after === NOW ? events.newest(signal) : (after ?? BEFORE_ALL));
+
+function malformed(name: string, detail: string): Problem {
+  const errors = [{ pointer: `#/query/${name}`, detail }];
+  return new Problem('malformed', `${name}: ${detail}`, { errors });
+}
+
+const queryOf = (query: Readonly<Record<string, string | number | undefined>>): string =>
+  new URLSearchParams(
+    Object.entries(query).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, String(value)] as [string, string]],
+    ),
+  ).toString();

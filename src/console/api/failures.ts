@@ -1,0 +1,116 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
+import type { Log } from '../../adapters/log/port.ts';
+import { explain, Unreachable } from '../../domain/errors.ts';
+import { PROBLEM_MEDIA_TYPE, Problem, problemBody, type Fault } from './problem.ts';
+
+/** Sends a problem; nothing else of the answer may have been sent. */
+export function sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem) {
+  const [path = ''] = request.url.split('?', 1);
+  const { retryAfterSeconds } = problem.options;
+  if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
+  return reply
+    .code(problem.status)
+    .type(PROBLEM_MEDIA_TYPE)
+    .serializer((body: unknown) => JSON.stringify(body))
+    .send(problemBody(problem, path));
+}
+
+/**
+ * Answers of the server that are no success are problems. What goes wrong inside goes to the log; the
+ * caller learns that there was something.
+ */
+export function addFailures(app: FastifyInstance, log: Log): void {
+  app.setNotFoundHandler((request, reply) =>
+    sendProblem(request, reply, new Problem('not-found', 'There is no such page')),
+  );
+  app.setErrorHandler((error, request, reply) => {
+    const problem = problemOf(error);
+    if (problem.code === 'internal') {
+      // What stands behind the path may be nobody's business, such as the code of a login.
+      const [path] = request.url.split('?', 1);
+      log.error({ err: explain(error), path }, 'console request failed');
+    }
+    return sendProblem(request, reply, problem);
+  });
+}
+
+/** Those of Fastify's own refusals that are the caller's doing. */
+const BY_STATUS = {
+  400: 'malformed',
+  404: 'not-found',
+  413: 'too-large',
+  415: 'unsupported-media-type',
+  429: 'limited',
+} as const;
+const isKnown = (status: unknown): status is keyof typeof BY_STATUS =>
+  typeof status === 'number' && status in BY_STATUS;
+
+function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof Unreachable) {
+    const options = { cause: error, retryAfterSeconds: 5 };
+    return new Problem('unavailable', 'The database does not answer', options);
+  }
+  if (hasZodFastifySchemaValidationErrors(error)) {
+    const part = PART_OF[error.validationContext ?? ''] ?? 'query';
+    const errors = error.validation.flatMap((each) => faultsOf(part, each as Issue));
+    return new Problem('malformed', errors.map(sentenceOf).join('; '), { errors });
+  }
+  const { statusCode } = error as { statusCode?: unknown };
+  if (isKnown(statusCode)) return new Problem(BY_STATUS[statusCode], explain(error));
+  return new Problem('internal', 'Internal error; the log of the daemon tells more', {
+    cause: error,
+  });
+}
+
+const PART_OF: Readonly<Record<string, string>> = {
+  body: 'body',
+  params: 'path',
+  headers: 'headers',
+  querystring: 'query',
+};
+
+interface Issue {
+  readonly keyword: string;
+  readonly instancePath: string;
+  readonly message: string;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+const sentenceOf = ({ pointer, detail }: Fault): string =>
+  `${pointer.split('/').slice(2).join('/') || pointer.slice(2)}: ${detail}`;
+
+/** What is wrong with one part, without the words of a library and without what was sent. */
+function faultsOf(part: string, { keyword, instancePath, message, params }: Issue): Fault[] {
+  const pointer = `#/${part}${instancePath === '/' ? '' : instancePath}`;
+  if (keyword === 'unrecognized_keys') {
+    const keys = params['keys'] as readonly string[];
+    return keys.map((key) => ({ pointer: `${pointer}/${key}`, detail: 'there is no such part' }));
+  }
+  return [{ pointer, detail: detailOf(keyword, message, params) }];
+}
+
+function detailOf(keyword: string, message: string, params: Issue['params']): string {
+  const told = (name: string) => String(params[name]);
+  switch (keyword) {
+    case 'invalid_type':
+      if (message.endsWith('received undefined')) return 'it is missing';
+      if (['number', 'int'].includes(told('expected'))) return 'it must be a whole number';
+      return message.endsWith('received array') && told('expected') !== 'object'
+        ? 'give it once'
+        : `it must be of type ${told('expected')}`;
+    case 'too_small':
+      return `it must ${extentOf(params)} at least ${told('minimum')}${unitOf(params)}`;
+    case 'too_big':
+      return `it must ${extentOf(params)} at most ${told('maximum')}${unitOf(params)}`;
+    case 'invalid_value':
+      return `it must be one of ${(params['values'] as readonly unknown[]).join(', ')}`;
+    default:
+      return message;
+  }
+}
+
+const UNITS: Readonly<Record<string, string>> = { string: ' characters', array: ' entries' };
+const unitOf = ({ origin }: Issue['params']): string => UNITS[String(origin)] ?? '';
+const extentOf = (params: Issue['params']): string => (unitOf(params) === '' ? 'be' : 'have');

@@ -1,0 +1,202 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { RequestBatch, RequestState } from '../../../adapters/bmdb/port.ts';
+import { isOrder } from '../../../domain/requests.ts';
+import { API, type Api } from '../kit.ts';
+import { Problem } from '../problem.ts';
+import {
+  batchAnswer,
+  BatchSchema,
+  PreviewSchema,
+  requestAnswer,
+  RequestSchema,
+} from './answers.ts';
+import { AskSchema } from './body.ts';
+import { createFiling, type Filed, type FilingDeps } from './filing.ts';
+import { asProblems } from './refusals.ts';
+import { addRequestList } from './request-list.ts';
+import { untilSettled } from './settled.ts';
+
+const TAGS = ['requests'];
+const KeyParams = z.object({ key: z.string().min(1).max(200) });
+const Headers = z.looseObject({
+  'idempotency-key': z
+    .string()
+    .min(1)
+    .max(202)
+    .describe('Asking twice with one key is asking once. As it is, or in quotes.'),
+  'if-match': z.string().optional().describe('ETag of the one machine, as it was seen.'),
+  prefer: z.string().optional().describe('`wait=30`: until it is settled, at most 60 s.'),
+});
+const flag = z.enum(['true', 'false']).default('false');
+
+/** `requests`, `batches`: what people ask for, and what became of it. */
+export function addFiling(api: Api, deps: FilingDeps): void {
+  addPost(api, deps);
+  addReads(api, deps);
+  addDelete(api, deps);
+}
+
+function addPost(api: Api, deps: FilingDeps): void {
+  const filing = createFiling(deps);
+  api.post(
+    '/requests',
+    {
+      config: { right: 'operate' },
+      schema: {
+        tags: TAGS,
+        summary: 'Ask for something; with dryRun only tell what would become of it',
+        headers: Headers,
+        querystring: z.strictObject({ dryRun: flag }),
+        body: AskSchema,
+        response: {
+          200: z.union([PreviewSchema, RequestSchema, BatchSchema]),
+          202: z.union([RequestSchema, BatchSchema]),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { person, body } = request;
+      const key = keyOf(request.headers['idempotency-key']);
+      const seen = request.headers['if-match'];
+      if (request.query.dryRun === 'true') {
+        return asProblems(() => filing.preview(body, { person, seen }));
+      }
+      const asked = filing.file(body, { person, key, seen });
+      const tell = (outcome: string) => deps.onAsked?.(body.verb, person.via, outcome);
+      asked.then(
+        () => tell('filed'),
+        (error: unknown) => tell(error instanceof Problem ? error.code : 'internal'),
+      );
+      const filed = await asked;
+      return answer(reply, await waitedFor(deps, filed, request), filed);
+    },
+  );
+}
+
+/** The draft has it as a string of a structured field, in quotes; tools send it without. */
+const keyOf = (header: string): string => /^"(.*)"$/.exec(header)?.[1] ?? header;
+
+type Answered = RequestState | RequestBatch;
+const isBatch = (found: Answered): found is RequestBatch => 'head' in found;
+const isOpen = (found: Answered): boolean =>
+  isBatch(found) ? found.requests.some(({ state }) => state === 'open') : found.state === 'open';
+
+const WAIT_MAX_S = 60;
+
+/** @param filed as it stood when it was filed. */
+async function waitedFor(
+  { requests, clock }: FilingDeps,
+  filed: Filed,
+  request: FastifyRequest,
+): Promise<Answered> {
+  const found = 'batch' in filed ? filed.batch : filed.request;
+  const [, seconds = '0'] =
+    /(?:^|[,;\s])wait=(\d{1,4})/.exec(String(request.headers['prefer'])) ?? [];
+  const gone = new AbortController();
+  const leave = () => gone.abort();
+  request.raw.socket.once('close', leave);
+  const { signal } = gone;
+  const again = async (before: Answered): Promise<Answered> => {
+    if (isBatch(before)) return (await requests.readBatch(before.head.key, signal)) ?? before;
+    return (await requests.read([before.key], signal))[0] ?? before;
+  };
+  try {
+    return await untilSettled(
+      found,
+      // What cannot be read now is looked for again: it is filed, whatever happens to us.
+      { isOpen, read: (before) => again(before).catch(() => before) },
+      { clock, signal, waitMs: Math.min(Number(seconds), WAIT_MAX_S) * 1_000 },
+    );
+  } finally {
+    request.raw.socket.off('close', leave);
+  }
+}
+
+function answer(reply: FastifyReply, found: Answered, filed: Filed) {
+  const key = 'batch' in filed ? filed.batch.head.key : filed.request.key;
+  const resource = 'batch' in filed ? 'batches' : 'requests';
+  reply.header('location', `${API}/${resource}/${encodeURIComponent(key)}`);
+  reply.code(isOpen(found) ? 202 : 200);
+  return isBatch(found) ? batchAnswer(found) : requestAnswer(found);
+}
+
+function addReads(api: Api, deps: FilingDeps): void {
+  const { requests } = deps;
+  const config = { right: 'see' } as const;
+  const unaborted = new AbortController().signal;
+  addRequestList(api, requests);
+  api.get(
+    '/requests/:key',
+    {
+      config,
+      schema: {
+        tags: TAGS,
+        summary: 'How one request stands',
+        params: KeyParams,
+        response: { 200: RequestSchema },
+      },
+    },
+    async ({ params: { key } }) => requestAnswer(await readOne(deps, key)),
+  );
+  api.get(
+    '/batches/:key',
+    {
+      config,
+      schema: {
+        tags: TAGS,
+        summary: 'How several requests that were filed together stand',
+        params: KeyParams,
+        response: { 200: BatchSchema },
+      },
+    },
+    async ({ params: { key } }) => {
+      const batch = await asProblems(() => requests.readBatch(key, unaborted));
+      if (batch === null) throw new Problem('not-found', 'No batch has this key');
+      return batchAnswer(batch);
+    },
+  );
+}
+
+async function readOne({ requests }: FilingDeps, key: string): Promise<RequestState> {
+  const [found] = await asProblems(() => requests.read([key], new AbortController().signal));
+  if (found) return found;
+  throw new Problem('not-found', 'No request has this key');
+}
+
+/** Taking back is asked for like anything else, so it stands in the audit. */
+function addDelete(api: Api, deps: FilingDeps): void {
+  const filing = createFiling(deps);
+  api.delete(
+    '/requests/:key',
+    {
+      config: { right: 'operate' },
+      schema: {
+        tags: TAGS,
+        summary: 'Take back an order that is not under way: asks to withdraw it',
+        headers: Headers.partial({ 'idempotency-key': true }),
+        params: KeyParams,
+        querystring: z.strictObject({ reason: z.string().trim().min(1).max(2_000).optional() }),
+        response: { 200: RequestSchema, 202: RequestSchema },
+      },
+    },
+    async (request, reply) => {
+      const order = await readOne(deps, request.params.key);
+      const { key, verb, machineId, state } = order;
+      if (state !== 'open') throw new Problem('refused', `It is ${state} already`);
+      if (!isOrder(verb) || machineId === null) {
+        throw new Problem('refused', `${verb} is decided at once: ask for its opposite`);
+      }
+      const { person, query } = request;
+      const own = request.headers['idempotency-key'];
+      const reason = query.reason ?? `${verb} is not wanted any more`;
+      const filed = await filing.file(
+        { verb: 'withdraw', order: key, slots: [machineId], reason },
+        { person, key: own === undefined ? `${key}/withdraw`.slice(-200) : keyOf(own) },
+      );
+      const found = await waitedFor(deps, filed, request);
+      answer(reply, found, filed);
+      return requestAnswer(found as RequestState);
+    },
+  );
+}

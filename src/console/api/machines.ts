@@ -1,0 +1,123 @@
+import { z } from 'zod';
+import { FILTER_LENGTH_MAX, readFilter, type MachineFilter } from '../../domain/machine-filter.ts';
+import type { MachineIndex } from '../index/machine-index.ts';
+import { SORTS, type Sort } from '../index/row.ts';
+import { createWalks, readPage } from '../index/walks.ts';
+import type { FleetView } from '../port.ts';
+import type { Clock } from '../../adapters/clock/port.ts';
+import type { Api } from './kit.ts';
+import { machineRow } from './machine-row.ts';
+import { Problem } from './problem.ts';
+import { MachineRowSchema, Milliseconds, wholeNumber } from './schemas.ts';
+
+/** How many machines a page that jumps about may ask for at once. */
+export const WINDOW_MAX = 300;
+/** How many a program that follows `next` may. */
+export const PAGE_MAX = 1_000;
+
+export const SORT_NAMES = SORTS.flatMap((sort) => [sort, `-${sort}`]) as [string, ...string[]];
+
+/** What chooses and orders machines, in every URL that does. */
+export const ListQuery = {
+  filter: z
+    .string()
+    .max(FILTER_LENGTH_MAX)
+    .default('')
+    .describe('Such as `state:silent location:fr2 since>2h` and words that must occur.'),
+  sort: z.enum(SORT_NAMES).default('slot').describe('With `-`: the other way round.'),
+};
+
+const Query = z.strictObject({
+  ...ListQuery,
+  offset: wholeNumber(0, 10_000_000).optional().describe('Not together with `next`.'),
+  limit: wholeNumber(1, PAGE_MAX)
+    .default(100)
+    .describe(`With an \`offset\` at most ${WINDOW_MAX}.`),
+  next: z.string().max(1_000).optional().describe('As the page before told it.'),
+});
+
+export const MachinesSchema = z.object({
+  atMs: Milliseconds,
+  total: z.int().describe('Machines that match.'),
+  revision: z.int().describe('Other when the list has other machines, or another order.'),
+  machines: z.array(MachineRowSchema).readonly(),
+  next: z.string().nullable().describe('Where the list goes on; null: this is its end.'),
+});
+
+export interface MachinesDeps {
+  readonly fleet: FleetView;
+  readonly index: MachineIndex;
+  readonly clock: Clock;
+}
+
+/** `machines`: the fleet in pages, or a window of it. */
+export function addMachines(api: Api, { fleet, index, clock }: MachinesDeps): void {
+  const walks = createWalks(clock);
+  api.get(
+    '/machines',
+    {
+      config: { right: 'see' },
+      schema: {
+        tags: ['machines'],
+        summary: 'Machines that match, in order',
+        querystring: Query,
+        response: { 200: MachinesSchema },
+      },
+    },
+    async ({ query: { filter, sort: name, offset, limit, next } }) => {
+      const { sort, descending } = readSort(name);
+      const listing = await index.listing(requireFilter(filter), sort);
+      const wanted = { listing, sort, descending, limit };
+      const page =
+        offset === undefined
+          ? walks.page(wanted, next ?? null)
+          : window({ ...wanted, offset, next });
+      if (!page) throw malformed('next', 'it is not one that a page before told');
+      return {
+        atMs: fleet.frame().atMs,
+        total: listing.rows.size,
+        revision: listing.revision,
+        machines: page.rows.map(({ entry }) => machineRow(entry, fleet)),
+        next: page.next,
+      };
+    },
+  );
+}
+
+type Wanted = Parameters<ReturnType<typeof createWalks>['page']>[0];
+
+function window({
+  next,
+  offset,
+  ...wanted
+}: Wanted & { offset: number; next: string | undefined }) {
+  if (next !== undefined) throw malformed('offset', 'it cannot be given together with next');
+  if (wanted.limit > WINDOW_MAX) {
+    throw malformed('limit', `with an offset it may be at most ${WINDOW_MAX}`);
+  }
+  return { rows: readPage(wanted.listing.rows, { offset, ...wanted }), next: null };
+}
+
+/** A sort as it stands in a URL. */
+export const readSort = (name: string): { sort: Sort; descending: boolean } => ({
+  sort: name.replace(/^-/, '') as Sort,
+  descending: name.startsWith('-'),
+});
+
+/** @throws {Problem} the filter says something that means nothing. */
+export function requireFilter(text: string): MachineFilter {
+  const { filter, faults } = readFilter(text);
+  if (filter) return filter;
+  const errors = faults.map(({ part, detail }) => ({
+    pointer: '#/query/filter',
+    detail: `${part}: ${detail}`,
+  }));
+  throw new Problem('malformed', `filter: ${errors.map(({ detail }) => detail).join('; ')}`, {
+    errors,
+  });
+}
+
+const malformed = (name: string, detail: string) =>
+  new Problem('malformed', `${name}: ${detail}`, {
+    errors: [{ pointer: `#/query/${name}`, detail }],
+  });

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { HOLD_KINDS } from '../../domain/machine.ts';
+import { STATES } from '../../domain/states.ts';
+import { forTraits } from '../../domain/traits.ts';
+import { PROBLEM_CODES } from './problem.ts';
+
+/** Schemas that the description of the API names. */
+export const SCHEMAS = z.registry<{ id: string }>();
+export const named = <Schema extends z.ZodType>(id: string, schema: Schema): Schema => {
+  SCHEMAS.add(schema, { id });
+  return schema;
+};
+
+export const Milliseconds = z.int().describe("Epoch milliseconds of the database's clock.");
+const text = z.string();
+
+export const ProblemSchema = named(
+  'Problem',
+  z.looseObject({
+    type: text.describe('`/problems/<code>`, a page of this console.'),
+    title: text,
+    status: z.int(),
+    detail: text,
+    instance: text,
+    code: z.enum(PROBLEM_CODES),
+    errors: z
+      .array(z.object({ pointer: text, detail: text }))
+      .readonly()
+      .optional()
+      .describe('What is wrong with which part of the request.'),
+  }),
+);
+
+/** A line of a list. */
+export const MachineRowSchema = named(
+  'MachineRow',
+  z.object({
+    slot: text.describe('`<provider>/<slot id>`: the physical machine.'),
+    machineId: text.nullable().describe('Its present tenancy.'),
+    address: text.nullable(),
+    ...forTraits(() => text.nullable()),
+    state: z.enum(STATES),
+    substate: text,
+    reason: text.nullable().describe('Why it is there, where the state alone does not say it.'),
+    lastHeartbeatAtMs: Milliseconds.nullable(),
+    sinceMs: Milliseconds.describe('In this state since.'),
+    holds: z.array(z.enum(HOLD_KINDS)).readonly(),
+    elsewhere: z.boolean().describe('Another daemon works on it now.'),
+  }),
+);
+export type MachineRow = z.output<typeof MachineRowSchema>;
+
+/** Of a query, where everything is text. */
+export const wholeNumber = (least: number, most: number) =>
+  z.coerce.number<string>({ error: 'it must be a whole number' }).int().min(least).max(most);

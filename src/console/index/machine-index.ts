@@ -1,0 +1,206 @@
+import type { Observable, Subscription } from 'rxjs';
+import type { Clock } from '../../adapters/clock/port.ts';
+import type { Slot } from '../../domain/ids.ts';
+import { filterKey, isTimed, type MachineFilter } from '../../domain/machine-filter.ts';
+import { sameData } from '../../domain/same-data.ts';
+import type { EntryChange, MachineEntry } from '../port.ts';
+import { createListing, type Listing } from './listing.ts';
+import { matcherOf, type MatchMeans } from './matcher.ts';
+import { sortKeyOf, type Row, type Sort } from './row.ts';
+
+export interface IndexDeps extends MatchMeans {
+  readonly entries: ReadonlyMap<Slot, MachineEntry>;
+  readonly entryChanges$: Observable<EntryChange>;
+  readonly clock: Clock;
+  /** Database clock, epoch ms. */
+  readonly nowMs: () => number;
+}
+
+/** Every machine in every order that was asked for, kept up to date by each change. */
+export interface MachineIndex {
+  readonly size: number;
+  row(slot: Slot): Row | undefined;
+  /**
+   * The machines of a filter in an order. It stays current while it is among the last
+   * {@link LISTINGS_KEPT} asked for, or held; ask again each time.
+   */
+  listing(filter: MachineFilter, sort: Sort): Promise<Listing>;
+  /** Keeps the listing, however many others are asked for. Answers how to let it go. */
+  hold(listing: Listing): () => void;
+  /** Told of each change, after every listing has it. Answers how to be told no more. */
+  onChange(listener: ChangeListener): () => void;
+  close(): void;
+}
+/** @param before null: the machine is new. @param after null: it vanished. */
+export type ChangeListener = (
+  row: Row,
+  before: MachineEntry | null,
+  after: MachineEntry | null,
+) => void;
+
+/** Of listings with a filter; those without are as many as there are sorts. */
+export const LISTINGS_KEPT = 16;
+/** A filter that goes by time is asked again no more often. */
+const TIMED_MS = 1_000;
+
+interface Kept {
+  readonly listing: Listing;
+  readonly timed: boolean;
+  /** While it is filled for the first time, or again. */
+  filling: Promise<void> | null;
+  holders: number;
+}
+
+export function createMachineIndex(deps: IndexDeps): MachineIndex {
+  const { clock, nowMs } = deps;
+  let revisions = 0;
+  const common = { clock, nowMs, nextRevision: () => (revisions += 1) };
+  const rows = new Map<Slot, Row>();
+  const plain = new Map<Sort, Kept>();
+  /** The one asked for last comes last. */
+  const filtered = new Map<string, Kept>();
+  const listeners = new Set<ChangeListener>();
+  const all = function* (): Iterable<Listing> {
+    for (const { listing } of plain.values()) yield listing;
+    for (const { listing } of filtered.values()) yield listing;
+  };
+
+  const change = (slot: Slot, next: MachineEntry | null): void => {
+    const known = rows.get(slot);
+    if (!known) {
+      if (next) add({ slot, entry: next, text: null, gone: false });
+      return;
+    }
+    const before = known.entry;
+    const touched = [...all()].filter((each) => next === null || each.isTouched(known, next));
+    for (const each of touched) each.leave(known);
+    if (next === null) {
+      rows.delete(slot);
+      known.gone = true;
+    } else {
+      known.entry = next;
+      if (!isHeartbeat(before, next)) known.text = null;
+      for (const each of touched) each.enter(known);
+    }
+    for (const tell of listeners) tell(known, before, next);
+  };
+  const add = (row: Row) => {
+    rows.set(row.slot, row);
+    for (const each of all()) each.enter(row);
+    for (const tell of listeners) tell(row, null, row.entry);
+  };
+
+  const fill = (kept: Kept): Promise<void> => {
+    kept.filling ??= kept.listing.fill().finally(() => (kept.filling = null));
+    return kept.filling;
+  };
+  /** Without a filter. Whatever else there is is filled from them. */
+  const plainBy = (sort: Sort): Kept => {
+    const known = plain.get(sort);
+    if (known) return known;
+    const made: Kept = {
+      listing: createListing({
+        keyOf: sortKeyOf(sort),
+        matches: null,
+        source: bySlot,
+        sourceKeyOf: sortKeyOf('slot'),
+        ...common,
+      }),
+      timed: false,
+      filling: null,
+      holders: 0,
+    };
+    plain.set(sort, made);
+    return made;
+  };
+  const filteredBy = (filter: MachineFilter, sort: Sort): Kept => {
+    const key = `${sort} ${filterKey(filter)}`;
+    const known = filtered.get(key);
+    filtered.delete(key);
+    const made: Kept = known ?? {
+      listing: createListing({
+        keyOf: sortKeyOf(sort),
+        matches: matcherOf(filter, deps),
+        source: plainBy(sort).listing.rows,
+        sourceKeyOf: sortKeyOf(sort),
+        ...common,
+      }),
+      timed: isTimed(filter),
+      filling: null,
+      holders: 0,
+    };
+    filtered.set(key, made);
+    forgetOld();
+    return made;
+  };
+  const forgetOld = () => {
+    for (const [key, { holders, filling }] of filtered) {
+      if (filtered.size <= LISTINGS_KEPT) return;
+      if (holders === 0 && filling === null) filtered.delete(key);
+    }
+  };
+  const current = async (kept: Kept): Promise<Listing> => {
+    const { listing, timed } = kept;
+    const age = clock.monotonic() - listing.filledAtMs;
+    if (age === Number.POSITIVE_INFINITY || (timed && age >= TIMED_MS)) await fill(kept);
+    return listing;
+  };
+
+  const slots = createListing({
+    keyOf: sortKeyOf('slot'),
+    matches: null,
+    source: { size: 0, slice: () => [], rank: () => 0 },
+    sourceKeyOf: sortKeyOf('slot'),
+    ...common,
+  });
+  // Of nothing, so it is done at once; from then on it is kept by changes.
+  void slots.fill();
+  plain.set('slot', { listing: slots, timed: false, filling: null, holders: 0 });
+  const bySlot = slots.rows;
+  for (const [slot, entry] of deps.entries) change(slot, entry);
+  const watching: Subscription = deps.entryChanges$.subscribe((news) =>
+    news.type === 'changed' ? change(news.entry.view.slot, news.entry) : change(news.slot, null),
+  );
+
+  return {
+    get size() {
+      return rows.size;
+    },
+    row: (slot) => rows.get(slot),
+    async listing(filter, sort) {
+      const ordered = plainBy(sort);
+      await current(ordered);
+      if (filter.terms.length === 0) return ordered.listing;
+      return current(filteredBy(filter, sort));
+    },
+    hold(listing) {
+      const kept = [...plain.values(), ...filtered.values()].find(
+        (each) => each.listing === listing,
+      );
+      if (kept) kept.holders += 1;
+      return () => {
+        if (kept) kept.holders -= 1;
+      };
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    close: () => watching.unsubscribe(),
+  };
+}
+
+/** Whether the machine was only heard from again. */
+export function isHeartbeat(before: MachineEntry, after: MachineEntry): boolean {
+  if (before.state !== after.state || before.substate !== after.substate) return false;
+  if (before.sinceMs !== after.sinceMs) return false;
+  const { lastHeartbeatAtMs: _, dueAtMs: __, members, holds, ...others } = before.view;
+  return (
+    sameTexts(holds, after.view.holds) &&
+    sameData(members, after.view.members) &&
+    Object.entries(others).every(([key, value]) => after.view[key as keyof typeof others] === value)
+  );
+}
+
+const sameTexts = (a: readonly string[], b: readonly string[]): boolean =>
+  a === b || (a.length === b.length && a.every((text, at) => text === b[at]));

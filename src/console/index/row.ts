@@ -1,0 +1,80 @@
+import type { Slot } from '../../domain/ids.ts';
+import { STATES, SUBSTATES } from '../../domain/states.ts';
+import { TRAIT_NAMES, type TraitName } from '../../domain/traits.ts';
+import type { MachineEntry } from '../port.ts';
+import type { Place } from './order.ts';
+
+/** A machine in the index. The object stays the same as long as the slot is there. */
+export interface Row {
+  readonly slot: Slot;
+  entry: MachineEntry;
+  /** What words are looked for in; null: not asked yet, or changed since. */
+  text: string | null;
+  /** The slot vanished: only a copy of an order may still hold the row. */
+  gone: boolean;
+}
+
+/** By what lists are sorted; each also the other way round. */
+export const SORTS = [
+  ...['slot', 'state', 'since', 'heard', ...TRAIT_NAMES, 'address', 'machine', 'device'],
+] as readonly Sort[];
+export type Sort =
+  'slot' | 'state' | 'since' | 'heard' | TraitName | 'address' | 'machine' | 'device';
+
+/** Never heard from is longest ago. */
+const NEVER = Number.NEGATIVE_INFINITY;
+
+/** In the order of the vocabulary, not of the alphabet; steps that only the worker knows come last. */
+const RANKS: ReadonlyMap<string, number> = new Map(
+  STATES.flatMap((state, at) => [
+    [state, at * 100 + 99],
+    ...SUBSTATES[state].map((substate, under): [string, number] => [
+      `${state} ${substate}`,
+      at * 100 + under,
+    ]),
+  ]),
+);
+
+const rankOf = ({ state, substate }: MachineEntry): number =>
+  RANKS.get(`${state} ${substate}`) ?? RANKS.get(state)!;
+
+export function sortKeyOf(sort: Sort): (entry: MachineEntry) => string | number {
+  switch (sort) {
+    case 'slot':
+      // The name alone orders them.
+      return () => 0;
+    case 'state':
+      return rankOf;
+    case 'since':
+      return ({ sinceMs }) => sinceMs;
+    case 'heard':
+      return ({ view }) => view.lastHeartbeatAtMs ?? NEVER;
+    case 'address':
+      return ({ view }) => view.address ?? '';
+    case 'machine':
+      return ({ view }) => view.machineId ?? '';
+    case 'device':
+      return ({ view }) => view.providerId ?? '';
+    default:
+      return ({ view }) => view[sort] ?? '';
+  }
+}
+
+export const placeBy =
+  (keyOf: (entry: MachineEntry) => string | number) =>
+  ({ slot, entry }: Row): Place => ({ key: keyOf(entry), name: slot });
+
+/** All texts of a machine in which words are looked for, in small letters. */
+export function textOf(row: Row): string {
+  row.text ??= textOfEntry(row.entry);
+  return row.text;
+}
+
+export const textOfEntry = ({ view, state, substate }: MachineEntry): string =>
+  [
+    ...[view.slot, view.machineId, view.providerId, view.address],
+    ...TRAIT_NAMES.map((name) => view[name]),
+    ...[state, substate, view.state === state ? view.reason : null, ...view.holds],
+  ]
+    .join('\n')
+    .toLowerCase();

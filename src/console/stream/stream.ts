@@ -1,0 +1,143 @@
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { slot } from '../../domain/ids.ts';
+import { isTimed } from '../../domain/machine-filter.ts';
+import { ListQuery, readSort, requireFilter, WINDOW_MAX } from '../api/machines.ts';
+import type { Access } from '../access/access.ts';
+import { EventsOf, eventsWanted, startOf } from '../api/events.ts';
+import type { Api } from '../api/kit.ts';
+import { Problem } from '../api/problem.ts';
+import { wholeNumber } from '../api/schemas.ts';
+import type { MachineIndex } from '../index/machine-index.ts';
+import type { EventBook } from '../../adapters/bmdb/port.ts';
+import type { ChangeLog } from './change-log.ts';
+import type { EventFollower } from './event-feed.ts';
+import type { Hub, View } from './hub.ts';
+import type { StreamLimits } from './limits.ts';
+import { createWindow } from './window.ts';
+
+const Query = z.strictObject({
+  view: z.enum(['fleet', 'list', 'machine', 'events']),
+  ...ListQuery,
+  offset: wholeNumber(0, 10_000_000).default(0),
+  limit: wholeNumber(1, WINDOW_MAX).default(100),
+  ...EventsOf,
+  slot: z.string().max(300).optional().describe('Of the view `machine`: `<provider>/<slot id>`.'),
+});
+type Query = z.output<typeof Query>;
+
+export interface StreamDeps {
+  readonly hub: Hub;
+  readonly index: MachineIndex;
+  readonly changes: ChangeLog;
+  readonly epoch: string;
+  readonly limits: StreamLimits;
+  readonly events?: EventBook | undefined;
+  /** Null: events are not told. */
+  readonly follower: EventFollower | null;
+}
+
+/** `stream`: what a page looks at, as server-sent events. All that is wanted stands in the URL. */
+export function addStream(
+  api: Api,
+  deps: StreamDeps & { readonly access: Pick<Access, 'follow'> },
+): void {
+  const { hub } = deps;
+  api.get(
+    '/stream',
+    {
+      exposeHeadRoute: false,
+      config: { right: 'see' },
+      schema: {
+        tags: ['fleet'],
+        summary: 'Server-sent events: hello, frame, rows, list, machine, event, tick, bye',
+        querystring: Query,
+        headers: z.object({ 'last-event-id': z.string().max(200).optional() }),
+        response: {
+          200: {
+            description: 'Goes on until the reader leaves, or `bye`.',
+            content: { 'text/event-stream': { schema: z.string() } },
+          },
+        },
+      },
+    },
+    async (request, reply) => {
+      requireRoom(request, deps);
+      const view = await viewOf(request.query, deps, request.headers['last-event-id'] ?? null);
+      if (request.raw.destroyed) {
+        view.release();
+        return reply.hijack();
+      }
+      const headers = reply.getHeaders() as Record<string, string>;
+      const end = hub.attach({ response: reply.raw, headers, person: request.person, view });
+      // Whoever is not known any more reads on no longer than that is looked up anew.
+      reply.raw.once('close', deps.access.follow(request, end));
+      return reply.hijack();
+    },
+  );
+}
+
+function requireRoom({ person }: FastifyRequest, { hub, limits }: StreamDeps): void {
+  const isMany = person.proven && hub.readersOf(person) >= limits.readersOfOneMax;
+  if (!isMany && hub.readers < limits.readersMax) return;
+  const whose = isMany ? `${person.name} has` : 'This console has';
+  throw new Problem('limited', `${whose} as many streams open as it may`, { retryAfterSeconds: 5 });
+}
+
+/** Where a reader stopped: after which change, and in which revision of the list. */
+function readId(text: string | null, epoch: string) {
+  const [itsEpoch, number, revision] = text?.split('.') ?? [];
+  if (itsEpoch !== epoch || !/^\d+$/.test(number ?? '')) return null;
+  return { number: Number(number), revision: Number(revision) };
+}
+
+/** What a reader is to be told, given where it stopped (`last-event-id`). */
+export async function viewOf(query: Query, deps: StreamDeps, lastId: string | null): Promise<View> {
+  const { index, changes, epoch } = deps;
+  const last = readId(lastId, epoch);
+  const plain = {
+    window: null,
+    slot: null,
+    feed: null,
+    isFleet: false,
+    refresh: null,
+    release: () => undefined,
+  };
+  if (query.view === 'fleet') {
+    return { ...plain, isFleet: true, isResumed: last !== null };
+  }
+  if (query.view === 'events') return { ...plain, ...(await eventsView(query, deps, lastId)) };
+  if (query.view === 'machine') {
+    if (query.slot === undefined) throw new Problem('malformed', 'slot: it is missing');
+    const [provider = '', ...rest] = query.slot.split('/');
+    const name = slot(provider, rest.join('/'));
+    return { ...plain, slot: name, isResumed: last !== null };
+  }
+  const { sort, descending } = readSort(query.sort);
+  const filter = requireFilter(query.filter);
+  const listing = await index.listing(filter, sort);
+  const isSame = last !== null && last.revision === listing.revision;
+  const known = isSame ? changes.since(last.number) : null;
+  const window = createWindow(listing, { ...query, descending }, known ?? undefined);
+  return {
+    ...plain,
+    window,
+    isResumed: known !== null,
+    refresh: isTimed(filter) ? async () => void (await index.listing(filter, sort)) : null,
+    release: index.hold(listing),
+  };
+}
+
+/** Numbers of events are the database's, so those of another daemon are as good. */
+async function eventsView(
+  query: Query,
+  { events, follower, hub }: StreamDeps,
+  lastId: string | null,
+): Promise<Pick<View, 'feed' | 'isResumed' | 'release'>> {
+  if (!events || !follower) throw new Problem('not-found', 'This console tells no events');
+  const isResumed = lastId !== null && /^\d{1,18}$/.test(lastId);
+  const signal = new AbortController().signal;
+  const after = isResumed ? lastId : await startOf(query, events, signal);
+  const feed = follower.follow({ ...eventsWanted(query), after }, () => hub.wake());
+  return { feed, isResumed, release: () => feed.release() };
+}

@@ -1,0 +1,59 @@
+import type { Clock } from '../adapters/clock/port.ts';
+import type { EventBook } from '../adapters/bmdb/port.ts';
+import type { Log } from '../adapters/log/port.ts';
+import type { Slot } from '../domain/ids.ts';
+import { frameOf } from './api/fleet.ts';
+import { machineDetail } from './api/machine-detail.ts';
+import { createCells } from './index/cells.ts';
+import { createMachineIndex } from './index/machine-index.ts';
+import type { FleetView } from './port.ts';
+import { createChangeLog } from './stream/change-log.ts';
+import { createEventFollower } from './stream/event-feed.ts';
+import { createHub } from './stream/hub.ts';
+import { STREAM_LIMITS, type StreamLimits } from './stream/limits.ts';
+
+export interface WatchDeps {
+  readonly fleet: FleetView;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly version: string;
+  readonly events?: EventBook | undefined;
+  readonly streamLimits?: Partial<StreamLimits> | undefined;
+  /** Told when a reader of a stream is dropped that does not read. */
+  readonly onDropped?: (() => void) | undefined;
+}
+
+/** What the API keeps of the fleet while the console is open: the index, and who reads along. */
+export function watchFleet({ streamLimits, onDropped, ...deps }: WatchDeps) {
+  const { fleet, clock, log, version, events } = deps;
+  const limits = { ...STREAM_LIMITS, ...streamLimits };
+  const index = createMachineIndex({
+    entries: fleet.entries,
+    entryChanges$: fleet.entryChanges$,
+    clock,
+    nowMs: fleet.nowMs,
+    isOverdue: fleet.isOverdue,
+  });
+  const cells = createCells(index, fleet.entries.values());
+  const frame = () => frameOf(fleet);
+  const changes = createChangeLog(clock);
+  const epoch = Math.round(clock.now()).toString(36);
+  const follower = events ? createEventFollower({ events, clock, log }) : null;
+  const hub = createHub({
+    ...{ fleet, index, changes, clock, log, version, epoch, limits, onDropped },
+    frame: (isFleet) => (isFleet ? { ...frame(), cells: cells() } : frame()),
+    machine: (slot: Slot) => {
+      const entry = fleet.entries.get(slot);
+      return entry ? machineDetail(entry, fleet) : null;
+    },
+    frameChanges$: fleet.frameChanges$,
+  });
+  return {
+    ...{ index, cells, frame, changes, epoch, hub, limits, follower },
+    close() {
+      hub.close();
+      follower?.close();
+      index.close();
+    },
+  };
+}

@@ -1,0 +1,96 @@
+import type { Listings } from '../actors/providers/listings.ts';
+import type { Mirror } from '../actors/mirror/mirror.ts';
+import type { FleetRows } from '../adapters/bmdb/port.ts';
+import type { Clock } from '../adapters/clock/port.ts';
+import type { FleetProvider, Listing } from '../adapters/provider/port.ts';
+import { machinesMaxOf, type Config } from '../config.ts';
+import type { ProviderName } from '../domain/ids.ts';
+import { foresightOf, type Foresight } from '../domain/provisioning/foresight.ts';
+import { reconcile, type Reconciliation } from '../domain/provisioning/reconcile.ts';
+
+/** What the provisioner would do by what was listed, as long as nothing is under way. */
+export function provisioningPlan(
+  config: Config,
+  provider: FleetProvider,
+  read: Listing & { readonly rows: FleetRows; readonly listedAtMs?: number },
+): Reconciliation {
+  const { reservationChunkSize, assimilate } = config.provisioner;
+  return reconcile({
+    ...read.rows,
+    ...(read.listedAtMs !== undefined && { listedAtMs: read.listedAtMs }),
+    provider: provider.name,
+    listed: read.machines,
+    listingComplete: read.complete,
+    unreadable: read.unreadable ?? [],
+    machinesMax: machinesMaxOf(config, provider.name),
+    chunkSize: provider.inventory ? Infinity : reservationChunkSize,
+    assimilate,
+    canCreate: provider.capabilities.create,
+    groupOf: provider.capacityGroup,
+  });
+}
+
+/** A foresight, and when it was made, epoch ms of the database clock. */
+export interface Planned {
+  readonly atMs: number;
+  readonly foresight: Foresight;
+}
+
+/** Knows what the provisioners of this daemon decide, and foretells what those of others would. */
+export interface Planner {
+  /** An iteration here decided this. */
+  take(provider: ProviderName, plan: Reconciliation): void;
+  /** The last one, whoever made it; null: none yet. */
+  known(provider: ProviderName): Planned | null;
+  /** One that is fresh, made from memory; null: the provider was not listed yet. */
+  fresh(provider: ProviderName): Planned | null;
+}
+
+export interface PlannerDeps {
+  readonly config: Config;
+  readonly providers: ReadonlyMap<ProviderName, FleetProvider>;
+  readonly listings: Pick<Listings, 'last'>;
+  readonly mirror: Pick<Mirror, 'known' | 'nowMs'>;
+  readonly clock: Pick<Clock, 'monotonic'>;
+}
+
+/** One that was made for a reader serves all readers for so long: it costs a pass over the fleet. */
+const LOOK_MS = 10_000;
+
+export function createPlanner({
+  config,
+  providers,
+  listings,
+  mirror,
+  clock,
+}: PlannerDeps): Planner {
+  const plans = new Map<ProviderName, Planned & { readonly goodUntilMs: number }>();
+  const keep = (provider: ProviderName, plan: Reconciliation, forMs: number): Planned => {
+    const made = {
+      atMs: mirror.nowMs(),
+      foresight: foresightOf(plan),
+      goodUntilMs: clock.monotonic() + forMs,
+    };
+    plans.set(provider, made);
+    return made;
+  };
+  return {
+    // The next iteration comes about then; it knows more than anybody who only looks.
+    take: (provider, plan) => void keep(provider, plan, 2 * config.provisioner.reconcilerRate),
+    known: (provider) => plans.get(provider) ?? null,
+    fresh(name) {
+      const before = plans.get(name);
+      if (before && clock.monotonic() < before.goodUntilMs) return before;
+      const provider = providers.get(name);
+      const listing = listings.last(name);
+      const rows = mirror.known();
+      if (!provider || !listing || !rows) return null;
+      const listedAtMs = rows.nowMs - (clock.monotonic() - listing.beganAtMs);
+      return keep(
+        name,
+        provisioningPlan(config, provider, { ...listing, rows, listedAtMs }),
+        LOOK_MS,
+      );
+    },
+  };
+}

@@ -1,0 +1,181 @@
+import type { BoardEntry } from '../../actors/board.ts';
+import type { Bmdb } from '../../adapters/bmdb/port.ts';
+import { ladderOf, type Config } from '../../config.ts';
+import type { LiveMachine, MachineInsight } from '../../console/insight.ts';
+import { isHeld } from '../../domain/eligibility.ts';
+import { ladderStanding } from '../../domain/explanation/ladder-standing.ts';
+import { explanationOf, ALL_MEANS } from '../../domain/explanation/explanation.ts';
+import { hasPast, pastOf } from '../../domain/explanation/past.ts';
+import { queueOf, type Queue } from '../../domain/explanation/queue.ts';
+import type { Explanation } from '../../domain/explanation/types.ts';
+import type { MachineId, Slot } from '../../domain/ids.ts';
+import type { MachineRow, SlotFacts } from '../../domain/machine.ts';
+import type { MachineState } from '../../domain/states.ts';
+import { viewOf, type MachineView, type Moment } from '../../domain/view.ts';
+import { liveIn } from '../../machines/live.ts';
+import { guardPolicyOf } from '../guard-policy.ts';
+import type { Parts } from '../parts.ts';
+import type { Tuning } from '../tuning.ts';
+
+/** Lines of its log in which the time of a machine's state is looked for. */
+const LINES_MAX = 200;
+
+/** Tells why machines are where they are, and what their actors do, from what this daemon knows. */
+export interface Explainer extends MachineInsight {
+  /**
+   * From memory alone: cheap enough for each row of a window. Null: nothing is known of the slot.
+   * @param queue where it stands among those that wait for a permit; looked up when absent.
+   */
+  glance(slot: Slot, queue?: Queue | null): Explanation | null;
+}
+
+export interface ExplainingDeps {
+  readonly config: Config;
+  readonly tuning: Tuning;
+  readonly parts: Pick<
+    Parts,
+    | 'bmdb'
+    | 'board'
+    | 'finder'
+    | 'keeper'
+    | 'loss'
+    | 'mirror'
+    | 'permits'
+    | 'planner'
+    | 'providers'
+    | 'stays'
+    | 'watch'
+  >;
+}
+
+type Past = ReturnType<typeof pastOf>;
+const NO_PAST: Past = { seenSinceMs: null, quarantinedBy: null };
+
+export function createExplainer({ config, tuning, parts }: ExplainingDeps): Explainer {
+  const { bmdb, board, finder, keeper, loss, mirror, permits, planner, providers, stays, watch } =
+    parts;
+  const guard = guardPolicyOf(config, tuning);
+  const moment = () => ({ nowMs: mirror.nowMs(), loss, guard, providers });
+
+  const waiting = function* (): Generator<MachineRow> {
+    for (const each of permits.waiting()) {
+      const row = mirror.facts().get(each)?.row;
+      if (row) yield row;
+    }
+  };
+  const explain = (slot: Slot, past = NO_PAST, queue?: Queue | null): Explanation | null => {
+    const facts = mirror.facts().get(slot);
+    const entry = board.entries.get(slot);
+    if (!facts) return null;
+    const { row, provider } = facts;
+    const { state, rows, counts } = watch.view();
+    const isWaiting = row !== null && entry?.view.next === 'recovery';
+    const told = {
+      slot: facts,
+      shown: entry ? { state: entry.state, substate: entry.substate } : null,
+      ...past,
+      seenSinceMs: past.seenSinceMs ?? (entry?.isSinceSeen ? entry.sinceMs : null),
+      self: keeper.current()?.sessionId ?? null,
+      guard: state === 'blind' ? null : { rows, counts },
+      queue:
+        queue === undefined && isWaiting ? queueOf(row, permits.use(), waiting()) : (queue ?? null),
+      providerHolds: mirror.providerHolds(),
+      ladder: {
+        policy: ladderOf(config, provider),
+        means: providers.get(provider)?.capabilities ?? null,
+      },
+      breaker: planner.known(provider)?.foresight.breaker ?? null,
+      usual: entry
+        ? stays.usual({ provider, plan: facts.listed?.plan ?? null, ...placeOf(entry) })
+        : null,
+    };
+    return explanationOf(told, moment());
+  };
+  return {
+    glance: (slot, queue) => explain(slot, NO_PAST, queue),
+    async explain(slot, signal) {
+      const { row = null, provider } = mirror.facts().get(slot) ?? {};
+      // Where another daemon provisions, its breaker is found out here; it bars creations alone.
+      if (row === null && provider !== undefined) planner.fresh(provider);
+      const state = board.entries.get(slot)?.state;
+      const past = row && state ? await readPast(bmdb, row, state, signal) : NO_PAST;
+      return explain(slot, past);
+    },
+    ladder(slot) {
+      const { row = null, provider, holds = [] } = mirror.facts().get(slot) ?? {};
+      if (row === null || provider === undefined) return null;
+      const { nowMs } = moment();
+      const standing = ladderStanding(row, {
+        policy: ladderOf(config, provider),
+        means: providers.get(provider)?.capabilities ?? ALL_MEANS,
+        preserved: isHeld(row, 'preserve', { holds, nowMs }),
+        ...{ nowMs, askAgainMs: 0 },
+      });
+      const isWaiting = board.entries.get(slot)?.view.next === 'recovery';
+      return { ...standing, queue: isWaiting ? queueOf(row, permits.use(), waiting()) : null };
+    },
+    hardware: (machineId, signal) => readHardware(bmdb.inspection, machineId, signal),
+    live(slot) {
+      const actor = finder.find(slot);
+      const entry = board.entries.get(slot);
+      const facts = mirror.facts().get(slot);
+      if (!actor || !entry || !facts) return null;
+      const states = liveIn(actor.getSnapshot());
+      const endsAtMs = states.task && (explain(slot)?.next.atMs ?? null);
+      const task = states.task && { ...states.task, endsAtMs };
+      return liveMachine({ ...states, task }, entry, facts, moment());
+    },
+  };
+}
+
+/** The report of a machine's agent by the names of its fields. @throws {Unreachable} */
+export async function readHardware(
+  inspection: Pick<Bmdb['inspection'], 'machines'>,
+  machineId: MachineId,
+  signal: AbortSignal,
+): Promise<Readonly<Record<string, unknown>> | null> {
+  const { machines } = await inspection.machines({ machineId }, signal);
+  const fields = machines[0]?.tags['HardwareReport'] ?? [];
+  return fields.find(({ message }) => message !== undefined)?.message ?? null;
+}
+
+/** @throws {Unreachable} the database does not answer. */
+export async function readPast(
+  bmdb: Pick<Bmdb, 'inspection'>,
+  { machineId }: Pick<MachineRow, 'machineId'>,
+  state: MachineState,
+  signal: AbortSignal,
+): Promise<Past> {
+  if (!hasPast(state)) return NO_PAST;
+  const lines = await bmdb.inspection.events({ machineId, limit: LINES_MAX }, signal);
+  return pastOf(state, lines);
+}
+
+/** What a machine's actor does, beside what its rows tell, and what the clock alone will change. */
+function liveMachine(
+  states: Pick<LiveMachine, 'life' | 'requests' | 'task'>,
+  { state, substate, last }: BoardEntry,
+  facts: SlotFacts,
+  moment: Moment,
+): LiveMachine {
+  const shown = { state, substate };
+  const view = viewOf(facts, moment);
+  const rows = placeOf(view);
+  const { dueAtMs } = view;
+  const later = dueAtMs === null ? null : viewOf(facts, { ...moment, nowMs: dueAtMs + 1 });
+  return {
+    ...states,
+    atMs: whole(moment.nowMs),
+    shown,
+    rows,
+    agrees: states.task !== null || rows.state === state,
+    last: last && { ...last, atMs: whole(last.atMs), to: shown },
+    timer: later && { from: rows, to: placeOf(later), atMs: whole(dueAtMs!) },
+  };
+}
+
+const placeOf = ({ state, substate }: Pick<MachineView, 'state' | 'substate'>) => ({
+  state,
+  substate,
+});
+const whole = (atMs: number): number => Math.ceil(atMs);

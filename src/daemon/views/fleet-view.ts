@@ -1,0 +1,121 @@
+import { map, merge, type Observable } from 'rxjs';
+import type { Board, BoardChange, BoardEntry } from '../../actors/board.ts';
+import type { GuardView } from '../../actors/guard/watch.ts';
+import type {
+  BudgetSummary,
+  FleetChange,
+  FleetSnapshot,
+  FleetView,
+  GuardSummary,
+  MachineSummary,
+  PoolSummary,
+  StateCounts,
+} from '../../console/port.ts';
+import type { SessionId, Slot } from '../../domain/ids.ts';
+import type { SlotFacts } from '../../domain/machine.ts';
+import { STATES } from '../../domain/states.ts';
+import { traitsOf } from '../../domain/traits.ts';
+import { worksElsewhere } from '../../domain/view.ts';
+
+export interface FleetViewDeps {
+  readonly board: Board;
+  readonly changes$: Observable<BoardChange>;
+  readonly guard: () => GuardView;
+  readonly unlisted: () => FleetSnapshot['unlisted'];
+  /** Fires when the guard stands differently, or another provider cannot be listed. */
+  readonly guardChanges$: Observable<void>;
+  readonly budget: () => readonly BudgetSummary[];
+  /** How the pools stand at their balancers. */
+  readonly pools: () => readonly PoolSummary[];
+  /** Fires when one of them stands differently. */
+  readonly poolChanges$: Observable<void>;
+  readonly facts: (slot: Slot) => SlotFacts | undefined;
+  readonly isOverdue: FleetView['isOverdue'];
+  /** All machines that there are were told to the board. */
+  readonly isWhole: () => boolean;
+  /** The live session of this daemon. */
+  readonly self: () => SessionId | null;
+  /** Database clock, epoch ms. */
+  readonly nowMs: () => number;
+  /** Names of those that are configured. */
+  readonly providers: readonly string[];
+}
+
+/** The board and the guard in the words of the console. */
+export function fleetView(deps: FleetViewDeps): FleetView {
+  const { board, facts, self, nowMs, pools, poolChanges$ } = deps;
+  const counts = (): StateCounts => {
+    const found = board.counts();
+    return Object.fromEntries(STATES.map((state) => [state, found[state] ?? 0])) as StateCounts;
+  };
+  const isElsewhere = (slot: Slot) => worksElsewhere(facts(slot)?.row ?? null, self());
+  const summary = ({ view, state, substate, sinceMs }: BoardEntry): MachineSummary => ({
+    slot: view.slot,
+    provider: view.provider,
+    machineId: view.machineId,
+    providerId: view.providerId,
+    reservationId: view.reservationId,
+    address: view.address,
+    ...traitsOf(view),
+    lastHeartbeatAtMs: view.lastHeartbeatAtMs,
+    holds: view.holds,
+    state,
+    substate,
+    reason: view.state === state ? view.reason : null,
+    sinceMs,
+    elsewhere: isElsewhere(view.slot),
+  });
+  const frame = () => ({ counts: counts(), needHuman: board.needHuman() });
+  const fullFrame = () => ({
+    ...frame(),
+    atMs: Math.round(nowMs()),
+    guard: guardSummary(deps.guard()),
+    unlisted: deps.unlisted().map((each) => ({ ...each, sinceMs: Math.round(each.sinceMs) })),
+  });
+  const ofMachine = (change: BoardChange): FleetChange => ({
+    ...frame(),
+    upserts: change.type === 'changed' ? [summary(change.entry)] : [],
+    removed: change.type === 'removed' ? [change.slot] : [],
+  });
+  const ofGuard = (): FleetChange => ({
+    ...frame(),
+    upserts: [],
+    removed: [],
+    guard: guardSummary(deps.guard()),
+    unlisted: deps.unlisted(),
+  });
+  const ofPools = (): FleetChange => ({ ...frame(), upserts: [], removed: [], pools: pools() });
+  return {
+    snapshot: () => ({
+      ...fullFrame(),
+      machines: [...board.entries.values()].map(summary),
+      pools: pools(),
+    }),
+    frame: fullFrame,
+    nowMs,
+    providers: () => deps.providers,
+    pools,
+    entries: board.entries,
+    entryChanges$: deps.changes$,
+    frameChanges$: deps.guardChanges$,
+    facts,
+    isWhole: deps.isWhole,
+    isElsewhere,
+    isOverdue: deps.isOverdue,
+    budget: deps.budget,
+    changes$: merge(
+      deps.changes$.pipe(map(ofMachine)),
+      deps.guardChanges$.pipe(map(ofGuard)),
+      poolChanges$.pipe(map(ofPools)),
+    ),
+  };
+}
+
+const guardSummary = ({ state, standings, counts }: GuardView): GuardSummary => ({
+  state,
+  scopes: standings.map((standing) => {
+    const count = counts.find(({ scope }) => scope === standing.scope);
+    const sinceMs = standing.sinceMs === null ? null : Math.round(standing.sinceMs);
+    return { ...standing, sinceMs, started: count?.started ?? 0, silent: count?.silent ?? 0 };
+  }),
+});

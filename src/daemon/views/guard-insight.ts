@@ -1,0 +1,70 @@
+import type { GuardInsight, GuardLook, ScopeInsight } from '../../console/guard.ts';
+import { queueInOrder, scopeNames, type Queued } from '../../domain/explanation/queue.ts';
+import { slotOfRow } from '../../domain/filing/named-fleet.ts';
+import type { GuardRow, MachineRow } from '../../domain/machine.ts';
+import type { GuardCounts, GuardPolicy } from '../../domain/recovery/guard-judgement.ts';
+import { rulesOf } from '../../domain/recovery/guard-rules.ts';
+import type { Parts } from '../parts.ts';
+
+/** So many of those that wait are told one by one. */
+const TOLD_MAX = 100;
+
+export interface GuardInsightDeps {
+  readonly policy: GuardPolicy;
+  readonly parts: Pick<Parts, 'mirror' | 'permits' | 'watch'>;
+}
+
+/** The guard in the words of the console, as this daemon last assessed it. */
+export function createGuardInsight({ policy, parts }: GuardInsightDeps): GuardInsight {
+  const { mirror, permits, watch } = parts;
+  return {
+    look(): GuardLook {
+      const { state, rows, counts } = watch.view();
+      const queued = queueInOrder(waitingRows(parts), permits.use());
+      const waitingBy = new Map<string, number>();
+      for (const { row } of queued) {
+        for (const scope of scopeNames(row)) waitingBy.set(scope, (waitingBy.get(scope) ?? 0) + 1);
+      }
+      return {
+        // What was counted before the database fell silent says nothing of now.
+        scopes:
+          state === 'blind'
+            ? []
+            : counts.map((each) => scopeInsight(each, rows, { policy, nowMs: mirror.nowMs() })),
+        waiting: queued.slice(0, TOLD_MAX).flatMap((each) => told(each, watch)),
+        waitingBy,
+      };
+    },
+  };
+}
+
+function* waitingRows({ mirror, permits }: GuardInsightDeps['parts']): Generator<MachineRow> {
+  for (const slot of permits.waiting()) {
+    const row = mirror.facts().get(slot)?.row;
+    if (row) yield row;
+  }
+}
+
+function told({ row, queue }: Queued, { barOf }: Parts['watch']) {
+  const slot = slotOfRow(row);
+  const provider = row.provided?.provider;
+  if (slot === null || provider === undefined) return [];
+  return [{ slot, queue, bar: barOf(provider, row.order !== null) }];
+}
+
+function scopeInsight(
+  { scope, ...counts }: GuardCounts,
+  rows: readonly GuardRow[],
+  { policy, nowMs }: { readonly policy: GuardPolicy; readonly nowMs: number },
+): ScopeInsight {
+  const row = rows.find((each) => each.scope === scope);
+  const frozen = row?.frozen ?? null;
+  const isThawing = frozen !== null && frozen.kind !== 'manual' && row!.calmSinceMs !== null;
+  return {
+    scope,
+    frozen: frozen && { by: frozen.by, kind: frozen.kind },
+    thawsAtMs: isThawing ? Math.ceil(Math.max(nowMs, row!.calmSinceMs! + policy.calmForMs)) : null,
+    counts,
+    rules: rulesOf(counts, policy),
+  };
+}

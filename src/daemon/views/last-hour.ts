@@ -1,0 +1,63 @@
+import type { Clock } from '../../adapters/clock/port.ts';
+import type { Metrics } from '../../adapters/metrics/port.ts';
+import type { Sample, SeriesView } from '../../console/series.ts';
+import type { Closer } from '../closer.ts';
+
+const STEP_MS = 10_000;
+const HOUR_MS = 3_600_000;
+/** A bounded ring: an hour of steps. */
+export const SAMPLES_MAX = HOUR_MS / STEP_MS;
+
+export interface Series extends SeriesView {
+  /** The metrics; what they are told of heartbeats and recoveries is counted. */
+  heeding(metrics: Metrics): Metrics;
+  /** Takes a sample at the end of each step from now on, until the daemon is closed. */
+  begin(of: SeriesSource): void;
+}
+
+export interface SeriesSource {
+  /** Machines per state. */
+  readonly counts: () => Sample['counts'];
+  /** Database clock, epoch ms. */
+  readonly nowMs: () => number;
+}
+
+/** Keeps what the page draws of the last hour. In memory alone: it begins anew with the daemon. */
+export function createSeries({
+  clock,
+  closer,
+}: {
+  readonly clock: Clock;
+  readonly closer: Closer;
+}): Series {
+  const samples: Sample[] = [];
+  let heartbeats = 0;
+  let recoveries = 0;
+  let timer: unknown = null;
+  closer.add('series', () => clock.clearTimeout(timer));
+  return {
+    stepMs: STEP_MS,
+    samples: () => samples,
+    heeding: (metrics) => ({
+      ...metrics,
+      heartbeat(outcome) {
+        metrics.heartbeat(outcome);
+        if (outcome === 'ok') heartbeats += 1;
+      },
+      transition(provider, from, to) {
+        metrics.transition(provider, from, to);
+        if (to === 'Recovering') recoveries += 1;
+      },
+    }),
+    begin({ counts, nowMs }) {
+      const step = () => {
+        samples.push({ atMs: nowMs(), counts: counts(), heartbeats, recoveries });
+        if (samples.length > SAMPLES_MAX) samples.shift();
+        heartbeats = 0;
+        recoveries = 0;
+        timer = clock.setTimeout(step, STEP_MS);
+      };
+      timer = clock.setTimeout(step, STEP_MS);
+    },
+  };
+}

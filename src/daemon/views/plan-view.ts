@@ -1,0 +1,206 @@
+import { createHash } from 'node:crypto';
+import type { PoolDesk } from '../../actors/balancing/desk.ts';
+import type { BoardEntry } from '../../actors/board.ts';
+import { balancerJob } from '../../actors/balancing/deps.ts';
+import { provisionerJob } from '../../actors/leases.ts';
+import { mayEraseDisks, type Config } from '../../config.ts';
+import type {
+  Holder,
+  PlanView,
+  PoolOutlook,
+  ProviderOutlook,
+  WorkOutlook,
+} from '../../console/plan.ts';
+import { otherPlaces } from '../../domain/balancing/members.ts';
+import { poolPlanOf } from '../../domain/balancing/pool-plan.ts';
+import { memberAddress } from '../../domain/balancing/wish.ts';
+import { bySeniority, seniorityOf, type Seniority } from '../../domain/eligibility.ts';
+import { queueInOrder, type Queue } from '../../domain/explanation/queue.ts';
+import type { MachineId, Slot } from '../../domain/ids.ts';
+import type { MachineRow, Process } from '../../domain/machine.ts';
+import type { Explainer } from './explaining.ts';
+import type { Parts } from '../parts.ts';
+
+/** So many machines of a kind of work are told one by one. */
+const TOLD_MAX = 50;
+
+const PROCESS = {
+  recovery: 'ShepherdRecovery',
+  agentStart: 'ShepherdAgentStart',
+  deprovision: 'ShepherdDeprovision',
+} as const satisfies Record<WorkOutlook['work'], Process>;
+type Work = keyof typeof PROCESS;
+
+export interface PlanViewDeps {
+  readonly config: Config;
+  readonly insight: Pick<Explainer, 'glance'>;
+  readonly parts: Pick<
+    Parts,
+    | 'board'
+    | 'health'
+    | 'keeper'
+    | 'mirror'
+    | 'permits'
+    | 'planner'
+    | 'pools'
+    | 'poolsBoard'
+    | 'providers'
+    | 'wishes'
+  >;
+}
+
+/** What this daemon would do next, or knows that others would, in the words of the console. */
+export function createPlanView(deps: PlanViewDeps): PlanView {
+  const { mirror } = deps.parts;
+  return {
+    plan: () => ({
+      atMs: mirror.nowMs(),
+      providers: providerOutlooks(deps),
+      work: workOutlooks(deps),
+      pools: poolOutlooks(deps),
+    }),
+  };
+}
+
+function holderOf({ parts: { keeper, mirror } }: PlanViewDeps, job: string): Holder {
+  const lease = mirror.leases().find(({ name, held }) => held && name === job);
+  const sessionId = lease?.sessionId ?? null;
+  return { sessionId, isHere: sessionId !== null && sessionId === keeper.current()?.sessionId };
+}
+
+function providerOutlooks(deps: PlanViewDeps): readonly ProviderOutlook[] {
+  const { config, parts } = deps;
+  const { health, planner, providers } = parts;
+  const unlisted = new Map(health.unlisted().map(({ provider, cause }) => [provider, cause]));
+  return [...providers.values()]
+    .map((each) => ({
+      provider: each.name,
+      ...holderOf(deps, provisionerJob(each.name)),
+      mayEraseDisks: mayEraseDisks(config, each),
+      unlisted: unlisted.get(each.name) ?? null,
+      planned: planner.fresh(each.name),
+    }))
+    .toSorted((a, b) => (a.provider < b.provider ? -1 : 1));
+}
+
+interface Candidate extends Seniority {
+  readonly slot: Slot;
+}
+
+function workOutlooks({ insight, parts }: PlanViewDeps): readonly WorkOutlook[] {
+  const { board, mirror } = parts;
+  const facts = mirror.facts();
+  const found = new Map<Work, { count: number; first: Candidate[] }>(
+    (Object.keys(PROCESS) as Work[]).map((work) => [work, { count: 0, first: [] }]),
+  );
+  for (const entry of board.entries.values()) {
+    const { slot } = entry.view;
+    const row = facts.get(slot)?.row;
+    const work = row ? workOn(entry, row) : null;
+    if (!row || work === null) continue;
+    const kind = found.get(work)!;
+    kind.count += 1;
+    keepFirst(kind.first, { slot, ...seniorityOf(PROCESS[work], row) });
+  }
+  const queues = queuesOf(parts);
+  return [...found].map(([work, { count, first }]) => ({
+    work,
+    count,
+    machines: first.flatMap(({ slot }) => {
+      const entry = board.entries.get(slot);
+      const explanation = insight.glance(slot, queues.get(slot) ?? null);
+      if (!entry || !explanation) return [];
+      return [{ slot, state: entry.state, substate: entry.substate, explanation }];
+    }),
+  }));
+}
+
+/** What is being done to a machine, or would be if nothing stood in the way; null: nothing. */
+function workOn({ view, state, substate }: BoardEntry, row: MachineRow): Work | null {
+  if (view.next !== null) return view.next;
+  switch (state) {
+    case 'Provisioned':
+      return substate === 'stopped' || substate === 'failed' ? null : 'agentStart';
+    case 'AgentStarting':
+      return 'agentStart';
+    case 'Running':
+      return substate === 'silent' || row.order !== null ? 'recovery' : null;
+    case 'Recovering':
+      return 'recovery';
+    case 'Deprovisioning':
+      return 'deprovision';
+    case 'Reserved':
+    case 'HandedOver':
+    case 'Quarantined':
+    case 'Released':
+      return null;
+  }
+}
+
+/** There may be as many as there are machines, and only the first are told. */
+function keepFirst(first: Candidate[], candidate: Candidate): void {
+  const last = first.at(-1);
+  if (first.length >= TOLD_MAX && last && bySeniority(last, candidate) <= 0) return;
+  const at = first.findIndex((each) => bySeniority(candidate, each) < 0);
+  first.splice(at === -1 ? first.length : at, 0, candidate);
+  if (first.length > TOLD_MAX) first.pop();
+}
+
+/** Each machine that waits for a permit has its place from one pass over all. */
+function queuesOf({ mirror, permits }: PlanViewDeps['parts']): ReadonlyMap<Slot, Queue | null> {
+  const facts = mirror.facts();
+  const slots = new Map<MachineRow, Slot>();
+  for (const slot of permits.waiting()) {
+    const row = facts.get(slot)?.row;
+    if (row) slots.set(row, slot);
+  }
+  return new Map(
+    queueInOrder(slots.keys(), permits.use()).map(({ row, queue }) => [slots.get(row)!, queue]),
+  );
+}
+
+function poolOutlooks(deps: PlanViewDeps): readonly PoolOutlook[] {
+  const { pools, poolsBoard } = deps.parts;
+  const desks = [...poolsBoard.desks()];
+  return pools.flatMap(({ pool, balancers }) =>
+    balancers.map((balancer): PoolOutlook => {
+      const desk = desks.find(({ name }) => name.pool === pool && name.balancer === balancer);
+      const holder = holderOf(deps, balancerJob(balancer));
+      return {
+        ...{ pool, balancer, ...holder },
+        seenAtMs: desk?.seen()?.atMs ?? null,
+        plan: desk ? planOf(desk, deps.parts) : null,
+      };
+    }),
+  );
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** By what was seen there last. */
+function planOf(desk: PoolDesk, { mirror, wishes: book }: PlanViewDeps['parts']) {
+  const { pool, name, balancer, rows, memory, troubles, refusals } = desk;
+  const wishes = book.of(pool.pool);
+  const facts = mirror.facts();
+  const rowOf = (machine: MachineId) => {
+    const slot = wishes.get(machine)?.slot;
+    const row = slot === undefined ? null : (facts.get(slot)?.row ?? null);
+    return row?.machineId === machine ? row : null;
+  };
+  const elsewhere = new Map(
+    [...wishes.keys()].map((machine) => [
+      machine,
+      otherPlaces(rowOf(machine)?.members ?? [], name),
+    ]),
+  );
+  const away = desk.unreachable();
+  return poolPlanOf({
+    ...{ pool, balancer: name.balancer, capabilities: balancer.capabilities, wishes, elsewhere },
+    ...{ members: rows, memory, tried: { troubles, refusals }, row: desk.standing(), sha256 },
+    observed: away ? null : (desk.seen()?.objects ?? null),
+    failure: away?.why ?? (desk.seen() ? null : 'it was not looked at yet'),
+    addressOf: (machine) => memberAddress(rowOf(machine)?.provided?.address ?? null),
+    nameOf: (machine) => wishes.get(machine)?.slot ?? machine,
+    nowMs: mirror.nowMs(),
+  });
+}

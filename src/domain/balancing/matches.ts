@@ -1,0 +1,110 @@
+import {
+  isSameSpec,
+  keyOf,
+  OBJECT_KINDS,
+  PARENT_KIND,
+  type Desired,
+  type ObjectKind,
+  type Observed,
+  type Ref,
+} from './objects.ts';
+import type { PlanInput } from './plan.ts';
+import { remedyOf } from './troubles.ts';
+
+/** A desired object, and what of it is there. */
+export interface Match {
+  readonly desired: Desired;
+  /** Null: there is none. */
+  readonly object: Observed | null;
+  /** What of the object is not as desired; null: nothing. */
+  readonly why: string | null;
+  /** False: its parent is not there yet. */
+  readonly isParentKnown: boolean;
+  readonly parent: Ref | null;
+  /** Its parent is there and ready, so that it may be made. */
+  readonly isDue: boolean;
+}
+
+/** Finds each desired object's own among those that are there, parents before children. */
+export function matchAll({ desired, observed, capabilities, troubles, nowMs }: PlanInput): Match[] {
+  const byName = byKind<Observed | readonly Observed[]>();
+  for (const object of observed) {
+    const names = byName[object.ref.kind];
+    const known = names.get(object.spec.name);
+    names.set(object.spec.name, known === undefined ? object : [known, object].flat());
+  }
+  const matches: Match[] = [];
+  const byPort = byKind<Match>();
+  for (const kind of OBJECT_KINDS) {
+    const parentKind = PARENT_KIND[kind];
+    for (const each of desired) {
+      if (each.spec.kind !== kind) continue;
+      const over = (parentKind && byPort[parentKind].get(each.port)?.object) ?? null;
+      const parent = over?.ref ?? null;
+      const { object, why } = bestOf(byName[kind].get(each.spec.name), each, parent);
+      const isGoing =
+        over?.phase === 'failed' &&
+        remedyOf(troubles.get(keyOf(over.ref.kind, over.spec.name)), capabilities, nowMs).kind ===
+          'replace';
+      const isReady = over?.phase === 'ready' && !isGoing && over.tagged;
+      const match: Match = {
+        desired: each,
+        object,
+        why,
+        parent,
+        isParentKnown: parentKind === null || parent !== null,
+        isDue: parentKind === null || isReady,
+      };
+      matches.push(match);
+      if (kind === 'backend' || kind === 'frontend') byPort[kind].set(each.port, match);
+    }
+  }
+  return matches;
+}
+
+/** Names are looked up as they are: to join two texts for each of many objects takes its time. */
+const byKind = <T>(): Readonly<Record<ObjectKind, Map<string, T>>> => ({
+  backend: new Map(),
+  frontend: new Map(),
+  bind: new Map(),
+  server: new Map(),
+});
+
+const PHASE_RANK = { ready: 0, progressing: 1, failed: 2 } as const;
+
+const NOTHING = { object: null, why: null };
+
+/** Of those with the desired name: one that is right in all, then the readiest, then the lowest id. */
+function bestOf(
+  found: Observed | readonly Observed[] | undefined,
+  { spec }: Desired,
+  parent: Ref | null,
+): { readonly object: Observed | null; readonly why: string | null } {
+  if (found === undefined) return NOTHING;
+  if ('ref' in found) return { object: found, why: differenceOf(found, spec, parent) };
+  let best: Observed | null = null;
+  let bestWhy: string | null = null;
+  for (const object of found) {
+    const why = differenceOf(object, spec, parent);
+    if (best === null || isBetter(object, why, best, bestWhy)) [best, bestWhy] = [object, why];
+  }
+  return { object: best, why: bestWhy };
+}
+
+function isBetter(
+  one: Observed,
+  whyOne: string | null,
+  other: Observed,
+  whyOther: string | null,
+): boolean {
+  if ((whyOne === null) !== (whyOther === null)) return whyOne === null;
+  const ranks = PHASE_RANK[one.phase] - PHASE_RANK[other.phase];
+  return ranks === 0 ? one.ref.id < other.ref.id : ranks < 0;
+}
+
+function differenceOf(object: Observed, spec: Desired['spec'], parent: Ref | null): string | null {
+  if (!isSameSpec(object.spec, spec)) return 'it is not as it should be';
+  if (object.differs !== undefined) return object.differs;
+  const isElsewhere = parent !== null && object.parentId !== null && object.parentId !== parent.id;
+  return isElsewhere ? `it belongs to another ${parent.kind}` : null;
+}

@@ -1,0 +1,67 @@
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** Pauses after the first failure, the second, …; after the last one it is a dead letter. */
+export const RETRY_PAUSES_MS: readonly number[] = [
+  ...[5 * SECOND, 5 * MINUTE, 30 * MINUTE],
+  ...[2, 5, 10, 14, 20, 24].map((hours) => hours * HOUR),
+];
+/** Pauses are lengthened at random, so that what failed together does not come back together. */
+export const RETRY_JITTER = 0.2;
+/** However long a receiver asks to be left alone. */
+export const RETRY_AFTER_MAX_MS = 24 * HOUR;
+/** A receiver has so long to answer. */
+export const DELIVERY_LIMIT_MS = 15 * SECOND;
+
+/** What came back. */
+export type DeliveryAnswer =
+  | { readonly status: number; readonly retryAfterMs: number | null }
+  /** Nothing, or nothing in time. */
+  | { readonly status: null; readonly cause: string };
+
+/** What is to be done with a delivery. */
+export type DeliveryVerdict =
+  | { readonly verdict: 'delivered' }
+  | {
+      readonly verdict: 'retry';
+      readonly inMs: number;
+      readonly status: number | null;
+      readonly cause: string;
+    }
+  | { readonly verdict: 'dead'; readonly status: number | null; readonly cause: string }
+  /** The receiver is gone for good: nothing more is sent, and this one is tried when it is enabled. */
+  | { readonly verdict: 'disabled'; readonly status: number; readonly cause: string };
+
+const GONE = 410;
+const isSuccess = (status: number) => status >= 200 && status < 300;
+const isRedirect = (status: number) => status >= 300 && status < 400;
+
+/**
+ * @param attempts how often it was tried, this time counted.
+ * @param chance from 0 to 1.
+ */
+export function verdictOn(
+  answer: DeliveryAnswer,
+  attempts: number,
+  chance: number,
+): DeliveryVerdict {
+  const { status } = answer;
+  if (status !== null && isSuccess(status)) return { verdict: 'delivered' };
+  if (status === GONE) return { verdict: 'disabled', status, cause: 'it answered 410: gone' };
+  const cause = causeOf(answer);
+  const pauseMs = RETRY_PAUSES_MS[attempts - 1];
+  if (pauseMs === undefined) return { verdict: 'dead', status, cause };
+  const askedMs = (status === null ? null : answer.retryAfterMs) ?? 0;
+  const ownMs = pauseMs * (1 + RETRY_JITTER * chance);
+  const inMs = Math.round(Math.max(ownMs, Math.min(RETRY_AFTER_MAX_MS, askedMs)));
+  return { verdict: 'retry', inMs, status, cause };
+}
+
+function causeOf(answer: DeliveryAnswer): string {
+  if (answer.status === null) return answer.cause;
+  const { status } = answer;
+  return isRedirect(status)
+    ? `it answered ${status}: redirects are not followed`
+    : `it answered ${status}`;
+}

@@ -1,0 +1,347 @@
+import { BARRING, backoffUntilMs, orderFor, serves, serveWaitEndMs } from '../eligibility.ts';
+import { drainText } from '../balancing/drain-text.ts';
+import type { GuardRow, HoldKind, Process, ProviderHoldRow, QuarantineKind } from '../machine.ts';
+import { capacityKeys, QUOTA_KEY } from '../provisioning/provider-holds.ts';
+import { FLEET, graceEndsAtMs } from '../recovery/guard-judgement.ts';
+import { isUnderWay } from '../recovery/permits.ts';
+import { BLIND, standingsOf, type GuardStanding, type GuardState } from '../recovery/standing.ts';
+import { spanText } from '../spans.ts';
+import { worksElsewhere } from '../view.ts';
+import type { At } from './places.ts';
+import { BLOCK_KINDS, type Block, type ExplainedWork } from './types.ts';
+
+/** A block, and how a sentence says it; how long it lasts is added to that. */
+export interface Way extends Block {
+  readonly phrase: string;
+  /** The phrase says itself how long. */
+  readonly timeless?: true;
+}
+
+/** Everything that keeps the work from being begun now, in the order in which it is told. */
+export function waysOf(
+  at: At,
+  work: ExplainedWork | null,
+  process: Process | null,
+): readonly Way[] {
+  const ways = [
+    ...quarantine(at),
+    ...(work === null ? [] : holds(at, work, process)),
+    ...(work === 'recovery' ? guard(at) : []),
+    ...(work === 'creation' ? creation(at) : []),
+    ...(work === null || work === 'creation' ? [] : provisioning(at)),
+    ...elsewhere(at),
+    ...(process === null ? [] : waits(at, process)),
+    ...(work === 'recovery' ? budget(at) : []),
+  ].filter(({ endsAtMs }) => endsAtMs === null || endsAtMs >= at.moment.nowMs);
+  return ways.length === 0 ? turn(at, work) : ways.toSorted(byKind);
+}
+
+const byKind = (a: Way, b: Way): number =>
+  BLOCK_KINDS.indexOf(a.kind) - BLOCK_KINDS.indexOf(b.kind);
+
+function quarantine({ state, view, facts: { slot }, moment }: At): Way[] {
+  if (state !== 'Quarantined' || view.state !== state) return [];
+  const { row, conflict } = slot;
+  const set = row?.unreadable === undefined ? (row?.quarantine ?? null) : null;
+  const isSet = set !== null && set.kind === view.substate && set.reason === view.reason;
+  const endsAtMs = isSet ? set.untilMs : null;
+  const end = isSet ? SET_ENDS[set.kind] : foundEnd(view.substate, row?.unreadable, conflict);
+  const atMost = endsAtMs === null ? '' : `, or for ${spanText(endsAtMs - moment.nowMs)} more`;
+  return [
+    {
+      kind: 'quarantine',
+      text: 'nothing is done to it',
+      endsAtMs,
+      endedBy: view.endedBy ?? end,
+      phrase: `nothing is done until ${end}${atMost}`,
+      timeless: true,
+    },
+  ];
+}
+
+const SET_ENDS: Readonly<Record<QuarantineKind, string>> = {
+  needsHuman: 'an operator releases it, or it reports without a break',
+  conflict: 'an operator releases it',
+  byOperator: 'an operator releases it',
+};
+
+function foundEnd(
+  substate: string,
+  unreadable: string | undefined,
+  conflict: string | null,
+): string {
+  if (unreadable !== undefined) return 'a program looks that can read its rows';
+  if (substate === 'missing') return 'its provider shows it again, or an operator gives it back';
+  return conflict === null
+    ? 'an operator sees to the device, or it is adopted'
+    : 'rows and provider agree';
+}
+
+const FORBIDS: Readonly<Record<ExplainedWork, string>> = {
+  creation: 'creation',
+  agentStart: 'agent start',
+  recovery: 'recovery',
+  deprovision: 'giving it back',
+};
+
+function holds({ facts, moment }: At, work: ExplainedWork, process: Process | null): Way[] {
+  const barring: readonly HoldKind[] =
+    work === 'creation' ? ['no-allocate'] : ((process && BARRING[process]) ?? []);
+  return facts.slot.holds
+    .filter(({ kind, untilMs }) => barring.includes(kind) && (untilMs ?? Infinity) > moment.nowMs)
+    .map(({ kind, setBy, reason, untilMs }) => ({
+      kind: 'hold',
+      text: `${setBy}'s hold ${kind} forbids ${FORBIDS[work]}: ${reason}`,
+      endsAtMs: untilMs,
+      endedBy: `whoever takes it away: shepherd machine unhold${untilMs === null ? '' : '; or its end'}`,
+      phrase: `${setBy}'s hold ${kind} forbids ${FORBIDS[work]}`,
+    }));
+}
+
+const GUARD_KIND: Readonly<
+  Record<Exclude<GuardState, 'watching'>, 'freeze' | 'grace' | 'suspicion'>
+> = { blind: 'suspicion', suspicious: 'suspicion', grace: 'grace', frozen: 'freeze' };
+
+/** What an operator ordered is held up by a freeze only, and what was asked for by nothing. */
+function guard({ row, facts: { guard: picture, slot }, moment }: At): Way[] {
+  if (row && isUnderWay(row)) return [];
+  const { nowMs, guard: policy, loss } = moment;
+  const { heartbeatMs } = loss;
+  const standings = picture ? standingsOf(picture, { nowMs, policy, heartbeatMs }) : [BLIND];
+  const isOrdered = row !== null && (row.order?.expiresAtMs ?? 0) > nowMs;
+  return standings
+    .filter(({ scope }) => scope === FLEET || scope === slot.provider)
+    .filter(({ state }) => state !== 'watching' && (state === 'frozen' || !isOrdered))
+    .map((standing) => {
+      const decided = picture?.rows.find(({ scope }) => scope === standing.scope);
+      return guardWay(standing, decided, moment);
+    });
+}
+
+function guardWay(
+  { scope, state, reason }: GuardStanding,
+  row: GuardRow | undefined,
+  { guard: { calmForMs }, loss }: At['moment'],
+): Way {
+  const kind = GUARD_KIND[state as Exclude<GuardState, 'watching'>];
+  const whose = scope === FLEET ? 'the fleet' : scope;
+  if (kind === 'freeze') {
+    const isManual = row?.frozen?.kind === 'manual';
+    const calmAtMs = isManual ? null : (row?.calmSinceMs ?? null);
+    return {
+      kind,
+      text: `recovery of ${whose} is frozen: ${reason}`,
+      endsAtMs: calmAtMs === null ? null : calmAtMs + calmForMs,
+      endedBy: `${isManual ? '' : 'itself, once it is calm; or '}an operator: shepherd fleet thaw`,
+      phrase: `recovery of ${whose} is frozen by ${row?.frozen?.by ?? 'the guard'}`,
+    };
+  }
+  if (kind === 'grace') {
+    const endsAtMs = graceEndsAtMs({ upSinceMs: row?.ingestUpSinceMs ?? null }, loss);
+    const endedBy = 'itself, once heartbeats were taken in for long enough';
+    return { kind, text: reason ?? state, endsAtMs, endedBy, phrase: 'silence means nothing yet' };
+  }
+  const endedBy = 'itself, when fewer are late or silent; or a freeze of the guard';
+  const phrase =
+    state === 'blind'
+      ? 'the database has not told of the guard'
+      : `too many of ${whose} are late together`;
+  return { kind, text: reason ?? state, endsAtMs: null, endedBy, phrase };
+}
+
+function creation({ facts, moment: { nowMs } }: At): Way[] {
+  const { slot, breaker } = facts;
+  const { penalty, listed, provider } = slot;
+  const plan = listed && {
+    name: listed.plan,
+    location: listed.location,
+    spot: listed.spot === true,
+  };
+  const keys: readonly string[] = plan ? Object.values(capacityKeys(plan, '')) : ['all'];
+  const concerns = ({ kind, key, untilMs }: ProviderHoldRow) =>
+    untilMs > nowMs &&
+    ((kind === 'throttle' && key === 'create') ||
+      (kind === 'quota' && key === QUOTA_KEY) ||
+      (kind === 'capacity' && keys.includes(key)));
+  const clear = `an operator: shepherd provider clear ${provider}`;
+  return [
+    ...(penalty && penalty.untilMs > nowMs
+      ? [
+          {
+            kind: 'shelf',
+            text: `on the shelf: ${penalty.cause}`,
+            endsAtMs: penalty.untilMs,
+            endedBy: `its end; or ${clear} ${slot.slot.slice(provider.length + 1)}`,
+            phrase: `on the shelf for ${spanText(penalty.untilMs - nowMs)} more, or until \`provider clear\``,
+            timeless: true,
+          } as const,
+        ]
+      : []),
+    ...facts.providerHolds
+      .filter((hold) => hold.provider === provider && concerns(hold))
+      .map(({ kind, key, untilMs, amount, cause }): Way => {
+        const what =
+          kind === 'capacity' ? `no capacity (${key})` : `quota of ${amount ?? 0} machines`;
+        const phrase = kind === 'throttle' ? 'creations are throttled' : what;
+        const endedBy = `its end; or ${clear}`;
+        const told = kind === 'throttle' ? 'throttle' : 'quota';
+        return { kind: told, text: `${phrase}: ${cause}`, endsAtMs: untilMs, endedBy, phrase };
+      }),
+    ...(breaker === null
+      ? []
+      : [
+          {
+            kind: 'suspicion',
+            text: `its provider's listing is not believed: ${breaker}`,
+            endsAtMs: null,
+            endedBy: 'itself, when provider and rows agree again',
+            phrase: "its provider's listing is not believed",
+          } as const,
+        ]),
+  ];
+}
+
+/** What its provider does to it; nothing may be begun meanwhile. */
+function provisioning({ substate }: At): Way[] {
+  if (substate !== 'installing') return [];
+  const text = 'its provider has not finished';
+  return [{ kind: 'install', text, endsAtMs: null, endedBy: 'its provider', phrase: text }];
+}
+
+function elsewhere({ row, facts, moment, view }: At): Way[] {
+  const { slot, self, shown } = facts;
+  const ways: Way[] = [];
+  const endedBy = 'the daemon that works on it, or the end of its session';
+  if (row?.unknownRung !== undefined) {
+    const text = `a newer program recovers it, on its rung ${row.unknownRung}`;
+    ways.push({ kind: 'elsewhere', text, endsAtMs: null, endedBy, phrase: text });
+  } else if (row && worksElsewhere(row, self) && (self !== null || shown === null)) {
+    const work = row.work.find(({ sessionId }) => sessionId !== self)!;
+    const text = `session ${work.sessionId.slice(0, 8)} works on it`;
+    ways.push({ kind: 'elsewhere', text, endsAtMs: null, endedBy, phrase: text });
+  }
+  const isUnknown = moment.providers !== undefined && !moment.providers.has(slot.provider);
+  if (isUnknown && view.state !== 'Released') {
+    const text = `provider ${slot.provider} is not configured here`;
+    const by = 'a daemon that has its provider configured';
+    ways.push({ kind: 'elsewhere', text, endsAtMs: null, endedBy: by, phrase: text });
+  }
+  return ways;
+}
+
+/** Waits of the process itself: after failures, between attempts, for load balancers, for its provider. */
+function waits({ row, facts, moment }: At, process: Process): Way[] {
+  if (!row) return [];
+  const { nowMs, loss } = moment;
+  const isOrdered = orderFor(process, row, nowMs) !== null;
+  const ways: Way[] = [];
+  const clear = 'its end; or an operator: shepherd machine clear-backoff';
+  const untilMs = backoffUntilMs(row, process, nowMs);
+  if (untilMs !== null && !isOrdered) {
+    const cause = row.backoffs.find((each) => each.process === process)?.cause ?? '';
+    const text = `it waits after a failure: ${cause}`;
+    ways.push({
+      kind: 'backoff',
+      text,
+      endsAtMs: untilMs,
+      endedBy: clear,
+      phrase: 'it waits after a failure',
+    });
+  }
+  const coolMs = row.recovery?.nextAtMs ?? null;
+  if (coolMs !== null && coolMs > nowMs && LADDER.includes(process) && !isOrdered) {
+    const text = 'it cools down after an attempt';
+    ways.push({
+      kind: 'cooldown',
+      text,
+      endsAtMs: coolMs,
+      endedBy: clear,
+      phrase: 'it cools down',
+    });
+  }
+  if (isAwaitingPools(row, process, moment)) {
+    const endsAtMs = LADDER.includes(process) && !isOrdered ? serveWaitEndMs(row, loss) : null;
+    const endedBy = 'its load balancers, when they let it go';
+    const text = `it ${drainText(row.members)}`;
+    ways.push({
+      kind: 'turn',
+      text,
+      endsAtMs,
+      endedBy,
+      phrase: 'its load balancers still send to it',
+    });
+  }
+  return [...ways, ...throttles(facts, process, nowMs)];
+}
+
+const LADDER: readonly Process[] = ['ShepherdRecovery', 'ShepherdReinstall'];
+
+function isAwaitingPools(
+  row: NonNullable<At['row']>,
+  process: Process,
+  { nowMs, loss }: At['moment'],
+): boolean {
+  if (!serves(row) || process === 'ShepherdAgentStart') return false;
+  if (process === 'ShepherdDeprovision') return row.deprovision?.drain !== 'skip';
+  const order = orderFor(process, row, nowMs);
+  if (order) return order.drain !== 'skip';
+  const endMs = serveWaitEndMs(row, loss);
+  return endMs !== null && nowMs <= endMs;
+}
+
+/** Calls that each work makes at its provider. */
+const CALLS: Readonly<Partial<Record<Process, readonly string[]>>> = {
+  ShepherdRecovery: ['reboot', 'power'],
+  ShepherdReinstall: ['reinstall'],
+  ShepherdDeprovision: ['destroy'],
+};
+
+function throttles({ slot, providerHolds }: At['facts'], process: Process, nowMs: number): Way[] {
+  const calls = CALLS[process] ?? [];
+  return providerHolds
+    .filter(({ provider, kind }) => provider === slot.provider && kind === 'throttle')
+    .filter(({ key, untilMs }) => untilMs > nowMs && calls.includes(key))
+    .map(({ key, untilMs, cause }) => ({
+      kind: 'throttle',
+      text: `its provider is not asked for ${key}: ${cause}`,
+      endsAtMs: untilMs,
+      endedBy: `its end; or an operator: shepherd provider clear ${slot.provider}`,
+      phrase: `its provider throttles ${key}`,
+    }));
+}
+
+function budget({ facts: { queue } }: At): Way[] {
+  if (!queue) return [];
+  const { scope, place, of } = queue;
+  const text = `it is ${ordinal(place)} of ${of} for a permit of ${scope.replace(/^\w+ /, '')}`;
+  const endedBy = 'others that come back, or give up';
+  return [{ kind: 'budget', text, endsAtMs: null, endedBy, phrase: text }];
+}
+
+function turn({ view, state, facts: { shown } }: At, work: ExplainedWork | null): readonly Way[] {
+  const isDue =
+    view.next !== null && view.next === work && (shown === null || shown.state === state);
+  if (!isDue) return [];
+  const text = 'it waits for its turn';
+  return [
+    { kind: 'turn', text, endsAtMs: null, endedBy: 'a daemon that has a place free', phrase: text },
+  ];
+}
+
+const ENDINGS: Readonly<Record<string, string>> = { one: 'st', two: 'nd', few: 'rd', other: 'th' };
+const rules = new Intl.PluralRules('en', { type: 'ordinal' });
+const ordinal = (place: number): string => `${place}${ENDINGS[rules.select(place)]}`;
+
+/** The process that does the work; null: none does, or nothing is left to try. */
+export const processFor = (work: ExplainedWork | null, ladder: Process): Process | null => {
+  switch (work) {
+    case 'agentStart':
+      return 'ShepherdAgentStart';
+    case 'recovery':
+      return ladder;
+    case 'deprovision':
+      return 'ShepherdDeprovision';
+    default:
+      return null;
+  }
+};

@@ -1,0 +1,133 @@
+import type { Process } from '../machine.ts';
+import { isHeld } from '../eligibility.ts';
+import { nextStep, type LadderEnd, type LadderStep } from '../recovery/ladder.ts';
+import type { LadderMeans } from '../recovery/rungs.ts';
+import type { Rung } from '../recovery/rung-names.ts';
+import { viewOf } from '../view.ts';
+import { processFor, waysOf, type Way } from './blocks.ts';
+import { isOverdue } from './overdue.ts';
+import { storyOf, type At, type Story } from './places.ts';
+import { oneLine, sentenceOf } from './sentence.ts';
+import type {
+  Block,
+  ExplainedWork,
+  Explanation,
+  ExplanationFacts,
+  ExplanationMoment,
+  NextStep,
+} from './types.ts';
+
+/**
+ * Why a machine is where it is, what stands between it and the next work on it, and what would end
+ * that. Beside `viewOf`, from the same facts. Total: every place of every machine has a sentence.
+ */
+export function explanationOf(facts: ExplanationFacts, moment: ExplanationMoment): Explanation {
+  const at = placeOf(facts, moment);
+  const story = storyOf(at);
+  const work = story.work ?? null;
+  const step = work === 'recovery' && at.row ? stepOf(at) : null;
+  const ways = waysOf(at, work, processFor(work, ladderProcess(step)));
+  const told = nextOf(at, story, ways, step);
+  const next = { ...told, atMs: wholeMs(told.atMs) };
+  const { state, substate } = at;
+  const { ladder, usual } = facts;
+  const { loss, nowMs } = moment;
+  const sinceMs = wholeMs(story.sinceMs ?? facts.seenSinceMs);
+  return {
+    sentence: sentenceOf({
+      place: `${state} · ${substate}`,
+      sinceMs,
+      reason: story.reason,
+      ways,
+      next: next.text,
+      nowMs,
+    }),
+    sinceMs,
+    by: story.by ?? null,
+    blockedBy: ways.map(blockOf).toSorted(latestFirst),
+    next,
+    overdue: isOverdue({ state, substate, ladder, usual, loss, nowMs }, sinceMs),
+  };
+}
+
+/** The actor knows steps that rows do not; what rows say of another state is older or newer than it. */
+function placeOf(facts: ExplanationFacts, moment: ExplanationMoment): At {
+  const view = viewOf(facts.slot, moment);
+  const { state, substate } = facts.shown ?? view;
+  return { state, substate, view, row: facts.slot.row, facts, moment };
+}
+
+/** Of a provider that is not known here. */
+export const ALL_MEANS: LadderMeans = { reboot: true, power: true, reinstall: true };
+
+function stepOf({ row, facts, moment }: At): LadderStep | LadderEnd {
+  const { policy, means } = facts.ladder;
+  const { nowMs } = moment;
+  const preserved = isHeld(row!, 'preserve', { holds: facts.slot.holds, nowMs });
+  return nextStep(row!, { policy, means: means ?? ALL_MEANS, preserved, nowMs, askAgainMs: 0 });
+}
+
+const ladderProcess = (step: LadderStep | LadderEnd | null): Process =>
+  step && 'process' in step ? step.process : 'ShepherdRecovery';
+
+const RUNG_NOUNS: Readonly<Record<Rung, string>> = {
+  restartingAgent: 'restart of its agent',
+  rebooting: 'reboot',
+  resettingBmc: 'restart of its controller',
+  powerCycling: 'power cycle',
+  reinstalling: 'reinstallation',
+};
+const WORK_NOUNS: Readonly<Record<ExplainedWork, string>> = {
+  creation: 'creation',
+  agentStart: 'start of its agent',
+  recovery: 'recovery',
+  deprovision: 'its provider is asked to delete it',
+};
+
+function nextOf(
+  { moment }: At,
+  story: Story,
+  ways: readonly Way[],
+  step: LadderStep | LadderEnd | null,
+): NextStep {
+  const { work = null, end = 'nothing', endAtMs = null } = story;
+  if (work === null) {
+    const isAhead = endAtMs !== null && endAtMs >= moment.nowMs;
+    return { work, atMs: isAhead ? endAtMs : null, text: oneLine(end) };
+  }
+  const text = `${nounOf(work, step)}${whenOf(ways)}`;
+  return { work, atMs: atOf(ways, moment.nowMs), text };
+}
+
+function nounOf(work: ExplainedWork, step: LadderStep | LadderEnd | null): string {
+  if (!step) return WORK_NOUNS[work];
+  if ('rung' in step) return RUNG_NOUNS[step.rung];
+  return step.startAgain ? WORK_NOUNS.agentStart : 'nothing is left to try, so a person is asked';
+}
+
+/** One way says itself how long it lasts. */
+function whenOf(ways: readonly Way[]): string {
+  if (ways.length === 0) return ', at once';
+  return ways.length === 1 ? '' : `, after ${ways.length === 2 ? 'both' : 'all of that'}`;
+}
+
+function atOf(ways: readonly Way[], nowMs: number): number | null {
+  const ends = ways.map(({ endsAtMs }) => endsAtMs);
+  return ends.every((end) => end !== null) ? Math.max(nowMs, ...ends) : null;
+}
+
+const blockOf = ({ kind, text, endsAtMs, endedBy }: Way): Block => ({
+  kind,
+  text: oneLine(text),
+  endsAtMs: wholeMs(endsAtMs),
+  endedBy: oneLine(endedBy),
+});
+
+/** The database's clock has fractions; what ends, has ended at the next whole one. */
+const wholeMs = (atMs: number | null): number | null => (atMs === null ? null : Math.ceil(atMs));
+
+/** No difference of infinities is a number. */
+function latestFirst(a: Block, b: Block): number {
+  const [endA, endB] = [a.endsAtMs ?? Infinity, b.endsAtMs ?? Infinity];
+  return endA === endB ? 0 : endB - endA;
+}

@@ -1,0 +1,77 @@
+import type { MachineRow } from '../machine.ts';
+import { impossibility, nextStep, patienceOf } from '../recovery/ladder.ts';
+import type { LadderCircumstances } from '../recovery/ladder.ts';
+import { RUNGS, STANDING_RUNGS, type Rung } from '../recovery/rung-names.ts';
+
+/** One rung, as it stands for a machine. */
+export interface RungStanding {
+  readonly rung: Rung;
+  /** `passed`: milder than where the ladder stands; `ahead`: not come to yet. */
+  readonly place: 'passed' | 'here' | 'ahead';
+  /** Attempts of this episode on the rung where the ladder stands. */
+  readonly attempts: number;
+  readonly attemptsMax: number;
+  readonly patienceMs: number;
+  /** Why it cannot be taken; null: it can. */
+  readonly bar: string | null;
+}
+
+/** How far the recovery of a machine went, and how far it may go. Times are epoch ms of the database. */
+export interface LadderStanding {
+  /** The mildest first. */
+  readonly rungs: readonly RungStanding[];
+  /** When what was asked for is given up; null: nothing is waited for. */
+  readonly patienceEndsAtMs: number | null;
+  /** No rung starts before; null: it may now. */
+  readonly coolsUntilMs: number | null;
+  /** What comes next, and which attempt it is; `end`: nothing is left to try. */
+  readonly next:
+    | { readonly rung: Rung; readonly attempt: number; readonly end: null }
+    | { readonly rung: null; readonly attempt: null; readonly end: string };
+}
+
+/** Pure: from the rows of the machine, what its provider can, and the clock. */
+export function ladderStanding(row: MachineRow, now: LadderCircumstances): LadderStanding {
+  const { recovery } = row;
+  const here = recovery ? STANDING_RUNGS.indexOf(recovery.rung) : -1;
+  const step = nextStep(row, now);
+  const cools = recovery?.nextAtMs ?? null;
+  return {
+    rungs: RUNGS.map((rung) => ({
+      rung,
+      place: placeOf(rung, here),
+      attempts: rung === recovery?.rung ? recovery.attempts : 0,
+      attemptsMax: now.policy[rung].attempts,
+      patienceMs: now.policy[rung].patienceMs,
+      bar: impossibility(rung, now),
+    })),
+    patienceEndsAtMs: patienceEndsAtMs(row, now),
+    coolsUntilMs: cools !== null && cools > now.nowMs ? Math.ceil(cools) : null,
+    next:
+      'rung' in step
+        ? { rung: step.rung, attempt: step.attempt, end: null }
+        : { rung: null, attempt: null, end: step.end },
+  };
+}
+
+function placeOf(rung: Rung, here: number): RungStanding['place'] {
+  const at = (STANDING_RUNGS as readonly Rung[]).indexOf(rung);
+  // What is taken beside the ladder is never where it stands.
+  if (at === -1) return 'ahead';
+  if (at === here) return 'here';
+  return at < here ? 'passed' : 'ahead';
+}
+
+/** Whoever asked for it waits for evidence until then. */
+function patienceEndsAtMs(row: MachineRow, now: LadderCircumstances): number | null {
+  const { recovery, bootTimes, work } = row;
+  const isUnderWay = work.some(
+    ({ process }) => process === 'ShepherdRecovery' || process === 'ShepherdReinstall',
+  );
+  if (!recovery || !isUnderWay) return null;
+  const { askedAtMs, askedRung, attempts } = recovery;
+  if (askedAtMs === null || askedRung === null) return null;
+  const attempt = Math.max(1, attempts);
+  const patienceMs = patienceOf({ rung: askedRung, attempt }, now.policy[askedRung], bootTimes);
+  return Math.ceil(askedAtMs + patienceMs);
+}

@@ -1,0 +1,54 @@
+/** What agents found in the machines of one provider at one place. */
+export interface HardwareSum {
+  readonly provider: string;
+  readonly location: string;
+  readonly nodes: number;
+  readonly ramBytes: number;
+  readonly threads: number;
+}
+
+export interface HardwareSums {
+  readonly regions: readonly HardwareSum[];
+  /** Machines that count in none: no location, or a report that tells nothing. */
+  readonly skipped: number;
+}
+
+/** One machine with a report; the report is null where its bytes were no such message. */
+export interface HardwareFound {
+  readonly provider: string;
+  readonly location: string | null;
+  readonly report: Readonly<Record<string, unknown>> | null;
+}
+
+/** Adds up machines, installed memory and hardware threads by provider and place. */
+export function createHardwareSums() {
+  const regions = new Map<string, { -readonly [Key in keyof HardwareSum]: HardwareSum[Key] }>();
+  let skipped = 0;
+  return {
+    add({ provider, location, report }: HardwareFound): void {
+      const node = fieldsOf(report?.['report']);
+      if (location === null || location === '' || node === null) {
+        skipped += 1;
+        return;
+      }
+      const key = JSON.stringify([provider, location]);
+      const sum = regions.get(key) ?? { provider, location, nodes: 0, ramBytes: 0, threads: 0 };
+      regions.set(key, sum);
+      sum.nodes += 1;
+      sum.ramBytes += numberOf(node['memory_installed_bytes']);
+      const processors = Array.isArray(node['cpu']) ? node['cpu'] : [];
+      for (const cpu of processors) sum.threads += numberOf(fieldsOf(cpu)?.['hardware_threads']);
+    },
+    sums: (): HardwareSums => ({ regions: [...regions.values()], skipped }),
+  };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+const fieldsOf = (value: unknown): Fields | null =>
+  typeof value === 'object' && value !== null ? (value as Fields) : null;
+
+/** 64-bit numbers come as text. What is none, or less than none, counts nothing. */
+function numberOf(value: unknown): number {
+  const number = Number(value ?? 0);
+  return Number.isFinite(number) && number > 0 ? number : 0;
+}

@@ -1,0 +1,122 @@
+import { HOLD_KINDS, type HoldKind } from './machine.ts';
+import { STATES, SUBSTATES } from './states.ts';
+import { TRAIT_NAMES, type TraitName } from './traits.ts';
+
+/**
+ * What chooses machines in a list, as people write it:
+ * `state:Running,silent provider:equinix location:fr2 hold:no-recover since>2h heard>5m needs-human`
+ * and words that must occur. All parts must hold; of values with commas between them, one. A value or
+ * word with blanks is put in quotes. One meaning for page, API and commands.
+ */
+export interface MachineFilter {
+  readonly terms: readonly FilterTerm[];
+}
+
+export type FilterTerm =
+  /** State, substate, or both with a slash between, in small letters. */
+  | { readonly kind: 'state'; readonly values: readonly string[] }
+  | { readonly kind: 'provider'; readonly values: readonly string[] }
+  | { readonly kind: 'trait'; readonly name: TraitName; readonly values: readonly string[] }
+  /** Empty: any hold. */
+  | { readonly kind: 'hold'; readonly values: readonly HoldKind[] }
+  /** How long ago, milliseconds. */
+  | { readonly kind: 'since' | 'heard'; readonly above: boolean; readonly ageMs: number }
+  | { readonly kind: 'needs-human' }
+  | { readonly kind: 'overdue' }
+  /** In small letters. */
+  | { readonly kind: 'word'; readonly text: string };
+
+/** A part of a filter that means nothing, and why. */
+export interface FilterFault {
+  readonly part: string;
+  readonly detail: string;
+}
+export type FilterReading =
+  | { readonly filter: MachineFilter; readonly faults: readonly [] }
+  | { readonly filter: null; readonly faults: readonly FilterFault[] };
+
+export const FILTER_LENGTH_MAX = 500;
+
+const PART = /(?:[^\s"]|"[^"]*")+/g;
+const UNITS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** Reads a filter. Empty: every machine. Pure and total. */
+export function readFilter(text: string): FilterReading {
+  const terms: FilterTerm[] = [];
+  const faults: FilterFault[] = [];
+  for (const [part] of text.matchAll(PART)) {
+    const term = readPart(part);
+    if (typeof term === 'string') faults.push({ part, detail: term });
+    else if (term) terms.push(term);
+  }
+  return faults.length > 0 ? { filter: null, faults } : { filter: { terms }, faults: [] };
+}
+
+/** The same filter in one spelling, so that equal ones are equal texts. */
+export const filterKey = ({ terms }: MachineFilter): string =>
+  terms
+    .map((term) => JSON.stringify(term))
+    .toSorted()
+    .join('');
+
+/** What time alone changes: whether a machine matches has to be asked again. */
+export const isTimed = ({ terms }: MachineFilter): boolean =>
+  terms.some(({ kind }) => kind === 'since' || kind === 'heard' || kind === 'overdue');
+
+const plain = (text: string): string => text.replaceAll('"', '');
+
+function readPart(part: string): FilterTerm | string | null {
+  const lower = plain(part).toLowerCase();
+  if (lower === '') return null;
+  if (lower === 'needs-human' || lower === 'overdue') return { kind: lower };
+  const age = /^(since|heard)([<>])(.*)$/.exec(lower);
+  if (age) return readAge(age[1] as 'since' | 'heard', age[2] === '>', age[3]!);
+  const named = /^([a-z]+):(.*)$/s.exec(plain(part));
+  const values = named?.[2]!.split(',').filter((value) => value !== '') ?? [];
+  if (!named || !isKey(named[1]!)) return { kind: 'word', text: lower };
+  return readNamed(named[1]!, values);
+}
+
+const KEYS: readonly string[] = ['state', 'provider', 'hold', ...TRAIT_NAMES];
+const isKey = (name: string): boolean => KEYS.includes(name);
+const isTrait = (name: string): name is TraitName =>
+  (TRAIT_NAMES as readonly string[]).includes(name);
+
+function readNamed(key: string, values: readonly string[]): FilterTerm | string {
+  if (key === 'hold') return readHolds(values);
+  if (values.length === 0) return `after ${key}: a value is missing`;
+  if (key === 'state') return readStates(values);
+  return isTrait(key) ? { kind: 'trait', name: key, values } : { kind: 'provider', values };
+}
+
+const WORDS: ReadonlySet<string> = new Set(
+  [...STATES, ...Object.values(SUBSTATES).flat()].map((word) => word.toLowerCase()),
+);
+
+const PLACES: ReadonlySet<string> = new Set(
+  STATES.flatMap((state) =>
+    SUBSTATES[state].map((substate) => `${state}/${substate}`.toLowerCase()),
+  ),
+);
+
+function readStates(values: readonly string[]): FilterTerm | string {
+  const lower = values.map((value) => value.toLowerCase());
+  const strange = lower.find((value) => !WORDS.has(value) && !PLACES.has(value));
+  if (strange === undefined) return { kind: 'state', values: lower };
+  return `${strange} is neither a state nor a substate; states are ${STATES.join(', ')}`;
+}
+
+function readHolds(values: readonly string[]): FilterTerm | string {
+  const kinds = values.filter((value) => value !== 'any');
+  const known = kinds.filter((value): value is HoldKind =>
+    (HOLD_KINDS as readonly string[]).includes(value),
+  );
+  if (known.length === kinds.length) return { kind: 'hold', values: known };
+  return `holds are ${HOLD_KINDS.join(', ')}, or any`;
+}
+
+function readAge(kind: 'since' | 'heard', above: boolean, text: string): FilterTerm | string {
+  const found = /^(\d{1,6})([smhd])$/.exec(text);
+  if (!found) return `after ${kind} comes a time such as >2h: a number and s, m, h or d`;
+  return { kind, above, ageMs: Number(found[1]) * UNITS[found[2] as keyof typeof UNITS] };
+}

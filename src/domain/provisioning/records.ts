@@ -1,0 +1,110 @@
+import { ProviderError } from '../errors.ts';
+import type { ProviderName } from '../ids.ts';
+
+/** What a record may hold: what comes back from JSON as it went in. */
+export type Json =
+  null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/** A row of a driver's own: a mark, and the memory of a change that is under way at the vendor. */
+export interface ProviderRecord {
+  readonly key: string;
+  readonly value: Json;
+  /** Opaque. Another one with each write: a change names the one that was read. */
+  readonly version: string;
+}
+
+/** Which record of which provider. */
+export interface RecordName {
+  readonly provider: ProviderName;
+  readonly key: string;
+}
+
+/** Longest value, in bytes of JSON. */
+export const RECORD_BYTES_MAX = 16 * 1024;
+/** Most records of one provider. */
+export const RECORDS_MAX = 100_000;
+/** Deepest value. */
+const DEPTH_MAX = 64;
+/** Longest place in a message. */
+const POINTER_MAX = 200;
+
+const KEY = /^[^\p{C}\p{Zl}\p{Zp}]{1,200}$/u;
+
+/** @throws {ProviderError} `invalid`: a key that is none. */
+export function requireRecordKey({ provider, key }: RecordName): void {
+  if (KEY.test(key)) return;
+  const what = `a record of provider ${provider} cannot have a key of ${key.length} characters`;
+  throw new ProviderError('invalid', `${what}: choose one of 1 to 200 printable characters`);
+}
+
+/**
+ * The value as JSON.
+ * @throws {ProviderError} `invalid`: it is too long, or would not come back as it is.
+ */
+export function recordText(name: RecordName, value: Json): string {
+  requireRecordKey(name);
+  const at = misfitIn(value, '', 0);
+  if (at !== null) {
+    const what = `${recordOf(name)} cannot hold what is at "${at.slice(0, POINTER_MAX)}" of its value`;
+    const mend =
+      'keep to null, booleans, finite numbers, well-formed text without NUL, lists and plain ' +
+      `objects, at most ${DEPTH_MAX} deep`;
+    throw new ProviderError('invalid', `${what}: ${mend}`);
+  }
+  const text = JSON.stringify(value);
+  const bytes = new TextEncoder().encode(text).length;
+  if (bytes <= RECORD_BYTES_MAX) return text;
+  throw new ProviderError(
+    'invalid',
+    `the value of ${recordOf(name)} has ${bytes} bytes as JSON, and may have ${RECORD_BYTES_MAX}: ` +
+      'keep less, or split it over several records',
+  );
+}
+
+/** JSON pointer of the first thing that JSON would lose or change; null: there is none. */
+function misfitIn(value: unknown, at: string, depth: number): string | null {
+  if (value === null || typeof value === 'boolean') return null;
+  if (typeof value === 'string') return isPlain(value) ? null : at;
+  if (typeof value === 'number') return Number.isFinite(value) ? null : at;
+  if (typeof value !== 'object' || depth >= DEPTH_MAX) return at;
+  const isList = Array.isArray(value);
+  if (!isList && Object.getPrototypeOf(value) !== Object.prototype) return at;
+  const entries: Iterable<readonly [string | number, unknown]> = isList
+    ? value.entries()
+    : Object.entries(value);
+  for (const [key, item] of entries) {
+    const below = `${at}/${key}`;
+    const found = isPlain(String(key)) ? misfitIn(item, below, depth + 1) : below;
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+const isPlain = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
+
+const recordOf = ({ provider, key }: RecordName): string =>
+  `record "${key}" of provider ${provider}`;
+
+/** `make`: somebody was faster, or an earlier life of ours was. */
+export const recordIsThere = (name: RecordName): ProviderError =>
+  new ProviderError(
+    'conflict',
+    `${recordOf(name)} is there already: read it, and go on from what it says`,
+  );
+
+/** `make`: the provider has as many as it may have. */
+export const recordsAreFull = (name: RecordName): ProviderError =>
+  new ProviderError(
+    'invalid',
+    `${recordOf(name)} was not made: there are ${RECORDS_MAX} already, which is the most that one ` +
+      'provider may have; drop what is done with',
+  );
+
+/** `replace` and `drop`: it is not as it was read. */
+export const recordDiffers = (name: RecordName, isThere: boolean): ProviderError => {
+  const what = isThere ? 'was changed' : 'is gone';
+  return new ProviderError(
+    'conflict',
+    `${recordOf(name)} ${what} since it was read: read it again, and decide anew`,
+  );
+};

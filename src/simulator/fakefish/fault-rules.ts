@@ -1,0 +1,160 @@
+import { z } from 'zod';
+import { type FaultBook, type Rule, shapeOf } from '../fault-book.ts';
+import { WIRE_EFFECTS } from '../wire-faults.ts';
+
+const ms = z.number().min(0);
+const values = z.array(z.string());
+
+const effect = z.discriminatedUnion('type', [
+  ...WIRE_EFFECTS,
+  /** The port is closed, until the rule is removed. */
+  z.strictObject({ type: z.literal('refuse') }),
+  z.strictObject({ type: z.literal('sessionLimit') }),
+  z.strictObject({ type: z.literal('sessionsForgotten') }),
+  /** A login succeeds and answers no token. */
+  z.strictObject({ type: z.literal('noToken') }),
+  /** After so many wrong logins in a row every login is refused for `ms`. */
+  z.strictObject({ type: z.literal('lockout'), after: z.int().min(1), ms }),
+  /** The BMC has another certificate, until the rule is removed. */
+  z.strictObject({ type: z.literal('certificate') }),
+  z.strictObject({ type: z.literal('resetIgnored') }),
+  z.strictObject({ type: z.literal('gracefulNeverEnds') }),
+  /** The power state is shown as it was `lagMs` ago, or always as `shows`. */
+  z.strictObject({
+    type: z.literal('powerState'),
+    lagMs: ms.optional(),
+    shows: z.enum(['On', 'Off', 'PoweringOn', 'PoweringOff', 'Paused']).nullable().optional(),
+  }),
+  /** `On` is answered with 409. */
+  z.strictObject({ type: z.literal('onConflict') }),
+  /** A reset to the state that is already there is refused. */
+  z.strictObject({ type: z.literal('sameState'), code: z.int().min(400).max(499) }),
+  /** What is shown as allowed; null: nothing is. What is accepted stays. */
+  z.strictObject({
+    type: z.literal('allowableValues'),
+    of: z.enum(['reset', 'boot']),
+    values: values.nullable(),
+  }),
+  /**
+   * `ignored`: accepted and not taken; `sticky`: `Once` is not used up by a boot; `pending`: what was
+   * changed at the resource for settings is shown there alone, until the next boot takes it on.
+   */
+  z.strictObject({ type: z.literal('override'), does: z.enum(['ignored', 'sticky', 'pending']) }),
+  z.strictObject({ type: z.literal('staleMedia') }),
+  /** The insertion is accepted, and the medium is not there. */
+  z.strictObject({ type: z.literal('mediaNotFetched') }),
+  /** An insertion without this parameter is refused. */
+  z.strictObject({ type: z.literal('mediaWants'), parameter: z.string() }),
+  /** `refused`: 412 to every If-Match; `weak`: ETags are weak, and match no If-Match. */
+  z.strictObject({ type: z.literal('etag'), does: z.enum(['refused', 'weak']) }),
+  z.strictObject({ type: z.literal('postRefusal') }),
+  /** The change is done and answered with 202 and a task. */
+  z.strictObject({
+    type: z.literal('task'),
+    does: z.enum(['ends', 'neverEnds', 'vanishes']),
+    /** Until it ends or vanishes. */
+    ms: ms.optional(),
+    retryAfterS: z.int().min(0).optional(),
+  }),
+  z.strictObject({ type: z.literal('bmcRestart'), ms }),
+  /** Whatever is read of it hangs, until it restarts. */
+  z.strictObject({ type: z.literal('bmcHangs') }),
+  z.strictObject({ type: z.literal('bladeSwapped'), serial: z.string(), uuid: z.string() }),
+  z.strictObject({
+    type: z.literal('assetTag'),
+    does: z.enum(['readOnly', 'truncated', 'lostAtRestart']),
+    /** Of `truncated`. Default 8. */
+    length: z.int().min(0).optional(),
+  }),
+  z.strictObject({ type: z.literal('licence') }),
+  /** A GET with `Accept-Encoding: identity` is refused. */
+  z.strictObject({ type: z.literal('identityRefused') }),
+  z.strictObject({ type: z.literal('oneAtATime') }),
+  z.strictObject({ type: z.literal('redirect'), to: z.url() }),
+  z.strictObject({ type: z.literal('installer'), does: z.enum(['fails', 'hangs', 'silent']) }),
+  z.strictObject({ type: z.literal('clock'), offMs: z.number() }),
+]);
+export type FaultEffect = z.output<typeof effect>;
+export type EffectType = FaultEffect['type'];
+export type EffectOf<T extends EffectType> = Extract<FaultEffect, { type: T }>;
+
+const match = z.strictObject({
+  method: z.string().optional(),
+  /** Path with placeholders, such as `/redfish/v1/Systems/{system}`. */
+  route: z.string().optional(),
+  /** Such as `bmc-1`. */
+  bmc: z.string().optional(),
+  /** Such as `system-1`. */
+  system: z.string().optional(),
+  /** Only the n-th request that fits, counted from 1. */
+  nth: z.int().min(1).optional(),
+  /** Every n-th request that fits. */
+  every: z.int().min(1).optional(),
+  probability: z.number().min(0).max(1).optional(),
+});
+export type FaultMatch = z.output<typeof match>;
+
+const ruleSchema = z.strictObject({
+  id: z.string().min(1).optional(),
+  match: match.optional(),
+  /** How often it happens before the rule is spent; without it there is no end. */
+  times: z.int().min(1).optional(),
+  effect,
+});
+
+/** What a test asks for. */
+export type FaultRule = z.input<typeof ruleSchema>;
+/** A rule in force. */
+export type Fault = Readonly<Rule<FaultMatch, FaultEffect>>;
+
+/** What rules look at. */
+export interface Subject {
+  readonly method: string;
+  readonly route: string;
+  readonly bmc: string;
+  /** Of the path, or the only one of its BMC. */
+  readonly system?: string | undefined;
+}
+export type Faults = FaultBook<FaultMatch, FaultEffect, Subject>;
+
+/** Effects that happen to a BMC when the rule is made, not to a request. */
+export const AT_ONCE = [
+  'refuse',
+  'certificate',
+  'sessionsForgotten',
+  'bmcRestart',
+  'bmcHangs',
+] as const;
+export type AtOnce = (typeof AT_ONCE)[number];
+export const isAtOnce = (type: EffectType): type is AtOnce =>
+  (AT_ONCE as readonly string[]).includes(type);
+
+export interface Known {
+  readonly routes: readonly string[];
+  readonly bmcs: readonly string[];
+  readonly systems: readonly string[];
+}
+
+/**
+ * A rule that names what there is not would never strike, and a test of it always pass.
+ * @throws {z.ZodError} for a rule that cannot be understood, or names what there is not.
+ */
+export function parseFaultRule(input: unknown, known: Known) {
+  const rule = ruleSchema.parse(input);
+  const { route, bmc, system, method, nth, every, probability } = rule.match ?? {};
+  const refuse = (key: string, message: string) => {
+    throw new z.ZodError([{ code: 'custom', path: ['match', key], message, input: rule.match }]);
+  };
+  if (route !== undefined && !known.routes.some((one) => shapeOf(one) === shapeOf(route))) {
+    refuse('route', `no route ${route}; there are ${known.routes.join(', ')}`);
+  }
+  if (bmc !== undefined && !known.bmcs.includes(bmc)) refuse('bmc', `no BMC ${bmc}`);
+  if (system !== undefined && !known.systems.includes(system)) {
+    refuse('system', `no system ${system}`);
+  }
+  const ofRequests = [route, system, method, nth, every, probability];
+  if (isAtOnce(rule.effect.type) && ofRequests.some((one) => one !== undefined)) {
+    refuse('bmc', `${rule.effect.type} happens to a whole BMC, at once: match by bmc alone`);
+  }
+  return rule;
+}

@@ -1,0 +1,47 @@
+import type { SimulatedHosts } from '../../hosts/options.ts';
+import type { Fakefish } from '../options.ts';
+
+/** An entry of the inventory that the driver `redfish` reads. */
+export interface InventoryLine {
+  readonly ID: string;
+  readonly Bmc: string;
+  readonly System: string;
+  readonly CertSha256: string;
+  readonly Serial: string;
+  readonly Uuid: string;
+  readonly Mac: string;
+  readonly Addr: string;
+  readonly SshPort: number;
+  readonly HostKey?: string;
+}
+
+/**
+ * The inventory of a rack that runs: each system by its serial number, in the order of the systems.
+ * @param withHostKeys for machines that are never installed anew.
+ */
+export function inventoryOf(
+  fake: Pick<Fakefish, 'bmcs'>,
+  hosts: Pick<SimulatedHosts, 'list'>,
+  withHostKeys: boolean,
+): InventoryLine[] {
+  const places = new Map(hosts.list().map((host) => [host.deviceId, host]));
+  return fake.bmcs().flatMap(({ url, certSha256, systems }) =>
+    systems.map(({ name, path, serial, uuid, mac }) => {
+      const place = places.get(name);
+      if (!place) throw new Error(`there is no machine behind ${name}`);
+      const { address, port, hostKey } = place;
+      return {
+        ID: serial,
+        Bmc: url,
+        System: path,
+        CertSha256: certSha256,
+        Serial: serial,
+        Uuid: uuid,
+        Mac: mac,
+        Addr: address,
+        SshPort: port,
+        ...(withHostKeys && { HostKey: `ssh-ed25519 ${hostKey}` }),
+      };
+    }),
+  );
+}

@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto';
+import { publicBlobOf } from '../../hosts/keys.ts';
+import type { Call } from '../core.ts';
+import { type AccountKey, armed, type BootConfig, type BootKind, type Server } from '../world.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** As OpenSSH wrote it before 2015: lower-case hexadecimal pairs with colons. */
+export const md5Of = (blob: Buffer): string =>
+  createHash('md5').update(blob).digest('hex').match(/../g)!.join(':');
+
+/** Every reply about a machine begins so. */
+export const placeOf = ({ ip, ipv6Net, number }: Server) => ({
+  server_ip: ip,
+  server_ipv6_net: ipv6Net,
+  server_number: number,
+});
+
+/** A server in a list. */
+export function serverView(call: Call, server: Server): Json {
+  const view: Json = {
+    ...placeOf(server),
+    server_name: server.shownName,
+    product: server.product,
+    dc: server.dc,
+    traffic: server.traffic,
+    status: call.strikeOf(server, 'inProcess') ? 'in process' : server.status,
+    cancelled: server.cancelled,
+    paid_until: server.paidUntil,
+    ip: server.ip === null ? null : [server.ip],
+    subnet: [{ ip: server.ipv6Net, mask: '64' }],
+    linked_storagebox: null,
+  };
+  const nulls = call.strikeOf(server, 'nullFields')?.fields ?? [];
+  return { ...view, ...Object.fromEntries(nulls.map((name) => [name, null])) };
+}
+
+/** A server by itself. */
+export const serverDetail = (call: Call, server: Server): Json => ({
+  ...serverView(call, server),
+  reset: server.resetTypes !== null,
+  rescue: server.hasRescue,
+  vnc: true,
+  windows: false,
+  plesk: false,
+  cpanel: false,
+  wol: true,
+  hot_swap: false,
+});
+
+export const resetView = (server: Server): Json => ({
+  ...placeOf(server),
+  type: server.resetTypes,
+});
+
+export const keyView = ({ name, fingerprint, type, sizeBits }: AccountKey): Json => ({
+  name,
+  fingerprint,
+  type,
+  size: sizeBits,
+});
+
+export const keyDetail = (key: AccountKey): Json => ({
+  ...keyView(key),
+  data: key.data,
+  created_at: new Date(key.createdMs).toISOString().slice(0, 19).replace('T', ' '),
+});
+
+/** What may be chosen. */
+export const RESCUE_SYSTEMS = ['linux', 'linuxold', 'vkvm'];
+export const DISTRIBUTIONS = ['Debian 12 base', 'Debian 13 base', 'Ubuntu 24.04 LTS base'];
+export const LANGUAGES = ['en', 'de'];
+export const KEYBOARDS = ['us', 'de', 'uk', 'fr', 'jp'];
+
+/** A boot configuration: lists of what may be chosen while it is not active, else what was. */
+export function bootView(call: Call, server: Server, kind: BootKind): Json {
+  const boot = armed(server, call.core.clock.now());
+  const active = boot?.kind === kind ? boot : null;
+  return { ...configView(call, server, kind, active), active: active !== null };
+}
+
+export function configView(
+  call: Call,
+  server: Server,
+  kind: BootKind,
+  config: BootConfig | null,
+): Json {
+  const chosen =
+    kind === 'rescue'
+      ? { os: config ? config.system : RESCUE_SYSTEMS }
+      : { dist: config ? config.system : DISTRIBUTIONS, lang: config ? config.lang : LANGUAGES };
+  return {
+    ...placeOf(server),
+    ...chosen,
+    arch: config ? 64 : [64, 32],
+    active: false,
+    password: config?.password ?? null,
+    authorized_key: (config?.keys ?? []).map((key) => ({ key: keyView(key) })),
+    host_key: config && kind === 'rescue' ? hostKeysOf(call, server, config) : [],
+    boot_time: dateOf(config?.bootedMs ?? null),
+  };
+}
+
+const dateOf = (atMs: number | null): string | null =>
+  atMs === null ? null : new Date(atMs).toISOString();
+
+/** Empty, as in every known example, unless a fault says otherwise. */
+function hostKeysOf(call: Call, server: Server, { hostKey }: BootConfig): readonly unknown[] {
+  const fault = call.strikeOf(server, 'hostKey');
+  if (!fault || fault.shows === 'empty') return [];
+  const right = md5Of(publicBlobOf(hostKey));
+  const fingerprint = fault.shows === 'right' ? right : right.split(':').toReversed().join(':');
+  if (fault.form === 'text') return [fingerprint];
+  return [{ key: { fingerprint, type: 'ED25519', size: 256 } }];
+}
+
+export const vncView = (server: Server): Json => ({
+  ...placeOf(server),
+  dist: ['centos-9', 'Fedora-41'],
+  arch: [64],
+  lang: ['en_US', 'de_DE'],
+  active: false,
+  password: null,
+});

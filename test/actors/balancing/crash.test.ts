@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest';
+import { createMemoryBalancer } from '../../doubles/memory-balancer.ts';
+import { advance, createSimulatedClock } from '../../doubles/simulated-clock.ts';
+import { M1, M2, M3, pool } from '../../domain/balancing/pool.ts';
+import { createBalancingStand, serve } from '../../support/balancing-stand.ts';
+
+const MINUTE = 60_000;
+const CRASHED = 'the actor of a pool crashed; it is made anew, later each time, and others go on';
+
+/** A pool at two balancers; what reports the one at `core` throws as often as is asked for. */
+function standOf() {
+  const clock = createSimulatedClock();
+  const [edge, core] = [createMemoryBalancer({ clock }), createMemoryBalancer({ clock })];
+  const stand = createBalancingStand({
+    clock,
+    pools: [pool({ balancers: ['edge', 'core'] })],
+    balancers: { edge: edge.balancer, core: core.balancer },
+  });
+  let throws = 0;
+  const { poolPass } = stand.metrics;
+  stand.metrics.poolPass = (labels, seconds) => {
+    if (labels.lb === 'core' && throws-- > 0) throw new Error('a mistake of ours');
+    poolPass(labels, seconds);
+  };
+  const tended: string[] = [];
+  stand.metrics.poolTended = ({ lb }) => void tended.push(lb);
+  stand.wish(serve(M1), serve(M2));
+  return { clock, core, stand, tended, crash: (times: number) => void (throws = times) };
+}
+
+test('a pool whose actor crashes is made anew by itself; others do not notice', async () => {
+  const { clock, core, stand, crash, tended } = standOf();
+  const life = await stand.life();
+  await advance(clock, 2 * MINUTE);
+  expect(tended).toEqual(['edge', 'core']);
+  crash(1);
+  core.held.delete(core.find('bind', 'v4.http.').id);
+  await advance(clock, 6 * MINUTE);
+  expect(stand.log.count(CRASHED)).toBe(1);
+  expect(tended).toEqual(['edge', 'core', 'core']);
+  expect(life.crashes(), 'the supervisor is not told').toEqual([]);
+  expect(core.names()).toContain('bind v4.http.api.eu');
+  stand.wish(serve(M3));
+  await advance(clock, MINUTE);
+  expect([life.state('edge'), life.state('core')]).toEqual(['settled', 'settled']);
+  expect([stand.states('edge')[M3], stand.states('core')[M3]]).toEqual(['active', 'active']);
+  await life.stop();
+  expect(clock.pending).toBe(0);
+});
+
+test('one that crashes again and again is made anew later each time, and the lease is kept', async () => {
+  const { clock, core, stand, crash } = standOf();
+  crash(1_000);
+  const life = await stand.life();
+  const two = await stand.life();
+  await advance(clock, 10 * MINUTE);
+  const crashes = stand.log.count(CRASHED);
+  expect(crashes).toBeGreaterThan(5);
+  expect(crashes).toBeLessThan(15);
+  expect([life.state('edge'), two.state('edge')]).toEqual(['settled', 'awaitingLease']);
+  expect(stand.standing('core')).toMatchObject({
+    state: 'failed',
+    reason: expect.stringContaining('a mistake of ours'),
+  });
+  crash(0);
+  await advance(clock, 6 * MINUTE);
+  expect(life.state('core')).toBe('settled');
+  expect(stand.standing('core')).toMatchObject({ state: 'settled', reason: null });
+  expect(core.servers(M1).map(({ mode }) => mode)).toEqual(['active', 'active']);
+  await life.stop();
+  await two.stop();
+  expect(clock.pending).toBe(0);
+});
+
+test('none is made anew after the end, nor before all that it had begun has ended', async () => {
+  const { clock, core, stand, crash, tended } = standOf();
+  const goOn = core.hang('setMember');
+  const life = await stand.life();
+  await advance(clock, 2 * MINUTE);
+  expect(core.calls.at(-1)?.operation).toBe('setMember');
+  crash(1);
+  await advance(clock, 10 * MINUTE);
+  expect([stand.log.count(CRASHED), tended]).toEqual([1, ['edge', 'core']]);
+  await life.stop();
+  goOn();
+  const calls = core.calls.length;
+  await advance(clock, 10 * MINUTE);
+  expect([core.calls.length, tended.length, clock.pending]).toEqual([calls, 2, 0]);
+});

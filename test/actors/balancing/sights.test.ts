@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { createMemoryBalancer } from '../../doubles/memory-balancer.ts';
+import { advance, createSimulatedClock } from '../../doubles/simulated-clock.ts';
+import { createBalancingStand, serve } from '../../support/balancing-stand.ts';
+import { M1 } from '../../domain/balancing/pool.ts';
+
+test('whoever shows pools is told of health though no row changes, and of nothing when it stays', async () => {
+  const clock = createSimulatedClock();
+  let health: 'up' | 'down' = 'up';
+  const { balancer } = createMemoryBalancer({ clock, healthOf: () => health });
+  const stand = createBalancingStand({ clock, balancers: { edge: balancer } });
+  stand.wish(serve(M1));
+  const life = await stand.life();
+  await advance(clock, 60_000);
+  let told = 0;
+  const end = life.board.onSights(() => (told += 1));
+  await advance(clock, 60_000);
+  expect(told, 'it stays well').toBe(0);
+  const row = stand.row(M1);
+  health = 'down';
+  await advance(clock, 20_000);
+  expect(told).toBe(1);
+  expect(stand.row(M1), 'the row is as it was').toEqual(row);
+  expect(life.board.tended()[0]?.members.get(M1)?.health).toBe('down');
+  health = 'up';
+  await advance(clock, 20_000);
+  expect(told).toBe(2);
+  end();
+  health = 'down';
+  await advance(clock, 20_000);
+  expect(told).toBe(2);
+  await life.stop();
+});

@@ -1,0 +1,188 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ProviderError } from '../../../../src/domain/errors.ts';
+import { CONTROLLER_RESET_MS } from '../../../../src/domain/recovery/controllers.ts';
+import { device, ladderRow, MACHINE } from '../../../support/facts.ts';
+import { advance } from '../../../doubles/simulated-clock.ts';
+import { createRecoveryStage, MINUTE, type RecoveryStage } from './stage.ts';
+
+let stage: RecoveryStage;
+let stand: RecoveryStage['stand'];
+beforeEach(async () => {
+  stage = await createRecoveryStage();
+  ({ stand } = stage);
+  stand.capabilities = { ...stand.capabilities, resetController: true };
+  stand.host.unreachable = true;
+});
+afterEach(async () => {
+  await stage.close();
+  expect(stand.clock.pending).toBe(0);
+});
+
+const HUNG = new ProviderError('transient', 'the controller does not answer');
+const BMC = { id: 'bmc-7', hangs: true };
+
+/** The controller hangs until it was restarted; so long the provider cannot look at the machine. */
+function hangs(after: (tries: number) => boolean = () => true): void {
+  let tries = 0;
+  stand.controller = BMC;
+  const { whereIs } = stand;
+  stand.whereIs = async () => {
+    if (stand.controller?.hangs) throw HUNG;
+    return { ...(await whereIs()), controller: stand.controller! };
+  };
+  stand.resetController = async () => {
+    tries += 1;
+    if (after(tries)) stand.controller = { ...BMC, hangs: false };
+    return 'operation-1';
+  };
+}
+/** Another boot with each reboot. */
+function reboots(): void {
+  const { bootId } = stand.host;
+  stand.reboot = async () => {
+    Object.assign(stand.host, { bootId: `${bootId} again`, unreachable: false });
+    return 'operation-2';
+  };
+}
+const standing = (rung: 'rebooting' | 'powerCycling' = 'rebooting') =>
+  stage.silent(stand.host.bootId, { recovery: ladderRow({ rung }) });
+/** When nothing that failed before is waited for any more. */
+async function attemptedLater() {
+  await advance(stand.clock, 60 * MINUTE);
+  return stage.attempted();
+}
+const steps = () =>
+  stand.metrics.calls
+    .filter(({ method }) => method === 'ladderAttempt')
+    .map(({ args }) => args.slice(1).join(' '));
+
+test('is restarted, answers, and then the machine is rebooted, which alone recovers it', async () => {
+  standing();
+  hangs();
+  reboots();
+  expect(await stage.attempted()).toMatchObject({ outcome: 'done' });
+  expect(stage.deeds()).toEqual(['reset controller', 'reboot graceful']);
+  expect(stand.row().recovery).toMatchObject({ rung: 'rebooting', attempts: 1 });
+  expect(stand.row().agentStarted).toBeNull();
+  expect(steps()).toEqual([
+    'resettingBmc asked',
+    'resettingBmc proved',
+    'rebooting asked',
+    'rebooting proved',
+  ]);
+});
+
+test('where SSH does not answer either, it comes before the first reboot', async () => {
+  stage.silent(stand.host.bootId);
+  hangs();
+  reboots();
+  expect(await stage.attempted()).toMatchObject({ outcome: 'done' });
+  expect(stage.deeds()).toEqual(['reset controller', 'reboot graceful']);
+});
+
+test('but not before the agent of a machine that still answers', async () => {
+  stand.host.unreachable = false;
+  stage.silent(stand.host.bootId);
+  hangs();
+  await stage.attempted();
+  expect(stage.deeds()).toEqual(['stop the agent']);
+});
+
+test('an accepted restart is no answer: what does not answer in time counts as no attempt', async () => {
+  standing('powerCycling');
+  hangs(() => false);
+  expect(await stage.attempted()).toMatchObject({ failure: { code: 'timed-out' } });
+  expect(stage.deeds()).toEqual(['reset controller']);
+  expect(stand.row().recovery).toMatchObject({ rung: 'powerCycling', attempts: 0 });
+  expect(stand.bmdb.tables.machines.get(MACHINE)!.permitGrantedAtMs).toBeNull();
+});
+
+test('is restarted once a day; in between the rung itself is tried', async () => {
+  standing();
+  hangs(() => false);
+  for (let at = 0; at < 3; at += 1) await attemptedLater();
+  expect(stage.deeds()).toEqual(['reset controller']);
+  expect(stand.row().recovery).toMatchObject({ rung: 'rebooting', attempts: 0 });
+  stand.bmdb.tables.controllerResets.set('stub bmc-7', {
+    controller: 'bmc-7',
+    machineId: MACHINE,
+    atMs: stand.clock.now() - CONTROLLER_RESET_MS,
+  });
+  await attemptedLater();
+  expect(stage.deeds()).toEqual(['reset controller', 'reset controller']);
+});
+
+describe('a provider that refuses', () => {
+  test('for certain is asked again with the next attempt', async () => {
+    standing();
+    hangs();
+    reboots();
+    const { resetController } = stand;
+    stand.resetController = () =>
+      Promise.reject(new ProviderError('transient', 'no connection', { outcome: 'not-done' }));
+    expect(await stage.attempted()).toMatchObject({ outcome: 'failed' });
+    expect(stand.bmdb.tables.controllerResets.size).toBe(0);
+    stand.resetController = resetController;
+    expect(await attemptedLater()).toMatchObject({ outcome: 'done' });
+    expect(steps()).toContain('resettingBmc refused');
+  });
+
+  test.each([
+    ['that answers again: the reboot follows', false, ['reset controller', 'reboot graceful']],
+    ['that still hangs: the attempt ends', true, ['reset controller']],
+  ])('with a conflict, for one %s', async (_what, stillHangs, deeds) => {
+    standing();
+    hangs();
+    reboots();
+    stand.resetController = () => {
+      if (!stillHangs) stand.controller = { ...BMC, hangs: false };
+      return Promise.reject(new ProviderError('conflict', 'it does not hang'));
+    };
+    expect(await stage.attempted()).toMatchObject({ outcome: stillHangs ? 'failed' : 'done' });
+    expect(stage.deeds()).toEqual(deeds);
+  });
+
+  test('or perhaps has done it, is not', async () => {
+    standing();
+    hangs();
+    stand.resetController = () =>
+      Promise.reject(new ProviderError('transient', 'no answer', { outcome: 'unknown' }));
+    await attemptedLater();
+    await attemptedLater();
+    expect(stage.deeds()).toEqual(['reset controller']);
+  });
+});
+
+test('a machine whose agent reports meanwhile is left alone', async () => {
+  standing();
+  hangs();
+  stand.resetController = async () => {
+    stand.controller = { ...BMC, hangs: false };
+    const { machines } = stand.bmdb.tables;
+    const machine = machines.get(MACHINE)!;
+    machine.row = { ...machine.row, heartbeat: { atMs: stand.clock.now(), bootId: null } };
+    return 'operation-1';
+  };
+  expect(await stage.attempted()).toMatchObject({ failure: { code: 'nothing-to-do' } });
+  expect(stage.deeds()).toEqual(['reset controller']);
+});
+
+test('power that is owed is asked for once the controller answers', async () => {
+  const powerOffAskedAtMs = stand.clock.now() - 5 * MINUTE;
+  stage.silent(stand.host.bootId, {
+    recovery: ladderRow({ rung: 'rebooting', powerOffAskedAtMs }),
+  });
+  hangs();
+  reboots();
+  expect(await stage.attempted()).toMatchObject({ outcome: 'done' });
+  expect(stage.deeds()).toEqual(['reset controller', 'power on', 'reboot graceful']);
+});
+
+test('power that is not known is not off, and no way round the ladder', async () => {
+  standing('powerCycling');
+  stand.power = 'unknown';
+  stand.whereIs = async () => device({ address: '192.0.2.1', power: 'unknown' });
+  stand.setPower = async () => 'operation-1';
+  expect(await stage.attempted()).toMatchObject({ failure: { code: 'timed-out' } });
+  expect(stage.deeds()).toEqual(['power off', 'power on']);
+});

@@ -1,0 +1,151 @@
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { LoadBalancer } from '../../../../src/adapters/balancer/port.ts';
+import { parse, render } from '../../../../src/adapters/balancer/haproxy/pool-file.ts';
+import { ask } from '../../../../src/simulator/haproxy/haproxy-process.ts';
+import { callOnce } from '../../../../src/simulator/traffic/call.ts';
+import { hasHaproxyFor, useHaproxy } from '../../../support/haproxy.ts';
+import { PATIENCE } from '../../../support/patience.ts';
+import {
+  backend,
+  balancerOf,
+  bind,
+  freePort,
+  live,
+  makePort,
+  OTHER,
+  OWNER,
+  startMachine,
+} from './stand.ts';
+
+/** What a daemon that ended, or a hand in the files, leaves to the next one. */
+describe.runIf(hasHaproxyFor('what others left behind'))('what others left at HAProxy', () => {
+  const start = useHaproxy();
+  const ends: (() => Promise<unknown>)[] = [];
+  afterEach(async () => {
+    for (const end of ends.splice(0).toReversed()) await end();
+  });
+
+  async function stand() {
+    const haproxy = await start();
+    const balancer = balancerOf(haproxy);
+    ends.push(() => balancer.close());
+    const machine = await startMachine('m1');
+    ends.push(() => machine.stop());
+    const number = await freePort();
+    const made = await makePort(balancer, 'http', { number, machines: [machine] });
+    await balancer.setMember!(made.servers[0]!, 'active', OWNER, live());
+    const file = join(haproxy.poolsDir, 'api.eu.cfg');
+    const to = { host: '127.0.0.1', port: number };
+    return { ...made, haproxy, balancer, number, file, to, server: made.servers[0]! };
+  }
+  const differing = async (balancer: LoadBalancer) =>
+    (await balancer.observe(OWNER, live()))
+      .filter(({ differs }) => differs !== undefined)
+      .map(({ ref, differs }) => `${ref.kind} ${ref.id}: ${differs}`);
+
+  test('where HAProxy listens already it is not taken for a stranger', async () => {
+    const { balancer, haproxy, server, number, file, frontend: front } = await stand();
+    const other = await freePort();
+    const web = await makePort(balancer, 'web', { number: other, machines: [], owner: OTHER });
+    const loaded = [`${file}.loaded`, join(haproxy.poolsDir, 'web.eu.cfg.loaded')];
+    // As if it ended before it could say what is loaded, and as if that was removed.
+    const text = await readFile(file, 'utf8');
+    await writeFile(loaded[0]!, text.replace(/^ {2}bind .*\n/m, ''));
+    await balancer.setMember!(server, 'drain', OWNER, live());
+    expect(await differing(balancer)).toEqual([]);
+    await Promise.all(loaded.map((path) => rm(path)));
+    await Promise.all([
+      balancer.update!(
+        { kind: 'bind', id: `${front.id}/v4.http.api.eu` },
+        ...([bind('http', other), front, OWNER, live()] as const),
+      ),
+      balancer.update!(
+        { kind: 'bind', id: `${web.frontend.id}/v4.web.web.eu` },
+        ...([bind('web', number, OTHER), web.frontend, OTHER, live()] as const),
+      ),
+    ]);
+    expect(await differing(balancer)).toEqual([]);
+    expect(await readFile(file, 'utf8')).toContain(`bind 127.0.0.1:${other} `);
+  });
+
+  test('who is closed amid a reload remembers what was loaded', async () => {
+    const { haproxy, balancer, file, frontend: front } = await stand();
+    const closed = balancerOf(haproxy);
+    const number = await freePort();
+    const made = closed.create(bind('second', number), front, OWNER, live());
+    const text = () => readFile(file, 'utf8');
+    await expect.poll(text, { ...PATIENCE, interval: 1 }).toContain(`127.0.0.1:${number} `);
+    await Promise.all([made, closed.close()]);
+    expect(await readFile(`${file}.loaded`, 'utf8')).toBe(await text());
+    expect(await differing(balancer)).toEqual([]);
+  });
+
+  test('what a hand wrote and cannot be written anew is left out or put right', async () => {
+    const { balancer, file, server, to, backend: above } = await stand();
+    const good = await readFile(file, 'utf8');
+    const anew = 'backend http.api.eu: its file was changed or taken away';
+    const edits: readonly (readonly [string | RegExp, string])[] = [
+      [/^ {2}default_backend .*\n/m, ''],
+      [/^ {2}default_backend .*$/m, '  default_backend "http.api.eu"'],
+      ['option tcp-check', 'option httpchk OPTIONS *'],
+      [/(?= {2}server )/, '  server x.http.api.eu 127.0.0.1:0 check port 80\n'],
+      [/(?= {2}server )/, '  server x.http.api.eu#1 127.0.0.1:80 check\n'],
+      [/ name v4\S+$/m, '$&#1'],
+      [/$/, `backend ${'b'.repeat(201)}\nfrontend ${'f'.repeat(201)}\nfrontend empty\n`],
+    ];
+    for (const [found, written] of edits) {
+      const edited = good.replace(found, written);
+      expect(edited).not.toBe(good);
+      await writeFile(file, edited);
+      expect(await differing(balancer)).toContain(anew);
+      await balancer.update!(above, backend('http'), null, OWNER, live());
+      expect(await readFile(file, 'utf8')).toBe(good);
+      expect(await differing(balancer)).toEqual([]);
+    }
+    await writeFile(file, good.replace(/(?= {2}server )/, '  server _canary 127.0.0.1:9 check\n'));
+    const canary = { kind: 'server', id: 'http.api.eu/_canary' } as const;
+    expect(await differing(balancer)).toEqual([
+      anew,
+      `server ${canary.id}: the running program does not have it`,
+    ]);
+    await balancer.setMember!(server, 'drain', OWNER, live());
+    await balancer.setMember!(server, 'active', OWNER, live());
+    await balancer.destroy(canary, OWNER, live());
+    expect(await readFile(file, 'utf8')).toBe(good);
+    expect(await callOnce(to)).toBeNull();
+  });
+
+  test('a pool that cannot be read or written is the failure of its own changes', async () => {
+    const { balancer, haproxy, file, server } = await stand();
+    const [, worker] =
+      /^# workers\n(\d+)/m.exec(await ask(haproxy.masterSocket, 'show proc')) ?? [];
+    await ask(haproxy.masterSocket, `@!${worker} add server http.api.eu/odd 127.0.0.1:0`);
+    const odd = { kind: 'server', id: 'http.api.eu/odd' } as const;
+    const together = async (port: string) => {
+      const results = await Promise.allSettled([
+        balancer.setMember!(odd, 'drain', OWNER, live()),
+        balancer.create(backend(port, OTHER), null, OTHER, live()),
+        balancer.setMember!(server, 'active', OWNER, live()),
+      ]);
+      return results.map((each) => (each.status === 'rejected' ? String(each.reason) : 'done'));
+    };
+    const unwritable = expect.stringContaining('cannot be given the end "127.0.0.1" 0');
+    expect(await together('one')).toEqual([unwritable, 'done', 'done']);
+    await rm(`${file}.loaded`);
+    await writeFile(file, '# mine\n');
+    const strange = expect.stringContaining('was not made by Shepherd');
+    expect(await together('two')).toEqual([strange, 'done', strange]);
+  });
+});
+
+test('a frontend without a backend gets that of its port, and one that has none is left out', () => {
+  const text = 'backend a\nfrontend a\nfrontend b\nfrontend c\n  default_backend a\n';
+  const { frontends } = parse(text);
+  expect([...frontends].map(([name, { backend: of }]) => [name, of])).toEqual([
+    ['a', 'a'],
+    ['c', 'a'],
+  ]);
+  expect(render(parse(text), OWNER, { idleMs: 1 })).toContain('  default_backend a\n');
+});

@@ -1,0 +1,84 @@
+import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, test } from 'vitest';
+import { ask } from '../../../../src/simulator/haproxy/haproxy-process.ts';
+import { hasHaproxyFor, useHaproxy } from '../../../support/haproxy.ts';
+import { backend, balancerOf, freePort, live, makePort, OTHER, OWNER } from './stand.ts';
+
+/** Each has a memory of its own, as it is of two processes: daemons, or a daemon and a command. */
+describe.runIf(hasHaproxyFor('two processes at one HAProxy'))(
+  'two processes at one HAProxy',
+  () => {
+    const start = useHaproxy();
+    const ends: (() => Promise<unknown>)[] = [];
+    afterEach(async () => {
+      for (const end of ends.splice(0).toReversed()) await end();
+    });
+
+    async function stand() {
+      const haproxy = await start();
+      const [one, other] = [balancerOf(haproxy), balancerOf(haproxy)];
+      ends.push(
+        () => one.close(),
+        () => other.close(),
+      );
+      return { haproxy, one, other };
+    }
+
+    test("neither looks nor changes fail by another's reloads", async () => {
+      const { haproxy, one, other } = await stand();
+      const under = { isDone: false };
+      const times = [0, 0, 0];
+      const failures: unknown[] = [];
+      const during = async (at: number, work: () => Promise<unknown>): Promise<void> => {
+        while (!under.isDone) {
+          await work().catch((error) => failures.push(error));
+          times[at]! += 1;
+        }
+      };
+      const beside = [
+        during(0, () => other.observe(OTHER, live())),
+        during(1, () => one.observe(OWNER, live())),
+        // An operator's, which nobody of us knows of; often, and not without end.
+        during(2, async () => {
+          await ask(haproxy.masterSocket, 'reload');
+          await sleep(500);
+        }),
+      ];
+      const made: Promise<unknown>[] = [];
+      // A quick machine changes more while the others come round.
+      do {
+        const [port, machines] = [`p${made.length}`, []];
+        made.push(
+          makePort(one, port, { number: await freePort(), machines }),
+          makePort(other, port, { number: await freePort(), machines, owner: OTHER }),
+        );
+        await Promise.allSettled(made);
+      } while (Math.min(...times) < 3);
+      under.isDone = true;
+      await Promise.all(beside);
+      await expect(Promise.all(made)).resolves.toHaveLength(made.length);
+      expect(failures).toEqual([]);
+      const there = [await one.observe(OWNER, live()), await other.observe(OTHER, live())].flat();
+      expect(there.map(({ differs }) => differs)).toEqual(Array(3 * made.length).fill(undefined));
+    });
+
+    test('what another has under check is left to it, and what somebody died over is removed', async () => {
+      const { haproxy, one } = await stand();
+      const [theirs, old] = ['.candidate-theirs', '.candidate-old'];
+      for (const name of [theirs, old]) {
+        await mkdir(join(haproxy.poolsDir, name));
+        await writeFile(join(haproxy.poolsDir, name, 'web.eu.cfg'), '# theirs\n');
+      }
+      const hourAgo = new Date(Date.now() - 3_600_000);
+      await utimes(join(haproxy.poolsDir, old), hourAgo, hourAgo);
+      await one.create(backend('http'), null, OWNER, live());
+      expect((await readdir(haproxy.poolsDir)).toSorted()).toEqual([
+        theirs,
+        'api.eu.cfg',
+        'api.eu.cfg.loaded',
+      ]);
+    });
+  },
+);

@@ -1,0 +1,170 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { BmdbSession, RequestedThing } from '../../../../src/adapters/bmdb/port.ts';
+import type { MachineRow } from '../../../../src/domain/machine.ts';
+import { KEY, ladderOn, machineRow, MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
+import { refusedWith, SIGNAL } from '../../../contracts/bmdb-stage.ts';
+import { requestFor, targetOf } from '../../../contracts/requests-of.ts';
+import type { BmdbHarness } from '../../../contracts/bmdb.ts';
+import { openTwoBmdbs, pgHarness, startPgServer } from './pg-harness.ts';
+import type { PgServer, TwoBmdbs } from './pg-harness.ts';
+
+/** A newer daemon is at the ladder of a machine, on a rung of which this program never heard. */
+let server: PgServer;
+let two: TwoBmdbs;
+let h: BmdbHarness;
+let session: BmdbSession;
+beforeAll(async () => {
+  server = await startPgServer();
+  await server.sql.query(`ALTER TYPE recovery_rung ADD VALUE 'soaking'`);
+  two = openTwoBmdbs(server);
+});
+afterAll(async () => {
+  await two.close();
+  await server.stop();
+});
+beforeEach(async () => {
+  h = await pgHarness(server, two);
+  session = await h.bmdb.openSession({
+    component: 'shepherd',
+    runtimeInfo: 'host test',
+    intervalMs: 60_000,
+  });
+});
+afterEach(() => session.close());
+
+const PLACES = { rung: 'where it stands', asked_rung: 'what was asked for' } as const;
+type Place = keyof typeof PLACES;
+const places = Object.keys(PLACES) as Place[];
+
+/** Silent for long, and on its way up the ladder. */
+const lost = (): MachineRow =>
+  machineRow(Date.now(), {
+    ...startedAt(Date.now() - 40 * MINUTE),
+    recovery: ladderOn('rebooting', { attempts: 2 }),
+  });
+
+async function add(place: Place, row = lost()): Promise<MachineRow> {
+  await h.insert(row);
+  await server.sql.query(
+    `UPDATE machine_recovery SET ${place} = 'soaking', asked_at = now() - interval '1 min'
+     WHERE machine_id = $1`,
+    [row.machineId],
+  );
+  return row;
+}
+const read = async ({ machineId }: MachineRow) =>
+  (await h.bmdb.readMachine(machineId, SIGNAL)).row!;
+const ladderOf = async ({ machineId }: MachineRow) =>
+  (await server.sql.query(`SELECT * FROM machine_recovery WHERE machine_id = $1`, [machineId]))
+    .rows[0] as unknown;
+const file = async (what: RequestedThing) => (await h.bmdb.requests.file(requestFor(what))).key;
+
+describe.each(places)('a rung that this program does not know: %s', (place) => {
+  it('spoils nothing else of the row', async () => {
+    const row = await add(place);
+    const { unknownRung, ...rest } = await read(row);
+    expect(unknownRung).toBe('soaking');
+    expect(rest).toEqual({ ...row, recovery: null });
+  });
+
+  it('is left to who knows it: no attempt begins', async () => {
+    const row = await add(place);
+    const before = await ladderOf(row);
+    for (const process of ['ShepherdRecovery', 'ShepherdReinstall'] as const) {
+      expect(await refusedWith(session.claim(process, row.machineId))).toBe('nothing-to-do');
+    }
+    expect(await ladderOf(row)).toEqual(before);
+    expect((await read(row)).permit).toBe(false);
+  });
+
+  it('keeps its agent from nothing', async () => {
+    const row = await add(place, { ...lost(), agentStarted: null });
+    const work = await session.claim('ShepherdAgentStart', row.machineId);
+    const before = await ladderOf(row);
+    const started = { kind: 'agentStarted', publicKey: KEY, bootId: null, hostKey: null } as const;
+    await work.finish({ ...started, warnings: [] });
+    expect((await read(row)).agentStarted).not.toBeNull();
+    expect(await ladderOf(row)).toEqual(before);
+  });
+
+  it('stays though the machine is well: who knows the rung forgets it', async () => {
+    const [row, known] = [await add(place), lost()];
+    await h.insert(known);
+    const beat = async () => {
+      const machines = [row, known].map(({ machineId }) => machineId);
+      await h.bmdb.heartbeats.recordHeartbeats(
+        machines.map((machineId) => ({ machineId, publicKey: KEY, bootId: null })),
+      );
+    };
+    await beat();
+    await server.sql.query(
+      `UPDATE machine_agent_heartbeat SET unbroken_since = now() - interval '31 min'`,
+    );
+    await beat();
+    expect((await read(known)).recovery).toBeNull();
+    expect(await ladderOf(known)).toBeUndefined();
+    expect(await ladderOf(row)).toMatchObject({ [place]: 'soaking' });
+  });
+
+  it('an order, a release and the end of a wait are left open', async () => {
+    const row = await add(place);
+    const before = await ladderOf(row);
+    const target = targetOf(row);
+    const keys = [
+      await file({ verb: 'reboot', target, force: false, drain: null }),
+      await file({ verb: 'release', target, forgetHostKey: false }),
+      await file({ verb: 'clear-backoff', target }),
+    ];
+    for (const key of keys) expect(await session.settle(key)).toBeNull();
+    const { requests } = await h.bmdb.scan(SIGNAL);
+    expect(requests.map(({ key }) => key).toSorted()).toEqual(keys.toSorted());
+    expect(await refusedWith(session.claim('ShepherdRecovery', row.machineId))).toBe(
+      'nothing-to-do',
+    );
+    expect(await ladderOf(row)).toEqual(before);
+  });
+
+  it('whatever does not touch the ladder is settled', async () => {
+    const target = targetOf(await add(place));
+    for (const what of [
+      { verb: 'hold', target, kind: 'preserve', untilMs: null },
+      { verb: 'quarantine', target, untilMs: null },
+    ] as const) {
+      expect(await session.settle(await file(what))).toMatchObject({ state: 'done' });
+    }
+  });
+});
+
+/**
+ * As the version before `resettingBmc` reads a machine, and decides whether recovery may take it: its
+ * SQL, which must not be changed.
+ */
+const OLD_READER = `
+  SELECT l.rung::text AS rung, l.attempts, l.asked_at, l.asked_rung::text AS asked_rung,
+    CASE WHEN (p.provider_status::text NOT IN ('Missing', 'Provisioning',
+        'ProvisioningFailedPermanent', 'Running', 'Stopped', 'Unknown')
+      OR l.rung::text NOT IN ('restartingAgent', 'rebooting', 'powerCycling', 'reinstalling')
+      OR l.asked_rung::text NOT IN ('restartingAgent', 'rebooting', 'powerCycling', 'reinstalling'))
+      THEN 'it cannot be read'
+    WHEN EXISTS (SELECT 1 FROM work w JOIN sessions s USING (session_id)
+      WHERE w.machine_id = m.machine_id AND s.session_deadline > now())
+      THEN 'it is being worked on' END AS refusal
+  FROM machines m LEFT JOIN machine_provided p USING (machine_id)
+    LEFT JOIN machine_recovery l USING (machine_id)
+  WHERE m.machine_id = $1`;
+
+it('a daemon of the version before sees nothing of a restart of a controller', async () => {
+  const row = lost();
+  await h.insert(row);
+  const oldReader = async () =>
+    (await server.sql.query<{ refusal: string | null }>(OLD_READER, [row.machineId])).rows[0]!;
+  const before = await oldReader();
+  expect(before).toMatchObject({ rung: 'rebooting', asked_rung: null, refusal: null });
+  const work = await session.claim('ShepherdRecovery', row.machineId);
+  await work.note({ kind: 'controllerResetAsked', controller: 'bmc-7' });
+  const during = await oldReader();
+  expect(during).toEqual({ ...before, refusal: 'it is being worked on' });
+  // The daemon that asked for it dies: the other one goes on where the ladder stands.
+  await h.expireSession(session.sessionId);
+  expect(await oldReader()).toEqual(before);
+});

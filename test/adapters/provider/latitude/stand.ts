@@ -1,0 +1,228 @@
+import { onTestFinished } from 'vitest';
+import type { Clock } from '../../../../src/adapters/clock/port.ts';
+import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
+import {
+  createFleetProvider,
+  type FleetProviderOptions,
+} from '../../../../src/adapters/provider/core/fleet-provider.ts';
+import { createMemoryRecords } from '../../../../src/adapters/provider/core/memory-records.ts';
+import { NO_SHELL } from '../../../../src/adapters/provider/core/no-shell.ts';
+import { latitudeDriver } from '../../../../src/adapters/provider/latitude/driver.ts';
+import { hostnameOf } from '../../../../src/adapters/provider/latitude/names.ts';
+import type { LatitudeSettings } from '../../../../src/adapters/provider/latitude/settings.ts';
+import type {
+  CallOptions,
+  FleetProvider,
+  Provider,
+} from '../../../../src/adapters/provider/port.ts';
+import { providerName, type Witness, witness } from '../../../../src/domain/ids.ts';
+import type { ProviderMachine } from '../../../../src/domain/machine.ts';
+import { startFakelatitude } from '../../../../src/simulator/fakelatitude/fakelatitude.ts';
+import type {
+  Fakelatitude,
+  FakelatitudeOptions,
+} from '../../../../src/simulator/fakelatitude/options.ts';
+import { type RecordingLog, recordingLog } from '../../../doubles/recording-log.ts';
+import { createSeededRandom } from '../../../doubles/simulated-clock.ts';
+import { publicKeyLine } from '../equinix/setup.ts';
+import {
+  CONNECT_MS,
+  createMortalClock,
+  createWireClock,
+  pass,
+  type WireClock,
+} from './wire-clock.ts';
+
+export const SET = 'shep0-ci000-000000000000000';
+export const OTHER_SET = 'other-ci000-000000000000000';
+export const PREFIX = 'shep-';
+export const PLAN = 'c3-small-x86';
+export const SITE = 'ASH';
+export const slotOf = (n: number) => `${PLAN}/${SITE}/${n}`;
+export const nameOf = (n: number) => hostnameOf(slotOf(n), PREFIX);
+export const KEY = publicKeyLine(1, 'somebody@a-private-place');
+export const witnessOf = (n: number): Witness =>
+  witness(`0b6e0000-0000-4000-8000-${String(n).padStart(12, '0')}`);
+
+/** The emulator and the driver, both in the same virtual time. */
+export interface Stand {
+  readonly fake: Fakelatitude;
+  readonly clock: WireClock;
+  readonly log: RecordingLog;
+  /** The driver by itself; further ones are other processes. */
+  open(change?: Partial<Opened>): Provider;
+  /** The driver in the core's hands. */
+  fleet(change?: Partial<Opened>): FleetProvider;
+  /** Lets time pass until a task is over. */
+  run<T>(task: Promise<T>): Promise<T>;
+  /** A process that can be killed: it is dropped as it is, and never stopped. */
+  mortal(): { readonly provider: FleetProvider; kill(): void };
+  /** Lets time pass. */
+  wait(forMs: number): Promise<void>;
+  /** Requests since then as `METHOD route`, oldest first. */
+  sent(afterSeq?: number): string[];
+  count(line: string): number;
+  lastSeq(): number;
+  free(provider: FleetProvider, n?: number): Promise<ProviderMachine>;
+  /** A machine of ours on a slot, installed. */
+  made(provider: FleetProvider, n?: number): Promise<ProviderMachine>;
+  /** As anybody with the key may do. */
+  api(method: string, path: string, attributes?: object, type?: string): Promise<Told>;
+}
+export interface Told {
+  readonly status: number;
+  readonly data: unknown;
+}
+export interface Opened {
+  readonly settings: object;
+  readonly instanceSetId: string;
+  readonly daemons: number;
+  readonly publicKey: string;
+  /** Its own time, where it is to die. */
+  readonly clock: Clock;
+  readonly fleet: Partial<FleetProviderOptions>;
+}
+
+export const live = { signal: new AbortController().signal };
+
+/** For a call of the driver itself; whatever machine it is about is taken for ours. */
+export const callOf = (change: Partial<CallOptions> = {}): CallOptions => ({
+  signal: new AbortController().signal,
+  deadline: new Date(8_640_000_000_000_000),
+  operationId: witnessOf(0),
+  requireOurs: () => undefined,
+  ...change,
+});
+
+export async function startStand(
+  options: Partial<FakelatitudeOptions> = {},
+  usual: object = {},
+): Promise<Stand> {
+  const clock = createWireClock();
+  const fake = await startFakelatitude({
+    listen: { host: '127.0.0.1', port: 0 },
+    clock,
+    ...options,
+  });
+  const log = recordingLog();
+  const stops: (() => Promise<void>)[] = [];
+  onTestFinished(async () => {
+    await Promise.all(stops.map((stop) => stop()));
+    await fake.close();
+  });
+  const schema = latitudeDriver.settings({
+    env: { TOKEN: fake.token },
+    baseDirectory: '/',
+    checkFiles: false,
+  });
+  /** Requests of processes that are dead: nobody waits for their answers. */
+  let buried = 0;
+  const hanging = () =>
+    fake.requests().filter(({ fate, doneAtMs }) => fate === 'hung' && doneAtMs === null).length;
+  const hung = () => hanging() - buried;
+
+  function open({
+    settings = {},
+    instanceSetId = SET,
+    daemons = 1,
+    publicKey = KEY,
+    clock: own = clock,
+  }: Partial<Opened> = {}) {
+    const given = {
+      baseUrl: fake.url,
+      token: '${TOKEN}',
+      project: fake.project,
+      namePrefix: PREFIX,
+      sshKeyName: 'shepherd',
+      slots: [{ plan: PLAN, site: SITE, count: 2 }],
+      ...usual,
+      ...settings,
+    };
+    const random = createSeededRandom(7);
+    const name = providerName('latitude');
+    const parsed = schema.parse(given) as LatitudeSettings;
+    const provider = latitudeDriver.open(
+      { ...parsed, connectTimeout: CONNECT_MS },
+      {
+        ...{ name, instanceSetId, clock: own, random, log, publicKey },
+        metrics: silentMetrics,
+        records: createMemoryRecords(random)(name),
+        shell: NO_SHELL,
+        userAgent: 'test',
+        daemons: () => daemons,
+      },
+    );
+    // What is dead is never stopped: its sockets end with the emulator.
+    if (own === clock) stops.push(() => provider.stop());
+    return provider;
+  }
+
+  const run = async <T>(task: Promise<T>): Promise<T> => {
+    await pass(clock, { task }, hung);
+    return task;
+  };
+  const line = ({ method, route }: { method: string; route: string }) => `${method} ${route}`;
+  const sent = (afterSeq = 0) => fake.requests(afterSeq).map(line);
+
+  async function free(provider: FleetProvider, n = 1): Promise<ProviderMachine> {
+    const { machines } = await run(provider.listMachines(live));
+    const found = machines.find(({ reservationId }) => reservationId === slotOf(n));
+    if (!found) throw new Error(`slot ${n} is not listed`);
+    return found;
+  }
+
+  const fleet = (change: Partial<Opened> = {}): FleetProvider => {
+    const fleetOptions = {
+      ...{
+        name: providerName('latitude'),
+        type: 'latitude',
+        instanceSetId: change.instanceSetId ?? SET,
+      },
+      ...{ sharedTags: {}, image: null, initCommand: 'echo site', publicKey: KEY },
+      ...change.fleet,
+    };
+    const deps = {
+      clock: change.clock ?? clock,
+      random: createSeededRandom(11),
+      log,
+      metrics: silentMetrics,
+    };
+    return createFleetProvider(open(change), fleetOptions, deps);
+  };
+
+  return {
+    ...{ fake, clock, log, open, run, sent, free, fleet },
+    mortal() {
+      const own = createMortalClock(clock);
+      return {
+        provider: fleet({ clock: own }),
+        kill() {
+          own.kill();
+          buried = hanging();
+        },
+      };
+    },
+    wait: (forMs) => pass(clock, { forMs }, hung),
+    count: (wanted) => sent().filter((each) => each === wanted).length,
+    lastSeq: () => fake.requests().at(-1)?.seq ?? 0,
+    async made(provider, n = 1) {
+      const unused = await free(provider, n);
+      const order = { unused, hostname: nameOf(n), witness: witnessOf(n) };
+      const machine = await run(provider.createMachine(order, live));
+      await pass(clock, { forMs: 20 * 60_000 }, hung);
+      return machine;
+    },
+    async api(method, path, attributes, type) {
+      const response = await fetch(`${fake.url}${path}`, {
+        method,
+        headers: { Authorization: `Bearer ${fake.token}`, 'Content-Type': 'application/json' },
+        ...(attributes && { body: JSON.stringify({ data: { type, attributes } }) }),
+      });
+      const text = await response.text();
+      return {
+        status: response.status,
+        data: text === '' ? null : (JSON.parse(text) as { data: unknown }).data,
+      };
+    },
+  };
+}

@@ -1,0 +1,169 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { systemRandom } from '../../../../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../../../../src/adapters/log/port.ts';
+import { createMemoryRecords } from '../../../../../src/adapters/provider/core/memory-records.ts';
+import type {
+  CreateRequest,
+  DriverMachine,
+  Provider,
+} from '../../../../../src/adapters/provider/port.ts';
+import { toProviderMachine } from '../../../../../src/adapters/provider/core/entries.ts';
+import { providerName } from '../../../../../src/domain/ids.ts';
+import type { ProviderRecord } from '../../../../../src/domain/provisioning/records.ts';
+import { SET_ID_TAG, WITNESS_TAG } from '../../../../../src/domain/provisioning/provider-tags.ts';
+import { createFishMachines } from '../../../../../src/simulator/fakefish/machines/machines.ts';
+import { createSimulatedHosts } from '../../../../../src/simulator/hosts/simulated-hosts.ts';
+import { createSeededRandom } from '../../../../doubles/simulated-clock.ts';
+import { key } from '../../../../simulator/hosts/stand.ts';
+import { SET_ID } from '../../static/stand.ts';
+import { startRack, type RackOptions } from '../stand.ts';
+
+/** A port that nobody has just now. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+export const WITNESS = '11112222-0000-4000-8000-000000000001';
+export const OTHER = '33334444-0000-4000-8000-000000000002';
+export const SECRET = 'e'.repeat(40);
+export const BOOT_MS = 62_000;
+export const INSTALL_MS = 240_000;
+
+export interface InstallOptions extends Omit<RackOptions, 'settings'> {
+  readonly install?: Readonly<Record<string, unknown>>;
+  readonly settings?: Readonly<Record<string, unknown>>;
+  /** Machines behind the systems. Default: paper only. */
+  readonly machines?: boolean;
+}
+
+/** A rack whose machines are installed, with records that tests can look into. */
+export async function startInstalls(options: InstallOptions = {}) {
+  const { install = {}, machines: withMachines = false, ...rest } = options;
+  const port = await freePort();
+  const seedUrl = `http://127.0.0.1:${port}`;
+  const played = withMachines ? await playMachines(seedUrl) : null;
+  const records = createMemoryRecords(createSeededRandom(7))(providerName('rack'));
+  const rack = await startRack({
+    ...rest,
+    fish: { ...rest.fish, ...(played && { hooks: played.machines.hooks }) },
+    entry: (machine, bmc) => ({ Mac: machine.mac, ...rest.entry?.(machine, bmc) }),
+    context: { records },
+    settings: {
+      install: {
+        method: 'vmedia',
+        iso: `${seedUrl}/images/{token}.iso`,
+        seedListen: `127.0.0.1:${port}`,
+        seedKey: '${SEED_KEY}',
+        ...install,
+      },
+      ...rest.settings,
+    },
+  });
+  const { clock, fake, inTime, provider, call } = rack;
+  const signal = new AbortController().signal;
+
+  const tagsOf = (witness: string) => ({
+    [SET_ID_TAG]: SET_ID,
+    [WITNESS_TAG]: witness,
+    'shepherd-InstanceSecret': `hash of ${witness}`,
+  });
+  const seen = (machine: DriverMachine) =>
+    toProviderMachine(machine, { instanceSetId: SET_ID, observedAtMs: clock.now() });
+  const free = async (id = 'system-1', from = provider) => {
+    const { machines } = await inTime(from.listMachines({}, call()));
+    return machines.find(({ reservationId }) => reservationId === id)!;
+  };
+  async function request(change: Partial<CreateRequest> = {}): Promise<CreateRequest> {
+    return {
+      unused: seen(await free()),
+      hostname: 'a1',
+      plan: 'redfish',
+      image: null,
+      tags: tagsOf(WITNESS),
+      initCommand: `#!/bin/sh\numask 0177\nprintf %s ${SECRET} > /root/secret`,
+      publicKey: key.publicLine,
+      resumed: false,
+      onAttempt: async () => undefined,
+      ...change,
+    };
+  }
+  const asked = (witness: string) => call({ operationId: witness });
+
+  return {
+    ...rack,
+    seedUrl,
+    port,
+    records,
+    played,
+    free,
+    request,
+    tagsOf,
+    seen,
+    async create(
+      change: Partial<CreateRequest> = {},
+      witness = WITNESS,
+      from: Provider = provider,
+    ) {
+      return inTime(from.createMachine(await request(change), asked(witness)));
+    },
+    record: async (): Promise<ProviderRecord | undefined> => (await records.all({ signal }))[0],
+    /** What the record of the first machine says. */
+    claim: async () => {
+      const [record] = await records.all({ signal });
+      return record?.value as unknown as Claimed | undefined;
+    },
+    media: () => fake.bmcs()[0]!.systems[0]!.media,
+    /** Lets time go by until it is so, which is found out every ten seconds of it. */
+    async until(isSo: () => Promise<boolean> | boolean, mostMs = 30 * 60_000) {
+      const endMs = clock.elapsedMs() + mostMs;
+      while (!(await isSo())) {
+        if (clock.elapsedMs() >= endMs) throw new Error('it did not come about');
+        await rack.after(10_000);
+      }
+    },
+    /** What the seed server answers. */
+    async ask(path: string, method = 'GET') {
+      const reply = await inTime(fetch(`${seedUrl}${path}`, { method }));
+      return { status: reply.status, text: await reply.text() };
+    },
+    /** The token of the image that is inserted now. */
+    token: () => /[a-z2-7]{52}/.exec(fake.bmcs()[0]!.systems[0]!.media[0]!.image ?? '')?.[0] ?? '',
+  };
+}
+
+export interface Claimed {
+  readonly set: string;
+  readonly witness: string;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly install: {
+    readonly phase: string;
+    readonly tokenSha256: string;
+    readonly sealed: string | null;
+    readonly deadlineMs: number;
+    readonly isAnswered: boolean;
+  };
+  readonly result: { readonly end: string; readonly isTidy: boolean } | null;
+}
+
+async function playMachines(seedUrl: string) {
+  const dir = await mkdtemp(join(tmpdir(), 'redfish-machines-'));
+  const hosts = createSimulatedHosts({
+    ...{ dir, log: silentLog, random: systemRandom, light: true, throwaway: true },
+  });
+  onTestFinished(() => hosts.close().then(() => rm(dir, { recursive: true, force: true })));
+  return { hosts, machines: createFishMachines({ hosts, seedUrl, log: silentLog }) };
+}
+
+export type Installs = Awaited<ReturnType<typeof startInstalls>>;

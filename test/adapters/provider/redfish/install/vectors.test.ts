@@ -1,0 +1,284 @@
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { witness } from '../../../../../src/domain/ids.ts';
+import { clientOf } from '../../../../simulator/fakefish/harness.ts';
+import { key } from '../../../../simulator/hosts/stand.ts';
+import { SET_ID } from '../../static/stand.ts';
+import { failureOf } from '../stand.ts';
+import { type Installs, OTHER, SECRET, startInstalls, WITNESS } from './stand.ts';
+
+test('a free machine is claimed, installed from a virtual CD, and reports', async () => {
+  const rack = await startInstalls({ machines: true });
+  const { claim, create, free, media, played, resets, system, until } = rack;
+  expect(await free()).toMatchObject({ id: null, availability: 'KnownUnused' });
+  const machine = await create();
+  expect(machine).toMatchObject({
+    id: 'system-1.11112222',
+    reservationId: 'system-1',
+    availability: 'KnownUsed',
+    status: 'Provisioning',
+    tags: rack.tagsOf(WITNESS),
+  });
+  expect(resets()).toEqual(['On']);
+  expect((await claim())?.install).toMatchObject({ phase: 'installing' });
+  expect(media()[0]!.image).toMatch(/\/images\/[a-z2-7]{52}\.iso$/);
+  await until(async () => (await claim())?.result !== null);
+  expect((await claim())?.result).toMatchObject({ end: 'done' });
+  await until(async () => (await claim())?.result?.isTidy === true);
+  expect((await claim())?.install.sealed).toBe(null);
+  expect(media()[0]!.image).toBe(null);
+  expect(system().boot.enabled).toBe('Disabled');
+  expect(played!.machines.installs('system-1')).toBe(1);
+  await until(() => played!.hosts.list()[0]!.up);
+  expect(played!.hosts.list()[0]).toMatchObject({ hostname: 'a1' });
+  expect(await free()).toMatchObject({ id: 'system-1.11112222', power: 'on' });
+  expect(JSON.stringify(await rack.record())).not.toContain(SECRET);
+});
+
+const boots = (rack: Installs) =>
+  rack.sent('PATCH').flatMap(({ body }) => {
+    const { Boot: boot } = body as { Boot?: object };
+    return boot ? [boot] : [];
+  });
+const inserted = (rack: Installs) =>
+  rack.sent('POST').filter(({ route }) => route.endsWith('InsertMedia'));
+
+test.each([
+  ['supermicro', 'UsbCd'],
+  ['supermicro-ars', 'Cd'],
+] as const)('vector 19: %s is asked for %s, kind and mode with it', async (profile, target) => {
+  const rack = await startInstalls({ fish: { profile } });
+  await rack.create();
+  expect(boots(rack)).toEqual([
+    {
+      BootSourceOverrideTarget: target,
+      BootSourceOverrideEnabled: 'Once',
+      BootSourceOverrideMode: 'UEFI',
+    },
+  ]);
+});
+
+test('vector 21: what an insertion misses is sent, and nothing else', async () => {
+  const rack = await startInstalls();
+  await rack.fault({ type: 'mediaWants', parameter: 'TransferProtocolType' });
+  await rack.create();
+  const [image] = [rack.media()[0]!.image];
+  expect(inserted(rack).map(({ body }) => body)).toEqual([
+    { Image: image },
+    { Image: image, TransferProtocolType: 'HTTP' },
+  ]);
+});
+
+test('a name and a password are told to the BMC that wants them, and only to that', async () => {
+  const rack = await startInstalls({ fish: { profile: 'dgx' } });
+  await rack.create();
+  expect(inserted(rack).map(({ body }) => Object.keys(body as object))).toEqual([
+    ['Image'],
+    ['Image', 'UserName', 'Password'],
+  ]);
+});
+
+test('vector 22: where one drive takes no image, the next one does', async () => {
+  const rack = await startInstalls({ fish: { profile: 'idrac9' } });
+  const route =
+    '/redfish/v1/Systems/{system}/VirtualMedia/{media}/Actions/VirtualMedia.InsertMedia';
+  await rack.fault({ type: 'status', code: 405 }, { match: { route }, times: 1 });
+  await rack.create();
+  expect(rack.media().map(({ image }) => image !== null)).toEqual([false, true]);
+});
+
+test('vector 23: a drive without actions is changed, with all that it wants', async () => {
+  const rack = await startInstalls({ fish: { profile: 'lenovo' } });
+  await rack.create();
+  const image = rack.media()[0]!.image;
+  const [change] = rack.sent('PATCH');
+  expect(change!.body).toEqual({ Image: image, Inserted: true, WriteProtected: true });
+  expect(image).toMatch(/\.iso$/);
+});
+
+test('vector 26: killed before the power-on, a creation goes on with its new secret', async () => {
+  const rack = await startInstalls();
+  const route =
+    '/redfish/v1/Managers/{manager}/VirtualMedia/{media}/Actions/VirtualMedia.InsertMedia';
+  await rack.fault({ type: 'status', code: 500 }, { match: { route }, times: 4 });
+  const failure = await failureOf(rack.create());
+  expect(failure).toMatchObject({ kind: 'transient', outcome: 'unknown' });
+  expect((await rack.claim())?.install.phase).toBe('preparing');
+  const before = (await rack.claim())!.install.tokenSha256;
+  const tags = { ...rack.tagsOf(WITNESS), 'shepherd-InstanceSecret': 'another' };
+  const initCommand = '#!/bin/sh\nprintf %s another > /root/secret';
+  const second = rack.open();
+  const machine = await rack.create({ resumed: true, tags, initCommand }, WITNESS, second);
+  expect(machine).toMatchObject({ id: 'system-1.11112222', tags });
+  expect((await rack.claim())!.install.tokenSha256).not.toBe(before);
+  expect((await rack.ask(`/s/${rack.token()}/user-data`)).text).toContain('printf %s another');
+  expect(rack.resets()).toEqual(['On']);
+});
+
+test.each(['installing', 'poweringOn'])(
+  'vector 26: killed after the power-on (%s), a creation keeps its tags and switches on nothing',
+  async (phase) => {
+    const rack = await startInstalls();
+    await rack.create();
+    const record = (await rack.record())!;
+    const claim = (await rack.claim())!;
+    const value = { ...claim, install: { ...claim.install, phase } } as typeof record.value;
+    await rack.records.replace(record.key, value, record.version, rack.call());
+    const tags = { ...rack.tagsOf(WITNESS), 'shepherd-InstanceSecret': 'another' };
+    const machine = await rack.create({ resumed: true, tags }, WITNESS, rack.open());
+    expect(machine).toMatchObject({ id: 'system-1.11112222', tags: rack.tagsOf(WITNESS) });
+    expect((await rack.claim())?.install.phase).toBe('installing');
+    expect(rack.resets()).toEqual(['On']);
+  },
+);
+
+test('vector 27: of two daemons that create on one slot one wins, and the other touches nothing', async () => {
+  const rack = await startInstalls();
+  const second = rack.open();
+  const request = await rack.request();
+  const other = { ...request, tags: rack.tagsOf(OTHER) };
+  const ends = await rack.inTime(
+    Promise.allSettled([
+      rack.provider.createMachine(request, rack.call({ operationId: WITNESS })),
+      second.createMachine(other, rack.call({ operationId: OTHER })),
+    ]),
+  );
+  const lost = ends.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[];
+  expect(lost.map(({ reason }) => (reason as { kind: string }).kind)).toEqual(['race-lost']);
+  expect(rack.resets()).toEqual(['On']);
+  expect(inserted(rack)).toHaveLength(1);
+});
+
+test('vector 30: seeds are for the token of an installation that goes on, and for one MAC at a time', async () => {
+  const install = { method: 'pxe', bootUri: 'http://boot.test/{token}/boot.ipxe' };
+  const rack = await startInstalls({ install });
+  const { mac } = rack.system();
+  const byMac = `/m/${mac}/ipxe`;
+  await rack.free();
+  expect((await rack.ask(byMac)).status).toBe(404);
+  expect((await rack.ask(`/s/${'a'.repeat(52)}/user-data`)).status).toBe(404);
+  await rack.create();
+  const script = await rack.ask(byMac);
+  expect(script.status).toBe(200);
+  const token = /[a-z2-7]{52}/.exec(script.text)![0];
+  expect(script.text).toBe(
+    `#!ipxe\nset shepherd-seed ${rack.seedUrl}/s/${token}/\nchain http://boot.test/${token}/boot.ipxe\n`,
+  );
+  expect((await rack.ask(byMac)).status).toBe(404);
+  const seed = await rack.ask(`/s/${token}/user-data`);
+  expect(seed.text).toMatch(/^#cloud-config\n/);
+  expect(parse(seed.text)).toMatchObject({
+    hostname: 'a1',
+    ssh_authorized_keys: [expect.stringContaining('ssh-ed25519') as unknown],
+    runcmd: [expect.stringContaining(SECRET) as unknown],
+    phone_home: { url: `${rack.seedUrl}/s/${token}/done` },
+  });
+  expect((await rack.ask(`/s/${token}/meta-data`)).text).toMatch(/^instance-id: system-1-\d+\n/);
+  expect((await rack.ask(`/s/${token}/done`, 'POST')).status).toBe(200);
+  expect((await rack.ask(`/s/${token}/user-data`)).status).toBe(404);
+  expect((await rack.ask(byMac)).status).toBe(404);
+  expect((await rack.ask(`/s/${token}/failed`, 'POST')).status).toBe(404);
+  expect((await rack.ask(`/s/${token}/done`)).status).toBe(404);
+  expect(JSON.stringify(rack.log.lines)).not.toMatch(new RegExp(`${token}|${SECRET}`));
+});
+
+test('vector 31: when the time of an installation is over, override and medium go, and it has failed', async () => {
+  const rack = await startInstalls({ install: { window: '10m' } });
+  await rack.fault({ type: 'override', does: 'sticky' });
+  await rack.create();
+  const token = rack.token();
+  await rack.after(9 * 60_000);
+  expect((await rack.claim())?.result).toBe(null);
+  expect((await rack.ask(`/s/${token}/user-data`)).status).toBe(200);
+  await rack.until(async () => (await rack.claim())?.result?.isTidy === true);
+  expect((await rack.claim())?.result).toMatchObject({ end: 'failed' });
+  expect(rack.system().boot.enabled).toBe('Disabled');
+  expect(rack.media()[0]!.image).toBe(null);
+  expect(await rack.free()).toMatchObject({ failed: true, status: 'ProvisioningFailedPermanent' });
+  expect((await rack.ask(`/s/${token}/user-data`)).status).toBe(404);
+});
+
+test('vector 34: marks of ours without a record are those of another database', async () => {
+  const rack = await startInstalls();
+  await rack.prepare();
+  const body = { AssetTag: `shep:${SET_ID}` };
+  await rack.inTime(clientOf(rack.fake).ask('PATCH', rack.path, { body }));
+  const refused = await failureOf(rack.prepare());
+  expect(refused.kind).toBe('conflict');
+  expect(refused.text).toContain('system-1');
+});
+
+test('UEFI HTTP boot is asked for by its address, which goes when it is over', async () => {
+  const install = { method: 'uefihttp', bootUri: 'http://boot.test/{token}/boot.efi' };
+  const rack = await startInstalls({ install });
+  await rack.fault({ type: 'override', does: 'sticky' });
+  await rack.create();
+  const uri = rack.system().boot.httpBootUri!;
+  expect(rack.system().boot).toMatchObject({ enabled: 'Once', target: 'UefiHttp', mode: 'UEFI' });
+  const [token] = /[a-z2-7]{52}/.exec(uri)!;
+  expect(uri).toBe(`http://boot.test/${token}/boot.efi`);
+  await rack.ask(`/s/${token}/failed`, 'POST');
+  await rack.until(async () => (await rack.claim())?.result?.isTidy === true);
+  expect(rack.system().boot).toMatchObject({ enabled: 'Disabled', httpBootUri: null });
+  expect(await rack.free()).toMatchObject({ failed: true });
+});
+
+test('AMI is asked at the resource for settings, and Dell of an old firmware not at all', async () => {
+  const ami = await startInstalls({ fish: { profile: 'ami' } });
+  await ami.create();
+  expect(ami.system().boot).toMatchObject({ enabled: 'Once', target: 'Cd' });
+  const dell = await startInstalls({ fish: { profile: 'idrac10' } });
+  const refused = await failureOf(dell.create());
+  expect(refused).toMatchObject({ kind: 'not-implemented', outcome: 'not-done' });
+  expect(refused.text).toContain('2.10.10.10');
+  expect(await dell.record()).toBe(undefined);
+});
+
+test('a machine that was swapped is neither claimed nor touched', async () => {
+  const rack = await startInstalls();
+  await rack.fault({ type: 'bladeSwapped', serial: 'OTHER', uuid: OTHER });
+  expect(await failureOf(rack.create())).toMatchObject({ kind: 'conflict', outcome: 'not-done' });
+  expect([rack.sent('POST').length, rack.sent('PATCH').length, await rack.record()]).toEqual([
+    ...[1, 0, undefined],
+  ]);
+});
+
+test('an installed machine keeps its id: tags, reinstallation and giving back go by its claim', async () => {
+  const rack = await startInstalls({ settings: { ownerMark: 'assetTag' } });
+  const { id } = await rack.create();
+  const { provider, inTime, call } = rack;
+  const calls = call({ operationId: WITNESS });
+  expect(await inTime(provider.findByWitness!(witness(WITNESS), 'system-1', calls))).toMatchObject({
+    id,
+  });
+  const other = provider.findByWitness!(witness(OTHER), 'system-1', calls);
+  expect((await failureOf(inTime(other))).kind).toBe('race-lost');
+  expect((await failureOf(rack.create({}, OTHER))).kind).toBe('race-lost');
+  await rack.ask(`/s/${rack.token()}/done`, 'POST');
+  await rack.until(async () => (await rack.claim())?.result?.isTidy === true);
+  await inTime(provider.setTags(id!, { ...rack.tagsOf(WITNESS), 'shepherd-x': '1' }, calls));
+  expect((await rack.claim())?.tags).toMatchObject({ 'shepherd-x': '1' });
+  const order = { image: null, tags: { ...rack.tagsOf(WITNESS), 'shepherd-y': '2' } };
+  const keys = {
+    initCommand: '#!/bin/sh\nprintf %s new > /root/secret',
+    publicKey: key.publicLine,
+  };
+  await inTime(provider.reinstallMachine(id!, { ...order, ...keys }, calls));
+  expect(rack.resets()).toEqual(['On', 'ForceOff', 'On']);
+  expect(await inTime(provider.getMachine(id!, calls))).toMatchObject({
+    status: 'Provisioning',
+    tags: order.tags,
+  });
+  expect(await inTime(provider.isReusable!('system-1', calls))).toBe(false);
+  await inTime(provider.deprovisionMachine(id!, calls));
+  expect(rack.resets().at(-1)).toBe('ForceOff');
+  expect([await rack.record(), rack.media()[0]!.image, rack.system().power]).toEqual([
+    ...[undefined, null, 'Off'],
+  ]);
+  expect((await failureOf(inTime(provider.getMachine(id!, calls)))).kind).toBe('not-found');
+  expect((await failureOf(inTime(provider.rebootMachine(id!, 'force', calls)))).kind).toBe(
+    'not-found',
+  );
+  expect(await inTime(provider.isReusable!('system-1', calls))).toBe(true);
+  expect(await rack.free()).toMatchObject({ id: null, availability: 'KnownUnused' });
+});

@@ -1,0 +1,156 @@
+import { writeFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { redfishDriver } from '../../../../src/adapters/provider/redfish/driver.ts';
+import { entriesOf, failureOf, startRack } from './stand.ts';
+
+test.each([
+  ['two entries of one system', [{}, { ID: 'twin', Addr: '127.0.0.9' }], /"twin".*Bmc with System/],
+  ['a login that is not known', [{ Credentials: 'nobody' }], /"system-1".*Credentials "nobody"/],
+  ['a placeholder', [{ Serial: `FIX${'ME'}` }], /system-1.*Serial/],
+  ['a key that is not known', [{ Serail: 'X' }], /"Serail" is not known/],
+  ['a path behind the host', [{ Bmc: 'https://10.0.0.1/redfish/v1' }], /Bmc.*without path/],
+  ['a login in the URL', [{ Bmc: 'https://root:calvin@10.0.0.1' }], /Bmc/],
+  ['a system elsewhere', [{ System: 'https://other/redfish/v1/Systems/1' }], /System/],
+  [
+    'two entries of one BMC, one without its system',
+    [{}, { ID: 'b', Addr: '127.0.0.9', System: undefined }],
+    /give both their System/,
+  ],
+])('vector 1: an inventory with %s is refused, without a call', async (_what, changes, text) => {
+  const rack = await startRack();
+  const [first] = entriesOf(rack.fake);
+  await writeFile(
+    rack.inventory,
+    JSON.stringify(changes.map((change) => ({ ...first, ...change }))),
+  );
+  const failure = await failureOf(rack.prepare());
+  expect(failure.kind).toBe('invalid');
+  expect(failure.text).toMatch(text);
+  expect(failure.text).not.toContain('calvin');
+  const complaints = await redfishDriver.check!(rack.settings, { hostKeyPolicy: 'tofu' });
+  expect(complaints[0]).toMatchObject({ key: 'inventory', message: expect.stringMatching(text) });
+  expect(rack.fake.requests()).toEqual([]);
+});
+
+test('vector 2: where a BMC has two systems and none is named, nothing is changed, and all is listed', async () => {
+  const rack = await startRack({ fish: { systems: 2, bmcs: 1 }, others: [] });
+  const [first] = entriesOf(rack.fake, () => ({ System: undefined }));
+  await writeFile(rack.inventory, JSON.stringify([first]));
+  for (const change of [rack.reboot(), rack.power('on')]) {
+    expect(await failureOf(change)).toMatchObject({ kind: 'invalid' });
+  }
+  expect(rack.sent('PATCH')).toEqual([]);
+  expect(rack.resets()).toEqual([]);
+  expect(await rack.list()).toMatchObject({ complete: true, machines: [{ id: 'system-1' }] });
+});
+
+test('vector 24: BMCs that are not there leave a listing complete, with unknown power', async () => {
+  const others = Array.from({ length: 5 }, (_, n) => ({
+    ID: `dead-${n}`,
+    Addr: `127.0.1.${n + 1}`,
+    Bmc: `https://127.0.1.${n + 1}:1`,
+  }));
+  const rack = await startRack({ fish: { systems: 35, bmcs: 1 }, others });
+  await rack.prepare();
+  await rack.after(70_000);
+  const seq = rack.fake.requests().at(-1)!.seq;
+  const { machines, complete } = await rack.list();
+  expect(complete).toBe(true);
+  expect(machines).toHaveLength(40);
+  const unknown = machines.filter(({ power }) => power === 'unknown').map(({ id }) => id);
+  expect(unknown).toEqual(others.map(({ ID }) => ID));
+  expect(rack.fake.requests(seq)).toEqual([]);
+  expect(await rack.get('dead-0')).toMatchObject({ id: 'dead-0', power: 'unknown' });
+  expect(rack.fake.bmcs()[0]).toMatchObject({ sessionsMost: 1, requestsMost: 1 });
+});
+
+test('a BMC that takes longer than the call may leaves the power unknown, and the call well', async () => {
+  const rack = await startRack();
+  await rack.fault({ type: 'latency', ms: 40_000 });
+  const limit = new AbortController();
+  const timer = rack.clock.setTimeout(() => limit.abort(new Error('too late')), 30_000);
+  const call = rack.call({ signal: limit.signal, deadline: new Date(rack.clock.now() + 30_000) });
+  const machine = await rack.inTime(rack.provider.getMachine('system-1', call));
+  expect(machine).toMatchObject({ id: 'system-1', power: 'unknown' });
+  rack.clock.clearTimeout(timer);
+  await rack.fake.clearFaults();
+});
+
+test('vector 25: a BMC that starts has a root before it has systems: that is no absence', async () => {
+  const rack = await startRack();
+  await rack.prepare();
+  await rack.get();
+  await rack.fault({ type: 'bmcRestart', ms: 180_000 });
+  const startMs = rack.clock.elapsedMs();
+  for (; rack.clock.elapsedMs() - startMs < 160_000; await rack.after(10_000)) {
+    expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'transient' });
+    expect(await rack.get()).toMatchObject({ power: 'unknown' });
+  }
+  await rack.after(300_000);
+  expect(await rack.get()).toMatchObject({ power: 'off' });
+});
+
+test('a system that is not there, in three looks over two minutes, is not found', async () => {
+  const rack = await startRack({ entry: () => ({ System: '/redfish/v1/Systems/none' }) });
+  expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'transient' });
+  await rack.after(60_000);
+  expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'transient' });
+  await rack.after(61_000);
+  expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'not-found' });
+  expect(await failureOf(rack.get('nobody'))).toMatchObject({ kind: 'not-found' });
+});
+
+test('vector 29: an asset tag of the owner stays, and that is said once', async () => {
+  const rack = await startRack({ settings: { ownerMark: 'assetTag', powerPoll: '1m' } });
+  await rack.raw.ask('PATCH', rack.path, { body: { AssetTag: 'INV-0042' } });
+  await rack.prepare();
+  await rack.after(300_000);
+  expect(rack.sent('GET').filter(({ path }) => path === rack.path).length).toBeGreaterThan(2);
+  expect(rack.sent('PATCH')).toHaveLength(1);
+  expect(rack.system().assetTag).toBe('INV-0042');
+  expect(rack.log.count('a machine carries no mark of ours')).toBe(1);
+  expect(JSON.stringify(rack.log.lines)).not.toContain('INV-0042');
+});
+
+test.each(['readOnly', 'truncated'] as const)(
+  'a mark that the BMC does not keep (%s) is tried once, and makes nobody a stranger',
+  async (does) => {
+    const rack = await startRack({ settings: { ownerMark: 'assetTag', powerPoll: '1m' } });
+    await rack.fault({ type: 'assetTag', does });
+    await rack.prepare();
+    await rack.after(300_000);
+    expect(rack.sent('PATCH')).toHaveLength(1);
+    expect(rack.log.count('a machine carries no mark of ours')).toBe(1);
+    expect(Object.values((await rack.get()).tags!)).toEqual(['aaaaa-bbbbb-ccccccccccccccc']);
+  },
+);
+
+test('power states are read again each period, and too old ones are unknown', async () => {
+  const rack = await startRack({ settings: { powerPoll: '1m' } });
+  await rack.prepare();
+  await rack.after(60_000);
+  expect((await rack.list()).machines[0]).toMatchObject({ power: 'off', status: 'Stopped' });
+  await rack.boot();
+  await rack.after(75_000);
+  expect((await rack.list()).machines[0]).toMatchObject({ power: 'on' });
+  await rack.fault({ type: 'refuse' });
+  await rack.after(75_000);
+  expect((await rack.list()).machines[0]).toMatchObject({ power: 'unknown' });
+  await rack.fake.clearFaults();
+  await rack.after(300_000);
+  expect((await rack.list()).machines[0]).toMatchObject({ power: 'on' });
+});
+
+test('a list that became bad leaves the last good one, and machines that left it are logged out', async () => {
+  const rack = await startRack({ fish: { systems: 2 }, settings: { refresh: '1m' } });
+  await rack.get('system-1');
+  await rack.get('system-2');
+  await writeFile(rack.inventory, 'nothing');
+  await rack.after(61_000);
+  expect((await rack.list()).machines).toHaveLength(2);
+  await writeFile(rack.inventory, JSON.stringify(entriesOf(rack.fake).slice(1)));
+  await rack.after(61_000);
+  expect((await rack.list()).machines).toHaveLength(1);
+  await rack.after(1_000);
+  expect(rack.fake.bmcs().map(({ sessions }) => sessions)).toEqual([0, 1]);
+});

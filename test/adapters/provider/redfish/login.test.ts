@@ -1,0 +1,110 @@
+import { expect, test } from 'vitest';
+import { failureOf, startRack } from './stand.ts';
+
+const MINUTE = 60_000;
+
+test('vector 3: a certificate that is not the one of the inventory: its hash is told, and nothing is sent', async () => {
+  const rack = await startRack();
+  await rack.fault({ type: 'certificate' });
+  const { certSha256 } = rack.fake.bmcs()[0]!;
+  const failure = await failureOf(rack.reboot());
+  expect(failure).toMatchObject({ kind: 'auth', outcome: 'not-done' });
+  expect(failure.text).toContain(certSha256);
+  expect(rack.fake.requests()).toEqual([]);
+});
+
+test('a certificate that nobody vouches for is refused the same way', async () => {
+  const rack = await startRack({ entry: () => ({ CertSha256: undefined }) });
+  const failure = await failureOf(rack.reboot());
+  expect(failure.kind).toBe('auth');
+  expect(failure.text).toContain(rack.fake.bmcs()[0]!.certSha256);
+  expect(rack.fake.requests()).toEqual([]);
+});
+
+test('vector 4: a session that the BMC forgot is replaced by one, and the request repeated once', async () => {
+  const rack = await startRack();
+  await rack.boot();
+  await rack.get();
+  await rack.after(11 * MINUTE);
+  await rack.fault({ type: 'sessionsForgotten' });
+  const seq = rack.fake.requests().at(-1)!.seq;
+  expect(await rack.get()).toMatchObject({ power: 'on' });
+  const later = rack.fake.requests(seq).map(({ method, status }) => `${method} ${status}`);
+  expect(later.filter((one) => one === 'POST 201')).toHaveLength(1);
+  expect(later.filter((one) => one.startsWith('GET 401'))).toHaveLength(1);
+  expect(rack.fake.bmcs()[0]).toMatchObject({ sessions: 1, sessionsMost: 1 });
+});
+
+test('vector 5: a refused login is not tried again before its pause is over, or the secret is another', async () => {
+  const rack = await startRack({ password: 'wrong-password' });
+  expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'auth' });
+  const { length } = rack.fake.requests();
+  expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'auth' });
+  await rack.after(9 * MINUTE);
+  expect(await failureOf(rack.power('off'))).toMatchObject({ kind: 'auth' });
+  expect(rack.fake.requests()).toHaveLength(length);
+  await rack.after(2 * MINUTE);
+  expect(rack.fake.requests().length).toBeGreaterThanOrEqual(length);
+  rack.env['BMC_PASSWORD'] = rack.fake.credentials.password;
+  await rack.power('off');
+});
+
+test('vector 5: a changed secret ends the pause at once', async () => {
+  const rack = await startRack({ password: 'wrong-password', settings: { auth: 'basic' } });
+  expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'auth' });
+  rack.env['BMC_PASSWORD'] = rack.fake.credentials.password;
+  await rack.power('off');
+});
+
+test('vector 6: where all sessions are taken, auto goes on by Basic for a while', async () => {
+  const rack = await startRack({ fish: { profile: 'idrac9' } });
+  await rack.fault({ type: 'sessionLimit' }, { times: 1 });
+  await rack.power('on');
+  expect(rack.sent('GET').at(-1)).toMatchObject({ auth: 'basic', status: 200 });
+  await rack.after(6 * MINUTE);
+  await rack.power('off');
+  expect(rack.sent('POST').at(-1)).toMatchObject({ auth: 'session' });
+});
+
+test('vector 6: where all sessions are taken, session waits for five minutes', async () => {
+  const rack = await startRack({ fish: { profile: 'idrac9' }, settings: { auth: 'session' } });
+  await rack.fault({ type: 'sessionLimit' });
+  const failure = await failureOf(rack.reboot());
+  expect(failure).toMatchObject({ kind: 'transient', outcome: 'not-done' });
+  const inMs = failure.rateLimit!.retryAt.getTime() - rack.clock.now();
+  expect(Math.round(inMs / MINUTE)).toBe(5);
+});
+
+test('vector 7: a login without a token: Basic, or an end to it', async () => {
+  const rack = await startRack();
+  await rack.fault({ type: 'noToken' });
+  await rack.power('on');
+  expect(rack.sent('POST').at(-1)).toMatchObject({ auth: 'basic', status: 204 });
+  expect(rack.fake.bmcs()[0]).toMatchObject({ sessions: 0, sessionsMost: 1 });
+
+  const strict = await startRack({ settings: { auth: 'session' } });
+  await strict.fault({ type: 'noToken' });
+  expect(await failureOf(strict.power('on'))).toMatchObject({ kind: 'permanent' });
+  expect(strict.fake.bmcs()[0]!.sessions).toBe(0);
+});
+
+test('vector 35: stop ends three sessions by three requests', async () => {
+  const rack = await startRack({ fish: { systems: 3 } });
+  for (const id of ['system-1', 'system-2', 'system-3']) await rack.get(id);
+  expect(rack.fake.bmcs().map(({ sessions }) => sessions)).toEqual([1, 1, 1]);
+  const startMs = rack.clock.elapsedMs();
+  await rack.inTime(rack.provider.stop());
+  expect(rack.sent('DELETE')).toHaveLength(3);
+  expect(rack.fake.bmcs().map(({ sessions }) => sessions)).toEqual([0, 0, 0]);
+  expect(rack.clock.elapsedMs() - startMs).toBeLessThanOrEqual(10_000);
+  expect(await failureOf(rack.get())).toMatchObject({ kind: 'stopped' });
+});
+
+test('vector 35: a BMC that does not answer holds nobody up at the stop', async () => {
+  const rack = await startRack();
+  await rack.get();
+  await rack.fault({ type: 'hang', phase: 'before' });
+  const startMs = rack.clock.elapsedMs();
+  await rack.inTime(rack.provider.stop());
+  expect(rack.clock.elapsedMs() - startMs).toBeLessThanOrEqual(10_000);
+});

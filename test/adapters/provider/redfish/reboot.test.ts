@@ -1,0 +1,224 @@
+import { expect, test } from 'vitest';
+import { ProviderError } from '../../../../src/domain/errors.ts';
+import { failureOf, startRack } from './stand.ts';
+
+const RESET = '/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset';
+
+test('vector 8: a graceful reboot where only a forced one is allowed says so', async () => {
+  const rack = await startRack({ fish: { profile: 'idrac9' } });
+  await rack.boot();
+  const { operationRef } = await rack.reboot();
+  expect(operationRef).toMatch(/^ForceRestart system-1 2026-/);
+  expect(rack.resets()).toEqual(['ForceRestart']);
+  expect(rack.asked).toEqual(['ours system-1', 'before']);
+});
+
+test('vector 9: where there is nothing to force a reboot by, nothing is sent', async () => {
+  const rack = await startRack();
+  await rack.boot();
+  await rack.fault({ type: 'allowableValues', of: 'reset', values: ['On', 'ForceOff'] });
+  expect(await failureOf(rack.reboot('force'))).toMatchObject({ kind: 'not-implemented' });
+  expect(rack.resets()).toEqual([]);
+});
+
+test('vector 10: what is allowed is read where only an action info tells it', async () => {
+  const rack = await startRack({ fish: { profile: 'openbmc' } });
+  await rack.boot();
+  const values = ['On', 'ForceOff', 'PowerCycle'];
+  await rack.fault({ type: 'allowableValues', of: 'reset', values });
+  await rack.reboot('force');
+  expect(rack.resets()).toEqual(['PowerCycle']);
+});
+
+test('where nothing tells what is allowed, the usual types are', async () => {
+  const rack = await startRack();
+  await rack.boot();
+  await rack.fault({ type: 'allowableValues', of: 'reset', values: null });
+  await rack.reboot();
+  expect(rack.resets()).toEqual(['ForceRestart']);
+});
+
+test('a type that is listed and fails is not asked for again; the next one is', async () => {
+  const rack = await startRack({ fish: { profile: 'idrac9' } });
+  await rack.boot();
+  const values = ['On', 'ForceOff', 'GracefulRestart', 'ForceRestart'];
+  await rack.fault({ type: 'allowableValues', of: 'reset', values });
+  await rack.reboot();
+  await rack.after(90_000);
+  await rack.reboot();
+  expect(rack.resets()).toEqual(['GracefulRestart', 'ForceRestart', 'ForceRestart']);
+});
+
+test.each(['graceful', 'force'] as const)(
+  'vector 11: a %s reboot of what is off is On',
+  async (mode) => {
+    const rack = await startRack();
+    await rack.reboot(mode);
+    expect(rack.resets()).toEqual(['On']);
+  },
+);
+
+test('vector 15: a reboot whose answer is lost and that happened succeeds', async () => {
+  const rack = await startRack();
+  await rack.boot();
+  await rack.fault({ type: 'drop', phase: 'after' }, { match: { route: RESET } });
+  expect((await rack.reboot('force')).operationRef).toMatch(/^ForceRestart/);
+  expect(rack.resets()).toEqual(['ForceRestart']);
+});
+
+test('vector 15: by a clock of the BMC that is hours off, too', async () => {
+  const rack = await startRack();
+  await rack.fault({ type: 'clock', offMs: -7 * 3_600_000 });
+  await rack.boot();
+  await rack.fault({ type: 'drop', phase: 'after' }, { match: { route: RESET } });
+  await rack.reboot('force');
+  expect(rack.resets()).toEqual(['ForceRestart']);
+});
+
+test('vector 15: a reboot whose answer is lost and that did not happen is told as unknown, and not repeated', async () => {
+  const rack = await startRack();
+  await rack.boot();
+  await rack.fault({ type: 'drop', phase: 'before' }, { match: { route: RESET } });
+  const failure = await failureOf(rack.reboot('force'));
+  expect(failure).toMatchObject({ kind: 'transient', outcome: 'unknown' });
+  expect(rack.resets()).toEqual(['ForceRestart']);
+});
+
+test('vector 16: another machine behind the BMC: nothing is changed', async () => {
+  const rack = await startRack();
+  await rack.boot();
+  await rack.fault({ type: 'bladeSwapped', serial: 'OTHER', uuid: rack.system().uuid });
+  expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'conflict' });
+  expect(await failureOf(rack.power('off'))).toMatchObject({ kind: 'conflict' });
+  expect(rack.resets()).toEqual([]);
+  expect(rack.sent('PATCH')).toEqual([]);
+  expect(await rack.get()).toMatchObject({ power: 'unknown' });
+});
+
+test('vector 17: a boot override for ever is cleared before the reboot', async () => {
+  const rack = await startRack();
+  await rack.boot();
+  await rack.raw.override({
+    BootSourceOverrideEnabled: 'Continuous',
+    BootSourceOverrideTarget: 'Pxe',
+  });
+  await rack.reboot();
+  const [, patch, post] = rack.fake
+    .requests()
+    .filter(({ method, route }) => method === 'PATCH' || route === RESET);
+  expect(patch).toMatchObject({
+    method: 'PATCH',
+    body: { Boot: { BootSourceOverrideEnabled: 'Disabled' } },
+  });
+  expect(post).toMatchObject({ method: 'POST', status: 204 });
+  expect(rack.system().boot.enabled).toBe('Disabled');
+});
+
+const PXE = { BootSourceOverrideTarget: 'Pxe' };
+const NEVER_CLEARED = [
+  ['is refused', { type: 'status', code: 400 }],
+  ['is not allowed', { type: 'status', code: 403 }],
+  ['changes nothing', { type: 'override', does: 'ignored' }],
+] as const;
+
+test.each(
+  NEVER_CLEARED.flatMap(([how, effect]) =>
+    (['Once', 'Continuous'] as const).map((enabled) => [enabled, how, effect] as const),
+  ),
+)(
+  'vector 17: an override (%s) whose clearing %s forbids every reboot and power change',
+  async (enabled, _how, effect) => {
+    const rack = await startRack();
+    await rack.raw.override({ BootSourceOverrideEnabled: enabled, ...PXE });
+    await rack.fault(effect, { match: { method: 'PATCH' } });
+    const refused = [await failureOf(rack.power('on'))];
+    rack.fake.reset('system-1', 'On');
+    rack.clock.advance(5_000);
+    await rack.raw.ask('GET', rack.path);
+    for (const mode of ['graceful', 'force'] as const)
+      refused.push(await failureOf(rack.reboot(mode)));
+    refused.push(await failureOf(rack.power('off')));
+    for (const { kind, outcome, text } of refused) {
+      expect([kind, outcome]).toEqual(['conflict', 'not-done']);
+      expect(text).toContain(`Pxe (${enabled})`);
+      expect(text).toContain('set it to Disabled at the BMC itself');
+    }
+    expect(rack.resets()).toEqual([]);
+  },
+);
+
+test('vector 17: an override that only the settings for the next boot show is cleared there', async () => {
+  const rack = await startRack({ fish: { profile: 'ami' } });
+  await rack.boot();
+  await rack.fault({ type: 'override', does: 'pending' });
+  const boot = { BootSourceOverrideEnabled: 'Once', BootSourceOverrideMode: 'UEFI', ...PXE };
+  const settings = `${rack.path}/SD`;
+  await rack.raw.ask('PATCH', settings, { body: { Boot: boot } });
+  expect(rack.system().boot.enabled).toBe('Disabled');
+  await rack.reboot('force');
+  expect(rack.resets()).toEqual(['ForceRestart']);
+  const { body } = await rack.raw.ask('GET', settings);
+  expect(body).toMatchObject({ Boot: { BootSourceOverrideEnabled: 'Disabled' } });
+
+  await rack.raw.ask('PATCH', settings, { body: { Boot: boot } });
+  await rack.fault({ type: 'override', does: 'ignored' });
+  expect(await failureOf(rack.reboot('force'))).toMatchObject({ kind: 'conflict' });
+  expect(rack.resets()).toEqual(['ForceRestart']);
+});
+
+test('vector 20: a BMC that changes no override during POST is asked again after 5 s and 10 s', async () => {
+  const rack = await startRack({ fish: { profile: 'ilo5' } });
+  await rack.boot();
+  const boot = { BootSourceOverrideEnabled: 'Continuous', BootSourceOverrideTarget: 'Pxe' };
+  await rack.raw.ask('PATCH', `${rack.path}/`, { body: { Boot: boot } });
+  await rack.fault({ type: 'postRefusal' }, { times: 2 });
+  const startMs = rack.clock.elapsedMs();
+  await rack.reboot();
+  const [, ...patches] = rack.sent('PATCH');
+  expect(patches.map(({ status }) => status)).toEqual([400, 400, 200]);
+  const [first, second, third] = patches.map(({ atMs }) => atMs);
+  expect(Math.round((second! - first!) / 1_000)).toBe(5);
+  expect(Math.round((third! - second!) / 1_000)).toBe(10);
+  expect(rack.clock.elapsedMs() - startMs).toBeLessThan(20_000);
+});
+
+test('vector 28: a machine with the mark of another set is foreign, and nothing is changed', async () => {
+  const rack = await startRack({ settings: { ownerMark: 'assetTag', powerPoll: '1m' } });
+  const other = 'zzzzz-yyyyy-xxxxxxxxxxxxxxx';
+  const theirs = rack.open({ instanceSetId: other });
+  await rack.inTime(theirs.prepare!(rack.call()));
+  await rack.after(60_000);
+  expect(rack.system().assetTag).toBe(`shep:${other}`);
+  const { tags } = await rack.get();
+  expect(Object.values(tags!)).toEqual([other]);
+  const requireOurs = () => {
+    throw new ProviderError('conflict', 'it is not ours');
+  };
+  expect(await failureOf(rack.reboot('force', rack.call({ requireOurs })))).toMatchObject({
+    kind: 'conflict',
+  });
+  expect(rack.resets()).toEqual([]);
+  const [machine] = (await rack.list()).machines;
+  expect(Object.values(machine!.tags!)).toEqual([other]);
+});
+
+test('an order does not overtake the one before it, which has not shown yet', async () => {
+  const rack = await startRack();
+  await rack.boot();
+  await rack.reboot('graceful');
+  const startMs = rack.clock.elapsedMs();
+  await rack.power('off');
+  expect(rack.clock.elapsedMs() - startMs).toBeGreaterThanOrEqual(20_000);
+  expect(rack.resets()).toEqual(['GracefulRestart', 'ForceOff']);
+});
+
+test('an order that never shows holds up the next one for a minute only', async () => {
+  const rack = await startRack();
+  await rack.boot();
+  await rack.fault({ type: 'resetIgnored' }, { times: 1 });
+  await rack.reboot('force');
+  const startMs = rack.clock.elapsedMs();
+  await rack.reboot('force');
+  expect(rack.resets()).toEqual(['ForceRestart', 'ForceRestart']);
+  expect(Math.round((rack.clock.elapsedMs() - startMs) / 10_000)).toBe(6);
+});

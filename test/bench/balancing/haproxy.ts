@@ -1,0 +1,87 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
+import type { LoadBalancer } from '../../../src/adapters/balancer/port.ts';
+import { machineId } from '../../../src/domain/ids.ts';
+import { startHaproxy } from '../../../src/simulator/haproxy/haproxy-process.ts';
+import { balancerOf, counted, reloadsOf } from '../../adapters/balancer/haproxy/stand.ts';
+import { pool } from '../../domain/balancing/pool.ts';
+import { createBalancingStand, serve } from '../../support/balancing-stand.ts';
+import { freePorts, startServing } from '../../support/serving-machines.ts';
+
+const PORTS = 3;
+const PATIENCE_MS = 10 * 60_000;
+const LOOK_EVERY_MS = 50;
+
+const idOf = (at: number) => machineId(`00000000-0000-4000-8000-${String(at).padStart(12, '0')}`);
+
+/** What it costs to bring a pool of three ports to the real HAProxy, until all of its machines serve. */
+export interface HaproxyCost {
+  readonly reloads: number;
+  /** Runs of `haproxy -c`. */
+  readonly checks: number;
+  readonly seconds: number;
+  /** The longest call: so long others of the pool wait for their turn at most. */
+  readonly longestMs: number;
+}
+
+export async function measureHaproxy(count: number): Promise<HaproxyCost> {
+  const haproxy = await startHaproxy();
+  const [externals, internals] = [await freePorts(PORTS), await freePorts(PORTS)];
+  const machines = await startServing(count, internals);
+  const { program, checks } = await counted(haproxy);
+  const timed = timing(balancerOf(haproxy, { program }));
+  const owner = pool({
+    addresses: ['127.0.0.1'],
+    ports: externals.map((external, at) => ({
+      ...{ name: `p${at}`, external, internal: internals[at]! },
+      check: { by: 'tcp' } as const,
+    })),
+  });
+  const stand = createBalancingStand({
+    clock: systemClock,
+    pools: [owner],
+    balancers: { edge: timed.balancer },
+  });
+  stand.wish(...machines.map(({ address }, at) => serve(idOf(at), address)));
+  const life = await stand.life();
+  try {
+    const beganMs = performance.now();
+    const signal = new AbortController().signal;
+    const isServed = async () => {
+      const there = await timed.balancer.observe(owner, { signal });
+      return there.filter(({ server }) => server?.mode === 'active').length === PORTS * count;
+    };
+    while (!(await isServed())) {
+      if (performance.now() - beganMs > PATIENCE_MS) throw new Error('machines do not serve');
+      await sleep(LOOK_EVERY_MS);
+    }
+    const seconds = (performance.now() - beganMs) / 1_000;
+    const reloads = await reloadsOf(haproxy);
+    return { reloads, checks: await checks(), seconds, longestMs: timed.longestMs() };
+  } finally {
+    await life.stop();
+    await timed.balancer.close();
+    await Promise.all(machines.map((machine) => machine.stop()));
+    await haproxy.stop();
+  }
+}
+
+/** The same balancer; calls that change something are timed. */
+function timing(balancer: LoadBalancer) {
+  let longestMs = 0;
+  const timed = async <T>(call: () => Promise<T>): Promise<T> => {
+    const beganMs = performance.now();
+    try {
+      return await call();
+    } finally {
+      longestMs = Math.max(longestMs, performance.now() - beganMs);
+    }
+  };
+  const whole: LoadBalancer = {
+    ...balancer,
+    create: (...args) => timed(() => balancer.create(...args)),
+    destroy: (...args) => timed(() => balancer.destroy(...args)),
+    setMember: (...args) => timed(() => balancer.setMember!(...args)),
+  };
+  return { balancer: whole, longestMs: () => longestMs };
+}

@@ -1,0 +1,113 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { systemClock, systemRandom } from '../../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../../src/adapters/log/port.ts';
+import { silentMetrics } from '../../../src/adapters/metrics/port.ts';
+import { createMemoryRecords } from '../../../src/adapters/provider/core/memory-records.ts';
+import { redfishDriver } from '../../../src/adapters/provider/redfish/driver.ts';
+import type { Settings } from '../../../src/adapters/provider/redfish/settings.ts';
+import { providerName } from '../../../src/domain/ids.ts';
+import { startFakefish } from '../../../src/simulator/fakefish/fakefish.ts';
+import { heapInUse } from '../measure.ts';
+
+const SLOW_MS = 2_000;
+
+/** One round of looks at a rack of which one BMC in twenty is dead, and one slow. */
+export async function measureRack(bmcs: number, periodMs: number) {
+  const dead = Math.max(1, Math.round(bmcs / 20));
+  const slow = dead;
+  const fake = await startFakefish({
+    listen: { host: '127.0.0.1', port: 0 },
+    systems: bmcs - dead,
+    faults: Array.from({ length: slow }, (_, n) => ({
+      match: { bmc: `bmc-${n + 1}` },
+      effect: { type: 'latency' as const, ms: SLOW_MS },
+    })),
+  });
+  const directory = await mkdtemp(join(tmpdir(), 'bench-redfish-'));
+  const addressOf = (n: number) => `127.1.${n >> 8}.${n & 255}`;
+  const alive = fake
+    .bmcs()
+    .map(({ url, certSha256 }, n) => ({
+      ID: `alive-${n}`,
+      Bmc: url,
+      CertSha256: certSha256,
+      Addr: addressOf(n),
+      SshPort: 1,
+    }));
+  const away = Array.from({ length: dead }, (_, n) => ({
+    ID: `dead-${n}`,
+    Bmc: `https://127.2.${n >> 8}.${n & 255}:1`,
+    Addr: addressOf(bmcs + n),
+    SshPort: 1,
+  }));
+  const inventory = join(directory, 'rack.json');
+  await writeFile(inventory, JSON.stringify([...alive, ...away]));
+  const env = { BMC_PASSWORD: fake.credentials.password };
+  const settings = redfishDriver
+    .settings({ env, baseDirectory: directory, checkFiles: true })
+    .parse({
+      inventory: `file:${inventory}`,
+      credentials: { default: { username: 'admin', password: '${BMC_PASSWORD}' } },
+      powerPoll: `${periodMs / 1_000}s`,
+    }) as Settings;
+  const name = providerName('bench');
+  const heapBefore = heapInUse();
+  const beganMs = performance.now();
+  const provider = redfishDriver.open(settings, {
+    name,
+    instanceSetId: 'bench-fleet-000000000000001',
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    metrics: silentMetrics,
+    publicKey: '',
+    records: createMemoryRecords(systemRandom)(name),
+    userAgent: 'bench',
+    daemons: () => 1,
+  } as Parameters<typeof redfishDriver.open>[1]);
+  const call = () => ({
+    signal: new AbortController().signal,
+    deadline: new Date(Date.now() + periodMs),
+    operationId: 'bench',
+    requireOurs: () => undefined,
+  });
+  const listMs: number[] = [];
+  let socketsMost = 0;
+  try {
+    for (;;) {
+      const startedMs = performance.now();
+      const { machines, complete } = await provider.listMachines({}, call());
+      listMs.push(performance.now() - startedMs);
+      if (!complete || machines.length !== bmcs) throw new Error('the listing is incomplete');
+      if (machines.filter(({ power }) => power === 'unknown').length === dead) break;
+      if (performance.now() - beganMs > periodMs) throw new Error('the round takes over a period');
+      const open = process.getActiveResourcesInfo().filter((one) => one === 'TCPSocketWrap');
+      socketsMost = Math.max(socketsMost, Math.ceil(open.length / 2));
+      await setTimeout(250);
+    }
+    const roundSeconds = (performance.now() - beganMs) / 1_000;
+    const heapKb = (heapInUse() - heapBefore) / 1_024 / bmcs;
+    const sessionsMost = Math.max(...fake.bmcs().map((bmc) => bmc.sessionsMost));
+    const stoppingMs = performance.now();
+    await provider.stop();
+    const stopSeconds = (performance.now() - stoppingMs) / 1_000;
+    return {
+      bmcs,
+      dead,
+      slow,
+      listMs,
+      roundSeconds,
+      heapKb,
+      socketsMost,
+      sessionsMost,
+      stopSeconds,
+    };
+  } finally {
+    await provider.stop();
+    await fake.close();
+    await rm(directory, { recursive: true });
+  }
+}

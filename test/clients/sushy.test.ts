@@ -1,0 +1,80 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:tls';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import { startFakefish } from '../../src/simulator/fakefish/fakefish.ts';
+import { PROFILE_NAMES, PROFILES } from '../../src/simulator/fakefish/profiles.ts';
+import { requireFile, runProgram } from './debian-client.ts';
+
+/** OpenStack's library for Redfish, as Debian has it. */
+const PYTHON = '/usr/bin/python3';
+const LIBRARY = '/usr/lib/python3/dist-packages/sushy/main.py';
+const PROGRAM = join(dirname(fileURLToPath(import.meta.url)), 'sushy/rack.py');
+const IMAGE = 'https://images.test/installer.iso';
+
+/** PEM. */
+async function certificateOf(url: string): Promise<string> {
+  const { hostname: host, port } = new URL(url);
+  const socket = connect({ host, port: Number(port), rejectUnauthorized: false });
+  await once(socket, 'secureConnect');
+  const { raw } = socket.getPeerCertificate();
+  socket.destroy();
+  const lines = raw.toString('base64').match(/.{1,64}/g)!;
+  return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
+}
+
+test('a program written with sushy switches, boots and equips a machine of every profile', async () => {
+  requireFile(LIBRARY, 'python3-sushy');
+  const directory = mkdtempSync(join(tmpdir(), 'fakefish-sushy-'));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  const rack = await Promise.all(
+    PROFILE_NAMES.map(async (profile) => {
+      const at = { listen: { host: '127.0.0.1', port: 0 }, profile } as const;
+      const fake = await startFakefish({ ...at, pace: 'fast' });
+      onTestFinished(() => fake.close());
+      const [bmc] = fake.bmcs();
+      const ca = join(directory, `${profile}.pem`);
+      writeFileSync(ca, await certificateOf(bmc!.url));
+      return { profile, fake, bmc: bmc!, ca };
+    }),
+  );
+  const passwords = rack.map(
+    ({ profile, fake }) => [`FAKEFISH_PASSWORD_${profile}`, fake.credentials.password] as const,
+  );
+  const told = rack.map(({ profile, bmc, ca }) => ({
+    name: profile,
+    url: bmc.url,
+    ca,
+    // It knows of the vendor's habit, and leaves it to whoever uses it.
+    ...(profile === 'dgx' && { media: { username: 'none', password: 'none' } }),
+  }));
+  const printed = await runProgram(
+    PYTHON,
+    [PROGRAM, JSON.stringify(told)],
+    Object.fromEntries(passwords),
+  );
+  const seen = JSON.parse(printed) as Record<string, Record<string, unknown>>;
+  for (const { profile, fake, bmc } of rack) {
+    const [{ serial, uuid, path } = { serial: '', uuid: '', path: '' }] = bmc.systems;
+    const isAtManager = PROFILES[profile].mediaAt === 'Managers';
+    expect([profile, seen[profile]]).toMatchObject([
+      profile,
+      {
+        ...{ path, serial, uuid, sessions: 1, tasks: 0 },
+        ...{ chassis: ['RackMount'], manager: ['BMC'], boot: ['Once', 'Pxe', 'UEFI'] },
+        ...{ on: 'On', again: 405, off: 'Off' },
+        media: isAtManager
+          ? [
+              [true, IMAGE],
+              [false, null],
+            ]
+          : null,
+      },
+    ]);
+    expect(fake.bmcs()[0]).toMatchObject({ sessions: 0, sessionsMost: 1, requestsMost: 1 });
+  }
+  expect(seen['idrac9']!['resets']).toEqual([...PROFILES.idrac9.resets].toSorted());
+});

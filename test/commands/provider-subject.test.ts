@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { systemClock } from '../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../src/adapters/log/port.ts';
+import type { Driver, DriverContext } from '../../src/adapters/provider/port.ts';
+import { createStubDriver } from '../../src/adapters/provider/stub/driver.ts';
+import { createSubject } from '../../src/commands/provider-subject.ts';
+import { readProvidersOnly } from '../../src/config/providers-only.ts';
+import { createSeededRandom } from '../doubles/simulated-clock.ts';
+
+test('all instances of a driver under test share records, and another test has its own', async () => {
+  const contexts: DriverContext[] = [];
+  const stub = createStubDriver();
+  const driver: Driver<Parameters<typeof stub.open>[0]> = {
+    ...stub,
+    open(settings, context) {
+      contexts.push(context);
+      return stub.open(settings, context);
+    },
+  };
+  const drivers = new Map([['stub', driver as Driver]]);
+  const config = readProvidersOnly({
+    text: JSON.stringify({ providers: { stub: { driver: 'stub' } } }),
+    name: 'the configuration',
+    around: { env: {}, baseDirectory: '/', checkFiles: true },
+    drivers,
+  });
+  const subject = () =>
+    createSubject(
+      {
+        ...{ config, wanted: 'stub', image: null, tester: '1', publicKey: '', version: '0' },
+        ...{ setId: 'zzzzz-zzzzz-zzzzzzcloudtest', drivers },
+      },
+      { clock: systemClock, random: createSeededRandom(1), log: silentLog },
+    );
+  const one = subject();
+  const opened = [];
+  for (const each of [one, one, subject()]) opened.push(await each.open((provider) => provider));
+  const [first, second, other] = contexts.map(({ records }) => records);
+  const live = { signal: new AbortController().signal };
+  const version = await first!.make('a', 1, live);
+  expect(await second!.all(live)).toEqual([{ key: 'a', value: 1, version }]);
+  expect(await other!.all(live)).toEqual([]);
+  const off = { signal: AbortSignal.abort() };
+  await expect(second!.drop('a', version, off)).rejects.toMatchObject({ kind: 'aborted' });
+  await second!.drop('a', await first!.replace('a', 2, version, live), live);
+  expect(await first!.all(live)).toEqual([]);
+  await Promise.all(opened.map(({ fleet }) => fleet.stop()));
+});

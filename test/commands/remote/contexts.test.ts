@@ -1,0 +1,231 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { complete } from '../../../src/commands/remote/completion.ts';
+import { openHttpDoor } from '../../../src/commands/remote/http-door.ts';
+import {
+  contextsFile,
+  readContexts,
+  without,
+  writeContexts,
+} from '../../../src/commands/remote/contexts.ts';
+import { Interrupted } from '../../../src/commands/remote/failures.ts';
+import { openDoor, tokenOf } from '../../../src/commands/remote/open-door.ts';
+import { addSimContext } from '../../../src/commands/remote/sim-context.ts';
+import { UsageError } from '../../../src/domain/errors.ts';
+import { machineStand } from '../machine-stand.ts';
+
+const home = mkdtempSync(join(tmpdir(), 'shepherd-contexts-'));
+const before = process.env['XDG_CONFIG_HOME'];
+beforeEach(() => {
+  process.env['XDG_CONFIG_HOME'] = home;
+  rmSync(join(home, 'shepherd'), { recursive: true, force: true });
+});
+afterAll(() => {
+  if (before === undefined) delete process.env['XDG_CONFIG_HOME'];
+  else process.env['XDG_CONFIG_HOME'] = before;
+  rmSync(home, { recursive: true, force: true });
+});
+
+const ONE = {
+  current: 'prod',
+  contexts: { prod: { url: 'https://fleet.example/', token: 'shp_x' } },
+};
+const means = { version: '1', by: 'ann', say: () => undefined };
+
+describe('V48: the file of contexts', () => {
+  test('is for its owner alone, and refused where others may read it', () => {
+    writeContexts(ONE);
+    expect(statSync(contextsFile()).mode & 0o777).toBe(0o600);
+    expect(readContexts()).toEqual(ONE);
+    for (const mode of [0o640, 0o604, 0o660, 0o644]) {
+      chmodSync(contextsFile(), mode);
+      expect(() => readContexts(), mode.toString(8)).toThrow(/others may read it; run chmod 600/);
+      expect(() => readContexts()).toThrow(UsageError);
+    }
+  });
+
+  test('written anew is as strict as before, whatever it was', () => {
+    writeContexts(ONE);
+    chmodSync(contextsFile(), 0o644);
+    writeContexts({ current: null, contexts: {} });
+    expect(statSync(contextsFile()).mode & 0o777).toBe(0o600);
+  });
+
+  test('that is none is told, and none at all is no mistake', () => {
+    expect(readContexts()).toEqual({ current: null, contexts: {} });
+    writeContexts(ONE);
+    for (const text of ['{', 'contexts: {prod: {}}', 'contexts: 3']) {
+      writeFileSync(contextsFile(), text);
+      expect(() => readContexts(), text).toThrow(/is not a file of contexts/);
+    }
+  });
+});
+
+describe('which door is taken', () => {
+  const where = async (flags: object, env: NodeJS.ProcessEnv = {}) => {
+    const door = await openDoor(flags, means, env);
+    return `${door.kind} ${door.where}`;
+  };
+  test('a flag before the environment, the environment before the context', async () => {
+    writeContexts(ONE);
+    const env = { SHEPHERD_URL: 'http://127.0.0.1:1/' };
+    expect(await where({ url: 'http://127.0.0.1:2' }, env)).toBe('console http://127.0.0.1:2/');
+    expect(await where({ context: 'prod' }, env)).toBe('console https://fleet.example/');
+    expect(await where({}, { ...env, SHEPHERD_CONFIG: 'x.yaml' })).toBe(
+      'console http://127.0.0.1:1/',
+    );
+    expect(await where({})).toBe('console https://fleet.example/');
+  });
+  test('none, two, and one that is not there are told with what to do', async () => {
+    await expect(where({})).rejects.toThrow(/no console is known; "shepherd login URL"/);
+    await expect(where({ url: 'http://a/', config: 'b' })).rejects.toThrow(/give one of/);
+    await expect(where({ context: 'lost' })).rejects.toThrow(/no context is named lost/);
+    await expect(where({ url: 'ftp://a/' })).rejects.toThrow(/is no address of a console/);
+  });
+  test('a token is that of the context, or printed by its command', () => {
+    expect(tokenOf(ONE.contexts.prod)).toBe('shp_x');
+    expect(tokenOf({ url: 'x', tokenCommand: 'echo shp_y' })).toBe('shp_y');
+    expect(() => tokenOf({ url: 'x', tokenCommand: 'exit 3' })).toThrow(/tokenCommand fails/);
+    expect(() => tokenOf({ url: 'x', tokenCommand: 'true' })).toThrow(/prints no token/);
+  });
+  test('a command that prints none in time is ended, and Ctrl-C ends all', () => {
+    const late = { url: 'x', tokenCommand: "trap '' TERM; exec sleep 200" };
+    expect(() => tokenOf(late, false, 300)).toThrow(/prints no token within 0.3 s; mend it/);
+    const cut = { url: 'x', tokenCommand: 'kill -INT $$' };
+    expect(() => tokenOf(cut)).toThrow(new Interrupted());
+  });
+});
+
+describe('a token', () => {
+  const far = 'http://fleet.example/';
+  const [url, token] = [far, 'shp_x'];
+
+  test('goes in clear to no other machine, unless it is said that it may', async () => {
+    const env = { SHEPHERD_TOKEN: 'shp_y' };
+    const refusal = /would go in clear to http:\/\/fleet\.example\/; .*--allow-insecure-http/;
+    await expect(openDoor({ url }, means, env)).rejects.toThrow(refusal);
+    await expect(openDoor({}, means, { ...env, SHEPHERD_URL: url })).rejects.toThrow(refusal);
+    writeContexts({ current: 'far', contexts: { far: { url, token } } });
+    await expect(openDoor({}, means, {})).rejects.toThrow(refusal);
+    expect(await openDoor({ allowInsecureHttp: true }, means, {})).toMatchObject({ where: far });
+    writeContexts({ current: 'far', contexts: { far: { url, token, allowInsecureHttp: true } } });
+    const door = await openDoor({}, means, {});
+    expect(door).toMatchObject({ where: far });
+    for (const near of ['http://127.0.0.1:1/', 'http://localhost:1/', 'http://[::1]:1/']) {
+      expect(await openDoor({ url: near }, means, env)).toMatchObject({ where: near });
+    }
+    // Without one there is nothing to hide.
+    expect(await openDoor({ url: 'http://other.example/' }, means, {})).toBeDefined();
+  });
+
+  test('is not told to the console that another one of the fleet names', () => {
+    const door = openHttpDoor({ url: 'https://a.example/', token, version: '1', advice: '' });
+    expect(() => door.elsewhere!(far)).toThrow(/would go in clear/);
+  });
+
+  test('of the environment goes to the address of flag or environment, and to no context', async () => {
+    const shown: (string | undefined)[] = [];
+    const server = createServer(({ headers }, back) => {
+      shown.push(headers.authorization);
+      back.end('{}');
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const here = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    writeContexts({ current: 'here', contexts: { here: { url: here, token: 'shp_own' } } });
+    const env = { SHEPHERD_TOKEN: 'shp_env' };
+    const question = { method: 'GET', path: '/', signal: new AbortController().signal } as const;
+    const [byFlag, byEnv] = [{ url: here }, { SHEPHERD_URL: here, ...env }];
+    const ways = [
+      [{}, env],
+      [{ context: 'here' }, env],
+      [byFlag, env],
+      [{}, byEnv],
+    ] as const;
+    try {
+      for (const way of ways) await (await openDoor(way[0], means, way[1])).send(question);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+    const [own, other] = ['Bearer shp_own', 'Bearer shp_env'];
+    expect(shown).toEqual([own, own, other, other]);
+  });
+
+  test('is printed by no command while a shell completes', async () => {
+    const ran = join(home, 'ran');
+    const tokenCommand = `echo x | tee ${ran}`;
+    const here = { url: 'http://127.0.0.1:1/', tokenCommand };
+    writeContexts({ current: 'here', contexts: { here } });
+    for (const flags of [{}, { context: 'here' }, { url: here.url }]) {
+      await expect(openDoor(flags, { ...means, isSilent: true }, {})).rejects.toThrow(UsageError);
+    }
+    const cli = new Command('shepherd');
+    cli.command('machine').command('show <machine>');
+    const said = vi.spyOn(console, 'log').mockReturnValue(undefined);
+    await complete(cli, ['machine', 'show', 'ab']);
+    said.mockRestore();
+    expect(existsSync(ran)).toBe(false);
+  });
+});
+
+describe('the context of a simulator', () => {
+  const { bmdb } = machineStand();
+  const add = (pid: number) =>
+    addSimContext({ bmdb, url: 'http://127.0.0.1:9/', owner: 'test', pid });
+
+  test('is used with no further setting, and goes with it', async () => {
+    const context = await add(process.pid);
+    expect(context).toMatchObject({ name: 'sim', isCurrent: true });
+    expect(readContexts()).toMatchObject({
+      current: 'sim',
+      contexts: { sim: { url: 'http://127.0.0.1:9/', simulator: process.pid } },
+    });
+    await context.remove();
+    expect(readContexts()).toEqual({ current: null, contexts: {} });
+    const [token] = await bmdb.access.tokens.list(new AbortController().signal);
+    expect(token!.revokedAtMs).not.toBeNull();
+  });
+
+  test('leaves the context of a person in use, and replaces one whose simulator was killed', async () => {
+    writeContexts(ONE);
+    const context = await add(process.pid);
+    expect(context.isCurrent).toBe(false);
+    expect(readContexts().current).toBe('prod');
+    await context.remove();
+    expect(readContexts()).toEqual(ONE);
+    const dead = { url: 'http://127.0.0.1:8/', simulator: 2 ** 22 + 1 };
+    writeContexts({ current: 'sim', contexts: { sim: dead } });
+    expect(await add(process.pid)).toMatchObject({ name: 'sim', isCurrent: true });
+    expect(readFileSync(contextsFile(), 'utf8')).not.toContain(':8/');
+  });
+
+  test('of one that was killed says what it is when nothing answers', async () => {
+    writeContexts({
+      current: 'sim',
+      contexts: { sim: { url: 'http://127.0.0.1:1/', token: 'x', simulator: 1 } },
+    });
+    const door = await openDoor({}, means, {});
+    const question = { method: 'GET', path: '/', signal: new AbortController().signal } as const;
+    await expect(door.send(question)).rejects.toThrow(
+      /no console answers at http:\/\/127\.0\.0\.1:1\/ .*left by a simulator that was killed: "shepherd context remove sim"/,
+    );
+  });
+
+  test('without takes what is in use out of use', () => {
+    expect(without(ONE, 'prod')).toEqual({ current: null, contexts: {} });
+  });
+});

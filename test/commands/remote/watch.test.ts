@@ -1,0 +1,238 @@
+import { describe, expect, test, vi } from 'vitest';
+import { sleep } from '../../../src/adapters/clock/port.ts';
+import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../../src/adapters/log/port.ts';
+import { createPromMetrics } from '../../../src/adapters/metrics/prom-metrics.ts';
+import { openDatabaseDoor } from '../../../src/commands/remote/database-door.ts';
+import type { Door } from '../../../src/commands/remote/door.ts';
+import { eventsIn } from '../../../src/commands/remote/event-stream.ts';
+import { NoConsole } from '../../../src/commands/remote/failures.ts';
+import { openHttpDoor } from '../../../src/commands/remote/http-door.ts';
+import { startConsole, type Console } from '../../../src/console/console.ts';
+import { slot } from '../../../src/domain/ids.ts';
+import { machine, scriptedFleet, type ScriptedFleet } from '../../console/scripted-fleet.ts';
+import { PATIENCE } from '../../support/patience.ts';
+import { machineStand, slotName } from '../machine-stand.ts';
+import { runThrough, type Ran } from './both-doors.ts';
+
+const open = (fleet: ScriptedFleet, port: number): Promise<Console> =>
+  startConsole({
+    ...{ fleet, listen: { host: '127.0.0.1', port }, clock: systemClock, log: silentLog },
+    metrics: createPromMetrics({ version: '0.0.0', schema: '1' }),
+    health: () => ({ checks: {} }),
+    version: '0.0.0',
+  });
+
+interface Line {
+  readonly change: string;
+  readonly slot?: string;
+  readonly machine?: { readonly slot: string; readonly state: string };
+}
+
+/** Watches in the background; its lines so far, and how it ends. */
+function watching(door: Door, stop: AbortController, args: readonly string[] = []) {
+  const written: string[] = [];
+  const remarks: string[] = [];
+  const said = () =>
+    written
+      .join('')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as Line);
+  const ended: Promise<Ran> = runThrough(
+    {
+      door,
+      monotonic: systemClock.monotonic,
+      sleep: (ms) => sleep(systemClock, Math.min(ms, 50), stop.signal).catch(() => undefined),
+      signal: stop.signal,
+      onWrite: (text) => written.push(text),
+      onSay: (text) => remarks.push(text),
+    },
+    ['machines', '--watch', ...args],
+  );
+  return { said, remarks, ended };
+}
+const told = ({ change, slot: name, machine: row }: Line) =>
+  `${change} ${name ?? `${row!.slot} ${row!.state}`}`;
+
+describe('V44: --watch without a terminal', () => {
+  test('outlives a restart of the console, tells each change once, and ends with 0', async () => {
+    const fleet = scriptedFleet();
+    fleet.put(machine('a', { state: 'Running', substate: 'healthy' }), machine('b'));
+    let web = await open(fleet, 0);
+    const port = Number(new URL(web.url).port);
+    const door = openHttpDoor({ url: web.url, token: null, version: '0.0.0', advice: 'wait' });
+    const stop = new AbortController();
+    const { said, remarks, ended } = watching(door, stop);
+    const sees = (line: string) =>
+      vi.waitFor(() => expect(said().map(told)).toContain(line), PATIENCE);
+    await sees('new equinix/b Reserved');
+    fleet.set(slot('equinix', 'a'), { state: 'Recovering', substate: 'rebooting' });
+    await sees('changed equinix/a Recovering');
+    fleet.set(slot('equinix', 'a'), { lastHeartbeatAtMs: 1 });
+    await web.close();
+    await vi.waitFor(() => expect(remarks).not.toEqual([]), PATIENCE);
+
+    const after = scriptedFleet();
+    after.put(
+      machine('a', { state: 'Recovering', substate: 'rebooting', lastHeartbeatAtMs: 2 }),
+      machine('c'),
+    );
+    web = await open(after, port);
+    await sees('gone equinix/b');
+    await sees('new equinix/c Reserved');
+    stop.abort();
+    const { code, stderr } = await ended;
+    await web.close();
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/no console answers .*; it is tried again\n/);
+    // A heartbeat is no change, nor is that the console was started anew.
+    expect(said().map(told)).toEqual([
+      'new equinix/a Running',
+      'new equinix/b Reserved',
+      'changed equinix/a Recovering',
+      'gone equinix/b',
+      'new equinix/c Reserved',
+    ]);
+  });
+
+  test('looks again and again where the door is the database', async () => {
+    const s = machineStand();
+    s.add(1);
+    const { bmdb, clock, means } = s;
+    const { config, random } = means;
+    const door = openDatabaseDoor({
+      bmdb,
+      clock,
+      config,
+      random,
+      by: 'ann',
+      version: '1',
+      where: '',
+    });
+    const stop = new AbortController();
+    const { said, ended } = watching(door, stop);
+    const sees = (line: string) =>
+      vi.waitFor(() => expect(said().map(told)).toContain(line), PATIENCE);
+    await sees(`new ${slotName(1)} Running`);
+    s.add(2);
+    clock.increment(1_000);
+    await sees(`new ${slotName(2)} Running`);
+    stop.abort();
+    expect((await ended).code).toBe(0);
+    await door.close();
+  });
+});
+
+test('what a console that was just started has not told yet is not gone', async () => {
+  const row = (id: string) => ({ slot: `metal/${id}`, state: 'Running' });
+  const all = { upserts: [row('a'), row('b')], order: ['metal/a', 'metal/b'], total: 2 };
+  const part = { upserts: [row('a')], order: ['metal/a'], total: 1 };
+  const stop = new AbortController();
+  const streams = [
+    [{}, all],
+    [{ isWhole: false }, part],
+    [{}, { ...all, upserts: [row('a'), { ...row('b'), state: 'Idle' }] }],
+  ];
+  const door: Door = {
+    ...{ kind: 'console', where: '', close: async () => undefined },
+    send: () => Promise.reject(new NoConsole('nobody')),
+    async *stream() {
+      const [hello, rows] = streams.shift()!;
+      const data = JSON.stringify({ atMs: 1, resume: 'full', ...hello });
+      yield { id: null, event: 'hello', data };
+      yield { id: '1', event: 'rows', data: JSON.stringify(rows) };
+      if (streams.length === 0) stop.abort();
+    },
+  };
+  const { said, ended } = watching(door, stop);
+  expect((await ended).code).toBe(0);
+  expect(said().map(told)).toEqual([
+    'new metal/a Running',
+    'new metal/b Running',
+    'changed metal/b Idle',
+  ]);
+});
+
+test('a console that was just started names no machine by a beginning', async () => {
+  let isWhole = false;
+  const fleet = { ...scriptedFleet(), isWhole: () => isWhole };
+  fleet.put(machine('abcd-1111'));
+  const web = await open(fleet, 0);
+  const ask = (name: string) => fetch(`${web.url}api/v1/resolve?name=${encodeURIComponent(name)}`);
+  try {
+    const early = await ask('abcd');
+    expect(early.status).toBe(503);
+    expect(early.headers.get('retry-after')).toBe('1');
+    expect((await ask('equinix/abcd-1111')).status).toBe(200);
+    isWhole = true;
+    expect(await (await ask('abcd')).json()).toMatchObject({ machines: [{ whole: false }] });
+  } finally {
+    await web.close();
+  }
+});
+
+test('events --follow tells each once, in their order, and goes on where it stopped', async () => {
+  const s = machineStand();
+  const { bmdb, clock, means } = s;
+  const { config, random } = means;
+  const inner = openDatabaseDoor({
+    bmdb,
+    clock,
+    config,
+    random,
+    by: 'ann',
+    version: '1',
+    where: '',
+  });
+  let isAway = false;
+  const door: Door = {
+    ...inner,
+    send: (question) =>
+      isAway ? Promise.reject(new NoConsole('no console answers')) : inner.send(question),
+  };
+  const append = (reason: string) =>
+    bmdb.events.append({ type: 'webhook.test', actor: 'ann', reason, details: { webhook: 'x' } });
+  await append('before');
+  const stop = new AbortController();
+  const written: string[] = [];
+  const remarks: string[] = [];
+  const ended = runThrough(
+    {
+      ...{ door, monotonic: systemClock.monotonic, signal: stop.signal },
+      sleep: () => sleep(systemClock, 20, stop.signal).catch(() => undefined),
+      onWrite: (text) => written.push(text),
+      onSay: (text) => remarks.push(text),
+    },
+    ['events', '--follow', '--after', '0', '-o', 'ndjson'],
+  );
+  const reasons = () => written.map((line) => (JSON.parse(line) as { reason: string }).reason);
+  await vi.waitFor(() => expect(reasons()).toEqual(['before']), PATIENCE);
+  isAway = true;
+  await vi.waitFor(() => expect(remarks).toHaveLength(1), PATIENCE);
+  for (const reason of ['one', 'two']) await append(reason);
+  isAway = false;
+  await vi.waitFor(() => expect(reasons()).toEqual(['before', 'one', 'two']), PATIENCE);
+  stop.abort();
+  expect(await ended).toMatchObject({ code: 0 });
+  expect(remarks).toEqual(['no console answers; it is tried again', 'the console answers again']);
+  await inner.close();
+});
+
+test('messages are read wherever their bytes are cut (WHATWG HTML, 9.2.6)', async () => {
+  const text =
+    ': comment\nretry: 5\n\nid: 1.2\nevent: rows\ndata: {"a":\ndata: "ü"}\n\ndata:x\r\n\r\nevent: z\n\n';
+  const bytes = Buffer.from(text);
+  const expected = [
+    { id: '1.2', event: 'rows', data: '{"a":\n"ü"}' },
+    { id: '1.2', event: 'message', data: 'x' },
+  ];
+  for (const size of [1, 2, 3, 7, bytes.length]) {
+    const found = [];
+    const cut = (async function* () {
+      for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+    })();
+    for await (const message of eventsIn(cut)) found.push(message);
+    expect(found, `${size} bytes at once`).toEqual(expected);
+  }
+});

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Clock } from '../../src/adapters/clock/port.ts';
+import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
+import { anexiaDriver } from '../../src/adapters/balancer/anexia/driver.ts';
+import { silentLog } from '../../src/adapters/log/port.ts';
+import { runBalancerConformance } from '../../src/conformance/balancer/run.ts';
+import { BALANCER_STEPS } from '../../src/conformance/balancer/steps.ts';
+import type { FaultRule } from '../../src/simulator/fakengine/fault-rules.ts';
+import { startFakengine } from '../../src/simulator/fakengine/fakengine.ts';
+
+/** What the test of a driver waits for is over soon here; the emulator keeps its own time. */
+const clock: Clock = {
+  ...systemClock,
+  setTimeout: (task, delayMs) => systemClock.setTimeout(task, delayMs / 50),
+};
+const STEPS = BALANCER_STEPS.filter(({ id }) =>
+  ['nothing', 'creation', 'destruction'].includes(id),
+);
+
+let fake: Awaited<ReturnType<typeof startFakengine>>;
+beforeAll(async () => {
+  fake = await startFakengine({ listen: { host: '127.0.0.1', port: 0 } });
+});
+afterAll(() => fake.close());
+
+let runs = 0;
+/** @param end is told how many requests came since it began, until it answers that it is to end. */
+async function run(faults: readonly FaultRule[], end: (requests: number) => boolean = () => false) {
+  const suffix = `own-${(runs += 1)}.test`;
+  fake.clearFaults();
+  for (const fault of faults) fake.addFault(fault);
+  const settings = {
+    baseUrl: fake.url,
+    token: { reference: `token-${runs}`, read: () => fake.tokens.api },
+    loadBalancer: fake.loadBalancers[0]!,
+    pageSize: 100,
+    allowInsecureHttp: false,
+  } as unknown as Parameters<typeof anexiaDriver.open>[0];
+  const balancer = anexiaDriver.open(settings, {
+    ...{ name: 'edge', clock, random: systemRandom, log: silentLog, userAgent: 'test/0' },
+    metrics: { inFlight: () => undefined, request: () => undefined },
+  });
+  const poolOf = (pool: string) => ({ pool, uid: `uid-${pool}`, suffix: `${pool}.test` });
+  const stopping = new AbortController();
+  const toldLeft: (readonly string[])[] = [];
+  const since = fake.requests().at(-1)?.seq ?? 0;
+  let isOver = false;
+  const running = runBalancerConformance(
+    {
+      ...{ balancer, clock, readyMs: 60_000, bind: { address: '192.0.2.10', number: 80 } },
+      ...{ owner: poolOf(`own-${runs}`), stranger: poolOf(`other-${runs}`) },
+    },
+    {
+      ...{ name: 'edge', driver: 'anexia', steps: STEPS, timeoutMs: 600_000 },
+      signal: stopping.signal,
+      onLeft: (names) => toldLeft.push(names),
+    },
+  ).finally(() => (isOver = true));
+  while (!isOver && !end(fake.requests(since).length)) await new Promise(setImmediate);
+  stopping.abort();
+  const report = await running;
+  const left = () => fake.objects().filter(({ name }) => name.endsWith(suffix));
+  return { report, left, toldLeft, requests: fake.requests(since).length, suffix };
+}
+
+const SLOW: FaultRule = { effect: { type: 'latency', ms: 4 } };
+
+test('ended in the middle, at whatever request, nothing of the test is left, marked or not', async () => {
+  const whole = await run([SLOW]);
+  expect(whole.report).toMatchObject({ passed: true, leftBehind: [], cleanUpErrors: [] });
+  expect(whole.left()).toEqual([]);
+  let madeSome = 0;
+  for (let at = 2; at < whole.requests; at += 4) {
+    const { report, left, toldLeft } = await run([SLOW], (requests) => requests >= at);
+    expect(report, `at request ${at}`).toMatchObject({ leftBehind: [], cleanUpErrors: [] });
+    expect(left(), `at request ${at}`).toEqual([]);
+    if (toldLeft.length > 1) madeSome += 1;
+  }
+  expect(madeSome, 'there was something to remove').toBeGreaterThan(3);
+});
+
+test('what fails, and what a child blocks, is tried again', async () => {
+  const destroying = { method: 'DELETE', route: '/api/LBaaS/v1/server.json/{id}' };
+  const { report, left } = await run(
+    [
+      { match: destroying, times: 2, effect: { type: 'status', code: 500 } },
+      // Only what cleans up may find them.
+      { match: { method: 'POST', kind: 'bind' }, effect: { type: 'status', code: 422 } },
+    ],
+    () => false,
+  );
+  expect(report.steps.map(({ outcome }) => outcome)).toEqual(['passed', 'failed', 'not-run']);
+  expect(report).toMatchObject({ leftBehind: [], cleanUpErrors: [] });
+  expect(left()).toEqual([]);
+});
+
+test('what cannot be removed is named, and everything else is removed', async () => {
+  const { report, left, suffix, toldLeft } = await run([
+    { match: { method: 'DELETE', kind: 'backend' }, effect: { type: 'status', code: 500 } },
+    { match: { method: 'POST', kind: 'bind' }, effect: { type: 'status', code: 422 } },
+  ]);
+  expect(report.leftBehind).toEqual([`backend probe.${suffix}`]);
+  expect(report.cleanUpErrors).toHaveLength(1);
+  expect(left().map(({ name }) => name)).toEqual([`probe.${suffix}`]);
+  expect(toldLeft.at(-1)).toEqual(report.leftBehind);
+});

@@ -1,0 +1,64 @@
+import type { DriverContext, Provider } from '../../../src/adapters/provider/port.ts';
+import type { Broken } from './broken.ts';
+
+/** What a driver does wrong that keeps claims on record. */
+export interface ClaimFaults {
+  /** Makes its record once the machine is there. */
+  readonly late?: true;
+  /** Goes on where its record could not be made. */
+  readonly careless?: true;
+  /** Keeps its record though the machine is gone. */
+  readonly kept?: true;
+}
+
+/** The driver, with a claim on record for each machine, made before it and dropped after it. */
+export const claiming =
+  ({ late, careless, kept }: ClaimFaults = {}) =>
+  (provider: Provider, { records, instanceSetId }: DriverContext): Partial<Provider> => {
+    const claim = async (slotId: string, signal: AbortSignal) => {
+      const all = await records.all({ signal });
+      if (all.some(({ key }) => key === slotId)) return;
+      await records.make(slotId, { set: instanceSetId }, { signal });
+    };
+    const forget = async (slotId: string, signal: AbortSignal) => {
+      const found = (await records.all({ signal })).find(({ key }) => key === slotId);
+      if (found) await records.drop(slotId, found.version, { signal });
+    };
+    return {
+      async createMachine(request, options) {
+        const slotId = request.unused?.reservationId ?? 'none';
+        const { signal } = options;
+        const early = late ? null : claim(slotId, signal);
+        await (careless ? early?.catch(() => undefined) : early);
+        const made = await provider.createMachine(request, options);
+        if (late) await claim(slotId, signal);
+        return made;
+      },
+      async isReusable(slotId, options) {
+        const isFree = (await provider.isReusable?.(slotId, options)) ?? true;
+        if (isFree && !kept) await forget(slotId, options.signal);
+        return isFree;
+      },
+    };
+  };
+
+export const BROKEN_CLAIMS: readonly Broken[] = [
+  {
+    what: 'claims a machine only once it is made',
+    step: 'claims',
+    says: /^nothing could be put on record, and /,
+    change: claiming({ late: true }),
+  },
+  {
+    what: 'makes a machine though its claim could not be kept',
+    step: 'claims',
+    says: /was made all the same/,
+    change: claiming({ careless: true }),
+  },
+  {
+    what: 'keeps its claim of a machine that is gone',
+    step: 'claims-dropped',
+    says: /still on record: /,
+    change: claiming({ kept: true }),
+  },
+];

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { claiming } from './broken/claims.ts';
+import { badIn, resultOf, runTest, STUB, stubWith } from './stand.ts';
+
+test('a driver that keeps claims has them on record before, and none after', async () => {
+  const drivers = stubWith(claiming());
+  const only = ['claims', 'claims-dropped'];
+  const { exitCode, report } = await runTest(STUB, { only }, { drivers });
+  expect(badIn(report)).toEqual([]);
+  expect(exitCode).toBe(0);
+  expect(resultOf(report, 'claims').outcome).toBe('passed');
+  expect(resultOf(report, 'claims-dropped').outcome).toBe('passed');
+});
+
+test('what a driver keeps of anything else is no claim', async () => {
+  const drivers = stubWith((provider, { records, instanceSetId: set }) => ({
+    async listMachines(filter, options) {
+      const { signal } = options;
+      const all = await records.all({ signal });
+      const isCounted = all.some(({ key }) => key === 'calls');
+      if (!isCounted) await records.make('calls', { set, count: 1 }, { signal });
+      return provider.listMachines(filter, options);
+    },
+  }));
+  const only = ['claims', 'claims-dropped'];
+  const { report } = await runTest(STUB, { only }, { drivers });
+  const none = {
+    outcome: 'skipped',
+    message: 'the driver keeps nothing of its machines on record',
+  };
+  expect(resultOf(report, 'claims')).toMatchObject(none);
+  expect(resultOf(report, 'claims-dropped')).toMatchObject(none);
+});

@@ -1,0 +1,224 @@
+import { silentLog } from '../../../src/adapters/log/port.ts';
+import { createAccess } from '../../../src/console/access/access.ts';
+import type { NewEvent } from '../../../src/domain/events/fleet-event.ts';
+import { expect, test } from 'vitest';
+import { digestOf } from '../../../src/console/access/secrets.ts';
+import { bare, openStand, OWN_PAGE, type Stand } from './stand.ts';
+
+const whoami = async (stand: Stand, shown: { token?: string; cookie?: string }) => {
+  const { status, body } = await stand.ask('api/v1/whoami', shown);
+  return { status, ...(JSON.parse(body) as { name?: string; role?: string }) };
+};
+const CODE = { name: 'db:ann@host', role: 'admin', providers: null, tokenId: null } as const;
+
+test('a token tells who asks, and what they may do', async () => {
+  const stand = await openStand();
+  const { token } = await stand.token('operator', { name: 'ci', providers: ['rack'] });
+  expect(await whoami(stand, { token })).toEqual({
+    ...{ status: 200, name: 'token:ci', role: 'operator', providers: ['rack'] },
+    ...{ via: 'token', proven: true, rights: ['see', 'operate'] },
+  });
+  expect(await whoami(stand, {})).toMatchObject({ name: 'anonymous', role: 'viewer' });
+});
+
+test('V29: a revoked token is refused within five seconds, and its streams end', async () => {
+  const stand = await openStand();
+  const { token, id } = await stand.token('admin');
+  const headers = { authorization: `Bearer ${token}` };
+  const ends = ['events', 'api/v1/stream?view=fleet'].map(async (path) => {
+    const stream = await fetch(`${stand.url}${path}`, { headers });
+    expect(stream.status).toBe(200);
+    return stream.text().then(
+      () => 'ended',
+      () => 'ended',
+    );
+  });
+  expect((await whoami(stand, { token })).status).toBe(200);
+  expect(await stand.bmdb.access.tokens.revoke(id, 'oidc:bob')).toBe(true);
+  stand.pass(5_000);
+  expect((await whoami(stand, { token })).status).toBe(401);
+  expect(await Promise.all(ends)).toEqual(['ended', 'ended']);
+});
+
+test('V30: wrong, expired, revoked and unknown tokens are told alike', async () => {
+  const stand = await openStand();
+  const good = await stand.token('admin');
+  const expired = await stand.token('admin', { forMs: 60_000 });
+  const revoked = await stand.token('admin');
+  await stand.bmdb.access.tokens.revoke(revoked.id, 'x');
+  stand.pass(60_000);
+  const wrong = `${good.token.slice(0, -1)}${good.token.endsWith('A') ? 'B' : 'A'}`;
+  const unknown = `shp_0123456789_${'a'.repeat(43)}`;
+  const answers = [];
+  for (const token of [wrong, expired.token, revoked.token, unknown, 'sesame']) {
+    const { status, body, headers } = await stand.ask('api/v1/whoami', { token });
+    answers.push({ status, body, challenge: headers['www-authenticate'] });
+  }
+  expect(new Set(answers.map((each) => JSON.stringify(each))).size).toBe(1);
+  expect(answers[0]).toMatchObject({ status: 401, body: expect.stringContaining('unknown or') });
+  expect((await whoami(stand, good)).status).toBe(200);
+  // Who tries again and again is told of once a minute.
+  const refused = () => stand.bmdb.tables.told.filter(({ type }) => type === 'access.refused');
+  expect(refused()).toMatchObject([{ actor: 'unknown', details: { address: '127.0.0.1' } }]);
+  expect(JSON.stringify(refused())).not.toContain('sesame');
+  stand.pass(60_000);
+  await stand.ask('api/v1/whoami', { token: 'sesame, open' });
+  expect(refused()).toHaveLength(2);
+});
+
+test('of strangers from everywhere so many are told of in a minute, and the rest is counted', async () => {
+  const events: NewEvent[] = [];
+  const world = { at: 0 };
+  const access = strangers(world, events);
+  const show = (address: string) => access.personOfToken('sesame', address).catch(() => undefined);
+  for (let host = 1; host <= 5; host += 1) await show(`2001:db8:0:1::${host}`);
+  expect(events.map(({ details }) => details)).toEqual([{ address: '2001:db8:0:1::1' }]);
+  for (let net = 2; net <= 100; net += 1) await show(`2001:db8:0:${net}::1`);
+  expect(events).toHaveLength(60);
+  world.at += 60_000;
+  await show('192.0.2.1');
+  expect(events.slice(60).map(({ details }) => details)).toEqual([
+    { address: '192.0.2.1', untold: 40 },
+  ]);
+});
+
+/** An access of which only strangers ask. */
+function strangers(world: { at: number }, events: NewEvent[]) {
+  return createAccess({
+    ...{ tokens: [], metricsToken: null, isOpen: false, clients: new Map(), identities: null },
+    ...{ cookies: { isSecure: true }, book: {} as never, random: {} as never },
+    clock: { monotonic: () => world.at, now: () => world.at } as never,
+    log: silentLog,
+    events: { append: async (event) => void events.push(event) },
+  });
+}
+
+test('V30: the sixth login of a minute is not looked at', async () => {
+  const stand = await openStand();
+  const { token } = await stand.token('admin');
+  const attempt = (body: object) =>
+    stand.ask('api/v1/login', { method: 'POST', headers: OWN_PAGE, body });
+  for (let count = 0; count < 5; count += 1) {
+    expect((await attempt({ code: 'wrong' })).status).toBe(401);
+  }
+  const sixth = await attempt({ token });
+  expect([sixth.status, sixth.headers['set-cookie']]).toEqual([429, undefined]);
+  stand.pass(60_000);
+  expect((await attempt({ token })).status).toBe(200);
+});
+
+test('a login is a cookie that scripts cannot read, until it is logged out', async () => {
+  const stand = await openStand();
+  const { token } = await stand.token('operator', { name: 'ann' });
+  const cookie = await stand.logIn({ token });
+  expect(cookie).toMatch(/^shepherd=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/);
+  const shown = { cookie: bare(cookie) };
+  expect(await whoami(stand, shown)).toMatchObject({ name: 'token:ann', role: 'operator' });
+  const out = await stand.ask('api/v1/logout', { ...shown, method: 'POST', headers: OWN_PAGE });
+  expect([out.status, String(out.headers['set-cookie'])]).toEqual([
+    204,
+    expect.stringContaining('Max-Age=0'),
+  ]);
+  stand.pass(5_000);
+  expect(await whoami(stand, shown)).toMatchObject({ name: 'anonymous' });
+});
+
+test('a session ends when nothing is asked for eight hours', async () => {
+  const stand = await openStand();
+  const cookie = bare(await stand.logIn({ token: (await stand.token('admin')).token }));
+  stand.pass(7 * 3_600_000);
+  expect(await whoami(stand, { cookie })).toMatchObject({ role: 'admin' });
+  stand.pass(7 * 3_600_000);
+  expect(await whoami(stand, { cookie })).toMatchObject({ role: 'admin' });
+  stand.pass(8 * 3_600_000);
+  expect(await whoami(stand, { cookie })).toMatchObject({ name: 'anonymous' });
+});
+
+test('a one-time link logs in once, and its name is a claim', async () => {
+  const stand = await openStand();
+  await stand.bmdb.access.codes.add({ digest: digestOf('link'), ...CODE });
+  const cookie = bare(await stand.logIn({ code: 'link' }));
+  expect(await whoami(stand, { cookie })).toMatchObject({
+    ...{ name: 'db:ann@host', role: 'admin', via: 'cookie', proven: false },
+  });
+  await expect(stand.logIn({ code: 'link' })).rejects.toThrow('no cookie: 401');
+});
+
+test('V29: a login by a token, or by its link, ends with the token; a login makes no links', async () => {
+  const stand = await openStand();
+  const { token, id } = await stand.token('admin', { name: 'ann' });
+  const asked = await stand.ask('api/v1/login-codes', { method: 'POST', token });
+  const { code } = JSON.parse(asked.body) as { code: string };
+  const byToken = bare(await stand.logIn({ token }));
+  const byLink = bare(await stand.logIn({ code }));
+  expect(await whoami(stand, { cookie: byLink })).toMatchObject({ name: 'token:ann' });
+  const again = { method: 'POST', cookie: byLink, headers: OWN_PAGE };
+  expect((await stand.ask('api/v1/login-codes', again)).status).toBe(403);
+  await stand.bmdb.access.tokens.revoke(id, 'oidc:bob');
+  stand.pass(5_000);
+  for (const cookie of [byToken, byLink]) {
+    expect(await whoami(stand, { cookie })).toMatchObject({ name: 'anonymous' });
+  }
+});
+
+test('with the database away, who was known goes on looking', async () => {
+  const stand = await openStand();
+  const { token } = await stand.token('operator');
+  expect((await whoami(stand, { token })).status).toBe(200);
+  stand.bmdb.tables.reachable = false;
+  stand.pass(60_000);
+  expect(await whoami(stand, { token })).toMatchObject({ status: 200, role: 'operator' });
+  stand.pass(15 * 60_000);
+  expect((await whoami(stand, { token })).status).toBe(503);
+});
+
+test.each([
+  ['a form of another site', { 'sec-fetch-site': 'cross-site' }],
+  ['a script of a neighbour', { 'sec-fetch-site': 'same-site' }],
+  ['a typed address', { 'sec-fetch-site': 'none' }],
+  ['another origin', { origin: 'http://evil.example' }],
+  ['an opaque origin', { origin: 'null' }],
+  ['nothing but the cookie', {}],
+  ['text', { ...OWN_PAGE, 'content-type': 'text/plain' }],
+  ['a form', { ...OWN_PAGE, 'content-type': 'application/x-www-form-urlencoded' }],
+])('V32: with the cookie, %s changes nothing', async (_, headers) => {
+  const stand = await openStand();
+  const cookie = bare(await stand.logIn({ token: (await stand.token('admin')).token }));
+  const body = { name: 'new', role: 'viewer' };
+  const made = { method: 'POST', cookie, body };
+  expect((await stand.ask('api/v1/tokens', { ...made, headers })).status).toBe(403);
+  expect((await stand.ask('api/v1/login', { ...made, headers })).status).toBe(403);
+  expect((await stand.ask('api/v1/tokens', { ...made, headers: OWN_PAGE })).status).toBe(201);
+});
+
+test('V32: over plain HTTP the origin tells the own page; programs need none', async () => {
+  const stand = await openStand();
+  const { token } = await stand.token('admin');
+  const cookie = bare(await stand.logIn({ token }));
+  const { origin } = new URL(stand.url);
+  const post = (name: string, shown: object) =>
+    stand.ask('api/v1/tokens', { method: 'POST', body: { name, role: 'viewer' }, ...shown });
+  expect((await post('a', { cookie, headers: { origin } })).status).toBe(201);
+  expect((await post('b', { token })).status).toBe(201);
+  expect((await post('c', { token, headers: { origin: 'http://evil.example' } })).status).toBe(403);
+  const foreign = { cookie, headers: { ...OWN_PAGE, host: 'evil.example' } };
+  expect((await post('d', foreign)).status).toBe(421);
+});
+
+test('V67: metrics have a token of their own, and refuse the cookie of the page', async () => {
+  const stand = await openStand({ token: 'of-the-console', metricsToken: () => 'of-metrics' });
+  const cookie = bare(await stand.logIn({ token: 'of-the-console' }));
+  const metrics = (shown: object) => stand.ask('metrics', shown).then(({ status }) => status);
+  expect(await metrics({ cookie })).toBe(401);
+  expect(await metrics({ token: 'of-metrics' })).toBe(200);
+  expect(await whoami(stand, { token: 'of-metrics' })).toMatchObject({ status: 401 });
+  expect((await whoami(stand, { cookie })).status).toBe(200);
+});
+
+test('who opens a page and is not known is led to where one logs in', async () => {
+  const stand = await openStand({ token: 'of-the-console' });
+  const visit = await stand.ask('', { headers: { accept: 'text/html,*/*' } });
+  expect([visit.status, visit.headers['location']]).toEqual([302, '/login']);
+  expect((await stand.ask('login')).body).toContain('Log in');
+  expect((await stand.ask('login.js')).status).toBe(200);
+});

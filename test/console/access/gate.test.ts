@@ -1,0 +1,54 @@
+import Fastify from 'fastify';
+import type { FastifyInstance } from 'fastify';
+import { afterEach, expect, test } from 'vitest';
+import { silentLog } from '../../../src/adapters/log/port.ts';
+import { openAccess } from '../../../src/console/access/means.ts';
+import { addFailures } from '../../../src/console/api/failures.ts';
+import { addGate } from '../../../src/console/gate.ts';
+import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
+
+const TOKEN = 'a'.repeat(32);
+const apps: FastifyInstance[] = [];
+afterEach(async () => {
+  for (const app of apps.splice(0)) await app.close();
+});
+
+function gated(token: string | null): FastifyInstance {
+  const app = Fastify();
+  apps.push(app);
+  const access = openAccess(token === null ? {} : { token }, {
+    ...{ host: '127.0.0.1', hasTls: false, log: silentLog, clock: createSimulatedClock() },
+  });
+  addGate(app, { host: '127.0.0.1', allowedHosts: [], origin: null, isSecure: false, access });
+  addFailures(app, silentLog);
+  app.get('/who', async ({ person }) => person);
+  app.post('/act', { config: { right: 'operate' } }, async () => ({ acted: true }));
+  return app;
+}
+
+const bearer = { authorization: `Bearer ${TOKEN}` };
+
+test('who asks is known to every handler', async () => {
+  const anonymous = await gated(null).inject('/who');
+  expect(anonymous.json()).toMatchObject({ name: 'anonymous', role: 'viewer', proven: false });
+  const known = await gated(TOKEN).inject({ url: '/who', headers: bearer });
+  expect(known.json()).toMatchObject({ role: 'viewer', via: 'token', proven: true });
+});
+
+test('nobody acts on loopback without a login, and the token of the console only sees', async () => {
+  const own = {
+    method: 'POST',
+    url: '/act',
+    headers: { 'sec-fetch-site': 'same-origin' },
+  } as const;
+  expect((await gated(null).inject(own)).statusCode).toBe(401);
+  const shown = { ...own, headers: { ...own.headers, ...bearer } };
+  const refused = await gated(TOKEN).inject(shown);
+  expect(refused.statusCode).toBe(403);
+  expect(refused.body).toContain('demands the role operator');
+});
+
+test('a route that changes something and names no right is refused when it is made', () => {
+  const app = gated(null);
+  expect(() => app.post('/forgotten', async () => ({}))).toThrow('does not say which right');
+});

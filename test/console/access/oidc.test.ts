@@ -1,0 +1,204 @@
+import { expect, test } from 'vitest';
+import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
+import { createOidc, type OidcOptions } from '../../../src/adapters/identities/oidc.ts';
+import type { Grant } from '../../../src/domain/access.ts';
+import { createBrowser, type Browser } from './browser.ts';
+import { CLIENT, openIdentityProvider } from './identity-provider.ts';
+import { openStand } from './stand.ts';
+
+const ORIGIN = 'https://shepherd.example.org';
+const CALLBACK = `${ORIGIN}/login/oidc/callback`;
+const MINUTE = 60_000;
+const GROUPS = new Map<string, Grant>([
+  ['fleet-admins', { role: 'admin', providers: null }],
+  ['rack-crew', { role: 'operator', providers: ['rack'] }],
+  ['rack2-crew', { role: 'operator', providers: ['rack2'] }],
+  ['staff', { role: 'viewer', providers: null }],
+]);
+const isBack = (url: string) => url.startsWith(CALLBACK);
+
+/** A console behind a proxy, a provider of identities that knows ann, and a way to come from there. */
+async function scene(change: Partial<OidcOptions> = {}) {
+  const there = await openIdentityProvider(CALLBACK);
+  there.accounts.set('a1', { email: 'ann@example.org', groups: ['fleet-admins'] });
+  there.next = 'a1';
+  const provider = createOidc({
+    ...{ issuer: there.issuer, clientId: CLIENT.id, clientSecret: () => CLIENT.secret },
+    ...{ redirectUri: CALLBACK, scopes: ['openid', 'email', 'groups', 'offline_access'] },
+    ...{ nameClaim: 'email', groupsClaim: 'groups', asksConsent: true, clock: systemClock },
+    ...change,
+  });
+  const logged: string[] = [];
+  const note = (...said: unknown[]) => void logged.push(JSON.stringify(said));
+  const log = { debug: note, info: note, warn: note, error: note, child: () => log };
+  const stand = await openStand({
+    ...{ isProxied: true, publicUrl: ORIGIN, log },
+    identities: { provider, groups: GROUPS },
+  });
+  const browser = () => createBrowser({ [ORIGIN]: stand.url.replace(/\/$/, '') });
+  const whoami = async (shown: Browser) => {
+    const { status, body } = await shown.visit(`${ORIGIN}/api/v1/whoami`);
+    return { status, ...(JSON.parse(body) as { name?: string; detail?: string }) };
+  };
+  /** Logs in, and answers with the page at which that ends. */
+  const logIn = async (shown: Browser) => shown.visit(`${ORIGIN}/login/oidc`);
+  return { there, stand, logged, browser, whoami, logIn };
+}
+
+test('V31: the groups of whoever logs in give the role; the name is proven', async () => {
+  const { browser, whoami, logIn, logged } = await scene();
+  const ann = browser();
+  const { status, body } = await logIn(ann);
+  expect([status, body]).toEqual([200, expect.stringContaining('url=/')]);
+  expect(await whoami(ann)).toEqual({
+    ...{ status: 200, name: 'oidc:ann@example.org', role: 'admin', providers: null },
+    ...{ via: 'cookie', proven: true, rights: ['see', 'operate', 'destroy', 'administer'] },
+  });
+  // Of the way there nothing stays in the browser.
+  expect([...ann.cookies.get('shepherd.example.org')!.keys()]).toEqual(['__Host-shepherd']);
+  expect(logged.join('')).not.toContain(CLIENT.secret);
+});
+
+test.each([
+  ['the highest role of all', ['staff', 'rack-crew'], { role: 'operator', providers: ['rack'] }],
+  [
+    'the places of all with that role',
+    ['rack-crew', 'unknown', 'rack2-crew'],
+    { role: 'operator', providers: ['rack', 'rack2'] },
+  ],
+])('V31: several groups give %s', async (_, groups, grant) => {
+  const { there, browser, whoami, logIn } = await scene();
+  there.accounts.get('a1')!.groups = groups;
+  const ann = browser();
+  await logIn(ann);
+  expect(await whoami(ann)).toMatchObject(grant);
+});
+
+test('V31: who is in no group that counts, or has no checked address, is not let in', async () => {
+  const { there, browser, whoami, logIn } = await scene();
+  const { accounts } = there;
+  accounts.set('a1', { email: 'ann@example.org', groups: ['others'] });
+  const ann = browser();
+  expect((await logIn(ann)).url).toBe(`${ORIGIN}/login?told=group`);
+  accounts.set('a1', { email: 'ann@example.org', groups: ['staff'], emailVerified: false });
+  expect((await logIn(ann)).url).toBe(`${ORIGIN}/login?told=refused`);
+  expect((await whoami(ann)).status).toBe(401);
+});
+
+test('V31: a state that was used, and one of another browser, are refused', async () => {
+  const { browser, whoami } = await scene();
+  const [ann, eve] = [browser(), browser()];
+  const { url: back } = await ann.visit(`${ORIGIN}/login/oidc`, isBack);
+  const kept = new Map(ann.cookies.get('shepherd.example.org'));
+  expect((await eve.visit(back)).url).toBe(`${ORIGIN}/login?told=again`);
+  await eve.visit(`${ORIGIN}/login/oidc`, isBack);
+  expect((await eve.visit(back)).url).toBe(`${ORIGIN}/login?told=again`);
+  expect((await ann.visit(back)).status).toBe(200);
+  expect(await whoami(ann)).toMatchObject({ role: 'admin' });
+  // The very same again, even with what the browser had kept.
+  const again = browser();
+  again.cookies.set('shepherd.example.org', kept);
+  expect((await again.visit(back)).url).toBe(`${ORIGIN}/login?told=again`);
+  expect([(await whoami(again)).status, (await whoami(eve)).status]).toEqual([401, 401]);
+});
+
+test('V31: a code that was stolen logs its thief in as nobody', async () => {
+  const { browser, whoami, logged } = await scene();
+  const [ann, eve] = [browser(), browser()];
+  const stolen = new URL((await ann.visit(`${ORIGIN}/login/oidc`, isBack)).url);
+  const own = new URL((await eve.visit(`${ORIGIN}/login/oidc`, isBack)).url);
+  own.searchParams.set('code', stolen.searchParams.get('code')!);
+  expect((await eve.visit(own.href)).url).toBe(`${ORIGIN}/login?told=refused`);
+  expect((await whoami(eve)).status).toBe(401);
+  expect(logged.join('')).toContain('invalid_grant');
+  expect(logged.join('')).not.toContain(stolen.searchParams.get('code'));
+});
+
+test('V31: an ID token that was not made for this login is refused', async () => {
+  const { browser, whoami, logged } = await scene();
+  const ann = browser();
+  const { url } = await ann.visit(`${ORIGIN}/login/oidc`, (next) => next.includes('/auth?'));
+  const other = new URL(url);
+  other.searchParams.set('nonce', 'of-another-login');
+  expect((await ann.visit(other.href)).url).toBe(`${ORIGIN}/login?told=refused`);
+  expect((await whoami(ann)).status).toBe(401);
+  expect(logged.join('')).toContain('nonce');
+});
+
+test.each([
+  ['ahead', 2 * 60 * MINUTE],
+  ['behind', -2 * 60 * MINUTE],
+])('V31: with the clock of the console two hours %s nobody is logged in', async (_, skewMs) => {
+  const clock = { ...systemClock, now: () => systemClock.now() + skewMs };
+  const { browser, whoami, logIn, logged } = await scene({ clock });
+  const ann = browser();
+  expect((await logIn(ann)).url).toBe(`${ORIGIN}/login?told=refused`);
+  expect((await whoami(ann)).status).toBe(401);
+  expect(logged.join('')).toMatch(/timestamp|still to come/);
+});
+
+test('V31: what groups give is asked again each quarter of an hour, once for all who wait', async () => {
+  const { there, stand, browser, whoami, logIn } = await scene();
+  const ann = browser();
+  await logIn(ann);
+  there.accounts.get('a1')!.groups = ['rack-crew'];
+  stand.pass(14 * MINUTE);
+  expect(await whoami(ann)).toMatchObject({ role: 'admin' });
+  expect(there.refreshes()).toBe(0);
+  stand.pass(MINUTE);
+  const roles = await Promise.all(Array.from({ length: 5 }, async () => whoami(ann)));
+  expect(new Set(roles.map((each) => JSON.stringify(each))).size).toBe(1);
+  expect(roles[0]).toMatchObject({ role: 'operator', providers: ['rack'] });
+  expect(there.refreshes()).toBe(1);
+  // A refresh token is good for once: the next one is needed, and there.
+  stand.pass(15 * MINUTE);
+  expect(await whoami(ann)).toMatchObject({ role: 'operator' });
+  expect(there.refreshes()).toBe(2);
+});
+
+test.each([
+  ['whose groups give nothing any more', ['others']],
+  ['whom the provider knows no more', null],
+])('V31: the session of somebody %s is over', async (_, groups) => {
+  const { there, stand, browser, whoami, logIn } = await scene();
+  const ann = browser();
+  await logIn(ann);
+  if (groups === null) there.accounts.delete('a1');
+  else there.accounts.get('a1')!.groups = groups;
+  stand.pass(15 * MINUTE);
+  expect((await whoami(ann)).status).toBe(401);
+  expect(await stand.bmdb.access.sessions.list(new AbortController().signal)).toEqual([]);
+});
+
+test('a provider that is down keeps nobody out who has a token, and is told in words', async () => {
+  const { there, stand, browser, whoami, logIn } = await scene();
+  await there.stop();
+  const ann = browser();
+  const { url } = await logIn(ann);
+  expect(url).toBe(`${ORIGIN}/login?told=away`);
+  expect((await ann.visit(`${ORIGIN}/login.js`)).body).toContain('away:');
+  const { token } = await stand.token('admin');
+  const shown = await stand.ask('api/v1/whoami', { token });
+  expect(JSON.parse(shown.body)).toMatchObject({ role: 'admin' });
+  await there.start();
+  await logIn(ann);
+  expect(await whoami(ann)).toMatchObject({ role: 'admin' });
+});
+
+test('a role is believed for an hour while the provider is down, and then until it is back', async () => {
+  const { there, stand, browser, whoami, logIn } = await scene();
+  const ann = browser();
+  await logIn(ann);
+  await there.stop();
+  stand.pass(59 * MINUTE);
+  expect(await whoami(ann)).toMatchObject({ role: 'admin' });
+  stand.pass(MINUTE);
+  const away = await whoami(ann);
+  expect(away).toMatchObject({
+    status: 503,
+    detail: expect.stringContaining('log in with a token'),
+  });
+  await there.start();
+  stand.pass(MINUTE);
+  expect(await whoami(ann)).toMatchObject({ status: 200, role: 'admin' });
+});

@@ -1,0 +1,116 @@
+import { request as requestPlain } from 'node:http';
+import { request as requestTls } from 'node:https';
+import { systemClock, systemRandom } from '../../../src/adapters/clock/system-clock.ts';
+import type { ConsoleDeps } from '../../../src/console/console.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../src/domain/policy.ts';
+import { digestOf, makeToken } from '../../../src/console/access/secrets.ts';
+import type { Role } from '../../../src/domain/access.ts';
+import { createMemBmdb, type MemBmdb } from '../../doubles/mem-bmdb/mem-bmdb.ts';
+import { openConsole } from '../api/console-stand.ts';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Record<string, string | string[] | undefined>;
+  readonly body: string;
+}
+
+/** A console with a database in memory, and who may come in. */
+export interface Stand {
+  readonly url: string;
+  readonly bmdb: MemBmdb;
+  /** Lets time pass for all that looks at the clock. */
+  pass(ms: number): void;
+  /** Makes a token with this role. */
+  token(
+    role: Role,
+    change?: {
+      readonly name?: string;
+      readonly providers?: readonly string[] | null;
+      forMs?: number;
+    },
+  ): Promise<{ readonly id: string; readonly token: string }>;
+  ask(path: string, options?: AskOptions): Promise<Answer>;
+  /** As the page itself does it; answers with the cookie that was set. */
+  logIn(body: object, headers?: Readonly<Record<string, string>>): Promise<string>;
+}
+export interface AskOptions {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly token?: string;
+  readonly cookie?: string;
+  readonly body?: unknown;
+}
+
+/** Of a cookie as it is set, what a browser sends back. */
+export const bare = (cookie: string) => cookie.split(';', 1)[0]!;
+export const OWN_PAGE = { 'sec-fetch-site': 'same-origin' };
+
+export async function openStand(deps: Partial<ConsoleDeps> = {}): Promise<Stand> {
+  let aheadMs = 0;
+  const clock = {
+    ...systemClock,
+    now: () => systemClock.now() + aheadMs,
+    monotonic: () => systemClock.monotonic() + aheadMs,
+  };
+  const around = { clock, random: systemRandom };
+  const bmdb = createMemBmdb({ ...around, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
+  const accounts = { book: bmdb.access, random: systemRandom, events: bmdb.events };
+  const { url } = await openConsole({ accounts, clock, ...deps });
+  const ask: Stand['ask'] = (path, { method = 'GET', headers, token, cookie, body } = {}) =>
+    asked(`${url}${path}`, method, {
+      headers: {
+        ...headers,
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(cookie !== undefined && { cookie }),
+        ...(body !== undefined && { 'content-type': 'application/json', ...headers }),
+      },
+      body: body === undefined ? null : typeof body === 'string' ? body : JSON.stringify(body),
+    });
+  let made = 0;
+  return {
+    url,
+    bmdb,
+    ask,
+    pass: (ms) => void (aheadMs += ms),
+    token: async (role, { name, providers = null, forMs = 86_400_000 } = {}) => {
+      const { id, token } = makeToken(systemRandom);
+      made += 1;
+      const owner = 'db:ann@host';
+      const called = name ?? `t${made}`;
+      await bmdb.access.tokens.add({
+        ...{ id, digest: digestOf(token), name: called, owner, role, providers, forMs },
+      });
+      return { id, token };
+    },
+    logIn: async (body, headers = {}) => {
+      const answer = await ask('api/v1/login', {
+        ...{ method: 'POST', headers: { ...OWN_PAGE, ...headers }, body },
+      });
+      const [cookie] = [answer.headers['set-cookie'] ?? []].flat();
+      if (cookie === undefined) throw new Error(`no cookie: ${answer.status} ${answer.body}`);
+      return cookie;
+    },
+  };
+}
+
+/** Unlike fetch, lets a test choose any header. `ca`: the authority of the one that answers. */
+export const asked = (
+  url: string,
+  method: string,
+  { headers, body, ca }: { headers: Record<string, string>; body: string | null; ca?: string },
+) =>
+  new Promise<Answer>((resolve, reject) => {
+    const request = url.startsWith('https:') ? requestTls : requestPlain;
+    const tls = ca === undefined ? {} : { ca, servername: headers['host']! };
+    const outgoing = request(url, { headers, method, agent: false, ...tls }, (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => (text += chunk));
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text }),
+      );
+      response.on('error', reject);
+    });
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import { openStand, type Stand } from './stand.ts';
+
+const make = async (stand: Stand, token: string, body: object) => {
+  const answer = await stand.ask('api/v1/tokens', { method: 'POST', token, body });
+  return { status: answer.status, ...(JSON.parse(answer.body) as { id: string; token: string }) };
+};
+const names = async (stand: Stand, token: string) => {
+  const { body } = await stand.ask('api/v1/tokens', { token });
+  return (JSON.parse(body) as { tokens: { name: string }[] }).tokens.map(({ name }) => name);
+};
+
+test('tokens: an operator makes, sees and revokes their own, not above their role', async () => {
+  const stand = await openStand();
+  const [viewer, ann, bob] = [
+    (await stand.token('viewer')).token,
+    (await stand.token('operator', { name: 'ann' })).token,
+    (await stand.token('operator', { name: 'bob' })).token,
+  ];
+  expect((await make(stand, viewer, { name: 'a', role: 'viewer' })).status).toBe(403);
+  expect((await make(stand, ann, { name: 'a', role: 'admin' })).status).toBe(403);
+  const made = await make(stand, ann, { name: 'a', role: 'operator' });
+  expect(made).toMatchObject({ status: 201, token: expect.stringMatching(/^shp_[\w]{10}_/) });
+  const shown = await stand.ask('api/v1/whoami', { token: made.token });
+  expect(JSON.parse(shown.body)).toMatchObject({ name: 'token:a', role: 'operator' });
+  expect([await names(stand, ann), await names(stand, bob)]).toEqual([['a'], []]);
+  const revoke = (token: string) =>
+    stand.ask(`api/v1/tokens/${made.id}`, { method: 'DELETE', token });
+  expect((await revoke(bob)).status).toBe(404);
+  expect((await revoke(ann)).status).toBe(204);
+  stand.pass(5_000);
+  expect((await stand.ask('api/v1/whoami', { token: made.token })).status).toBe(401);
+});
+
+test('tokens: an admin has to do with all of them, and they last a year at most', async () => {
+  const stand = await openStand();
+  const admin = (await stand.token('admin', { name: 'root' })).token;
+  const ann = (await stand.token('operator', { name: 'ann' })).token;
+  const { id } = await make(stand, ann, { name: 'a', role: 'operator' });
+  expect(await names(stand, admin)).toEqual(expect.arrayContaining(['root', 'ann', 'a']));
+  const forMs = 366 * 86_400_000;
+  expect((await make(stand, admin, { name: 'b', role: 'viewer', forMs })).status).toBe(400);
+  const again = await make(stand, admin, { name: 'a', role: 'viewer' });
+  expect(again.status).toBe(422);
+  const gone = await stand.ask(`api/v1/tokens/${id}`, { method: 'DELETE', token: admin });
+  expect(gone.status).toBe(204);
+});
+
+test('V28: a grant for some providers can be given on for those only', async () => {
+  const stand = await openStand();
+  const { token } = await stand.token('operator', { providers: ['rack'] });
+  const body = { name: 'a', role: 'viewer' };
+  expect((await make(stand, token, body)).status).toBe(403);
+  expect((await make(stand, token, { ...body, providers: ['rack', 'other'] })).status).toBe(403);
+  expect((await make(stand, token, { ...body, providers: ['rack'] })).status).toBe(201);
+});
+
+test('V36: a token is told once, and stands in no list and no log', async () => {
+  const logged: unknown[] = [];
+  const note = (...said: unknown[]) => void logged.push(said);
+  const log = { debug: note, info: note, warn: note, error: note, child: () => log };
+  const stand = await openStand({ log });
+  const { token } = await stand.token('admin');
+  const made = await make(stand, token, { name: 'a', role: 'viewer' });
+  await stand.logIn({ token });
+  const { body } = await stand.ask('api/v1/tokens', { token });
+  const said = JSON.stringify(logged) + body;
+  expect(said).toContain('a token was made');
+  for (const secret of [made.token, token]) expect(said).not.toContain(secret.slice(15));
+});

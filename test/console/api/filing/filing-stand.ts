@@ -1,0 +1,218 @@
+import Fastify from 'fastify';
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { silentLog } from '../../../../src/adapters/log/port.ts';
+import type { Bmdb, BmdbSession } from '../../../../src/adapters/bmdb/port.ts';
+import { ANONYMOUS, type Person } from '../../../../src/console/access/port.ts';
+import type { FilingDeps } from '../../../../src/console/api/filing/filing.ts';
+import { addFiling } from '../../../../src/console/api/filing/requests.ts';
+import { API, prepareApi } from '../../../../src/console/api/kit.ts';
+import { addFailures } from '../../../../src/console/api/failures.ts';
+import type { FleetView, MachineEntry } from '../../../../src/console/port.ts';
+import { assembleFacts } from '../../../../src/domain/assemble.ts';
+import type { MachineId, Slot } from '../../../../src/domain/ids.ts';
+import type { MachineRow, SlotFacts } from '../../../../src/domain/machine.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
+import { viewOf } from '../../../../src/domain/view.ts';
+import { providedOf, KEY_HEX, PROVIDER } from '../../../contracts/bmdb-rows.ts';
+import { createMemBmdb, type MemBmdb } from '../../../doubles/mem-bmdb/mem-bmdb.ts';
+import { emptyRow, newMachine } from '../../../doubles/mem-bmdb/tables.ts';
+import {
+  createSeededRandom,
+  createSimulatedClock,
+  type VirtualClock,
+} from '../../../doubles/simulated-clock.ts';
+import { idOf } from '../../../commands/machine-stand.ts';
+
+export const SIGNAL = new AbortController().signal;
+
+export const person = (change: Partial<Person> = {}): Person => ({
+  ...ANONYMOUS,
+  name: 'token:ann',
+  role: 'admin',
+  via: 'token',
+  proven: true,
+  ...change,
+});
+
+/** The API over a BMDB in memory, in virtual time, asked by whoever the test says. */
+export interface FilingStand {
+  readonly bmdb: MemBmdb;
+  readonly clock: VirtualClock;
+  readonly app: FastifyInstance;
+  /** Who asks from now on. */
+  asker: Person;
+  /** The console sees the fleet as it is now, and not again before this is called. */
+  look(): Promise<void>;
+  /** Puts machine `at` on slot `metal/slot-<at>`, with an agent that was just heard. */
+  add(at: number, change?: Partial<MachineRow>): MachineId;
+  /** From now on somebody settles whatever can be settled. */
+  daemon(): Promise<BmdbSession>;
+  ask(body: object, options?: AskOptions): Promise<Told>;
+  get(path: string, headers?: Readonly<Record<string, string>>): Promise<Told>;
+  remove(path: string): Promise<Told>;
+  /** Keys of what is kept, oldest first. */
+  keys(): Promise<string[]>;
+  /** What was counted: verb, how the person was known, outcome. */
+  readonly asks: readonly string[];
+  /** What the file calls of the BMDB are answered with instead, until it is called with null. */
+  breakFiling(error: Error | null): void;
+  close(): Promise<void>;
+}
+
+export interface AskOptions {
+  readonly key?: string | undefined;
+  readonly seen?: string;
+  readonly dryRun?: boolean;
+  readonly prefer?: string;
+}
+
+export interface Told {
+  readonly status: number;
+  readonly headers: LightMyRequestResponse['headers'];
+  readonly text: string;
+  // Each test says what it expects of it.
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+export const slotName = (at: number): string => `${PROVIDER}/slot-${at}`;
+
+export async function filingStand(): Promise<FilingStand> {
+  const clock = createSimulatedClock();
+  const random = createSeededRandom(1);
+  const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
+  let failure: Error | null = null;
+  const orFail = <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
+    (async (...args: Args) => {
+      // As a database, it answers later.
+      await new Promise(setImmediate);
+      if (failure) throw failure;
+      return call(...args);
+    }) satisfies typeof call;
+  const requests: Bmdb['requests'] = {
+    file: orFail(bmdb.requests.file),
+    fileBatch: orFail(bmdb.requests.fileBatch),
+    readBatch: orFail(bmdb.requests.readBatch),
+    read: orFail(bmdb.requests.read),
+    list: orFail(bmdb.requests.list),
+  };
+  let entries = new Map<Slot, MachineEntry>();
+  let facts = new Map<Slot, SlotFacts>();
+  let around = await bmdb.scan(SIGNAL);
+  const fleet = {
+    get entries() {
+      return entries;
+    },
+    facts: (slot: Slot) => facts.get(slot),
+    isElsewhere: () => false,
+  } as unknown as FleetView;
+  const app = Fastify();
+  const stand: { asker: Person } = { asker: person() };
+  app.decorateRequest('person');
+  app.addHook('onRequest', async (request) => {
+    request.person = stand.asker;
+  });
+  addFailures(app, silentLog);
+  const asks: string[] = [];
+  const filing: FilingDeps = {
+    fleet,
+    requests,
+    clock,
+    loss: DEFAULT_LOSS,
+    providers: ['metal', 'other'],
+    guard: () => around.guard,
+    pools: () => around.pools,
+    nowMs: () => clock.now(),
+    givingBack: () => 'the device is deleted',
+    onAsked: (...told) => void asks.push(told.join(' ')),
+  };
+  await app.register(
+    async (scope) => {
+      await prepareApi(scope);
+      addFiling(scope.withTypeProvider<ZodTypeProvider>(), filing);
+    },
+    { prefix: API },
+  );
+  const told = async (answered: Promise<LightMyRequestResponse>): Promise<Told> => {
+    let ended = false;
+    const end = () => (ended = true);
+    answered.then(end, end);
+    for (let steps = 0; !ended; steps++) {
+      if (steps > 100_000) throw new Error('it never ends');
+      await new Promise(setImmediate);
+      if (!ended) clock.increment(50);
+    }
+    const { statusCode: status, headers, body: text } = await answered;
+    const isJson = /[/+]json/.test(String(headers['content-type'])) && !text.includes('\n');
+    return { status, headers, text, body: isJson ? (JSON.parse(text) as Told['body']) : {} };
+  };
+  let asked = 0;
+  return Object.assign(stand, {
+    bmdb,
+    clock,
+    app,
+    asks,
+    look: async () => {
+      around = await bmdb.scan(SIGNAL);
+      facts = assembleFacts(around, new Map());
+      const moment = { nowMs: around.nowMs, loss: DEFAULT_LOSS };
+      entries = new Map(
+        [...facts.values()].map((each) => {
+          const view = viewOf(each, moment);
+          const { state, substate } = view;
+          return [each.slot, { view, state, substate, sinceMs: around.nowMs, last: null }];
+        }),
+      );
+    },
+    add: (at: number, change: Partial<MachineRow> = {}) => {
+      const id = idOf(at);
+      const nowMs = clock.now();
+      const row: MachineRow = {
+        ...emptyRow(id, nowMs),
+        provided: providedOf(String(at), { reservationId: `slot-${at}` }),
+        agentStarted: { atMs: nowMs - 60_000, publicKey: KEY_HEX, bootId: 'boot-1' },
+        heartbeat: { atMs: nowMs, bootId: 'boot-1' },
+        ...change,
+      };
+      bmdb.tables.machines.set(id, newMachine(row));
+      bmdb.tables.touch(id);
+      return id;
+    },
+    daemon: async () => {
+      const session = await bmdb.openSession({
+        component: 'shepherd',
+        runtimeInfo: 'host test',
+        intervalMs: 86_400_000,
+      });
+      bmdb.wakes$.subscribe(() => {
+        void bmdb.scan(SIGNAL).then(async ({ requests: open }) => {
+          for (const { key } of open) await session.settle(key);
+        });
+      });
+      return session;
+    },
+    ask: (body: object, { key, seen, dryRun, prefer }: AskOptions = {}) =>
+      told(
+        app.inject({
+          method: 'POST',
+          url: `/api/v1/requests${dryRun ? '?dryRun=true' : ''}`,
+          headers: {
+            'idempotency-key': key ?? `key-${asked++}`,
+            ...(seen !== undefined && { 'if-match': seen }),
+            ...(prefer !== undefined && { prefer }),
+          },
+          payload: body,
+        }),
+      ),
+    get: (path: string, headers = {}) => told(app.inject({ url: `/api/v1/${path}`, headers })),
+    remove: (path: string) => told(app.inject({ method: 'DELETE', url: `/api/v1/${path}` })),
+    keys: async () => {
+      const all = await bmdb.requests.list({ limit: 1_000 }, SIGNAL);
+      return all.map(({ key }) => key).toReversed();
+    },
+    breakFiling: (error: Error | null) => {
+      failure = error;
+    },
+    close: () => app.close(),
+  });
+}

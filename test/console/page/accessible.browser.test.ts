@@ -1,0 +1,210 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AxeBuilder } from '@axe-core/playwright';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page, Route } from 'playwright-core';
+import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
+import { createInspection } from '../../../src/adapters/inspector/inspection.ts';
+import { openBrowser, type HeldBrowser } from '../../support/browser.ts';
+import { root } from '../../repo/sources.ts';
+import { daemon, daemonsView, loop } from '../daemons-script.ts';
+import { AT_MS, machine, member, pool, scriptedFleet } from '../scripted-fleet.ts';
+import { guardInsight } from '../scripted-guard.ts';
+import { planView } from '../scripted-plan.ts';
+import { providersView, troubled } from '../scripted-providers.ts';
+import { manned } from './manned.ts';
+import { showPage } from './page-scene.ts';
+
+/** Every page that the router knows, and what else its address can say. */
+const PAGES = [...readFileSync(join(root, 'web/router.tsx'), 'utf8').matchAll(/path: '\/([^']*)'/g)]
+  .map(([, path]) => path!.replace('$provider', 'equinix').replace('$slot', 'c'))
+  .concat('machines?filter=nobody', 'audit?kind=logins', 'audit?kind=tokens', 'audit?kind=events');
+
+/** What 1,280 px are at a zoom of 400 %, which is as narrow as a page may have to be. */
+const NARROW = { width: 320, height: 256 };
+const WIDE = { width: 1280, height: 800 };
+
+let browser: HeldBrowser;
+beforeAll(async () => {
+  browser = await openBrowser({ viewport: WIDE });
+});
+afterAll(() => browser.close());
+
+const inspector = createInspection({ clock: systemClock });
+afterAll(() => inspector.close());
+
+/** A fleet in which much is the matter, looked at by an admin. */
+function troubledFleet() {
+  const all = machine('c', { state: 'Running', substate: 'silent', reason: 'x'.repeat(300) });
+  const stuck = machine('b', { state: 'Quarantined', substate: 'needsHuman', reason: 'no power' });
+  const fleet = scriptedFleet(machine('a'), stuck, all);
+  fleet.unlist([{ provider: 'metal', sinceMs: AT_MS - 60_000, cause: 'no answer' }]);
+  fleet.pool(pool({ members: [member('a')] }));
+  const daemons = daemonsView([daemon()], [loop()]);
+  const guard = guardInsight();
+  const plan = planView();
+  return { fleet, more: { providers: providersView(troubled()), daemons, guard, plan } };
+}
+
+async function show({ isEmpty }: { readonly isEmpty: boolean }) {
+  const world = manned();
+  const { fleet, more } = isEmpty ? { fleet: scriptedFleet(), more: {} } : troubledFleet();
+  const shown = await showPage(browser, fleet, { more: { ...world.more, ...more, inspector } });
+  const { page, console } = shown;
+  await world.logIn(page, console.url);
+  if (!isEmpty) await fill(world);
+  return { page, url: console.url, close: () => console.close() };
+}
+
+async function fill({ bmdb }: ReturnType<typeof manned>): Promise<void> {
+  const grant = { role: 'operator', providers: ['equinix'] } as const;
+  const token = { ...grant, id: 'abcd', digest: new Uint8Array(32), name: 'ci', owner: 'ann' };
+  await bmdb.access.tokens.add({ ...token, forMs: 86_400_000 });
+  const asked = { by: 'ann', reason: 'works on the switches' };
+  const what = { verb: 'freeze', scope: 'fleet' } as const;
+  await bmdb.requests.file({ ...asked, key: 'one', what });
+}
+
+interface Look {
+  readonly colorScheme: 'light' | 'dark';
+  readonly viewport: typeof WIDE;
+}
+const DARK_WIDE: Look = { colorScheme: 'dark', viewport: WIDE };
+const LIGHT_NARROW: Look = { colorScheme: 'light', viewport: NARROW };
+const DARK_NARROW: Look = { colorScheme: 'dark', viewport: NARROW };
+
+/** How a page may be found, and when it has come to that. */
+const STATES = {
+  shown: { isEmpty: false, looks: [DARK_WIDE, LIGHT_NARROW] },
+  empty: { isEmpty: true, looks: [DARK_NARROW] },
+} as const;
+
+const refuse = (route: Route) =>
+  route.fulfill({
+    status: 503,
+    contentType: 'application/problem+json',
+    json: { code: 'unavailable', title: 'Not now', status: 503, detail: 'It is away' },
+  });
+
+/** Violations of the page as it stands, and whether it is wider than the window. */
+async function faultsOf(page: Page, within = 'body'): Promise<string[]> {
+  const { violations } = await new AxeBuilder({ page }).include(within).analyze();
+  const cut = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'));
+  return [
+    ...violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`),
+    ...(cut > 0 ? [`${cut} px too wide`] : []),
+  ];
+}
+
+async function looks(page: Page, where: string, all: readonly Look[], within?: string) {
+  const faults: string[] = [];
+  for (const { colorScheme, viewport } of all) {
+    await page.setViewportSize(viewport);
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    const found = await faultsOf(page, within);
+    faults.push(...found.map((each) => `${where}, ${colorScheme} ${viewport.width}: ${each}`));
+  }
+  return faults;
+}
+
+test.each(Object.entries(STATES))(
+  'V19, V22: every page, %s, has nothing against it in both themes, wide, at 320 px and at 400 %%',
+  async (state, { isEmpty, looks: views }) => {
+    expect(PAGES.length).toBeGreaterThan(12);
+    const { page, url, close } = await show({ isEmpty });
+    try {
+      const faults: string[] = [];
+      for (const path of PAGES) {
+        await page.goto(`${url}${path}`, { waitUntil: 'domcontentloaded' });
+        await settled(page, state);
+        faults.push(...(await looks(page, `${path} ${state}`, views)));
+      }
+      expect(faults).toEqual([]);
+    } finally {
+      await page.close();
+      await close();
+    }
+  },
+);
+
+test('V19, V22: every page, while it waits for answers and when they are refused, has nothing against it', async () => {
+  const { page, url, close } = await show({ isEmpty: false });
+  try {
+    let awaited: Route[] = [];
+    let isRefused = false;
+    await page.route('**/api/v1/**', (route) =>
+      isRefused ? refuse(route) : void awaited.push(route),
+    );
+    const faults: string[] = [];
+    for (const path of PAGES) {
+      [awaited, isRefused] = [[], false];
+      await page.goto(`${url}${path}`, { waitUntil: 'domcontentloaded' });
+      await settled(page, 'awaited');
+      faults.push(...(await looks(page, `${path} awaited`, [LIGHT_NARROW])));
+      isRefused = true;
+      await Promise.all(awaited.map(refuse));
+      await settled(page, 'failed');
+      faults.push(...(await looks(page, `${path} failed`, [DARK_NARROW])));
+    }
+    expect(faults).toEqual([]);
+  } finally {
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    await page.close();
+    await close();
+  }
+});
+
+/** The page says what it was told, that it waits, or that it failed. */
+async function settled(page: Page, state: string): Promise<void> {
+  await page.locator('main > *').first().waitFor();
+  if (state === 'awaited') return;
+  if (state === 'failed') {
+    await page.locator('main :is([role=alert], .waiting, .notice, [data-chart])').first().waitFor();
+    return;
+  }
+  await page.locator('.link', { hasText: 'Live' }).waitFor();
+  await page.locator('main .waiting').first().waitFor({ state: 'detached' });
+}
+
+const PREVIEW = {
+  ...{ dryRun: true, verb: 'reboot', would: 'be rebooted', count: 1, lost: 'its disks' },
+  ...{ isDestroying: true, refusals: [{ reason: 'a hold', count: 1, slots: [] }] },
+  ...{ waits: [{ reason: 'a permit', count: 1, slots: [] }], outcomes: [] },
+};
+
+test('V19, V20: every dialog is accessible, is opened and left by keys alone, and gives the focus back', async () => {
+  const { page, url, close } = await show({ isEmpty: false });
+  try {
+    await page.route('**/requests?dryRun=true', (route) => route.fulfill({ json: PREVIEW }));
+    const faults: string[] = [];
+    const seen = new Set<string>();
+    for (const path of PAGES) {
+      await page.setViewportSize(WIDE);
+      await page.goto(`${url}${path}`);
+      await settled(page, 'shown');
+      const openers = page.locator('[aria-haspopup=dialog]:enabled');
+      for (const opener of await openers.all()) {
+        const name = await opener.evaluate((e) => e.getAttribute('aria-label') ?? e.textContent);
+        if (seen.has(name)) continue;
+        seen.add(name);
+        await page.setViewportSize(WIDE);
+        await opener.focus();
+        await page.keyboard.press('Enter');
+        const dialog = page.locator('dialog[open]');
+        await dialog.waitFor();
+        faults.push(...(await looks(page, `${path} ${name}`, [DARK_NARROW], 'dialog[open]')));
+        await page.keyboard.press('Escape');
+        await dialog.waitFor({ state: 'detached' });
+        const isBack = await opener.evaluate((e) => e.matches(':focus'));
+        if (!isBack) faults.push(`${path} ${name}: the focus is lost`);
+      }
+    }
+    expect(faults).toEqual([]);
+    expect([...seen]).toEqual(
+      expect.arrayContaining(['Go to Ctrl K', 'Reboot', 'Deprovision', 'New token']),
+    );
+  } finally {
+    await page.close();
+    await close();
+  }
+});

@@ -1,0 +1,71 @@
+import { AxeBuilder } from '@axe-core/playwright';
+import { expect, test } from 'vitest';
+import type { Request } from 'playwright-core';
+import { openBrowser } from '../../support/browser.ts';
+import { PATIENCE } from '../../support/patience.ts';
+import { machine, scriptedFleet } from '../scripted-fleet.ts';
+import { becomes, showPage } from './page-scene.ts';
+
+const ADMIN = { name: 'token:ann', role: 'admin', providers: null, via: 'token', proven: true };
+const PREVIEW = {
+  ...{ dryRun: true, verb: 'reinstall', would: 'be reinstalled by its provider', count: 1 },
+  ...{ lost: 'everything on its disks is lost', isDestroying: true },
+  ...{ refusals: [], waits: [{ reason: 'a permit', count: 1, slots: [] }], outcomes: [] },
+};
+
+const NOW = { state: 'Running', substate: 'healthy', machineId: null, holds: [], etag: '"b"' };
+
+test('V23, V24: what destroys wants the end of the slot typed, is filed once, and shows what changed', async () => {
+  const browser = await openBrowser();
+  const slot = 'equinix/0123456789ab';
+  const shown = await showPage(browser, scriptedFleet(machine('0123456789ab')));
+  try {
+    const { page, console } = shown;
+    const filed: Request[] = [];
+    let changed = true;
+    await page.route('**/api/v1/whoami', (route) => route.fulfill({ json: ADMIN }));
+    await page.route('**/api/v1/requests*', (route) => {
+      if (route.request().method() === 'GET') return route.fallback();
+      if (route.request().url().includes('dryRun')) return route.fulfill({ json: PREVIEW });
+      filed.push(route.request());
+      const detail = 'It is Running now, and not as you saw it';
+      const problem = { code: 'changed', title: 'It changed meanwhile', status: 412, detail };
+      if (changed) return route.fulfill({ status: 412, json: { ...problem, current: NOW } });
+      return route.fulfill({ status: 202, json: { key: 'k', state: 'open', outcome: null } });
+    });
+    await page.goto(`${console.url}machines/${slot}`);
+    await page.click('.actions button:has-text("Reinstall")');
+    await becomes(page, '.prospect', /everything on its disks is lost.*a permit/s);
+    expect((await new AxeBuilder({ page }).include('dialog').analyze()).violations).toEqual([]);
+    await page.fill('dialog textarea', 'it is broken');
+    await page.fill('[name=confirmation]', '456789AB');
+    expect(await page.isEnabled('dialog .act')).toBe(false);
+    await page.press('[name=confirmation]', 'Enter');
+    expect(filed).toEqual([]);
+    await page.fill('[name=confirmation]', '456789ab');
+    await page.press('[name=confirmation]', 'Enter');
+    await becomes(page, 'dialog [role=alert]', 'It is Running now, and not as you saw it');
+    expect(filed).toHaveLength(1);
+    await becomes(page, 'dialog .changed', /State.*Reserved · available.*Running · healthy/s);
+    expect(await page.locator('dialog .changed tbody tr').count()).toBe(1);
+    changed = false;
+    await page.click('dialog button:has-text("as it is now")');
+    await page.fill('[name=confirmation]', '456789ab');
+    await page.locator('dialog .act:enabled').waitFor();
+    const click = `const act = document.querySelector('dialog .act'); for (let i = 0; i < 5; i++) act.click()`;
+    await page.evaluate(click);
+    await becomes(page, 'dialog [role=status]', 'It is open.');
+    await expect
+      .poll(
+        () => new Set(filed.slice(1).map((each) => each.headers()['idempotency-key'])).size,
+        PATIENCE,
+      )
+      .toBe(1);
+    expect(filed.at(-1)!.headers()['if-match']).toBe('"b"');
+    await page.keyboard.press('Escape');
+    await becomes(page, '.actions button:focus', 'Reinstall');
+  } finally {
+    await shown.console.close();
+    await browser.close();
+  }
+});

@@ -1,0 +1,209 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import type { Console, ConsoleDeps } from '../../../src/console/console.ts';
+import type { FleetView, GuardScope } from '../../../src/console/port.ts';
+import { openBrowser, type HeldBrowser } from '../../support/browser.ts';
+import { AT_MS, machine, member, pool, scriptedFleet, WATCHING } from '../scripted-fleet.ts';
+import { seriesView } from '../scripted-series.ts';
+import { PATIENCE } from '../../support/patience.ts';
+import { becomes, consoleOf, showPage } from './page-scene.ts';
+
+let browser: HeldBrowser;
+beforeAll(async () => {
+  browser = await openBrowser({ viewport: { width: 1280, height: 800 } });
+});
+afterAll(() => browser.close());
+
+const started: Console[] = [];
+afterEach(async () => {
+  for (const each of started.splice(0)) await each.close();
+});
+async function show(fleet: FleetView, path = '', more: Partial<ConsoleDeps> = {}) {
+  const shown = await showPage(browser, fleet, { path, more });
+  started.push(shown.console);
+  return shown;
+}
+
+const textOf = (page: Page, selector: string) => page.locator(selector).first().innerText();
+
+test('the fleet is told in figures, by state, by location and by provider, and they live', async () => {
+  const one = machine('a');
+  const fleet = scriptedFleet(one, machine('b', { location: 'da11' }));
+  const { page, done } = await show(fleet);
+  await becomes(page, '.headline', /0\s*of 2 machines Running/);
+  fleet.set(one.slot, { state: 'Running', substate: 'healthy' });
+  await becomes(page, '.headline', /1\s*of 2 machines Running/);
+  expect(await textOf(page, '.tiles a[data-state=Running]')).toMatch(/^1\s*Running$/);
+  await becomes(page, '.matrix tbody tr:first-child', /am6\s*·\s*1\s*1/);
+  await becomes(page, '.matrix tbody tr:nth-child(2)', /da11\s*1\s*·\s*1/);
+  await becomes(page, '[data-provider=equinix]', '2 machines');
+  expect(await page.title()).toBe('1/2 Running · Shepherd');
+  await done();
+});
+
+test('the guard says why nothing is recovered, of which provider, and since when', async () => {
+  const fleet = scriptedFleet(machine('a', { state: 'Running', substate: 'silent' }));
+  const { page, done } = await show(fleet);
+  await becomes(page, '.guard-sentence', 'Machines that fall silent are recovered');
+  const attack = `<img src=x onerror="document.title='owned'">\u0007`;
+  const frozen: GuardScope = {
+    ...{ scope: 'equinix', state: 'frozen', sinceMs: AT_MS - 125_000, reason: attack },
+    ...{ started: 20, silent: 9 },
+  };
+  expect(await page.locator('.headline .calls').count()).toBe(0);
+  const scopes = WATCHING.scopes.map((scope) => ({ ...scope, silent: 12 }));
+  fleet.guard({ state: 'frozen', scopes: [...scopes, frozen] });
+  await becomes(page, '.headline .calls', '12 silent');
+  await becomes(page, '.guard-sentence', /^Recovery is frozen$/);
+  await becomes(
+    page,
+    '.guard tr[data-scope=equinix]',
+    /Provider equinix.*frozen.*2m 0\ds.*9 of 20/s,
+  );
+  expect(await page.locator('.guard tr.reason').textContent()).toBe(attack);
+  expect(await page.title()).not.toBe('owned');
+  await becomes(page, '.fleet-line', /Guard frozen/);
+  await done();
+});
+
+test('V21: however often the fleet changes, those who listen are told once in five seconds, the latest', async () => {
+  const fleet = scriptedFleet(machine('a', { state: 'Running', substate: 'healthy' }));
+  const { page, done } = await show(fleet);
+  const spoken = page.locator('.headline .spoken');
+  await becomes(page, '.headline .spoken', '1 Running');
+  await page.evaluate(`(() => {
+    const region = document.querySelector('.headline .spoken');
+    window.toldAt = [];
+    new MutationObserver(() => window.toldAt.push(performance.now()))
+      .observe(region, { childList: true, characterData: true, subtree: true });
+  })()`);
+  let count = 1;
+  const change = () =>
+    fleet.put(machine(`m${count}`, { state: 'Running', substate: `${count++}` }));
+  const changes = setInterval(change, 100);
+  const beganAt = await page.evaluate<number>('performance.now()');
+  await expect.poll(() => page.evaluate('window.toldAt.length'), PATIENCE).toBe(1);
+  clearInterval(changes);
+  const [toldAt = 0] = await page.evaluate<number[]>('window.toldAt');
+  expect(toldAt - beganAt).toBeGreaterThan(4_500);
+  // Of some fifty it tells the last that it knew, and not the first.
+  expect(Number.parseInt((await spoken.textContent())!, 10)).toBeGreaterThan(20);
+  await done();
+});
+
+test('the last hour is drawn, and told to those who cannot see it', async () => {
+  const { page, done } = await show(scriptedFleet(machine('a')), '', { series: seriesView() });
+  const graphs = page.locator('.last-hour .graph');
+  await becomes(page, '.graph [data-line=Running]', '16');
+  expect(await graphs.count()).toBe(3);
+  const told = graphs.first().getByRole('img');
+  expect(await told.getAttribute('aria-label')).toBe(
+    'Running: from 16 to 19; Recovering: from 1 to 4; Quarantined: from 1 to 2',
+  );
+  await becomes(page, '.graph [data-line="a second"]', '6.2');
+  const line = graphs.first().locator('polyline[data-state=Quarantined]');
+  const points = (await line.getAttribute('points'))!.split(' ');
+  expect([points.length, points[0], points.at(-1)]).toEqual([360, '0.0,94.7', '1000.0,89.5']);
+  await done();
+});
+
+test('who needs a person, what cannot be listed and what may be erased is said', async () => {
+  const attack = 'connect <b>ECONNREFUSED</b>';
+  const stuck = machine('b', { state: 'Quarantined', substate: 'needsHuman', reason: attack });
+  const fleet = scriptedFleet(machine('a'), stuck);
+  const { page, done } = await show(fleet, '', { mayEraseDisks: ['equinix', 'rack'] });
+  await becomes(page, '.needs-you .calls', '1 machine needs a human');
+  await becomes(page, '.needs-you li', /equinix\/b.*connect <b>ECONNREFUSED<\/b>/s);
+  await becomes(page, '.notice', 'Recovery may erase disks of equinix, rack');
+  fleet.unlist([{ provider: 'metal', sinceMs: AT_MS - 60_000, cause: attack }]);
+  await becomes(page, '.notice[data-tone=bad]', /Provider metal for 1m 0\ds: connect <b>/);
+  fleet.unlist([]);
+  await page.locator('.notice[data-tone=bad]').waitFor({ state: 'detached' });
+  fleet.set(stuck.slot, { state: 'Running', substate: 'healthy' });
+  await becomes(page, '.needs-you', 'Nothing waits for a person');
+  await done();
+});
+
+test('an empty fleet explains itself, and fills', async () => {
+  const fleet = scriptedFleet();
+  const { page, done } = await show(fleet);
+  await becomes(page, '.notice', 'No machines yet');
+  fleet.put(machine('a'));
+  await becomes(page, '.matrix', 'am6');
+  await done();
+});
+
+test('V11: a connection that is lost is said with the age of what is shown, and comes back', async () => {
+  const fleet = scriptedFleet(machine('a'), machine('b'));
+  const { page, console } = await show(fleet);
+  await page.evaluate('window.sameDocument = true');
+  started.pop();
+  await console.close();
+  await becomes(page, '.link', 'Not connected');
+  await becomes(page, '.notice', /connection to Shepherd is lost.*\ds old/);
+  fleet.set(machine('a').slot, { state: 'Running', substate: 'healthy' });
+  started.push(await consoleOf(fleet, Number(new URL(console.url).port)));
+  await becomes(page, '.link', 'Live');
+  await becomes(page, '.headline', /1\s*of 2 machines Running/);
+  expect(await page.locator('.notice').count()).toBe(0);
+  expect(await page.evaluate('window.sameDocument')).toBe(true);
+  await page.close();
+});
+
+test('a theme that was chosen stays', async () => {
+  const { page, done } = await show(scriptedFleet(machine('a')));
+  const background = () =>
+    page.evaluate('getComputedStyle(document.body).backgroundColor') as Promise<string>;
+  const before = await background();
+  await page.selectOption('.theme select', { label: 'dark' });
+  expect(await background()).not.toBe(before);
+  await page.reload();
+  expect(await background()).not.toBe(before);
+  await page.selectOption('.theme select', { label: 'as the system' });
+  await done();
+});
+
+test('balancers have their pools, with members and what stands in their way', async () => {
+  const attack = `<img src=x onerror="document.title='owned'">`;
+  const asked = { atMs: AT_MS - 10_000, by: 'eva', reason: 'the balancer moves' };
+  const ids = Array.from({ length: 13 }, (_, at) => `m${at + 10}`);
+  const fleet = scriptedFleet(machine('a'));
+  const draining = member('b', { state: 'draining', sessions: 7, note: 'eva asked for a reboot' });
+  fleet.pool(
+    pool({ members: [member('a'), draining] }),
+    pool({
+      ...{ balancer: 'cloud', state: 'failed', settledAtMs: null, reason: attack },
+      frozen: { atMs: AT_MS, reason: '2 of 3 active members would be dropped at once' },
+      members: [member('a', { refused: true, note: 'balancer edge cannot be reached' })],
+    }),
+    pool({ balancer: 'third', state: 'paused', paused: asked, tornDown: asked }),
+    pool({ balancer: 'many', members: ids.map((id) => member(id)) }),
+  );
+  const { page, done } = await show(fleet, 'balancers');
+  const of = (balancer: string) => page.locator(`[data-pool="api@${balancer}"]`);
+  const edge = await of('edge').innerText();
+  expect(edge).toMatch(
+    /api.*at edge \(haproxy\).*settled.*1 active, 1 draining; at least 1 active/s,
+  );
+  expect(edge).toMatch(/equinix\/b\s+draining\s.*up\s+7\s+eva asked for a reboot/s);
+  const link = of('edge').getByRole('link', { name: 'equinix/b' });
+  expect(await link.getAttribute('href')).toBe('/machines/equinix/b');
+  const cloud = await of('cloud').innerText();
+  for (const said of ['failed', 'frozen', 'not settled yet', 'active, refused', attack]) {
+    expect(cloud).toContain(said);
+  }
+  expect(cloud).toContain('Frozen: 2 of 3 active members would be dropped at once');
+  const third = await of('third').innerText();
+  expect(third).toContain('Paused by eva: the balancer moves');
+  expect(third).toContain('Torn down by eva: the balancer moves');
+  expect(third).toContain('no members');
+  const many = of('many').locator('table');
+  expect(await many.isVisible()).toBe(false);
+  await of('many').locator('summary').click();
+  await many.waitFor();
+  fleet.pool(pool({ balancer: 'many', state: 'checking', members: ids.map((id) => member(id)) }));
+  await of('many').locator('summary').filter({ hasText: 'checking' }).waitFor();
+  expect(await many.isVisible()).toBe(true);
+  expect(await page.title()).not.toBe('owned');
+  await done();
+});

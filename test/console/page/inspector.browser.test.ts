@@ -1,0 +1,110 @@
+import { AxeBuilder } from '@axe-core/playwright';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { createInspection } from '../../../src/adapters/inspector/inspection.ts';
+import { systemClock, systemRandom } from '../../../src/adapters/clock/system-clock.ts';
+import { digestOf, makeToken } from '../../../src/console/access/secrets.ts';
+import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../../src/domain/policy.ts';
+import { createMemBmdb } from '../../doubles/mem-bmdb/mem-bmdb.ts';
+import { FIRST, startCast } from '../../adapters/inspector/cast.ts';
+import { openBrowser, type HeldBrowser } from '../../support/browser.ts';
+import { machine, scriptedFleet } from '../scripted-fleet.ts';
+import { becomes, showPage } from './page-scene.ts';
+
+const POLICIES = { random: systemRandom, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET };
+const ADMIN = { owner: 'ann', name: 'ann', role: 'admin', providers: null } as const;
+
+let browser: HeldBrowser;
+beforeAll(async () => {
+  browser = await openBrowser({ viewport: { width: 1280, height: 900 } });
+});
+afterAll(() => browser.close());
+
+const lit = (page: Page, chart: string) =>
+  page
+    .locator(`[data-chart=${chart}] [data-lit]`)
+    .evaluateAll((all) => all.map((each) => each.getAttribute('data-state')));
+const current = (page: Page) => page.locator('.sequence li[aria-current] .spoken').innerText();
+
+test('V66: without a network a machine is drawn and lit, its events are a sequence, one steps back, and a recording is read when nothing answers any more', async () => {
+  let restarted: () => void = () => undefined;
+  const inspection = createInspection({ clock: systemClock });
+  const restart = new Promise<void>((resolve) => (restarted = resolve));
+  const cast = startCast(inspection, systemClock, () => restart);
+  const bmdb = createMemBmdb({ clock: systemClock, ...POLICIES });
+  const { id, token } = makeToken(systemRandom);
+  await bmdb.access.tokens.add({ ...ADMIN, id, digest: digestOf(token), forMs: 3_600_000 });
+  const shown = await showPage(browser, scriptedFleet(machine('one')), {
+    more: { inspector: inspection, accounts: { book: bmdb.access, random: systemRandom } },
+  });
+  const { page, console } = shown;
+  try {
+    expect(await page.locator('nav >> text=Inspector').count()).toBe(0);
+    await page.goto(`${console.url}login`);
+    await page.fill('#token', token);
+    await page.press('#token', 'Enter');
+    await page.click('nav >> text=Inspector');
+    await page.fill('#filter', FIRST);
+    await page.press('#filter', 'Enter');
+    await becomes(page, '.actor-tree li', /equinix\/one\s*Running\.resting/);
+    await page.click('text=Record this machine');
+    await becomes(page, '.recordings tr', /equinix\/one.*chosen/s);
+    cast.first.send({ type: 'agent.lost', secret: 'x' });
+    await becomes(page, '.actor-tree li', /recovery\s*restartingAgent\.connecting/);
+    expect([await lit(page, 'life'), await lit(page, 'inside-Recovering')]).toEqual([
+      ['Recovering'],
+      ['working'],
+    ]);
+    await page.click('.actor-tree button:has-text("recovery")');
+    await expect
+      .poll(() => lit(page, 'recovery'))
+      .toEqual(['restartingAgent', 'restartingAgent.connecting']);
+    restarted();
+    await becomes(page, '.sequence li', 'recovery to equinix/one: xstate.done.actor.recovery');
+    await becomes(page, '.actor-tree li', /recovery\s*ended \(done\)/);
+    expect(await current(page)).toBe('restartAgent is done');
+    const told = await page.locator('.sequence li .spoken').allInnerTexts();
+    expect(told).toEqual(
+      expect.arrayContaining([
+        'outside to equinix/one: agent.lost',
+        'equinix/one to recovery: xstate.init',
+        'equinix/one is Recovering.working, requests.idle',
+        'equinix/one is Running.resting, requests.idle',
+      ]),
+    );
+    expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
+
+    await page.click('.actor-tree button:has-text("equinix/one")');
+    await page.click('.sequence li:has-text("equinix/one is Recovering.working") button');
+    expect(await lit(page, 'life')).toEqual(['Recovering']);
+    await page.keyboard.press('k');
+    while (!(await current(page)).includes('agent.lost')) await page.click('.stepper >> text=Back');
+    expect([await lit(page, 'life'), await lit(page, 'inside-Running')]).toEqual([
+      ['Running'],
+      ['resting'],
+    ]);
+    cast.first.send({ type: 'noise' });
+    await page.locator('.sequence li .spoken').filter({ hasText: 'noise' }).waitFor();
+    expect(await current(page)).toContain('agent.lost');
+
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.click('.recordings >> text=Save'),
+    ]);
+    expect(download.suggestedFilename()).toBe('equinix_one-chosen-1.jsonl');
+    const file = await download.path();
+    shown.isClean();
+    await console.close();
+    await page.setInputFiles('input[type=file]', file);
+    await becomes(page, '.inspector header', 'Recording');
+    await becomes(page, '.actor-tree li', /equinix\/one\s*Running\.resting/);
+    expect(await lit(page, 'life')).toEqual(['Running']);
+    await page.click('.sequence li:has-text("recovery is restartingAgent.connecting") button');
+    await page.click('.actor-tree button:has-text("recovery")');
+    expect(await lit(page, 'recovery')).toEqual(['restartingAgent', 'restartingAgent.connecting']);
+  } finally {
+    await console.close();
+    cast.stop();
+    inspection.close();
+  }
+});

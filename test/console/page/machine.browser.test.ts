@@ -1,0 +1,152 @@
+import { expect, test } from 'vitest';
+import type { LiveMachine, MachineInsight } from '../../../src/console/insight.ts';
+import type { MachineHistory } from '../../../src/console/history.ts';
+import type { SlotLine } from '../../../src/domain/history/fold.ts';
+import { openBrowser } from '../../support/browser.ts';
+import { PATIENCE } from '../../support/patience.ts';
+import { liveWork, machineRow, slotFacts } from '../../support/facts.ts';
+import { daemon, daemonsView, OTHER } from '../daemons-script.ts';
+import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';
+import { becomes, consoleOf, SCRIPTED_INSIGHT, showPage } from './page-scene.ts';
+
+const ID = '33333333-3333-4333-8333-333333333333';
+const BEFORE = '44444444-4444-4444-8444-444444444444';
+const line = (ageMs: number, change: Partial<SlotLine>): SlotLine => ({
+  ...{ atMs: AT_MS - ageMs, of: 'slot', machineId: ID, kind: 'heardAgain', process: null },
+  ...{ actor: 'mirror', reason: '', from: null, to: null, sessionId: null, ...change },
+});
+/** Newest first: heartbeats that fold, two failures that do not, and what somebody decided. */
+const LINES: readonly SlotLine[] = [
+  ...[1, 2, 3].map((at) => line(at * 10_000, { kind: at % 2 ? 'heardAgain' : 'fellSilent' })),
+  line(60_000, { kind: 'workFailed', reason: '<img src=x onerror="alert(1)">' }),
+  line(70_000, { kind: 'workFailed', reason: 'no route' }),
+  line(90_000, { kind: 'held', actor: 'ann', reason: 'its fan is loud' }),
+];
+const history: MachineHistory = {
+  ofSlot: async ({ before }) =>
+    before === null
+      ? {
+          ...{ lines: LINES, next: { cut: '1', seq: '2' } },
+          tenants: [ID, BEFORE].map((machineId) => {
+            return { machineId, firstAtMs: AT_MS - 9_000_000, lastAtMs: AT_MS - 8_000_000 };
+          }),
+        }
+      : { lines: [line(900_000, { kind: 'created' })], next: null, tenants: [] },
+  ofMachine: async () => ({ events: [], work: [] }),
+};
+
+test('V34: the machine page has its history, folded but for failures, ladder, hardware, earlier tenants and who works on it', async () => {
+  const browser = await openBrowser();
+  const fleet = scriptedFleet(
+    machine('a', { state: 'Recovering', substate: 'rebooting', machineId: ID }),
+  );
+  const row = machineRow({ work: [liveWork('ShepherdRecovery', OTHER)] });
+  const facts = () => slotFacts({ row });
+  const { about } = daemon();
+  const daemons = daemonsView(
+    [
+      daemon(),
+      daemon({
+        ...{ sessionId: OTHER, runtimeInfo: 'host rack2' },
+        about: { ...about, consoleUrl: 'https://two.example.org/' },
+      }),
+    ],
+    [],
+  );
+  const shown = await showPage(
+    browser,
+    { ...fleet, facts },
+    { path: 'machines/equinix/a', more: { history, daemons } },
+  );
+  try {
+    const { page, done } = shown;
+    const rows = page.locator('.history tbody tr');
+    await becomes(page, '.history [data-kind=heardAgain]', '3 times');
+    expect(await rows.count()).toBe(4);
+    await becomes(page, '.history [data-failure]', '<img src=x onerror="alert(1)">');
+    expect(await page.locator('.history [data-failure]').count()).toBe(2);
+    await becomes(page, '.history [data-kind=held]', /ann.*its fan is loud/s);
+    await page.click('.history button');
+    await becomes(page, '.history [data-kind=created]', '15m');
+    expect(await page.locator('.history button').count()).toBe(0);
+    await becomes(page, '.tenants', BEFORE);
+    expect(await page.locator('.tenants tbody tr').count()).toBe(1);
+    await becomes(page, '.ladder [aria-current]', /rebooting.*here.*2 of 3.*15m/s);
+    await becomes(page, '.ladder', /cool-down ends in [45]m.*3 of 5 for a permit of location am6/s);
+    await becomes(page, '.ladder [data-rung=reinstalling]', 'may not erase its disks');
+    await becomes(page, '.hardware', /manufacturer ACME.*vendor <b>CPU<\/b>.*cores 8/s);
+    await becomes(page, '.asked', 'Nobody asked anything of it.');
+    await becomes(page, '.ladder [data-work]', /ShepherdRecovery.*rack2/s);
+    const link = page.locator('.ladder [data-work] a');
+    expect(await link.getAttribute('href')).toBe('https://two.example.org/');
+    await done();
+  } finally {
+    await shown.console.close();
+    await browser.close();
+  }
+});
+
+test('V15, V16: a recovery lights each rung in order; timer and sentence are right as soon as the machine changes, without being asked for again and again', async () => {
+  const STEPS = [
+    'restartingAgent.connecting',
+    'rebooting.awaitingBoot',
+    'powerCycling.awaitingBoot',
+  ];
+  let at = STEPS[0]!;
+  let endsAtMs = AT_MS + 60_000;
+  const live = (): LiveMachine => {
+    const shown = { state: 'Recovering', substate: at.split('.')[0]! } as const;
+    const task = { chart: 'recovery', at, endsAtMs } as const;
+    const rest = { requests: null, agrees: true, last: null, timer: null };
+    return { ...rest, atMs: AT_MS, life: 'Recovering.working', task, shown, rows: shown };
+  };
+  const insight: MachineInsight = {
+    ...{ ...SCRIPTED_INSIGHT, live },
+    explain: async (...asked) => {
+      const told = (await SCRIPTED_INSIGHT.explain(...asked))!;
+      return { ...told, sentence: `It is in ${at} until ${endsAtMs}.` };
+    },
+  };
+  const one = machine('a', { state: 'Recovering', substate: 'restartingAgent', machineId: ID });
+  const fleet = scriptedFleet(one);
+  const console = await consoleOf(fleet, 0, { insight });
+  const browser = await openBrowser();
+  try {
+    const { page, complaints } = await browser.newPage();
+    await page.clock.install();
+    await page.goto(`${console.url}machines/equinix/a`);
+    await page.locator('[data-chart=recovery] text.timer').waitFor();
+    await page.clock.pauseAt((await page.evaluate<number>('Date.now()')) + 1_000);
+    const shown = async () => {
+      // Less than any pause between two looks, in all.
+      await page.clock.runFor(1);
+      const texts = (selector: string) => page.locator(selector).allTextContents();
+      const lit = page.locator('[data-chart=recovery] [data-lit]').last();
+      return [
+        await lit.getAttribute('data-state'),
+        ...(await texts('[data-chart=recovery] text.timer')),
+        ...(await texts('.sentence')),
+      ];
+    };
+    const settles = () => {
+      const seconds = (endsAtMs - AT_MS) / 1_000;
+      const timer = new RegExp(
+        `^in (${[seconds - 1, seconds].map((each) => `${Math.floor(each / 60)}m ${String(each % 60).padStart(2, '0')}s`).join('|')})$`,
+      );
+      const expected = [at, expect.stringMatching(timer), `It is in ${at} until ${endsAtMs}.`];
+      return expect.poll(shown, PATIENCE).toEqual(expected);
+    };
+    for (at of STEPS) {
+      endsAtMs += 77_000;
+      fleet.set(one.slot, { substate: at.split('.')[0]! });
+      await settles();
+    }
+    endsAtMs += 77_000;
+    fleet.set(one.slot, { address: '192.0.2.9' });
+    await settles();
+    expect(complaints).toEqual([]);
+  } finally {
+    await browser.close();
+    await console.close();
+  }
+});

@@ -1,0 +1,183 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import type { Console, ConsoleDeps } from '../../../src/console/console.ts';
+import type { FleetView } from '../../../src/console/port.ts';
+import { openBrowser, type HeldBrowser } from '../../support/browser.ts';
+import { PATIENCE } from '../../support/patience.ts';
+import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';
+import { becomes, showPage } from './page-scene.ts';
+
+let browser: HeldBrowser;
+beforeAll(async () => {
+  browser = await openBrowser({ viewport: { width: 1280, height: 800 } });
+});
+afterAll(() => browser.close());
+
+const started: Console[] = [];
+afterEach(async () => {
+  for (const each of started.splice(0)) await each.close();
+});
+async function show(fleet: FleetView, path: string, more: Partial<ConsoleDeps> = {}) {
+  const shown = await showPage(browser, fleet, { path, more });
+  started.push(shown.console);
+  return shown;
+}
+
+const SLOT = `e => e.getAttribute('data-slot')`;
+const slotsShown = (page: Page): Promise<unknown> =>
+  page.evaluate(
+    `[...document.querySelectorAll('.list [data-slot]')]
+      .sort((a, b) => a.getAttribute('aria-rowindex') - b.getAttribute('aria-rowindex'))
+      .map(${SLOT})`,
+  );
+const row = (id: string) => `.list [data-slot="equinix/${id}"]`;
+const slots = (...ids: readonly string[]) => ids.map((id) => `equinix/${id}`);
+async function becomesSlots(page: Page, ...ids: readonly string[]): Promise<void> {
+  await expect.poll(() => slotsShown(page), PATIENCE).toEqual(slots(...ids));
+}
+
+test('a machine goes from Reserved to Running before our eyes, and times tick', async () => {
+  const one = machine('a', { sinceMs: AT_MS - 58_000 });
+  const fleet = scriptedFleet(one, machine('b'));
+  const { page, done } = await show(fleet, 'machines');
+  await becomes(page, row('a'), /Reserved\s*available/);
+  await becomes(page, `${row('a')} [data-column=since]`, /^(59s|1m 0\ds)$/);
+  const steps = [
+    { state: 'Provisioned', substate: 'installing' },
+    { state: 'AgentStarting', substate: 'uploading' },
+    { state: 'Running', substate: 'healthy' },
+  ] as const;
+  for (const step of steps) {
+    fleet.set(one.slot, { ...step, lastHeartbeatAtMs: AT_MS - 4_000 });
+    await becomes(page, `${row('a')} .state`, `${step.state}${step.substate}`);
+  }
+  await becomes(page, `${row('a')} [data-column=heard]`, /^\d+s ago$/);
+  fleet.remove(machine('b').slot);
+  await becomesSlots(page, 'a');
+  await becomes(page, '.count', '1 machine');
+  await done();
+});
+
+test('V6: filter, order and columns stand in the address, and are the same elsewhere', async () => {
+  const fleet = scriptedFleet(
+    machine('a', {
+      state: 'Running',
+      substate: 'healthy',
+      location: 'da11',
+      sinceMs: AT_MS - 9_000,
+    }),
+    machine('b', { state: 'Quarantined', substate: 'needsHuman' }),
+    machine('c', { state: 'Running', substate: 'late', sinceMs: AT_MS - 3_000 }),
+    machine('d'),
+  );
+  const { page, done } = await show(fleet, 'machines');
+  await becomesSlots(page, 'a', 'b', 'c', 'd');
+  await page.click('.state-terms button:has-text("Running")');
+  await becomesSlots(page, 'a', 'c');
+  await becomes(page, '.count', '2 machines');
+  await page.click('[role=columnheader] button:has-text("In state")');
+  await page.locator('[aria-sort=ascending]:has-text("In state")').waitFor();
+  await becomesSlots(page, 'a', 'c');
+  await page.click('[role=columnheader] button:has-text("In state")');
+  await becomesSlots(page, 'c', 'a');
+  await page.click('.columns button');
+  await page.click('.columns label:has-text("Address")');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('/');
+  await page.keyboard.press('End');
+  await page.keyboard.type(' DA11');
+  await becomesSlots(page, 'a');
+  const address = page.url();
+  expect(decodeURIComponent(address.replaceAll('+', ' '))).toMatch(
+    /filter=state:Running DA11&sort=-since&columns=slot,/,
+  );
+  const { page: other } = await browser.newPage();
+  await other.goto(address);
+  await becomesSlots(other, 'a');
+  expect(await other.inputValue('#filter')).toBe('state:Running DA11');
+  expect(await other.locator('[role=columnheader]:has-text("Address")').count()).toBe(0);
+  await other.close();
+  await page.fill('#filter', 'nothing like it');
+  await becomes(page, '.notice', 'No machine matches');
+  await page.click('button:has-text("Clear")');
+  await expect.poll(async () => slotsShown(page), PATIENCE).toHaveLength(4);
+  await done();
+});
+
+test('V2: of many thousand machines only those that are seen are drawn, wherever one scrolls to', async () => {
+  const many = Array.from({ length: 20_000 }, (_, i) => machine(String(i).padStart(5, '0')));
+  const fleet = scriptedFleet(...many);
+  const { page, done } = await show(fleet, 'machines');
+  await becomes(page, '.count', '20,000 machines');
+  for (const at of [12_000, 19_900, 300]) {
+    await page.evaluate(`document.querySelector('.list').scrollTop = ${at * 30}`);
+    const id = String(at + 5).padStart(5, '0');
+    await page.locator(row(id)).waitFor();
+    expect(await page.locator(row(id)).getAttribute('aria-rowindex')).toBe(String(at + 7));
+  }
+  expect(await page.locator('.list .rows [role=row]').count()).toBeLessThan(80);
+  fleet.set(machine('00305').slot, { state: 'Running', substate: 'healthy' });
+  await becomes(page, `${row('00305')} .state`, 'Running');
+  await done();
+});
+
+test('V20: the list is walked, selected from and opened by keys, and a key can be switched off', async () => {
+  const { page, done } = await show(scriptedFleet(machine('a'), machine('b')), 'machines');
+  await becomesSlots(page, 'a', 'b');
+  await page.keyboard.press('j');
+  await page.keyboard.press('j');
+  await page.locator(`${row('b')}[data-cursor]`).waitFor();
+  await page.keyboard.press('x');
+  await becomes(page, '.selection', '1 selected');
+  await page.keyboard.press('Enter');
+  await becomes(page, 'h1', 'equinix/b');
+  await page.keyboard.press('g');
+  await page.keyboard.press('f');
+  await page.locator('.headline').waitFor();
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('equinix/a');
+  await becomes(page, '.palette [role=option][aria-selected=true]', /^equinix\/a/);
+  await page.keyboard.press('Enter');
+  await becomes(page, 'h1', 'equinix/a');
+  await page.keyboard.press('?');
+  await page.click('[aria-label="The key g is on"]');
+  await page.keyboard.press('Escape');
+  await page.locator('dialog').waitFor({ state: 'detached' });
+  await page.keyboard.press('g');
+  await page.keyboard.press('f');
+  await becomes(page, 'h1', 'equinix/a');
+  await page.evaluate('localStorage.clear()');
+  await done();
+});
+
+test('a machine says why it is where it is, what stands in the way, and when what is next', async () => {
+  const silent = machine('a', { state: 'Running', substate: 'silent', holds: ['no-recover'] });
+  const fleet = scriptedFleet(silent);
+  const { page, done } = await show(fleet, 'machines/equinix/a');
+  await becomes(page, '.sentence', 'no heartbeat came within 10m');
+  await becomes(page, '[data-block=hold]', /a hold no-recover of ann\s*in \d+[hm].*an operator/s);
+  await becomes(page, '.next', /its agent is restarted\s*in (2h 00m|1h 59m)/);
+  await becomes(page, '.machine > header', /Running\s*silent/);
+  fleet.set(silent.slot, { state: 'Recovering', substate: 'reboot' });
+  await becomes(page, '.machine > header', /Recovering\s*reboot/);
+  fleet.remove(silent.slot);
+  await becomes(page, '.notice', 'equinix/a is not there');
+  await done();
+});
+
+test('V34: what agents and providers say stays text', async () => {
+  const attack = `<img src=x onerror="document.title='owned'">\u0007\u202e`;
+  const evil = machine('a', {
+    ...{ state: 'Quarantined', substate: attack, reason: attack, address: attack },
+    ...{ location: attack, providerId: `"><svg onload=alert(1)>` },
+  });
+  const { page, done } = await show(scriptedFleet(evil), 'machines');
+  await page.locator(row('a')).waitFor();
+  expect(await page.textContent(`${row('a')} [data-column=address]`)).toBe(attack);
+  expect(await page.textContent(`${row('a')} .state`)).toBe(`Quarantined${attack}`);
+  await page.click(`${row('a')} a`);
+  await page.locator('.facts').waitFor();
+  expect(await page.locator(':is(.list, .machine) :is(img, script, svg[onload])').count()).toBe(0);
+  expect(await page.title()).not.toContain('owned');
+  await done();
+});

@@ -1,0 +1,106 @@
+import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
+import { silentLog } from '../../../src/adapters/log/port.ts';
+import { startConsole, type Console, type ConsoleDeps } from '../../../src/console/console.ts';
+import type { FilingMeans } from '../../../src/console/api/filing/port.ts';
+import type { LiveMachine, MachineInsight } from '../../../src/console/insight.ts';
+import type { FleetView } from '../../../src/console/port.ts';
+import type { Explanation } from '../../../src/domain/explanation/types.ts';
+import { ladderStanding } from '../../../src/domain/explanation/ladder-standing.ts';
+import { DEFAULT_LADDER } from '../../../src/domain/recovery/ladder.ts';
+import { ladderRow, machineRow } from '../../support/facts.ts';
+import type { HeldBrowser } from '../../support/browser.ts';
+import { AT_MS } from '../scripted-fleet.ts';
+
+const EXPLAINED: Explanation = {
+  sentence: 'Running \u00b7 silent for 14m because no heartbeat came within 10m; next: recovery.',
+  ...{ sinceMs: AT_MS - 840_000, by: null, overdue: true },
+  blockedBy: [
+    {
+      ...{ kind: 'hold', text: 'a hold no-recover of ann' },
+      ...{ endsAtMs: AT_MS + 7_200_000, endedBy: 'the clock, or an operator' },
+    },
+  ],
+  next: { work: 'recovery', atMs: AT_MS + 7_200_000, text: 'its agent is restarted' },
+};
+
+const RUNNING = { state: 'Running', substate: 'silent' } as const;
+const LIVE: LiveMachine = {
+  ...{ atMs: AT_MS, life: 'Running.resting', requests: null, task: null },
+  ...{ shown: RUNNING, rows: RUNNING, agrees: true, last: null, timer: null },
+};
+
+const LADDER: NonNullable<ReturnType<MachineInsight['ladder']>> = {
+  ...ladderStanding(machineRow({ recovery: ladderRow({ attempts: 2 }) }), {
+    means: { reboot: true, power: true, reinstall: true },
+    ...{ policy: DEFAULT_LADDER, preserved: false, nowMs: AT_MS, askAgainMs: 0 },
+  }),
+  ...{ coolsUntilMs: AT_MS + 300_000, queue: { scope: 'location am6', place: 3, of: 5 } },
+};
+/** What a silent machine under a hold is told. */
+export const SCRIPTED_INSIGHT: MachineInsight = {
+  ...{ explain: async () => EXPLAINED, live: () => LIVE, ladder: () => LADDER },
+  hardware: async () => ({
+    report: { manufacturer: 'ACME', cpu: [{ vendor: '<b>CPU</b>', cores: 8 }] },
+  }),
+};
+
+/** A console of this fleet, on a port of its own unless one is named. */
+export const consoleOf = (
+  fleet: FleetView,
+  port = 0,
+  more: Partial<ConsoleDeps> = {},
+): Promise<Console> =>
+  startConsole({
+    listen: { host: '127.0.0.1', port },
+    fleet,
+    metrics: { expose: async () => ({ contentType: 'text/plain', body: '' }) },
+    health: () => ({ checks: { bmdb: { ok: true, detail: 'reachable' } } }),
+    clock: systemClock,
+    log: silentLog,
+    version: '9.9.9',
+    insight: SCRIPTED_INSIGHT,
+    filing: { requests: { list: async () => [] } } as unknown as FilingMeans,
+    ...more,
+  });
+
+/** Waits until what the selector finds says this. */
+export const becomes = (page: Page, selector: string, text: string | RegExp): Promise<void> =>
+  page.locator(selector).filter({ hasText: text }).first().waitFor();
+
+export interface Shown {
+  readonly page: Page;
+  readonly console: Console;
+  /** Expects that nothing was complained of, and nobody but the console was asked. */
+  isClean(): void;
+  /** The same, and closes the page. */
+  done(): Promise<void>;
+}
+
+/** The page of this fleet, live. Whoever asks closes the console. */
+export async function showPage(
+  browser: HeldBrowser,
+  fleet: FleetView,
+  { path = '', more = {} }: { readonly path?: string; readonly more?: Partial<ConsoleDeps> } = {},
+): Promise<Shown> {
+  const console = await consoleOf(fleet, 0, more);
+  const { page, complaints } = await browser.newPage();
+  const strangers: string[] = [];
+  page.on('request', (request) => {
+    if (!request.url().startsWith(console.url)) strangers.push(request.url());
+  });
+  await page.goto(`${console.url}${path}`);
+  await becomes(page, '.link', 'Live');
+  const isClean = () =>
+    expect({ complaints, strangers }).toEqual({ complaints: [], strangers: [] });
+  return {
+    page,
+    console,
+    isClean,
+    async done() {
+      isClean();
+      await page.close();
+    },
+  };
+}

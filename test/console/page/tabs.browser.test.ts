@@ -1,0 +1,86 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { silentMetrics } from '../../../src/adapters/metrics/port.ts';
+import type { Console } from '../../../src/console/console.ts';
+import { openBrowser, type HeldBrowser } from '../../support/browser.ts';
+import { PATIENCE } from '../../support/patience.ts';
+import { machine, scriptedFleet } from '../scripted-fleet.ts';
+import { becomes, consoleOf } from './page-scene.ts';
+
+const TABS = 8;
+
+let browser: HeldBrowser;
+let shown: Console;
+let counted = 0;
+beforeAll(async () => {
+  browser = await openBrowser();
+  const meters = { ...silentMetrics, streams: (count: number) => void (counted = count) };
+  shown = await consoleOf(scriptedFleet(machine('a')), 0, { meters });
+});
+afterAll(async () => {
+  await browser.close();
+  await shown.close();
+});
+
+/** Streams that the console has open. */
+async function streams(): Promise<number> {
+  await fetch(`${shown.url}metrics`);
+  return counted;
+}
+beforeEach(async () => {
+  await expect.poll(streams, PATIENCE).toBe(0);
+});
+
+/** A browser without a window says of each of its tabs that it is seen. */
+const CAN_HIDE = `
+  let hidden = false;
+  Object.defineProperty(document, 'hidden', { get: () => hidden });
+  window.hide = (is) => {
+    hidden = is;
+    document.dispatchEvent(new Event('visibilitychange'));
+  };
+`;
+const hide = (page: Page, is: boolean) => page.evaluate(`window.hide(${is})`);
+
+test('V10: a tab that nobody sees has no stream after 30 s, and one again as soon as it is seen', async () => {
+  const { page, complaints } = await browser.newPage();
+  await page.addInitScript(CAN_HIDE);
+  await page.clock.install();
+  await page.goto(shown.url);
+  await becomes(page, '.link', 'Live');
+  // From here on time passes only as it is told to.
+  await page.clock.pauseAt((await page.evaluate<number>('Date.now()')) + 1_000);
+  await hide(page, true);
+  await page.clock.runFor(20_000);
+  expect(await streams()).toBe(1);
+  await page.clock.runFor(11_000);
+  await expect.poll(streams, PATIENCE).toBe(0);
+  await page.clock.resume();
+  await hide(page, false);
+  await becomes(page, '.link', 'Live');
+  expect(await streams()).toBe(1);
+  expect(complaints).toEqual([]);
+  await page.close();
+});
+
+test('V10: eight tabs of a browser load one after the other, over HTTP/1.1', async () => {
+  const pages: Page[] = [];
+  const all: string[] = [];
+  for (let at = 0; at < TABS; at += 1) {
+    const last = pages.at(-1);
+    if (last) await hide(last, true);
+    const { page, complaints } = await browser.newPage();
+    pages.push(page);
+    page.once('close', () => all.push(...complaints));
+    await page.addInitScript(CAN_HIDE);
+    await page.goto(shown.url);
+    await becomes(page, '.link', 'Live');
+  }
+  await expect.poll(streams, PATIENCE).toBe(1);
+  await hide(pages.at(-1)!, true);
+  await hide(pages[0]!, false);
+  await becomes(pages[0]!, '.link', 'Live');
+  await expect.poll(streams, PATIENCE).toBe(1);
+  for (const page of pages) await page.close();
+  expect(all).toEqual([]);
+});

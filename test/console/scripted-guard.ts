@@ -1,0 +1,35 @@
+import type { GuardInsight, GuardLook } from '../../src/console/guard.ts';
+import { slot } from '../../src/domain/ids.ts';
+import { DEFAULT_GUARD } from '../../src/domain/recovery/guard-judgement.ts';
+import { noCounts } from '../../src/domain/recovery/guard-counts.ts';
+import { rulesOf } from '../../src/domain/recovery/guard-rules.ts';
+import { AT_MS } from './scripted-fleet.ts';
+
+const { scope: _, ...none } = noCounts('fleet');
+const fleet = { ...none, machines: 100, started: 100, silent: 3, newlySilent: 3, quiet: 5 };
+const rack = { ...none, machines: 10, started: 10, silent: 6, newlySilent: 6, quiet: 6 };
+
+/** A provider is frozen for silence, and two machines wait. */
+export const LOOK: GuardLook = {
+  scopes: [
+    {
+      ...{ scope: 'fleet', frozen: null, thawsAtMs: null, counts: fleet },
+      rules: rulesOf(fleet, DEFAULT_GUARD),
+    },
+    {
+      ...{ scope: 'equinix', frozen: { by: 'guard', kind: 'silence' }, counts: rack },
+      thawsAtMs: AT_MS + 300_000,
+      rules: rulesOf(rack, DEFAULT_GUARD),
+    },
+  ],
+  waiting: [
+    { slot: slot('equinix', 'a'), queue: { scope: 'fleet', place: 1, of: 2 }, bar: null },
+    { slot: slot('equinix', 'b'), queue: null, bar: 'provider equinix is <b>frozen</b>' },
+  ],
+  waitingBy: new Map([
+    ['fleet', 2],
+    ['provider equinix', 2],
+  ]),
+};
+
+export const guardInsight = (look: GuardLook = LOOK): GuardInsight => ({ look: () => look });

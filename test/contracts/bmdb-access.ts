@@ -1,0 +1,208 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import type { ConsoleSession } from '../../src/adapters/bmdb/port.ts';
+import {
+  GRANT_MS,
+  GRANT_RETRY_MS,
+  LOGIN_CODE_MS,
+  SESSION_IDLE_MS,
+  SESSION_MAX_MS,
+} from '../../src/domain/access.ts';
+import { refusedWith, SIGNAL } from './bmdb-stage.ts';
+import type { Stage } from './bmdb-stage.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const digestOf = (text: string) => createHash('sha256').update(text).digest();
+const idOf = (at: number) => `00000000-0000-4000-8000-00000000000${at}`;
+
+const CI = { name: 'ci', owner: 'db:ann@host', role: 'operator', providers: ['rack'] } as const;
+const token = (id: string, change: object = {}) => ({
+  ...{ ...CI, id, digest: digestOf(id), forMs: HOUR },
+  ...change,
+});
+const session = (at: number, change: object = {}) => ({
+  ...{ id: idOf(at), digest: digestOf(`${at}`), name: 'oidc:ann', proven: true },
+  ...({ role: 'admin', providers: null, renewal: null, tokenId: null } as const),
+  ...change,
+});
+
+export function accessContract(s: Stage): void {
+  describe('tokens', () => {
+    const book = () => s.h.bmdb.access.tokens;
+    const others = () => s.h.other.access.tokens;
+    const finds = async (id: string, digest = digestOf(id)) =>
+      (await others().find(id, digest, SIGNAL)) !== null;
+
+    it('are found by id and digest, by every daemon, until they expire', async () => {
+      expect(await book().add(token('a'))).toBe(true);
+      const found = await others().find('a', digestOf('a'), SIGNAL);
+      const { createdAtMs, expiresAtMs, ...rest } = found!;
+      expect(rest).toEqual({
+        ...{ ...CI, id: 'a', lastUsedAtMs: null, revokedAtMs: null, revokedBy: null },
+      });
+      expect(expiresAtMs - createdAtMs).toBe(HOUR);
+      expect([await finds('a', digestOf('b')), await finds('b', digestOf('a'))]).toEqual([
+        ...[false, false],
+      ]);
+      await s.h.pass(HOUR - MINUTE);
+      expect(await finds('a')).toBe(true);
+      await s.h.pass(MINUTE);
+      expect(await finds('a')).toBe(false);
+    });
+
+    it('V29: are refused once they are revoked, and stay in the list', async () => {
+      await book().add(token('a'));
+      expect(await others().revoke('a', 'oidc:bob')).toBe(true);
+      expect(await finds('a')).toBe(false);
+      expect([await book().revoke('a', 'x'), await book().revoke('b', 'x')]).toEqual([
+        ...[false, false],
+      ]);
+      expect(await book().list(SIGNAL)).toMatchObject([
+        { id: 'a', revokedBy: 'oidc:bob', revokedAtMs: expect.any(Number) },
+      ]);
+    });
+
+    it('have a name of their own, until it is free again', async () => {
+      await book().add(token('a'));
+      expect(await others().add(token('b'))).toBe(false);
+      expect(await finds('b')).toBe(false);
+      await book().revoke('a', 'x');
+      await s.h.pass(MINUTE);
+      expect(await others().add(token('b', { providers: null }))).toBe(true);
+      await s.h.pass(MINUTE);
+      await book().add(token('c', { name: 'other' }));
+      expect((await book().list(SIGNAL)).map(({ id, providers }) => [id, providers])).toEqual([
+        ['c', ['rack']],
+        ['b', null],
+        ['a', ['rack']],
+      ]);
+    });
+
+    it('know when they were last used', async () => {
+      await book().add(token('a'));
+      await s.h.pass(MINUTE);
+      await book().used('a');
+      await book().used('nobody');
+      const [{ lastUsedAtMs, createdAtMs } = expect.fail('none')] = await others().list(SIGNAL);
+      expect((lastUsedAtMs ?? 0) - createdAtMs).toBeGreaterThanOrEqual(MINUTE);
+    });
+
+    it('are looked up by whoever may still wait', async () => {
+      const aborted = AbortSignal.abort();
+      expect(await refusedWith(book().find('a', digestOf('a'), aborted))).toBe('cancelled');
+      expect(await refusedWith(book().list(aborted))).toBe('cancelled');
+    });
+  });
+
+  describe('sessions of the console', () => {
+    const book = () => s.h.bmdb.access.sessions;
+    const find = (at: number) => s.h.other.access.sessions.find(digestOf(`${at}`), SIGNAL);
+    const ids = (list: readonly ConsoleSession[]) => list.map(({ id }) => id);
+
+    it('are found by what the cookie holds, and end when nothing is asked', async () => {
+      await book().open(session(1, { renewal: Buffer.from('sealed') }));
+      const found = (await find(1))!;
+      expect(found).toMatchObject({ id: idOf(1), name: 'oidc:ann', proven: true, role: 'admin' });
+      expect(Buffer.from(found.renewal!).toString()).toBe('sealed');
+      expect(found.endsAtMs - found.openedAtMs).toBe(SESSION_MAX_MS);
+      expect(await find(2)).toBeNull();
+      await s.h.pass(SESSION_IDLE_MS - MINUTE);
+      expect(await find(1)).not.toBeNull();
+      await s.h.pass(MINUTE);
+      expect(await find(1)).toBeNull();
+      // Nobody wakes one that has ended.
+      await book().used(digestOf('1'));
+      expect([await find(1), await book().list(SIGNAL)]).toEqual([null, []]);
+    });
+
+    it('end a day after the login, however busy', async () => {
+      await book().open(session(1));
+      for (let hours = 6; hours < 24; hours += 6) {
+        await s.h.pass(6 * HOUR);
+        await book().used(digestOf('1'));
+      }
+      expect(await find(1)).not.toBeNull();
+      await s.h.pass(6 * HOUR);
+      expect(await find(1)).toBeNull();
+    });
+
+    it('take over what a role has become, and know how long ago it was asked', async () => {
+      await book().open(session(1, { renewal: Buffer.from('a') }));
+      await s.h.pass(20 * MINUTE);
+      await book().used(digestOf('1'));
+      expect((await find(1))!.grantAgeMs).toBeGreaterThanOrEqual(20 * MINUTE);
+      expect((await find(1))!.role).toBe('admin');
+      const less = { role: 'viewer', providers: ['rack'], renewal: Buffer.from('b') } as const;
+      await book().used(digestOf('1'), less);
+      const found = (await find(1))!;
+      expect(found).toMatchObject({ role: 'viewer', providers: ['rack'] });
+      expect(Buffer.from(found.renewal!).toString()).toBe('b');
+      expect(found.grantAgeMs).toBeLessThan(MINUTE);
+    });
+
+    it('are renewed by one daemon at a time, once they are old enough', async () => {
+      const claims = () =>
+        Promise.all([book(), s.h.other.access.sessions].map((b) => b.claimRenewal(digestOf('1'))));
+      const counted = async () => (await claims()).filter((each) => each !== null).length;
+      await book().open(session(1, { renewal: Buffer.from('a') }));
+      await s.h.pass(GRANT_MS - MINUTE);
+      expect(await counted()).toBe(0);
+      await s.h.pass(MINUTE);
+      const [claimed, ...others] = (await claims()).filter((each) => each !== null);
+      expect([claimed!.id, Buffer.from(claimed!.renewal!).toString()]).toEqual([idOf(1), 'a']);
+      expect([others, await counted()]).toEqual([[], 0]);
+      await s.h.pass(GRANT_RETRY_MS);
+      expect(await counted()).toBe(1);
+      await book().used(digestOf('1'), { role: 'viewer', providers: null, renewal: null });
+      await s.h.pass(GRANT_RETRY_MS);
+      expect([await counted(), await book().claimRenewal(digestOf('2'))]).toEqual([0, null]);
+    });
+
+    it('V29: end with the token by which somebody logged in', async () => {
+      const { tokens } = s.h.bmdb.access;
+      await tokens.add(token('a'));
+      await tokens.add(token('b', { name: 'brief', forMs: MINUTE }));
+      await book().open(session(1, { tokenId: 'a' }));
+      await book().open(session(2, { tokenId: 'b' }));
+      expect([await find(1), await find(2)]).not.toContain(null);
+      await s.h.pass(MINUTE);
+      expect([(await find(1))?.id, await find(2)]).toEqual([idOf(1), null]);
+      await tokens.revoke('a', 'oidc:bob');
+      expect([await find(1), await book().list(SIGNAL)]).toEqual([null, []]);
+    });
+
+    it('are ended one by one, and listed until then', async () => {
+      await book().open(session(1));
+      await s.h.pass(MINUTE);
+      await book().open(session(2, { name: 'db:bob@host', proven: false }));
+      expect(ids(await s.h.other.access.sessions.list(SIGNAL))).toEqual([idOf(2), idOf(1)]);
+      expect(await book().end(idOf(2))).toBe('db:bob@host');
+      expect(await book().end(idOf(2))).toBeNull();
+      expect([await find(2), ids(await book().list(SIGNAL))]).toEqual([null, [idOf(1)]]);
+    });
+  });
+
+  describe('one-time links', () => {
+    const CODE = { digest: digestOf('code'), name: 'db:ann@host', tokenId: 'a' };
+    const codes = () => s.h.bmdb.access.codes;
+    const redeem = (text = 'code') => s.h.other.access.codes.redeem(digestOf(text));
+
+    it('are good once, for one of all who try', async () => {
+      const grant = { role: 'admin', providers: ['rack'] } as const;
+      await codes().add({ ...CODE, ...grant });
+      expect(await redeem('other')).toBeNull();
+      const all = await Promise.all([redeem(), redeem(), redeem()]);
+      expect(all.filter((each) => each !== null)).toEqual([
+        { name: 'db:ann@host', tokenId: 'a', ...grant },
+      ]);
+      expect(await redeem()).toBeNull();
+    });
+
+    it('are good for a minute', async () => {
+      await codes().add({ ...CODE, role: 'viewer', providers: null });
+      await s.h.pass(LOGIN_CODE_MS);
+      expect(await redeem()).toBeNull();
+    });
+  });
+}

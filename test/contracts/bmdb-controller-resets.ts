@@ -1,0 +1,86 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { BmdbSession, Work } from '../../src/adapters/bmdb/port.ts';
+import type { MachineId } from '../../src/domain/ids.ts';
+import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import { CONTROLLER_RESET_MS } from '../../src/domain/recovery/controllers.ts';
+import { ladderOn, MINUTE } from './bmdb-rows.ts';
+import { refusedWith } from './bmdb-stage.ts';
+import type { Stage } from './bmdb-stage.ts';
+
+/** What is remembered of restarts of controllers, which recover nothing themselves. */
+export function controllerResetsContract(s: Stage): void {
+  const claim = (id: MachineId, session: BmdbSession = s.session) =>
+    session.claim('ShepherdRecovery', id);
+  const ask = (work: Work, controller = 'bmc-7') =>
+    work.note({ kind: 'controllerResetAsked', controller });
+  const refuse = (work: Work, controller = 'bmc-7') =>
+    work.note({ kind: 'controllerResetRefused', controller });
+
+  describe('a restart of a controller', () => {
+    beforeEach(() => s.begin(DEFAULT_LOSS, { percent: 100, perGroupMax: 10, fleetMax: 10 }));
+
+    it('is noted in the log of the slot, and moves no ladder', async () => {
+      const [fresh, begun] = [
+        await s.addLost(),
+        await s.addLost({ recovery: ladderOn('rebooting') }),
+      ];
+      await ask(await claim(fresh), 'bmc-1');
+      await ask(await claim(begun), 'bmc-2');
+      expect((await s.read(fresh)).recovery).toBeNull();
+      expect((await s.read(begun)).recovery).toEqual(ladderOn('rebooting'));
+      expect(await s.h.events(begun)).toContainEqual('controllerResetAsked bmc-2');
+    });
+
+    it('is asked for once a day, whichever machine and daemon it is for', async () => {
+      const [one, other] = [await s.addLost(), await s.addLost()];
+      const [mine, theirs] = [await claim(one), await claim(other, s.rival)];
+      await ask(mine);
+      const again = ask(theirs);
+      await expect(again).rejects.toMatchObject({ code: 'throttled' });
+      const { retryAtMs } = (await again.catch((error: unknown) => error)) as { retryAtMs: number };
+      const inMs = retryAtMs - (await s.now());
+      expect(Math.abs(inMs - CONTROLLER_RESET_MS)).toBeLessThan(MINUTE);
+      expect(await refusedWith(ask(mine))).toBe('throttled');
+      await ask(theirs, 'bmc-8');
+      await s.h.pass(CONTROLLER_RESET_MS + MINUTE);
+      const later = await s.openOn(s.h.bmdb);
+      await ask(await claim(await s.addLost(), later));
+      await later.close();
+    });
+
+    it('is asked for once by two who ask at the same moment', async () => {
+      const works = [await claim(await s.addLost()), await claim(await s.addLost(), s.rival)];
+      const ends = await Promise.allSettled(works.map((work) => ask(work)));
+      expect(ends.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+    });
+
+    it('that was refused for certain may be asked for again, but by nobody else', async () => {
+      const [mine, theirs] = [await claim(await s.addLost()), await claim(await s.addLost())];
+      await ask(mine);
+      await refuse(theirs);
+      expect(await refusedWith(ask(theirs))).toBe('throttled');
+      await refuse(mine, 'bmc-8');
+      expect(await refusedWith(ask(mine))).toBe('throttled');
+      await refuse(mine);
+      await ask(theirs);
+    });
+
+    it('is not asked for where the machine came back, or recovery is frozen', async () => {
+      const [back, frozen] = [await s.addLost(), await s.addLost()];
+      const works = [await claim(back), await claim(frozen)] as const;
+      await s.beat(back);
+      expect(await refusedWith(ask(works[0]))).toBe('nothing-to-do');
+      await s.h.freeze('fleet', 'a test');
+      expect(await refusedWith(ask(works[1]))).toBe('no-permit');
+      await s.h.thaw('fleet');
+      await ask(works[1]);
+    });
+
+    it('is not asked for by who lost the work', async () => {
+      const work = await claim(await s.addLost());
+      await work.cancel();
+      expect(await refusedWith(ask(work))).toBe('work-lost');
+      await ask(await claim(await s.addLost()));
+    });
+  });
+}

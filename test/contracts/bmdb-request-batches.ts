@@ -1,0 +1,253 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { BATCH_MAX } from '../../src/adapters/bmdb/port.ts';
+import type { NewBatch, NewRequest, RequestTarget } from '../../src/adapters/bmdb/port.ts';
+import { BatchRefused } from '../../src/domain/errors.ts';
+import { refusedWith, SIGNAL, UNKNOWN } from './bmdb-stage.ts';
+import type { Stage } from './bmdb-stage.ts';
+import { MINUTE } from './bmdb-rows.ts';
+import { requestFor, targetOf } from './requests-of.ts';
+
+export function requestBatchesContract(s: Stage): void {
+  const targets = (count: number): Promise<RequestTarget[]> =>
+    Promise.all(Array.from({ length: count }, async () => targetOf(await s.read(await s.add()))));
+  const reboot = (key: string, target: RequestTarget, change: Partial<NewRequest> = {}) =>
+    requestFor({ verb: 'reboot', target, force: false }, { key, ...change });
+  const batchOf = (key: string, requests: readonly NewRequest[], digest = 'one'): NewBatch => ({
+    key,
+    digest,
+    requests,
+  });
+  const all = () => s.h.other.requests.list({ limit: 1_000 }, SIGNAL);
+  const refusalsOf = async (call: Promise<unknown>) => {
+    const error = await call.then(
+      () => null,
+      (cause: unknown) => cause,
+    );
+    expect(error).toBeInstanceOf(BatchRefused);
+    return (error as BatchRefused).refusals.map(({ key, cause }) => `${key} ${cause.code}`);
+  };
+
+  describe('a batch of requests', () => {
+    it('is filed as a whole, with a head that says who, why and how many', async () => {
+      const [a, b] = (await targets(2)) as [RequestTarget, RequestTarget];
+      const standing = { role: 'admin', proven: true };
+      const filed = await s.h.bmdb.requests.fileBatch(
+        batchOf('monday', [
+          reboot('monday/b', b, { standing }),
+          reboot('monday/a', a, { standing }),
+        ]),
+      );
+      expect(filed.head).toMatchObject({
+        ...{ key: 'monday', batch: 'monday', verb: 'reboot', by: 'ann', ...standing },
+        ...{ state: 'done', outcome: '2 requests were filed', machineId: null, slotId: null },
+      });
+      expect(filed.requests).toMatchObject([
+        { key: 'monday/a', batch: 'monday', state: 'open', machineId: a.machineId, ...standing },
+        { key: 'monday/b', batch: 'monday', state: 'open', machineId: b.machineId, ...standing },
+      ]);
+      expect(await s.h.other.requests.readBatch('monday', SIGNAL)).toEqual(filed);
+      const { requests } = await s.h.other.scan(SIGNAL);
+      expect(requests.map(({ key }) => key).toSorted()).toEqual(['monday/a', 'monday/b']);
+    });
+
+    it('tells how it stands as its requests are settled', async () => {
+      const [target] = (await targets(1)) as [RequestTarget];
+      const hold = requestFor(
+        { verb: 'hold', kind: 'preserve', untilMs: null, target },
+        { key: 'k/1' },
+      );
+      await s.h.bmdb.requests.fileBatch(batchOf('k', [hold]));
+      await s.session.settle('k/1');
+      const batch = await s.h.other.requests.readBatch('k', SIGNAL);
+      expect(batch?.requests).toMatchObject([{ key: 'k/1', state: 'done' }]);
+      expect(await s.session.settle('k')).toMatchObject({ key: 'k', state: 'done' });
+    });
+
+    it('is not there under a key of something else', async () => {
+      const [target] = (await targets(1)) as [RequestTarget];
+      await s.h.bmdb.requests.file(reboot('one', target));
+      const read = (key: string) => s.h.other.requests.readBatch(key, SIGNAL);
+      expect(await Promise.all(['one', 'none', 'a\0b'].map(read))).toEqual([null, null, null]);
+    });
+
+    it('asked again with one key is asked once, whatever its machines are by then', async () => {
+      const [a, b] = (await targets(2)) as [RequestTarget, RequestTarget];
+      const first = await s.h.bmdb.requests.fileBatch(batchOf('k', [reboot('k/a', a)]));
+      const again = await s.h.other.requests.fileBatch(batchOf('k', [reboot('k/b', b)]));
+      expect(again).toEqual(first);
+      expect(await all()).toHaveLength(2);
+    });
+
+    it('two at once with one key file one: V39', async () => {
+      const places = await targets(3);
+      const batch = batchOf(
+        'k',
+        places.map((target, at) => reboot(`k/${at}`, target)),
+      );
+      const [one, two] = await Promise.all([
+        s.h.bmdb.requests.fileBatch(batch),
+        s.h.other.requests.fileBatch(batch),
+      ]);
+      expect(one).toEqual(two);
+      expect(await all()).toHaveLength(4);
+    });
+
+    it('is refused under a key that was used for something else', async () => {
+      const [a, b] = (await targets(2)) as [RequestTarget, RequestTarget];
+      await s.h.bmdb.requests.fileBatch(batchOf('k', [reboot('k/a', a)]));
+      const others: NewBatch[] = [
+        batchOf('k', [reboot('k/a', a)], 'another'),
+        batchOf('k', [reboot('k/a', a, { by: 'bob' })]),
+        batchOf('l', [reboot('k/a', a)]),
+        batchOf('k/a', [reboot('k/a/b', b)]),
+      ];
+      for (const other of others) {
+        expect(await refusedWith(s.h.bmdb.requests.fileBatch(other))).toBe('usage');
+      }
+      expect(await refusedWith(s.h.bmdb.requests.file(reboot('k', b)))).toBe('usage');
+      expect(await refusedWith(s.h.bmdb.requests.file(reboot('k/a', a)))).toBe('usage');
+      expect(await all()).toHaveLength(2);
+    });
+
+    it('is refused without requests, with too many, or with a key twice', async () => {
+      const [target] = (await targets(1)) as [RequestTarget];
+      const one = reboot('k/a', target);
+      const senseless = [
+        batchOf('k', []),
+        batchOf('k', [one, one]),
+        batchOf('k/a', [one]),
+        batchOf('', [one]),
+        batchOf(
+          'k',
+          Array.from({ length: BATCH_MAX + 1 }, (_, at) => ({ ...one, key: `k/${at}` })),
+        ),
+        batchOf('k', [one, { ...reboot('k/b', target), reason: ' ' }]),
+      ];
+      for (const batch of senseless) {
+        expect(await refusedWith(s.h.bmdb.requests.fileBatch(batch))).toBe('usage');
+      }
+      expect(await all()).toEqual([]);
+    });
+
+    it('is filed not at all when one of its machines cannot be asked, and says which', async () => {
+      const [a, b, c] = (await targets(3)) as [RequestTarget, RequestTarget, RequestTarget];
+      await s.h.bmdb.requests.file(reboot('before', b));
+      const refused = await refusalsOf(
+        s.h.bmdb.requests.fileBatch(
+          batchOf('k', [
+            ...[reboot('k/a', a), reboot('k/b', b), reboot('k/c', c)],
+            reboot('k/d', { ...c, machineId: UNKNOWN }),
+            reboot('k/e', { ...a, slotId: 'elsewhere' }),
+          ]),
+        ),
+      );
+      expect(refused.toSorted()).toEqual([
+        ...['k/b nothing-to-do', 'k/d not-found', 'k/e not-found'],
+      ]);
+      expect(await all()).toMatchObject([{ key: 'before' }]);
+      expect((await s.read(a.machineId!)).order).toBeNull();
+    });
+
+    it('takes the place of orders that have expired', async () => {
+      const [a] = (await targets(1)) as [RequestTarget];
+      await s.h.bmdb.requests.file(reboot('old', a, { validForMs: MINUTE }));
+      await s.h.pass(2 * MINUTE);
+      await s.h.bmdb.requests.fileBatch(batchOf('k', [reboot('k/a', a)]));
+      const [old] = await s.h.other.requests.read(['old'], SIGNAL);
+      expect(old).toMatchObject({ state: 'refused' });
+      expect((await s.read(a.machineId!)).order).toMatchObject({ key: 'k/a' });
+    });
+
+    it('is whole or not at all, whatever stands in the way of whichever', async () => {
+      const places = await targets(4);
+      let run = 0;
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.constantFrom('fine', 'unknown', 'elsewhere', 'ordered'), {
+            minLength: 1,
+            maxLength: 4,
+          }),
+          async (fates) => {
+            const key = `run ${run++}`;
+            for (const [at, fate] of fates.entries()) {
+              if (fate !== 'ordered') continue;
+              const { machineId } = places[at]!;
+              if ((await s.read(machineId!)).order === null) {
+                await s.h.bmdb.requests.file(reboot(`${key} before ${at}`, places[at]!));
+              }
+            }
+            const requests = fates.map((fate, at) => {
+              const target = places[at]!;
+              const place =
+                fate === 'unknown'
+                  ? { ...target, machineId: UNKNOWN }
+                  : fate === 'elsewhere'
+                    ? { ...target, slotId: 'elsewhere' }
+                    : target;
+              return requestFor(
+                fate === 'ordered'
+                  ? { verb: 'restart-agent', target: place }
+                  : { verb: 'clear-backoff', target: place },
+                { key: `${key}/${at}` },
+              );
+            });
+            const filing = s.h.bmdb.requests.fileBatch(batchOf(key, requests));
+            const isFine = fates.every((fate) => fate === 'fine');
+            if (isFine) await filing;
+            else
+              expect(await refusalsOf(filing)).toHaveLength(
+                fates.filter((fate) => fate !== 'fine').length,
+              );
+            const left = await s.h.other.requests.readBatch(key, SIGNAL);
+            expect(left?.requests.length ?? 0).toBe(isFine ? fates.length : 0);
+            const keys = requests.map((each) => each.key);
+            expect(await s.h.other.requests.read(keys, SIGNAL)).toHaveLength(
+              isFine ? fates.length : 0,
+            );
+          },
+        ),
+        { numRuns: 15 },
+      );
+    });
+  });
+
+  describe('requests are listed', () => {
+    it('by verb, by who asked, by machine, by how they stand, by when, and page by page', async () => {
+      const [a, b] = (await targets(2)) as [RequestTarget, RequestTarget];
+      const list = async (query: object) => {
+        const found = await s.h.other.requests.list({ limit: 10, ...query }, SIGNAL);
+        return found.map(({ key }) => key);
+      };
+      await s.h.bmdb.requests.file(reboot('1', a));
+      await s.h.pass(1_000);
+      await s.h.bmdb.requests.file(
+        requestFor({ verb: 'clear-backoff', target: b }, { key: '2', by: 'bob' }),
+      );
+      await s.session.settle('2');
+      await s.h.pass(1_000);
+      await s.h.bmdb.requests.fileBatch(batchOf('3', [reboot('3/b', b)]));
+      expect(await list({ verb: 'clear-backoff' })).toEqual(['2']);
+      expect(await list({ by: 'ann' })).toEqual(['3/b', '3', '1']);
+      expect(await list({ machineId: b.machineId! })).toEqual(['3/b', '2']);
+      expect(await list({ state: 'open' })).toEqual(['3/b', '1']);
+      const [second] = await s.h.other.requests.read(['2'], SIGNAL);
+      const atMs = second!.createdAtMs;
+      expect(await list({ sinceMs: atMs })).toEqual(['3/b', '3', '2']);
+      expect(await list({ untilMs: atMs })).toEqual(['1']);
+      expect(await list({ sinceMs: atMs, untilMs: atMs + 1 })).toEqual(['2']);
+      expect(await list({ limit: 2 })).toEqual(['3/b', '3']);
+      expect(await list({ limit: 2, after: '3' })).toEqual(['2', '1']);
+      expect(await list({ after: '1' })).toEqual([]);
+      expect(await list({ after: 'no such key' })).toEqual([]);
+      expect(await list({ after: 'a\0b' })).toEqual([]);
+    });
+
+    it('as claims, unless it was proved who asks', async () => {
+      const [a] = (await targets(1)) as [RequestTarget];
+      expect(await s.h.bmdb.requests.file(reboot('1', a))).toMatchObject({
+        ...{ role: null, proven: false, batch: null },
+      });
+    });
+  });
+}

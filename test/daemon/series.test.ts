@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest';
+import { createBoard } from '../../src/actors/board.ts';
+import { createPromMetrics } from '../../src/adapters/metrics/prom-metrics.ts';
+import { createOverdueRule, overdueCounts } from '../../src/daemon/views/overdue.ts';
+import { createStays } from '../../src/domain/explanation/stays.ts';
+import { providerName, slot } from '../../src/domain/ids.ts';
+import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
+import { DEFAULT_LADDER } from '../../src/domain/recovery/ladder.ts';
+import { createHardwareSums } from '../../src/domain/hardware-sums.ts';
+import { viewAt } from '../support/views.ts';
+import { touchAll } from '../adapters/metrics/every-metric.ts';
+
+const MINUTE_MS = 60_000;
+const PLACES = [
+  ['Running', 'healthy'],
+  ['Running', 'silent'],
+  ['Provisioned', 'installing'],
+  ['Quarantined', 'needsHuman'],
+] as const;
+
+/** What is exported of a fleet in which each machine moves once, and how long it took to look for the overdue. */
+async function exported(machines: number) {
+  const metrics = createPromMetrics({ version: '1', schema: '1' });
+  touchAll(metrics);
+  let nowMs = 0;
+  const board = createBoard({ nowMs: () => nowMs, metrics, changes: { next: () => undefined } });
+  const stays = createStays();
+  const sums = createHardwareSums();
+  for (let at = 0; at < machines; at += 1) {
+    const provider = providerName(`p${at % 3}`);
+    const name = slot(provider, `s${at}`);
+    board.onView({ ...viewAt('Reserved', 'available'), slot: name, provider });
+    const [state, substate] = PLACES[at % PLACES.length]!;
+    board.onShown({ slot: name, state, substate, working: false });
+    stays.note({ provider, plan: null, state, substate }, MINUTE_MS);
+    sums.add({ provider, location: `l${at % 5}`, report: { report: { cpu: [] } } });
+  }
+  metrics.machines(board.census());
+  metrics.hardware(sums.sums());
+  nowMs = 31 * MINUTE_MS;
+  const begun = process.cpuUsage();
+  const overdue = overdueCounts(
+    board.entries.values(),
+    createOverdueRule({
+      ...{ stays, loss: DEFAULT_LOSS, facts: () => new Map(), ladderOf: () => DEFAULT_LADDER },
+    }),
+    nowMs,
+  );
+  const { user, system } = process.cpuUsage(begun);
+  const series = (await metrics.expose()).body
+    .split('\n')
+    .filter((line) => /^(shepherd|bmdb|tls|driver|equinix|redfish)_/.test(line))
+    .map((line) => line.replace(/ \S+$/, ''));
+  return { series, overdue, computedMs: (user + system) / 1_000 };
+}
+
+test('V53 a fleet of 100,000 has the series of one of 100, and the overdue are found at once', async () => {
+  const [small, large] = [await exported(120), await exported(100_020)];
+  expect(large.series).toEqual(small.series);
+  expect(small.series.length).toBeGreaterThan(300);
+  expect(large.overdue.map(({ state, count }) => [state, count])).toEqual(
+    Array(3).fill(['Provisioned', 8_335]),
+  );
+  expect(large.computedMs).toBeLessThan(1_000);
+});
+
+test('nobody is overdue who is where one may stay, nor within the limit of the step', async () => {
+  const { overdue } = await exported(4);
+  expect(overdue, 'of one sample nobody knows what is usual').toEqual([]);
+});

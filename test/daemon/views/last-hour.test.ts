@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import { silentLog } from '../../../src/adapters/log/port.ts';
+import { silentMetrics } from '../../../src/adapters/metrics/port.ts';
+import { createCloser } from '../../../src/daemon/closer.ts';
+import { createSeries, SAMPLES_MAX } from '../../../src/daemon/views/last-hour.ts';
+import { advance, createSimulatedClock } from '../../doubles/simulated-clock.ts';
+
+const HOUR_MS = 3_600_000;
+
+test('each step counts its own heartbeats and recoveries; an hour is kept, and no more', async () => {
+  const clock = createSimulatedClock();
+  const closer = createCloser(silentLog);
+  const series = createSeries({ clock, closer });
+  const told: string[] = [];
+  const metrics = series.heeding({
+    ...silentMetrics,
+    heartbeat: (outcome) => void told.push(outcome),
+    transition: (_provider, _from, to) => void told.push(to),
+  });
+  let running = 0;
+  series.begin({ counts: () => ({ Running: running }), nowMs: clock.now });
+  const beganAtMs = clock.now();
+  metrics.heartbeat('ok');
+  metrics.heartbeat('invalid');
+  metrics.transition('p', 'Running', 'Recovering');
+  metrics.transition('p', 'Recovering', 'Provisioned');
+  await advance(clock, series.stepMs);
+  running = 2;
+  metrics.heartbeat('ok');
+  metrics.heartbeat('ok');
+  await advance(clock, series.stepMs);
+  expect(series.samples()).toEqual([
+    { atMs: beganAtMs + 10_000, counts: { Running: 0 }, heartbeats: 1, recoveries: 1 },
+    { atMs: beganAtMs + 20_000, counts: { Running: 2 }, heartbeats: 2, recoveries: 0 },
+  ]);
+  expect(told).toEqual(['ok', 'invalid', 'Recovering', 'Provisioned', 'ok', 'ok']);
+  await advance(clock, 2 * HOUR_MS);
+  const samples = series.samples();
+  expect([samples.length, samples.at(-1)!.atMs - samples[0]!.atMs]).toEqual([
+    SAMPLES_MAX,
+    HOUR_MS - series.stepMs,
+  ]);
+  await closer.close();
+  await advance(clock, HOUR_MS);
+  expect(series.samples().at(-1)).toBe(samples.at(-1));
+});

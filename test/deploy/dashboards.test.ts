@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Dashboard, Panel } from '@grafana/schema';
+import { describe, expect, test } from 'vitest';
+import { BOARDS } from '../../scripts/grafana/boards.ts';
+import { dashboardOf } from '../../scripts/grafana/panel.ts';
+import { REGISTERED } from '../adapters/metrics/registered.ts';
+import { root } from '../repo/sources.ts';
+import { faultsOf, metricsOf } from './promql.ts';
+import { runbookOf, SHIPPED } from './rules.ts';
+
+const runbooks = new Set(SHIPPED.map(({ alert }) => runbookOf(alert)));
+const read = (name: string) =>
+  JSON.parse(readFileSync(join(root, `deploy/grafana/${name}.json`), 'utf8')) as Dashboard;
+
+describe.each(Object.keys(BOARDS))('V52 the dashboard %s', (name) => {
+  const dashboard = read(name);
+  const panels = (dashboard.panels ?? []) as Panel[];
+  const queries = panels.flatMap(({ title, targets = [] }) =>
+    targets.map((target) => [title, String(target['expr'])] as const),
+  );
+
+  test('is what its script makes', () => {
+    expect(dashboard).toEqual(dashboardOf(BOARDS[name]!));
+  });
+
+  test.each(queries)(
+    '%s asks for what is exported, and holds over several daemons: %s',
+    (_, expr) => {
+      expect(faultsOf(expr)).toEqual([]);
+    },
+  );
+
+  test('names in its legends what its series are told apart by', () => {
+    for (const { targets = [] } of panels) {
+      for (const { expr, legendFormat } of targets as { expr: string; legendFormat: string }[]) {
+        const [, by = ''] = /by \(([^)]*)\)/.exec(expr) ?? [];
+        const labels = by.split(', ').filter((label) => label !== '' && label !== 'le');
+        const named = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label);
+        expect(named.toSorted(), expr).toEqual(labels.toSorted());
+      }
+    }
+  });
+
+  test('leads to the console, and from its panels to runbooks that there are', () => {
+    expect(dashboard.links?.map(({ url }) => url)).toEqual([
+      '${console}',
+      '${console}/runbooks/',
+      '',
+    ]);
+    const links = panels.flatMap(({ links: each = [] }) => each.map(({ url }) => url!));
+    expect(links.length).toBeGreaterThan(4);
+    for (const url of links) expect(runbooks).toContain(url.replace('${console}/runbooks/', ''));
+  });
+
+  test('has its panels beside each other, none over another', () => {
+    const cells = panels.map(({ gridPos }) => `${gridPos!.x} ${gridPos!.y}`);
+    expect(new Set(cells).size).toBe(panels.length);
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+  });
+});
+
+test('each metric that an alert rests on is on a dashboard', () => {
+  const shown = new Set(
+    Object.values(BOARDS).flatMap(({ figures }) =>
+      figures.flatMap(({ queries }) => queries.flatMap(([expr]) => metricsOf(expr))),
+    ),
+  );
+  // Of these a number says nothing that the alert does not.
+  const alone = ['up', 'shepherd_guard_state', 'shepherd_actor_crashes_total'];
+  const others = [...alone, 'shepherd_service_crashes_total', 'shepherd_work_lost_total'];
+  const missing = SHIPPED.flatMap(({ expr }) => metricsOf(expr)).filter(
+    (name) => !shown.has(name) && !others.includes(name),
+  );
+  expect(missing).toEqual([]);
+  expect(REGISTERED.filter(({ name }) => shown.has(name)).length).toBeGreaterThan(30);
+});

@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { expect, test } from 'vitest';
+import { parseConfig } from '../../src/config.ts';
+import { runbookOf, SHIPPED } from './rules.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
+const page = read('docs/install.md');
+const [config, scrape] = [...page.matchAll(/```yaml\n([^]*?)```/g)].map(
+  ([, example]) => parse(example!) as Record<string, never>,
+);
+/** Of the shortest kind, and yours to choose. */
+const ID = 'zzzzz-zzzzz-zzzzzzzzzzzzzzz';
+
+test('the configuration is taken once its placeholder is yours, with what the unit passes', () => {
+  const directory = join(ROOT, 'test/deploy/credentials');
+  const around = { env: { CREDENTIALS_DIRECTORY: directory } };
+  const text = JSON.stringify(config);
+  expect(() => parseConfig(config, around)).toThrow(/instanceSetId/);
+  const mine = parseConfig(JSON.parse(text.replace('"YOUR-OWN"', `"${ID}"`)), around);
+  expect(mine.log.format).toBe('journal');
+  const passed = [
+    ...read('deploy/systemd/shepherd.service').matchAll(/^LoadCredential=([\w-]+):/gm),
+  ];
+  const named = [...text.matchAll(/credential:([\w-]+)/g)];
+  expect(named.map(([, name]) => name).toSorted()).toEqual(
+    passed.map(([, name]) => name).toSorted(),
+  );
+});
+
+test('what it tells Prometheus: where the daemon is, and alerts that are shipped, with their runbooks', () => {
+  expect(JSON.stringify(scrape)).toContain('shepherd.example.net:4243');
+  const named = [...new Set(page.match(/Shepherd[A-Z]\w+/g))];
+  expect(named).toEqual(['ShepherdMachinesLost', 'ShepherdNeedHuman']);
+  for (const alert of named) {
+    expect(SHIPPED.map((rule) => rule.alert)).toContain(alert);
+    expect(page).toContain(`(runbooks/${runbookOf(alert)}.md)`);
+  }
+});

@@ -1,0 +1,80 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { root } from '../repo/sources.ts';
+
+export const RULES = join(root, 'deploy/prometheus/shepherd.rules.yml');
+export const CONSOLE = 'https://shepherd.example.org';
+
+/** What a rule is tested with: samples, one each step, and the alerts that must be there then. */
+export interface PromCase {
+  readonly name: string;
+  readonly series: Readonly<Record<string, string>>;
+  readonly alert: string;
+  /** Steps after the first sample. */
+  readonly at: number;
+  readonly step: '1m' | '1h';
+  readonly expected: readonly {
+    readonly labels: Readonly<Record<string, string>>;
+    readonly annotations: Readonly<Record<string, string>>;
+  }[];
+}
+
+/** Null, and a loud word, where Prometheus' promtool is not installed: then rules are only parsed. */
+export function findPromtool(): string | null {
+  try {
+    execFileSync('promtool', ['--version'], { stdio: 'ignore' });
+    return 'promtool';
+  } catch {
+    process.stderr.write(
+      '\nNOT TESTED: promtool is missing (Debian: apt-get install prometheus), so no alert was shown to' +
+        ' fire, nor to be silent.\n',
+    );
+    return null;
+  }
+}
+
+/** Runs all cases in one process. Answers what promtool printed; empty when all hold. */
+export async function runPromtool(promtool: string, cases: readonly PromCase[]): Promise<string> {
+  const directory = mkdtempSync(join(tmpdir(), 'shepherd-rules-'));
+  try {
+    const files = (['1m', '1h'] as const).map((step) => {
+      const file = join(directory, `cases-${step}.yml`);
+      const of = cases.filter((each) => each.step === step);
+      writeFileSync(file, stringify(testFile(step, of), { lineWidth: 0 }));
+      return file;
+    });
+    return await new Promise((resolve, reject) => {
+      execFile(promtool, ['test', 'rules', ...files], (error, stdout, stderr) => {
+        if (error === null) resolve('');
+        else if (typeof error.code === 'number') resolve(`${stdout}${stderr}`);
+        else reject(error);
+      });
+    });
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+const testFile = (step: PromCase['step'], cases: readonly PromCase[]) => ({
+  rule_files: [RULES],
+  evaluation_interval: step,
+  tests: cases.map(({ name, series, alert, at, expected }) => ({
+    name,
+    interval: step,
+    external_labels: { console: CONSOLE },
+    input_series: Object.entries(series).map(([each, values]) => ({ series: each, values })),
+    alert_rule_test: [
+      {
+        eval_time: `${at}${step.at(-1)}`,
+        alertname: alert,
+        exp_alerts: expected.map(({ labels, annotations }) => ({
+          exp_labels: labels,
+          exp_annotations: annotations,
+        })),
+      },
+    ],
+  })),
+});

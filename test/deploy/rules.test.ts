@@ -1,0 +1,95 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { root } from '../repo/sources.ts';
+import { ALERT_CASES } from './alert-cases.ts';
+import { faultsOf } from './promql.ts';
+import { CONSOLE, findPromtool, runPromtool, type PromCase } from './promtool.ts';
+import { runbookOf, SHIPPED } from './rules.ts';
+
+/** Severity and how long it must last, as they were specified; the thresholds are in the cases. */
+const SPECIFIED = `
+  Down c 5m; NotReady w 5m; NoLiveSession c 2m; GuardFrozen c 5m; GuardBlind c 5m; MachinesLost w 10m;
+  NeedHuman w 15m; BudgetSpent w 30m; MachinesOverdue w 30m; ListingOld w; CircuitOpen w 10m; Orphans w 1h;
+  CreationUnsettled w; DeprovisionStuck w; ReinstallsMany c; HostKeyChanged c; InsecureSsh w;
+  HeartbeatsRefused w 10m; DatabaseFailing w 5m; WorkLost w; ActorsCrashing w; EventLoopSlow w 5m;
+  CertificateExpiring w; CertificateExpiring c; WebhookDeadLetters w; EventsWaiting w; VersionSkew i 24h; LoopStalled w`;
+const SEVERITIES = { c: 'critical', w: 'warning', i: 'info' } as const;
+
+test('V54 the alerts are those that were specified', () => {
+  const specified = SPECIFIED.split(';').map((each) => {
+    const [name, severity, lasts] = each.trim().split(' ');
+    return [`Shepherd${name}`, SEVERITIES[severity as 'c'], lasts];
+  });
+  const shipped = SHIPPED.map((rule) => [rule.alert, rule.labels.severity, rule.for]);
+  expect(shipped).toEqual(specified);
+});
+
+describe('V52 every rule', () => {
+  test.each(SHIPPED.map((rule) => [rule.alert, rule] as const))(
+    '%s asks for what is exported, holds over several daemons, and leads to its runbook',
+    (alert, { expr, annotations }) => {
+      expect(faultsOf(expr)).toEqual([]);
+      expect(annotations.runbook_url).toBe(
+        `{{ $externalLabels.console }}/runbooks/${runbookOf(alert)}`,
+      );
+    },
+  );
+});
+
+test('what is wrong with an expression is found', () => {
+  expect(faultsOf('sum(shepherd_machines')).toHaveLength(2);
+  expect(faultsOf('max(shepherd_machine)')).toEqual(['nobody exports shepherd_machine']);
+  expect(faultsOf('max(shepherd_machines{place="a"})')).toEqual([
+    'shepherd_machines has no label place',
+  ]);
+  expect(faultsOf('max by (place) (shepherd_machines)')).toEqual([
+    'nothing that is grouped by place has it',
+  ]);
+  expect(faultsOf('sum(shepherd_machines)')).toHaveLength(1);
+  expect(faultsOf('max(shepherd_streams)')).toHaveLength(1);
+  expect(faultsOf('sum(shepherd_work_lost_total)')).toHaveLength(1);
+  expect(faultsOf('max(rate(shepherd_work_lost_total[5m]))')).toHaveLength(1);
+});
+
+const promtool = findPromtool();
+
+/** The rules' own labels and annotations are what the file says; summaries are spelled out. */
+const cases = Object.entries(ALERT_CASES).flatMap(([alert, each]) =>
+  each.map(({ what, series, at, says = [], severity, step = '1m' as const }, index): PromCase => {
+    const rules = SHIPPED.filter((rule) => rule.alert === alert);
+    return {
+      ...{ name: `${alert}: ${what} (${index})`, series, alert, at, step },
+      expected: says.map(([summary, labels = {}]) => ({
+        labels: { ...labels, severity: severity ?? rules[0]!.labels.severity },
+        annotations: { summary, runbook_url: `${CONSOLE}/runbooks/${runbookOf(alert)}` },
+      })),
+    };
+  }),
+);
+
+test('V54 each alert has a case in which it fires, one just below, and one of two daemons', () => {
+  expect(Object.keys(ALERT_CASES)).toEqual([...new Set(SHIPPED.map(({ alert }) => alert))]);
+  for (const [alert, each] of Object.entries(ALERT_CASES)) {
+    const kinds = new Set(each.map(({ what }) => what));
+    expect([...kinds].slice(0, 3), alert).toEqual(['fires', 'just below', 'two daemons']);
+    expect(each.filter(({ what, says = [] }) => what === 'fires' && says.length === 0)).toEqual([]);
+    expect(each.filter(({ what, says = [] }) => what === 'just below' && says.length > 0)).toEqual(
+      [],
+    );
+  }
+});
+
+test.skipIf(promtool === null)('V54 every case is as Prometheus itself finds it', async () => {
+  expect(await runPromtool(promtool!, cases)).toBe('');
+});
+
+test.skipIf(promtool === null)('a case that does not hold is told', async () => {
+  const [first] = cases;
+  const told = await runPromtool(promtool!, [{ ...first!, expected: [] }]);
+  expect(told).toMatch(/ShepherdDown/);
+});
+
+test('the rules are told to operators as they are', () => {
+  const document = readFileSync(`${root}/docs/monitoring.md`, 'utf8');
+  for (const { alert } of SHIPPED) expect(document).toContain(`runbooks/${runbookOf(alert)}.md`);
+});

@@ -1,0 +1,185 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { explanationOf } from '../../../src/domain/explanation/explanation.ts';
+import { SENTENCE_MAX } from '../../../src/domain/explanation/sentence.ts';
+import {
+  BLOCK_KINDS,
+  type Explanation,
+  type ExplanationFacts,
+} from '../../../src/domain/explanation/types.ts';
+import { STATES, SUBSTATES, type MachineState } from '../../../src/domain/states.ts';
+import { deprovision } from '../../../src/machines/deprovision.ts';
+import { recovery } from '../../../src/machines/recovery.ts';
+import { takeover } from '../../../src/machines/takeover.ts';
+import { anyFacts } from '../../support/any-facts.ts';
+import { backoff, hold, machineRow, NOW_MS, penaltyRow, free } from '../../support/facts.ts';
+import { explained, guardRow, HOUR, MINUTE, moment, silentRow } from './stand.ts';
+
+/** Steps that only who works knows, from the charts of the tasks. */
+const STEPS: Partial<Record<MachineState, readonly string[]>> = {
+  AgentStarting: Object.keys(takeover.states),
+  Recovering: Object.keys(recovery.states),
+  Deprovisioning: Object.keys(deprovision.states),
+};
+const PLACES = STATES.flatMap((state) =>
+  [...new Set([...SUBSTATES[state], ...(STEPS[state] ?? [])])].map(
+    (substate) => [state, substate] as const,
+  ),
+);
+
+/** Somebody is told what to wait for, or what to do. */
+function saysWhatEndsIt({ blockedBy, next }: Explanation): boolean {
+  const areEnded = blockedBy.every(({ endedBy, text }) => endedBy.length > 0 && text.length > 0);
+  return (
+    areEnded && (blockedBy.length > 0 || next.work !== null || next.text.length > 'nothing'.length)
+  );
+}
+
+describe('V13: why a machine is where it is', () => {
+  test.each(PLACES)('%s · %s has a sentence, and what ends it', (state, substate) => {
+    fc.assert(
+      fc.property(anyFacts, (slot) => {
+        const found = explanationOf(explained(slot, { shown: { state, substate } }), moment);
+        expect(found.sentence.startsWith(`${state} · ${substate}`)).toBe(true);
+        expect(found.sentence.length).toBeLessThanOrEqual(SENTENCE_MAX);
+        expect(found.sentence).toMatch(/ because .+; next: .+\.$/);
+        expect(found.sentence).not.toMatch(/undefined|NaN|null|Infinity/);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test('any facts: a sentence, what ends it, blocks with the latest end first', () => {
+    fc.assert(
+      fc.property(anyFacts, (slot) => {
+        const found = explanationOf(explained(slot), moment);
+        expect(found.sentence.length).toBeLessThanOrEqual(SENTENCE_MAX);
+        expect(saysWhatEndsIt(found)).toBe(true);
+        const ends = found.blockedBy.map(({ endsAtMs }) => endsAtMs ?? Number.MAX_VALUE);
+        expect(ends).toEqual(ends.toSorted((a, b) => b - a));
+        for (const { kind } of found.blockedBy) expect(BLOCK_KINDS).toContain(kind);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  test('texts of others stay one line of visible characters within the limit', () => {
+    const text = `\u001b[31m<img onerror=x>\n${'long '.repeat(200)}`;
+    const row = { ...silentRow, backoffs: [backoff('ShepherdRecovery', NOW_MS + MINUTE, text)] };
+    const held = { ...hold('no-recover'), setBy: text, reason: text };
+    for (const slot of [
+      { row, holds: [held] },
+      { listed: free(), penalty: penaltyRow(NOW_MS + HOUR, { cause: text }) },
+      {
+        row: machineRow({ quarantine: { kind: 'conflict' as const, reason: text, untilMs: null } }),
+      },
+    ]) {
+      const { sentence, blockedBy } = explanationOf(explained(slot), moment);
+      expect(sentence.length).toBeLessThanOrEqual(SENTENCE_MAX);
+      for (const told of [sentence, ...blockedBy.map((each) => each.text)]) {
+        expect(told).not.toMatch(/\p{Cc}/u);
+      }
+    }
+  });
+
+  test('a silent machine under a hold that also waits for a permit', () => {
+    const facts = explained(
+      { row: silentRow, holds: [{ ...hold('no-recover', NOW_MS + 2 * HOUR), setBy: 'ann' }] },
+      { queue: { scope: 'location fr2', place: 3, of: 5 } },
+    );
+    expect(explanationOf(facts, moment).sentence).toBe(
+      'Running · silent for 14m because no heartbeat came within 10m; ' +
+        "ann's hold no-recover forbids recovery for 2h more, then it is 3rd of 5 for a permit " +
+        'of fr2; next: restart of its agent, after both.',
+    );
+  });
+
+  test('a machine whose host key changed', () => {
+    const quarantine = {
+      kind: 'conflict',
+      reason: 'its SSH host key changed',
+      untilMs: null,
+    } as const;
+    const facts = explained(
+      { row: machineRow({ quarantine }) },
+      { seenSinceMs: NOW_MS - 2 * HOUR },
+    );
+    expect(explanationOf(facts, moment).sentence).toBe(
+      'Quarantined · conflict for 2h because its SSH host key changed; ' +
+        'nothing is done until an operator releases it; next: nothing.',
+    );
+  });
+
+  test('a slot on the shelf', () => {
+    const cause = 'its creation was refused: no capacity for this plan';
+    const slot = { listed: free(), penalty: penaltyRow(NOW_MS + 40 * MINUTE, { cause }) };
+    const facts = explained(slot, { seenSinceMs: NOW_MS - 20 * MINUTE });
+    expect(explanationOf(facts, moment).sentence).toBe(
+      `Reserved · penalised for 20m because ${cause}; ` +
+        'on the shelf for 40m more, or until `provider clear`; next: creation.',
+    );
+  });
+});
+
+test('V14: hold, backoff and freeze are all told, the latest end first', () => {
+  const frozen = {
+    atMs: NOW_MS,
+    by: 'guard',
+    kind: 'silence',
+    reason: '9 of 9 fell silent',
+  } as const;
+  const facts = explained(
+    {
+      row: {
+        ...silentRow,
+        backoffs: [backoff('ShepherdRecovery', NOW_MS + 5 * MINUTE, 'no route')],
+      },
+      holds: [hold('no-recover', NOW_MS + 2 * HOUR)],
+    },
+    { guard: { rows: [guardRow({ frozen, calmSinceMs: NOW_MS - MINUTE })], counts: [] } },
+  );
+  const { blockedBy, next } = explanationOf(facts, moment);
+  expect(blockedBy.map(({ kind, endsAtMs }) => [kind, endsAtMs])).toEqual([
+    ['hold', NOW_MS + 2 * HOUR],
+    ['freeze', NOW_MS + 9 * MINUTE],
+    ['backoff', NOW_MS + 5 * MINUTE],
+  ]);
+  expect(next).toEqual({
+    work: 'recovery',
+    atMs: NOW_MS + 2 * HOUR,
+    text: 'restart of its agent, after all of that',
+  });
+});
+
+describe('V15: a passed timer changes it', () => {
+  /** All but the sentence, in which ages grow by themselves. */
+  const saying = (facts: ExplanationFacts, nowMs: number) => {
+    const { sentence: _, ...rest } = explanationOf(facts, { ...moment, nowMs });
+    return rest;
+  };
+
+  test('whatever is said to end at a time is told no more just after it', () => {
+    fc.assert(
+      fc.property(anyFacts, (slot) => {
+        const facts = explained(slot);
+        const { blockedBy, next } = explanationOf(facts, moment);
+        for (const at of [next.atMs, ...blockedBy.map(({ endsAtMs }) => endsAtMs)]) {
+          if (at === null) continue;
+          expect(at).toBeGreaterThanOrEqual(NOW_MS);
+          expect(saying(facts, at + 1)).not.toEqual(saying(facts, NOW_MS));
+        }
+      }),
+      { numRuns: 800 },
+    );
+  });
+
+  test('once the hold is over, only the queue is left', () => {
+    const facts = explained(
+      { row: silentRow, holds: [hold('no-recover', NOW_MS + MINUTE)] },
+      { queue: { scope: 'fleet', place: 1, of: 1 } },
+    );
+    const kinds = (nowMs: number) => saying(facts, nowMs).blockedBy.map(({ kind }) => kind);
+    expect(kinds(NOW_MS)).toEqual(['budget', 'hold']);
+    expect(kinds(NOW_MS + MINUTE + 1)).toEqual(['budget']);
+  });
+});

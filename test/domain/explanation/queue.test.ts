@@ -1,0 +1,49 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { queueInOrder, queueOf } from '../../../src/domain/explanation/queue.ts';
+import { machineId, providerName } from '../../../src/domain/ids.ts';
+import { ladderRow, machineRow, NOW_MS, provided } from '../../support/facts.ts';
+
+const idOf = (at: number) => machineId(`00000000-0000-4000-8000-${String(at).padStart(12, '0')}`);
+
+const waiting = fc
+  .array(
+    fc.record({
+      provider: fc.constantFrom('p', 'q'),
+      location: fc.constantFrom('a', 'b', null),
+      permit: fc.boolean(),
+      askedAtMs: fc.constantFrom(null, NOW_MS - 9, NOW_MS - 5),
+    }),
+    { maxLength: 12 },
+  )
+  .map((machines) =>
+    machines.map(({ provider, location, permit, askedAtMs }, at) =>
+      machineRow({
+        machineId: idOf(at),
+        provided: provided({ provider: providerName(provider), location }),
+        permit,
+        recovery: ladderRow({ askedAtMs }),
+      }),
+    ),
+  );
+const budgets = fc
+  .shuffledSubarray(['fleet', 'provider p', 'provider q', 'location a', 'location b'])
+  .chain((scopes) =>
+    fc.tuple(
+      ...scopes.map((scope) =>
+        fc.boolean().map((isFull) => ({ scope, permits: 1, budget: isFull ? 1 : 2 })),
+      ),
+    ),
+  );
+
+test('all at once, each machine has the place that it has alone, and the first goes first', () => {
+  fc.assert(
+    fc.property(waiting, budgets, (rows, uses) => {
+      const queued = queueInOrder(rows, uses);
+      for (const { row, queue } of queued) expect(queue).toEqual(queueOf(row, uses, rows));
+      const places = queued.flatMap(({ queue }) => (queue?.scope === 'fleet' ? queue.place : []));
+      expect(places).toEqual(places.toSorted((a, b) => a - b));
+      expect(new Set(queued.map(({ row }) => row))).toEqual(new Set(rows));
+    }),
+  );
+});

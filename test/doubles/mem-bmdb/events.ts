@@ -1,0 +1,97 @@
+import { EVENT_TYPES } from '../../../src/domain/events/fleet-event.ts';
+import type { FleetEvent, NewEvent } from '../../../src/domain/events/fleet-event.ts';
+import { toldLine } from '../../../src/domain/events/slot-lines.ts';
+import { providerOf, slotIdOf, type Slot } from '../../../src/domain/ids.ts';
+import { EVENTS_MAX, type EventBook, type EventsPage } from '../../../src/adapters/bmdb/port.ts';
+import { requireReachable } from './tables.ts';
+import type { MemEvent, Memory } from './tables.ts';
+
+/** Tells what happened to the fleet. */
+export function tell(memory: Memory, event: NewEvent): void {
+  const { provider = null, slotId = null, machineId = null, ...rest } = event;
+  const about = { provider, slotId, machineId, from: null, to: null };
+  memory.told.push({ ...numbered(memory), ...about, ...rest });
+}
+
+/** Tells a line of a slot's log, if it is an event. */
+export function tellLine(memory: Memory, line: MemEvent): void {
+  const told = toldLine(line.kind, line.reason);
+  const { machineId, actor, from, to } = line;
+  const name = line.slot as Slot;
+  const about = { provider: providerOf(name), slotId: slotIdOf(name), machineId };
+  if (told) memory.told.push({ ...numbered(memory), ...about, actor, from, to, ...told });
+}
+
+const numbered = (memory: Memory) => ({ number: String(memory.nextEvent()), atMs: memory.now() });
+
+/** See `EventBook`. */
+export const createEventBook = (
+  memory: Memory,
+  beginRead: (signal: AbortSignal) => void,
+): EventBook => ({
+  waitingMs: () => 0,
+  newest: async (signal) => {
+    beginRead(signal);
+    return newest(memory);
+  },
+  read: async (query, signal): Promise<EventsPage> => {
+    beginRead(signal);
+    const { after, types = EVENT_TYPES, provider, slotId, machineId } = query;
+    const limit = Math.max(1, Math.min(EVENTS_MAX, Math.floor(query.limit)));
+    const last = newest(memory);
+    if (BigInt(after) > BigInt(last)) return { events: [], next: last, more: false };
+    const wanted = memory.told.filter(
+      (event) =>
+        BigInt(event.number) > BigInt(after) &&
+        types.includes(event.type) &&
+        (provider ?? event.provider) === event.provider &&
+        (slotId ?? event.slotId) === event.slotId &&
+        (machineId ?? event.machineId) === event.machineId,
+    );
+    const events = wanted.slice(0, limit);
+    const next = events.length === limit ? events.at(-1)!.number : last;
+    return { events, next, more: BigInt(next) < BigInt(last) };
+  },
+  append: async (event) => {
+    requireReachable(memory);
+    tell(memory, event);
+  },
+});
+
+const newest = ({ told }: Memory): string => told.at(-1)?.number ?? '0';
+
+/** Holds whose time is over. */
+export function endExpiredHolds(memory: Memory): void {
+  const isOver = ({ untilMs }: { readonly untilMs: number | null }) =>
+    untilMs !== null && untilMs <= memory.now();
+  for (const { provider, slotId, kind, setBy, reason } of memory.holds.filter(isOver)) {
+    tell(memory, {
+      ...{ type: 'hold.expired', provider, slotId, actor: setBy, reason, details: { kind } },
+    });
+  }
+  memory.holds = memory.holds.filter((hold) => !isOver(hold));
+}
+
+/** What was imposed on a provider, unless it lasted already. */
+export function tellProviderHold(
+  memory: Memory,
+  hold: Pick<FleetEvent, 'provider'> & {
+    readonly kind: string;
+    readonly key: string;
+    readonly level: number;
+    readonly untilMs: number;
+    readonly cause: string;
+  },
+  beforeMs: number | undefined,
+): void {
+  if (beforeMs !== undefined && beforeMs > memory.now()) return;
+  const { provider, kind, key, level, untilMs, cause: reason } = hold;
+  tell(memory, {
+    type: 'provider.hold_set',
+    provider,
+    slotId: kind === 'penalty' ? key : null,
+    actor: 'shepherd',
+    reason,
+    details: { kind, key, level, untilMs },
+  });
+}

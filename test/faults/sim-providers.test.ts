@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { silentLog } from '../../src/adapters/log/port.ts';
+import { usedRedfishKind } from '../../src/commands/sim-providers/redfish-used.ts';
+import { leakedIn } from '../../src/commands/sim.ts';
+import { openWorldOn } from '../../src/commands/sim-world.ts';
+import { becomesTrue, healthy, withFleetIn } from '../e2e/simulated-fleet.ts';
+
+const MACHINES = 3;
+
+test('redfish: a rack comes up, and a machine that hangs comes back by its power', async () => {
+  const open = (hardware: object) =>
+    openWorldOn(usedRedfishKind, { ...hardware, light: true, log: silentLog });
+  await withFleetIn(open, { machines: MACHINES }, async ({ world, daemon }) => {
+    const { hosts, provider } = world;
+    await becomesTrue(() => healthy(daemon) === MACHINES, 'all machines run');
+    expect(await leakedIn(world, daemon)).toEqual([]);
+    const [hung, bystander] = hosts.list();
+    const resets = () =>
+      provider.fakefish.requests().filter(({ path }) => path.endsWith('ComputerSystem.Reset'));
+    expect(resets(), 'taking machines in switches nothing').toEqual([]);
+
+    await hosts.hang(hung!.deviceId, true);
+    const now = (deviceId: string) => hosts.list().find((host) => host.deviceId === deviceId)!;
+    await becomesTrue(() => now(hung!.deviceId).bootId !== hung!.bootId, 'it boots anew');
+    await becomesTrue(() => healthy(daemon) === MACHINES, 'all machines run again');
+    const bmcs = new Set(resets().map(({ bmc }) => bmc));
+    const own = provider.fakefish
+      .bmcs()
+      .find(({ systems }) => systems.some(({ name }) => name === hung!.deviceId))!;
+    expect([...bmcs], 'its own BMC was asked, and no other').toEqual([own.name]);
+    expect(now(bystander!.deviceId).bootId).toBe(bystander!.bootId);
+    const { heartbeat } = (await daemon.bmdb.scan(AbortSignal.timeout(60_000))).machines.find(
+      ({ provided }) => provided?.providerId === provider.slotOf(hung!.deviceId),
+    )!;
+    expect(heartbeat?.bootId, 'the evidence').toBe(now(hung!.deviceId).bootId);
+    for (const { requestsMost, sessionsMost } of provider.fakefish.bmcs()) {
+      expect(requestsMost, 'one request at a time').toBe(1);
+      expect(sessionsMost, 'one session').toBeLessThanOrEqual(1);
+    }
+  });
+}, 600_000);

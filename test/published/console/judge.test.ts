@@ -1,0 +1,42 @@
+import Fastify from 'fastify';
+import { expect, test } from 'vitest';
+import { createJudge, type Answer } from './judge.ts';
+import { takeProblems } from './setup.ts';
+
+const VERSION: Answer = {
+  ...{ method: 'GET', route: '/api/v1/logins', status: 200, mediaType: 'application/json' },
+  body: '{"logins":[]}',
+};
+const problem = { type: '/problems/x', title: 't', status: 404, detail: 'd', instance: '/x' };
+
+test.each<[string, Partial<Answer>, RegExp | null]>([
+  ['as described', {}, null],
+  ['of another shape', { body: '{"logins":[{"id":7}]}' }, /logins\/0/],
+  ['with more than is described', { body: '{"logins":[],"secret":"x"}' }, /additional properties/],
+  ['of an unlisted route', { route: '/api/v1/nothing' }, /no such route/],
+  ['of an unlisted method', { method: 'PUT' }, /no such route/],
+  ['of another kind', { mediaType: 'text/json' }, /not described/],
+  ['that is an error and no problem', { status: 404 }, /no problem/],
+  [
+    'that is a problem with an unknown code',
+    {
+      ...{ status: 404, mediaType: 'application/problem+json' },
+      body: JSON.stringify({ ...problem, code: 'unheard-of' }),
+    },
+    /code/,
+  ],
+])('V37: an answer %s is judged so', (_what, change, expected) => {
+  const problems = createJudge()({ ...VERSION, ...change });
+  if (expected === null) expect(problems).toEqual([]);
+  else expect(problems).toEqual([expect.stringMatching(expected)]);
+});
+
+test('V37: whatever a server in a test answers is heard, and one unlisted route fails that test', async () => {
+  const app = Fastify();
+  app.get('/api/v1/secrets', async () => ({ all: [] }));
+  await app.inject({ url: '/api/v1/secrets' });
+  await app.close();
+  expect(await takeProblems()).toEqual([
+    expect.stringContaining('/api/v1/secrets 200: no such route'),
+  ]);
+});

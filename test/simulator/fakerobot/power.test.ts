@@ -1,0 +1,162 @@
+import { expect, test } from 'vitest';
+import { arm, reset } from './fault-steps.ts';
+import { codeOf, newKey, type Robot, SERVER, startRobot } from './harness.ts';
+
+const ALL = ['sw', 'hw', 'power', 'power_long', 'man'] as const;
+const start = (first: 'stranger' | 'nothing' = 'stranger') =>
+  startRobot({ servers: [{ resetTypes: ALL, first }] });
+const statusOf = async ({ get }: Robot): Promise<string> =>
+  ((await get(`/reset/${SERVER}`)) as { reset: { operating_status: string } }).reset
+    .operating_status;
+const GRACE_MS = 20_000;
+const DISK_MS = 90_000;
+
+test('sw is heeded by a living kernel alone, hw always', async () => {
+  const robot = await start();
+  const { bootId } = robot.machine();
+  await reset(robot, 'sw');
+  await robot.fake.advance(GRACE_MS + DISK_MS - 1);
+  expect(robot.machine()).toMatchObject({ phase: 'starting', bootId: null });
+  await robot.fake.advance(1);
+  expect(robot.machine().phase).toBe('disk');
+  expect(robot.machine().bootId).not.toBe(bootId);
+  robot.fake.crash(SERVER);
+  await reset(robot, 'sw');
+  await robot.fake.advance(GRACE_MS + DISK_MS);
+  expect(robot.machine()).toMatchObject({ phase: 'disk', boots: 2 });
+  await reset(robot, 'hw');
+  await robot.fake.advance(DISK_MS);
+  expect(robot.machine()).toMatchObject({ phase: 'disk', boots: 3 });
+  await reset(robot, 'sw');
+  await robot.fake.advance(GRACE_MS + DISK_MS);
+  expect(robot.machine().boots).toBe(4);
+});
+
+test('a machine with nothing on its drives heeds hw, and stays with nothing', async () => {
+  const robot = await start('nothing');
+  expect(robot.machine().phase).toBe('nothing');
+  await reset(robot, 'sw');
+  expect(robot.machine().phase).toBe('nothing');
+  await reset(robot, 'hw');
+  expect(robot.machine().phase).toBe('post');
+  await robot.fake.advance(DISK_MS);
+  expect(robot.machine()).toMatchObject({ phase: 'nothing', boots: 0 });
+});
+
+test('power shuts a living system down and turns a machine on; power_long turns it off', async () => {
+  const robot = await start();
+  expect(await statusOf(robot)).toBe('running');
+  await reset(robot, 'power');
+  await robot.fake.advance(GRACE_MS - 1);
+  expect(robot.machine().power).toBe('on');
+  await robot.fake.advance(1);
+  expect(robot.machine()).toMatchObject({ power: 'off', phase: 'off' });
+  expect(await statusOf(robot)).toBe('shut off');
+  await reset(robot, 'hw');
+  await reset(robot, 'sw');
+  expect(robot.machine().power).toBe('off');
+  await reset(robot, 'power');
+  await robot.fake.advance(DISK_MS);
+  expect(robot.machine()).toMatchObject({ power: 'on', phase: 'disk' });
+  robot.fake.crash(SERVER);
+  await reset(robot, 'power');
+  await robot.fake.advance(GRACE_MS);
+  expect(robot.machine().power).toBe('on');
+  await reset(robot, 'power_long');
+  expect(robot.machine().power).toBe('off');
+  expect((await robot.post(`/wol/${SERVER}`, '')).status).toBe(200);
+  expect(robot.machine()).toMatchObject({ power: 'on', phase: 'post' });
+});
+
+test('man does nothing but keep others from resetting for half an hour', async () => {
+  const robot = await start();
+  expect((await reset(robot, 'man')).status).toBe(200);
+  expect(robot.machine()).toMatchObject({ phase: 'disk', boots: 1, resets: [{ type: 'man' }] });
+  expect(codeOf(await reset(robot, 'hw'))).toEqual([409, 'RESET_MANUAL_ACTIVE']);
+  await robot.fake.advance(30 * 60_000);
+  expect((await reset(robot, 'hw')).status).toBe(200);
+});
+
+test('a rescue system is booted once, and not at all when an hour has passed', async () => {
+  const robot = await start();
+  await arm(robot);
+  await robot.fake.advance(60 * 60_000 - 1);
+  expect(robot.machine().armed).toBe('rescue');
+  await robot.fake.advance(1);
+  expect(robot.machine().armed).toBeNull();
+  await reset(robot);
+  await robot.fake.advance(180_000);
+  expect(robot.machine().phase).toBe('disk');
+  const key = await robot.rescue();
+  expect(robot.machine()).toMatchObject({ phase: 'rescue', armed: null });
+  await robot.shell(key, 'touch /root/here');
+  await reset(robot, 'sw');
+  await robot.fake.advance(GRACE_MS + DISK_MS);
+  expect(robot.machine()).toMatchObject({ phase: 'disk', hostname: 'old-321' });
+});
+
+test('a rescue system lives in memory: the next one knows nothing of it', async () => {
+  const robot = await start();
+  const first = newKey();
+  await robot.rescue(first);
+  const before = await robot.shell(first, 'mkdir /root/guard && ls /root');
+  expect(before.stdout).toContain('guard');
+  const second = await robot.rescue();
+  const after = await robot.shell(second, 'ls /root');
+  expect(after.stdout).not.toContain('guard');
+  expect(after.hostKey).not.toBe(before.hostKey);
+  await expect(robot.shell(first, 'true')).rejects.toThrow(/authentication/);
+});
+
+test('wipefs takes away what a drive boots, and lsblk shows that it has no partitions', async () => {
+  const robot = await start();
+  const key = await robot.rescue();
+  const parts = await robot.shell(key, 'lsblk -nlo NAME /dev/nvme0n1; ls /dev | grep nvme0');
+  expect(parts.stdout).toMatch(/^nvme0n1\nnvme0n1p1\nnvme0n1p2\nnvme0n1p3\nnvme0n1\nnvme0n1p1\n/);
+  const wiped = await robot.shell(key, 'for d in /dev/nvme?n1; do wipefs -a -f $d || exit 1; done');
+  expect(wiped.code).toBe(0);
+  expect((await robot.shell(key, 'lsblk -nlo NAME')).stdout).toBe('nvme0n1\nnvme1n1\n');
+  expect((await robot.shell(key, 'wipefs -a /dev/sdx')).code).toBe(1);
+  expect(Object.values(robot.machine().drives)).toEqual(['nothing', 'nothing']);
+  await reset(robot);
+  await robot.fake.advance(DISK_MS);
+  expect(robot.machine().phase).toBe('nothing');
+});
+
+test('an unattended installation lets its keys in', async () => {
+  const robot = await start();
+  const key = newKey();
+  const fingerprint = await robot.addKey(key);
+  const form = { dist: 'Debian 12 base', lang: 'en', 'authorized_key[]': fingerprint };
+  expect((await robot.post(`/boot/${SERVER}/linux`, form)).status).toBe(200);
+  await reset(robot);
+  await robot.fake.advance(60_000 + 120_000 + DISK_MS);
+  expect(robot.machine()).toMatchObject({ phase: 'disk', installs: 1, armed: null });
+  expect((await robot.shell(key, 'hostname')).stdout).toBe('free-321\n');
+});
+
+const SETUPS = [
+  ['DRIVE1 /dev/sda', /not a disk of this machine/],
+  ['', /no DRIVE1/],
+  ['DRIVE1 /dev/nvme0n1\nSWRAID 1', /at least two drives/],
+  ['DRIVE1 /dev/nvme0n1\nPART /boot ext4 1G', /no PART for \//],
+  ['DRIVE1 /dev/nvme0n1\nPART / ext4 all\nPART /home ext4 all', /only the last PART/],
+  ['DRIVE1 /dev/nvme0n1\nPART / ext4 9T', /larger than the drive/],
+  ['DRIVE1 /dev/nvme0n1\nPART / zfs all', /no file system zfs/],
+  ['DRIVE1 /dev/nvme0n1\nPART / ext4 some', /no size some/],
+  ['DRIVE1 /dev/nvme0n1\nPART / ext4 all\nIMAGE none', /image none was not found/],
+] as const;
+
+test('installimage refuses what it could not do, and leaves the drives as they are', async () => {
+  const robot = await start();
+  const key = await robot.rescue();
+  for (const [lines, why] of SETUPS) {
+    const image = lines.includes('IMAGE') ? '' : 'IMAGE Debian-1301-trixie-amd64-base.tar.gz';
+    const rest = lines.includes('PART') ? image : `PART / ext4 all\n${image}`;
+    const command = 'cat > /autosetup; installimage -a -c /autosetup';
+    const { code, stdout } = await robot.shell(key, command, `${lines}\n${rest}\n`);
+    expect(stdout).toMatch(why);
+    expect(code).toBe(1);
+  }
+  expect(Object.values(robot.machine().drives)).toEqual(['system', 'system']);
+});

@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import {
+  after,
+  NOTHING,
+  readRecording,
+  SNAPSHOTS_MAX,
+  stepsOf,
+  told,
+  type Message,
+} from '../../web/pages/inspector/story.ts';
+
+const actor = (id: string, parentId?: string): Message => ({
+  ...{ type: '@xstate.actor', sessionId: id, createdAt: '1', name: id, snapshot: {} },
+  definition: '{"id":"lifecycle","states":{}}',
+  ...(parentId !== undefined && { parentId }),
+});
+const is = (id: string, value: string, status = 'active'): Message => ({
+  ...{ type: '@xstate.snapshot', sessionId: id, createdAt: '2', snapshot: { value, status } },
+});
+const hears = (id: string, type: string): Message => ({
+  ...{ type: '@xstate.event', sessionId: id, createdAt: '2', event: { type } },
+});
+
+test('one can step back through exactly 500 snapshots, and what came before is known', () => {
+  expect(SNAPSHOTS_MAX).toBe(500);
+  let story = told(NOTHING, [actor('a'), actor('b'), is('b', 'over', 'done')]);
+  for (let at = 0; at < 700; at += 1) story = told(story, [hears('a', 'go'), is('a', `s${at}`)]);
+  const snapshots = story.messages.filter(({ type }) => type === '@xstate.snapshot');
+  expect(snapshots.map(({ snapshot }) => snapshot!.value)).toEqual(
+    Array.from({ length: 500 }, (_, at) => `s${at + 200}`),
+  );
+  expect(story.before.get('a')?.snapshot.value).toBe('s199');
+  // Whoever had ended by then is not carried along.
+  expect([...story.before.keys()]).toEqual(['a']);
+  expect(story.forgotten).toBe(3 + 400);
+  const steps = stepsOf(story);
+  expect(steps).toHaveLength(1_000);
+  expect([steps[0]!.number, steps.at(-1)!.number]).toEqual([403, 1_402]);
+  const [, first] = steps;
+  expect(after(story.before, story.messages.slice(0, first!.number - 402)).get('a')).toMatchObject({
+    snapshot: { value: 's200' },
+  });
+});
+
+test('what only changed its context is no step, and what it knows then is known', () => {
+  const more: Message = { ...is('a', 'x'), snapshot: { value: 'x', context: { count: 2 } } };
+  const story = told(NOTHING, [actor('a'), is('a', 'x'), more]);
+  expect(stepsOf(story).map(({ kind, text }) => [kind, text])).toEqual([['state', 'x']]);
+  expect(after(story.before, story.messages).get('a')?.snapshot.context).toEqual({ count: 2 });
+});
+
+test('a file that is no recording is refused by what is wrong with which line', () => {
+  const line = JSON.stringify(actor('a'));
+  expect(readRecording(`${line}\n\n`).messages).toHaveLength(1);
+  for (const [text, wrong] of [
+    ['', 'the file is empty'],
+    [`${line}\nnonsense`, 'line 2 is not JSON'],
+    [`${line}\n{"type":"else"}`, 'line 2 is no message of an inspector'],
+    ['null', 'line 1 is no message of an inspector'],
+  ] as const) {
+    expect(() => readRecording(text)).toThrow(wrong);
+  }
+});

@@ -1,0 +1,177 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState, type FormEvent, type ReactNode } from 'react';
+import type { MachineVerb } from '../../src/domain/filing/verbs.ts';
+import { Refusal } from '../api/ask.ts';
+import { Dialog } from '../parts/dialog.tsx';
+import { Notice } from '../parts/panel.tsx';
+import { texts } from '../texts.ts';
+import { Changed, type ChangedProps, type Seen } from './changed.tsx';
+import { Confirmation, isConfirmed } from './confirmation.tsx';
+import { Details, isComplete, START, wishOf, type Wanted } from './details.tsx';
+import { file, makeKey, preview, type Ask } from './filing.ts';
+import { Outcome } from './outcome.tsx';
+import { Prospect } from './prospect.tsx';
+import { CARE, type Care } from './verbs.ts';
+
+export interface ActionProps {
+  readonly verb: MachineVerb;
+  readonly slots: readonly string[];
+  /** Of the one machine as it is seen; absent for several. */
+  readonly etag?: string | undefined;
+  readonly seen?: Seen | undefined;
+  readonly close: () => void;
+}
+
+/** Asks for one thing to be done to machines. */
+export function ActionDialog({ verb, slots, etag, seen, close }: ActionProps) {
+  const [wanted, setWanted] = useState<Wanted>(START);
+  return (
+    <AskDialog
+      label={texts.verbs[verb]}
+      subject={slots.length === 1 ? (slots[0] ?? '') : texts.machineCount(slots.length)}
+      wish={{
+        ...wishOf(verb, wanted),
+        slots,
+        ...(slots.length > 1 && { expectCount: slots.length }),
+      }}
+      care={CARE[verb]}
+      isComplete={isComplete(verb, wanted)}
+      {...{ slots, etag, seen, close }}
+    >
+      <Details verb={verb} wanted={wanted} change={setWanted} />
+    </AskDialog>
+  );
+}
+
+export interface AskProps {
+  readonly label: string;
+  /** To whom it is done. */
+  readonly subject: string;
+  /** What is asked, without why. */
+  readonly wish: { readonly verb: string; readonly [detail: string]: unknown };
+  readonly care: Care;
+  readonly close: () => void;
+  /** False: something of the wish is missing. */
+  readonly isComplete?: boolean;
+  /** The machines that are meant; none: it is about none. */
+  readonly slots?: readonly string[];
+  readonly etag?: string | undefined;
+  /** The one machine as it was seen with this etag. */
+  readonly seen?: Seen | undefined;
+  /** Fields of the wish. */
+  readonly children?: ReactNode;
+}
+
+/** Asks for one thing: what, to whom, what stands in the way, what is lost; and why. */
+export function AskDialog(props: AskProps) {
+  const { label, subject, care, close } = props;
+  const title = (
+    <>
+      {label} <span className="slot">{subject}</span>
+    </>
+  );
+  return (
+    <Dialog title={title} care={care} close={close}>
+      {(leave) => <AskForm {...props} close={leave} />}
+    </Dialog>
+  );
+}
+
+const NO_SLOTS: readonly string[] = [];
+/** Whatever was told may be another thing now; what was foreseen has happened. */
+const isNoPreview = ({ queryKey }: { readonly queryKey: readonly unknown[] }): boolean =>
+  queryKey[0] !== 'preview';
+
+function AskForm(props: AskProps) {
+  const { label, wish, isComplete: complete = true, slots = NO_SLOTS, etag, close } = props;
+  const [key, setKey] = useState(makeKey);
+  const [seen, setSeen] = useState(etag);
+  const [reason, setReason] = useState('');
+  const [typed, setTyped] = useState('');
+  const queries = useQueryClient();
+  const ask: Ask = { ...wish, reason: reason.trim() };
+  const foreseen = useQuery({
+    queryKey: ['preview', { ...ask, reason: '' }, seen],
+    queryFn: ({ signal }) =>
+      preview({ ...ask, reason: texts.acts.noReasonYet }, { key, etag: seen, signal }),
+    enabled: complete,
+    retry: false,
+    gcTime: 0,
+  });
+  const filing = useMutation({
+    mutationFn: () => file(ask, { key, etag: seen }),
+    onSuccess: () => queries.invalidateQueries({ predicate: isNoPreview }),
+  });
+  const care = foreseen.data?.isDestroying === true ? 'destroying' : props.care;
+  const mayFile =
+    complete &&
+    ask.reason !== '' &&
+    foreseen.isSuccess &&
+    isConfirmed({ care, slots, typed }) &&
+    !filing.isPending;
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (mayFile) filing.mutate();
+  };
+  const lookAgain = (etagNow: string | undefined) => {
+    filing.reset();
+    setSeen(etagNow);
+    setKey(makeKey());
+    setTyped('');
+  };
+  if (filing.isSuccess) return <Outcome filed={filing.data} close={close} />;
+  const refusal = filing.error ?? foreseen.error;
+  return (
+    <form onSubmit={submit}>
+      {props.children}
+      {foreseen.data !== undefined && <Prospect preview={foreseen.data} />}
+      {refusal !== null && <Refused error={refusal} seen={props.seen} lookAgain={lookAgain} />}
+      <label>
+        {texts.acts.reason}
+        <textarea
+          required
+          rows={2}
+          maxLength={2000}
+          value={reason}
+          onChange={({ target }) => setReason(target.value)}
+          data-first={care === 'plain' || undefined}
+        />
+      </label>
+      <Confirmation {...{ care, slots, typed }} type={setTyped} />
+      <footer>
+        <button type="button" onClick={close} data-first={care !== 'plain' || undefined}>
+          {texts.acts.cancel}
+        </button>
+        <button type="submit" className="act" disabled={!mayFile}>
+          {label}
+        </button>
+      </footer>
+    </form>
+  );
+}
+
+interface RefusedProps {
+  readonly error: Error;
+  readonly seen: Seen | undefined;
+  readonly lookAgain: (etag: string | undefined) => void;
+}
+
+/** Why nothing was filed. What changed meanwhile is looked at anew before it is asked for again. */
+function Refused({ error, seen, lookAgain }: RefusedProps) {
+  const problem = error instanceof Refusal ? error.problem : null;
+  const current = problem?.current as
+    (ChangedProps['now'] & { readonly etag?: string }) | undefined;
+  return (
+    <Notice tone="bad" title={problem?.title ?? texts.failed}>
+      <p role="alert">{error.message}</p>
+      {problem?.code === 'changed' && seen !== undefined && current?.state !== undefined && (
+        <Changed seen={seen} now={current} />
+      )}
+      {problem?.code === 'changed' && (
+        <button type="button" onClick={() => lookAgain(current?.etag)}>
+          {texts.acts.lookAgain}
+        </button>
+      )}
+    </Notice>
+  );
+}

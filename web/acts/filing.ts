@@ -1,0 +1,73 @@
+import { addressOf, askFor } from '../api/ask.ts';
+
+/** How many machines share a reason. */
+interface Shared {
+  readonly reason: string;
+  readonly count: number;
+}
+/** What would become of it, as far as is known before it is filed. */
+export interface Preview {
+  readonly would: string | null;
+  readonly count: number;
+  /** What could not be had back; null: nothing. */
+  readonly lost: string | null;
+  readonly isDestroying: boolean;
+  readonly refusals: readonly Shared[];
+  readonly waits: readonly Shared[];
+  readonly outcomes: readonly Shared[];
+}
+/** What was filed: one request, or several as a batch. */
+export type Filed =
+  | { readonly key: string; readonly state: string; readonly outcome: string | null }
+  | {
+      readonly key: string;
+      readonly counts: { readonly open: number; readonly done: number; readonly refused: number };
+    };
+
+/** What is asked, as the API takes it. */
+export interface Ask {
+  readonly verb: string;
+  readonly reason: string;
+  readonly slots?: readonly string[];
+  readonly expectCount?: number;
+  readonly [detail: string]: unknown;
+}
+
+export interface FilingOptions {
+  /** The same key asks for the same thing once, however often it is sent. */
+  readonly key: string;
+  /** Of the one machine as it was seen. */
+  readonly etag?: string | undefined;
+  readonly signal?: AbortSignal;
+}
+
+/** A new key. The page may be served without TLS, where browsers make no UUIDs. */
+export function makeKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return `page-${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+}
+
+async function post<Answer>(
+  ask: Ask,
+  { key, etag, signal }: FilingOptions,
+  dryRun: boolean,
+): Promise<Answer> {
+  const told = await askFor<Answer>(addressOf(['requests'], dryRun ? { dryRun } : {}), {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'idempotency-key': key,
+      ...(etag !== undefined && { 'if-match': etag }),
+    },
+    body: JSON.stringify(ask),
+    ...(signal && { signal }),
+  });
+  return told.answer;
+}
+
+/** What would become of it; nothing is filed. @throws {Refusal} */
+export const preview = (ask: Ask, options: FilingOptions): Promise<Preview> =>
+  post(ask, options, true);
+
+/** Files it. @throws {Refusal} */
+export const file = (ask: Ask, options: FilingOptions): Promise<Filed> => post(ask, options, false);

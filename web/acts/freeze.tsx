@@ -1,0 +1,30 @@
+import { texts } from '../texts.ts';
+import { AskButton } from './at-large.tsx';
+
+export interface FreezeProps {
+  /** `fleet`, or a provider. */
+  readonly scope: string;
+  readonly isFrozen: boolean;
+  /** An operator froze it, so that it does not thaw by itself. */
+  readonly isByHand?: boolean;
+}
+
+/** Stops recovery in a scope, or lets it go on; what froze by itself can be kept frozen, too. */
+export function FreezeButtons({ scope, isFrozen, isByHand = isFrozen }: FreezeProps) {
+  const about = {
+    subject: scope === 'fleet' ? texts.guard.wholeFleet : texts.fleet.provider(scope),
+    provider: scope === 'fleet' ? null : scope,
+  };
+  return (
+    <span className="freeze">
+      {isFrozen && <AskButton {...about} label={texts.guard.thaw} wish={{ verb: 'thaw', scope }} />}
+      {!isByHand && (
+        <AskButton
+          {...about}
+          label={isFrozen ? texts.guard.keepFrozen : texts.guard.freeze}
+          wish={{ verb: 'freeze', scope }}
+        />
+      )}
+    </span>
+  );
+}

@@ -1,0 +1,66 @@
+/** Why the console did not do what it was asked, as RFC 9457 has it. */
+export interface ProblemBody {
+  readonly code: string;
+  readonly title: string;
+  readonly detail: string;
+  readonly status: number;
+  readonly errors?: readonly { readonly pointer: string; readonly detail: string }[];
+  /** Of `changed`: how it is now. */
+  readonly current?: unknown;
+}
+
+/** An answer that is no success. */
+export class Refusal extends Error {
+  readonly problem: ProblemBody;
+  constructor(problem: ProblemBody) {
+    super(problem.detail);
+    this.problem = problem;
+  }
+}
+
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** An address of the API; parts of a path are encoded here. */
+export function addressOf(parts: readonly string[], query: Query = {}): string {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && value !== '') params.set(name, String(value));
+  }
+  const path = `/api/v1/${parts.map(encodeURIComponent).join('/')}`;
+  return params.size === 0 ? path : `${path}?${params.toString()}`;
+}
+
+export interface Told<Answer> {
+  readonly answer: Answer;
+  /** Of what was told; null: it has none. */
+  readonly etag: string | null;
+  readonly status: number;
+}
+
+/** Asks the API. @throws {Refusal} the console answers that it did not. */
+export async function askFor<Answer>(address: string, init: RequestInit): Promise<Told<Answer>> {
+  const response = await fetch(address, init);
+  if (response.ok) {
+    const answer = (response.status === 204 ? null : await response.json()) as Answer;
+    return { answer, etag: response.headers.get('etag'), status: response.status };
+  }
+  throw new Refusal(await problemOf(response));
+}
+
+/** Reads one resource. */
+export async function read<Answer>(address: string, signal: AbortSignal): Promise<Answer> {
+  return (await askFor<Answer>(address, { signal })).answer;
+}
+
+async function problemOf(response: Response): Promise<ProblemBody> {
+  const { status, statusText } = response;
+  const told = await response.text();
+  try {
+    const body = JSON.parse(told) as Partial<ProblemBody>;
+    if (typeof body.detail === 'string')
+      return { code: '', title: '', status, ...body } as ProblemBody;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  return { code: 'unreadable', title: statusText, detail: `${status} ${statusText}`, status };
+}

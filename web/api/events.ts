@@ -1,0 +1,50 @@
+import { infiniteQueryOptions } from '@tanstack/react-query';
+import type { ToldEvent } from '../../src/console/api/event-schema.ts';
+import { addressOf, read } from './ask.ts';
+
+export type { ToldEvent };
+
+interface EventsPage {
+  readonly events: readonly ToldEvent[];
+  readonly next: string;
+}
+/** Events before a number, the newest first. */
+interface BackPage {
+  readonly events: readonly ToldEvent[];
+  /** Null: there are none before. */
+  readonly before: number | null;
+}
+
+/** Events are numbered and told oldest first: so many numbers are looked at in one go … */
+const SPAN = 1_000;
+/** … and so many spans until one has an event that matches. */
+const SPANS_MAX = 20;
+
+async function readBack(
+  type: string | undefined,
+  start: number | null,
+  signal: AbortSignal,
+): Promise<BackPage> {
+  const ask = (after: string, limit: number) =>
+    read<EventsPage>(addressOf(['events'], { type, after, limit }), signal);
+  let before = start ?? Number((await ask('now', 1)).next) + 1;
+  let found: ToldEvent[] = [];
+  for (let at = 0; at < SPANS_MAX && found.length === 0 && before > 1; at++) {
+    const after = Math.max(0, before - 1 - SPAN);
+    const { events } = await ask(String(after), SPAN);
+    found = events.filter(({ number }) => Number(number) < before).toReversed();
+    before = after + 1;
+  }
+  return { events: found, before: before > 1 ? before : null };
+}
+
+/** What happened, newest first, page after page. `isFollowed`: looked for again and again. */
+export const eventsBack = (type: string | undefined, isFollowed: boolean) =>
+  infiniteQueryOptions({
+    queryKey: ['events', type],
+    queryFn: ({ pageParam, signal }) => readBack(type, pageParam, signal),
+    initialPageParam: null as number | null,
+    getNextPageParam: ({ before }) => before ?? undefined,
+    refetchInterval: isFollowed ? 2_000 : false,
+    retry: false,
+  });

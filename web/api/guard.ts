@@ -1,0 +1,15 @@
+import { queryOptions } from '@tanstack/react-query';
+import type { GuardAnswer } from '../../src/console/api/guard.ts';
+import { addressOf, read } from './ask.ts';
+
+export type GuardInFull = GuardAnswer;
+export type GuardScopeInFull = GuardInFull['scopes'][number];
+export type RuleStanding = GuardScopeInFull['rules'][number];
+
+/** How the guard stands, in full: the stream tells only the states. */
+export const guardInFull = queryOptions({
+  queryKey: ['guard'],
+  queryFn: ({ signal }) => read<GuardInFull>(addressOf(['guard']), signal),
+  refetchInterval: 3_000,
+  retry: false,
+});

@@ -1,0 +1,155 @@
+import { useEffect, useRef } from 'react';
+import type { ChartArrow, ChartLayout, ChartState } from '../../src/console/charts/layout.ts';
+import { useNow } from '../live/clock.ts';
+import { span } from '../parts/span.ts';
+import { headOf, placeOn, pointsOf } from './geometry.ts';
+import { words } from './words.ts';
+
+/** Wider ones are not made to fit, since nobody could read them: they are moved to what is lit. */
+const WIDE = 1_200;
+
+/** From one state of a chart to another. */
+export interface Way {
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface ChartProps {
+  readonly layout: ChartLayout;
+  /** The state that is lit, from the outermost inward, joined by dots; of parallel ones each; null: none. */
+  readonly lit: string | readonly string[] | null;
+  /** What rows say, where it is another state; null: they agree. */
+  readonly rows?: string | null;
+  /** The way that was taken last. */
+  readonly last?: Way | null;
+  /** The way that the clock takes, epoch ms of the database. */
+  readonly timer?: (Way & { readonly atMs: number }) | null;
+}
+
+/**
+ * A statechart as it was laid out, with the state that is lit, its ways out, the way that was taken
+ * last, and the time that is left. Whoever does not see it is told a list of its states.
+ */
+export function Chart({ layout, lit, rows = null, last = null, timer = null }: ChartProps) {
+  const all = [lit ?? []].flat();
+  const isLit = (id: string) => all.some((each) => each === id || each.startsWith(`${id}.`));
+  const isTaken = (way: Way | null, arrow: ChartArrow) =>
+    way !== null && way.from === arrow.from && way.to === arrow.to;
+  const arrows = layout.arrows.filter(
+    (arrow) =>
+      arrow.kind !== 'leaving' ||
+      isLit(arrow.from) ||
+      isTaken(last, arrow) ||
+      isTaken(timer, arrow),
+  );
+  const isBox = ({ id }: ChartState) =>
+    layout.states.some((other) => other.id.startsWith(`${id}.`));
+  // What contains others is drawn below the arrows that run inside it.
+  const boxes = layout.states.filter(isBox);
+  const leaves = layout.states.filter((state) => !isBox(state));
+  const draw = (state: ChartState) => (
+    <State key={state.id} state={state} isLit={isLit(state.id)} isRows={rows === state.id} />
+  );
+  const frame = useRef<HTMLDivElement>(null);
+  const litBox = layout.states.findLast(({ id }) => isLit(id));
+  useEffect(() => {
+    const { current } = frame;
+    if (!current || !litBox) return;
+    current.scrollLeft = litBox.x + litBox.width / 2 - current.clientWidth / 2;
+  }, [litBox]);
+  return (
+    <figure className="chart" data-chart={layout.id}>
+      <div ref={frame} tabIndex={0} role="group" aria-label={layout.title}>
+        <svg
+          data-wide={layout.width > WIDE || undefined}
+          viewBox={`0 0 ${layout.width} ${layout.height}`}
+          width={layout.width}
+          height={layout.height}
+          aria-hidden="true"
+        >
+          {boxes.map(draw)}
+          {arrows.map((arrow) => (
+            <Arrow
+              key={`${arrow.from} ${arrow.to} ${arrow.label}`}
+              arrow={arrow}
+              isLeaving={isLit(arrow.from)}
+              isLast={isTaken(last, arrow)}
+            />
+          ))}
+          {leaves.map(draw)}
+          {timer && <Timer {...timer} layout={layout} />}
+        </svg>
+      </div>
+      <States layout={layout} lit={all} rows={rows} />
+    </figure>
+  );
+}
+
+interface ArrowProps {
+  readonly arrow: ChartArrow;
+  readonly isLeaving: boolean;
+  readonly isLast: boolean;
+}
+
+const Arrow = ({ arrow, isLeaving, isLast }: ArrowProps) => (
+  <g
+    className="arrow"
+    data-kind={arrow.kind}
+    data-leaving={isLeaving || undefined}
+    data-last={isLast || undefined}
+  >
+    <polyline points={pointsOf(arrow.points)} />
+    <polygon points={headOf(arrow)} />
+  </g>
+);
+
+interface StateProps {
+  readonly state: ChartState;
+  readonly isLit: boolean;
+  readonly isRows: boolean;
+}
+
+const State = ({ state: { id, name, x, y, width, height }, isLit, isRows }: StateProps) => (
+  <g className="node" data-state={id} data-lit={isLit || undefined} data-rows={isRows || undefined}>
+    <rect x={x} y={y} width={width} height={height} rx="5" />
+    <text x={x + 12} y={y + 22}>
+      {name}
+    </text>
+  </g>
+);
+
+/** On its arrow; where it leads to no other state, above the box, beside what leaves it. */
+function Timer({ from, to, atMs, layout }: Way & { atMs: number; layout: ChartLayout }) {
+  const left = atMs - useNow();
+  const arrow = layout.arrows.find((each) => each.from === from && each.to === to);
+  const box = layout.states.find(({ id }) => id === from);
+  if (!box) return null;
+  const [x, y] = arrow ? placeOn(arrow) : [box.x + box.width / 2 + 6, box.y - 10];
+  return (
+    <text className="timer" x={x} y={y + 4} textAnchor={arrow ? 'middle' : 'start'}>
+      {left > 0 ? words.in(span(left)) : words.due}
+    </text>
+  );
+}
+
+type StatesProps = Pick<ChartProps, 'layout' | 'rows'> & { readonly lit: readonly string[] };
+
+/** The same for readers of the screen: each state with what is true in it, and where it leads. */
+const States = ({ layout, lit, rows }: StatesProps) => (
+  <ul className="told-only" aria-label={words.statesOf(layout.title)}>
+    {layout.states.map(({ id, name, description }) => {
+      const targets = layout.arrows.filter(({ from }) => from === id).map(({ to }) => to);
+      const told = [
+        lit.includes(id) ? `${name}, ${words.current}` : name,
+        ...(rows === id ? [words.rows] : []),
+        ...(description === null ? [] : [description]),
+        ...(targets.length === 0 ? [] : [words.arrowsOf([...new Set(targets)])]),
+      ];
+      return (
+        <li key={id} aria-current={lit.includes(id) ? 'step' : undefined}>
+          {told.join('; ')}
+        </li>
+      );
+    })}
+  </ul>
+);

@@ -1,0 +1,21 @@
+import { Link, type ErrorComponentProps } from '@tanstack/react-router';
+import { Notice } from '../parts/panel.tsx';
+import { texts } from '../texts.ts';
+
+/** A page that failed to draw, inside the frame that still stands. */
+export const Failure = ({ error, reset }: ErrorComponentProps) => (
+  <Notice tone="bad" title={texts.failed}>
+    <p>{error instanceof Error ? error.message : String(error)}</p>
+    <button type="button" onClick={reset}>
+      {texts.again}
+    </button>
+  </Notice>
+);
+
+export const NotFound = () => (
+  <Notice tone="quiet" title={texts.notFound}>
+    <p>
+      <Link to="/">{texts.backToFleet}</Link>
+    </p>
+  </Notice>
+);

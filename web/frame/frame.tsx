@@ -1,0 +1,62 @@
+import { Link, Outlet, useLocation } from '@tanstack/react-router';
+import { useEffect, useRef } from 'react';
+import { texts } from '../texts.ts';
+import { FleetLine } from './fleet-line.tsx';
+import { useGo } from './go.ts';
+import { Help } from './help.tsx';
+import { LinkMark, LinkNotice } from './link-state.tsx';
+import { Navigation } from './navigation.tsx';
+import { Palette } from './palette.tsx';
+import { ThemeChoice } from './theme-choice.tsx';
+
+const isStale = document.querySelector('meta[name=shepherd-page][content=stale]') !== null;
+
+/** What stands around every page. */
+export function Frame() {
+  const main = useMainFocus();
+  useGo();
+  return (
+    <>
+      <a className="skip" href="#main">
+        {texts.skip}
+      </a>
+      <header className="top">
+        <Link to="/" className="product">
+          <svg viewBox="0 0 32 32" width="20" height="20" aria-hidden="true">
+            <path d="M20.5 27V12.2a4.9 4.9 0 1 0-9.8 0v1.1" />
+            <circle cx="10.7" cy="21.5" r="2.6" />
+          </svg>
+          {texts.product}
+        </Link>
+        <FleetLine />
+        <Palette />
+        <LinkMark />
+        <ThemeChoice />
+      </header>
+      <Navigation />
+      <main id="main" tabIndex={-1} ref={main}>
+        {isStale && (
+          <div className="notice" data-tone="warn">
+            {texts.pageStale}
+          </div>
+        )}
+        <LinkNotice />
+        <Outlet />
+      </main>
+      <Help />
+    </>
+  );
+}
+
+/** Another page is where reading goes on: for whoever listens, and for the keyboard. */
+function useMainFocus() {
+  const main = useRef<HTMLElement>(null);
+  const { pathname } = useLocation();
+  const seen = useRef(pathname);
+  useEffect(() => {
+    if (seen.current === pathname) return;
+    seen.current = pathname;
+    main.current?.focus({ preventScroll: true });
+  }, [pathname]);
+  return main;
+}

@@ -1,0 +1,27 @@
+import { useNow } from '../live/clock.ts';
+import { link } from '../live/model.ts';
+import { useStore } from '../live/store.ts';
+import { span } from '../parts/span.ts';
+import { texts } from '../texts.ts';
+
+/** Whether what is shown is the present. */
+export function LinkMark() {
+  const { phase } = useStore(link);
+  return (
+    <span className="link" data-link={phase} role="status">
+      {texts.link[phase]}
+    </span>
+  );
+}
+
+/** How old what is shown is, where it is not the present. */
+export function LinkNotice() {
+  const { phase, heardAt } = useStore(link);
+  useNow();
+  if (phase !== 'lost') return null;
+  return (
+    <div className="notice" data-tone="warn">
+      {texts.link.stale(span(performance.now() - heardAt))}
+    </div>
+  );
+}

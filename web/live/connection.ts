@@ -1,0 +1,142 @@
+import { useEffect } from 'react';
+import { addressOf, type Query } from '../api/ask.ts';
+import { setClock } from './clock.ts';
+import { frame, link, machine, version, type ShownFrame, type ShownMachine } from './model.ts';
+import { afterNews, liveWindow, type RowsNews, type WindowQuery } from './window.ts';
+
+/** What a page looks at; all of it stands in the address of its stream. */
+export type View =
+  | { readonly view: 'fleet' }
+  | ({ readonly view: 'list' } & WindowQuery)
+  | { readonly view: 'machine'; readonly slot: string };
+
+/** The stream says something every 10 s; two of these missed, and it is dead. */
+const SILENCE_MAX_MS = 25_000;
+/** A browser does not come back by itself to a console that refused it. */
+const REFUSED_AFTER_MS = 1_500;
+/** A tab that nobody sees gives its connection up, at once when another tab needs one. */
+const HIDDEN_MAX_MS = 30_000;
+/** Tabs of one browser share some six connections to a console that does not speak HTTP/2. */
+const TABS = 'shepherd-streams';
+/** Who scrolls gets one stream, when the scrolling ends. */
+const SETTLED_MS = 300;
+
+let wanted: View = { view: 'fleet' };
+let source: EventSource | null = null;
+let openedAt = 0;
+let hiddenAt: number | null = null;
+let settling: ReturnType<typeof setTimeout> | undefined;
+let tabs: BroadcastChannel | null = null;
+
+const streamOf = (view: View): string => addressOf(['stream'], view as unknown as Query);
+
+/** Looks at this for as long as the component is there. One stream serves the whole page. */
+export function useView(view: View): void {
+  const address = streamOf(view);
+  useEffect(() => {
+    if (streamOf(wanted) === address) return undefined;
+    const isScroll = wanted.view === 'list' && view.view === 'list';
+    wanted = view;
+    clearTimeout(settling);
+    if (!isScroll) liveWindow.set(null);
+    if (view.view === 'machine') machine.set(null);
+    settling = setTimeout(open, isScroll ? SETTLED_MS : 0);
+    return undefined;
+  }, [address]);
+}
+
+/** Keeps the page connected to the daemon for as long as it is seen. */
+export function startConnection(): void {
+  settling = setTimeout(open, 0);
+  setInterval(watch, 1000);
+  tabs = new BroadcastChannel(TABS);
+  tabs.addEventListener('message', () => {
+    if (document.hidden) giveUp();
+  });
+  document.addEventListener('visibilitychange', () => {
+    hiddenAt = document.hidden ? performance.now() : null;
+    if (!document.hidden && source === null) open();
+  });
+}
+
+function open(): void {
+  source?.close();
+  if (document.hidden && hiddenAt === null) hiddenAt = performance.now();
+  const view = wanted;
+  tabs?.postMessage('opened');
+  source = new EventSource(streamOf(view));
+  openedAt = performance.now();
+  on<{ atMs: number; version: string; resume: string }>('hello', (hello) => {
+    setClock(hello.atMs);
+    version.set(hello.version);
+  });
+  on<ShownFrame>('frame', (told) => {
+    setClock(told.atMs);
+    frame.set(told);
+  });
+  on<ShownMachine>('machine', machine.set);
+  on<{ atMs: number }>('tick', ({ atMs }) => setClock(atMs));
+  if (view.view === 'list') followWindow(view);
+  source.addEventListener('bye', said(lost));
+  source.addEventListener('error', lost);
+}
+
+function followWindow({ view: _, ...query }: Extract<View, { view: 'list' }>): void {
+  let begun = false;
+  on<RowsNews>('rows', (news) => {
+    const known = begun ? liveWindow.get() : null;
+    begun = true;
+    liveWindow.set(afterNews(known, query, news));
+  });
+  on<{ total: number }>('list', ({ total }) => {
+    const known = liveWindow.get();
+    liveWindow.set(
+      known && begun
+        ? { ...known, total }
+        : afterNews(null, query, { total, upserts: [], removed: [], order: [] }),
+    );
+    begun = true;
+  });
+}
+
+/** Only of the stream that is open: what an earlier one still says counts no more. */
+function said(take: (event: MessageEvent<string>) => void) {
+  const own = source;
+  return (event: Event) => {
+    if (own === source) take(event as MessageEvent<string>);
+  };
+}
+
+function on<Message>(event: string, take: (message: Message) => void): void {
+  const listener = said(({ data }) => {
+    take(JSON.parse(data) as Message);
+    link.set({ phase: 'live', heardAt: performance.now() });
+  });
+  source!.addEventListener(event, listener);
+}
+
+function lost(): void {
+  const { phase, heardAt } = link.get();
+  if (phase === 'live') link.set({ phase: 'lost', heardAt });
+}
+
+function giveUp(): void {
+  source?.close();
+  source = null;
+  lost();
+}
+
+/** The browser tries a broken stream again by itself, but neither a refused nor a silently dead one. */
+function watch(): void {
+  const now = performance.now();
+  if (hiddenAt !== null && now - hiddenAt > HIDDEN_MAX_MS) {
+    giveUp();
+    return;
+  }
+  const silentMs = now - Math.max(link.get().heardAt, openedAt);
+  const refused = source?.readyState === EventSource.CLOSED && now - openedAt > REFUSED_AFTER_MS;
+  if (refused || silentMs > SILENCE_MAX_MS) {
+    lost();
+    open();
+  }
+}

@@ -1,0 +1,23 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { Refusal } from './api/ask.ts';
+import './frame/theme.ts';
+import { startTicking } from './live/clock.ts';
+import { startConnection } from './live/connection.ts';
+import { router } from './router.tsx';
+
+/** What the console answered it would answer again; a connection that broke may be whole by now. */
+const retry = (failures: number, error: Error): boolean =>
+  !(error instanceof Refusal) && failures < 2;
+const queries = new QueryClient({ defaultOptions: { queries: { retry } } });
+startConnection();
+startTicking();
+createRoot(document.getElementById('root')!).render(
+  <StrictMode>
+    <QueryClientProvider client={queries}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>
+  </StrictMode>,
+);

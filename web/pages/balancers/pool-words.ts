@@ -1,0 +1,38 @@
+import type { MemberSummary, PoolSummary } from '../../api/types.ts';
+import { texts } from '../../texts.ts';
+
+const MEMBER_STATES = ['active', 'warming', 'joining', 'draining', 'drained'] as const;
+const told = (text: string | false | null): text is string => text !== null && text !== false;
+
+/** How a member stands, as the command line says it. */
+export const wordsOf = ({ state, how, waived, refused }: MemberSummary): string =>
+  [state + (how === null ? '' : ` (${how})`), waived && 'waived', refused && 'refused']
+    .filter(told)
+    .join(', ');
+
+/** How many members are in each state, and how few may be active. */
+export function countsOf({ members, minActive }: PoolSummary): string {
+  const counts = MEMBER_STATES.map(
+    (state) => [members.filter((member) => member.state === state).length, state] as const,
+  ).filter(([count]) => count > 0);
+  const counted = counts.map(([count, state]) => `${count} ${state}`).join(', ');
+  return texts.balancers.counts(counted, minActive);
+}
+
+/** What keeps a pool from being served as it is meant. */
+export const troublesOf = ({ state, frozen, paused, tornDown }: PoolSummary): readonly string[] =>
+  [frozen !== null && 'frozen', paused !== null && 'paused', tornDown !== null && 'torn down']
+    .filter(told)
+    .filter((text) => text !== state);
+
+/** Why it is so, a sentence each. */
+export function whyOf(pool: PoolSummary): readonly string[] {
+  const { balancer, isTended, reason, frozen, paused, tornDown } = pool;
+  return [
+    !isTended && texts.balancers.nobodyTends(balancer),
+    reason,
+    frozen && texts.balancers.frozen(frozen.reason),
+    paused && texts.balancers.paused(paused.by, paused.reason),
+    tornDown && texts.balancers.tornDown(tornDown.by, tornDown.reason),
+  ].filter(told);
+}

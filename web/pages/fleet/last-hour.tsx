@@ -1,0 +1,79 @@
+import { useQuery } from '@tanstack/react-query';
+import { memo } from 'react';
+import { STATES } from '../../../src/domain/states.ts';
+import { series, type Series } from '../../api/series.ts';
+import { Loaded } from '../../parts/loaded.tsx';
+import { Panel } from '../../parts/panel.tsx';
+import { StateMark } from '../../parts/state.tsx';
+import { texts } from '../../texts.ts';
+import { Graph, type Line } from './graph.tsx';
+
+/** How the fleet was during the last hour: its states, heartbeats and recoveries. */
+export const LastHour = () => (
+  <Panel
+    title={texts.lastHour.title}
+    aside={<span className="quiet">{texts.lastHour.of}</span>}
+    className="last-hour"
+  >
+    <Loaded query={useQuery(series)}>
+      {(told) =>
+        told.atMs.length < 2 ? (
+          <p className="quiet">{texts.lastHour.tooEarly}</p>
+        ) : (
+          <Graphs told={told} />
+        )
+      }
+    </Loaded>
+  </Panel>
+);
+
+/** Drawn anew for what was told anew, and not with every frame of the fleet. */
+const Graphs = memo(({ told }: { readonly told: Series }) => (
+  <div className="graphs">
+    {graphsOf(told).map((graph) => (
+      <Graph key={graph.label} {...graph} atMs={told.atMs} />
+    ))}
+  </div>
+));
+
+interface GraphOf {
+  readonly label: string;
+  readonly lines: readonly Line[];
+}
+
+function graphsOf({ states, heartbeats, recoveries, stepMs }: Series): readonly GraphOf[] {
+  const perSecond = heartbeats.map((count) => (count * 1_000) / stepMs);
+  return [
+    {
+      label: texts.lastHour.states,
+      lines: STATES.flatMap((state) => {
+        const values = states[state];
+        return values ? [{ name: state, state, mark: <StateMark state={state} />, values }] : [];
+      }),
+    },
+    {
+      label: texts.lastHour.heartbeats,
+      lines: [lineOf(texts.lastHour.perSecond, 'Running', perSecond)],
+    },
+    {
+      label: texts.lastHour.recoveries,
+      lines: [lineOf(texts.lastHour.begun, 'Recovering', recoveries)],
+    },
+  ];
+}
+
+/** Drawn in the colour of a state, under a name of its own. */
+const lineOf = (
+  name: string,
+  state: 'Running' | 'Recovering',
+  values: readonly number[],
+): Line => ({
+  name,
+  state,
+  mark: (
+    <span className="state" data-state={state}>
+      {name}
+    </span>
+  ),
+  values,
+});

@@ -1,0 +1,41 @@
+import { Link } from '@tanstack/react-router';
+import type { Cells, Frame } from '../../api/types.ts';
+import { Panel } from '../../parts/panel.tsx';
+import { Since } from '../../parts/time.tsx';
+import { texts } from '../../texts.ts';
+import { term } from '../machines/search.ts';
+import { countedBy } from './counted.ts';
+import { StateBar } from './headline.tsx';
+
+export interface ProviderStripProps extends Pick<Frame, 'unlisted'> {
+  readonly cells: Cells;
+}
+
+/** Each provider: how many machines, in which states, and whether it can be listed. */
+export const ProviderStrip = ({ cells, unlisted }: ProviderStripProps) => (
+  <Panel title={texts.fleet.providers} className="providers">
+    <ul>
+      {countedBy(cells, ({ provider }) => provider).map(({ key, counts, total }) => {
+        const missed = unlisted.find(({ provider }) => provider === key);
+        return (
+          <li key={key} data-provider={key}>
+            <Link to="/providers/$provider" params={{ provider: key }}>
+              {key}
+            </Link>
+            <Link to="/machines" search={{ filter: term('provider', key) }}>
+              {texts.machineCount(total)}
+            </Link>
+            <StateBar counts={counts} />
+            {missed === undefined ? (
+              <span className="quiet">{texts.fleet.listed}</span>
+            ) : (
+              <span className="calls">
+                {texts.fleet.notListed} <Since atMs={missed.sinceMs} />
+              </span>
+            )}
+          </li>
+        );
+      })}
+    </ul>
+  </Panel>
+);

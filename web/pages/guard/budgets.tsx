@@ -1,0 +1,24 @@
+import type { GuardInFull } from '../../api/guard.ts';
+import { Panel } from '../../parts/panel.tsx';
+import { Table } from '../../parts/table.tsx';
+import { texts } from '../../texts.ts';
+
+/** How many are recovered at once, and may be, in the fleet, at each provider and location. */
+export const Budgets = ({ budget }: Pick<GuardInFull, 'budget'>) => (
+  <Panel title={texts.guard.budget}>
+    {budget.length === 0 ? (
+      <p className="quiet">{texts.guard.noBudget}</p>
+    ) : (
+      <Table label={texts.guard.budget} columns={texts.guard.budgetColumns} figures={[1, 2, 3]}>
+        {budget.map(({ scope, permits, budget: most, waiting }) => (
+          <tr key={scope} data-budget={scope}>
+            <th scope="row">{scope}</th>
+            <td className="number">{texts.figure(permits)}</td>
+            <td className="number">{texts.figure(most)}</td>
+            <td className="number">{texts.figure(waiting)}</td>
+          </tr>
+        ))}
+      </Table>
+    )}
+  </Panel>
+);

@@ -1,0 +1,118 @@
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { useEffect, useMemo, useState } from 'react';
+import { about } from '../../api/resources.ts';
+import { createStore, useStore } from '../../live/store.ts';
+import { Notice } from '../../parts/panel.tsx';
+import { ActorPanel, ActorTree } from './actors.tsx';
+import './inspector.css';
+import { openLive, type LiveStory } from './live.ts';
+import { MachineChoice, OpenFile } from './choices.tsx';
+import { recordings, Recordings } from './recordings.tsx';
+import { Sequence } from './sequence.tsx';
+import { Stepper } from './stepper.tsx';
+import { after, NOTHING, stepsOf, type Story } from './story.ts';
+import { words } from './words.ts';
+
+const route = getRouteApi('/inspector');
+const nothing = createStore(NOTHING);
+const none = createStore(0);
+const yes = createStore(true);
+
+/** A recording that is read instead of what happens now. */
+export interface OpenRecording {
+  readonly name: string;
+  readonly story: Story;
+}
+
+/** Statecharts of actors, lit; what they tell each other; and how it came to that. */
+export function InspectorPage() {
+  const { slot = '' } = route.useSearch();
+  const [file, setFile] = useState<OpenRecording | null>(null);
+  // Who may not look is told why; files are opened all the same.
+  const { data: allowed, error: refusal } = useQuery({ ...recordings, retry: false });
+  const live = useLive(slot, allowed !== undefined && file === null);
+  const liveStory = useStore(live?.story ?? nothing);
+  const dropped = useStore(live?.dropped ?? none);
+  const isConnected = useStore(live?.isConnected ?? yes);
+  const relay = useQuery(about).data?.inspectorUrl ?? '';
+  return (
+    <article className="inspector">
+      <header>
+        <h1>{words.title}</h1>
+        <span className="quiet">{file ? words.ofFile(file.name) : words.about}</span>
+        {dropped > 0 && <span className="chip">{words.dropped(dropped)}</span>}
+      </header>
+      <div className="choices">
+        <MachineChoice slot={slot} />
+        <OpenFile take={setFile} />
+        {file && (
+          <button type="button" onClick={() => setFile(null)}>
+            {words.close}
+          </button>
+        )}
+        {/^https?:\/\//.test(relay) && (
+          <a href={relay} target="_blank" rel="noopener">
+            {words.stately}
+          </a>
+        )}
+      </div>
+      {refusal && file === null && <Notice tone="warn" title={refusal.message} />}
+      {!isConnected && <Notice tone="warn">{words.ended}</Notice>}
+      {(file || allowed) && <StoryView key={file?.name ?? slot} story={file?.story ?? liveStory} />}
+      {allowed && <Recordings slot={slot} list={allowed} take={setFile} />}
+    </article>
+  );
+}
+
+function useLive(slot: string, isWanted: boolean): LiveStory | null {
+  const [live, setLive] = useState<LiveStory | null>(null);
+  useEffect(() => {
+    if (!isWanted) return undefined;
+    const opened = openLive(slot);
+    setLive(opened);
+    return () => {
+      opened.close();
+      setLive(null);
+    };
+  }, [slot, isWanted]);
+  return live;
+}
+
+/** A story at the step that is chosen, or at its end. */
+function StoryView({ story }: { readonly story: Story }) {
+  const [chosenStep, setStep] = useState<number | null>(null);
+  const [chosenActor, setActor] = useState<string | null>(null);
+  const steps = useMemo(() => stepsOf(story), [story]);
+  const at = chosenStep === null ? steps.length - 1 : indexOf(steps, chosenStep);
+  const step = steps[at] ?? null;
+  const isLatest = chosenStep === null;
+  const actors = useMemo(() => {
+    const until = isLatest || !step ? undefined : step.number - story.forgotten + 1;
+    return after(story.before, story.messages.slice(0, until));
+  }, [story, step, isLatest]);
+  const actor = actors.get(chosenActor ?? '') ?? firstShown(actors);
+  const go = (to: number) => setStep(to >= steps.length - 1 ? null : (steps[to]?.number ?? null));
+  return (
+    <>
+      <Stepper steps={steps} at={at} isLatest={isLatest} go={go} />
+      <div className="stage">
+        <ActorTree actors={actors} chosen={actor?.id ?? null} choose={setActor} />
+        {actor && <ActorPanel actor={actor} />}
+      </div>
+      <Sequence steps={steps} at={at} isLatest={isLatest} go={go} />
+    </>
+  );
+}
+
+/** The step of this number, or the first one after it, when it is forgotten by now. */
+function indexOf(steps: readonly { readonly number: number }[], number: number): number {
+  const found = steps.findIndex((step) => step.number >= number);
+  return found < 0 ? steps.length - 1 : found;
+}
+
+/** The machine, where one is looked at. */
+function firstShown(actors: ReturnType<typeof after>) {
+  const all = [...actors.values()];
+  return all.find(({ chart }) => chart === 'lifecycle') ?? all.find(({ chart }) => chart !== null);
+}

@@ -1,0 +1,161 @@
+/** A message of `@statelyai/inspect`, as far as it is read here. */
+export interface Message {
+  readonly type: '@xstate.actor' | '@xstate.event' | '@xstate.snapshot';
+  readonly sessionId: string;
+  /** Epoch ms, as text. */
+  readonly createdAt: string;
+  readonly name?: string;
+  readonly parentId?: string;
+  readonly definition?: string;
+  readonly snapshot?: Snapshot;
+  readonly event?: { readonly type: string };
+  readonly sourceId?: string;
+}
+export interface Snapshot {
+  readonly status?: string;
+  readonly value?: unknown;
+  readonly context?: unknown;
+  readonly error?: unknown;
+}
+
+/** An actor as it was at one moment. */
+export interface ActorThen {
+  readonly id: string;
+  readonly name: string;
+  readonly parent: string | null;
+  /** Id of its statechart; null: it is a call, and has none. */
+  readonly chart: string | null;
+  readonly snapshot: Snapshot;
+}
+export type Actors = ReadonlyMap<string, ActorThen>;
+
+/** What was told of some actors, the oldest first, and how they were before it. */
+export interface Story {
+  readonly before: Actors;
+  readonly messages: readonly Message[];
+  /** How many messages were told before the first of `messages`. */
+  readonly forgotten: number;
+}
+export const NOTHING: Story = { before: new Map(), messages: [], forgotten: 0 };
+
+/** One can step back through so many. */
+export const SNAPSHOTS_MAX = 500;
+const MESSAGES_MAX = 3_000;
+
+/** Of a story that goes on the oldest is forgotten. */
+export function told(story: Story, news: readonly Message[]): Story {
+  const messages = [...story.messages, ...news];
+  let [snapshots, from] = [0, messages.length];
+  while (from > 0 && messages.length - from < MESSAGES_MAX) {
+    if (messages[from - 1]!.type === '@xstate.snapshot') snapshots += 1;
+    if (snapshots > SNAPSHOTS_MAX) break;
+    from -= 1;
+  }
+  if (from === 0) return { ...story, messages };
+  return {
+    before: living(after(story.before, messages.slice(0, from))),
+    messages: messages.slice(from),
+    forgotten: story.forgotten + from,
+  };
+}
+
+/** @throws {SyntaxError} the text is no recording: what is wrong with which line. */
+export function readRecording(text: string): Story {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  if (lines.length === 0) throw new SyntaxError('the file is empty');
+  return { ...NOTHING, messages: lines.map(readLine) };
+}
+
+function readLine(line: string, at: number): Message {
+  const wrong = (what: string) => new SyntaxError(`line ${at + 1} ${what}`);
+  let message: Partial<Message> | null;
+  try {
+    message = JSON.parse(line) as Partial<Message> | null;
+  } catch (error) {
+    throw new SyntaxError(wrong('is not JSON').message, { cause: error });
+  }
+  const { type, sessionId } = message ?? {};
+  if (typeof sessionId !== 'string' || !type?.startsWith('@xstate.')) {
+    throw wrong('is no message of an inspector');
+  }
+  return message as Message;
+}
+
+/** How the actors are after these messages. */
+export function after(before: Actors, messages: readonly Message[]): Actors {
+  const actors = new Map(before);
+  for (const message of messages) {
+    const { type, sessionId: id, snapshot = {} } = message;
+    if (type === '@xstate.event') continue;
+    const known = actors.get(id);
+    if (type === '@xstate.actor') actors.set(id, registered(message));
+    else if (known) actors.set(id, { ...known, snapshot: { ...known.snapshot, ...snapshot } });
+  }
+  return actors;
+}
+
+function registered({ sessionId, name, parentId, definition, snapshot = {} }: Message): ActorThen {
+  const defined = JSON.parse(definition ?? '{}') as { readonly id?: string };
+  // Of a call there is no more than its name.
+  const isChart = 'states' in defined || 'on' in defined;
+  const chart = isChart ? (defined.id ?? null) : null;
+  return { id: sessionId, name: name ?? sessionId, parent: parentId ?? null, chart, snapshot };
+}
+
+export const isOver = ({ snapshot }: ActorThen): boolean =>
+  (snapshot.status ?? 'active') !== 'active';
+const living = (actors: Actors): Actors =>
+  new Map([...actors].filter(([, actor]) => !isOver(actor)));
+
+/** `a`, `a.b`; of parallel regions each. */
+export function pathsOf(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => {
+    const below = pathsOf(inner);
+    return below.length === 0 ? [name] : below.map((path) => `${name}.${path}`);
+  });
+}
+
+/** A line of the sequence: an event, or that an actor came, moved, or ended. */
+export interface Step {
+  /** Number of its message since the story began; what was told up to it is known then. */
+  readonly number: number;
+  readonly atMs: number;
+  readonly kind: 'event' | 'state';
+  /** Null: it came from outside of what is shown. */
+  readonly from: ActorThen | null;
+  readonly to: ActorThen;
+  readonly text: string;
+}
+
+/** What is worth a line: snapshots in which no state changed are not. */
+export function stepsOf({ before, messages, forgotten }: Story): Step[] {
+  const steps: Step[] = [];
+  let actors = before;
+  for (const [at, message] of messages.entries()) {
+    const then = actors;
+    actors = after(actors, [message]);
+    const to = actors.get(message.sessionId);
+    if (!to) continue;
+    const common = { number: forgotten + at, atMs: Number(message.createdAt), to };
+    if (message.type === '@xstate.event') {
+      const from = actors.get(message.sourceId ?? '') ?? null;
+      steps.push({ ...common, kind: 'event', from, text: message.event?.type ?? '' });
+      continue;
+    }
+    const text = stateText(to);
+    const was = then.get(to.id);
+    if (message.type === '@xstate.snapshot' && was && stateText(was) === text) continue;
+    if (text !== '') steps.push({ ...common, kind: 'state', from: null, text });
+  }
+  return steps;
+}
+
+/** In which states it is; of a call only how it ended. */
+export function stateText(actor: ActorThen): string {
+  const { value, status = 'active' } = actor.snapshot;
+  const paths = pathsOf(value).map((path) => path.replace(/^alive\.(?:life\.)?/, ''));
+  if (isOver(actor)) return paths.length > 0 ? `${paths.join(', ')} (${status})` : status;
+  return paths.join(', ');
+}

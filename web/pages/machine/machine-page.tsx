@@ -1,0 +1,95 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { useEffect, useRef } from 'react';
+import { addressOf, read } from '../../api/ask.ts';
+import type { Machine } from '../../api/types.ts';
+import { MachineCharts } from '../../chart/machine-charts.tsx';
+import { Actions } from '../../acts/actions.tsx';
+import { VERBS } from '../../acts/verbs.ts';
+import { useView } from '../../live/connection.ts';
+import { machine } from '../../live/model.ts';
+import { useStore } from '../../live/store.ts';
+import { Notice, Panel } from '../../parts/panel.tsx';
+import { StateMark } from '../../parts/state.tsx';
+import { Since } from '../../parts/time.tsx';
+import { texts } from '../../texts.ts';
+import { Asked } from './asked.tsx';
+import { Facts } from './facts.tsx';
+import { HardwareReport } from './hardware.tsx';
+import { History } from './history.tsx';
+import { Ladder } from './ladder.tsx';
+import { Operators } from './operators.tsx';
+import { Why } from './why.tsx';
+
+const readPath = <Answer,>(path: readonly string[], signal: AbortSignal): Promise<Answer> =>
+  read<Answer>(addressOf(path), signal);
+
+const route = getRouteApi('/machines/$provider/$slot');
+
+/** One machine: where it is, why, what is next, and all that is known of it. */
+export function MachinePage() {
+  const { provider, slot } = route.useParams();
+  const name = `${provider}/${slot}`;
+  useView({ view: 'machine', slot: name });
+  const told = useStore(machine);
+  if (told === null || told.slot !== name) return <p className="waiting">{texts.link.waiting}</p>;
+  if ('gone' in told) {
+    return <Notice tone="quiet" title={texts.machine.gone(name)} />;
+  }
+  return <Told slot={[provider, slot]} machine={told} />;
+}
+
+interface ToldProps {
+  readonly slot: readonly [string, string];
+  readonly machine: Machine;
+}
+
+/** What is asked for beside the stream, and is other when the machine is. */
+const BESIDE = ['explanation', 'ladder', 'live'];
+
+function Told({ slot, machine: told }: ToldProps) {
+  const name = slot.join('/');
+  const queries = useQueryClient();
+  const seen = useRef(told);
+  useEffect(() => {
+    if (seen.current === told) return;
+    seen.current = told;
+    for (const what of BESIDE) void queries.invalidateQueries({ queryKey: [what, ...slot] });
+  }, [told]);
+  return (
+    <article className="machine" data-slot={name}>
+      <header>
+        <h1 className="slot">{name}</h1>
+        <StateMark state={told.state} substate={told.substate} />
+        <span className="quiet">
+          {texts.forSpan} <Since atMs={told.sinceMs} />
+        </span>
+        {told.elsewhere && <span className="chip">{texts.machines.elsewhere}</span>}
+        {told.holds.map((kind) => (
+          <span key={kind} className="chip" data-alarm>
+            {kind}
+          </span>
+        ))}
+      </header>
+      <Actions verbs={VERBS} slots={[name]} etag={told.etag} seen={told} />
+      <Why slot={slot} machine={told} />
+      <Panel title={texts.machine.charts} className="chart-panel">
+        <MachineCharts slot={slot} read={readPath} />
+      </Panel>
+      <div className="halves">
+        <div className="column">
+          <Operators machine={told} />
+          <Ladder slot={slot} machine={told} />
+          <Asked slot={name} />
+        </div>
+        <div className="column">
+          <Facts machine={told} />
+          <HardwareReport slot={slot} machineId={told.machineId} />
+        </div>
+      </div>
+      <div className="stack">
+        <History slot={slot} machineId={told.machineId} />
+      </div>
+    </article>
+  );
+}

@@ -1,0 +1,81 @@
+import type { ReactNode } from 'react';
+import type { MachineRow } from '../../api/types.ts';
+import { MachineLink } from '../../parts/machine-link.tsx';
+import { StateMark } from '../../parts/state.tsx';
+import { Ago, Since } from '../../parts/time.tsx';
+import { texts } from '../../texts.ts';
+
+export interface Column {
+  readonly name: string;
+  readonly label: string;
+  /** Of the API; absent: the list cannot be sorted by it. */
+  readonly sort?: string;
+  /** As a track of a grid. */
+  readonly width: string;
+  readonly cell: (machine: MachineRow) => ReactNode;
+}
+
+const { columns: labels } = texts.machines;
+const orNone = (value: string | null) => value ?? texts.none;
+
+/** In the order in which they are shown. The first stays in any case. */
+export const COLUMNS: readonly Column[] = [
+  {
+    ...{ name: 'slot', label: labels.slot, sort: 'slot', width: 'minmax(230px, 334px)' },
+    cell: ({ slot }) => <MachineLink slot={slot} />,
+  },
+  {
+    ...{ name: 'state', label: labels.state, sort: 'state', width: '204px' },
+    cell: ({ state, substate }) => <StateMark state={state} substate={substate} />,
+  },
+  {
+    ...{ name: 'since', label: labels.since, sort: 'since', width: '78px' },
+    cell: ({ sinceMs }) => <Since atMs={sinceMs} />,
+  },
+  {
+    ...{ name: 'heard', label: labels.heard, sort: 'heard', width: '90px' },
+    cell: ({ lastHeartbeatAtMs }) =>
+      lastHeartbeatAtMs === null ? texts.none : <Ago atMs={lastHeartbeatAtMs} />,
+  },
+  {
+    ...{ name: 'location', label: labels.location, sort: 'location', width: '76px' },
+    cell: ({ location }) => orNone(location),
+  },
+  {
+    ...{ name: 'address', label: labels.address, sort: 'address', width: '150px' },
+    cell: ({ address }) => <span className="mono">{orNone(address)}</span>,
+  },
+  {
+    ...{ name: 'machine', label: labels.machine, sort: 'machine', width: 'minmax(120px, 1fr)' },
+    cell: ({ machineId }) => <span className="mono">{orNone(machineId)}</span>,
+  },
+  {
+    ...{ name: 'reason', label: labels.reason, width: 'minmax(160px, 3fr)' },
+    cell: ({ reason, holds, elsewhere }) => (
+      <span className="why">
+        {holds.map((hold) => (
+          <span key={hold} className="chip" data-alarm>
+            {hold}
+          </span>
+        ))}
+        {elsewhere && <span className="chip">{texts.machines.elsewhere}</span>} {reason}
+      </span>
+    ),
+  },
+];
+
+const USUAL = ['slot', 'state', 'since', 'heard', 'location', 'address', 'reason'];
+
+/** The columns that an address asks for. */
+export function columnsOf(asked: string | undefined): readonly Column[] {
+  const names = new Set(['slot', ...(asked?.split(',') ?? USUAL)]);
+  return COLUMNS.filter(({ name }) => names.has(name));
+}
+
+/** What the address says when a column is switched on or off; undefined: the usual ones. */
+export function withColumn(asked: string | undefined, name: string): string | undefined {
+  const names = columnsOf(asked).map((column) => column.name);
+  const next = names.includes(name) ? names.filter((each) => each !== name) : [...names, name];
+  const shown = COLUMNS.map((column) => column.name).filter((each) => next.includes(each));
+  return shown.join() === USUAL.join() ? undefined : shown.join();
+}

@@ -1,0 +1,134 @@
+import { useVirtualizer, type VirtualItem } from '@tanstack/react-virtual';
+import { useEffect, useRef } from 'react';
+import type { MachineRow } from '../../api/types.ts';
+import { texts } from '../../texts.ts';
+import type { Column } from './columns.tsx';
+import type { Listed } from './use-list.ts';
+import { useCursor } from './use-cursor.ts';
+
+const ROW_PX = 30;
+const NARROW_ROW_PX = 76;
+const narrow = matchMedia('(max-width: 820px)');
+
+export interface MachineTableProps {
+  readonly columns: readonly Column[];
+  readonly sort: string;
+  readonly sortBy: (sort: string) => void;
+  readonly list: Listed;
+  readonly selected: ReadonlySet<string>;
+  readonly toggle: (slot: string) => void;
+  /** Told of the rows that are to be seen. */
+  readonly see: (rows: { readonly first: number; readonly last: number }) => void;
+}
+
+/** As many rows as there are, of which only those that are seen are drawn. */
+export function MachineTable(props: MachineTableProps) {
+  const { columns, sort, sortBy, list, selected, toggle, see } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const count = list.total ?? 0;
+  const virtual = useVirtualizer({
+    count,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => (narrow.matches ? NARROW_ROW_PX : ROW_PX),
+    overscan: 10,
+  });
+  const items = virtual.getVirtualItems();
+  const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 40];
+  useEffect(() => see({ first, last }), [first, last]);
+  const cursor = useCursor({
+    count,
+    row: list.row,
+    show: (at) => virtual.scrollToIndex(at),
+    toggle,
+  });
+  const grid = { gridTemplateColumns: `28px ${columns.map(({ width }) => width).join(' ')}` };
+  return (
+    <div className="list" ref={scroller}>
+      <div role="table" aria-label={texts.pages.machines} aria-rowcount={count + 1}>
+        <div role="rowgroup" className="head">
+          <div role="row" aria-rowindex={1} style={grid}>
+            <div role="columnheader">
+              <span className="spoken">{texts.machines.selection}</span>
+            </div>
+            {columns.map((column) => (
+              <Heading key={column.name} column={column} sort={sort} sortBy={sortBy} />
+            ))}
+          </div>
+        </div>
+        <div role="rowgroup" className="rows" style={{ height: virtual.getTotalSize() }}>
+          {items.map((item) => (
+            <Row
+              key={item.key}
+              {...{ item, columns, grid, selected, toggle }}
+              machine={list.row(item.index)}
+              isCursor={cursor === item.index}
+            />
+          ))}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+interface HeadingProps {
+  readonly column: Column;
+  readonly sort: string;
+  readonly sortBy: (sort: string) => void;
+}
+
+function Heading({ column: { label, sort: own }, sort, sortBy }: HeadingProps) {
+  if (own === undefined) return <div role="columnheader">{label}</div>;
+  const order = sort === own ? 'ascending' : sort === `-${own}` ? 'descending' : 'none';
+  return (
+    <div role="columnheader" aria-sort={order}>
+      <button type="button" onClick={() => sortBy(order === 'ascending' ? `-${own}` : own)}>
+        {label}
+      </button>
+    </div>
+  );
+}
+
+interface RowProps {
+  readonly item: VirtualItem;
+  readonly columns: readonly Column[];
+  readonly grid: React.CSSProperties;
+  /** Undefined: it is on its way. */
+  readonly machine: MachineRow | undefined;
+  readonly isCursor: boolean;
+  readonly selected: ReadonlySet<string>;
+  readonly toggle: (slot: string) => void;
+}
+
+function Row({ item, columns, grid, machine, isCursor, selected, toggle }: RowProps) {
+  const place = { ...grid, height: item.size, transform: `translateY(${item.start}px)` };
+  if (machine === undefined) {
+    return (
+      <div role="row" aria-rowindex={item.index + 2} aria-busy="true" style={place}>
+        <div role="cell">{texts.machines.coming}</div>
+      </div>
+    );
+  }
+  return (
+    <div
+      role="row"
+      aria-rowindex={item.index + 2}
+      style={place}
+      data-slot={machine.slot}
+      data-cursor={isCursor || undefined}
+    >
+      <div role="cell" data-column="selection">
+        <input
+          type="checkbox"
+          aria-label={texts.acts.select(machine.slot)}
+          checked={selected.has(machine.slot)}
+          onChange={() => toggle(machine.slot)}
+        />
+      </div>
+      {columns.map(({ name, cell }) => (
+        <div key={name} role="cell" data-column={name} data-substate={machine.substate}>
+          {cell(machine)}
+        </div>
+      ))}
+    </div>
+  );
+}

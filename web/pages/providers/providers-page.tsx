@@ -1,0 +1,26 @@
+import { useQuery } from '@tanstack/react-query';
+import { providers } from '../../api/resources.ts';
+import { Loaded } from '../../parts/loaded.tsx';
+import { Notice } from '../../parts/panel.tsx';
+import { texts } from '../../texts.ts';
+import { ProviderCard } from './provider-card.tsx';
+
+/** Every configured provider: whether it can be listed and asked, and what it has. */
+export function ProvidersPage() {
+  const query = useQuery(providers);
+  return (
+    <>
+      <h1>{texts.pages.providers}</h1>
+      <Loaded query={query}>
+        {(all) => (
+          <div className="halves">
+            {all.length === 0 && <Notice tone="quiet" title={texts.providers.none} />}
+            {all.map((each) => (
+              <ProviderCard key={each.provider} {...each} />
+            ))}
+          </div>
+        )}
+      </Loaded>
+    </>
+  );
+}
