@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { PATIENCE, TEST_LIMIT_MS } from './test/support/patience.ts';
 
 const ALL = 'test/**/*.test.ts';
 /**
@@ -8,8 +9,10 @@ const ALL = 'test/**/*.test.ts';
  * files share workers, and what they import is loaded once.
  */
 const PURE = [
-  'test/{actors,config,conformance,domain,machines,model,settings,wire}/**/*.test.ts',
-  'test/adapters/{bmdb,inspector,metrics,provider}/**/*.test.ts',
+  'test/{actors,commands,config,conformance,daemon,domain,machines,model,settings,wire}/**/*.test.ts',
+  'test/adapters/{balancer,bmdb,inspector,log,metrics,provider,webhooks}/**/*.test.ts',
+  'test/console/{access,api,index,stream}/**/*.test.ts',
+  'test/console/*.test.ts',
   'test/simulator/{fakefish,fakelatitude,fakengine,fakequinix,fakerobot,hosts}/**/*.test.ts',
   'test/adapters/{agents,http,kit,ssh}/**/*.test.ts',
 ];
@@ -63,10 +66,9 @@ export default defineConfig({
     sequence: { sequencer: SlowFirst },
     // Most tests wait for databases and machines more than they compute: more workers than cores.
     maxWorkers: Math.max(4, 3 * availableParallelism()),
-    // A busy machine is slow, not wrong.
-    expect: { poll: { timeout: 60_000 } },
-    testTimeout: 240_000,
-    hookTimeout: 240_000,
+    expect: { poll: PATIENCE },
+    testTimeout: TEST_LIMIT_MS,
+    hookTimeout: TEST_LIMIT_MS,
     teardownTimeout: 20_000,
     projects: [
       { extends: true, test: { name: 'tests', include: [ALL], exclude: [...PURE, ...LONG] } },

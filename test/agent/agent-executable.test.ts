@@ -11,11 +11,10 @@ import { takeoverInitCodec } from '../../src/wire/codec.ts';
 import { readTakeoverResponse } from '../../src/wire/takeover.ts';
 import { createMemHeartbeatStore } from '../doubles/mem-heartbeat-store.ts';
 import { startTestServer } from '../adapters/agents/test-server.ts';
+import { PATIENCE } from '../support/patience.ts';
 import { createTestMachine, ends, runs } from './machine-fixture.ts';
 
 const SCRIPT = join(import.meta.dirname, '../../scripts/build-agent.ts');
-const BUILD = { timeout: 240_000 };
-const PATIENCE = { timeout: 60_000 };
 const cleanUps: (() => Promise<void> | void)[] = [];
 
 /** Builds it as `npm run build:agent` does, in a directory of its own, temporary files included. */
@@ -39,16 +38,16 @@ describe('agent as one executable', () => {
   let program: Buffer;
   beforeAll(async () => {
     program = await buildExecutable();
-  }, BUILD.timeout);
+  });
   afterEach(async () => {
     for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
   });
 
-  test('C7: built elsewhere it is the same, byte for byte', BUILD, async () => {
+  test('C7: built elsewhere it is the same, byte for byte', async () => {
     expect((await buildExecutable()).equals(program)).toBe(true);
   });
 
-  test('takes a machine over that has no node, and reports', PATIENCE, async () => {
+  test('takes a machine over that has no node, and reports', async () => {
     const store = createMemHeartbeatStore();
     const tls = await createDevCertificates({ names: [] });
     const { server } = await startTestServer({ store, heartbeatIntervalSeconds: 1 }, tls);

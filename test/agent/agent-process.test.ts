@@ -19,12 +19,11 @@ import { readTakeoverResponse } from '../../src/wire/takeover.ts';
 import { createMemHeartbeatStore } from '../doubles/mem-heartbeat-store.ts';
 import type { MemHeartbeatStore } from '../doubles/mem-heartbeat-store.ts';
 import { startTestServer } from '../adapters/agents/test-server.ts';
+import { PATIENCE } from '../support/patience.ts';
 import { serve, startImageServer } from './install/image-server.ts';
 import { createTestMachine, ends, runs } from './machine-fixture.ts';
 import type { TestMachine, TestMachineOptions } from './machine-fixture.ts';
 import { bytesOf, plantTree } from './tree-fixture.ts';
-
-const PATIENCE = { timeout: 60_000 };
 
 describe('agent program', () => {
   let program: AgentProgram;

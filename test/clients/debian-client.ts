@@ -19,7 +19,7 @@ export async function runProgram(
   const { stdout } = await promisify(execFile)(program, args, {
     env: { PATH: '/usr/bin:/bin', HOME: '/nonexistent', PYTHONDONTWRITEBYTECODE: '1', ...env },
     maxBuffer: 16 * 1024 * 1024,
-    timeout: 120_000,
+    timeout: 600_000,
   });
   return stdout;
 }

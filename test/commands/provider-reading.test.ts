@@ -90,7 +90,7 @@ const reading = (): ReadOptions => ({
   file,
   json: false,
   version: 'test',
-  signal: AbortSignal.timeout(30_000),
+  signal: AbortSignal.timeout(240_000),
 });
 const slotIds = () =>
   fake
@@ -106,7 +106,7 @@ test('a plan tells what would be created within the limit, and changes nothing',
   expect(text).toContain('2 free left alone: at the limit of 3 machines');
   expect(fake.devices()).toEqual([]);
   expect(fake.requests().filter(({ method }) => method !== 'GET')).toEqual([]);
-  expect((await bmdb.scan(AbortSignal.timeout(5_000))).intents).toEqual([]);
+  expect((await bmdb.scan(AbortSignal.timeout(240_000))).intents).toEqual([]);
 });
 
 test('A1: a plan names the providers whose disks recovery may erase', async () => {
@@ -193,7 +193,7 @@ test('records of providers that are not configured are told, and stay', async ()
   const run = (change: object = {}) =>
     sweep({
       ...{ file, json: false, remove: false, version: 'test' },
-      signal: AbortSignal.timeout(30_000),
+      signal: AbortSignal.timeout(240_000),
       ...change,
     });
   expect(await run()).toBe('there are no records of providers that are not configured');
@@ -219,7 +219,7 @@ test('records of providers that are not configured are told, and stay', async ()
 describe('leftovers', () => {
   const sweeping = { file, provider: 'metal', json: false, remove: false, version: 'test' };
   const run = (change: object = {}) =>
-    sweep({ ...sweeping, signal: AbortSignal.timeout(30_000), ...change });
+    sweep({ ...sweeping, signal: AbortSignal.timeout(240_000), ...change });
   const HOUR_MS = 3_600_000;
 
   /** An account on which our key was put twice, three hours ago. */
@@ -331,7 +331,7 @@ async function asked(...args: string[]) {
     await door.close();
   }
 }
-const filed = () => bmdb.requests.list({ limit: 100 }, AbortSignal.timeout(5_000));
+const filed = () => bmdb.requests.list({ limit: 100 }, AbortSignal.timeout(240_000));
 
 test('slots leave the shelf by name, or all of them with their number', async () => {
   const shelve = (slotId: string) =>

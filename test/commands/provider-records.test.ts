@@ -47,7 +47,7 @@ describe('records of a provider that is not configured', () => {
   const run = (change: object = {}) =>
     sweep({
       ...{ file, provider: 'barn', json: false, remove: false, version: 'test' },
-      signal: AbortSignal.timeout(30_000),
+      signal: AbortSignal.timeout(240_000),
       ...change,
     });
   const left = async () =>

@@ -182,7 +182,7 @@ export function ladderContract(s: Stage): void {
       const id = await s.add();
       const work = await s.session.claim('ShepherdAgentStart', id);
       await work.note({ kind: 'agentStartAttempt', hostKey: 'new-key' });
-      expect((await s.h.other.readMachine(id, AbortSignal.timeout(60_000))).row!.hostKey).toBe(
+      expect((await s.h.other.readMachine(id, AbortSignal.timeout(240_000))).row!.hostKey).toBe(
         'new-key',
       );
       await work.cancel();

@@ -41,7 +41,7 @@ export async function askToGiveBack(
   id: MachineId,
   { drain, ...how }: Partial<Omit<NewRequest, 'what'>> & { readonly drain?: DrainMode } = {},
 ): Promise<RequestState | null> {
-  const row = isUuid(id) ? (await bmdb.readMachine(id, AbortSignal.timeout(60_000))).row : null;
+  const row = isUuid(id) ? (await bmdb.readMachine(id, AbortSignal.timeout(240_000))).row : null;
   const target = row ? targetOf(row) : { ...NOWHERE, machineId: id };
   return ask(
     bmdb,

@@ -18,6 +18,7 @@ import { realPorts } from '../../src/daemon/real-ports.ts';
 import type { HeartbeatStore } from '../../src/domain/heartbeat.ts';
 import { startPgServer, type PgServer } from '../adapters/bmdb/pg/pg-harness.ts';
 import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 /** A whole daemon in this process; only the listener for agents is played. */
 let server: PgServer;
@@ -90,7 +91,7 @@ const start = async (listen = '127.0.0.1:0', token?: string) => {
 };
 /** Work under way may not keep a stop waiting here. */
 const TUNING = { ...SIM_TUNING, drainMs: 500 };
-const WAIT = { timeout: 60_000, interval: 50 };
+const WAIT = { ...PATIENCE, interval: 50 };
 /** The pool that the agent server wrote by answers nobody any more. */
 const databaseIsLetGo = () =>
   expect(itsStore.withoutHardware!()).rejects.toThrow(/after calling end/);

@@ -76,7 +76,7 @@ test('B6: an image is installed by the agent, the machine reboots, and is nobody
     await tellsIt(fleet, slot);
   };
   await withCommandedFleet(2, run, { diskBytes: DISK_BYTES });
-}, 400_000);
+}, 1_800_000);
 
 /** It fell silent before another machine, which is brought back. */
 async function staysAlone(fleet: CommandedFleet, slot: string, bystander: string): Promise<void> {

@@ -24,7 +24,7 @@ const shownAfter = (block: Placed): Block | undefined => {
 };
 const BOUNDARY = '--- end of the block of line';
 /** Two dozen processes, one after the other. */
-const LIMIT_MS = 300_000;
+const LIMIT_MS = 900_000;
 
 let outputs: Map<string, string>;
 const directory = mkdtempSync(join(tmpdir(), 'machine-document-'));

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { loginLink } from '../../src/commands/access/login-link.ts';
 import type { Daemon } from '../../src/daemon/daemon.ts';
 import { withBrowser } from '../support/browser.ts';
-import { becomesTrue, withFleet } from './simulated-fleet.ts';
+import { becomesTrue, WAIT, withFleet } from './simulated-fleet.ts';
 
 /** Reserved lasts some milliseconds otherwise: nobody, human or page on a busy machine, could see it. */
 const SLOW_CREATION = {
@@ -18,7 +18,7 @@ async function rebootByHand(page: Page, { bmdb, consoleUrl }: Daemon, slot: stri
   await page.locator('.link', { hasText: 'Live' }).waitFor();
   await page.goto(`${consoleUrl}machines`);
   await page.locator(`.list [data-slot="${slot}"] a.slot`).click();
-  await page.locator('.explained .sentence', { hasText: 'Running' }).waitFor(PATIENT);
+  await page.locator('.explained .sentence', { hasText: 'Running' }).waitFor(WAIT);
   await page.click('.actions button:has-text("Reboot")');
   await page.locator('.prospect', { hasText: /It would .*reboot/ }).waitFor();
   const act = page.locator('dialog .act');
@@ -31,9 +31,6 @@ async function rebootByHand(page: Page, { bmdb, consoleUrl }: Daemon, slot: stri
   return key;
 }
 
-/** What a busy machine needs for a machine of real processes to go down and come up again. */
-const PATIENT = { timeout: 120_000 };
-
 test('the page shows a machine of a real fleet go from Reserved to Running, and reboots it', async () => {
   await withBrowser(async ({ page, complaints }) => {
     await withFleet({ machines: 2, faults: [SLOW_CREATION] }, async ({ daemon }) => {
@@ -45,18 +42,15 @@ test('the page shows a machine of a real fleet go from Reserved to Running, and 
       expect(daemon.board.entries.get(slot as never)?.state).toBe('Reserved');
       const badge = page.locator(`[data-slot="${slot}"] .state`);
       for (const state of ['Provisioned', 'Running']) {
-        await badge.filter({ hasText: state }).waitFor({ timeout: 60_000 });
+        await badge.filter({ hasText: state }).waitFor(WAIT);
       }
-      await page
-        .locator('.fleet-line')
-        .filter({ hasText: '2/2 Running' })
-        .waitFor({ timeout: 60_000 });
+      await page.locator('.fleet-line').filter({ hasText: '2/2 Running' }).waitFor(WAIT);
       const key = await rebootByHand(page, daemon, slot!);
       const shown = page.locator(`.machine[data-slot="${slot}"] header .state`);
-      await shown.filter({ hasText: 'Recovering' }).waitFor(PATIENT);
-      await page.locator('[data-chart=life] [data-state=Recovering][data-lit]').waitFor(PATIENT);
-      await shown.filter({ hasText: 'Running' }).waitFor(PATIENT);
-      await page.locator('[data-told=last]', { hasText: 'Before:' }).waitFor(PATIENT);
+      await shown.filter({ hasText: 'Recovering' }).waitFor(WAIT);
+      await page.locator('[data-chart=life] [data-state=Recovering][data-lit]').waitFor(WAIT);
+      await shown.filter({ hasText: 'Running' }).waitFor(WAIT);
+      await page.locator('[data-told=last]', { hasText: 'Before:' }).waitFor(WAIT);
       await page.goto(`${daemon.consoleUrl}audit`);
       const asked = page.locator(`[data-request="${key}"]`);
       await asked.filter({ hasText: 'its fans are loud' }).waitFor();
@@ -65,7 +59,7 @@ test('the page shows a machine of a real fleet go from Reserved to Running, and 
       expect(complaints).toEqual([]);
     });
   });
-}, 600_000);
+}, 1_800_000);
 
 test('the page says that recovery is frozen, by whom and why, and when that is over', async () => {
   await withBrowser(async ({ page, complaints }) => {
@@ -94,4 +88,4 @@ test('the page says that recovery is frozen, by whom and why, and when that is o
       expect(complaints).toEqual([]);
     });
   });
-}, 600_000);
+}, 1_800_000);

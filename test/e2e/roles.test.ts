@@ -8,6 +8,7 @@ import { openSimWorld, simInput, type EquinixWorld } from '../../src/commands/si
 import { PATIENCE } from '../support/patience.ts';
 import { openTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { shepherd, type Started } from './commands.ts';
+import { PATIENT_AGENTS, WAIT } from './simulated-fleet.ts';
 
 const MACHINES = 2;
 const directory = mkdtempSync(join(tmpdir(), 'shepherd-roles-'));
@@ -20,6 +21,7 @@ beforeAll(async () => {
   world = await openSimWorld({ machines: MACHINES, light: true, log: silentLog });
   const config = {
     ...simInput(world),
+    agent: PATIENT_AGENTS,
     database: { url: '${DATABASE_URL}' },
     console: { listen: '127.0.0.1:0' },
     log: { format: 'json' },
@@ -81,7 +83,7 @@ test('one process works and hears agents, another shows the fleet; together they
     ['loops', 'agent-server'],
     ['console'],
   ]);
-  await vi.waitFor(async () => expect(await statesAt(shows)).toEqual(ALL_RUN), PATIENCE);
+  await vi.waitFor(async () => expect(await statesAt(shows)).toEqual(ALL_RUN), WAIT);
   expect([works.agents, shows.agents]).toEqual([expect.stringMatching(/:\d+$/), 'none']);
   for (const path of ['/', '/api/v1/machines', '/events'])
     expect((await ask(works, path)).status, `${path} is of the other`).toBe(404);
@@ -96,7 +98,7 @@ test('one process works and hears agents, another shows the fleet; together they
     expect(host().agents).toBe(1);
     expect(host().seen.programs).toBeGreaterThan(1);
   }, PATIENCE);
-  await vi.waitFor(async () => expect(await statesAt(shows)).toEqual(ALL_RUN), PATIENCE);
+  await vi.waitFor(async () => expect(await statesAt(shows)).toEqual(ALL_RUN), WAIT);
 
   works.child.kill('SIGKILL');
   await works.ended;

@@ -60,4 +60,4 @@ test('C8: a simulator that is killed again and again has its machines back each 
   // None was lost, so none was recovered.
   const found = { machines: MACHINES, running: MACHINES, recoveries: 0, leaked: 0 };
   expect(JSON.parse(stdout)).toMatchObject(found);
-}, 300_000);
+}, 1_800_000);

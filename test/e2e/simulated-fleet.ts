@@ -56,6 +56,7 @@ export async function withFleetIn<World extends SimWorld>(
         world,
         {
           ...simInput(world),
+          agent: PATIENT_AGENTS,
           ...(database && { database: { url: `\${${DATABASE}}` } }),
           console: { listen: '127.0.0.1:0' },
           webhooks: Object.fromEntries(
@@ -89,8 +90,15 @@ export async function withFleetIn<World extends SimWorld>(
 
 const DATABASE = 'SHEPHERD_TEST_DATABASE';
 
+/** The agents of a busy machine are late now and then: only those that were struck are silent. */
+export const PATIENT_AGENTS = {
+  heartbeatPeriod: '1s',
+  heartbeatDeadline: '15s',
+  firstHeartbeatDeadline: '40s',
+};
+
 /** What a busy machine needs for a fleet of real processes. */
-export const WAIT = { timeout: 180_000, interval: 100 };
+export const WAIT = { timeout: 600_000, interval: 100 };
 
 export const becomesTrue = (question: () => boolean | Promise<boolean>, what: string) =>
   vi.waitFor(async () => expect(await question(), what).toBe(true), WAIT);

@@ -15,14 +15,14 @@ import { startDaemon } from '../../src/daemon/daemon.ts';
 import { realPorts } from '../../src/daemon/real-ports.ts';
 import { takeFreePort } from '../../src/simulator/hosts/free-port.ts';
 import { shepherd, type Started } from '../e2e/commands.ts';
-import { becomesTrue, healthy } from '../e2e/simulated-fleet.ts';
+import { becomesTrue, healthy, PATIENT_AGENTS } from '../e2e/simulated-fleet.ts';
 import { openTestDatabase } from '../support/test-database.ts';
 
 /** A few for each run of the tests; a run by hand can take more. */
 const MACHINES = Number(process.env['SHEPHERD_TEST_KILLED_MACHINES'] ?? 4);
 const KILLS = 3;
 /** A creation that was cut off may wait for a minute until it is clear that nothing comes any more. */
-const PATIENT = { timeout: 480_000, interval: 250 };
+const PATIENT = { timeout: 1_200_000, interval: 250 };
 
 /** They mostly wait, so all at once. */
 test.concurrent.each([
@@ -53,7 +53,7 @@ test.concurrent.each([
       await database.stop();
     }
   },
-  900_000,
+  2_400_000,
 );
 
 /** Agents find every daemon where the one before it was. */
@@ -64,6 +64,7 @@ async function overridesOf() {
     database: { url: '${SHEPHERD_TEST_DATABASE}' },
     console: { listen: `127.0.0.1:${await takeFreePort(ports)}` },
     agentServer: { listen: agents, devCertificates: { dir: 'certificates' } },
+    agent: PATIENT_AGENTS,
   };
 }
 
@@ -96,7 +97,7 @@ async function expectAllOnce(
   try {
     await vi.waitFor(() => expect(healthy(daemon), 'machines run').toBe(MACHINES), PATIENT);
     expect(await leakedIn(world, daemon), 'none is forgotten').toEqual([]);
-    const { machines, intents } = await daemon.bmdb.scan(AbortSignal.timeout(60_000));
+    const { machines, intents } = await daemon.bmdb.scan(AbortSignal.timeout(240_000));
     const ids = new Set(machines.map(({ provided }) => provided?.providerId));
     expect([machines.length, ids.size, intents.length]).toEqual([MACHINES, MACHINES, 0]);
     expect(world.provider.installs(), 'none is installed twice').toEqual(

@@ -65,7 +65,7 @@ test('a daemon that goes on when its session has ended writes nothing, with late
   for (const [what, count] of Object.entries({ ...figures.must, refused, commitDelayed })) {
     expect(count, `${what} must have happened`).toBeGreaterThan(0);
   }
-}, 900_000);
+}, 2_400_000);
 
 /** The silence is long enough for all that were started to be lost. */
 const untilLost = (_: Stage) => setTimeout(HURRY.loss.heartbeatMs + HURRY.loss.periodMs);

@@ -33,7 +33,7 @@ const logic = cell.provide({
 });
 
 /** Prints its figures, judges only what does not depend on the computer. */
-test('ten thousand machines in cells', { timeout: 300_000 }, async () => {
+test('ten thousand machines in cells', async () => {
   const clock = createSimulatedClock();
   const cells: ActorRefFrom<typeof cell>[] = [];
   const tellAll = (view: MachineView) => {

@@ -1,6 +1,6 @@
-import { Visitor, parseSync } from 'oxc-parser';
+import { Visitor, parseSync, type CallExpression } from 'oxc-parser';
 import { expect, test } from 'vitest';
-import { PATIENCE } from '../support/patience.ts';
+import { PATIENCE, TEST_LIMIT_MS } from '../support/patience.ts';
 import { lineOf, sources } from './sources.ts';
 
 const files = sources('test/**/*.ts');
@@ -10,13 +10,41 @@ const WAITS = new Set(['waitFor', 'waitUntil']);
 /** What waits in the tests of a page, of programs and of sockets has limits of its own. */
 const POLLS = new Set([...WAITS, 'poll']);
 
-/** Waits whose limit is left out, or shorter than a busy machine needs. */
+/** What has a limit of its own, as its last argument or among its options. */
+const LIMITED = /^(test|it|describe|(before|after)(All|Each))\b/;
+
+/** The shortest limit that a call sets for a test or a hook (milliseconds), or null. */
+function limitOf({ arguments: given }: CallExpression): number | null {
+  const limits = given.flatMap((each) => {
+    if (each.type === 'Literal') return typeof each.value === 'number' ? [each.value] : [];
+    if (each.type !== 'ObjectExpression') return [];
+    return each.properties.flatMap((property) =>
+      property.type === 'Property' &&
+      property.key.type === 'Identifier' &&
+      property.key.name === 'timeout' &&
+      property.value.type === 'Literal'
+        ? [Number(property.value.value)]
+        : [],
+    );
+  });
+  return limits.length > 0 ? Math.min(...limits) : null;
+}
+
+/** Waits and limits that are left out, or shorter than a busy machine needs. */
 function impatient(text: string): string[] {
   const { program, errors } = parseSync('a.ts', text);
   if (errors.length > 0) return [`it cannot be read: ${errors[0]!.message}`];
   const found: string[] = [];
   new Visitor({
-    CallExpression({ start, callee, arguments: [, limit] }) {
+    CallExpression(call) {
+      const { start, end, callee } = call;
+      const [first, limit] = call.arguments;
+      const whole = text.slice(start, end);
+      const own = LIMITED.test(whole) ? limitOf(call) : null;
+      if (own !== null && own < TEST_LIMIT_MS) found.push(`${lineOf(text, start)}: short limit`);
+      const isSignal = whole.startsWith('AbortSignal.timeout(') && first?.type === 'Literal';
+      if (isSignal && Number(first.value) < PATIENCE.timeout)
+        found.push(`${lineOf(text, start)}: too short`);
       if (callee.type !== 'MemberExpression' || callee.property.type !== 'Identifier') return;
       const { name } = callee.property;
       const isVitests = callee.object.type === 'Identifier' && callee.object.name === 'vi';
@@ -41,9 +69,17 @@ test('what waits too shortly is found', () => {
     'await expect.poll(() => x).toBe(1);',
     'await vi.waitFor(() => x, PATIENCE);',
     'await vi.waitFor(() => x, { ...PATIENCE, interval: 5 });',
-    'await vi.waitFor(() => x, { timeout: 60_000 });',
+    'await vi.waitFor(() => x, { timeout: 600_000 });',
+    'await x(AbortSignal.timeout(60_000));',
+    'test("x", async () => {}, 60_000);',
+    'test.each([1])("x", { timeout: 60_000 }, async () => {});',
+    'beforeAll(() => x, 60_000);',
+    'test("x", async () => {}, 1_800_000);',
   ].join('\n');
-  expect(impatient(text)).toEqual(['1: no limit', '2: too short', '3: too short']);
+  expect(impatient(text)).toEqual([
+    ...['1: no limit', '2: too short', '3: too short', '8: too short'],
+    ...['9: short limit', '10: short limit', '11: short limit'],
+  ]);
 });
 
 test('every wait of a test is long enough for a busy machine', () => {

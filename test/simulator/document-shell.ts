@@ -7,7 +7,7 @@ import { expect } from 'vitest';
 import { type Block, ROOT } from './fakequinix/document.ts';
 
 const BOUNDARY = '--- end of the block of line';
-export const LIMIT_MS = 60_000;
+export const LIMIT_MS = 600_000;
 
 /** A `shepherd` on the path, as if it were installed. */
 function installShepherd(directory: string): string {

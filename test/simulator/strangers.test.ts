@@ -11,6 +11,7 @@ import { createGenerator } from '../../src/simulator/fakequinix/time/random.ts';
 import { createSimulatedHosts } from '../../src/simulator/hosts/simulated-hosts.ts';
 import { rawKey } from '../adapters/ssh/keys.ts';
 import { adminOf, clientOf, start, text } from './fakequinix/harness.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 let dir: string;
 beforeEach(() => {
@@ -177,7 +178,7 @@ describe('B1: simulated machines', () => {
         expect(host?.up).toBe(true);
         return host!.port;
       };
-      const port = await vi.waitFor(upAndReady, { timeout: 60_000, interval: 50 });
+      const port = await vi.waitFor(upAndReady, { ...PATIENCE, interval: 50 });
       expect(await logIn(port, strangers.privateKey)).toBe(REFUSED);
       expect(await logIn(port, own.privateKey)).toBe('let in');
     } finally {

@@ -23,7 +23,7 @@ const FLAGS = [
 ];
 
 /** Well within the limit of a test, so that the browser is closed before the test is given up. */
-const WAIT_MAX_MS = 15_000;
+const WAIT_MAX_MS = 240_000;
 /** What becomes of a stream when its page goes away. */
 const ABORTED = 'net::ERR_ABORTED';
 

@@ -2,4 +2,6 @@
  * How long a test waits for what has to come (milliseconds): a busy machine is slow, not wrong. What
  * must come soon is shown by something that would come first otherwise, not by a shorter wait.
  */
-export const PATIENCE = { timeout: 60_000 };
+export const PATIENCE = { timeout: 240_000 };
+/** How long a test may take (milliseconds), several such waits in it. */
+export const TEST_LIMIT_MS = 900_000;

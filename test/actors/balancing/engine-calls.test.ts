@@ -21,7 +21,6 @@ test.each([
   { rows: 'full', read: 0 },
 ] as const)(
   '100 machines on three ports and $rows rows: a pass is lists × pages and changes',
-  { timeout: 240_000 },
   async ({ rows, read }) => {
     const found = await measureEngineCalls(MACHINES, rows);
     expect(found).toMatchObject({ objects: OBJECTS, pagesPerLook: perLook });

@@ -1,5 +1,5 @@
 import { providerName } from '../../../src/domain/ids.ts';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import {
   createSmallWorld,
   type SimulatedMachine,
@@ -10,9 +10,6 @@ import { advance, settled } from '../../doubles/simulated-clock.ts';
 
 const MINUTE = 60_000;
 const STEP_MS = 5_000;
-
-// Hours of many machines in virtual time: a busy machine is slow, not wrong.
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 120_000 });
 
 /** Whole daemons over in-memory adapters, in virtual time, while many machines fail at once. */
 let world: SmallWorld;

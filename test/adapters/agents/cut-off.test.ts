@@ -47,7 +47,7 @@ test.for([{ inThread: false }, { inThread: true }])(
     const clients = createClients(cable.address, trust);
     cleanUps.push(clients.close);
     const client = await clients.of(key);
-    await client.heartbeat({ machineId: machine }, AbortSignal.timeout(60_000));
+    await client.heartbeat({ machineId: machine }, AbortSignal.timeout(240_000));
 
     cable.pull();
 

@@ -42,7 +42,7 @@ describe('B3: strangers at the agent server', () => {
       const [key, machine] = [generateRawKeyPair(), machineId(randomUUID())];
       const stored = store.start(machine, key.publicKey);
       const beat = async () =>
-        (await clients.of(key)).heartbeat({ machineId: machine }, AbortSignal.timeout(60_000));
+        (await clients.of(key)).heartbeat({ machineId: machine }, AbortSignal.timeout(240_000));
       return { stored, beat };
     };
     const [host, port] = [address.split(':')[0]!, Number(address.split(':')[1])];

@@ -78,7 +78,7 @@ const steady = (output: string): string =>
 test('the driver of the document passes the test of the document, as it says', async () => {
   const [node, ...args] = named('run').trim().split(' ');
   expect(node).toBe('node');
-  const { stdout } = await run(process.execPath, args, { cwd: copy, timeout: 90_000 });
+  const { stdout } = await run(process.execPath, args, { cwd: copy, timeout: 600_000 });
   if (process.env['UPDATE']) {
     const text = readFileSync(DOCUMENT, 'utf8');
     const fresh = text.replace(
@@ -104,7 +104,7 @@ test('the code of the document has right types, and keeps to the arrows', async 
   const compiler = join(root, 'node_modules/typescript/bin/tsc');
   const { stdout } = await run(process.execPath, [compiler, '--noEmit', '--project', 'toy.json'], {
     cwd: copy,
-    timeout: 90_000,
+    timeout: 600_000,
   }).catch((error: { stdout: string }) => error);
   expect(stdout.split('\n').filter((line) => line.startsWith(folder))).toEqual([]);
 });

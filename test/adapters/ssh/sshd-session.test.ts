@@ -41,8 +41,8 @@ describe('connecting', () => {
     const unknown = parseSshKey(rawKey(), 'key');
     const attempt = stand.shellWith({ signers: [...old, unknown] }).connect(sshd.target, live);
     await expect(attempt).rejects.toBeInstanceOf(Denied);
-    const offered = sshd.log.filter((line) => line.startsWith('Failed publickey'));
-    expect(offered).toHaveLength(9);
+    const offered = () => sshd.log.filter((line) => line.startsWith('Failed publickey'));
+    await expect.poll(offered).toHaveLength(9);
   });
 
   test('a wrong key is Denied, and so is one try too many', async () => {

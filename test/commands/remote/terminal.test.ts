@@ -11,16 +11,13 @@ import { slot } from '../../../src/domain/ids.ts';
 import { openConsole } from '../../console/api/console-stand.ts';
 import { machine, scriptedFleet } from '../../console/scripted-fleet.ts';
 import { root } from '../../repo/sources.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'shepherd-terminal-'));
 afterAll(() => rmSync(home, { recursive: true }));
 
 /** What decides about colours beside the terminal; where tests run for nobody, it is taken for a poor one. */
 const DECIDING = ['NO_COLOR', 'FORCE_COLOR', 'NODE_DISABLE_COLORS', 'CI'];
-
-/** A program starts, which takes its time on a busy machine. */
-const STARTED = { timeout: 60_000 };
-const LIMIT_MS = 120_000;
 
 const running = new Set<ChildProcess>();
 afterEach(() => {
@@ -43,49 +40,41 @@ function onTerminal(...args: readonly string[]) {
   child.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text));
   return {
     shown: () => shown,
-    sees: (text: string) => vi.waitFor(() => expect(shown).toContain(text), STARTED),
+    sees: (text: string) => vi.waitFor(() => expect(shown).toContain(text), PATIENCE),
     type: (text: string) => void child.stdin.write(text),
     ended: once(child, 'close').then(([code]) => code as number),
   };
 }
 const CTRL_C = '\u0003';
 
-test(
-  'V44: --watch draws its table again on a terminal, and Ctrl-C ends it with 0',
-  async () => {
-    const fleet = scriptedFleet();
-    fleet.put(machine('a', { state: 'Running', substate: 'healthy' }));
-    const { url } = await openConsole({ fleet });
-    const { sees, shown, type, ended } = onTerminal('machines', '--watch', '--url', url);
-    await sees('Running · healthy');
-    const before = shown().length;
-    fleet.set(slot('equinix', 'a'), { state: 'Recovering', substate: 'rebooting' });
-    await sees('Recovering · rebooting');
-    const redrawn = shown().slice(before);
-    expect(redrawn, 'the lines before are erased').toContain('\u001b[2K');
-    expect(redrawn, 'in yellow').toContain('\u001b[33mRecovering · rebooting\u001b[39m');
-    expect(shown()).not.toContain('"change"');
-    type(CTRL_C);
-    expect(await ended).toBe(0);
-  },
-  LIMIT_MS,
-);
+test('V44: --watch draws its table again on a terminal, and Ctrl-C ends it with 0', async () => {
+  const fleet = scriptedFleet();
+  fleet.put(machine('a', { state: 'Running', substate: 'healthy' }));
+  const { url } = await openConsole({ fleet });
+  const { sees, shown, type, ended } = onTerminal('machines', '--watch', '--url', url);
+  await sees('Running · healthy');
+  const before = shown().length;
+  fleet.set(slot('equinix', 'a'), { state: 'Recovering', substate: 'rebooting' });
+  await sees('Recovering · rebooting');
+  const redrawn = shown().slice(before);
+  expect(redrawn, 'the lines before are erased').toContain('\u001b[2K');
+  expect(redrawn, 'in yellow').toContain('\u001b[33mRecovering · rebooting\u001b[39m');
+  expect(shown()).not.toContain('"change"');
+  type(CTRL_C);
+  expect(await ended).toBe(0);
+});
 
 describe('login', () => {
-  test(
-    'asks for a token on a terminal, and shows nothing of it',
-    async () => {
-      const { url } = await openConsole({ token: 'only-sees' });
-      const { sees, shown, type, ended } = onTerminal('login', url, '--name', 'here');
-      await sees('Token: ');
-      type('only-sees\r');
-      expect(await ended, shown()).toBe(0);
-      expect(shown()).toContain(`is logged in to ${url} as viewer`);
-      expect(shown()).not.toContain('only-sees');
-      expect(readFileSync(join(home, 'shepherd/contexts.yaml'), 'utf8')).toContain('only-sees');
-    },
-    LIMIT_MS,
-  );
+  test('asks for a token on a terminal, and shows nothing of it', async () => {
+    const { url } = await openConsole({ token: 'only-sees' });
+    const { sees, shown, type, ended } = onTerminal('login', url, '--name', 'here');
+    await sees('Token: ');
+    type('only-sees\r');
+    expect(await ended, shown()).toBe(0);
+    expect(shown()).toContain(`is logged in to ${url} as viewer`);
+    expect(shown()).not.toContain('only-sees');
+    expect(readFileSync(join(home, 'shepherd/contexts.yaml'), 'utf8')).toContain('only-sees');
+  });
 
   test.each([
     ['Ctrl-C', CTRL_C, 130, 'ended by SIGINT'],
@@ -100,7 +89,6 @@ describe('login', () => {
       expect(await ended, shown()).toBe(code);
       expect(shown()).toContain(words);
     },
-    LIMIT_MS,
   );
 });
 

@@ -17,7 +17,7 @@ import { openTestDatabase } from '../../support/test-database.ts';
 import { createDaemonProcess, type DaemonProcess } from '../daemon-processes.ts';
 
 /** What a busy computer needs for machines that are rebooted while daemons are killed. */
-export const WAIT = { timeout: 240_000, interval: 100 };
+export const WAIT = { timeout: 600_000, interval: 100 };
 
 export interface BalancedOptions {
   readonly machines: number;

@@ -17,7 +17,7 @@ const shownAfter = (block: Block): Block | undefined => {
   const next = blocks[blocks.indexOf(block) + 1];
   return next && ['json', 'text'].includes(next.language) ? next : undefined;
 };
-const LIMIT_MS = 90_000;
+const LIMIT_MS = 600_000;
 
 let outputs: ReadonlyMap<number, string>;
 let directory: string;

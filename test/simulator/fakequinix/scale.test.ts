@@ -17,28 +17,24 @@ const world = parseWorld({
 });
 
 describe('ten thousand devices on ten thousand reservations', () => {
-  it.each([100, 1_000])(
-    'are listed whole by pages of %i',
-    async (perPage) => {
-      const fake = await start({ world });
-      for (const [path, list, sort] of [
-        ['devices', 'devices', 'hostname'],
-        ['hardware-reservations', 'hardware_reservations', 'created_at'],
-      ] as const) {
-        const ids = new Set<unknown>();
-        for (let page = 1; page <= SIZE / perPage; page++) {
-          const query = `include=facility&sort_by=${sort}&per_page=${perPage}&page=${page}`;
-          const url = `/projects/${fake.projectId}/${path}?${query}`;
-          const { body } = await clientOf(fake)('GET', url);
-          expect(body['meta']!['total']).toBe(SIZE);
-          for (const one of body[list] as ReadonlyArray<Json>) ids.add(one['id']);
-        }
-        expect(ids.size).toBe(SIZE);
+  it.each([100, 1_000])('are listed whole by pages of %i', async (perPage) => {
+    const fake = await start({ world });
+    for (const [path, list, sort] of [
+      ['devices', 'devices', 'hostname'],
+      ['hardware-reservations', 'hardware_reservations', 'created_at'],
+    ] as const) {
+      const ids = new Set<unknown>();
+      for (let page = 1; page <= SIZE / perPage; page++) {
+        const query = `include=facility&sort_by=${sort}&per_page=${perPage}&page=${page}`;
+        const url = `/projects/${fake.projectId}/${path}?${query}`;
+        const { body } = await clientOf(fake)('GET', url);
+        expect(body['meta']!['total']).toBe(SIZE);
+        for (const one of body[list] as ReadonlyArray<Json>) ids.add(one['id']);
       }
-      expect(fake.violations()).toEqual([]);
-    },
-    300_000,
-  );
+      expect(ids.size).toBe(SIZE);
+    }
+    expect(fake.violations()).toEqual([]);
+  });
 });
 
 describe('the cache of lists', () => {

@@ -6,11 +6,11 @@ import { buildAgent } from '../../../src/agent-bundle.ts';
 import { takeoverInitCodec } from '../../../src/wire/codec.ts';
 import { readTakeoverResponse } from '../../../src/wire/takeover.ts';
 import { uploadOf } from '../../contracts/upload-of.ts';
+import { PATIENCE } from '../../support/patience.ts';
 import { createListener, type Listener } from './listener.ts';
 import { createStand, live, nothing, type Stand } from './stand.ts';
 
 const agentPath = '/root/agent';
-const PATIENCE = { timeout: 60_000 };
 let real: Buffer;
 beforeAll(async () => {
   ({ content: real } = await buildAgent());

@@ -114,6 +114,9 @@ export function openTwoBmdbs(
       budget,
       guard,
       jitter: 0,
+      // A busy machine connects late; a lock is waited for an eighth of it.
+      timeoutMs: 16_000,
+      pulseTimeoutMs: 16_000,
     });
   const bmdb = open();
   const other = open();
