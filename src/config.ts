@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
 import { BALANCER_DRIVERS } from './adapters/balancer/drivers.ts';
@@ -10,7 +9,7 @@ import { hostKeyPolicyOf } from './config/provider-schema.ts';
 import type { BalancerSettings } from './config/balancer-schema.ts';
 import type { ProviderSettings } from './config/provider-schema.ts';
 import type { Surroundings } from './settings/secret.ts';
-import { noSource, readYaml, withFlags } from './config/source.ts';
+import { noSource, readSource, readYaml, withFlags } from './config/source.ts';
 import type { Flags, SourceText } from './config/source.ts';
 import { UsageError } from './domain/errors.ts';
 import type { HostKeyPolicy, LossPolicy } from './domain/policy.ts';
@@ -135,12 +134,7 @@ function check(
 
 function readConfigFile(file: string | undefined): string {
   if (file === undefined) throw new UsageError('no configuration given; name one with --config');
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    const problem = 'the configuration cannot be read; name another with --config';
-    throw new UsageError(problem, { cause: error });
-  }
+  return readSource(file);
 }
 
 function freeze<T>(value: T): DeepReadonly<T> {

@@ -36,9 +36,12 @@ export function addAccessCommands(cli: Command, through: Through = byFlags): voi
       const { linkTold, makeLink } = await import('./remote/access.ts');
       if (file === null) return through(flags, makeLink);
       const { linkByDatabase } = await import('./access/login-link.ts');
+      const { reporting } = await import('./remote/session.ts');
       const options = { file, url: flags.databaseUrl, ...grantOf(flags), by: claimedName() };
-      const { text } = await linkTold(await linkByDatabase(options), formatOf(flags));
-      process.stdout.write(`${text}\n`);
+      await reporting(flags, async () => {
+        const { text } = await linkTold(await linkByDatabase(options), formatOf(flags));
+        process.stdout.write(`${text}\n`);
+      });
     });
 }
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
@@ -11,6 +11,7 @@ import { openKeyRing } from '../adapters/ssh/key-ring.ts';
 import { createFleetDriverShell } from '../adapters/ssh/driver-shell.ts';
 import { createSsh2Shell } from '../adapters/ssh/ssh2-shell.ts';
 import { type ProvidersOnly, readProvidersOnly } from '../config/providers-only.ts';
+import { readSource } from '../config/source.ts';
 import { toJson } from '../conformance/report/json.ts';
 import { toJunit } from '../conformance/report/junit.ts';
 import { heading, stepLine, summary } from '../conformance/report/text.ts';
@@ -159,7 +160,7 @@ function readConfig(options: ProviderTestOptions, around: ProviderTestAround): P
   const { configFile: file, provider } = options;
   const baseDirectory = file === undefined ? process.cwd() : dirname(resolve(file));
   return readProvidersOnly({
-    text: file === undefined ? JSON.stringify(bare(provider)) : readText(file),
+    text: file === undefined ? JSON.stringify(bare(provider)) : readSource(file),
     name: file ?? 'the configuration',
     around: { env: around.env ?? process.env, baseDirectory, checkFiles: true },
     ...(around.drivers && { drivers: around.drivers }),
@@ -179,14 +180,6 @@ function openable<T>({ configFile, provider }: ProviderTestOptions, open: () => 
     if (!isLacking || !/ is missing;/.test(error.message)) throw error;
     const hint = `give the settings of ${provider} in a file, with --config`;
     throw new UsageError(`${error.message}\n${hint}`, { cause: error.cause });
-  }
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (cause) {
-    throw new UsageError('the configuration cannot be read; name another with --config', { cause });
   }
 }
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { LineCounter, isMap, isNode, parse, parseDocument } from 'yaml';
 import type { Document } from 'yaml';
 import { UsageError } from '../domain/errors.ts';
@@ -12,6 +13,15 @@ export interface SourceText {
 
 /** Values that were handed over and never were text. */
 export const noSource: SourceText = { name: 'the configuration', positionOf: () => '' };
+
+/** The text of a configuration. @throws {UsageError} the file cannot be read. */
+export function readSource(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    throw new UsageError('the configuration cannot be read; name another with --config', { cause });
+  }
+}
 
 /**
  * Reads one YAML document.

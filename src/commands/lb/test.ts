@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { BALANCER_DRIVERS } from '../../adapters/balancer/drivers.ts';
@@ -8,7 +7,7 @@ import { silentLog } from '../../adapters/log/port.ts';
 import { silentMetrics } from '../../adapters/metrics/port.ts';
 import { type BalancerSettings, balancersSchema } from '../../config/balancer-schema.ts';
 import { describeFaults, faultsOf } from '../../config/faults.ts';
-import { noSource, readYaml } from '../../config/source.ts';
+import { noSource, readSource, readYaml } from '../../config/source.ts';
 import {
   balancerHeading,
   balancerJson,
@@ -132,7 +131,7 @@ function settingsOf(
   env: Readonly<Record<string, string | undefined>>,
   drivers: ReadonlyMap<string, BalancerDriver>,
 ): readonly [name: string, settings: BalancerSettings] {
-  const { value } = readYaml(textOf(configFile), configFile);
+  const { value } = readYaml(readSource(configFile), configFile);
   const whole = { balancers: (value as { readonly balancers?: unknown }).balancers };
   const around = { env, baseDirectory: dirname(resolve(configFile)), checkFiles: true };
   const schema = z.object({ balancers: balancersSchema(around, drivers) });
@@ -152,12 +151,4 @@ function settingsOf(
       ? `${byDriver.length} balancers have the driver ${wanted}: name one of them`
       : `no balancer in ${configFile} is named ${wanted}, or has that driver`;
   throw new UsageError(`${what}; configured: ${known}`);
-}
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (cause) {
-    throw new UsageError('the configuration cannot be read; name another with --config', { cause });
-  }
 }

@@ -1,4 +1,4 @@
-import { FleetError, UsageError } from '../../domain/errors.ts';
+import { explain, FleetError, UsageError } from '../../domain/errors.ts';
 
 export const EXIT_FAILED = 1;
 export const EXIT_USAGE = 2;
@@ -101,7 +101,8 @@ export function exitCodeFor(error: FleetError): number {
 /** What went wrong as data, for those who asked for JSON. */
 export function problemFor(error: FleetError): object {
   if (error instanceof Refused) return error.problem;
-  const { code, message: detail } = error;
+  const { code } = error;
+  const detail = explain(error);
   const key = error instanceof MaybeFiled && { key: error.key };
   return { type: 'about:blank', title: code, detail, code, ...key };
 }

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { once } from 'node:events';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { createSeededRandom } from '../../doubles/simulated-clock.ts';
 import { digestOf, makeToken } from '../../../src/console/access/secrets.ts';
@@ -127,6 +127,21 @@ test('ui prints a link that logs in to the page as whoever asks, once', async ()
   expect(await first.json()).toEqual({ name: 'token:ann', role: 'operator' });
   expect((await logIn()).status).toBe(401);
   expect(await run(doorTo(url, 'only-sees'), 'ui', '--url', url)).toMatchObject({ code: 0 });
+});
+
+test('ui past the console tells what failed as JSON, where that is asked for', async () => {
+  const { url, token } = await console('operator');
+  const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const before = process.exitCode;
+  try {
+    await run(doorTo(url, token), 'ui', '--config', '/nowhere/shepherd.yaml', '-o', 'json');
+    const [[line]] = stderr.mock.calls as [[string]];
+    expect(JSON.parse(line)).toMatchObject({ code: 'usage' });
+    expect(line).toContain('/nowhere/shepherd.yaml');
+    expect(process.exitCode).toBe(2);
+  } finally {
+    process.exitCode = before;
+  }
 });
 
 test('api sends one request as it is', async () => {

@@ -205,5 +205,9 @@ test('balancers have their pools, with members and what stands in their way', as
   await of('many').locator('summary').filter({ hasText: 'checking' }).waitFor();
   expect(await many.isVisible()).toBe(true);
   expect(await page.title()).not.toBe('owned');
+  const frozen = { atMs: AT_MS, reason: 'most would be dropped' };
+  fleet.pool(pool({ balancer: 'third', reason: `frozen: ${frozen.reason}`, frozen }));
+  await of('third').getByText('Frozen: most would be dropped').waitFor();
+  expect(await of('third').innerText(), 'said once').not.toContain('frozen: most');
   await done();
 });

@@ -30,7 +30,7 @@ export function whyOf(pool: PoolSummary): readonly string[] {
   const { balancer, isTended, reason, frozen, paused, tornDown } = pool;
   return [
     !isTended && texts.balancers.nobodyTends(balancer),
-    reason,
+    frozen && reason?.includes(frozen.reason) ? null : reason,
     frozen && texts.balancers.frozen(frozen.reason),
     paused && texts.balancers.paused(paused.by, paused.reason),
     tornDown && texts.balancers.tornDown(tornDown.by, tornDown.reason),
