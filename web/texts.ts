@@ -59,6 +59,9 @@ export const texts = {
   },
   pageStale:
     'This page was built from other sources than those that the daemon runs: npm run build:page builds it again.',
+  versionChanged: (from: string, now: string) =>
+    `Shepherd ${now} answers, and this page came from ${from}: load it again.`,
+  reload: 'Load again',
   failed: 'This part of the page failed.',
   again: 'Try again',
 

@@ -4,7 +4,7 @@ import { texts } from '../texts.ts';
 import { FleetLine } from './fleet-line.tsx';
 import { useGo } from './go.ts';
 import { Help } from './help.tsx';
-import { LinkMark, LinkNotice } from './link-state.tsx';
+import { LinkMark, LinkNotice, VersionNotice } from './link-state.tsx';
 import { Navigation } from './navigation.tsx';
 import { Palette } from './palette.tsx';
 import { ThemeChoice } from './theme-choice.tsx';
@@ -40,6 +40,7 @@ export function Frame() {
             {texts.pageStale}
           </div>
         )}
+        <VersionNotice />
         <LinkNotice />
         <Outlet />
       </main>

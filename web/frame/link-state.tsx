@@ -1,5 +1,5 @@
 import { useNow } from '../live/clock.ts';
-import { link } from '../live/model.ts';
+import { firstVersion, link, version } from '../live/model.ts';
 import { useStore } from '../live/store.ts';
 import { span } from '../parts/span.ts';
 import { texts } from '../texts.ts';
@@ -22,6 +22,20 @@ export function LinkNotice() {
   return (
     <div className="notice" data-tone="warn">
       {texts.link.stale(span(performance.now() - heardAt))}
+    </div>
+  );
+}
+
+/** That another version of Shepherd answers than the one that this page came from. */
+export function VersionNotice() {
+  const [from, now] = [useStore(firstVersion), useStore(version)];
+  if (from === now) return null;
+  return (
+    <div className="notice" data-tone="warn">
+      {texts.versionChanged(from ?? '', now ?? '')}{' '}
+      <button type="button" onClick={() => location.reload()}>
+        {texts.reload}
+      </button>
     </div>
   );
 }

@@ -14,6 +14,8 @@ export const machine = createStore<ShownMachine | null>(null);
 
 /** Of the daemon that answers. */
 export const version = createStore<string | null>(null);
+/** Of the daemon that the page came from, as far as the page knows: the first that answered. */
+export const firstVersion = createStore<string | null>(null);
 
 export type Phase = 'connecting' | 'live' | 'lost';
 export interface Link {

@@ -150,6 +150,23 @@ test('V11: a connection that is lost is said with the age of what is shown, and 
   await page.close();
 });
 
+test('a page that came from another version than the one that answers says so, until it is loaded again', async () => {
+  const fleet = scriptedFleet(machine('a'));
+  const { page, console } = await show(fleet, 'machines');
+  await becomes(page, '.version', '9.9.9');
+  expect(await page.locator('.notice').count()).toBe(0);
+  await started.pop()!.close();
+  const { port } = new URL(console.url);
+  started.push(await consoleOf(fleet, Number(port), { version: '10.0.0' }));
+  await becomes(page, '.notice', 'Shepherd 10.0.0 answers, and this page came from 9.9.9');
+  await page.locator('.notice button').click();
+  await becomes(page, '.version', '10.0.0');
+  await becomes(page, '.link', 'Live');
+  expect(await page.locator('.notice').count()).toBe(0);
+  expect(new URL(page.url()).pathname).toBe('/machines');
+  await page.close();
+});
+
 test('a theme that was chosen stays', async () => {
   const { page, done } = await show(scriptedFleet(machine('a')));
   const background = () =>
