@@ -2,6 +2,7 @@ import { mistakesIn, mistakesNamed, type Mutation } from './mutation.ts';
 
 const DELIVERER = 'test/actors/webhooks/deliverer.test.ts';
 const RECORDS = 'test/actors/webhooks/records.test.ts';
+const STORM = 'test/actors/webhooks/storm.test.ts';
 const SENDER = 'test/adapters/webhooks/http-sender.test.ts';
 const RETRIES = 'test/domain/events/retries.test.ts';
 const PG = 'src/adapters/bmdb/pg';
@@ -17,11 +18,18 @@ const delivering: readonly Mutation[] = [
   ),
   ...mistakesIn(
     'src/actors/webhooks/deliverer.ts',
-    [DELIVERER, RECORDS],
+    [DELIVERER, RECORDS, STORM],
     [
       ['webhook-test-is-for-all', "details['webhook'] === name", "details['webhook'] !== null"],
       ['webhook-begins-with-all-there-is', 'await bmdb.events.newest(signal)', "'0'"],
       ['webhook-gone-is-told-on', '  if (begun.isDisabled) return;\n', ''],
+      ['webhook-failing-by-four', 'isFailing ? 1 : AT_ONCE', 'AT_ONCE'],
+      ['webhook-failing-without-pause', 'if (isFailing && underWay.size === 0)', 'if (!lease)'],
+      [
+        'webhook-failing-for-ever',
+        "verdict.verdict === 'delivered' ? 0 : failures +",
+        'failures +',
+      ],
       ['webhook-five-at-a-time', 'AT_ONCE = 4', 'AT_ONCE = 5'],
       ['webhook-read-ahead-without-limit', 'if (queue.length === 0) await fill', 'await fill'],
       ['webhook-told-of-what-hangs', 'String(BigInt(next.value) - 1n)', 'readTo'],

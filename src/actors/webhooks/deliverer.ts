@@ -38,6 +38,12 @@ export const webhookJob = (name: string): string => `webhook/${name}`;
 
 /** Deliveries under way to one webhook at a time. */
 const AT_ONCE = 4;
+/**
+ * After so many failures in a row, one is tried at a time, with this pause before it, until one succeeds:
+ * whoever answers nobody costs next to nothing, and is not stormed when they come back.
+ */
+const FAILURES_MAX = 8;
+const FAILING_PAUSE_MS = 100;
 /** Read ahead: new events, and those that are due again; only once there are none left of the last time. */
 const READ_MAX = 32;
 /** What became of so many is written down at once; of fewer, after a while. */
@@ -137,6 +143,8 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo
   let writtenTo = toldTo;
   let wrotAtMs = clock.monotonic();
   let lookedAtMs = Number.NEGATIVE_INFINITY;
+  /** In a row. */
+  let failures = 0;
   const stopping = new AbortController();
   const sending = AbortSignal.any([signal, stopping.signal]);
 
@@ -185,6 +193,7 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo
       ? verdictOn(answer, attempts + 1, random.next())
       : { verdict: 'dead', status: null, cause: 'the event is not kept any more' };
     settled.push({ item, verdict });
+    failures = verdict.verdict === 'delivered' ? 0 : failures + Number(answer !== null);
     metrics.webhookDelivery(name, outcomeOf(verdict));
   };
   const begin = (item: Item) => {
@@ -232,7 +241,10 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo
     /** @returns it was disabled. */
     async step(): Promise<boolean> {
       if (queue.length === 0) await fill();
-      while (underWay.size < AT_ONCE && queue.length > 0) begin(queue.shift()!);
+      const isFailing = failures >= FAILURES_MAX;
+      if (isFailing && underWay.size === 0) await sleep(clock, FAILING_PAUSE_MS, signal);
+      const most = isFailing ? 1 : AT_ONCE;
+      while (underWay.size < most && queue.length > 0) begin(queue.shift()!);
       const isIdle = underWay.size === 0;
       if (!isIdle) await anyOf([...underWay.values()], clock, pollMs, signal);
       const isEnough = settled.length >= RECORD_MAX || clock.monotonic() - wrotAtMs >= RECORD_MS;

@@ -296,33 +296,6 @@ describe('deliveries to a webhook', () => {
     expect(stand.numbersSent().toSorted((a, b) => Number(a) - Number(b))).toEqual(numbers(1, 300));
     await stop();
   });
-
-  it('of a storm to a dead webhook keep few in memory, and all of them come in the end', async () => {
-    const stand = webhookStand(() => ({ status: null, cause: 'connection refused' }));
-    let readAhead = 0;
-    const { bmdb } = stand;
-    const events: Bmdb['events'] = {
-      ...bmdb.events,
-      read: async (query, signal) => {
-        const page = await bmdb.events.read(query, signal);
-        const [standing] = await bmdb.webhooks.list(signal);
-        readAhead = Math.max(readAhead, Number(page.next) - Number(standing?.toldTo ?? 0));
-        return page;
-      },
-    };
-    const { stop } = await stand.daemon({ pollMs: 10 * SECOND, through: { ...bmdb, events } });
-    await advance(stand.clock, 11 * SECOND);
-    await stand.add(2_000);
-    await advance(stand.clock, 2 * MINUTE);
-    const [standing] = await bmdb.webhooks.list(SIGNAL);
-    expect(standing).toMatchObject({ toldTo: '2000', waiting: 2_000 });
-    expect(readAhead).toBeLessThanOrEqual(96);
-    stand.world.receive = () => status(200);
-    await advance(stand.clock, HOUR);
-    expect(await bmdb.webhooks.list(SIGNAL)).toMatchObject([{ waiting: 0, dead: 0 }]);
-    expect(new Set(stand.numbersSent()).size).toBe(2_000);
-    await stop();
-  });
 });
 
 /** The same database, with a way to it that takes a while. */

@@ -19,7 +19,7 @@ export const suite: Suite = {
         const name = `dead-${round}`;
         const figures = await measureStorm(world, { events, spanMs, name });
         all.push(figures);
-        progress(`round ${round}/${rounds}: ${figures.eventsPerSecond.toFixed(0)} events/s`);
+        progress(`round ${round}/${rounds}: ${figures.attemptsPerSecond.toFixed(0)} attempts/s`);
       }
     } finally {
       await world.close();
@@ -32,7 +32,7 @@ function reportOf(events: number, all: readonly StormFigures[]): Report {
   const of = (value: (figures: StormFigures) => number) => rounded(median(all.map(value)));
   const json = {
     events,
-    eventsPerSecond: of((each) => each.eventsPerSecond),
+    attemptsPerSecond: of((each) => each.attemptsPerSecond),
     heartbeatsBefore: of((each) => each.heartbeatsBefore),
     heartbeatsDuring: of((each) => each.heartbeatsDuring),
     heartbeatRatio: of((each) => each.heartbeatsDuring / each.heartbeatsBefore),

@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import type { Bmdb } from '../../../src/adapters/bmdb/port.ts';
+import { advance } from '../../doubles/simulated-clock.ts';
+import { status, webhookStand } from './webhook-stand.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const SIGNAL = new AbortController().signal;
+
+describe('deliveries to a webhook', () => {
+  it('that all fail are tried one at a time with a pause, and at full speed from the first success on', async () => {
+    let isAway = true;
+    let [now, most] = [0, 0];
+    const stand = webhookStand(async () => {
+      most = Math.max(most, ++now);
+      await Promise.resolve();
+      now -= 1;
+      return status(isAway ? 503 : 200);
+    });
+    const { stop } = await stand.daemon({ types: ['guard.thawed'] });
+    await advance(stand.clock, 2 * SECOND);
+    await stand.add(1_000);
+    await advance(stand.clock, 2 * SECOND);
+    const before = stand.sent.length;
+    most = 0;
+    await advance(stand.clock, 10 * SECOND);
+    expect(most, 'one at a time').toBe(1);
+    // Each after 100 ms, and in the beginning some more.
+    expect(stand.sent.length - before).toBeGreaterThan(80);
+    expect(stand.sent.length - before).toBeLessThanOrEqual(100);
+    isAway = false;
+    await advance(stand.clock, 10 * SECOND);
+    expect(most).toBe(4);
+    expect(new Set(stand.numbersSent()).size).toBe(1_000);
+    await advance(stand.clock, 10 * MINUTE);
+    expect(await stand.bmdb.webhooks.list(SIGNAL)).toMatchObject([{ toldTo: '1000', waiting: 0 }]);
+    await stop();
+  });
+
+  it('of a storm to a dead webhook keep few in memory, and all of them come in the end', async () => {
+    const stand = webhookStand(() => ({ status: null, cause: 'connection refused' }));
+    let readAhead = 0;
+    const { bmdb } = stand;
+    const events: Bmdb['events'] = {
+      ...bmdb.events,
+      read: async (query, signal) => {
+        const page = await bmdb.events.read(query, signal);
+        const [standing] = await bmdb.webhooks.list(signal);
+        readAhead = Math.max(readAhead, Number(page.next) - Number(standing?.toldTo ?? 0));
+        return page;
+      },
+    };
+    const { stop } = await stand.daemon({ pollMs: 10 * SECOND, through: { ...bmdb, events } });
+    await advance(stand.clock, 11 * SECOND);
+    await stand.add(2_000);
+    await advance(stand.clock, 2 * MINUTE);
+    const [standing] = await bmdb.webhooks.list(SIGNAL);
+    expect(standing, 'what was tried waits; the rest was not tried yet').toMatchObject({
+      ...{ toldTo: String(standing!.waiting), dead: 0 },
+    });
+    expect(standing!.waiting).toBeGreaterThan(500);
+    expect(standing!.waiting).toBeLessThan(1_200);
+    expect(readAhead).toBeLessThanOrEqual(96);
+    stand.world.receive = () => status(200);
+    await advance(stand.clock, HOUR);
+    expect(await bmdb.webhooks.list(SIGNAL)).toMatchObject([
+      { toldTo: '2000', waiting: 0, dead: 0 },
+    ]);
+    expect(new Set(stand.numbersSent()).size).toBe(2_000);
+    await stop();
+  });
+});
