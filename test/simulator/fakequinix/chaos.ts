@@ -11,7 +11,8 @@ export const FAULT_MIX: readonly FaultRule[] = [
   { match: { probability: 0.025 }, effect: { type: 'drop', phase: 'before' } },
   { match: { probability: 0.025 }, effect: { type: 'drop', phase: 'after' } },
   { match: { probability: 0.02 }, effect: { type: 'hang', phase: 'after' } },
-  { effect: { type: 'rateLimit', limit: 40, windowMs: 500 } },
+  // Of some requests, so that clients meet it however few they send.
+  { match: { probability: 0.2 }, effect: { type: 'rateLimit', limit: 2, windowMs: 500 } },
   { match: { probability: 0.1 }, effect: { type: 'unstablePages', mode: 'shuffle' } },
   { match: { probability: 0.1 }, effect: { type: 'unstablePages', mode: 'duplicate' } },
   { match: { probability: 0.1 }, effect: { type: 'unstablePages', mode: 'omit' } },
