@@ -37,12 +37,16 @@ export async function loadAgentProgram(path?: string): Promise<AgentProgram> {
   }
 }
 
+/** How many are under way: all of them share the bundler's process. */
+let building = 0;
+
 /**
  * Bundles `src/agent` into one file that needs nothing but Node 20.16 or later. The same sources
  * give the same bytes. Writes it, mode 0755, when told where. @throws {Malformed} sources are broken.
  */
 export async function buildAgent(options: { outFile?: string } = {}): Promise<AgentProgram> {
   const { build, stop } = await import('esbuild');
+  building += 1;
   const result = await build({
     entryPoints: [ENTRY],
     bundle: true,
@@ -58,8 +62,11 @@ export async function buildAgent(options: { outFile?: string } = {}): Promise<Ag
     .catch((error: unknown) => {
       throw new Malformed('cannot bundle the agent', { cause: error });
     })
-    // Else the bundler's own process stays as long as ours.
-    .finally(() => void stop());
+    .finally(() => {
+      building -= 1;
+      // Else the bundler's own process stays as long as ours. A build that runs in it would never end.
+      if (building === 0) void stop();
+    });
   const program = asProgram(Buffer.from(result.outputFiles[0]!.contents));
   if (options.outFile !== undefined) writeProgram(options.outFile, program);
   return program;
