@@ -147,8 +147,13 @@ test('a call that takes longer than the span is waited for', async () => {
 });
 
 test('a rate that ran dry before it was measured is an error', async () => {
-  const once = () => Promise.resolve(false);
-  await expect(measureRate({ callers: 1, warmMs: 50, spanMs: 50, once })).rejects.toThrow(/left/);
+  let ms = 0;
+  const once = async () => {
+    ms += 49;
+    return false;
+  };
+  const asked = { callers: 1, warmMs: 50, spanMs: 50, once, now: () => ms };
+  await expect(measureRate(asked)).rejects.toThrow(/left/);
 });
 
 test('medians, quantiles and shares', () => {

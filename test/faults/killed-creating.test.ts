@@ -71,11 +71,19 @@ async function overridesOf() {
 const changes = ({ provider }: SimWorld): number =>
   provider.requests().filter(({ method }) => method !== 'GET').length;
 
-/** Any moment of the creations, by what they have changed at the vendor, or by time where they only wait. */
+/**
+ * Any moment of the creations, by what they have changed at the vendor, or by time where they only wait:
+ * from the first request of this daemon on, however long it took to start.
+ */
 async function makesSome(world: SimWorld, { ended }: Started): Promise<void> {
   const enough = changes(world) + 1 + Math.floor(Math.random() * 2 * MACHINES);
-  const untilMs = performance.now() + 5_000 + Math.random() * 10_000;
-  const isDue = () => changes(world) >= enough || performance.now() >= untilMs;
+  const forMs = 5_000 + Math.random() * 10_000;
+  const asked = world.provider.requests().length;
+  let beganMs: number | null = null;
+  const isDue = () => {
+    if (world.provider.requests().length > asked) beganMs ??= performance.now();
+    return changes(world) >= enough || (beganMs !== null && performance.now() >= beganMs + forMs);
+  };
   const failed = ended.then(({ code, stderr }): never => {
     throw new Error(`the daemon ended by itself with ${code}: ${stderr}`);
   });
