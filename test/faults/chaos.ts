@@ -31,7 +31,7 @@ export interface ChaosOptions {
 /** Longer than silence is left before the end, so that nothing has ended yet if more is needed. */
 const MORE_MS = 15_000;
 /** The daemons of a busy machine do little in the time asked; what must happen does in this. */
-const MORE_MAX_MS = 240_000;
+const MORE_MAX_MS = 600_000;
 
 /** Does everything that can go wrong for as long as asked, or until it happened; stops doing it. */
 export async function wreakHavoc(options: ChaosOptions): Promise<Faults> {

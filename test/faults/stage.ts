@@ -19,7 +19,7 @@ import { createWorld, type World } from './world.ts';
  * After the faults all is well again in 10 s where the cores are not shared. Where they are it is
  * work that takes its time, not that nothing is done: so long no machine more may be well.
  */
-const STILL_MS = 120_000;
+const STILL_MS = 300_000;
 
 /** Daemons as processes, each behind a proxy of its own before one database, and their machines. */
 export interface Stage {
