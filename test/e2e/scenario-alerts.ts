@@ -165,15 +165,32 @@ export async function alertsDiffer(
 }
 
 /** Whether more than two in a hundred were silent for ten minutes on end, by what was recorded. */
-export function wereLost({ series, steps }: Recording): boolean {
-  const silent = [...series].filter(([name]) => name.startsWith('shepherd_guard_silent_machines'));
-  return silent.some(([name, values]) => {
-    const started = series.get(name.replace('_silent_', '_started_'))!;
+export const wereLost = (recording: Recording): boolean =>
+  lasted(recording, 10, (of) => of('silent_machines') / of('started_machines') > 0.02);
+
+/** Whether all that may be were being recovered, and more were silent, for half an hour on end. */
+export const wasSpent = (recording: Recording): boolean =>
+  lasted(
+    recording,
+    30,
+    (of) => of('permits') >= of('budget') && of('silent_machines') > of('permits'),
+  );
+
+/** Whether it was so of any scope of the guard for so many minutes on end. */
+function lasted(
+  { series, steps }: Recording,
+  minutesMin: number,
+  isSo: (of: (gauge: string) => number) => boolean,
+): boolean {
+  const SILENT = 'shepherd_guard_silent_machines';
+  const scopes = [...series.keys()].filter((name) => name.startsWith(SILENT));
+  return scopes.some((name) => {
     let minutes = -1;
     return Array.from({ length: steps }, (_, step) => {
-      const isLost = Number(values.get(step)) / Number(started.get(step)) > 0.02;
-      minutes = isLost ? minutes + 1 : -1;
-      return minutes >= 10;
+      const of = (gauge: string) =>
+        Number(series.get(name.replace(SILENT, `shepherd_guard_${gauge}`))!.get(step));
+      minutes = isSo(of) ? minutes + 1 : -1;
+      return minutes >= minutesMin;
     }).includes(true);
   });
 }

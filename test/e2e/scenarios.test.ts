@@ -7,7 +7,13 @@ import { hasHaproxyFor } from '../support/haproxy.ts';
 import { takeFreePort } from '../../src/simulator/hosts/free-port.ts';
 import { findPromtool } from '../deploy/promtool.ts';
 import { shepherd } from './commands.ts';
-import { alertsDiffer, recordScrapes, wereLost, type Recording } from './scenario-alerts.ts';
+import {
+  alertsDiffer,
+  recordScrapes,
+  wasSpent,
+  wereLost,
+  type Recording,
+} from './scenario-alerts.ts';
 
 /** As the issue has them: 300. By default as few as show it, three at a time. */
 const wanted = process.env['SHEPHERD_SCENARIO_MACHINES'];
@@ -121,8 +127,9 @@ together('a scenario keeps its promise', () => {
       const machines = machinesOr(20);
       const struck = Math.min(10, Math.floor(machines / 20) || 2);
       const report = await play('flap', machines, (recording) => [
-        // Each comes back each time: whether one is away for ten minutes is for its boots to say.
+        // Each comes back each time: how long one is away is for its boots to say.
         ...(wereLost(recording) ? ['MachinesLost'] : []),
+        ...(wasSpent(recording) ? ['BudgetSpent'] : []),
         ...['NeedHuman', 'ReinstallsMany'],
       ]);
       expect(report.running).toBe(machines - report.needsHuman);
