@@ -39,8 +39,9 @@ export const webhookJob = (name: string): string => `webhook/${name}`;
 /** Deliveries under way to one webhook at a time. */
 const AT_ONCE = 4;
 /**
- * After so many failures in a row, one is tried at a time, with this pause before it, until one succeeds:
- * whoever answers nobody costs next to nothing, and is not stormed when they come back.
+ * After so many attempts in a row at a receiver that is away or overburdened, one is made at a time, with
+ * this pause before it, until one gets through: whoever answers nobody costs next to nothing, and is not
+ * stormed when they come back.
  */
 const FAILURES_MAX = 8;
 const FAILING_PAUSE_MS = 100;
@@ -193,7 +194,7 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo
       ? verdictOn(answer, attempts + 1, random.next())
       : { verdict: 'dead', status: null, cause: 'the event is not kept any more' };
     settled.push({ item, verdict });
-    failures = verdict.verdict === 'delivered' ? 0 : failures + Number(answer !== null);
+    if (answer) failures = isThere(answer) ? 0 : failures + 1;
     metrics.webhookDelivery(name, outcomeOf(verdict));
   };
   const begin = (item: Item) => {
@@ -262,6 +263,11 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo
     },
   };
 }
+
+const TOO_MANY_REQUESTS = 429;
+/** Whoever refuses one event may take the next. */
+const isThere = ({ status }: DeliveryAnswer): boolean =>
+  status !== null && status < 500 && status !== TOO_MANY_REQUESTS;
 
 const outcomeOf = ({ verdict }: DeliveryVerdict) => (verdict === 'retry' ? 'failed' : verdict);
 

@@ -9,34 +9,40 @@ const HOUR = 60 * MINUTE;
 const SIGNAL = new AbortController().signal;
 
 describe('deliveries to a webhook', () => {
-  it('that all fail are tried one at a time with a pause, and at full speed from the first success on', async () => {
-    let isAway = true;
-    let [now, most] = [0, 0];
-    const stand = webhookStand(async () => {
-      most = Math.max(most, ++now);
-      await Promise.resolve();
-      now -= 1;
-      return status(isAway ? 503 : 200);
-    });
-    const { stop } = await stand.daemon({ types: ['guard.thawed'] });
-    await advance(stand.clock, 2 * SECOND);
-    await stand.add(1_000);
-    await advance(stand.clock, 2 * SECOND);
-    const before = stand.sent.length;
-    most = 0;
-    await advance(stand.clock, 10 * SECOND);
-    expect(most, 'one at a time').toBe(1);
-    // Each after 100 ms, and in the beginning some more.
-    expect(stand.sent.length - before).toBeGreaterThan(80);
-    expect(stand.sent.length - before).toBeLessThanOrEqual(100);
-    isAway = false;
-    await advance(stand.clock, 10 * SECOND);
-    expect(most).toBe(4);
-    expect(new Set(stand.numbersSent()).size).toBe(1_000);
-    await advance(stand.clock, 10 * MINUTE);
-    expect(await stand.bmdb.webhooks.list(SIGNAL)).toMatchObject([{ toldTo: '1000', waiting: 0 }]);
-    await stop();
-  });
+  it.each([[503], [429], [null]])(
+    'that all fail by %s are tried one at a time with a pause, and at full speed from the first success on',
+    async (code) => {
+      let isAway = true;
+      let [now, most] = [0, 0];
+      const stand = webhookStand(async () => {
+        most = Math.max(most, ++now);
+        await Promise.resolve();
+        now -= 1;
+        if (!isAway) return status(200);
+        return code === null ? { status: null, cause: 'no answer' } : status(code);
+      });
+      const { stop } = await stand.daemon({ types: ['guard.thawed'] });
+      await advance(stand.clock, 2 * SECOND);
+      await stand.add(1_000);
+      await advance(stand.clock, 2 * SECOND);
+      const before = stand.sent.length;
+      most = 0;
+      await advance(stand.clock, 10 * SECOND);
+      expect(most, 'one at a time').toBe(1);
+      // Each after 100 ms, and in the beginning some more.
+      expect(stand.sent.length - before).toBeGreaterThan(80);
+      expect(stand.sent.length - before).toBeLessThanOrEqual(100);
+      isAway = false;
+      await advance(stand.clock, 10 * SECOND);
+      expect(most).toBe(4);
+      expect(new Set(stand.numbersSent()).size).toBe(1_000);
+      await advance(stand.clock, 10 * MINUTE);
+      expect(await stand.bmdb.webhooks.list(SIGNAL)).toMatchObject([
+        { toldTo: '1000', waiting: 0 },
+      ]);
+      await stop();
+    },
+  );
 
   it('of a storm to a dead webhook keep few in memory, and all of them come in the end', async () => {
     const stand = webhookStand(() => ({ status: null, cause: 'connection refused' }));
@@ -68,6 +74,16 @@ describe('deliveries to a webhook', () => {
       { toldTo: '2000', waiting: 0, dead: 0 },
     ]);
     expect(new Set(stand.numbersSent()).size).toBe(2_000);
+    await stop();
+  });
+
+  it('that are refused by a receiver that is there are not waited for', async () => {
+    const stand = webhookStand(({ number }) => status(Number(number) <= 1_000 ? 400 : 200));
+    const { stop } = await stand.daemon({ types: ['guard.thawed'] });
+    await advance(stand.clock, 2 * SECOND);
+    await stand.add(1_001);
+    await advance(stand.clock, 3 * SECOND);
+    expect(stand.numbersSent()).toContain('1001');
     await stop();
   });
 });
