@@ -47,6 +47,19 @@ let building = 0;
 export async function buildAgent(options: { outFile?: string } = {}): Promise<AgentProgram> {
   const { build, stop } = await import('esbuild');
   building += 1;
+  try {
+    return await bundleBy(build, options);
+  } finally {
+    building -= 1;
+    // Else the bundler's own process stays as long as ours. A build that runs in it would never end.
+    if (building === 0) void stop();
+  }
+}
+
+async function bundleBy(
+  build: typeof import('esbuild').build,
+  { outFile }: { outFile?: string },
+): Promise<AgentProgram> {
   const result = await build({
     entryPoints: [ENTRY],
     bundle: true,
@@ -58,17 +71,11 @@ export async function buildAgent(options: { outFile?: string } = {}): Promise<Ag
     banner: { js: HEAD },
     define: { SHEPHERD_VERSION: JSON.stringify(readVersion()) },
     logLevel: 'silent',
-  })
-    .catch((error: unknown) => {
-      throw new Malformed('cannot bundle the agent', { cause: error });
-    })
-    .finally(() => {
-      building -= 1;
-      // Else the bundler's own process stays as long as ours. A build that runs in it would never end.
-      if (building === 0) void stop();
-    });
+  }).catch((error: unknown) => {
+    throw new Malformed('cannot bundle the agent', { cause: error });
+  });
   const program = asProgram(Buffer.from(result.outputFiles[0]!.contents));
-  if (options.outFile !== undefined) writeProgram(options.outFile, program);
+  if (outFile !== undefined) writeProgram(outFile, program);
   return program;
 }
 

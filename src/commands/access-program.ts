@@ -1,11 +1,18 @@
-import { hostname, userInfo } from 'node:os';
+import { hostname } from 'node:os';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { ROLES, TOKEN_MAX_MS, type Role } from '../domain/access.ts';
 import { parseDuration } from '../settings/duration.ts';
-import { byFlags, formatOf, remote, type CommonFlags, type Through } from './remote/flags.ts';
+import {
+  accountName,
+  byFlags,
+  formatOf,
+  remote,
+  type CommonFlags,
+  type Through,
+} from './remote/flags.ts';
 
 /** Who reached the database by the configuration: a claim of this computer. */
-export const claimedName = (): string => `db:${userInfo().username}@${hostname()}`;
+export const claimedName = (): string => `db:${accountName()}@${hostname()}`;
 
 const lifetimeMs = (text: string): number => {
   const forMs = parseDuration(text);
@@ -31,18 +38,20 @@ export function addAccessCommands(cli: Command, through: Through = byFlags): voi
     .addOption(providersOption().hideHelp())
     .addHelpText('after', UI_HELP)
     .action(async (flags: GrantFlags) => {
-      const { pastConsole } = await import('./remote/open-door.ts');
-      const file = pastConsole(flags);
-      const { linkTold, makeLink } = await import('./remote/access.ts');
-      if (file === null) return through(flags, makeLink);
-      const { linkByDatabase } = await import('./access/login-link.ts');
       const { reporting } = await import('./remote/session.ts');
-      const options = { file, url: flags.databaseUrl, ...grantOf(flags), by: claimedName() };
-      await reporting(flags, async () => {
-        const { text } = await linkTold(await linkByDatabase(options), formatOf(flags));
-        process.stdout.write(`${text}\n`);
-      });
+      await reporting(flags, () => printLink(flags, through));
     });
+}
+
+async function printLink(flags: GrantFlags, through: Through): Promise<void> {
+  const { pastConsole } = await import('./remote/open-door.ts');
+  const file = pastConsole(flags);
+  const { linkTold, makeLink } = await import('./remote/access.ts');
+  if (file === null) return through(flags, makeLink);
+  const { linkByDatabase } = await import('./access/login-link.ts');
+  const options = { file, url: flags.databaseUrl, ...grantOf(flags), by: claimedName() };
+  const { text } = await linkTold(await linkByDatabase(options), formatOf(flags));
+  process.stdout.write(`${text}\n`);
 }
 
 function addTokens(token: Command, through: Through): void {

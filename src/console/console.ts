@@ -165,7 +165,7 @@ async function addShown(
     limits: deps.eventLimits ?? {},
     onDropped,
   });
-  addPage(app, { log });
+  addPage(app, { log, version: deps.version });
   addRunbooks(app);
   addLoginPage(app, { hasIdentities: deps.identities !== undefined });
   addOidcLogin(app, access);

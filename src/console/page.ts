@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { brotliCompressSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Log } from '../adapters/log/port.ts';
 import { readBuiltPage, type PageFile } from './page/built.ts';
@@ -30,6 +31,8 @@ const STALE =
 
 export interface PageDeps {
   readonly log: Log;
+  /** Of the program, as it stands in a `package.json`. */
+  readonly version: string;
   /** Folder in which `dist/page` lies. */
   readonly root?: string;
 }
@@ -38,7 +41,7 @@ export interface PageDeps {
  * Serves the page from memory: its document at every address that it draws, its hashed files for
  * ever. Where it was not built, its addresses say so in a sentence.
  */
-export function addPage(app: FastifyInstance, { log, root = ROOT }: PageDeps): void {
+export function addPage(app: FastifyInstance, { log, version, root = ROOT }: PageDeps): void {
   const { freshness, files } = readBuiltPage(root);
   if (freshness === 'stale') log.warn({}, STALE);
   const document = files.get('index.html');
@@ -50,7 +53,8 @@ export function addPage(app: FastifyInstance, { log, root = ROOT }: PageDeps): v
     for (const address of ADDRESSES) app.get(address, notBuilt);
     return;
   }
-  const marked = freshness === 'stale' ? markStale(document) : document;
+  const stale = freshness === 'stale' ? { 'shepherd-page': 'stale' } : {};
+  const marked = mark(document, { 'shepherd-version': version, ...stale });
   for (const address of ADDRESSES) {
     app.get(address, (request, reply) => send(request, reply, marked));
   }
@@ -69,10 +73,13 @@ const notBuilt = (_request: FastifyRequest, reply: FastifyReply) =>
   reply.code(503).type('text/plain; charset=utf-8').send(NOT_BUILT);
 
 /** Whoever looks is told, too: the page shows what its document says of it. */
-function markStale(document: PageFile): PageFile {
-  const mark = '<meta name="shepherd-page" content="stale" /></head>';
-  const body = Buffer.from(document.body.toString('utf8').replace('</head>', mark));
-  return { ...document, body, brotli: null };
+function mark(document: PageFile, told: Readonly<Record<string, string>>): PageFile {
+  const marks = Object.entries(told).map(
+    ([name, text]) => `<meta name="${name}" content="${text}" />`,
+  );
+  const text = document.body.toString('utf8').replace('</head>', `${marks.join('')}</head>`);
+  const body = Buffer.from(text);
+  return { ...document, body, brotli: document.brotli && brotliCompressSync(body) };
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, { type, body, brotli }: PageFile) {

@@ -53,7 +53,6 @@ export const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
 export const OTHER_WITNESS = witness('0b6e2222-2222-4222-8222-222222222222');
 export const OTHER_OWNER = 'shep0-other-000000000000000';
 export const UNKNOWN_ID = '00000000-0000-4000-8000-00000000dead';
-const TIMEOUT_MS = 20_000;
 
 export interface ContractOptions {
   /** Called before each test. */
@@ -91,7 +90,7 @@ export function createScene({ start, without = [] }: ContractOptions) {
   const create = async (unused: ProviderMachine, mark?: Witness) =>
     provider().createMachine(orderFor(unused, mark), live);
   const eventually = async (look: () => Promise<unknown>, expected: unknown) => {
-    await expect.poll(look, { timeout: TIMEOUT_MS, interval: 10 }).toBe(expected);
+    await expect.poll(look, { interval: 10 }).toBe(expected);
   };
   const statusOf = async (id: string) => (await provider().getMachine(id, live)).status;
   const untilRunning = (id: string) => eventually(() => statusOf(id), 'Running');

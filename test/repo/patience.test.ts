@@ -1,4 +1,4 @@
-import { Visitor, parseSync, type CallExpression } from 'oxc-parser';
+import { Visitor, parseSync, type CallExpression, type Expression } from 'oxc-parser';
 import { expect, test } from 'vitest';
 import { PATIENCE, TEST_LIMIT_MS } from '../support/patience.ts';
 import { lineOf, sources } from './sources.ts';
@@ -11,19 +11,33 @@ const WAITS = new Set(['waitFor', 'waitUntil']);
 const POLLS = new Set([...WAITS, 'poll']);
 
 /** What has a limit of its own, as its last argument or among its options. */
-const LIMITED = /^(test|it|describe|(before|after)(All|Each))\b/;
+const LIMITED = /^(test|it|describe|(before|after)(All|Each)|vi\.setConfig)\b/;
+
+/** Numbers that have a name in the file. */
+function namedNumbers(text: string): ReadonlyMap<string, number> {
+  const found = text.matchAll(/^(?:export )?const ([A-Z][A-Z_]*) = ([\d_]+);$/gm);
+  return new Map([...found].map(([, name, value]) => [name!, Number(value!.replaceAll('_', ''))]));
+}
+
+/** Null: it is no number, or none that this file tells. */
+function numberOf(node: Expression | undefined, named: ReadonlyMap<string, number>): number | null {
+  if (node?.type === 'Identifier') return named.get(node.name) ?? null;
+  return node?.type === 'Literal' && typeof node.value === 'number' ? node.value : null;
+}
 
 /** The shortest limit that a call sets for a test or a hook (milliseconds), or null. */
-function limitOf({ arguments: given }: CallExpression): number | null {
+function limitOf(
+  { arguments: given }: CallExpression,
+  named: ReadonlyMap<string, number>,
+): number | null {
   const limits = given.flatMap((each) => {
-    if (each.type === 'Literal') return typeof each.value === 'number' ? [each.value] : [];
-    if (each.type !== 'ObjectExpression') return [];
+    if (each.type === 'SpreadElement') return [];
+    if (each.type !== 'ObjectExpression') return numberOf(each, named) ?? [];
     return each.properties.flatMap((property) =>
       property.type === 'Property' &&
       property.key.type === 'Identifier' &&
-      property.key.name === 'timeout' &&
-      property.value.type === 'Literal'
-        ? [Number(property.value.value)]
+      /^(timeout|testTimeout|hookTimeout)$/.test(property.key.name)
+        ? (numberOf(property.value, named) ?? [])
         : [],
     );
   });
@@ -35,12 +49,13 @@ function impatient(text: string): string[] {
   const { program, errors } = parseSync('a.ts', text);
   if (errors.length > 0) return [`it cannot be read: ${errors[0]!.message}`];
   const found: string[] = [];
+  const named = namedNumbers(text);
   new Visitor({
     CallExpression(call) {
       const { start, end, callee } = call;
       const [first, limit] = call.arguments;
       const whole = text.slice(start, end);
-      const own = LIMITED.test(whole) ? limitOf(call) : null;
+      const own = LIMITED.test(whole) ? limitOf(call, named) : null;
       if (own !== null && own < TEST_LIMIT_MS) found.push(`${lineOf(text, start)}: short limit`);
       const isSignal = whole.startsWith('AbortSignal.timeout(') && first?.type === 'Literal';
       if (isSignal && Number(first.value) < PATIENCE.timeout)
@@ -53,8 +68,9 @@ function impatient(text: string): string[] {
       for (const property of limit.properties) {
         if (property.type !== 'Property' || property.key.type !== 'Identifier') continue;
         const { key, value } = property;
-        if (key.name !== 'timeout' || value.type !== 'Literal') continue;
-        if (Number(value.value) < PATIENCE.timeout) found.push(`${lineOf(text, start)}: too short`);
+        const timeout = key.name === 'timeout' ? numberOf(value, named) : null;
+        if (timeout !== null && timeout < PATIENCE.timeout)
+          found.push(`${lineOf(text, start)}: too short`);
       }
     },
   }).visit(program);
@@ -75,10 +91,14 @@ test('what waits too shortly is found', () => {
     'test.each([1])("x", { timeout: 60_000 }, async () => {});',
     'beforeAll(() => x, 60_000);',
     'test("x", async () => {}, 1_800_000);',
+    'const LIMIT_MS = 60_000;',
+    'test("x", async () => {}, LIMIT_MS);',
+    'vi.setConfig({ testTimeout: LIMIT_MS });',
   ].join('\n');
   expect(impatient(text)).toEqual([
     ...['1: no limit', '2: too short', '3: too short', '8: too short'],
     ...['9: short limit', '10: short limit', '11: short limit'],
+    ...['14: short limit', '15: short limit'],
   ]);
 });
 

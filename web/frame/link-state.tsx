@@ -1,5 +1,5 @@
 import { useNow } from '../live/clock.ts';
-import { firstVersion, link, version } from '../live/model.ts';
+import { link, pageVersion, version } from '../live/model.ts';
 import { useStore } from '../live/store.ts';
 import { span } from '../parts/span.ts';
 import { texts } from '../texts.ts';
@@ -28,11 +28,11 @@ export function LinkNotice() {
 
 /** That another version of Shepherd answers than the one that this page came from. */
 export function VersionNotice() {
-  const [from, now] = [useStore(firstVersion), useStore(version)];
-  if (from === now) return null;
+  const now = useStore(version);
+  if (pageVersion === null || now === null || now === pageVersion) return null;
   return (
     <div className="notice" data-tone="warn">
-      {texts.versionChanged(from ?? '', now ?? '')}{' '}
+      {texts.versionChanged(pageVersion, now)}{' '}
       <button type="button" onClick={() => location.reload()}>
         {texts.reload}
       </button>

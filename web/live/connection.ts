@@ -1,8 +1,7 @@
 import { useEffect } from 'react';
 import { addressOf, type Query } from '../api/ask.ts';
 import { setClock } from './clock.ts';
-import { firstVersion, frame, link, machine, version } from './model.ts';
-import type { ShownFrame, ShownMachine } from './model.ts';
+import { frame, link, machine, version, type ShownFrame, type ShownMachine } from './model.ts';
 import { afterNews, liveWindow, type RowsNews, type WindowQuery } from './window.ts';
 
 /** What a page looks at; all of it stands in the address of its stream. */
@@ -70,7 +69,6 @@ function open(): void {
   on<{ atMs: number; version: string; resume: string }>('hello', (hello) => {
     setClock(hello.atMs);
     version.set(hello.version);
-    if (firstVersion.get() === null) firstVersion.set(hello.version);
   });
   on<ShownFrame>('frame', (told) => {
     setClock(told.atMs);

@@ -14,8 +14,9 @@ export const machine = createStore<ShownMachine | null>(null);
 
 /** Of the daemon that answers. */
 export const version = createStore<string | null>(null);
-/** Of the daemon that the page came from, as far as the page knows: the first that answered. */
-export const firstVersion = createStore<string | null>(null);
+/** Of the daemon that the page came from, as its document says; null: it says nothing. */
+export const pageVersion =
+  document.querySelector('meta[name=shepherd-version]')?.getAttribute('content') ?? null;
 
 export type Phase = 'connecting' | 'live' | 'lost';
 export interface Link {

@@ -39,9 +39,8 @@ export const webhookJob = (name: string): string => `webhook/${name}`;
 /** Deliveries under way to one webhook at a time. */
 const AT_ONCE = 4;
 /**
- * After so many attempts in a row at a receiver that is away or overburdened, one is made at a time, with
- * this pause before it, until one gets through: whoever answers nobody costs next to nothing, and is not
- * stormed when they come back.
+ * After so many attempts in a row that a receiver is not there for, attempts begin so far apart, until one
+ * gets through: whoever answers nobody costs next to nothing, and is not stormed when they come back.
  */
 const FAILURES_MAX = 8;
 const FAILING_PAUSE_MS = 100;
@@ -146,6 +145,7 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo
   let lookedAtMs = Number.NEGATIVE_INFINITY;
   /** In a row. */
   let failures = 0;
+  let beganAtMs = Number.NEGATIVE_INFINITY;
   const stopping = new AbortController();
   const sending = AbortSignal.any([signal, stopping.signal]);
 
@@ -198,9 +198,13 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo
     metrics.webhookDelivery(name, outcomeOf(verdict));
   };
   const begin = (item: Item) => {
+    beganAtMs = clock.monotonic();
     const sent = send(item).finally(() => void underWay.delete(item.number));
     underWay.set(item.number, sent);
   };
+  /** Until the next attempt may begin. */
+  const pauseMs = (): number =>
+    failures < FAILURES_MAX ? 0 : Math.max(0, beganAtMs + FAILING_PAUSE_MS - clock.monotonic());
   /** @returns it was disabled. */
   const record = async (): Promise<boolean> => {
     const these = settled;
@@ -242,17 +246,15 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo
     /** @returns it was disabled. */
     async step(): Promise<boolean> {
       if (queue.length === 0) await fill();
-      const isFailing = failures >= FAILURES_MAX;
-      if (isFailing && underWay.size === 0) await sleep(clock, FAILING_PAUSE_MS, signal);
-      const most = isFailing ? 1 : AT_ONCE;
-      while (underWay.size < most && queue.length > 0) begin(queue.shift()!);
-      const isIdle = underWay.size === 0;
-      if (!isIdle) await anyOf([...underWay.values()], clock, pollMs, signal);
+      while (underWay.size < AT_ONCE && queue.length > 0 && pauseMs() === 0) begin(queue.shift()!);
+      const isIdle = underWay.size === 0 && queue.length === 0;
+      const forMs = queue.length > 0 && underWay.size < AT_ONCE ? pauseMs() : pollMs;
+      if (!isIdle) await anyOf([...underWay.values()], clock, forMs, signal);
       const isEnough = settled.length >= RECORD_MAX || clock.monotonic() - wrotAtMs >= RECORD_MS;
       const isGone = settled.some(({ verdict }) => verdict.verdict === 'disabled');
       if ((isEnough || isGone || isIdle) && (await record())) return true;
       await tellOldest();
-      if (isIdle && queue.length === 0) await sleep(clock, pollMs, signal);
+      if (isIdle) await sleep(clock, pollMs, signal);
       return false;
     },
     /** What was sent is written down if that is possible still. */
@@ -264,10 +266,11 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo
   };
 }
 
-const TOO_MANY_REQUESTS = 429;
-/** Whoever refuses one event may take the next. */
+/** A body that they do not take: the next event's may be another. */
+const REFUSES_ONE: ReadonlySet<number> = new Set([400, 409, 413, 415, 422]);
+/** Whoever takes an event, or refuses just this one. */
 const isThere = ({ status }: DeliveryAnswer): boolean =>
-  status !== null && status < 500 && status !== TOO_MANY_REQUESTS;
+  status !== null && (status < 300 || REFUSES_ONE.has(status));
 
 const outcomeOf = ({ verdict }: DeliveryVerdict) => (verdict === 'retry' ? 'failed' : verdict);
 

@@ -135,7 +135,8 @@ async function tryProof(stage: Stage, signal: AbortSignal): Promise<Proved | Pen
     const question = { provider: fleet, machine, session, policy, pinned, signal };
     return { session, evidence: await proveHostKey(question) };
   } catch (error) {
-    if (error instanceof RemoteFailure) return pending(explain(error));
+    const isEarly = error instanceof RemoteFailure || isPassing(error);
+    if (isEarly && !signal.aborted) return pending(explain(error));
     if (!(error instanceof HostKeyRejected)) throw error;
     const isUnknown = !create && machine.hostKey === undefined && policy === 'strict';
     if (isUnknown) throw new StepSkipped('the inventory knows no host key, and policy is strict');

@@ -37,7 +37,7 @@ async function serve() {
   const warnings: string[] = [];
   const warn = (_fields: object, message: string) => void warnings.push(message);
   const app = Fastify();
-  addPage(app, { log: { ...silentLog, warn }, root });
+  addPage(app, { log: { ...silentLog, warn }, version: '1.2.3', root });
   const get = (url: string, headers = {}) => app.inject({ url, headers });
   return { get, warnings };
 }
@@ -57,13 +57,15 @@ test.each([
   expect(warnings).toEqual([expect.stringContaining('npm run build:page')]);
 });
 
-test('a page that is published without its sources is taken as it is', async () => {
+test('a page that is published without its sources is taken as it is, and says of which version it is', async () => {
   build();
   rmSync(join(root, 'web'), { recursive: true });
   rmSync(join(root, 'src'), { recursive: true });
   expect(freshnessOf(root)).toBe('fresh');
   const { get, warnings } = await serve();
-  expect((await get('/machines/equinix/a')).body).toBe('<html><head></head></html>');
+  expect((await get('/machines/equinix/a')).body).toBe(
+    '<html><head><meta name="shepherd-version" content="1.2.3" /></head></html>',
+  );
   expect(warnings).toEqual([]);
 });
 

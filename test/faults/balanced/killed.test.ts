@@ -146,6 +146,7 @@ describe('a pool on the Engine whose daemon is killed', () => {
     const [daemon] = daemons as [PooledDaemon];
     const engine = pool.engine!;
     const struck: string[] = [];
+    const boots = () => world.hosts.list().map(({ seen }) => seen.boots);
     /** From now on such a request takes long: the answer kills the daemon in one, and starts it again. */
     const holdUp = (method: string, route: string) => {
       const since = engine.requests().length;
@@ -156,12 +157,15 @@ describe('a pool on the Engine whose daemon is killed', () => {
       const isOpen = (each: { method: string; route: string; fate: string }) =>
         each.method === method && each.route === route && each.fate === 'open';
       const held = () => engine.requests(since).filter(isOpen);
+      /** @returns how often each machine had booted when nobody was there who could have it booted. */
       return async function killThere() {
         await vi.waitFor(() => expect(held()).not.toEqual([]), { ...WAIT, interval: 5 });
         await daemon.kill();
         struck.push(`${method} ${route}`);
         engine.removeFault(id);
+        const booted = boots();
         daemon.start();
+        return booted;
       };
     };
     const killMarking = holdUp('POST', '/api/core/v1/resource.json/{id}/tags/{tag}');
@@ -171,16 +175,14 @@ describe('a pool on the Engine whose daemon is killed', () => {
     const active = () => rows(`SELECT FROM pool_members WHERE state = 'active'`);
     await vi.waitFor(async () => expect(await active()).toHaveLength(2), WAIT);
 
-    const boots = () => world.hosts.list().map(({ seen }) => seen.boots);
     const before = boots();
     const [slot] = await slotsOf(fleet);
     const flags = ['--reason', 'a test', '--by', 'ann'];
     // The command may end long after the daemon has begun.
     const killRemoving = holdUp('DELETE', '/api/LBaaS/v1/server.json/{id}');
     const ordered = fleet.command('machine', 'reboot', slot!, ...flags);
-    await killRemoving();
+    expect(await killRemoving(), 'nobody was rebooted before he was let go').toEqual(before);
     expect(await ordered).toMatchObject({ code: 0 });
-    expect(boots(), 'nobody was rebooted before he was let go').toEqual(before);
     const sum = (counts: readonly number[]) => counts.reduce((all, each) => all + each, 0);
     await vi.waitFor(() => expect(sum(boots())).toBe(sum(before) + 1), WAIT);
     await vi.waitFor(async () => expect(await active()).toHaveLength(2), WAIT);
