@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { build as Build } from 'esbuild';
 import { Malformed, NotFound } from './domain/errors.ts';
 
 /** The agent as one executable file. */
@@ -57,7 +58,7 @@ export async function buildAgent(options: { outFile?: string } = {}): Promise<Ag
 }
 
 async function bundleBy(
-  build: typeof import('esbuild').build,
+  build: typeof Build,
   { outFile }: { outFile?: string },
 ): Promise<AgentProgram> {
   const result = await build({
