@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { takeFreePort } from '../../../src/simulator/hosts/free-port.ts';
 
-/** Of chance: these, in turn. */
+/** Instead of chance these, in turn; lower than any that chance gives to other tests. */
 const ports =
   (...all: number[]) =>
   () =>
@@ -23,17 +23,17 @@ const claimedElsewhere = async (port: number) => {
 };
 
 test('a port that was taken is given to nobody else, though nobody listens there', async () => {
-  expect(await claimedElsewhere(20_001)).toBe('free');
-  expect(await takeFreePort(new Set(), ports(20_001))).toBe(20_001);
-  expect(await claimedElsewhere(20_001)).toBe('EADDRINUSE');
-  const second = await takeFreePort(new Set(), ports(20_001, 20_002));
-  expect(second, 'to another simulator of this process').toBe(20_002);
+  expect(await claimedElsewhere(9_001)).toBe('free');
+  expect(await takeFreePort(new Set(), ports(9_001))).toBe(9_001);
+  expect(await claimedElsewhere(9_001)).toBe('EADDRINUSE');
+  const second = await takeFreePort(new Set(), ports(9_001, 9_002));
+  expect(second, 'to another simulator of this process').toBe(9_002);
 });
 
 test('a port where somebody listens is not taken', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as { port: number };
-  expect(await takeFreePort(new Set(), ports(port, 20_003))).toBe(20_003);
+  expect(await takeFreePort(new Set(), ports(port, 9_003))).toBe(9_003);
   server.close();
 });
