@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { loginLink } from '../../src/commands/access/login-link.ts';
 import type { Daemon } from '../../src/daemon/daemon.ts';
 import { withBrowser } from '../support/browser.ts';
@@ -27,15 +27,18 @@ async function rebootByHand(page: Page, { bmdb, consoleUrl }: Daemon, slot: stri
   await page.locator(`.list [data-slot="${slot}"] a.slot`).click();
   await page.locator('.explained .sentence', { hasText: 'Running' }).waitFor(WAIT);
   await page.click('.actions button:has-text("Reboot")');
-  await page.locator('.prospect', { hasText: /It would .*reboot/ }).waitFor();
+  const prospect = page.locator('.prospect', { hasText: /It would .*reboot/ });
+  const again = page.getByRole('button', { name: LOOK_AGAIN });
+  /** A machine that changed meanwhile is looked at again: on a busy one heartbeats are late now and then. */
+  const hasChangedBefore = async (wanted: Locator) =>
+    (await wanted.or(again).first().innerText()) === LOOK_AGAIN;
+  while (await hasChangedBefore(prospect)) await again.click();
   const act = page.locator('dialog .act');
   expect(await act.isEnabled()).toBe(false);
   await page.fill('dialog textarea', 'its fans are loud');
   const filed = page.locator('dialog [role=status]', { hasText: /It is (open|done)/ });
-  const again = page.getByRole('button', { name: LOOK_AGAIN });
   await act.click();
-  // On a busy machine heartbeats are late now and then: a machine that changed is looked at again.
-  while ((await filed.or(again).first().innerText()) === LOOK_AGAIN) {
+  while (await hasChangedBefore(filed)) {
     await again.click();
     await act.click();
   }

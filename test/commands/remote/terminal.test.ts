@@ -25,14 +25,17 @@ afterEach(() => {
   running.clear();
 });
 
-/** Runs a command line on a terminal of its own, by `script` of util-linux, as a person does. */
+/**
+ * Runs a command line on a terminal of its own, by `script` of util-linux, as a person does. Its shell
+ * gives its place to the command: one that stayed would die of Ctrl-C, and tell of itself.
+ */
 function onTerminal(...args: readonly string[]) {
   const words = [process.execPath, join(root, 'bin/shepherd.mjs'), ...args];
   const command = words.map((word) => `'${word}'`).join(' ');
   const env = { ...process.env };
   for (const name of DECIDING) delete env[name];
-  const child = spawn('script', ['-qec', command, '/dev/null'], {
-    env: { ...env, TERM: 'xterm', XDG_CONFIG_HOME: home },
+  const child = spawn('script', ['-qec', `exec ${command}`, '/dev/null'], {
+    env: { ...env, SHELL: '/bin/sh', TERM: 'xterm', XDG_CONFIG_HOME: home },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   running.add(child);
