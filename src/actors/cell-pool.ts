@@ -33,7 +33,7 @@ export interface CellPoolOptions {
   readonly onShown: (shown: Shown) => void;
   /** Where whoever only looks finds the actors. */
   readonly finder?: MachineFinder;
-  /** A machine's actor is at rest in another state than its rows tell. */
+  /** A machine's actor is at rest in another state than its rows tell, and no news of it are on their way. */
   readonly onMismatch?: (view: MachineView) => void;
   /** Observers of a cell's actor system; undefined costs nothing. */
   readonly inspect?: (cellId: string) => ((event: InspectionEvent) => void) | undefined;
@@ -54,7 +54,7 @@ const RESPAWN_MAX_MS = 300_000;
  */
 export const cellPool = (options: CellPoolOptions) =>
   fromCallback<SlotsChanged, void>(({ receive, sendBack }) => {
-    const pool = createPool(options);
+    const pool = createPool(options, (slot) => told.isAwaited(slot));
     options.finder?.use(pool.find);
     const told = inSlices(options.clock, (item) => {
       if (item.type === 'observed') pool.tell(item.view);
@@ -120,12 +120,19 @@ function inSlices(clock: Clock, handle: (item: SlotNews) => void) {
       [queue, from] = [isIdle ? news : [...queue.slice(from), ...news], 0];
       if (isIdle) next();
     },
+    /** News of this slot have come and were not handled yet. */
+    isAwaited(slot: Slot): boolean {
+      for (let at = from; at < queue.length; at += 1) if (slotOf(queue[at]!) === slot) return true;
+      return false;
+    },
     onBroken: (callback: (error: unknown) => void) => void (broken = callback),
     stop,
   };
 }
 
-function createPool(options: CellPoolOptions) {
+const slotOf = (item: SlotNews): Slot => (item.type === 'observed' ? item.view.slot : item.slot);
+
+function createPool(options: CellPoolOptions, isAwaited: (slot: Slot) => boolean) {
   const { clock, log, dropWork } = options;
   const cells = new Set<Cell>();
   const capacity = options.cellCapacity ?? CELL_CAPACITY;
@@ -179,11 +186,14 @@ function createPool(options: CellPoolOptions) {
       );
   };
 
-  /** While it works, its rows may be ahead or behind. Told once, until both agree again. */
+  /**
+   * While it works, its rows may be ahead or behind; after its work it knows what news on their way
+   * tell. Told once, until both agree again.
+   */
   const compare = ({ slot, state, working }: Shown): void => {
     const view = views.get(slot);
     if (!view || working || view.state === state) return void apart.delete(slot);
-    if (apart.has(slot)) return;
+    if (apart.has(slot) || isAwaited(slot)) return;
     apart.add(slot);
     options.onMismatch?.(view);
   };

@@ -7,8 +7,10 @@ import { machineId, slot, type Slot } from '../../src/domain/ids.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import { CELL_CAPACITY, cell } from '../../src/machines/cell.ts';
 import type { FleetEvent, SlotNews } from '../../src/machines/fleet.ts';
+import type { TurnInput } from '../../src/machines/lifecycle-setup.ts';
 import { lifecycle } from '../../src/machines/lifecycle.ts';
 import { liveIn } from '../../src/machines/live.ts';
+import { takeover } from '../../src/machines/takeover.ts';
 import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
 import { viewAt } from '../support/views.ts';
 import {
@@ -343,4 +345,37 @@ test('an actor at rest that does not believe its rows is told once, and is found
     task: null,
   });
   expect(finder.find(rack(9))).toBeUndefined();
+});
+
+test('an actor that knows after its work what is still on its way to it is not apart from its rows', async () => {
+  pool.stop();
+  const apart: string[] = [];
+  let answer: (view: MachineView) => void = () => undefined;
+  const refused = takeover.provide({
+    actors: {
+      claimStart: fromPromise(() => Promise.reject(new Error('another daemon has it'))),
+      reread: fromPromise(() => new Promise<MachineView | null>((resolve) => (answer = resolve))),
+    },
+  });
+  const quick = lifecycle.provide({
+    actors: { awaitTurn: fromPromise<void, TurnInput>(async () => undefined), takeover: refused },
+    actions: { endTurn: () => undefined },
+  });
+  options = {
+    onMismatch: ({ slot, state }) => apart.push(`${slot} ${state}`),
+    createCell: () => cell.provide({ actors: { lifecycle: quick } }),
+  };
+  pool = start();
+  pool.tell(due(rack(1)));
+  await settled();
+  const others = Array.from({ length: 1_001 }, (_, at) => healthy(rack(at + 2)));
+  const view = { ...viewAt('Running', 'healthy'), slot: rack(1) };
+  pool.tell(...others, { type: 'observed', view });
+  answer(view);
+  await settled();
+  expect(shown.findLast((each) => each.slot === rack(1))?.state).toBe('Running');
+  expect(shown, 'not all is told yet').not.toHaveLength(1_003);
+  await advance(clock, 1_000);
+  expect(shown.findLast((each) => each.slot === rack(1002))?.state, 'all is told').toBe('Running');
+  expect(apart).toEqual([]);
 });

@@ -15,7 +15,7 @@ import { createMemBmdb, type MemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 import { emptyRow, newMachine } from '../doubles/mem-bmdb/tables.ts';
 import { createMemMetrics } from '../doubles/mem-metrics.ts';
 import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
-import { createSeededRandom } from '../doubles/simulated-clock.ts';
+import { createSeededRandom, settled } from '../doubles/simulated-clock.ts';
 import type { Clock } from '../../src/adapters/clock/port.ts';
 import { pool as poolOf, IP } from '../domain/balancing/pool.ts';
 import { PROVIDER, provided, slotFacts } from './facts.ts';
@@ -163,6 +163,8 @@ export function createBalancingStand(options: BalancingStandOptions) {
       async stop() {
         if (thread.isCut()) return;
         service.stop();
+        // What is broken off ends before the session does.
+        await settled();
         await keeper.close();
       },
       async kill() {

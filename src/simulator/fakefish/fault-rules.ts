@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type FaultBook, type Rule, shapeOf } from '../fault-book.ts';
+import type { FaultBook, Rule } from '../fault-book.ts';
+import { MATCH_FIELDS, refuseMatch, requireRoute, ruleOf } from '../fault-rule.ts';
 import { WIRE_EFFECTS } from '../wire-faults.ts';
 
 const ms = z.number().min(0);
@@ -79,28 +80,15 @@ export type EffectType = FaultEffect['type'];
 export type EffectOf<T extends EffectType> = Extract<FaultEffect, { type: T }>;
 
 const match = z.strictObject({
-  method: z.string().optional(),
-  /** Path with placeholders, such as `/redfish/v1/Systems/{system}`. */
-  route: z.string().optional(),
+  ...MATCH_FIELDS,
   /** Such as `bmc-1`. */
   bmc: z.string().optional(),
   /** Such as `system-1`. */
   system: z.string().optional(),
-  /** Only the n-th request that fits, counted from 1. */
-  nth: z.int().min(1).optional(),
-  /** Every n-th request that fits. */
-  every: z.int().min(1).optional(),
-  probability: z.number().min(0).max(1).optional(),
 });
 export type FaultMatch = z.output<typeof match>;
 
-const ruleSchema = z.strictObject({
-  id: z.string().min(1).optional(),
-  match: match.optional(),
-  /** How often it happens before the rule is spent; without it there is no end. */
-  times: z.int().min(1).optional(),
-  effect,
-});
+const ruleSchema = ruleOf(match, effect);
 
 /** What a test asks for. */
 export type FaultRule = z.input<typeof ruleSchema>;
@@ -142,19 +130,18 @@ export interface Known {
 export function parseFaultRule(input: unknown, known: Known) {
   const rule = ruleSchema.parse(input);
   const { route, bmc, system, method, nth, every, probability } = rule.match ?? {};
-  const refuse = (key: string, message: string) => {
-    throw new z.ZodError([{ code: 'custom', path: ['match', key], message, input: rule.match }]);
-  };
-  if (route !== undefined && !known.routes.some((one) => shapeOf(one) === shapeOf(route))) {
-    refuse('route', `no route ${route}; there are ${known.routes.join(', ')}`);
-  }
-  if (bmc !== undefined && !known.bmcs.includes(bmc)) refuse('bmc', `no BMC ${bmc}`);
+  requireRoute(rule, known.routes);
+  if (bmc !== undefined && !known.bmcs.includes(bmc)) refuseMatch(rule, 'bmc', `no BMC ${bmc}`);
   if (system !== undefined && !known.systems.includes(system)) {
-    refuse('system', `no system ${system}`);
+    refuseMatch(rule, 'system', `no system ${system}`);
   }
   const ofRequests = [route, system, method, nth, every, probability];
   if (isAtOnce(rule.effect.type) && ofRequests.some((one) => one !== undefined)) {
-    refuse('bmc', `${rule.effect.type} happens to a whole BMC, at once: match by bmc alone`);
+    refuseMatch(
+      rule,
+      'bmc',
+      `${rule.effect.type} happens to a whole BMC, at once: match by bmc alone`,
+    );
   }
   return rule;
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type FaultBook, type Rule, shapeOf } from '../fault-book.ts';
+import type { FaultBook, Rule } from '../fault-book.ts';
+import { MATCH_FIELDS, refuseMatch, requireRoute, ruleOf } from '../fault-rule.ts';
 import { WIRE_EFFECTS } from '../wire-faults.ts';
 import { SERVER_ID } from './state/ids.ts';
 
@@ -59,9 +60,7 @@ export type EffectType = FaultEffect['type'];
 export type EffectOf<T extends EffectType> = Extract<FaultEffect, { type: T }>;
 
 const match = z.strictObject({
-  method: z.string().optional(),
-  /** Path with placeholders, such as `/servers/{id}`. */
-  route: z.string().optional(),
+  ...MATCH_FIELDS,
   /** Id of a server. */
   server: z.string().regex(SERVER_ID).optional(),
   /** Of the server, or the one that a create asks for; as it was asked for. */
@@ -70,21 +69,10 @@ const match = z.strictObject({
   project: z.string().optional(),
   /** Which page of a list. */
   page: z.int().min(1).optional(),
-  /** Only the n-th request that fits, counted from 1. */
-  nth: z.int().min(1).optional(),
-  /** Every n-th request that fits. */
-  every: z.int().min(1).optional(),
-  probability: z.number().min(0).max(1).optional(),
 });
 export type FaultMatch = z.output<typeof match>;
 
-const ruleSchema = z.strictObject({
-  id: z.string().min(1).optional(),
-  match: match.optional(),
-  /** How often it happens before the rule is spent; without it there is no end. */
-  times: z.int().min(1).optional(),
-  effect,
-});
+const ruleSchema = ruleOf(match, effect);
 
 /** What a test asks for. */
 export type FaultRule = z.input<typeof ruleSchema>;
@@ -131,22 +119,17 @@ export interface Known {
 export function parseFaultRule(input: unknown, known: Known) {
   const rule = ruleSchema.parse(input);
   const { route, method, page, project } = rule.match ?? {};
-  const refuse = (key: string, message: string) => {
-    throw new z.ZodError([{ code: 'custom', path: ['match', key], message, input: rule.match }]);
-  };
-  if (route !== undefined && !known.routes.some((one) => shapeOf(one) === shapeOf(route))) {
-    refuse('route', `no route ${route}; there are ${known.routes.join(', ')}`);
-  }
+  requireRoute(rule, known.routes);
   if (project !== undefined && !known.projects.includes(project)) {
-    refuse('project', `no project ${project}`);
+    refuseMatch(rule, 'project', `no project ${project}`);
   }
   if (rule.effect.type === 'movedProject' && !known.projects.includes(rule.effect.to)) {
-    refuse('to', `no project ${rule.effect.to}`);
+    refuseMatch(rule, 'to', `no project ${rule.effect.to}`);
   }
   const ofRequests = [route, method, page].some((one) => one !== undefined);
   const isOfLife = OF_LIFE.includes(rule.effect.type) || isNamedStranger(rule.effect);
   if (ofRequests && isOfLife) {
-    refuse('route', `${rule.effect.type} happens to servers, not to requests`);
+    refuseMatch(rule, 'route', `${rule.effect.type} happens to servers, not to requests`);
   }
   return rule;
 }

@@ -1,4 +1,5 @@
-import { parseFaultRule, requireRoute, type Fault } from './fault-rules.ts';
+import { requireRoute } from '../fault-rule.ts';
+import { parseFaultRule, type Fault } from './fault-rules.ts';
 import type { Foundation } from './foundation.ts';
 import type { Journal } from './http/journal.ts';
 import type { Lifecycle } from './lifecycle/lifecycle.ts';

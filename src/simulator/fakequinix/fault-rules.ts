@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { shapeOf } from '../fault-book.ts';
+import type { Rule } from '../fault-book.ts';
+import { MATCH_FIELDS, ruleOf } from '../fault-rule.ts';
 import { SPOILING_EFFECTS } from '../wire-faults.ts';
 
 const ms = z.number().min(0);
@@ -52,56 +53,22 @@ const effect = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('tokenRevoked'), token: z.string().optional() }),
 ]);
 
-const ruleSchema = z.strictObject({
-  id: z.string().min(1).optional(),
-  match: z
-    .strictObject({
-      method: z.string().optional(),
-      /** Path below the base with placeholders, for example `/projects/{p}/devices`. */
-      route: z.string().optional(),
-      deviceId: z.string().optional(),
-      reservationId: z.string().optional(),
-      /** The token's value. */
-      token: z.string().optional(),
-      /** Only the n-th request that fits, counted from 1. */
-      nth: z.int().min(1).optional(),
-      /** Every n-th request that fits. */
-      every: z.int().min(1).optional(),
-      probability: z.number().min(0).max(1).optional(),
-    })
-    .optional(),
-  /** How often it happens before the rule is spent; without it there is no end. */
-  times: z.int().min(1).optional(),
-  effect,
+const match = z.strictObject({
+  ...MATCH_FIELDS,
+  deviceId: z.string().optional(),
+  reservationId: z.string().optional(),
+  /** The token's value. */
+  token: z.string().optional(),
 });
+
+const ruleSchema = ruleOf(match, effect);
 
 /** What a test asks for. */
 export type FaultRule = z.input<typeof ruleSchema>;
 export type FaultEffect = z.output<typeof effect>;
-export type FaultMatch = NonNullable<z.output<typeof ruleSchema>['match']>;
-
-/** A rule in force. `seen` requests fitted so far, `applied` times it happened. */
-export interface Fault {
-  readonly id: string;
-  readonly match: FaultMatch;
-  readonly times: number | null;
-  readonly effect: FaultEffect;
-  readonly seen: number;
-  readonly applied: number;
-}
-
-/**
- * A rule for a route that there is not would never strike, and a test of it always pass.
- * @throws {z.ZodError} naming the routes that there are.
- */
-export function requireRoute({ match }: FaultRule, routes: readonly string[]): void {
-  const route = match?.route;
-  if (route === undefined || routes.some((known) => shapeOf(known) === shapeOf(route))) return;
-  const known = [...new Set(routes)].toSorted().join(', ');
-  const message = `no route ${route}; there are ${known}`;
-  const path = ['match', 'route'];
-  throw new z.ZodError([{ code: 'custom', path, message, input: route }]);
-}
+export type FaultMatch = z.output<typeof match>;
+/** A rule in force. */
+export type Fault = Readonly<Rule<FaultMatch, FaultEffect>>;
 
 /** @throws {z.ZodError} for a rule that cannot be understood. */
 export function parseFaultRule(input: unknown): z.output<typeof ruleSchema> {

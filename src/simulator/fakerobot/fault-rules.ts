@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type FaultBook, type Rule, shapeOf } from '../fault-book.ts';
+import type { FaultBook, Rule } from '../fault-book.ts';
+import { MATCH_FIELDS, refuseMatch, requireRoute, ruleOf } from '../fault-rule.ts';
 import { WIRE_EFFECTS } from '../wire-faults.ts';
 
 const ms = z.number().min(0);
@@ -71,26 +72,13 @@ export const EFFECT_TYPES: readonly string[] = effect.options.map(({ shape }) =>
 export type EffectOf<T extends EffectType> = Extract<FaultEffect, { type: T }>;
 
 const match = z.strictObject({
-  method: z.string().optional(),
-  /** Path with placeholders, such as `/boot/{n}/rescue`. */
-  route: z.string().optional(),
+  ...MATCH_FIELDS,
   /** Number of the server. */
   server: z.int().optional(),
-  /** Only the n-th occasion that fits, counted from 1. */
-  nth: z.int().min(1).optional(),
-  /** Every n-th occasion that fits. */
-  every: z.int().min(1).optional(),
-  probability: z.number().min(0).max(1).optional(),
 });
 export type FaultMatch = z.output<typeof match>;
 
-const ruleSchema = z.strictObject({
-  id: z.string().min(1).optional(),
-  match: match.optional(),
-  /** How often it happens before the rule is spent; without it there is no end. */
-  times: z.int().min(1).optional(),
-  effect,
-});
+const ruleSchema = ruleOf(match, effect);
 
 /** What a test asks for. */
 export type FaultRule = z.input<typeof ruleSchema>;
@@ -130,22 +118,21 @@ export interface Known {
 export function parseFaultRule(input: unknown, known: Known) {
   const rule = ruleSchema.parse(input);
   const { route, server, method, nth, every, probability } = rule.match ?? {};
-  const refuse = (key: string, message: string) => {
-    throw new z.ZodError([{ code: 'custom', path: ['match', key], message, input: rule.match }]);
-  };
-  if (route !== undefined && !known.routes.some((one) => shapeOf(one) === shapeOf(route))) {
-    refuse('route', `no route ${route}; there are ${known.routes.join(', ')}`);
-  }
+  requireRoute(rule, known.routes);
   if (server !== undefined && !known.servers.includes(server)) {
-    refuse('server', `no server ${server}`);
+    refuseMatch(rule, 'server', `no server ${server}`);
   }
   const { type } = rule.effect;
   const isGiven = (...values: unknown[]) => values.some((one) => one !== undefined);
   if (OF_THE_PORT.includes(type) && isGiven(route, method, server, nth, every, probability)) {
-    refuse('route', `${type} happens to the port, until the rule is removed: match nothing`);
+    refuseMatch(
+      rule,
+      'route',
+      `${type} happens to the port, until the rule is removed: match nothing`,
+    );
   }
   if (OF_MACHINES.includes(type) && isGiven(route, method)) {
-    refuse('route', `${type} happens to a machine: match by server alone`);
+    refuseMatch(rule, 'route', `${type} happens to a machine: match by server alone`);
   }
   return rule;
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { RemoteFailure } from '../../../src/domain/errors.ts';
+import type { LoadBalancer } from '../../../src/adapters/balancer/port.ts';
+import { Cancelled, RemoteFailure } from '../../../src/domain/errors.ts';
 import { M1, M2, pool } from '../../domain/balancing/pool.ts';
 import { createBalancingStand, drain, serve } from '../../support/balancing-stand.ts';
 import { memoryWorld } from './memory-world.ts';
@@ -77,4 +78,20 @@ test('a machine that is worked on, since nobody waited for the balancer, gets no
   await world.pass(MINUTE);
   expect(stand.states()[M1]).toMatch(/^drained/);
   await life.stop();
+});
+
+test('a stop breaks off what is under way at the balancer, and nobody has refused it', async () => {
+  const world = memoryWorld();
+  let underWay = 0;
+  const setMember: LoadBalancer['setMember'] = (_ref, _mode, _pool, { signal }) => {
+    underWay += 1;
+    return new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(new Cancelled('given up')), { once: true });
+    });
+  };
+  const { stand, life } = await standOf({ ...world, balancer: { ...world.balancer, setMember } });
+  await world.pass(MINUTE);
+  expect(underWay).toBeGreaterThan(0);
+  await life.stop();
+  expect(stand.log.count('the balancer did not take over how a member is to be served')).toBe(0);
 });

@@ -30,7 +30,9 @@ export function createLimits(given: Readonly<Record<string, number>> = {}): Limi
   const limits: Readonly<Record<string, number>> = { ...LIMITS, ...given };
   const passed = new Map<string, number[]>();
   const recent = (name: string, nowMs: number): number[] => {
-    const times = (passed.get(name) ?? []).filter((atMs) => atMs > nowMs - HOUR_MS);
+    const times = passed.get(name) ?? [];
+    const old = times.findIndex((atMs) => atMs > nowMs - HOUR_MS);
+    times.splice(0, old < 0 ? times.length : old);
     passed.set(name, times);
     return times;
   };
@@ -44,12 +46,12 @@ export function createLimits(given: Readonly<Record<string, number>> = {}): Limi
   return {
     count(name, nowMs, perUser) {
       const times = recent(name, nowMs);
-      const all = [...passed.keys()].reduce((sum, each) => sum + recent(each, nowMs).length, 0);
-      if (perUser !== undefined && all >= perUser) refuse(perUser);
+      const all = () =>
+        [...passed.keys()].reduce((sum, each) => sum + recent(each, nowMs).length, 0);
+      if (perUser !== undefined && all() >= perUser) refuse(perUser);
       const max = limits[name];
       if (perUser === undefined && max !== undefined && times.length >= max) refuse(max);
       times.push(nowMs);
-      passed.set(name, times);
     },
     used: (nowMs) =>
       Object.fromEntries([...passed.keys()].map((name) => [name, recent(name, nowMs).length])),
