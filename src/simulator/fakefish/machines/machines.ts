@@ -3,7 +3,7 @@ import type { FakequinixLog } from '../../fakequinix/options.ts';
 import type { BootedMachine, BootEnd, SystemHooks, SystemIdentity } from '../options.ts';
 import type { Boot } from '../power.ts';
 import { createActivity } from './activity.ts';
-import { fetchSeed, findSeed, report, type SeedData, SeedRefused } from './seed.ts';
+import { type Asker, fetchSeed, findSeed, report, type SeedData, SeedRefused } from './seed.ts';
 
 export interface FishMachinesOptions {
   /** Of nobody else; the machine behind a system has the system's name. */
@@ -31,6 +31,8 @@ export interface FishMachines {
 }
 
 interface Machine extends SystemIdentity {
+  /** IPv4, in 127.0.0.0/8. */
+  readonly address: string;
   disk: FishDisk;
   installs: number;
   /** Ends what was booted and is no system of the disk. */
@@ -66,8 +68,10 @@ export function createFishMachines(options: FishMachinesOptions): FishMachines {
   async function fetched(machine: Machine, boot: Boot, at: Booting) {
     for (let attempt = 1; ; attempt++) {
       try {
-        const seed = await findSeed({ boot, mac: machine.mac, seedUrl, signal: at.signal });
-        return seed === null ? null : { seed, data: await fetchSeed(seed, at.signal) };
+        const { mac } = machine;
+        const asker = askerOf(machine, at);
+        const seed = await findSeed({ boot, mac, seedUrl, ...asker });
+        return seed === null ? null : { seed, data: await fetchSeed(seed, asker) };
       } catch (error) {
         at.signal.throwIfAborted();
         if (error instanceof SeedRefused || attempt === seedAttempts) throw error;
@@ -81,12 +85,12 @@ export function createFishMachines(options: FishMachinesOptions): FishMachines {
     if (!found || boot.installer === 'hangs') return;
     machine.disk = 'none';
     await activity.wait(at.clock, at.installMs, at.signal);
-    if (boot.installer === 'fails') return report(found.seed, 'failed', at.signal);
+    if (boot.installer === 'fails') return report(found.seed, 'failed', askerOf(machine, at));
     await write(machine, found.data);
     at.signal.throwIfAborted();
     machine.installs += 1;
     machine.disk = machine.installs % 2 === 1 ? 'os1' : 'os2';
-    if (boot.installer !== 'silent') await report(found.seed, 'done', at.signal);
+    if (boot.installer !== 'silent') await report(found.seed, 'done', askerOf(machine, at));
     at.restart();
   }
 
@@ -99,7 +103,7 @@ export function createFishMachines(options: FishMachinesOptions): FishMachines {
   /** A boot from the network that finds nothing goes on with the disk. */
   async function bootNetwork(machine: Machine, boot: Boot, at: Booting): Promise<BootEnd> {
     const { mac } = machine;
-    const search = { boot, mac, seedUrl, signal: at.signal };
+    const search = { boot, mac, seedUrl, ...askerOf(machine, at) };
     const seed = await findSeed(search).catch(() => null);
     if (seed === null) return bootDisk(machine);
     runInstaller(machine, { ...boot, httpBootUri: seed }, at);
@@ -123,8 +127,9 @@ export function createFishMachines(options: FishMachinesOptions): FishMachines {
         const isInstalled = installed !== undefined;
         const disk = isInstalled ? 'os1' : 'none';
         const installs = isInstalled ? 1 : 0;
-        machines.set(name, { ...identity, disk, installs, booted: null });
-        await hosts.assign({ id: name, hostname: name, authorizedKeys: installed ?? [] });
+        const device = { id: name, hostname: name, authorizedKeys: installed ?? [] };
+        const { address } = await hosts.assign(device);
+        machines.set(name, { ...identity, address, disk, installs, booted: null });
       },
       async down(system) {
         end(machineOf(system));
@@ -154,3 +159,5 @@ export function createFishMachines(options: FishMachinesOptions): FishMachines {
 const REAL_INSTALL_MS = 240_000;
 
 type Booting = BootedMachine & { readonly signal: AbortSignal };
+
+const askerOf = ({ address }: Machine, { signal }: Booting): Asker => ({ from: address, signal });

@@ -1,3 +1,6 @@
+import { type IncomingMessage, request as plainRequest } from 'node:http';
+import { request as secureRequest } from 'node:https';
+import { text as textOfBody } from 'node:stream/consumers';
 import { parse } from 'yaml';
 import type { Boot } from '../power.ts';
 
@@ -17,12 +20,18 @@ export interface SeedData {
 /** The seed server refused, or said what nobody can use. A later attempt comes to the same. */
 export class SeedRefused extends Error {}
 
-export interface SeedSearch {
+/** Who asks. */
+export interface Asker {
+  /** The machine's own address. */
+  readonly from: string;
+  readonly signal: AbortSignal;
+}
+
+export interface SeedSearch extends Asker {
   readonly boot: Boot;
   readonly mac: string;
   /** What the site's images and its DHCP know of the seed server; null: nothing. */
   readonly seedUrl: string | null;
-  readonly signal: AbortSignal;
 }
 
 /**
@@ -30,20 +39,24 @@ export interface SeedSearch {
  * booted, else by asking for the machine's MAC address. Null: what was booted is no installer for
  * this machine. @throws {Error} the seed server does not answer.
  */
-export async function findSeed({ boot, mac, seedUrl, signal }: SeedSearch): Promise<string | null> {
+export async function findSeed({
+  boot,
+  mac,
+  seedUrl,
+  ...asker
+}: SeedSearch): Promise<string | null> {
   const address = boot.image ?? boot.httpBootUri;
   const token = address === null ? undefined : TOKEN.exec(address)?.[0];
   if (token !== undefined) return `${seedUrl ?? new URL(address!).origin}/s/${token}/`;
   if (seedUrl === null) return null;
-  const reply = await fetch(`${seedUrl}/m/${mac}/ipxe`, { signal });
-  const script = await reply.text();
-  return reply.ok ? (SEED.exec(script)?.[0] ?? null) : null;
+  const { isOk, text } = await ask(`${seedUrl}/m/${mac}/ipxe`, asker);
+  return isOk ? (SEED.exec(text)?.[0] ?? null) : null;
 }
 
 /** In the form of NoCloud. @throws {SeedRefused} @throws {Error} the seed server does not answer. */
-export async function fetchSeed(seed: string, signal: AbortSignal): Promise<SeedData> {
-  const meta = objectOf(await fetchText(`${seed}meta-data`, signal));
-  const text = await fetchText(`${seed}user-data`, signal);
+export async function fetchSeed(seed: string, asker: Asker): Promise<SeedData> {
+  const meta = objectOf(await fetchText(`${seed}meta-data`, asker));
+  const text = await fetchText(`${seed}user-data`, asker);
   const hostname = textOf(meta['local-hostname']) ?? 'localhost';
   if (text.startsWith('#!')) {
     return { hostname, authorizedKeys: textsOf(meta['public-keys']), userdata: text };
@@ -60,24 +73,31 @@ export async function fetchSeed(seed: string, signal: AbortSignal): Promise<Seed
 }
 
 /** Tells how the installation ended. @throws {Error} it was not taken. */
-export async function report(
-  seed: string,
-  end: 'done' | 'failed',
-  signal: AbortSignal,
-): Promise<void> {
+export async function report(seed: string, end: 'done' | 'failed', asker: Asker): Promise<void> {
   const body = end === 'failed' ? 'the disk cannot be partitioned' : '';
-  const reply = await fetch(`${seed}${end}`, { method: 'POST', body, signal });
-  await reply.text();
-  if (!reply.ok) throw new SeedRefused(`${end}: ${reply.status}`);
+  const { isOk, status } = await ask(`${seed}${end}`, asker, { method: 'POST', body });
+  if (!isOk) throw new SeedRefused(`${end}: ${status}`);
 }
 
-async function fetchText(url: string, signal: AbortSignal): Promise<string> {
-  const reply = await fetch(url, { signal });
-  const text = await reply.text();
-  if (reply.ok) return text;
+async function fetchText(url: string, asker: Asker): Promise<string> {
+  const { isOk, status, text } = await ask(url, asker);
+  if (isOk) return text;
   const path = new URL(url).pathname.split('/').at(-1);
-  const message = `${path}: ${reply.status}`;
-  throw reply.status < 500 ? new SeedRefused(message) : new Error(message);
+  const message = `${path}: ${status}`;
+  throw status < 500 ? new SeedRefused(message) : new Error(message);
+}
+
+/** As the machine asks: from its own address, which only this computer has. */
+async function ask(url: string, { from, signal }: Asker, { method = 'GET', body = '' } = {}) {
+  const target = new URL(url);
+  const isHere = target.hostname.startsWith('127.');
+  const request = target.protocol === 'https:' ? secureRequest : plainRequest;
+  const options = { method, signal, agent: false, ...(isHere && { localAddress: from }) };
+  const reply = await new Promise<IncomingMessage>((resolve, reject) =>
+    request(target, options, resolve).on('error', reject).end(body),
+  );
+  const status = reply.statusCode ?? 0;
+  return { isOk: status >= 200 && status < 300, status, text: await textOfBody(reply) };
 }
 
 function objectOf(yaml: string): Record<string, unknown> {

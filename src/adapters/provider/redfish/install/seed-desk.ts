@@ -37,6 +37,8 @@ export function createSeedDesk(
 ): SeedDesk {
   const { claims, sealing, options, lifetime, entries, seedUrl, ended } = deps;
   const index = createSeedIndex(deps, { clock });
+  /** By entry, the installation of which it was said that somebody far away asks. */
+  const toldFar = new Map<string, string>();
 
   const isOpen = ({ set, result, install }: Claim): boolean =>
     set === instanceSetId && result === null && clock.now() < install.deadlineMs;
@@ -54,7 +56,9 @@ export function createSeedDesk(
     const entry = (await entries(lifetime)).find((one) => one.id === id);
     const claim = entry && (await claims.of(id, lifetime));
     if (!entry || !claim || claim.set !== instanceSetId || !fits(claim)) return null;
-    if (!isNear(from, entry.address)) {
+    const { tokenSha256 } = claim.install;
+    if (!isNear(from, entry.address) && toldFar.get(id) !== tokenSha256) {
+      toldFar.set(id, tokenSha256);
       const fields = { provider: name, machine: entry.id, from };
       log.warn(fields, 'a seed is asked for from another network than that of its machine');
     }

@@ -46,3 +46,15 @@ test('a password of a BMC that is changed meanwhile spoils no installation', asy
   rack.env['BMC_PASSWORD'] = 'another one';
   expect((await rack.ask(`/s/${rack.token()}/user-data`)).status).toBe(200);
 });
+
+test('that somebody far from the machine asks for its seed is said once', async () => {
+  const rack = await startInstalls({ entry: () => ({ Addr: '192.0.2.7' }) });
+  const far = () =>
+    rack.log.count('a seed is asked for from another network than that of its machine');
+  await rack.create();
+  const path = `/s/${rack.token()}`;
+  for (const which of ['meta-data', 'user-data', 'user-data']) {
+    expect((await rack.ask(`${path}/${which}`)).status).toBe(200);
+  }
+  expect(far()).toBe(1);
+});
