@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { createHostCheck } from '../domain/host-header.ts';
 import { isSameSecret } from './same-secret.ts';
 
+/** Where an emulator's own controls are, on a port of their own or beside its API. */
 export const ADMIN_PATH = '/_fake/v1';
 
 /** What a caller of the controls is told, and with which status. */
@@ -42,7 +43,7 @@ export interface AdminDeps<Rule> {
 }
 
 /** An emulator's own controls, on a port of their own, for whoever holds the token. */
-export function createAdmin<Rule>(deps: AdminDeps<Rule>): FastifyInstance {
+export function createControlsServer<Rule>(deps: AdminDeps<Rule>): FastifyInstance {
   const { name, controls, token, host, routes } = deps;
   const app = fastify({ forceCloseConnections: true });
   const isOwnName = createHostCheck([host]);

@@ -29,17 +29,21 @@ async function rebootByHand(page: Page, { bmdb, consoleUrl }: Daemon, slot: stri
   await page.click('.actions button:has-text("Reboot")');
   const prospect = page.locator('.prospect', { hasText: /It would .*reboot/ });
   const again = page.getByRole('button', { name: LOOK_AGAIN });
-  /** A machine that changed meanwhile is looked at again: on a busy one heartbeats are late now and then. */
-  const hasChangedBefore = async (wanted: Locator) =>
+  /** Whether the machine changed instead: on a busy one heartbeats are late now and then. */
+  const changesInsteadOf = async (wanted: Locator) =>
     (await wanted.or(again).first().innerText()) === LOOK_AGAIN;
-  while (await hasChangedBefore(prospect)) await again.click();
+  const foresee = async () => {
+    while (await changesInsteadOf(prospect)) await again.click();
+  };
+  await foresee();
   const act = page.locator('dialog .act');
   expect(await act.isEnabled()).toBe(false);
   await page.fill('dialog textarea', 'its fans are loud');
   const filed = page.locator('dialog [role=status]', { hasText: /It is (open|done)/ });
   await act.click();
-  while (await hasChangedBefore(filed)) {
+  while (await changesInsteadOf(filed)) {
     await again.click();
+    await foresee();
     await act.click();
   }
   const key = await page.locator('dialog .mono').innerText();

@@ -91,7 +91,8 @@ function AskForm(props: AskProps) {
   const queries = useQueryClient();
   const ask: Ask = { ...wish, reason: reason.trim() };
   const foreseen = useQuery({
-    queryKey: ['preview', { ...ask, reason: '' }, seen],
+    // By the key, too: whoever looks again asks again, whatever was answered to the same question.
+    queryKey: ['preview', { ...ask, reason: '' }, seen, key],
     queryFn: ({ signal }) =>
       preview({ ...ask, reason: texts.acts.noReasonYet }, { key, etag: seen, signal }),
     enabled: complete,

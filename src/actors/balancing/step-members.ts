@@ -243,7 +243,7 @@ async function callAll(
     for (const [at, end] of ends.entries()) {
       if (end.status === 'fulfilled') continue;
       sessionOf(deps).signal.throwIfAborted();
-      // What our own stop broke off was refused by nobody.
+      // What the end of our turn, or our own stop, broke off was refused by nobody.
       desk.lease();
       const { machineId, mode } = due[at]!;
       const why = explain(end.reason);

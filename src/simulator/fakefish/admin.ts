@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { createAdmin as createCommonAdmin, orRefuse } from '../admin.ts';
+import { createControlsServer, orRefuse } from '../admin.ts';
 import type { Fakefish } from './options.ts';
 import { RESET_TYPES } from './profiles.ts';
 
@@ -10,7 +10,7 @@ const resetBody = z.strictObject({ ResetType: z.enum(RESET_TYPES) });
 
 /** The emulator's own controls, on a port of their own, for whoever holds the token. */
 export const createAdmin = (controls: Controls, token: string, host: string): FastifyInstance =>
-  createCommonAdmin({
+  createControlsServer({
     name: 'Fakefish',
     ...{ controls, token, host },
     routes(app) {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { createAdmin as createCommonAdmin, orRefuse } from '../admin.ts';
+import { createControlsServer, orRefuse } from '../admin.ts';
 import type { Controls } from './controls.ts';
 import type { GivenKnobs } from './state/knobs.ts';
 
@@ -8,7 +8,7 @@ const stockBody = z.strictObject({ plan: z.string(), site: z.string(), count: z.
 
 /** The emulator's own controls, on a port of their own, for whoever holds the token. */
 export const createAdmin = (controls: Controls, token: string, host: string): FastifyInstance =>
-  createCommonAdmin({
+  createControlsServer({
     name: 'Fakelatitude',
     ...{ controls, token, host },
     routes(app) {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { ADMIN_PATH } from '../admin.ts';
 import { createFaultBook } from '../fault-book.ts';
 import { listen } from '../listen.ts';
 import { createJournal, type Journal } from '../fakequinix/http/journal.ts';
@@ -18,7 +19,7 @@ import { objectRoutes } from './object-routes.ts';
 import type { Fakengine, FakengineOptions } from './options.ts';
 import { createPipeline } from './pipeline.ts';
 import { resourceRoutes } from './resource-routes.ts';
-import { ADMIN_PATH, createServer } from './server.ts';
+import { createServer } from './server.ts';
 import { addThing, isThere, stateOf, tagsAt, type Thing } from './world.ts';
 
 /** Of load balancers: no list of ours is to take one for its own. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Rule } from '../fault-book.ts';
-import { MATCH_FIELDS, requireRoute, ruleOf } from '../fault-rule.ts';
+import { MATCH_FIELDS, requireRoute, ruleOf } from '../rule-form.ts';
 import { WIRE_EFFECTS } from '../wire-faults.ts';
 
 const effect = z.discriminatedUnion('type', [

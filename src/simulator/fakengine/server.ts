@@ -1,13 +1,11 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { createHostCheck } from '../../domain/host-header.ts';
+import { ADMIN_PATH } from '../admin.ts';
 import { httpDate } from '../fakequinix/http/outcome.ts';
 import { type AdminDeps, adminRoutes } from './admin-routes.ts';
 import { ApiError, errorBody } from './api-error.ts';
 import type { Core, Route } from './core.ts';
 import type { Pipeline } from './pipeline.ts';
-
-/** Where the emulator's own controls are, on the same port as the API. */
-export const ADMIN_PATH = '/_fake/v1';
 
 const BODY_MAX_BYTES = 1024 * 1024;
 

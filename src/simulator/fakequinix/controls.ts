@@ -1,4 +1,4 @@
-import { requireRoute } from '../fault-rule.ts';
+import { requireRoute } from '../rule-form.ts';
 import { parseFaultRule, type Fault } from './fault-rules.ts';
 import type { Foundation } from './foundation.ts';
 import type { Journal } from './http/journal.ts';

@@ -1,3 +1,4 @@
+import { ADMIN_PATH } from '../admin.ts';
 import { listen } from '../listen.ts';
 import { type Fakequinix, type FakequinixOptions } from './options.ts';
 import { accountRoutes } from './api/account-routes.ts';
@@ -14,7 +15,7 @@ import { createLifecycle } from './lifecycle/lifecycle.ts';
 import { createMachines } from './lifecycle/machines.ts';
 import { createPipeline } from './http/pipeline.ts';
 import { reservationRoutes } from './api/reservation-routes.ts';
-import { ADMIN_PATH, createServer } from './server.ts';
+import { createServer } from './server.ts';
 
 const ROUTES = [
   deviceRoutes,

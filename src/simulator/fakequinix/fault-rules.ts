@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Rule } from '../fault-book.ts';
-import { MATCH_FIELDS, ruleOf } from '../fault-rule.ts';
+import { MATCH_FIELDS, ruleOf } from '../rule-form.ts';
 import { SPOILING_EFFECTS } from '../wire-faults.ts';
 
 const ms = z.number().min(0);

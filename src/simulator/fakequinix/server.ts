@@ -1,5 +1,6 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { createHostCheck } from '../../domain/host-header.ts';
+import { ADMIN_PATH } from '../admin.ts';
 import type { Route } from './api/call.ts';
 import type { FakequinixLog } from './options.ts';
 import type { Pipeline } from './http/pipeline.ts';
@@ -8,9 +9,6 @@ import { errorAnswer } from './http/admin-body.ts';
 import { httpDate } from './http/outcome.ts';
 import type { AdminDeps } from './http/admin-deps.ts';
 import { adminRoutes } from './http/admin-routes.ts';
-
-/** Where the emulator's own controls are, on the same port as the API. */
-export const ADMIN_PATH = '/_fake/v1';
 
 /** Enough for a world with tens of thousands of things in it. */
 const BODY_MAX_BYTES = 64 * 1024 * 1024;

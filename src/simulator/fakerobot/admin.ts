@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { AdminError, createAdmin as createCommonAdmin } from '../admin.ts';
+import { AdminError, createControlsServer } from '../admin.ts';
 import type { Fakerobot } from './options.ts';
 import { RESET_TYPES } from './world.ts';
 
@@ -18,7 +18,7 @@ interface OfServer {
 
 /** The emulator's own controls, on a port of their own, for whoever holds the token. */
 export const createAdmin = (controls: Controls, token: string, host: string): FastifyInstance =>
-  createCommonAdmin({
+  createControlsServer({
     name: 'Fakerobot',
     ...{ controls, token, host },
     routes(app) {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { FaultBook, Rule } from '../fault-book.ts';
-import { MATCH_FIELDS, refuseMatch, requireRoute, ruleOf } from '../fault-rule.ts';
+import { MATCH_FIELDS, refuseMatch, requireRoute, ruleOf } from '../rule-form.ts';
 import { WIRE_EFFECTS } from '../wire-faults.ts';
 
 const ms = z.number().min(0);

@@ -15,6 +15,11 @@ const PREVIEW = {
 
 const NOW = { state: 'Running', substate: 'healthy', machineId: null, holds: [], etag: '"b"' };
 
+const CHANGED = {
+  ...{ code: 'changed', title: 'It changed meanwhile', status: 412 },
+  ...{ detail: 'It is Running now, and not as you saw it', current: NOW },
+};
+
 test('V23, V24: what destroys wants the end of the slot typed, is filed once, and shows what changed', async () => {
   const browser = await openBrowser();
   const slot = 'equinix/0123456789ab';
@@ -28,9 +33,7 @@ test('V23, V24: what destroys wants the end of the slot typed, is filed once, an
       if (route.request().method() === 'GET') return route.fallback();
       if (route.request().url().includes('dryRun')) return route.fulfill({ json: PREVIEW });
       filed.push(route.request());
-      const detail = 'It is Running now, and not as you saw it';
-      const problem = { code: 'changed', title: 'It changed meanwhile', status: 412, detail };
-      if (changed) return route.fulfill({ status: 412, json: { ...problem, current: NOW } });
+      if (changed) return route.fulfill({ status: 412, json: CHANGED });
       return route.fulfill({ status: 202, json: { key: 'k', state: 'open', outcome: null } });
     });
     await page.goto(`${console.url}machines/${slot}`);
@@ -64,6 +67,32 @@ test('V23, V24: what destroys wants the end of the slot typed, is filed once, an
     expect(filed.at(-1)!.headers()['if-match']).toBe('"b"');
     await page.keyboard.press('Escape');
     await becomes(page, '.actions button:focus', 'Reinstall');
+  } finally {
+    await shown.console.close();
+    await browser.close();
+  }
+});
+
+test('whoever looks again at what changed is told anew, though the machine is as it was then', async () => {
+  const browser = await openBrowser();
+  const slot = 'equinix/0123456789ab';
+  const shown = await showPage(browser, scriptedFleet(machine('0123456789ab')));
+  try {
+    const { page, console } = shown;
+    let changes = 2;
+    await page.route('**/api/v1/whoami', (route) => route.fulfill({ json: ADMIN }));
+    await page.route('**/api/v1/requests?dryRun*', (route) => {
+      changes -= 1;
+      if (changes >= 0) return route.fulfill({ status: 412, json: CHANGED });
+      return route.fulfill({ json: PREVIEW });
+    });
+    await page.goto(`${console.url}machines/${slot}`);
+    await page.click('.actions button:has-text("Reinstall")');
+    const again = page.locator('dialog button:has-text("as it is now")');
+    await again.click();
+    await expect.poll(() => changes, PATIENCE).toBe(0);
+    await again.click();
+    await becomes(page, '.prospect', /everything on its disks is lost/);
   } finally {
     await shown.console.close();
     await browser.close();

@@ -87,7 +87,7 @@ async function fetchText(url: string, asker: Asker): Promise<string> {
   throw status < 500 ? new SeedRefused(message) : new Error(message);
 }
 
-/** As the machine asks: from its own address, which only this computer has. */
+/** From the machine's own address where the seed server has such a one, too: 127.0.0.0/8 reaches nothing else. */
 async function ask(url: string, { from, signal }: Asker, { method = 'GET', body = '' } = {}) {
   const target = new URL(url);
   const isHere = target.hostname.startsWith('127.');

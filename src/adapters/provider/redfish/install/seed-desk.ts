@@ -37,7 +37,7 @@ export function createSeedDesk(
 ): SeedDesk {
   const { claims, sealing, options, lifetime, entries, seedUrl, ended } = deps;
   const index = createSeedIndex(deps, { clock });
-  /** By entry, the installation of which it was said that somebody far away asks. */
+  /** By entry, for which installation somebody far away asked last, and from where. */
   const toldFar = new Map<string, string>();
 
   const isOpen = ({ set, result, install }: Claim): boolean =>
@@ -56,9 +56,9 @@ export function createSeedDesk(
     const entry = (await entries(lifetime)).find((one) => one.id === id);
     const claim = entry && (await claims.of(id, lifetime));
     if (!entry || !claim || claim.set !== instanceSetId || !fits(claim)) return null;
-    const { tokenSha256 } = claim.install;
-    if (!isNear(from, entry.address) && toldFar.get(id) !== tokenSha256) {
-      toldFar.set(id, tokenSha256);
+    const asked = `${claim.install.tokenSha256} ${from}`;
+    if (!isNear(from, entry.address) && toldFar.get(id) !== asked) {
+      toldFar.set(id, asked);
       const fields = { provider: name, machine: entry.id, from };
       log.warn(fields, 'a seed is asked for from another network than that of its machine');
     }
