@@ -45,29 +45,37 @@ export interface Recording {
   readonly steps: number;
 }
 
-/** Scrapes a daemon's console until `ended`; from when so many machines run, as faults begin then. */
-export async function recordScrapes(
-  port: number,
-  machines: number,
-  ended: Promise<unknown>,
-): Promise<Recording> {
-  const all = new RegExp(
-    `^shepherd_machines\\{.*state="Running",substate="healthy".*\\} ${machines}$`,
-    'm',
-  );
-  const series = new Map<string, Map<number, string>>();
+/** What was read from `/metrics` at a moment, epoch milliseconds: the lines that rules ask for. */
+export interface Scrape {
+  readonly atMs: number;
+  readonly lines: readonly string[];
+}
+
+/** Scrapes a daemon's console until `ended`. */
+export async function scrapeUntil(port: number, ended: Promise<unknown>): Promise<Scrape[]> {
+  const scrapes: Scrape[] = [];
   let isOver = false;
   const stop = () => (isOver = true);
   void ended.then(stop, stop);
-  const scrapedAt: number[] = [];
   while (!isOver) {
     const at = performance.now();
     const body = await scrape(port);
-    if (body !== null && (scrapedAt.length > 0 || all.test(body))) {
-      scrapedAt.push(Date.now() / 1_000);
-      take(series, scrapedAt, body);
-    }
+    if (body !== null) scrapes.push({ atMs: Date.now(), lines: body.split('\n').filter(isWanted) });
     await sleep(Math.max(0, STEP_MS - (performance.now() - at)));
+  }
+  return scrapes;
+}
+
+const isWanted = (line: string): boolean => WANTED.has(/^[a-z_0-9]+/.exec(line)?.[0] ?? '');
+
+/** From when the fault began: what a fleet exports while it starts is no part of it. */
+export function recordingOf(scrapes: readonly Scrape[], beganAt: string): Recording {
+  const played = scrapes.filter(({ atMs }) => atMs >= Date.parse(beganAt));
+  const series = new Map<string, Map<number, string>>();
+  const scrapedAt: number[] = [];
+  for (const { atMs, lines } of played) {
+    scrapedAt.push(atMs / 1_000);
+    take(series, scrapedAt, lines);
   }
   for (const [name, values] of series) {
     if (name.startsWith('shepherd_ready{')) passOverShort(values, scrapedAt);
@@ -100,7 +108,7 @@ async function scrape(port: number): Promise<string | null> {
 function take(
   series: Map<string, Map<number, string>>,
   scrapedAt: readonly number[],
-  body: string,
+  lines: readonly string[],
 ): void {
   const step = scrapedAt.length - 1;
   const put = (name: string, value: string) => {
@@ -108,9 +116,9 @@ function take(
     series.set(name, values.set(step, value));
   };
   put('up{instance="sim",job="shepherd"}', '1');
-  for (const line of body.split('\n')) {
+  for (const line of lines) {
     const [, name, labels = '', value] = /^([a-z_0-9]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
-    if (name === undefined || !WANTED.has(name)) continue;
+    if (name === undefined) throw new Error(`no sample is read from ${line}`);
     const own = ['instance="sim",job="shepherd"', ...(labels === '' ? [] : [labels])].join(',');
     put(`${name}{${own}}`, asInLife(name, Number(value), scrapedAt));
   }

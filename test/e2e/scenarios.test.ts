@@ -9,7 +9,8 @@ import { findPromtool } from '../deploy/promtool.ts';
 import { shepherd } from './commands.ts';
 import {
   alertsDiffer,
-  recordScrapes,
+  recordingOf,
+  scrapeUntil,
   wasSpent,
   wereLost,
   type Recording,
@@ -23,7 +24,7 @@ const LIMIT_MS = 1_800_000;
 const PORTS = new Set<number>();
 const KEYS = [
   ...['scenario', 'machines', 'running', 'restarts', 'reboots', 'powerCycles', 'reinstalls'],
-  ...['needsHuman', 'maxRecovering', 'budget', 'frozenSeconds'],
+  ...['needsHuman', 'maxRecovering', 'budget', 'frozenSeconds', 'beganAt'],
 ];
 const ROLLING_KEYS = [
   ...['refused', 'cut', 'minActiveSeen', 'outOfTurn', 'requests', 'ended', 'seconds'],
@@ -61,18 +62,14 @@ async function run(scenario: ScenarioName, machines: number, ...more: string[]) 
     ['sim', '--scenario', scenario, '--machines', String(machines), ...flags],
     { TMPDIR: scratch },
   );
-  const recording = await recordScrapes(port, machines, ended);
+  const scrapes = await scrapeUntil(port, ended);
   const { code, stdout, stderr } = await ended;
   if (stdout === '') throw new Error(`ended with ${code}: ${stderr}`);
   expect(stdout.endsWith('\n') && stdout.trimEnd().split('\n').length, 'one line').toBe(1);
   expect(readdirSync(scratch), 'no directory is left').toEqual([]);
   expect(processesUsing(scratch), 'no process is left').toEqual([]);
-  return {
-    code,
-    stderr,
-    recording,
-    report: JSON.parse(stdout) as ScenarioReport & Record<string, number>,
-  };
+  const report = JSON.parse(stdout) as ScenarioReport & Record<string, number>;
+  return { code, stderr, report, recording: recordingOf(scrapes, report.beganAt) };
 }
 
 /** Processes whose environment names the directory. */

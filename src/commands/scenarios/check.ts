@@ -30,6 +30,8 @@ export interface Verdict {
 export interface Surroundings {
   readonly name: ScenarioName;
   readonly stage: Stage;
+  /** When the fault began, epoch milliseconds. */
+  readonly beganAtMs: number;
   readonly violations: EquinixWorld['fakequinix']['violations'];
   /** Devices seen in another state than Running since the fault began. */
   readonly left: ReadonlyMap<string, string>;
@@ -58,6 +60,7 @@ export async function judge(around: Surroundings, outcome: Outcome): Promise<Ver
     maxRecovering: peaks.fleet,
     budget: outcome.budget,
     frozenSeconds: Math.round(frozenSeconds * 10) / 10,
+    beganAt: new Date(around.beganAtMs).toISOString(),
     ...outcome.figures,
   };
   const broken = [

@@ -86,6 +86,8 @@ export interface ScenarioReport {
   readonly budget: number;
   /** How long recovery of the fleet or the provider was frozen. */
   readonly frozenSeconds: number;
+  /** When all machines ran and the fault began, ISO 8601. */
+  readonly beganAt: string;
 }
 
 /** How many may be recovered at once of machines that are all of one provider, wherever they stand. */

@@ -94,6 +94,7 @@ async function verdictOn(change: Partial<Told>) {
   const around: Surroundings = {
     name: told.scenario,
     stage,
+    beganAtMs: Date.parse('2026-11-27T20:45:03.120Z'),
     frozenBefore: 100,
     violations: () => told.violations,
     left: new Map(Object.entries(told.left)),
@@ -170,7 +171,8 @@ test('the report has its keys in order, from what machines, provider and databas
   expect(broken).toEqual([]);
   expect(JSON.stringify(report)).toBe(
     '{"scenario":"rack","machines":40,"running":38,"restarts":0,"reboots":6,"powerCycles":4,' +
-      '"reinstalls":4,"needsHuman":2,"maxRecovering":2,"budget":2,"frozenSeconds":0}',
+      '"reinstalls":4,"needsHuman":2,"maxRecovering":2,"budget":2,"frozenSeconds":0,' +
+      '"beganAt":"2026-11-27T20:45:03.120Z"}',
   );
 });
 
